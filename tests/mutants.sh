@@ -632,7 +632,7 @@ mutant 'Redis: who comes back is taken for the server of before' backends/redis/
     's/^        r->server = server_of/        r->server = r->server != 0 ? r->server : server_of/' \
     tests/fault/test_lost_together 'callers*'
 mutant 'script: a scope that is being mended is served' backends/redis/lua/main.lua \
-    's/#head ~= 157 then/#head < 157 then/' \
+    's/#header ~= 157 then/#header < 157 then/' \
     tests/fault/test_lost_together 'what_is_being*'
 mutant 'presence is told by who stood before it in the batch' src/engine/watch.c \
     's/(\*at)->all.epoch != reply->epoch || reply->version < (\*at)->all.token/false/' \
@@ -712,7 +712,7 @@ mutant 'script: an invalid answer forgets what ended before it' backends/redis/l
     $redis 'what_ends*'
 mutant 'script: what ended is told under the epoch of what follows it' backends/redis/lua/main.lua 's/if S.epoch_first and S.epoch_first ~= epoch then/if false then/' \
     $redis 'a_notice_has_the_epoch_that*'
-mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if format ~= K.FORMAT or #head ~= 157 then/if #head ~= 157 then/' \
+mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if format ~= K.FORMAT or #header ~= 157 then/if #header ~= 157 then/' \
     tests/fault/test_redis_faults 'a_format*'
 mutant 'script: a failed command spoils the call' backends/redis/lua/main.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \
     tests/fault/test_redis_faults 'a_damaged_record*'
@@ -845,6 +845,24 @@ mutant 'authority: a form that was changed without it stays' src/engine/serial_a
     's/^    if (behind \&\& entry.data_size != 0)/    if (behind <= 1 \&\& entry.data_size != 0)/' $twice 'a_check*'
 mutant 'authority: what the store has lost is not told' src/engine/audit.c \
     's/^    if ((l->n == 0 || bsearch/    if (l->n > SIZE_MAX - 1 \&\& (l->n == 0 || bsearch/' $twice 'what_a_store_has*'
+mutant 'drop: a pool made anew begins at 1' src/steps/drop.c 's/^    s->clock_ms = 0;/    s->clock_ms = 0, s->version = 0;/' \
+    $memory 'a_hold_of_before*'
+mutant 'drop: half of a pool is there' src/steps/drop.c 's/if ((flags \& USHER__CREATES) == 0)/if (flags == 0)/' \
+    $memory 'a_large_pool*'
+mutant 'drop: a step erases all it finds' src/steps/drop.c 's/c.n < USHER_CHANGE_MAX \&\& \*ret_n + c.n < USHER__DROP_MAX/c.n < USHER_CHANGE_MAX/' \
+    $memory 'a_large_pool*'
+mutant 'drop: another pool will do as well' src/steps/work.c 's/if ((uint64_t)version == usher__scope_shown(w))/if ((uint64_t)version <= usher__scope_shown(w))/' \
+    $memory 'a_pool_may_be_made*'
+mutant 'drop: what is left is shown' src/engine/local.c 's/t->dropped = usher__scope_dropped(item->scope);/t->dropped = false;/' \
+    $memory 'of_a_pool_that_was_dropped*'
+mutant 'drop: visits are lost with the queue' src/steps/queue.c 's/settings\[SET_ARCHIVE\] != 0 \&\& n > 0/settings[SET_ARCHIVE] < 0 \&\& n > 0/' \
+    $memory 'visits_that_wait*'
+mutant 'program: nobody is asked' src/cli/drop.c 's/^    if (!yes \&\& (cli->shell/    if (cli == NULL \&\& (cli->shell/' \
+    tests/cli/what_is_dropped_is_gone.sh
+mutant 'script: a pool made anew begins at 1' backends/redis/lua/main.lua "s/^local gone = not head.*/local gone = false/" \
+    $redis 'a_hold_of_before*'
+mutant 'script: half of a pool is there' backends/redis/lua/main.lua "s/and verb ~= K.DROP_VERB\$/and false/" \
+    $redis 'a_large_pool*'
 command=tests/unit/test_command
 mutant 'door: a word is known by its beginning' src/engine/door.c \
     's/strlen(arg->words\[i\]) == size \&\& //' $command 'what_is_wrong*'

@@ -297,10 +297,11 @@ struct usher_id_options {
     uint64_t epoch; /* return, install: of the scope */
     uint64_t token; /* return: of a hold: another one for every later hold of the scope */
     int64_t highest; /* install: the last number there may be */
+    int64_t if_version; /* only if the scope has this version, else it is stale */
 };
 #ifdef __cplusplus
 #define USHER_ID_OPTIONS_INIT \
-    { sizeof(struct usher_id_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_id_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_ID_OPTIONS_INIT { .size = sizeof(struct usher_id_options) }
 #endif
@@ -389,6 +390,7 @@ struct usher_id_row {
 /**
  * Make @dispenser.  USHER_OK; USHER_SAME: it is there, with these settings; USHER_REFUSED: it is
  * there with others.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_id_create(struct usher_engine *e, const char *dispenser,
                                             const struct usher_id_settings *settings,
@@ -402,6 +404,7 @@ USHER_API enum usher_status usher_id_create(struct usher_engine *e, const char *
  * USHER_OK     first, n, by, token
  * USHER_FULL   the limit is reached; if some are left, first and n say which
  * USHER_EMPTY  the segment of a managed dispenser has not so many; it waits for `install`
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_id_next(struct usher_engine *e, const char *dispenser, int64_t n,
                                           const struct usher_id_options *opt,
@@ -417,7 +420,7 @@ USHER_API enum usher_status usher_id_show(struct usher_engine *e, const char *di
  * to that, or to the first id behind it that is start + k * by.  The reply has all of them:
  * usher_id_settings_of().  USHER_OK, USHER_SAME, USHER_MISSING; USHER_REFUSED: the counter is
  * higher already, or by is no multiple of what it was: why.
- * Takes opt->next.
+ * Takes opt->next, opt->if_version.
  */
 USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *dispenser,
                                          const struct usher_id_settings *settings,
@@ -427,6 +430,7 @@ USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *dis
 /**
  * Forget @dispenser and all it has given out: made anew, it begins again, but for one whose
  * segments an authority grants.  USHER_OK; USHER_SAME: it is not there.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *dispenser,
                                             const struct usher_id_options *opt,
@@ -438,7 +442,7 @@ USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *
  * not: they stay unused; USHER_LOST: the store has lost that it gave them out, and may give them
  * to others.  The caller must have used none of them, and may use none from then on whatever the
  * answer.
- * Takes opt->epoch, opt->token.
+ * Takes opt->epoch, opt->token, opt->if_version.
  */
 USHER_API enum usher_status usher_id_return(struct usher_engine *e, const char *dispenser,
                                             int64_t first, int64_t n,
@@ -450,7 +454,7 @@ USHER_API enum usher_status usher_id_return(struct usher_engine *e, const char *
  * opt->highest (of usher_id_show(); not given: it has none).  opt->epoch: of the dispenser that is
  * meant.  USHER_OK; USHER_STALE: it has got another one meanwhile; USHER_REFUSED: not managed, or
  * ids below would come again.
- * Takes opt->epoch, opt->highest.
+ * Takes opt->epoch, opt->highest, opt->if_version.
  */
 USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char *dispenser,
                                              int64_t first, int64_t n,

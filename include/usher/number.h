@@ -74,11 +74,12 @@ struct usher_number_options {
     int64_t all; /* free: every one of them */
     const char *after; /* renew, list: where the page before ended */
     int64_t max; /* list, sweep: rows, or changes, at most */
+    int64_t if_version; /* only if the scope has this version, else it is stale */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_OPTIONS_INIT \
     { sizeof(struct usher_number_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, \
-    NULL, 0, 0, 0, 0, NULL, 0 }
+    NULL, 0, 0, 0, 0, NULL, 0, 0 }
 #else
 #define USHER_NUMBER_OPTIONS_INIT { .size = sizeof(struct usher_number_options) }
 #endif
@@ -121,7 +122,7 @@ struct usher_number_answer {
     uint64_t token;
     int64_t until_ms; /* call, hangup, renew: when it ends by itself */
     int64_t next_free_ms; /* call: nothing gets free by itself before */
-    int64_t count; /* renew, free, sweep: how many were done */
+    int64_t count; /* renew, free, sweep, drop: how many were done */
     char number[USHER_NAME_MAX + 1]; /* call: a number of the pool */
     char after[USHER_NAME_MAX + 1]; /* renew, list: where the page before ended */
 };
@@ -188,7 +189,7 @@ struct usher_number_statistics {
 /**
  * Put @number into @pool, idle+down; the pool comes into being with its first number.  USHER_OK;
  * USHER_SAME: it is there, and its group stays.  O(log n).
- * Takes opt->group.
+ * Takes opt->group, opt->if_version.
  */
 USHER_API enum usher_status usher_number_add(struct usher_engine *e, const char *pool,
                                              const char *number,
@@ -198,13 +199,17 @@ USHER_API enum usher_status usher_number_add(struct usher_engine *e, const char 
 /**
  * Take @number out of @pool, even in a call.  Its calls of the day are remembered (of the last
  * 10,000 numbers) should it be put back.  USHER_OK; USHER_SAME: it is not there.  O(log n).
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_number_del(struct usher_engine *e, const char *pool,
                                              const char *number,
                                              const struct usher_number_options *opt,
                                              struct usher_number_answer *ret);
 
-/** Register @number: it may be given out.  USHER_OK, USHER_SAME, USHER_MISSING.  O(log n). */
+/**
+ * Register @number: it may be given out.  USHER_OK, USHER_SAME, USHER_MISSING.  O(log n).
+ * Takes opt->if_version.
+ */
 USHER_API enum usher_status usher_number_reg(struct usher_engine *e, const char *pool,
                                              const char *number,
                                              const struct usher_number_options *opt,
@@ -212,6 +217,7 @@ USHER_API enum usher_status usher_number_reg(struct usher_engine *e, const char 
 
 /**
  * Unregister @number; a call under way goes on.  USHER_OK, USHER_SAME, USHER_MISSING.  O(log n).
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool,
                                                const char *number,
@@ -239,7 +245,7 @@ USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const cha
  * those of the one that is given up may be larger than those of the other.  One of a store that
  * has no identity (memory) as long as the pool is not made anew.
  * O(log n).  Table: event `call`.
- * Takes opt->number, opt->node, opt->groups, opt->sticky, opt->lease_ms.
+ * Takes opt->number, opt->node, opt->groups, opt->sticky, opt->lease_ms, opt->if_version.
  */
 USHER_API enum usher_status usher_number_call(struct usher_engine *e, const char *pool,
                                               const char *owner,
@@ -253,7 +259,7 @@ USHER_API enum usher_status usher_number_call(struct usher_engine *e, const char
  * USHER_OK; USHER_STALE: @token is not the current one, which the answer has: somebody else's call
  * goes on; USHER_LOST: the store has lost what @token was given for, and the number may be
  * somebody else's; USHER_REFUSED: it is not busy; USHER_MISSING.  O(log n).
- * Takes opt->rest_ms.
+ * Takes opt->rest_ms, opt->if_version.
  */
 USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool,
                                                 const char *number, uint64_t token,
@@ -269,7 +275,7 @@ USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const ch
  * answer has count, and while there is more, after for the next call.
  * USHER_OK, USHER_SAME (of a node: there was nothing to extend); USHER_STALE, USHER_LOST,
  * USHER_REFUSED, USHER_MISSING as for hangup.  O(log n) a hold.  Table: events `renew`, `retake`.
- * Takes opt->owner, opt->node, opt->lease_ms, opt->after.
+ * Takes opt->owner, opt->node, opt->lease_ms, opt->after, opt->if_version.
  */
 USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const char *pool,
                                                const char *number, uint64_t token,
@@ -281,7 +287,7 @@ USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const cha
  * opt->all = 1 all of @pool.  One bounded step: while the answer has more, ask again.
  * USHER_OK: the answer has count; USHER_SAME: there was nothing to free; USHER_MISSING: no such
  * pool or number; USHER_INVALID: none of them is given.
- * Takes opt->number, opt->owner, opt->node, opt->all.
+ * Takes opt->number, opt->owner, opt->node, opt->all, opt->if_version.
  */
 USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char *pool,
                                               const struct usher_number_options *opt,
@@ -291,6 +297,7 @@ USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char
  * For operators: end the rest of @number, however long it was to be.  Its calls of the day stay:
  * if the pool's cap is reached, no call gets it before the cap is raised or the day is over.
  * USHER_OK; USHER_SAME: it does not rest; USHER_MISSING.  O(log n).
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_number_lift(struct usher_engine *e, const char *pool,
                                               const char *number,
@@ -326,6 +333,7 @@ USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const cha
  * into being if need be.  The reply has all of them: usher_number_settings_of().  A change of
  * order holds for numbers as they become idle; those idle before go first.
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such pool.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char *pool,
                                              const struct usher_number_settings *settings,
@@ -335,11 +343,21 @@ USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char 
 /**
  * Apply what is due now, opt->max changes at most.  Never needed for correctness.  While the
  * answer has more, ask again.  USHER_OK: count; USHER_SAME, USHER_MISSING.
- * Takes opt->max.
+ * Takes opt->max, opt->if_version.
  */
 USHER_API enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
                                                const struct usher_number_options *opt,
                                                struct usher_number_answer *ret);
+
+/**
+ * For operators: erase @pool, whatever is in it, in bounded steps: while the answer has more, ask
+ * again.  usher_drop() does that.  USHER_OK: the answer has count, in records; USHER_SAME: there
+ * is none.
+ * Takes opt->if_version.
+ */
+USHER_API enum usher_status usher_number_drop(struct usher_engine *e, const char *pool,
+                                              const struct usher_number_options *opt,
+                                              struct usher_number_answer *ret);
 
 /* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
  * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another

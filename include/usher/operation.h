@@ -29,6 +29,7 @@ enum usher_given {
     USHER_GIVEN_STICKY_MAX = 1u << 16,
     USHER_GIVEN_REQUESTS = 1u << 17,
     USHER_GIVEN_ALL = 1u << 19,
+    USHER_GIVEN_IF_VERSION = 1u << 20,
     USHER_GIVEN_ROOM_AFTER = 1u << 8,
     USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
     USHER_GIVEN_ROOM_CAPACITY = 1u << 10,
@@ -58,9 +59,10 @@ struct usher_number_args {
     int64_t lease_ms, rest_ms;
     int64_t daily, zone_min, strict, order;
     int64_t sticky_ms, sticky_max, requests;
-    int64_t state; /* list: enum usher_number_state, or USHER_NUMBER_STATE_BUSY */
-    int64_t max;   /* list, sweep: rows or changes at most */
-    int64_t all;   /* free: 1, every call of the pool */
+    int64_t state;      /* list: enum usher_number_state, or USHER_NUMBER_STATE_BUSY */
+    int64_t max;        /* list, sweep: rows or changes at most */
+    int64_t all;        /* free: 1, every call of the pool */
+    int64_t if_version; /* only if that is the pool's */
 };
 
 /* ---- queues ---- */
@@ -88,7 +90,8 @@ enum usher_queue_given {
     USHER_GIVEN_QUEUE_TOKEN = 1u << 24,
     USHER_GIVEN_QUEUE_STATE = 1u << 25,
     USHER_GIVEN_QUEUE_ARCHIVE = 1u << 26,
-    USHER_GIVEN_QUEUE_UNTIL = 1u << 27
+    USHER_GIVEN_QUEUE_UNTIL = 1u << 27,
+    USHER_GIVEN_QUEUE_IF_VERSION = 1u << 28
 };
 
 /* Arguments; which verb takes which: src/core/queue_verbs.def. */
@@ -106,6 +109,7 @@ struct usher_queue_args {
     uint64_t token; /* finish: the match that is meant; drain: the version of a visit */
     int64_t state;  /* list: enum usher_queue_user_state */
     int64_t archive, until_ms;
+    int64_t if_version; /* only if that is the queue's */
 };
 
 struct usher_queue_result_settings {
@@ -179,7 +183,8 @@ struct usher_queue_result {
     uint64_t token;   /* version of the match; finish takes it */
     uint64_t login;   /* the room, or 0 */
     int64_t no;       /* in it; login …: the number of rooms */
-    uint64_t count;   /* sweep: expired; free: users freed; drain: visits taken away */
+    uint64_t count;   /* sweep: expired; free: users freed; drain: visits taken away; drop: records
+                       * erased */
     size_t user_size;
     char user[USHER_NAME_MAX + 1];
     size_t agent_size; /* or where to go on: list, agents, history */
@@ -314,7 +319,8 @@ enum usher_serial_given {
     USHER_GIVEN_SERIAL_TO = 1u << 25,
     USHER_GIVEN_SERIAL_PERIOD = 1u << 26,
     USHER_GIVEN_SERIAL_AUTHORITY = 1u << 27,
-    USHER_GIVEN_SERIAL_DEBT = 1u << 28
+    USHER_GIVEN_SERIAL_DEBT = 1u << 28,
+    USHER_GIVEN_SERIAL_IF_VERSION = 1u << 29
 };
 
 /* Arguments of the serial verbs; which verb takes which: src/core/serial_verbs.def. */
@@ -328,7 +334,8 @@ struct usher_serial_args {
     uint64_t token;
     int64_t from, to, period; /* grant: (from, to] is the store's */
     int64_t authority;
-    int64_t debt; /* 1: the authority is away.  setmax raises the grant; take gives fewer */
+    int64_t debt;       /* 1: the authority is away.  setmax raises the grant; take gives fewer */
+    int64_t if_version; /* only if that is the rule's */
 };
 
 /* Numbers in a row, or one of a gap-free rule, or several of them that are lost. */
@@ -431,7 +438,8 @@ enum usher_id_given {
     USHER_GIVEN_ID_MANAGED = 1u << 10,
     USHER_GIVEN_ID_NEXT = 1u << 11,
     USHER_GIVEN_ID_MAX = 1u << 12,
-    USHER_GIVEN_ID_REQUESTS = 1u << 13
+    USHER_GIVEN_ID_REQUESTS = 1u << 13,
+    USHER_GIVEN_ID_IF_VERSION = 1u << 14
 };
 
 /* Arguments of the id verbs; which verb takes which: src/core/id_verbs.def. */
@@ -443,6 +451,7 @@ struct usher_id_args {
     int64_t next; /* set: raise the counter to this */
     int64_t max;  /* install: that of the segment before */
     int64_t requests;
+    int64_t if_version; /* only if that is the dispenser's */
 };
 
 struct usher_id_result_settings {
@@ -556,8 +565,8 @@ struct usher_number_result {
      * then, unless more than 64 holds and rests end before that free none: of numbers not
      * registered, or that rest again.) */
     int64_t next_ms;
-    uint64_t count; /* free, renew of a node, sweep: how many */
-    bool more;      /* free, renew of a node, sweep, list: not all yet, ask again */
+    uint64_t count; /* free, renew of a node, sweep: how many; drop: records erased */
+    bool more;      /* free, renew of a node, sweep, list, drop: not all yet, ask again */
     size_t number_size;
     char number[USHER_NAME_MAX + 1]; /* NUL-terminated; list, renew of a node: where to go on, or
                                       * "" */

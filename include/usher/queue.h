@@ -164,11 +164,12 @@ struct usher_queue_options {
     int64_t state; /* list: the state, after the command */
     const char *after; /* list, agents, history: where the page before ended */
     int64_t max; /* rows, or changes, at most */
+    int64_t if_version; /* only if the scope has this version, else it is stale */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_OPTIONS_INIT \
     { sizeof(struct usher_queue_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, \
-    0, 0, 0, 0, NULL, 0 }
+    0, 0, 0, 0, NULL, 0, 0 }
 #else
 #define USHER_QUEUE_OPTIONS_INIT { .size = sizeof(struct usher_queue_options) }
 #endif
@@ -226,7 +227,7 @@ struct usher_queue_answer {
     uint64_t token; /* of a hold: another one for every later hold of the scope */
     int64_t login; /* version of the login */
     int64_t rooms; /* places of the agent */
-    int64_t count; /* sweep, free, drain: how many were done */
+    int64_t count; /* sweep, free, drain, drop: how many were done */
     char room[USHER_QUEUE_ROOM_MAX]; /* the place of an agent that a user has: EPOCH.LOGIN.NO */
     char user[USHER_NAME_MAX + 1]; /* leave, finish, accept, reject: a user who wants an agent */
     char agent[USHER_NAME_MAX + 1]; /* an agent */
@@ -323,6 +324,7 @@ struct usher_queue_statistics {
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such queue.  O(1); a
  * command that makes trigger auto gives those who wait to agents in bounded steps, itself and
  * those after it.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
                                             const struct usher_queue_settings *settings,
@@ -335,7 +337,7 @@ USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *
  * Users who wait are matched at once.
  * USHER_OK; USHER_SAME: it is logged in like that (a sign of life); USHER_REFUSED: it is with
  * other arguments.  O(lanes * log n).
- * Takes opt->lanes, opt->capacity, opt->level.
+ * Takes opt->lanes, opt->capacity, opt->level, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -347,6 +349,7 @@ USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char
  * that of an agent that was dropped for its silence.  USHER_OK, USHER_SAME (not there).  After
  * USHER_NOMEM of a memory store some of them may have done so; a repeat goes on.
  * O(capacity * log n).
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue,
                                                const char *agent,
@@ -357,13 +360,17 @@ USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const cha
  * Nobody more for @agent once its rooms are empty (until then it is told as pausing).  It lasts
  * until usher_queue_ready() or usher_queue_logout(): an agent that is dropped for its silence is
  * paused after its next login.  USHER_OK, USHER_SAME, USHER_MISSING.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue,
                                               const char *agent,
                                               const struct usher_queue_options *opt,
                                               struct usher_queue_answer *ret);
 
-/** End pause and wrap-up of @agent.  USHER_OK, USHER_SAME, USHER_MISSING. */
+/**
+ * End pause and wrap-up of @agent.  USHER_OK, USHER_SAME, USHER_MISSING.
+ * Takes opt->if_version.
+ */
 USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char *queue,
                                               const char *agent,
                                               const struct usher_queue_options *opt,
@@ -372,13 +379,16 @@ USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char
 /**
  * Heartbeat of opt->agent, whose rooms are the rows, or of opt->user, and where it is: the answer;
  * one that was away is back at its place.  USHER_OK, USHER_MISSING.  O(log n).
- * Takes opt->agent, opt->user.
+ * Takes opt->agent, opt->user, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_alive(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
                                               struct usher_reply **ret);
 
-/** The rooms of @agent as rows, and who is in them.  No heartbeat.  USHER_OK, USHER_MISSING. */
+/**
+ * The rooms of @agent as rows, and who is in them.  No heartbeat.  USHER_OK, USHER_MISSING.
+ * Takes opt->if_version.
+ */
 USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char *queue,
                                              const char *agent,
                                              const struct usher_queue_options *opt,
@@ -396,20 +406,26 @@ USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char 
  * USHER_FULL            a limit is reached, and the user does not wait
  *
  * O(log n).
- * Takes opt->lane, opt->priority, opt->since_ms.
+ * Takes opt->lane, opt->priority, opt->since_ms, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue,
                                               const char *user,
                                               const struct usher_queue_options *opt,
                                               struct usher_queue_answer *ret);
 
-/** Where @user is.  No heartbeat.  USHER_OK, USHER_MISSING.  O(log n). */
+/**
+ * Where @user is.  No heartbeat.  USHER_OK, USHER_MISSING.  O(log n).
+ * Takes opt->if_version.
+ */
 USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char *queue,
                                               const char *user,
                                               const struct usher_queue_options *opt,
                                               struct usher_queue_answer *ret);
 
-/** @user goes, from wherever it is.  USHER_OK, USHER_MISSING.  O(log n). */
+/**
+ * @user goes, from wherever it is.  USHER_OK, USHER_MISSING.  O(log n).
+ * Takes opt->if_version.
+ */
 USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue,
                                               const char *user,
                                               const struct usher_queue_options *opt,
@@ -420,7 +436,7 @@ USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char
  * given) or opt->user only if it is that one's visit: a late finish ends no other.
  * USHER_OK; USHER_STALE; USHER_LOST: the store has lost the login or the visit that it is of;
  * USHER_REFUSED: nobody is seated there; USHER_MISSING: no such room.  O(log n).
- * Takes opt->user.
+ * Takes opt->user, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_finish(struct usher_engine *e, const char *queue,
                                                const char *room, uint64_t token,
@@ -430,6 +446,7 @@ USHER_API enum usher_status usher_queue_finish(struct usher_engine *e, const cha
 /**
  * @agent takes @user, who is offered to it.  USHER_OK; USHER_SAME: seated already; USHER_REFUSED:
  * not offered to it; USHER_MISSING.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const char *queue,
                                                const char *agent, const char *user,
@@ -439,6 +456,7 @@ USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const cha
 /**
  * @agent does not take @user, who waits again at its place.  USHER_OK, USHER_REFUSED,
  * USHER_MISSING.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const char *queue,
                                                const char *agent, const char *user,
@@ -448,6 +466,7 @@ USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const cha
 /**
  * @agent asks for the next user: the answer has user, room, token.  USHER_OK; USHER_EMPTY;
  * USHER_REFUSED: not open (full, paused, wrap-up); USHER_MISSING.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue,
                                              const char *agent,
@@ -457,6 +476,7 @@ USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char 
 /**
  * Match all that can be, 1,000 at most (then there is more): the rows say whom with whom.
  * USHER_OK; USHER_SAME: nothing to match.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
@@ -466,7 +486,7 @@ USHER_API enum usher_status usher_queue_match(struct usher_engine *e, const char
  * Apply what is due now, opt->max changes at most.  Never needed for correctness.  While the reply
  * has more, ask again; rows are the matches that came of it.  USHER_OK: the answer has count;
  * USHER_SAME, USHER_MISSING.
- * Takes opt->max.
+ * Takes opt->max, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_sweep(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
@@ -476,7 +496,7 @@ USHER_API enum usher_status usher_queue_sweep(struct usher_engine *e, const char
  * Users in opt->state (not given: waiting) of opt->lane (not given: all) in order as rows, opt->max
  * (not given: 100) at most, behind opt->after.  While the reply has more, go on after its
  * answer's after.  USHER_OK, USHER_MISSING.
- * Takes opt->lane, opt->state, opt->after, opt->max.
+ * Takes opt->lane, opt->state, opt->after, opt->max, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_list(struct usher_engine *e, const char *queue,
                                              const struct usher_queue_options *opt,
@@ -484,7 +504,7 @@ USHER_API enum usher_status usher_queue_list(struct usher_engine *e, const char 
 
 /**
  * Agents in byte order, in pages likewise.  USHER_OK, USHER_MISSING.
- * Takes opt->after, opt->max.
+ * Takes opt->after, opt->max, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue,
                                                const struct usher_queue_options *opt,
@@ -495,7 +515,8 @@ USHER_API enum usher_status usher_queue_agents(struct usher_engine *e, const cha
  * from opt->since_ms to opt->until_ms.  Those that the queue keeps, and behind them those of the
  * engine's history, or without one those of the history within the store (SQLite: all that ever
  * ended).  USHER_OK, USHER_MISSING.
- * Takes opt->agent, opt->user, opt->since_ms, opt->until_ms, opt->after, opt->max.
+ * Takes opt->agent, opt->user, opt->since_ms, opt->until_ms, opt->after, opt->max,
+ * opt->if_version.
  */
 USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
                                                 const struct usher_queue_options *opt,
@@ -507,7 +528,7 @@ USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const ch
  * away only those to opt->token, a version of a row, or all that ended by opt->until_ms.
  * USHER_OK: the answer has count; USHER_SAME: there was none; USHER_MISSING; USHER_UNAVAILABLE:
  * not all, the others stay in the store.
- * Takes opt->until_ms, opt->token, opt->max.
+ * Takes opt->until_ms, opt->token, opt->max, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
@@ -516,7 +537,7 @@ USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char
 /**
  * Figures of opt->lane, or of all of @queue: usher_queue_statistics_of().  USHER_OK,
  * USHER_MISSING.  O(lanes).
- * Takes opt->lane.
+ * Takes opt->lane, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
@@ -525,7 +546,7 @@ USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char
 /**
  * For operators: another opt->lane, opt->priority (USHER_NONE: 0) or arrival opt->since_ms for
  * @user, who waits.  USHER_OK, USHER_SAME; USHER_REFUSED: it does not wait; USHER_MISSING.
- * Takes opt->lane, opt->priority, opt->since_ms.
+ * Takes opt->lane, opt->priority, opt->since_ms, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char *queue,
                                              const char *user,
@@ -535,9 +556,20 @@ USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char 
 /**
  * For operators: end all visits of @agent by force and make it ready.  While the answer has more,
  * ask again.  USHER_OK: count; USHER_SAME, USHER_MISSING.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char *queue,
                                              const char *agent,
+                                             const struct usher_queue_options *opt,
+                                             struct usher_queue_answer *ret);
+
+/**
+ * For operators: erase @queue, whatever is in it, in bounded steps: while the answer has more, ask
+ * again.  usher_drop() does that.  USHER_OK: the answer has count, in records; USHER_SAME: there
+ * is none; USHER_REFUSED: it keeps ended visits for the history (archive).
+ * Takes opt->if_version.
+ */
+USHER_API enum usher_status usher_queue_drop(struct usher_engine *e, const char *queue,
                                              const struct usher_queue_options *opt,
                                              struct usher_queue_answer *ret);
 

@@ -149,9 +149,10 @@ USHER_API enum usher_status usher_room_digest(struct usher_engine *e, const char
  * Open rooms by (time of opening, name), at most @max (0: 100) of them: rows with name, since_ms
  * (when it was opened).  While the reply has more, go on with @after and @created_ms = name and
  * created_ms of its answer (usher_room_answer_of(); @created_ms 0: that of @after, which must
- * still be open: else USHER_MISSING).  A room that is open all the while is on exactly one page, one
- * that is closed or whose linger is over on none; so a page may have fewer than @max though there
- * are more.  @now_ms < 0: the engine's clock.  64 commands in one batch, then one for each room.
+ * still be open: else USHER_MISSING).  A room that is open all the while is on exactly one page,
+ * one that is closed or whose linger is over on none; so a page may have fewer than @max though
+ * there are more.  @now_ms < 0: the engine's clock.  64 commands in one batch, then one for each
+ * room.
  *
  * *@ret_reply is the caller's, NULL if the call itself failed.  USHER_OK, USHER_MISSING,
  * USHER_INVALID, USHER_NOMEM; USHER_UNAVAILABLE: a part of the store does not answer, the message
@@ -168,8 +169,8 @@ USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *
  * @lease_ms (0: 30 s) are over, after which it goes to whoever comes.  A worker that begins anew
  * takes a new name.  @now_ms < 0: the store's time.  64 commands, and one for each room.
  *
- * Reply and statuses as with usher_room_list(); with USHER_UNAVAILABLE the rows have been handed out
- * all the same.
+ * Reply and statuses as with usher_room_list(); with USHER_UNAVAILABLE the rows have been handed
+ * out all the same.
  */
 USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker,
                                               size_t batch, int64_t every_ms, int64_t lease_ms,
@@ -308,6 +309,7 @@ struct usher_room_row {
  * Open @room; settings are those of a new one.  USHER_OK; USHER_SAME: it is open already, and its
  * settings, which the reply has, stay as they are; USHER_REFUSED: a room of the name is closing,
  * and what is left of it could not be erased in time.  O(1), but for what is left to erase.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *room,
                                             const struct usher_room_settings *settings,
@@ -375,7 +377,10 @@ USHER_API enum usher_status usher_room_join(struct usher_engine *e, const char *
                                             const struct usher_room_options *opt,
                                             struct usher_room_answer *ret);
 
-/** @member leaves; its roles and shares go with it.  USHER_OK, USHER_SAME.  O(log n). */
+/**
+ * @member leaves; its roles and shares go with it.  USHER_OK, USHER_SAME.  O(log n).
+ * Takes opt->if_version.
+ */
 USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char *room,
                                              const char *member,
                                              const struct usher_room_options *opt,
@@ -394,6 +399,7 @@ USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *
 /**
  * A heartbeat of @member.  The answer's epoch, since_version and mark are the newest that were
  * told of: a replica that has others is behind.  USHER_OK; USHER_MISSING: it has to join (again).
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char *room,
                                              const char *member,
@@ -490,7 +496,7 @@ USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const cha
  * Apply what is due; with opt->ttl_ms also remove who was silent for so long.  One bounded step:
  * rows are those removed; while the reply has more, there are others.  USHER_OK, USHER_SAME,
  * USHER_MISSING.
- * Takes opt->ttl_ms, opt->max.
+ * Takes opt->if_version, opt->ttl_ms, opt->max.
  */
 USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char *room,
                                              const struct usher_room_options *opt,

@@ -149,10 +149,11 @@ struct usher_serial_options {
     int64_t n; /* confirm, void, holds, sweep: how many */
     int64_t debt; /* take, setmax: what was given out beyond the grant */
     int64_t period; /* grant: days since 1970 on which the period began */
+    int64_t if_version; /* only if the scope has this version, else it is stale */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_OPTIONS_INIT \
-    { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0 }
+    { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0 }
 #else
 #define USHER_SERIAL_OPTIONS_INIT { .size = sizeof(struct usher_serial_options) }
 #endif
@@ -301,6 +302,7 @@ struct usher_serial_statistics {
  * and whether there is a check digit stay, or highest or width have no room for them, or the local
  * day of another zone is one before; or numbers are held or returned, and reset and the zone of a
  * date stay: why.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
                                               const struct usher_serial_settings *settings,
@@ -310,6 +312,7 @@ USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char
 /**
  * Make @n ahead (1 to USHER_SERIAL_FILL_MAX).  USHER_OK: count are made and left may still be;
  * USHER_FULL: the highest is reached.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, int64_t n,
                                               const struct usher_serial_options *opt,
@@ -319,7 +322,7 @@ USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char
  * Take the next @n (1 to USHER_SERIAL_TAKE_MAX), or as many as there are, a row each.  With a
  * request a repeat within an hour gets the same ones.  debt = 1: the authority is away, and fewer
  * will do.  USHER_OK; USHER_EMPTY: the highest is reached.
- * Takes opt->debt.
+ * Takes opt->debt, opt->if_version.
  */
 USHER_API enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
                                               const struct usher_serial_options *opt,
@@ -332,6 +335,7 @@ USHER_API enum usher_status usher_serial_check(struct usher_engine *e, const cha
 
 /**
  * Make as many as the demand asks for.  USHER_OK: count; USHER_SAME: enough in stock; USHER_FULL.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule,
                                               const struct usher_serial_options *opt,
@@ -341,7 +345,7 @@ USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char
  * Raise the highest by @raise; the scope gets another epoch.  While the authority of a rule cannot
  * be reached, what the store may give out without it is raised by as much: a debt, which it is
  * told of when it is back.  USHER_OK: highest; USHER_FULL: it would pass 2^63 - 1.
- * Takes opt->debt.
+ * Takes opt->debt, opt->if_version.
  */
 USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule,
                                                 int64_t raise,
@@ -352,6 +356,7 @@ USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const ch
  * Go on behind @highest: the stock up to there is dropped, the highest is raised if need be, the
  * scope gets another epoch.  USHER_OK; USHER_SAME: it is that far already; USHER_FULL: the width
  * has no room.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rule,
                                                    int64_t highest,
@@ -372,7 +377,7 @@ USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const cha
  * given: the rule's; USHER_NONE: until it is confirmed, returned or spoilt: no clock decides).
  * The same owner gets the number it holds (USHER_SAME).  USHER_OK: serial, token, until_ms;
  * USHER_EMPTY: the highest is reached.
- * Takes opt->lease_ms.
+ * Takes opt->lease_ms, opt->if_version.
  */
 USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
                                                  const char *owner,
@@ -391,14 +396,17 @@ USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const c
  * well become `lost`, as do those that an authority has granted beyond what the store knows: they
  * stand in usher_serial_holds() until somebody settles them, by a token of his own that was lost
  * or by the one that is shown there (opt->n of them at once).
- * Takes opt->n.
+ * Takes opt->n, opt->if_version.
  */
 USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
                                                  const char *serial, uint64_t token,
                                                  const struct usher_serial_options *opt,
                                                  struct usher_serial_answer *ret);
 
-/** The number is not needed and goes out again.  Statuses as usher_serial_confirm(). */
+/**
+ * The number is not needed and goes out again.  Statuses as usher_serial_confirm().
+ * Takes opt->if_version.
+ */
 USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,
                                                 const char *serial, uint64_t token,
                                                 const struct usher_serial_options *opt,
@@ -406,7 +414,7 @@ USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const ch
 
 /**
  * The number is spoilt.  Statuses as usher_serial_confirm().
- * Takes opt->n.
+ * Takes opt->n, opt->if_version.
  */
 USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char *rule,
                                               const char *serial, uint64_t token,
@@ -429,6 +437,7 @@ USHER_API enum usher_status usher_serial_show(struct usher_engine *e, const char
  * Delete @rule.  Its counters stay: made again under its name, it goes on behind them (with
  * another base, step, radix or format, that old and new serials differ is up to whoever makes it).
  * USHER_OK; USHER_SAME: not there; USHER_REFUSED while numbers are held or returned.
+ * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule,
                                                 const struct usher_serial_options *opt,
@@ -447,7 +456,7 @@ USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const cha
 /**
  * Apply what is due now.  Never needed for correctness.  While the answer has more, ask again.
  * USHER_OK: count; USHER_SAME.
- * Takes opt->n.
+ * Takes opt->n, opt->if_version.
  */
 USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
                                                const struct usher_serial_options *opt,
@@ -456,7 +465,7 @@ USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const cha
 /**
  * For authorities: numbers behind @from up to @to are the store's to give out.  USHER_OK,
  * USHER_SAME, USHER_REFUSED.
- * Takes opt->period.
+ * Takes opt->period, opt->if_version.
  */
 USHER_API enum usher_status usher_serial_grant(struct usher_engine *e, const char *rule,
                                                int64_t from, int64_t to,

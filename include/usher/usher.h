@@ -281,6 +281,7 @@ enum usher_verb {
     USHER_NUMBER_SET,
     USHER_NUMBER_SWEEP,
     USHER_NUMBER_LIFT,
+    USHER_NUMBER_DROP,
     USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself, or the cap keeps it
                           * no more */
     USHER_NUMBER_REST,   /* in notices only: found free, but it has had its calls of the day */
@@ -307,6 +308,7 @@ enum usher_verb {
     USHER_QUEUE_MOVE,
     USHER_QUEUE_FREE,
     USHER_QUEUE_DRAIN,
+    USHER_QUEUE_DROP,
     USHER_QUEUE_EXPIRE,  /* in notices only: a deadline has passed */
     USHER_QUEUE_REQUEUE, /* in notices only: a user whose agent is gone */
     USHER_ROOM_OPEN = 0x301,
@@ -453,6 +455,28 @@ typedef void usher_scope_fn(void *payload, const struct usher_scope_info *info);
 USHER_API enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun noun,
                                          const char *after, size_t max, usher_scope_fn *fn,
                                          void *payload, bool *ret_more);
+
+/**
+ * For operators: erase @scope of @noun, whatever is in it, while others go on working: in bounded
+ * steps, behind each of which the store is left to others for as long as it took.  From the first
+ * step on it is not there for anybody; who makes it anew in the meantime waits for the rest to go.
+ * Holds that are out are over: of their tokens and rooms none is ever given out again under the
+ * name, so who comes with one is told that it is `missing` or `stale`.  Watchers are told of one
+ * change (USHER_NUMBER_DROP, USHER_QUEUE_DROP, USHER_ROOM_CLOSE and _DONE, …).  Visits of a queue
+ * that are in a history stay there.  A rule and a dispenser are deleted as by
+ * usher_serial_delete() and usher_id_delete(): made anew, a rule and a managed dispenser go on
+ * behind what they have given out.
+ *
+ * *@ret_items (may be NULL): how many records this call erased, also if it failed; of a rule or a
+ * dispenser 1.
+ *
+ * USHER_OK; USHER_SAME: it is not there; USHER_REFUSED: a queue with ended visits that its
+ * `archive` keeps for the history, a rule whose numbers are held: usher_message() says so;
+ * USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM: it may be gone in part: call again;
+ * USHER_INVALID.  O(records).  Threads: any.  Since 0.1.
+ */
+USHER_API enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun,
+                                       const char *scope, int64_t *ret_items);
 
 /** Check every invariant of the store, like fsck; @fn gets one line per fault (NULL: only
  *  count).  With an authority: also that nothing may be given out that it has not granted, that it

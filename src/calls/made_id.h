@@ -7,6 +7,7 @@ static const struct usher__member id_options[] = {
     MEMBER(struct usher_id_options, epoch, EPOCH, EPOCH, TOKEN),
     MEMBER(struct usher_id_options, token, TOKEN, TOKEN, TOKEN),
     MEMBER(struct usher_id_options, highest, HIGHEST, HIGHEST, NUMBER),
+    MEMBER(struct usher_id_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
 };
 
 static const struct usher__member id_settings[] = {

@@ -15,6 +15,7 @@ static const struct usher__member number_options[] = {
     MEMBER(struct usher_number_options, all, ALL, ALL, NUMBER),
     MEMBER(struct usher_number_options, after, AFTER, AFTER, STRING),
     MEMBER(struct usher_number_options, max, MAX, MAX, NUMBER),
+    MEMBER(struct usher_number_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
 };
 
 static const struct usher__member number_settings[] = {
@@ -191,6 +192,13 @@ enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
                                      struct usher_number_answer *ret)
 {
     return usher__call(e, &number_calls, USHER_NUMBER_SWEEP, pool, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_drop(struct usher_engine *e, const char *pool,
+                                    const struct usher_number_options *opt,
+                                    struct usher_number_answer *ret)
+{
+    return usher__call(e, &number_calls, USHER_NUMBER_DROP, pool, NULL, 0, NULL, opt, ret, NULL);
 }
 
 bool usher_number_answer_of(const struct usher_reply *reply, struct usher_number_answer *ret)

@@ -16,6 +16,7 @@ static const struct usher__member queue_options[] = {
     MEMBER(struct usher_queue_options, state, STATE, STATE, NUMBER),
     MEMBER(struct usher_queue_options, after, AFTER, AFTER, STRING),
     MEMBER(struct usher_queue_options, max, MAX, MAX, NUMBER),
+    MEMBER(struct usher_queue_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
 };
 
 static const struct usher__member queue_settings[] = {
@@ -292,6 +293,13 @@ enum usher_status usher_queue_free(struct usher_engine *e, const char *queue, co
     const struct usher_value given[] = { { USHER_FIELD_AGENT, USHER_TO_NUL, 0, agent } };
 
     return usher__call(e, &queue_calls, USHER_QUEUE_FREE, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_drop(struct usher_engine *e, const char *queue,
+                                   const struct usher_queue_options *opt,
+                                   struct usher_queue_answer *ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_DROP, queue, NULL, 0, NULL, opt, ret, NULL);
 }
 
 bool usher_queue_answer_of(const struct usher_reply *reply, struct usher_queue_answer *ret)

@@ -8,6 +8,7 @@ static const struct usher__member serial_options[] = {
     MEMBER(struct usher_serial_options, n, N, N, NUMBER),
     MEMBER(struct usher_serial_options, debt, DEBT, DEBT, NUMBER),
     MEMBER(struct usher_serial_options, period, PERIOD, PERIOD, NUMBER),
+    MEMBER(struct usher_serial_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
 };
 
 static const struct usher__member serial_settings[] = {

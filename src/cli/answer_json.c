@@ -177,6 +177,10 @@ static void number(struct json *j, const struct usher_operation *command,
         usher__json_uint(j, command->verb == USHER_NUMBER_FREE ? "freed" : "expired", n->count);
         usher__json_bool(j, "more", n->more);
         break;
+    case USHER_NUMBER_DROP:
+        usher__json_uint(j, "dropped", n->count);
+        usher__json_bool(j, "more", n->more);
+        break;
     case USHER_NUMBER_SHOW:
         if (there && n->n_rows == 1) {
             row(j, n->rows);

@@ -131,6 +131,9 @@ static void number(FILE *out, const struct usher_operation *command,
         if (there)
             fprintf(out, ": %" PRIu64 " expired%s", n->count, n->more ? ", more are to do" : "");
         break;
+    case USHER_NUMBER_DROP:
+        fprintf(out, ": %" PRIu64 " dropped%s", n->count, n->more ? ", more are to do" : "");
+        break;
     case USHER_NUMBER_SHOW:
         if (there && n->n_rows == 1) {
             fputs(": ", out);

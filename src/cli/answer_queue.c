@@ -332,6 +332,10 @@ void usher__answer_queue_json(struct json *j, const struct usher_operation *comm
         array(j, "visits", reply, row_visit);
         usher__json_bool(j, "more", q->more);
         break;
+    case USHER_QUEUE_DROP:
+        usher__json_uint(j, "dropped", q->count);
+        usher__json_bool(j, "more", q->more);
+        break;
     case USHER_QUEUE_STATS:
         if (there)
             stats(j, &q->of.stats);
@@ -523,6 +527,9 @@ void usher__answer_queue_plain(FILE *out, const struct usher_operation *command,
     case USHER_QUEUE_DRAIN:
         if (there)
             fprintf(out, ": %" PRIu64 " moved%s", q->count, q->more ? ", more are to do" : "");
+        break;
+    case USHER_QUEUE_DROP:
+        fprintf(out, ": %" PRIu64 " dropped%s", q->count, q->more ? ", more are to do" : "");
         break;
     case USHER_QUEUE_LIST:
     case USHER_QUEUE_AGENTS:

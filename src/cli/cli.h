@@ -62,6 +62,7 @@ int usher__cli_rooms(struct cli *cli, char *const *words, size_t n);
 int usher__cli_lua(struct cli *cli, char *const *words, size_t n);
 int usher__cli_tables(struct cli *cli, char *const *words, size_t n);
 int usher__cli_check(struct cli *cli, char *const *words, size_t n);
+int usher__cli_drop(struct cli *cli, char *const *words, size_t n);
 int usher__cli_scopes(struct cli *cli, char *const *words, size_t n);
 int usher__cli_status(struct cli *cli, char *const *words, size_t n);
 int usher__cli_version(struct cli *cli, char *const *words, size_t n);

@@ -410,9 +410,9 @@ int usher__cli_rooms(struct cli *cli, char *const *words, size_t n)
         return rc;
     if (patrol)
         (void)usher_room_patrol_result(cli->engine, words[2], (size_t)max, every, lease,
-                                (c.given & USHER_GIVEN_NOW) != 0 ? c.now_ms : -1, &r);
+                                       (c.given & USHER_GIVEN_NOW) != 0 ? c.now_ms : -1, &r);
     else
         (void)usher_room_list_result(cli->engine, after, created, (size_t)max,
-                              (c.given & USHER_GIVEN_NOW) != 0 ? c.now_ms : -1, &r);
+                                     (c.given & USHER_GIVEN_NOW) != 0 ? c.now_ms : -1, &r);
     return rooms_answer(cli, &r);
 }

@@ -45,6 +45,14 @@ const struct cli_program usher__cli_programs[] = {
       "\n"
       "Each with its version, when something of it ends by itself (due), and how much is in it:\n"
       "numbers, agents and users, members, serials that are held.\n" },
+    { "drop", usher__cli_drop, "NOUN/NAME [--yes]",
+      "erase a scope with all that is in it, while others go on working\n"
+      "\n"
+      "  --yes       without being asked; must be said where nobody can be: in scripts, in the shell\n"
+      "\n"
+      "Whoever holds something of it is told that it is missing.  A queue whose visits wait for the\n"
+      "history (archive=) must be drained before; what is in a history stays.  A rule, or a dispenser\n"
+      "with managed=1, goes on behind what it has given out if it is made anew.\n" },
     { "status", usher__cli_status, "",
       "the servers behind the store: role, replicas and their lag, what a crash would lose" },
     { "tables", usher__cli_tables, "NOUN [--dot|--markdown|--lua]",

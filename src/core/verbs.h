@@ -86,7 +86,9 @@ struct usher__noun {
     unsigned n_args; /* bit i of the masks above is args[i] */
     /* Bits of the texts that @command gives. */
     uint32_t (*texts)(const struct usher_operation *command);
-    uint32_t token; /* the bit of the argument of type TOKEN, 0 if it has none */
+    uint32_t token;       /* the bit of the argument of type TOKEN, 0 if it has none */
+    uint32_t if_version;  /* the same of if-version, … */
+    size_t if_version_at; /* … an int64_t there in struct usher_operation */
     const struct usher__verb *verbs;
     unsigned n_verbs;
     /* What is answered. */
@@ -96,8 +98,8 @@ struct usher__noun {
     const struct usher__field *views, *row_views;
     unsigned n_views, n_row_views;
     uint32_t extra_verbs, view_verbs, row_verbs; /* those that have any of the list */
-    size_t row_size, n_rows_at, rows_at; /* the last two in struct usher_result */
-    size_t reply_size;                   /* of its member of usher_result.of */
+    size_t row_size, n_rows_at, rows_at;         /* the last two in struct usher_result */
+    size_t reply_size;                           /* of its member of usher_result.of */
 };
 
 /* NULL: no such noun or verb. */

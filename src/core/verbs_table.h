@@ -33,6 +33,16 @@ enum {
                    "USHER_GIVEN_" #given " is not the bit of its row");
 #include NOUN_DEF
 
+#define IS_IF_VERSION(name) (FIELD(name) == USHER_FIELD_IF_VERSION)
+
+/* What every verb that writes takes besides, if the noun has it. */
+enum {
+    THE(if_version) = 0
+#define ARG(name, ...) | (IS_IF_VERSION(name) ? A(name) : 0u)
+#include NOUN_DEF
+};
+#define KEYS(keys, flags) ((keys) | (((flags)&WRITES) != 0 ? (uint32_t)THE(if_version) : 0u))
+
 static const struct usher__arg THE(args)[] = {
 #define ARG(name, word, type, field, given, min, max, words)   \
     { word,                                                    \
@@ -52,15 +62,15 @@ static const struct usher__arg THE(args)[] = {
      ~((uint32_t)(mask) & (uint32_t)(SHARED) ? (uint32_t)(SHARED) : 0u))
 
 static const struct usher__verb THE(verbs)[] = {
-#define VERB(name, word, order, keys, flags, help)                    \
-    { VERB_CODE(name),                                                \
-      word,                                                           \
-      order,                                                          \
-      keys,                                                           \
-      ((order) | (keys)) & (uint32_t)THE(texts),                      \
-      EMPTY((order) | (keys)),                                        \
-      USHER_GIVEN_NOW | (((order) | (keys)) & ~(uint32_t)THE(texts)), \
-      flags,                                                          \
+#define VERB(name, word, order, keys, flags, help)                               \
+    { VERB_CODE(name),                                                           \
+      word,                                                                      \
+      order,                                                                     \
+      KEYS(keys, flags),                                                         \
+      ((order) | (keys)) & (uint32_t)THE(texts),                                 \
+      EMPTY((order) | (keys)),                                                   \
+      USHER_GIVEN_NOW | (((order) | KEYS(keys, flags)) & ~(uint32_t)THE(texts)), \
+      flags,                                                                     \
       help },
 #include NOUN_DEF
 };
@@ -132,6 +142,12 @@ static const struct usher__noun THE(noun) = {
 #define ARG(name, word, type, ...) | (USHER__ARG_##type == USHER__ARG_TOKEN ? A(name) : 0u)
 #include NOUN_DEF
     ,
+    .if_version = THE(if_version),
+    .if_version_at = 0u
+#define ARG(name, word, type, field, ...) \
+    +(IS_IF_VERSION(name) ? offsetof(struct usher_operation, ARGS(field)) : 0u)
+#include NOUN_DEF
+    ,
     .verbs = THE(verbs),
     .n_verbs = COUNT(THE(verbs)),
     .outs = THE(outs),
@@ -166,6 +182,8 @@ static const struct usher__noun THE(noun) = {
 #undef IS_TEXT
 #undef EMPTY
 #undef COUNT
+#undef IS_IF_VERSION
+#undef KEYS
 #undef NOUN_CODE
 #undef NOUN_WORD
 #undef NOUN_SCOPE

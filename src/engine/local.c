@@ -173,6 +173,8 @@ static void work_begin(struct usher__work *w, const struct local *l, struct ushe
     w->stored = 0;
     w->context = context;
     w->command = NULL;
+    w->grave = NULL;
+    w->hidden = false;
     w->latest = INT64_MIN;
     w->behind = false;
     w->at_once = (l->records->ops->caps & USHER_CAP_CONCURRENT) != 0;
@@ -208,14 +210,16 @@ static void time_refused(const struct usher__work *w)
 static enum usher_status run(struct usher__work *w, struct usher_task *task, int64_t now)
 {
     const struct usher_operation *command = task->command;
+    bool done;
     enum usher_status status;
 
-    if (w->command == NULL || !same_scope(w->command, command)) {
+    if (w->command == NULL || w->hidden || !same_scope(w->command, command)) {
         status = scope_load(w, command);
         if (status != USHER_OK)
             return status;
         w->fault = w->scope.ref != NULL ? w->steps->scope_fault(&w->scope) : NULL;
         usher__scope_loaded(w);
+        usher__drop_loaded(w);
     }
     w->command = command;
     w->reply = task->reply;
@@ -236,6 +240,9 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
             return USHER_OK;
         }
     }
+    status = usher__drop_meet(w, &done);
+    if (status != USHER_OK || done)
+        return status;
     if (w->scope.ref != NULL) {
         w->reply->epoch = w->scope.epoch;
         w->reply->version = usher__scope_shown(w);
@@ -413,13 +420,33 @@ static void execute_each(struct usher_store *s, struct usher_task *tasks, size_t
         done += share((struct local *)s, tasks + done, n - done, context, &behind);
 }
 
+/* Who is shown what is there. */
+struct there {
+    usher_scan_fn *fn;
+    void *payload;
+    bool dropped; /* the last scope */
+};
+
+/* Of a scope that was dropped nothing is there. */
+static enum usher_status show(void *payload, const struct usher_item *item)
+{
+    struct there *t = payload;
+
+    if (item->kind == USHER_ITEM_SCOPE)
+        t->dropped = usher__scope_dropped(item->scope);
+    return t->dropped && (item->kind == USHER_ITEM_SCOPE || item->scope == NULL)
+               ? USHER_OK
+               : t->fn(t->payload, item);
+}
+
 static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
                               const struct usher_text *scope, bool records, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192])
 {
     struct local *l = (struct local *)s;
+    struct there there = { fn, payload, false };
 
-    return l->records->ops->scan(l->records, noun, scope, records, deadline_ms, fn, payload,
+    return l->records->ops->scan(l->records, noun, scope, records, deadline_ms, show, &there,
                                  message);
 }
 

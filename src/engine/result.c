@@ -174,6 +174,7 @@ unsigned usher_operation_flags(const struct usher_operation *command)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
     unsigned flags = 0;
+    bool kept; /* no scope, no kept answer */
 
     if (verb == NULL)
         return 0;
@@ -183,7 +184,13 @@ unsigned usher_operation_flags(const struct usher_operation *command)
         flags |= USHER_OPERATION_CREATES;
     if ((verb->flags & USHER__COMMUTES) != 0)
         flags |= USHER_OPERATION_COMMUTES;
-    if (command->request.data != NULL || (verb->flags & USHER__AGAIN) != 0 ||
+    kept = command->request.data != NULL && command->verb != USHER_NUMBER_DROP &&
+           command->verb != USHER_QUEUE_DROP;
+    /* once more it would find the version that it made itself */
+    if ((command->given & usher__noun((unsigned)command->verb >> 8)->if_version) != 0 && !kept &&
+        command->verb != USHER_ROOM_SNAPSHOT)
+        return flags & ~(unsigned)USHER_OPERATION_COMMUTES;
+    if (kept || (verb->flags & USHER__AGAIN) != 0 ||
         ((verb->flags & USHER__IF_OWNER) != 0 && (unsigned)command->verb >> 8 == USHER_NUMBER &&
          command->arg.number.owner.data != NULL) ||
         (command->verb == USHER_SERIAL_RESERVE && command->arg.serial.owner.data != NULL))

@@ -346,6 +346,12 @@ static void erase_closing(struct together *t, int64_t deadline_ms)
     }
 }
 
+/* Of one version, it is a room that is there, and in the index. */
+static bool makes(const struct usher_operation *command)
+{
+    return command->verb == USHER_ROOM_OPEN && (command->given & USHER_GIVEN_ROOM_IF_VERSION) == 0;
+}
+
 void usher__room_index_before(struct usher_engine *e, const struct usher_operation *commands,
                               struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
@@ -362,6 +368,8 @@ void usher__room_index_before(struct usher_engine *e, const struct usher_operati
         if (commands[i].verb != USHER_ROOM_OPEN)
             continue;
         usher__result_init(&replies[i], USHER_ROOM, e->opt.alloc);
+        if (!makes(&commands[i]))
+            continue;
         if (!memory)
             cannot(&replies[i], USHER_NOMEM, usher_status_text(USHER_NOMEM));
         else if (usher__operation_check(&commands[i], NULL, &replies[i]) == USHER_OK)
@@ -395,12 +403,13 @@ static bool follows(const struct usher_operation *command, const struct usher_re
 {
     const struct usher_room_result *r = &reply->of.room;
     bool gone = reply->epoch != 0 && r->state == USHER_ROOM_STATE_CLOSED;
+    bool open = command->verb == USHER_ROOM_OPEN && reply->status != USHER_MISSING;
 
-    if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID)
+    /* what is stale is there, and may tell nothing else */
+    if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID || reply->status == USHER_STALE)
         return false;
-    *ret_verb = command->verb == USHER_ROOM_OPEN ? USHER_ROOMS_PUT : USHER_ROOMS_FIND;
-    return command->verb == USHER_ROOM_OPEN || gone ||
-           (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
+    *ret_verb = open ? USHER_ROOMS_PUT : USHER_ROOMS_FIND;
+    return open || gone || (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
 }
 
 void usher__room_index_after(struct usher_engine *e, const struct usher_operation *commands,

@@ -121,6 +121,7 @@ static enum usher_status seen(void *payload, const struct usher_item *item)
     struct row *row;
 
     if (item->kind != USHER_ITEM_SCOPE || s->noun == USHER_ROOMS || usher__steps(s->noun) == NULL ||
+        (usher__steps(s->noun)->gone != NULL && usher__steps(s->noun)->gone(s)) ||
         compare(s->noun, s->name.data, s->name.size, p->after_noun, p->after.data, p->after.size) <=
             0)
         return USHER_OK;

@@ -467,8 +467,9 @@ static bool changes_rule(const struct usher_operation *c)
 {
     const struct usher_serial_args *s = &c->arg.serial;
 
-    return (c->given & ~(uint32_t)USHER_GIVEN_NOW) != 0 || s->prefix.data != NULL ||
-           s->suffix.data != NULL || s->date.data != NULL;
+    return (c->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_SERIAL_IF_VERSION)) !=
+               0 ||
+           s->prefix.data != NULL || s->suffix.data != NULL || s->date.data != NULL;
 }
 
 /* How many numbers beyond those granted the command may need. */

@@ -10,8 +10,11 @@
 
 #include "core/machine.h"
 #include "core/number.h"
+#include "core/pack.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
+#include "engine/result.h"
+#include "steps/kept.h"
 #include "steps/work.h"
 #ifdef USHER_WITH_REDIS
 #include "../backends/redis/script.h"
@@ -154,6 +157,28 @@ static void codes_lua(struct out *o, const struct usher__arg *arg)
         put_int(o, prefix, arg->words[code], (long long)code);
 }
 
+/* The fields of an answer that says nothing, as bytes, by verb that writes. */
+static void blanks_lua(struct out *o, const struct usher__noun *noun)
+{
+    struct usher_result blank;
+    unsigned char bytes[512];
+
+    usher__result_init(&blank, (enum usher_noun)noun->noun, NULL);
+    put(o, "local BLANKS = {");
+    for (unsigned i = 0; i < noun->n_verbs; i++) {
+        struct usher__packer p = { bytes, sizeof bytes, 0 };
+
+        if ((noun->verbs[i].flags & USHER__WRITES) == 0)
+            continue;
+        usher__fields_pack(&p, noun, (enum usher_verb)noun->verbs[i].verb, &blank);
+        put(o, "%s[%u]='", i > 0 ? "," : "", noun->verbs[i].verb);
+        for (size_t k = 0; k < p.n && k < sizeof bytes; k++)
+            put(o, "\\%u", bytes[k]);
+        put(o, "'");
+    }
+    put(o, "}\n");
+}
+
 /* What all nouns have. */
 static void common_lua(struct out *o, const struct usher__noun *noun)
 {
@@ -175,6 +200,12 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     put(o, " '\n");
     for (unsigned i = 0; i < noun->n_verbs; i++)
         put_int(o, "V_", noun->verbs[i].word, noun->verbs[i].verb);
+    put(o, "local CREATES = '");
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if ((noun->verbs[i].flags & USHER__CREATES) != 0)
+            put(o, " %u ", noun->verbs[i].verb);
+    put(o, "'\n");
+    blanks_lua(o, noun);
     put(o, "local ARGS = '");
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
@@ -193,6 +224,8 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     put_int(o, "", "ARG", FIRST_ARGUMENT);
     for (unsigned i = 0; i < noun->n_args; i++)
         put_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
+    if (noun->if_version == 0)
+        put_int(o, "ARG_", "IF_VERSION", 0); /* nothing stands there */
     for (unsigned i = 0; i < noun->n_args; i++)
         codes_lua(o, &noun->args[i]);
     put_int(o, "", "GAPS", USHER_GAPS);
@@ -231,6 +264,10 @@ static void steps_lua(struct out *o, const struct usher__steps *steps)
     for (int i = 0; i < USHER_SETTINGS; i++)
         put(o, "%s%lld", i > 0 ? ", " : "", (long long)scope.settings[i]);
     put(o, "}\nlocal FIRST = '%s'\nlocal LISTED = '%s'\n", steps->first, steps->listed);
+    put(o, "local DROPS = '%s'\n", steps->drops != NULL ? steps->drops : "");
+    put_int(o, "", "DROP_VERB", steps->drop_verb);
+    put_int(o, "", "DROP_MAX", USHER__DROP_MAX);
+    put_int(o, "", "DROPPING", USHER__DROPPING);
     for (int i = 0; i < USHER_COUNTS; i++)
         if (steps->count_names[i] != NULL)
             put_int(o, "COUNT_", steps->count_names[i], i);

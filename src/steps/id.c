@@ -202,7 +202,8 @@ static enum usher_status set_refused(work *w, enum usher_id_why why)
 static enum usher_status set(work *w)
 {
     const struct usher_id_args *a = &w->command->arg.id;
-    uint32_t given = w->command->given & ~(uint32_t)USHER_GIVEN_NOW;
+    uint32_t given =
+        w->command->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_ID_IF_VERSION);
     int64_t *counts = w->scope.counts;
     int64_t new[USHER_SETTINGS];
     uint64_t next, to;
@@ -405,6 +406,8 @@ static enum usher_status run(work *w)
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
+    if (usher__other_version(w))
+        return USHER_OK;
     switch (w->command->verb) {
     case USHER_ID_CREATE:
         return create(w);
@@ -422,6 +425,12 @@ static enum usher_status run(work *w)
 }
 
 /* ---- for the executor, the audit and the digest ----------------------------------- */
+
+/* The dispenser was deleted. */
+static bool gone(const struct usher_scope *scope)
+{
+    return scope->counts[USHER__COUNT_ID_THERE] == 0;
+}
 
 static const char *scope_fault(const struct usher_scope *scope)
 {
@@ -475,7 +484,8 @@ static int64_t granted(const struct usher_scope *scope, const struct usher_recor
     return r == NULL && scope->settings[USHER__SET_ID_MANAGED] != 0 ? max_of(&g) : -1;
 }
 
-size_t usher__id_form_pack(const struct usher_id_result_settings *s, unsigned char to[USHER__FORM_MAX])
+size_t usher__id_form_pack(const struct usher_id_result_settings *s,
+                           unsigned char to[USHER__FORM_MAX])
 {
     const int64_t values[] = { s->start,    s->step,    s->by,      s->limit,
                                s->step_max, s->life_ms, s->managed, s->requests };
@@ -516,6 +526,7 @@ static const struct usher__constant constants[] = {
 const struct usher__steps usher__id_steps = {
     .defaults = defaults,
     .run = run,
+    .gone = gone,
     .scope_fault = scope_fault,
     .record_fault = record_fault,
     .tally = tally,

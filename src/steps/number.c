@@ -1306,7 +1306,7 @@ static void settings_from(const int64_t *set, struct usher_number_result_setting
 static enum usher_status set(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    uint32_t given = w->command->given & ~(uint32_t)USHER_GIVEN_NOW;
+    uint32_t given = w->command->given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_IF_VERSION);
     int64_t new[USHER_SETTINGS];
     const struct {
         uint32_t bit;
@@ -1530,14 +1530,18 @@ static enum usher_status run(work *w)
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
-    if (w->command->verb == USHER_NUMBER_SWEEP)
-        return sweep(w);
-    if (w->scope.due_ms <= w->now) {
+    if (w->command->verb == USHER_NUMBER_DROP)
+        return usher__drop(w, &w->reply->of.number.count, &w->reply->of.number.more);
+    if (w->scope.due_ms <= w->now && w->command->verb != USHER_NUMBER_SWEEP) {
         status = expire_due(w, USHER__EXPIRE_MAX, &n, &more);
         if (status != USHER_OK)
             return status;
     }
+    if (usher__other_version(w))
+        return USHER_OK;
     switch (w->command->verb) {
+    case USHER_NUMBER_SWEEP:
+        return sweep(w);
     case USHER_NUMBER_ADD:
         return simple(w, USHER__NUMBER_ADD);
     case USHER_NUMBER_DEL:
@@ -1680,8 +1684,11 @@ const struct usher__steps usher__number_steps = {
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.number.number),
     .sought_kind = USHER_KIND_NUMBER,
+    .drops = "132330405062",
+    .drop_verb = USHER_NUMBER_DROP,
+    .come_again = come_again,
     .first = "1:",
-    .listed = "1",
+    .listed = "12",
     .count_names = {
         [USHER__COUNT_RESTING] = "RESTING",
         [USHER__COUNT_STICKY] = "STICKY",

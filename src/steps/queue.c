@@ -77,7 +77,8 @@ static enum usher_status set(struct run *run)
 {
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
-    uint32_t bits = w->command->given & ~(uint32_t)USHER_GIVEN_NOW;
+    uint32_t bits =
+        w->command->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_QUEUE_IF_VERSION);
     int64_t new[USHER_SETTINGS];
     const struct {
         uint32_t bit;
@@ -121,6 +122,23 @@ static enum usher_status set(struct run *run)
     }
     w->reply->status = USHER_OK;
     return settings_write(w, new);
+}
+
+/* Visits that nobody has put into the history yet are not to be lost with it. */
+static enum usher_status drop(work *w)
+{
+    struct usher_queue_result *q = reply_of(w);
+    int64_t n = w->scope.counts[COUNT_VISITS];
+
+    if (w->scope.ref != NULL && w->scope.settings[SET_ARCHIVE] != 0 && n > 0 &&
+        !usher__other_version(w)) {
+        q->why = USHER_QUEUE_WHY_HISTORY;
+        usher__say(w->reply, USHER_REFUSED,
+                   "%lld ended visits are not in the history yet: drain them, or set archive=0",
+                   (long long)n);
+        return USHER_OK;
+    }
+    return usher__drop(w, &q->count, &q->more);
 }
 
 /* ---- all together ----------------------------------------------------------------- */
@@ -252,9 +270,13 @@ static enum usher_status run(work *w)
         usher_result_fail(w->reply, USHER_INVALID, fault);
         return USHER_OK;
     }
+    if (v == USHER_QUEUE_DROP)
+        return drop(w);
     todo.n_agents = todo.n_users = 0;
     version = w->scope.version;
     if (v == USHER_QUEUE_SWEEP) {
+        if (usher__other_version(w))
+            return USHER_OK;
         run.matched_rows = true;
         max = given(w, USHER_GIVEN_QUEUE_MAX) ? args(w)->max : USHER__STEP_MAX;
     }
@@ -274,6 +296,8 @@ static enum usher_status run(work *w)
         if (more && v != USHER_QUEUE_SWEEP)
             return come_again(w);
     }
+    if (v != USHER_QUEUE_SWEEP && usher__other_version(w))
+        return USHER_OK;
     if (v == USHER_QUEUE_SWEEP) {
         w->reply->status = w->scope.ref == NULL ? USHER_MISSING : n > 0 ? USHER_OK : USHER_SAME;
         reply_of(w)->count = n;
@@ -349,8 +373,11 @@ const struct usher__steps usher__queue_steps = {
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.queue.user),
     .sought_kind = K_USER,
+    .drops = "1323303132405063" "70",
+    .drop_verb = USHER_QUEUE_DROP,
+    .come_again = come_again,
     .first = "1:",
-    .listed = "16",
+    .listed = "126",
     .count_names = {
         [COUNT_LANES] = "LANES",
         [COUNT_VISITS] = "VISITS",

@@ -574,7 +574,7 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
 
 /* The visit of @u, who still says where it was, is over: as `history` tells of it. */
 static struct usher_queue_result_row visit_row(const struct act *act, const struct usher_record *u,
-                                        enum usher_queue_outcome outcome, int64_t at)
+                                               enum usher_queue_outcome outcome, int64_t at)
 {
     struct usher_queue_result_row row = { .user = u->id, .agent = u->owner, .lane = u->group };
 

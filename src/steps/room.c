@@ -96,16 +96,6 @@ static bool given(const work *w, uint32_t bit)
 }
 
 /*
- * `if-version=`: is the version another one than that?  It is asked when what the command is about
- * has been loaded, for the answer tells what that is now.
- */
-static bool behind(const work *w)
-{
-    return given(w, USHER_GIVEN_ROOM_IF_VERSION) &&
-           (uint64_t)args(w)->if_version != usher__scope_shown(w);
-}
-
-/*
  * Has the store lost @version?  One above may be of a room of the name that was closed, for the
  * next one begins at 1; that is `stale`, where the store is what it was when this one was opened.
  */
@@ -551,10 +541,6 @@ static enum usher_status close_room(work *w)
     struct usher__move move = room_move(w, USHER__ROOM_CLOSE);
     enum usher_status status = USHER_OK;
 
-    if (state_of(w) != move.to && behind(w)) { /* else what is left to do is to erase it */
-        answer(w, USHER_STALE);
-        return USHER_OK;
-    }
     if (move.status != USHER_OK) {
         answer(w, (enum usher_status)move.status);
         return USHER_OK;
@@ -774,8 +760,8 @@ static enum usher_status lock_room(work *w, unsigned event)
 
     if (!gate(w, event))
         return USHER_OK;
-    if (move.status != USHER_OK || behind(w)) {
-        answer(w, behind(w) ? USHER_STALE : (enum usher_status)move.status);
+    if (move.status != USHER_OK) {
+        answer(w, (enum usher_status)move.status);
         return USHER_OK;
     }
     usher__change_begin(w, &c);
@@ -831,7 +817,7 @@ static enum usher_status expected(work *w, enum usher_room_row_kind kind,
 {
     const struct usher_text *must = &args(w)->expected;
 
-    *ret_as_expected = !behind(w) && (must->data == NULL || usher__text_equal(must, &now->data));
+    *ret_as_expected = must->data == NULL || usher__text_equal(must, &now->data);
     if (*ret_as_expected)
         return USHER_OK;
     answer(w, USHER_STALE);
@@ -1134,12 +1120,12 @@ static enum usher_status set_member(work *w)
     answer_name(w, &a->member);
     status = load_present(w, &a->member, &r);
     if (status == USHER_MISSING)
-        return turn_down(w, behind(w) ? USHER_STALE : USHER_MISSING, not_in);
+        return turn_down(w, USHER_MISSING, not_in);
     if (status == USHER_OK)
         status = find_value(w, ALL, &a->field, &all);
     if (status != USHER_OK)
         return status;
-    if ((a->expected.data != NULL || behind(w)) && fields_read(&own, &r.data)) {
+    if (a->expected.data != NULL && fields_read(&own, &r.data)) {
         e = fields_find(&own, &a->field);
         now = all;
         if (e != NULL && e->version > all.order) {
@@ -1225,10 +1211,6 @@ static enum usher_status join_new(work *w, struct usher_record *r)
     change c;
     enum usher_status status;
 
-    if (behind(w)) {
-        answer_absent(w, USHER_STALE);
-        return USHER_OK;
-    }
     if (state_of(w) == USHER_ROOM_STATE_LOCKED) {
         answer_absent(w, (enum usher_status)room_move(w, USHER__ROOM_JOIN).status);
         return turn_down(w, w->reply->status, "the room is locked");
@@ -1238,10 +1220,6 @@ static enum usher_status join_new(work *w, struct usher_record *r)
         return status;
     if (!gate(w, USHER__ROOM_JOIN)) /* it was so empty that it closed */
         return USHER_OK;
-    if (behind(w)) {
-        answer_absent(w, USHER_STALE);
-        return USHER_OK;
-    }
     if (!place) {
         answer_absent(w, USHER_FULL);
         return turn_down(w, USHER_FULL, "the room is full");
@@ -1286,10 +1264,6 @@ static enum usher_status join(work *w)
         return join_new(w, &r);
     if (status != USHER_OK)
         return status;
-    if (behind(w)) {
-        answer_member(w, USHER_STALE, &r);
-        return USHER_OK;
-    }
     before = r;
     move = member_move(r.state, USHER__MEMBER_JOIN);
     if (move.status == USHER_REFUSED) {
@@ -1388,10 +1362,6 @@ static enum usher_status leave(work *w, unsigned event)
     } else if (status != USHER_OK) {
         return status;
     }
-    if (behind(w)) {
-        answer_member(w, USHER_STALE, &r);
-        return USHER_OK;
-    }
     from = r.state;
     if (event == USHER__MEMBER_UNBAN && from != USHER_ROOM_MEMBER_BANNED)
         event = USHER__MEMBER_KICK; /* there is no ban to end */
@@ -1489,14 +1459,14 @@ static enum usher_status set_role(work *w)
         status = load_present(w, &a->member, &member);
     else
         status = USHER_OK;
-    if (status == USHER_MISSING && !behind(w))
+    if (status == USHER_MISSING)
         return turn_down(w, USHER_MISSING, not_in);
     if (status == USHER_OK || status == USHER_MISSING)
         status = load_role(w, &a->role, &r);
     if (status != USHER_OK)
         return status;
     answer_name(w, &r.owner);
-    if (behind(w) || (a->expected.data != NULL && !usher__text_equal(&a->expected, &r.owner))) {
+    if (a->expected.data != NULL && !usher__text_equal(&a->expected, &r.owner)) {
         answer(w, USHER_STALE);
         return USHER_OK;
     }
@@ -1567,7 +1537,7 @@ static enum usher_status share(work *w)
     status = load_share(w, &a->share, &r);
     if (status == USHER_OK)
         status = load_present(w, &a->member, &member);
-    if (status == USHER_MISSING && !behind(w))
+    if (status == USHER_MISSING)
         return turn_down(w, USHER_MISSING, not_in);
     if (status == USHER_OK || status == USHER_MISSING)
         status = find_value(w, SHARE, &a->share, &r); /* its texts may have moved */
@@ -1816,10 +1786,6 @@ static enum usher_status snapshot(work *w)
 
     if (!gate(w, USHER__ROOM_CHANGE))
         return USHER_OK;
-    if (behind(w)) {
-        answer(w, USHER_STALE);
-        return USHER_OK;
-    }
     answer(w, USHER_OK);
     answer_point(w);
     reply->since = (uint64_t)a->after;
@@ -1870,9 +1836,6 @@ static enum usher_status run(work *w)
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
-    if (given(w, USHER_GIVEN_ROOM_IF_VERSION) && w->scope.ref != NULL &&
-        room_lost(w, (uint64_t)args(w)->if_version))
-        return usher__say_lost(w, "version");
     status = USHER_OK;
     if (state_of(w) == USHER_ROOM_STATE_CLOSING) {
         if (w->command->verb != USHER_ROOM_CLOSE)
@@ -1884,6 +1847,9 @@ static enum usher_status run(work *w)
     }
     if (status != USHER_OK)
         return status;
+    /* of one that is being closed all that is left to do is to erase it */
+    if (state_of(w) != USHER_ROOM_STATE_CLOSING && usher__other_version(w))
+        return USHER_OK;
     switch (w->command->verb) {
     case USHER_ROOM_OPEN:
         return open_room(w);

@@ -1565,6 +1565,8 @@ static bool day_goes_back(const work *w, int64_t from_min, int64_t to_min)
 
 static enum usher_status rule(work *w)
 {
+    const uint32_t not_settings =
+        (uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_SERIAL_IF_VERSION;
     const struct usher_serial_args *a = &w->command->arg.serial;
     const int64_t *old = w->scope.settings;
     bool exists = w->scope.ref != NULL && old[SET_RULE] != 0, made, used, restamped, moved;
@@ -1579,7 +1581,7 @@ static enum usher_status rule(work *w)
     char id[24];
     enum usher_status status = USHER_OK;
 
-    if (exists && (w->command->given & ~(uint32_t)USHER_GIVEN_NOW) == 0 && a->prefix.data == NULL &&
+    if (exists && (w->command->given & ~not_settings) == 0 && a->prefix.data == NULL &&
         a->suffix.data == NULL && a->date.data == NULL)
         return show(w);
     memset(&s, 0, sizeof s);
@@ -1842,6 +1844,8 @@ static enum usher_status run_verb(work *w)
         status = expire_due(w, USHER__EXPIRE_MAX, &n, &more);
     if (status != USHER_OK)
         return status;
+    if (usher__other_version(w))
+        return USHER_OK;
     switch (w->command->verb) {
     case USHER_SERIAL_FILL:
         return fill(w);
@@ -1881,6 +1885,12 @@ static enum usher_status run(work *w)
 }
 
 /* ---- for the executor, the audit and the digest ------------------------------------- */
+
+/* The rule was deleted. */
+static bool gone(const struct usher_scope *scope)
+{
+    return scope->settings[SET_RULE] == 0;
+}
 
 static const char *scope_fault(const struct usher_scope *scope)
 {
@@ -2107,6 +2117,7 @@ static const struct usher__constant constants[] = {
 const struct usher__steps usher__serial_steps = {
     .defaults = defaults,
     .run = run,
+    .gone = gone,
     .scope_fault = scope_fault,
     .record_fault = record_fault,
     .tally = tally,

@@ -83,13 +83,47 @@ uint64_t usher__version_before(const struct usher_scope *s, uint64_t version)
     return s->n_gaps > 0 && last->first + 1 == version ? last->last : version - 1;
 }
 
+bool usher__other_version(struct usher__work *w)
+{
+    const struct usher__noun *noun = usher__noun(w->scope.noun);
+    uint64_t epoch = w->reply->epoch, is = w->reply->version;
+    int64_t version;
+
+    if ((w->command->given & noun->if_version) == 0)
+        return false;
+    memcpy(&version, (const char *)w->command + noun->if_version_at, sizeof version);
+    if (w->scope.ref == NULL &&
+        (usher__verb((unsigned)w->command->verb)->flags & USHER__CREATES) == 0)
+        return false; /* the verb will say so itself */
+    if (w->scope.ref != NULL) {
+        if ((uint64_t)version == usher__scope_shown(w))
+            return false;
+        if (w->scope.n_gaps > 0 && usher__scope_lost(w, (uint64_t)version)) {
+            (void)usher__say_lost(w, "version");
+            return true;
+        }
+    }
+    usher_result_fail(w->reply, w->scope.ref != NULL ? USHER_STALE : USHER_MISSING, "");
+    w->reply->epoch = epoch;
+    w->reply->version = is;
+    return true;
+}
+
 static enum usher_status put(struct usher__work *w, struct usher_scope *s,
                              const struct usher_write *writes, size_t n)
 {
-    enum usher_status status = w->ops->write(w->txn, s, writes, n);
+    bool anew = s->ref == NULL && w->grave != NULL;
+    enum usher_status status;
 
-    if (status == USHER_OK)
+    if (anew)
+        s->ref = w->grave;
+    status = w->ops->write(w->txn, s, writes, n);
+    if (status == USHER_OK) {
         w->due_stored = s->due_ms;
+        w->grave = NULL;
+    } else if (anew) {
+        s->ref = NULL;
+    }
     return status;
 }
 
@@ -238,6 +272,7 @@ static bool scope_anew(struct usher__work *w)
     if (w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &name, &w->scope) != USHER_OK)
         return false;
     w->due_stored = w->scope.due_ms;
+    usher__drop_loaded(w);
     return true;
 }
 

@@ -30,6 +30,9 @@ struct usher__work {
     int64_t now;                      /* never before scope.clock_ms */
     int64_t latest;                   /* times up to here have been found not to be too early */
     int64_t seen_ms;                  /* of queues: what is due by then is due; see queue.c */
+    void *grave;                      /* NULL, or the ref of what is left of `scope`, which does not
+                                       * exist: see drop.c */
+    bool hidden;                      /* `scope` is there, but not for this command */
     bool behind;                      /* a command before is to come again: usher__come_again() */
     bool at_once;                     /* what was written stays, even if the command fails then */
     const struct usher__steps *steps; /* of the scope's noun */
@@ -113,6 +116,39 @@ static inline void usher__change_begin(struct usher__work *w, struct usher__chan
 
 /* Write a change without a version. */
 enum usher_status usher__change_write(struct usher__work *w, struct usher__change *c);
+
+/* ---- drop.c ---- */
+
+/* counts[0] of a scope of a noun that has `drops`. */
+enum { USHER__COUNT_DROP = 0, USHER__DROPPING = 1, USHER__DROPPED = 2 };
+
+/* Records that a step of dropping erases, at most. */
+#define USHER__DROP_MAX (5 * USHER_CHANGE_MAX)
+
+/* @s is being dropped; nothing of it is left but its version. */
+bool usher__scope_dropping(const struct usher_scope *s);
+bool usher__scope_dropped(const struct usher_scope *s);
+
+/* w->scope was loaded: one that was dropped does not exist. */
+void usher__drop_loaded(struct usher__work *w);
+
+/* Before w->command is run: what is being dropped is not there, and who makes the scope anew first
+ * does a step of it.  *@ret_done: there are more of them, and that is answered. */
+enum usher_status usher__drop_meet(struct usher__work *w, bool *ret_done);
+
+/* The verb itself: *@ret_n records are gone, and there are more.  Answers all but these. */
+enum usher_status usher__drop(struct usher__work *w, uint64_t *ret_n, bool *ret_more);
+
+/* ---- work.c ---- */
+
+/*
+ * `if-version=`, asked when what is due has been applied: is the command to be done at another
+ * version than w->scope has, or on one that is not there and would be made?  That is answered:
+ * STALE or MISSING and nothing else, or LOST.  One above the version may be of a scope of the name
+ * that is no more, so only where versions were lost it is.  (Once will do: if more was due than a
+ * command applies before its verb, then the version is one that nobody has been told of.)
+ */
+bool usher__other_version(struct usher__work *w);
 
 /* w->scope does not exist, or not any more. */
 void usher__scope_fresh(struct usher__work *w);
@@ -280,7 +316,8 @@ struct usher__constant {
 #define USHER__ID_FORM 1
 size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, int64_t max,
                                const struct usher_text *format, unsigned char to[USHER__FORM_MAX]);
-size_t usher__id_form_pack(const struct usher_id_result_settings *set, unsigned char to[USHER__FORM_MAX]);
+size_t usher__id_form_pack(const struct usher_id_result_settings *set,
+                           unsigned char to[USHER__FORM_MAX]);
 
 /* One noun: what the executor, the audit and the digest need to know of it. */
 struct usher__steps {
@@ -297,6 +334,8 @@ struct usher__steps {
     const char *(*record_fault)(const struct usher_scope *scope, const struct usher_record *r);
     /* Count @r. */
     void (*tally)(struct usher__tally *t, const struct usher_record *r);
+    /* May be NULL.  Of @scope nothing is there but what has been given out. */
+    bool (*gone)(const struct usher_scope *scope);
     /* May be NULL.  Up to which number the scope (@r NULL) or its record @r says that an authority
      * has granted, and under which period of the name; -1: it says nothing of the kind. */
     int64_t (*granted)(const struct usher_scope *scope, const struct usher_record *r,
@@ -312,6 +351,12 @@ struct usher__steps {
      * kind of that; 0: none is. */
     uint16_t sought_at;
     uint8_t sought_kind;
+    /* May be NULL.  Its verb `drop` erases records by kind and slot, two digits each, in this
+     * order; slot 3: by id.  Not all of its scopes' records stand in a list: those that do not are
+     * named by id. */
+    const char *drops;
+    enum usher_verb drop_verb;
+    enum usher_status (*come_again)(struct usher__work *w); /* usher__come_again(), with a why */
     const char *first;  /* "KIND:" of the record that a first argument names */
     const char *listed; /* kinds that next() is used on, as digits */
     /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */

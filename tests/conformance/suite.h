@@ -44,6 +44,9 @@ int suite_serial(const struct backend *b);
 /* Of serials and ids with an authority, at random; within suite_main(). */
 int suite_granted(const struct backend *b);
 
+/* Of scopes that are dropped; within suite_main(). */
+int suite_drop(const struct backend *b);
+
 /* What they do with time; within suite_main(). */
 int suite_time(const struct backend *b);
 

@@ -248,7 +248,7 @@ static void hear(void *payload, const struct usher_notice *n)
                           n->epoch, n->version, usher_verb_word(n->verb));
         if (n->verb == USHER_NOTICE_LOST && h->epoch == n->epoch) {
             /* no change, and told behind those of its batch: of a version that was told of */
-            if (n->version > h->version && w->bad[0] == '\0')
+            if (w->dense && n->version > h->version && w->bad[0] == '\0')
                 (void)snprintf(w->bad, sizeof w->bad,
                                "%s: up to version %" PRIu64 " nothing is lost, and %" PRIu64
                                " is the last one told",

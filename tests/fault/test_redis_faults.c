@@ -315,6 +315,8 @@ static const struct usher_operation targets[] = {
     LINE(SET, 20, USHER_GIVEN_STRICT, ARGS(.strict = 1), REQ("r")),
     LINE(SWEEP, 20, 0, ARGS(.max = 0)),
     LINE(SWEEP, 40, 0, ARGS(.max = 0), REQ("r")),
+    LINE(DROP, 20, 0, ARGS(.max = 0)),
+    LINE(DROP, 20, USHER_GIVEN_IF_VERSION, ARGS(.if_version = 7)),
 };
 #define TARGETS (sizeof targets / sizeof *targets)
 
@@ -414,6 +416,7 @@ static const char *const others[] = {
     "20 queue history desk",
     "20 queue move desk f lane=default priority=2",
     "20 queue move desk f lane=x req=r",
+    "20 queue drop desk",
     "20 queue free desk ann",
     "20 queue free desk cid req=r",
     "20 room open lounge capacity=6",

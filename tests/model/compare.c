@@ -146,6 +146,8 @@ void queue_history_cut(const char *store, enum usher_verb verb, const struct ush
     for (size_t i = m->n_rows > 0 ? m->n_rows : 1; i < q->n_rows; i++)
         if (q->rows[i].version >= q->rows[i - 1].version)
             return;
+    if (q->n_rows > 0 && r->status == USHER_OK && model->status == USHER_MISSING)
+        r->status = USHER_MISSING; /* a queue that was dropped */
     q->n_rows = m->n_rows;
     q->more = false;
     q->agent_size = 0;

@@ -548,7 +548,7 @@ static enum usher_verb any_verb(struct gen *g)
         { USHER_NUMBER_REG, 12 },  { USHER_NUMBER_UNREG, 4 },   { USHER_NUMBER_ADD, 8 },
         { USHER_NUMBER_DEL, 3 },   { USHER_NUMBER_FREE, 2 },    { USHER_NUMBER_SHOW, 4 },
         { USHER_NUMBER_LIST, 4 },  { USHER_NUMBER_STATS, 3 },   { USHER_NUMBER_SWEEP, 2 },
-        { USHER_NUMBER_LIFT, 2 },
+        { USHER_NUMBER_LIFT, 1 },  { USHER_NUMBER_DROP, 1 },
     };
     uint64_t k = rng_below(&g->rng, 100);
 
@@ -681,6 +681,7 @@ void gen_next(struct gen *g, struct gen_command *ret)
         }
         break;
     case USHER_NUMBER_STATS:
+    case USHER_NUMBER_DROP:
         a->number.data = NULL;
         break;
     case USHER_NUMBER_SET:
@@ -692,6 +693,12 @@ void gen_next(struct gen *g, struct gen_command *ret)
     }
     if (a->number.data == NULL)
         a->number.size = 0;
+    if (rng_chance(r, 5) && c->verb != USHER_NUMBER_SHOW && c->verb != USHER_NUMBER_LIST &&
+        c->verb != USHER_NUMBER_STATS) {
+        c->given |= USHER_GIVEN_IF_VERSION;
+        a->if_version = rng_chance(r, 80) ? 0 : (int64_t)rng_below(r, 3) - 1;
+        ret->version_of = true;
+    }
     if (rng_chance(r, 2))
         spoil(g, ret);
     if (c->request.data != NULL)
@@ -704,10 +711,13 @@ struct usher_operation gen_resolve(const struct gen_command *q, const struct mod
     const struct model_pool *p;
     const struct model_number *n;
 
-    if (!q->token_of_hold || c.arg.number.number.data == NULL || c.scope.data == NULL)
-        return c;
-    p = model_pool(m, c.scope.data, c.scope.size);
-    if (p == NULL)
+    p = c.scope.data != NULL ? model_pool(m, c.scope.data, c.scope.size) : NULL;
+    if (q->version_of) {
+        int64_t version = p != NULL ? (int64_t)p->version : 0;
+
+        c.arg.number.if_version += version + c.arg.number.if_version > 0 ? version : 2;
+    }
+    if (!q->token_of_hold || c.arg.number.number.data == NULL || p == NULL)
         return c;
     n = model_number(p, c.arg.number.number.data, c.arg.number.number.size);
     if (n != NULL)

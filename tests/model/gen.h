@@ -45,6 +45,7 @@ struct usher_text gen_bad(struct rng *r); /* that is no name */
 struct gen_command {
     struct usher_operation c;
     bool token_of_hold; /* c.arg.number.token is to be added to the number's token */
+    bool version_of;    /* if_version is to be added to the version of the pool */
 };
 
 struct gen;

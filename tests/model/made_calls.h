@@ -145,6 +145,8 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_number_set(e, scope, settings, opt, reply);
     case USHER_NUMBER_SWEEP:
         return usher_number_sweep(e, scope, opt, answer);
+    case USHER_NUMBER_DROP:
+        return usher_number_drop(e, scope, opt, answer);
     case USHER_QUEUE_SET:
         return usher_queue_set(e, scope, settings, opt, reply);
     case USHER_QUEUE_LOGIN:
@@ -191,6 +193,8 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_queue_move(e, scope, string_of(t, USHER_FIELD_USER), opt, answer);
     case USHER_QUEUE_FREE:
         return usher_queue_free(e, scope, string_of(t, USHER_FIELD_AGENT), opt, answer);
+    case USHER_QUEUE_DROP:
+        return usher_queue_drop(e, scope, opt, answer);
     case USHER_ROOM_OPEN:
         return usher_room_open(e, scope, settings, opt, reply);
     case USHER_ROOM_CLOSE:

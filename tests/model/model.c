@@ -16,6 +16,7 @@
 #define REQUEST_AGE INT64_C(3600000)
 #define EXPIRE_MOST 64 /* expiries that a command applies on its way */
 #define DUE_LOOK 64    /* due numbers that are looked at for `next` */
+#define DROP_MOST 240  /* records erased by a step of `drop` */
 #define STEP_MOST 1000 /* numbers freed by `free`, expired by `sweep` if it names no max */
 
 static bool in(const struct usher_operation *c, uint32_t bit, int64_t value, int64_t min,
@@ -70,6 +71,11 @@ static bool of_calls(const struct usher_operation *c)
            ((c->given & USHER_GIVEN_STATE) != 0 && a->state > USHER_NUMBER_STATE_IDLE_UP);
 }
 
+static bool writes(enum usher_verb verb)
+{
+    return verb != USHER_NUMBER_SHOW && verb != USHER_NUMBER_LIST && verb != USHER_NUMBER_STATS;
+}
+
 static bool arguments_right(const struct usher_operation *c)
 {
     const struct usher_number_args *a = &c->arg.number;
@@ -95,7 +101,8 @@ static bool arguments_right(const struct usher_operation *c)
         !in(c, USHER_GIVEN_STRICT, a->strict, 0, 1) ||
         !in(c, USHER_GIVEN_STICKY_MS, a->sticky_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_STICKY_MAX, a->sticky_max, 0, 1000000) ||
-        !in(c, USHER_GIVEN_REQUESTS, a->requests, 1, 1000000))
+        !in(c, USHER_GIVEN_REQUESTS, a->requests, 1, 1000000) ||
+        !in(c, USHER_GIVEN_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX))
         return false;
     switch (c->verb) {
     case USHER_NUMBER_ADD:
@@ -154,9 +161,13 @@ static bool arguments_right(const struct usher_operation *c)
     case USHER_NUMBER_SWEEP:
         may = USHER_GIVEN_MAX;
         break;
+    case USHER_NUMBER_DROP:
+        break;
     default: /* no command */
         return false;
     }
+    if (writes(c->verb))
+        may |= USHER_GIVEN_IF_VERSION;
     if (!texts_only(a, texts) || (c->given & ~(may | USHER_GIVEN_NOW)) != 0)
         return false;
     /* All that take one number need it, but for these. */
@@ -319,7 +330,7 @@ static void changed(struct work *w, enum usher_verb verb, enum usher_number_stat
     memset(&notice, 0, sizeof notice);
     notice.noun = USHER_NUMBER;
     notice.scope = text_out(&w->p->name);
-    notice.epoch = 1;
+    notice.epoch = w->p->epoch;
     notice.version = w->p->version;
     notice.now_ms = w->now;
     notice.verb = verb;
@@ -1056,9 +1067,9 @@ static enum usher_status verb_set(struct work *w)
 {
     struct usher_number_result_settings *s = &w->p->set, before = *s;
     const struct usher_number_args *a = w->a;
-    uint32_t given = w->c->given;
+    uint32_t given = w->c->given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_IF_VERSION);
 
-    if ((given & ~(uint32_t)USHER_GIVEN_NOW) == 0 && !w->p->exists)
+    if (given == 0 && !w->p->exists)
         return USHER_MISSING;
     if (given & USHER_GIVEN_ORDER)
         s->order = a->order;
@@ -1081,7 +1092,7 @@ static enum usher_status verb_set(struct work *w)
     if (given & USHER_GIVEN_REQUESTS)
         s->requests = a->requests;
     w->r->of.number.of.settings = *s;
-    if ((given & ~(uint32_t)USHER_GIVEN_NOW) == 0)
+    if (given == 0)
         return USHER_OK; /* a read */
     if (w->p->exists && memcmp(s, &before, sizeof before) == 0)
         return USHER_SAME;
@@ -1210,12 +1221,66 @@ static enum usher_status verb_stats(struct work *w)
     return USHER_OK;
 }
 
-/* ---- dispatch ---------------------------------------------------------------------- */
-
-static bool writes(enum usher_verb verb)
+static void settings_default(struct model_pool *p)
 {
-    return verb != USHER_NUMBER_SHOW && verb != USHER_NUMBER_LIST && verb != USHER_NUMBER_STATS;
+    memset(&p->set, 0, sizeof p->set);
+    p->set.order = USHER_NUMBER_ORDER_LONGEST_IDLE;
+    p->set.sticky_ms = 7 * DAY;
+    p->set.sticky_max = 10000;
+    p->set.requests = 10000;
 }
+
+static size_t records_of(const struct model_pool *p)
+{
+    size_t n = p->n_numbers + p->n_stickies + p->n_past + p->n_requests;
+
+    for (size_t i = 0; i < p->n_numbers; i++) {
+        const struct model_number *a = &p->numbers[i];
+        bool first = a->group.size != 0;
+
+        for (size_t k = 0; k < i && first; k++)
+            first = !is(&p->numbers[k].group, a->group.data, a->group.size);
+        n += first;
+        n += a->busy && a->node.size != 0;
+    }
+    return n;
+}
+
+static enum usher_status verb_drop(struct work *w)
+{
+    struct model_pool *p = w->p;
+    size_t n;
+
+    if (!p->exists)
+        return USHER_SAME;
+    if ((w->c->given & USHER_GIVEN_IF_VERSION) != 0 && (uint64_t)w->a->if_version != p->version)
+        return USHER_STALE;
+    if (!p->dropping) {
+        p->dropping = true;
+        p->left = records_of(p);
+        pool_done(p);
+        p->numbers = NULL;
+        p->past = NULL;
+        p->stickies = NULL;
+        p->requests = NULL;
+        p->n_numbers = p->n_past = p->n_stickies = p->n_requests = 0;
+        p->calls = p->calls_day = p->refused = p->refused_day = 0;
+        p->begun = p->ended = 0;
+        settings_default(p);
+        changed(w, USHER_NUMBER_DROP, USHER_NUMBER_STATE_NODATA, USHER_NUMBER_STATE_NODATA, NULL);
+    }
+    n = p->left < DROP_MOST ? p->left : DROP_MOST;
+    p->left -= n;
+    if (n < DROP_MOST) {
+        p->exists = p->dropping = false;
+        p->clock = 0;
+    }
+    w->r->of.number.count = n;
+    w->r->of.number.more = p->dropping;
+    return USHER_OK;
+}
+
+/* ---- dispatch ---------------------------------------------------------------------- */
 
 static enum usher_status answer(struct work *w)
 {
@@ -1257,6 +1322,18 @@ static enum usher_status answer(struct work *w)
     }
 }
 
+/* It is to be done at one version alone, and that is not this one: answered. */
+static bool other_version(struct work *w)
+{
+    bool makes = w->c->verb == USHER_NUMBER_ADD || w->c->verb == USHER_NUMBER_SET;
+
+    if ((w->c->given & USHER_GIVEN_IF_VERSION) == 0 ||
+        (w->p->exists ? (uint64_t)w->a->if_version == w->p->version : !makes))
+        return false;
+    w->r->status = w->p->exists ? USHER_STALE : USHER_MISSING;
+    return true;
+}
+
 static void execute(struct work *w)
 {
     struct usher_result *r = w->r;
@@ -1278,12 +1355,25 @@ static void execute(struct work *w)
             r->repeated = true;
             return;
         }
+    if (w->c->verb == USHER_NUMBER_DROP) {
+        bool there = w->p->exists;
+
+        r->status = verb_drop(w);
+        r->version = there ? w->p->version : 0;
+        if (there && !w->p->exists)
+            w->p->epoch++;
+        return;
+    }
     if (w->c->verb != USHER_NUMBER_SWEEP)
         expire(w, EXPIRE_MOST);
     version = w->p->version;
+    if (other_version(w)) {
+        r->version = w->p->exists ? w->p->version : 0;
+        return;
+    }
     r->status = answer(w);
-    r->version = w->p->version;
-    r->epoch = w->p->exists;
+    r->version = w->p->exists ? w->p->version : 0;
+    r->epoch = w->p->exists ? w->p->epoch : 0;
     if (r->status == USHER_OK && w->p->version > version)
         remember_request(w);
 }
@@ -1300,6 +1390,7 @@ void model_execute(struct model *m, const struct usher_operation *c, struct ushe
 {
     struct model nobody = { NULL, 0, NULL, NULL };
     struct model_pool *p, copy;
+    bool hidden;
     struct work w = { m, NULL, NULL, c, &c->arg.number, r, c->now_ms };
 
     memset(r, 0, sizeof *r);
@@ -1314,20 +1405,27 @@ void model_execute(struct model *m, const struct usher_operation *c, struct ushe
         m->pools = grown(m->pools, m->n_pools, sizeof *m->pools);
         p = &m->pools[m->n_pools++];
         p->name = text_of(c->scope.data, c->scope.size);
-        p->set.order = USHER_NUMBER_ORDER_LONGEST_IDLE;
-        p->set.sticky_ms = 7 * DAY;
-        p->set.sticky_max = 10000;
-        p->set.requests = 10000;
+        p->epoch = 1;
+        settings_default(p);
     }
+    if (p->dropping && (c->verb == USHER_NUMBER_ADD || c->verb == USHER_NUMBER_SET)) {
+        p->exists = p->dropping = false; /* as the rest is erased first */
+        p->epoch++;
+        p->clock = 0;
+    }
+    hidden = p->dropping && c->verb != USHER_NUMBER_DROP;
+    if (hidden)
+        p->exists = false;
     w.p = p;
     w.stored = p;
     if (w.now < p->clock)
         w.now = p->clock;
-    r->version = p->version;
-    r->epoch = p->exists;
+    r->version = p->exists ? p->version : 0;
+    r->epoch = p->exists ? p->epoch : 0;
     if (writes(c->verb)) {
         execute(&w);
         r->due_ms = due_of(p);
+        p->exists = p->exists || hidden;
         return;
     }
     r->due_ms = due_of(p);
@@ -1337,6 +1435,7 @@ void model_execute(struct model *m, const struct usher_operation *c, struct ushe
     (void)expire(&w, UINT64_MAX);
     r->status = answer(&w);
     pool_done(&copy);
+    p->exists = p->exists || hidden;
 }
 
 void model_reply_done(struct usher_result *r)
@@ -1362,7 +1461,7 @@ void model_reply_done(struct usher_result *r)
 static const char *pool_fault(const struct model_pool *p)
 {
     if (!p->exists)
-        return p->n_numbers + p->n_stickies + p->n_requests + p->version == 0
+        return p->n_numbers + p->n_stickies + p->n_requests == 0
                    ? NULL
                    : "a pool that does not exist is empty";
     if (p->version == 0)

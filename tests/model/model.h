@@ -3,8 +3,9 @@
  * model -- number pools, obviously right rather than fast.
  *
  * Executes the same commands as an engine and fills in the same replies (but for `epoch`,
- * which is 1 for every pool, and `message`, which stays empty).  It shares no code with the
- * library: arrays, linear search, one `if` a rule.  The time is always the command's.
+ * which is 1 for every pool, and 1 more for each that was dropped, and `message`, which stays
+ * empty).  It shares no code with the library: arrays, linear search, one `if` a rule.  The time is
+ * always the command's.
  *
  * The structs are open so that tests can look inside.  Everything in them belongs to the
  * model; running out of memory aborts.
@@ -61,6 +62,9 @@ struct model_request {
 struct model_pool {
     struct model_text name;
     bool exists;
+    uint64_t epoch; /* the next one has one more */
+    bool dropping;  /* it is there for `drop` alone */
+    size_t left;    /* records then */
     uint64_t version;
     int64_t clock;
     struct usher_number_result_settings set;

@@ -294,8 +294,9 @@ static enum usher_verb any_verb(struct queue_gen *g)
         { USHER_QUEUE_MATCH, 3 },   { USHER_QUEUE_SWEEP, 2 },  { USHER_QUEUE_LIST, 3 },
         { USHER_QUEUE_AGENTS, 2 },  { USHER_QUEUE_STATS, 2 },  { USHER_QUEUE_MOVE, 2 },
         { USHER_QUEUE_HISTORY, 2 }, { USHER_QUEUE_FREE, 1 },   { USHER_QUEUE_DRAIN, 2 },
+        { USHER_QUEUE_DROP, 1 },
     };
-    uint64_t k = rng_below(&g->rng, 102);
+    uint64_t k = rng_below(&g->rng, 103);
 
     if (rng_chance(&g->rng, g->set))
         return USHER_QUEUE_SET;
@@ -493,6 +494,11 @@ void queue_gen_next(struct queue_gen *g, struct queue_gen_command *ret)
     }
     if (g->big && g->made <= g->users.n && c->verb == USHER_QUEUE_APPLY)
         c->arg.queue.user = text(g->users.name[g->made - 1]);
+    if (rng_chance(r, 5)) {
+        c->given |= USHER_GIVEN_QUEUE_IF_VERSION;
+        c->arg.queue.if_version = rng_chance(r, 80) ? 0 : (int64_t)rng_below(r, 3) - 1;
+        ret->version_of = true;
+    }
     if (rng_chance(r, 2)) {
         spoil(g, c);
         ret->room_of &= c->arg.queue.room.data == NULL;
@@ -528,10 +534,15 @@ struct usher_operation queue_gen_resolve(struct queue_gen_command *q, const stru
     const struct queue_model_queue *queue = NULL;
     const struct queue_model_user *u = NULL;
 
-    if (q->of.data == NULL)
-        return c;
     if (c.scope.data != NULL)
         queue = queue_model_queue(m, c.scope.data, c.scope.size);
+    if (q->version_of) {
+        int64_t version = queue != NULL ? (int64_t)queue->version : 0;
+
+        a->if_version += version + a->if_version > 0 ? version : 2;
+    }
+    if (q->of.data == NULL)
+        return c;
     if (queue != NULL)
         u = queue_model_user(queue, q->of.data, q->of.size);
     if (q->room_of) {

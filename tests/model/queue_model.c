@@ -12,6 +12,7 @@
 #include "model/gen.h"
 #include "model/parts.h"
 
+#define DROP_MOST 240 /* records erased by a step of `drop` */
 #define MINUTE INT64_C(60000)
 #define DAY INT64_C(86400000)
 #define REQUEST_AGE INT64_C(3600000)
@@ -73,7 +74,8 @@ static bool ranges_right(const struct usher_operation *c)
            in(c, USHER_GIVEN_QUEUE_MAX, a->max, 1, USHER_LIST_MAX) &&
            in(c, USHER_GIVEN_QUEUE_ARCHIVE, a->archive, 0, 1000000000) &&
            in(c, USHER_GIVEN_QUEUE_UNTIL, a->until_ms, 0, USHER_QUEUE_TIME_MAX) &&
-           in(c, USHER_GIVEN_QUEUE_STATE, a->state, 1, 4);
+           in(c, USHER_GIVEN_QUEUE_STATE, a->state, 1, 4) &&
+           in(c, USHER_GIVEN_QUEUE_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX);
 }
 
 /* Which arguments a verb takes and, in capitals, needs; ret_may: of the integers. */
@@ -132,6 +134,8 @@ static const char *takes(enum usher_verb verb, uint32_t *ret_may)
     case USHER_QUEUE_DRAIN:
         *ret_may = USHER_GIVEN_QUEUE_TOKEN | USHER_GIVEN_QUEUE_UNTIL | USHER_GIVEN_QUEUE_MAX;
         return "";
+    case USHER_QUEUE_DROP:
+        return "";
     default:
         return NULL; /* no command */
     }
@@ -152,7 +156,8 @@ static bool arguments_right(const struct usher_operation *c)
         return false;
     if (a->lanes.data != NULL && !is_groups(a->lanes.data, a->lanes.size))
         return false;
-    if (!texts_only(a, texts) || (c->given & ~(may | USHER_GIVEN_NOW)) != 0)
+    if (!texts_only(a, texts) ||
+        (c->given & ~(may | USHER_GIVEN_NOW | USHER_GIVEN_QUEUE_IF_VERSION)) != 0)
         return false;
     if ((strchr(texts, 'A') != NULL && a->agent.data == NULL) ||
         (strchr(texts, 'U') != NULL && a->user.data == NULL) ||
@@ -436,7 +441,7 @@ static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned
     memset(&notice, 0, sizeof notice);
     notice.noun = USHER_QUEUE;
     notice.scope = text_out(&w->q->name);
-    notice.epoch = 1;
+    notice.epoch = w->q->epoch;
     notice.version = w->q->version;
     notice.now_ms = w->now;
     notice.verb = verb;
@@ -1761,7 +1766,8 @@ static enum usher_status verb_set(struct work *w)
 {
     struct usher_queue_result_settings *s = &w->q->set, before = *s;
     const struct usher_queue_args *a = w->a;
-    uint32_t given = w->c->given & ~(uint32_t)USHER_GIVEN_NOW;
+    uint32_t given =
+        w->c->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_QUEUE_IF_VERSION);
 
     if (given == 0 && !w->q->exists)
         return USHER_MISSING;
@@ -2134,6 +2140,64 @@ static void answer_again(struct work *w, const struct queue_model_request *k)
     }
 }
 
+static void settings_default(queue *q)
+{
+    memset(&q->set, 0, sizeof q->set);
+    q->set.ttl_ms = 15000;
+    q->set.trigger = USHER_QUEUE_TRIGGER_AUTO;
+    q->set.strategy = USHER_QUEUE_STRATEGY_LONGEST_IDLE;
+    q->set.requeue = USHER_QUEUE_REQUEUE_FRONT;
+    q->set.history = 1000;
+    q->set.service_ms = 20000;
+    q->set.requests = 10000;
+}
+
+/* An agent has two links for each lane. */
+static size_t records_of(const queue *q)
+{
+    size_t n = q->n_agents + q->n_users + q->n_absent + q->n_lanes + q->n_visits + q->n_requests;
+
+    for (size_t i = 0; i < q->n_agents; i++)
+        n += 2 * count_lanes(&q->agents[i]);
+    return n;
+}
+
+static enum usher_status verb_drop(struct work *w)
+{
+    queue *q = w->q;
+    size_t n;
+
+    if (!q->exists)
+        return USHER_SAME;
+    if ((w->c->given & USHER_GIVEN_QUEUE_IF_VERSION) != 0 &&
+        (uint64_t)w->a->if_version != q->version)
+        return USHER_STALE;
+    if (q->set.archive != 0 && q->n_visits > 0) {
+        w->r->of.queue.why = USHER_QUEUE_WHY_HISTORY;
+        return USHER_REFUSED;
+    }
+    if (!q->dropping) {
+        queue empty = { .name = q->name, .exists = true, .epoch = q->epoch, .dropping = true };
+
+        empty.version = q->version;
+        empty.fault = q->fault;
+        empty.left = records_of(q);
+        queue_done(q);
+        *q = empty;
+        settings_default(q);
+        notify(w, USHER_QUEUE_DROP, 0, 0, NULL, 0, 0, NULL);
+    }
+    n = q->left < DROP_MOST ? q->left : DROP_MOST;
+    q->left -= n;
+    if (n < DROP_MOST) {
+        q->exists = q->dropping = false;
+        q->clock = 0;
+    }
+    w->r->of.queue.count = n;
+    w->r->of.queue.more = q->dropping;
+    return USHER_OK;
+}
+
 /* ---- dispatch ------------------------------------------------------------------------ */
 
 static agent *agent_named(const struct work *w)
@@ -2227,6 +2291,18 @@ static bool right_by_now(const struct work *w)
     return hi == 0;
 }
 
+/* It is to be done at one version alone, and that is not this one: answered. */
+static bool other_version(struct work *w)
+{
+    bool makes = w->c->verb == USHER_QUEUE_LOGIN || w->c->verb == USHER_QUEUE_SET;
+
+    if ((w->c->given & USHER_GIVEN_QUEUE_IF_VERSION) == 0 ||
+        (w->q->exists ? (uint64_t)w->a->if_version == w->q->version : !makes))
+        return false;
+    w->r->status = w->q->exists ? USHER_STALE : USHER_MISSING;
+    return true;
+}
+
 static void execute(struct work *w)
 {
     struct usher_result *r = w->r;
@@ -2252,10 +2328,24 @@ static void execute(struct work *w)
         r->version = r->epoch = 0;
         return;
     }
+    if (w->c->verb == USHER_QUEUE_DROP) {
+        bool there = w->q->exists;
+
+        r->status = verb_drop(w);
+        r->version = there ? w->q->version : 0;
+        if (there && !w->q->exists)
+            w->q->epoch++;
+        return;
+    }
     if (w->c->verb != USHER_QUEUE_SWEEP && w->c->verb != USHER_QUEUE_DRAIN)
         expire_all(w);
     version = w->q->version;
     w->matches = 0;
+    if (other_version(w)) {
+        r->version = w->q->exists ? w->q->version : 0;
+        r->epoch = w->q->exists ? w->q->epoch : 0;
+        return;
+    }
     r->status = answer(w);
     settle(w);
     if (w->matches > 0 &&
@@ -2269,8 +2359,8 @@ static void execute(struct work *w)
 
         r->of.queue.state = a != NULL ? told(a) : USHER_QUEUE_AGENT_GONE;
     }
-    r->version = w->q->version;
-    r->epoch = w->q->exists;
+    r->version = w->q->exists ? w->q->version : 0;
+    r->epoch = w->q->exists ? w->q->epoch : 0;
     if (r->status == USHER_OK && w->q->version > version)
         remember_request(w);
 }
@@ -2304,6 +2394,7 @@ void queue_model_execute(struct queue_model *m, const struct usher_operation *c,
                          struct usher_result *r)
 {
     queue *q;
+    bool hidden;
     struct work w;
 
     memset(&w, 0, sizeof w);
@@ -2318,24 +2409,28 @@ void queue_model_execute(struct queue_model *m, const struct usher_operation *c,
         m->queues = grown(m->queues, m->n_queues, sizeof *m->queues);
         q = &m->queues[m->n_queues++];
         q->name = text_of(c->scope.data, c->scope.size);
-        q->set.ttl_ms = 15000;
-        q->set.trigger = USHER_QUEUE_TRIGGER_AUTO;
-        q->set.strategy = USHER_QUEUE_STRATEGY_LONGEST_IDLE;
-        q->set.requeue = USHER_QUEUE_REQUEUE_FRONT;
-        q->set.history = 1000;
-        q->set.service_ms = 20000;
-        q->set.requests = 10000;
+        q->epoch = 1;
+        settings_default(q);
     }
+    if (q->dropping && (c->verb == USHER_QUEUE_SET || c->verb == USHER_QUEUE_LOGIN)) {
+        q->exists = q->dropping = false; /* as the rest is erased first */
+        q->epoch++;
+        q->clock = 0;
+    }
+    hidden = q->dropping && c->verb != USHER_QUEUE_DROP;
+    if (hidden)
+        q->exists = false;
     w.m = m;
     w.q = q;
     w.c = c;
     w.a = &c->arg.queue;
     w.r = r;
     w.now = w.seen = c->now_ms < q->clock ? q->clock : c->now_ms;
-    r->version = q->version;
-    r->epoch = q->exists;
+    r->version = q->exists ? q->version : 0;
+    r->epoch = q->exists ? q->epoch : 0;
     execute(&w);
     r->due_ms = due_of(q);
+    q->exists = q->exists || hidden;
     if (r->status != USHER_INVALID && !r->repeated)
         check_idle_hands(&w);
     free(w.open);
@@ -2410,7 +2505,7 @@ static const char *queue_fault(const queue *q)
         return q->fault;
     if (q->applied != q->ended + q->n_users)
         return "nobody is lost";
-    if (!q->exists && q->n_agents + q->n_users + q->version + q->n_requests > 0)
+    if (!q->exists && q->n_agents + q->n_users + q->n_requests > 0)
         return "a queue that does not exist is empty";
     for (size_t i = 0; i < q->n_agents; i++) {
         found = agent_fault(q, &q->agents[i]);

@@ -3,9 +3,9 @@
  * queue_model -- queues, obviously right rather than fast.
  *
  * Executes the same commands as an engine and fills in the same replies (but for `epoch`,
- * which is 1 for every queue, and `message`, which stays empty).  It shares no code with the
- * library: arrays, linear search, one `if` a rule of queue_verbs.def.  The time is always the
- * command's.
+ * which is 1 for every queue, and 1 more for each that was dropped, and `message`, which stays
+ * empty).  It shares no code with the library: arrays, linear search, one `if` a rule of
+ * queue_verbs.def.  The time is always the command's.
  *
  * It watches itself: nobody is overtaken within lane and priority, nobody is lost, nobody waits
  * whom an open agent could take.  queue_model_fault() tells.
@@ -100,6 +100,9 @@ struct queue_model_request {
 struct queue_model_queue {
     struct model_text name;
     bool exists;
+    uint64_t epoch; /* the next one has one more */
+    bool dropping;  /* it is there for `drop` alone */
+    size_t left;    /* records then */
     uint64_t version;
     int64_t clock;
     struct usher_queue_result_settings set;

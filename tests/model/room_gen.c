@@ -349,11 +349,6 @@ static void arguments(struct room_gen *g, struct room_gen_command *q)
     default:
         break;
     }
-    if (rng_chance(r, g->if_version)) {
-        c->given |= USHER_GIVEN_ROOM_IF_VERSION;
-        a->if_version = rng_chance(r, 70) ? 0 : (int64_t)rng_below(r, 3) - 1;
-        q->version_of = true;
-    }
 }
 
 void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
@@ -381,9 +376,18 @@ void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
     } else if (g->big && rng_chance(r, 5)) {
         c->verb = USHER_ROOM_CLOSE;
     }
+    if (c->verb == USHER_ROOM_OPEN) /* what is left of an old room may know it, or be gone before */
+        c->request.data = NULL;
     arguments(g, ret);
     if (g->big && g->made > 1 && g->made <= filling)
         c->arg.room.member = text(g->members.name[g->made - 1]);
+    if (c->verb != USHER_ROOM_GET && c->verb != USHER_ROOM_SHOW && c->verb != USHER_ROOM_CHANGES &&
+        c->verb != USHER_ROOM_ALIVE && c->verb != USHER_ROOM_OPEN && g->made > filling &&
+        rng_chance(r, g->if_version)) {
+        c->given |= USHER_GIVEN_ROOM_IF_VERSION;
+        c->arg.room.if_version = rng_chance(r, 70) ? 0 : (int64_t)rng_below(r, 3) - 1;
+        ret->version_of = true;
+    }
     if (rng_chance(r, 2))
         spoil(g, c);
     if (c->request.data != NULL)

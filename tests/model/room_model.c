@@ -1047,11 +1047,10 @@ static void load_owner(struct work *w, text *id)
 
 /* ---- verbs -------------------------------------------------------------------------- */
 
-/* The room is at another version than the command wants. */
-static bool moved_on(const struct work *w)
+/* The command is for one version alone. */
+static bool asks(const struct work *w)
 {
-    return (w->c->given & USHER_GIVEN_ROOM_IF_VERSION) != 0 &&
-           (uint64_t)w->a->if_version != w->r->version;
+    return (w->c->given & USHER_GIVEN_ROOM_IF_VERSION) != 0;
 }
 
 /* False: it is answered. */
@@ -1118,10 +1117,6 @@ static void do_open(struct work *w)
 
 static void do_close(struct work *w)
 {
-    if (moved_on(w) && is_open(w->r)) {
-        answer(w, USHER_STALE);
-        return;
-    }
     if (!there(w->r)) {
         answer(w, USHER_SAME);
         return;
@@ -1139,38 +1134,22 @@ static void do_lock(struct work *w, enum usher_room_state to)
 
     if (!gate(w))
         return;
-    if (moved_on(w)) {
-        answer(w, USHER_STALE);
-        return;
-    }
     w->r->state = to;
     answer(w, from == (unsigned)to ? USHER_SAME : USHER_OK);
     if (from != (unsigned)to)
         finish(w, notice_of(w, w->c->verb, from, (unsigned)to), NULL);
 }
 
-/* `if=` and `if-version=` against what there is (NULL: nothing).  False: it is answered. */
+/* `if=` against what there is (NULL: nothing).  False: it is answered. */
 static bool as_expected(struct work *w, const struct room_model_field *f)
 {
-    if (!moved_on(w) &&
-        (w->a->expected.data == NULL ||
-         (f != NULL ? equals(f->value, &w->a->expected) : w->a->expected.size == 0)))
+    if (w->a->expected.data == NULL ||
+        (f != NULL ? equals(f->value, &w->a->expected) : w->a->expected.size == 0))
         return true;
     answer(w, USHER_STALE);
     if (f != NULL)
         add_field(w, w->c->verb == USHER_ROOM_ALL ? USHER_ROOM_ROW_ALL : USHER_ROOM_ROW_FIELD, f);
     return false;
-}
-
-/* True: the room has moved on, and it is answered with share @s (NULL: there is none). */
-static bool share_stale(struct work *w, const struct room_model_share *s)
-{
-    if (!moved_on(w))
-        return false;
-    answer(w, USHER_STALE);
-    if (s != NULL)
-        (void)add_row(w, USHER_ROOM_ROW_SHARE, s->id, s->owner, fields_packed(&s->own), s->version);
-    return true;
 }
 
 static void field_changed(struct work *w, const struct pairs *pairs)
@@ -1252,7 +1231,7 @@ static void do_member(struct work *w)
     answer_name(w, &w->a->member);
     x = load_in(w, &w->a->member);
     if (x == NULL) {
-        answer(w, moved_on(w) ? USHER_STALE : USHER_MISSING);
+        answer(w, USHER_MISSING);
         return;
     }
     f = field_find(&x->own, &w->a->field);
@@ -1295,10 +1274,6 @@ static void join_new(struct work *w, const struct pairs *pairs)
     bool place = true, more;
     member *x;
 
-    if (moved_on(w)) {
-        answer_member(w, USHER_STALE, USHER_ROOM_MEMBER_ABSENT, 0);
-        return;
-    }
     if (r->state == USHER_ROOM_STATE_LOCKED) {
         answer_member(w, USHER_REFUSED, USHER_ROOM_MEMBER_ABSENT, 0);
         return;
@@ -1309,10 +1284,6 @@ static void join_new(struct work *w, const struct pairs *pairs)
     }
     if (!gate(w))
         return;
-    if (moved_on(w)) {
-        answer_member(w, USHER_STALE, USHER_ROOM_MEMBER_ABSENT, 0);
-        return;
-    }
     if (!place) {
         answer_member(w, USHER_FULL, USHER_ROOM_MEMBER_ABSENT, 0);
         return;
@@ -1341,10 +1312,6 @@ static void do_join(struct work *w)
     x = load(w, &w->a->member);
     if (x == NULL) {
         join_new(w, &pairs);
-        return;
-    }
-    if (moved_on(w)) {
-        answer_member(w, USHER_STALE, (unsigned)x->state, x->until);
         return;
     }
     if (x->state == USHER_ROOM_MEMBER_BANNED) {
@@ -1407,10 +1374,6 @@ static void do_go(struct work *w)
     x = load(w, &w->a->member);
     if (x != NULL)
         from = (unsigned)x->state;
-    if (moved_on(w)) {
-        answer_member(w, USHER_STALE, from, x != NULL ? x->until : 0);
-        return;
-    }
     if (bans ? from == USHER_ROOM_MEMBER_BANNED && x->until == end
              : from == USHER_ROOM_MEMBER_ABSENT || (from == USHER_ROOM_MEMBER_BANNED && !has_ban)) {
         answer_member(w, USHER_SAME, from, x != NULL ? x->until : 0);
@@ -1444,7 +1407,7 @@ static void do_role(struct work *w)
 
     if (!gate(w))
         return;
-    if (to.size > 0 && load_in(w, &to) == NULL && !moved_on(w)) {
+    if (to.size > 0 && load_in(w, &to) == NULL) {
         answer(w, USHER_MISSING);
         return;
     }
@@ -1454,7 +1417,7 @@ static void do_role(struct work *w)
     role = role_find(r, &w->a->role);
     holder = role != NULL ? out(role->holder) : none;
     answer_name(w, &holder);
-    if (moved_on(w) || (w->a->expected.data != NULL && !same(&w->a->expected, &holder))) {
+    if (w->a->expected.data != NULL && !same(&w->a->expected, &holder)) {
         answer(w, USHER_STALE);
         return;
     }
@@ -1508,13 +1471,11 @@ static void do_share(struct work *w)
     if (s != NULL)
         load_owner(w, s->owner);
     x = load_in(w, &w->a->member);
-    if (x == NULL && !moved_on(w)) {
+    if (x == NULL) {
         answer(w, USHER_MISSING);
         return;
     }
     s = share_find(r, &w->a->share);
-    if (share_stale(w, s))
-        return;
     if (s != NULL && !equals(s->owner, &w->a->member)) {
         answer(w, USHER_REFUSED);
         return;
@@ -1553,8 +1514,6 @@ static void do_unshare(struct work *w)
         return;
     answer_name(w, &w->a->share);
     s = share_find(w->r, &w->a->share);
-    if (share_stale(w, s))
-        return;
     answer(w, s != NULL ? USHER_OK : USHER_SAME);
     if (s == NULL)
         return;
@@ -1676,9 +1635,7 @@ static void do_snapshot(struct work *w)
 
     if (!gate(w))
         return;
-    answer(w, moved_on(w) ? USHER_STALE : USHER_OK);
-    if (moved_on(w))
-        return;
+    answer(w, USHER_OK);
     answer_point(w);
     reply->since = (uint64_t)w->a->after;
     if ((w->c->given & USHER_GIVEN_ROOM_SINCE) != 0) {
@@ -1782,8 +1739,8 @@ static const struct {
     uint32_t given;
 } takes[] = {
     V(OPEN, 0, 0,
-      G(CAPACITY) | G(LINGER) | G(TTL) | G(AWAY) | G(GRACE) | G(LOG) | G(REQUESTS) | G(PRESENCE) |
-          G(PUSH)),
+      G(IF_VERSION) | G(CAPACITY) | G(LINGER) | G(TTL) | G(AWAY) | G(GRACE) | G(LOG) | G(REQUESTS) |
+          G(PRESENCE) | G(PUSH)),
     V(CLOSE, 0, 0, G(IF_VERSION)),
     V(LOCK, 0, 0, G(IF_VERSION)),
     V(UNLOCK, 0, 0, G(IF_VERSION)),
@@ -1791,9 +1748,9 @@ static const struct {
     V(UNSET, FIELD, IF, G(IF_VERSION)),
     V(GET, 0, FIELD, 0),
     V(JOIN, MEMBER, FIELDS, G(IF_VERSION)),
-    V(LEAVE, MEMBER, 0, 0),
+    V(LEAVE, MEMBER, 0, G(IF_VERSION)),
     V(KICK, MEMBER, 0, G(BAN) | G(IF_VERSION)),
-    V(ALIVE, MEMBER, 0, 0),
+    V(ALIVE, MEMBER, 0, G(IF_VERSION)),
     V(MEMBER, MEMBER | FIELD | VALUE, IF | FIELDS, G(IF_VERSION)),
     V(ALL, FIELD | VALUE, 0, G(IF_VERSION)),
     V(ROLE, ROLE | MEMBER, IF, G(IF_VERSION)),
@@ -1802,7 +1759,7 @@ static const struct {
     V(SHOW, 0, 0, 0),
     V(SNAPSHOT, 0, 0, G(AFTER) | G(SINCE) | G(MAX) | G(IF_VERSION)),
     V(CHANGES, 0, 0, G(SINCE) | G(MAX)),
-    V(SWEEP, 0, 0, G(TTL) | G(MAX)),
+    V(SWEEP, 0, 0, G(TTL) | G(MAX) | G(IF_VERSION)),
 };
 
 static bool within(const struct usher_operation *c, uint32_t bit, int64_t value, int64_t min,
@@ -1974,7 +1931,14 @@ static void run(struct work *w)
         (void)close_step(w);
     else if (is_open(r) && verb != USHER_ROOM_SWEEP)
         (void)all_overdue(w, verb == USHER_ROOM_SNAPSHOT ? STEP_MAX : EXPIRE_MAX, &more);
-    write_verb(w);
+    while (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSING && asks(w))
+        (void)close_step(w); /* the engine asks again until it is gone */
+    if (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSED && asks(w))
+        w->reply->status = USHER_MISSING;
+    else if (is_open(r) && asks(w) && (uint64_t)w->a->if_version != r->version)
+        w->reply->status = USHER_STALE;
+    else
+        write_verb(w);
 }
 
 static char *put_out(struct usher_text *to, const text *from, char *at)

@@ -19,6 +19,7 @@
 --   hash   head      format, epoch (16 hex digits), version, clock, due (-1: nothing), the server that
 --                    wrote it last (12 hex digits of its replication id as a number), counts
 --          gaps      pairs of numbers: see struct usher_gap
+--          gone      instead of all others but gaps, of a scope that was dropped: what head was
 --          settings  one behind the other; absent: all default
 --          KIND:ID   a word for people who look at it (K.WORDS: the state, or the kind where it has
 --                    none; 10 bytes with blanks), state, slots, rank, order, token, until, n0 … n3,
@@ -303,6 +304,88 @@ function S.vanish()
     S.exists, S.erased, S.set_changed = false, true, false
     S.set, S.due, S.clock, S.gaps, S.jump_to = K.DEFAULTS, -1, 0, '', nil
     for i = 1, 16 do S.count[i] = 0 end
+end
+
+-- See usher__other_version().
+function S.other_version()
+    local v = S.a[K.ARG_IF_VERSION]
+    if not v or S.exists and v == S.version_shown() then return false end
+    if not S.exists then
+        if not string.find(K.CREATES, string.format(' %d ', S.verb), 1, true) then return false end
+        S.status = K.MISSING
+    elseif S.all_gaps() ~= '' and S.of_lost(v) then
+        S.say_lost('version')
+    else
+        S.status = K.STALE
+    end
+    S.rows, S.because, S.blank = nil, nil, true
+    return true
+end
+
+-- Dropping: see src/steps/drop.c.
+function S.dropping() return S.exists and S.count[1] == K.DROPPING end
+
+-- Before a command is run.  Who makes the scope anew does a step first: true, there are more of them.
+function S.drop_meet()
+    if S.verb ~= K.DROP_VERB and not S.dropping() then return false end
+    if not S.drop_step then S.make_drop() end
+    if S.verb == K.DROP_VERB then return false end
+    S.drop_step()
+    return S.exists
+end
+
+function S.make_drop()
+    -- a list of @key, or all of it: how much of a member stands before an id
+    local function erase_some(kind, slot, n)
+        local key, p, width = INDEX, kind .. 'n', 0
+        if slot ~= '3' then
+            key, p, width = slot == '0' and INDEX or HELD, kind .. slot, slot == '2' and 7 or 14
+        end
+        local members = call('ZRANGEBYLEX', key, '[' .. p, '(' .. p .. '\255', 'LIMIT', '0', K.DROP_MAX - n)
+        local fields = {}
+        for i = 1, #members do fields[i] = kind .. ':' .. sub(members[i], #p + width + 1) end
+        if #fields == 0 then return 0 end
+        local got = call('HMGET', HASH, unpack(fields))
+        for i = 1, #fields do
+            if S.cache[fields[i]] == nil then S.cache[fields[i]] = got[i] end
+            local r = S.find(kind, sub(fields[i], 3))
+            if not r then S.damaged() end
+            S.erase(r)
+        end
+        S.apply()
+        return #fields
+    end
+
+    function S.drop_step()
+        local n = 0
+        for kind, slot in string.gmatch(K.DROPS, '(%d)(%d)') do
+            local some
+            repeat
+                some = erase_some(kind, slot, n)
+                n = n + some
+                if n == K.DROP_MAX then return n end
+            until some == 0
+        end
+        -- its keys go at the end of the call, if nobody brings it back until then
+        S.exists, S.buried, S.head_changed, S.due, S.clock, S.count[1] = false, true, true, -1, 0, 0
+        return n
+    end
+
+    function S.drop_scope()
+        S.status = K.SAME
+        if not S.exists or S.other_version() then return end
+        S.status = K.OK
+        if S.count[1] ~= K.DROPPING then
+            for i = 0, 15 do S.add(i, -S.count[i + 1]) end
+            S.add(0, K.DROPPING)
+            S.pset, S.pdue = K.DEFAULTS, -1
+            S.commit(S.verb, 0, 0, nil)
+            S.half = true -- should the step fail
+        end
+        local n = S.drop_step()
+        S.half = nil
+        return n
+    end
 end
 
 -- ---- memories: of request ids, of peers --------------------------------------------------

@@ -297,6 +297,7 @@ function S.run()
         S.answer = S.kept()
         if S.answer then return end
     end
+    if S.other_version() then return end
     if verb == K.V_NEXT then return S.next_ids() end
     if not S.create then S.make_steps() end
     if verb == K.V_CREATE then return S.create() end

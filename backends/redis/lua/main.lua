@@ -154,27 +154,30 @@ end
 local got = call('HMGET', HASH, unpack(args))
 local cache = {}
 local head, settings = got[1], got[2]
+-- what is left of one that was dropped: the next one goes on behind its version
+local gone = not head and K.DROPS ~= '' and call('HGET', HASH, 'gone')
+local header = head or gone
 local exists, epoch, version, clock, due, count = head and true or false, '0000000000000000', 0, 0, -1, nil
 local own, writer, time = all[6], 0, nil
 -- where the server is another one than that which wrote the scope: the version that the scope has,
 -- the last one that nobody may be given, and all such pairs.  See usher__scope_loaded().
 local last, first, gaps
 local wrong
-if head then
+if header then
     local format
-    format, epoch, version, clock, due, writer = sunpack('>Bc16I7I7i7I7', head)
-    if format ~= K.FORMAT or #head ~= 157 then
+    format, epoch, version, clock, due, writer = sunpack('>Bc16I7I7i7I7', header)
+    if format ~= K.FORMAT or #header ~= 157 then
         wrong = {K.INVALID, 'the scope has a format that this library does not know'}
         -- mend.lua
         if format == K.FORMAT and #head == 173 then
             wrong = {K.UNAVAILABLE, 'the store is damaged: `usher check --repair` has begun to mend the scope'}
         end
-    else
+    elseif head then
         count = {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', head, 46)}
     end
-else
-    count = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 end
+if not head then epoch, clock, due = '0000000000000000', 0, -1 end
+count = count or {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 --@torn
 if wrong then
     if by_hand then
@@ -185,11 +188,11 @@ if wrong then
     for i = 1, n_commands do out[i] = mpack(wrong) end
     return out[2] and out or out[1]
 end
-if own ~= writer and own ~= 0 and (head or own < 0) then
+if own ~= writer and own ~= 0 and (header or own < 0) then
     -- the client's knowledge may be old, and whoever types has none
     --@identity
     own = id
-    if head and own ~= writer and own ~= 0 then
+    if header and own ~= writer and own ~= 0 then
         local t = call('TIME')
         time = t[1] * 1000 + math.floor(t[2] / 1000)
         local today = t[1] * 125000 + math.floor(t[2] / 8)
@@ -213,6 +216,7 @@ p = 7
 for i = 1, n_commands do
     local verb, now, done = all[p + 1], all[p + 2], false
     if made and S.erased and not exists then epoch, version, first = '0000000000000000', 0, nil end
+    if made and S.buried and not exists then epoch, first = '0000000000000000', nil end
     if not now or now > clock and skew < K.TIME_MAX then
         if not time then
             local t = call('TIME')
@@ -244,9 +248,15 @@ for i = 1, n_commands do
         end
         S.exists, S.epoch, S.version, S.clock, S.due, S.now, S.dirty, S.nd, S.head_changed = exists, epoch,
             version, clock, due, now, dirty, n_dirty, head_changed
+        -- what is being dropped is there only for who goes on with it, or makes it anew
+        local was, hidden = exists, false
+        if K.DROPS ~= '' and exists and count[1] == K.DROPPING and verb ~= K.DROP_VERB
+            and not string.find(K.CREATES, string.format(' %d ', verb), 1, true) then
+            was, hidden, S.exists, S.epoch, S.due = false, true, false, '0000000000000000', -1
+        end
         S.a, S.verb, S.req, S.seed, S.watch, S.print = a, a[1], a[3], a[4], a[5], a[6] or 0
         S.status, S.rows, S.notices, S.answer, S.because = K.OK, nil, nil, nil, nil
-        S.epoch_first, S.epoch_told = nil, nil
+        S.epoch_first, S.epoch_told, S.blank = nil, nil, nil
         S.begin()
         if S.req and not S.keep then S.make_memory() end
         local good, why = pcall(S.run)
@@ -260,16 +270,27 @@ for i = 1, n_commands do
         end
         -- see usher__due_store()
         if S.exists and S.due ~= due then S.head_changed = true end
-        exists, epoch, version, clock, due, n_dirty, head_changed = S.exists, S.epoch, S.version, S.clock,
-            S.due, S.nd, S.head_changed
+        if not hidden then
+            exists, epoch, version, clock, due, n_dirty, head_changed = S.exists, S.epoch, S.version, S.clock,
+                S.due, S.nd, S.head_changed
+        end
+        -- as they are shown: those of one that is there, or was
+        local shown, shown_version, shown_due = epoch, version == first and last or version, due
+        if not was and not S.exists then shown, shown_version, shown_due = '0000000000000000', 0, -1 end
         if S.epoch_first and S.epoch_first ~= epoch then table.insert(S.notices, 1, S.epoch_first) end
         local answer = S.answer
         if not answer then
-            answer = {S.status, epoch, version == first and last or version, due, 0, S.notices or {}, S.rows or {}}
-            S.fields(answer, 7)
+            answer = {S.status, shown, shown_version, shown_due, 0, S.notices or {}, S.rows or {}}
+            if S.blank then
+                local blanks = K.BLANKS
+                local blank = {munpack(blanks[verb])}
+                for k = 1, #blank do answer[7 + k] = blank[k] end
+            else
+                S.fields(answer, 7)
+            end
             if S.because then answer[#answer + 1] = S.because end
         elseif S.notices then
-            answer[3], answer[4] = epoch, S.notices -- a failure, but what ended by itself before it has
+            answer[3], answer[4] = shown, S.notices -- a failure, but what ended by itself before it has
         end
         if by_hand then
             local word = string.match(K.STATUSES, ' ' .. answer[1] .. '=(%l+)')
@@ -293,25 +314,33 @@ end
 
 -- ---- the hash ---------------------------------------------------------------------------
 
-if head_changed and not exists then
+if head_changed and not exists and not S.buried then
     call('DEL', HASH, INDEX, HELD) -- head, settings and the permanent members: not to come back in this call
 elseif head_changed then
-    local n, gone, k = n_set, {}, 0
+    local n, left, k = n_set, {}, 0
     -- taken over with the first change that has a version
     if version == first then version, writer, gaps = last, 0, nil elseif own ~= 0 then writer = own end
     set[2] = spack('>Bc16I7I7i7I7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', K.FORMAT, epoch, version, clock, due, writer,
         unpack(count))
+    if not exists then set[1] = 'gone' end
     if gaps and not S.erased then
         set[n + 1], set[n + 2] = 'gaps', gaps
         n = n + 2
     end
-    if S.set_changed then
+    if S.set_changed and exists then
         set[n + 1], set[n + 2] = 'settings', spack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', unpack(S.set))
         n = n + 2
     end
     if S.erased then
-        gone[1], gone[2] = 'gaps', 'settings'
+        left[1], left[2] = 'gaps', 'settings'
         k = S.set_changed and 1 or 2
+    end
+    if not exists then
+        left[1], left[2] = 'head', 'settings'
+        k = 2
+    elseif gone or S.buried then
+        k = k + 1
+        left[k] = 'gone'
     end
     for i = 1, n_dirty do
         local field = dirty[i]
@@ -325,15 +354,20 @@ elseif head_changed then
             end
         else
             k = k + 1
-            gone[k] = field
+            left[k] = field
             if k > 3000 then
-                call('HDEL', HASH, unpack(gone, 1, k))
+                call('HDEL', HASH, unpack(left, 1, k))
                 k = 0
             end
         end
     end
     if n > 0 then call('HSET', HASH, unpack(set, 1, n)) end
-    if k > 0 then call('HDEL', HASH, unpack(gone, 1, k)) end
+    if k > 0 then call('HDEL', HASH, unpack(left, 1, k)) end
+    -- their permanent members go, so they do
+    if not exists then
+        call('ZREM', INDEX, '!')
+        call('ZREM', HELD, K.PERMANENT)
+    end
 end
 --@fast_end
 if by_hand or n_commands > 1 then return out end

@@ -13,8 +13,10 @@ local call, op, mark = redis.call, ARGV[1], ARGV[2]
 local function there(key) return call('EXISTS', key) end
 local head = call('HGET', KEYS[1], 'head')
 local marked = head and #head == 173
-if op == 'look' then return {there(KEYS[1]), there(KEYS[2]), there(KEYS[3]), head and 1 or 0} end
-if op == 'drop' then return {there(KEYS[1]) == 0 and call('DEL', KEYS[2], KEYS[3]) or 0} end
+-- all that is left of one that was dropped
+local gone = not head and call('HGET', KEYS[1], 'gone')
+if op == 'look' then return {gone and 0 or there(KEYS[1]), there(KEYS[2]), there(KEYS[3]), head and 1 or 0} end
+if op == 'drop' then return {(gone or there(KEYS[1]) == 0) and call('DEL', KEYS[2], KEYS[3]) or 0} end
 if op == 'begin' then
     if not head or #head ~= 157 and not marked then return {0} end
     local was = {1, there(KEYS[2]), there(KEYS[3])}

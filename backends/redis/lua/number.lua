@@ -857,6 +857,7 @@ end
 function S.run()
     local verb = S.verb
     if S.behind then return S.come_again() end
+    if S.drop_meet() then return S.come_again() end
     if verb == K.V_SHOW or verb == K.V_LIST or verb == K.V_STATS then
         if not S.look then S.make_reads() end
         if verb == K.V_SHOW then return S.show() end
@@ -869,10 +870,16 @@ function S.run()
         S.answer = S.kept()
         if S.answer then return end
     end
+    if verb == K.V_DROP then
+        S.counted = S.drop_scope() or 0
+        S.more = S.dropping() and 1 or 0
+        return
+    end
     if verb ~= K.V_SWEEP and S.due >= 0 and S.due <= S.now then
         if not S.expire then S.make_expiry() end
         S.expire_due(K.EXPIRE_MAX)
     end
+    if S.other_version() then return end
     if verb == K.V_CALL then
         local id = S.a[K.ARG_NUMBER]
         if not id then return S.call_any() end

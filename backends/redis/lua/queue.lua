@@ -87,10 +87,23 @@ function S.looks(verb)
         or verb == K.V_HISTORY
 end
 
+-- visits that nobody has put into the history yet are not to be lost with it
+function S.drop_queue()
+    local n = S.exists and S.set[K.SET_ARCHIVE + 1] ~= 0 and S.cnt(K.COUNT_VISITS) or 0
+    if n > 0 and not S.other_version() then
+        S.status, S.why = K.REFUSED, 3
+        S.because = format('%.0f ended visits are not in the history yet: drain them, or set archive=0', n)
+        return
+    end
+    S.counted = S.drop_scope() or 0
+    S.more = S.dropping() and 1 or 0
+end
+
 function S.run()
     -- those behind this one in the call would have as much to do
     local verb, max = S.verb, K.EXPIRE_MAX * S.n_commands
     if S.behind then return S.come_again() end
+    if S.drop_meet() then return S.come_again() end
     if S.req then
         S.answer = S.kept()
         if S.answer then return end
@@ -100,7 +113,9 @@ function S.run()
         S.answer = {K.INVALID, fault}
         return
     end
+    if verb == K.V_DROP then return S.drop_queue() end
     if verb == K.V_SWEEP then
+        if S.other_version() then return end
         S.tell_rows, max = true, S.a[K.ARG_MAX] or K.STEP_MAX
     end
     local version, n, more = S.version, 0, false
@@ -115,6 +130,7 @@ function S.run()
         S.now = S.seen
         if more and verb ~= K.V_SWEEP then return S.come_again() end
     end
+    if verb ~= K.V_SWEEP and S.other_version() then return end
     if verb == K.V_SWEEP then
         S.status = not S.exists and K.MISSING or n > 0 and K.OK or K.SAME
         S.counted, S.more = n, more and 1 or 0

@@ -60,9 +60,9 @@ function S.too_large(say, r)
     return say(K.FULL, r)
 end
 
-function S.not_in(status)
+function S.not_in()
     S.because = 'the member is not in the room'
-    return S.say(status or K.MISSING)
+    return S.say(K.MISSING)
 end
 
 function S.add_row(kind, r)
@@ -92,12 +92,6 @@ function S.gate(event)
     if status == K.OK or status == K.SAME then return true end
     S.say(status)
     return false
-end
-
--- `if-version=`: is the version another one?  See behind().
-function S.behind()
-    local v = S.a[K.ARG_IF_VERSION]
-    return v and v ~= S.version_shown()
 end
 
 -- Has the store lost @v?  See room_lost().
@@ -371,7 +365,6 @@ function S.make_close()
 
     function S.close()
         local to, status = S.room(K.ROOM_E_CLOSE)
-        if S.exists and S.n(K.COUNT_STATE) ~= to and S.behind() then return S.say(K.STALE) end
         if status ~= K.OK then return S.say(status) end
         if S.n(K.COUNT_STATE) ~= to then S.close_begin(S.verb) end
         S.counted = S.close_step()
@@ -432,7 +425,6 @@ function S.make_room()
     function S.lock(event)
         local from, to, status = S.exists and S.n(K.COUNT_STATE) or 0, S.room(event)
         if not S.gate(event) then return end
-        if S.behind() then return S.say(K.STALE) end
         if status ~= K.OK then return S.say(status) end
         S.put(K.COUNT_STATE, to)
         S.say(K.OK)
@@ -485,10 +477,10 @@ function S.merge(data, of_member, field)
     return text, changed, full or #text > K.VALUE_MAX
 end
 
--- `if=`, `if-version=`: is @now (nil: nothing) as it must be?
+-- `if=`: is @now (nil: nothing) as it must be?
 function S.expected(kind, now)
     local must = S.a[K.ARG_IF]
-    if not S.behind() and (not must or must == (now and now.data or '')) then return true end
+    if not must or must == (now and now.data or '') then return true end
     S.say(K.STALE)
     if now then S.add_row(kind, now) end
     return false
@@ -567,8 +559,8 @@ function S.make_fields()
         local field = a[K.ARG_FIELD]
         S.name = a[K.ARG_MEMBER]
         local r = S.load_present(S.name)
-        if not r then return S.not_in(S.behind() and K.STALE) end
-        if a[K.ARG_IF] or S.behind() then
+        if not r then return S.not_in() end
+        if a[K.ARG_IF] then
             local now, t = S.find('7', field), r.data ~= '' and munpack(r.data) or {}
             for i = 1, #t, 3 do
                 if t[i] == field and t[i + 2] > (now and now.order or 0) then
@@ -601,7 +593,6 @@ end
 function S.make_join()
     function S.join_new()
         local set = S.set
-        if S.behind() then return S.say_member(K.STALE) end
         if S.n(K.COUNT_STATE) == K.ROOM_LOCKED then
             local _, status = S.room(K.ROOM_E_JOIN)
             S.because = 'the room is locked'
@@ -616,7 +607,6 @@ function S.make_join()
             place = S.count[K.COUNT_MEMBERS + 1] < S.set[K.SET_CAPACITY + 1]
         end
         if not S.gate(K.ROOM_E_JOIN) then return end
-        if S.behind() then return S.say_member(K.STALE) end
         if not place then
             S.because = 'the room is full'
             return S.say_member(K.FULL)
@@ -638,7 +628,6 @@ function S.make_join()
         if not S.gate(K.ROOM_E_CHANGE) then return end
         local r = S.load(S.a[K.ARG_MEMBER])
         if not r then return S.join_new() end
-        if S.behind() then return S.say_member(K.STALE, r) end
         local state, rank, ends, before = r.state, r.rank, r.ends, r.data
         local to, status = S.member(state, K.MEMBER_E_JOIN)
         if status == K.REFUSED then
@@ -686,7 +675,6 @@ function S.go(event)
     if not S.gate(K.ROOM_E_CHANGE) then return end
     local ban, length = event == K.MEMBER_E_BAN, S.a[K.ARG_BAN]
     local r = S.load(S.a[K.ARG_MEMBER]) or S.fresh('1', S.a[K.ARG_MEMBER])
-    if S.behind() then return S.say_member(K.STALE, r) end
     local from = r.state
     if event == K.MEMBER_E_UNBAN and from ~= K.MEMBER_BANNED then event = K.MEMBER_E_KICK end
     local to, status = S.member(from, event)
@@ -739,11 +727,11 @@ function S.make_owned()
         local id, holder = a[K.ARG_ROLE], a[K.ARG_HOLDER]
         if holder ~= '' then
             member = S.load_present(holder)
-            if not member and not S.behind() then return S.not_in() end
+            if not member then return S.not_in() end
         end
         local r = S.load_owned('3', id)
         S.name = r and r.owner or ''
-        if S.behind() or a[K.ARG_IF] and a[K.ARG_IF] ~= S.name then return S.say(K.STALE) end
+        if a[K.ARG_IF] and a[K.ARG_IF] ~= S.name then return S.say(K.STALE) end
         if holder == S.name then return S.say(K.SAME) end
         if member and member.n1 >= K.ROLES_MAX then
             S.because = 'the member has too many roles'
@@ -775,7 +763,7 @@ function S.make_owned()
         S.name = id
         S.load_owned('5', id)
         local member = S.load_present(owner)
-        if not member and not S.behind() then return S.not_in() end
+        if not member then return S.not_in() end
         local r = S.find('5', id)
         if not S.expected(K.ROW_SHARE, r) then return end
         if r and r.owner ~= owner then
@@ -931,7 +919,6 @@ end
 
 function S.snapshot()
     if not S.gate(K.ROOM_E_CHANGE) then return end
-    if S.behind() then return S.say(K.STALE) end
     local max, after, since = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_AFTER_VERSION] or 0, S.a[K.ARG_SINCE_VERSION]
     local bytes, n = 0, 0
     S.say(K.OK)
@@ -979,8 +966,6 @@ function S.run()
         S.answer = S.kept()
         if S.answer then return end
     end
-    local v = S.a[K.ARG_IF_VERSION]
-    if v and S.exists and S.room_lost(v) then return S.say_lost('version') end
     if S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING then
         if not S.close_step then S.make_close() end
         if verb ~= K.V_CLOSE then S.close_step() end
@@ -988,6 +973,8 @@ function S.run()
         if not S.expire_due then S.make_due() end
         S.expire_due(verb == K.V_SNAPSHOT and K.STEP_MAX or K.EXPIRE_MAX)
     end
+    -- of one that is being closed all that is left to do is to erase it
+    if not (S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING) and S.other_version() then return end
     if verb == K.V_ALIVE then return S.alive() end
     if verb == K.V_JOIN then
         if not S.join then S.make_join() end

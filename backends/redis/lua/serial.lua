@@ -1265,6 +1265,7 @@ function S.run()
         if not S.expire_due then S.make_holds() end
         S.expire_due(K.EXPIRE_MAX)
     end
+    if S.other_version() then return end
     if verb == K.V_TAKE then return S.take() end
     if verb == K.V_FILL then return S.fill() end
     if verb == K.V_TICK then return S.tick() end

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* usher drop: a scope with all that is in it. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/answer.h"
+#include "cli/cli.h"
+#include "cli/json.h"
+#include "cli/parse.h"
+#include "core/text.h"
+#include "core/verbs.h"
+
+/* "number/sales"; a name may have a slash.  NULL: it is none. */
+static const struct usher__noun *scope_of(const char *word, const char **ret_name)
+{
+    const char *slash = strchr(word, '/');
+
+    for (unsigned i = 0; slash != NULL && usher__noun_at(i) != NULL; i++) {
+        const struct usher__noun *noun = usher__noun_at(i);
+        size_t size = (size_t)(slash - word);
+
+        if (strlen(noun->word) == size && memcmp(noun->word, word, size) == 0) {
+            *ret_name = slash + 1;
+            return usher__scope_fault(slash + 1, strlen(slash + 1)) == NULL ? noun : NULL;
+        }
+    }
+    return NULL;
+}
+
+static bool asked(const char *scope)
+{
+    char line[16] = "";
+
+    fputs("drop ", stderr);
+    usher__plain_text(stderr, scope, strlen(scope));
+    fputs(" with all that is in it? [y/N] ", stderr);
+    (void)fflush(stderr);
+    return fgets(line, sizeof line, stdin) != NULL &&
+           (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
+}
+
+int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
+{
+    const struct usher__noun *noun = NULL;
+    const char *scope = NULL, *name = NULL;
+    char quoted[CLI_QUOTE_MAX];
+    bool yes = false;
+    int64_t items;
+    enum usher_status status;
+    int rc;
+
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(words[i], "--yes") == 0) {
+            yes = true;
+        } else if (scope == NULL) {
+            scope = words[i];
+            noun = scope_of(scope, &name);
+            if (noun == NULL)
+                return usher__cli_fail(cli, USHER_INVALID, "`%s` is not NOUN/NAME",
+                                       usher__quote(quoted, scope));
+        } else {
+            return usher__cli_fail(cli, USHER_INVALID, "`%s` is not an argument of `drop`",
+                                   usher__quote(quoted, words[i]));
+        }
+    }
+    if (noun == NULL)
+        return usher__cli_fail(cli, USHER_INVALID, "NOUN/NAME is missing");
+    rc = usher__cli_open(cli, CLI_LOOKS);
+    if (rc != 0)
+        return rc;
+    if (!yes && (cli->shell || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1))
+        return usher__cli_fail(cli, USHER_REFUSED, "nobody can be asked here: drop %s --yes",
+                               usher__quote(quoted, scope));
+    if (!yes && !asked(scope))
+        return usher__cli_fail(cli, USHER_REFUSED, "%s stays", usher__quote(quoted, scope));
+    status = usher_drop(cli->engine, (enum usher_noun)noun->noun, name, &items);
+    if (status != USHER_OK && status != USHER_SAME)
+        return usher__cli_fail(cli, status, "%s", usher_message());
+    if (cli->json || cli->shell) {
+        struct json j = { stdout, false };
+
+        usher__answer_begin(&j, status, 0, 0, USHER_NEVER);
+        usher__json_int(&j, "dropped", items);
+        puts("}");
+    } else {
+        printf("%s: ", usher_status_word(status));
+        usher__plain_text(stdout, scope, strlen(scope));
+        if (status == USHER_SAME)
+            puts(" is not there");
+        else
+            printf(" is gone, with %" PRId64 " record%s\n", items, items == 1 ? "" : "s");
+    }
+    return usher__cli_exit_code(status);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* usher_drop(): a scope goes, step by step. */
+#include "config.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "core/text.h"
+#include "core/verbs.h"
+#include "engine/engine.h"
+
+/* A step whose answer was lost is done again, so often in a row at most. */
+#define TRIES 3
+/* What a step may leave to others, at most. */
+#define PAUSE_MAX_NS 100000000
+
+static const enum usher_verb verbs[] = {
+    [USHER_NUMBER] = USHER_NUMBER_DROP, [USHER_QUEUE] = USHER_QUEUE_DROP,
+    [USHER_ROOM] = USHER_ROOM_CLOSE,    [USHER_SERIAL] = USHER_SERIAL_DELETE,
+    [USHER_ID] = USHER_ID_DELETE,
+};
+
+static int64_t clock_ns(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void pause_for(int64_t ns)
+{
+    struct timespec ts = { 0, (long)(ns < PAUSE_MAX_NS ? ns : PAUSE_MAX_NS) };
+
+    (void)nanosleep(&ts, NULL);
+}
+
+/* How many records went with the step that @reply answers; *@ret_more: not all. */
+static int64_t erased(const struct usher_result *reply, bool *ret_more)
+{
+    *ret_more = false;
+    switch (reply->noun) {
+    case USHER_NUMBER:
+        *ret_more = reply->of.number.more;
+        return (int64_t)reply->of.number.count;
+    case USHER_QUEUE:
+        *ret_more = reply->of.queue.more;
+        return (int64_t)reply->of.queue.count;
+    case USHER_ROOM:
+        *ret_more = reply->of.room.more;
+        return (int64_t)reply->of.room.count;
+    default:
+        return 1;
+    }
+}
+
+/* Steps behind the first are for that scope only: one that others have made since has another
+ * version. */
+static void only_this(struct usher_operation *c, uint64_t version)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
+    int64_t value = (int64_t)version;
+
+    c->given |= noun->if_version;
+    memcpy((char *)c + noun->if_version_at, &value, sizeof value);
+}
+
+static void explain(const struct usher_operation *c, enum usher_status status, const char *why)
+{
+    if (status == USHER_REFUSED && (unsigned)c->verb >> 8 == USHER_SERIAL)
+        why = "numbers of it are held, or may come back";
+    usher__message_set("drop %s/%.100s: %s",
+                       usher_noun_word((enum usher_noun)((unsigned)c->verb >> 8)), c->scope.data,
+                       why[0] != '\0' ? why : usher_status_text(status));
+}
+
+enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const char *scope,
+                             int64_t *ret_items)
+{
+    struct usher_operation c;
+    int64_t items = 0;
+    bool begun = false, more = false;
+    unsigned tries = 0;
+    enum usher_status status = usher__engine_check(e);
+
+    if (ret_items != NULL)
+        *ret_items = 0;
+    if (status != USHER_OK)
+        return status;
+    if (scope == NULL || (unsigned)noun >= sizeof verbs / sizeof *verbs || (int)verbs[noun] == 0) {
+        usher__message_set("drop: %s", scope == NULL ? "scope is NULL" : "no such noun");
+        return USHER_INVALID;
+    }
+    memset(&c, 0, sizeof c);
+    c.verb = verbs[noun];
+    c.scope.data = scope;
+    c.scope.size = strlen(scope);
+    do {
+        struct usher_result reply;
+        int64_t began_ns = e->waits ? clock_ns() : 0;
+
+        status = usher_operate(e, &c, &reply, 1);
+        if (status == USHER_INVALID)
+            return status; /* the engine itself: the reply was not touched */
+        status = reply.status;
+        more = false;
+        if (status == USHER_OK) {
+            items += erased(&reply, &more);
+            only_this(&c, reply.version);
+            begun = true;
+            tries = 0;
+        } else if (status == USHER_UNKNOWN && begun && ++tries < TRIES) {
+            more = true;
+        } else if (begun &&
+                   (status == USHER_SAME || status == USHER_STALE || status == USHER_LOST)) {
+            status = USHER_OK; /* somebody else did the last step, and may have made it anew */
+        } else if (status != USHER_SAME) {
+            explain(&c, status, reply.message);
+        }
+        usher_result_done(&reply);
+        if (more && e->waits)
+            pause_for(clock_ns() - began_ns);
+    } while (more);
+    if (ret_items != NULL)
+        *ret_items = items;
+    return status;
+}

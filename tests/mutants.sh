@@ -174,8 +174,8 @@ mutant 'a request id is for any arguments' src/steps/work.c 's/ \&\& print == us
     $memory 'a_request_id*'
 mutant 'who is behind is not told what there is' src/steps/room.c 's/    return now->id.size != 0 ? add_row(w, kind, now) : USHER_OK;/    return now->id.size != 0 \&\& !behind(w) ? add_row(w, kind, now) : USHER_OK;/' \
     $memory 'who_is_behind*'
-mutant 'a member that ended on the way leaves the version as it was' src/steps/room.c 's/^    if (behind(w) || (a->expected.data != NULL \&\& !usher__text_equal(&a->expected, &r.owner)))/    if (a->expected.data != NULL \&\& !usher__text_equal(\&a->expected, \&r.owner))/' \
-    $memory 'an_expiry_on_the_way*'
+mutant 'rooms: any version will do' src/steps/room.c 's/if (state_of(w) != USHER_ROOM_STATE_CLOSING \&\& usher__other_version(w))/if (false)/' \
+    $memory 'who_is_behind*'
 mutant 'a member that goes is taken for a ban as well' src/steps/room.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
     $memory 'a_name_whose*'
 mutant 'a name is refused while its old room is erased' src/engine/room_index.c 's/        if (closing)$/        if (false)/' \
@@ -574,8 +574,8 @@ mutant 'two that take a scope over go on at one place' src/steps/work.c \
 mutant 'a room has what it lost' src/steps/room.c \
     '/^static enum usher_status add_changes/,/^}/s/if (room_lost(w, since))/if (false)/' \
     tests/fault/test_lost 'an_older_copy*'
-mutant 'if-version of what was lost is stale' src/steps/room.c \
-    's/room_lost(w, (uint64_t)args(w)->if_version))/false)/' \
+mutant 'if-version of what was lost is stale' src/steps/work.c \
+    's/n_gaps > 0 \&\& usher__scope_lost(w, (uint64_t)version))/n_gaps > USHER_GAPS)/' \
     tests/fault/test_lost 'an_older_copy*'
 mutant 'a heartbeat tells of what waits and was lost' src/engine/watch.c \
     's/>= USHER__JUMP/> UINT64_MAX - 1/' \
@@ -857,6 +857,12 @@ mutant 'drop: what is left is shown' src/engine/local.c 's/t->dropped = usher__s
     $memory 'of_a_pool_that_was_dropped*'
 mutant 'drop: visits are lost with the queue' src/steps/queue.c 's/settings\[SET_ARCHIVE\] != 0 \&\& n > 0/settings[SET_ARCHIVE] < 0 \&\& n > 0/' \
     $memory 'visits_that_wait*'
+mutant 'if-version: what is due comes behind it' src/steps/number.c 's/^    if (usher__other_version(w))/    if (w->scope.due_ms == INT64_MAX \&\& usher__other_version(w))/' \
+    $memory 'a_command_for*'
+mutant 'if-version: a command with it is short' backends/redis/brief.c 's/(c->given \& USHER_GIVEN_IF_VERSION) != 0 ||/c == NULL ||/' \
+    $redis 'a_command_for*'
+mutant 'if-version: open enters a room that is not made' src/engine/room_index.c 's/ \&\& (command->given \& USHER_GIVEN_ROOM_IF_VERSION) == 0;/;/' \
+    $memory 'a_command_for*'
 mutant 'program: nobody is asked' src/cli/drop.c 's/^    if (!yes \&\& (cli->shell/    if (cli == NULL \&\& (cli->shell/' \
     tests/cli/what_is_dropped_is_gone.sh
 mutant 'script: a pool made anew begins at 1' backends/redis/lua/main.lua "s/^local gone = not head.*/local gone = false/" \

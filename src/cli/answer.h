@@ -28,6 +28,11 @@ void usher__answer_json(FILE *out, const struct usher_operation *command,
 void usher__answer_plain(FILE *out, const struct usher_operation *command,
                          const struct usher_result *reply);
 
+/* It was for another version (if-version=), so the answer has no more than the one that there is.
+ */
+bool usher__answer_other_version(const struct usher_operation *command,
+                                 const struct usher_result *reply);
+
 /* Of one noun: behind the version; behind the status. */
 void usher__answer_id_json(struct json *j, const struct usher_operation *command,
                            const struct usher_result *reply);

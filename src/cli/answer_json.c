@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/verbs.h"
+
 bool usher__answer_failed(enum usher_status status)
 {
     return USHER_CLASS_OF(status) >= USHER_CLASS_WRONG;
@@ -206,6 +208,18 @@ static void number(struct json *j, const struct usher_operation *command,
     }
 }
 
+bool usher__answer_other_version(const struct usher_operation *command,
+                                 const struct usher_result *reply)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)reply->noun);
+    int64_t version;
+
+    if (reply->status != USHER_STALE || noun == NULL || (command->given & noun->if_version) == 0)
+        return false;
+    memcpy(&version, (const char *)command + noun->if_version_at, sizeof version);
+    return (uint64_t)version != reply->version;
+}
+
 void usher__answer_json(FILE *out, const struct usher_operation *command,
                         const struct usher_result *reply)
 {
@@ -221,7 +235,9 @@ void usher__answer_json(FILE *out, const struct usher_operation *command,
             usher__json_uint(&j, "from", reply->version);
     } else {
         usher__answer_begin(&j, reply->status, reply->epoch, reply->version, reply->due_ms);
-        if (reply->noun == USHER_ID)
+        if (usher__answer_other_version(command, reply))
+            ; /* that is all */
+        else if (reply->noun == USHER_ID)
             usher__answer_id_json(&j, command, reply);
         else if (reply->noun == USHER_ROOM)
             usher__answer_room_json(&j, command, reply);

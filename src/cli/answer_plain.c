@@ -200,7 +200,9 @@ void usher__answer_plain(FILE *out, const struct usher_operation *command,
                          const struct usher_result *reply)
 {
     fputs(usher_status_word(reply->status), out);
-    if (reply->noun == USHER_ID)
+    if (usher__answer_other_version(command, reply))
+        fprintf(out, ": it has version %" PRIu64, reply->version);
+    else if (reply->noun == USHER_ID)
         usher__answer_id_plain(out, command, reply);
     else if (reply->noun == USHER_ROOM)
         usher__answer_room_plain(out, command, reply);

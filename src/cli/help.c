@@ -69,7 +69,7 @@ static const struct {
     { "field", USHER__ARG_NAME, "FIELD", "the name of a field" },
     { "value", USHER__ARG_VALUE, "VALUE", "any bytes" },
     { "if", USHER__ARG_VALUE, "OLD", "only if it is this now ('': nothing), else stale" },
-    { "if-version", USHER__ARG_INT, "V", "only if the room has this version, else stale" },
+    { "if-version", USHER__ARG_INT, "V", "only if it has this version, else stale" },
     { "capacity", USHER__ARG_INT, "N", "members at most; 0: any" },
     { "linger", USHER__ARG_INT, "MS", "an empty room closes by itself after this time; 0: never" },
     { "ttl", USHER__ARG_INT, "MS", "who is silent for so long is removed; 0: nobody" },

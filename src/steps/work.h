@@ -122,8 +122,8 @@ enum usher_status usher__change_write(struct usher__work *w, struct usher__chang
 /* counts[0] of a scope of a noun that has `drops`. */
 enum { USHER__COUNT_DROP = 0, USHER__DROPPING = 1, USHER__DROPPED = 2 };
 
-/* Records that a step of dropping erases, at most. */
-#define USHER__DROP_MAX (5 * USHER_CHANGE_MAX)
+/* Records that a step of dropping erases, at most: a few changes. */
+#define USHER__DROP_MAX 240
 
 /* @s is being dropped; nothing of it is left but its version. */
 bool usher__scope_dropping(const struct usher_scope *s);

@@ -27,7 +27,7 @@ for store in $STORES; do
 > number add p/q 1 now=1000
 {"status":"ok","epoch":"E","version":5,"due":null,"state":"idle+down"}
 > number drop p/q if-version=4
-{"status":"stale","epoch":"E","version":5,"due":null,"dropped":0,"more":false}
+{"status":"stale","epoch":"E","version":5,"due":null}
 > number drop p/q if-version=5
 {"status":"ok","epoch":"E","version":6,"due":null,"dropped":1,"more":false}
 > queue login d ann now=1000

@@ -138,6 +138,8 @@ USHER_API const char *usher_reply_word(const struct usher_reply *reply, size_t r
  */
 enum usher_event_kind {
     USHER_EVENT_REPLY = 1, /* to a command that was posted */
+    USHER_EVENT_NOTICE,    /* of a watcher: one change (usher.h); see usher_watch_events() */
+    USHER_EVENT_GAP,       /* of a watcher: something was not told */
     USHER_EVENT_KIND__WIDE = 0x7fffffff
 };
 
@@ -145,9 +147,9 @@ enum usher_event_kind {
 struct usher_event {
     uint32_t kind; /* enum usher_event_kind; others may come: give them back unread */
     uint32_t reserved;
-    void *tag;                         /* of the command */
-    const struct usher_reply *reply;   /* goes with the event: no usher_reply_done() */
-    const struct usher_notice *notice; /* NULL with a REPLY */
+    void *tag;                         /* of the command, or of the watcher */
+    const struct usher_reply *reply;   /* goes with the event: no usher_reply_done(); else NULL */
+    const struct usher_notice *notice; /* goes with the event; NULL with a REPLY */
 };
 
 /**
@@ -251,6 +253,54 @@ USHER_API enum usher_status usher_work(struct usher_engine *e, int64_t timeout_m
  * Cost: O(1).  Threads: any, a signal handler too.  Since 0.1.
  */
 USHER_API void usher_interrupt(struct usher_engine *e, bool on);
+
+/* ---- to watch ------------------------------------------------------------------------------- */
+
+enum usher_watch_flag {
+    USHER_WATCH_SINCE = 1u << 0, /* first what is behind @since, from the scope's log */
+    USHER_WATCH_ALL = 1u << 1,   /* with SINCE: look at the log every half second, too, for what
+                                  * other engines change */
+    USHER_WATCH_FLAG__WIDE = 0x7fffffff
+};
+
+/**
+ * Have the changes that this engine makes on scope @scope of @noun (NULL: on all scopes of it; 0:
+ * of all nouns) collected by usher_collect(), as events with @tag.  A NOTICE is one change, told
+ * once, in order of version per scope, after it is durable; USHER_NOTICE_LOST likewise.  Its texts
+ * have a NUL behind them and live, as all of it, until usher_event_done(): on any thread, also
+ * after usher_close().
+ *
+ * The notices of what a posted command changed are collected before its reply: but for those that
+ * a room with `presence` tells together later, and those that come from a log.  With several
+ * threads that collect, the events of one scope are handed out in order, to whoever comes.
+ *
+ * A GAP says that something was, or may have been, missed: usher_options.backlog notices were not
+ * collected, there was no memory, a command was answered USHER_UNKNOWN, or the log does not reach
+ * back.  What is told behind it is complete again.  Of its notice are given: noun and scope (size
+ * 0: any that the watcher is of); `before`, the version that the last one told was of; epoch,
+ * version and mark, behind which it goes on.  What of these is 0 is not known; with SINCE, all
+ * three 0: the room is gone.
+ *
+ * With USHER_WATCH_SINCE (rooms; one scope) the watcher is told of all changes behind version
+ * @since (0: of all), whoever made them, each once and without a hole: first those in the log, then
+ * those that come.  If too many are not collected it goes on from the log later.  GAP events come
+ * only where the log does not reach back, the store lost what was told, or the room is another one.
+ * What others change is told when this engine changes the room, or with USHER_WATCH_ALL within half
+ * a second.  The log is read by usher_collect() or usher_work(), as what is posted is done by them,
+ * and without an answer again and again; usher_timeout() says when.
+ *
+ * USHER_OK
+ * USHER_REFUSED  SINCE, and @noun keeps no log
+ * USHER_INVALID  an argument, or an engine of the parent process
+ * USHER_NOMEM    no memory or, with the first call, no descriptors
+ *
+ * Cost: of each notice a copy (with its texts, some 300 bytes) on the thread that makes the change.
+ * The calls of other threads that were begun before may not be told; with SINCE they are, within
+ * the engine's timeout.  Threads: any.  Since 0.1.
+ */
+USHER_API enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun noun,
+                                               const char *scope, unsigned flags, uint64_t since,
+                                               void *tag, struct usher_watcher **ret_watcher);
 
 /* ---- what there is: for bindings, servers, shells ------------------------------------------- */
 

@@ -648,6 +648,8 @@ void usher__heard_remove(struct usher__heard *h)
     *h->at = h->next;
     if (h->next != NULL)
         h->next->at = h->at;
+    if (h->look_ms == p->look_ms && h->look_ms != INT64_MAX)
+        usher__heards_look(p, INT64_MIN);
     if (h->reading)
         h->dead = true;
     else

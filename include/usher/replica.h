@@ -13,6 +13,10 @@
  *         usher_replica_ask(r, &question);                   // send it, and when it is answered
  *     next = usher_replica_answer(r, question.ticket, &reply);
  *
+ * Fed by events (usher_watch_events(), command.h): a NOTICE goes to usher_replica_notice(), epoch,
+ * version and mark of a GAP to usher_replica_heartbeat(), and the REPLY to a posted question to
+ * usher_replica_reply().  examples/rooms_loop.c is a whole program.
+ *
  * What holds:
  *  - The copy is at any time the room as it was at one version, whole.  While a new one is
  *    pulled, the old one stays; with a lack of memory it is empty and will be pulled.
@@ -56,6 +60,7 @@ extern "C" {
 #define USHER_REPLICA_KNOWN_MAX 128
 
 struct usher_replica;
+struct usher_reply; /* command.h */
 
 /* What came of it, what to do. */
 enum usher_replica_next {
@@ -111,6 +116,13 @@ USHER_API void usher_replica_ask(struct usher_replica *r, struct usher_replica_q
  */
 USHER_API enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
                                                        const struct usher_result *reply);
+
+/**
+ * The same of a reply as usher_execute() and events (command.h) have it.  Copies the rows; without
+ * memory for that it is as if the store had failed.  O(rows).  Since 0.1.
+ */
+USHER_API enum usher_replica_next usher_replica_reply(struct usher_replica *r, uint64_t ticket,
+                                                      const struct usher_reply *reply);
 
 /**
  * The leader said that the room has @digest (usher_room_digest()) at @epoch and @version.

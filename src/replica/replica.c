@@ -25,6 +25,7 @@
  */
 #include "config.h"
 
+#include <usher/command.h>
 #include <usher/replica.h>
 #include <usher/store.h>
 
@@ -645,6 +646,85 @@ enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t t
         r->asked = false;
         return r->missing;
     }
+}
+
+/* ---- answers as values ---------------------------------------------------------------------- */
+
+static void row_read(struct usher_room_row *row, const struct usher_value *values, size_t n)
+{
+    memset(row, 0, sizeof *row);
+    for (size_t i = 0; i < n; i++) {
+        const struct usher_value *v = &values[i];
+        struct usher_text text = { v->text, v->text != NULL ? (size_t)v->size : 0 };
+
+        switch (v->field) {
+        case USHER_FIELD_KIND:
+            row->kind = (int)v->number;
+            break;
+        case USHER_FIELD_MEMBER_STATE:
+            row->state = (int)v->number;
+            break;
+        case USHER_FIELD_NAME:
+            row->id = text;
+            break;
+        case USHER_FIELD_OWNER:
+            row->owner = text;
+            break;
+        case USHER_FIELD_VALUE:
+            row->value = text;
+            break;
+        case USHER_FIELD_VERSION:
+            row->version = (uint64_t)v->number;
+            break;
+        case USHER_FIELD_SINCE:
+            row->since_ms = v->number;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* 0: it is not there. */
+static int64_t answer_int(const struct usher_reply *reply, uint32_t field)
+{
+    int64_t number = usher_reply_int(reply, USHER_ANSWER, field);
+
+    return number != USHER_NONE ? number : 0;
+}
+
+enum usher_replica_next usher_replica_reply(struct usher_replica *r, uint64_t ticket,
+                                            const struct usher_reply *reply)
+{
+    size_t size = reply->n_rows * sizeof(struct usher_room_row);
+    struct usher_room_row *rows = usher__resize(r->alloc, NULL, 0, size);
+    enum usher_replica_next next;
+    struct usher_result result;
+
+    memset(&result, 0, sizeof result);
+    result.status = reply->status;
+    result.noun = USHER_ROOM;
+    result.epoch = reply->epoch;
+    result.version = reply->version;
+    result.of.room.state = (enum usher_room_state)answer_int(reply, USHER_FIELD_STATE);
+    result.of.room.since = (uint64_t)answer_int(reply, USHER_FIELD_SINCE_VERSION);
+    result.of.room.mark = (uint64_t)answer_int(reply, USHER_FIELD_MARK);
+    result.of.room.more = reply->more;
+    if (rows != NULL) {
+        for (size_t i = 0; i < reply->n_rows; i++) {
+            size_t n = 0;
+            const struct usher_value *values = usher_reply_values(reply, i, &n);
+
+            row_read(&rows[i], values, n);
+        }
+        result.of.room.rows = rows;
+        result.of.room.n_rows = reply->n_rows;
+    } else if (size != 0) {
+        result.status = USHER_NOMEM;
+    }
+    next = usher_replica_answer(r, ticket, &result);
+    (void)usher__resize(r->alloc, rows, size, 0);
+    return next;
 }
 
 /* ---- looking at it ---------------------------------------------------------------- */

@@ -130,6 +130,7 @@ USHER_API const char *usher_reply_word(const struct usher_reply *reply, size_t r
  * Posted commands are done in the order of posting, one batch after the other, and their events
  * come in that order.  What is cancelled, or has no time left before it is begun, is answered at
  * once and so may be earlier.  There is no order between them and the commands of other calls.
+ * usher_watch_events() has what is changed collected as well, before the reply to who changed it.
  *
  * The first of these calls (but usher_cancel(), usher_timeout(), usher_interrupt()) takes three
  * descriptors, which usher_close() gives back; an engine that never posts has none.  In a watcher
@@ -176,9 +177,10 @@ USHER_API enum usher_status usher_post(struct usher_engine *e, const struct ushe
                                        size_t n, int64_t timeout_ms);
 
 /**
- * The next event, which is the caller's until usher_event_done().  NULL: none within @timeout_ms
- * (0: do not wait for other threads; < 0: for ever), interrupted, or the call itself failed, as
- * usher_message() then says: an engine of the parent process, no memory, no descriptors.
+ * The next event, a reply, a notice or a gap, which is the caller's until usher_event_done(). NULL:
+ * none within @timeout_ms (0: do not wait for other threads; < 0: for ever), interrupted, or the
+ * call itself failed, as usher_message() then says: an engine of the parent process, no memory, no
+ * descriptors.
  *
  * If there is none yet and no thread is in usher_work(), it executes the next batch of what is
  * posted; that takes as long as usher_execute() would, whatever @timeout_ms.
@@ -188,8 +190,8 @@ USHER_API enum usher_status usher_post(struct usher_engine *e, const struct ushe
  */
 USHER_API const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_ms);
 
-/** Give @event back, with its reply.  NULL is fine.  Any thread, also after usher_close().  Since
- *  0.1. */
+/** Give @event back, with its reply or notice.  NULL is fine.  Any thread, also after
+ * usher_close().  Since 0.1. */
 USHER_API void usher_event_done(const struct usher_event *event);
 
 /**
@@ -204,9 +206,9 @@ USHER_API int usher_fd(struct usher_engine *e);
 
 /**
  * In how many ms usher_collect() should be called though the descriptor is silent: a command waits
- * while another thread executes, and its time is over then.  It may be too early, never too late.
- * 0: now; INT32_MAX at most, so it fits an int.  -1: there is no need (or the engine is of the
- * parent process).  Ask again after each usher_post() and usher_collect().
+ * while another thread executes, and its time is over then, or a watcher looks at its log.  It may
+ * be too early, never too late. 0: now; INT32_MAX at most, so it fits an int.  -1: there is no need
+ * (or the engine is of the parent process).  Ask again after each usher_post() and usher_collect().
  *
  * Cost: O(1).  Threads: any.  Since 0.1.
  */
@@ -265,38 +267,40 @@ enum usher_watch_flag {
 
 /**
  * Have the changes that this engine makes on scope @scope of @noun (NULL: on all scopes of it; 0:
- * of all nouns) collected by usher_collect(), as events with @tag.  A NOTICE is one change, told
- * once, in order of version per scope, after it is durable; USHER_NOTICE_LOST likewise.  Its texts
- * have a NUL behind them and live, as all of it, until usher_event_done(): on any thread, also
- * after usher_close().
+ * of all nouns) collected by usher_collect(), as events with @tag.  A NOTICE is one change
+ * (usher.h), told once, in order of version per scope, after it is durable; USHER_NOTICE_LOST
+ * likewise.  Its texts have a NUL behind them and live, as all of it does, until
+ * usher_event_done(): on any thread, also after usher_close().
  *
- * The notices of what a posted command changed are collected before its reply: but for those that
- * a room with `presence` tells together later, and those that come from a log.  With several
- * threads that collect, the events of one scope are handed out in order, to whoever comes.
+ * The notices of what a posted command changed are collected before its reply (and before its
+ * `wait` is over), but for those that a room with `presence` tells together later, and those that
+ * come from a log.  Of other calls they may be collected before these return.  Several threads that
+ * collect take the events of one scope in order, whatever they do then.
  *
- * A GAP says that something was, or may have been, missed: usher_options.backlog notices were not
- * collected, there was no memory, a command was answered USHER_UNKNOWN, or the log does not reach
- * back.  What is told behind it is complete again.  Of its notice are given: noun and scope (size
- * 0: any that the watcher is of); `before`, the version that the last one told was of; epoch,
- * version and mark, behind which it goes on.  What of these is 0 is not known; with SINCE, all
- * three 0: the room is gone.
+ * A GAP says that something was, or may have been, missed: more than usher_options.backlog notices
+ * were not collected, there was no memory, or a command was answered USHER_UNKNOWN.  It is told
+ * once, where it belongs; what is told behind it is complete again.  Of its notice there are: noun
+ * and scope (size 0: any that the watcher is of); `before`, behind which something is missing;
+ * `epoch`, `version` and `mark`, behind which it goes on.  0 of these is not known.
  *
  * With USHER_WATCH_SINCE (rooms; one scope) the watcher is told of all changes behind version
- * @since (0: of all), whoever made them, each once and without a hole: first those in the log, then
- * those that come.  If too many are not collected it goes on from the log later.  GAP events come
- * only where the log does not reach back, the store lost what was told, or the room is another one.
- * What others change is told when this engine changes the room, or with USHER_WATCH_ALL within half
- * a second.  The log is read by usher_collect() or usher_work(), as what is posted is done by them,
- * and without an answer again and again; usher_timeout() says when.
+ * @since (0: from the room's beginning), whoever made them, each once and without a hole: first
+ * those in the log, then those that are made.  What is not collected in time it takes from the log
+ * later; a GAP comes only where the log does not reach back (to `since` or to what was told), the
+ * store lost what was told (usher.h), or the room is gone (then all three are 0) or another one
+ * (version 0: all of it is told now).  Of a room that closes USHER_ROOM_DONE may be left out.
+ * What other engines change is told with the next change of this one, or with USHER_WATCH_ALL
+ * within half a second.  The log is read by usher_collect() or usher_work() as if `room changes`
+ * were posted, and without an answer again and again; usher_timeout() says when.
  *
  * USHER_OK
  * USHER_REFUSED  SINCE, and @noun keeps no log
  * USHER_INVALID  an argument, or an engine of the parent process
  * USHER_NOMEM    no memory or, with the first call, no descriptors
  *
- * Cost: of each notice a copy (with its texts, some 300 bytes) on the thread that makes the change.
- * The calls of other threads that were begun before may not be told; with SINCE they are, within
- * the engine's timeout.  Threads: any.  Since 0.1.
+ * Cost: some 2 KiB; a copy of each notice (some 300 bytes and its texts) on the thread that makes
+ * the change.  Never waits.  A call that another thread had begun before may not be told; with
+ * SINCE it is, within the engine's timeout.  usher_unwatch() ends it.  Threads: any.  Since 0.1.
  */
 USHER_API enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun noun,
                                                const char *scope, unsigned flags, uint64_t since,

@@ -228,11 +228,11 @@ USHER_API enum usher_status usher_open(const char *url, const struct usher_optio
 
 /**
  * Close @e and its store; with a history, ended visits are moved there before, within the timeout.
- * What was posted and not collected (command.h) is dropped: what was begun of it has been applied.
- * NULL is fine.  No call on @e may be under way; from a hook or a watcher of @e it does nothing,
- * and usher_message() says so.  In a child of
- * fork() it gives back the child's copy and leaves the parent's store alone.  (If a call was
- * under way in the parent at the moment of the fork, the copy is left as it is.)
+ * What was posted or heard and not collected (command.h) is dropped: what was begun has been
+ * applied. NULL is fine.  No call on @e may be under way; from a hook or a watcher of @e it does
+ * nothing, and usher_message() says so.  In a child of fork() it gives back the child's copy and
+ * leaves the parent's store alone.  (If a call was under way in the parent at the moment of the
+ * fork, the copy is left as it is.)
  */
 USHER_API void usher_close(struct usher_engine *e);
 

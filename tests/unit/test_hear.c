@@ -1085,6 +1085,15 @@ static void an_extension_is_fed(void **state)
         usher_event_done(event);
     }
     assert_int_equal(n, 2); /* and by the event */
+    usher_extension_unwatch(x);
+    value.data = "4";
+    assert_int_equal(usher_extension_set(x, ROOM, "page", &value, NULL), USHER_OK);
+    assert_int_equal(n, 2);
+    event = usher_collect(w.e, 0);
+    assert_non_null(event);
+    usher_extension_hear(x, event->notice);
+    usher_event_done(event);
+    assert_int_equal(n, 3);
     usher_unwatch(w.e, watcher);
     usher_extension_close(x);
     world_close(&w);

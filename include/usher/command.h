@@ -306,6 +306,22 @@ USHER_API enum usher_status usher_watch_events(struct usher_engine *e, enum ushe
                                                const char *scope, unsigned flags, uint64_t since,
                                                void *tag, struct usher_watcher **ret_watcher);
 
+/**
+ * A NOTICE or GAP as bytes, for who has no engine: to feed a replica at the other end of a network.
+ * Writes at most @size of them to @to and returns how many there are, whether they fit or not; 0
+ * for other events.  They mean the same on every machine, and to a program of the same form only
+ * (the library's soname).  O(texts).  Threads: any.  Since 0.1.
+ */
+USHER_API size_t usher_event_pack(const struct usher_event *event, unsigned char *to, size_t size);
+/**
+ * Read them: *@ret_kind is NOTICE or GAP, and the texts of *@ret_notice point into @bytes (without
+ * NULs).  Bytes from elsewhere do no harm; what the notice says is not judged.  USHER_OK;
+ * USHER_INVALID: not understood, and *@ret_notice has nothing to be read.  O(1).  Threads: any.
+ * Since 0.1.
+ */
+USHER_API enum usher_status usher_event_unpack(const unsigned char *bytes, size_t size,
+                                               uint32_t *ret_kind, struct usher_notice *ret_notice);
+
 /* ---- what there is: for bindings, servers, shells ------------------------------------------- */
 
 enum usher_type {

@@ -15,7 +15,8 @@
  *
  * Fed by events (usher_watch_events(), command.h): a NOTICE goes to usher_replica_notice(), epoch,
  * version and mark of a GAP to usher_replica_heartbeat(), and the REPLY to a posted question to
- * usher_replica_reply().  examples/rooms_loop.c is a whole program.
+ * usher_replica_reply().  usher_event_pack() makes bytes of the first two.  examples/rooms_loop.c
+ * is a whole program.
  *
  * What holds:
  *  - The copy is at any time the room as it was at one version, whole.  While a new one is

@@ -971,7 +971,8 @@ static enum usher_status replies_look(struct usher_engine *e,
             worst = worse(e, &replies[i], worst);
         if (replies[i].status == USHER_LOST && watched(e))
             usher__watches_lost(&e->watches, &commands[i], &replies[i]);
-        if (replies[i].status == USHER_UNKNOWN && watched(e))
+        if (replies[i].status == USHER_UNKNOWN && watched(e) &&
+            (usher_operation_flags(&commands[i]) & USHER_OPERATION_WRITES) != 0)
             usher__watches_doubt(&e->watches, replies[i].noun, &commands[i].scope);
         if (e->opt.trace != NULL && replies[i].noun != USHER_ROOMS) {
             struct usher__inside here;

@@ -141,6 +141,20 @@ static void ask(struct walk *w)
     post(w, &c, 0);
 }
 
+/* As at the other end of a network. */
+static void feed_bytes(struct walk *w, const struct usher_event *event)
+{
+    static unsigned char bytes[32768];
+    size_t size = usher_event_pack(event, bytes, sizeof bytes);
+    struct usher_notice n;
+    uint32_t kind;
+
+    assert_true(size <= sizeof bytes);
+    assert_int_equal(usher_event_unpack(bytes, size, &kind, &n), USHER_OK);
+    assert_int_equal(kind, USHER_EVENT_NOTICE);
+    (void)usher_replica_notice(w->r, &n);
+}
+
 static void feed(struct walk *w, const struct usher_event *event)
 {
     const struct usher_notice *n = event->notice;
@@ -164,7 +178,7 @@ static void feed(struct walk *w, const struct usher_event *event)
     if (n->before != w->version || (w->epoch != 0 && n->epoch != w->epoch))
         fail_msg("seed %" PRIu64 ": %" PRIu64 " follows on %" PRIu64 ", not on %" PRIu64, w->seed,
                  n->version, n->before, w->version);
-    (void)usher_replica_notice(w->r, n);
+    feed_bytes(w, event);
     w->epoch = n->epoch;
     w->version = n->version;
     w->closing = n->verb == USHER_ROOM_CLOSE || n->verb == USHER_ROOM_EMPTY;

@@ -391,6 +391,74 @@ static void what_is_wrong_is_refused(void **state)
     world_close(&w);
 }
 
+/* ---- bytes ---- */
+
+static bool same_text(const struct usher_text *a, const struct usher_text *b)
+{
+    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+static void events_are_bytes(void **state)
+{
+    static const char *const lines[] = {
+        "room open lobby presence=60000",
+        "room join lobby ann a=b",
+        "room join lobby bob",
+        "room set lobby f v",
+        "number add p 1",
+        "number reg p 1",
+        "number call p owner=ann",
+        "queue login desk ann",
+        "queue apply desk bob lane=x",
+        "serial rule bill prefix=B",
+        "serial take bill",
+        "id create d",
+    };
+    unsigned char bytes[2048], other[2048];
+    const struct usher_event *event;
+    struct usher_notice n;
+    struct world w;
+    uint32_t kind;
+    unsigned seen = 0, gaps = 0;
+
+    (void)state;
+    world_begin(&w);
+    w.opt.backlog = 10;
+    world_open(&w, stores_named("memory"));
+    (void)watch(w.e, (enum usher_noun)0, NULL, 0);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        (void)must(w.e, USHER_OK, lines[i]);
+    while ((event = usher_collect(w.e, 0)) != NULL) {
+        const struct usher_notice *was = event->notice;
+        size_t size = usher_event_pack(event, bytes, sizeof bytes);
+
+        assert_true(size > 0 && size <= sizeof bytes);
+        assert_int_equal(usher_event_pack(event, NULL, 0), size);
+        assert_int_equal(usher_event_unpack(bytes, size, &kind, &n), USHER_OK);
+        assert_int_equal(kind, event->kind);
+        assert_true(n.noun == was->noun && n.epoch == was->epoch && n.version == was->version &&
+                    n.before == was->before && n.now_ms == was->now_ms && n.verb == was->verb &&
+                    n.from == was->from && n.to == was->to && n.token == was->token &&
+                    n.until_ms == was->until_ms && n.was == was->was && n.mark == was->mark);
+        assert_true(same_text(&n.scope, &was->scope) && same_text(&n.subject, &was->subject) &&
+                    same_text(&n.owner, &was->owner) && same_text(&n.data, &was->data));
+        for (size_t cut = 0; cut < size; cut++) {
+            memcpy(other, bytes, cut);
+            assert_int_equal(usher_event_unpack(other, cut, &kind, &n), USHER_INVALID);
+            memcpy(other, bytes, size);
+            other[cut] ^= 0xff;
+            if (usher_event_unpack(other, size, &kind, &n) == USHER_OK)
+                (void)hooks_read_notice(&n);
+        }
+        assert_int_equal(usher_event_unpack(bytes, size + 1, &kind, &n), USHER_INVALID);
+        seen++;
+        gaps += event->kind == USHER_EVENT_GAP;
+        usher_event_done(event);
+    }
+    assert_true(seen > 10 && gaps == 1);
+    world_close(&w);
+}
+
 /* ---- gaps ---- */
 
 static void full(struct world *w)
@@ -461,6 +529,77 @@ static void a_gap_goes_with_its_watcher(void **state)
     world_close(&w);
 }
 
+static void nap(void)
+{
+    const struct timespec some = { 0, 120000000 };
+
+    (void)nanosleep(&some, NULL);
+}
+
+/* A store that does not know. */
+static void doubt_execute(struct usher_store *s, struct usher_task *tasks, size_t n,
+                          const struct usher_context *context)
+{
+    (void)s;
+    (void)context;
+    for (size_t i = 0; i < n; i++)
+        usher_result_fail(tasks[i].reply, USHER_UNKNOWN, "who knows");
+}
+
+static enum usher_status doubt_scan(struct usher_store *s, enum usher_noun noun,
+                                    const struct usher_text *scope, bool records,
+                                    int64_t deadline_ms, usher_scan_fn *fn, void *payload,
+                                    char message[192])
+{
+    (void)s;
+    (void)noun;
+    (void)scope;
+    (void)records;
+    (void)deadline_ms;
+    (void)fn;
+    (void)payload;
+    message[0] = '\0';
+    return USHER_UNAVAILABLE;
+}
+
+static void doubt_close(struct usher_store *s)
+{
+    (void)s;
+}
+
+static void what_is_in_doubt_is_a_gap(void **state)
+{
+    static const struct usher_store_ops ops = {
+        .size = sizeof(struct usher_store_ops),
+        .name = "doubt",
+        .execute = doubt_execute,
+        .scan = doubt_scan,
+        .close = doubt_close,
+    };
+    struct usher_store store = { &ops };
+    struct usher_watcher *all, *other, *follows = NULL;
+    struct usher_engine *e;
+
+    (void)state;
+    assert_int_equal(usher_open_store(&store, NULL, &e), USHER_OK);
+    all = watch(e, USHER_ROOM, NULL, 1);
+    other = watch(e, USHER_ROOM, "other", 2);
+    assert_int_equal(
+        usher_watch_events(e, USHER_ROOM, "lobby", USHER_WATCH_SINCE, 0, (void *)3, &follows),
+        USHER_OK);
+    (void)must(e, USHER_UNKNOWN, "room set lobby f v");
+    must_miss(e, "lobby", 0, 0);
+    assert_null(usher_collect(e, 0)); /* the log was asked for, and will be again */
+    nap();
+    assert_null(usher_collect(e, 0));
+    assert_true(usher_timeout(e) > 0);
+    usher_unwatch(e, follows);
+    usher_unwatch(e, other);
+    usher_unwatch(e, all);
+    must_be_silent(e);
+    usher_close(e);
+}
+
 /* Every allocation fails once, then for ever. */
 struct faulty {
     struct usher_allocator alloc;
@@ -481,13 +620,6 @@ static void *faulty_resize(void *payload, void *p, size_t old, size_t size)
         }
     }
     return f->hooks->alloc.resize(f->hooks->alloc.payload, p, old, size);
-}
-
-static void nap(void)
-{
-    const struct timespec some = { 0, 120000000 };
-
-    (void)nanosleep(&some, NULL);
 }
 
 /* Collect until the chain has come to @version of the room. */
@@ -1107,6 +1239,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_event_outlives_the_engine),
         cmocka_unit_test(no_event_comes_of_who_does_not_watch_any_more),
         cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(events_are_bytes),
+        cmocka_unit_test(what_is_in_doubt_is_a_gap),
         cmocka_unit_test(what_there_is_no_room_for_is_one_gap_where_it_is_missing),
         cmocka_unit_test(a_gap_goes_with_its_watcher),
         cmocka_unit_test(without_memory_nothing_is_lost_silently),

@@ -420,7 +420,7 @@ static enum then read_answer(struct usher__heard *h, const struct usher_result *
 
     switch (r->status) {
     case USHER_MISSING: /* of a room that closes there is nothing more to be told but that */
-        if (h->place.version != 0 && !h->closing && !skip(h, 0, 0, 0))
+        if ((h->place.epoch != 0 || h->place.version != 0) && !h->closing && !skip(h, 0, 0, 0))
             return LATER;
         h->place = none;
         return CURRENT;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -920,6 +921,100 @@ static void what_others_change_is_told(void **state)
     on_each(two_engines);
 }
 
+/* What another engine changes between what is told together. */
+static void between(struct world *w)
+{
+    struct usher_watcher *watcher;
+    struct usher_engine *other;
+    const struct usher_event *event;
+    bool seen = false;
+    uint64_t last;
+
+    if (strncmp(w->url, "memory:", 7) == 0)
+        return;
+    assert_int_equal(usher_open(w->url, NULL, &other), USHER_OK);
+    watcher = since(w->e, 0, must(w->e, USHER_OK, "room open lobby presence=60000"));
+    assert_null(usher_collect(w->e, 0));
+    (void)must(w->e, USHER_OK, "room join lobby ann");
+    (void)must(other, USHER_OK, "room join lobby bob");
+    (void)must(w->e, USHER_OK, "room join lobby cem");
+    last = set_room(w->e, ROOM, 1);
+    for (uint64_t version = 1; version < last;) {
+        struct usher_text bob = { "bob", 3 };
+
+        event = usher_collect(w->e, 0);
+        assert_non_null(event);
+        assert_int_equal(event->kind, USHER_EVENT_NOTICE);
+        assert_int_equal(event->notice->before, version);
+        version = event->notice->version;
+        seen = seen || same_text(&event->notice->subject, &bob);
+        usher_event_done(event);
+    }
+    assert_true(seen);
+    usher_unwatch(w->e, watcher);
+    usher_close(other);
+}
+
+static void what_is_between_is_told_in_its_place(void **state)
+{
+    (void)state;
+    on_each(between);
+}
+
+/* Who reads the log waits in here for a change that comes behind what it has read. */
+struct meanwhile {
+    struct usher_engine *e;
+    atomic_int step; /* 1: the log was read, 2: there is another change */
+};
+
+static void trace_meanwhile(void *payload, const struct usher_operation *command,
+                            const struct usher_result *reply)
+{
+    struct meanwhile *m = payload;
+
+    (void)reply;
+    if (command->verb != USHER_ROOM_CHANGES || atomic_load(&m->step) != 0)
+        return;
+    atomic_store(&m->step, 1);
+    while (atomic_load(&m->step) != 2)
+        (void)sched_yield();
+}
+
+static void *change_meanwhile(void *payload)
+{
+    struct meanwhile *m = payload;
+
+    while (atomic_load(&m->step) != 1)
+        (void)sched_yield();
+    (void)set_room(m->e, ROOM, 2);
+    atomic_store(&m->step, 2);
+    return NULL;
+}
+
+static void what_is_changed_while_the_log_is_read_is_told(void **state)
+{
+    struct meanwhile m = { NULL, 0 };
+    struct chain chain = { 0 };
+    struct usher_watcher *watcher;
+    pthread_t thread;
+    struct world w;
+
+    (void)state;
+    world_begin(&w);
+    w.opt.trace = trace_meanwhile;
+    w.opt.payload = &m;
+    world_open(&w, stores_named("memory"));
+    m.e = w.e;
+    (void)must(w.e, USHER_OK, "room open lobby");
+    watcher = since(w.e, 0, 0);
+    assert_int_equal(pthread_create(&thread, NULL, change_meanwhile, &m), 0);
+    assert_int_equal(chain_collect(w.e, &chain), 2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(chain.version, 2);
+    usher_unwatch(w.e, watcher);
+    world_close(&w);
+}
+
 /* ---- what a store lost ---- */
 
 static void a_loss_is_told(void **state)
@@ -1250,6 +1345,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_room_may_come_and_go),
         cmocka_unit_test(what_is_told_together_comes_once),
         cmocka_unit_test(what_others_change_is_told),
+        cmocka_unit_test(what_is_between_is_told_in_its_place),
+        cmocka_unit_test(what_is_changed_while_the_log_is_read_is_told),
         cmocka_unit_test(a_loss_is_told),
         cmocka_unit_test(serials_of_an_authority_are_told),
         cmocka_unit_test(a_child_hears_nothing),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Posted commands while a Redis server is stopped: each has its answer in time, and later ones are
- * done when the server goes on.  A watcher whose notices are collected hears each before its reply, and
- * of a gap where the answer is not known.
+ * done when the server goes on.  A watcher whose notices are collected hears each before its reply,
+ * and of a gap where the answer is not known.
  */
 #include "config.h"
 

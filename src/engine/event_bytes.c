@@ -15,11 +15,12 @@
 
 size_t usher_event_pack(const struct usher_event *event, unsigned char *to, size_t size)
 {
-    struct usher__packer p = { to, size, 0 };
+    struct usher__packer p = { NULL, size, 0 };
     const struct usher_notice *n = event->notice;
 
     if (n == NULL)
         return 0;
+    p.to = to;
     usher__pack_array(&p, MEMBERS);
     usher__pack_uint(&p, FORM);
     usher__pack_uint(&p, event->kind);

@@ -60,7 +60,7 @@ fi
 
 "$stage$bindir/usher" version
 # Those that need nothing but a store end well, and twice on the same file.
-for name in dialer invoice pool whiteboard; do
+for name in dialer invoice pool rooms_loop whiteboard; do
     [ -x "$stage/$name" ] || continue
     for url in memory: "sqlite:$stage/examples.db" "sqlite:$stage/examples.db"; do
         case $url in

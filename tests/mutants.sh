@@ -746,6 +746,35 @@ mutant 'post: who has little time takes it from all' src/engine/post.c 's/ \&\& 
 mutant 'post: a worker keeps nobody else from executing' src/engine/post.c 's/(can_work(p) \&\& p->workers == 0)/can_work(p)/' \
     $posts 'a_worker*'
 
+# ---- notices that are collected ----
+hears=tests/unit/test_hear
+mutant 'hear: what there is no room for is not missed' src/engine/hear.c 's/^        miss(h, n);$/        return;/' \
+    $hears 'what_there_is_no_room*'
+mutant 'hear: a gap is told as often as there is room' src/engine/hear.c 's/p->n_notices <= p->limit \/ 2/p->n_notices < p->limit/' \
+    $hears 'what_there_is_no_room*'
+mutant 'hear: notices go on while a gap is to be told' src/engine/hear.c 's/(h->missed || !append_notice(h, n))/!append_notice(h, n)/' \
+    $hears 'what_there_is_no_room*'
+mutant 'hear: events of who does not watch any more are collected' src/engine/hear.c 's/^    ready_without(p, h);/    (void)ready_without;/' \
+    $hears 'no_event*'
+mutant 'hear: a notice is told whatever it follows on' src/engine/hear.c 's/if (h->current \&\& follows_on(&h->place, n) \&\& /if (h->current \&\& (follows_on(\&h->place, n) || true) \&\& /' \
+    $hears 'what_others_change*'
+mutant 'hear: what came while the log was read is forgotten' src/engine/hear.c 's/    if (then == CURRENT \&\& h->newer \&\&/    if (then == LATER \&\& h->newer \&\&/' \
+    $hears 'what_is_changed_while*'
+mutant 'hear: what is told together has no holes' src/engine/hear.c 's/^        if (one.before != version)/        if (one.before == 0)/' \
+    $hears 'what_is_between*'
+mutant 'hear: a log that does not reach back is no gap' src/engine/hear.c 's/        return skip(h, r->epoch, r->version, r->of.room.mark) ? CURRENT : LATER;/        return read_rows(h, r);/' \
+    $hears 'a_log_that*'
+mutant 'hear: another room of the name goes on with the one before' src/engine/hear.c 's/bool other = h->place.epoch != 0 \&\& /bool other = h->place.epoch == 1 \&\& /' \
+    $hears 'what_others_change*'
+mutant 'hear: a store without memory for a notice keeps it to itself' src/engine/local.c 's/^        p->context->notify(p->context->payload, &any);/        (void)any;/' \
+    $hears 'without_memory*'
+mutant 'hear: nothing is collected' src/engine/watch.c 's/^            usher__heard_notice(watch->heard, n);/            (void)n;/' \
+    $hears 'a_notice_comes*'
+mutant 'hear: nobody looks at what others change' src/engine/hear.c 's/USHER_WATCH_ALL) != 0 ? EVERY_MS : 0/USHER_WATCH_ALL) == 8 ? EVERY_MS : 0/' \
+    $hears 'what_others_change*'
+mutant 'replica: a reply says nothing of members' src/replica/replica.c 's/^        case USHER_FIELD_MEMBER_STATE:/        case USHER_FIELD_LANE:/' \
+    tests/model/test_hear_random 'a_copy*'
+
 # ---- authorities ----
 mutant 'authority: any server is the one that a grant was put on' backends/redis/lua/wide.lua 's/    return id > 0 and id or error.*/    return 1/' \
     tests/fault/test_authority 'no_id*'

@@ -130,6 +130,7 @@ USHER_API const char *usher_reply_word(const struct usher_reply *reply, size_t r
  * Posted commands are done in the order of posting, one batch after the other, and their events
  * come in that order.  What is cancelled, or has no time left before it is begun, is answered at
  * once and so may be earlier.  There is no order between them and the commands of other calls.
+ * usher_watch_events() has what is changed collected as well, before the reply to who changed it.
  *
  * The first of these calls (but usher_cancel(), usher_timeout(), usher_interrupt()) takes three
  * descriptors, which usher_close() gives back; an engine that never posts has none.  In a watcher
@@ -138,6 +139,8 @@ USHER_API const char *usher_reply_word(const struct usher_reply *reply, size_t r
  */
 enum usher_event_kind {
     USHER_EVENT_REPLY = 1, /* to a command that was posted */
+    USHER_EVENT_NOTICE,    /* of a watcher: one change (usher.h); see usher_watch_events() */
+    USHER_EVENT_GAP,       /* of a watcher: something was not told */
     USHER_EVENT_KIND__WIDE = 0x7fffffff
 };
 
@@ -145,9 +148,9 @@ enum usher_event_kind {
 struct usher_event {
     uint32_t kind; /* enum usher_event_kind; others may come: give them back unread */
     uint32_t reserved;
-    void *tag;                         /* of the command */
-    const struct usher_reply *reply;   /* goes with the event: no usher_reply_done() */
-    const struct usher_notice *notice; /* NULL with a REPLY */
+    void *tag;                         /* of the command, or of the watcher */
+    const struct usher_reply *reply;   /* goes with the event: no usher_reply_done(); else NULL */
+    const struct usher_notice *notice; /* goes with the event; NULL with a REPLY */
 };
 
 /**
@@ -174,9 +177,10 @@ USHER_API enum usher_status usher_post(struct usher_engine *e, const struct ushe
                                        size_t n, int64_t timeout_ms);
 
 /**
- * The next event, which is the caller's until usher_event_done().  NULL: none within @timeout_ms
- * (0: do not wait for other threads; < 0: for ever), interrupted, or the call itself failed, as
- * usher_message() then says: an engine of the parent process, no memory, no descriptors.
+ * The next event, a reply, a notice or a gap, which is the caller's until usher_event_done(). NULL:
+ * none within @timeout_ms (0: do not wait for other threads; < 0: for ever), interrupted, or the
+ * call itself failed, as usher_message() then says: an engine of the parent process, no memory, no
+ * descriptors.
  *
  * If there is none yet and no thread is in usher_work(), it executes the next batch of what is
  * posted; that takes as long as usher_execute() would, whatever @timeout_ms.
@@ -186,8 +190,8 @@ USHER_API enum usher_status usher_post(struct usher_engine *e, const struct ushe
  */
 USHER_API const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_ms);
 
-/** Give @event back, with its reply.  NULL is fine.  Any thread, also after usher_close().  Since
- *  0.1. */
+/** Give @event back, with its reply or notice.  NULL is fine.  Any thread, also after
+ * usher_close().  Since 0.1. */
 USHER_API void usher_event_done(const struct usher_event *event);
 
 /**
@@ -202,9 +206,9 @@ USHER_API int usher_fd(struct usher_engine *e);
 
 /**
  * In how many ms usher_collect() should be called though the descriptor is silent: a command waits
- * while another thread executes, and its time is over then.  It may be too early, never too late.
- * 0: now; INT32_MAX at most, so it fits an int.  -1: there is no need (or the engine is of the
- * parent process).  Ask again after each usher_post() and usher_collect().
+ * while another thread executes, and its time is over then, or a watcher looks at its log.  It may
+ * be too early, never too late. 0: now; INT32_MAX at most, so it fits an int.  -1: there is no need
+ * (or the engine is of the parent process).  Ask again after each usher_post() and usher_collect().
  *
  * Cost: O(1).  Threads: any.  Since 0.1.
  */
@@ -251,6 +255,72 @@ USHER_API enum usher_status usher_work(struct usher_engine *e, int64_t timeout_m
  * Cost: O(1).  Threads: any, a signal handler too.  Since 0.1.
  */
 USHER_API void usher_interrupt(struct usher_engine *e, bool on);
+
+/* ---- to watch ------------------------------------------------------------------------------- */
+
+enum usher_watch_flag {
+    USHER_WATCH_SINCE = 1u << 0, /* first what is behind @since, from the scope's log */
+    USHER_WATCH_ALL = 1u << 1,   /* with SINCE: look at the log every half second, too, for what
+                                  * other engines change */
+    USHER_WATCH_FLAG__WIDE = 0x7fffffff
+};
+
+/**
+ * Have the changes that this engine makes on scope @scope of @noun (NULL: on all scopes of it; 0:
+ * of all nouns) collected by usher_collect(), as events with @tag.  A NOTICE is one change
+ * (usher.h), told once, in order of version per scope, after it is durable; USHER_NOTICE_LOST
+ * likewise.  Its texts have a NUL behind them and live, as all of it does, until
+ * usher_event_done(): on any thread, also after usher_close().
+ *
+ * The notices of what a posted command changed are collected before its reply (and before its
+ * `wait` is over), but for those that a room with `presence` tells together later, and those that
+ * come from a log.  Of other calls they may be collected before these return.  Several threads that
+ * collect take the events of one scope in order, whatever they do then.
+ *
+ * A GAP says that something was, or may have been, missed: more than usher_options.backlog notices
+ * were not collected, there was no memory, or a command was answered USHER_UNKNOWN.  It is told
+ * once, where it belongs; what is told behind it is complete again.  Of its notice there are: noun
+ * and scope (size 0: any that the watcher is of); `before`, behind which something is missing;
+ * `epoch`, `version` and `mark`, behind which it goes on.  0 of these is not known.
+ *
+ * With USHER_WATCH_SINCE (rooms; one scope) the watcher is told of all changes behind version
+ * @since (0: from the room's beginning), whoever made them, each once and without a hole: first
+ * those in the log, then those that are made.  What is not collected in time it takes from the log
+ * later; a GAP comes only where the log does not reach back (to `since` or to what was told), the
+ * store lost what was told (usher.h), or the room is gone (then all three are 0) or another one
+ * (version 0: all of it is told now).  Of a room that closes USHER_ROOM_DONE may be left out.
+ * What other engines change is told with the next change of this one, or with USHER_WATCH_ALL
+ * within half a second.  The log is read by usher_collect() or usher_work() as if `room changes`
+ * were posted, and without an answer again and again; usher_timeout() says when.
+ *
+ * USHER_OK
+ * USHER_REFUSED  SINCE, and @noun keeps no log
+ * USHER_INVALID  an argument, or an engine of the parent process
+ * USHER_NOMEM    no memory or, with the first call, no descriptors
+ *
+ * Cost: some 2 KiB; a copy of each notice (some 300 bytes and its texts) on the thread that makes
+ * the change.  Never waits.  A call that another thread had begun before may not be told; with
+ * SINCE it is, within the engine's timeout.  usher_unwatch() ends it.  Threads: any.  Since 0.1.
+ */
+USHER_API enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun noun,
+                                               const char *scope, unsigned flags, uint64_t since,
+                                               void *tag, struct usher_watcher **ret_watcher);
+
+/**
+ * A NOTICE or GAP as bytes, for who has no engine: to feed a replica at the other end of a network.
+ * Writes at most @size of them to @to and returns how many there are, whether they fit or not; 0
+ * for other events.  They mean the same on every machine, and to a program of the same form only
+ * (the library's soname).  O(texts).  Threads: any.  Since 0.1.
+ */
+USHER_API size_t usher_event_pack(const struct usher_event *event, unsigned char *to, size_t size);
+/**
+ * Read them: *@ret_kind is NOTICE or GAP, and the texts of *@ret_notice point into @bytes (without
+ * NULs).  Bytes from elsewhere do no harm; what the notice says is not judged.  USHER_OK;
+ * USHER_INVALID: not understood, and *@ret_notice has nothing to be read.  O(1).  Threads: any.
+ * Since 0.1.
+ */
+USHER_API enum usher_status usher_event_unpack(const unsigned char *bytes, size_t size,
+                                               uint32_t *ret_kind, struct usher_notice *ret_notice);
 
 /* ---- what there is: for bindings, servers, shells ------------------------------------------- */
 

@@ -13,8 +13,9 @@
  *  - At the end of a room nothing of it is left.
  *
  * The extension is told of what concerns it: its own fields and objects, members who left,
- * rooms that closed.  By itself it hears of changes that its engine makes; notices of other
- * processes (`room changes`) are given to usher_extension_hear().
+ * rooms that closed.  By itself it hears of changes that its engine makes, on the thread that makes
+ * them.  Notices of other processes (`room changes`) are given to usher_extension_hear(); and all
+ * of them after usher_extension_unwatch(), where they are events (usher_watch_events(), command.h).
  *
  * Names of extensions are names (usher.h) of at most USHER_EXTENSION_NAME_MAX bytes without a
  * full stop.  The name of a field or object and the prefix are at most USHER_NAME_MAX bytes
@@ -70,7 +71,12 @@ USHER_API enum usher_status usher_room_extend(struct usher_engine *e, const char
  *  nothing, and usher_message() says so).  NULL is fine. */
 USHER_API void usher_extension_close(struct usher_extension *x);
 
-/** A notice that another process made.  What does not concern @x is passed over. */
+/** From now on @x hears of what usher_extension_hear() is given only.  When it returns @fn is not
+ *  running, unless called from @fn.  Since 0.1. */
+USHER_API void usher_extension_unwatch(struct usher_extension *x);
+
+/** A notice: of an event, or that another process made.  What does not concern @x is passed over.
+ */
 USHER_API void usher_extension_hear(struct usher_extension *x, const struct usher_notice *notice);
 
 /** Is @id (of a row, a notice) a field or object of @x?  *@ret_name is it without the prefix,

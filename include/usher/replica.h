@@ -11,7 +11,12 @@
  *     next = usher_replica_notice(r, &notice);               // or _heartbeat()
  *     if (next == USHER_REPLICA_REPLAY || next == USHER_REPLICA_PULL)
  *         usher_replica_ask(r, &question);                   // send it, and when it is answered
- *     next = usher_replica_answer(r, question.ticket, &reply);
+ *     next = usher_replica_answer(r, question.ticket, reply);
+ *
+ * Fed by events (usher_watch_events(), command.h): a NOTICE goes to usher_replica_notice(), epoch,
+ * version and mark of a GAP to usher_replica_heartbeat(), and the REPLY to a posted question to
+ * usher_replica_answer().  usher_event_pack() makes bytes of the first two.  examples/rooms_loop.c
+ * is a whole program.
  *
  * What holds:
  *  - The copy is at any time the room as it was at one version, whole.  While a new one is
@@ -56,6 +61,7 @@ extern "C" {
 #define USHER_REPLICA_KNOWN_MAX 128
 
 struct usher_replica;
+struct usher_reply; /* command.h */
 
 /* What came of it, what to do. */
 enum usher_replica_next {
@@ -104,9 +110,10 @@ USHER_API enum usher_replica_next usher_replica_heartbeat(struct usher_replica *
 USHER_API void usher_replica_ask(struct usher_replica *r, struct usher_replica_question *ret);
 
 /**
- * The reply to the question with @ticket, of usher_room_snapshot() or usher_room_changes(); any
- * status.  A page of a snapshot is kept aside until the last one is there; then APPLY.  If the
- * reply says that the store failed, what it was asked for is still to be asked for.  O(rows).
+ * The reply to the question with @ticket, of usher_room_snapshot() or usher_room_changes(), or
+ * of one that was posted; any status.  Its rows are copied; without memory for that it is as if the
+ * store had failed.  A page of a snapshot is kept aside until the last one is there; then APPLY. If
+ * the reply says that the store failed, what it was asked for is still to be asked for.  O(rows).
  */
 USHER_API enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
                                                        const struct usher_reply *reply);

@@ -77,7 +77,8 @@ struct usher_context {
      * that is farther ahead, and later than the scope's last time, is USHER_INVALID.
      * USHER_TIME_MAX: as far as it likes. */
     int64_t skew_ms;
-    /* Tell of each change, in order of version per scope, as soon as it is made; NULL:
+    /* Tell of each change, in order of version per scope, as soon as it is made; and with a
+     * notice of noun 0 and no scope that some could not be told for lack of memory.  NULL:
      * nobody listens.  The texts need to live during the call only.  Cheap; never calls
      * back. */
     void (*notify)(void *payload, const struct usher_notice *notice);

@@ -182,7 +182,8 @@ struct usher_options {
      * (512 are there), or return false: there is none, and the connection is not made.  On any
      * thread that uses the engine; must not use it, and should not take long.  NULL: not asked. */
     bool (*password)(void *payload, char *to, size_t size);
-    /* How many commands may be posted (command.h) and not collected at a time; 0: 65,536. */
+    /* How many commands may be posted (command.h) and not collected at a time, and how many
+     * notices of watchers not collected; 0: 65,536. */
     size_t backlog;
 };
 /* clang-format off */
@@ -233,11 +234,11 @@ USHER_API enum usher_status usher_open(const char *url, const struct usher_optio
 
 /**
  * Close @e and its store; with a history, ended visits are moved there before, within the timeout.
- * What was posted and not collected (command.h) is dropped: what was begun of it has been applied.
- * NULL is fine.  No call on @e may be under way; from a hook or a watcher of @e it does nothing,
- * and usher_message() says so.  In a child of
- * fork() it gives back the child's copy and leaves the parent's store alone.  (If a call was
- * under way in the parent at the moment of the fork, the copy is left as it is.)
+ * What was posted or heard and not collected (command.h) is dropped: what was begun has been
+ * applied. NULL is fine.  No call on @e may be under way; from a hook or a watcher of @e it does
+ * nothing, and usher_message() says so.  In a child of fork() it gives back the child's copy and
+ * leaves the parent's store alone.  (If a call was under way in the parent at the moment of the
+ * fork, the copy is left as it is.)
  */
 USHER_API void usher_close(struct usher_engine *e);
 
@@ -415,16 +416,20 @@ struct usher_watcher;
 
 /**
  * Call @fn for each change that this engine makes on scope @scope of @noun (NULL: every
- * scope), in order of version, after the change is durable and on a thread that uses the
- * engine; and for each command of this engine on such a scope that is answered USHER_LOST.  @fn may
- * use the engine; its changes are told afterwards.  A notice that cannot be kept for lack of memory
- * is dropped and logged: `before` of the next one shows it. USHER_OK, USHER_INVALID, USHER_NOMEM.
+ * scope of it; 0: of every noun), in order of version, after the change is durable and on a thread
+ * that uses the engine; and for each command of this engine on such a scope that is answered
+ * USHER_LOST.  @fn may use the engine; its changes are told afterwards.  A notice that cannot be
+ * kept for lack of memory is dropped and logged: `before` of the next one shows it.  For an event
+ * loop, and to be told of what was missed: usher_watch_events() (command.h).  USHER_OK,
+ * USHER_INVALID, USHER_NOMEM.
  */
 USHER_API enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun,
                                         const char *scope, usher_watch_fn *fn, void *payload,
                                         struct usher_watcher **ret_watch);
 
-/** Stop; when it returns, @fn is not running (unless called from @fn) and never will. */
+/** Stop; when it returns, @fn is not running (unless called from @fn) and never will, and of a
+ *  watcher whose notices are collected (command.h) no event is collected any more.  O(events that
+ *  were not collected).  NULL is fine. */
 USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watcher *watch);
 
 /* ---- looking inside --------------------------------------------------------------- */

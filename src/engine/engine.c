@@ -28,6 +28,7 @@
 #include "engine/ask.h"
 #include "engine/authority.h"
 #include "engine/check.h"
+#include "engine/hear.h"
 #include "engine/history.h"
 #include "engine/memory.h"
 #include "engine/post.h"
@@ -604,6 +605,10 @@ static void notify(void *payload, const struct usher_notice *notice)
 {
     struct usher_engine *e = payload;
 
+    if (notice->noun == 0) { /* the store had no memory for some */
+        usher__watches_doubt(&e->watches, (enum usher_noun)0, &notice->scope);
+        return;
+    }
     if (e->journal && notice->verb == USHER_SERIAL_EXPIRE)
         usher__asked_expired(e->asked, e->opt.alloc, notice);
     if (notice->noun != USHER_ROOMS && /* an index: nobody's business */
@@ -966,6 +971,9 @@ static enum usher_status replies_look(struct usher_engine *e,
             worst = worse(e, &replies[i], worst);
         if (replies[i].status == USHER_LOST && watched(e))
             usher__watches_lost(&e->watches, &commands[i], &replies[i]);
+        if (replies[i].status == USHER_UNKNOWN && watched(e) &&
+            (usher_operation_flags(&commands[i]) & USHER_OPERATION_WRITES) != 0)
+            usher__watches_doubt(&e->watches, replies[i].noun, &commands[i].scope);
         if (e->opt.trace != NULL && replies[i].noun != USHER_ROOMS) {
             struct usher__inside here;
 
@@ -1382,29 +1390,87 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
 
 /* ---- watch ------------------------------------------------------------------------ */
 
+/* Of both kinds of watchers. */
+static enum usher_status watch_check(const char *call, enum usher_noun noun, const char *scope,
+                                     const char *fault)
+{
+    if (fault == NULL && (scope != NULL || noun != 0) && usher__noun((unsigned)noun) == NULL)
+        fault = "noun is not known";
+    if (fault != NULL) {
+        usher__message_set("%s: %s", call, fault);
+        return USHER_INVALID;
+    }
+    if (scope != NULL && usher__scope_fault(scope, strlen(scope)) != NULL) {
+        usher__message_set("%s: scope %s", call, usher__scope_fault(scope, strlen(scope)));
+        return USHER_INVALID;
+    }
+    return USHER_OK;
+}
+
 enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun, const char *scope,
                               usher_watch_fn *fn, void *payload, struct usher_watcher **ret_watch)
 {
     enum usher_status status = usher__engine_check(e);
-    const char *fault = NULL;
 
+    if (status == USHER_OK)
+        status = watch_check("watch", noun, scope,
+                             fn == NULL || ret_watch == NULL ? "fn or ret_watch is NULL" : NULL);
     if (status != USHER_OK)
         return status;
-    if (fn == NULL || ret_watch == NULL)
-        fault = "fn or ret_watch is NULL";
-    else if (scope != NULL && usher__noun((unsigned)noun) == NULL)
-        fault = "noun is not known";
-    if (fault == NULL && scope != NULL && usher__scope_fault(scope, strlen(scope)) != NULL) {
-        usher__message_set("watch: scope %s", usher__scope_fault(scope, strlen(scope)));
-        return USHER_INVALID;
-    }
-    if (fault != NULL) {
-        usher__message_set("watch: %s", fault);
-        return USHER_INVALID;
-    }
-    status = usher__watches_add(&e->watches, noun, scope, fn, payload, ret_watch);
+    status = usher__watches_add(&e->watches, noun, scope, fn, payload, NULL, ret_watch);
     if (status != USHER_OK)
         usher__message_set("watch: out of memory");
+    return status;
+}
+
+static const char *flags_fault(const char *scope, unsigned flags, uint64_t since,
+                               struct usher_watcher **ret_watcher)
+{
+    bool follows = (flags & USHER_WATCH_SINCE) != 0;
+
+    if (ret_watcher == NULL)
+        return "ret_watcher is NULL";
+    if ((flags & ~(unsigned)(USHER_WATCH_SINCE | USHER_WATCH_ALL)) != 0)
+        return "flags are not known";
+    if (follows ? since > INT64_MAX : since != 0)
+        return follows ? "since is out of range" : "since without USHER_WATCH_SINCE";
+    if (!follows && (flags & USHER_WATCH_ALL) != 0)
+        return "USHER_WATCH_ALL without USHER_WATCH_SINCE";
+    return follows && scope == NULL ? "USHER_WATCH_SINCE is of one scope" : NULL;
+}
+
+enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun noun,
+                                     const char *scope, unsigned flags, uint64_t since, void *tag,
+                                     struct usher_watcher **ret_watcher)
+{
+    struct usher__hearing how = { noun, scope, flags, since, 0, tag };
+    enum usher_status status = usher__engine_check(e);
+    struct usher__heard *heard = NULL;
+    struct usher__post *p;
+
+    if (status == USHER_OK)
+        status = watch_check("watch", noun, scope, flags_fault(scope, flags, since, ret_watcher));
+    if (status != USHER_OK)
+        return status;
+    if ((flags & USHER_WATCH_SINCE) != 0 && noun != USHER_ROOM) {
+        usher__message_set("watch: only rooms keep a log");
+        return USHER_REFUSED;
+    }
+    p = usher__post_of(e, "watch");
+    if (p == NULL)
+        return USHER_NOMEM;
+    how.under_way_ms = e->timeout_ms;
+    heard = usher__heard_new(p, &how);
+    status = heard != NULL
+                 ? usher__watches_add(&e->watches, noun, scope, NULL, NULL, heard, ret_watcher)
+                 : USHER_NOMEM;
+    if (status == USHER_OK) {
+        usher__heard_begin(heard);
+        return status;
+    }
+    if (heard != NULL)
+        usher__heard_remove(heard);
+    usher__message_set("watch: out of memory");
     return status;
 }
 

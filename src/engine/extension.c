@@ -174,6 +174,14 @@ enum usher_status usher_room_extend(struct usher_engine *e, const char *name,
     return USHER_OK;
 }
 
+void usher_extension_unwatch(struct usher_extension *x)
+{
+    struct usher_watcher *watch = x->watch;
+
+    x->watch = NULL;
+    usher_unwatch(x->e, watch);
+}
+
 void usher_extension_close(struct usher_extension *x)
 {
     if (x == NULL)

@@ -97,9 +97,14 @@ static void pending_tell(struct pending *p)
         n.data.data = n.owner.data + n.owner.size;
         p->context->notify(p->context->payload, &n);
     }
-    if (p->dropped && p->context->log != NULL)
-        p->context->log(p->context->payload, USHER_LOG_WARNING,
-                        "out of memory: notices were dropped");
+    if (p->dropped) {
+        const struct usher_notice any = { .noun = (enum usher_noun)0 };
+
+        p->context->notify(p->context->payload, &any);
+        if (p->context->log != NULL)
+            p->context->log(p->context->payload, USHER_LOG_WARNING,
+                            "out of memory: notices were dropped");
+    }
 }
 
 static int64_t wall_clock_ms(void)

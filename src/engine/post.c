@@ -33,6 +33,7 @@
 
 #include "engine/door.h"
 #include "engine/engine.h"
+#include "engine/hear.h"
 #include "engine/memory.h"
 #include "engine/post.h"
 
@@ -55,61 +56,42 @@ struct parcel {
 };
 
 struct posted {
-    struct usher_event event; /* first, so that it is this */
+    struct usher__node node; /* first, so that it is this */
     struct parcel *of;
-    struct posted *next;
     struct usher_reply *reply; /* that of the event */
     struct usher_command command;
 };
 
-struct list {
-    struct posted *first, *last;
-};
-
-enum descriptor {
-    COLLECT,   /* there is something to collect, or to be done by who collects */
-    WORK,      /* or by who works */
-    INTERRUPT, /* usher_interrupt() */
-    DESCRIPTORS
-};
-
-struct usher__post {
-    const struct usher_allocator *alloc;
-    size_t limit; /* of commands that are posted and not collected */
-    pthread_mutex_t lock;
-    struct list waiting, ready;
-    size_t n;           /* in both lists, being executed, or about to be posted */
-    int64_t soonest_ms; /* no deadline of what waits is before */
-    unsigned workers;   /* threads in usher_work() */
-    bool executing;
-    bool is_up[WORK + 1]; /* is it readable? */
-    int fd[DESCRIPTORS];
-};
-
 /* ---- lists ------------------------------------------------------------------------------ */
 
-static void append(struct list *l, struct posted *c)
+void usher__nodes_append(struct usher__nodes *l, struct usher__node *node)
 {
-    c->next = NULL;
+    node->next = NULL;
     if (l->last != NULL)
-        l->last->next = c;
+        l->last->next = node;
     else
-        l->first = c;
-    l->last = c;
+        l->first = node;
+    l->last = node;
 }
 
 /* The first one of @l, which is not empty. */
-static struct posted *take(struct list *l)
+static struct usher__node *take(struct usher__nodes *l)
 {
-    struct posted *c = l->first;
+    struct usher__node *node = l->first;
 
-    l->first = c->next;
+    l->first = node->next;
     if (l->first == NULL)
         l->last = NULL;
-    return c;
+    return node;
 }
 
-static void append_all(struct list *to, const struct list *from)
+/* The command that @node, which is one, is the beginning of. */
+static struct posted *posted_of(struct usher__node *node)
+{
+    return (struct posted *)(void *)node;
+}
+
+static void append_all(struct usher__nodes *to, const struct usher__nodes *from)
 {
     if (from->first == NULL)
         return;
@@ -120,7 +102,7 @@ static void append_all(struct list *to, const struct list *from)
     to->last = from->last;
 }
 
-static void drop_all(struct list *l)
+static void drop_all(struct usher__nodes *l)
 {
     while (l->first != NULL)
         usher_event_done(&take(l)->event);
@@ -140,7 +122,7 @@ static int descriptor_open(void)
 
 static void descriptors_close(struct usher__post *p)
 {
-    for (int i = 0; i < DESCRIPTORS; i++)
+    for (int i = 0; i < USHER__DESCRIPTORS; i++)
         if (p->fd[i] >= 0)
             (void)close(p->fd[i]);
 }
@@ -162,7 +144,7 @@ static void descriptor_lower(int fd)
     (void)n; /* another thread may have lowered it */
 }
 
-static void descriptor_set(struct usher__post *p, enum descriptor d, bool up)
+static void descriptor_set(struct usher__post *p, enum usher__descriptor d, bool up)
 {
     if (p->is_up[d] == up)
         return;
@@ -177,7 +159,7 @@ static void descriptor_set(struct usher__post *p, enum descriptor d, bool up)
 
 static bool can_work(const struct usher__post *p)
 {
-    return p->waiting.first != NULL && !p->executing;
+    return !p->executing && (p->waiting.first != NULL || usher__heard_can_read(p));
 }
 
 static bool can_collect(const struct usher__post *p)
@@ -186,10 +168,10 @@ static bool can_collect(const struct usher__post *p)
 }
 
 /* After each change of the above.  With the lock. */
-static void show(struct usher__post *p)
+void usher__post_show(struct usher__post *p)
 {
-    descriptor_set(p, COLLECT, can_collect(p));
-    descriptor_set(p, WORK, can_work(p) && p->workers > 0);
+    descriptor_set(p, USHER__COLLECT, can_collect(p));
+    descriptor_set(p, USHER__WORK, can_work(p) && p->workers > 0);
 }
 
 /* ---- begin and end ------------------------------------------------------------------------ */
@@ -206,6 +188,7 @@ void usher__post_close(struct usher__post *p, bool forked)
     }
     drop_all(&p->waiting);
     drop_all(&p->ready);
+    usher__heards_drop(p);
     (void)pthread_mutex_destroy(&p->lock);
     (void)usher__resize(p->alloc, p, sizeof *p, 0);
 }
@@ -220,8 +203,8 @@ static struct usher__post *post_new(const struct usher_engine *e)
     memset(p, 0, sizeof *p);
     p->alloc = e->opt.alloc;
     p->limit = e->opt.backlog != 0 ? e->opt.backlog : BACKLOG;
-    p->soonest_ms = INT64_MAX;
-    for (int i = 0; i < DESCRIPTORS; i++) {
+    p->soonest_ms = p->look_ms = INT64_MAX;
+    for (int i = 0; i < USHER__DESCRIPTORS; i++) {
         p->fd[i] = descriptor_open();
         good = good && p->fd[i] >= 0;
     }
@@ -233,8 +216,7 @@ static struct usher__post *post_new(const struct usher_engine *e)
     return p;
 }
 
-/* That of @e, made with its first use.  NULL: it cannot be. */
-static struct usher__post *post_of(struct usher_engine *e, const char *call)
+struct usher__post *usher__post_of(struct usher_engine *e, const char *call)
 {
     struct usher__post *p = atomic_load(&e->post), *mine;
 
@@ -322,9 +304,9 @@ static void parcel_fill(struct parcel *parcel, const struct usher_command *comma
         memset(c, 0, sizeof *c);
         c->of = parcel;
         c->reply = usher__reply_at(replies, i);
-        c->event.kind = USHER_EVENT_REPLY;
-        c->event.tag = commands[i].tag;
-        c->event.reply = c->reply;
+        c->node.event.kind = USHER_EVENT_REPLY;
+        c->node.event.tag = commands[i].tag;
+        c->node.event.reply = c->reply;
         c->command = commands[i];
         copy_text(&c->command.scope, &c->command.scope_size, &at);
         if (c->command.values == NULL)
@@ -399,7 +381,7 @@ enum usher_status usher_post(struct usher_engine *e, const struct usher_command 
         status = post_fault(commands, n, timeout_ms);
     if (status != USHER_OK)
         return status;
-    p = post_of(e, "post");
+    p = usher__post_of(e, "post");
     if (p == NULL)
         return USHER_NOMEM;
     if (!reserve(p, n)) {
@@ -419,19 +401,24 @@ enum usher_status usher_post(struct usher_engine *e, const struct usher_command 
         p->soonest_ms = parcel->deadline_ms;
     posted = (struct posted *)(void *)(parcel + 1);
     for (size_t i = 0; i < n; i++)
-        append(&p->waiting, &posted[i]);
-    show(p);
+        usher__nodes_append(&p->waiting, &posted[i].node);
+    usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
     return USHER_OK;
 }
 
 void usher_event_done(const struct usher_event *event)
 {
-    struct posted *c = (struct posted *)(uintptr_t)event;
+    struct posted *c;
     struct parcel *parcel;
 
     if (event == NULL)
         return;
+    if (event->kind != USHER_EVENT_REPLY) {
+        usher__heard_done(event);
+        return;
+    }
+    c = posted_of((struct usher__node *)(uintptr_t)event);
     parcel = c->of;
     usher_reply_done(c->reply);
     if (atomic_fetch_sub_explicit(&parcel->left, 1, memory_order_acq_rel) == 1)
@@ -443,21 +430,21 @@ void usher_event_done(const struct usher_event *event)
 /* Answer those that wait, and have @tag or (@late) no time left.  How many; with the lock. */
 static size_t refuse(struct usher__post *p, const void *tag, bool late, const char *message)
 {
-    struct list kept = { NULL, NULL };
+    struct usher__nodes kept = { NULL, NULL };
     int64_t now_ms = usher__monotonic_ms();
     size_t n = 0;
 
     p->soonest_ms = INT64_MAX;
     while (p->waiting.first != NULL) {
-        struct posted *c = take(&p->waiting);
+        struct posted *c = posted_of(take(&p->waiting));
 
         if (late ? c->of->deadline_ms <= now_ms : tag == NULL || c->command.tag == tag) {
             usher__reply_refuse(c->reply, &c->command, message);
-            append(&p->ready, c);
+            usher__nodes_append(&p->ready, &c->node);
             n++;
             continue;
         }
-        append(&kept, c);
+        usher__nodes_append(&kept, &c->node);
         if (c->of->deadline_ms < p->soonest_ms)
             p->soonest_ms = c->of->deadline_ms;
     }
@@ -465,12 +452,24 @@ static size_t refuse(struct usher__post *p, const void *tag, bool late, const ch
     return n;
 }
 
-static void refuse_late(struct usher__post *p)
+/* What has to be done because it is late. */
+static void do_late(struct usher__post *p)
 {
-    if (p->soonest_ms <= usher__monotonic_ms()) {
+    int64_t now_ms = usher__monotonic_ms();
+    bool late = p->soonest_ms <= now_ms, look = p->look_ms <= now_ms;
+
+    if (late)
         (void)refuse(p, NULL, true, "its time was over before it was begun");
-        show(p);
-    }
+    if (look)
+        usher__heards_look(p, now_ms);
+    if (late || look)
+        usher__post_show(p);
+}
+
+/* When that is. */
+static int64_t late_ms(const struct usher__post *p)
+{
+    return p->soonest_ms < p->look_ms ? p->soonest_ms : p->look_ms;
 }
 
 /*
@@ -478,14 +477,15 @@ static void refuse_late(struct usher__post *p)
  * deadline, that of the command with the least time left, which is *@ret_left_ms: so a command with
  * more than twice that time waits for the next batch.  With the lock.
  */
-static size_t batch_take(const struct usher_engine *e, struct usher__post *p, struct list *batch,
-                         struct usher__entry *entries, int64_t *ret_left_ms)
+static size_t batch_take(const struct usher_engine *e, struct usher__post *p,
+                         struct usher__nodes *batch, struct usher__entry *entries,
+                         int64_t *ret_left_ms)
 {
     int64_t now_ms = usher__monotonic_ms(), least = INT64_MAX, most = 0;
     size_t n = 0;
 
     while (p->waiting.first != NULL && n < BATCH) {
-        struct posted *c = p->waiting.first;
+        struct posted *c = posted_of(p->waiting.first);
         int64_t left = c->of->deadline_ms - now_ms;
 
         left = left > 0 ? left : 1;
@@ -494,7 +494,7 @@ static size_t batch_take(const struct usher_engine *e, struct usher__post *p, st
         if (e->waits && n > 0 && most / 2 > least)
             break;
         *ret_left_ms = least;
-        append(batch, take(&p->waiting));
+        usher__nodes_append(batch, take(&p->waiting));
         entries[n++] = (struct usher__entry){ &c->command, c->reply };
     }
     if (p->waiting.first == NULL)
@@ -502,22 +502,27 @@ static size_t batch_take(const struct usher_engine *e, struct usher__post *p, st
     return n;
 }
 
-/* Execute what waits, one batch of it.  With the lock, which others have meanwhile. */
+/* Execute what waits, one batch of it, and read what is to be read of logs.  With the lock, which
+ * others have meanwhile. */
 static void run(struct usher_engine *e, struct usher__post *p)
 {
     struct usher__entry entries[BATCH];
-    struct list batch = { NULL, NULL };
+    struct usher__nodes batch = { NULL, NULL };
     int64_t left_ms = 1;
     size_t n = batch_take(e, p, &batch, entries, &left_ms);
 
     p->executing = true;
-    show(p);
-    (void)pthread_mutex_unlock(&p->lock);
-    usher__door_execute(e, entries, n, left_ms);
-    (void)pthread_mutex_lock(&p->lock);
+    usher__post_show(p);
+    if (n > 0) {
+        (void)pthread_mutex_unlock(&p->lock);
+        usher__door_execute(e, entries, n, left_ms);
+        (void)pthread_mutex_lock(&p->lock);
+        append_all(&p->ready, &batch);
+    }
+    if (usher__heard_can_read(p))
+        usher__heards_read(e, p);
     p->executing = false;
-    append_all(&p->ready, &batch);
-    show(p);
+    usher__post_show(p);
 }
 
 /* ---- to wait ------------------------------------------------------------------------------- */
@@ -534,9 +539,9 @@ static void calm(const struct usher_engine *e, const struct usher__post *p)
 {
     if (atomic_load(&e->interrupted))
         return;
-    descriptor_lower(p->fd[INTERRUPT]);
+    descriptor_lower(p->fd[USHER__INTERRUPT]);
     if (atomic_load(&e->interrupted))
-        descriptor_raise(p->fd[INTERRUPT]);
+        descriptor_raise(p->fd[USHER__INTERRUPT]);
 }
 
 /*
@@ -544,12 +549,12 @@ static void calm(const struct usher_engine *e, const struct usher__post *p)
  * to wait for, because it is @until_ms or usher_interrupt() was called.  With the lock, which
  * others have meanwhile.
  */
-static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum descriptor d,
+static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum usher__descriptor d,
                      int64_t until_ms)
 {
-    struct pollfd fds[] = { { p->fd[d], POLLIN, 0 }, { p->fd[INTERRUPT], POLLIN, 0 } };
+    struct pollfd fds[] = { { p->fd[d], POLLIN, 0 }, { p->fd[USHER__INTERRUPT], POLLIN, 0 } };
     int64_t now_ms = usher__monotonic_ms();
-    int64_t end_ms = p->soonest_ms < until_ms ? p->soonest_ms : until_ms;
+    int64_t end_ms = late_ms(p) < until_ms ? late_ms(p) : until_ms;
     int ms = -1;
 
     if (atomic_load(&e->interrupted) || now_ms >= until_ms)
@@ -567,7 +572,7 @@ static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum d
 
 const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_ms)
 {
-    struct posted *got = NULL;
+    struct usher__node *got = NULL;
     struct usher__post *p;
     int64_t until_ms;
 
@@ -575,21 +580,24 @@ const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_
         return NULL;
     if (timeout_ms == 0 && atomic_load(&e->post) == NULL)
         return NULL; /* nothing was ever posted */
-    p = post_of(e, "collect");
+    p = usher__post_of(e, "collect");
     if (p == NULL)
         return NULL;
     until_ms = until_of(timeout_ms);
     (void)pthread_mutex_lock(&p->lock);
     do {
-        refuse_late(p);
+        do_late(p);
         if (p->ready.first == NULL && can_collect(p))
             run(e, p);
         if (p->ready.first != NULL) {
             got = take(&p->ready);
-            p->n--;
-            show(p);
+            if (got->event.kind == USHER_EVENT_REPLY)
+                p->n--;
+            else
+                usher__heard_taken(p, got);
+            usher__post_show(p);
         }
-    } while (got == NULL && wait_for(e, p, COLLECT, until_ms));
+    } while (got == NULL && wait_for(e, p, USHER__COLLECT, until_ms));
     (void)pthread_mutex_unlock(&p->lock);
     usher__message_set("%s", ""); /* what was done has its message in its reply */
     return got != NULL ? &got->event : NULL;
@@ -603,20 +611,20 @@ enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms)
 
     if (status != USHER_OK)
         return status;
-    p = post_of(e, "work");
+    p = usher__post_of(e, "work");
     if (p == NULL)
         return USHER_NOMEM;
     until_ms = until_of(timeout_ms);
     status = USHER_SAME;
     (void)pthread_mutex_lock(&p->lock);
     p->workers++;
-    show(p);
+    usher__post_show(p);
     for (;;) {
         bool over = timeout_ms >= 0 && status == USHER_OK;
 
-        refuse_late(p);
+        do_late(p);
         if (!can_work(p)) {
-            if (over || !wait_for(e, p, WORK, until_ms))
+            if (over || !wait_for(e, p, USHER__WORK, until_ms))
                 break;
         } else if (atomic_load(&e->interrupted) || (over && usher__monotonic_ms() >= until_ms)) {
             break;
@@ -626,7 +634,7 @@ enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms)
         }
     }
     p->workers--;
-    show(p);
+    usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
     usher__message_set("%s", "");
     if (atomic_load(&e->interrupted)) {
@@ -638,9 +646,9 @@ enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms)
 
 int usher_fd(struct usher_engine *e)
 {
-    struct usher__post *p = usher__engine_check(e) == USHER_OK ? post_of(e, "fd") : NULL;
+    struct usher__post *p = usher__engine_check(e) == USHER_OK ? usher__post_of(e, "fd") : NULL;
 
-    return p != NULL ? p->fd[COLLECT] : -1;
+    return p != NULL ? p->fd[USHER__COLLECT] : -1;
 }
 
 int64_t usher_timeout(struct usher_engine *e)
@@ -653,8 +661,8 @@ int64_t usher_timeout(struct usher_engine *e)
     (void)pthread_mutex_lock(&p->lock);
     if (can_collect(p)) {
         ms = 0;
-    } else if (p->soonest_ms != INT64_MAX) {
-        ms = p->soonest_ms - usher__monotonic_ms();
+    } else if (late_ms(p) != INT64_MAX) {
+        ms = late_ms(p) - usher__monotonic_ms();
         ms = ms > INT32_MAX ? INT32_MAX : ms > 0 ? ms : 0;
     }
     (void)pthread_mutex_unlock(&p->lock);
@@ -673,7 +681,7 @@ enum usher_status usher_cancel(struct usher_engine *e, const void *tag)
     if (p != NULL) {
         (void)pthread_mutex_lock(&p->lock);
         n = refuse(p, tag, false, "cancelled");
-        show(p);
+        usher__post_show(p);
         (void)pthread_mutex_unlock(&p->lock);
     }
     if (n > 0)
@@ -692,6 +700,6 @@ void usher_interrupt(struct usher_engine *e, bool on)
     atomic_store(&e->interrupted, on);
     p = atomic_load(&e->post); /* one that is made later finds it on */
     if (on && p != NULL)
-        descriptor_raise(p->fd[INTERRUPT]);
+        descriptor_raise(p->fd[USHER__INTERRUPT]);
     errno = saved;
 }

@@ -1,14 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-/* What was posted, and not collected yet (command.h). */
+/* What was posted or heard, and not collected yet (command.h): post.c has the commands, hear.c the
+ * watchers whose notices are collected. */
 #ifndef USHER_ENGINE_POST_H
 #define USHER_ENGINE_POST_H
 
+#include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-struct usher__post;
+#include <usher/command.h>
+
+struct usher__heard;
+
+/* An event, and its place in a list.  What it is the beginning of depends on its kind. */
+struct usher__node {
+    struct usher_event event; /* first, so that it is this */
+    struct usher__node *next;
+};
+
+struct usher__nodes {
+    struct usher__node *first, *last;
+};
+
+enum usher__descriptor {
+    USHER__COLLECT,   /* there is something to collect, or to be done by who collects */
+    USHER__WORK,      /* or by who works */
+    USHER__INTERRUPT, /* usher_interrupt() */
+    USHER__DESCRIPTORS
+};
+
+struct usher__heards {
+    struct usher__heard *first, *last;
+};
+
+struct usher__post {
+    const struct usher_allocator *alloc;
+    size_t limit; /* of commands that are posted and not collected, and of notices not collected */
+    pthread_mutex_t lock;
+    struct usher__nodes waiting, ready;
+    size_t n;           /* commands in both lists, being executed, or about to be posted */
+    int64_t soonest_ms; /* no deadline of what waits is before */
+    unsigned workers;   /* threads in usher_work() */
+    bool executing;
+    bool is_up[USHER__WORK + 1]; /* is it readable? */
+    int fd[USHER__DESCRIPTORS];
+
+    /* hear.c */
+    struct usher__heard *heards; /* all */
+    struct usher__heards behind; /* those who have to read their log */
+    struct usher__heards gaps;   /* those who have missed something that was not told */
+    size_t n_notices;            /* notices and gaps in `ready`, and about to come from a log */
+    int64_t look_ms;             /* no watcher has to do anything by itself before */
+};
+
+/* That of @e, made with its first use.  NULL, said by usher_message(): it cannot be. */
+struct usher__post *usher__post_of(struct usher_engine *e, const char *call);
 
 /* Drop all of it.  Takes NULL.  In the child of a fork (@forked) its own descriptors are closed,
  * and what another thread of the parent had locked stays as it is. */
 void usher__post_close(struct usher__post *p, bool forked);
+
+void usher__nodes_append(struct usher__nodes *l, struct usher__node *node);
+
+/* After each change of what there is to collect or to do.  With the lock. */
+void usher__post_show(struct usher__post *p);
 
 #endif

@@ -9,12 +9,14 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
+#include "engine/hear.h"
 #include "engine/memory.h"
 #include "steps/kept.h"
 #include "steps/work.h"
 
 struct usher_watcher {
     struct usher_watcher *next;
+    struct usher__heard *heard; /* NULL: fn is called */
     usher_watch_fn *fn;
     void *payload;
     enum usher_noun noun;
@@ -110,8 +112,19 @@ static char *append(struct usher_text *to, const struct usher_text *from, char *
     return at + from->size;
 }
 
-/* Put @n behind the others.  Locked. */
-static void enqueue(struct usher__watches *w, const struct usher_notice *n)
+static bool listens(const struct usher_watcher *watch, const struct usher_notice *n)
+{
+    struct usher_text scope = { watch->scope, watch->size };
+
+    if (watch->dead)
+        return false;
+    if (watch->all)
+        return watch->noun == 0 || watch->noun == n->noun;
+    return watch->noun == n->noun && usher__text_equal(&scope, &n->scope);
+}
+
+/* Put @n behind the others, for those who are called.  Locked. */
+static void keep(struct usher__watches *w, const struct usher_notice *n)
 {
     size_t size = sizeof(struct usher__queued) + n->scope.size + n->subject.size + n->owner.size +
                   n->data.size;
@@ -135,6 +148,31 @@ static void enqueue(struct usher__watches *w, const struct usher_notice *n)
     else
         w->head = q;
     w->tail = q;
+}
+
+/* Tell those who collect of @n, and keep it for the others.  Locked. */
+static void enqueue(struct usher__watches *w, const struct usher_notice *n)
+{
+    for (const struct usher_watcher *watch = w->first; watch != NULL; watch = watch->next)
+        if (watch->heard != NULL && listens(watch, n))
+            usher__heard_notice(watch->heard, n);
+    if (w->n_calls > 0)
+        keep(w, n);
+}
+
+void usher__watches_doubt(struct usher__watches *w, enum usher_noun noun,
+                          const struct usher_text *scope)
+{
+    struct usher_notice n;
+
+    memset(&n, 0, sizeof n);
+    n.noun = noun;
+    n.scope = *scope;
+    (void)pthread_mutex_lock(&w->lock);
+    for (const struct usher_watcher *watch = w->first; watch != NULL; watch = watch->next)
+        if (watch->heard != NULL && (scope->size == 0 || listens(watch, &n)))
+            usher__heard_doubt(watch->heard, &n);
+    (void)pthread_mutex_unlock(&w->lock);
 }
 
 /* ---- what is told together -------------------------------------------------------- */
@@ -346,14 +384,6 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_operation 
 
 /* ---- telling ----------------------------------------------------------------------- */
 
-static bool listens(const struct usher_watcher *watch, const struct usher_notice *n)
-{
-    struct usher_text scope = { watch->scope, watch->size };
-
-    return !watch->dead &&
-           (watch->all || (watch->noun == n->noun && usher__text_equal(&scope, &n->scope)));
-}
-
 /* Unlink @watch, which is not running, and free it.  Locked. */
 static void drop(struct usher__watches *w, struct usher_watcher *watch)
 {
@@ -371,7 +401,7 @@ static void tell(struct usher__watches *w, const struct usher_notice *n)
     struct usher_watcher *watch = w->first, *next;
 
     for (; watch != NULL; watch = next) {
-        if (listens(watch, n)) {
+        if (watch->heard == NULL && listens(watch, n)) {
             watch->running = true;
             (void)pthread_mutex_unlock(&w->lock);
             watch->fn(watch->payload, n);
@@ -408,13 +438,14 @@ bool usher__watches_deliver(struct usher__watches *w)
 
 enum usher_status usher__watches_add(struct usher__watches *w, enum usher_noun noun,
                                      const char *scope, usher_watch_fn *fn, void *payload,
-                                     struct usher_watcher **ret_watch)
+                                     struct usher__heard *heard, struct usher_watcher **ret_watch)
 {
     struct usher_watcher *watch = usher__resize(w->alloc, NULL, 0, sizeof *watch);
 
     if (watch == NULL)
         return USHER_NOMEM;
     memset(watch, 0, sizeof *watch);
+    watch->heard = heard;
     watch->fn = fn;
     watch->payload = payload;
     watch->noun = noun;
@@ -426,6 +457,7 @@ enum usher_status usher__watches_add(struct usher__watches *w, enum usher_noun n
     (void)pthread_mutex_lock(&w->lock);
     watch->next = w->first;
     w->first = watch;
+    w->n_calls += heard == NULL;
     atomic_fetch_add_explicit(&w->n, 1, memory_order_release);
     (void)pthread_mutex_unlock(&w->lock);
     *ret_watch = watch;
@@ -438,6 +470,9 @@ void usher__watches_remove(struct usher__watches *w, struct usher_watcher *watch
     if (atomic_fetch_sub_explicit(&w->n, 1, memory_order_release) == 1)
         gathered_clear(w); /* nobody is left to be told */
     watch->dead = true;
+    w->n_calls -= watch->heard == NULL;
+    if (watch->heard != NULL)
+        usher__heard_remove(watch->heard);
     if (watch->running && pthread_equal(w->deliverer, pthread_self())) {
         watch->orphan = true;
     } else {

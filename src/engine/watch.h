@@ -4,7 +4,8 @@
  *
  * Stores tell of changes while they hold their locks, so notices are only queued then, in
  * order of version.  After the command, one thread at a time takes them off the queue and
- * calls the watchers, with no lock held that a watcher could need.
+ * calls the watchers, with no lock held that a watcher could need.  Watchers whose notices are
+ * collected (hear.h) stand in the same list; they keep them at once.
  *
  * What may wait (notice->wait_ms) is gathered, room by room, and queued as one notice.  That is
  * done here and not in the store: each engine tells its own watchers of what it has changed, and
@@ -19,6 +20,7 @@
 #include <stdatomic.h>
 
 struct usher_watcher;
+struct usher__heard;
 struct usher__queued;
 struct usher__gathered;
 
@@ -28,7 +30,8 @@ struct usher__watches {
     pthread_cond_t idle; /* a watcher's call has ended */
     bool ready;          /* the two above are initialised */
     struct usher_watcher *first;
-    atomic_int n; /* of watchers: nobody pays when it is 0 */
+    atomic_int n;     /* of watchers: nobody pays when it is 0 */
+    unsigned n_calls; /* of them are called */
     struct usher__queued *head, *tail;
     struct usher__gathered **gathered; /* by name: a table of fixed size, made when it is needed */
     atomic_size_t n_gathered;          /* rooms: nobody pays when it is 0 */
@@ -48,6 +51,10 @@ void usher__watches_queue(void *payload, const struct usher_notice *notice);
 void usher__watches_lost(struct usher__watches *w, const struct usher_operation *command,
                          const struct usher_result *reply);
 
+/* There may be changes of @scope of @noun that no store tells of; of any without a scope. */
+void usher__watches_doubt(struct usher__watches *w, enum usher_noun noun,
+                          const struct usher_text *scope);
+
 /*
  * @command was answered, at @now_ms (0: nobody has said when).  If it is of a room of which
  * something is gathered, queue that when its time has come, or when this is a command of another
@@ -61,9 +68,11 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_operation 
  * lost since the last time. */
 bool usher__watches_deliver(struct usher__watches *w);
 
+/* Of @scope of @noun; NULL: of all scopes of it, and 0: of all nouns.  @heard, or if it is NULL @fn
+ * with @payload, is told.  USHER_NOMEM: @heard stays the caller's. */
 enum usher_status usher__watches_add(struct usher__watches *w, enum usher_noun noun,
                                      const char *scope, usher_watch_fn *fn, void *payload,
-                                     struct usher_watcher **ret_watch);
+                                     struct usher__heard *heard, struct usher_watcher **ret_watch);
 void usher__watches_remove(struct usher__watches *w, struct usher_watcher *watch);
 
 /* Is this thread calling @watch (NULL: any watcher) right now? */

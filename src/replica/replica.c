@@ -25,6 +25,7 @@
  */
 #include "config.h"
 
+#include <usher/command.h>
 #include <usher/replica.h>
 #include <usher/store.h>
 
@@ -32,7 +33,6 @@
 
 #include "core/text.h"
 #include "engine/memory.h"
-#include "engine/result.h"
 #include "replica/copy.h"
 
 /* A notice kept until those before it are there; texts follow. */
@@ -648,55 +648,86 @@ enum usher_replica_next usher_replica_result(struct usher_replica *r, uint64_t t
     }
 }
 
-static int64_t number_of(const struct usher_reply *reply, size_t row, uint32_t field)
-{
-    int64_t n = usher_reply_int(reply, row, field);
+/* ---- answers as values ---------------------------------------------------------------------- */
 
-    return n != USHER_NONE ? n : 0;
+static void row_read(struct usher_room_result_row *row, const struct usher_value *values, size_t n)
+{
+    memset(row, 0, sizeof *row);
+    for (size_t i = 0; i < n; i++) {
+        const struct usher_value *v = &values[i];
+        struct usher_text text = { v->text, v->text != NULL ? (size_t)v->size : 0 };
+
+        switch (v->field) {
+        case USHER_FIELD_KIND:
+            row->kind = (int)v->number;
+            break;
+        case USHER_FIELD_MEMBER_STATE:
+            row->state = (int)v->number;
+            break;
+        case USHER_FIELD_NAME:
+            row->id = text;
+            break;
+        case USHER_FIELD_OWNER:
+            row->owner = text;
+            break;
+        case USHER_FIELD_VALUE:
+            row->value = text;
+            break;
+        case USHER_FIELD_VERSION:
+            row->version = (uint64_t)v->number;
+            break;
+        case USHER_FIELD_SINCE:
+            row->since_ms = v->number;
+            break;
+        default:
+            break;
+        }
+    }
 }
 
-static struct usher_text text_of(const struct usher_reply *reply, size_t row, uint32_t field)
+/* 0: it is not there. */
+static int64_t answer_int(const struct usher_reply *reply, uint32_t field)
 {
-    struct usher_text text = { NULL, 0 };
+    int64_t number = usher_reply_int(reply, USHER_ANSWER, field);
 
-    text.data = usher_reply_text(reply, row, field, &text.size);
-    return text;
+    return number != USHER_NONE ? number : 0;
 }
 
 enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
                                              const struct usher_reply *reply)
 {
-    struct usher_result result;
-    struct usher_room_result *room = &result.of.room;
-    enum usher_status status = USHER_OK;
+    struct usher_room_result_row *rows;
     enum usher_replica_next next;
+    struct usher_result result;
+    size_t size;
 
     if (reply == NULL || reply->verb >> 8 != USHER_ROOM)
         return USHER_REPLICA_IGNORE;
-    usher__result_init(&result, USHER_ROOM, r->alloc);
+    size = reply->n_rows * sizeof *rows;
+    rows = usher__resize(r->alloc, NULL, 0, size);
+    memset(&result, 0, sizeof result);
+    result.status = reply->status;
+    result.noun = USHER_ROOM;
     result.epoch = reply->epoch;
     result.version = reply->version;
-    room->more = reply->more;
-    room->state = (enum usher_room_state)number_of(reply, USHER_ANSWER, USHER_FIELD_STATE);
-    room->since = (uint64_t)number_of(reply, USHER_ANSWER, USHER_FIELD_SINCE_VERSION);
-    room->mark = (uint64_t)number_of(reply, USHER_ANSWER, USHER_FIELD_MARK);
-    for (size_t i = 0; i < reply->n_rows && status == USHER_OK; i++) {
-        struct usher_room_result_row row = {
-            .kind = (int)number_of(reply, i, USHER_FIELD_KIND),
-            .state = (int)number_of(reply, i, USHER_FIELD_MEMBER_STATE),
-            .id = text_of(reply, i, USHER_FIELD_NAME),
-            .owner = text_of(reply, i, USHER_FIELD_OWNER),
-            .value = text_of(reply, i, USHER_FIELD_VALUE),
-            .version = (uint64_t)number_of(reply, i, USHER_FIELD_VERSION),
-            .since_ms = number_of(reply, i, USHER_FIELD_SINCE),
-            .seen_ms = number_of(reply, i, USHER_FIELD_SEEN),
-        };
+    result.of.room.state = (enum usher_room_state)answer_int(reply, USHER_FIELD_STATE);
+    result.of.room.since = (uint64_t)answer_int(reply, USHER_FIELD_SINCE_VERSION);
+    result.of.room.mark = (uint64_t)answer_int(reply, USHER_FIELD_MARK);
+    result.of.room.more = reply->more;
+    if (rows != NULL) {
+        for (size_t i = 0; i < reply->n_rows; i++) {
+            size_t n = 0;
+            const struct usher_value *values = usher_reply_values(reply, i, &n);
 
-        status = usher_result_add_row(&result, USHER_ROOM, &row);
+            row_read(&rows[i], values, n);
+        }
+        result.of.room.rows = rows;
+        result.of.room.n_rows = reply->n_rows;
+    } else if (size != 0) {
+        result.status = USHER_NOMEM;
     }
-    result.status = status == USHER_OK ? reply->status : status;
     next = usher_replica_result(r, ticket, &result);
-    usher_result_done(&result);
+    (void)usher__resize(r->alloc, rows, size, 0);
     return next;
 }
 

@@ -166,7 +166,7 @@ static void all_lost(struct usher_engine *e, const struct given *g, bool bill_is
 
     (void)snprintf(room, sizeof room, "%" PRIu64 ".1", g->login);
     (void)snprintf(bill, sizeof bill, "B%06" PRId64, g->bill);
-    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, hear_last, &h, &watch), USHER_OK);
+    assert_int_equal(usher_watch(e, (enum usher_noun)0, NULL, hear_last, &h, &watch), USHER_OK);
     told_lost(e, &h, g->token, g->number, "number renew p %s token=%" PRIu64 " lease=5000",
               g->number, g->token);
     told_lost(e, &h, g->token, g->number, "number hangup p %s token=%" PRIu64, g->number, g->token);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Posted commands while a Redis server is stopped: each has its answer in time, and later ones are
- * done when the server goes on.
+ * done when the server goes on.  A watcher whose notices are collected hears each before its reply,
+ * and of a gap where the answer is not known.
  */
 #include "config.h"
 
@@ -29,6 +30,11 @@
 
 static struct redis_server *server;
 
+/* Events of a watcher, and answers that are not known, so far. */
+static struct {
+    unsigned notices, gaps, unknown;
+} heard;
+
 static int64_t clock_ms(void)
 {
     struct timespec ts;
@@ -51,16 +57,31 @@ static void post(struct usher_engine *e, uintptr_t from, uintptr_t n, int64_t ti
     }
 }
 
+/* The next reply.  What a watcher hears before is counted. */
+static const struct usher_event *next_reply(struct usher_engine *e)
+{
+    const struct usher_event *event = usher_collect(e, LONG_MS);
+
+    while (event != NULL && event->kind != USHER_EVENT_REPLY) {
+        heard.notices += event->kind == USHER_EVENT_NOTICE;
+        heard.gaps += event->kind == USHER_EVENT_GAP;
+        usher_event_done(event);
+        event = usher_collect(e, LONG_MS);
+    }
+    return event;
+}
+
 /* Those with the tags from @from on, in order; @done, or not done in doubt or not. */
 static void collect(struct usher_engine *e, uintptr_t from, uintptr_t n, bool done)
 {
     for (uintptr_t tag = from; tag < from + n; tag++) {
-        const struct usher_event *event = usher_collect(e, LONG_MS);
+        const struct usher_event *event = next_reply(e);
         enum usher_status status;
 
         assert_non_null(event);
         assert_int_equal((uintptr_t)event->tag, tag);
         status = event->reply->status;
+        heard.unknown += status == USHER_UNKNOWN;
         if (done ? !USHER_IS_DONE(status) : status != USHER_UNAVAILABLE && status != USHER_UNKNOWN)
             fail_msg("%" PRIuPTR ": %s (%s)", tag, usher_status_word(status),
                      event->reply->message);
@@ -76,6 +97,7 @@ static void *work(void *payload)
 
 static void a_stopped_server(bool with_worker)
 {
+    struct usher_watcher *watcher;
     struct usher_engine *e;
     char url[REDIS_URL_MAX];
     pthread_t worker;
@@ -84,10 +106,13 @@ static void a_stopped_server(bool with_worker)
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     if (usher_open(redis_server_url(server, url), NULL, &e) != USHER_OK)
         fail_msg("%s", usher_message());
+    memset(&heard, 0, sizeof heard);
+    assert_int_equal(usher_watch_events(e, USHER_NUMBER, NULL, 0, 0, NULL, &watcher), USHER_OK);
     if (with_worker)
         assert_int_equal(pthread_create(&worker, NULL, work, e), 0);
     post(e, 0, N, LONG_MS);
     collect(e, 0, N, true);
+    assert_int_equal(heard.notices, N); /* each before its reply */
     assert_int_equal(redis_server_kill(server, SIGSTOP), 0);
     began = clock_ms();
     post(e, N, N, TIMEOUT_MS);
@@ -99,6 +124,9 @@ static void a_stopped_server(bool with_worker)
     post(e, 2 * N, N, LONG_MS);
     collect(e, 2 * N, N, true);
     assert_null(usher_collect(e, 0));
+    assert_true(heard.notices >= 2 * N);
+    assert_true(heard.unknown == 0 || heard.gaps > 0); /* nothing is missing silently */
+    usher_unwatch(e, watcher);
     if (with_worker) {
         usher_interrupt(e, true);
         assert_int_equal(pthread_join(worker, NULL), 0);

@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Watchers whose notices are collected.
+ *
+ * A watcher hears of a change when its store tells of it, behind the commit and before the command
+ * that made it is answered.  The notice is copied and becomes an event in the list that replies
+ * stand in too.  What there is no room or no memory for becomes a gap: while one is to be told
+ * the watcher hears nothing else, so the gap stands where something is missing, and it is told when
+ * half of the room is free again, so that it is one and not many.
+ *
+ * A watcher with USHER_WATCH_SINCE follows a log.  It knows up to which version it was told, and
+ * goes on with a notice only if that follows on this version: otherwise, and to begin with, it is
+ * behind.  Then what it hears is not kept, for all of it stands in the log, and whoever executes
+ * what was posted reads the log, too.  Notices that come while it is read show whether it has to be
+ * read again.  So a full backlog, a lack of memory, or a change of another process costs it a look
+ * into the log, and there is a gap only if the log does not reach back.
+ */
+#include "config.h"
+
+#include "engine/hear.h"
+
+#include <string.h>
+
+#include "core/text.h"
+#include "core/verbs.h"
+#include "engine/engine.h"
+#include "engine/memory.h"
+#include "engine/watch.h"
+
+#ifdef USHER_HOSTILE
+#define READS 2 /* logs that are read at once */
+#define PAGE 3  /* notices of each */
+#else
+#define READS 8
+#define PAGE 100
+#endif
+#define RETRY_MS 100 /* there was no memory, or no answer */
+#define EVERY_MS 500 /* between two looks at a log that others may write to */
+
+/* Where a follower is in the history of its scope. */
+struct place {
+    uint64_t epoch;   /* 0: of none, or of one that is not known yet */
+    uint64_t version; /* up to which it was told */
+    uint64_t mark;    /* there; 0: not known */
+};
+
+struct usher__heard {
+    struct usher__post *p;
+    struct usher__heard *next, **at; /* of all; what points to this one */
+    struct usher__heard *then;       /* in `behind` or `gaps` */
+    void *tag;
+    enum usher_noun noun;
+
+    /* what was missed, with `missed` */
+    bool missed; /* it stands in `gaps` */
+    struct usher_notice gap;
+    struct told *spare; /* for the next gap; NULL: has to be made */
+
+    /* with `follows` */
+    bool follows;
+    bool current; /* told of all that it knows of */
+    bool listed;  /* in `behind` */
+    bool reading; /* its log is being read */
+    bool dead;    /* removed meanwhile */
+    bool closing; /* it was told that its room is */
+    bool newer;   /* heard of something behind `place` while its log was read: `newest` */
+    struct place place, newest;
+    int64_t every_ms; /* between looks at the log; 0: never */
+    int64_t first_ms; /* how long after the first look there is another one; 0: there was */
+    int64_t look_ms;  /* look at the log then */
+
+    size_t scope_size;
+    char scope[USHER_NAME_MAX];
+    char gap_scope[USHER_NAME_MAX];
+};
+
+/* An event. */
+struct told {
+    struct usher__node node; /* first, so that it is this */
+    struct usher__heard *of; /* alive while this is in a list */
+    const struct usher_allocator *alloc;
+    size_t size;
+    struct usher_notice notice;
+    char text[];
+};
+
+static struct told *told_of(const struct usher__node *node)
+{
+    return (struct told *)(uintptr_t)node;
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static struct told *told_new(struct usher__heard *h, enum usher_event_kind kind, size_t texts)
+{
+    const struct usher_allocator *alloc = h->p->alloc;
+    size_t size = sizeof(struct told) + texts;
+    struct told *t = usher__resize(alloc, NULL, 0, size);
+
+    if (t == NULL)
+        return NULL;
+    memset(t, 0, sizeof *t);
+    t->node.event.kind = (uint32_t)kind;
+    t->node.event.tag = h->tag;
+    t->node.event.notice = &t->notice;
+    t->of = h;
+    t->alloc = alloc;
+    t->size = size;
+    return t;
+}
+
+static void told_free(struct told *t)
+{
+    if (t != NULL)
+        (void)usher__resize(t->alloc, t, t->size, 0);
+}
+
+void usher__heard_done(const struct usher_event *event)
+{
+    told_free(told_of((const struct usher__node *)(const void *)event));
+}
+
+/* Copy @text to *@at, with a NUL behind it. */
+static void copy_text(struct usher_text *text, char **at)
+{
+    if (text->size != 0)
+        memcpy(*at, text->data, text->size);
+    (*at)[text->size] = '\0';
+    text->data = *at;
+    *at += text->size + 1;
+}
+
+/* Tell @h of @n behind all else.  False: there is no room, or no memory. */
+static bool append_notice(struct usher__heard *h, const struct usher_notice *n)
+{
+    struct usher__post *p = h->p;
+    struct told *t;
+    char *at;
+
+    if (p->n_notices >= p->limit)
+        return false;
+    t = told_new(h, USHER_EVENT_NOTICE,
+                 n->scope.size + n->subject.size + n->owner.size + n->data.size + 4);
+    if (t == NULL)
+        return false;
+    at = t->text;
+    t->notice = *n;
+    t->notice.wait_ms = 0;
+    copy_text(&t->notice.scope, &at);
+    copy_text(&t->notice.subject, &at);
+    copy_text(&t->notice.owner, &at);
+    copy_text(&t->notice.data, &at);
+    usher__nodes_append(&p->ready, &t->node);
+    p->n_notices++;
+    return true;
+}
+
+/* Room for the name of any scope. */
+static struct told *gap_new(struct usher__heard *h)
+{
+    return told_new(h, USHER_EVENT_GAP, USHER_NAME_MAX + 1);
+}
+
+/* Tell @h of @gap behind all else.  False: no memory. */
+static bool append_gap(struct usher__heard *h, const struct usher_notice *gap)
+{
+    static const struct usher_text none;
+    struct told *t = h->spare;
+    char *at;
+
+    if (t == NULL)
+        t = gap_new(h);
+    if (t == NULL)
+        return false;
+    h->spare = NULL;
+    at = t->text;
+    t->notice = *gap;
+    t->notice.subject = t->notice.owner = t->notice.data = none;
+    copy_text(&t->notice.scope, &at);
+    usher__nodes_append(&h->p->ready, &t->node);
+    h->p->n_notices++;
+    return true;
+}
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+static void heards_append(struct usher__heards *l, struct usher__heard *h)
+{
+    h->then = NULL;
+    if (l->last != NULL)
+        l->last->then = h;
+    else
+        l->first = h;
+    l->last = h;
+}
+
+static struct usher__heard *heards_take(struct usher__heards *l)
+{
+    struct usher__heard *h = l->first;
+
+    l->first = h->then;
+    if (l->first == NULL)
+        l->last = NULL;
+    return h;
+}
+
+static void heards_without(struct usher__heards *l, const struct usher__heard *h)
+{
+    struct usher__heards kept = { NULL, NULL };
+
+    while (l->first != NULL) {
+        struct usher__heard *one = heards_take(l);
+
+        if (one != h)
+            heards_append(&kept, one);
+    }
+    *l = kept;
+}
+
+static void look_at(struct usher__post *p, int64_t ms)
+{
+    if (ms < p->look_ms)
+        p->look_ms = ms;
+}
+
+/* ---- gaps ----------------------------------------------------------------------------------- */
+
+/* Tell of the gaps that there is room for again. */
+static void gaps_tell(struct usher__post *p)
+{
+    while (p->gaps.first != NULL && p->n_notices <= p->limit / 2) {
+        struct usher__heard *h = p->gaps.first;
+
+        if (!append_gap(h, &h->gap)) {
+            look_at(p, usher__monotonic_ms() + RETRY_MS);
+            return;
+        }
+        h->missed = false;
+        (void)heards_take(&p->gaps);
+    }
+}
+
+/* @h is not told of @n. */
+static void miss(struct usher__heard *h, const struct usher_notice *n)
+{
+    struct usher_notice *gap = &h->gap;
+
+    if (!h->missed) {
+        memset(gap, 0, sizeof *gap);
+        gap->noun = n->scope.size != 0 ? n->noun : h->noun;
+        gap->scope = (struct usher_text){ h->gap_scope, n->scope.size };
+        if (n->scope.size != 0)
+            memcpy(h->gap_scope, n->scope.data, n->scope.size);
+        gap->epoch = n->epoch;
+        gap->before = n->before;
+        gap->version = n->version;
+        gap->mark = n->mark;
+        h->missed = true;
+        heards_append(&h->p->gaps, h);
+    } else if (gap->noun != n->noun || !usher__text_equal(&gap->scope, &n->scope)) {
+        /* of several scopes: of any */
+        gap->noun = h->noun;
+        gap->scope.size = 0;
+        gap->epoch = gap->before = gap->version = gap->mark = 0;
+    } else if (gap->epoch != n->epoch || gap->version == 0 || n->version == 0) {
+        gap->epoch = gap->before = gap->version = gap->mark = 0;
+    } else {
+        gap->version = n->version;
+        gap->mark = n->mark;
+    }
+    gaps_tell(h->p);
+}
+
+/* ---- to follow ------------------------------------------------------------------------------ */
+
+static void be_behind(struct usher__heard *h)
+{
+    h->current = false;
+    h->look_ms = INT64_MAX;
+    if (h->listed || h->reading)
+        return;
+    h->listed = true;
+    heards_append(&h->p->behind, h);
+}
+
+static void try_later(struct usher__heard *h)
+{
+    h->current = false;
+    h->look_ms = usher__monotonic_ms() + RETRY_MS;
+    look_at(h->p, h->look_ms);
+}
+
+static void be_current(struct usher__heard *h)
+{
+    int64_t wait_ms = h->every_ms != 0 ? h->every_ms : h->first_ms;
+
+    h->current = true;
+    h->first_ms = 0;
+    h->look_ms = INT64_MAX;
+    if (wait_ms != 0) {
+        h->look_ms = usher__monotonic_ms() + wait_ms;
+        look_at(h->p, h->look_ms);
+    }
+}
+
+/* Changes that are told together: is none between them that is not? */
+static bool is_whole(const struct usher_notice *n)
+{
+    struct usher_notice one;
+    uint64_t version = n->before;
+    size_t at = 0;
+
+    if (n->verb != USHER_ROOM_PRESENCE)
+        return true;
+    while (usher_room_presence(n, &at, &one)) {
+        if (one.before != version)
+            return false;
+        version = one.version;
+    }
+    return version == n->version;
+}
+
+static bool is_known(const struct place *to, const struct usher_notice *n)
+{
+    return n->epoch == to->epoch && n->version <= to->version;
+}
+
+static bool follows_on(const struct place *to, const struct usher_notice *n)
+{
+    return n->before == to->version && (to->epoch == 0 || n->epoch == to->epoch) &&
+           (to->mark == 0 || n->was == to->mark) && is_whole(n);
+}
+
+/* @h was told of @n. */
+static void go_on(struct usher__heard *h, const struct usher_notice *n)
+{
+    static const struct place none;
+
+    if (n->verb == USHER_ROOM_DONE)
+        h->place = none; /* a room that is opened now begins anew */
+    else
+        h->place = (struct place){ n->epoch, n->version, n->mark };
+    h->closing = n->verb == USHER_ROOM_CLOSE || n->verb == USHER_ROOM_EMPTY;
+}
+
+/* There is something up to @version that is not known. */
+static void newer(struct usher__heard *h, uint64_t epoch, uint64_t version)
+{
+    h->newer = true;
+    h->newest = (struct place){ epoch, version, 0 };
+}
+
+static void follow(struct usher__heard *h, const struct usher_notice *n)
+{
+    if (is_known(&h->place, n))
+        return;
+    if (h->current && follows_on(&h->place, n) && append_notice(h, n)) {
+        go_on(h, n);
+        return;
+    }
+    newer(h, n->epoch, n->version);
+    if (h->current)
+        be_behind(h);
+}
+
+/* ---- to read a log -------------------------------------------------------------------------- */
+
+/* Something is missing up to @version of @epoch, where the mark is @mark: @h goes on there. */
+static bool skip(struct usher__heard *h, uint64_t epoch, uint64_t version, uint64_t mark)
+{
+    struct usher_notice gap;
+
+    memset(&gap, 0, sizeof gap);
+    gap.noun = h->noun;
+    gap.scope = (struct usher_text){ h->scope, h->scope_size };
+    gap.epoch = epoch;
+    gap.before = h->place.version;
+    gap.version = version;
+    gap.mark = mark;
+    if (!append_gap(h, &gap))
+        return false;
+    h->place = (struct place){ epoch, version, mark };
+    h->closing = false;
+    return true;
+}
+
+/* What is to be done with an answer. */
+enum then { CURRENT, AGAIN, LATER };
+
+static enum then read_rows(struct usher__heard *h, const struct usher_result *r)
+{
+    const struct usher_room_result *room = &r->of.room;
+    struct usher_text scope = { h->scope, h->scope_size };
+
+    for (size_t i = 0; i < room->n_rows; i++) {
+        struct usher_notice n;
+
+        if (usher_room_notice(&room->rows[i], &scope, r->epoch, &n) != USHER_OK)
+            return LATER;
+        /* another history under the same versions */
+        if (h->place.mark != 0 && n.was != h->place.mark && !skip(h, r->epoch, n.before, n.was))
+            return LATER;
+        if (!append_notice(h, &n))
+            return h->p->n_notices >= h->p->limit ? AGAIN : LATER;
+        go_on(h, &n);
+    }
+    if (room->more)
+        return AGAIN;
+    if (h->place.mark != 0 && h->place.version == r->version && room->mark != h->place.mark &&
+        !skip(h, r->epoch, r->version, room->mark))
+        return LATER;
+    h->place = (struct place){ r->epoch, r->version, room->mark };
+    return CURRENT;
+}
+
+static enum then read_answer(struct usher__heard *h, const struct usher_result *r)
+{
+    static const struct place none;
+    bool other = h->place.epoch != 0 && r->epoch != h->place.epoch;
+
+    switch (r->status) {
+    case USHER_MISSING: /* of a room that closes there is nothing more to be told but that */
+        if ((h->place.epoch != 0 || h->place.version != 0) && !h->closing && !skip(h, 0, 0, 0))
+            return LATER;
+        h->place = none;
+        return CURRENT;
+    case USHER_OK:
+    case USHER_STALE:
+        if (other) { /* all of the new one is news */
+            if (h->closing)
+                h->place = (struct place){ r->epoch, 0, 0 };
+            else if (!skip(h, r->epoch, 0, 0))
+                return LATER;
+            h->closing = false;
+            return AGAIN;
+        }
+        if (r->status == USHER_OK)
+            return read_rows(h, r);
+        return skip(h, r->epoch, r->version, r->of.room.mark) ? CURRENT : LATER;
+    case USHER_LOST: /* and on from what is not lost */
+        if (r->version >= h->place.version || !skip(h, r->epoch, r->version, 0))
+            return LATER;
+        return AGAIN;
+    default:
+        return LATER;
+    }
+}
+
+static void heard_free(struct usher__heard *h)
+{
+    told_free(h->spare);
+    (void)usher__resize(h->p->alloc, h, sizeof *h, 0);
+}
+
+static void read_done(struct usher__heard *h, const struct usher_result *r)
+{
+    enum then then;
+
+    h->reading = false;
+    if (h->dead) {
+        heard_free(h);
+        return;
+    }
+    then = read_answer(h, r);
+    if (then == CURRENT && h->newer &&
+        !(h->newest.epoch == h->place.epoch && h->newest.version <= h->place.version))
+        then = AGAIN;
+    if (then == CURRENT)
+        be_current(h);
+    else if (then == AGAIN)
+        be_behind(h);
+    else
+        try_later(h);
+}
+
+static void read_command(struct usher__heard *h, struct usher_operation *c, size_t max)
+{
+    h->listed = false;
+    h->reading = true;
+    h->newer = false;
+    memset(c, 0, sizeof *c);
+    c->verb = USHER_ROOM_CHANGES;
+    c->scope = (struct usher_text){ h->scope, h->scope_size };
+    c->given = USHER_GIVEN_ROOM_SINCE | USHER_GIVEN_ROOM_MAX;
+    c->arg.room.since = (int64_t)h->place.version;
+    c->arg.room.max = (int64_t)max;
+}
+
+bool usher__heard_can_read(const struct usher__post *p)
+{
+    return p->behind.first != NULL && p->n_notices < p->limit;
+}
+
+void usher__heards_read(struct usher_engine *e, struct usher__post *p)
+{
+    struct usher__heard *heards[READS];
+    struct usher_operation commands[READS];
+    struct usher_result results[READS];
+    size_t asked[READS], n = 0;
+    enum usher_status status;
+
+    for (; n < READS && usher__heard_can_read(p); n++) {
+        size_t room = p->limit - p->n_notices;
+
+        asked[n] = room < PAGE ? room : PAGE;
+        p->n_notices += asked[n];
+        heards[n] = heards_take(&p->behind);
+        read_command(heards[n], &commands[n], asked[n]);
+    }
+    usher__post_show(p);
+    (void)pthread_mutex_unlock(&p->lock);
+    memset(results, 0, sizeof results);
+    status = usher__engine_operate(e, commands, results, n, 0);
+    (void)pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < n; i++) {
+        p->n_notices -= asked[i];
+        if (status == USHER_INVALID)
+            results[i].status = status; /* nothing was done: not seen, for the engine is sound */
+        read_done(heards[i], &results[i]);
+    }
+    gaps_tell(p);
+    for (size_t i = 0; i < n; i++)
+        usher_result_done(&results[i]);
+}
+
+void usher__heards_look(struct usher__post *p, int64_t now_ms)
+{
+    p->look_ms = INT64_MAX;
+    for (struct usher__heard *h = p->heards; h != NULL; h = h->next) {
+        if (h->look_ms <= now_ms)
+            be_behind(h);
+        look_at(p, h->look_ms);
+    }
+    gaps_tell(p);
+}
+
+void usher__heard_taken(struct usher__post *p, const struct usher__node *node)
+{
+    (void)node;
+    p->n_notices--;
+    gaps_tell(p);
+}
+
+/* ---- to hear -------------------------------------------------------------------------------- */
+
+void usher__heard_notice(struct usher__heard *h, const struct usher_notice *n)
+{
+    struct usher__post *p = h->p;
+
+    (void)pthread_mutex_lock(&p->lock);
+    if (h->follows && n->verb != USHER_NOTICE_LOST)
+        follow(h, n);
+    else if ((h->missed || !append_notice(h, n)) && !h->follows)
+        miss(h, n);
+    usher__post_show(p);
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+void usher__heard_doubt(struct usher__heard *h, const struct usher_notice *n)
+{
+    struct usher__post *p = h->p;
+
+    (void)pthread_mutex_lock(&p->lock);
+    if (!h->follows)
+        miss(h, n);
+    else if (h->current)
+        be_behind(h);
+    else
+        newer(h, n->epoch, UINT64_MAX); /* what is being read may be from before */
+    usher__post_show(p);
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- begin and end --------------------------------------------------------------------------- */
+
+struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher__hearing *how)
+{
+    struct usher__heard *h = usher__resize(p->alloc, NULL, 0, sizeof *h);
+
+    if (h == NULL)
+        return NULL;
+    memset(h, 0, sizeof *h);
+    h->p = p;
+    h->tag = how->tag;
+    h->noun = how->noun;
+    h->look_ms = INT64_MAX;
+    if (how->scope != NULL) {
+        h->scope_size = strlen(how->scope);
+        memcpy(h->scope, how->scope, h->scope_size);
+    }
+    h->spare = gap_new(h);
+    if (h->spare == NULL) {
+        heard_free(h);
+        return NULL;
+    }
+    h->follows = (how->flags & USHER_WATCH_SINCE) != 0;
+    h->place.version = how->since;
+    h->every_ms = (how->flags & USHER_WATCH_ALL) != 0 ? EVERY_MS : 0;
+    h->first_ms = how->under_way_ms;
+    (void)pthread_mutex_lock(&p->lock);
+    h->next = p->heards;
+    h->at = &p->heards;
+    if (h->next != NULL)
+        h->next->at = &h->next;
+    p->heards = h;
+    (void)pthread_mutex_unlock(&p->lock);
+    return h;
+}
+
+void usher__heard_begin(struct usher__heard *h)
+{
+    struct usher__post *p = h->p;
+
+    (void)pthread_mutex_lock(&p->lock);
+    if (h->follows)
+        be_behind(h);
+    usher__post_show(p);
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+/* Take out of what is ready what is of @h. */
+static void ready_without(struct usher__post *p, const struct usher__heard *h)
+{
+    struct usher__node *node = p->ready.first;
+
+    p->ready = (struct usher__nodes){ NULL, NULL };
+    while (node != NULL) {
+        struct usher__node *next = node->next;
+
+        if (node->event.kind != USHER_EVENT_REPLY && told_of(node)->of == h) {
+            told_free(told_of(node));
+            p->n_notices--;
+        } else {
+            usher__nodes_append(&p->ready, node);
+        }
+        node = next;
+    }
+}
+
+void usher__heard_remove(struct usher__heard *h)
+{
+    struct usher__post *p = h->p;
+
+    (void)pthread_mutex_lock(&p->lock);
+    ready_without(p, h);
+    heards_without(&p->behind, h);
+    heards_without(&p->gaps, h);
+    *h->at = h->next;
+    if (h->next != NULL)
+        h->next->at = h->at;
+    if (h->look_ms == p->look_ms && h->look_ms != INT64_MAX)
+        usher__heards_look(p, INT64_MIN);
+    if (h->reading)
+        h->dead = true;
+    else
+        heard_free(h);
+    gaps_tell(p);
+    usher__post_show(p);
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+void usher__heards_drop(struct usher__post *p)
+{
+    while (p->heards != NULL) {
+        struct usher__heard *h = p->heards;
+
+        p->heards = h->next;
+        heard_free(h);
+    }
+}

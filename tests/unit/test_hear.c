@@ -1,0 +1,1370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Watchers whose notices are collected: each change once, in order, before the reply to its
+ * command; what is not told is said to be missing, where it is missing; a watcher with `since` has
+ * neither a hole nor a repeat, whoever writes meanwhile.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/command.h>
+#include <usher/extension.h>
+#include <usher/store.h>
+
+#include "lib/calls.h"
+#include "lib/fickle.h"
+#include "lib/hooks.h"
+#include "lib/line.h"
+#include "lib/notary.h"
+#include "lib/share.h"
+#include "lib/stores.h"
+
+#define LONG_MS INT64_C(60000)
+#define ROOM "lobby"
+
+/* ---- worlds ---- */
+
+struct world {
+    struct hooks hooks;
+    struct usher_engine *e;
+    struct usher_options opt;
+    char url[STORE_URL_MAX];
+};
+
+static void world_begin(struct world *w)
+{
+    memset(w, 0, sizeof *w);
+    w->opt = (struct usher_options)USHER_OPTIONS_INIT;
+    hooks_alloc(&w->hooks, &w->opt);
+}
+
+static void world_open(struct world *w, const struct test_store *store)
+{
+    assert_true(store->fresh(w->url));
+    assert_int_equal(usher_open(w->url, &w->opt, &w->e), USHER_OK);
+}
+
+static void world_close(struct world *w)
+{
+    usher_close(w->e);
+    assert_null(hooks_fault(&w->hooks));
+}
+
+static void on_each_with(void (*test)(struct world *w), size_t backlog)
+{
+    for (unsigned i = 0; i < n_stores; i++) {
+        struct world w;
+
+        world_begin(&w);
+        w.opt.backlog = backlog;
+        world_open(&w, &stores[i]);
+        test(&w);
+        world_close(&w);
+    }
+}
+
+static void on_each(void (*test)(struct world *w))
+{
+    on_each_with(test, 0);
+}
+
+static uint64_t must(struct usher_engine *e, enum usher_status status, const char *line)
+{
+    struct usher_result r;
+    uint64_t version;
+
+    if (line_execute(e, &r, "%s", line) != status)
+        fail_msg("%s: %s (%s)", line, usher_status_word(r.status), r.message);
+    version = r.version;
+    usher_result_done(&r);
+    return version;
+}
+
+static uint64_t set_room(struct usher_engine *e, const char *room, unsigned value)
+{
+    char line[64];
+
+    (void)snprintf(line, sizeof line, "room set %s f v%u", room, value);
+    return must(e, USHER_OK, line);
+}
+
+static void add_number(struct usher_engine *e, const char *pool, unsigned number)
+{
+    char line[64];
+
+    (void)snprintf(line, sizeof line, "number add %s %u", pool, number);
+    (void)must(e, USHER_OK, line);
+}
+
+static struct usher_watcher *watch(struct usher_engine *e, enum usher_noun noun, const char *scope,
+                                   uintptr_t tag)
+{
+    struct usher_watcher *watcher = NULL;
+
+    assert_int_equal(usher_watch_events(e, noun, scope, 0, 0, (void *)tag, &watcher), USHER_OK);
+    assert_non_null(watcher);
+    return watcher;
+}
+
+static struct usher_watcher *since(struct usher_engine *e, unsigned flags, uint64_t version)
+{
+    struct usher_watcher *watcher = NULL;
+
+    assert_int_equal(
+        usher_watch_events(e, USHER_ROOM, ROOM, USHER_WATCH_SINCE | flags, version, NULL, &watcher),
+        USHER_OK);
+    return watcher;
+}
+
+static bool is_readable(struct usher_engine *e)
+{
+    struct pollfd fd = { usher_fd(e), POLLIN, 0 };
+
+    assert_true(fd.fd >= 0);
+    assert_true(poll(&fd, 1, 0) >= 0);
+    return fd.revents != 0;
+}
+
+/* What was told of one scope, in order. */
+struct chain {
+    uint64_t epoch, version, mark;
+    unsigned long notices, gaps;
+};
+
+static void chain_add(struct chain *c, const struct usher_event *event)
+{
+    const struct usher_notice *n = event->notice;
+
+    assert_non_null(n);
+    assert_null(event->reply);
+    if (event->kind == USHER_EVENT_GAP) {
+        c->gaps++;
+        assert_true(n->before == 0 || c->version == 0 || n->before == c->version);
+        c->epoch = n->epoch;
+        c->version = n->version;
+        c->mark = n->mark;
+        return;
+    }
+    assert_int_equal(event->kind, USHER_EVENT_NOTICE);
+    if (n->verb == USHER_NOTICE_LOST)
+        return;
+    if (c->version != 0 && n->before != c->version)
+        fail_msg("version %" PRIu64 " follows on %" PRIu64 ", told was %" PRIu64, n->version,
+                 n->before, c->version);
+    assert_true(c->mark == 0 || n->was == c->mark);
+    assert_true(c->epoch == 0 || n->epoch == c->epoch);
+    c->notices++;
+    c->epoch = n->epoch;
+    c->version = n->version;
+    c->mark = n->mark;
+}
+
+/* All that is there.  How many events. */
+static unsigned chain_collect(struct usher_engine *e, struct chain *c)
+{
+    const struct usher_event *event;
+    unsigned n = 0;
+
+    do {
+        while ((event = usher_collect(e, 0)) != NULL) {
+            chain_add(c, event);
+            usher_event_done(event);
+            n++;
+        }
+        assert_string_equal(usher_message(), "");
+    } while (usher_timeout(e) == 0);
+    assert_false(is_readable(e));
+    return n;
+}
+
+/* The next event is a notice of @scope with @tag. */
+static void must_hear(struct usher_engine *e, const char *scope, uint64_t version, uintptr_t tag)
+{
+    const struct usher_event *event;
+
+    assert_true(is_readable(e));
+    assert_int_equal(usher_timeout(e), 0);
+    event = usher_collect(e, 0);
+    assert_non_null(event);
+    assert_int_equal(event->kind, USHER_EVENT_NOTICE);
+    assert_int_equal((uintptr_t)event->tag, tag);
+    assert_string_equal(event->notice->scope.data, scope);
+    assert_int_equal(event->notice->version, version);
+    usher_event_done(event);
+}
+
+static void must_miss(struct usher_engine *e, const char *scope, uint64_t before, uint64_t version)
+{
+    const struct usher_event *event = usher_collect(e, 0);
+
+    assert_non_null(event);
+    assert_int_equal(event->kind, USHER_EVENT_GAP);
+    assert_null(event->reply);
+    assert_string_equal(event->notice->scope.data, scope);
+    assert_int_equal(event->notice->scope.size, strlen(scope));
+    assert_int_equal(event->notice->before, before);
+    assert_int_equal(event->notice->version, version);
+    usher_event_done(event);
+}
+
+static void must_be_silent(struct usher_engine *e)
+{
+    assert_false(is_readable(e));
+    assert_int_equal(usher_timeout(e), -1);
+    assert_null(usher_collect(e, 0));
+    assert_string_equal(usher_message(), "");
+}
+
+/* ---- what this engine changes ---- */
+
+static void all_nouns(struct world *w)
+{
+    struct usher_watcher *all = watch(w->e, (enum usher_noun)0, NULL, 1);
+    struct usher_watcher *rooms = watch(w->e, USHER_ROOM, NULL, 2);
+    struct usher_watcher *one = watch(w->e, USHER_NUMBER, "p", 3);
+    unsigned heard[4] = { 0 };
+    const struct usher_event *event;
+
+    add_number(w->e, "p", 1);
+    add_number(w->e, "q", 1);
+    (void)must(w->e, USHER_OK, "room open lobby");
+    (void)must(w->e, USHER_OK, "room set lobby f v");
+    (void)must(w->e, USHER_SAME, "number add p 1");
+    (void)must(w->e, USHER_OK, "id create d");
+    while ((event = usher_collect(w->e, 0)) != NULL) {
+        uintptr_t tag = (uintptr_t)event->tag;
+
+        assert_int_equal(event->kind, USHER_EVENT_NOTICE);
+        assert_true(tag >= 1 && tag <= 3);
+        assert_true(tag != 2 || event->notice->noun == USHER_ROOM);
+        assert_true(tag != 3 || event->notice->scope.data[0] == 'p');
+        assert_int_equal(strlen(event->notice->scope.data), event->notice->scope.size);
+        assert_int_equal(strlen(event->notice->subject.data), event->notice->subject.size);
+        heard[tag]++;
+        usher_event_done(event);
+    }
+    assert_int_equal(heard[1], 5);
+    assert_int_equal(heard[2], 2);
+    assert_int_equal(heard[3], 1);
+    must_be_silent(w->e);
+    usher_unwatch(w->e, one);
+    usher_unwatch(w->e, all);
+    usher_unwatch(w->e, rooms);
+}
+
+static void each_watcher_hears_what_it_is_of(void **state)
+{
+    (void)state;
+    on_each(all_nouns);
+}
+
+static void replies(struct world *w)
+{
+    enum { N = 300 };
+    struct usher_watcher *watcher = watch(w->e, USHER_NUMBER, "p", 7);
+
+    for (uintptr_t i = 0; i < N; i++) {
+        char number[8];
+        struct usher_value v = USHER_T(USHER_FIELD_NUMBER, number);
+        struct usher_command c = {
+            USHER_NUMBER_ADD, USHER_TO_NUL, i % 2 == 0 ? "p" : "other", &v, 1, (void *)(1000 + i)
+        };
+
+        (void)snprintf(number, sizeof number, "%zu", (size_t)i);
+        assert_int_equal(usher_post(w->e, &c, 1, 0), USHER_OK);
+    }
+    for (uint64_t replied = 0, heard = 0; replied < N;) {
+        const struct usher_event *event = usher_collect(w->e, 0);
+
+        assert_non_null(event);
+        if (event->kind == USHER_EVENT_NOTICE) {
+            assert_int_equal(event->notice->version, ++heard);
+        } else {
+            assert_int_equal((uintptr_t)event->tag, 1000 + replied);
+            if (replied++ % 2 == 0) /* its notice was there before */
+                assert_true(event->reply->version <= heard);
+        }
+        usher_event_done(event);
+    }
+    must_be_silent(w->e);
+    usher_unwatch(w->e, watcher);
+}
+
+static void a_notice_comes_before_the_reply_to_its_command(void **state)
+{
+    (void)state;
+    on_each(replies);
+}
+
+static void an_event_outlives_the_engine(void **state)
+{
+    const struct usher_event *event;
+    struct usher_watcher *watcher;
+    struct world w;
+
+    (void)state;
+    world_begin(&w);
+    world_open(&w, stores_named("memory"));
+    watcher = watch(w.e, USHER_ROOM, NULL, 1);
+    (void)must(w.e, USHER_OK, "room open lobby");
+    (void)must(w.e, USHER_OK, "room set lobby topic hello");
+    event = usher_collect(w.e, 0);
+    usher_unwatch(w.e, watcher);
+    must_be_silent(w.e);
+    (void)watch(w.e, USHER_ROOM, NULL, 1); /* what is not collected goes with the engine */
+    (void)must(w.e, USHER_OK, "room set lobby topic there");
+    usher_close(w.e);
+    assert_non_null(event);
+    assert_string_equal(event->notice->scope.data, ROOM);
+    assert_int_equal(event->notice->verb, USHER_ROOM_OPEN);
+    usher_event_done(event);
+    assert_null(hooks_fault(&w.hooks));
+}
+
+static void of_one(struct world *w)
+{
+    struct usher_watcher *a = watch(w->e, USHER_NUMBER, "p", 1);
+    struct usher_watcher *b = watch(w->e, USHER_NUMBER, "p", 2);
+
+    add_number(w->e, "p", 1);
+    add_number(w->e, "p", 2);
+    usher_unwatch(w->e, a); /* of four events two stay */
+    must_hear(w->e, "p", 1, 2);
+    must_hear(w->e, "p", 2, 2);
+    must_be_silent(w->e);
+    add_number(w->e, "p", 3);
+    usher_unwatch(w->e, b);
+    must_be_silent(w->e);
+    add_number(w->e, "p", 4);
+    must_be_silent(w->e);
+    usher_unwatch(w->e, NULL);
+}
+
+static void no_event_comes_of_who_does_not_watch_any_more(void **state)
+{
+    (void)state;
+    on_each(of_one);
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+    struct usher_watcher *watcher;
+    struct world w;
+
+    (void)state;
+    world_begin(&w);
+    world_open(&w, stores_named("memory"));
+#define WRONG(status, noun, scope, flags, version, ret)                                     \
+    assert_int_equal(                                                                       \
+        usher_watch_events(w.e, (enum usher_noun)(noun), scope, flags, version, NULL, ret), \
+        status)
+    WRONG(USHER_INVALID, USHER_ROOM, ROOM, 0, 0, NULL);
+    WRONG(USHER_INVALID, 99, ROOM, 0, 0, &watcher);
+    WRONG(USHER_INVALID, 99, NULL, 0, 0, &watcher);
+    WRONG(USHER_INVALID, 0, ROOM, 0, 0, &watcher);
+    WRONG(USHER_INVALID, USHER_ROOM, "{}", 0, 0, &watcher);
+    WRONG(USHER_INVALID, USHER_ROOM, ROOM, 4, 0, &watcher);
+    WRONG(USHER_INVALID, USHER_ROOM, ROOM, 0, 5, &watcher);
+    WRONG(USHER_INVALID, USHER_ROOM, ROOM, USHER_WATCH_ALL, 0, &watcher);
+    WRONG(USHER_INVALID, USHER_ROOM, NULL, USHER_WATCH_SINCE, 0, &watcher);
+    WRONG(USHER_INVALID, USHER_ROOM, ROOM, USHER_WATCH_SINCE, UINT64_MAX, &watcher);
+    WRONG(USHER_REFUSED, USHER_NUMBER, "p", USHER_WATCH_SINCE, 0, &watcher);
+#undef WRONG
+    assert_string_not_equal(usher_message(), "");
+    assert_int_equal(usher_watch_events(NULL, USHER_ROOM, ROOM, 0, 0, NULL, &watcher),
+                     USHER_INVALID);
+    world_close(&w);
+}
+
+/* ---- bytes ---- */
+
+static bool same_text(const struct usher_text *a, const struct usher_text *b)
+{
+    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+static void events_are_bytes(void **state)
+{
+    static const char *const lines[] = {
+        "room open lobby presence=60000",
+        "room join lobby ann a=b",
+        "room join lobby bob",
+        "room set lobby f v",
+        "number add p 1",
+        "number reg p 1",
+        "number call p owner=ann",
+        "queue login desk ann",
+        "queue apply desk bob lane=x",
+        "serial rule bill prefix=B",
+        "serial take bill",
+        "id create d",
+    };
+    unsigned char bytes[2048], other[2048];
+    const struct usher_event *event;
+    struct usher_notice n;
+    struct world w;
+    uint32_t kind;
+    unsigned seen = 0, gaps = 0;
+
+    (void)state;
+    world_begin(&w);
+    w.opt.backlog = 10;
+    world_open(&w, stores_named("memory"));
+    (void)watch(w.e, (enum usher_noun)0, NULL, 0);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        (void)must(w.e, USHER_OK, lines[i]);
+    while ((event = usher_collect(w.e, 0)) != NULL) {
+        const struct usher_notice *was = event->notice;
+        size_t size = usher_event_pack(event, bytes, sizeof bytes);
+
+        assert_true(size > 0 && size <= sizeof bytes);
+        assert_int_equal(usher_event_pack(event, NULL, 0), size);
+        assert_int_equal(usher_event_unpack(bytes, size, &kind, &n), USHER_OK);
+        assert_int_equal(kind, event->kind);
+        assert_true(n.noun == was->noun && n.epoch == was->epoch && n.version == was->version &&
+                    n.before == was->before && n.now_ms == was->now_ms && n.verb == was->verb &&
+                    n.from == was->from && n.to == was->to && n.token == was->token &&
+                    n.until_ms == was->until_ms && n.was == was->was && n.mark == was->mark);
+        assert_true(same_text(&n.scope, &was->scope) && same_text(&n.subject, &was->subject) &&
+                    same_text(&n.owner, &was->owner) && same_text(&n.data, &was->data));
+        for (size_t cut = 0; cut < size; cut++) {
+            memcpy(other, bytes, cut);
+            assert_int_equal(usher_event_unpack(other, cut, &kind, &n), USHER_INVALID);
+            memcpy(other, bytes, size);
+            other[cut] ^= 0xff;
+            if (usher_event_unpack(other, size, &kind, &n) == USHER_OK)
+                (void)hooks_read_notice(&n);
+        }
+        assert_int_equal(usher_event_unpack(bytes, size + 1, &kind, &n), USHER_INVALID);
+        seen++;
+        gaps += event->kind == USHER_EVENT_GAP;
+        usher_event_done(event);
+    }
+    assert_true(seen > 10 && gaps == 1);
+    world_close(&w);
+}
+
+/* ---- gaps ---- */
+
+static void full(struct world *w)
+{
+    struct usher_watcher *watcher = watch(w->e, USHER_NUMBER, NULL, 1);
+
+    for (unsigned i = 1; i <= 10; i++)
+        add_number(w->e, "p", i);
+    for (unsigned i = 1; i <= 4; i++)
+        must_hear(w->e, "p", i, 1);
+    must_miss(w->e, "p", 4, 10);
+    must_be_silent(w->e);
+    for (unsigned i = 11; i <= 13; i++)
+        add_number(w->e, "p", i);
+    for (unsigned i = 11; i <= 13; i++)
+        must_hear(w->e, "p", i, 1);
+    /* what comes while a gap is to be told is part of it, though there is room for it */
+    for (unsigned i = 14; i <= 18; i++)
+        add_number(w->e, "p", i);
+    must_hear(w->e, "p", 14, 1);
+    add_number(w->e, "p", 19);
+    for (unsigned i = 15; i <= 17; i++)
+        must_hear(w->e, "p", i, 1);
+    must_miss(w->e, "p", 17, 19);
+    must_be_silent(w->e);
+    /* of several scopes: of any */
+    for (unsigned i = 20; i <= 24; i++)
+        add_number(w->e, "p", i);
+    add_number(w->e, "q", 1);
+    add_number(w->e, "p", 25);
+    for (unsigned i = 20; i <= 21; i++)
+        must_hear(w->e, "p", i, 1);
+    add_number(w->e, "q", 2); /* behind the gap */
+    for (unsigned i = 22; i <= 23; i++)
+        must_hear(w->e, "p", i, 1);
+    must_miss(w->e, "", 0, 0);
+    must_hear(w->e, "q", 2, 1);
+    must_be_silent(w->e);
+    usher_unwatch(w->e, watcher);
+}
+
+static void what_there_is_no_room_for_is_one_gap_where_it_is_missing(void **state)
+{
+    (void)state;
+    on_each_with(full, 4);
+}
+
+static void a_gap_goes_with_its_watcher(void **state)
+{
+    struct usher_watcher *a, *b;
+    struct world w;
+
+    (void)state;
+    world_begin(&w);
+    w.opt.backlog = 1;
+    world_open(&w, stores_named("memory"));
+    a = watch(w.e, USHER_NUMBER, "p", 1);
+    b = watch(w.e, USHER_NUMBER, "p", 2);
+    for (unsigned i = 1; i <= 5; i++)
+        add_number(w.e, "p", i);
+    usher_unwatch(w.e, b); /* heard first: the room was its */
+    must_miss(w.e, "p", 0, 5);
+    must_be_silent(w.e);
+    for (unsigned i = 6; i <= 9; i++)
+        add_number(w.e, "p", i);
+    usher_unwatch(w.e, a);
+    must_be_silent(w.e);
+    world_close(&w);
+}
+
+static void nap(void)
+{
+    const struct timespec some = { 0, 120000000 };
+
+    (void)nanosleep(&some, NULL);
+}
+
+/* A store that does not know. */
+static void doubt_execute(struct usher_store *s, struct usher_task *tasks, size_t n,
+                          const struct usher_context *context)
+{
+    (void)s;
+    (void)context;
+    for (size_t i = 0; i < n; i++)
+        usher_result_fail(tasks[i].reply, USHER_UNKNOWN, "who knows");
+}
+
+static enum usher_status doubt_scan(struct usher_store *s, enum usher_noun noun,
+                                    const struct usher_text *scope, bool records,
+                                    int64_t deadline_ms, usher_scan_fn *fn, void *payload,
+                                    char message[192])
+{
+    (void)s;
+    (void)noun;
+    (void)scope;
+    (void)records;
+    (void)deadline_ms;
+    (void)fn;
+    (void)payload;
+    message[0] = '\0';
+    return USHER_UNAVAILABLE;
+}
+
+static void doubt_close(struct usher_store *s)
+{
+    (void)s;
+}
+
+static void what_is_in_doubt_is_a_gap(void **state)
+{
+    static const struct usher_store_ops ops = {
+        .size = sizeof(struct usher_store_ops),
+        .name = "doubt",
+        .execute = doubt_execute,
+        .scan = doubt_scan,
+        .close = doubt_close,
+    };
+    struct usher_store store = { &ops };
+    struct usher_watcher *all, *other, *follows = NULL;
+    struct usher_engine *e;
+
+    (void)state;
+    assert_int_equal(usher_open_store(&store, NULL, &e), USHER_OK);
+    all = watch(e, USHER_ROOM, NULL, 1);
+    other = watch(e, USHER_ROOM, "other", 2);
+    assert_int_equal(
+        usher_watch_events(e, USHER_ROOM, "lobby", USHER_WATCH_SINCE, 0, (void *)3, &follows),
+        USHER_OK);
+    (void)must(e, USHER_UNKNOWN, "room set lobby f v");
+    must_miss(e, "lobby", 0, 0);
+    assert_null(usher_collect(e, 0)); /* the log was asked for, and will be again */
+    nap();
+    assert_null(usher_collect(e, 0));
+    assert_true(usher_timeout(e) > 0);
+    usher_unwatch(e, follows);
+    usher_unwatch(e, other);
+    usher_unwatch(e, all);
+    must_be_silent(e);
+    usher_close(e);
+}
+
+/* Every allocation fails once, then for ever. */
+struct faulty {
+    struct usher_allocator alloc;
+    struct hooks *hooks;
+    unsigned long n, fail_at; /* 0: never */
+    bool for_ever, fired;
+};
+
+static void *faulty_resize(void *payload, void *p, size_t old, size_t size)
+{
+    struct faulty *f = payload;
+
+    if (size > old || p == NULL) {
+        f->n++;
+        if (f->fail_at != 0 && (f->n == f->fail_at || (f->for_ever && f->n > f->fail_at))) {
+            f->fired = true;
+            return NULL;
+        }
+    }
+    return f->hooks->alloc.resize(f->hooks->alloc.payload, p, old, size);
+}
+
+/* Collect until the chain has come to @version of the room. */
+static void chain_until(struct usher_engine *e, struct chain *c, uint64_t version)
+{
+    for (int i = 0; i < 100 && c->version != version; i++) {
+        (void)chain_collect(e, c);
+        if (c->version != version)
+            nap();
+    }
+    assert_int_equal(c->version, version);
+}
+
+/* False: it has come through without a failure. */
+static bool oom_run(const struct test_store *store, unsigned long at, bool for_ever, unsigned flags)
+{
+    struct faulty f = { { faulty_resize, NULL }, NULL, 0, 0, false, false };
+    struct usher_watcher *watcher = NULL;
+    struct chain chain = { 0 };
+    const struct usher_event *event;
+    enum usher_status status;
+    struct world w;
+    uint64_t last;
+    bool fired;
+
+    world_begin(&w);
+    f.alloc.payload = &f;
+    f.hooks = &w.hooks;
+    w.opt.alloc = &f.alloc;
+    world_open(&w, store);
+    (void)must(w.e, USHER_OK, "room open lobby");
+    for (unsigned i = 0; i < 3; i++)
+        (void)set_room(w.e, ROOM, i);
+    f.fail_at = f.n + at;
+    f.for_ever = for_ever;
+    status = usher_watch_events(w.e, USHER_ROOM, ROOM, flags, 0, NULL, &watcher);
+    assert_true(status == USHER_OK || (f.fired && status == USHER_NOMEM));
+    for (unsigned i = 3; i < 8; i++) {
+        struct usher_result r;
+
+        (void)line_execute(w.e, &r, "room set lobby f v%u", i);
+        usher_result_done(&r);
+        if (i == 5)
+            while ((event = usher_collect(w.e, 0)) != NULL) {
+                chain_add(&chain, event);
+                usher_event_done(event);
+            }
+    }
+    fired = f.fired;
+    f.fail_at = 0;
+    last = set_room(w.e, ROOM, 99);
+    if (status == USHER_OK) {
+        chain_until(w.e, &chain, last);
+        assert_true(fired || chain.gaps == 0);
+        if (flags != 0)
+            assert_true(chain.gaps == 0 && chain.notices == last);
+        else if (!fired)
+            assert_true(chain.notices == 6);
+        usher_unwatch(w.e, watcher);
+    }
+    assert_null(usher_collect(w.e, 0));
+    world_close(&w);
+    return fired;
+}
+
+static void without_memory_nothing_is_lost_silently(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < n_stores; i++)
+        for (unsigned k = 0; k < 4; k++)
+            for (unsigned long at = 1; at < 200; at++)
+                if (!oom_run(&stores[i], at, (k & 1) != 0, (k & 2) != 0 ? USHER_WATCH_SINCE : 0))
+                    break;
+}
+
+/* ---- since ---- */
+
+static void log_first(struct world *w)
+{
+    struct chain chain = { 0 };
+    struct usher_watcher *watcher;
+    uint64_t last = 0;
+
+    (void)must(w->e, USHER_OK, "room open lobby");
+    for (unsigned i = 0; i < 220; i++)
+        last = set_room(w->e, ROOM, i);
+    watcher = since(w->e, 0, 20);
+    chain.version = 20;
+    assert_true(is_readable(w->e));
+    last = set_room(w->e, ROOM, 1000); /* before the log was read */
+    assert_int_equal(chain_collect(w->e, &chain), last - 20);
+    assert_int_equal(chain.version, last);
+    for (unsigned i = 0; i < 10; i++) {
+        last = set_room(w->e, ROOM, 2000 + i);
+        assert_int_equal(chain_collect(w->e, &chain), 1);
+    }
+    assert_int_equal(chain.version, last);
+    assert_int_equal(chain.gaps, 0);
+    usher_unwatch(w->e, watcher);
+    /* what is there already */
+    watcher = since(w->e, 0, last);
+    assert_int_equal(chain_collect(w->e, &chain), 0);
+    (void)set_room(w->e, ROOM, 3000);
+    assert_int_equal(chain_collect(w->e, &chain), 1);
+    usher_unwatch(w->e, watcher);
+    must_be_silent(w->e);
+}
+
+static void what_is_in_the_log_comes_first(void **state)
+{
+    (void)state;
+    on_each(log_first);
+}
+
+static void small_backlog(struct world *w)
+{
+    struct chain chain = { 0 };
+    struct usher_watcher *watcher;
+    uint64_t last = 0;
+
+    (void)must(w->e, USHER_OK, "room open lobby");
+    watcher = since(w->e, 0, 0);
+    for (unsigned i = 0; i < 50; i++)
+        last = set_room(w->e, ROOM, i);
+    (void)chain_collect(w->e, &chain);
+    for (unsigned i = 0; i < 50; i++)
+        last = set_room(w->e, ROOM, i + 100);
+    (void)chain_collect(w->e, &chain);
+    assert_int_equal(chain.version, last);
+    assert_int_equal(chain.notices, last);
+    assert_int_equal(chain.gaps, 0);
+    usher_unwatch(w->e, watcher);
+}
+
+static void a_full_backlog_costs_who_has_a_log_nothing(void **state)
+{
+    (void)state;
+    on_each_with(small_backlog, 3);
+}
+
+static void short_log(struct world *w)
+{
+    struct chain chain = { 0 };
+    struct usher_watcher *watcher;
+    uint64_t last = 0;
+
+    (void)must(w->e, USHER_OK, "room open lobby log=5");
+    for (unsigned i = 0; i < 20; i++)
+        last = set_room(w->e, ROOM, i);
+    watcher = since(w->e, 0, 3);
+    must_miss(w->e, ROOM, 3, last);
+    chain.version = last;
+    last = set_room(w->e, ROOM, 100);
+    assert_int_equal(chain_collect(w->e, &chain), 1);
+    assert_int_equal(chain.version, last);
+    usher_unwatch(w->e, watcher);
+    /* of a room that is not as far yet: another one of the name */
+    watcher = since(w->e, 0, last + 10);
+    must_miss(w->e, ROOM, last + 10, last);
+    (void)set_room(w->e, ROOM, 101);
+    assert_int_equal(chain_collect(w->e, &chain), 1);
+    usher_unwatch(w->e, watcher);
+}
+
+static void a_log_that_does_not_reach_back_is_a_gap(void **state)
+{
+    (void)state;
+    on_each(short_log);
+}
+
+static void of_no_room(struct world *w)
+{
+    struct chain chain = { 0 };
+    struct usher_watcher *watcher = since(w->e, 0, 0);
+
+    assert_int_equal(chain_collect(w->e, &chain), 0);
+    (void)must(w->e, USHER_OK, "room open lobby");
+    (void)must(w->e, USHER_OK, "room join lobby ann");
+    assert_int_equal(chain_collect(w->e, &chain), 2);
+    for (int turn = 0; turn < 3; turn++) {
+        assert_int_equal(ask_room_close(w->e, ROOM), USHER_OK);
+        (void)chain_collect(w->e, &chain);
+        assert_int_equal(chain.gaps, 0);
+        memset(&chain, 0, sizeof chain); /* to the end; then one of another epoch */
+        (void)must(w->e, USHER_OK, "room open lobby");
+        assert_true(chain_collect(w->e, &chain) == 1 && chain.version == 1);
+    }
+    usher_unwatch(w->e, watcher);
+    assert_int_equal(ask_room_close(w->e, ROOM), USHER_OK);
+    watcher = since(w->e, 0, 5);
+    must_miss(w->e, ROOM, 5, 0);
+    memset(&chain, 0, sizeof chain);
+    (void)must(w->e, USHER_OK, "room open lobby");
+    assert_int_equal(chain_collect(w->e, &chain), 1);
+    usher_unwatch(w->e, watcher);
+}
+
+static void a_room_may_come_and_go(void **state)
+{
+    (void)state;
+    on_each(of_no_room);
+}
+
+static void together(struct world *w)
+{
+    struct chain chain = { 0 };
+    struct usher_watcher *watcher = since(w->e, 0, 0), *late;
+    uint64_t last;
+
+    (void)must(w->e, USHER_OK, "room open lobby presence=60000");
+    for (unsigned i = 0; i < 10; i++) {
+        char line[40];
+
+        (void)snprintf(line, sizeof line, "room join lobby m%u", i);
+        (void)must(w->e, USHER_OK, line);
+        if (i == 0)
+            (void)chain_collect(w->e, &chain); /* reads the log: the rest is told in one */
+    }
+    last = set_room(w->e, ROOM, 1);
+    (void)chain_collect(w->e, &chain);
+    assert_int_equal(chain.version, last);
+    assert_int_equal(chain.gaps, 0);
+    /* some of what is told together is known to who comes in between */
+    (void)must(w->e, USHER_OK, "room leave lobby m1");
+    (void)must(w->e, USHER_OK, "room leave lobby m2");
+    late = since(w->e, 0, last);
+    {
+        const struct usher_event *event = usher_collect(w->e, 0);
+
+        assert_non_null(event);
+        assert_int_equal(event->notice->verb, USHER_ROOM_LEAVE);
+        usher_event_done(event);
+    }
+    usher_unwatch(w->e, watcher);
+    (void)must(w->e, USHER_OK, "room leave lobby m3");
+    chain.version = last + 1;
+    chain.mark = 0;
+    last = set_room(w->e, ROOM, 2);
+    (void)chain_collect(w->e, &chain);
+    assert_int_equal(chain.version, last);
+    usher_unwatch(w->e, late);
+}
+
+static void what_is_told_together_comes_once(void **state)
+{
+    (void)state;
+    on_each(together);
+}
+
+static void two_engines(struct world *w)
+{
+    struct usher_engine *other;
+    struct chain all = { 0 };
+    struct usher_watcher *watcher;
+    uint64_t last;
+
+    if (strncmp(w->url, "memory:", 7) == 0)
+        return;
+    assert_int_equal(usher_open(w->url, NULL, &other), USHER_OK);
+    (void)must(other, USHER_OK, "room open lobby");
+    watcher = since(w->e, 0, 0);
+    assert_int_equal(chain_collect(w->e, &all), 1);
+    (void)set_room(other, ROOM, 1);
+    (void)set_room(other, ROOM, 2);
+    assert_int_equal(chain_collect(w->e, &all), 0);
+    last = set_room(w->e, ROOM, 3); /* shows the two */
+    assert_int_equal(chain_collect(w->e, &all), 3);
+    assert_int_equal(all.version, last);
+    /* another room of the name */
+    assert_int_equal(ask_room_close(other, ROOM), USHER_OK);
+    (void)must(other, USHER_OK, "room open lobby");
+    last = set_room(w->e, ROOM, 4);
+    must_miss(w->e, ROOM, all.version, 0);
+    memset(&all, 0, sizeof all);
+    assert_int_equal(chain_collect(w->e, &all), 2);
+    assert_int_equal(all.version, last);
+    usher_unwatch(w->e, watcher);
+
+    watcher = since(w->e, USHER_WATCH_ALL, last);
+    assert_int_equal(chain_collect(w->e, &all), 0);
+    assert_true(usher_timeout(w->e) > 0 && usher_timeout(w->e) <= 500);
+    last = set_room(other, ROOM, 5);
+    {
+        const struct usher_event *event = usher_collect(w->e, LONG_MS);
+
+        assert_non_null(event);
+        chain_add(&all, event);
+        usher_event_done(event);
+    }
+    assert_int_equal(all.version, last);
+    usher_unwatch(w->e, watcher);
+    usher_close(other);
+}
+
+static void what_others_change_is_told(void **state)
+{
+    (void)state;
+    on_each(two_engines);
+}
+
+/* What another engine changes between what is told together. */
+static void between(struct world *w)
+{
+    struct usher_watcher *watcher;
+    struct usher_engine *other;
+    const struct usher_event *event;
+    bool seen = false;
+    uint64_t last;
+
+    if (strncmp(w->url, "memory:", 7) == 0)
+        return;
+    assert_int_equal(usher_open(w->url, NULL, &other), USHER_OK);
+    watcher = since(w->e, 0, must(w->e, USHER_OK, "room open lobby presence=60000"));
+    assert_null(usher_collect(w->e, 0));
+    (void)must(w->e, USHER_OK, "room join lobby ann");
+    (void)must(other, USHER_OK, "room join lobby bob");
+    (void)must(w->e, USHER_OK, "room join lobby cem");
+    last = set_room(w->e, ROOM, 1);
+    for (uint64_t version = 1; version < last;) {
+        struct usher_text bob = { "bob", 3 };
+
+        event = usher_collect(w->e, 0);
+        assert_non_null(event);
+        assert_int_equal(event->kind, USHER_EVENT_NOTICE);
+        assert_int_equal(event->notice->before, version);
+        version = event->notice->version;
+        seen = seen || same_text(&event->notice->subject, &bob);
+        usher_event_done(event);
+    }
+    assert_true(seen);
+    usher_unwatch(w->e, watcher);
+    usher_close(other);
+}
+
+static void what_is_between_is_told_in_its_place(void **state)
+{
+    (void)state;
+    on_each(between);
+}
+
+/* Who reads the log waits in here for a change that comes behind what it has read. */
+struct meanwhile {
+    struct usher_engine *e;
+    atomic_int step; /* 1: the log was read, 2: there is another change */
+};
+
+static void trace_meanwhile(void *payload, const struct usher_operation *command,
+                            const struct usher_result *reply)
+{
+    struct meanwhile *m = payload;
+
+    (void)reply;
+    if (command->verb != USHER_ROOM_CHANGES || atomic_load(&m->step) != 0)
+        return;
+    atomic_store(&m->step, 1);
+    while (atomic_load(&m->step) != 2)
+        (void)sched_yield();
+}
+
+static void *change_meanwhile(void *payload)
+{
+    struct meanwhile *m = payload;
+
+    while (atomic_load(&m->step) != 1)
+        (void)sched_yield();
+    (void)set_room(m->e, ROOM, 2);
+    atomic_store(&m->step, 2);
+    return NULL;
+}
+
+static void what_is_changed_while_the_log_is_read_is_told(void **state)
+{
+    struct meanwhile m = { NULL, 0 };
+    struct chain chain = { 0 };
+    struct usher_watcher *watcher;
+    pthread_t thread;
+    struct world w;
+
+    (void)state;
+    world_begin(&w);
+    w.opt.trace = trace_meanwhile;
+    w.opt.payload = &m;
+    world_open(&w, stores_named("memory"));
+    m.e = w.e;
+    (void)must(w.e, USHER_OK, "room open lobby");
+    watcher = since(w.e, 0, 0);
+    assert_int_equal(pthread_create(&thread, NULL, change_meanwhile, &m), 0);
+    assert_int_equal(chain_collect(w.e, &chain), 2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(chain.version, 2);
+    usher_unwatch(w.e, watcher);
+    world_close(&w);
+}
+
+/* ---- what a store lost ---- */
+
+static void a_loss_is_told(void **state)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_watcher *live, *watcher;
+    const struct usher_event *event;
+    struct fickle_copy *copy;
+    struct usher_engine *e;
+    unsigned lost = 0, gaps = 0;
+    uint64_t had, last = 0;
+    char line[64];
+
+    (void)state;
+    options.drivers = &fickle_driver;
+    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    (void)must(e, USHER_OK, "room open lobby");
+    (void)set_room(e, ROOM, 1);
+    copy = fickle_copy();
+    assert_non_null(copy);
+    live = watch(e, USHER_ROOM, NULL, 1);
+    assert_int_equal(
+        usher_watch_events(e, USHER_ROOM, ROOM, USHER_WATCH_SINCE, 0, (void *)2, &watcher),
+        USHER_OK);
+    (void)set_room(e, ROOM, 2);
+    had = set_room(e, ROOM, 3);
+    while ((event = usher_collect(e, 0)) != NULL)
+        usher_event_done(event);
+    fickle_back(copy);
+    (void)set_room(e, ROOM, 4);
+    (void)snprintf(line, sizeof line, "room changes lobby since=%" PRIu64, had);
+    (void)must(e, USHER_LOST, line);
+    while ((event = usher_collect(e, 0)) != NULL) {
+        const struct usher_notice *n = event->notice;
+
+        if (n->verb == USHER_NOTICE_LOST && event->kind == USHER_EVENT_NOTICE) {
+            lost++;
+        } else if ((uintptr_t)event->tag == 2 && event->kind == USHER_EVENT_GAP) {
+            assert_int_equal(n->before, had);
+            assert_true(n->version < had);
+            last = n->version;
+            gaps++;
+        } else if ((uintptr_t)event->tag == 2) {
+            assert_int_equal(n->before, last);
+            last = n->version;
+        }
+        usher_event_done(event);
+    }
+    assert_true(lost >= 2);
+    assert_int_equal(gaps, 1);
+    assert_true(last > had);
+    fickle_free(copy);
+    usher_unwatch(e, live);
+    usher_unwatch(e, watcher);
+    usher_close(e);
+}
+
+/* ---- with an authority ---- */
+
+static void serials_of_an_authority_are_told(void **state)
+{
+    static struct notary notary;
+    struct usher_watcher *watcher;
+    const struct usher_event *event;
+    struct world w;
+    unsigned heard = 0, replied = 0;
+
+    (void)state;
+    notary_init(&notary);
+    world_begin(&w);
+    w.opt.authority = &notary.base;
+    w.opt.journal = true;
+    world_open(&w, stores_named("memory"));
+    (void)must(w.e, USHER_OK, "serial rule bill prefix=B");
+    watcher = watch(w.e, USHER_SERIAL, NULL, 1);
+    for (uintptr_t i = 0; i < 20; i++) {
+        struct usher_command c = { USHER_SERIAL_TAKE, USHER_TO_NUL, "bill", NULL, 0, (void *)i };
+
+        assert_int_equal(usher_post(w.e, &c, 1, 0), USHER_OK);
+    }
+    while ((event = usher_collect(w.e, 0)) != NULL) {
+        if (event->kind == USHER_EVENT_REPLY) {
+            assert_int_equal(event->reply->status, USHER_OK);
+            assert_int_equal((uintptr_t)event->tag, replied++);
+            assert_true(heard >= replied);
+        } else {
+            assert_int_equal(event->kind, USHER_EVENT_NOTICE);
+            heard++;
+        }
+        usher_event_done(event);
+    }
+    assert_int_equal(replied, 20);
+    usher_unwatch(w.e, watcher);
+    world_close(&w);
+    notary_done(&notary);
+}
+
+/* ---- processes and threads ---- */
+
+static void a_child_hears_nothing(void **state)
+{
+    struct usher_watcher *watcher, *childs;
+    const struct usher_event *event;
+    struct world w;
+    pid_t pid;
+    int status;
+
+    (void)state;
+    world_begin(&w);
+    world_open(&w, stores_named("memory"));
+    watcher = watch(w.e, USHER_NUMBER, NULL, 1);
+    add_number(w.e, "p", 1);
+    add_number(w.e, "p", 2);
+    event = usher_collect(w.e, 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (usher_watch_events(w.e, USHER_NUMBER, NULL, 0, 0, NULL, &childs) != USHER_INVALID ||
+            usher_collect(w.e, 0) != NULL || usher_fd(w.e) != -1 || usher_timeout(w.e) != -1)
+            _exit(1);
+        usher_unwatch(w.e, watcher);
+        usher_close(w.e);
+        usher_event_done(event);
+        _exit(hooks_fault(&w.hooks) != NULL);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    usher_event_done(event);
+    must_hear(w.e, "p", 2, 1);
+    must_be_silent(w.e);
+    usher_unwatch(w.e, watcher);
+    world_close(&w);
+}
+
+static void called(void *payload, const struct usher_notice *notice)
+{
+    const struct usher_event *event = usher_collect(payload, 0);
+
+    assert_non_null(event);
+    assert_int_equal(event->kind, USHER_EVENT_NOTICE);
+    assert_int_equal(event->notice->version, notice->version);
+    usher_event_done(event);
+}
+
+static void a_callback_may_collect(void **state)
+{
+    struct usher_watcher *one, *two;
+    struct world w;
+
+    (void)state;
+    world_begin(&w);
+    world_open(&w, stores_named("memory"));
+    assert_int_equal(usher_watch(w.e, USHER_NUMBER, "p", called, w.e, &one), USHER_OK);
+    two = watch(w.e, USHER_NUMBER, "p", 1);
+    for (unsigned i = 0; i < 5; i++)
+        add_number(w.e, "p", i);
+    must_be_silent(w.e);
+    usher_unwatch(w.e, one);
+    usher_unwatch(w.e, two);
+    world_close(&w);
+}
+
+enum { WRITERS = 3, COLLECTORS = 2 };
+
+struct crowd {
+    struct usher_engine *e;
+    unsigned each;
+    pthread_mutex_t lock; /* collectors keep the order by it */
+    struct chain chain;
+    atomic_bool over;
+    atomic_ulong seen;
+};
+
+/* Some other value than now. */
+static uint64_t change_room(struct usher_engine *e)
+{
+    static atomic_uint value;
+    struct usher_result r;
+    uint64_t version;
+
+    if (!USHER_IS_DONE(line_execute(e, &r, "room set lobby f w%u", atomic_fetch_add(&value, 1))))
+        fail_msg("%s", r.message);
+    version = r.version;
+    usher_result_done(&r);
+    return version;
+}
+
+static void *write_some(void *payload)
+{
+    struct crowd *c = payload;
+
+    for (unsigned i = 0; i < c->each; i++)
+        (void)change_room(c->e);
+    return NULL;
+}
+
+static void *collect_some(void *payload)
+{
+    struct crowd *c = payload;
+
+    while (!atomic_load(&c->over)) {
+        const struct usher_event *event;
+
+        (void)pthread_mutex_lock(&c->lock);
+        event = usher_collect(c->e, 0);
+        if (event != NULL && event->tag == NULL)
+            chain_add(&c->chain, event);
+        (void)pthread_mutex_unlock(&c->lock);
+        if (event != NULL)
+            atomic_fetch_add(&c->seen, 1);
+        usher_event_done(event);
+    }
+    return NULL;
+}
+
+static void crowded(struct world *w)
+{
+    struct crowd c = { .e = w->e, .each = (unsigned)share_of("USHER_EACH", 400) };
+    pthread_t writers[WRITERS], collectors[COLLECTORS];
+    struct usher_watcher *watcher;
+    uint64_t last;
+
+    assert_int_equal(pthread_mutex_init(&c.lock, NULL), 0);
+    (void)must(w->e, USHER_OK, "room open lobby log=10000");
+    for (unsigned i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_create(&writers[i], NULL, write_some, &c), 0);
+    watcher = since(w->e, 0, 0); /* they are at it */
+    for (unsigned i = 0; i < COLLECTORS; i++)
+        assert_int_equal(pthread_create(&collectors[i], NULL, collect_some, &c), 0);
+    for (unsigned i = 0; i < 50; i++) { /* others come and go */
+        struct usher_watcher *some = NULL;
+
+        assert_int_equal(usher_watch_events(w->e, USHER_ROOM, ROOM,
+                                            i % 2 == 0 ? USHER_WATCH_SINCE : 0, 0, (void *)1,
+                                            &some),
+                         USHER_OK);
+        for (unsigned long until = atomic_load(&c.seen) + 3; atomic_load(&c.seen) < until;)
+            (void)change_room(w->e);
+        usher_unwatch(w->e, some);
+    }
+    for (unsigned i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_join(writers[i], NULL), 0);
+    last = change_room(w->e);
+    for (bool there = false; !there;) {
+        (void)pthread_mutex_lock(&c.lock);
+        there = c.chain.version >= last;
+        (void)pthread_mutex_unlock(&c.lock);
+    }
+    atomic_store(&c.over, true);
+    for (unsigned i = 0; i < COLLECTORS; i++)
+        assert_int_equal(pthread_join(collectors[i], NULL), 0);
+    assert_int_equal(c.chain.gaps, 0);
+    assert_int_equal(c.chain.notices, last);
+    usher_unwatch(w->e, watcher);
+    assert_null(usher_collect(w->e, 0));
+    (void)pthread_mutex_destroy(&c.lock);
+}
+
+static void nothing_is_missed_whoever_writes_and_collects(void **state)
+{
+    (void)state;
+    on_each(crowded);
+    on_each_with(crowded, 2);
+}
+
+/* ---- extensions ---- */
+
+static void ext_told(void *payload, const struct usher_extension_event *event)
+{
+    unsigned *n = payload;
+
+    if (event->what == USHER_EXTENSION_MADE || event->what == USHER_EXTENSION_SET)
+        ++*n;
+}
+
+static void an_extension_is_fed(void **state)
+{
+    struct usher_text value = { "3", 1 };
+    struct usher_extension *x;
+    const struct usher_event *event;
+    struct usher_watcher *watcher;
+    struct world w;
+    unsigned n = 0;
+
+    (void)state;
+    world_begin(&w);
+    world_open(&w, stores_named("memory"));
+    (void)must(w.e, USHER_OK, "room open lobby");
+    assert_int_equal(usher_room_extend(w.e, "board", ext_told, &n, &x), USHER_OK);
+    watcher = since(w.e, 0, 0);
+    assert_int_equal(usher_extension_set(x, ROOM, "page", &value, NULL), USHER_OK);
+    assert_int_equal(n, 1); /* at once */
+    while ((event = usher_collect(w.e, 0)) != NULL) {
+        usher_extension_hear(x, event->notice);
+        usher_event_done(event);
+    }
+    assert_int_equal(n, 2); /* and by the event */
+    usher_extension_unwatch(x);
+    value.data = "4";
+    assert_int_equal(usher_extension_set(x, ROOM, "page", &value, NULL), USHER_OK);
+    assert_int_equal(n, 2);
+    event = usher_collect(w.e, 0);
+    assert_non_null(event);
+    usher_extension_hear(x, event->notice);
+    usher_event_done(event);
+    assert_int_equal(n, 3);
+    usher_unwatch(w.e, watcher);
+    usher_extension_close(x);
+    world_close(&w);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_watcher_hears_what_it_is_of),
+        cmocka_unit_test(a_notice_comes_before_the_reply_to_its_command),
+        cmocka_unit_test(an_event_outlives_the_engine),
+        cmocka_unit_test(no_event_comes_of_who_does_not_watch_any_more),
+        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(events_are_bytes),
+        cmocka_unit_test(what_is_in_doubt_is_a_gap),
+        cmocka_unit_test(what_there_is_no_room_for_is_one_gap_where_it_is_missing),
+        cmocka_unit_test(a_gap_goes_with_its_watcher),
+        cmocka_unit_test(without_memory_nothing_is_lost_silently),
+        cmocka_unit_test(what_is_in_the_log_comes_first),
+        cmocka_unit_test(a_full_backlog_costs_who_has_a_log_nothing),
+        cmocka_unit_test(a_log_that_does_not_reach_back_is_a_gap),
+        cmocka_unit_test(a_room_may_come_and_go),
+        cmocka_unit_test(what_is_told_together_comes_once),
+        cmocka_unit_test(what_others_change_is_told),
+        cmocka_unit_test(what_is_between_is_told_in_its_place),
+        cmocka_unit_test(what_is_changed_while_the_log_is_read_is_told),
+        cmocka_unit_test(a_loss_is_told),
+        cmocka_unit_test(serials_of_an_authority_are_told),
+        cmocka_unit_test(a_child_hears_nothing),
+        cmocka_unit_test(a_callback_may_collect),
+        cmocka_unit_test(nothing_is_missed_whoever_writes_and_collects),
+        cmocka_unit_test(an_extension_is_fed),
+    };
+    int rc;
+
+    if (getenv("USHER_STORES") == NULL)
+        (void)setenv("USHER_STORES", "memory,sqlite", 1); /* Redis: model/test_hear_random */
+    rc = stores_start();
+    if (rc == 0) {
+        if (argc > 1)
+            cmocka_set_test_filter(argv[1]);
+        rc = cmocka_run_group_tests(tests, NULL, NULL);
+    }
+    stores_stop();
+    return rc;
+}

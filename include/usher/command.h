@@ -106,6 +106,41 @@ USHER_API const char *usher_reply_text(const struct usher_reply *reply, size_t r
 /** The word of a CODE; NULL: it is not there.  Static.  O(values of the row). */
 USHER_API const char *usher_reply_word(const struct usher_reply *reply, size_t row, uint32_t field);
 
+/* ---- as text -------------------------------------------------------------------------------- */
+
+enum usher_form {
+    USHER_FORM_JSON = 1, /* one object without a newline, as of usher(1) with --json */
+    USHER_FORM__WIDE = 0x7fffffff
+};
+
+/**
+ * @reply as text: at most @size bytes at @to, the last of them a NUL.  Which keys there are and in
+ * which order is a public interface (`usher help json`): new ones go behind the old ones.  A number
+ * beyond 2^53 is a string, as readers keep doubles; a token is one always.  Bytes that are not
+ * UTF-8 become \u00NN.
+ *
+ * Returns the bytes of all of it without the NUL, whether they fit or not: with @to NULL and @size 0
+ * it asks how many there are.  0: @reply is NULL or there is no such form.
+ *
+ * Cost: O(values).  Threads: any.  Since 0.1.
+ */
+USHER_API size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form, char *to,
+                                   size_t size);
+
+/** The same of a notice. */
+USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum usher_form form,
+                                    char *to, size_t size);
+
+/**
+ * The reply that @result is to @command, for who has both of usher_operate().  It owns all that it
+ * says; usher_reply_done() frees it.  @result may be changed before, as by a program that goes on
+ * with a command and adds up.  NULL: out of memory, NULL, or they do not belong together.
+ *
+ * Cost: as of an answer of usher_execute().  Threads: any.  Since 0.1.
+ */
+USHER_API struct usher_reply *usher_reply_of(const struct usher_operation *command,
+                                             const struct usher_result *result);
+
 /* ---- without waiting ------------------------------------------------------------------------ */
 
 /*

@@ -28,26 +28,16 @@ void usher__answer_json(FILE *out, const struct usher_operation *command,
 void usher__answer_plain(FILE *out, const struct usher_operation *command,
                          const struct usher_result *reply);
 
-/* Of one noun: behind the version; behind the status. */
-void usher__answer_id_json(struct json *j, const struct usher_operation *command,
-                           const struct usher_result *reply);
+/* A notice as an object. */
+void usher__answer_notice(FILE *out, const struct usher_notice *notice);
+
+/* Of one noun: behind the status. */
 void usher__answer_id_plain(FILE *out, const struct usher_operation *command,
                             const struct usher_result *reply);
-/* Of rooms: what stands behind the beginning. */
-void usher__answer_room_json(struct json *j, const struct usher_operation *command,
-                             const struct usher_result *reply);
 void usher__answer_room_plain(FILE *out, const struct usher_operation *command,
                               const struct usher_result *reply);
-/* {"scope":…,"epoch":…, … without the braces */
-void usher__answer_room_notice(struct json *j, const struct usher_notice *n);
-/* The part about serials. */
-void usher__answer_serial_json(struct json *j, const struct usher_operation *command,
-                               const struct usher_result *reply);
 void usher__answer_serial_plain(FILE *out, const struct usher_operation *command,
                                 const struct usher_result *reply);
-/* Behind the status: of a queue. */
-void usher__answer_queue_json(struct json *j, const struct usher_operation *command,
-                              const struct usher_result *reply);
 void usher__answer_queue_plain(FILE *out, const struct usher_operation *command,
                                const struct usher_result *reply);
 

@@ -11,6 +11,28 @@
 #define COMMUTES USHER__COMMUTES
 #define PLACED USHER__PLACED
 
+#define ON_OK (1u << USHER_OK)
+#define ON_DONE (ON_OK | 1u << USHER_SAME)
+#define ON_MISSING (1u << USHER_MISSING)
+#define ON_REFUSED (1u << USHER_REFUSED)
+#define ON_EMPTY (1u << USHER_EMPTY)
+#define ON_STALE (1u << USHER_STALE)
+#define THERE (~ON_MISSING)
+#define ALWAYS UINT32_MAX
+#define EVER USHER__WHEN_EVER, 0, 0
+#define WITH(field) USHER__WHEN_IS, FIELD(field), UINT32_MAX
+#define IS(field, codes) USHER__WHEN_IS, FIELD(field), codes
+#define WITHOUT(field) USHER__WHEN_NOT, FIELD(field), 0
+#define ASKED(field) USHER__WHEN_ASKED, FIELD(field), 0
+#define NOT_ASKED(field) USHER__WHEN_NOT_ASKED, FIELD(field), 0
+#define AHEAD(field) USHER__WHEN_AHEAD, FIELD(field), 0
+#define NOT_AHEAD(field) USHER__WHEN_NOT_AHEAD, FIELD(field), 0
+#define ONE_ROW USHER__WHEN_ONE_ROW, 0, 0
+#define NO_ROW USHER__WHEN_NO_ROW, 0, 0
+#define OF_KIND(kind) USHER__WHEN_KIND, USHER_FIELD_KIND, 1u << USHER_ROOM_ROW_##kind
+#define NIL "null"
+#define LEFT_OUT USHER__LEFT_OUT
+
 /* Codes that are settings begin at 1, for 0 is what is not given. */
 const char *const usher__order_words[] = { "?", "longest-idle", "most-recent", "random", NULL };
 
@@ -177,7 +199,7 @@ void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun,
     seen->lists[2] = noun->extras;
     seen->n[2] = rows ? 0 : noun->n_extras;
     seen->list = seen->i = 0;
-    seen->bit = 1u << ((verb & 0xff) - 1);
+    seen->bit = USHER__VERB_BIT(verb);
 }
 
 const struct usher__field *usher__seen_next(struct usher__seen *seen)

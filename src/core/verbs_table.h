@@ -104,6 +104,26 @@ static const struct usher__field THE(row_views)[] = {
     { 0, 0, 0, 0, 0 }
 };
 
+static const struct usher__key THE(keys)[] = {
+#define KEY(verbs, on, as, field, key, none, when) \
+    { verbs, on, FIELD(field), USHER__AS_##as, key, none, when },
+#include NOUN_DEF
+    { 0 }
+};
+
+static const struct usher__key THE(row_keys)[] = {
+#define ROW_KEY(verbs, as, field, key, none, when) \
+    { verbs, ALWAYS, FIELD(field), USHER__AS_##as, key, none, when },
+#include NOUN_DEF
+    { 0 }
+};
+
+static const struct usher__echo THE(echoes)[] = {
+#define ECHO(arg, field, verbs) { verbs, THE(i_##arg), FIELD(field) },
+#include NOUN_DEF
+    { 0 }
+};
+
 static uint32_t THE(texts_given)(const struct usher_operation *command)
 {
     const char *at = (const char *)command;
@@ -144,6 +164,9 @@ static const struct usher__noun THE(noun) = {
     .n_views = COUNT(THE(views)) - 1,
     .row_views = THE(row_views),
     .n_row_views = COUNT(THE(row_views)) - 1,
+    .keys = THE(keys),
+    .row_keys = THE(row_keys),
+    .echoes = THE(echoes),
     .row_size = sizeof(ROW_TYPE),
     .n_rows_at = offsetof(struct usher_result, REPLY(n_rows)),
     .rows_at = offsetof(struct usher_result, REPLY(rows)),

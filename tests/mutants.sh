@@ -194,7 +194,7 @@ mutant 'who opened a room does not look when its entry is gone' src/engine/room_
     tests/model/test_room_index 'rooms*sqlite'
 mutant 'an entry that was put since is left' src/engine/room_index.c 's/#define TIDY_TRIES 16/#define TIDY_TRIES 0/' \
     tests/model/test_room_index 'rooms*sqlite'
-mutant 'a value ends at its first NUL' src/cli/parse.c 's/^        end == NULL ? strlen(words/        end != words[i] ? strlen(words/' \
+mutant 'a value ends at its first NUL' src/words/parse.c 's/^        end == NULL ? strlen(words/        end != words[i] ? strlen(words/' \
     tests/cli/words_are_quoted_as_in_a_shell.sh
 mutant 'the order of fields is an argument' src/steps/kept.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
     $memory 'a_repeat_with*'

@@ -298,10 +298,10 @@ static const char *option(struct watching *w, const char *word)
         w->since = (uint64_t)n;
     } else if (strncmp(word, "--every=", 8) == 0) {
         if (!usher__parse_span(value, 10, 3600000, &w->every_ms))
-            return "is not a duration from 10 to 3600000 " CLI_SPANS;
+            return "is not a duration from 10 to 3600000 " PARSE_SPANS;
     } else if (strncmp(word, "--for=", 6) == 0) {
         if (!usher__parse_span(value, 0, USHER_SPAN_MAX, &w->for_ms))
-            return "is not a duration in " CLI_SPANS;
+            return "is not a duration in " PARSE_SPANS;
     } else {
         return "is no option of `watch`";
     }
@@ -311,7 +311,7 @@ static const char *option(struct watching *w, const char *word)
 int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
 {
     struct watching w;
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
     size_t scopes = 1;
     bool polls;
     int rc;

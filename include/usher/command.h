@@ -117,9 +117,8 @@ USHER_API const char *usher_reply_word(const struct usher_reply *reply, size_t r
  * the line and 2 KiB are enough for any line.  The tag is NULL.
  *
  * USHER_OK       *@ret_command is the command.  Whether the engine takes it is said by its reply
- * USHER_INVALID  it is none: usher_message() says what is wrong with it by name.  Or: no words, more
- *                than 64 of them, NULL
- * USHER_FULL     @room is too small
+ * USHER_INVALID  it is none: usher_message() says what is wrong with it by name.  Or: no words,
+ * more than 64 of them, NULL USHER_FULL     @room is too small
  *
  * Cost: O(line), no allocation.  Threads: any.  Since 0.1.
  */
@@ -137,8 +136,8 @@ enum usher_form {
  * beyond 2^53 is a string, as readers keep doubles; a token is one always.  Bytes that are not
  * UTF-8 become \u00NN.
  *
- * Returns the bytes of all of it without the NUL, whether they fit or not: with @to NULL and @size 0
- * it asks how many there are.  0: @reply is NULL or there is no such form.
+ * Returns the bytes of all of it without the NUL, whether they fit or not: with @to NULL and @size
+ * 0 it asks how many there are.  0: @reply is NULL or there is no such form.
  *
  * Cost: O(values).  Threads: any.  Since 0.1.
  */

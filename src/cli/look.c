@@ -357,8 +357,8 @@ static bool number_key(const char *word, const char *key, int64_t min, int64_t m
     if (span ? usher__parse_span(value, min, max, ret) : usher__parse_int(value, min, max, ret))
         return true;
     (void)snprintf(message, CLI_MESSAGE_MAX,
-                   span ? PARSE_NO_SPAN : "%s is not a number from %" PRId64 " to %" PRId64, key, min,
-                   max);
+                   span ? PARSE_NO_SPAN : "%s is not a number from %" PRId64 " to %" PRId64, key,
+                   min, max);
     return false;
 }
 

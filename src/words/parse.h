@@ -41,7 +41,8 @@ struct parse {
     size_t n;
     const char *end; /* behind the last one, which stand behind one another; NULL: none has a NUL
                       * inside */
-    /* Looks at what else there is besides nouns, or verbs of @noun, for who mistypes.  NULL: nothing */
+    /* Looks at what else there is besides nouns, or verbs of @noun, for who mistypes.  NULL:
+     * nothing */
     void (*also)(struct closest *closest, const char *noun);
     /* Of this command, those that are no arguments of the verb: filled by usher__parse(). */
     const struct usher__arg *fields; /* NULL: the verb takes none */

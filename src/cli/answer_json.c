@@ -67,12 +67,12 @@ static void print(FILE *out, size_t write(const void *of, char *to, size_t size)
 }
 
 void usher__answer_json(FILE *out, const struct usher_operation *command,
-                        const struct usher_result *result)
+                        const struct usher_result *reply)
 {
-    struct usher_reply *reply = usher_reply_of(command, result);
+    struct usher_reply *told = usher_reply_of(command, reply);
 
-    print(out, write_reply, reply);
-    usher_reply_done(reply);
+    print(out, write_reply, told);
+    usher_reply_done(told);
 }
 
 void usher__answer_notice(FILE *out, const struct usher_notice *notice)

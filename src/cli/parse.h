@@ -7,7 +7,8 @@
 #include "words/parse.h"
 #include "words/words.h"
 
-/* As usher__words_cut().  Zero @w first, usher__words_done() at last; it may be used again and again. */
+/* As usher__words_cut().  Zero @w first, usher__words_done() at last; it may be used again and
+ * again. */
 const char *usher__words_split(struct words *w, const char *line, size_t size);
 void usher__words_done(struct words *w);
 

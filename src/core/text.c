@@ -61,14 +61,17 @@ size_t usher__utf8_length(const char *text, size_t left)
     return (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] >= 0x90) ? 0 : 4;
 }
 
-size_t usher__json_piece(const char *text, size_t left, char to[USHER__JSON_PIECE], size_t *ret_size)
+size_t usher__json_piece(const char *text, size_t left, char to[USHER__JSON_PIECE],
+                         size_t *ret_size)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned c = (unsigned char)text[0];
     size_t n = usher__utf8_length(text, left);
 
     if (n == 0 || c < 0x20) {
-        memcpy(to, "\\u00", 4);
+        to[0] = '\\';
+        to[1] = 'u';
+        to[2] = to[3] = '0';
         to[4] = digits[c >> 4];
         to[5] = digits[c & 15];
         *ret_size = 6;

@@ -176,7 +176,7 @@ void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun,
 const struct usher__field *usher__seen_next(struct usher__seen *seen);
 
 /* The bit of a verb in the masks of fields and keys. */
-#define USHER__VERB_BIT(verb) (1u << (((verb) & 0xffu) - 1u))
+#define USHER__VERB_BIT(verb) (1u << (((verb)&0xffu) - 1u))
 
 /* @command must have a token and has none. */
 bool usher__token_missing(const struct usher__noun *noun, const struct usher__verb *verb,

@@ -52,12 +52,11 @@ static bool epoch_of(const struct usher_text *text, int64_t *ret)
     uint64_t epoch = 0;
 
     for (size_t i = 0; i < text->size; i++) {
-        static const char digits[] = "0123456789abcdef";
-        const char *digit = memchr(digits, text->data[i], 16);
+        unsigned c = (unsigned char)text->data[i];
 
-        if (digit == NULL)
+        if ((c < '0' || c > '9') && (c < 'a' || c > 'f'))
             return false;
-        epoch = epoch << 4 | (uint64_t)(digit - digits);
+        epoch = epoch << 4 | (c <= '9' ? c - '0' : c - 'a' + 10);
     }
     *ret = (int64_t)epoch;
     return text->size == 16;

@@ -284,7 +284,8 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     end(w, "}");
 }
 
-size_t usher_notice_write(const struct usher_notice *n, enum usher_form form, char *to, size_t size)
+size_t usher_notice_write(const struct usher_notice *n, enum usher_form form,
+                          char *to /* NOLINT(readability-non-const-parameter) */, size_t size)
 {
     struct writer w = { to, to != NULL ? size : 0, 0, false };
 
@@ -654,8 +655,8 @@ static void answered(struct writer *w, const struct usher_reply *reply)
     }
 }
 
-size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form, char *to,
-                         size_t size)
+size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form,
+                         char *to /* NOLINT(readability-non-const-parameter) */, size_t size)
 {
     struct writer w = { to, to != NULL ? size : 0, 0, false };
 

@@ -857,6 +857,16 @@ mutant 'door: a call has the time of its engine' src/engine/door.c \
 mutant 'door: a row has the values of the one before' src/engine/door.c \
     's/^        row_at\[i\] = g->n;/        row_at[i] = i > 1 ? row_at[i - 1] : g->n;/' tests/model/test_door
 
+text=tests/unit/test_text
+mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
+    $text 'each_type*'
+mutant 'text: a part is a byte too long' src/engine/write.c \
+    's/w->n < w->size ? w->n : w->size - 1/w->n < w->size ? w->n : w->size/' $text 'a_part*'
+mutant 'text: what the command said is not told' src/engine/door.c \
+    's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
+mutant 'text: an epoch has any number of digits' src/engine/command.c \
+    's/return text->size == 16;/return true;/' $text 'what_is_wrong*'
+
 if [ "$wanted" != --planted ]; then
     echo
     echo "$n planted, $((n - bad)) caught, $bad not"

@@ -31,16 +31,6 @@ void usher__answer_plain(FILE *out, const struct usher_operation *command,
 /* A notice as an object. */
 void usher__answer_notice(FILE *out, const struct usher_notice *notice);
 
-/* Of one noun: behind the status. */
-void usher__answer_id_plain(FILE *out, const struct usher_operation *command,
-                            const struct usher_result *reply);
-void usher__answer_room_plain(FILE *out, const struct usher_operation *command,
-                              const struct usher_result *reply);
-void usher__answer_serial_plain(FILE *out, const struct usher_operation *command,
-                                const struct usher_result *reply);
-void usher__answer_queue_plain(FILE *out, const struct usher_operation *command,
-                               const struct usher_result *reply);
-
 /* A moment as 2026-11-21T06:38:00.000Z. */
 #define CLI_TIME_MAX 40
 const char *usher__time_text(char to[CLI_TIME_MAX], int64_t ms);

@@ -14,11 +14,6 @@
 /* Did a store or the arguments fail, so that there is a message and no more? */
 bool usher__answer_failed(enum usher_status status);
 
-/* hangup, renew: is the current token told?  To who shows another one, and to who may have taken
- * the number back. */
-bool usher__answer_has_token(const struct usher_operation *command,
-                             const struct usher_result *reply);
-
 /* {"status":…,"epoch":…,"version":…,"due":… and no end yet */
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
                          int64_t due_ms);

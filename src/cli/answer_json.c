@@ -13,13 +13,6 @@ bool usher__answer_failed(enum usher_status status)
     return USHER_CLASS_OF(status) >= USHER_CLASS_WRONG;
 }
 
-bool usher__answer_has_token(const struct usher_operation *command,
-                             const struct usher_result *reply)
-{
-    return reply->status == USHER_STALE ||
-           (USHER_IS_DONE(reply->status) && command->arg.number.owner.data != NULL);
-}
-
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
                          int64_t due_ms)
 {

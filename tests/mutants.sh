@@ -194,7 +194,7 @@ mutant 'who opened a room does not look when its entry is gone' src/engine/room_
     tests/model/test_room_index 'rooms*sqlite'
 mutant 'an entry that was put since is left' src/engine/room_index.c 's/#define TIDY_TRIES 16/#define TIDY_TRIES 0/' \
     tests/model/test_room_index 'rooms*sqlite'
-mutant 'a value ends at its first NUL' src/cli/parse.c 's/^        end == NULL ? strlen(words/        end != words[i] ? strlen(words/' \
+mutant 'a value ends at its first NUL' src/words/parse.c 's/^        end == NULL ? strlen(words/        end != words[i] ? strlen(words/' \
     tests/cli/words_are_quoted_as_in_a_shell.sh
 mutant 'the order of fields is an argument' src/steps/kept.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
     $memory 'a_repeat_with*'
@@ -921,6 +921,15 @@ mutant 'calls: what a later version says is left out' src/calls/calls.c \
     's/^        if (((const char \*)p)\[i\] != 0)/        if (i == 0)/' tests/model/test_calls
 mutant 'calls: one that is posted waits' src/calls/calls.c 's/^    if (c.tag != NULL)/    if (c.tag == \&c)/' \
     tests/model/test_calls
+text=tests/unit/test_text
+mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
+    $text 'each_type*'
+mutant 'text: a part is a byte too long' src/engine/write.c \
+    's/w->n < w->size ? w->n : w->size - 1/w->n < w->size ? w->n : w->size/' $text 'a_part*'
+mutant 'text: what the command said is not told' src/engine/door.c \
+    's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
+mutant 'text: an epoch has any number of digits' src/engine/command.c \
+    's/return text->size == 16;/return true;/' $text 'what_is_wrong*'
 
 if [ "$wanted" != --planted ]; then
     echo

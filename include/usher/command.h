@@ -106,6 +106,48 @@ USHER_API const char *usher_reply_text(const struct usher_reply *reply, size_t r
 /** The word of a CODE; NULL: it is not there.  Static.  O(values of the row). */
 USHER_API const char *usher_reply_word(const struct usher_reply *reply, size_t row, uint32_t field);
 
+/* ---- as text -------------------------------------------------------------------------------- */
+
+/**
+ * The command that @line is, as usher(1) takes it and as its shell does, quotes and all: NOUN VERB
+ * SCOPE, then the arguments that must be given in their order, then others as key=value; durations
+ * in ms or as 90s, 5m, 2h, 1d.  @line_size in bytes, without a newline.
+ *
+ * It and its texts live in @room, of @size bytes, which is the caller's and may be anywhere.  Twice
+ * the line and 2 KiB are enough for any line.  The tag is NULL.
+ *
+ * USHER_OK       *@ret_command is the command.  Whether the engine takes it is said by its reply
+ * USHER_INVALID  it is none: usher_message() says what is wrong with it by name.  Or: no words,
+ * more than 64 of them, NULL USHER_FULL     @room is too small
+ *
+ * Cost: O(line), no allocation.  Threads: any.  Since 0.1.
+ */
+USHER_API enum usher_status usher_command_parse(const char *line, size_t line_size, void *room,
+                                                size_t size, struct usher_command *ret_command);
+
+enum usher_form {
+    USHER_FORM_JSON = 1, /* one object without a newline, as of usher(1) with --json */
+    USHER_FORM__WIDE = 0x7fffffff
+};
+
+/**
+ * @reply as text: at most @size bytes at @to, the last of them a NUL.  Which keys there are and in
+ * which order is a public interface (`usher help json`): new ones go behind the old ones.  A number
+ * beyond 2^53 is a string, as readers keep doubles; a token is one always.  Bytes that are not
+ * UTF-8 become \u00NN.
+ *
+ * Returns the bytes of all of it without the NUL, whether they fit or not: with @to NULL and @size
+ * 0 it asks how many there are.  0: @reply is NULL or there is no such form.
+ *
+ * Cost: O(values).  Threads: any.  Since 0.1.
+ */
+USHER_API size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form, char *to,
+                                   size_t size);
+
+/** The same of a notice. */
+USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum usher_form form,
+                                    char *to, size_t size);
+
 /* ---- without waiting ------------------------------------------------------------------------ */
 
 /*

@@ -665,6 +665,16 @@ USHER_API enum usher_status usher_room_patrol_result(struct usher_engine *e, con
                                                      int64_t lease_ms, int64_t now_ms,
                                                      struct usher_result *ret_result);
 
+/**
+ * The reply that @result is to @command, for who has both of usher_operate().  It owns all that it
+ * says; usher_reply_done() frees it.  @result may be changed before, as by a program that goes on
+ * with a command and adds up.  NULL: out of memory, NULL, or they do not belong together.
+ *
+ * Cost: as of an answer of usher_execute().  Threads: any.  Since 0.1.
+ */
+USHER_API struct usher_reply *usher_reply_of(const struct usher_operation *command,
+                                             const struct usher_result *result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -255,7 +255,7 @@ struct usher_room_answer {
     int64_t count; /* close, changes, sweep: how many were done */
     int64_t since_version; /* alive, snapshot, changes: a version */
     uint64_t mark; /* alive, snapshot, changes: of the room's history */
-    int64_t until_ms; /* join, kick, alive: when it ends by itself */
+    int64_t until_ms; /* join, leave, kick, alive: when it ends by itself */
     int64_t created_ms; /* open, show, snapshot: when it was opened */
     char name[USHER_NAME_MAX + 1]; /* of the member, share, role or field */
     char owner[USHER_NAME_MAX + 1]; /* who holds it */

@@ -14,11 +14,6 @@
 /* Did a store or the arguments fail, so that there is a message and no more? */
 bool usher__answer_failed(enum usher_status status);
 
-/* hangup, renew: is the current token told?  To who shows another one, and to who may have taken
- * the number back. */
-bool usher__answer_has_token(const struct usher_operation *command,
-                             const struct usher_result *reply);
-
 /* {"status":…,"epoch":…,"version":…,"due":… and no end yet */
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
                          int64_t due_ms);
@@ -33,28 +28,8 @@ void usher__answer_plain(FILE *out, const struct usher_operation *command,
 bool usher__answer_other_version(const struct usher_operation *command,
                                  const struct usher_result *reply);
 
-/* Of one noun: behind the version; behind the status. */
-void usher__answer_id_json(struct json *j, const struct usher_operation *command,
-                           const struct usher_result *reply);
-void usher__answer_id_plain(FILE *out, const struct usher_operation *command,
-                            const struct usher_result *reply);
-/* Of rooms: what stands behind the beginning. */
-void usher__answer_room_json(struct json *j, const struct usher_operation *command,
-                             const struct usher_result *reply);
-void usher__answer_room_plain(FILE *out, const struct usher_operation *command,
-                              const struct usher_result *reply);
-/* {"scope":…,"epoch":…, … without the braces */
-void usher__answer_room_notice(struct json *j, const struct usher_notice *n);
-/* The part about serials. */
-void usher__answer_serial_json(struct json *j, const struct usher_operation *command,
-                               const struct usher_result *reply);
-void usher__answer_serial_plain(FILE *out, const struct usher_operation *command,
-                                const struct usher_result *reply);
-/* Behind the status: of a queue. */
-void usher__answer_queue_json(struct json *j, const struct usher_operation *command,
-                              const struct usher_result *reply);
-void usher__answer_queue_plain(FILE *out, const struct usher_operation *command,
-                               const struct usher_result *reply);
+/* A notice as an object. */
+void usher__answer_notice(FILE *out, const struct usher_notice *notice);
 
 /* A moment as 2026-11-21T06:38:00.000Z. */
 #define CLI_TIME_MAX 40

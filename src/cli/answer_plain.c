@@ -1,11 +1,197 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers for people: one line, free to change; programs read the other form. */
+/*
+ * Answers for people: one line, free to change; programs read the other form.
+ *
+ * What is said is a text with
+ *
+ *   {NAME}    a value of the row or of the answer: times as dates, codes as words
+ *   {NAME/s}  of ms, seconds.  {NAME&} packed fields, as " name=value"
+ *   {@NAME}   what the command said
+ *   {=NAME}   settings as word=value, from this one on, in the order of the JSON
+ *   {#name}   how many rows: "1 name", "2 names"
+ *   {last}, {total}, {more}, {message}, {version}, {why}, {rooms}: see special()
+ *   <…>       this for each row
+ *   […|…]     the first part that may be said: all its values are there, and neither 0 nor empty
+ *             ({!NAME}: whatever they are), and it has rows if there is <…>.  None: nothing.
+ *             A part may begin with NAME?, NAME=value? or NAME=begin*? (@NAME?, !@NAME?): if that
+ * is there, and so; or with done? or the word of a status.  A [ or < within has a say of its own.
+ */
 #include "config.h"
 
 #include "cli/answer.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+#include <usher/command.h>
+
+#include "core/verbs.h"
+
+#define ALWAYS UINT32_MAX
+#define DONE 0xffffu
+#define OK (1u << USHER_OK)
+#define MISSING (1u << USHER_MISSING)
+#define REFUSED (1u << USHER_REFUSED)
+#define EMPTY (1u << USHER_EMPTY)
+#define FULL (1u << USHER_FULL)
+#define STALE (1u << USHER_STALE)
+
+#define UNTIL "[STATE=busy*?[, held until {UNTIL}|, held until hangup]|[, rests until {UNTIL}]]"
+#define NUMBER                                                          \
+    "{NUMBER} {STATE}[, group {GROUP}][, owner {OWNER}][, node {NODE}]" \
+    "[STATE=busy*?, token {!TOKEN}, for {!AGE/s} s]" UNTIL              \
+    "[, {CALLS_TODAY} calls today[CAPPED=1?, no more of them]][, last used {USED}]"
+#define SEGMENT                                                                                     \
+    "[NEXT?next {!NEXT}|the limit is reached][HIGHEST?, segment up to {!HIGHEST}|, no segment yet]" \
+    ", step {STEP}"
+#define SETTINGS                                                                               \
+    ", start={START} step={STEP_FIRST} by={BY} limit={LIMIT} step-max={STEP_MAX} life={LIFE} " \
+    "managed={MANAGED} requests={REQUESTS}"
+#define MORE "[MORE=1?, more are to do]"
+#define MEMBERS "{MEMBERS} member[MEMBERS=1?|s]"
+#define PLACE                                                                                 \
+    "[WHY=no-agent?: nobody who is logged in serves it"                                       \
+    "|WHY=history?: too many ended visits wait for a history"                                 \
+    "|PLACE=room? is in room {ROOM}[ of {AGENT}]"                                             \
+    "|PLACE=offer? is offered for room {ROOM}[ of {AGENT}] until {!UNTIL}"                    \
+    "|PLACE=queue? waits, {!INDEX} ahead[WAIT_MS?, about {!WAIT_MS/s} s]|PLACE=away? is away" \
+    "| is not here]"
+#define AGENT ": [{AGENT}|{@AGENT}] is [{AGENT_STATE}|gone]"
+#define ROOMS "<; room {ROOM}[: {USER}| is free]>"
+#define USERS "<; {USER} {USER_STATE}[, lane {LANE}][, with {AGENT}][ in {ROOM}]>"
+#define NOTICES "<; {VERSION} {VERB}[ {SUBJECT}]{DATA&}>"
+
+static const struct {
+    const char *noun, *verbs; /* NULL: all others */
+    uint32_t on;
+    const char *say;
+} sentences[] = {
+    { "number", "call", DONE, ": {NUMBER}, token {TOKEN}" UNTIL },
+    { "number", "call", EMPTY,
+      ": [WHY=none?there are no numbers|WHY=busy?all are busy|WHY=down?none is registered"
+      "|WHY=resting?all rest|WHY=capped?all have had their calls of the day|nothing is free]"
+      "[, one may be free at {NEXT_FREE}]" },
+    { "number", "call", ALWAYS,
+      "[: {@NUMBER}] is [WHY=resting?resting|WHY=capped?idle+up, but has had its calls of the day"
+      "|{!STATE}][, may be free at {NEXT_FREE}]" },
+    { "number", "free", ~MISSING, ": {COUNT} freed" MORE },
+    { "number", "sweep", ~MISSING, ": {COUNT} expired" MORE },
+    { "number", "drop", ALWAYS, ": {COUNT} dropped" MORE },
+    { "number", "show", ALWAYS, ": [<" NUMBER ">|{@NUMBER}]" },
+    { "number", "list", ~MISSING, ": {#number}<; " NUMBER ">[; more after {AFTER}]" },
+    { "number", "stats", ~MISSING,
+      ": {TOTAL} numbers: {IDLE_UP} idle+up ({RESTING_NUMBERS} resting, {CAPPED_NUMBERS} capped), "
+      "{IDLE_DOWN} idle+down, {BUSY_UP} busy+up, {BUSY_DOWN} busy+down; today {CALLS_TODAY} calls, "
+      "{REFUSED_TODAY} refused; longest hold {LONGEST_HOLD/s} s" },
+    { "number", "set", ~MISSING, ": {=ORDER}" },
+    { "number", "free sweep list stats set", ALWAYS, "" },
+    { "number", "hangup", ALWAYS,
+      ": {@NUMBER} is {STATE}[stale? under token {!TOKEN}]"
+      "[STATE=busy*?[refused?[!@TOKEN?, and the pool is strict: token= must be given]]]" UNTIL },
+    { "number", "renew", ALWAYS,
+      ": [@NUMBER?{@NUMBER} is {!STATE}[stale? under token {!TOKEN}|done?[@OWNER? under token {!TOKEN}]]" UNTIL
+      "|done?{!COUNT} renewed[, more after {AFTER}]]" },
+    { "number", NULL, ALWAYS, ": {@NUMBER} is {STATE}" },
+
+    { "id", "delete", ALWAYS, "" },
+    { "id", "next", OK, ": [N=1?{!FIRST}|{!FIRST} to {last}, {N} ids]" },
+    { "id", "next", FULL, ": [{N} are left, from {!FIRST} on|" SEGMENT "]" },
+    { "id", "next", EMPTY | REFUSED,
+      ": the segment has not so many, the next one is to be installed: " SEGMENT },
+    { "id", "install", EMPTY | REFUSED,
+      ": it is not managed, or has given out ids above: " SEGMENT },
+    { "id", "show", ALWAYS,
+      ": " SEGMENT "<, by {BY}, limit {LIMIT}, {ISSUED} issued, {SEGMENTS} segments"
+      "[MANAGED=1?, managed]>" },
+    { "id", "create", REFUSED, ": it is there with other settings: " SEGMENT SETTINGS },
+    { "id", "set", REFUSED,
+      ": [WHY=class?by can only become a multiple of itself, or ids of another start would come"
+      "|ids never go back]: " SEGMENT SETTINGS },
+    { "id", "create set", ALWAYS, ": " SEGMENT SETTINGS },
+    { "id", NULL, ALWAYS, ": " SEGMENT },
+
+    { "queue", "set", ~MISSING, ": {=TTL}" },
+    { "queue", "stats", ~MISSING,
+      ": {WAITING} wait (longest {LONGEST_WAIT/s} s), {OFFERED} offered, {SEATED} seated, "
+      "{USERS_AWAY} away; agents: {AGENTS_IDLE} idle, {AGENTS_OFFERED} offered, {AGENTS_BUSY} busy, "
+      "{AGENTS_WRAPUP} wrapup, {AGENTS_PAUSED} paused; today {SEATED_TODAY} seated, "
+      "{ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out"
+      "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %]" },
+    { "queue", "login logout pause ready free", ALWAYS, AGENT "{rooms}" },
+    { "queue", "room", ALWAYS, AGENT ROOMS },
+    { "queue", "alive", ALWAYS, "[@AGENT?" AGENT "|: {@USER}" PLACE "]" ROOMS },
+    { "queue", "apply where move", ALWAYS, ": {@USER}" PLACE },
+    { "queue", "pull match", ALWAYS, ": {#} matched" USERS },
+    { "queue", "sweep", ~MISSING, ": {COUNT} expired" MORE USERS },
+    { "queue", "drop", ALWAYS, ": {COUNT} dropped" MORE },
+    { "queue", "drain", ~MISSING,
+      ": {COUNT} moved" MORE "<; {USER} {OUTCOME}, waited {WAITED/s} s[, with {AGENT}"
+      "[MATCHED? {!TALKED/s} s]]>" },
+    { "queue", "list", ~MISSING, ": {#row}" USERS "[; more after {AFTER}]" },
+    { "queue", "agents", ~MISSING,
+      ": {#row}<; {AGENT} {AGENT_STATE}, {USED_ROOMS} of {CAPACITY} rooms, served {SERVED}, lanes "
+      "{LANES}>[; more after {AFTER}]" },
+    { "queue", "history", ~MISSING,
+      ": {#row}<; {USER} {OUTCOME}, waited {WAITED/s} s[, with {AGENT}[MATCHED? {!TALKED/s} s]]>"
+      "[; more after {AFTER}]" },
+    { "queue", "finish", ALWAYS, "[: user {USER}][, agent {AGENT}][, room {ROOM}]" },
+    { "queue", "leave accept reject", ALWAYS,
+      "[: user {USER}|: user {@USER}][, agent {AGENT}|, agent {@AGENT}][, room {ROOM}]" },
+
+    { "room", "join leave kick alive", ALWAYS,
+      "[: {message}]: {@MEMBER} is {MEMBER_STATE}, version {version}, " MEMBERS },
+    { "room", "role", ALWAYS, "[: {message}]: {@ROLE}[ is {NAME}|missing?| is nobody]" },
+    { "room", "open show", DONE, "[: {message}]: {STATE}, " MEMBERS ", {=CAPACITY}" },
+    { "room", "open show", ALWAYS, "[: {message}]: {STATE}, " MEMBERS },
+    { "room", "close lock unlock", ALWAYS, "[: {message}]: {STATE}" },
+    { "room", "changes", STALE,
+      ": [{message}: it is at {version}|the log begins behind version {SINCE_VERSION}]" },
+    { "room", "changes", ALWAYS, "[: {message}]" NOTICES },
+    { "room", NULL, ALWAYS,
+      "[: {message}]: version {version}"
+      "<[KIND=field?; {NAME}={!VALUE}|KIND=all?; all {NAME}={!VALUE}|KIND=role?; {NAME} is {OWNER}"
+      "|KIND=member?; {NAME} {MEMBER_STATE}{VALUE&}|KIND=share?; {OWNER} shares {NAME}{VALUE&}|KIND=notice?; change {VERSION}]>"
+      "[MORE=1?[SINCE_VERSION?; more after {!SINCE_VERSION}|, more are to do]]" },
+
+    { "serial", "show", DONE,
+      ": [@SERIAL?<{SERIAL} is {!STATE}[ by {OWNER}][ under token {TOKEN}][ until {UNTIL}]>"
+      "|{=PREFIX}]" },
+    { "serial", "rule", DONE, ": {=PREFIX}" },
+    { "serial", "fill tick", DONE, ": {COUNT} made, [more are possible ({LEFT})|that is all]" },
+    { "serial", "take", DONE, ":< {SERIAL}>" },
+    { "serial", "check", DONE,
+      ": {AVAILABLE} available, {RECENT} taken in the last half hour, {LONGTERM} in the last hour; "
+      "critical={CRITICAL} batch={BATCH} cur={CUR} max={HIGHEST}"
+      "[; {HELD} held, {!RETURNED} returned|; {!HELD} held, {RETURNED} returned]"
+      "[; the authority has not heard of numbers up to {DEBT}]" },
+    { "serial", "setmax", DONE, ": max is {HIGHEST}" },
+    { "serial", "setmaxcur", DONE, ": cur is {CUR}, max is {HIGHEST}" },
+    { "serial", "parse", DONE,
+      ": number {NUMBER_MADE}, value {TEXT_VALUE}[, date {DATE}][, check digit {CHECK_DIGIT}]" },
+    { "serial", "reserve confirm return void", DONE,
+      ": <{SERIAL} is {!STATE}>[ under token {TOKEN} until {UNTIL}]" },
+    { "serial", "holds", DONE,
+      ": {total} number[total=1?|s]<; {SERIAL}[N=1? is| and {more} behind it are] {STATE}"
+      "[STATE=lost? under token {!TOKEN}][ by {OWNER}]>[MORE=1?; there are more]" },
+    { "serial", "sweep", DONE, ": {COUNT} expired" MORE },
+    { "serial", "grant", DONE, ": up to {GRANTED}" },
+    { "serial", "grant", STALE, ": there is another period by now" },
+    { "serial", NULL, STALE,
+      ": {@SERIAL} is not held under token {@TOKEN}"
+      "<: {SERIAL} is {!STATE}[ by {OWNER}][ under token {TOKEN}][ until {UNTIL}]>" },
+    { "serial", NULL, ALWAYS, "[: {why}]" },
+};
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+struct saying {
+    FILE *out; /* NULL: nothing is said, only whether it may be */
+    const struct usher_operation *command;
+    const struct usher_reply *reply;
+    size_t row;
+};
 
 const char *usher__time_text(char to[CLI_TIME_MAX], int64_t ms)
 {
@@ -21,200 +207,388 @@ const char *usher__time_text(char to[CLI_TIME_MAX], int64_t ms)
     return to;
 }
 
-static void name(FILE *out, const char *before, const struct usher_text *text)
+static const struct usher__noun *noun_of(const struct saying *s)
 {
-    if (text->size == 0)
-        return;
-    fputs(before, out);
-    usher__plain_text(out, text->data, text->size);
+    return usher__noun(s->reply->verb >> 8);
 }
 
-static bool busy(enum usher_number_state state)
+static uint32_t field_of(const char *name, size_t size)
 {
-    return state == USHER_NUMBER_STATE_BUSY_UP || state == USHER_NUMBER_STATE_BUSY_DOWN;
+    const struct usher_field_about *about;
+
+    for (uint32_t field = 1; (about = usher_about_field(field)) != NULL; field++)
+        if (strlen(about->name) == size && memcmp(about->name, name, size) == 0)
+            return field;
+    return 0;
 }
 
-static void until(FILE *out, enum usher_number_state state, int64_t ms)
+/* Of the row, or else of the answer. */
+static bool told(const struct saying *s, uint32_t field, struct usher_value *ret)
 {
-    char text[CLI_TIME_MAX];
+    for (size_t row = s->row;; row = USHER_ANSWER) {
+        size_t n;
+        const struct usher_value *v = usher_reply_values(s->reply, row, &n);
 
-    if (ms != 0)
-        fprintf(out, ", %s until %s", busy(state) ? "held" : "rests", usher__time_text(text, ms));
-    else if (busy(state))
-        fputs(", held until hangup", out);
-}
-
-static void next(FILE *out, const char *before, int64_t ms)
-{
-    char text[CLI_TIME_MAX];
-
-    if (ms >= 0)
-        fprintf(out, "%s%s", before, usher__time_text(text, ms));
-}
-
-static void row(FILE *out, const struct usher_number_result_row *r)
-{
-    name(out, "", &r->number);
-    fprintf(out, " %s", usher_number_state_word(r->state));
-    name(out, ", group ", &r->group);
-    name(out, ", owner ", &r->owner);
-    name(out, ", node ", &r->node);
-    if (busy(r->state))
-        fprintf(out, ", token %" PRIu64 ", for %" PRId64 " s", r->token, r->age_ms / 1000);
-    until(out, r->state, r->until_ms);
-    if (r->calls_today != 0)
-        fprintf(out, ", %" PRId64 " calls today%s", r->calls_today,
-                r->capped ? ", no more of them" : "");
-    if (r->used_ms != 0)
-        next(out, ", last used ", r->used_ms);
-}
-
-static void call(FILE *out, const struct usher_operation *command, const struct usher_result *reply)
-{
-    static const char *const empty[] = {
-        [USHER_NUMBER_WHY_NO_NUMBER] = "there are no numbers",
-        [USHER_NUMBER_WHY_BUSY] = "all are busy",
-        [USHER_NUMBER_WHY_DOWN] = "none is registered",
-        [USHER_NUMBER_WHY_RESTING] = "all rest",
-        [USHER_NUMBER_WHY_CAPPED] = "all have had their calls of the day",
-    };
-    const struct usher_number_result *n = &reply->of.number;
-    struct usher_text number = { n->number, n->number_size };
-
-    switch (reply->status) {
-    case USHER_OK:
-    case USHER_SAME:
-        name(out, ": ", &number);
-        fprintf(out, ", token %" PRIu64, n->token);
-        until(out, n->state, n->until_ms);
-        break;
-    case USHER_EMPTY:
-        fprintf(out, ": %s",
-                (unsigned)n->why <= USHER_NUMBER_WHY_CAPPED ? empty[n->why] : "nothing is free");
-        next(out, ", one may be free at ", n->next_ms);
-        break;
-    default:
-        name(out, ": ", &command->arg.number.number);
-        fprintf(out, " is %s",
-                reply->status != USHER_REFUSED       ? usher_number_state_word(n->state)
-                : n->why == USHER_NUMBER_WHY_RESTING ? "resting"
-                : n->why == USHER_NUMBER_WHY_CAPPED  ? "idle+up, but has had its calls of the day"
-                                                     : usher_number_state_word(n->state));
-        next(out, ", may be free at ", n->next_ms);
-        break;
+        for (size_t i = 0; i < n; i++)
+            if (v[i].field == field) {
+                *ret = v[i];
+                return true;
+            }
+        if (row == USHER_ANSWER)
+            return false;
     }
 }
 
-static void number(FILE *out, const struct usher_operation *command,
-                   const struct usher_result *reply)
+static bool asked(const struct saying *s, const char *name, size_t size, struct usher_value *ret)
 {
-    const struct usher_number_result *n = &reply->of.number;
-    const struct usher_number_result_statistics *s = &n->of.stats;
-    const struct usher_number_result_settings *set = &n->of.settings;
-    bool there = reply->status != USHER_MISSING;
-    struct usher_text after = { n->number, n->number_size };
+    const struct usher__noun *noun = noun_of(s);
 
-    if (!there && reply->epoch == 0) {
-        fputs(": there is no pool ", out);
-        usher__plain_text(out, command->scope.data, command->scope.size);
-        return;
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        const struct usher__arg *arg = &noun->args[i];
+        const char *at = (const char *)s->command + arg->offset;
+        struct usher_text text;
+
+        if (strlen(arg->name) != size || memcmp(arg->name, name, size) != 0)
+            continue;
+        memcpy(&ret->number, at, sizeof ret->number);
+        ret->field = arg->code;
+        ret->text = NULL;
+        if (arg->given != 0)
+            return (s->command->given & arg->given) != 0;
+        memcpy(&text, at, sizeof text);
+        ret->text = text.data;
+        ret->size = (int32_t)text.size;
+        return text.data != NULL;
     }
-    switch (command->verb) {
-    case USHER_NUMBER_CALL:
-        call(out, command, reply);
-        break;
-    case USHER_NUMBER_FREE:
-        if (there)
-            fprintf(out, ": %" PRIu64 " freed%s", n->count, n->more ? ", more are to do" : "");
-        break;
-    case USHER_NUMBER_SWEEP:
-        if (there)
-            fprintf(out, ": %" PRIu64 " expired%s", n->count, n->more ? ", more are to do" : "");
-        break;
-    case USHER_NUMBER_DROP:
-        fprintf(out, ": %" PRIu64 " dropped%s", n->count, n->more ? ", more are to do" : "");
-        break;
-    case USHER_NUMBER_SHOW:
-        if (there && n->n_rows == 1) {
-            fputs(": ", out);
-            row(out, n->rows);
+    return false;
+}
+
+/* What is made of values.  Returns whether there is any. */
+static bool special(const struct saying *s, const char *name, size_t size, int64_t *ret)
+{
+    struct usher_value a = { 0 }, b = { 0 }, c = { 0 };
+
+    *ret = 0;
+    if (size == 4 && memcmp(name, "last", 4) == 0) {
+        (void)(told(s, USHER_FIELD_FIRST, &a) && told(s, USHER_FIELD_N, &b) &&
+               told(s, USHER_FIELD_BY, &c));
+        *ret = a.number + (b.number - 1) * c.number;
+    } else if (size == 4 && memcmp(name, "more", 4) == 0) {
+        (void)told(s, USHER_FIELD_N, &a);
+        *ret = a.number - 1;
+    } else if (size == 5 && memcmp(name, "total", 5) == 0) {
+        for (size_t i = 0; i < s->reply->n_rows; i++)
+            *ret += usher_reply_int(s->reply, i, USHER_FIELD_N);
+    } else if (size == 7 && memcmp(name, "version", 7) == 0) {
+        *ret = (int64_t)s->reply->version;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* @v as a text of its own, or in @few. */
+static struct usher_text text_of(const struct saying *s, const struct usher_value *v, char form,
+                                 char few[CLI_TIME_MAX])
+{
+    enum usher_type type = v->field != 0 ? usher_about_field(v->field)->type : USHER_TYPE_INT;
+    struct usher_text t = { few, 0 };
+
+    if (type >= USHER_TYPE_TEXT) {
+        t.data = v->text;
+        t.size = v->text != NULL ? (size_t)v->size : 0;
+        return t;
+    }
+    if (type == USHER_TYPE_TIME) {
+        t.data = usher__time_text(few, v->number);
+    } else if (type == USHER_TYPE_CODE) {
+        t.data = usher_code_word((enum usher_noun)noun_of(s)->noun, v->field, v->number);
+        t.data = t.data != NULL ? t.data : "?";
+    } else if (form == '%') {
+        (void)snprintf(few, CLI_TIME_MAX, "%" PRId64 ".%02" PRId64, v->number / 100,
+                       v->number % 100);
+    } else {
+        int64_t number = form == 's' ? v->number / 1000 : v->number;
+
+        (void)snprintf(few, CLI_TIME_MAX, type == USHER_TYPE_TOKEN ? "%" PRIu64 : "%" PRId64,
+                       (uint64_t)number);
+    }
+    t.size = strlen(t.data);
+    return t;
+}
+
+static void say(const struct saying *s, const char *text, size_t size)
+{
+    if (s->out != NULL && size != 0)
+        usher__plain_text(s->out, text, size);
+}
+
+static void say_packed(const struct saying *s, const struct usher_text *packed)
+{
+    struct usher_fields f;
+    struct usher_text name, value;
+    uint64_t version;
+
+    memset(&f, 0, sizeof f);
+    f.at = (const unsigned char *)packed->data;
+    f.end = f.at + packed->size;
+    while (packed->size > 1 && usher_fields_next(&f, &name, &value, &version)) {
+        say(s, " ", 1);
+        say(s, name.data, name.size);
+        say(s, "=", 1);
+        say(s, value.data, value.size);
+    }
+}
+
+/* Settings, from @field on. */
+static void say_settings(const struct saying *s, uint32_t field)
+{
+    const char *before = "";
+    bool begun = false;
+
+    for (const struct usher__key *k = noun_of(s)->keys; k->verbs != 0; k++) {
+        struct usher_value v;
+        struct usher_text t;
+        char few[CLI_TIME_MAX];
+        const char *word = usher_about_field(k->field)->word;
+
+        if ((k->verbs & USHER__VERB_BIT(s->reply->verb)) == 0)
+            continue;
+        begun = begun || k->field == field;
+        if (!begun || !told(s, k->field, &v))
+            continue;
+        t = text_of(s, &v, '\0', few);
+        say(s, before, strlen(before));
+        say(s, word, strlen(word));
+        say(s, "=", 1);
+        say(s, t.data, t.size);
+        before = " ";
+    }
+}
+
+static void say_rooms(const struct saying *s)
+{
+    int64_t n = usher_reply_int(s->reply, USHER_ANSWER, USHER_FIELD_ROOMS);
+    int64_t login = usher_reply_int(s->reply, USHER_ANSWER, USHER_FIELD_LOGIN);
+    char name[USHER_QUEUE_ROOM_MAX];
+
+    for (int64_t i = 1; i <= n; i++) {
+        say(s, i == 1 ? ", rooms " : " ", i == 1 ? 8 : 1);
+        (void)usher_queue_room_name(name, s->reply->epoch, (uint64_t)login, i);
+        say(s, name, strlen(name));
+    }
+}
+
+/* ---- sentences ----------------------------------------------------------------------------- */
+
+/* What stands between { and }.  Returns whether there is such a thing, neither 0 nor empty. */
+static bool say_value(const struct saying *s, const char *p, size_t size)
+{
+    bool whatever = *p == '!';
+    struct usher_value v = { 0 };
+    struct usher_text t;
+    char few[CLI_TIME_MAX], form = '\0';
+    bool there;
+
+    p += whatever;
+    size -= whatever;
+    if (*p == '=') {
+        say_settings(s, field_of(p + 1, size - 1));
+        return true;
+    }
+    if (*p == '#') {
+        t.size =
+            (size_t)snprintf(few, sizeof few, "%zu%s%.*s%s", s->reply->n_rows, size > 1 ? " " : "",
+                             (int)size - 1, p + 1, size > 1 && s->reply->n_rows != 1 ? "s" : "");
+        say(s, few, t.size);
+        return true;
+    }
+    if (size == 5 && memcmp(p, "rooms", 5) == 0) {
+        say_rooms(s);
+        return true;
+    }
+    if (size == 7 && memcmp(p, "message", 7) == 0) {
+        say(s, s->reply->message, strlen(s->reply->message));
+        return *s->reply->message != '\0';
+    }
+    if (size == 3 && memcmp(p, "why", 3) == 0) {
+        const char *why;
+
+        there = told(s, USHER_FIELD_WHY, &v);
+        why = usher_serial_why_text((enum usher_serial_why)v.number);
+        say(s, why, strlen(why));
+        return there;
+    }
+    if (p[size - 1] == '&' || p[size - 1] == '%') {
+        form = p[--size];
+    } else if (size > 2 && p[size - 2] == '/') {
+        form = 's';
+        size -= 2;
+    }
+    if (special(s, p, size, &v.number)) {
+        there = true;
+    } else if (*p == '@') {
+        there = asked(s, p + 1, size - 1, &v);
+    } else {
+        there = told(s, field_of(p, size), &v);
+        v.field = field_of(p, size);
+    }
+    t = text_of(s, &v, form, few);
+    if (form == '&') {
+        say_packed(s, &t);
+        return true;
+    }
+    say(s, t.data, t.size);
+    return whatever || (there && (v.text != NULL ? v.size != 0 : v.number != 0));
+}
+
+/* What stands before the ? that a part begins with. */
+static bool holds(const struct saying *s, const char *p, size_t size)
+{
+    bool negated = *p == '!', there;
+    const char *equals = memchr(p, '=', size);
+    const char *wanted = equals != NULL ? equals + 1 : p + size;
+    size_t n = (size_t)(p + size - wanted);
+    struct usher_value v = { 0 };
+    struct usher_text t;
+    char few[CLI_TIME_MAX];
+
+    p += negated;
+    size = (size_t)((equals != NULL ? equals : wanted) - p);
+    if (*p == '@') {
+        there = asked(s, p + 1, size - 1, &v);
+    } else if (*p >= 'a' && *p <= 'z' && !special(s, p, size, &v.number)) {
+        const char *word = usher_status_word(s->reply->status);
+
+        return (size == 4 && memcmp(p, "done", 4) == 0 && USHER_IS_DONE(s->reply->status)) ||
+               (strlen(word) == size && memcmp(p, word, size) == 0);
+    } else {
+        there = (*p >= 'a' && *p <= 'z') || told(s, field_of(p, size), &v);
+    }
+    if (!there || equals == NULL)
+        return there != negated;
+    t = text_of(s, &v, '\0', few);
+    if (n > 0 && wanted[n - 1] == '*')
+        return t.size >= n - 1 && memcmp(t.data, wanted, n - 1) == 0;
+    return t.size == n && memcmp(t.data, wanted, n) == 0;
+}
+
+static const char *say_parts(const struct saying *s, const char *p);
+
+/* Up to the end of the part at @p, which it returns.  *@ret_good: it may be said. */
+static const char *say_part(const struct saying *s, const char *p, bool *ret_good)
+{
+    while (*p != '\0' && *p != '|' && *p != ']' && *p != '>') {
+        size_t size = strcspn(p, "{[<|]>");
+
+        if (size > 0) {
+            say(s, p, size);
+            p += size;
+        } else if (*p == '{') {
+            size = strcspn(p, "}");
+            *ret_good &= say_value(s, p + 1, size - 1);
+            p += size + 1;
+        } else if (*p == '[') {
+            p = say_parts(s, p + 1);
         } else {
-            name(out, ": ", &command->arg.number.number);
+            struct saying row = *s;
+            const char *end;
+            bool good = true;
+
+            *ret_good &= s->reply->n_rows > 0;
+            row.out = NULL;
+            end = say_part(&row, p + 1, &good);
+            row.out = s->out;
+            for (row.row = 0; row.row < s->reply->n_rows; row.row++)
+                (void)say_part(&row, p + 1, &good);
+            p = end + 1;
         }
-        break;
-    case USHER_NUMBER_LIST:
-        if (!there)
+    }
+    return p;
+}
+
+/* Behind a [: returns what is behind its ]. */
+static const char *say_parts(const struct saying *s, const char *p)
+{
+    struct saying quiet = *s;
+    bool said = false;
+
+    quiet.out = NULL;
+    for (;; p++) {
+        size_t size = strcspn(p, "?{[<|]>, ");
+        bool good = p[size] != '?' || holds(s, p, size);
+        const char *end;
+
+        p += p[size] == '?' ? size + 1 : 0;
+        end = say_part(&quiet, p, &good);
+        if (good && !said) {
+            (void)say_part(s, p, &good);
+            said = true;
+        }
+        p = end;
+        if (*p != '|')
+            return p + 1;
+    }
+}
+
+static bool among(const char *words, const char *word)
+{
+    size_t size = strlen(word);
+    const char *at = words;
+
+    for (; at != NULL && (at = strstr(at, word)) != NULL; at += size)
+        if ((at == words || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0'))
+            return true;
+    return false;
+}
+
+static void sentence(const struct saying *s)
+{
+    static const char *const scopes[] = {
+        [USHER_NUMBER] = "pool", [USHER_ID] = "dispenser", [USHER_SERIAL] = "rule"
+    };
+    const struct usher__noun *noun = noun_of(s);
+    const char *verb = usher_verb_word((enum usher_verb)s->reply->verb);
+
+    if (s->reply->status == USHER_MISSING && noun->noun < sizeof scopes / sizeof *scopes &&
+        scopes[noun->noun] != NULL && (s->reply->epoch == 0 || noun->noun != USHER_NUMBER)) {
+        fprintf(s->out, ": there is no %s ", scopes[noun->noun]);
+        say(s, s->command->scope.data, s->command->scope.size);
+        return;
+    }
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
+        if (strcmp(sentences[i].noun, noun->word) == 0 &&
+            (sentences[i].verbs == NULL || among(sentences[i].verbs, verb)) &&
+            (sentences[i].on >> s->reply->status & 1u) != 0) {
+            bool good = true;
+
+            (void)say_part(s, sentences[i].say, &good);
             break;
-        fprintf(out, ": %zu number%s", n->n_rows, n->n_rows == 1 ? "" : "s");
-        for (size_t i = 0; i < n->n_rows; i++) {
-            fputs("; ", out);
-            row(out, &n->rows[i]);
         }
-        if (n->more)
-            name(out, "; more after ", &after);
-        break;
-    case USHER_NUMBER_STATS:
-        if (there)
-            fprintf(out,
-                    ": %" PRId64 " numbers: %" PRId64 " idle+up (%" PRId64 " resting, %" PRId64
-                    " capped), %" PRId64 " idle+down, %" PRId64 " busy+up, %" PRId64
-                    " busy+down; today %" PRId64 " calls, %" PRId64
-                    " refused; longest hold %" PRId64 " s",
-                    s->total, s->idle_up, s->resting, s->capped, s->idle_down, s->busy_up,
-                    s->busy_down, s->calls_today, s->refused_today, s->longest_hold_ms / 1000);
-        break;
-    case USHER_NUMBER_SET:
-        if (there)
-            fprintf(out,
-                    ": order=%s lease=%" PRId64 " rest=%" PRId64 " daily=%" PRId64 " zone=%" PRId64
-                    " strict=%" PRId64 " sticky=%" PRId64 " sticky-max=%" PRId64
-                    " requests=%" PRId64,
-                    usher_number_order_word((enum usher_number_order)set->order), set->lease_ms,
-                    set->rest_ms, set->daily, set->zone_min, set->strict, set->sticky_ms,
-                    set->sticky_max, set->requests);
-        break;
-    case USHER_NUMBER_RENEW:
-        if (command->arg.number.number.data == NULL) {
-            if (there)
-                fprintf(out, ": %" PRIu64 " renewed", n->count);
-            if (n->more)
-                name(out, ", more after ", &after);
-            break;
-        }
-        /* fall through */
-    default: /* add, del, reg, unreg, hangup, renew, lift */
-        name(out, ": ", &command->arg.number.number);
-        fprintf(out, " is %s", usher_number_state_word(n->state));
-        if (usher__answer_has_token(command, reply))
-            fprintf(out, " under token %" PRIu64, n->token);
-        if (command->verb == USHER_NUMBER_HANGUP && reply->status == USHER_REFUSED &&
-            busy(n->state) && (command->given & USHER_GIVEN_TOKEN) == 0)
-            fputs(", and the pool is strict: token= must be given", out);
-        if (command->verb == USHER_NUMBER_HANGUP || command->verb == USHER_NUMBER_RENEW)
-            until(out, n->state, n->until_ms);
-        break;
+    if (noun->noun == USHER_QUEUE && s->reply->message[0] != '\0') {
+        say(s, " (", 2);
+        say(s, s->reply->message, strlen(s->reply->message));
+        say(s, ")", 1);
     }
 }
 
 void usher__answer_plain(FILE *out, const struct usher_operation *command,
                          const struct usher_result *reply)
 {
+    struct saying s = { out, command, usher_reply_of(command, reply), USHER_ANSWER };
+
     fputs(usher_status_word(reply->status), out);
-    if (usher__answer_other_version(command, reply))
-        fprintf(out, ": it has version %" PRIu64, reply->version);
-    else if (reply->noun == USHER_ID)
-        usher__answer_id_plain(out, command, reply);
-    else if (reply->noun == USHER_ROOM)
-        usher__answer_room_plain(out, command, reply);
-    else if (reply->noun == USHER_SERIAL)
-        usher__answer_serial_plain(out, command, reply);
-    else if (reply->noun == USHER_QUEUE)
-        usher__answer_queue_plain(out, command, reply);
-    else
-        number(out, command, reply);
-    if (reply->repeated)
-        fputs(" (the first answer again)", out);
-    if (command->wait != 0 && !usher__answer_failed(reply->status))
-        fprintf(out, "; %" PRIu32 " replica%s", reply->replicas, reply->replicas == 1 ? "" : "s");
+    if (s.reply != NULL && !usher__answer_failed(reply->status)) {
+        if (usher__answer_other_version(command, reply))
+            fprintf(out, ": it has version %" PRIu64, reply->version);
+        else
+            sentence(&s);
+        if (reply->repeated)
+            fputs(" (the first answer again)", out);
+        if (command->wait != 0)
+            fprintf(out, "; %" PRIu32 " replica%s", reply->replicas,
+                    reply->replicas == 1 ? "" : "s");
+    }
     putc('\n', out);
+    usher_reply_done((struct usher_reply *)(uintptr_t)s.reply);
 }

@@ -14,8 +14,10 @@
 
 #include <usher/operation.h>
 
+#include "words/parse.h"
+
 #define CLI_STORE_DEFAULT "sqlite:usher.db"
-#define CLI_MESSAGE_MAX 512
+#define CLI_MESSAGE_MAX PARSE_MESSAGE_MAX
 
 struct cli {
     const char *store; /* a URL; never printed, it may hold a password */

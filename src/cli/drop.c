@@ -46,7 +46,7 @@ int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
 {
     const struct usher__noun *noun = NULL;
     const char *scope = NULL, *name = NULL;
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
     bool yes = false;
     int64_t items;
     enum usher_status status;

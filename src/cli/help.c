@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/closest.h"
+#include "words/closest.h"
 #include "cli/json.h"
-#include "cli/parse.h"
+#include "words/parse.h"
 #include "core/number.h"
 #include "core/verbs.h"
 
@@ -451,7 +451,7 @@ static int no_topic(const struct cli *cli, const char *word)
 {
     struct closest closest = { word, NULL, 0 };
     const struct usher__noun *noun;
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
 
     for (const struct help_topic *t = usher__help_topics; t->word != NULL; t++)
         usher__closest_try(&closest, t->word);

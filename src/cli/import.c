@@ -232,7 +232,7 @@ static bool argument(struct import *m, const char *word, char message[CLI_MESSAG
 {
     const char *value = usher__key_value(word, "up");
     const char *fault = NULL;
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
     int64_t up = 0;
 
     if (value != NULL) {

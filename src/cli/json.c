@@ -6,56 +6,18 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/text.h"
+
 #define EXACT_MAX (INT64_C(1) << 53)
-
-/* Table 3-7 of the Unicode standard, as the smallest and largest second byte. */
-size_t usher__utf8_length(const char *p, size_t left)
-{
-    unsigned char c = (unsigned char)p[0];
-    unsigned char low = 0x80, high = 0xbf;
-    size_t n;
-
-    if (c < 0x80)
-        return 1;
-    if (c < 0xc2 || c > 0xf4)
-        return 0;
-    n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-    if (left < n)
-        return 0;
-    if (c == 0xe0)
-        low = 0xa0;
-    else if (c == 0xed)
-        high = 0x9f;
-    else if (c == 0xf0)
-        low = 0x90;
-    else if (c == 0xf4)
-        high = 0x8f;
-    if ((unsigned char)p[1] < low || (unsigned char)p[1] > high)
-        return 0;
-    for (size_t i = 2; i < n; i++)
-        if (((unsigned char)p[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
 
 void usher__json_string(FILE *out, const char *text, size_t size)
 {
-    putc('"', out);
-    for (size_t i = 0; i < size;) {
-        unsigned char c = (unsigned char)text[i];
-        size_t n = usher__utf8_length(text + i, size - i);
+    char piece[USHER__JSON_PIECE];
+    size_t n;
 
-        if (n == 0 || c < 0x20) {
-            fprintf(out, "\\u%04x", c);
-            n = 1;
-        } else if (c == '"' || c == '\\') {
-            putc('\\', out);
-            putc(c, out);
-        } else {
-            fwrite(text + i, 1, n, out);
-        }
-        i += n;
-    }
+    putc('"', out);
+    for (size_t i = 0; i < size; fwrite(piece, 1, n, out))
+        i += usher__json_piece(text + i, size - i, piece, &n);
     putc('"', out);
 }
 

@@ -9,9 +9,6 @@
 
 #include <usher/usher.h>
 
-/* Length of the UTF-8 sequence at @p (controls are fine), 0 if there is none. */
-size_t usher__utf8_length(const char *p, size_t left);
-
 /* @text as a JSON string.  Bytes that are not UTF-8 become \u00NN. */
 void usher__json_string(FILE *out, const char *text, size_t size);
 

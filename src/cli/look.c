@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/answer.h"
-#include "cli/closest.h"
+#include "words/closest.h"
 #include "cli/parse.h"
 #include "cli/run.h"
 #include "core/text.h"
@@ -59,7 +59,7 @@ static int print_text(const struct cli *cli, const struct source *s)
 
 static int one_noun(const struct cli *cli, char *const *words, size_t n, struct source *s)
 {
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
 
     for (size_t i = 1; i < n; i++) {
         if (s->table && strcmp(words[i], "--dot") == 0)
@@ -122,7 +122,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
 {
     struct usher_check_result found;
     unsigned flags = 0;
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
     struct faults f;
     enum usher_status status;
     struct json j = { stdout, false };
@@ -245,7 +245,7 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     const char *scope = room ? "room" : serial ? "rule" : id ? "name" : "pool";
     struct usher_operation c;
     struct usher_result r;
-    char digest[33], message[CLI_MESSAGE_MAX], quoted[CLI_QUOTE_MAX];
+    char digest[33], message[CLI_MESSAGE_MAX], quoted[PARSE_QUOTE_MAX];
     const char *wrong;
     enum usher_status status;
     bool taken;
@@ -357,8 +357,8 @@ static bool number_key(const char *word, const char *key, int64_t min, int64_t m
     if (span ? usher__parse_span(value, min, max, ret) : usher__parse_int(value, min, max, ret))
         return true;
     (void)snprintf(message, CLI_MESSAGE_MAX,
-                   span ? CLI_NO_SPAN : "%s is not a number from %" PRId64 " to %" PRId64, key, min,
-                   max);
+                   span ? PARSE_NO_SPAN : "%s is not a number from %" PRId64 " to %" PRId64, key,
+                   min, max);
     return false;
 }
 
@@ -367,7 +367,7 @@ int usher__cli_rooms(struct cli *cli, char *const *words, size_t n)
     bool patrol = strcmp(words[1], "patrol") == 0;
     const char *after = NULL, *fault;
     int64_t max = 0, every = 0, lease = 0, created = 0;
-    char message[CLI_MESSAGE_MAX], quoted[CLI_QUOTE_MAX];
+    char message[CLI_MESSAGE_MAX], quoted[PARSE_QUOTE_MAX];
     struct usher_operation c;
     struct usher_result r;
     int rc;

@@ -15,7 +15,7 @@
 
 static int shell_words(struct cli *cli, char *const *words, size_t n)
 {
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
     int rc;
 
     if (cli->shell)
@@ -252,7 +252,7 @@ static int options(struct cli *cli, int argc, char **argv)
         { "version", no_argument, NULL, 'V' },
         { NULL, 0, NULL, 0 },
     };
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
     char *const help = (char[]){ "help" };
     int c;
 

@@ -360,7 +360,7 @@ static bool refuse(char message[CLI_MESSAGE_MAX], const char *what, const char *
 static bool option(struct replay_options *o, const char *word, char message[CLI_MESSAGE_MAX])
 {
     const char *value;
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
 
     if ((value = usher__key_value(word, "--format")) != NULL) {
         if (strcmp(value, "technion") == 0)

@@ -163,7 +163,7 @@ int usher__cli_scopes(struct cli *cli, char *const *words, size_t n)
     const struct usher__noun *noun = NULL;
     struct scopes s = { NULL, 0 };
     const char *after = NULL, *value;
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
     enum usher_status status;
     int64_t max = 0;
     bool more;

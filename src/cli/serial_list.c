@@ -42,7 +42,7 @@ int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n)
 {
     struct names names = { NULL, 0, 0 };
     struct json j = { stdout, false };
-    char quoted[CLI_QUOTE_MAX], message[CLI_MESSAGE_MAX];
+    char quoted[PARSE_QUOTE_MAX], message[CLI_MESSAGE_MAX];
     struct usher_operation command;
     enum usher_status status;
     int rc;
@@ -176,7 +176,7 @@ static bool number_of(const char *word, const char *key, int64_t min, int64_t ma
 int usher__cli_serial_journal(struct cli *cli, char *const *words, size_t n)
 {
     struct journal to;
-    char message[CLI_MESSAGE_MAX], quoted[CLI_QUOTE_MAX];
+    char message[CLI_MESSAGE_MAX], quoted[PARSE_QUOTE_MAX];
     struct usher_operation command;
     const char *fault;
     int64_t since = 0;

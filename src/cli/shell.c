@@ -19,7 +19,7 @@
 #include "cli/lines.h"
 #include "cli/parse.h"
 #include "cli/run.h"
-#include "cli/words.h"
+#include "words/words.h"
 
 #define BATCH 256u
 #define LINE_BYTES (1u << 20)  /* of one line */

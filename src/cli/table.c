@@ -8,9 +8,10 @@
 #include <string.h>
 #include <time.h>
 
+#include <usher/command.h>
+
 #include "cli/cli.h"
 #include "cli/json.h"
-#include "core/verbs.h"
 
 #define GAP 2 /* between columns */
 
@@ -149,64 +150,26 @@ void usher__table_print(struct table *t, FILE *out)
 
 /* ---- answers ------------------------------------------------------------------------------- */
 
-static void cell_number(struct table *t, const struct usher_field_about *about,
-                        enum usher_noun noun, int64_t number, int64_t now_ms)
+/* @v: NULL if there is none. */
+static void cell(struct table *t, enum usher_noun noun, const struct usher_value *v, int64_t now_ms)
 {
-    const char *word = usher_code_word(noun, about->field, number);
+    enum usher_type type = v != NULL ? usher_about_field(v->field)->type : USHER_TYPE_INT;
+    const char *word = v != NULL ? usher_code_word(noun, v->field, v->number) : NULL;
 
-    if (about->type == USHER_TYPE_CODE)
+    if (v != NULL && v->text != NULL)
+        usher__table_text(t, v->text, (size_t)v->size);
+    else if (type == USHER_TYPE_CODE)
         add_words(t, word != NULL ? word : "");
-    else if (about->type == USHER_TYPE_BOOL)
-        add_words(t, number != 0 ? "yes" : "");
-    else if (number == 0 || number == USHER_NEVER || number == -1)
+    else if (type == USHER_TYPE_BOOL)
+        add_words(t, v->number != 0 ? "yes" : "");
+    else if (v == NULL || v->number == 0)
         add(t, NULL);
-    else if (about->type == USHER_TYPE_MS)
-        usher__table_span(t, number);
-    else if (about->type == USHER_TYPE_TIME)
-        usher__table_moment(t, number, now_ms);
+    else if (type == USHER_TYPE_MS)
+        usher__table_span(t, v->number);
+    else if (type == USHER_TYPE_TIME)
+        usher__table_moment(t, v->number, now_ms);
     else
-        usher__table_number(t, number);
-}
-
-static void cell(struct table *t, const struct usher_result *r, const struct usher__field *f,
-                 const char *row, uint64_t serial, int64_t now_ms)
-{
-    const struct usher_field_about *about = usher_about_field(f->code);
-    const struct usher_queue_result_row *q =
-        (const struct usher_queue_result_row *)(const void *)row;
-    const char *at = row + f->offset;
-    char name[USHER_QUEUE_ROOM_MAX], printed[USHER_SERIAL_TEXT_MAX + 1];
-    struct usher_text text;
-    int64_t number;
-    int code;
-    bool yes;
-
-    switch (f->type) {
-    case USHER__FIELD_TEXT:
-    case USHER__FIELD_VALUE:
-        memcpy(&text, at, sizeof text);
-        usher__table_text(t, text.data, text.size);
-        break;
-    case USHER__FIELD_ROOM:
-        (void)usher_queue_room_name(name, q->epoch != 0 ? q->epoch : r->epoch, q->login, q->no);
-        add_words(t, name);
-        break;
-    case USHER__FIELD_SERIAL:
-        usher__table_text(t, printed, usher_serial_text(r, serial, printed, sizeof printed));
-        break;
-    case USHER__FIELD_CODE:
-        memcpy(&code, at, sizeof code);
-        cell_number(t, about, r->noun, code, now_ms);
-        break;
-    case USHER__FIELD_BOOL:
-        memcpy(&yes, at, sizeof yes);
-        cell_number(t, about, r->noun, yes, now_ms);
-        break;
-    default:
-        memcpy(&number, at, sizeof number);
-        cell_number(t, about, r->noun, number, now_ms);
-        break;
-    }
+        usher__table_number(t, v->number);
 }
 
 /* Lists of things that are alike. */
@@ -225,62 +188,60 @@ static bool is_list(enum usher_verb verb)
 }
 
 /* What is printed with each row, and nobody asks for. */
-static bool is_told(uint16_t field)
+static bool is_told(uint32_t field)
 {
     return field != USHER_FIELD_VERSION && field != USHER_FIELD_LOGIN && field != USHER_FIELD_AT;
 }
 
-bool usher__table_answer(FILE *out, const struct usher_operation *command,
-                         const struct usher_result *reply)
+static void row(struct table *t, const struct usher_reply *reply, size_t i, int64_t now_ms)
 {
-    const struct usher__noun *noun = usher__noun((unsigned)reply->noun);
+    size_t n, at = 0;
+    const struct usher_value *values = usher_reply_values(reply, i, &n);
+    uint32_t field;
+
+    for (size_t k = 0; (field = usher_verb_tells(reply->verb, true, k)) != 0; k++)
+        if (is_told(field)) {
+            for (at = 0; at < n && values[at].field != field;)
+                at++;
+            cell(t, (enum usher_noun)(reply->verb >> 8), at < n ? &values[at] : NULL, now_ms);
+        }
+}
+
+bool usher__table_answer(FILE *out, const struct usher_operation *command,
+                         const struct usher_result *result)
+{
     int64_t now_ms =
         (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : (int64_t)time(NULL) * 1000;
-    const struct usher__field *f;
-    struct usher__seen seen;
+    bool list = result->status == USHER_OK && is_list(command->verb);
+    struct usher_reply *reply = list ? usher_reply_of(command, result) : NULL;
     struct table t = { .n_columns = 0 };
-    uint64_t serial = 0;
-    const char *rows;
-    size_t n;
+    const char *after;
+    uint32_t field;
+    size_t size;
 
-    if (reply->status != USHER_OK || !is_list(command->verb))
+    if (reply == NULL || reply->n_rows == 0) {
+        usher_reply_done(reply);
         return false;
-    memcpy(&n, (const char *)reply + noun->n_rows_at, sizeof n);
-    memcpy(&rows, (const char *)reply + noun->rows_at, sizeof rows);
-    if (n == 0)
-        return false;
-    usher__seen_begin(&seen, noun, (uint32_t)command->verb, true);
-    while ((f = usher__seen_next(&seen)) != NULL)
-        if (is_told(f->code)) {
-            const struct usher_field_about *about = usher_about_field(f->code);
+    }
+    for (size_t k = 0; (field = usher_verb_tells(reply->verb, true, k)) != 0; k++)
+        if (is_told(field)) {
+            const struct usher_field_about *about = usher_about_field(field);
 
             usher__table_column(&t, about->word,
                                 about->type == USHER_TYPE_INT || about->type == USHER_TYPE_TOKEN ||
                                     about->type == USHER_TYPE_MS);
         }
-    for (size_t i = 0; i < n; i++) {
-        usher__seen_begin(&seen, noun, (uint32_t)command->verb, true);
-        while ((f = usher__seen_next(&seen)) != NULL)
-            if (is_told(f->code))
-                cell(&t, reply, f, rows + i * noun->row_size, serial, now_ms);
-        if (reply->noun == USHER_SERIAL)
-            serial += (uint64_t)reply->of.serial.rows[i].n;
-    }
+    for (size_t i = 0; i < reply->n_rows; i++)
+        row(&t, reply, i, now_ms);
     usher__table_print(&t, out);
-    usher__seen_begin(&seen, noun, (uint32_t)command->verb, false);
-    while ((f = usher__seen_next(&seen)) != NULL)
-        if (f->type == USHER__FIELD_NEXT) {
-            const char *at = (const char *)reply + f->offset;
-
-            memcpy(&n, at, sizeof n);
-            if (n != 0) {
-                fputs("more: after=", out);
-                usher__plain_text(out, at + sizeof n, n);
-                putc('\n', out);
-            }
-        } else if (f->code == USHER_FIELD_MORE && reply->noun == USHER_SERIAL &&
-                   reply->of.serial.more) {
-            fputs("there are more: n=\n", out);
-        }
+    after = usher_reply_text(reply, USHER_ANSWER, USHER_FIELD_AFTER, &size);
+    if (after != NULL) {
+        fputs("more: after=", out);
+        usher__plain_text(out, after, size);
+        putc('\n', out);
+    } else if (reply->more) {
+        fputs("there are more: n=\n", out);
+    }
+    usher_reply_done(reply);
     return true;
 }

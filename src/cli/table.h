@@ -34,6 +34,6 @@ void usher__table_print(struct table *t, FILE *out);
 /* The rows of an answer as a table.  False: it is no list, or an empty one, and nothing is printed.
  */
 bool usher__table_answer(FILE *out, const struct usher_operation *command,
-                         const struct usher_result *reply);
+                         const struct usher_result *result);
 
 #endif

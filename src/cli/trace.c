@@ -296,7 +296,7 @@ static bool trace_option(struct day *d, const char *word, char message[CLI_MESSA
         { "--theta", &d->theta, RATE_MAX },
         { "--agents", &d->agents, AGENTS_MAX },
     };
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
     const char *value;
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

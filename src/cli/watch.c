@@ -43,61 +43,6 @@ struct watching {
 
 /* ---- one notice ------------------------------------------------------------------- */
 
-/* NULL: the change is of nothing that has a state. */
-static const char *state_word(const struct usher_notice *n, unsigned state)
-{
-    if (n->subject.size == 0 || n->verb == USHER_NOTICE_LOST)
-        return NULL;
-    if (n->noun == USHER_NUMBER)
-        return usher_number_state_word((enum usher_number_state)state);
-    if (n->noun == USHER_QUEUE)
-        return n->token != 0 && n->owner.size == 0
-                   ? usher_queue_agent_state_word((enum usher_queue_agent_state)state)
-                   : usher_queue_user_state_word((enum usher_queue_user_state)state);
-    return NULL;
-}
-
-static void notice_state(struct json *j, const char *key, const char *word)
-{
-    const struct usher_text text = { word, word != NULL ? strlen(word) : 0 };
-
-    usher__json_name(j, key, &text);
-}
-
-static void notice_json(const struct usher_notice *n)
-{
-    struct json j = { stdout, false };
-    char epoch[17];
-
-    putchar('{');
-    if (n->noun == USHER_ROOM) {
-        usher__answer_room_notice(&j, n);
-    } else {
-        usher__json_key(&j, "scope");
-        printf("\"%s/", usher_noun_word(n->noun));
-        for (size_t i = 0; i < n->scope.size; i++) { /* a name: UTF-8 without controls */
-            if (n->scope.data[i] == '"' || n->scope.data[i] == '\\')
-                putchar('\\');
-            putchar(n->scope.data[i]);
-        }
-        putchar('"');
-        (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, n->epoch);
-        usher__json_text(&j, "epoch", epoch);
-        usher__json_uint(&j, "version", n->version);
-        if (n->before + 1 != n->version) /* the store changed hands */
-            usher__json_uint(&j, "before", n->before);
-        usher__json_text(&j, "verb", usher_verb_word(n->verb));
-        usher__json_name(&j, "subject", &n->subject);
-        notice_state(&j, "from", state_word(n, n->from));
-        notice_state(&j, "to", state_word(n, n->to));
-        usher__json_key(&j, "data");
-        fputs("{}", stdout);
-        usher__json_name(&j, "owner", &n->owner);
-        usher__json_int(&j, "time", n->now_ms);
-    }
-    puts("}");
-}
-
 static void notice_plain(const struct usher_notice *n)
 {
     struct usher_fields f;
@@ -126,7 +71,7 @@ static void notice_plain(const struct usher_notice *n)
 static void print(const struct cli *cli, const struct usher_notice *n)
 {
     if (cli->json || cli->shell)
-        notice_json(n);
+        usher__answer_notice(stdout, n);
     else
         notice_plain(n);
 }
@@ -136,7 +81,7 @@ static void print(const struct cli *cli, const struct usher_notice *n)
 static void told(void *payload, const struct usher_notice *n)
 {
     (void)payload;
-    notice_json(n);
+    usher__answer_notice(stdout, n);
 }
 
 static int listen_to(struct cli *cli, char *const *words, size_t n)
@@ -358,10 +303,10 @@ static const char *option(struct watching *w, const char *word)
         w->since = (uint64_t)n;
     } else if (strncmp(word, "--every=", 8) == 0) {
         if (!usher__parse_span(value, 10, 3600000, &w->every_ms))
-            return "is not a duration from 10 to 3600000 " CLI_SPANS;
+            return "is not a duration from 10 to 3600000 " PARSE_SPANS;
     } else if (strncmp(word, "--for=", 6) == 0) {
         if (!usher__parse_span(value, 0, USHER_SPAN_MAX, &w->for_ms))
-            return "is not a duration in " CLI_SPANS;
+            return "is not a duration in " PARSE_SPANS;
     } else {
         return "is no option of `watch`";
     }
@@ -371,7 +316,7 @@ static const char *option(struct watching *w, const char *word)
 int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
 {
     struct watching w;
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX];
     size_t scopes = 1;
     bool polls;
     int rc;

@@ -40,18 +40,18 @@ static inline uint64_t tail8(const char *data, size_t size)
     return (uint64_t)high << 32 | low;
 }
 
-/* Length of the valid UTF-8 sequence at @p that is no control character, 0 if there is
- * none.  Table 3-7 of the Unicode standard: no overlong forms, no surrogates. */
-static size_t sequence(const unsigned char *p, size_t left)
+/* Table 3-7 of the Unicode standard: no overlong forms, no surrogates. */
+size_t usher__utf8_length(const char *text, size_t left)
 {
+    const unsigned char *p = (const unsigned char *)text;
     unsigned c = p[0];
 
     if (c < 0x80)
-        return c >= 0x20 && c != 0x7f;
+        return 1;
     if (c < 0xc2 || left < 2 || (p[1] & 0xc0) != 0x80)
         return 0;
     if (c < 0xe0)
-        return c == 0xc2 && p[1] < 0xa0 ? 0 : 2; /* U+0080..9F are controls */
+        return 2;
     if (left < 3 || (p[2] & 0xc0) != 0x80)
         return 0;
     if (c < 0xf0)
@@ -61,13 +61,46 @@ static size_t sequence(const unsigned char *p, size_t left)
     return (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] >= 0x90) ? 0 : 4;
 }
 
+size_t usher__json_piece(const char *text, size_t left, char to[USHER__JSON_PIECE],
+                         size_t *ret_size)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned c = (unsigned char)text[0];
+    size_t n = usher__utf8_length(text, left);
+
+    if (n == 0 || c < 0x20) {
+        to[0] = '\\';
+        to[1] = 'u';
+        to[2] = to[3] = '0';
+        to[4] = digits[c >> 4];
+        to[5] = digits[c & 15];
+        *ret_size = 6;
+        return 1;
+    }
+    if (c == '"' || c == '\\') {
+        to[0] = '\\';
+        to[1] = (char)c;
+        *ret_size = 2;
+        return 1;
+    }
+    memcpy(to, text, n);
+    *ret_size = n;
+    return n;
+}
+
+/* U+0000..1F, U+007F..9F */
+static bool control(const unsigned char *p)
+{
+    return p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
+}
+
 /* Valid UTF-8 without control characters. */
 static bool __attribute__((noinline)) clean_utf8(const char *data, size_t size)
 {
     for (size_t i = 0; i < size;) {
-        size_t n = sequence((const unsigned char *)data + i, size - i);
+        size_t n = usher__utf8_length(data + i, size - i);
 
-        if (n == 0)
+        if (n == 0 || control((const unsigned char *)data + i))
             return false;
         i += n;
     }

@@ -28,6 +28,15 @@ bool usher__groups_next(struct usher_text *list, struct usher_text *ret_group);
 /* Decimal digits of a number below 2^53, and nothing else. */
 bool usher__text_token(const struct usher_text *text, uint64_t *ret);
 
+/* Length of the UTF-8 sequence at @text (controls are fine), 0 if there is none. */
+size_t usher__utf8_length(const char *text, size_t left);
+
+/* The next character of @text as it stands in a string of JSON; what is not UTF-8 becomes
+ * \u00NN.  Returns how many bytes of @text it was. */
+#define USHER__JSON_PIECE 6
+size_t usher__json_piece(const char *text, size_t left, char to[USHER__JSON_PIECE],
+                         size_t *ret_size);
+
 static inline bool usher__text_equal(const struct usher_text *a, const struct usher_text *b)
 {
     return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);

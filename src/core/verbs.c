@@ -11,6 +11,42 @@
 #define COMMUTES USHER__COMMUTES
 #define PLACED USHER__PLACED
 
+#define ON_OK (1u << USHER_OK)
+#define ON_DONE (ON_OK | 1u << USHER_SAME)
+#define ON_MISSING (1u << USHER_MISSING)
+#define ON_REFUSED (1u << USHER_REFUSED)
+#define ON_EMPTY (1u << USHER_EMPTY)
+#define ON_STALE (1u << USHER_STALE)
+#define THERE (~ON_MISSING)
+#define ALWAYS UINT32_MAX
+#define EVER USHER__WHEN_EVER, 0, 0
+#define WITH(field) USHER__WHEN_IS, FIELD(field), UINT32_MAX
+#define IS(field, codes) USHER__WHEN_IS, FIELD(field), codes
+#define WITHOUT(field) USHER__WHEN_NOT, FIELD(field), 0
+#define ASKED(field) USHER__WHEN_ASKED, FIELD(field), 0
+#define NOT_ASKED(field) USHER__WHEN_NOT_ASKED, FIELD(field), 0
+#define AHEAD(field) USHER__WHEN_AHEAD, FIELD(field), 0
+#define NOT_AHEAD(field) USHER__WHEN_NOT_AHEAD, FIELD(field), 0
+#define ONE_ROW USHER__WHEN_ONE_ROW, 0, 0
+#define NO_ROW USHER__WHEN_NO_ROW, 0, 0
+#define OF_KIND(kind) USHER__WHEN_KIND, USHER_FIELD_KIND, 1u << USHER_ROOM_ROW_##kind
+#define NIL "null"
+
+/* KEYS: several rows that are but for the field the same. */
+#define ONE(verbs, on, field) { verbs, on, FIELD(field), USHER__AS_VALUE, NULL, NULL, EVER },
+#define EACH_2(verbs, on, field, ...) ONE(verbs, on, field) ONE(verbs, on, __VA_ARGS__)
+#define EACH_3(verbs, on, field, ...) ONE(verbs, on, field) EACH_2(verbs, on, __VA_ARGS__)
+#define EACH_4(verbs, on, field, ...) ONE(verbs, on, field) EACH_3(verbs, on, __VA_ARGS__)
+#define EACH_5(verbs, on, field, ...) ONE(verbs, on, field) EACH_4(verbs, on, __VA_ARGS__)
+#define EACH_6(verbs, on, field, ...) ONE(verbs, on, field) EACH_5(verbs, on, __VA_ARGS__)
+#define EACH_7(verbs, on, field, ...) ONE(verbs, on, field) EACH_6(verbs, on, __VA_ARGS__)
+#define EACH_8(verbs, on, field, ...) ONE(verbs, on, field) EACH_7(verbs, on, __VA_ARGS__)
+#define EACH_OF(a, b, c, d, e, f, g, h, each, ...) each
+#define EACH(verbs, on, ...)                                                             \
+    EACH_OF(__VA_ARGS__, EACH_8, EACH_7, EACH_6, EACH_5, EACH_4, EACH_3, EACH_2, ONE, 0) \
+    (verbs, on, __VA_ARGS__)
+#define LEFT_OUT USHER__LEFT_OUT
+
 /* Codes that are settings begin at 1, for 0 is what is not given. */
 const char *const usher__order_words[] = { "?", "longest-idle", "most-recent", "random", NULL };
 
@@ -170,7 +206,7 @@ const struct usher__verb *usher__verb(unsigned verb)
 void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun, uint32_t verb,
                        bool rows)
 {
-    uint32_t bit = 1u << ((verb & 0xff) - 1);
+    uint32_t bit = USHER__VERB_BIT(verb);
 
     seen->lists[0] = rows ? noun->row : noun->outs;
     seen->n[0] = !rows ? noun->n_outs : (noun->row_verbs & bit) != 0 ? noun->n_row : 0;

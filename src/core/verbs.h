@@ -56,6 +56,60 @@ struct usher__field {
     uint32_t verbs;  /* whose answer it is part of: bit 0 is the verb with code 1 */
 };
 
+/* How a key of an answer is told, when answers are objects. */
+enum usher__key_as {
+    USHER__AS_VALUE,  /* by the type of the field */
+    USHER__AS_NUMBER, /* as a number, whatever its type */
+    USHER__AS_SHARE,  /* of 10,000, as a decimal fraction */
+    USHER__AS_ECHO,   /* the value or, without one, what the command said */
+    USHER__AS_FIRST,  /* of the first row */
+    USHER__AS_ROOMS,  /* array: the names of all rooms of the login */
+    USHER__AS_LIST,   /* array: of each row the field */
+    USHER__AS_ROWS,   /* array: of each row an object */
+    USHER__AS_ROW,    /* no key: the keys of the one row, among those of the answer */
+    /* of rooms */
+    USHER__AS_MAP,    /* object: of each row the name, and the field */
+    USHER__AS_PACKED, /* object: of packed fields */
+    USHER__AS_MERGED, /* the same, with the fields of all members that were set later */
+    USHER__AS_NOTICES /* array: of each row that is a notice an object */
+};
+
+/* When there is a key at all. */
+enum usher__key_when {
+    USHER__WHEN_EVER,
+    USHER__WHEN_IS,  /* there is the field; of a CODE or BOOL: it is one of those */
+    USHER__WHEN_NOT, /* there is no such field */
+    USHER__WHEN_ASKED,
+    USHER__WHEN_NOT_ASKED, /* the command had the field, or not */
+    USHER__WHEN_AHEAD,
+    USHER__WHEN_NOT_AHEAD, /* the command had a version that is still to come, or not */
+    USHER__WHEN_ONE_ROW,
+    USHER__WHEN_NO_ROW,
+    USHER__WHEN_KIND /* of an array or a map: those rows; of a row: it is one of those */
+};
+
+#define USHER__LEFT_OUT "" /* what there is none of */
+
+/* A key of an answer, or of a row of it. */
+struct usher__key {
+    uint32_t verbs;   /* as of a field */
+    uint32_t on;      /* statuses of classes DONE and NO: bit 1 << status */
+    uint16_t field;   /* enum usher_field */
+    uint8_t as;       /* enum usher__key_as */
+    const char *key;  /* NULL: the word of the field, with _ for - */
+    const char *none; /* what is told if there is no such value; NULL: 0 of its type */
+    uint8_t when;     /* enum usher__key_when */
+    uint16_t when_of; /* enum usher_field */
+    uint32_t codes;   /* with `when`: bit 1 << code */
+};
+
+/* An argument that belongs to the answer as it is told. */
+struct usher__echo {
+    uint32_t verbs;
+    uint8_t arg; /* its index */
+    uint16_t field;
+};
+
 enum usher__verb_flag {
     USHER__WRITES = 1u << 0,
     USHER__CREATES = 1u << 1,
@@ -98,8 +152,11 @@ struct usher__noun {
     const struct usher__field *views, *row_views;
     unsigned n_views, n_row_views;
     uint32_t extra_verbs, view_verbs, row_verbs; /* those that have any of the list */
-    size_t row_size, n_rows_at, rows_at;         /* the last two in struct usher_result */
-    size_t reply_size;                           /* of its member of usher_result.of */
+    /* How it is told.  The last one of each is none: its verbs are 0. */
+    const struct usher__key *keys, *row_keys;
+    const struct usher__echo *echoes;
+    size_t row_size, n_rows_at, rows_at; /* the last two in struct usher_result */
+    size_t reply_size;                   /* of its member of usher_result.of */
 };
 
 /* NULL: no such noun or verb. */
@@ -120,6 +177,9 @@ void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun,
                        bool rows);
 /* NULL: that was all. */
 const struct usher__field *usher__seen_next(struct usher__seen *seen);
+
+/* The bit of a verb in the masks of fields and keys. */
+#define USHER__VERB_BIT(verb) (1u << (((verb)&0xffu) - 1u))
 
 /* @command must have a token and has none. */
 bool usher__token_missing(const struct usher__noun *noun, const struct usher__verb *verb,

@@ -41,7 +41,7 @@ enum {
 #define ARG(name, ...) | (IS_IF_VERSION(name) ? A(name) : 0u)
 #include NOUN_DEF
 };
-#define KEYS(keys, flags) ((keys) | (((flags)&WRITES) != 0 ? (uint32_t)THE(if_version) : 0u))
+#define TAKEN(keys, flags) ((keys) | (((flags)&WRITES) != 0 ? (uint32_t)THE(if_version) : 0u))
 
 static const struct usher__arg THE(args)[] = {
 #define ARG(name, word, type, field, given, min, max, words)   \
@@ -62,15 +62,15 @@ static const struct usher__arg THE(args)[] = {
      ~((uint32_t)(mask) & (uint32_t)(SHARED) ? (uint32_t)(SHARED) : 0u))
 
 static const struct usher__verb THE(verbs)[] = {
-#define VERB(name, word, order, keys, flags, help)                               \
-    { VERB_CODE(name),                                                           \
-      word,                                                                      \
-      order,                                                                     \
-      KEYS(keys, flags),                                                         \
-      ((order) | (keys)) & (uint32_t)THE(texts),                                 \
-      EMPTY((order) | (keys)),                                                   \
-      USHER_GIVEN_NOW | (((order) | KEYS(keys, flags)) & ~(uint32_t)THE(texts)), \
-      flags,                                                                     \
+#define VERB(name, word, order, keys, flags, help)                                \
+    { VERB_CODE(name),                                                            \
+      word,                                                                       \
+      order,                                                                      \
+      TAKEN(keys, flags),                                                         \
+      ((order) | (keys)) & (uint32_t)THE(texts),                                  \
+      EMPTY((order) | (keys)),                                                    \
+      USHER_GIVEN_NOW | (((order) | TAKEN(keys, flags)) & ~(uint32_t)THE(texts)), \
+      flags,                                                                      \
       help },
 #include NOUN_DEF
 };
@@ -112,6 +112,28 @@ static const struct usher__field THE(row_views)[] = {
     { USHER__FIELD_##type, 0, (uint16_t)offsetof(ROW_TYPE, member), FIELD(field), verbs },
 #include NOUN_DEF
     { 0, 0, 0, 0, 0 }
+};
+
+static const struct usher__key THE(keys)[] = {
+#define KEY(verbs, on, as, field, key, none, when) \
+    { verbs, on, FIELD(field), USHER__AS_##as, key, none, when },
+#define KEYS(verbs, on, ...) EACH(verbs, on, __VA_ARGS__)
+#include NOUN_DEF
+    { 0 }
+};
+
+static const struct usher__key THE(row_keys)[] = {
+#define ROW_KEY(verbs, as, field, key, none, when) \
+    { verbs, ALWAYS, FIELD(field), USHER__AS_##as, key, none, when },
+#define ROW_KEYS(verbs, ...) EACH(verbs, ALWAYS, __VA_ARGS__)
+#include NOUN_DEF
+    { 0 }
+};
+
+static const struct usher__echo THE(echoes)[] = {
+#define ECHO(arg, field, verbs) { verbs, THE(i_##arg), FIELD(field) },
+#include NOUN_DEF
+    { 0 }
 };
 
 static uint32_t THE(texts_given)(const struct usher_operation *command)
@@ -172,6 +194,9 @@ static const struct usher__noun THE(noun) = {
     .n_views = COUNT(THE(views)) - 1,
     .row_views = THE(row_views),
     .n_row_views = COUNT(THE(row_views)) - 1,
+    .keys = THE(keys),
+    .row_keys = THE(row_keys),
+    .echoes = THE(echoes),
     .row_size = sizeof(ROW_TYPE),
     .n_rows_at = offsetof(struct usher_result, REPLY(n_rows)),
     .rows_at = offsetof(struct usher_result, REPLY(rows)),
@@ -183,7 +208,7 @@ static const struct usher__noun THE(noun) = {
 #undef EMPTY
 #undef COUNT
 #undef IS_IF_VERSION
-#undef KEYS
+#undef TAKEN
 #undef NOUN_CODE
 #undef NOUN_WORD
 #undef NOUN_SCOPE

@@ -207,6 +207,7 @@ struct head {
     void *block;          /* values, then where each row begins, then the texts; NULL: nothing */
     size_t block_size;    /* 0: the block stands after the heads */
     const size_t *row_at; /* n_rows + 1 of them */
+    size_t asked_at, n_asked; /* of the values: usher__reply_asked() */
 };
 
 static struct head *head_of(const struct usher_reply *reply)
@@ -740,6 +741,49 @@ static void leave_head(const struct usher_result *r, struct usher_reply *to)
     to->more = r->status < USHER_INVALID && more_of(r);
 }
 
+/* It was for another version (if-version), so there is nothing to say but which one there is. */
+static bool other_version(const struct usher_operation *op, const struct usher_result *r)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)op->verb >> 8);
+    int64_t version;
+
+    if (r->status != USHER_STALE || (op->given & noun->if_version) == 0)
+        return false;
+    memcpy(&version, (const char *)op + noun->if_version_at, sizeof version);
+    return (uint64_t)version != r->version;
+}
+
+/* What of @op is told with the answer. */
+static void echo(struct gather *g, const struct usher_operation *op, const struct usher_result *r,
+                 bool scope)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)op->verb >> 8);
+
+    for (const struct usher__echo *e = noun->echoes; e->verbs != 0; e++) {
+        const struct usher__arg *arg = &noun->args[e->arg];
+        const char *at = (const char *)op + arg->offset;
+        struct usher_text text;
+        int64_t number;
+
+        if ((e->verbs & USHER__VERB_BIT((unsigned)op->verb)) == 0)
+            continue;
+        if (arg->given == 0) {
+            memcpy(&text, at, sizeof text);
+            if (text.data != NULL)
+                add_text(g, e->field, text.data, text.size);
+        } else if ((op->given & arg->given) != 0) {
+            memcpy(&number, at, sizeof number);
+            add_number(g, e->field, number);
+        }
+    }
+    if (scope)
+        add_text(g, USHER__ECHO_SCOPE, op->scope.data, op->scope.size);
+    if (op->wait != 0)
+        add_number(g, USHER_FIELD_WAIT, op->wait);
+    if (other_version(op, r))
+        add_number(g, USHER_FIELD_IF_VERSION, 0);
+}
+
 /* What was answered, as the reply @head.  It has no memory for more than that it was done: then it
  * is not known what the answer is. */
 static void leave(const struct usher_operation *op, const struct usher_result *r, struct head *head)
@@ -759,6 +803,10 @@ static void leave(const struct usher_operation *op, const struct usher_result *r
         to->n = g.n;
         if (n > 0)
             rows(&g, op, r, row_at, n);
+        head->asked_at = g.n;
+        if (r->status < USHER_INVALID)
+            echo(&g, op, r, r->noun == USHER_ROOM && n > 0);
+        head->n_asked = g.n - head->asked_at;
         kept = keep(&g, head, row_at, n, r->message);
     }
     gather_end(&g);
@@ -768,7 +816,7 @@ static void leave(const struct usher_operation *op, const struct usher_result *r
         to->n_rows = n;
         return;
     }
-    to->n = 0;
+    to->n = head->n_asked = 0;
     if (to->status < USHER_INVALID) {
         to->status = USHER_UNKNOWN;
         to->message = not_kept;
@@ -975,6 +1023,22 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
     return worst;
 }
 
+struct usher_reply *usher_reply_of(const struct usher_operation *command,
+                                   const struct usher_result *result)
+{
+    struct head *head;
+
+    if (command == NULL || result == NULL || usher__verb((unsigned)command->verb) == NULL ||
+        (result->status < USHER_INVALID && (unsigned)result->noun != (unsigned)command->verb >> 8))
+        return NULL;
+    head = heads_new(usher__allocator(NULL), 1);
+    if (head == NULL)
+        return NULL;
+    head->r.verb = (uint32_t)command->verb;
+    leave(command, result, head);
+    return &head->r;
+}
+
 void usher__door_execute(struct usher_engine *e, const struct usher__entry *entries, size_t n,
                          int64_t timeout_ms)
 {
@@ -1091,6 +1155,14 @@ const struct usher_value *usher_reply_values(const struct usher_reply *reply, si
         return NULL;
     *ret_n = head->row_at[row + 1] - head->row_at[row];
     return reply->values + head->row_at[row];
+}
+
+const struct usher_value *usher__reply_asked(const struct usher_reply *reply, size_t *ret_n)
+{
+    const struct head *head = head_of(reply);
+
+    *ret_n = head->n_asked;
+    return head->n_asked > 0 ? reply->values + head->asked_at : NULL;
 }
 
 static const struct usher_value *value_of(const struct usher_reply *reply, size_t row,

@@ -22,6 +22,11 @@ struct usher_reply *usher__reply_at(struct usher_reply *first, size_t i);
 void usher__reply_refuse(struct usher_reply *reply, const struct usher_command *command,
                          const char *message);
 
+/* What of the command belongs to the answer as it is told: the echoes of core/NOUN_verbs.def, WAIT,
+ * and the name of the scope if there are rows of a room. */
+const struct usher_value *usher__reply_asked(const struct usher_reply *reply, size_t *ret_n);
+#define USHER__ECHO_SCOPE 0 /* as a field */
+
 /* A command, and the empty reply that becomes its answer. */
 struct usher__entry {
     const struct usher_command *command;

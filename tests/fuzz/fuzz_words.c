@@ -16,7 +16,7 @@
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/parse.h"
-#include "cli/words.h"
+#include "words/words.h"
 #include "core/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

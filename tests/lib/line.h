@@ -12,7 +12,7 @@
 
 #include <usher/operation.h>
 
-#include "cli/words.h"
+#include "words/words.h"
 
 struct line {
     struct usher_operation c; /* its texts are in here: give it back with line_done() */

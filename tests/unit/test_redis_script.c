@@ -23,7 +23,7 @@
 
 #include "cli/cli.h"
 #include "cli/parse.h"
-#include "cli/words.h"
+#include "words/words.h"
 #include "core/number.h"
 #include "lib/calls.h"
 #include "lib/servers.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* "Did you mean …?" */
-#ifndef USHER_CLI_CLOSEST_H
-#define USHER_CLI_CLOSEST_H
+#ifndef USHER_WORDS_CLOSEST_H
+#define USHER_WORDS_CLOSEST_H
 
 #include <stddef.h>
 

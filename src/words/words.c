@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "cli/words.h"
+#include "words/words.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool blank(char c)
@@ -21,21 +19,6 @@ static int hex(char c)
     if (c >= 'A' && c <= 'F')
         return c - 'A' + 10;
     return -1;
-}
-
-static const char *add(struct words *w, char *word)
-{
-    if (w->n == w->room) {
-        size_t room = w->room != 0 ? w->room * 2 : 16;
-        char **more = realloc(w->word, room * sizeof *more);
-
-        if (more == NULL)
-            return "is too long for the memory there is";
-        w->word = more;
-        w->room = room;
-    }
-    w->word[w->n++] = word;
-    return NULL;
 }
 
 /* The escape behind a backslash at @p inside of "…": its byte goes to *@to.  Returns how many
@@ -111,11 +94,19 @@ static const char *take(const char **from, const char *end, char **to)
     return NULL;
 }
 
-const char *usher__words_split(struct words *w, const char *line, size_t size)
+size_t usher__words_count(const char *line, size_t size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < size; i++)
+        n += !blank(line[i]) && (i == 0 || blank(line[i - 1]));
+    return n;
+}
+
+const char *usher__words_cut(struct words *w, const char *line, size_t size)
 {
     const char *end = line + size;
-    const char *fault;
-    char *to;
+    char *to = w->bytes;
 
     w->n = 0;
     w->nul = false;
@@ -127,19 +118,13 @@ const char *usher__words_split(struct words *w, const char *line, size_t size)
         line++;
     if (line == end || *line == '#')
         return NULL;
-    if (w->size < size + 1) { /* a word and its NUL are no longer than it was with its blank */
-        char *bytes = realloc(w->bytes, size + 1);
-
-        if (bytes == NULL)
-            return "is too long for the memory there is";
-        w->bytes = bytes;
-        w->size = size + 1;
-    }
-    to = w->bytes;
     while (line < end) {
-        fault = add(w, to);
-        if (fault == NULL)
+        const char *fault = "has too many words";
+
+        if (w->n < w->room) {
+            w->word[w->n++] = to;
             fault = take(&line, end, &to);
+        }
         if (fault != NULL) {
             w->n = 0;
             return fault;
@@ -150,11 +135,4 @@ const char *usher__words_split(struct words *w, const char *line, size_t size)
             line++;
     }
     return NULL;
-}
-
-void usher__words_done(struct words *w)
-{
-    free(w->word);
-    free(w->bytes);
-    memset(w, 0, sizeof *w);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "cli/closest.h"
+#include "words/closest.h"
 
 #include <string.h>
 

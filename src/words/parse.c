@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NOUN VERB SCOPE, then the arguments that must be given in their order, then the others as
+ * key=value.  Every argument may be given by its key.  A word that is KEY=value with a key
+ * of the verb is never taken for one in order, so that a forgotten number is found missing.
+ * Where a verb takes fields, every other KEY=value is one, but for a value in its place.
+ */
+#include "config.h"
+
+#include "words/parse.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text.h"
+
+bool usher__parse_uint(const char *text, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        unsigned digit = (unsigned)((unsigned char)*text - '0');
+
+        if (digit > 9 || value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *ret_value = value;
+    return true;
+}
+
+bool usher__parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value)
+{
+    bool minus = min < 0 && *text == '-';
+    uint64_t magnitude;
+    int64_t value;
+
+    if (!usher__parse_uint(text + minus, &magnitude) || magnitude > (uint64_t)INT64_MAX)
+        return false;
+    value = minus ? -(int64_t)magnitude : (int64_t)magnitude;
+    if (value < min || value > max)
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+bool usher__parse_span(const char *text, int64_t min, int64_t max, int64_t *ret_ms)
+{
+    static const struct {
+        const char *word;
+        int64_t ms;
+    } units[] = {
+        { "", 1 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 },
+    };
+    size_t digits = strspn(text, "0123456789");
+    char number[20];
+    int64_t value;
+
+    if (digits == 0 || digits >= sizeof number)
+        return false;
+    memcpy(number, text, digits);
+    number[digits] = '\0';
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(text + digits, units[i].word) != 0)
+            continue;
+        if (!usher__parse_int(number, 0, max / units[i].ms, &value) || value * units[i].ms < min)
+            return false;
+        *ret_ms = value * units[i].ms;
+        return true;
+    }
+    return false;
+}
+
+const char *usher__quote(char to[PARSE_QUOTE_MAX], const char *word)
+{
+    size_t size = strlen(word);
+
+    if (size < PARSE_QUOTE_MAX) {
+        memcpy(to, word, size + 1);
+        return to;
+    }
+    size = PARSE_QUOTE_MAX - sizeof "…";
+    /* not in the middle of a character */
+    for (int i = 0; i < 3 && ((unsigned char)word[size] & 0xc0) == 0x80; i++)
+        size--;
+    (void)snprintf(to, PARSE_QUOTE_MAX, "%.*s…", (int)size, word);
+    return to;
+}
+
+static bool wrong(char message[PARSE_MESSAGE_MAX], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool wrong(char message[PARSE_MESSAGE_MAX], const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(message, PARSE_MESSAGE_MAX, format, ap);
+    va_end(ap);
+    return false;
+}
+
+const char *usher__key_value(const char *word, const char *key)
+{
+    for (; *key != '\0'; word++, key++)
+        if (*word != *key && !(*word == '_' && *key == '-'))
+            return NULL;
+    return *word == '=' ? word + 1 : NULL;
+}
+
+bool usher__parse_common(const char *word, struct usher_operation *command, bool *ret_taken,
+                         char message[PARSE_MESSAGE_MAX])
+{
+    const char *value = usher__key_value(word, "now");
+    const char *fault;
+
+    *ret_taken = true;
+    if (value != NULL) {
+        if ((command->given & USHER_GIVEN_NOW) != 0)
+            return wrong(message, "now is given twice");
+        if (!usher__parse_int(value, 0, USHER_TIME_MAX, &command->now_ms))
+            return wrong(message, "now is not a number from 0 to %" PRId64, USHER_TIME_MAX);
+        command->given |= USHER_GIVEN_NOW;
+        return true;
+    }
+    value = usher__key_value(word, "req");
+    if (value != NULL) {
+        if (command->request.data != NULL)
+            return wrong(message, "req is given twice");
+        command->request.data = value;
+        command->request.size = strlen(value);
+        fault = usher__name_fault(value, command->request.size);
+        return fault == NULL || wrong(message, "req %s", fault);
+    }
+    *ret_taken = false;
+    return true;
+}
+
+/* @word is wait=N.  False: it is that, and wrong. */
+static bool wait_key(const char *word, struct usher_operation *command, bool *ret_taken,
+                     char message[PARSE_MESSAGE_MAX])
+{
+    const char *value = usher__key_value(word, "wait");
+    int64_t replicas;
+
+    if (value == NULL)
+        return true;
+    *ret_taken = true;
+    if (command->wait != 0)
+        return wrong(message, "wait is given twice");
+    if (!usher__parse_int(value, 1, USHER_WAIT_MAX, &replicas))
+        return wrong(message, "wait is not a number from 1 to %d", USHER_WAIT_MAX);
+    command->wait = (uint32_t)replicas;
+    return true;
+}
+
+static bool has_nul(const struct usher_text *text)
+{
+    return memchr(text->data, '\0', text->size) != NULL;
+}
+
+static bool text_argument(const struct usher__arg *arg, struct usher_text text, void *field,
+                          char message[PARSE_MESSAGE_MAX])
+{
+    const char *fault;
+
+    memcpy(field, &text, sizeof text);
+    switch (arg->type) {
+    case USHER__ARG_GROUP:
+        fault = usher__group_fault(text.data, text.size);
+        break;
+    case USHER__ARG_GROUPS:
+        fault = usher__groups_fault(text.data, text.size);
+        break;
+    case USHER__ARG_VALUE:
+        fault = text.size > USHER_VALUE_MAX ? "has more than 65536 bytes" : NULL;
+        break;
+    case USHER__ARG_MAYBE:
+        fault = text.size != 0 ? usher__name_fault(text.data, text.size) : NULL;
+        break;
+    default:
+        fault = usher__name_fault(text.data, text.size);
+        break;
+    }
+    return fault == NULL || wrong(message, "%s %s", arg->word, fault);
+}
+
+static bool word_argument(const struct usher__arg *arg, const char *value, int64_t *ret,
+                          char message[PARSE_MESSAGE_MAX])
+{
+    size_t n;
+
+    for (int64_t i = arg->min; i <= arg->max; i++) {
+        if (strcmp(value, arg->words[i]) == 0) {
+            *ret = i;
+            return true;
+        }
+    }
+    n = (size_t)snprintf(message, PARSE_MESSAGE_MAX, "%s is none of", arg->word);
+    for (int64_t i = arg->min; i <= arg->max && n < PARSE_MESSAGE_MAX; i++)
+        n += (size_t)snprintf(message + n, PARSE_MESSAGE_MAX - n, "%s %s", i > arg->min ? "," : "",
+                              arg->words[i]);
+    return false;
+}
+
+static bool is_given(const struct usher_operation *command, const struct usher__arg *arg)
+{
+    struct usher_text text;
+
+    if (arg->given != 0)
+        return (command->given & arg->given) != 0;
+    memcpy(&text, (const char *)command + arg->offset, sizeof text);
+    return text.data != NULL;
+}
+
+static bool argument(struct usher_operation *command, const struct usher__arg *arg,
+                     struct usher_text text, char message[PARSE_MESSAGE_MAX])
+{
+    const char *value = text.data;
+    void *field = (char *)command + arg->offset;
+    int64_t number, max;
+    uint64_t token;
+
+    if (is_given(command, arg))
+        return wrong(message, "%s is given twice", arg->word);
+    if (arg->type != USHER__ARG_VALUE && has_nul(&text))
+        return wrong(message, "%s has a NUL byte in it", arg->word);
+    command->given |= arg->given;
+    switch (arg->type) {
+    case USHER__ARG_INT:
+    case USHER__ARG_WIDE:
+        max = usher__arg_max(usher__verb((unsigned)command->verb), arg);
+        if (usher__arg_is_span(arg)) {
+            if (!usher__parse_span(value, arg->min, max, &number))
+                return wrong(message, PARSE_NO_SPAN, arg->word, arg->min, max);
+            break;
+        }
+        if (!usher__parse_int(value, arg->min, max, &number))
+            return wrong(message, "%s is not a number from %" PRId64 " to %" PRId64, arg->word,
+                         arg->min, max);
+        break;
+    case USHER__ARG_TOKEN:
+        if (!usher__parse_uint(value, &token))
+            return wrong(message, "%s is not a number from 0 to %" PRIu64, arg->word, UINT64_MAX);
+        memcpy(field, &token, sizeof token);
+        return true;
+    case USHER__ARG_WORD:
+        if (!word_argument(arg, value, &number, message))
+            return false;
+        break;
+    default:
+        return text_argument(arg, text, field, message);
+    }
+    memcpy(field, &number, sizeof number);
+    return true;
+}
+
+/* The argument of @verb that @word names by key, and its value. */
+static const struct usher__arg *by_key(const struct usher__noun *noun,
+                                       const struct usher__verb *verb, const char *word,
+                                       const char **ret_value)
+{
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        if (((verb->order | verb->keys) >> i & 1u) == 0 || noun->args[i].type == USHER__ARG_FIELDS)
+            continue;
+        *ret_value = usher__key_value(word, noun->args[i].word);
+        if (*ret_value != NULL)
+            return &noun->args[i];
+    }
+    return NULL;
+}
+
+/* The first argument in order that is not given yet. */
+static const struct usher__arg *missing(const struct usher__noun *noun,
+                                        const struct usher__verb *verb,
+                                        const struct usher_operation *command)
+{
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if ((verb->order >> i & 1u) != 0 && !is_given(command, &noun->args[i]))
+            return &noun->args[i];
+    return NULL;
+}
+
+/* The argument that a word without a key is for, when there is nothing missing. */
+static const struct usher__arg *placed(const struct usher__noun *noun,
+                                       const struct usher__verb *verb,
+                                       const struct usher_operation *command)
+{
+    const struct usher__arg *first = NULL;
+
+    for (unsigned i = 0; i < noun->n_args && first == NULL; i++)
+        if ((verb->flags & USHER__PLACED) != 0 && (verb->keys >> i & 1u) != 0)
+            first = &noun->args[i];
+    return first != NULL && !is_given(command, first) ? first : NULL;
+}
+
+/* @word is no argument of @verb. */
+static bool unknown(const struct usher__noun *noun, const struct usher__verb *verb,
+                    const char *word, char message[PARSE_MESSAGE_MAX])
+{
+    char quoted[PARSE_QUOTE_MAX], key[2 * PARSE_QUOTE_MAX]; /* long ones are cut by quote */
+    struct closest closest = { key, NULL, 0 };
+    size_t size = strcspn(word, "=");
+
+    usher__quote(quoted, word);
+    if (word[size] == '\0' || size == 0)
+        return wrong(message, "`%s` is one word too many for `%s %s`", quoted, noun->word,
+                     verb->word);
+    if (size >= sizeof key)
+        size = sizeof key - 1;
+    memcpy(key, word, size);
+    key[size] = '\0';
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if (((verb->order | verb->keys) >> i & 1u) != 0)
+            usher__closest_try(&closest, noun->args[i].word);
+    usher__closest_try(&closest, "now");
+    usher__closest_try(&closest, "req");
+    usher__quote(quoted, key);
+    if (closest.best != NULL)
+        return wrong(message, "%s is not an argument of `%s %s`; did you mean %s=?", quoted,
+                     noun->word, verb->word, closest.best);
+    return wrong(message, "%s is not an argument of `%s %s`", quoted, noun->word, verb->word);
+}
+
+static const struct usher__noun *find_noun(const struct parse *p, char message[PARSE_MESSAGE_MAX])
+{
+    const char *word = p->word[0];
+    const struct usher__noun *noun = usher__noun_by_word(word);
+    struct closest closest = { word, NULL, 0 };
+    char quoted[PARSE_QUOTE_MAX];
+
+    if (noun != NULL && noun->noun != USHER_ROOMS)
+        return noun;
+    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
+        usher__closest_try(&closest, noun->word);
+    if (p->also != NULL)
+        p->also(&closest, NULL);
+    usher__quote(quoted, word);
+    if (closest.best != NULL)
+        wrong(message, "unknown command `%s`; did you mean `%s`?", quoted, closest.best);
+    else
+        wrong(message, "unknown command `%s`; `usher help` lists what there is", quoted);
+    return NULL;
+}
+
+static const struct usher__verb *find_verb(const struct parse *p, const struct usher__noun *noun,
+                                           char message[PARSE_MESSAGE_MAX])
+{
+    const char *word = p->word[1];
+    struct closest closest = { word, NULL, 0 };
+    char quoted[PARSE_QUOTE_MAX];
+
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if (strcmp(noun->verbs[i].word, word) == 0)
+            return &noun->verbs[i];
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        usher__closest_try(&closest, noun->verbs[i].word);
+    if (p->also != NULL)
+        p->also(&closest, noun->word);
+    usher__quote(quoted, word);
+    if (closest.best != NULL)
+        wrong(message, "`%s` has no verb `%s`; did you mean `%s`?", noun->word, quoted,
+              closest.best);
+    else
+        wrong(message, "`%s` has no verb `%s`; `usher help %s` lists them", noun->word, quoted,
+              noun->word);
+    return NULL;
+}
+
+/* ---- fields ------------------------------------------------------------------------ */
+
+static void fields_init(struct parse *f, const struct usher__noun *noun,
+                        const struct usher__verb *verb)
+{
+    f->fields = NULL;
+    f->n_fields = 0;
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if ((verb->keys >> i & 1u) != 0 && noun->args[i].type == USHER__ARG_FIELDS)
+            f->fields = &noun->args[i];
+}
+
+/* The argument of @verb called @word, if it must be given. */
+static const struct usher__arg *in_order(const struct usher__noun *noun,
+                                         const struct usher__verb *verb, const char *word)
+{
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if ((verb->order >> i & 1u) != 0 && strcmp(noun->args[i].word, word) == 0)
+            return &noun->args[i];
+    return NULL;
+}
+
+/* Take @word, if it is FIELD=VALUE where @next is the argument in order that is missing. */
+static bool fields_take(struct parse *f, const struct usher__noun *noun,
+                        const struct usher__verb *verb, const struct usher_text *word,
+                        const struct usher__arg *next, struct usher_operation *command,
+                        bool *ret_taken, char message[PARSE_MESSAGE_MAX])
+{
+    const struct usher__arg *field = in_order(noun, verb, "field");
+    const char *equals = strchr(word->data, '=');
+    struct usher_text name = { word->data, equals != NULL ? (size_t)(equals - word->data) : 0 };
+    struct usher_text value;
+    const char *fault;
+
+    *ret_taken =
+        f->fields != NULL && name.size != 0 && (next == NULL || next->type != USHER__ARG_VALUE);
+    if (!*ret_taken)
+        return true;
+    value.data = equals + 1;
+    value.size = (size_t)(word->data + word->size - value.data);
+    fault = usher__name_fault(name.data, name.size);
+    if (fault != NULL)
+        return wrong(message, "name of a field %s", fault);
+    if (field != NULL && next == field) { /* the first one is the one that must be there */
+        const struct usher__arg *of_value = in_order(noun, verb, "value");
+
+        memcpy((char *)command + field->offset, &name, sizeof name);
+        memcpy((char *)command + of_value->offset, &value, sizeof value);
+        return value.size <= USHER_VALUE_MAX || wrong(message, "value has more than 65536 bytes");
+    }
+    if (f->n_fields == USHER_ROOM_GIVEN_FIELDS_MAX)
+        return wrong(message, "fields are more than %d", USHER_ROOM_GIVEN_FIELDS_MAX);
+    f->name[f->n_fields] = name;
+    f->value[f->n_fields++] = value;
+    return true;
+}
+
+size_t usher__parse_fields_size(const struct parse *p)
+{
+    return p->n_fields > 0 ? usher_fields_pack(p->name, p->value, p->n_fields, NULL, 0) : 0;
+}
+
+bool usher__parse_fields(const struct parse *p, struct usher_operation *command, unsigned char *to,
+                         char message[PARSE_MESSAGE_MAX])
+{
+    struct usher_text text = { (const char *)to, usher__parse_fields_size(p) };
+    const char *fault;
+
+    if (text.size == 0)
+        return true;
+    (void)usher_fields_pack(p->name, p->value, p->n_fields, to, text.size);
+    memcpy((char *)command + p->fields->offset, &text, sizeof text);
+    fault = usher__fields_fault(text.data, text.size);
+    return fault == NULL || wrong(message, "fields %s", fault);
+}
+
+/* ------------------------------------------------------------------------------------ */
+
+static struct usher_text word_at(char *const *words, size_t n, const char *end, size_t i)
+{
+    struct usher_text word = { words[i], 0 };
+
+    word.size =
+        end == NULL ? strlen(words[i]) : (size_t)((i + 1 < n ? words[i + 1] : end) - words[i]) - 1;
+    return word;
+}
+
+bool usher__parse(struct parse *p, struct usher_operation *ret_command,
+                  char message[PARSE_MESSAGE_MAX])
+{
+    char *const *words = p->word;
+    size_t n = p->n;
+    const struct usher__noun *noun;
+    const struct usher__verb *verb;
+    const struct usher__arg *arg;
+    const char *fault, *value;
+    char scope[16];
+    bool taken;
+
+    memset(ret_command, 0, sizeof *ret_command);
+    for (size_t i = 0; i < n && i < 3; i++) {
+        struct usher_text word = word_at(words, n, p->end, i);
+
+        if (has_nul(&word))
+            return wrong(message, "line has a NUL byte in it");
+    }
+    noun = find_noun(p, message);
+    if (noun == NULL)
+        return false;
+    if (n < 2)
+        return wrong(message, "verb is missing: usher %s VERB %s …", noun->word, noun->scope);
+    verb = find_verb(p, noun, message);
+    if (verb == NULL)
+        return false;
+    ret_command->verb = (enum usher_verb)verb->verb;
+
+    /* "POOL" is called pool in messages */
+    for (size_t i = 0; i < sizeof scope; i++) {
+        char c = noun->scope[i];
+
+        scope[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+        if (c == '\0')
+            break;
+    }
+    if (n < 3 || by_key(noun, verb, words[2], &value) != NULL ||
+        usher__key_value(words[2], "now") != NULL || usher__key_value(words[2], "req") != NULL)
+        return wrong(message, "%s is missing", scope);
+    ret_command->scope.data = words[2];
+    ret_command->scope.size = strlen(words[2]);
+    fault = usher__scope_fault(words[2], ret_command->scope.size);
+    if (fault != NULL)
+        return wrong(message, "%s %s", scope, fault);
+
+    fields_init(p, noun, verb);
+    for (size_t i = 3; i < n; i++) {
+        struct usher_text word = word_at(words, n, p->end, i), text;
+
+        if (!usher__parse_common(words[i], ret_command, &taken, message))
+            return false;
+        if (!taken && !wait_key(words[i], ret_command, &taken, message))
+            return false;
+        if (taken && has_nul(&word))
+            return wrong(message, "line has a NUL byte in it");
+        if (taken)
+            continue;
+        arg = by_key(noun, verb, words[i], &value);
+        if (arg == NULL) {
+            arg = missing(noun, verb, ret_command);
+            value = words[i];
+            if (!fields_take(p, noun, verb, &word, arg, ret_command, &taken, message))
+                return false;
+            if (taken)
+                continue;
+        }
+        if (arg == NULL)
+            arg = placed(noun, verb, ret_command);
+        if (arg == NULL)
+            return unknown(noun, verb, words[i], message);
+        text.data = value;
+        text.size = (size_t)(word.data + word.size - value);
+        if (!argument(ret_command, arg, text, message))
+            return false;
+    }
+    arg = missing(noun, verb, ret_command);
+    if (arg != NULL)
+        return wrong(message, "%s is missing", arg->word);
+    if (usher__token_missing(noun, verb, ret_command))
+        return wrong(message, "token is missing");
+    return true;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Words into a command, by the tables of core/NOUN_verbs.def. */
+#ifndef USHER_WORDS_PARSE_H
+#define USHER_WORDS_PARSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+#include "core/verbs.h"
+#include "words/closest.h"
+
+#define PARSE_MESSAGE_MAX 512
+
+/* Decimal digits, a minus where @min is below zero, nothing else; false when it is none or
+ * out of range. */
+bool usher__parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value);
+bool usher__parse_uint(const char *text, uint64_t *ret_value);
+
+/* A duration in ms, as people say it: 1500, 1500ms, 90s, 5m, 2h, 1d. */
+bool usher__parse_span(const char *text, int64_t min, int64_t max, int64_t *ret_ms);
+#define PARSE_SPANS "ms, or as 90s, 5m, 2h, 1d"
+#define PARSE_NO_SPAN "%s is not a duration from %" PRId64 " to %" PRId64 " " PARSE_SPANS
+
+/* @word as it stands in a message: cut if it is long. */
+#define PARSE_QUOTE_MAX 64
+const char *usher__quote(char to[PARSE_QUOTE_MAX], const char *word);
+
+/* If @word is KEY=value, and KEY is @key (`_` counts as `-`): where the value begins. */
+const char *usher__key_value(const char *word, const char *key);
+
+/* now=MS and req=ID, which every command takes.  *@ret_taken: @word was one of them.  False:
+ * it was, and is wrong; @message says how. */
+bool usher__parse_common(const char *word, struct usher_operation *command, bool *ret_taken,
+                         char message[PARSE_MESSAGE_MAX]);
+
+/* NOUN VERB SCOPE …. */
+struct parse {
+    char *const *word;
+    size_t n;
+    const char *end; /* behind the last one, which stand behind one another; NULL: none has a NUL
+                      * inside */
+    /* Looks at what else there is besides nouns, or verbs of @noun, for who mistypes.  NULL:
+     * nothing */
+    void (*also)(struct closest *closest, const char *noun);
+    /* Of this command, those that are no arguments of the verb: filled by usher__parse(). */
+    const struct usher__arg *fields; /* NULL: the verb takes none */
+    struct usher_text name[USHER_ROOM_GIVEN_FIELDS_MAX], value[USHER_ROOM_GIVEN_FIELDS_MAX];
+    size_t n_fields;
+};
+
+/* The texts of *@ret_command are the words.  False: wrong, and @message says what. */
+bool usher__parse(struct parse *p, struct usher_operation *ret_command,
+                  char message[PARSE_MESSAGE_MAX]);
+
+/* Behind it: the bytes that its fields take, and they at @to, as an argument of @command. */
+size_t usher__parse_fields_size(const struct parse *p);
+bool usher__parse_fields(const struct parse *p, struct usher_operation *command, unsigned char *to,
+                         char message[PARSE_MESSAGE_MAX]);
+
+#endif

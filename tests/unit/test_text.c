@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands from words, answers to text (usher/command.h): every type as it is written, the whole of
+ * it or a part; every verb of every noun; every argument of every verb, read as help shows it; what
+ * is wrong is refused by name; a room that is too small is left alone.
+ */
+#include "config.h"
+
+#include <usher/command.h>
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/verbs.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static struct usher_engine *e;
+
+static int opened(void **state)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+
+    (void)state;
+    opt.clock_given = true;
+    return usher_open("memory:", &opt, &e) == USHER_OK ? 0 : -1;
+}
+
+static int closed(void **state)
+{
+    (void)state;
+    usher_close(e);
+    return 0;
+}
+
+static struct usher_reply *ask(const char *line, int64_t now_ms)
+{
+    char words[512];
+    uint64_t room[512];
+    struct usher_command command;
+    struct usher_reply *reply;
+    int n = snprintf(words, sizeof words, "%s now=%" PRId64, line, now_ms);
+
+    if (usher_command_parse(words, (size_t)n, room, sizeof room, &command) != USHER_OK)
+        fail_msg("%s: %s", words, usher_message());
+    (void)usher_execute(e, &command, 1, 0, &reply);
+    assert_non_null(reply);
+    return reply;
+}
+
+/* The answer with E for the epoch.  The caller frees it. */
+static char *written(const struct usher_reply *reply)
+{
+    size_t n = usher_reply_write(reply, USHER_FORM_JSON, NULL, 0);
+    char *text = malloc(n + 1), epoch[17];
+
+    assert_non_null(text);
+    assert_int_equal(usher_reply_write(reply, USHER_FORM_JSON, text, n + 1), n);
+    assert_int_equal(strlen(text), n);
+    (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, reply->epoch);
+    for (char *at = text; (at = strstr(at, epoch)) != NULL; *at = 'E')
+        memmove(at + 1, at + 16, strlen(at + 16) + 1);
+    return text;
+}
+
+static void says(const char *line, int64_t now_ms, const char *wanted)
+{
+    struct usher_reply *reply = ask(line, now_ms);
+    char *text = written(reply);
+
+    if (strstr(text, wanted) == NULL)
+        fail_msg("%s: %s, not %s", line, text, wanted);
+    free(text);
+    usher_reply_done(reply);
+}
+
+/* ---- answers ------------------------------------------------------------------------------ */
+
+static void each_type_is_written(void **state)
+{
+    (void)state;
+    says("number add p 100", 1000,
+         "{\"status\":\"ok\",\"epoch\":\"E\",\"version\":1,\"due\":null,\"state\":\"idle+down\"}");
+    says("number reg p 100", 1000, ",\"state\":\"idle+up\"}");
+    /* codes, durations, minutes, and a setting that is 0 or 1 */
+    says("number set p zone=-60 strict=1 sticky=2h", 1000,
+         ",\"order\":\"longest-idle\",\"lease\":0,\"rest\":0,\"daily\":0,\"zone\":-60,\"strict\":1,"
+         "\"sticky\":7200000,\"sticky_max\":10000,\"requests\":10000}");
+    /* a token is a string */
+    says("number call p owner=ann lease=5s", 1000,
+         ",\"due\":6000,\"number\":\"100\",\"token\":\"4\",\"until\":6000,\"state\":\"busy+up\"}");
+    says("number call p", 1000, ",\"why\":\"busy\",\"next\":6000}");
+    says("number call p number=100", 1000,
+         ",\"number\":\"100\",\"state\":\"busy+up\",\"why\":\"busy\",\"next\":6000}");
+    /* no name is null */
+    says("number list p", 2000,
+         ",\"numbers\":[{\"number\":\"100\",\"state\":\"busy+up\",\"group\":null,\"owner\":\"ann\","
+         "\"token\":\"4\",\"until\":6000,\"calls_today\":1,\"used\":1000,\"resting\":false,"
+         "\"capped\":false,\"age\":1000,\"node\":null}],\"next\":null}");
+    says("number free p all=1 req=r1 wait=1", 2000, ",\"freed\":1,\"more\":false,\"replicas\":0}");
+    says("number free p all=1 req=r1", 2000, ",\"freed\":1,\"more\":false,\"repeated\":true}");
+    says(
+        "number renew p 100 token=999", 2000,
+        "{\"status\":\"lost\",\"message\":\"the token is of what the store has lost\",\"from\":5}");
+    says("number show q 1", 2000,
+         "{\"status\":\"missing\",\"epoch\":\"E\",\"version\":0,\"due\":null,\"number\":\"1\","
+         "\"state\":\"nodata\"}");
+    /* beyond 2^53 */
+    says("id create d start=9007199254740992", 1000,
+         ",\"next\":9007199254740992,\"max\":\"9007199254741503\",\"step\":512,");
+    says("id next d", 1000, ",\"first\":9007199254740992,\"n\":1,\"by\":1,\"token\":\"2\"}");
+    says("id next d", 1000, ",\"first\":\"9007199254740993\",\"n\":1,\"by\":1,\"token\":\"3\"}");
+    /* names that are made, and a share */
+    says("queue login q ann capacity=2", 1000,
+         ",\"agent\":\"ann\",\"state\":\"idle\",\"rooms\":[\"E.1.1\",\"E.1.2\"]}");
+    says("queue apply q bob", 1000, ",\"place\":\"room\",\"room\":\"E.1.1\",\"agent\":\"ann\",");
+    says("queue stats q", 1000, ",\"service_level\":1.0000,\"timeout_today\":0,");
+    /* any bytes */
+    says("room open r", 1000, ",\"state\":\"open\",\"capacity\":0,");
+    says("room set r f \"a\\\"b\\\\\\x00\\xff\\x1b\\x7f\xc3\xa9\"", 1000,
+         ",\"value\":\"a\\\"b\\\\\\u0000\\u00ff\\u001b\x7f\xc3\xa9\"}");
+    says("room set r g ''", 1000, ",\"value\":\"\"}");
+    says("room get r h", 1000, ",\"value\":null}");
+    says("room changes r since=2", 1000,
+         ",\"notices\":[{\"scope\":\"room/r\",\"epoch\":\"E\",\"version\":3,\"verb\":\"set\","
+         "\"subject\":\"g\",\"from\":null,\"to\":null,\"data\":{\"g\":\"\"},\"owner\":null,"
+         "\"time\":1000,\"was\":");
+    says("room changes r since=9", 1000, ",\"from\":null,\"message\":\"");
+}
+
+static void a_part_is_written(void **state)
+{
+    struct usher_reply *reply = ask("number show p 100", 1000);
+    size_t n = usher_reply_write(reply, USHER_FORM_JSON, NULL, 0);
+    char whole[512], part[512];
+
+    (void)state;
+    assert_in_range(n, 100, sizeof whole - 2);
+    assert_int_equal(usher_reply_write(reply, USHER_FORM_JSON, whole, sizeof whole), n);
+    for (size_t size = 0; size <= n + 1; size++) {
+        memset(part, '#', sizeof part);
+        assert_int_equal(usher_reply_write(reply, USHER_FORM_JSON, part, size), n);
+        if (size > 0) {
+            assert_memory_equal(part, whole, size - 1);
+            assert_int_equal(part[size - 1], '\0');
+        }
+        assert_int_equal(part[size], '#');
+    }
+    assert_int_equal(usher_reply_write(NULL, USHER_FORM_JSON, part, sizeof part), 0);
+    assert_string_equal(part, "");
+    assert_int_equal(usher_reply_write(reply, (enum usher_form)99, part, sizeof part), 0);
+    usher_reply_done(reply);
+    assert_null(usher_reply_of(NULL, NULL));
+}
+
+/* ---- every verb --------------------------------------------------------------------------- */
+
+static const char *const lines[] = {
+    "number add a 1",
+    "number reg a 1",
+    "number unreg a 1",
+    "number reg a 1",
+    "number set a rest=5s",
+    "number call a owner=ann lease=5000",
+    "number renew a 1 token=6",
+    "number hangup a 1 token=6",
+    "number lift a 1",
+    "number free a all=1",
+    "number show a 1",
+    "number list a",
+    "number stats a",
+    "number sweep a",
+    "number del a 1",
+    "id create a step=10",
+    "id next a n=2",
+    "id return a 2 1 token=2",
+    "id show a",
+    "id set a next=50",
+    "id install a 1 5",
+    "id delete a",
+    "room open a ttl=60s",
+    "room join a ann name=Ann",
+    "room set a topic x",
+    "room get a",
+    "room member a ann name ''",
+    "room all a name fine",
+    "room all a mood fine",
+    "room role a chair ann",
+    "room share a ann board url=x",
+    "room alive a ann",
+    "room snapshot a since=2",
+    "room changes a",
+    "room show a",
+    "room unset a topic",
+    "room unshare a board",
+    "room lock a",
+    "room unlock a",
+    "room kick a ann ban=1000",
+    "room leave a ann",
+    "room sweep a",
+    "room close a",
+    "serial rule a prefix=A- width=3 check=luhn max=20",
+    "serial fill a 3",
+    "serial take a n=2",
+    "serial check a",
+    "serial tick a",
+    "serial setmax a 5",
+    "serial setmaxcur a 50",
+    "serial parse a A-0018",
+    "serial show a",
+    "serial grant a 0 10",
+    "serial delete a",
+    "serial rule g mode=gapfree lease=1m",
+    "serial reserve g owner=ann",
+    "serial show g 1",
+    "serial holds g",
+    "serial confirm g 1 token=2",
+    "serial reserve g",
+    "serial return g 2 token=4",
+    "serial reserve g",
+    "serial void g 2 token=6",
+    "serial sweep g",
+    "queue set a offer=10s",
+    "queue login a ann capacity=2 lanes=a,b",
+    "queue apply a u1 lane=a",
+    "queue accept a ann u1",
+    "queue apply a u2 lane=b",
+    "queue reject a ann u2",
+    "queue where a u2",
+    "queue alive a user=u1",
+    "queue alive a agent=ann",
+    "queue move a u2 priority=3",
+    "queue list a",
+    "queue pull a ann",
+    "queue match a",
+    "queue room a ann",
+    "queue agents a",
+    "queue pause a ann",
+    "queue ready a ann",
+    "queue leave a u2",
+    "queue finish a 2.1",
+    "queue stats a",
+    "queue free a ann",
+    "queue sweep a",
+    "queue history a",
+    "queue drain a",
+    "queue logout a ann",
+    "queue set a offer=5s if-version=1",
+    "queue drop a",
+    "number set a daily=1 if-version=1",
+    "number drop a",
+};
+
+/* Brackets in pairs, strings that end, nothing behind the object. */
+static bool is_object(const char *p)
+{
+    char open[16];
+    size_t depth = 0;
+
+    do {
+        if (*p == '"') {
+            for (p++; *p != '"'; p++)
+                if ((unsigned char)*p < ' ' || (*p == '\\' && *++p == '\0'))
+                    return false;
+        } else if (*p == '{' || *p == '[') {
+            if (depth == sizeof open)
+                return false;
+            open[depth++] = *p == '{' ? '}' : ']';
+        } else if ((*p == '}' || *p == ']') && open[--depth] != *p) {
+            return false;
+        } else if ((unsigned char)*p <= ' ') {
+            return false;
+        }
+        p++;
+    } while (depth > 0);
+    return *p == '\0';
+}
+
+static void every_verb_is_written(void **state)
+{
+    bool spoken[8][64] = { { false } };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        struct usher_reply *reply = ask(lines[i], 1000);
+        char *text = written(reply);
+
+        if (!is_object(text) || strncmp(text, "{\"status\":\"", 11) != 0)
+            fail_msg("%s: %s", lines[i], text);
+        if (reply->status < USHER_INVALID) {
+            size_t n;
+
+            spoken[reply->verb >> 8][reply->verb & 63] = true;
+            (void)usher_reply_values(reply, USHER_ANSWER, &n);
+            if (strstr(text, "\"?\"") != NULL)
+                fail_msg("%s: a word is not known: %s", lines[i], text);
+        }
+        free(text);
+        usher_reply_done(reply);
+    }
+    for (uint32_t verb = 0; (verb = usher_next_verb(verb)) != 0;)
+        if (!spoken[verb >> 8][verb & 63] && verb != USHER_SERIAL_GRANT)
+            fail_msg("verb %u is not among them", verb);
+}
+
+/* ---- commands ----------------------------------------------------------------------------- */
+
+static const struct usher_value *value_of(const struct usher_command *c, uint32_t field)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->values[i].field == field)
+            return &c->values[i];
+    return NULL;
+}
+
+/* What @arg may be, as it is typed, and as a value. */
+static const char *typed(const struct usher__arg *arg, int64_t *ret_number)
+{
+    *ret_number = 0;
+    switch (arg->type) {
+    case USHER__ARG_WORD:
+        *ret_number = arg->max;
+        return arg->words[arg->max];
+    case USHER__ARG_INT:
+    case USHER__ARG_WIDE:
+        *ret_number = usher__arg_is_span(arg) ? 90000 : arg->min > 1 ? 10 : 1;
+        return usher__arg_is_span(arg) ? "90s" : arg->min > 1 ? "10" : "1";
+    case USHER__ARG_TOKEN:
+        *ret_number = -1;
+        return "18446744073709551615";
+    default:
+        if (arg->code != USHER_FIELD_EPOCH)
+            return "x";
+        *ret_number = 0x0123456789abcdef;
+        return "0123456789abcdef";
+    }
+}
+
+static void every_argument_is_read(void **state)
+{
+    (void)state;
+    for (uint32_t code = 0; (code = usher_next_verb(code)) != 0;) {
+        const struct usher__noun *noun = usher__noun(code >> 8);
+        const struct usher__verb *verb = usher__verb(code);
+        char line[1024];
+        uint64_t room[512];
+        struct usher_command c;
+        size_t n = (size_t)snprintf(line, sizeof line, "%s %s scope", noun->word, verb->word);
+        size_t values = 3;
+
+        for (unsigned i = 0; i < noun->n_args; i++) {
+            const struct usher__arg *arg = &noun->args[i];
+            bool key = (verb->order >> i & 1u) == 0;
+            int64_t number;
+
+            if (((verb->order | verb->keys) >> i & 1u) == 0)
+                continue;
+            values++;
+            if (arg->type == USHER__ARG_FIELDS)
+                n += (size_t)snprintf(line + n, sizeof line - n, " some=thing");
+            else
+                n += (size_t)snprintf(line + n, sizeof line - n, " %s%s%s", key ? arg->word : "",
+                                      key ? "=" : "", typed(arg, &number));
+        }
+        n += (size_t)snprintf(line + n, sizeof line - n, " req=r1 now=7 wait=2");
+        if (usher_command_parse(line, n, room, sizeof room, &c) != USHER_OK)
+            fail_msg("%s: %s", line, usher_message());
+        assert_int_equal(c.verb, code);
+        assert_int_equal(c.scope_size, 5);
+        assert_string_equal(c.scope, "scope");
+        assert_null(c.tag);
+        assert_int_equal(c.n, values);
+        for (unsigned i = 0; i < noun->n_args; i++) {
+            const struct usher_value *v = value_of(&c, noun->args[i].code);
+            int64_t number;
+            const char *word = typed(&noun->args[i], &number);
+
+            if (((verb->order | verb->keys) >> i & 1u) == 0)
+                continue;
+            assert_non_null(v);
+            if (noun->args[i].type == USHER__ARG_FIELDS)
+                assert_int_equal(v->size, 1 + 5 + 6);
+            else if (noun->args[i].given != 0 || noun->args[i].code == USHER_FIELD_EPOCH)
+                assert_int_equal(v->number, number);
+            else
+                assert_string_equal(v->text, word);
+        }
+        assert_int_equal(value_of(&c, USHER_FIELD_NOW)->number, 7);
+        assert_int_equal(value_of(&c, USHER_FIELD_WAIT)->number, 2);
+        assert_string_equal(value_of(&c, USHER_FIELD_REQUEST)->text, "r1");
+        /* no byte less, and nothing behind it is touched */
+        for (size_t size = 0; size < sizeof room; size++) {
+            memset(room, 0x55, sizeof room);
+            if (usher_command_parse(line, n, room, size, &c) == USHER_OK)
+                break;
+            assert_string_equal(usher_message(), "command: room is too small");
+            for (size_t i = size; i < sizeof room; i++)
+                assert_int_equal(((unsigned char *)room)[i], 0x55);
+        }
+    }
+}
+
+static void what_is_wrong_is_refused_by_name(void **state)
+{
+    static const struct {
+        const char *line, *message;
+    } wrong[] = {
+        { "", "line has no command" },
+        { "# number add p 1", "line has no command" },
+        { "number 'add p 1", "line has an open '" },
+        { "numbr add p 1", "unknown command `numbr`; did you mean `number`?" },
+        { "rooms list p", "unknown command `rooms`; did you mean `room`?" },
+        { "number", "verb is missing: usher number VERB POOL …" },
+        { "number ad p 1", "`number` has no verb `ad`; did you mean `add`?" },
+        { "number add", "pool is missing" },
+        { "number add p", "number is missing" },
+        { "number add {p} 1", "pool has a brace in it" },
+        { "number add p 1 2", "`2` is one word too many for `number add`" },
+        { "number add p 1 grup=A",
+          "grup is not an argument of `number add`; did you mean group=?" },
+        { "number add p 1 group=A group=A", "group is given twice" },
+        { "number add p 1 group=A,B", NULL },
+        { "number call p lease=5y",
+          "lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d" },
+        { "number renew p 1", "token is missing" },
+        { "number set p order=first", "order is none of longest-idle, most-recent, random" },
+        { "id return d 1 1 epoch=7 token=1", "epoch is not 16 hex digits" },
+        { "number add p 1 now=-1", NULL },
+        { "number add p 1 wait=0", "wait is not a number from 1 to 255" },
+    };
+    struct usher_command c;
+    uint64_t room[256];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        size_t n = strlen(wrong[i].line);
+
+        assert_int_equal(usher_command_parse(wrong[i].line, n, room, sizeof room, &c),
+                         USHER_INVALID);
+        if (wrong[i].message != NULL)
+            assert_string_equal(usher_message(), wrong[i].message);
+    }
+    assert_int_equal(usher_command_parse(NULL, 0, room, sizeof room, &c), USHER_INVALID);
+    assert_int_equal(usher_command_parse("", 0, NULL, 0, &c), USHER_INVALID);
+    assert_int_equal(usher_command_parse("", 0, room, sizeof room, NULL), USHER_INVALID);
+}
+
+/* A line has no end but its size; twice that and 2 KiB are enough. */
+static void a_long_line_has_room(void **state)
+{
+    char line[40000];
+    size_t n = (size_t)snprintf(line, sizeof line, "room join r ann");
+    unsigned char *room;
+    struct usher_command c;
+
+    (void)state;
+    for (int i = 0; i < 32; i++) {
+        n += (size_t)snprintf(line + n, sizeof line - n, " f%d=", i);
+        memset(line + n, 'x', 1000);
+        n += 1000;
+    }
+    line[n] = 'y';
+    room = malloc(2 * n + 2048);
+    assert_non_null(room);
+    /* wherever it is */
+    for (size_t at = 0; at < 8; at++) {
+        assert_int_equal(usher_command_parse(line, n, room + at, 2 * n + 2048 - at, &c), USHER_OK);
+        assert_int_equal((uintptr_t)c.values % sizeof(int64_t), 0);
+        assert_in_range(value_of(&c, USHER_FIELD_FIELDS)->size, 32000, 33000);
+    }
+    free(room);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_type_is_written),
+        cmocka_unit_test(a_part_is_written),
+        cmocka_unit_test(every_verb_is_written),
+        cmocka_unit_test(every_argument_is_read),
+        cmocka_unit_test(what_is_wrong_is_refused_by_name),
+        cmocka_unit_test(a_long_line_has_room),
+    };
+
+    return cmocka_run_group_tests(tests, opened, closed);
+}

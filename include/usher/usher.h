@@ -464,13 +464,13 @@ USHER_API enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun
 /**
  * For operators: erase @scope of @noun, whatever is in it, while others go on working: in bounded
  * steps, behind each of which the store is left to others for as long as it took.  From the first
- * step on it is not there for anybody; who makes it anew in the meantime waits for the rest to go.
- * Holds that are out are over: of their tokens and rooms none is ever given out again under the
- * name, so who comes with one is told that it is `missing` or `stale`.  Watchers are told of one
- * change (USHER_NUMBER_DROP, USHER_QUEUE_DROP, USHER_ROOM_CLOSE and _DONE, …).  Visits of a queue
- * that are in a history stay there.  A rule and a dispenser are deleted as by
- * usher_serial_delete() and usher_id_delete(): made anew, a rule and a managed dispenser go on
- * behind what they have given out.
+ * step on it is not there for anybody; who makes it anew in the meantime waits for the rest to go,
+ * or is told that it is USHER_UNAVAILABLE when the timeout is over. Holds that are out are over: of
+ * their tokens and rooms none is ever given out again under the name, so who comes with one is told
+ * that it is `missing` or `stale`.  Watchers are told of one change (USHER_NUMBER_DROP,
+ * USHER_QUEUE_DROP, USHER_ROOM_CLOSE and _DONE, …).  Visits of a queue that are in a history stay
+ * there.  A rule and a dispenser are deleted as by usher_serial_delete() and usher_id_delete():
+ * made anew, a rule and a managed dispenser go on behind what they have given out.
  *
  * *@ret_items (may be NULL): how many records this call erased, also if it failed; of a rule or a
  * dispenser 1.

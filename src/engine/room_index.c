@@ -346,12 +346,6 @@ static void erase_closing(struct together *t, int64_t deadline_ms)
     }
 }
 
-/* Of one version, it is a room that is there, and in the index. */
-static bool makes(const struct usher_operation *command)
-{
-    return command->verb == USHER_ROOM_OPEN && (command->given & USHER_GIVEN_ROOM_IF_VERSION) == 0;
-}
-
 void usher__room_index_before(struct usher_engine *e, const struct usher_operation *commands,
                               struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
@@ -368,8 +362,6 @@ void usher__room_index_before(struct usher_engine *e, const struct usher_operati
         if (commands[i].verb != USHER_ROOM_OPEN)
             continue;
         usher__result_init(&replies[i], USHER_ROOM, e->opt.alloc);
-        if (!makes(&commands[i]))
-            continue;
         if (!memory)
             cannot(&replies[i], USHER_NOMEM, usher_status_text(USHER_NOMEM));
         else if (usher__operation_check(&commands[i], NULL, &replies[i]) == USHER_OK)

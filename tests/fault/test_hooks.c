@@ -741,7 +741,7 @@ static void every_verb_did_something_on_every_store(void **state)
     for (unsigned s = 0; s <= n_stores; s++) {
         const struct usher__verb *idle;
 
-        for (unsigned i = 0; i < 60 && (idle = idle_verb(s)) != NULL; i++) {
+        for (unsigned i = 0; i < 200 && (idle = idle_verb(s)) != NULL; i++) {
             uint32_t on = HOOK(WATCHER) | HOOK(AUTHORITY);
 
             world(store_at(s), on & possible(), seed++, 1u << (idle->verb >> 8), 30);

@@ -603,6 +603,8 @@ static const struct usher__verb *any_verb(struct babble *b, const struct usher__
             continue; /* first of all something to work on */
         if (!is_needed(verb->word) && rng_chance(r, 30))
             continue;
+        if (strcmp(verb->word, "drop") == 0 && noun->noun != USHER_ROOMS && rng_chance(r, 75))
+            continue; /* that is all there is */
         if (!ends_much(verb->word) || rng_chance(r, 25))
             return verb;
     }

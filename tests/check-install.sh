@@ -60,11 +60,12 @@ fi
 
 "$stage$bindir/usher" version
 # Those that need nothing but a store end well, and twice on the same file.
-for name in dialer invoice pool rooms_loop whiteboard; do
+for name in dialer invoice pool rooms_loop whiteboard workers; do
     [ -x "$stage/$name" ] || continue
     for url in memory: "sqlite:$stage/examples.db" "sqlite:$stage/examples.db"; do
-        case $url in
-        sqlite:*) [ "${WITH_SQLITE:-yes}" = yes ] || continue ;;
+        case $name:$url in
+        workers:memory:) continue ;;
+        *:sqlite:*) [ "${WITH_SQLITE:-yes}" = yes ] || continue ;;
         esac
         set -- "$stage/$name" "$url"
         [ "$name" != invoice ] || set -- "$@" "$stage/books.$$.db"

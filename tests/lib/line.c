@@ -61,6 +61,7 @@ char *line_answer(const struct usher_operation *c, const struct usher_result *r)
 
     if (f == NULL)
         abort();
+    copy.noun = (enum usher_noun)((unsigned)c->verb >> 8); /* a model does not say it */
     copy.epoch = 0;
     copy.repeated = false;
     copy.due_ms = USHER_NEVER;

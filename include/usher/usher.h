@@ -888,7 +888,7 @@ typedef void usher_scope_fn(void *payload, const struct usher_scope_info *info);
  * Tell @fn of the scopes of @noun (0: of every noun), by noun, then in byte order of names: those
  * behind @after ("number/sales": where a page ended; NULL: from the beginning), @max of them at
  * most (1 to USHER_LIST_MAX; 0: USHER_LIST_DEFAULT).  *@ret_more (may be NULL): there are more.
- * Changes nothing.  @fn must not use @e.
+ * Not of those that were dropped or deleted.  Changes nothing.  @fn must not use @e.
  *
  * USHER_OK; USHER_UNAVAILABLE: of a cluster also when a node does not answer, then @fn was told of
  * the scopes of all others, and usher_message() says what was not seen; USHER_INVALID, USHER_NOMEM.

@@ -907,7 +907,7 @@ USHER_API enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun
  * that it is `missing` or `stale`.  Watchers are told of one change (USHER_NUMBER_DROP,
  * USHER_QUEUE_DROP, USHER_ROOM_CLOSE and _DONE, …).  Visits of a queue that are in a history stay
  * there.  A rule and a dispenser are deleted as by usher_serial_delete() and usher_id_delete():
- * made anew, a rule and a managed dispenser go on behind what they have given out.
+ * made anew, a rule and, with an authority, a dispenser go on behind what they have given out.
  *
  * *@ret_items (may be NULL): how many records this call erased, also if it failed; of a rule or a
  * dispenser 1.

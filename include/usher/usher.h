@@ -451,7 +451,7 @@ typedef void usher_scope_fn(void *payload, const struct usher_scope_info *info);
  * Tell @fn of the scopes of @noun (0: of every noun), by noun, then in byte order of names: those
  * behind @after ("number/sales": where a page ended; NULL: from the beginning), @max of them at
  * most (1 to USHER_LIST_MAX; 0: USHER_LIST_DEFAULT).  *@ret_more (may be NULL): there are more.
- * Changes nothing.  @fn must not use @e.
+ * Not of those that were dropped or deleted.  Changes nothing.  @fn must not use @e.
  *
  * USHER_OK; USHER_UNAVAILABLE: of a cluster also when a node does not answer, then @fn was told of
  * the scopes of all others, and usher_message() says what was not seen; USHER_INVALID, USHER_NOMEM.
@@ -470,7 +470,7 @@ USHER_API enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun
  * that it is `missing` or `stale`.  Watchers are told of one change (USHER_NUMBER_DROP,
  * USHER_QUEUE_DROP, USHER_ROOM_CLOSE and _DONE, …).  Visits of a queue that are in a history stay
  * there.  A rule and a dispenser are deleted as by usher_serial_delete() and usher_id_delete():
- * made anew, a rule and a managed dispenser go on behind what they have given out.
+ * made anew, a rule and, with an authority, a dispenser go on behind what they have given out.
  *
  * *@ret_items (may be NULL): how many records this call erased, also if it failed; of a rule or a
  * dispenser 1.

@@ -51,8 +51,8 @@ const struct cli_program usher__cli_programs[] = {
       "  --yes       without being asked; must be said where nobody can be: in scripts, in the shell\n"
       "\n"
       "Whoever holds something of it is told that it is missing.  A queue whose visits wait for the\n"
-      "history (archive=) must be drained before; what is in a history stays.  A rule, or a dispenser\n"
-      "with managed=1, goes on behind what it has given out if it is made anew.\n" },
+      "history (archive=) must be drained before; what is in a history stays.  A rule, and with an\n"
+      "authority a dispenser, goes on behind what it has given out if it is made anew.\n" },
     { "status", usher__cli_status, "",
       "the servers behind the store: role, replicas and their lag, what a crash would lose" },
     { "tables", usher__cli_tables, "NOUN [--dot|--markdown|--lua]",

@@ -170,7 +170,7 @@ static void tell(const struct usher__member *m, const struct usher_value *v, boo
         break;
     case USHER__MEMBER_CHARS:
         text.size = text.size < m->size ? text.size : m->size - 1u;
-        if (text.size != 0)
+        if (string != NULL)
             memcpy(to, string, text.size);
         ((char *)to)[text.size] = '\0';
         break;
@@ -389,11 +389,18 @@ bool usher__call_values(const struct usher__calls *of, const struct usher__shape
 
 const struct usher__calls *usher__calls_of(enum usher_noun noun)
 {
-    static const struct usher__calls *const all[] = { &id_calls, &number_calls, &queue_calls,
-                                                      &room_calls, &serial_calls };
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i]->noun == noun)
-            return all[i];
-    return NULL;
+    switch (noun) {
+    case USHER_NUMBER:
+        return &number_calls;
+    case USHER_QUEUE:
+        return &queue_calls;
+    case USHER_ROOM:
+        return &room_calls;
+    case USHER_SERIAL:
+        return &serial_calls;
+    case USHER_ID:
+        return &id_calls;
+    default:
+        return NULL;
+    }
 }

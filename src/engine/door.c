@@ -207,7 +207,7 @@ struct head {
     void *block;          /* values, then where each row begins, then the texts; NULL: nothing */
     size_t block_size;    /* 0: the block stands after the heads */
     const size_t *row_at; /* n_rows + 1 of them */
-    size_t asked_at, n_asked; /* of the values: usher__reply_asked() */
+    uint32_t asked_at, n_asked; /* of the values: usher__reply_asked() */
 };
 
 static struct head *head_of(const struct usher_reply *reply)
@@ -803,10 +803,10 @@ static void leave(const struct usher_operation *op, const struct usher_result *r
         to->n = g.n;
         if (n > 0)
             rows(&g, op, r, row_at, n);
-        head->asked_at = g.n;
+        head->asked_at = (uint32_t)g.n;
         if (r->status < USHER_INVALID)
             echo(&g, op, r, r->noun == USHER_ROOM && n > 0);
-        head->n_asked = g.n - head->asked_at;
+        head->n_asked = (uint32_t)g.n - head->asked_at;
         kept = keep(&g, head, row_at, n, r->message);
     }
     gather_end(&g);

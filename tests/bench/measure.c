@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include "bench.h"
-#include "lib/calls.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -340,11 +339,11 @@ void bench_fill(struct usher_engine *e, const char *pool, size_t n)
 uint64_t bench_pair(void *world, unsigned thread)
 {
     struct bench_pool *p = world;
-    struct ask_number_hold hold;
+    struct usher_number_answer a = USHER_NUMBER_ANSWER_INIT;
 
     (void)thread;
-    if (ask_number_call(p->e, p->name, bench_next(p->owners), NULL, &hold) != USHER_OK ||
-        ask_number_hangup(p->e, p->name, hold.number, hold.token, -1) != USHER_OK)
+    if (usher_number_call(p->e, p->name, bench_next(p->owners), NULL, &a) != USHER_OK ||
+        usher_number_hangup(p->e, p->name, a.number, a.token, NULL, NULL) != USHER_OK)
         bench_die("%s", usher_message());
     return 2;
 }

@@ -876,7 +876,7 @@ mutant 'authority: what the store has lost is not told' src/engine/audit.c \
     's/^    if ((l->n == 0 || bsearch/    if (l->n > SIZE_MAX - 1 \&\& (l->n == 0 || bsearch/' $twice 'what_a_store_has*'
 mutant 'drop: a pool made anew begins at 1' src/steps/drop.c 's/^    s->clock_ms = 0;/    s->clock_ms = 0, s->version = 0;/' \
     $memory 'a_hold_of_before*'
-mutant 'drop: half of a pool is there' src/steps/drop.c 's/if ((flags \& USHER__CREATES) == 0)/if (flags == 0)/' \
+mutant 'drop: half of a pool is there' src/steps/drop.c 's/if ((usher__verb((unsigned)w->command->verb)->flags \& USHER__CREATES) == 0)/if (w->command == NULL)/' \
     $memory 'a_large_pool*'
 mutant 'drop: a step is the last one' src/steps/drop.c 's/if (\*ret_n == USHER__DROP_MAX)/if (*ret_n > USHER__DROP_MAX)/' \
     $memory 'a_large_pool*'

@@ -200,32 +200,29 @@ static void tell_members(const struct usher__shape *shape, bool settings,
     }
 }
 
-static void tell_head(struct answer *a, const struct usher_reply *r)
+/* What an answer begins with; all else of it is none. */
+static void tell_head(const struct usher__shape *shape, struct answer *a,
+                      const struct usher_reply *r)
 {
+    size_t size = a->size < shape->size ? a->size : shape->size;
+
+    memcpy((char *)a + sizeof a->size, (const char *)shape->none + sizeof a->size,
+           size - sizeof a->size);
     a->epoch = r->epoch;
     a->version = r->version;
     a->due_ms = r->due_ms;
     a->replicas = r->replicas;
     a->repeated = r->repeated;
     a->more = r->more;
-    a->message[0] = '\0';
     if (*r->message != '\0')
         (void)snprintf(a->message, sizeof a->message, "%s", r->message);
 }
 
-struct telling {
-    const struct usher__calls *of;
-    struct answer *answer; /* NULL: nowhere */
-    enum usher_status status;
-};
-
-/* For usher_message(), what there is to say. */
-static void explain(const struct usher_reply *r, const struct usher_value *values, size_t n)
+/* For usher_message(), what there is to say; @why: 0, or the code that was told. */
+static void explain(const struct usher_reply *r, int64_t why)
 {
-    const struct usher_value *why = find(values, n, USHER_FIELD_WHY);
     const char *word =
-        why != NULL ? usher_code_word((enum usher_noun)(r->verb >> 8), USHER_FIELD_WHY, why->number)
-                    : NULL;
+        why != 0 ? usher_code_word((enum usher_noun)(r->verb >> 8), USHER_FIELD_WHY, why) : NULL;
     struct usher_verb_about about = { .size = sizeof about };
 
     (void)usher_about_verb(r->verb, &about);
@@ -236,18 +233,44 @@ static void explain(const struct usher_reply *r, const struct usher_value *value
                            word != NULL ? ": " : "", word != NULL ? word : "");
 }
 
-static void told(void *payload, const struct usher_reply *r, const struct usher_value *values,
-                 size_t n, const struct usher_value *row, size_t n_row)
+struct telling {
+    const struct usher__shape *shape;
+    struct answer *answer; /* NULL: nowhere */
+    uint64_t told;         /* members, by bit */
+    int64_t why;
+};
+
+static void told_begin(void *payload, const struct usher_reply *r)
 {
     struct telling *t = payload;
 
-    t->status = r->status;
-    if (!USHER_IS_DONE(r->status))
-        explain(r, values, n);
     if (t->answer == NULL)
         return;
-    tell_head(t->answer, r);
-    tell_members(&t->of->answer, false, values, n, row, n_row, t->answer);
+    tell_head(t->shape, t->answer, r);
+}
+
+/* Of what is told twice, by the answer and by its row, the first counts. */
+static void told_value(void *payload, const struct usher_value *v)
+{
+    struct telling *t = payload;
+    unsigned at = v->field < t->shape->n_at ? t->shape->at[v->field] : 0;
+    const struct usher__member *m = &t->shape->members[at - 1];
+
+    if (v->field == USHER_FIELD_WHY)
+        t->why = v->number;
+    if (at == 0 || t->answer == NULL || (t->told >> at & 1) != 0 ||
+        (size_t)m->offset + m->size > t->answer->size)
+        return;
+    t->told |= UINT64_C(1) << at;
+    tell(m, v, false, (char *)t->answer + m->offset);
+}
+
+static void told_end(void *payload, const struct usher_reply *r)
+{
+    const struct telling *t = payload;
+
+    if (!USHER_IS_DONE(r->status))
+        explain(r, t->why);
 }
 
 /* ---- a call -------------------------------------------------------------------------------- */
@@ -260,8 +283,7 @@ static enum usher_status nothing_told(const struct usher__calls *of, enum usher_
 
     if (answer == NULL || answer->size < sizeof *answer || answer->size > STRUCT_MAX)
         return status;
-    tell_head(answer, &none);
-    tell_members(&of->answer, false, NULL, 0, NULL, 0, answer);
+    tell_head(&of->answer, answer, &none);
     return status;
 }
 
@@ -269,20 +291,24 @@ static enum usher_status call(struct usher_engine *e, const struct usher__calls 
                               const struct usher_command *c, int64_t timeout_ms,
                               struct answer *answer, struct usher_reply **ret_reply)
 {
-    struct telling t = { of, answer, USHER_OK };
+    struct telling t = { &of->answer, answer, 0, 0 };
+    const struct usher__listener listener = { answer != NULL, told_begin, told_value, told_end,
+                                              &t };
     struct usher_reply *reply;
-    enum usher_status status;
+    enum usher_status status, answered;
 
     if (ret_reply == NULL) {
-        status =
-            usher__door_ask(e, c, timeout_ms, answer != NULL ? told : NULL, told, &t, &t.status);
-        return status == USHER_OK ? t.status : nothing_told(of, status, answer);
+        status = usher__door_ask(e, c, timeout_ms, &listener, &answered);
+        return status == USHER_OK ? answered : nothing_told(of, status, answer);
     }
     status = usher_execute(e, c, 1, timeout_ms, &reply);
     if (reply == NULL)
         return status;
-    if (!USHER_IS_DONE(reply->status))
-        explain(reply, reply->values, reply->n);
+    if (!USHER_IS_DONE(reply->status)) {
+        int64_t why = usher_reply_int(reply, USHER_ANSWER, USHER_FIELD_WHY);
+
+        explain(reply, why != USHER_NONE ? why : 0);
+    }
     *ret_reply = reply;
     return reply->status;
 }
@@ -348,7 +374,7 @@ bool usher__call_answer(const struct usher__calls *of, const struct usher__shape
         return false;
     if (reply->n_rows == 1)
         row = usher_reply_values(reply, 0, &n);
-    tell_head(ret, reply);
+    tell_head(shape, ret, reply);
     tell_members(shape, false, reply->values, reply->n, row, n, ret);
     return true;
 }
@@ -378,7 +404,13 @@ bool usher__call_values(const struct usher__calls *of, const struct usher__shape
 #define SHAPE(noun, which)                                              \
     {                                                                   \
         noun##_##which, sizeof noun##_##which / sizeof *noun##_##which, \
-            sizeof(struct usher_##noun##_##which)                       \
+            sizeof(struct usher_##noun##_##which), NULL, 0, NULL        \
+    }
+#define SHAPE_AT(noun, which)                                           \
+    {                                                                   \
+        noun##_##which, sizeof noun##_##which / sizeof *noun##_##which, \
+            sizeof(struct usher_##noun##_##which), noun##_##which##_at, \
+            sizeof noun##_##which##_at, &noun##_##which##_none          \
     }
 
 #include "calls/made_id.h"

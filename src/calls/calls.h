@@ -31,6 +31,9 @@ struct usher__member {
 struct usher__shape {
     const struct usher__member *members;
     size_t n, size;
+    const uint8_t *at; /* of answers: by field, the number of its member, from 1 on */
+    size_t n_at;
+    const void *none; /* of answers: one that has nothing to say */
 };
 
 struct usher__calls {

@@ -46,13 +46,34 @@ static const struct usher__member id_row[] = {
     MEMBER(struct usher_id_row, managed, MANAGED, MANAGED, NUMBER),
 };
 
+static const uint8_t id_answer_at[] = {
+    [USHER_FIELD_FIRST] = 1,
+    [USHER_FIELD_N] = 2,
+    [USHER_FIELD_NEXT] = 3,
+    [USHER_FIELD_HIGHEST] = 4,
+    [USHER_FIELD_STEP] = 5,
+    [USHER_FIELD_BY] = 6,
+    [USHER_FIELD_TOKEN] = 7,
+    [USHER_FIELD_WHY] = 8,
+};
+
+static const struct usher_id_answer id_answer_none = {
+    .first = USHER_NONE,
+    .n = USHER_NONE,
+    .next = USHER_NONE,
+    .highest = USHER_NONE,
+    .step = USHER_NONE,
+    .by = USHER_NONE,
+    .why = USHER_NONE,
+};
+
 static const struct usher__calls id_calls = {
     USHER_ID,
     SHAPE(id, options),
     SHAPE(id, settings),
-    SHAPE(id, answer),
+    SHAPE_AT(id, answer),
     SHAPE(id, row),
-    { NULL, 0, 0 },
+    { NULL, 0, 0, NULL, 0, NULL },
 };
 
 enum usher_status usher_id_create(struct usher_engine *e, const char *dispenser,

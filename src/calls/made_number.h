@@ -69,11 +69,30 @@ static const struct usher__member number_statistics[] = {
     MEMBER(struct usher_number_statistics, capped_numbers, CAPPED_NUMBERS, CAPPED_NUMBERS, NUMBER),
 };
 
+static const uint8_t number_answer_at[] = {
+    [USHER_FIELD_STATE] = 1,
+    [USHER_FIELD_WHY] = 2,
+    [USHER_FIELD_TOKEN] = 3,
+    [USHER_FIELD_UNTIL] = 4,
+    [USHER_FIELD_NEXT_FREE] = 5,
+    [USHER_FIELD_COUNT] = 6,
+    [USHER_FIELD_NUMBER] = 7,
+    [USHER_FIELD_AFTER] = 8,
+};
+
+static const struct usher_number_answer number_answer_none = {
+    .state = USHER_NONE,
+    .why = USHER_NONE,
+    .until_ms = USHER_NONE,
+    .next_free_ms = USHER_NONE,
+    .count = USHER_NONE,
+};
+
 static const struct usher__calls number_calls = {
     USHER_NUMBER,
     SHAPE(number, options),
     SHAPE(number, settings),
-    SHAPE(number, answer),
+    SHAPE_AT(number, answer),
     SHAPE(number, row),
     SHAPE(number, statistics),
 };

@@ -104,11 +104,40 @@ static const struct usher__member queue_statistics[] = {
     MEMBER(struct usher_queue_statistics, visits, VISITS, VISITS, NUMBER),
 };
 
+static const uint8_t queue_answer_at[] = {
+    [USHER_FIELD_AGENT_STATE] = 1,
+    [USHER_FIELD_PLACE] = 2,
+    [USHER_FIELD_WHY] = 3,
+    [USHER_FIELD_INDEX] = 4,
+    [USHER_FIELD_WAIT_MS] = 5,
+    [USHER_FIELD_UNTIL] = 6,
+    [USHER_FIELD_TOKEN] = 7,
+    [USHER_FIELD_LOGIN] = 8,
+    [USHER_FIELD_ROOMS] = 9,
+    [USHER_FIELD_COUNT] = 10,
+    [USHER_FIELD_ROOM] = 11,
+    [USHER_FIELD_USER] = 12,
+    [USHER_FIELD_AGENT] = 13,
+    [USHER_FIELD_AFTER] = 14,
+};
+
+static const struct usher_queue_answer queue_answer_none = {
+    .agent_state = USHER_NONE,
+    .place = USHER_NONE,
+    .why = USHER_NONE,
+    .index = USHER_NONE,
+    .wait_ms = USHER_NONE,
+    .until_ms = USHER_NONE,
+    .login = USHER_NONE,
+    .rooms = USHER_NONE,
+    .count = USHER_NONE,
+};
+
 static const struct usher__calls queue_calls = {
     USHER_QUEUE,
     SHAPE(queue, options),
     SHAPE(queue, settings),
-    SHAPE(queue, answer),
+    SHAPE_AT(queue, answer),
     SHAPE(queue, row),
     SHAPE(queue, statistics),
 };

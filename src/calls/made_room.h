@@ -58,13 +58,36 @@ static const struct usher__member room_row[] = {
     MEMBER(struct usher_room_row, mark, MARK, MARK, TOKEN),
 };
 
+static const uint8_t room_answer_at[] = {
+    [USHER_FIELD_STATE] = 1,
+    [USHER_FIELD_MEMBER_STATE] = 2,
+    [USHER_FIELD_MEMBERS] = 3,
+    [USHER_FIELD_COUNT] = 4,
+    [USHER_FIELD_SINCE_VERSION] = 5,
+    [USHER_FIELD_MARK] = 6,
+    [USHER_FIELD_UNTIL] = 7,
+    [USHER_FIELD_CREATED] = 8,
+    [USHER_FIELD_NAME] = 9,
+    [USHER_FIELD_OWNER] = 10,
+};
+
+static const struct usher_room_answer room_answer_none = {
+    .state = USHER_NONE,
+    .member_state = USHER_NONE,
+    .members = USHER_NONE,
+    .count = USHER_NONE,
+    .since_version = USHER_NONE,
+    .until_ms = USHER_NONE,
+    .created_ms = USHER_NONE,
+};
+
 static const struct usher__calls room_calls = {
     USHER_ROOM,
     SHAPE(room, options),
     SHAPE(room, settings),
-    SHAPE(room, answer),
+    SHAPE_AT(room, answer),
     SHAPE(room, row),
-    { NULL, 0, 0 },
+    { NULL, 0, 0, NULL, 0, NULL },
 };
 
 enum usher_status usher_room_open(struct usher_engine *e, const char *room,

@@ -87,11 +87,52 @@ static const struct usher__member serial_statistics[] = {
     MEMBER(struct usher_serial_statistics, debt, DEBT, DEBT, NUMBER),
 };
 
+static const uint8_t serial_answer_at[] = {
+    [USHER_FIELD_WHY] = 1,
+    [USHER_FIELD_COUNT] = 2,
+    [USHER_FIELD_LEFT] = 3,
+    [USHER_FIELD_MADE] = 4,
+    [USHER_FIELD_CUR] = 5,
+    [USHER_FIELD_HIGHEST] = 6,
+    [USHER_FIELD_GRANTED] = 7,
+    [USHER_FIELD_PERIOD] = 8,
+    [USHER_FIELD_TOKEN] = 9,
+    [USHER_FIELD_UNTIL] = 10,
+    [USHER_FIELD_STATE] = 11,
+    [USHER_FIELD_NUMBER_MADE] = 12,
+    [USHER_FIELD_N] = 13,
+    [USHER_FIELD_TEXT_VALUE] = 14,
+    [USHER_FIELD_AT] = 15,
+    [USHER_FIELD_OWNER] = 16,
+    [USHER_FIELD_SERIAL] = 17,
+    [USHER_FIELD_PREFIX] = 18,
+    [USHER_FIELD_DATE] = 19,
+    [USHER_FIELD_SUFFIX] = 20,
+    [USHER_FIELD_CHECK_DIGIT] = 21,
+};
+
+static const struct usher_serial_answer serial_answer_none = {
+    .why = USHER_NONE,
+    .count = USHER_NONE,
+    .left = USHER_NONE,
+    .made = USHER_NONE,
+    .cur = USHER_NONE,
+    .highest = USHER_NONE,
+    .granted = USHER_NONE,
+    .period = USHER_NONE,
+    .until_ms = USHER_NONE,
+    .state = USHER_NONE,
+    .number_made = USHER_NONE,
+    .n = USHER_NONE,
+    .text_value = USHER_NONE,
+    .at_ms = USHER_NONE,
+};
+
 static const struct usher__calls serial_calls = {
     USHER_SERIAL,
     SHAPE(serial, options),
     SHAPE(serial, settings),
-    SHAPE(serial, answer),
+    SHAPE_AT(serial, answer),
     SHAPE(serial, row),
     SHAPE(serial, statistics),
 };

@@ -337,11 +337,20 @@ class Noun:
                 lines.append(f"    MEMBER(struct usher_{noun}_{which}, {field.member()}, {name}, "
                              f"{told}, {kind}),")
             lines += ["};", ""]
+        lines.append(f"static const uint8_t {noun}_answer_at[] = {{")
+        lines += [f"    [USHER_FIELD_{name}] = {i + 1}," for i, name in
+                  enumerate(self.lists["answer"])]
+        lines += ["};", ""]
+        lines.append(f"static const struct usher_{noun}_answer {noun}_answer_none = {{")
+        lines += [f"    .{self.fields[n].member()} = USHER_NONE," for n in self.lists["answer"]
+                  if self.fields[n].kind() == "NUMBER"]
+        lines += ["};", ""]
         lines.append(f"static const struct usher__calls {noun}_calls = {{")
         lines.append(f"    USHER_{noun.upper()},")
         for which in ("options", "settings", "answer", "row", "statistics"):
-            lines.append(f"    SHAPE({noun}, {which})," if which in self.lists else
-                         "    { NULL, 0, 0 },")
+            shape = "SHAPE_AT" if which == "answer" else "SHAPE"
+            lines.append(f"    {shape}({noun}, {which})," if which in self.lists else
+                         "    { NULL, 0, 0, NULL, 0, NULL },")
         lines += ["};", ""]
         for call in self.calls.values():
             args, start = self.prototype(call)

@@ -282,6 +282,8 @@ struct gather {
     char few_bytes[FEW_BYTES], *bytes;
     size_t n, room, n_bytes, room_bytes;
     bool nomem;
+    /* Not NULL: nothing is gathered, each value is told to it. */
+    const struct usher__listener *listener;
 };
 
 static void gather_begin(struct gather *g, const struct usher_allocator *alloc)
@@ -293,6 +295,7 @@ static void gather_begin(struct gather *g, const struct usher_allocator *alloc)
     g->room = FEW_VALUES;
     g->room_bytes = FEW_BYTES;
     g->nomem = false;
+    g->listener = NULL;
 }
 
 static void gather_end(struct gather *g)
@@ -336,16 +339,30 @@ static struct usher_value *add(struct gather *g, uint32_t field)
 
 static void add_number(struct gather *g, uint32_t field, int64_t number)
 {
-    struct usher_value *v = add(g, field);
+    struct usher_value *v;
 
+    if (g->listener != NULL) {
+        const struct usher_value told = { field, 0, number, NULL };
+
+        g->listener->value(g->listener->payload, &told);
+        return;
+    }
+    v = add(g, field);
     if (v != NULL)
         v->number = number;
 }
 
 static void add_text(struct gather *g, uint32_t field, const char *data, size_t size)
 {
-    struct usher_value *v = add(g, field);
+    struct usher_value *v;
 
+    if (g->listener != NULL) {
+        const struct usher_value told = { field, (int32_t)size, 0, size != 0 ? data : "" };
+
+        g->listener->value(g->listener->payload, &told);
+        return;
+    }
+    v = add(g, field);
     if (v == NULL)
         return;
     if (g->room_bytes - g->n_bytes < size + 1)
@@ -927,37 +944,30 @@ static enum usher_status slice(struct usher_engine *e, const struct slice *s,
     return worst == USHER_INVALID ? USHER_OK : worst;
 }
 
-/* @op was answered with @r, of which @told hears. */
+/* @op was answered with @r, of which @listener hears. */
 static void tell(const struct usher_operation *op, const struct usher_result *r,
-                 const struct usher_allocator *alloc, usher__told_fn *told, void *payload)
+                 const struct usher_allocator *alloc, const struct usher__listener *listener)
 {
     struct usher_reply reply = { .verb = (uint32_t)op->verb, .message = r->message };
     struct gather g;
-    size_t row_at[2] = { 0, 0 };
+    size_t row_at[2];
 
     leave_head(r, &reply);
-    gather_begin(&g, alloc);
+    listener->begin(listener->payload, &reply);
     if (r->status < USHER_INVALID) {
+        gather_begin(&g, alloc);
+        g.listener = listener;
         answer(&g, op, r);
-        row_at[0] = row_at[1] = g.n;
         if (rows_of(op, r) == 1)
             rows(&g, op, r, row_at, 1);
+        gather_end(&g);
     }
-    if (g.nomem) {
-        reply.status = USHER_UNKNOWN;
-        reply.message = not_kept;
-        g.n = row_at[0] = row_at[1] = 0;
-    }
-    for (size_t i = 0; i < g.n; i++)
-        if (g.values[i].text != NULL)
-            g.values[i].text = g.bytes + g.values[i].number;
-    told(payload, &reply, g.values, row_at[0], g.values + row_at[0], row_at[1] - row_at[0]);
-    gather_end(&g);
+    listener->end(listener->payload, &reply);
 }
 
 enum usher_status usher__door_ask(struct usher_engine *e, const struct usher_command *command,
-                                  int64_t timeout_ms, usher__told_fn *told, usher__told_fn *failed,
-                                  void *payload, enum usher_status *ret_status)
+                                  int64_t timeout_ms, const struct usher__listener *listener,
+                                  enum usher_status *ret_status)
 {
     struct usher_reply *none;
     struct usher_operation op;
@@ -974,8 +984,8 @@ enum usher_status usher__door_ask(struct usher_engine *e, const struct usher_com
             return status; /* the engine itself: the result is not touched */
     }
     *ret_status = r.status;
-    if (told != NULL || !USHER_IS_DONE(r.status))
-        tell(&op, &r, e->opt.alloc, told != NULL ? told : failed, payload);
+    if (listener->wants || !USHER_IS_DONE(r.status))
+        tell(&op, &r, e->opt.alloc, listener);
     usher_result_done(&r);
     return USHER_OK;
 }

@@ -38,18 +38,22 @@ struct usher__entry {
 void usher__door_execute(struct usher_engine *e, const struct usher__entry *entries, size_t n,
                          int64_t timeout_ms);
 
-/* What a call hears: the head of a reply, the values of its answer and, if it has one row only,
- * those of that; all are gone when it returns. */
-typedef void usher__told_fn(void *payload, const struct usher_reply *reply,
-                            const struct usher_value *values, size_t n,
-                            const struct usher_value *row, size_t n_row);
+/* What hears of the answer to one command: its head, then each value of the answer and, if it has
+ * one row only, of that, then its head again.  All are gone when these return; texts have no NUL
+ * behind them. */
+struct usher__listener {
+    bool wants; /* of what is done, too; else only of what is not */
+    void (*begin)(void *payload, const struct usher_reply *reply);
+    void (*value)(void *payload, const struct usher_value *value);
+    void (*end)(void *payload, const struct usher_reply *reply);
+    void *payload;
+};
 
-/* Execute one command and tell @told of the answer; nothing is allocated for it but what is large.
- * With @told NULL it is told to @failed, if it is not done; who is told may be told that it is not
- * known any more.  USHER_OK: it was executed, with *@ret_status; USHER_INVALID: the call itself, as
- * usher_message() says.  @e is checked by the caller. */
+/* Execute one command and tell @listener of the answer; nothing is allocated for it.  USHER_OK: it
+ * was executed, with *@ret_status; USHER_INVALID: the call itself, as usher_message() says.  @e is
+ * checked by the caller. */
 enum usher_status usher__door_ask(struct usher_engine *e, const struct usher_command *command,
-                                  int64_t timeout_ms, usher__told_fn *told, usher__told_fn *failed,
-                                  void *payload, enum usher_status *ret_status);
+                                  int64_t timeout_ms, const struct usher__listener *listener,
+                                  enum usher_status *ret_status);
 
 #endif

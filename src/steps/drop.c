@@ -21,9 +21,12 @@ typedef struct usher__change change;
 
 static bool is(const struct usher_scope *s, int64_t what)
 {
-    const struct usher__steps *steps = usher__steps(s->noun);
+    const struct usher__steps *steps;
 
-    return steps != NULL && steps->drops != NULL && s->counts[USHER__COUNT_DROP] == what;
+    if (s->counts[USHER__COUNT_DROP] != what) /* most often, and at once */
+        return false;
+    steps = usher__steps(s->noun);
+    return steps != NULL && steps->drops != NULL;
 }
 
 bool usher__scope_dropping(const struct usher_scope *s)
@@ -126,14 +129,13 @@ static enum usher_status step(work *w, uint64_t *ret_n)
 
 enum usher_status usher__drop_meet(work *w, bool *ret_done)
 {
-    unsigned flags = usher__verb((unsigned)w->command->verb)->flags;
     uint64_t n;
     enum usher_status status;
 
     *ret_done = false;
     if (!dropping(w) || w->command->verb == w->steps->drop_verb)
         return USHER_OK;
-    if ((flags & USHER__CREATES) == 0) {
+    if ((usher__verb((unsigned)w->command->verb)->flags & USHER__CREATES) == 0) {
         bury(w);
         w->grave = NULL; /* it is none yet: nothing is written to it */
         w->hidden = true;

@@ -390,8 +390,8 @@ static void files_that_change_are_read_again(void **state)
     cert_write(&ca, file("turn.pem"));
     cert_write_both(&client, file("c.pem"));
     set("tls-auth-clients", "yes");
-    (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?timeout=2000&ca=%s&cert=%s", tls_port,
-                   file("ca.pem"), file("c.pem"));
+    (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?timeout=2000&ca=%s&cert=%s",
+                   tls_port, file("ca.pem"), file("c.pem"));
     e = with_a_number(url("ca=%s&cert=%s", file("turn.pem"), file("c.pem")));
     must_call(e);
     /* the server's CA: what is connected stays, what connects needs the new file */

@@ -913,6 +913,8 @@ mutant 'door: a row has the values of the one before' src/engine/door.c \
 mutant 'calls: none is not given' src/calls/calls.c 's/^                v.number = 0;/                continue;/' \
     tests/model/test_calls
 mutant 'calls: a shorter answer is written beyond its end' src/calls/calls.c \
+    's/size_t size = a->size < shape->size ? a->size : shape->size;/size_t size = shape->size;/' tests/model/test_calls
+mutant 'calls: a shorter row is written beyond its end' src/calls/calls.c \
     's/^        if ((size_t)m->offset + m->size > size)/        if (size == 0)/' tests/model/test_calls
 mutant 'calls: an answer that nobody wants is always ok' src/engine/door.c \
     's/^    \*ret_status = r.status;/    *ret_status = USHER_IS_DONE(r.status) ? USHER_OK : r.status;/' tests/model/test_calls

@@ -576,6 +576,8 @@ static void an_older_program_is_understood(void **state)
     struct {
         struct usher_number_answer answer;
     } out;
+    struct usher_number_row row;
+    struct usher_reply *reply;
     size_t short_opt = offsetof(struct usher_number_options, after);
     size_t short_answer = offsetof(struct usher_number_answer, after);
 
@@ -591,6 +593,14 @@ static void an_older_program_is_understood(void **state)
     assert_int_equal(out.answer.state, USHER_NUMBER_STATE_IDLE_DOWN);
     for (size_t i = short_answer; i < sizeof out.answer; i++)
         assert_int_equal(((char *)&out.answer)[i], 0x5a);
+    assert_int_equal(usher_number_show(e, "p", "1", NULL, &reply), USHER_OK);
+    memset(&row, 0x5a, sizeof row);
+    row.size = offsetof(struct usher_number_row, owner);
+    assert_true(usher_number_row_of(reply, 0, &row));
+    assert_string_equal(row.group, "g");
+    for (size_t i = row.size; i < sizeof row; i++)
+        assert_int_equal(((char *)&row)[i], 0x5a);
+    usher_reply_done(reply);
     /* one of a later version that says nothing new */
     memset(&in, 0, sizeof in);
     in.opt.size = sizeof in;

@@ -1461,7 +1461,7 @@ static enum usher_status set_role(work *w)
         status = USHER_OK;
     if (status == USHER_MISSING)
         return turn_down(w, USHER_MISSING, not_in);
-    if (status == USHER_OK || status == USHER_MISSING)
+    if (status == USHER_OK)
         status = load_role(w, &a->role, &r);
     if (status != USHER_OK)
         return status;
@@ -1539,7 +1539,7 @@ static enum usher_status share(work *w)
         status = load_present(w, &a->member, &member);
     if (status == USHER_MISSING)
         return turn_down(w, USHER_MISSING, not_in);
-    if (status == USHER_OK || status == USHER_MISSING)
+    if (status == USHER_OK)
         status = find_value(w, SHARE, &a->share, &r); /* its texts may have moved */
     if (status == USHER_OK)
         status = expected(w, USHER_ROOM_ROW_SHARE, &r, &as_expected);

@@ -28,7 +28,7 @@ static bool script(struct usher_engine *e, const char *line, char *answer, size_
     bool done = false;
 
     if (usher_command_parse(line, strlen(line), room, sizeof room, &command) != USHER_OK ||
-        usher_execute(e, &command, 1, 300, &reply) == USHER_INVALID) {
+        usher_execute(e, &command, 1, 0, &reply) == USHER_INVALID) {
         (void)snprintf(answer, size, "%s", usher_message());
         return false;
     }
@@ -60,14 +60,16 @@ static int worker(const char *url, int rank)
 
         (void)snprintf(line, sizeof line, "call-%d-%d", rank, left);
         node.node = "sip-1";
-        status = usher_number_call(e, "sales", line, &node, &a);
-        if (USHER_CLASS_OF(status) == USHER_CLASS_NO)
-            continue; /* all are busy, with other workers' calls */
+        status = usher_number_call(e, "lines", line, &node, &a);
+        if (USHER_CLASS_OF(status) == USHER_CLASS_NO) {
+            (void)usleep(2000); /* all are busy, with other workers' calls */
+            continue;
+        }
         if (!USHER_IS_DONE(status)) {
             fprintf(stderr, "worker %d: %s\n", rank, a.message);
             break;
         }
-        (void)snprintf(line, sizeof line, "number hangup sales %s token=%llu", a.number,
+        (void)snprintf(line, sizeof line, "number hangup lines %s token=%llu", a.number,
                        (unsigned long long)a.token);
         if (!script(e, line, answer, sizeof answer)) {
             fprintf(stderr, "worker %d: %s\n", rank, answer);
@@ -81,9 +83,9 @@ static int worker(const char *url, int rank)
 
 int main(int argc, char **argv)
 {
-    static const char *const start[] = { "number add sales +49301", "number reg sales +49301",
-                                         "number add sales +49302", "number reg sales +49302",
-                                         "number free sales node=sip-1" };
+    static const char *const start[] = { "number add lines +49301", "number reg lines +49301",
+                                         "number add lines +49302", "number reg lines +49302",
+                                         "number free lines node=sip-1" };
     char answer[1024] = "";
     struct usher_engine *e;
     int failed = 0, status;
@@ -92,20 +94,26 @@ int main(int argc, char **argv)
         fprintf(stderr, "workers: a store that processes share, as in `workers sqlite:w.db`\n");
         return 2;
     }
+    /* before the others, for it frees what they would hold */
+    if (fork() == 0) {
+        if (usher_open(argv[1], NULL, &e) != USHER_OK)
+            _exit(1);
+        for (size_t k = 0; k < sizeof start / sizeof *start; k++)
+            (void)script(e, start[k], answer, sizeof answer);
+        usher_close(e);
+        _exit(0);
+    }
+    if (wait(&status) < 0 || status != 0) {
+        fprintf(stderr, "workers: the pool could not be made\n");
+        return 1;
+    }
     for (int i = 0; i < WORKERS; i++)
-        if (fork() == 0) {
-            /* the first one makes the pool; for the others there is none for a moment */
-            if (i == 0 && usher_open(argv[1], NULL, &e) == USHER_OK) {
-                for (size_t k = 0; k < sizeof start / sizeof *start; k++)
-                    (void)script(e, start[k], answer, sizeof answer);
-                usher_close(e);
-            }
+        if (fork() == 0)
             _exit(worker(argv[1], i));
-        }
     while (wait(&status) > 0)
         failed += status != 0;
     if (usher_open(argv[1], NULL, &e) == USHER_OK) {
-        (void)script(e, "number stats sales", answer, sizeof answer);
+        (void)script(e, "number stats lines", answer, sizeof answer);
         usher_close(e);
     }
     puts(answer);

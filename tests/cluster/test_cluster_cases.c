@@ -946,7 +946,7 @@ static void what_may_have_been_done_is_repeated_only_if_it_can_be_told(void **st
     assert_int_equal(fake_seen(f, 0, "EVALSHA"), 3);
     /* and it is still in doubt when the slot has gone meanwhile, and nobody answers there */
     usher_close(e);
-    e = engine_on(f, 400);
+    e = engine_on(f, 2000);
     rule_of(f, 0, "EVALSHA", 1, FAKE_CLOSE);
     fake_migrated(f, fake_slot(scope), 1);
     fake_error(f, 1, "EVALSHA", 0, "CLUSTERDOWN The cluster is down");

@@ -254,12 +254,14 @@ static void told_value(void *payload, const struct usher_value *v)
 {
     struct telling *t = payload;
     unsigned at = v->field < t->shape->n_at ? t->shape->at[v->field] : 0;
-    const struct usher__member *m = &t->shape->members[at - 1];
+    const struct usher__member *m;
 
     if (v->field == USHER_FIELD_WHY)
         t->why = v->number;
-    if (at == 0 || t->answer == NULL || (t->told >> at & 1) != 0 ||
-        (size_t)m->offset + m->size > t->answer->size)
+    if (at == 0 || t->answer == NULL || (t->told >> at & 1) != 0)
+        return;
+    m = &t->shape->members[at - 1];
+    if ((size_t)m->offset + m->size > t->answer->size)
         return;
     t->told |= UINT64_C(1) << at;
     tell(m, v, false, (char *)t->answer + m->offset);

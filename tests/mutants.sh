@@ -303,7 +303,7 @@ mutant 'what waits to be told is more than a notice may have' src/engine/watch.c
     $memory 'what_is_told*'
 mutant 'a number that must be given may be left out' src/engine/check.c 's/    uint32_t missing = verb->order \& ~(.*/    uint32_t missing = verb->order \& verb->texts \& ~given;/' \
     tests/fault/test_hooks 'an_argument*'
-mutant 'a hook may call its engine' src/engine/engine.c 's/^    if (is_inside(e)) {/    if (false) {/' \
+mutant 'a hook may call its engine' src/engine/engine.c 's/^    if (is_inside(t, e)) {/    if (false) {/' \
     tests/fault/test_hooks 'hooks_that*'
 mutant 'an authority may call its engine' src/engine/sides.c \
     '/^static enum usher_status a_reserve/,/^}/s/    usher__enter(&here, side_of(a)->e);/    usher__enter(\&here, NULL);/' \
@@ -316,7 +316,7 @@ mutant 'others overtake a call that comes again' src/steps/number.c '/^static en
     $memory 'of_many_over*'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/steps/queue.c \
     's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
-mutant 'an engine is closed by its watcher' src/engine/engine.c 's/is_inside(e) || usher__watches_on(&e->watches, NULL)/is_inside(e)/' \
+mutant 'an engine is closed by its watcher' src/engine/engine.c 's/is_inside(&thread, e) || usher__watches_on(&e->watches, NULL)/is_inside(\&thread, e)/' \
     tests/fault/test_hooks 'an_engine*'
 mutant 'a cursor of one list is that of another' src/steps/queue.c 's/         (hi != 0 /         (false /' \
     $memory 'lists_come_in_pages'
@@ -898,22 +898,22 @@ mutant 'script: a pool made anew begins at 1' backends/redis/lua/main.lua "s/^lo
 mutant 'script: half of a pool is there' backends/redis/lua/main.lua "s/and verb ~= K.DROP_VERB\$/and false/" \
     $redis 'a_large_pool*'
 command=tests/unit/test_command
-mutant 'door: a word is known by its beginning' src/engine/door.c \
+mutant 'door: a word is known by its beginning' src/engine/enter.c \
     's/strlen(arg->words\[i\]) == size \&\& //' $command 'what_is_wrong*'
-mutant 'door: an agent is in a room' src/engine/door.c \
+mutant 'door: an agent is in a room' src/engine/see.c \
     's/return op->verb != USHER_QUEUE_ALIVE || !agent;/return op->verb != 0 || !agent;/' $command 'an_answer*'
-mutant 'door: an answer that has no room is empty' src/engine/door.c \
+mutant 'door: an answer that has no room is empty' src/engine/reply.c \
     's/^        to->status = USHER_UNKNOWN;/        to->n_rows = 0;/' $command 'a_reply_that*'
 mutant 'door: a call has the time of its engine' src/engine/door.c \
     's/status = slice(e, &s, s.entries, k, left_ms(until_ms));/status = slice(e, \&s, s.entries, k, 0);/' $command 'a_timeout*'
-mutant 'door: a row has the values of the one before' src/engine/door.c \
+mutant 'door: a row has the values of the one before' src/engine/reply.c \
     's/^        row_at\[i\] = g->n;/        row_at[i] = i > 1 ? row_at[i - 1] : g->n;/' tests/model/test_door
 
 # ---- calls of nouns ----
 mutant 'calls: none is not given' src/calls/calls.c 's/^                v.number = 0;/                continue;/' \
     tests/model/test_calls
-mutant 'calls: a shorter answer is written beyond its end' src/calls/calls.c \
-    's/size_t size = a->size < shape->size ? a->size : shape->size;/size_t size = shape->size;/' tests/model/test_calls
+mutant 'calls: a shorter answer is written beyond its end' src/engine/tell.c \
+    's/if ((size_t)m->offset + m->size > t->answer->size)/if (t->answer->size == 0)/' tests/model/test_calls
 mutant 'calls: a shorter row is written beyond its end' src/calls/calls.c \
     's/^        if ((size_t)m->offset + m->size > size)/        if (size == 0)/' tests/model/test_calls
 mutant 'calls: an answer that nobody wants is always ok' src/engine/door.c \
@@ -927,7 +927,7 @@ mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX 
     $text 'each_type*'
 mutant 'text: a part is a byte too long' src/engine/write.c \
     's/w->n < w->size ? w->n : w->size - 1/w->n < w->size ? w->n : w->size/' $text 'a_part*'
-mutant 'text: what the command said is not told' src/engine/door.c \
+mutant 'text: what the command said is not told' src/engine/reply.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \
     's/return text->size == 16;/return true;/' $text 'what_is_wrong*'

@@ -18,14 +18,6 @@ struct options {
     int64_t now_ms, wait;
 };
 
-struct answer {
-    size_t size;
-    uint64_t epoch, version;
-    int64_t due_ms, replicas;
-    bool repeated, more;
-    char message[USHER_MESSAGE_MAX];
-};
-
 #define VALUES_MAX 64    /* of one call: more than any noun has members to give */
 #define STRUCT_MAX 65536 /* bytes that a size of a later version may say */
 #define HERE_MAX 1024    /* those that options and settings have here */
@@ -145,40 +137,6 @@ static const struct usher_value *find(const struct usher_value *values, size_t n
     return NULL;
 }
 
-static void tell(const struct usher__member *m, const struct usher_value *v, bool settings,
-                 void *to)
-{
-    const char *string = v != NULL ? v->text : NULL;
-    struct usher_text text = { string, v != NULL ? (size_t)v->size : 0 };
-    int64_t number = v != NULL ? v->number : settings ? 0 : USHER_NONE;
-
-    switch (m->kind) {
-    case USHER__MEMBER_NUMBER:
-        if (settings && v != NULL && number == 0)
-            number = USHER_NONE;
-        memcpy(to, &number, sizeof number);
-        break;
-    case USHER__MEMBER_TOKEN:
-        number = v != NULL ? number : 0;
-        memcpy(to, &number, sizeof number);
-        break;
-    case USHER__MEMBER_STRING:
-        memcpy(to, &string, sizeof string);
-        break;
-    case USHER__MEMBER_BYTES:
-        memcpy(to, &text, sizeof text);
-        break;
-    case USHER__MEMBER_CHARS:
-        text.size = text.size < m->size ? text.size : m->size - 1u;
-        if (string != NULL)
-            memcpy(to, string, text.size);
-        ((char *)to)[text.size] = '\0';
-        break;
-    default:
-        break;
-    }
-}
-
 /* Into *@to those members that it has room for; @more is looked at for what @values do not have. */
 static void tell_members(const struct usher__shape *shape, bool settings,
                          const struct usher_value *values, size_t n, const struct usher_value *more,
@@ -196,111 +154,33 @@ static void tell_members(const struct usher__shape *shape, bool settings,
         v = find(values, n, m->told);
         if (v == NULL)
             v = find(more, n_more, m->told);
-        tell(m, v, settings, (char *)to + m->offset);
+        usher__tell_member(m, v, settings, (char *)to + m->offset);
     }
-}
-
-/* What an answer begins with; all else of it is none. */
-static void tell_head(const struct usher__shape *shape, struct answer *a,
-                      const struct usher_reply *r)
-{
-    size_t size = a->size < shape->size ? a->size : shape->size;
-
-    memcpy((char *)a + sizeof a->size, (const char *)shape->none + sizeof a->size,
-           size - sizeof a->size);
-    a->epoch = r->epoch;
-    a->version = r->version;
-    a->due_ms = r->due_ms;
-    a->replicas = r->replicas;
-    a->repeated = r->repeated;
-    a->more = r->more;
-    if (*r->message != '\0')
-        (void)snprintf(a->message, sizeof a->message, "%s", r->message);
-}
-
-/* For usher_message(), what there is to say; @why: 0, or the code that was told. */
-static void explain(const struct usher_reply *r, int64_t why)
-{
-    const char *word =
-        why != 0 ? usher_code_word((enum usher_noun)(r->verb >> 8), USHER_FIELD_WHY, why) : NULL;
-    struct usher_verb_about about = { .size = sizeof about };
-
-    (void)usher_about_verb(r->verb, &about);
-    if (*r->message != '\0')
-        usher__message_set("%s %s: %s", about.noun, about.word, r->message);
-    else
-        usher__message_set("%s %s: %s%s%s", about.noun, about.word, usher_status_text(r->status),
-                           word != NULL ? ": " : "", word != NULL ? word : "");
-}
-
-struct telling {
-    const struct usher__shape *shape;
-    struct answer *answer; /* NULL: nowhere */
-    uint64_t told;         /* members, by bit */
-    int64_t why;
-};
-
-static void told_begin(void *payload, const struct usher_reply *r)
-{
-    struct telling *t = payload;
-
-    if (t->answer == NULL)
-        return;
-    tell_head(t->shape, t->answer, r);
-}
-
-/* Of what is told twice, by the answer and by its row, the first counts. */
-static void told_value(void *payload, const struct usher_value *v)
-{
-    struct telling *t = payload;
-    unsigned at = v->field < t->shape->n_at ? t->shape->at[v->field] : 0;
-    const struct usher__member *m;
-
-    if (v->field == USHER_FIELD_WHY)
-        t->why = v->number;
-    if (at == 0 || t->answer == NULL || (t->told >> at & 1) != 0)
-        return;
-    m = &t->shape->members[at - 1];
-    if ((size_t)m->offset + m->size > t->answer->size)
-        return;
-    t->told |= UINT64_C(1) << at;
-    tell(m, v, false, (char *)t->answer + m->offset);
-}
-
-static void told_end(void *payload, const struct usher_reply *r)
-{
-    const struct telling *t = payload;
-
-    if (!USHER_IS_DONE(r->status))
-        explain(r, t->why);
 }
 
 /* ---- a call -------------------------------------------------------------------------------- */
 
 /* Of a call that failed before there was an answer. */
 static enum usher_status nothing_told(const struct usher__calls *of, enum usher_status status,
-                                      struct answer *answer)
+                                      struct usher__answer *answer)
 {
     struct usher_reply none = { .due_ms = USHER_NEVER, .message = usher_message() };
 
     if (answer == NULL || answer->size < sizeof *answer || answer->size > STRUCT_MAX)
         return status;
-    tell_head(&of->answer, answer, &none);
+    usher__tell_head(&of->answer, answer, &none);
     return status;
 }
 
 static enum usher_status call(struct usher_engine *e, const struct usher__calls *of,
                               const struct usher_command *c, int64_t timeout_ms,
-                              struct answer *answer, struct usher_reply **ret_reply)
+                              struct usher__answer *answer, struct usher_reply **ret_reply)
 {
-    struct telling t = { &of->answer, answer, 0, 0 };
-    const struct usher__listener listener = { answer != NULL, told_begin, told_value, told_end,
-                                              &t };
     struct usher_reply *reply;
     enum usher_status status, answered;
 
     if (ret_reply == NULL) {
-        status = usher__door_ask(e, c, timeout_ms, &listener, &answered);
+        status = usher__door_ask(e, c, timeout_ms, &of->answer, answer, &answered);
         return status == USHER_OK ? answered : nothing_told(of, status, answer);
     }
     status = usher_execute(e, c, 1, timeout_ms, &reply);
@@ -309,7 +189,7 @@ static enum usher_status call(struct usher_engine *e, const struct usher__calls 
     if (!USHER_IS_DONE(reply->status)) {
         int64_t why = usher_reply_int(reply, USHER_ANSWER, USHER_FIELD_WHY);
 
-        explain(reply, why != USHER_NONE ? why : 0);
+        usher__tell_message(reply, why != USHER_NONE ? why : 0);
     }
     *ret_reply = reply;
     return reply->status;
@@ -322,7 +202,7 @@ enum usher_status usher__call(struct usher_engine *e, const struct usher__calls 
 {
     struct usher_value values[VALUES_MAX];
     struct usher_command c = { verb, USHER_TO_NUL, scope, values, 0, NULL };
-    struct answer *to = answer;
+    struct usher__answer *to = answer;
     uint64_t opt_here[HERE_MAX / 8], settings_here[HERE_MAX / 8];
     const struct options *o = opt != NULL ? as_here(opt, &of->options, opt_here) : NULL;
     const void *s = settings != NULL ? as_here(settings, &of->settings, settings_here) : NULL;
@@ -372,11 +252,11 @@ bool usher__call_answer(const struct usher__calls *of, const struct usher__shape
     const struct usher_value *row = NULL;
     size_t n = 0;
 
-    if (!readable(of, reply, ret, sizeof(struct answer)))
+    if (!readable(of, reply, ret, sizeof(struct usher__answer)))
         return false;
     if (reply->n_rows == 1)
         row = usher_reply_values(reply, 0, &n);
-    tell_head(shape, ret, reply);
+    usher__tell_head(shape, ret, reply);
     tell_members(shape, false, reply->values, reply->n, row, n, ret);
     return true;
 }
@@ -406,13 +286,12 @@ bool usher__call_values(const struct usher__calls *of, const struct usher__shape
 #define SHAPE(noun, which)                                              \
     {                                                                   \
         noun##_##which, sizeof noun##_##which / sizeof *noun##_##which, \
-            sizeof(struct usher_##noun##_##which), NULL, 0, NULL        \
+            sizeof(struct usher_##noun##_##which), NULL, 0              \
     }
-#define SHAPE_AT(noun, which)                                           \
-    {                                                                   \
-        noun##_##which, sizeof noun##_##which / sizeof *noun##_##which, \
-            sizeof(struct usher_##noun##_##which), noun##_##which##_at, \
-            sizeof noun##_##which##_at, &noun##_##which##_none          \
+#define SHAPE_AT(noun, which)                                                                      \
+    {                                                                                              \
+        noun##_##which, sizeof noun##_##which / sizeof *noun##_##which,                            \
+            sizeof(struct usher_##noun##_##which), noun##_##which##_at, sizeof noun##_##which##_at \
     }
 
 #include "calls/made_id.h"

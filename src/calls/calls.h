@@ -13,28 +13,7 @@
 
 #include <usher/usher.h>
 
-enum usher__member_kind {
-    USHER__MEMBER_NUMBER, /* int64_t */
-    USHER__MEMBER_TOKEN,  /* uint64_t */
-    USHER__MEMBER_STRING, /* const char * */
-    USHER__MEMBER_CHARS,  /* char [] */
-    USHER__MEMBER_BYTES   /* struct usher_text */
-};
-
-struct usher__member {
-    uint32_t field; /* as it is given */
-    uint32_t told;  /* and comes back: a step that grows is not the one that was set */
-    uint16_t offset, size;
-    enum usher__member_kind kind;
-};
-
-struct usher__shape {
-    const struct usher__member *members;
-    size_t n, size;
-    const uint8_t *at; /* of answers: by field, the number of its member, from 1 on */
-    size_t n_at;
-    const void *none; /* of answers: one that has nothing to say */
-};
+#include "engine/tell.h"
 
 struct usher__calls {
     enum usher_noun noun;

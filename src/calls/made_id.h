@@ -57,23 +57,13 @@ static const uint8_t id_answer_at[] = {
     [USHER_FIELD_WHY] = 8,
 };
 
-static const struct usher_id_answer id_answer_none = {
-    .first = USHER_NONE,
-    .n = USHER_NONE,
-    .next = USHER_NONE,
-    .highest = USHER_NONE,
-    .step = USHER_NONE,
-    .by = USHER_NONE,
-    .why = USHER_NONE,
-};
-
 static const struct usher__calls id_calls = {
     USHER_ID,
     SHAPE(id, options),
     SHAPE(id, settings),
     SHAPE_AT(id, answer),
     SHAPE(id, row),
-    { NULL, 0, 0, NULL, 0, NULL },
+    { NULL, 0, 0, NULL, 0 },
 };
 
 enum usher_status usher_id_create(struct usher_engine *e, const char *dispenser,

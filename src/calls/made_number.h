@@ -80,14 +80,6 @@ static const uint8_t number_answer_at[] = {
     [USHER_FIELD_AFTER] = 8,
 };
 
-static const struct usher_number_answer number_answer_none = {
-    .state = USHER_NONE,
-    .why = USHER_NONE,
-    .until_ms = USHER_NONE,
-    .next_free_ms = USHER_NONE,
-    .count = USHER_NONE,
-};
-
 static const struct usher__calls number_calls = {
     USHER_NUMBER,
     SHAPE(number, options),

@@ -121,18 +121,6 @@ static const uint8_t queue_answer_at[] = {
     [USHER_FIELD_AFTER] = 14,
 };
 
-static const struct usher_queue_answer queue_answer_none = {
-    .agent_state = USHER_NONE,
-    .place = USHER_NONE,
-    .why = USHER_NONE,
-    .index = USHER_NONE,
-    .wait_ms = USHER_NONE,
-    .until_ms = USHER_NONE,
-    .login = USHER_NONE,
-    .rooms = USHER_NONE,
-    .count = USHER_NONE,
-};
-
 static const struct usher__calls queue_calls = {
     USHER_QUEUE,
     SHAPE(queue, options),

@@ -71,23 +71,13 @@ static const uint8_t room_answer_at[] = {
     [USHER_FIELD_OWNER] = 10,
 };
 
-static const struct usher_room_answer room_answer_none = {
-    .state = USHER_NONE,
-    .member_state = USHER_NONE,
-    .members = USHER_NONE,
-    .count = USHER_NONE,
-    .since_version = USHER_NONE,
-    .until_ms = USHER_NONE,
-    .created_ms = USHER_NONE,
-};
-
 static const struct usher__calls room_calls = {
     USHER_ROOM,
     SHAPE(room, options),
     SHAPE(room, settings),
     SHAPE_AT(room, answer),
     SHAPE(room, row),
-    { NULL, 0, 0, NULL, 0, NULL },
+    { NULL, 0, 0, NULL, 0 },
 };
 
 enum usher_status usher_room_open(struct usher_engine *e, const char *room,

@@ -111,23 +111,6 @@ static const uint8_t serial_answer_at[] = {
     [USHER_FIELD_CHECK_DIGIT] = 21,
 };
 
-static const struct usher_serial_answer serial_answer_none = {
-    .why = USHER_NONE,
-    .count = USHER_NONE,
-    .left = USHER_NONE,
-    .made = USHER_NONE,
-    .cur = USHER_NONE,
-    .highest = USHER_NONE,
-    .granted = USHER_NONE,
-    .period = USHER_NONE,
-    .until_ms = USHER_NONE,
-    .state = USHER_NONE,
-    .number_made = USHER_NONE,
-    .n = USHER_NONE,
-    .text_value = USHER_NONE,
-    .at_ms = USHER_NONE,
-};
-
 static const struct usher__calls serial_calls = {
     USHER_SERIAL,
     SHAPE(serial, options),

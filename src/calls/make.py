@@ -341,16 +341,12 @@ class Noun:
         lines += [f"    [USHER_FIELD_{name}] = {i + 1}," for i, name in
                   enumerate(self.lists["answer"])]
         lines += ["};", ""]
-        lines.append(f"static const struct usher_{noun}_answer {noun}_answer_none = {{")
-        lines += [f"    .{self.fields[n].member()} = USHER_NONE," for n in self.lists["answer"]
-                  if self.fields[n].kind() == "NUMBER"]
-        lines += ["};", ""]
         lines.append(f"static const struct usher__calls {noun}_calls = {{")
         lines.append(f"    USHER_{noun.upper()},")
         for which in ("options", "settings", "answer", "row", "statistics"):
             shape = "SHAPE_AT" if which == "answer" else "SHAPE"
             lines.append(f"    {shape}({noun}, {which})," if which in self.lists else
-                         "    { NULL, 0, 0, NULL, 0, NULL },")
+                         "    { NULL, 0, 0, NULL, 0 },")
         lines += ["};", ""]
         for call in self.calls.values():
             args, start = self.prototype(call)

@@ -11,6 +11,12 @@
 #define COMMUTES USHER__COMMUTES
 #define PLACED USHER__PLACED
 
+enum {
+#define F(name, code, type, ...) TYPE_OF_##name = USHER_TYPE_##type,
+    USHER_FIELD_MAP(F)
+#undef F
+};
+
 #define ON_OK (1u << USHER_OK)
 #define ON_DONE (ON_OK | 1u << USHER_SAME)
 #define ON_MISSING (1u << USHER_MISSING)
@@ -79,12 +85,14 @@ const char *const usher__user_state_words[] = {
 #define NOUN_DEF "number_verbs.def"
 #define THE(x) number_##x
 #define ARGS(f) arg.number.f
+#define ARGS_TYPE struct usher_number_args
 #define REPLY(f) of.number.f
 #define REPLY_TYPE struct usher_number_result
 #define ROW_TYPE struct usher_number_result_row
 #define GIVEN(x) USHER_GIVEN_##x
 #define VERB_CODE(x) USHER_NUMBER_##x
 #define FIELD(x) USHER_FIELD_##x
+#define TOLD(x) TYPE_OF_##x
 #define SHARED A(GROUP) | A(GROUPS)
 #include "verbs_table.h"
 
@@ -96,12 +104,14 @@ const char *const usher__user_state_words[] = {
 #define NOUN_DEF "id_verbs.def"
 #define THE(x) id_##x
 #define ARGS(f) arg.id.f
+#define ARGS_TYPE struct usher_id_args
 #define REPLY(f) of.id.f
 #define REPLY_TYPE struct usher_id_result
 #define ROW_TYPE struct usher_id_result_row
 #define GIVEN(x) USHER_GIVEN_ID_##x
 #define VERB_CODE(x) USHER_ID_##x
 #define FIELD(x) USHER_FIELD_##x
+#define TOLD(x) TYPE_OF_##x
 #define SHARED 0
 #include "verbs_table.h"
 
@@ -111,12 +121,14 @@ const char *const usher__user_state_words[] = {
 #define NOUN_DEF "room_verbs.def"
 #define THE(x) room_##x
 #define ARGS(f) arg.room.f
+#define ARGS_TYPE struct usher_room_args
 #define REPLY(f) of.room.f
 #define REPLY_TYPE struct usher_room_result
 #define ROW_TYPE struct usher_room_result_row
 #define GIVEN(x) USHER_GIVEN_ROOM_##x
 #define VERB_CODE(x) USHER_ROOM_##x
 #define FIELD(x) USHER_FIELD_##x
+#define TOLD(x) TYPE_OF_##x
 #define SHARED A(MEMBER) | A(HOLDER)
 #include "verbs_table.h"
 
@@ -126,12 +138,14 @@ const char *const usher__user_state_words[] = {
 #define NOUN_DEF "serial_verbs.def"
 #define THE(x) serial_##x
 #define ARGS(f) arg.serial.f
+#define ARGS_TYPE struct usher_serial_args
 #define REPLY(f) of.serial.f
 #define REPLY_TYPE struct usher_serial_result
 #define ROW_TYPE struct usher_serial_result_row
 #define GIVEN(x) USHER_GIVEN_SERIAL_##x
 #define VERB_CODE(x) USHER_SERIAL_##x
 #define FIELD(x) USHER_FIELD_##x
+#define TOLD(x) TYPE_OF_##x
 #define SHARED 0u
 #include "verbs_table.h"
 
@@ -141,12 +155,14 @@ const char *const usher__user_state_words[] = {
 #define NOUN_DEF "queue_verbs.def"
 #define THE(x) queue_##x
 #define ARGS(f) arg.queue.f
+#define ARGS_TYPE struct usher_queue_args
 #define REPLY(f) of.queue.f
 #define REPLY_TYPE struct usher_queue_result
 #define ROW_TYPE struct usher_queue_result_row
 #define GIVEN(x) USHER_GIVEN_QUEUE_##x
 #define VERB_CODE(x) USHER_QUEUE_##x
 #define FIELD(x) USHER_FIELD_##x
+#define TOLD(x) TYPE_OF_##x
 #define SHARED 0
 #include "verbs_table.h"
 
@@ -158,17 +174,18 @@ const char *const usher__user_state_words[] = {
 #define NOUN_DEF "rooms_verbs.def"
 #define THE(x) rooms_##x
 #define ARGS(f) arg.rooms.f
+#define ARGS_TYPE struct usher_rooms_args
 #define REPLY(f) of.rooms.f
 #define REPLY_TYPE struct usher_rooms_result
 #define ROW_TYPE struct usher_rooms_row
 #define GIVEN(x) USHER_GIVEN_ROOMS_##x
 #define VERB_CODE(x) USHER_ROOMS_##x
 #define FIELD(x) 0
+#define TOLD(x) 0
 #define SHARED 0
 #include "verbs_table.h"
 
-#define USHER__NOUNS 7
-static const struct usher__noun *const nouns[USHER__NOUNS] = {
+const struct usher__noun *const usher__nouns[USHER__NOUNS] = {
     [USHER_NUMBER] = &number_noun, [USHER_QUEUE] = &queue_noun, [USHER_ROOM] = &room_noun,
     [USHER_SERIAL] = &serial_noun, [USHER_ID] = &id_noun,       [USHER_ROOMS] = &rooms_noun,
 };
@@ -176,57 +193,16 @@ static const struct usher__noun *const nouns[USHER__NOUNS] = {
 const struct usher__noun *usher__noun_at(unsigned i)
 {
     for (unsigned noun = 0; noun < USHER__NOUNS; noun++)
-        if (nouns[noun] != NULL && noun != USHER_ROOMS && i-- == 0)
-            return nouns[noun];
+        if (usher__nouns[noun] != NULL && noun != USHER_ROOMS && i-- == 0)
+            return usher__nouns[noun];
     return NULL;
-}
-
-const struct usher__noun *usher__noun(unsigned noun)
-{
-    return noun < USHER__NOUNS ? nouns[noun] : NULL;
 }
 
 const struct usher__noun *usher__noun_by_word(const char *word)
 {
     for (unsigned noun = 0; noun < USHER__NOUNS; noun++)
-        if (nouns[noun] != NULL && strcmp(nouns[noun]->word, word) == 0)
-            return nouns[noun];
-    return NULL;
-}
-
-/* Verbs of a noun stand in the order of their codes: noun * 256 + 1, 2, … */
-const struct usher__verb *usher__verb(unsigned verb)
-{
-    const struct usher__noun *noun = usher__noun(verb >> 8);
-    unsigned i = (verb & 0xff) - 1;
-
-    return noun != NULL && i < noun->n_verbs ? &noun->verbs[i] : NULL;
-}
-
-void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun, uint32_t verb,
-                       bool rows)
-{
-    uint32_t bit = USHER__VERB_BIT(verb);
-
-    seen->lists[0] = rows ? noun->row : noun->outs;
-    seen->n[0] = !rows ? noun->n_outs : (noun->row_verbs & bit) != 0 ? noun->n_row : 0;
-    seen->lists[1] = rows ? noun->row_views : noun->views;
-    seen->n[1] = rows ? noun->n_row_views : (noun->view_verbs & bit) != 0 ? noun->n_views : 0;
-    seen->lists[2] = noun->extras;
-    seen->n[2] = !rows && (noun->extra_verbs & bit) != 0 ? noun->n_extras : 0;
-    seen->list = seen->i = 0;
-    seen->bit = bit;
-}
-
-const struct usher__field *usher__seen_next(struct usher__seen *seen)
-{
-    for (; seen->list < 3; seen->list++, seen->i = 0)
-        while (seen->i < seen->n[seen->list]) {
-            const struct usher__field *f = &seen->lists[seen->list][seen->i++];
-
-            if ((f->verbs & seen->bit) != 0)
-                return f;
-        }
+        if (usher__nouns[noun] != NULL && strcmp(usher__nouns[noun]->word, word) == 0)
+            return usher__nouns[noun];
     return NULL;
 }
 

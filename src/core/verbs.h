@@ -50,6 +50,7 @@ enum usher__field_type {
 /* A field of a reply or of a row. */
 struct usher__field {
     uint8_t type;    /* enum usher__field_type */
+    uint8_t told;    /* enum usher_type, of the code */
     uint16_t verb;   /* extras: of this verb only */
     uint16_t offset; /* in struct usher_result or in the row */
     uint16_t code;   /* enum usher_field */
@@ -137,7 +138,10 @@ struct usher__noun {
     const char *word;
     const char *scope; /* what a scope of it is called in help: "POOL" */
     const struct usher__arg *args;
-    unsigned n_args; /* bit i of the masks above is args[i] */
+    size_t args_size;      /* of its member of usher_operation.arg */
+    unsigned n_args;       /* bit i of the masks above is args[i] */
+    const uint8_t *arg_at; /* by enum usher_field, below n_arg_at: 1 + the index of its argument */
+    unsigned n_arg_at;
     /* Bits of the texts that @command gives. */
     uint32_t (*texts)(const struct usher_operation *command);
     uint32_t token;       /* the bit of the argument of type TOKEN, 0 if it has none */
@@ -148,6 +152,8 @@ struct usher__noun {
     /* What is answered. */
     const struct usher__field *outs, *extras, *row;
     unsigned n_outs, n_extras, n_row;
+    const uint8_t *out_at; /* by enum usher_field, below n_out_at: 1 + the index of its out */
+    unsigned n_out_at;
     /* What else a program sees of that, made of it. */
     const struct usher__field *views, *row_views;
     unsigned n_views, n_row_views;
@@ -159,10 +165,27 @@ struct usher__noun {
     size_t reply_size;                   /* of its member of usher_result.of */
 };
 
+/* The bit of a verb in the masks of fields and keys. */
+#define USHER__VERB_BIT(verb) (1u << (((verb)&0xffu) - 1u))
+
+#define USHER__NOUNS 7
+extern const struct usher__noun *const usher__nouns[USHER__NOUNS]; /* by code; NULL: none */
+
 /* NULL: no such noun or verb. */
-const struct usher__noun *usher__noun(unsigned noun);
+static inline const struct usher__noun *usher__noun(unsigned noun)
+{
+    return noun < USHER__NOUNS ? usher__nouns[noun] : NULL;
+}
 const struct usher__noun *usher__noun_by_word(const char *word);
-const struct usher__verb *usher__verb(unsigned verb);
+
+/* Verbs of a noun stand in the order of their codes: noun * 256 + 1, 2, ... */
+static inline const struct usher__verb *usher__verb(unsigned verb)
+{
+    const struct usher__noun *noun = usher__noun(verb >> 8);
+    unsigned i = (verb & 0xff) - 1;
+
+    return noun != NULL && i < noun->n_verbs ? &noun->verbs[i] : NULL;
+}
 
 /* A walk over the fields of the tables of a noun that belong to the answer to one verb, or to its
  * rows. */
@@ -173,13 +196,31 @@ struct usher__seen {
     uint32_t bit;
 };
 
-void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun, uint32_t verb,
-                       bool rows);
-/* NULL: that was all. */
-const struct usher__field *usher__seen_next(struct usher__seen *seen);
+static inline void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun,
+                                     uint32_t bit, bool rows)
+{
+    seen->lists[0] = rows ? noun->row : noun->outs;
+    seen->n[0] = !rows ? noun->n_outs : (noun->row_verbs & bit) != 0 ? noun->n_row : 0;
+    seen->lists[1] = rows ? noun->row_views : noun->views;
+    seen->n[1] = rows ? noun->n_row_views : (noun->view_verbs & bit) != 0 ? noun->n_views : 0;
+    seen->lists[2] = noun->extras;
+    seen->n[2] = !rows && (noun->extra_verbs & bit) != 0 ? noun->n_extras : 0;
+    seen->list = seen->i = 0;
+    seen->bit = bit;
+}
 
-/* The bit of a verb in the masks of fields and keys. */
-#define USHER__VERB_BIT(verb) (1u << (((verb)&0xffu) - 1u))
+/* NULL: that was all. */
+static inline const struct usher__field *usher__seen_next(struct usher__seen *seen)
+{
+    for (; seen->list < 3; seen->list++, seen->i = 0)
+        while (seen->i < seen->n[seen->list]) {
+            const struct usher__field *f = &seen->lists[seen->list][seen->i++];
+
+            if ((f->verbs & seen->bit) != 0)
+                return f;
+        }
+    return NULL;
+}
 
 /* @command must have a token and has none. */
 bool usher__token_missing(const struct usher__noun *noun, const struct usher__verb *verb,

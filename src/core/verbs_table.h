@@ -5,10 +5,12 @@
  *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
  *   THE(x)      number_##x   prefix of what is made here
  *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_operation and usher_result
+ *   ARGS_TYPE   struct usher_number_args
  *   REPLY_TYPE  struct usher_number_result, ROW_TYPE struct usher_number_result_row
  *   GIVEN(x)    USHER_GIVEN_##x
  *   SHARED      arguments whose field another one has, too
  *   FIELD(x)    USHER_FIELD_##x, 0 of a noun that nobody sees
+ *   TOLD(x)     its type, 0 likewise
  *
  * and none of them is defined afterwards.
  */
@@ -57,6 +59,13 @@ static const struct usher__arg THE(args)[] = {
 #include NOUN_DEF
 };
 
+/* No field is that of two arguments: that would not compile. */
+static const uint8_t THE(arg_at)[] = {
+#define ARG(name, ...) \
+    [FIELD(name) != 0 ? FIELD(name) : THE(i_##name)] = (uint8_t)(THE(i_##name) + 1),
+#include NOUN_DEF
+};
+
 #define EMPTY(mask)                             \
     ((uint32_t)THE(texts) & ~(uint32_t)(mask) & \
      ~((uint32_t)(mask) & (uint32_t)(SHARED) ? (uint32_t)(SHARED) : 0u))
@@ -79,39 +88,58 @@ static const struct usher__verb THE(verbs)[] = {
 #define ALL_VERBS UINT32_MAX
 
 static const struct usher__field THE(outs)[] = {
-#define OUT(type, member, field, verbs)                                               \
-    { USHER__FIELD_##type, 0, (uint16_t)offsetof(struct usher_result, REPLY(member)), \
-      FIELD(field), verbs },
+#define OUT(type, member, field, verbs)                                                            \
+    { USHER__FIELD_##type, TOLD(field), 0, (uint16_t)offsetof(struct usher_result, REPLY(member)), \
+      FIELD(field),        verbs },
+#include NOUN_DEF
+};
+
+enum THE(out) {
+#define OUT(type, member, field, verbs) THE(o_##field),
+#include NOUN_DEF
+    THE(n_outs)
+};
+
+/* No field is told by two of them: that would not compile. */
+static const uint8_t THE(out_at)[] = {
+#define OUT(type, member, field, verbs) [FIELD(field)] = (uint8_t)(THE(o_##field) + 1),
 #include NOUN_DEF
 };
 
 static const struct usher__field THE(extras)[] = {
-#define EXTRA(verb, type, member, field)    \
-    { USHER__FIELD_##type, VERB_CODE(verb), \
-      (uint16_t)offsetof(struct usher_result, REPLY(member)), FIELD(field), V(verb) },
+#define EXTRA(verb, type, member, field)                                           \
+    { USHER__FIELD_##type, TOLD(field),                                            \
+      VERB_CODE(verb),     (uint16_t)offsetof(struct usher_result, REPLY(member)), \
+      FIELD(field),        V(verb) },
 #include NOUN_DEF
 };
 
 static const struct usher__field THE(row)[] = {
-#define ROW(type, member, field, verbs) \
-    { USHER__FIELD_##type, 0, (uint16_t)offsetof(ROW_TYPE, member), FIELD(field), verbs },
+#define ROW(type, member, field, verbs)                                            \
+    {                                                                              \
+        USHER__FIELD_##type, TOLD(field), 0, (uint16_t)offsetof(ROW_TYPE, member), \
+        FIELD(field),        verbs                                                 \
+    },
 #include NOUN_DEF
 };
 
 /* The last one of each is none. */
 static const struct usher__field THE(views)[] = {
-#define VIEW(type, member, field, verbs)                                              \
-    { USHER__FIELD_##type, 0, (uint16_t)offsetof(struct usher_result, REPLY(member)), \
-      FIELD(field), verbs },
+#define VIEW(type, member, field, verbs)                                                           \
+    { USHER__FIELD_##type, TOLD(field), 0, (uint16_t)offsetof(struct usher_result, REPLY(member)), \
+      FIELD(field),        verbs },
 #include NOUN_DEF
-    { 0, 0, 0, 0, 0 }
+    { 0 }
 };
 
 static const struct usher__field THE(row_views)[] = {
-#define ROW_VIEW(type, member, field, verbs) \
-    { USHER__FIELD_##type, 0, (uint16_t)offsetof(ROW_TYPE, member), FIELD(field), verbs },
+#define ROW_VIEW(type, member, field, verbs)                                       \
+    {                                                                              \
+        USHER__FIELD_##type, TOLD(field), 0, (uint16_t)offsetof(ROW_TYPE, member), \
+        FIELD(field),        verbs                                                 \
+    },
 #include NOUN_DEF
-    { 0, 0, 0, 0, 0 }
+    { 0 }
 };
 
 static const struct usher__key THE(keys)[] = {
@@ -158,7 +186,10 @@ static const struct usher__noun THE(noun) = {
     .word = NOUN_WORD,
     .scope = NOUN_SCOPE,
     .args = THE(args),
+    .args_size = sizeof(ARGS_TYPE),
     .n_args = THE(n_args),
+    .arg_at = THE(arg_at),
+    .n_arg_at = COUNT(THE(arg_at)),
     .texts = THE(texts_given),
     .token = 0u
 #define ARG(name, word, type, ...) | (USHER__ARG_##type == USHER__ARG_TOKEN ? A(name) : 0u)
@@ -174,6 +205,8 @@ static const struct usher__noun THE(noun) = {
     .n_verbs = COUNT(THE(verbs)),
     .outs = THE(outs),
     .n_outs = COUNT(THE(outs)),
+    .out_at = THE(out_at),
+    .n_out_at = COUNT(THE(out_at)),
     .extras = THE(extras),
     .n_extras = COUNT(THE(extras)),
     .row = THE(row),
@@ -188,6 +221,7 @@ static const struct usher__noun THE(noun) = {
     ,
     .row_verbs = 0u
 #define ROW(type, member, field, verbs) | (verbs)
+#define ROW_VIEW(type, member, field, verbs) | (verbs)
 #include NOUN_DEF
     ,
     .views = THE(views),
@@ -215,6 +249,7 @@ static const struct usher__noun THE(noun) = {
 #undef NOUN_DEF
 #undef THE
 #undef ARGS
+#undef ARGS_TYPE
 #undef REPLY
 #undef REPLY_TYPE
 #undef ROW_TYPE
@@ -222,5 +257,6 @@ static const struct usher__noun THE(noun) = {
 #undef VERB_CODE
 #undef SHARED
 #undef FIELD
+#undef TOLD
 #undef V
 #undef ALL_VERBS

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/verbs.h"
-#include "engine/door.h"
+#include "engine/reply.h"
 
 static const struct usher_field_about fields[] = {
 #define F(name, code, type, word, help) { code, USHER_TYPE_##type, #name, word, help },
@@ -116,7 +116,7 @@ uint32_t usher_verb_tells(uint32_t verb, bool rows, size_t i)
 
     if (verb_of(verb) == NULL)
         return 0;
-    usher__seen_begin(&seen, n, verb, rows);
+    usher__seen_begin(&seen, n, USHER__VERB_BIT(verb), rows);
     while ((f = usher__seen_next(&seen)) != NULL)
         if (i-- == 0)
             return f->code;

@@ -65,34 +65,40 @@ struct usher__waiter {
     size_t n_heirs; /* of those behind it in the list that are done as well: to be woken by it */
 };
 
-/* Each thread's own: what usher_message() returns.  No thread sees another's. */
-static _Thread_local char message[USHER__MESSAGE_SIZE];
-
-/* Innermost first. */
-static _Thread_local struct usher__inside *inside;
+/* Each thread's own.  No thread sees another's. */
+struct usher__thread {
+    struct usher__inside *inside;      /* innermost first */
+    char message[USHER__MESSAGE_SIZE]; /* what usher_message() returns */
+};
+static _Thread_local struct usher__thread thread;
 
 void usher__enter(struct usher__inside *here, const struct usher_engine *e)
 {
+    struct usher__thread *t = &thread; /* once: to find it costs a call */
+
     here->e = e;
-    here->outer = inside;
+    here->outer = t->inside;
+    here->thread = t;
     here->message[0] = '\0';
-    if (message[0] != '\0')
-        memcpy(here->message, message, sizeof message);
-    inside = here;
+    if (t->message[0] != '\0')
+        memcpy(here->message, t->message, sizeof t->message);
+    t->inside = here;
 }
 
 void usher__leave(const struct usher__inside *here)
 {
-    inside = here->outer;
+    struct usher__thread *t = here->thread;
+
+    t->inside = here->outer;
     if (here->message[0] != '\0')
-        memcpy(message, here->message, sizeof message);
+        memcpy(t->message, here->message, sizeof t->message);
     else
-        message[0] = '\0';
+        t->message[0] = '\0';
 }
 
-static bool is_inside(const struct usher_engine *e)
+static bool is_inside(const struct usher__thread *t, const struct usher_engine *e)
 {
-    const struct usher__inside *at = inside;
+    const struct usher__inside *at = t->inside;
 
     while (at != NULL && at->e != e)
         at = at->outer;
@@ -104,15 +110,15 @@ void usher__message_set(const char *format, ...)
     va_list ap;
 
     va_start(ap, format);
-    (void)vsnprintf(message, sizeof message, format, ap);
+    (void)vsnprintf(thread.message, sizeof thread.message, format, ap);
     va_end(ap);
     /* one line, whatever was in a URL or a name */
-    usher__copy_line(message, sizeof message, message);
+    usher__copy_line(thread.message, sizeof thread.message, thread.message);
 }
 
 const char *usher_message(void)
 {
-    return message;
+    return thread.message;
 }
 
 uint32_t usher_version_number(void)
@@ -319,7 +325,7 @@ enum usher_status usher_open_store(struct usher_store *store, const struct usher
     struct usher_options options;
     enum usher_status status;
 
-    message[0] = '\0';
+    thread.message[0] = '\0';
     if (ret_engine == NULL || store == NULL || store->ops == NULL ||
         store->ops->size < sizeof *store->ops || store->ops->name == NULL ||
         store->ops->execute == NULL || store->ops->scan == NULL || store->ops->close == NULL ||
@@ -520,7 +526,7 @@ enum usher_status usher_open(const char *url, const struct usher_options *opt,
     char why[192];
     enum usher_status status;
 
-    message[0] = '\0';
+    thread.message[0] = '\0';
     if (url == NULL || ret_engine == NULL) {
         usher__message_set("open: %s is NULL", url == NULL ? "url" : "ret_engine");
         return USHER_INVALID;
@@ -538,7 +544,9 @@ enum usher_status usher_open(const char *url, const struct usher_options *opt,
 
 enum usher_status usher__engine_check(const struct usher_engine *e)
 {
-    message[0] = '\0';
+    struct usher__thread *t = &thread;
+
+    t->message[0] = '\0';
     if (e == NULL || e->magic != USHER__ENGINE_MAGIC) {
         usher__message_set("the engine is NULL or closed");
         return USHER_INVALID;
@@ -547,7 +555,7 @@ enum usher_status usher__engine_check(const struct usher_engine *e)
         usher__message_set("the engine was opened before a fork: open one in the child");
         return USHER_INVALID;
     }
-    if (is_inside(e)) {
+    if (is_inside(t, e)) {
         usher__message_set("called from a hook of the engine, which must not use it");
         return USHER_INVALID;
     }
@@ -558,7 +566,8 @@ void usher_close(struct usher_engine *e)
 {
     if (e == NULL || e->magic != USHER__ENGINE_MAGIC)
         return;
-    if (!usher__engine_forked(e) && (is_inside(e) || usher__watches_on(&e->watches, NULL))) {
+    if (!usher__engine_forked(e) &&
+        (is_inside(&thread, e) || usher__watches_on(&e->watches, NULL))) {
         usher__message_set("close: called from a hook or a watcher of the engine: it stays open");
         return;
     }
@@ -960,27 +969,38 @@ worse(struct usher_engine *e, const struct usher_result *reply, enum usher_statu
     return reply->status;
 }
 
+/* What is told of @reply but to the caller. */
+static void __attribute__((noinline))
+reply_tell(struct usher_engine *e, const struct usher_operation *command,
+           const struct usher_result *reply)
+{
+    if (reply->status == USHER_LOST && watched(e))
+        usher__watches_lost(&e->watches, command, reply);
+    if (reply->status == USHER_UNKNOWN && watched(e) &&
+        (usher_operation_flags(command) & USHER_OPERATION_WRITES) != 0)
+        usher__watches_doubt(&e->watches, reply->noun, &command->scope);
+    if (e->opt.trace != NULL && reply->noun != USHER_ROOMS) {
+        struct usher__inside here;
+
+        usher__enter(&here, e);
+        e->opt.trace(e->opt.payload, command, reply);
+        usher__leave(&here);
+    }
+}
+
 /* The worse of @worst and what @replies say. */
-static enum usher_status replies_look(struct usher_engine *e,
-                                      const struct usher_operation *commands,
-                                      const struct usher_result *replies, size_t n,
-                                      enum usher_status worst)
+static inline enum usher_status replies_look(struct usher_engine *e,
+                                             const struct usher_operation *commands,
+                                             const struct usher_result *replies, size_t n,
+                                             enum usher_status worst)
 {
     for (size_t i = 0; i < n; i++) {
-        if (replies[i].status > USHER_INVALID)
-            worst = worse(e, &replies[i], worst);
-        if (replies[i].status == USHER_LOST && watched(e))
-            usher__watches_lost(&e->watches, &commands[i], &replies[i]);
-        if (replies[i].status == USHER_UNKNOWN && watched(e) &&
-            (usher_operation_flags(&commands[i]) & USHER_OPERATION_WRITES) != 0)
-            usher__watches_doubt(&e->watches, replies[i].noun, &commands[i].scope);
-        if (e->opt.trace != NULL && replies[i].noun != USHER_ROOMS) {
-            struct usher__inside here;
+        bool failed = replies[i].status > USHER_INVALID;
 
-            usher__enter(&here, e);
-            e->opt.trace(e->opt.payload, &commands[i], &replies[i]);
-            usher__leave(&here);
-        }
+        if (failed)
+            worst = worse(e, &replies[i], worst);
+        if (failed || e->opt.trace != NULL)
+            reply_tell(e, &commands[i], &replies[i]);
     }
     return worst;
 }
@@ -1337,7 +1357,9 @@ static void execute_aside(struct usher_engine *e, const struct usher_operation *
 enum usher_status usher_operate(struct usher_engine *e, const struct usher_operation *commands,
                                 struct usher_result *replies, size_t n)
 {
-    return usher__engine_operate(e, commands, replies, n, 0);
+    enum usher_status status = usher__engine_check(e);
+
+    return status == USHER_OK ? usher__engine_operate(e, commands, replies, n, 0) : status;
 }
 
 /* Of an authority or a history, which may wait though the store does not. */
@@ -1350,11 +1372,9 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
                                         const struct usher_operation *commands,
                                         struct usher_result *replies, size_t n, int64_t timeout_ms)
 {
-    enum usher_status worst = usher__engine_check(e);
+    enum usher_status worst = USHER_OK;
     int64_t deadline_ms; /* of the whole batch */
 
-    if (worst != USHER_OK)
-        return worst;
     if (commands == NULL || replies == NULL || n == 0 || n > USHER_BATCH_MAX) {
         usher__message_set("execute: %s", n == 0 || n > USHER_BATCH_MAX
                                               ? "n is not from 1 to 65536"

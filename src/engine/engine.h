@@ -79,6 +79,7 @@ void usher__message_set(const char *format, ...)
 struct usher__inside {
     const struct usher_engine *e;
     struct usher__inside *outer;
+    struct usher__thread *thread;      /* whose this is */
     char message[USHER__MESSAGE_SIZE]; /* what the call says so far */
 };
 
@@ -103,7 +104,8 @@ void usher__engine_log(const struct usher_engine *e, enum usher_log_level level,
 void usher__engine_execute(struct usher_engine *e, const struct usher_operation *command,
                            struct usher_result *reply, int64_t deadline_ms);
 
-/* usher_operate() that waits for @timeout_ms at most; 0: as the engine does. */
+/* usher_operate() that waits for @timeout_ms at most; 0: as the engine does.  @e is checked by the
+ * caller. */
 enum usher_status usher__engine_operate(struct usher_engine *e,
                                         const struct usher_operation *commands,
                                         struct usher_result *replies, size_t n, int64_t timeout_ms);

@@ -191,9 +191,11 @@ static void work_begin(struct usher__work *w, const struct local *l, struct ushe
 
 static void work_end(struct usher__work *w, const struct local *l)
 {
-    (void)usher__resize(l->alloc, w->answer, w->answer_size, 0);
+    if (w->answer != NULL)
+        (void)usher__resize(l->alloc, w->answer, w->answer_size, 0);
     for (size_t i = 0; i < sizeof w->buffer / sizeof *w->buffer; i++)
-        (void)usher__resize(l->alloc, w->buffer[i], w->buffer_size[i], 0);
+        if (w->buffer[i] != NULL)
+            (void)usher__resize(l->alloc, w->buffer[i], w->buffer_size[i], 0);
 }
 
 /* Applied, it would end every lease of the scope, and none from then on: its time never goes back.

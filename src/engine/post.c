@@ -36,6 +36,7 @@
 #include "engine/hear.h"
 #include "engine/memory.h"
 #include "engine/post.h"
+#include "engine/reply.h"
 
 #ifdef USHER_HOSTILE
 #define BATCH 3 /* commands that are executed at once */

@@ -13,7 +13,7 @@
 
 #include "core/text.h"
 #include "core/verbs.h"
-#include "engine/door.h"
+#include "engine/reply.h"
 
 #define EXACT_MAX (UINT64_C(1) << 53) /* readers keep doubles: what is beyond is a string */
 

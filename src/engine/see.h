@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a result says, as values, one after the other: of two who keep them, each in its own way, so
+ * this is compiled into both, with what each does with a value in its place.
+ *
+ * What there is none of is left out: 0 of a time, a token or a reason, what is below zero of what
+ * is counted, a name of no bytes.  Texts are gone with the result, and have no NUL behind them.
+ */
+#ifndef USHER_ENGINE_SEE_H
+#define USHER_ENGINE_SEE_H
+
+#include <string.h>
+
+#include <usher/operation.h>
+
+#include "core/verbs.h"
+
+typedef void usher__put(void *to, const struct usher_value *value);
+
+#define USHER__SEE static inline __attribute__((always_inline))
+
+USHER__SEE void usher__put_number(usher__put *put, void *to, uint32_t field, int64_t number)
+{
+    const struct usher_value v = { field, 0, number, NULL };
+
+    put(to, &v);
+}
+
+USHER__SEE void usher__put_text(usher__put *put, void *to, uint32_t field, const char *data,
+                                size_t size)
+{
+    const struct usher_value v = { field, (int32_t)size, 0, size != 0 ? data : "" };
+
+    put(to, &v);
+}
+
+USHER__SEE bool usher__left_out(const struct usher__field *f, enum usher_noun noun, int64_t number)
+{
+    switch (f->told) {
+    case USHER_TYPE_TIME:
+        return number <= 0 || number == USHER_NEVER;
+    case USHER_TYPE_TOKEN:
+        return number == 0;
+    case USHER_TYPE_INT:
+    case USHER_TYPE_MS:
+        return number < 0;
+    case USHER_TYPE_CODE:
+        return number == 0 && (f->code == USHER_FIELD_WHY || f->code == USHER_FIELD_PLACE ||
+                               usher_code_word(noun, f->code, 0) == NULL);
+    default:
+        return false;
+    }
+}
+
+/* What the field at @base says.  false: nothing. */
+USHER__SEE bool usher__saw(const struct usher__field *f, const char *base, enum usher_noun noun,
+                           struct usher_value *v)
+{
+    const char *at = base + f->offset;
+    struct usher_text text = { NULL, 0 };
+    unsigned code;
+    bool yes;
+
+    v->field = f->code;
+    v->size = 0;
+    v->text = NULL;
+    switch (f->type) {
+    case USHER__FIELD_INT:
+    case USHER__FIELD_UINT:
+    case USHER__FIELD_WIDE:
+        memcpy(&v->number, at, sizeof v->number);
+        return !usher__left_out(f, noun, v->number);
+    case USHER__FIELD_CODE:
+        memcpy(&code, at, sizeof code);
+        v->number = code;
+        return !usher__left_out(f, noun, v->number);
+    case USHER__FIELD_BOOL:
+        memcpy(&yes, at, sizeof yes);
+        v->number = yes;
+        return true;
+    case USHER__FIELD_NAME:
+    case USHER__FIELD_NEXT:
+        memcpy(&text.size, at, sizeof text.size);
+        text.data = at + sizeof text.size;
+        break;
+    case USHER__FIELD_TEXT:
+    case USHER__FIELD_VALUE:
+        memcpy(&text, at, sizeof text);
+        break;
+    default:
+        break;
+    }
+    v->size = (int32_t)text.size;
+    v->number = 0;
+    v->text = text.size != 0 ? text.data : "";
+    return text.size != 0 || f->told == USHER_TYPE_BYTES;
+}
+
+USHER__SEE void usher__see(usher__put *put, void *to, const struct usher__field *f,
+                           const char *base, enum usher_noun noun)
+{
+    struct usher_value v;
+
+    if (usher__saw(f, base, noun, &v))
+        put(to, &v);
+}
+
+/* What is not in a field by itself, or not with every answer (see.c). */
+bool usher__see_more_of(const struct usher_result *r);
+bool usher__see_extras(const struct usher_operation *op, const struct usher_result *r);
+bool usher__see_applies(const struct usher__field *f, const struct usher_operation *op,
+                        const struct usher_queue_result *q);
+bool usher__see_is_rule(const struct usher_operation *op);
+void usher__see_room(usher__put *put, void *to, uint64_t epoch, uint64_t login, int64_t no);
+void usher__see_form(usher__put *put, void *to, const struct usher_operation *op,
+                     const struct usher_result *r);
+void usher__see_notice(usher__put *put, void *to, const struct usher_operation *op,
+                       const struct usher_result *r, const struct usher_room_result_row *row);
+
+/* Rows as a program sees them: those of @r, but of serials that were taken one each. */
+size_t usher__see_rows(const struct usher_operation *op, const struct usher_result *r);
+
+/* What a reply begins with: all but verb, tag, values, rows and message. */
+USHER__SEE void usher__reply_begin(struct usher_reply *to, const struct usher_result *r)
+{
+    to->status = r->status;
+    to->epoch = r->epoch;
+    to->version = r->version;
+    to->due_ms = r->due_ms;
+    to->repeated = r->repeated;
+    to->replicas = r->replicas;
+    to->more = r->status < USHER_INVALID && usher__see_more_of(r);
+}
+
+/* The answer, without its rows. */
+USHER__SEE void usher__see_answer(usher__put *put, void *to, const struct usher_operation *op,
+                                  const struct usher_result *r)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    const struct usher__field *f;
+    struct usher__seen seen;
+    bool extras;
+
+    if (r->status == USHER_MISSING && r->epoch == 0)
+        return;
+    usher__seen_begin(&seen, noun, USHER__VERB_BIT((unsigned)op->verb), false);
+    extras = seen.n[2] != 0 && usher__see_extras(op, r);
+    if (!extras)
+        seen.n[2] = 0;
+    while ((f = usher__seen_next(&seen)) != NULL) {
+        if (r->noun == USHER_QUEUE && !usher__see_applies(f, op, &r->of.queue))
+            continue;
+        if (f->type == USHER__FIELD_ROOM)
+            usher__see_room(put, to, r->epoch, r->of.queue.login, r->of.queue.no);
+        else if (f->type != USHER__FIELD_NEXT || usher__see_more_of(r))
+            usher__see(put, to, f, (const char *)r, r->noun);
+    }
+    if (r->noun == USHER_SERIAL && usher__see_is_rule(op) && usher__see_extras(op, r))
+        usher__see_form(put, to, op, r);
+}
+
+/* The row at @base; @serial: how many were taken before its first. */
+USHER__SEE void usher__see_row(usher__put *put, void *to, const struct usher_operation *op,
+                               const struct usher_result *r, const char *base, uint64_t serial)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    const struct usher__field *f;
+    struct usher__seen seen;
+
+    usher__seen_begin(&seen, noun, USHER__VERB_BIT((unsigned)op->verb), true);
+    while ((f = usher__seen_next(&seen)) != NULL) {
+        if (f->type == USHER__FIELD_ROOM) {
+            const struct usher_queue_result_row *q =
+                (const struct usher_queue_result_row *)(const void *)base;
+
+            usher__see_room(put, to, q->epoch != 0 ? q->epoch : r->epoch, q->login, q->no);
+        } else if (f->type == USHER__FIELD_SERIAL) {
+            char text[USHER_SERIAL_TEXT_MAX + 1];
+            size_t size = usher_serial_text(r, serial, text, sizeof text);
+
+            usher__put_text(put, to, f->code, text, size);
+        } else {
+            usher__see(put, to, f, base, r->noun);
+        }
+    }
+    if (op->verb == USHER_ROOM_CHANGES)
+        usher__see_notice(put, to, op, r, (const struct usher_room_result_row *)(const void *)base);
+}
+
+#endif

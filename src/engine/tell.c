@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "engine/tell.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "engine/reply.h"
+#include "engine/see.h"
+
+void usher__tell_member(const struct usher__member *m, const struct usher_value *v, bool settings,
+                        void *to)
+{
+    const char *string = v != NULL ? v->text : NULL;
+    struct usher_text text = { string, v != NULL ? (size_t)v->size : 0 };
+    int64_t number = v != NULL ? v->number : settings ? 0 : USHER_NONE;
+
+    switch (m->kind) {
+    case USHER__MEMBER_NUMBER:
+        if (settings && v != NULL && number == 0)
+            number = USHER_NONE;
+        memcpy(to, &number, sizeof number);
+        break;
+    case USHER__MEMBER_TOKEN:
+        number = v != NULL ? number : 0;
+        memcpy(to, &number, sizeof number);
+        break;
+    case USHER__MEMBER_STRING:
+        memcpy(to, &string, sizeof string);
+        break;
+    case USHER__MEMBER_BYTES:
+        memcpy(to, &text, sizeof text);
+        break;
+    case USHER__MEMBER_CHARS:
+        text.size = text.size < m->size ? text.size : m->size - 1u;
+        if (string != NULL)
+            memcpy(to, string, text.size);
+        ((char *)to)[text.size] = '\0';
+        break;
+    default:
+        break;
+    }
+}
+
+static void tell_none(const struct usher__member *m, char *to)
+{
+    static const int64_t none = USHER_NONE, zero = 0;
+
+    if (m->kind == USHER__MEMBER_CHARS)
+        *to = '\0';
+    else
+        memcpy(to, m->kind == USHER__MEMBER_NUMBER ? &none : &zero, sizeof none);
+}
+
+static void tell_begin(struct usher__answer *a, const struct usher_reply *r)
+{
+    a->epoch = r->epoch;
+    a->version = r->version;
+    a->due_ms = r->due_ms;
+    a->replicas = r->replicas;
+    a->repeated = r->repeated;
+    a->more = r->more;
+    a->message[0] = '\0';
+    if (*r->message != '\0')
+        (void)snprintf(a->message, sizeof a->message, "%s", r->message);
+}
+
+void usher__tell_head(const struct usher__shape *shape, struct usher__answer *a,
+                      const struct usher_reply *r)
+{
+    tell_begin(a, r);
+    for (const struct usher__member *m = shape->members, *end = m + shape->n; m < end; m++)
+        if ((size_t)m->offset + m->size <= a->size)
+            tell_none(m, (char *)a + m->offset);
+}
+
+void usher__tell_message(const struct usher_reply *r, int64_t why)
+{
+    const char *word =
+        why != 0 ? usher_code_word((enum usher_noun)(r->verb >> 8), USHER_FIELD_WHY, why) : NULL;
+    struct usher_verb_about about = { .size = sizeof about };
+
+    (void)usher_about_verb(r->verb, &about);
+    if (*r->message != '\0')
+        usher__message_set("%s %s: %s", about.noun, about.word, r->message);
+    else
+        usher__message_set("%s %s: %s%s%s", about.noun, about.word, usher_status_text(r->status),
+                           word != NULL ? ": " : "", word != NULL ? word : "");
+}
+
+struct telling {
+    const struct usher__shape *shape;
+    struct usher__answer *answer;
+    uint64_t told; /* members, by bit */
+};
+
+/* Of what is told twice, by the answer and by its row, the first counts. */
+static void tell_value(void *to, const struct usher_value *v)
+{
+    struct telling *t = to;
+    unsigned at = v->field < t->shape->n_at ? t->shape->at[v->field] : 0;
+    const struct usher__member *m;
+
+    if (at == 0 || (t->told >> at & 1) != 0)
+        return;
+    m = &t->shape->members[at - 1];
+    if ((size_t)m->offset + m->size > t->answer->size)
+        return;
+    t->told |= UINT64_C(1) << at;
+    usher__tell_member(m, v, false, (char *)t->answer + m->offset);
+}
+
+/* The field of @r that is told as @field by itself.  NULL: none, or not of this answer. */
+static inline const struct usher__field *out_of(const struct usher__noun *noun,
+                                                const struct usher_operation *op,
+                                                const struct usher_result *r, uint32_t field)
+{
+    unsigned at = field < noun->n_out_at ? noun->out_at[field] : 0;
+    const struct usher__field *f = &noun->outs[at - 1];
+
+    if (at == 0 || (f->verbs & USHER__VERB_BIT((unsigned)op->verb)) == 0 ||
+        (r->noun == USHER_QUEUE && !usher__see_applies(f, op, &r->of.queue)))
+        return NULL;
+    return f;
+}
+
+/* Members by the fields that tell them, so that each is looked at once; what is made of several
+ * fields, settings, figures and the values of a row come behind. */
+static void tell_members(struct telling *t, const struct usher__noun *noun,
+                         const struct usher_operation *op, const struct usher_result *r)
+{
+    const struct usher__shape *shape = t->shape;
+    const struct usher__member *m = shape->members;
+    uint32_t more = noun->view_verbs | noun->extra_verbs | noun->row_verbs;
+
+    for (unsigned i = 1; i <= shape->n; i++, m++) {
+        const struct usher__field *f = out_of(noun, op, r, m->field);
+        char *to = (char *)t->answer + m->offset;
+        struct usher_value v;
+
+        if ((size_t)m->offset + m->size > t->answer->size)
+            continue;
+        if (f == NULL || !usher__saw(f, (const char *)r, r->noun, &v)) {
+            tell_none(m, to);
+            continue;
+        }
+        t->told |= UINT64_C(1) << i;
+        if (v.text == NULL)
+            memcpy(to, &v.number, sizeof v.number);
+        else
+            usher__tell_member(m, &v, false, to);
+    }
+    if (r->noun != USHER_SERIAL && (more & USHER__VERB_BIT((unsigned)op->verb)) == 0)
+        return;
+    usher__see_answer(tell_value, t, op, r);
+    if ((noun->row_verbs & USHER__VERB_BIT((unsigned)op->verb)) != 0 &&
+        usher__see_rows(op, r) == 1) {
+        const char *row;
+
+        memcpy(&row, (const char *)r + noun->rows_at, sizeof row);
+        usher__see_row(tell_value, t, op, r, row, 0);
+    }
+}
+
+void usher__tell(const struct usher_operation *op, const struct usher_result *r,
+                 const struct usher__shape *shape, struct usher__answer *answer)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    bool says = r->status < USHER_INVALID && (r->status != USHER_MISSING || r->epoch != 0);
+    struct telling t = { shape, answer, 0 };
+    struct usher_reply reply;
+
+    reply.verb = (uint32_t)op->verb;
+    reply.message = r->message;
+    usher__reply_begin(&reply, r);
+    if (answer != NULL && says) {
+        tell_begin(answer, &reply);
+        tell_members(&t, noun, op, r);
+    } else if (answer != NULL) {
+        usher__tell_head(shape, answer, &reply);
+    }
+    if (!USHER_IS_DONE(r->status)) {
+        const struct usher__field *why = says ? out_of(noun, op, r, USHER_FIELD_WHY) : NULL;
+        struct usher_value v;
+
+        if (why == NULL || !usher__saw(why, (const char *)r, r->noun, &v))
+            v.number = 0;
+        usher__tell_message(&reply, v.number);
+    }
+}

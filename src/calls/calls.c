@@ -105,11 +105,15 @@ static size_t add_given(const struct usher_value *given, size_t n_given, struct 
     size_t n = 0;
 
     for (size_t i = 0; i < n_given; i++) {
-        enum usher_type type = usher_about_field(given[i].field)->type;
-        bool text = type == USHER_TYPE_TEXT || type == USHER_TYPE_BYTES;
+        const struct usher_value *v = &given[i];
+        enum usher_type type;
 
-        if (text ? given[i].text != NULL : type != USHER_TYPE_TOKEN || given[i].number != 0)
-            values[n++] = given[i];
+        if (v->text == NULL && v->number == 0) {
+            type = usher_about_field(v->field)->type;
+            if (type == USHER_TYPE_TEXT || type == USHER_TYPE_BYTES || type == USHER_TYPE_TOKEN)
+                continue;
+        }
+        values[n++] = *v;
     }
     return n;
 }

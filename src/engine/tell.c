@@ -44,7 +44,13 @@ void usher__tell_member(const struct usher__member *m, const struct usher_value 
     }
 }
 
-static void tell_none(const struct usher__member *m, char *to)
+/* Older programs have shorter answers: what they do not know stands behind what they do. */
+static inline bool fits(const struct usher__member *m, const struct usher__answer *a)
+{
+    return (size_t)m->offset + m->size <= a->size;
+}
+
+static inline void tell_none(const struct usher__member *m, char *to)
 {
     static const int64_t none = USHER_NONE, zero = 0;
 
@@ -72,7 +78,7 @@ void usher__tell_head(const struct usher__shape *shape, struct usher__answer *a,
 {
     tell_begin(a, r);
     for (const struct usher__member *m = shape->members, *end = m + shape->n; m < end; m++)
-        if ((size_t)m->offset + m->size <= a->size)
+        if (fits(m, a))
             tell_none(m, (char *)a + m->offset);
 }
 
@@ -106,7 +112,7 @@ static void tell_value(void *to, const struct usher_value *v)
     if (at == 0 || (t->told >> at & 1) != 0)
         return;
     m = &t->shape->members[at - 1];
-    if ((size_t)m->offset + m->size > t->answer->size)
+    if (!fits(m, t->answer))
         return;
     t->told |= UINT64_C(1) << at;
     usher__tell_member(m, v, false, (char *)t->answer + m->offset);
@@ -135,13 +141,11 @@ static void tell_members(struct telling *t, const struct usher__noun *noun,
     const struct usher__member *m = shape->members;
     uint32_t more = noun->view_verbs | noun->extra_verbs | noun->row_verbs;
 
-    for (unsigned i = 1; i <= shape->n; i++, m++) {
+    for (unsigned i = 1; i <= shape->n && fits(m, t->answer); i++, m++) {
         const struct usher__field *f = out_of(noun, op, r, m->field);
         char *to = (char *)t->answer + m->offset;
         struct usher_value v;
 
-        if ((size_t)m->offset + m->size > t->answer->size)
-            continue;
         if (f == NULL || !usher__saw(f, (const char *)r, r->noun, &v)) {
             tell_none(m, to);
             continue;

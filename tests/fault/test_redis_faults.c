@@ -1164,6 +1164,88 @@ static void bulk_work_goes_on_when_answers_are_lost(void **state)
     usher_close(e);
 }
 
+/* How many keys there are of the scope @name. */
+static size_t keys_of(const char *name)
+{
+    char pattern[64];
+    redisReply *reply;
+    size_t n;
+
+    (void)snprintf(pattern, sizeof pattern, "{%s}*", name);
+    reply = redis_do(server, "KEYS", pattern, NULL);
+    assert_non_null(reply);
+    n = reply->elements;
+    freeReplyObject(reply);
+    return n;
+}
+
+/* @text is done @many times over, with a number for its %u. */
+static void make_many(struct usher_engine *e, const char *text, unsigned many)
+{
+    const char *at = strstr(text, "%u");
+
+    for (unsigned i = 0; i < many; i++) {
+        char one[64];
+        struct line l;
+        struct usher_result reply;
+
+        (void)snprintf(one, sizeof one, "%.*s%u", (int)(at - text), text, i);
+        line_read(&l, one);
+        assert_int_equal(usher_operate(e, &l.c, &reply, 1), USHER_OK);
+        assert_int_equal(reply.status, USHER_OK);
+        usher_result_done(&reply);
+        line_done(&l);
+    }
+}
+
+/* One step's answer after the other is lost: what was to go is gone all the same. */
+static void a_drop_goes_on_when_answers_are_lost(void **state)
+{
+    static const struct {
+        enum usher_noun noun;
+        const char *name, *make;
+        unsigned many;
+        size_t left; /* keys: the last version of a pool or queue stays */
+    } cases[] = {
+        { USHER_NUMBER, "pool", "number add pool n%u", 1500, 1 },
+        { USHER_ROOM, "hall", "room join hall m%u", 150, 0 },
+        { USHER_QUEUE, "desk", "queue login desk a%u", 600, 1 },
+    };
+    struct usher_engine *e = open_at(proxy_port(proxy), PATIENT), *direct = open_direct();
+
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        unsigned fired = 1;
+
+        for (unsigned skip = 0; fired == 1; skip++) {
+            struct proxy_fault f = {
+                .kind = PROXY_SWALLOW_REPLY, .match = CALL, .skip = skip, .times = 1
+            };
+            enum usher_status status;
+
+            if (cases[k].noun == USHER_ROOM)
+                assert_int_equal(ask_room_open(direct, cases[k].name, NULL), USHER_OK);
+            make_many(direct, cases[k].make, cases[k].many);
+            warm(e);
+            proxy_arm(proxy, &f);
+            status = usher_drop(e, cases[k].noun, cases[k].name, NULL);
+            if (status == USHER_UNKNOWN && skip == 0) /* it may be another one by now */
+                status = usher_drop(e, cases[k].noun, cases[k].name, NULL);
+            if (!USHER_IS_DONE(status))
+                fail_msg("%s, answer %u: %s", cases[k].name, skip, usher_message());
+            fired = proxy_fired(proxy);
+            no_fault();
+            if (keys_of(cases[k].name) != cases[k].left)
+                fail_msg("%s, answer %u: %zu keys are left", cases[k].name, skip,
+                         keys_of(cases[k].name));
+            assert_true(fired == 1 || skip > 2);
+        }
+    }
+    audit_is_clean(direct);
+    usher_close(e);
+    usher_close(direct);
+}
+
 static void a_batch_larger_than_all_buffers_gets_through(void **state)
 {
     enum { LARGE = 12000 };
@@ -3382,6 +3464,7 @@ int main(int argc, char **argv)
         TEST(a_command_refused_in_a_pipeline_is_not_applied_after_its_successors),
         TEST(answers_lost_in_a_pipeline_do_not_turn_its_order_round),
         TEST(bulk_work_goes_on_when_answers_are_lost),
+        TEST(a_drop_goes_on_when_answers_are_lost),
         TEST(a_batch_larger_than_all_buffers_gets_through),
         TEST(slow_answers_are_waited_for_until_the_deadline),
         TEST(a_black_hole_swallows_no_caller),

@@ -228,13 +228,13 @@ static void engine_free(struct usher_engine *e)
     (void)usher__resize(alloc, e, sizeof *e, 0);
 }
 
-/* Options of a caller built against an older header are shorter: the rest is default. */
+/* @from as it must be; NULL: all default. */
 static enum usher_status options_import(struct usher_options *to, const struct usher_options *from)
 {
     memset(to, 0, sizeof *to);
     to->size = sizeof *to;
     if (from != NULL) {
-        if (from->size < sizeof *to || from->size > sizeof *to) {
+        if (from->size != sizeof *to) {
             usher__message_set("open: options.size is %zu, not %zu: set it with "
                                "USHER_OPTIONS_INIT",
                                from->size, sizeof *to);

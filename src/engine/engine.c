@@ -676,6 +676,7 @@ static struct usher__waiter *queue_take(struct usher__lane *l)
 {
     struct usher__waiter *w = l->first;
 
+    USHER_ASSERT(w != NULL && l->queued > 0);
     l->first = w->next;
     if (l->first == NULL)
         l->last = NULL;
@@ -696,6 +697,7 @@ static void wake(struct usher__waiter *w, size_t n)
     while (n > 0) {
         struct usher__waiter *heir = w->next;
 
+        USHER_ASSERT(w != NULL);
         w->n_heirs = (n - 1) / 2;
         n -= w->n_heirs + 1;
         for (size_t i = 0; i < w->n_heirs; i++)
@@ -788,6 +790,7 @@ static void lead(struct usher_engine *e, struct usher__lane *l, struct usher__wa
     struct usher__batch b;
     struct usher__waiter *next = NULL;
 
+    USHER_ASSERT(me->n <= GATHER && me->next == NULL);
     b.context.deadline_ms = me->deadline_ms;
     b.context.more = e->asks ? more : NULL;
     b.last = me;
@@ -816,6 +819,8 @@ static void lead(struct usher_engine *e, struct usher__lane *l, struct usher__wa
         return_tasks(&b, me);
 
     (void)pthread_mutex_lock(&l->lock);
+    USHER_ASSERT(l->under_way >= b.n_waiters && l->leaders >= 1 && l->leaders <= l->leaders_max);
+    USHER_ASSERT((l->first == NULL) == (l->queued == 0));
     l->expected = (l->queued + l->under_way + l->leaders_max - 1) / l->leaders_max;
     l->under_way -= b.n_waiters;
     next = NULL;
@@ -841,6 +846,7 @@ static bool queue_leave(struct usher__lane *l, struct usher__waiter *w)
         before = at;
     if (at == NULL)
         return false;
+    USHER_ASSERT(l->queued > 0);
     *(before != NULL ? &before->next : &l->first) = w->next;
     if (l->last == w)
         l->last = before;

@@ -67,6 +67,7 @@ static void pending_add(void *payload, const struct usher_notice *n)
         p->bytes = bytes;
         p->room = room;
     }
+    USHER_ASSERT(p->room - p->size >= need && need % sizeof(int64_t) == 0);
     at = p->bytes + p->size;
     p->size += need;
     memcpy(at, &copy, sizeof copy);
@@ -91,6 +92,7 @@ static void pending_tell(struct pending *p)
 
         memcpy(&n, p->bytes + i, sizeof n);
         i += packed_size(&n);
+        USHER_ASSERT(i <= p->size);
         n.scope.data = texts;
         n.subject.data = texts + n.scope.size;
         n.owner.data = n.subject.data + n.subject.size;

@@ -1174,7 +1174,7 @@ static void close_memory(struct usher_record_store *store)
 static const struct usher_record_store_ops ops = {
     .size = sizeof(struct usher_record_store_ops),
     .name = "memory",
-    .caps = USHER_CAP_CONCURRENT | USHER_CAP_INSTANT,
+    .caps = USHER_CAP_THREADS | USHER_CAP_AT_ONCE | USHER_CAP_INSTANT,
     .begin = begin,
     .commit = commit,
     .rollback = rollback,

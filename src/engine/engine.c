@@ -289,7 +289,7 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->journal = opt->journal && opt->authority != NULL && opt->authority->ops->journal != NULL;
     e->pid = getpid();
     e->here = page_open();
-    e->combines = (store->ops->caps & USHER_CAP_CONCURRENT) == 0;
+    e->combines = (store->ops->caps & USHER_CAP_THREADS) == 0;
     e->asks = (store->ops->caps & (USHER_CAP_TWO | USHER_CAP_MORE)) == USHER_CAP_MORE;
     e->routes = e->combines && !e->asks && (store->ops->caps & USHER_CAP_LANES) != 0;
     e->replicates = e->combines && !e->asks && (store->ops->caps & USHER_CAP_REPLICAS) != 0;

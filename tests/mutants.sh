@@ -732,7 +732,7 @@ mutant 'open: what came with a URL that is wrong is kept' src/engine/engine.c 's
     tests/fault/test_host '*an_open_that_fails*'
 mutant 'program: who only looks makes a store' src/cli/run.c 's/(verb->flags \& USHER__WRITES) != 0 ? CLI_WRITES : CLI_LOOKS/verb != NULL ? CLI_WRITES : CLI_LOOKS/' \
     tests/cli/wrong_words_make_no_store.sh
-mutant 'replay: a row that is left out leaves its line behind' src/cli/csv.c 's/^    if (!csv_time(&fields\[columns->start\], &start))/    (void)usher__calls_index(\&c->lines, line->data, line->size);\n&/' \
+mutant 'replay: a row that is left out leaves its line behind' src/lab/csv.c 's/^    if (!csv_time(&fields\[columns->start\], &start))/    (void)usher__calls_index(\&c->lines, line->data, line->size);\n&/' \
     tests/cli/recorded_calls_are_replayed.sh
 mutant 'header: its functions are C++ to a C++ compiler' include/usher/queue.h 's/^#ifdef __cplusplus/#ifdef USHER_NEVER/' \
     tests/check-cxx.sh

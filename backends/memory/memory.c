@@ -190,6 +190,7 @@ static struct kind *kind_make(struct scope *s, unsigned k, const struct shard *s
 
     if (kind != NULL)
         return kind;
+    USHER_ASSERT(k >= 1 && k < USHER_KINDS);
     kind = resize(alloc, NULL, 0, sizeof *kind);
     if (kind == NULL)
         return NULL;
@@ -335,6 +336,7 @@ static struct shard *shard_of(struct usher_txn *txn)
 /* NULL: it never had a record of @kind. */
 static struct kind *kind_of(const struct usher_scope *scope, uint8_t kind)
 {
+    USHER_ASSERT(scope->ref != NULL && kind < USHER_KINDS);
     return ((struct scope *)scope->ref)->kinds[kind];
 }
 
@@ -350,6 +352,7 @@ static enum usher_status begin(struct usher_record_store *s, enum usher_noun nou
     (void)noun;
     (void)write;
     (void)deadline_ms; /* nobody holds a lock for long */
+    USHER_ASSERT(shard->ready);
     lock(shard);
     shard->hash = hash;
     shard->sought_in = NULL;
@@ -357,14 +360,22 @@ static enum usher_status begin(struct usher_record_store *s, enum usher_noun nou
     return USHER_OK;
 }
 
+/* Nobody else can take it. */
+static bool is_locked(struct shard *shard)
+{
+    return pthread_mutex_trylock(&shard->lock) != 0;
+}
+
 static enum usher_status commit(struct usher_txn *txn)
 {
+    USHER_ASSERT(is_locked(shard_of(txn)));
     (void)pthread_mutex_unlock(&shard_of(txn)->lock);
     return USHER_OK;
 }
 
 static void rollback(struct usher_txn *txn)
 {
+    USHER_ASSERT(is_locked(shard_of(txn)));
     (void)pthread_mutex_unlock(&shard_of(txn)->lock);
 }
 
@@ -450,6 +461,7 @@ static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *s
     struct usher__tree_entry entry;
     bool there;
 
+    USHER_ASSERT(slot < USHER_SLOTS);
     if (list == NULL)
         return USHER_MISSING;
     if (!back)
@@ -485,6 +497,7 @@ static enum usher_status rank(struct usher_txn *txn, const struct usher_scope *s
     const struct kind *k = kind_of(scope, kind);
     const struct usher__tree *list = k != NULL ? list_of(shard_of(txn), k, slot, by) : NULL;
 
+    USHER_ASSERT(slot == 0 && by != NULL && (k == NULL || k->groups.counted));
     *ret = list != NULL ? usher__tree_rank(list, usher__tree_key(hi, order)) : 0;
     return USHER_OK;
 }
@@ -591,6 +604,7 @@ static void spare_first_drop(struct shard *shard, struct names *names)
 {
     struct name *name = names->first_spare;
 
+    USHER_ASSERT(name != NULL && name->spare && names->n_spare > 0);
     names->first_spare = name->next_spare;
     if (names->first_spare == NULL)
         names->last_spare = NULL;
@@ -607,6 +621,7 @@ static void name_unref(struct shard *shard, struct kind *kind, struct names *nam
 {
     size_t limit = usher__table_count(&kind->ids) / 2;
 
+    USHER_ASSERT(name->refs > 0);
     if (--name->refs > 0 || name->spare)
         return;
     name->spare = true;
@@ -800,9 +815,13 @@ static void lists_leave(struct shard *shard, struct kind *kind, const struct rec
         union usher__tree_key key = usher__tree_key(hi_of(slot, r->rank, r->until_ms), r->order);
         struct usher__tree *list = name_list(r->owner, r->group, slot);
 
-        (void)usher__tree_erase(&kind->slot[slot], &shard->pool, key);
-        if (list != NULL)
-            (void)usher__tree_erase(list, &shard->pool, key);
+        bool was = usher__tree_erase(&kind->slot[slot], &shard->pool, key);
+
+        USHER_ASSERT(was); /* list and record agree */
+        if (list != NULL) {
+            was = usher__tree_erase(list, &shard->pool, key);
+            USHER_ASSERT(was);
+        }
     }
 }
 
@@ -813,17 +832,22 @@ static void lists_join(struct shard *shard, struct kind *kind, struct record *r,
         union usher__tree_key key = usher__tree_key(hi_of(slot, r->rank, r->until_ms), r->order);
         struct usher__tree *list = name_list(r->owner, r->group, slot);
 
-        (void)usher__tree_insert(&kind->slot[slot], &shard->pool, key, r);
-        if (list != NULL)
-            (void)usher__tree_insert(list, &shard->pool, key, r);
+        enum usher__tree_put put = usher__tree_insert(&kind->slot[slot], &shard->pool, key, r);
+
+        USHER_ASSERT(put == USHER__TREE_PUT); /* nobody else has the place, and there was room */
+        if (list != NULL) {
+            put = usher__tree_insert(list, &shard->pool, key, r);
+            USHER_ASSERT(put == USHER__TREE_PUT);
+        }
     }
 }
 
 static void record_insert(struct shard *shard, struct kind *kind, struct record *r)
 {
     struct usher_text id = text_of(&r->head);
+    bool is = usher__table_insert(&kind->ids, r);
 
-    (void)usher__table_insert(&kind->ids, r);
+    USHER_ASSERT(is);
     if (!kind->unordered)
         (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
 }
@@ -843,10 +867,12 @@ static void join_free(struct shard *shard)
 static void record_erase(struct shard *shard, struct kind *kind, struct record *r)
 {
     struct usher_text id = text_of(&r->head);
+    bool was = true;
 
     if (!kind->unordered)
-        (void)usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id));
-    (void)usher__table_erase(&kind->ids, r);
+        was = usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id));
+    was = usher__table_erase(&kind->ids, r) && was;
+    USHER_ASSERT(was);
     name_swap(shard, kind, &kind->owners, r->owner, NULL);
     name_swap(shard, kind, &kind->groups, r->group, NULL);
     record_free(shard->memory->alloc, r);
@@ -861,6 +887,7 @@ static void apply(struct shard *shard, const struct usher_write *write, const st
 
     if (r == NULL)
         return; /* erased before it was ever stored */
+    USHER_ASSERT(p->fresh || r->kind == to->kind);
     lists_leave(shard, kind, r, p->leaves);
     if (write->erase) {
         record_erase(shard, kind, r);
@@ -904,6 +931,7 @@ static struct scope *scope_new(struct shard *shard, const struct usher_scope *sc
 
 static void scope_store(struct scope *s, const struct usher_scope *from)
 {
+    USHER_ASSERT(from->version >= s->version || from->epoch != s->epoch);
     s->noun = from->noun;
     s->epoch = from->epoch;
     s->version = from->version;
@@ -937,6 +965,7 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
 
     if (s == NULL)
         return USHER_NOMEM;
+    USHER_ASSERT(n <= USHER_CHANGE_MAX && is_locked(shard));
     aside.n = 0;
     while (planned < n && ok) {
         ok = plan_one(shard, s, &writes[planned], &plans[planned], &nodes, &aside);
@@ -1145,7 +1174,7 @@ static void close_memory(struct usher_record_store *store)
 static const struct usher_record_store_ops ops = {
     .size = sizeof(struct usher_record_store_ops),
     .name = "memory",
-    .caps = USHER_CAP_CONCURRENT | USHER_CAP_INSTANT,
+    .caps = USHER_CAP_THREADS | USHER_CAP_AT_ONCE | USHER_CAP_INSTANT,
     .begin = begin,
     .commit = commit,
     .rollback = rollback,

@@ -85,6 +85,7 @@ static void bucket_unpass(bucket *b)
 
 static void bucket_put(bucket *b, unsigned i, void *element, uint64_t tag)
 {
+    USHER_ASSERT(i < USHER__TABLE_SLOTS && (b->tags >> (i * 8) & 0xff) == 0);
     b->tags |= tag << (i * 8);
     b->slot[i] = element;
 }
@@ -92,6 +93,7 @@ static void bucket_put(bucket *b, unsigned i, void *element, uint64_t tag)
 /* Empty slot @i of the bucket at @at, whose element has its home at @home. */
 static void array_take(array *a, uint32_t home, uint32_t at, unsigned i)
 {
+    USHER_ASSERT(home <= a->mask && at <= a->mask);
     a->bucket[at].tags &= ~(UINT64_C(0xff) << (i * 8));
     for (; home != at; home = (home + 1) & a->mask)
         bucket_unpass(&a->bucket[home]);
@@ -137,6 +139,7 @@ static unsigned move_home(struct usher__table *t)
     uint32_t home = t->moved, at = home;
     unsigned n = 0, i;
 
+    USHER_ASSERT(t->next.block != NULL && home <= a->mask);
     t->moved++;
     next_set_up(t, t->moved);
     do {

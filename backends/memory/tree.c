@@ -347,6 +347,7 @@ static inline node *node_take(struct usher__tree_pool *pool, unsigned level)
 {
     node *x = pool->spare;
 
+    USHER_ASSERT(x != NULL && pool->n > 0);
     pool->spare = x->next;
     pool->n--;
     x->prev = x->next = NULL;
@@ -358,6 +359,9 @@ static inline node *node_take(struct usher__tree_pool *pool, unsigned level)
 
 static inline void node_give(struct usher__tree_pool *pool, node *x)
 {
+#ifdef USHER_HOSTILE
+    memset(x, 0xdd, sizeof *x);
+#endif
     x->next = pool->spare;
     pool->spare = x;
     pool->n++;
@@ -980,6 +984,7 @@ uint64_t usher__tree_rank(const struct usher__tree *t, key k)
     const node *x;
     bool same;
 
+    USHER_ASSERT(mode_of(t) == COUNTED);
     if (is_few(t, COUNTED))
         return few_rank(t, COUNTED, k, false, &same);
     x = t->last;

@@ -426,6 +426,7 @@ static void understood(struct batch *b, size_t i, const struct redisReply *reply
     struct usher_task *task = &b->tasks[i];
     enum usher_status status = USHER_INVALID;
 
+    USHER_ASSERT(i < b->n && b->progress[i] != DONE); /* an answer for each, once */
     if (reply != NULL && reply->type == REDIS_REPLY_STRING) {
         if (usher__redis_brief_answer(task->command, reply->str, reply->len, task->reply))
             status = USHER_OK;
@@ -521,6 +522,7 @@ static void answered(struct usher__redis *r, struct batch *b, size_t i,
         break;
     }
     }
+    USHER_ASSERT(b->progress[i] != DONE || b->left > 0);
     b->left -= b->progress[i] == DONE;
 }
 

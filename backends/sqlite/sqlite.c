@@ -291,6 +291,7 @@ static int64_t row_of(const void *ref)
 
 static int64_t list_of(const void *scope_ref, uint8_t kind)
 {
+    USHER_ASSERT(scope_ref != NULL && kind < USHER_KINDS);
     return row_of(scope_ref) * 8 + kind;
 }
 
@@ -345,6 +346,7 @@ static void read_text(sqlite3_stmt *st, int i, size_t min, size_t max, struct us
 
 static void gaps_pack(const struct usher_scope *s, unsigned char to[USHER_GAPS * GAP_SIZE])
 {
+    USHER_ASSERT(s->n_gaps <= USHER_GAPS);
     for (size_t i = 0; i < s->n_gaps * (size_t)2; i++) {
         uint64_t value = i % 2 == 0 ? s->gaps[i / 2].last : s->gaps[i / 2].first;
 
@@ -441,8 +443,12 @@ static void arena_reset(struct usher_txn *t)
         (void)resize(t->alloc, t->arena, sizeof *t->arena + t->arena->size, 0);
         t->arena = next;
     }
-    if (t->arena != NULL)
+    if (t->arena != NULL) {
+#ifdef USHER_HOSTILE
+        memset(t->arena + 1, 0xdd, t->arena->size);
+#endif
         t->arena->used = 0;
+    }
     t->n_seen = 0;
 }
 
@@ -461,6 +467,7 @@ static char *arena_get(struct usher_txn *t, size_t size)
         b->used = 0;
         t->arena = b;
     }
+    USHER_ASSERT(b->used <= b->size && b->size - b->used >= size);
     b->used += size;
     return (char *)(b + 1) + (b->used - size);
 }

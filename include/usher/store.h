@@ -24,30 +24,32 @@ extern "C" {
 
 /* What a store may say of itself. */
 enum usher_capability {
-    USHER_CAP_DURABLE = 1u << 0,    /* an answer given survives the process */
-    USHER_CAP_SHARED = 1u << 1,     /* other processes may use the same data */
-    USHER_CAP_CONCURRENT = 1u << 2, /* execute() may run on several threads at once, and
-                                     * gains nothing from batches: the engine calls it
-                                     * directly.  Without it the engine calls it on one
-                                     * thread at a time with what has queued up. */
-    USHER_CAP_INSTANT = 1u << 3,    /* never waits; it is told no deadlines (0) */
-    USHER_CAP_TWO = 1u << 4,        /* without CONCURRENT: execute() may run on two threads at
-                                     * once, so that one batch is on its way while the other
-                                     * one is being made */
-    USHER_CAP_MORE = 1u << 5,       /* without either: execute() asks for more tasks
-                                     * (usher_context.more) before it makes a batch durable, so
-                                     * that it need not wait for them before it begins.
-                                     * usher_local_store() does. */
-    USHER_CAP_LANES = 1u << 6,      /* without CONCURRENT and MORE: several servers are behind it,
-                                     * and one that is slow must not be waited for by who wants
-                                     * another.  What route() gives the same lane is executed
-                                     * together, as with or without TWO; lanes know nothing of each
-                                     * other.  Tasks of one call that have several lanes are
-                                     * executed at once by the thread that calls: execute() may run
-                                     * on any number of threads. */
-    USHER_CAP_REPLICAS = 1u << 7,   /* without CONCURRENT and MORE: it has replicas, and execute()
-                                     * waits for them where a command asks it to.  Tasks of which
-                                     * one does are executed by the thread that calls, as above. */
+    USHER_CAP_DURABLE = 1u << 0,  /* an answer given survives the process */
+    USHER_CAP_SHARED = 1u << 1,   /* other processes may use the same data */
+    USHER_CAP_THREADS = 1u << 2,  /* execute() may run on several threads at once, and
+                                   * gains nothing from batches: the engine calls it
+                                   * directly.  Without it the engine calls it on one
+                                   * thread at a time with what has queued up. */
+    USHER_CAP_INSTANT = 1u << 3,  /* never waits; it is told no deadlines (0) */
+    USHER_CAP_TWO = 1u << 4,      /* without THREADS: execute() may run on two threads at
+                                   * once, so that one batch is on its way while the other
+                                   * one is being made */
+    USHER_CAP_MORE = 1u << 5,     /* without either: execute() asks for more tasks
+                                   * (usher_context.more) before it makes a batch durable, so
+                                   * that it need not wait for them before it begins.
+                                   * usher_local_store() does. */
+    USHER_CAP_LANES = 1u << 6,    /* without THREADS and MORE: several servers are behind it,
+                                   * and one that is slow must not be waited for by who wants
+                                   * another.  What route() gives the same lane is executed
+                                   * together, as with or without TWO; lanes know nothing of each
+                                   * other.  Tasks of one call that have several lanes are
+                                   * executed at once by the thread that calls: execute() may run
+                                   * on any number of threads. */
+    USHER_CAP_REPLICAS = 1u << 7, /* without THREADS and MORE: it has replicas, and execute()
+                                   * waits for them where a command asks it to.  Tasks of which
+                                   * one does are executed by the thread that calls, as above. */
+    USHER_CAP_AT_ONCE = 1u << 8,  /* of a record store: write() takes effect at once and nothing is
+                                   * taken back; a transaction holds one scope */
     USHER_CAPABILITY__WIDE = 0x7fffffff
 };
 
@@ -273,8 +275,10 @@ struct usher_record_store;
 struct usher_record_store_ops {
     size_t size;
     const char *name;
-    unsigned caps; /* with USHER_CAP_CONCURRENT a transaction holds one scope (@scope of
-                    * begin), else any number of them (@scope NULL) */
+    /* With USHER_CAP_THREADS several transactions may be under way at once, each on a thread of its
+     * own.  One of them has any number of scopes (@scope of begin is NULL), with USHER_CAP_AT_ONCE
+     * one (@scope). */
+    unsigned caps;
     /* Must.  Statuses below: OK; MISSING where it says so; UNAVAILABLE or NOMEM, after
      * which the library calls rollback().  @write false: nothing will be written. */
     enum usher_status (*begin)(struct usher_record_store *s, enum usher_noun noun,
@@ -283,8 +287,7 @@ struct usher_record_store_ops {
     /* Must.  Durable on return.  Ends the transaction in any case; on failure rolled back,
      * or, with UNKNOWN, perhaps not. */
     enum usher_status (*commit)(struct usher_txn *txn);
-    /* Must.  Cannot fail.  With USHER_CAP_CONCURRENT, write() has already taken effect and
-     * rollback() only ends the transaction. */
+    /* Must.  Cannot fail.  With USHER_CAP_AT_ONCE it only ends the transaction. */
     void (*rollback)(struct usher_txn *txn);
     /* Must.  MISSING.  ret_scope->name stays as the caller gave it. */
     enum usher_status (*scope)(struct usher_txn *txn, enum usher_noun noun,
@@ -325,7 +328,7 @@ struct usher_record_store_ops {
     void (*close)(struct usher_record_store *s);
     /* May.  As forget() of a store. */
     void (*forget)(struct usher_record_store *s);
-    /* May, both or none, without USHER_CAP_CONCURRENT.  visit(): put @visit of the queue @scope,
+    /* May, both or none, without USHER_CAP_AT_ONCE.  visit(): put @visit of the queue @scope,
      * a row as of `queue history`, into the history within the store; it is there for good if
      * the transaction is committed.  visits(): as that of a store; other threads may be in a
      * transaction meanwhile. */

@@ -68,8 +68,6 @@ int usher__cli_drop(struct cli *cli, char *const *words, size_t n);
 int usher__cli_scopes(struct cli *cli, char *const *words, size_t n);
 int usher__cli_status(struct cli *cli, char *const *words, size_t n);
 int usher__cli_version(struct cli *cli, char *const *words, size_t n);
-int usher__cli_replay(struct cli *cli, char *const *words, size_t n);
-int usher__cli_trace(struct cli *cli, char *const *words, size_t n);
 int usher__cli_watch(struct cli *cli, char *const *words, size_t n);
 
 int usher__cli_help(struct cli *cli, char *const *words, size_t n);

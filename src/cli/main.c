@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/parse.h"
 #include "core/verbs.h"
+#include "lab/lab.h"
 
 static int shell_words(struct cli *cli, char *const *words, size_t n)
 {
@@ -68,11 +69,11 @@ const struct cli_program usher__cli_programs[] = {
       "sha is what SCRIPT LOAD has answered; before each key stands the prefix= of the store.  Behind\n"
       "the verb stand the arguments that it must have, then pairs of a key and a value.  On a server\n"
       "that is no node of a cluster one key will do: EVALSHA sha 1 {desk} call owner ann\n" },
-    { "replay", usher__cli_replay,
+    { "replay", usher__lab,
       "FILE [--format=technion|csv] [--agents=N|recorded] [--report=text|json] [--pool=NAME] "
       "[--batch=N] [--zone=MIN] [--strict]",
       "run recorded calls through the store in virtual time" },
-    { "trace", usher__cli_trace,
+    { "trace", usher__lab,
       "[--calls=N] [--lambda=PER_HOUR] [--agents=N] [--lines=N] [--service=S | --mu=PER_HOUR] "
       "[--patience=S | --theta=PER_HOUR] [--start=YYYY-MM-DD] [--seed=N]",
       "made-up calls for replay, as CSV: a day, or with --agents a centre where callers wait" },

@@ -43,6 +43,8 @@ struct usher__machine {
 static inline struct usher__move usher__machine_move(const struct usher__machine *m, unsigned from,
                                                      unsigned event)
 {
+    USHER_ASSERT(from < m->n_states && event < m->n_events);
+    USHER_ASSERT(m->moves[from * m->n_events + event].row);
     return m->moves[from * m->n_events + event];
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every machine but that of numbers, whose rows have claims (number.c). */
+#include "config.h"
+
 #include "machine.h"
 
 #include <stddef.h>

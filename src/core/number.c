@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "config.h"
+
 #include "number.h"
 
 #include "verbs.h"
@@ -44,6 +46,8 @@ void usher__number_rows_are_distinct(unsigned key)
 
 struct usher__number_move usher__number_move(unsigned from, unsigned event, unsigned claim)
 {
+    USHER_ASSERT(from < USHER__NUMBER_STATES && event < USHER__NUMBER_EVENTS &&
+                 claim < USHER__CLAIMS);
     return moves[(from * USHER__NUMBER_EVENTS + event) * USHER__CLAIMS + claim];
 }
 
@@ -123,6 +127,7 @@ uint8_t usher__number_slots(unsigned state, int64_t until_ms)
 {
     unsigned slots = 0;
 
+    USHER_ASSERT(state < USHER__NUMBER_STATES && until_ms >= 0);
     if (state == USHER_NUMBER_STATE_IDLE_UP && until_ms == 0)
         slots |= 1u << USHER__NUMBER_IDLE;
     if (until_ms != 0)
@@ -174,6 +179,7 @@ uint64_t usher__number_rank_capped(int64_t day, int64_t calls)
 {
     int64_t most = (INT64_C(1) << CALLS_BITS) - 1;
 
+    USHER_ASSERT(day >= -DAYS_FROM && calls >= 0);
     return (((uint64_t)day + DAYS_FROM) << CALLS_BITS) + (uint64_t)(calls < most ? calls : most);
 }
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "config.h"
+
 #include "pack.h"
 
 #include <string.h>
@@ -17,6 +19,7 @@ static void put_code(struct usher__packer *p, unsigned code, uint64_t value, uns
 {
     unsigned char out[9];
 
+    USHER_ASSERT(bytes < sizeof out);
     out[0] = (unsigned char)code;
     for (unsigned i = 0; i < bytes; i++)
         out[1 + i] = (unsigned char)(value >> (8 * (bytes - 1 - i)));

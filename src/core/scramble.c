@@ -7,6 +7,8 @@
  * The round function mixes as hash functions do, by multiplying and shifting.  Eight rounds
  * make neighbours look unrelated; they do not make a cipher.
  */
+#include "config.h"
+
 #include <string.h>
 
 #include <usher/usher.h>
@@ -67,6 +69,7 @@ static int64_t walk(const struct usher_scrambler *s, int64_t id, bool back)
 {
     uint64_t x = (uint64_t)id - s->first;
 
+    USHER_ASSERT(s->bits >= 1 && s->bits <= 32 && s->size > 0);
     if (id < 0 || (uint64_t)id < s->first || x >= s->size)
         return -1;
     do

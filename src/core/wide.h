@@ -33,6 +33,7 @@ static inline bool usher__wide_sound(const int64_t *at, uint64_t max)
 /* Of a sound one. */
 static inline uint64_t usher__wide(const int64_t *at)
 {
+    USHER_ASSERT(usher__wide_sound(at, UINT64_MAX));
     return (uint64_t)at[0] * USHER__WIDE_BASE + (uint64_t)at[1];
 }
 

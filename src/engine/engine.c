@@ -234,13 +234,13 @@ static void engine_free(struct usher_engine *e)
     (void)usher__resize(alloc, e, sizeof *e, 0);
 }
 
-/* Options of a caller built against an older header are shorter: the rest is default. */
+/* @from as it must be; NULL: all default. */
 static enum usher_status options_import(struct usher_options *to, const struct usher_options *from)
 {
     memset(to, 0, sizeof *to);
     to->size = sizeof *to;
     if (from != NULL) {
-        if (from->size < sizeof *to || from->size > sizeof *to) {
+        if (from->size != sizeof *to) {
             usher__message_set("open: options.size is %zu, not %zu: set it with "
                                "USHER_OPTIONS_INIT",
                                from->size, sizeof *to);
@@ -295,7 +295,7 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->journal = opt->journal && opt->authority != NULL && opt->authority->ops->journal != NULL;
     e->pid = getpid();
     e->here = page_open();
-    e->combines = (store->ops->caps & USHER_CAP_CONCURRENT) == 0;
+    e->combines = (store->ops->caps & USHER_CAP_THREADS) == 0;
     e->asks = (store->ops->caps & (USHER_CAP_TWO | USHER_CAP_MORE)) == USHER_CAP_MORE;
     e->routes = e->combines && !e->asks && (store->ops->caps & USHER_CAP_LANES) != 0;
     e->replicates = e->combines && !e->asks && (store->ops->caps & USHER_CAP_REPLICAS) != 0;
@@ -685,6 +685,7 @@ static struct usher__waiter *queue_take(struct usher__lane *l)
 {
     struct usher__waiter *w = l->first;
 
+    USHER_ASSERT(w != NULL && l->queued > 0);
     l->first = w->next;
     if (l->first == NULL)
         l->last = NULL;
@@ -705,6 +706,7 @@ static void wake(struct usher__waiter *w, size_t n)
     while (n > 0) {
         struct usher__waiter *heir = w->next;
 
+        USHER_ASSERT(w != NULL);
         w->n_heirs = (n - 1) / 2;
         n -= w->n_heirs + 1;
         for (size_t i = 0; i < w->n_heirs; i++)
@@ -797,6 +799,7 @@ static void lead(struct usher_engine *e, struct usher__lane *l, struct usher__wa
     struct usher__batch b;
     struct usher__waiter *next = NULL;
 
+    USHER_ASSERT(me->n <= GATHER && me->next == NULL);
     b.context.deadline_ms = me->deadline_ms;
     b.context.more = e->asks ? more : NULL;
     b.last = me;
@@ -825,6 +828,8 @@ static void lead(struct usher_engine *e, struct usher__lane *l, struct usher__wa
         return_tasks(&b, me);
 
     (void)pthread_mutex_lock(&l->lock);
+    USHER_ASSERT(l->under_way >= b.n_waiters && l->leaders >= 1 && l->leaders <= l->leaders_max);
+    USHER_ASSERT((l->first == NULL) == (l->queued == 0));
     l->expected = (l->queued + l->under_way + l->leaders_max - 1) / l->leaders_max;
     l->under_way -= b.n_waiters;
     next = NULL;
@@ -850,6 +855,7 @@ static bool queue_leave(struct usher__lane *l, struct usher__waiter *w)
         before = at;
     if (at == NULL)
         return false;
+    USHER_ASSERT(l->queued > 0);
     *(before != NULL ? &before->next : &l->first) = w->next;
     if (l->last == w)
         l->last = before;

@@ -150,6 +150,7 @@ static bool append_notice(struct usher__heard *h, const struct usher_notice *n)
     copy_text(&t->notice.subject, &at);
     copy_text(&t->notice.owner, &at);
     copy_text(&t->notice.data, &at);
+    USHER_ASSERT(at <= t->text + (t->size - sizeof *t));
     usher__nodes_append(&p->ready, &t->node);
     p->n_notices++;
     return true;
@@ -176,6 +177,7 @@ static bool append_gap(struct usher__heard *h, const struct usher_notice *gap)
     at = t->text;
     t->notice = *gap;
     t->notice.subject = t->notice.owner = t->notice.data = none;
+    USHER_ASSERT(gap->scope.size <= USHER_NAME_MAX);
     copy_text(&t->notice.scope, &at);
     usher__nodes_append(&h->p->ready, &t->node);
     h->p->n_notices++;
@@ -198,6 +200,7 @@ static struct usher__heard *heards_take(struct usher__heards *l)
 {
     struct usher__heard *h = l->first;
 
+    USHER_ASSERT(h != NULL);
     l->first = h->then;
     if (l->first == NULL)
         l->last = NULL;

@@ -67,6 +67,7 @@ static void pending_add(void *payload, const struct usher_notice *n)
         p->bytes = bytes;
         p->room = room;
     }
+    USHER_ASSERT(p->room - p->size >= need && need % sizeof(int64_t) == 0);
     at = p->bytes + p->size;
     p->size += need;
     memcpy(at, &copy, sizeof copy);
@@ -91,6 +92,7 @@ static void pending_tell(struct pending *p)
 
         memcpy(&n, p->bytes + i, sizeof n);
         i += packed_size(&n);
+        USHER_ASSERT(i <= p->size);
         n.scope.data = texts;
         n.subject.data = texts + n.scope.size;
         n.owner.data = n.subject.data + n.subject.size;
@@ -182,7 +184,7 @@ static void work_begin(struct usher__work *w, const struct local *l, struct ushe
     w->hidden = false;
     w->latest = INT64_MIN;
     w->behind = false;
-    w->at_once = (l->records->ops->caps & USHER_CAP_CONCURRENT) != 0;
+    w->at_once = (l->records->ops->caps & USHER_CAP_AT_ONCE) != 0;
     w->answer = NULL;
     w->answer_size = 0;
     memset(w->buffer, 0, sizeof w->buffer);
@@ -417,7 +419,7 @@ static size_t share(struct local *l, struct usher_task *tasks, size_t n,
     return done;
 }
 
-/* For stores that lock one scope at a time. */
+/* For stores that take nothing back: one scope at a time. */
 static void execute_each(struct usher_store *s, struct usher_task *tasks, size_t n,
                          const struct usher_context *context)
 {
@@ -523,12 +525,10 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     memset(l, 0, sizeof *l);
     l->ops.size = sizeof l->ops;
     l->ops.name = ops->name;
-    l->ops.caps = ops->caps;
-    l->ops.execute = execute_each;
-    if ((ops->caps & USHER_CAP_CONCURRENT) == 0) {
+    l->ops.caps = ops->caps & ~(unsigned)USHER_CAP_AT_ONCE;
+    l->ops.execute = (ops->caps & USHER_CAP_AT_ONCE) != 0 ? execute_each : execute;
+    if ((ops->caps & USHER_CAP_THREADS) == 0 && l->ops.execute == execute)
         l->ops.caps |= USHER_CAP_MORE;
-        l->ops.execute = execute;
-    }
     l->ops.scan = scan;
     l->ops.nodes = nodes;
     l->ops.close = close_local;

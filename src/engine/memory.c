@@ -4,6 +4,40 @@
 #include "engine/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#ifdef USHER_HOSTILE
+
+/* What was freed and what was never written is not what anybody expects there, and whatever grows
+ * or shrinks goes elsewhere. */
+#define FREED 0xdd
+#define FRESH 0xa5
+
+static void fill(void *p, int byte, size_t size)
+{
+    memset(p, byte, size);
+    __asm__ volatile("" : : "r"(p) : "memory"); /* although nobody should read it */
+}
+
+static void *resize_malloc(void *payload, void *p, size_t old, size_t size)
+{
+    void *to = size != 0 ? malloc(size) : NULL;
+
+    (void)payload;
+    if (size != 0 && to == NULL)
+        return NULL;
+    if (to != NULL)
+        fill(to, FRESH, size);
+    if (p != NULL) {
+        if (to != NULL)
+            memcpy(to, p, old < size ? old : size);
+        fill(p, FREED, old);
+        free(p);
+    }
+    return to;
+}
+
+#else
 
 static void *resize_malloc(void *payload, void *p, size_t old, size_t size)
 {
@@ -15,6 +49,8 @@ static void *resize_malloc(void *payload, void *p, size_t old, size_t size)
     }
     return realloc(p, size);
 }
+
+#endif
 
 static const struct usher_allocator malloc_allocator = { resize_malloc, NULL };
 

@@ -80,6 +80,7 @@ static struct usher__node *take(struct usher__nodes *l)
 {
     struct usher__node *node = l->first;
 
+    USHER_ASSERT(node != NULL);
     l->first = node->next;
     if (l->first == NULL)
         l->last = NULL;

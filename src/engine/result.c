@@ -97,6 +97,8 @@ enum usher_status usher_result_add_row(struct usher_result *reply, enum usher_no
 
     if (noun == NULL)
         return USHER_INVALID;
+    USHER_ASSERT(code == reply->noun);
+    USHER_ASSERT(b == NULL || (b->rows <= b->room_rows && b->text <= b->room_text));
     for (unsigned k = 0; k < noun->n_row; k++)
         if (noun->row[k].type >= USHER__FIELD_TEXT)
             text += text_at((char *)(uintptr_t)row, &noun->row[k])->size;
@@ -104,6 +106,7 @@ enum usher_status usher_result_add_row(struct usher_result *reply, enum usher_no
         b = grow(reply, noun, text);
     if (b == NULL)
         return USHER_NOMEM;
+    USHER_ASSERT(b->rows < b->room_rows && b->room_text - b->text >= text);
     to = rows_of(b) + b->rows++ * noun->row_size;
     memcpy(to, row, noun->row_size);
     for (unsigned k = 0; k < noun->n_row; k++) {

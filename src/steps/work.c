@@ -33,6 +33,7 @@ static void take_over(struct usher__work *w)
     place = (place ^ (place >> 27)) * UINT64_C(0x94d049bb133111eb);
     place >>= first < today || first - today < FAR_AHEAD ? 30 : 44;
     first = (first < today ? today : first) + USHER__JUMP + place;
+    USHER_ASSERT(first > s->version && s->n_gaps <= USHER_GAPS);
     if (s->n_gaps == USHER_GAPS) { /* the oldest two as one: what is in between is told as lost */
         s->gaps[0].first = s->gaps[1].first;
         memmove(&s->gaps[1], &s->gaps[2], (USHER_GAPS - 2) * sizeof *s->gaps);
@@ -115,6 +116,8 @@ static enum usher_status put(struct usher__work *w, struct usher_scope *s,
     bool anew = s->ref == NULL && w->grave != NULL;
     enum usher_status status;
 
+    USHER_ASSERT(n <= USHER_CHANGE_MAX && s->epoch != 0);
+    USHER_ASSERT(s->clock_ms <= w->now || n == 0);
     if (anew)
         s->ref = w->grave;
     status = w->ops->write(w->txn, s, writes, n);
@@ -136,6 +139,7 @@ static enum usher_status put_beside(struct usher__work *w, struct usher_scope *s
 
     if (w->stored == 0)
         return put(w, s, writes, n);
+    USHER_ASSERT(s->n_gaps > 0 && s->gaps[s->n_gaps - 1].last == w->stored);
     taken = *s;
     s->version = w->stored;
     s->n_gaps--;
@@ -167,6 +171,8 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
 {
     struct usher_notice *notice = &told->notice;
 
+    USHER_ASSERT(told < c->told + USHER__TOLD_MAX);
+    USHER_ASSERT(r == NULL || (r->id.size <= USHER_NAME_MAX && r->owner.size <= USHER_NAME_MAX));
     memset(notice, 0, sizeof *notice);
     notice->noun = (enum usher_noun)c->scope->noun;
     notice->scope = c->scope->name;
@@ -195,6 +201,7 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
 void usher__change_tell(struct usher__work *w, struct usher__change *c, enum usher_verb verb,
                         unsigned from, unsigned to, const struct usher_record *r)
 {
+    USHER_ASSERT(c->n_told + 1 < USHER__TOLD_MAX);
     if (w->context->notify != NULL)
         told_make(w, c, &c->told[c->n_told], verb, from, to, r);
     c->n_told++;
@@ -252,6 +259,7 @@ void usher__scope_fresh(struct usher__work *w)
 
 unsigned char *usher__buffer(struct usher__work *w, unsigned i, size_t size)
 {
+    USHER_ASSERT(i < sizeof w->buffer / sizeof *w->buffer);
     if (size > w->buffer_size[i]) {
         const struct usher_allocator *alloc = w->reply->alloc;
         unsigned char *buffer =

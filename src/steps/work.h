@@ -194,6 +194,7 @@ static inline struct usher_record *usher__change_first(struct usher__change *c)
 
 static inline struct usher_record *usher__change_next(struct usher__change *c)
 {
+    USHER_ASSERT(c->n < USHER_CHANGE_MAX);
     return &c->writes[c->n].record;
 }
 
@@ -202,6 +203,8 @@ static inline void usher__change_save(struct usher__change *c, const struct ushe
 {
     struct usher_write *write = &c->writes[c->n++];
 
+    USHER_ASSERT(c->n <= USHER_CHANGE_MAX);
+    USHER_ASSERT(r->kind >= 1 && r->kind < USHER_KINDS && r->slots < 1u << USHER_SLOTS);
     write->erase = false;
     if (&write->record != r)
         write->record = *r;
@@ -213,6 +216,8 @@ static inline void usher__change_erase(struct usher__change *c, const struct ush
 {
     struct usher_write *write = &c->writes[c->n++];
 
+    USHER_ASSERT(c->n <= USHER_CHANGE_MAX);
+    USHER_ASSERT(r->kind >= 1 && r->kind < USHER_KINDS);
     write->erase = true;
     if (&write->record != r)
         write->record = *r;

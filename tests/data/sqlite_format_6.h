@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A file of format 6 as statements: the queue "desk" keeps eight visits, one of each outcome and
- * one seated more.  The queue "other" keeps one of two.  When there is a format 7, this is the file
- * that has to become one.
+ * one seated more.  The queue "other" keeps one of two.
  */
 #ifndef USHER_TESTS_SQLITE_FORMAT_6_H
 #define USHER_TESTS_SQLITE_FORMAT_6_H

@@ -11,12 +11,12 @@
  */
 #include "config.h"
 
-#include "cli/calls.c"
+#include "lab/calls.c"
 #include "cli/common.c"
-#include "cli/csv.c"
+#include "lab/csv.c"
 #include "cli/json.c"
 #include "cli/lines.c"
-#include "cli/technion.c"
+#include "lab/technion.c"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a store that locks one scope at a time is told of a batch before it is asked.
+ * What a store that locks one scope at a time is told of a batch before it is asked, and what
+ * transactions a store gets by what it says of itself.
  *
  * The record store here has one scope without records, and writes down what it hears.
  */
@@ -30,7 +31,7 @@ struct heard {
 struct fake {
     struct usher_record_store base;
     struct usher_record_store_ops ops;
-    size_t n_expected, n_found;
+    size_t n_expected, n_found, n_begun, n_named; /* transactions; those of one scope */
     struct heard expected[COMMANDS], found[COMMANDS];
 };
 
@@ -51,7 +52,9 @@ static enum usher_status begin(struct usher_record_store *s, enum usher_noun nou
                                const struct usher_text *scope, bool write, int64_t deadline_ms,
                                struct usher_txn **ret_txn)
 {
-    (void)noun, (void)scope, (void)write, (void)deadline_ms;
+    (void)noun, (void)write, (void)deadline_ms;
+    fake.n_begun++;
+    fake.n_named += scope != NULL;
     *ret_txn = (struct usher_txn *)(void *)s;
     return USHER_OK;
 }
@@ -156,7 +159,7 @@ static void close_fake(struct usher_record_store *s)
 static const struct usher_record_store_ops fake_ops = {
     .size = sizeof(struct usher_record_store_ops),
     .name = "fake",
-    .caps = USHER_CAP_CONCURRENT | USHER_CAP_INSTANT,
+    .caps = USHER_CAP_THREADS | USHER_CAP_AT_ONCE | USHER_CAP_INSTANT,
     .begin = begin,
     .commit = commit,
     .rollback = rollback,
@@ -247,11 +250,47 @@ static void a_store_that_does_not_want_to_hear_is_not_told(void **state)
     usher_close(e);
 }
 
+/* Several threads, or nothing taken back: each is said by itself. */
+static void what_takes_back_gets_batches_of_any_scopes(void **state)
+{
+    static const struct {
+        unsigned caps;
+        size_t begun, named;
+    } stores[] = {
+        { 0, 1, 0 },
+        { USHER_CAP_THREADS, 1, 0 },
+        { USHER_CAP_AT_ONCE, 1, 1 },
+        { USHER_CAP_THREADS | USHER_CAP_AT_ONCE, 1, 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
+        struct usher_store *store;
+        struct usher_engine *e;
+        char names[COMMANDS][NAME];
+
+        memset(&fake, 0, sizeof fake);
+        fake.ops = fake_ops;
+        fake.ops.expect = NULL;
+        fake.ops.caps = stores[i].caps;
+        fake.base.ops = &fake.ops;
+        assert_int_equal(usher_local_store(&fake.base, NULL, &store), USHER_OK);
+        assert_int_equal(store->ops->caps & USHER_CAP_THREADS, stores[i].caps & USHER_CAP_THREADS);
+        assert_int_equal((store->ops->caps & USHER_CAP_MORE) != 0, stores[i].caps == 0);
+        assert_int_equal(usher_open_store(store, NULL, &e), USHER_OK);
+        ask(e, USHER_NUMBER_SHOW, names);
+        assert_int_equal(fake.n_begun, stores[i].begun);
+        assert_int_equal(fake.n_named, stores[i].named);
+        usher_close(e);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_store_hears_ahead_what_it_will_be_asked_for),
         cmocka_unit_test(a_store_that_does_not_want_to_hear_is_not_told),
+        cmocka_unit_test(what_takes_back_gets_batches_of_any_scopes),
     };
 
     return cmocka_run_group_tests_name("local", tests, NULL, NULL);

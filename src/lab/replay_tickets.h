@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What recorded calls are given: each an id, and who asks for an agent a ticket. */
-#ifndef USHER_CLI_REPLAY_TICKETS_H
-#define USHER_CLI_REPLAY_TICKETS_H
+#ifndef USHER_LAB_REPLAY_TICKETS_H
+#define USHER_LAB_REPLAY_TICKETS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/calls.h"
+#include "lab/calls.h"
 #include "cli/cli.h"
 
 struct replay_ids {

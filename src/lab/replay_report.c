@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "cli/replay.h"
+#include "lab/replay.h"
 
 #include <inttypes.h>
 #include <string.h>

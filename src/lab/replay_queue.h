@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Recorded callers through a queue, in virtual time. */
-#ifndef USHER_CLI_REPLAY_QUEUE_H
-#define USHER_CLI_REPLAY_QUEUE_H
+#ifndef USHER_LAB_REPLAY_QUEUE_H
+#define USHER_LAB_REPLAY_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/calls.h"
+#include "lab/calls.h"
 #include "cli/cli.h"
-#include "cli/replay_rooms.h"
+#include "lab/replay_rooms.h"
 
 /* What became of the callers; `known` false: nobody has noted it. */
 struct replay_centre {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "cli/trace_queue.h"
+#include "lab/trace_queue.h"
 
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/heap.h"
+#include "lab/heap.h"
 
 /* Callers who wait, in order of arrival; some of them have hung up since. */
 struct waiting {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Recorded calls: which line each took, from when to when. */
-#ifndef USHER_CLI_CALLS_H
-#define USHER_CLI_CALLS_H
+#ifndef USHER_LAB_CALLS_H
+#define USHER_LAB_CALLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What comes first: a heap of moments.  Of one moment, the smallest key. */
-#ifndef USHER_CLI_HEAP_H
-#define USHER_CLI_HEAP_H
+#ifndef USHER_LAB_HEAP_H
+#define USHER_LAB_HEAP_H
 
 #include <stddef.h>
 #include <stdint.h>

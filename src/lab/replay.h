@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef USHER_CLI_REPLAY_H
-#define USHER_CLI_REPLAY_H
+#ifndef USHER_LAB_REPLAY_H
+#define USHER_LAB_REPLAY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/calls.h"
-#include "cli/replay_queue.h"
-#include "cli/replay_tickets.h"
+#include "lab/calls.h"
+#include "lab/replay_queue.h"
+#include "lab/replay_tickets.h"
 
 /* What one pass over the calls came to. */
 struct replay_pass {
@@ -28,6 +28,9 @@ struct replay_result {
     struct replay_tickets tickets; /* n 0: nobody asked for an agent */
     struct replay_queue queue;     /* agents 0: the file does not say enough for one */
 };
+
+/* Recorded calls, through the store.  Returns the exit code. */
+int usher__lab_replay(struct cli *cli, char *const *words, size_t n);
 
 void usher__replay_report(FILE *out, bool json, const char *file, const char *store,
                           const struct calls *c, const struct replay_result *result);

@@ -13,7 +13,7 @@
  */
 #include "config.h"
 
-#include "cli/replay.h"
+#include "lab/replay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -482,7 +482,7 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
     return rc;
 }
 
-int usher__cli_replay(struct cli *cli, char *const *words, size_t n)
+int usher__lab_replay(struct cli *cli, char *const *words, size_t n)
 {
     struct replay_options o = { NULL, "replay", CALLS_GUESS, BATCH_MAX, 0, 0, cli->json, false };
     char message[CLI_MESSAGE_MAX];

@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "cli/calls.h"
+#include "lab/calls.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "cli/heap.h"
+#include "lab/heap.h"
 
 #include <stdbool.h>
 #include <string.h>

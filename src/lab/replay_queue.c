@@ -25,7 +25,7 @@
  */
 #include "config.h"
 
-#include "cli/replay_queue.h"
+#include "lab/replay_queue.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@
 #include <string.h>
 
 #include "cli/answer.h"
-#include "cli/heap.h"
+#include "lab/heap.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 

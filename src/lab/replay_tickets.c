@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "cli/replay_tickets.h"
+#include "lab/replay_tickets.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "cli/answer.h"
 #include "cli/progress.h"
-#include "cli/replay_queue.h"
+#include "lab/replay_queue.h"
 #include "cli/run.h"
 
 /* Commands of one kind, each with its time. */

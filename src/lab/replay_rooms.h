@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A room for each visit of a replayed queue. */
-#ifndef USHER_CLI_REPLAY_ROOMS_H
-#define USHER_CLI_REPLAY_ROOMS_H
+#ifndef USHER_LAB_REPLAY_ROOMS_H
+#define USHER_LAB_REPLAY_ROOMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

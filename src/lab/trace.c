@@ -17,16 +17,16 @@
  */
 #include "config.h"
 
-#include "cli/cli.h"
+#include "lab/trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/calls.h"
-#include "cli/heap.h"
+#include "lab/calls.h"
+#include "lab/heap.h"
 #include "cli/parse.h"
-#include "cli/trace_queue.h"
+#include "lab/trace_queue.h"
 
 #define HOUR_MS INT64_C(3600000)
 #define DAY_MS (24 * HOUR_MS)
@@ -353,7 +353,7 @@ static const char *settle(struct day *d)
     return NULL;
 }
 
-int usher__cli_trace(struct cli *cli, char *const *words, size_t n)
+int usher__lab_trace(struct cli *cli, char *const *words, size_t n)
 {
     struct day d = { .seed = 1 };
     char message[CLI_MESSAGE_MAX];

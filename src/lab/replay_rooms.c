@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "cli/replay_rooms.h"
+#include "lab/replay_rooms.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "cli/answer.h"
-#include "cli/heap.h"
+#include "lab/heap.h"
 #include "cli/progress.h"
-#include "cli/replay_queue.h"
+#include "lab/replay_queue.h"
 #include "cli/run.h"
 
 #define ROLE "host"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A made-up call centre in which callers wait for agents, for `usher trace --agents=N`. */
-#ifndef USHER_CLI_TRACE_QUEUE_H
-#define USHER_CLI_TRACE_QUEUE_H
+#ifndef USHER_LAB_TRACE_QUEUE_H
+#define USHER_LAB_TRACE_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

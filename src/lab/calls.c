@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "cli/calls.h"
+#include "lab/calls.h"
 
 #include <inttypes.h>
 #include <search.h>

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* What builds that check do about a broken assumption, and hostile ones about memory that is freed;
+ * that others do neither. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/segment.h"
+#include "engine/memory.h"
+
+/* The status of a child that asks for no number of a segment. */
+static int break_an_assumption(void)
+{
+    int status;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct usher__segment g = { .next = 5, .end = 9, .limit = 9, .by = 1 };
+        uint64_t first;
+
+        (void)signal(SIGABRT, SIG_DFL);
+        (void)freopen("/dev/null", "w", stderr);
+        (void)usher__segment_carve(&g, 0, &first);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void a_broken_assumption_ends_builds_that_check(void **state)
+{
+    int status = break_an_assumption();
+
+    (void)state;
+#ifdef USHER_ASSERTS
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGABRT);
+#else
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+#endif
+}
+
+static bool asked;
+
+static bool ask(void)
+{
+    asked = true;
+    return true;
+}
+
+static void an_assumption_costs_nothing_in_others(void **state)
+{
+    (void)state;
+    asked = false;
+    USHER_ASSERT(ask());
+#ifdef USHER_ASSERTS
+    assert_true(asked);
+#else
+    assert_false(asked);
+#endif
+}
+
+static void what_grows_keeps_what_it_holds_and_the_rest_is_not_zero(void **state)
+{
+    const struct usher_allocator *alloc = usher__allocator(NULL);
+    unsigned char *p = alloc->resize(alloc->payload, NULL, 0, 40);
+
+    (void)state;
+    assert_non_null(p);
+    memset(p, 7, 40);
+    p = alloc->resize(alloc->payload, p, 40, 80);
+    assert_non_null(p);
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(p[i], 7);
+#ifdef USHER_HOSTILE
+    for (int i = 40; i < 80; i++)
+        assert_int_equal(p[i], 0xa5);
+#endif
+    p = alloc->resize(alloc->payload, p, 80, 3);
+    assert_non_null(p);
+    assert_int_equal(p[2], 7);
+    assert_null(alloc->resize(alloc->payload, p, 3, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_broken_assumption_ends_builds_that_check),
+        cmocka_unit_test(an_assumption_costs_nothing_in_others),
+        cmocka_unit_test(what_grows_keeps_what_it_holds_and_the_rest_is_not_zero),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -926,7 +926,14 @@ text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'
 mutant 'text: a part is a byte too long' src/engine/write.c \
-    's/w->n < w->size ? w->n : w->size - 1/w->n < w->size ? w->n : w->size/' $text 'a_part*'
+    's/w->to.n < w->to.size ? w->to.n : w->to.size - 1/w->to.n < w->to.size ? w->to.n : w->to.size/' \
+    $text 'a_part*'
+mutant 'text: a count moves more than there is room for' src/core/pack.c \
+    's/there - at < p->size - at - size ? there - at : p->size - at - size/there - at/' $text 'a_part*'
+mutant 'text: a token is packed as its digits' src/engine/write.c \
+    's/^    usher__pack_uint(&w->to, token);/    json_token(w, token);/' $text 'each_type_is_packed'
+mutant 'text: any bytes are packed as a text' src/core/pack.c 's/put_code(p, 0xc4, size, 1)/put_code(p, 0xd9, size, 1)/' \
+    $text 'each_type_is_packed'
 mutant 'text: what the command said is not told' src/engine/door.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \

@@ -126,15 +126,21 @@ USHER_API enum usher_status usher_command_parse(const char *line, size_t line_si
                                                 size_t size, struct usher_command *ret_command);
 
 enum usher_form {
-    USHER_FORM_JSON = 1, /* one object without a newline, as of usher(1) with --json */
+    USHER_FORM_JSON = 1,   /* one object without a newline, as of usher(1) with --json */
+    USHER_FORM_PACKED = 2, /* the same object in MessagePack, a map */
     USHER_FORM__WIDE = 0x7fffffff
 };
 
 /**
- * @reply as text: at most @size bytes at @to, the last of them a NUL.  Which keys there are and in
- * which order is a public interface (`usher help json`): new ones go behind the old ones.  A number
- * beyond 2^53 is a string, as readers keep doubles; a token is one always.  Bytes that are not
- * UTF-8 become \u00NN.
+ * @reply in some form: at most @size bytes at @to, the last of them a NUL.  Which keys there are
+ * and in which order is a public interface (`usher help json`): new ones go behind the old ones.
+ *
+ * JSON: a number beyond 2^53 is a string, as readers keep doubles; a token is one always.  Bytes
+ * that are not UTF-8 become \u00NN.
+ *
+ * PACKED, for any library of MessagePack: the same keys.  Numbers and tokens are integers of 64
+ * bits, a share is a float 64; names, words and what the program made are str; what is any bytes
+ * (fields of type BYTES, values in rooms) is bin.
  *
  * Returns the bytes of all of it without the NUL, whether they fit or not: with @to NULL and @size
  * 0 it asks how many there are.  0: @reply is NULL or there is no such form.

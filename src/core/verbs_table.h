@@ -116,7 +116,7 @@ static const struct usher__field THE(row_views)[] = {
 
 static const struct usher__key THE(keys)[] = {
 #define KEY(verbs, on, as, field, key, none, when) \
-    { verbs, on, FIELD(field), USHER__AS_##as, key, none, when },
+    { verbs, on, FIELD(field), USHER__AS_##as, USHER__NONE_##none, key, when },
 #define KEYS(verbs, on, ...) EACH(verbs, on, __VA_ARGS__)
 #include NOUN_DEF
     { 0 }
@@ -124,7 +124,7 @@ static const struct usher__key THE(keys)[] = {
 
 static const struct usher__key THE(row_keys)[] = {
 #define ROW_KEY(verbs, as, field, key, none, when) \
-    { verbs, ALWAYS, FIELD(field), USHER__AS_##as, key, none, when },
+    { verbs, ALWAYS, FIELD(field), USHER__AS_##as, USHER__NONE_##none, key, when },
 #define ROW_KEYS(verbs, ...) EACH(verbs, ALWAYS, __VA_ARGS__)
 #include NOUN_DEF
     { 0 }

@@ -934,6 +934,10 @@ mutant 'text: a token is packed as its digits' src/engine/write.c \
     's/^    usher__pack_uint(&w->to, token);/    json_token(w, token);/' $text 'each_type_is_packed'
 mutant 'text: any bytes are packed as a text' src/core/pack.c 's/put_code(p, 0xc4, size, 1)/put_code(p, 0xd9, size, 1)/' \
     $text 'each_type_is_packed'
+mutant 'arguments: a default is told that is none' src/core/room_verbs.def \
+    's/^\(ARG(LOG,.*, \)USHER_ROOM_LOG_DEFAULT,/\11,/' tests/unit/test_command 'defaults*'
+mutant 'arguments: the range is that of another verb' src/engine/about.c \
+    's/a.max = usher__arg_max(v, arg);/a.max = arg->max;/' tests/unit/test_command 'arguments_are*'
 mutant 'text: what the command said is not told' src/engine/door.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \

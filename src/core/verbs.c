@@ -29,6 +29,7 @@
 #define NOT_AHEAD(field) USHER__WHEN_NOT_AHEAD, FIELD(field), 0
 #define ONE_ROW USHER__WHEN_ONE_ROW, 0, 0
 #define NO_ROW USHER__WHEN_NO_ROW, 0, 0
+#define NO_DEFAULT USHER_NONE
 #define OF_KIND(kind) USHER__WHEN_KIND, USHER_FIELD_KIND, 1u << USHER_ROOM_ROW_##kind
 
 /* KEYS: several rows that are but for the field the same. */

@@ -30,6 +30,8 @@ struct usher__arg {
     int64_t min, max;
     const char *const *words; /* of a WORD: by value, up to NULL */
     uint16_t code;            /* enum usher_field, 0: of the index of rooms */
+    int64_t standard;         /* when not given, or USHER_NONE */
+    const char *help;         /* NULL: that of the field */
 };
 
 enum usher__field_type {

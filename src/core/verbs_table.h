@@ -44,16 +44,18 @@ enum {
 #define TAKEN(keys, flags) ((keys) | (((flags)&WRITES) != 0 ? (uint32_t)THE(if_version) : 0u))
 
 static const struct usher__arg THE(args)[] = {
-#define ARG(name, word, type, field, given, min, max, words)   \
-    { word,                                                    \
-      #name,                                                   \
-      USHER__ARG_##type,                                       \
-      (uint16_t)offsetof(struct usher_operation, ARGS(field)), \
-      IS_TEXT(type) ? 0u : A(name),                            \
-      (min),                                                   \
-      (max),                                                   \
-      (words),                                                 \
-      FIELD(name) },
+#define ARG(name, word, type, field, given, min, max, words, standard, help) \
+    { word,                                                                  \
+      #name,                                                                 \
+      USHER__ARG_##type,                                                     \
+      (uint16_t)offsetof(struct usher_operation, ARGS(field)),               \
+      IS_TEXT(type) ? 0u : A(name),                                          \
+      (min),                                                                 \
+      (max),                                                                 \
+      (words),                                                               \
+      FIELD(name),                                                           \
+      (standard),                                                            \
+      (help) },
 #include NOUN_DEF
 };
 

@@ -378,7 +378,7 @@ mutant 'scopes: the list begins anew' src/engine/scopes.c 's/            p->afte
 
 # ---- memory ----
 mutant 'memory: a record does not join the list of its group' backends/memory/memory.c \
-    's/(void)usher__tree_insert(list, &shard->pool, key, r);/(void)list;/' $memory 'groups*'
+    's/put = usher__tree_insert(list, &shard->pool, key, r);/put = list != NULL;/' $memory 'groups*'
 mutant 'memory: a record does not leave a list' backends/memory/memory.c \
     's/    p->leaves = slots & r->slots;/    p->leaves = slots \& r->slots \& ~4u;/' $memory
 
@@ -926,7 +926,18 @@ text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'
 mutant 'text: a part is a byte too long' src/engine/write.c \
-    's/w->n < w->size ? w->n : w->size - 1/w->n < w->size ? w->n : w->size/' $text 'a_part*'
+    's/w->to.n < w->to.size ? w->to.n : w->to.size - 1/w->to.n < w->to.size ? w->to.n : w->to.size/' \
+    $text 'a_part*'
+mutant 'text: a count moves more than there is room for' src/core/pack.c \
+    's/there - at < p->size - at - size ? there - at : p->size - at - size/there - at/' $text 'a_part*'
+mutant 'text: a token is packed as its digits' src/engine/write.c \
+    's/^    usher__pack_uint(&w->to, token);/    json_token(w, token);/' $text 'each_type_is_packed'
+mutant 'text: any bytes are packed as a text' src/core/pack.c 's/put_code(p, 0xc4, size, 1)/put_code(p, 0xd9, size, 1)/' \
+    $text 'each_type_is_packed'
+mutant 'arguments: a default is told that is none' src/core/room_verbs.def \
+    's/^\(ARG(LOG,.*, \)USHER_ROOM_LOG_DEFAULT,/\11,/' tests/unit/test_command 'defaults*'
+mutant 'arguments: the range is that of another verb' src/engine/about.c \
+    's/a.max = usher__arg_max(v, arg);/a.max = arg->max;/' tests/unit/test_command 'arguments_are*'
 mutant 'text: what the command said is not told' src/engine/reply.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \

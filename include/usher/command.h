@@ -126,15 +126,21 @@ USHER_API enum usher_status usher_command_parse(const char *line, size_t line_si
                                                 size_t size, struct usher_command *ret_command);
 
 enum usher_form {
-    USHER_FORM_JSON = 1, /* one object without a newline, as of usher(1) with --json */
+    USHER_FORM_JSON = 1,   /* one object without a newline, as of usher(1) with --json */
+    USHER_FORM_PACKED = 2, /* the same object in MessagePack, a map */
     USHER_FORM__WIDE = 0x7fffffff
 };
 
 /**
- * @reply as text: at most @size bytes at @to, the last of them a NUL.  Which keys there are and in
- * which order is a public interface (`usher help json`): new ones go behind the old ones.  A number
- * beyond 2^53 is a string, as readers keep doubles; a token is one always.  Bytes that are not
- * UTF-8 become \u00NN.
+ * @reply in some form: at most @size bytes at @to, the last of them a NUL.  Which keys there are
+ * and in which order is a public interface (`usher help json`): new ones go behind the old ones.
+ *
+ * JSON: a number beyond 2^53 is a string, as readers keep doubles; a token is one always.  Bytes
+ * that are not UTF-8 become \u00NN.
+ *
+ * PACKED, for any library of MessagePack: the same keys.  Numbers and tokens are integers of 64
+ * bits, a share is a float 64; names, words and what the program made are str; what is any bytes
+ * (fields of type BYTES, values in rooms) is bin.
  *
  * Returns the bytes of all of it without the NUL, whether they fit or not: with @to NULL and @size
  * 0 it asks how many there are.  0: @reply is NULL or there is no such form.
@@ -402,6 +408,17 @@ struct usher_verb_about {
     const char *noun, *word, *help;
 };
 
+/* What a verb takes.  Set `size` to that of the struct; grows at the end. */
+struct usher_argument_about {
+    size_t size;
+    uint32_t field;
+    bool must;
+    int64_t min, max; /* of a number; of a CODE those that can be given.  Of texts both are 0 */
+    /* what it is when not given: a setting of a scope that is made, and the like; or USHER_NONE */
+    int64_t standard;
+    const char *help; /* one line; "0: …" is what USHER_NONE is */
+};
+
 /** By code; NULL or false: there is none.  usher_next_verb(0), (that), …: all that can be given,
  * then 0. */
 USHER_API const struct usher_field_about *usher_about_field(uint32_t field);
@@ -414,6 +431,9 @@ USHER_API uint32_t usher_field_of(uint32_t verb, const char *word);
 /** The @i-th field that @verb takes, those that must be given first; 0: no more.  Those of every
  *  verb (REQUEST, NOW, WAIT) are last.  @ret_must may be NULL. */
 USHER_API uint32_t usher_verb_takes(uint32_t verb, size_t i, bool *ret_must);
+/** What @field is to @verb; false: it takes none such, or it is one of every verb. */
+USHER_API bool usher_about_argument(uint32_t verb, uint32_t field,
+                                    struct usher_argument_about *ret_about);
 /** The @i-th field that an answer to @verb may have, or with @rows a row of it; 0: no more. */
 USHER_API uint32_t usher_verb_tells(uint32_t verb, bool rows, size_t i);
 /** The word of @code of @field of @noun ("round-robin"); NULL: there is none.  Static. */

@@ -293,11 +293,12 @@ struct usher_id_options {
     const char *request; /* request id: a repeat gets the first answer */
     int64_t now_ms; /* the time of the command; not given: the engine's clock */
     int64_t wait; /* replicas to wait for, when it is done */
-    int64_t next; /* set: the next id */
-    uint64_t epoch; /* return, install: of the scope */
-    uint64_t token; /* return: of a hold: another one for every later hold of the scope */
-    int64_t highest; /* install: the last number there may be */
-    int64_t if_version; /* only if the scope has this version, else it is stale */
+    int64_t next; /* set: skip the ids below this one; never back; 0 to 2^63 - 1 */
+    uint64_t epoch; /* return, install: of the dispenser, as answered: if it is another: stale */
+    uint64_t token; /* return: as answered with it; if it is not current: stale */
+    /* install: as shown, of the segment before; not given: there is none; 0 to 2^63 - 1 */
+    int64_t highest;
+    int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
 };
 #ifdef __cplusplus
 #define USHER_ID_OPTIONS_INIT \
@@ -310,17 +311,18 @@ struct usher_id_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_id_settings {
     size_t size; /* set by …_INIT */
-    int64_t start; /* the first id; default 1 */
-    /* ids of a segment at first, 1 to USHER_ID_N_MAX; default USHER_ID_STEP_DEFAULT */
-    int64_t step;
-    int64_t by; /* between two ids; default 1 */
-    int64_t limit; /* no id is larger; default USHER_ID_LIMIT_MAX */
-    int64_t step_max; /* the step grows to this at most */
-    /* it grows when a segment lasts less than this, shrinks when it lasts twice as long; none:
-     * the step stays as it is */
+    int64_t start; /* the first id; 0 to 2^63 - 1; default 1 */
+    int64_t step; /* how many ids a segment has at first; 1 to 1,000,000,000; default 512 */
+    /* the distance of two ids; with start= one of by sites; 1 to 1,000,000; default 1 */
+    int64_t by;
+    int64_t limit; /* no id is larger than this; 0 to 2^63 - 1; default 2^63 - 1 */
+    int64_t step_max; /* the step grows to this at most; 1 to 1,000,000,000; default 1,000,000 */
+    /* the step doubles when a segment lasts less, halves when twice as long; none: it stays;
+     * default none */
     int64_t life_ms;
-    int64_t managed; /* 1: segments come by install only, or from the engine's authority */
-    int64_t requests; /* answers kept for request ids; default 10,000 */
+    int64_t managed; /* 1: segments come from an authority, or by install; default none */
+    /* how many answers are kept for request ids; 1 to 1,000,000; default 10,000 */
+    int64_t requests;
 };
 #ifdef __cplusplus
 #define USHER_ID_SETTINGS_INIT \

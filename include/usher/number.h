@@ -62,19 +62,20 @@ struct usher_number_options {
     const char *request; /* request id: a repeat gets the first answer */
     int64_t now_ms; /* the time of the command; not given: the engine's clock */
     int64_t wait; /* replicas to wait for, when it is done */
-    const char *number; /* call, free: a number of the pool */
-    const char *owner; /* renew, free, list: who holds it */
-    const char *node; /* call, renew, free, list: the machine that carries the call */
-    const char *group; /* add: the group of a number */
-    const char *groups; /* call: groups, "A,B,*": tried in order, * is any */
-    const char *sticky; /* call: the callee: the number last used for it, if that is free */
-    int64_t lease_ms; /* call, renew: how long a hold lasts; 0: until it is ended */
-    int64_t rest_ms; /* hangup: not offered for this long after a call */
-    int64_t state; /* list: the state, after the command */
-    int64_t all; /* free: every one of them */
-    const char *after; /* renew, list: where the page before ended */
-    int64_t max; /* list, sweep: rows, or changes, at most */
-    int64_t if_version; /* only if the scope has this version, else it is stale */
+    const char *number; /* call, free: the number */
+    const char *owner; /* renew, free, list: who holds it: a call, a person */
+    /* call, renew, free, list: the machine that carries the call; of several: all of its */
+    const char *node;
+    const char *group; /* add: of a new number: an area, a brand */
+    const char *groups; /* call: groups to take from, tried in order; * is any */
+    const char *sticky; /* call: the callee: prefer the number last used for it */
+    int64_t lease_ms; /* call, renew: a hold ends by itself after this time; none: never */
+    int64_t rest_ms; /* hangup: not given out for this time after a call; none: no rest */
+    int64_t state; /* list: only those in this state; busy is both */
+    int64_t all; /* free: every call of the pool */
+    const char *after; /* renew, list: go on behind this one, as answered: a number or a token */
+    int64_t max; /* list, sweep: at most so many; 1 to 10,000 */
+    int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_OPTIONS_INIT \
@@ -88,15 +89,20 @@ struct usher_number_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_number_settings {
     size_t size; /* set by …_INIT */
-    int64_t order; /* enum usher_number_order; default longest-idle */
-    int64_t lease_ms; /* of a call that names none; none: until hangup; default none */
-    int64_t rest_ms; /* a number is not offered for so long after a call; default none */
-    int64_t daily; /* calls of one number a local day; none: any; default none */
-    int64_t zone_min; /* the local time, minutes east of UTC; none: UTC */
+    /* enum usher_number_order; which number comes first; those idle already go before; default
+     * longest-idle */
+    int64_t order;
+    int64_t lease_ms; /* a hold ends by itself after this time; none: never; default none */
+    int64_t rest_ms; /* not given out for this time after a call; none: no rest; default none */
+    /* calls of a number in a local day; none: any; 0 to 1,000,000,000; default none */
+    int64_t daily;
+    int64_t zone_min; /* local time, minutes east of UTC; none: UTC; -1440 to 1440; default none */
     int64_t strict; /* 1: hangup needs the token; default none */
-    int64_t sticky_ms; /* how long the number of a callee is remembered; default 7 days */
-    int64_t sticky_max; /* of how many callees; default 10,000 */
-    int64_t requests; /* answers kept for request ids, each for less than an hour; default 10,000 */
+    int64_t sticky_ms; /* how long the number of a callee is remembered; default 7d */
+    int64_t sticky_max; /* how many callees are remembered; 0 to 1,000,000; default 10,000 */
+    /* how many answers are kept for request ids, each for less than an hour; 1 to 1,000,000;
+     * default 10,000 */
+    int64_t requests;
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_SETTINGS_INIT \

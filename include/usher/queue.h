@@ -151,20 +151,23 @@ struct usher_queue_options {
     const char *request; /* request id: a repeat gets the first answer */
     int64_t now_ms; /* the time of the command; not given: the engine's clock */
     int64_t wait; /* replicas to wait for, when it is done */
-    const char *agent; /* alive, history: an agent */
-    const char *user; /* alive, finish, history: a user who wants an agent */
-    const char *lane; /* apply, list, stats, move: the line in which a user waits */
-    const char *lanes; /* login: lines that an agent serves, "A,B", or * for all */
-    int64_t capacity; /* login: so many at a time */
-    int64_t level; /* login: rank of an agent, smaller first */
-    int64_t priority; /* apply, move: larger ones are first */
-    int64_t since_ms; /* apply, history, move: when it began */
-    int64_t until_ms; /* history, drain: when it ends by itself */
-    uint64_t token; /* drain: of a hold: another one for every later hold of the scope */
-    int64_t state; /* list: the state, after the command */
-    const char *after; /* list, agents, history: where the page before ended */
-    int64_t max; /* rows, or changes, at most */
-    int64_t if_version; /* only if the scope has this version, else it is stale */
+    const char *agent; /* alive, history: who serves users */
+    const char *user; /* alive, finish, history: who wants to be served */
+    const char *lane; /* apply, list, stats, move: a kind of work; "default" if none is named */
+    const char *lanes; /* login: lanes that the agent serves, in any order; * or none: all */
+    int64_t capacity; /* login: rooms of the agent; 1 to 32; default 1 */
+    int64_t level; /* login: for strategy=level: lower levels first; 0 to 1000 */
+    int64_t priority; /* apply, move: larger first; users who name none have 0; 0 to 1000 */
+    /* apply, history, move: arrival, for the place: not later than now; history: ended then or
+     * later */
+    int64_t since_ms;
+    int64_t until_ms; /* history, drain: that ended then or earlier */
+    /* drain: finish: of the match, else stale; drain: drop the visits up to this version */
+    uint64_t token;
+    int64_t state; /* list: those in this state, not those who wait */
+    const char *after; /* list, agents, history: go on where a page ended: its next */
+    int64_t max; /* at most so many; 1 to 10,000 */
+    int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_OPTIONS_INIT \
@@ -178,26 +181,37 @@ struct usher_queue_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_queue_settings {
     size_t size; /* set by …_INIT */
-    int64_t ttl_ms; /* who is silent for so long is gone; none: nobody ever; default 15,000 */
-    int64_t trigger; /* enum usher_queue_trigger; default auto */
-    int64_t strategy; /* enum usher_queue_strategy; default longest-idle */
-    /* how long an agent may take to accept; none: users are seated at once; default none */
+    /* who gives no sign of life for this time is gone; none: nobody ever; default 15s */
+    int64_t ttl_ms;
+    /* enum usher_queue_trigger; who brings users and agents together: arrival and idleness,
+     * match, pull; default auto */
+    int64_t trigger;
+    /* enum usher_queue_strategy; which of several open agents is given a user; default
+     * longest-idle */
+    int64_t strategy;
+    /* an agent has to accept within this time; none: users are seated at once; default none */
     int64_t offer_ms;
-    int64_t wrapup_ms; /* an agent's time after a visit; default none */
-    int64_t limit; /* users waiting at most, away ones included; none: any; default none */
-    /* who waits so long is timed out, an offer included, a room not; none: never; default none */
+    /* after a visit the agent is given nobody for this time; none: not so; default none */
+    int64_t wrapup_ms;
+    /* users who may wait, away ones included; none: any; 0 to 1,000,000,000; default none */
+    int64_t limit;
+    /* who has waited for this time, an offer included, leaves; none: never; default none */
     int64_t maxwait_ms;
-    /* how long the place of who is silent is kept; none: not at all; default none */
+    /* who was dropped keeps its place for this time; none: not at all; default none */
     int64_t grace_ms;
-    int64_t requeue; /* enum usher_queue_requeue; default front */
-    /* ended visits that the queue keeps, without archive; default 1,000.  A history, also that
-     * within an SQLite store, has them besides */
+    /* enum usher_queue_requeue; users of an agent that is gone wait again, or leave; default
+     * front */
+    int64_t requeue;
+    /* how many ended visits the queue keeps, with archive=0; a history has them besides; 0 to
+     * 1,000,000; default 1000 */
     int64_t history;
-    int64_t zone_min; /* for what is counted by day: minutes east of UTC; none: UTC */
-    int64_t service_ms; /* service level: seated within this; default 20,000 */
-    int64_t requests; /* answers kept for request ids; default 10,000 */
-    /* ended visits are kept until they are in a history (usher/history.h); while so many wait
-     * for it, apply is refused; none: see history; default none */
+    /* for what is counted by day: minutes east of UTC; none: UTC; -1440 to 1440; default none */
+    int64_t zone_min;
+    int64_t service_ms; /* service level: share of users seated within this time; default 20s */
+    /* how many answers are kept for request ids; 1 to 1,000,000; default 10,000 */
+    int64_t requests;
+    /* keep ended visits for a history, and refuse users while so many wait for it; see
+     * usher/history.h; 0 to 1,000,000,000; default none */
     int64_t archive;
 };
 #ifdef __cplusplus

@@ -191,17 +191,15 @@ struct usher_room_options {
     const char *request; /* request id: a repeat gets the first answer */
     int64_t now_ms; /* the time of the command; not given: the engine's clock */
     int64_t wait; /* replicas to wait for, when it is done */
-    /* set, join, member, share: several fields, as usher_fields_pack() makes them */
-    struct usher_text fields;
-    /* set, unset, member, role: only if that is the value, or who has the role; "": none */
+    struct usher_text fields; /* set, join, member, share: any other key=value, up to 32 of them */
+    /* set, unset, member, role: only if it is this now ('': nothing), else stale */
     struct usher_text expected;
-    int64_t if_version; /* only if the scope has this version, else it is stale */
-    int64_t ban_ms; /* kick: kept out for so long */
-    int64_t since_version; /* snapshot, changes: a version */
-    /* snapshot: version at which the last member of the page before joined */
-    int64_t after_version;
-    int64_t ttl_ms; /* sweep: silent for so long: gone, or offline; 0: never */
-    int64_t max; /* snapshot, changes, sweep: rows, or changes, at most */
+    int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
+    int64_t ban_ms; /* kick: and must not join for so long; none: a ban ends */
+    int64_t since_version; /* snapshot, changes: of the changes after this version; 0 to 2^53 - 1 */
+    int64_t after_version; /* snapshot: go on where a page ended: its next; 0 to 2^53 - 1 */
+    int64_t ttl_ms; /* sweep: who is silent for so long is removed; none: nobody */
+    int64_t max; /* snapshot, changes, sweep: at most so many; 1 to 10,000 */
 };
 #ifdef __cplusplus
 #define USHER_ROOM_OPTIONS_INIT \
@@ -215,20 +213,24 @@ struct usher_room_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_room_settings {
     size_t size; /* set by …_INIT */
-    int64_t capacity; /* members at most; none: any number; default none */
-    int64_t linger_ms; /* an empty room closes by itself after this; none: never; default none */
-    int64_t ttl_ms; /* a member is offline after this time without a heartbeat; none: never */
-    int64_t away_ms; /* and away after this; none, or not below ttl: never */
-    int64_t grace_ms; /* how long who is offline stays a member and can come back */
-    int64_t log; /* notices kept for changes; default USHER_ROOM_LOG_DEFAULT */
-    int64_t requests; /* answers kept for request ids; default 10,000 */
-    /* who comes and goes is told together, so long after the first of them at most; none: one
-     * by one; default none.  See usher_room_presence() */
+    int64_t capacity; /* members at most; none: any; 0 to 1,000,000,000; default none */
+    /* an empty room closes by itself after this time; none: never; default none */
+    int64_t linger_ms;
+    int64_t ttl_ms; /* who is silent for so long is removed; none: nobody; default none */
+    /* who is silent for so long is away; none, or not below ttl: nobody; default none */
+    int64_t away_ms;
+    /* behind ttl, how long one stays a member and may still come back; default none */
+    int64_t grace_ms;
+    int64_t log; /* how many notices are kept for changes; 1 to 100,000; default 256 */
+    /* how many answers are kept for request ids; 1 to 1,000,000; default 10,000 */
+    int64_t requests;
+    /* who comes and goes is told together, so long after the first at most; none: one by one;
+     * see usher_room_presence(); default none */
     int64_t presence_ms;
-    /* 1: on Redis each change is published: the version of the room, in digits, to the channel
-     * that has the name of its hash ("{ROOM}:room" behind the prefix), by PUBLISH, on a
-     * cluster by SPUBLISH.  Who hears it reads the log (usher_room_changes()), which is what
-     * counts: messages may be lost.  Other stores keep it and do nothing */
+    /* 1: Redis publishes each version, on the channel {ROOM}:room; the version in digits,
+     * behind the prefix, by PUBLISH, on a cluster by SPUBLISH.  Who hears it reads the log
+     * (usher_room_changes()), which is what counts: messages may be lost.  Other stores keep
+     * the setting and do nothing; default none */
     int64_t push;
 };
 #ifdef __cplusplus

@@ -144,12 +144,14 @@ struct usher_serial_options {
     const char *request; /* request id: a repeat gets the first answer */
     int64_t now_ms; /* the time of the command; not given: the engine's clock */
     int64_t wait; /* replicas to wait for, when it is done */
-    const char *owner; /* holds: who holds it */
-    int64_t lease_ms; /* reserve: how long a hold lasts; 0: until it is ended */
-    int64_t n; /* confirm, void, holds, sweep: how many */
-    int64_t debt; /* take, setmax: what was given out beyond the grant */
-    int64_t period; /* grant: days since 1970 on which the period began */
-    int64_t if_version; /* only if the scope has this version, else it is stale */
+    const char *owner; /* holds: who holds it: an order, a person, a server */
+    /* reserve: a number held goes out again after this time; none: no clock decides */
+    int64_t lease_ms;
+    int64_t n; /* confirm, void, holds, sweep: how many; 1 to 1,000,000,000,000,000 */
+    int64_t debt; /* take, setmax: 1: by hand, while the authority cannot be reached */
+    /* grant: as check answers: only if it is still this one, else stale; -1 to 2,932,896 */
+    int64_t period;
+    int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_OPTIONS_INIT \
@@ -162,35 +164,45 @@ struct usher_serial_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_serial_settings {
     size_t size; /* set by …_INIT */
-    const char *prefix; /* in front; none: "" said aloud */
-    const char *suffix; /* what stands behind */
-    const char *date; /* of %Y %y %m %d %j %H %M %S %% and other text */
-    int64_t width; /* digits at least, zeroes in front; none: as many as it takes */
-    int64_t base; /* value = base + k * step, for the k-th number; from 0 */
-    int64_t start; /* the first k, from 1; default 1 */
-    int64_t step; /* 1 to USHER_SERIAL_STEP_MAX; default 1 */
-    int64_t radix; /* 10 to 36, capitals; default 10 */
-    /* enum usher_serial_check_digit: over the digits of date and number; default none */
+    /* in front of the serial; up to 48 bytes, perhaps none; none: "" said aloud */
+    const char *prefix;
+    const char *suffix; /* behind the serial; up to 48 bytes, perhaps none */
+    const char *date; /* date behind the prefix: %Y %y %m %d %j %H %M %S %% and other text */
+    /* digits of the number, zeroes in front; none: as many as it takes; 0 to 40; default none */
+    int64_t width;
+    int64_t base; /* serial k has the number base + k * step; 0 to 2^63 - 1; default none */
+    int64_t start; /* the first k; 1 to 2^63 - 1; default 1 */
+    int64_t step; /* from one number to the next; 1 to 1,000,000; default 1 */
+    int64_t radix; /* of the number; digits above 9 are capitals; 10 to 36; default 10 */
+    /* enum usher_serial_check_digit; check digit over the digits of date and number; default
+     * none */
     int64_t check;
-    int64_t highest; /* the last k that may be made; default 2^63 - 1 */
-    /* a take that leaves at most so many in stock makes more, at most batch: up to critical +
+    /* the last k that may be made; setmaxcur: up to here they count as taken; 0 to 2^63 - 1;
+     * default 2^63 - 1 */
+    int64_t highest;
+    /* a take that leaves so many or fewer in stock makes more; at most batch, up to critical +
      * f, where f is what was taken in the last half hour, plus what that is more than in the
-     * half hour before (at least 1); tick does the same; default none */
+     * half hour before (at least 1); tick does the same; 0 to 1,000,000,000; default none */
     int64_t critical;
-    int64_t batch; /* see critical; default 1,000 */
-    int64_t reset; /* enum usher_serial_reset; default none */
-    /* local time, minutes east of UTC; with another one what is in stock gets the date of the
-     * change (stamp) */
+    /* how many are made at once by themselves, at most; 1 to 1,000,000,000; default 1000 */
+    int64_t batch;
+    /* enum usher_serial_reset; k begins at start again with each of these; default none */
+    int64_t reset;
+    /* local time, minutes east of UTC; not so that the day goes back; none: UTC; with another
+     * one what is in stock gets the date of the change (stamp); -1440 to 1440; default none */
     int64_t zone_min;
-    int64_t stamp; /* enum usher_serial_stamp; default take */
-    int64_t mode; /* enum usher_serial_mode; default queue */
-    int64_t overflow; /* enum usher_serial_overflow; default refuse */
-    /* of a reservation that names none; none: no clock decides; default five minutes */
+    int64_t stamp; /* enum usher_serial_stamp; whose date a serial has; default take */
+    /* enum usher_serial_mode; made ahead, or reserved one by one without gaps; default queue */
+    int64_t mode;
+    /* enum usher_serial_overflow; what becomes of numbers with more digits than width; default
+     * refuse */
+    int64_t overflow;
+    /* a number held goes out again after this time; none: no clock decides; default 5m */
     int64_t lease_ms;
-    /* answers kept for request ids, and numbers of which it is known how their last hold ended
-     * (USHER_SERIAL_STATE_PAST); default 10,000 */
+    /* how many answers, and ends of holds, are kept; of the ends see USHER_SERIAL_STATE_PAST;
+     * 1 to 1,000,000; default 10,000 */
     int64_t requests;
-    int64_t authority; /* 1: nothing is given out that an authority has not granted */
+    int64_t authority; /* 1: nothing is given out that an authority has not granted; default none */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_SETTINGS_INIT \

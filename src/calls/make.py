@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The calls of each noun: the end of its header, and the tables behind them.
+"""The calls of each noun: the end of its header, and the tables behind them; and the arguments of
+each noun in usher(1).
 
     make.py LIBRARY SOURCES [--check]
 
@@ -14,6 +15,7 @@ import re
 import sys
 import textwrap
 
+NONE = -2**63
 INT, BOOL, CODE, MS, TIME, MIN, TOKEN, TEXT, BYTES = range(1, 10)
 HEADERS = {"number": "number", "queue": "queue", "room": "room", "serial": "serial", "id": "ids"}
 COMMON = {"REQUEST", "NOW", "WAIT", "MORE"}
@@ -53,9 +55,72 @@ class VerbAbout(ctypes.Structure):
                 ("noun", ctypes.c_char_p), ("word", ctypes.c_char_p), ("help", ctypes.c_char_p)]
 
 
+class ArgumentAbout(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("field", ctypes.c_uint32), ("must", ctypes.c_bool),
+                ("min", ctypes.c_int64), ("max", ctypes.c_int64), ("standard", ctypes.c_int64),
+                ("help", ctypes.c_char_p)]
+
+
+class Argument:
+    """What a field is to a verb: its help, its range, its default."""
+
+    def __init__(self, about, field, words):
+        self.field, self.help = field, about.help.decode()
+        self.least, self.most = about.min, about.max
+        self.words = words[about.min:]
+        self.standard = None if about.standard == NONE else about.standard
+        if self.standard is not None and words:
+            self.standard = words[self.standard]
+
+    def range(self):
+        if self.field.type in (TEXT, BYTES, TOKEN, TIME):
+            return ""
+        if self.words:
+            return ", ".join(self.words[:-1]) + " or " + self.words[-1]
+        if self.most == 1:
+            return "1" if self.least == 1 else "0 or 1"
+        return "ms" if self.field.type == MS else f"{number(self.least)} to {number(self.most)}"
+
+    def default(self, zero):
+        if self.standard is None:
+            return ""
+        if self.standard == 0:
+            return f"default {zero}"
+        show = str if self.words else span if self.field.type == MS else number
+        return f"default {show(self.standard)}"
+
+    def told(self, setting):
+        """For people who write words."""
+        default = self.default("0").replace("default", "at first") if setting else self.default("0")
+        more = "; ".join(t for t in (self.range(), default) if t)
+        return f"{self.help} ({more})" if more else self.help
+
+    def member(self, note, default=True):
+        """For a member of a struct, where 0 is what is not given."""
+        range_ = "" if self.words or self.field.type == MS or self.most == 1 else self.range()
+        help_ = re.sub(r"\b0(, or not[^:]*)?: ", r"none\1: ", self.help)
+        told = (note, help_) if note and note.startswith("enum ") else (help_, note)
+        default = self.default("none") if default else ""
+        return "; ".join(t for t in (*told, range_, default) if t)
+
+
+def number(n):
+    return "2^63 - 1" if n == 2**63 - 1 else "2^53 - 1" if n == 2**53 - 1 else \
+        f"{n:,}" if abs(n) >= 10000 else str(n)
+
+
+def span(ms):
+    for unit, name in ((86400000, "d"), (3600000, "h"), (60000, "m"), (1000, "s")):
+        if ms % unit == 0:
+            return f"{ms // unit}{name}"
+    return str(ms)
+
+
 class Field:
     def __init__(self, about):
+        self.code = about.field
         self.name = about.name.decode()
+        self.word = about.word.decode()
         self.type = about.type
         self.help = about.help.decode()
 
@@ -106,6 +171,8 @@ class Library:
         self.lib.usher_about_field.restype = ctypes.POINTER(FieldAbout)
         self.lib.usher_verb_takes.argtypes = [ctypes.c_uint32, ctypes.c_size_t, ctypes.c_void_p]
         self.lib.usher_verb_tells.argtypes = [ctypes.c_uint32, ctypes.c_bool, ctypes.c_size_t]
+        self.lib.usher_code_word.restype = ctypes.c_char_p
+        self.lib.usher_code_word.argtypes = [ctypes.c_int, ctypes.c_uint32, ctypes.c_int64]
         self.fields = {}
         code = 1
         while self.lib.usher_about_field(code):
@@ -121,13 +188,23 @@ class Library:
             i += 1
         return [n for n in names if n not in COMMON]
 
+    def argument(self, verb, name):
+        about, field = ArgumentAbout(size=ctypes.sizeof(ArgumentAbout)), self.fields[name]
+        if not self.lib.usher_about_argument(verb, field.code, ctypes.byref(about)):
+            sys.exit(f"the verb {verb:x} does not take {name}")
+        words = []
+        if field.type == CODE:
+            words = [(self.lib.usher_code_word(verb >> 8, field.code, code) or b"?").decode()
+                     for code in range(about.max + 1)]
+        return Argument(about, field, words)
+
     def verbs(self, noun):
         code = 0
         while code := self.lib.usher_next_verb(code):
             about = VerbAbout(size=ctypes.sizeof(VerbAbout))
             self.lib.usher_about_verb(code, ctypes.byref(about))
             if about.noun.decode() == noun:
-                yield (about.word.decode(),
+                yield (code, about.word.decode(),
                        self.listed(lambda i: self.lib.usher_verb_takes(code, i, None)),
                        self.listed(lambda i: self.lib.usher_verb_tells(code, False, i)),
                        self.listed(lambda i: self.lib.usher_verb_tells(code, True, i)))
@@ -143,7 +220,7 @@ class Call:
 class Noun:
     def __init__(self, path, noun, library):
         self.noun, self.lists, self.calls = noun, {}, {}
-        self.notes = {}  # of settings: more than the help of the field
+        self.notes = {}  # of settings: what C wants besides
         self.told = {}  # settings that come back as another field: STEP=STEP_FIRST
         with open(os.path.join(path, noun + ".txt"), encoding="utf-8") as file:
             for line in file:
@@ -162,12 +239,15 @@ class Noun:
                 elif line and not line.startswith("#"):
                     self.calls[first] = Call(line)
         self.fields = library.fields
+        self.args = {}  # by field: what it is, and the verbs that take it
         self.used = {}  # (list, field): verbs
         self.check(library)
 
     def check(self, library):
         seen = set()
-        for word, takes, tells, rows in library.verbs(self.noun):
+        for code, word, takes, tells, rows in library.verbs(self.noun):
+            for name in takes:
+                self.learn(library.argument(code, name), word)
             if word not in self.calls:
                 sys.exit(f"{self.noun}.txt has no call `{word}`")
             call = self.calls[word]
@@ -207,6 +287,14 @@ class Noun:
             if ("options", name) not in self.used:
                 sys.exit(f"{self.noun}.txt: no verb takes {name}")
 
+    def learn(self, argument, word):
+        name = argument.field.name
+        known, words = self.args.setdefault(name, (argument, []))
+        words.append(word)
+        if known.standard is None: # of the verb that has a default
+            argument.most = max(argument.most, known.most)
+            self.args[name] = (argument, words)
+
     def use(self, where, name, word):
         if where in ("options", "settings") and name not in self.lists[where]:
             sys.exit(f"{self.noun} {word} takes {name}: {self.noun}.txt has it nowhere")
@@ -221,7 +309,11 @@ class Noun:
             lines += member(declared, help_)
         for name in self.lists[which]:
             field = self.fields[name]
-            help_ = self.notes.get(name, field.help) if which == "settings" else field.help
+            help_ = field.help
+            if which == "settings":
+                help_ = self.args[name][0].member(self.notes.get(name))
+            elif which == "options":
+                help_ = self.args[name][0].member(None, name not in self.lists["settings"])
             if which in ("options", "answer"):
                 verbs = self.used.get((which, name), [])
                 help_ = f"{', '.join(verbs)}: {help_}" if 0 < len(verbs) < 5 else help_
@@ -316,6 +408,17 @@ class Noun:
         lines += [f"USHER_API bool usher_{noun}_row_of(const struct usher_reply *reply, size_t i, "
                   f"struct usher_{noun}_row *ret);", "/* clang-format on */"]
         return lines
+
+    # ---- the manual ----
+
+    def manual(self):
+        lines = [f".Ss Arguments of {self.noun}", ".Bl -tag -width 11n -compact"]
+        for argument, words in self.args.values():
+            of = f"Of {', '.join(words)}: " if len(words) < 5 else ""
+            told = argument.told(argument.field.name in self.lists["settings"])
+            lines += [f".It Cm {argument.field.word}",
+                      mdoc(of + told if of else told[0].upper() + told[1:]) + "."]
+        return lines + [".El"]
 
     # ---- the tables and functions ----
 
@@ -414,6 +517,22 @@ def tried(nouns):
     return lines
 
 
+def mdoc(text):
+    text = text.replace("\\", "\\e")
+    return "\\&" + text if text[0] in ".'" else text
+
+
+def manual_with(path, nouns):
+    """Between the marks, a line for each noun."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for n in nouns:
+        begin = f'.\\" made by src/calls/make.py: {n.noun}\n'
+        at = text.index(begin) + len(begin)
+        text = text[:at] + "\n".join(n.manual()) + "\n" + text[text.index('.\\" end\n', at):]
+    return text
+
+
 def comment(text):
     lines = textwrap.wrap(text, 94)
     return [f"/* {lines[0]}"] + [f" * {l}" for l in lines[1:-1]] + [f" * {lines[-1]} */"]
@@ -459,6 +578,8 @@ def main():
         path = os.path.join(sources, "include", "usher", HEADERS[n.noun] + ".h")
         files[path] = header_with(path, n.header()).split("\n")[:-1]
         files[os.path.join(here, f"made_{n.noun}.h")] = n.made()
+    manual = os.path.join(sources, "src", "cli", "usher.1")
+    files[manual] = manual_with(manual, nouns).split("\n")[:-1]
     wrong = 0
     for name, lines in files.items():
         text = "\n".join(lines) + "\n"

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <usher/command.h>
+
 #include "cli/cli.h"
 #include "words/closest.h"
 #include "cli/json.h"
@@ -20,186 +22,46 @@
 
 /* ---- arguments -------------------------------------------------------------------- */
 
-/* What an argument is called in usage lines, and what it does. */
-static const struct {
-    const char *word;
-    enum usher__arg_type type;
-    const char *value, *help;
-} arguments[] = {
-    { "number", USHER__ARG_NAME, "NUMBER", "the number" },
-    { "owner", USHER__ARG_NAME, "OWNER", "who holds it: a call, a person" },
-    { "node", USHER__ARG_NAME, "NODE",
-      "the machine that carries the call; of several: all of its" },
-    { "all", USHER__ARG_INT, "1", "every call of the pool" },
-    { "group", USHER__ARG_GROUP, "GROUP", "of a new number: an area, a brand" },
-    { "group", USHER__ARG_GROUPS, "A,B,*", "groups to take from, tried in order; * is any" },
-    { "sticky", USHER__ARG_NAME, "PEER", "prefer the number last used for this peer" },
-    { "after", USHER__ARG_NAME, "NEXT", "go on behind this one, as answered: a number or a token" },
-    { "token", USHER__ARG_TOKEN, "TOKEN", "as answered with it; if it is not current: stale" },
-    { "lease", USHER__ARG_INT, "MS", "a hold ends by itself after this time; 0: never" },
-    { "rest", USHER__ARG_INT, "MS", "not given out for this time after a call" },
-    { "state", USHER__ARG_WORD, "STATE",
-      "only idle+up, idle+down, busy+up, busy+down or busy (both)" },
-    { "max", USHER__ARG_INT, "N", "at most so many" },
-    { "order", USHER__ARG_WORD, "longest-idle|most-recent|random",
-      "which number comes first; those idle already go before" },
-    { "daily", USHER__ARG_INT, "N", "calls of a number in a local day; 0: any" },
-    { "zone", USHER__ARG_INT, "MIN", "local time, minutes east of UTC" },
-    { "strict", USHER__ARG_INT, "0|1", "1: hangup needs the token" },
-    { "sticky", USHER__ARG_INT, "MS", "how long the number of a peer is remembered" },
-    { "sticky-max", USHER__ARG_INT, "N", "how many peers are remembered" },
-    { "requests", USHER__ARG_INT, "N", "how many answers are kept for request ids" },
-    { "epoch", USHER__ARG_NAME, "EPOCH", "of the dispenser, as answered: if it is another: stale" },
-    { "first", USHER__ARG_WIDE, "FIRST", "the first id of the range" },
-    { "n", USHER__ARG_INT, "N", "how many ids" },
-    { "start", USHER__ARG_WIDE, "N", "the first id; 1 if not given" },
-    { "step", USHER__ARG_INT, "N", "how many ids a segment has; 512 if never given" },
-    { "by", USHER__ARG_INT, "N", "the distance of two ids; with start= one of by sites" },
-    { "limit", USHER__ARG_WIDE, "N", "no id is larger than this" },
-    { "step-max", USHER__ARG_INT, "N", "the step grows to this at most" },
-    { "life", USHER__ARG_INT, "MS",
-      "the step doubles when a segment lasts less, halves when twice as long; 0: it stays" },
-    { "managed", USHER__ARG_INT, "0|1", "1: segments come from an authority, or by install" },
-    { "next", USHER__ARG_WIDE, "N", "skip the ids below this one; never back" },
-    { "max", USHER__ARG_WIDE, "N", "as shown, of the segment before; not given: there is none" },
-    { "member", USHER__ARG_NAME, "MEMBER", "a member of the room" },
-    { "member", USHER__ARG_MAYBE, "MEMBER", "who is to have it; '' is nobody" },
-    { "role", USHER__ARG_NAME, "ROLE", "a role that one member at a time can have" },
-    { "share", USHER__ARG_NAME, "SHARE", "what is shown to the others" },
-    { "field", USHER__ARG_NAME, "FIELD", "the name of a field" },
-    { "value", USHER__ARG_VALUE, "VALUE", "any bytes" },
-    { "if", USHER__ARG_VALUE, "OLD", "only if it is this now ('': nothing), else stale" },
-    { "if-version", USHER__ARG_INT, "V", "only if it has this version, else stale" },
-    { "capacity", USHER__ARG_INT, "N", "members at most; 0: any" },
-    { "linger", USHER__ARG_INT, "MS", "an empty room closes by itself after this time; 0: never" },
-    { "ttl", USHER__ARG_INT, "MS", "who is silent for so long is removed; 0: nobody" },
-    { "away", USHER__ARG_INT, "MS", "who is silent for so long is away; 0: nobody" },
-    { "grace", USHER__ARG_INT, "MS", "behind ttl, how long one may still come back" },
-    { "log", USHER__ARG_INT, "N", "how many notices are kept for changes" },
-    { "presence", USHER__ARG_INT, "MS",
-      "who comes and goes is told together, so late; 0: at once" },
-    { "push", USHER__ARG_INT, "0|1",
-      "1: Redis publishes each version, on the channel {ROOM}:room" },
-    { "ban", USHER__ARG_INT, "MS", "and must not join for so long; 0: a ban ends" },
-    { "since", USHER__ARG_INT, "V", "of the changes after this version" },
-};
-
-/* The same for queues. */
-static const struct {
-    const char *name, *value, *help;
-} queue_arguments[] = {
-    { "AGENT", "AGENT", "who serves users" },
-    { "USER", "USER", "who wants to be served" },
-    { "ROOM", "ROOM", "as given by login: EPOCH.LOGIN.N, or LOGIN.N" },
-    { "LANE", "LANE", "a kind of work; \"default\" if none is named" },
-    { "LANES", "A,B", "lanes that the agent serves, in any order; * or none: all" },
-    { "AFTER", "NEXT", "go on where a page ended: its next" },
-    { "PRIORITY", "P", "larger first; users who name none have 0" },
-    { "SINCE", "MS", "arrival, for the place: not later than now; history: ended then or later" },
-    { "UNTIL", "MS", "that ended then or earlier" },
-    { "CAPACITY", "N", "rooms of the agent" },
-    { "LEVEL", "N", "for strategy=level: lower levels first" },
-    { "TTL", "MS", "without a sign of life for this time: gone; 0: never" },
-    { "TRIGGER", "auto|timer|pull",
-      "who brings users and agents together: arrival and idleness, match, pull" },
-    { "STRATEGY", "longest-idle|round-robin|fewest-served|least-busy|level|random",
-      "which of several open agents is given a user" },
-    { "OFFER", "MS", "an agent has to accept within this time; 0: users are seated at once" },
-    { "WRAPUP", "MS", "after a visit the agent is given nobody for this time" },
-    { "LIMIT", "N", "users who may wait; 0: any" },
-    { "MAXWAIT", "MS", "who has waited for this time leaves; 0: never" },
-    { "GRACE", "MS", "who was dropped keeps its place for this time" },
-    { "REQUEUE", "front|drop", "users of an agent that is gone wait again, or leave" },
-    { "HISTORY", "N", "how many ended visits are kept, with archive=0" },
-    { "ARCHIVE", "N", "keep ended visits for a history; refuse users while so many wait for it" },
-    { "SERVICE", "MS", "service level: share of users seated within this time" },
-    { "TOKEN", "TOKEN",
-      "finish: of the match, as given by apply or where; if it is another: stale; drain: version up "
-      "to which visits are dropped" },
-    { "STATE", "waiting|offered|seated|away", "those in this state, not those who wait" },
-};
-
-/* The same for serials, where other words mean the same and the same words other things. */
-static const struct {
-    const char *name; /* of the row in serial_verbs.def */
-    const char *value, *help;
-} serial_arguments[] = {
-    { "SERIAL", "SERIAL", "the serial as printed" },
-    { "OWNER", "OWNER", "who holds it: an order, a person, a server" },
-    { "PREFIX", "TEXT", "in front of the serial; up to 48 bytes, perhaps none" },
-    { "SUFFIX", "TEXT", "behind the serial; up to 48 bytes, perhaps none" },
-    { "DATE", "PATTERN", "date behind the prefix: %Y %y %m %d %j %H %M %S %% and other text" },
-    { "WIDTH", "N", "digits of the number, zeroes in front; 0: as many as it takes" },
-    { "BASE", "N", "serial k has the number base + k * step" },
-    { "START", "N", "the first k; 1 if not given" },
-    { "STEP", "N", "from one number to the next" },
-    { "RADIX", "N", "of the number; digits above 9 are capitals" },
-    { "CHECK", "SCHEME",
-      "check digit over date and number: none, luhn, mod11-2, mod37-2, damm or verhoeff" },
-    { "HIGHEST", "MAX", "the last k that may be made; setmaxcur: up to here they count as taken" },
-    { "CRITICAL", "N", "a take that leaves so many or fewer in stock makes more" },
-    { "BATCH", "N", "how many are made at once by themselves, at most" },
-    { "RESET", "PERIOD", "k begins at start again with each day, month or year; or none" },
-    { "ZONE", "MIN", "local time, minutes east of UTC; not so that the day goes back" },
-    { "STAMP", "take|fill", "whose date a serial has" },
-    { "MODE", "queue|gapfree", "made ahead, or reserved one by one without gaps" },
-    { "OVERFLOW", "refuse|widen", "what becomes of numbers with more digits than width" },
-    { "LEASE", "MS", "a number held goes out again after this time; 0: never" },
-    { "REQUESTS", "N", "how many answers are kept for request ids" },
-    { "N", "N", "how many" },
-    { "RAISE", "STEP", "max grows by so many" },
-    { "TOKEN", "TOKEN", "as given by reserve; if it is not current: stale" },
-    { "FROM", "FROM", "the authority's maximum before" },
-    { "TO", "TO", "the authority's maximum now" },
-    { "PERIOD", "N", "as check answers: only if it is still this one, else stale" },
-    { "AUTHORITY", "0|1", "1: nothing is given out that an authority has not granted" },
-    { "DEBT", "0|1", "1: by hand, while the authority cannot be reached" },
-};
-
-static void describe_serial(const struct usher__arg *arg, const char **ret_value,
-                            const char **ret_help)
+/* @word in capitals. */
+static void named(char *to, size_t size, const char *word)
 {
-    for (size_t i = 0; i < sizeof serial_arguments / sizeof *serial_arguments; i++) {
-        if (strcmp(serial_arguments[i].name, arg->name) == 0) {
-            *ret_value = serial_arguments[i].value;
-            *ret_help = serial_arguments[i].help;
-        }
-    }
+    size_t n = 0;
+
+    for (; word[n] != '\0' && n + 1 < size; n++)
+        to[n] = (char)(word[n] >= 'a' && word[n] <= 'z' ? word[n] - 'a' + 'A' : word[n]);
+    to[n] = '\0';
 }
 
-static void describe_queue(const struct usher__arg *arg, const char **ret_value,
-                           const char **ret_help)
-{
-    for (size_t i = 0; i < sizeof queue_arguments / sizeof *queue_arguments; i++) {
-        if (strcmp(queue_arguments[i].name, arg->name) == 0) {
-            *ret_value = queue_arguments[i].value;
-            *ret_help = queue_arguments[i].help;
-        }
-    }
-}
+#define VALUE_MAX 90
 
-/* The row of @arg; one that is in no row is called by its word. */
-static void describe(const struct usher__noun *noun, const struct usher__arg *arg,
-                     const char **ret_value, const char **ret_help)
+/* What stands for a value of @arg in usage lines. */
+static void value_of(const struct usher__arg *arg, char to[VALUE_MAX])
 {
-    *ret_value = arg->type == USHER__ARG_INT || arg->type == USHER__ARG_WIDE ? "N" : "TEXT";
-    *ret_help = arg->word;
-    if (noun->noun == USHER_SERIAL) {
-        describe_serial(arg, ret_value, ret_help);
-        return;
-    }
-    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
-        if (arguments[i].type == arg->type && strcmp(arguments[i].word, arg->word) == 0) {
-            *ret_value = arguments[i].value;
-            *ret_help = arguments[i].help;
+    size_t n = 0;
+
+    if (arg->type == USHER__ARG_WORD)
+        for (int64_t i = arg->min; i <= arg->max; i++)
+            n +=
+                (size_t)snprintf(to + n, VALUE_MAX - n, i > arg->min ? "|%s" : "%s", arg->words[i]);
+    else if (arg->type == USHER__ARG_GROUPS)
+        (void)snprintf(to, VALUE_MAX, "A,B,*");
+    else if (arg->type < USHER__ARG_INT || arg->type == USHER__ARG_TOKEN)
+        named(to, VALUE_MAX, arg->word);
+    else if (arg->max == 1)
+        (void)snprintf(to, VALUE_MAX, arg->min == 1 ? "1" : "0|1");
+    else
+        switch (usher_about_field(arg->code)->type) {
+        case USHER_TYPE_MS:
+        case USHER_TYPE_TIME:
+            (void)snprintf(to, VALUE_MAX, "MS");
+            break;
+        case USHER_TYPE_MIN:
+            (void)snprintf(to, VALUE_MAX, "MIN");
+            break;
+        default:
+            (void)snprintf(to, VALUE_MAX, "N");
+            break;
         }
-    }
-    if (noun->noun == USHER_QUEUE)
-        describe_queue(arg, ret_value, ret_help);
-    if (noun->noun == USHER_ROOM && strcmp(arg->word, "after") == 0) {
-        *ret_value = "NEXT";
-        *ret_help = "go on where a page ended: its next";
-    }
 }
 
 static bool must(const struct usher__verb *verb, const struct usher__arg *arg)
@@ -224,11 +86,10 @@ static int usage_word(FILE *out, int column, const char *before, const char *wor
 static void usage(FILE *out, const struct usher__noun *noun, const struct usher__verb *verb)
 {
     int column = fprintf(out, "%s %s %s", noun->word, verb->word, noun->scope);
-    const char *value, *help;
-    char key[32];
+    char key[32], value[VALUE_MAX];
 
     for (unsigned i = 0; i < noun->n_args; i++) {
-        describe(noun, &noun->args[i], &value, &help);
+        value_of(&noun->args[i], value);
         if ((verb->order >> i & 1u) != 0)
             column = usage_word(out, column, "", "", value, "");
     }
@@ -241,7 +102,7 @@ static void usage(FILE *out, const struct usher__noun *noun, const struct usher_
             column = usage_word(out, column, "[", "FIELD=VALUE", "...", "]");
             continue;
         }
-        describe(noun, arg, &value, &help);
+        value_of(arg, value);
         if ((verb->flags & USHER__PLACED) != 0 && (verb->keys & ((1u << i) - 1)) == 0) {
             column = usage_word(out, column, "[", value, "", "]");
             continue;
@@ -297,9 +158,50 @@ static void help_moves(FILE *out, const struct usher__verb *verb)
     (void)moves(out, usher__number_event_word(USHER__NUMBER_RETAKE));
 }
 
+#define RANGE_MAX 120
+
+/* A duration as it may be given. */
+static int duration(char *to, size_t size, int64_t ms)
+{
+    static const struct {
+        int64_t ms;
+        char unit;
+    } units[] = { { 86400000, 'd' }, { 3600000, 'h' }, { 60000, 'm' }, { 1000, 's' } };
+
+    for (size_t i = 0; i < sizeof units / sizeof *units && ms != 0; i++)
+        if (ms % units[i].ms == 0)
+            return snprintf(to, size, "%" PRId64 "%c", ms / units[i].ms, units[i].unit);
+    return snprintf(to, size, "%" PRId64, ms);
+}
+
+/* What @arg may be, and is when not given: "" if that is plain. */
+static void range_of(const struct usher__arg *arg, const struct usher_argument_about *about,
+                     char to[RANGE_MAX])
+{
+    bool word = arg->type == USHER__ARG_WORD; /* the usage has them all */
+    int n = 0;
+
+    to[0] = '\0';
+    if (arg->type < USHER__ARG_INT || arg->type == USHER__ARG_TOKEN)
+        return;
+    if (usher__arg_is_span(arg))
+        n = snprintf(to, RANGE_MAX, "ms, or 90s, 5m, 2h, 1d");
+    else if (!word)
+        n = snprintf(to, RANGE_MAX, "%" PRId64 " to %" PRId64, about->min, about->max);
+    if (about->standard == USHER_NONE)
+        return;
+    n += snprintf(to + n, RANGE_MAX - (size_t)n, word ? "default " : "; default ");
+    if (word)
+        (void)snprintf(to + n, RANGE_MAX - (size_t)n, "%s", arg->words[about->standard]);
+    else if (usher__arg_is_span(arg))
+        (void)duration(to + n, RANGE_MAX - (size_t)n, about->standard);
+    else
+        (void)snprintf(to + n, RANGE_MAX - (size_t)n, "%" PRId64, about->standard);
+}
+
 static void help_verb(FILE *out, const struct usher__noun *noun, const struct usher__verb *verb)
 {
-    const char *value, *help;
+    char range[RANGE_MAX];
 
     fputs("usher ", out);
     usage(out, noun, verb);
@@ -308,20 +210,17 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
         putc('\n', out);
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
+        struct usher_argument_about about = { .size = sizeof about };
 
         if (((verb->order | verb->keys) >> i & 1u) == 0)
             continue;
-        if (arg->type == USHER__ARG_FIELDS) {
-            fprintf(out, "  %-11s any other key=value, up to %d\n", arg->word,
-                    USHER_ROOM_GIVEN_FIELDS_MAX);
-            continue;
-        }
-        describe(noun, arg, &value, &help);
-        fprintf(out, "  %-11s %s", arg->word, help);
-        if (usher__arg_is_span(arg))
-            fputs(" (ms, or 90s, 5m, 2h, 1d)", out);
-        else if (arg->type == USHER__ARG_INT || arg->type == USHER__ARG_WIDE)
-            fprintf(out, " (%" PRId64 " to %" PRId64 ")", arg->min, usher__arg_max(verb, arg));
+        (void)usher_about_argument(verb->verb, arg->code, &about);
+        range_of(arg, &about, range);
+        fprintf(out, "  %-11s %s", arg->word, about.help);
+        if (range[0] != '\0')
+            fprintf(out,
+                    strlen(about.help) + strlen(range) > WIDTH - 10 ? "\n%14s(%s)" : "%.1s(%s)",
+                    " ", range);
         putc('\n', out);
     }
     if (noun->noun == USHER_NUMBER)

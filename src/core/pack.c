@@ -7,11 +7,24 @@
 
 /* ---- writing ---------------------------------------------------------------------- */
 
-static void put(struct usher__packer *p, const void *data, size_t size)
+void usher__pack_raw(struct usher__packer *p, const void *data, size_t size)
 {
-    if (p->n <= p->size && size <= p->size - p->n && size != 0)
-        memcpy(p->to + p->n, data, size);
+    if (p->n < p->size && size != 0)
+        memcpy(p->to + p->n, data, size < p->size - p->n ? size : p->size - p->n);
     p->n += size;
+}
+
+void usher__pack_insert(struct usher__packer *p, size_t at, const void *data, size_t size)
+{
+    size_t there = p->n < p->size ? p->n : p->size;
+
+    if (at + size < p->size && at < there)
+        memmove(p->to + at + size, p->to + at,
+                there - at < p->size - at - size ? there - at : p->size - at - size);
+    there = p->n;
+    p->n = at;
+    usher__pack_raw(p, data, size);
+    p->n = there + size;
 }
 
 /* @code, then the low @bytes bytes of @value, the highest first. */
@@ -23,7 +36,7 @@ static void put_code(struct usher__packer *p, unsigned code, uint64_t value, uns
     out[0] = (unsigned char)code;
     for (unsigned i = 0; i < bytes; i++)
         out[1 + i] = (unsigned char)(value >> (8 * (bytes - 1 - i)));
-    put(p, out, 1 + bytes);
+    usher__pack_raw(p, out, 1 + bytes);
 }
 
 void usher__pack_array(struct usher__packer *p, size_t n)
@@ -34,6 +47,16 @@ void usher__pack_array(struct usher__packer *p, size_t n)
         put_code(p, 0xdc, n, 2);
     else
         put_code(p, 0xdd, n, 4);
+}
+
+void usher__pack_map(struct usher__packer *p, size_t n)
+{
+    if (n <= 15)
+        put_code(p, 0x80u | (unsigned)n, 0, 0);
+    else if (n <= 0xffff)
+        put_code(p, 0xde, n, 2);
+    else
+        put_code(p, 0xdf, n, 4);
 }
 
 void usher__pack_uint(struct usher__packer *p, uint64_t value)
@@ -76,12 +99,36 @@ void usher__pack_text(struct usher__packer *p, const char *data, size_t size)
         put_code(p, 0xda, size, 2);
     else
         put_code(p, 0xdb, size, 4);
-    put(p, data, size);
+    usher__pack_raw(p, data, size);
+}
+
+void usher__pack_bytes(struct usher__packer *p, const char *data, size_t size)
+{
+    if (size <= 0xff)
+        put_code(p, 0xc4, size, 1);
+    else if (size <= 0xffff)
+        put_code(p, 0xc5, size, 2);
+    else
+        put_code(p, 0xc6, size, 4);
+    usher__pack_raw(p, data, size);
 }
 
 void usher__pack_nil(struct usher__packer *p)
 {
     put_code(p, 0xc0, 0, 0);
+}
+
+void usher__pack_bool(struct usher__packer *p, bool value)
+{
+    put_code(p, value ? 0xc3 : 0xc2, 0, 0);
+}
+
+void usher__pack_double(struct usher__packer *p, double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    put_code(p, 0xcb, bits, 8);
 }
 
 /* ---- reading ---------------------------------------------------------------------- */

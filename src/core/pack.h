@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MessagePack, as much of it as commands and answers need: arrays, integers, texts, nil.
- * What is written is what cmsgpack.pack() of Redis writes for the same values, byte for byte,
+ * MessagePack, as much of it as commands and answers need.  What is written of arrays, integers,
+ * texts and nil is what cmsgpack.pack() of Redis writes for the same values, byte for byte,
  * so that an answer kept for a request id is the same on every store.
  */
 #ifndef USHER_CORE_PACK_H
@@ -13,7 +13,8 @@
 
 #include <usher/store.h>
 
-/* Counts on when the room is used up, like snprintf: @n > @size means that it did not fit. */
+/* Counts on when the room is used up, like snprintf: @n > @size means that it did not fit, and what
+ * stands there is how it begins. */
 struct usher__packer {
     unsigned char *to;
     size_t size, n;
@@ -24,6 +25,16 @@ void usher__pack_int(struct usher__packer *p, int64_t value);
 void usher__pack_uint(struct usher__packer *p, uint64_t value);
 void usher__pack_text(struct usher__packer *p, const char *data, size_t size);
 void usher__pack_nil(struct usher__packer *p);
+/* In answers for programs (engine/write.c) only. */
+void usher__pack_map(struct usher__packer *p, size_t n);
+void usher__pack_bytes(struct usher__packer *p, const char *data, size_t size);
+void usher__pack_bool(struct usher__packer *p, bool value);
+void usher__pack_double(struct usher__packer *p, double value);
+
+/* @data as it is. */
+void usher__pack_raw(struct usher__packer *p, const void *data, size_t size);
+/* The same, at @at; what stands there goes behind it. */
+void usher__pack_insert(struct usher__packer *p, size_t at, const void *data, size_t size);
 
 /* Reading: usher_unpack_array() and so on, store.h. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* First of all in NOUN_verbs.def: rows that whoever includes it has not asked for are nothing. */
 #ifndef ARG
-#define ARG(name, word, type, field, given, min, max, words)
+#define ARG(name, word, type, field, given, min, max, words, standard, help)
 #endif
 #ifndef VERB
 #define VERB(name, word, order, keys, flags, help)

@@ -35,11 +35,12 @@ enum {
 #define NOT_AHEAD(field) USHER__WHEN_NOT_AHEAD, FIELD(field), 0
 #define ONE_ROW USHER__WHEN_ONE_ROW, 0, 0
 #define NO_ROW USHER__WHEN_NO_ROW, 0, 0
+#define NO_DEFAULT USHER_NONE
 #define OF_KIND(kind) USHER__WHEN_KIND, USHER_FIELD_KIND, 1u << USHER_ROOM_ROW_##kind
-#define NIL "null"
 
 /* KEYS: several rows that are but for the field the same. */
-#define ONE(verbs, on, field) { verbs, on, FIELD(field), USHER__AS_VALUE, NULL, NULL, EVER },
+#define ONE(verbs, on, field) \
+    { verbs, on, FIELD(field), USHER__AS_VALUE, USHER__NONE_NULL, NULL, EVER },
 #define EACH_2(verbs, on, field, ...) ONE(verbs, on, field) ONE(verbs, on, __VA_ARGS__)
 #define EACH_3(verbs, on, field, ...) ONE(verbs, on, field) EACH_2(verbs, on, __VA_ARGS__)
 #define EACH_4(verbs, on, field, ...) ONE(verbs, on, field) EACH_3(verbs, on, __VA_ARGS__)
@@ -51,7 +52,6 @@ enum {
 #define EACH(verbs, on, ...)                                                             \
     EACH_OF(__VA_ARGS__, EACH_8, EACH_7, EACH_6, EACH_5, EACH_4, EACH_3, EACH_2, ONE, 0) \
     (verbs, on, __VA_ARGS__)
-#define LEFT_OUT USHER__LEFT_OUT
 
 /* Codes that are settings begin at 1, for 0 is what is not given. */
 const char *const usher__order_words[] = { "?", "longest-idle", "most-recent", "random", NULL };

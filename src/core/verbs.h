@@ -30,6 +30,8 @@ struct usher__arg {
     int64_t min, max;
     const char *const *words; /* of a WORD: by value, up to NULL */
     uint16_t code;            /* enum usher_field, 0: of the index of rooms */
+    int64_t standard;         /* when not given, or USHER_NONE */
+    const char *help;         /* NULL: that of the field */
 };
 
 enum usher__field_type {
@@ -89,7 +91,14 @@ enum usher__key_when {
     USHER__WHEN_KIND /* of an array or a map: those rows; of a row: it is one of those */
 };
 
-#define USHER__LEFT_OUT "" /* what there is none of */
+/* What is told if there is no such value. */
+enum usher__key_none {
+    USHER__NONE_NULL, /* 0, "" or null by its type */
+    USHER__NONE_NIL,
+    USHER__NONE_MINUS_1,
+    USHER__NONE_NO_TEXT, /* "" */
+    USHER__NONE_LEFT_OUT
+};
 
 /* A key of an answer, or of a row of it. */
 struct usher__key {
@@ -97,8 +106,8 @@ struct usher__key {
     uint32_t on;      /* statuses of classes DONE and NO: bit 1 << status */
     uint16_t field;   /* enum usher_field */
     uint8_t as;       /* enum usher__key_as */
+    uint8_t none;     /* enum usher__key_none */
     const char *key;  /* NULL: the word of the field, with _ for - */
-    const char *none; /* what is told if there is no such value; NULL: 0 of its type */
     uint8_t when;     /* enum usher__key_when */
     uint16_t when_of; /* enum usher_field */
     uint32_t codes;   /* with `when`: bit 1 << code */

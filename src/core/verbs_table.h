@@ -46,16 +46,18 @@ enum {
 #define TAKEN(keys, flags) ((keys) | (((flags)&WRITES) != 0 ? (uint32_t)THE(if_version) : 0u))
 
 static const struct usher__arg THE(args)[] = {
-#define ARG(name, word, type, field, given, min, max, words)   \
-    { word,                                                    \
-      #name,                                                   \
-      USHER__ARG_##type,                                       \
-      (uint16_t)offsetof(struct usher_operation, ARGS(field)), \
-      IS_TEXT(type) ? 0u : A(name),                            \
-      (min),                                                   \
-      (max),                                                   \
-      (words),                                                 \
-      FIELD(name) },
+#define ARG(name, word, type, field, given, min, max, words, standard, help) \
+    { word,                                                                  \
+      #name,                                                                 \
+      USHER__ARG_##type,                                                     \
+      (uint16_t)offsetof(struct usher_operation, ARGS(field)),               \
+      IS_TEXT(type) ? 0u : A(name),                                          \
+      (min),                                                                 \
+      (max),                                                                 \
+      (words),                                                               \
+      FIELD(name),                                                           \
+      (standard),                                                            \
+      (help) },
 #include NOUN_DEF
 };
 
@@ -144,7 +146,7 @@ static const struct usher__field THE(row_views)[] = {
 
 static const struct usher__key THE(keys)[] = {
 #define KEY(verbs, on, as, field, key, none, when) \
-    { verbs, on, FIELD(field), USHER__AS_##as, key, none, when },
+    { verbs, on, FIELD(field), USHER__AS_##as, USHER__NONE_##none, key, when },
 #define KEYS(verbs, on, ...) EACH(verbs, on, __VA_ARGS__)
 #include NOUN_DEF
     { 0 }
@@ -152,7 +154,7 @@ static const struct usher__key THE(keys)[] = {
 
 static const struct usher__key THE(row_keys)[] = {
 #define ROW_KEY(verbs, as, field, key, none, when) \
-    { verbs, ALWAYS, FIELD(field), USHER__AS_##as, key, none, when },
+    { verbs, ALWAYS, FIELD(field), USHER__AS_##as, USHER__NONE_##none, key, when },
 #define ROW_KEYS(verbs, ...) EACH(verbs, ALWAYS, __VA_ARGS__)
 #include NOUN_DEF
     { 0 }

@@ -98,6 +98,33 @@ uint32_t usher_verb_takes(uint32_t verb, size_t i, bool *ret_must)
     return i < N_COMMON ? common[i] : 0;
 }
 
+bool usher_about_argument(uint32_t verb, uint32_t field, struct usher_argument_about *ret_about)
+{
+    const struct usher__verb *v = verb_of(verb);
+    const struct usher__noun *n = usher__noun(verb >> 8);
+    struct usher_argument_about a = { .size = sizeof a, .field = field };
+    const struct usher__arg *arg;
+    size_t size;
+
+    if (v == NULL || ret_about == NULL || ret_about->size < sizeof a.size)
+        return false;
+    for (uint32_t bits = v->order | v->keys; bits != 0; bits &= bits - 1) {
+        arg = &n->args[__builtin_ctz(bits)];
+        if (arg->code != field)
+            continue;
+        a.must = (v->order & bits & -bits) != 0;
+        a.min = arg->min;
+        a.max = usher__arg_max(v, arg);
+        a.standard = (v->flags & USHER__CREATES) != 0 ? arg->standard : USHER_NONE;
+        a.help = arg->help != NULL ? arg->help : fields[field - 1].help;
+        size = ret_about->size < sizeof a ? ret_about->size : sizeof a;
+        a.size = size;
+        memcpy(ret_about, &a, size);
+        return true;
+    }
+    return false;
+}
+
 uint32_t usher_field_of(uint32_t verb, const char *word)
 {
     uint32_t field;

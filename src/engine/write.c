@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers and notices as text.  Which keys an answer has, in which order and when, is told by the
- * KEY rows of core/NOUN_verbs.def; nothing of it knows a verb.
+ * Answers and notices as bytes of some form.  Which keys an answer has, in which order and when, is
+ * told by the KEY rows of core/NOUN_verbs.def; nothing of it knows a verb.  The walk over them puts
+ * maps, arrays, keys and values, and a form (struct form) says how each of these is written.
  */
 #include "config.h"
 
@@ -11,25 +12,50 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/pack.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/reply.h"
 
-#define EXACT_MAX (UINT64_C(1) << 53) /* readers keep doubles: what is beyond is a string */
+/* ---- what is written ----------------------------------------------------------------------- */
 
-/* ---- JSON --------------------------------------------------------------------------------- */
+#define DEPTH_MAX 8 /* answer, notices, notice, presence, notice, data */
 
 struct writer {
-    char *to;
-    size_t size, n; /* n: so many bytes it is, or would be */
-    bool comma;     /* before the next key or element */
+    const struct form *form;
+    struct usher__packer to; /* n: so many bytes it is, or would be */
+    unsigned depth;
+    struct {
+        size_t at; /* where it began */
+        size_t n;  /* keys or elements so far */
+    } level[DEPTH_MAX];
 };
 
-static void put(struct writer *w, const char *text, size_t size)
+enum { ARRAY, MAP };
+
+enum constant { NIL_VALUE, FALSE_VALUE, TRUE_VALUE };
+
+/*
+ * One form.  Values stand in an array, each behind element(), or behind a key() in a map.  Both are
+ * called with level[depth].n counted already, and end() with the level still there: a form with
+ * counts in front inserts them then.
+ */
+struct form {
+    void (*begin)(struct writer *w, bool map);
+    void (*end)(struct writer *w, bool map);
+    void (*key)(struct writer *w, const char *text, size_t size);
+    void (*element)(struct writer *w);
+    void (*text)(struct writer *w, const char *text, size_t size);  /* UTF-8 */
+    void (*bytes)(struct writer *w, const char *data, size_t size); /* any */
+    void (*number)(struct writer *w, uint64_t size, bool minus);
+    void (*token)(struct writer *w, uint64_t token); /* compared, not counted with */
+    void (*share)(struct writer *w, int64_t parts);  /* of 10,000 */
+    void (*constant)(struct writer *w, enum constant which);
+};
+
+static void put(struct writer *w, const char *data, size_t size)
 {
-    if (w->n < w->size)
-        memcpy(w->to + w->n, text, size < w->size - w->n ? size : w->size - w->n);
-    w->n += size;
+    usher__pack_raw(&w->to, data, size);
 }
 
 static void put_word(struct writer *w, const char *text)
@@ -37,7 +63,21 @@ static void put_word(struct writer *w, const char *text)
     put(w, text, strlen(text));
 }
 
-static void string(struct writer *w, const char *text, size_t size)
+/* ---- as JSON ------------------------------------------------------------------------------- */
+
+#define EXACT_MAX (UINT64_C(1) << 53) /* readers keep doubles: what is beyond is a string */
+
+static void json_begin(struct writer *w, bool map)
+{
+    put_word(w, map ? "{" : "[");
+}
+
+static void json_end(struct writer *w, bool map)
+{
+    put_word(w, map ? "}" : "]");
+}
+
+static void json_text(struct writer *w, const char *text, size_t size)
 {
     char piece[USHER__JSON_PIECE];
     size_t n;
@@ -48,63 +88,154 @@ static void string(struct writer *w, const char *text, size_t size)
     put(w, "\"", 1);
 }
 
-static void text(struct writer *w, const struct usher_text *t)
+static void json_element(struct writer *w)
 {
-    string(w, t->data, t->size);
-}
-
-static void text_or_null(struct writer *w, const struct usher_text *t)
-{
-    if (t->size != 0)
-        text(w, t);
-    else
-        put_word(w, "null");
-}
-
-static void uint_as(struct writer *w, uint64_t number, bool quoted)
-{
-    char digits[24];
-
-    (void)snprintf(digits, sizeof digits, quoted ? "\"%" PRIu64 "\"" : "%" PRIu64, number);
-    put_word(w, digits);
-}
-
-static void uint_put(struct writer *w, uint64_t number)
-{
-    uint_as(w, number, number > EXACT_MAX);
-}
-
-static void int_put(struct writer *w, int64_t number)
-{
-    char digits[24];
-    uint64_t size = number < 0 ? -(uint64_t)number : (uint64_t)number;
-
-    (void)snprintf(digits, sizeof digits, size > EXACT_MAX ? "\"%" PRId64 "\"" : "%" PRId64,
-                   number);
-    put_word(w, digits);
-}
-
-static void epoch_put(struct writer *w, uint64_t epoch)
-{
-    char digits[24];
-
-    (void)snprintf(digits, sizeof digits, "\"%016" PRIx64 "\"", epoch);
-    put_word(w, digits);
-}
-
-/* One behind the other, in an object or an array. */
-static void next(struct writer *w)
-{
-    if (w->comma)
+    if (w->level[w->depth].n > 1)
         put(w, ",", 1);
-    w->comma = true;
+}
+
+static void json_key(struct writer *w, const char *text, size_t size)
+{
+    json_element(w);
+    json_text(w, text, size);
+    put(w, ":", 1);
+}
+
+static void json_number(struct writer *w, uint64_t size, bool minus)
+{
+    const char *quote = size > EXACT_MAX ? "\"" : "";
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%s%s%" PRIu64 "%s", quote, minus ? "-" : "", size,
+                   quote);
+    put_word(w, digits);
+}
+
+static void json_token(struct writer *w, uint64_t token)
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "\"%" PRIu64 "\"", token);
+    put_word(w, digits);
+}
+
+static void json_share(struct writer *w, int64_t parts)
+{
+    char digits[40];
+
+    (void)snprintf(digits, sizeof digits, "%" PRId64 ".%04" PRId64, parts / 10000, parts % 10000);
+    put_word(w, digits);
+}
+
+static void json_constant(struct writer *w, enum constant which)
+{
+    put_word(w, which == NIL_VALUE ? "null" : which == TRUE_VALUE ? "true" : "false");
+}
+
+static const struct form json = {
+    json_begin, json_end,    json_key,   json_element, json_text,
+    json_text,  json_number, json_token, json_share,   json_constant,
+};
+
+/* ---- as MessagePack ------------------------------------------------------------------------ */
+
+static void packed_begin(struct writer *w, bool map)
+{
+    (void)w;
+    (void)map;
+}
+
+/* How many there are stands in front of them. */
+static void packed_end(struct writer *w, bool map)
+{
+    unsigned char head[5];
+    struct usher__packer p = { head, sizeof head, 0 };
+
+    if (map)
+        usher__pack_map(&p, w->level[w->depth].n);
+    else
+        usher__pack_array(&p, w->level[w->depth].n);
+    usher__pack_insert(&w->to, w->level[w->depth].at, head, p.n);
+}
+
+static void packed_text(struct writer *w, const char *text, size_t size)
+{
+    usher__pack_text(&w->to, text, size);
+}
+
+static void packed_element(struct writer *w)
+{
+    (void)w;
+}
+
+static void packed_bytes(struct writer *w, const char *data, size_t size)
+{
+    usher__pack_bytes(&w->to, data, size);
+}
+
+static void packed_number(struct writer *w, uint64_t size, bool minus)
+{
+    if (minus)
+        usher__pack_int(&w->to, -(int64_t)(size - 1) - 1);
+    else
+        usher__pack_uint(&w->to, size);
+}
+
+static void packed_token(struct writer *w, uint64_t token)
+{
+    usher__pack_uint(&w->to, token);
+}
+
+static void packed_share(struct writer *w, int64_t parts)
+{
+    usher__pack_double(&w->to, (double)parts / 10000);
+}
+
+static void packed_constant(struct writer *w, enum constant which)
+{
+    if (which == NIL_VALUE)
+        usher__pack_nil(&w->to);
+    else
+        usher__pack_bool(&w->to, which == TRUE_VALUE);
+}
+
+static const struct form packed_form = {
+    packed_begin, packed_end,    packed_text,  packed_element, packed_text,
+    packed_bytes, packed_number, packed_token, packed_share,   packed_constant,
+};
+
+/* NULL: there is no such form. */
+static const struct form *form_of(enum usher_form form)
+{
+    return form == USHER_FORM_JSON ? &json : form == USHER_FORM_PACKED ? &packed_form : NULL;
+}
+
+/* ---- of any form --------------------------------------------------------------------------- */
+
+static void begin(struct writer *w, bool map)
+{
+    w->depth++;
+    w->level[w->depth].at = w->to.n;
+    w->level[w->depth].n = 0;
+    w->form->begin(w, map);
+}
+
+static void end(struct writer *w, bool map)
+{
+    w->form->end(w, map);
+    w->depth--;
+}
+
+static void element(struct writer *w)
+{
+    w->level[w->depth].n++;
+    w->form->element(w);
 }
 
 static void key_text(struct writer *w, const struct usher_text *key)
 {
-    next(w);
-    text(w, key);
-    put(w, ":", 1);
+    w->level[w->depth].n++;
+    w->form->key(w, key->data, key->size);
 }
 
 static void key(struct writer *w, const char *word)
@@ -114,30 +245,67 @@ static void key(struct writer *w, const char *word)
     key_text(w, &t);
 }
 
+static void word_put(struct writer *w, const char *word)
+{
+    w->form->text(w, word, strlen(word));
+}
+
+static void bytes_put(struct writer *w, const struct usher_text *t)
+{
+    w->form->bytes(w, t->data, t->size);
+}
+
+static void nil_put(struct writer *w)
+{
+    w->form->constant(w, NIL_VALUE);
+}
+
+static void text_or_nil(struct writer *w, const struct usher_text *t)
+{
+    if (t->size != 0)
+        w->form->text(w, t->data, t->size);
+    else
+        nil_put(w);
+}
+
+static void uint_put(struct writer *w, uint64_t number)
+{
+    w->form->number(w, number, false);
+}
+
+static void int_put(struct writer *w, int64_t number)
+{
+    w->form->number(w, number < 0 ? -(uint64_t)number : (uint64_t)number, number < 0);
+}
+
+static void epoch_put(struct writer *w, uint64_t epoch)
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%016" PRIx64, epoch);
+    word_put(w, digits);
+}
+
 static void key_word(struct writer *w, const char *word, const char *value)
 {
     key(w, word);
-    string(w, value, strlen(value));
+    word_put(w, value);
 }
 
-/* An object or array begins: "{", "[". */
-static void begin(struct writer *w, const char *bracket)
+static struct writer writer(enum usher_form form, char *to, size_t size)
 {
-    put_word(w, bracket);
-    w->comma = false;
-}
+    struct writer w = { .form = form_of(form) };
 
-static void end(struct writer *w, const char *bracket)
-{
-    put_word(w, bracket);
-    w->comma = true;
+    w.to.to = (unsigned char *)to;
+    w.to.size = to != NULL ? size : 0;
+    return w;
 }
 
 static size_t finish(struct writer *w)
 {
-    if (w->size > 0)
-        w->to[w->n < w->size ? w->n : w->size - 1] = '\0';
-    return w->n;
+    if (w->to.size > 0)
+        w->to.to[w->to.n < w->to.size ? w->to.n : w->to.size - 1] = '\0';
+    return w->to.n;
 }
 
 /* ---- packed fields ------------------------------------------------------------------------ */
@@ -159,15 +327,15 @@ static void packed(struct writer *w, const struct usher_text *data)
     uint64_t version;
 
     if (data->size == 1 && (unsigned char)data->data[0] == 0xc0) { /* too large to be told */
-        put_word(w, "null");
+        nil_put(w);
         return;
     }
-    begin(w, "{");
+    begin(w, MAP);
     while (data->size != 0 && usher_fields_next(&f, &name, &value, &version)) {
         key_text(w, &name);
-        text(w, &value);
+        bytes_put(w, &value);
     }
-    end(w, "}");
+    end(w, MAP);
 }
 
 /* ---- notices ------------------------------------------------------------------------------ */
@@ -216,7 +384,7 @@ static void key_state(struct writer *w, const char *word, const char *state)
     struct usher_text t = { state, state != NULL ? strlen(state) : 0 };
 
     key(w, word);
-    text_or_null(w, &t);
+    text_or_nil(w, &t);
 }
 
 static void notice(struct writer *w, const struct usher_notice *n, bool within);
@@ -227,13 +395,13 @@ static void presence(struct writer *w, const struct usher_notice *n)
     struct usher_notice one;
     size_t at = 0;
 
-    begin(w, "[");
+    begin(w, ARRAY);
     while (usher_room_presence(n, &at, &one))
         if (one.verb != USHER_ROOM_PRESENCE) {
-            next(w);
+            element(w);
             notice(w, &one, true);
         }
-    end(w, "]");
+    end(w, ARRAY);
 }
 
 /* @within: of another one, which has been told together with others. */
@@ -241,18 +409,13 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
 {
     static const struct usher_text nothing = { NULL, 0 };
     bool room = n->noun == USHER_ROOM;
+    char scope[16 + USHER_NAME_MAX];
 
-    begin(w, "{");
-    key(w, "scope");
-    put(w, "\"", 1);
-    put_word(w, usher_noun_word(n->noun));
-    put(w, "/", 1);
-    for (size_t i = 0; i < n->scope.size; i++) { /* a name: UTF-8 without controls */
-        if (n->scope.data[i] == '"' || n->scope.data[i] == '\\')
-            put(w, "\\", 1);
-        put(w, &n->scope.data[i], 1);
-    }
-    put(w, "\"", 1);
+    (void)snprintf(scope, sizeof scope, "%s/%.*s", usher_noun_word(n->noun),
+                   n->scope.size < USHER_NAME_MAX ? (int)n->scope.size : USHER_NAME_MAX,
+                   n->scope.data);
+    begin(w, MAP);
+    key_word(w, "scope", scope);
     key(w, "epoch");
     epoch_put(w, n->epoch);
     key(w, "version");
@@ -263,7 +426,7 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     }
     key_word(w, "verb", usher_verb_word(n->verb));
     key(w, "subject");
-    text_or_null(w, &n->subject);
+    text_or_nil(w, &n->subject);
     key_state(w, "from", state_word(n, n->from));
     key_state(w, "to", state_word(n, n->to));
     key(w, "data");
@@ -272,7 +435,7 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     else
         packed(w, room ? &n->data : &nothing);
     key(w, "owner");
-    text_or_null(w, &n->owner);
+    text_or_nil(w, &n->owner);
     key(w, "time");
     int_put(w, n->now_ms);
     if (room) {
@@ -281,15 +444,14 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
         key(w, "mark");
         uint_put(w, n->mark);
     }
-    end(w, "}");
+    end(w, MAP);
 }
 
-size_t usher_notice_write(const struct usher_notice *n, enum usher_form form,
-                          char *to /* NOLINT(readability-non-const-parameter) */, size_t size)
+size_t usher_notice_write(const struct usher_notice *n, enum usher_form form, char *to, size_t size)
 {
-    struct writer w = { to, to != NULL ? size : 0, 0, false };
+    struct writer w = writer(form, to, size);
 
-    if (n != NULL && form == USHER_FORM_JSON)
+    if (n != NULL && w.form != NULL)
         notice(&w, n, false);
     return finish(&w);
 }
@@ -325,9 +487,8 @@ static const struct usher_value *find(const struct values *values, uint32_t fiel
     return NULL;
 }
 
-static struct usher_text text_of(const struct values *values, uint32_t field)
+static struct usher_text value_text(const struct usher_value *v)
 {
-    const struct usher_value *v = find(values, field);
     struct usher_text t = { NULL, 0 };
 
     if (v != NULL && v->text != NULL) {
@@ -335,6 +496,11 @@ static struct usher_text text_of(const struct values *values, uint32_t field)
         t.size = (size_t)v->size;
     }
     return t;
+}
+
+static struct usher_text text_of(const struct values *values, uint32_t field)
+{
+    return value_text(find(values, field));
 }
 
 static int64_t number_of(const struct values *values, uint32_t field)
@@ -394,8 +560,27 @@ static void code_put(struct writer *w, const struct answer *a, uint32_t field, i
 {
     const char *word = usher_code_word((enum usher_noun)a->noun->noun, field, code);
 
-    word = word != NULL ? word : "?";
-    string(w, word, strlen(word));
+    word_put(w, word != NULL ? word : "?");
+}
+
+static void none_put(struct writer *w, uint8_t none)
+{
+    if (none == USHER__NONE_NIL)
+        nil_put(w);
+    else if (none == USHER__NONE_MINUS_1)
+        int_put(w, -1);
+    else
+        word_put(w, "");
+}
+
+static void text_put(struct writer *w, const struct usher_value *v, bool any)
+{
+    struct usher_text t = value_text(v);
+
+    if (v == NULL || !any)
+        text_or_nil(w, &t);
+    else
+        bytes_put(w, &t);
 }
 
 /* @v may be NULL: there is none. */
@@ -405,30 +590,22 @@ static void value_put(struct writer *w, const struct answer *a, const struct ush
     enum usher_type type = usher_about_field(k->field)->type;
     int64_t number = v != NULL ? v->number : 0;
 
-    if (v == NULL && k->none != NULL) {
-        put_word(w, k->none);
-    } else if (type >= USHER_TYPE_TEXT) {
-        if (v == NULL || (v->size == 0 && type == USHER_TYPE_TEXT))
-            put_word(w, "null");
-        else
-            string(w, v->text, (size_t)v->size);
-    } else if (k->as == USHER__AS_SHARE) {
-        char digits[40];
-
-        (void)snprintf(digits, sizeof digits, "%" PRId64 ".%04" PRId64, number / 10000,
-                       number % 10000);
-        put_word(w, digits);
-    } else if (k->as == USHER__AS_NUMBER) {
+    if (v == NULL && k->none != USHER__NONE_NULL)
+        none_put(w, k->none);
+    else if (type >= USHER_TYPE_TEXT)
+        text_put(w, v, type == USHER_TYPE_BYTES);
+    else if (k->as == USHER__AS_SHARE)
+        w->form->share(w, number);
+    else if (k->as == USHER__AS_NUMBER)
         uint_put(w, (uint64_t)number);
-    } else if (type == USHER_TYPE_TOKEN) {
-        uint_as(w, (uint64_t)number, true); /* compared, not counted with */
-    } else if (type == USHER_TYPE_CODE) {
+    else if (type == USHER_TYPE_TOKEN)
+        w->form->token(w, (uint64_t)number);
+    else if (type == USHER_TYPE_CODE)
         code_put(w, a, k->field, number);
-    } else if (type == USHER_TYPE_BOOL) {
-        put_word(w, number != 0 ? "true" : "false");
-    } else {
+    else if (type == USHER_TYPE_BOOL)
+        w->form->constant(w, number != 0 ? TRUE_VALUE : FALSE_VALUE);
+    else
         int_put(w, number);
-    }
 }
 
 static void rooms(struct writer *w, const struct answer *a)
@@ -436,30 +613,30 @@ static void rooms(struct writer *w, const struct answer *a)
     int64_t n = number_of(&a->own, USHER_FIELD_ROOMS);
     char name[USHER_QUEUE_ROOM_MAX];
 
-    begin(w, "[");
+    begin(w, ARRAY);
     for (int64_t i = 1; i <= n && i <= USHER_QUEUE_CAPACITY_MAX; i++) {
-        next(w);
+        element(w);
         (void)usher_queue_room_name(name, a->reply->epoch,
                                     (uint64_t)number_of(&a->own, USHER_FIELD_LOGIN), i);
-        string(w, name, strlen(name));
+        word_put(w, name);
     }
-    end(w, "]");
+    end(w, ARRAY);
 }
 
 static void map(struct writer *w, const struct answer *a, const struct usher__key *k)
 {
     struct values row;
 
-    begin(w, "{");
+    begin(w, MAP);
     for (size_t i = 0; i < a->reply->n_rows; i++)
         if (chosen(a, i, k, &row)) {
             struct usher_text name = text_of(&row, USHER_FIELD_NAME);
             struct usher_text value = text_of(&row, k->field);
 
             key_text(w, &name);
-            text(w, &value);
+            bytes_put(w, &value);
         }
-    end(w, "}");
+    end(w, MAP);
 }
 
 /* The value of all members for @name, set after @version; NULL: there is none. */
@@ -487,10 +664,10 @@ static void merged(struct writer *w, const struct answer *a, const struct usher_
     struct usher_text name, value, all;
     uint64_t version;
 
-    begin(w, "{");
+    begin(w, MAP);
     while (own->size != 0 && usher_fields_next(&f, &name, &value, &version)) {
         key_text(w, &name);
-        text(w, later_of_all(a, &name, version, &all) ? &all : &value);
+        bytes_put(w, later_of_all(a, &name, version, &all) ? &all : &value);
     }
     for (size_t i = 0; i < a->reply->n_rows; i++) {
         struct values row = row_of(a, i);
@@ -505,17 +682,17 @@ static void merged(struct writer *w, const struct answer *a, const struct usher_
         if (!has) {
             value = text_of(&row, USHER_FIELD_VALUE);
             key_text(w, &id);
-            text(w, &value);
+            bytes_put(w, &value);
         }
     }
-    end(w, "}");
+    end(w, MAP);
 }
 
 static void notices(struct writer *w, const struct answer *a)
 {
     struct usher_text scope = text_of(&a->asked, USHER__ECHO_SCOPE);
 
-    begin(w, "[");
+    begin(w, ARRAY);
     for (size_t i = 0; i < a->reply->n_rows; i++) {
         struct values row = row_of(a, i);
         struct usher_room_result_row r = {
@@ -528,11 +705,11 @@ static void notices(struct writer *w, const struct answer *a)
         struct usher_notice n;
 
         if (usher_room_notice(&r, &scope, a->reply->epoch, &n) == USHER_OK) {
-            next(w);
+            element(w);
             notice(w, &n, false);
         }
     }
-    end(w, "]");
+    end(w, ARRAY);
 }
 
 static void key_put(struct writer *w, const struct answer *a, const struct values *values,
@@ -555,7 +732,7 @@ static void key_put(struct writer *w, const struct answer *a, const struct value
 
     if (v == NULL && k->as == USHER__AS_ECHO)
         v = find(&a->asked, k->field);
-    if (!applies(a, values, k) || (v == NULL && k->none != NULL && *k->none == '\0'))
+    if (!applies(a, values, k) || (v == NULL && k->none == USHER__NONE_LEFT_OUT))
         return;
     if (k->as == USHER__AS_ROW) {
         row = row_of(a, 0);
@@ -577,19 +754,19 @@ static void key_put(struct writer *w, const struct answer *a, const struct value
         break;
     case USHER__AS_LIST:
     case USHER__AS_ROWS:
-        begin(w, "[");
+        begin(w, ARRAY);
         for (size_t i = 0; i < a->reply->n_rows; i++)
             if (chosen(a, i, k, &row)) {
-                next(w);
+                element(w);
                 if (k->as == USHER__AS_LIST) {
                     value_put(w, a, k, find(&row, k->field));
                     continue;
                 }
-                begin(w, "{");
+                begin(w, MAP);
                 row_keys(w, a, &row);
-                end(w, "}");
+                end(w, MAP);
             }
-        end(w, "]");
+        end(w, ARRAY);
         break;
     case USHER__AS_MAP:
         map(w, a, k);
@@ -640,7 +817,7 @@ static void answered(struct writer *w, const struct usher_reply *reply)
     if (reply->due_ms != USHER_NEVER)
         int_put(w, reply->due_ms);
     else
-        put_word(w, "null");
+        nil_put(w);
     if (find(&a.asked, USHER_FIELD_IF_VERSION) == NULL) /* else that is all */
         for (const struct usher__key *k = a.noun->keys; k->verbs != 0; k++)
             key_put(w, &a, &a.own, k);
@@ -648,7 +825,7 @@ static void answered(struct writer *w, const struct usher_reply *reply)
         key_word(w, "message", reply->message);
     if (reply->repeated) {
         key(w, "repeated");
-        put_word(w, "true");
+        w->form->constant(w, TRUE_VALUE);
     }
     if (find(&a.asked, USHER_FIELD_WAIT) != NULL) {
         key(w, "replicas");
@@ -656,19 +833,19 @@ static void answered(struct writer *w, const struct usher_reply *reply)
     }
 }
 
-size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form,
-                         char *to /* NOLINT(readability-non-const-parameter) */, size_t size)
+size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form, char *to,
+                         size_t size)
 {
-    struct writer w = { to, to != NULL ? size : 0, 0, false };
+    struct writer w = writer(form, to, size);
 
-    if (reply != NULL && form == USHER_FORM_JSON) {
-        begin(&w, "{");
+    if (reply != NULL && w.form != NULL) {
+        begin(&w, MAP);
         key_word(&w, "status", usher_status_word(reply->status));
         if (USHER_CLASS_OF(reply->status) >= USHER_CLASS_WRONG)
             failed(&w, reply);
         else
             answered(&w, reply);
-        end(&w, "}");
+        end(&w, MAP);
     }
     return finish(&w);
 }

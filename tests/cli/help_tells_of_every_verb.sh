@@ -93,6 +93,20 @@ for file in overview number out.txt; do
     fi
 done
 
+holds_all() { for word; do holds out.txt "$word"; done; }
+lines 0 "$USHER" help number set
+holds_all 'sticky=MS' '5m, 2h, 1d; default 7d)' '(default longest-idle)' '(-1440 to 1440; default 0)'
+lines 0 "$USHER" help number call
+holds_all 'group=A,B,*' 'never (ms, or 90s, 5m, 2h, 1d)'
+lines 0 "$USHER" help room set
+holds_all 'FIELD VALUE [if=IF] [FIELD=VALUE...]' 'up to 32 of them'
+for noun in queue room serial id; do
+    for verb in $(sed -n "/^Other commands/q; s/^  $noun  *\([a-z].*\)/\1/p" overview); do
+        lines 0 "$USHER" help $noun "$verb"
+        awk 'length > 100' out.txt | grep . && wrong "help on $noun $verb is 100 bytes wide at most"
+    done
+done
+
 page=${top_srcdir:-.}/src/cli/usher.1
 for verb in $verbs; do
     grep -q "Cm number $verb Ar pool" "$page" || wrong "the manual page tells of $verb"

@@ -822,6 +822,134 @@ static void tables_agree(void **state)
     assert_int_equal(usher_next_verb(USHER_NUMBER_EXPIRE), USHER_QUEUE_SET);
 }
 
+/* The least that @verb must be given, but for @but.  Returns how many. */
+static size_t least_of(uint32_t verb, uint32_t but, struct usher_value *values)
+{
+    struct usher_argument_about about = { .size = sizeof about };
+    uint32_t field;
+    size_t n = 0;
+    bool must;
+
+    for (size_t i = 0; (field = usher_verb_takes(verb, i, &must)) != 0 && must; i++) {
+        assert_true(usher_about_argument(verb, field, &about) && about.must);
+        if (field == but)
+            continue;
+        values[n] = (struct usher_value){ .field = field, .number = about.min };
+        if (usher_about_field(field)->type >= USHER_TYPE_TEXT)
+            values[n] = (struct usher_value)USHER_T(field, "x");
+        n++;
+    }
+    return n;
+}
+
+static void out_of_range(struct usher_engine *e, uint32_t verb, uint32_t field, int64_t number)
+{
+    struct usher_value values[8];
+    struct usher_command command = { .verb = verb, .scope = "x", .scope_size = USHER_TO_NUL };
+    struct usher_reply *reply;
+    char told[64];
+
+    command.values = values;
+    command.n = least_of(verb, field, values);
+    values[command.n++] = (struct usher_value){ .field = field, .number = number };
+    (void)usher_execute(e, &command, 1, 0, &reply);
+    (void)snprintf(told, sizeof told, "%s is not ", usher_about_field(field)->word);
+    if (reply->status != USHER_INVALID || strstr(reply->message, told) == NULL)
+        fail_msg("%x %s=%" PRId64 ": %s", verb, told, number, reply->message);
+    usher_reply_done(reply);
+}
+
+/* Ranges are kept. */
+static void arguments_are_told_of(void **state)
+{
+    struct usher_argument_about about = { .size = sizeof about };
+    struct usher_engine *e = opened();
+    unsigned ranges = 0;
+    uint32_t field;
+
+    (void)state;
+    for (uint32_t verb = 0; (verb = usher_next_verb(verb)) != 0;)
+        for (size_t i = 0; (field = usher_verb_takes(verb, i, NULL)) != 0; i++) {
+            enum usher_type type = usher_about_field(field)->type;
+
+            if (field == F(REQUEST) || field == F(NOW) || field == F(WAIT)) {
+                assert_false(usher_about_argument(verb, field, &about));
+                continue;
+            }
+            assert_true(usher_about_argument(verb, field, &about));
+            assert_true(about.field == field && about.help[0] != '\0');
+            if (type >= USHER_TYPE_TOKEN) {
+                assert_true(about.min == 0 && about.max == 0 && about.standard == USHER_NONE);
+                continue;
+            }
+            ranges++;
+            assert_true(about.standard == USHER_NONE ||
+                        (about.standard >= about.min && about.standard <= about.max));
+            if (about.min > INT64_MIN + 1)
+                out_of_range(e, verb, field, about.min - 1);
+            if (about.max < INT64_MAX)
+                out_of_range(e, verb, field, about.max + 1);
+        }
+    assert_in_range(ranges, 80, 1000);
+    assert_true(usher_about_argument(USHER_SERIAL_TAKE, F(N), &about));
+    assert_int_equal(about.max, USHER_SERIAL_TAKE_MAX);
+    assert_false(usher_about_argument(USHER_NUMBER_ADD, F(LEASE), &about));
+    assert_false(usher_about_argument(USHER_ROOMS_PUT, F(ROOM), &about));
+    assert_false(usher_about_argument(USHER_NUMBER_CALL, F(LEASE), NULL));
+    about.size = sizeof about.size - 1;
+    assert_false(usher_about_argument(USHER_NUMBER_CALL, F(LEASE), &about));
+    about.size = offsetof(struct usher_argument_about, max);
+    about.max = 7;
+    assert_true(usher_about_argument(USHER_NUMBER_CALL, F(LEASE), &about));
+    assert_true(about.size == offsetof(struct usher_argument_about, max) && about.max == 7);
+    usher_close(e);
+}
+
+/* What is made with nothing given has the defaults that are told. */
+static void defaults_are_what_is_told(void **state)
+{
+    static const struct {
+        uint32_t verb, field; /* which one makes it, as it is by itself */
+    } made[] = { { USHER_NUMBER_SET, F(REST) },
+                 { USHER_QUEUE_SET, F(GRACE) },
+                 { USHER_ROOM_OPEN, 0 },
+                 { USHER_SERIAL_RULE, 0 },
+                 { USHER_ID_CREATE, 0 } };
+    struct usher_argument_about about = { .size = sizeof about };
+    struct usher_engine *e = opened();
+    unsigned defaults = 0;
+    uint32_t field;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        struct usher_value value = { .field = made[i].field };
+        struct usher_command command = { .verb = made[i].verb,
+                                         .scope = "defaults",
+                                         .scope_size = USHER_TO_NUL,
+                                         .values = &value,
+                                         .n = made[i].field != 0 };
+        struct usher_reply *reply;
+
+        (void)usher_execute(e, &command, 1, 0, &reply);
+        assert_int_equal(reply->status, USHER_OK);
+        for (size_t k = 0; (field = usher_verb_takes(command.verb, k, NULL)) != 0; k++) {
+            uint32_t told =
+                field == F(STEP) && command.verb == USHER_ID_CREATE ? F(STEP_FIRST) : field;
+
+            if (!usher_about_argument(command.verb, field, &about) || field == F(IF_VERSION) ||
+                usher_about_field(field)->type >= USHER_TYPE_TOKEN)
+                continue;
+            if (usher_reply_int(reply, USHER_ANSWER, told) != about.standard)
+                fail_msg("%s is %" PRId64, usher_about_field(field)->name,
+                         usher_reply_int(reply, USHER_ANSWER, told));
+            defaults++;
+        }
+        usher_reply_done(reply);
+    }
+    assert_in_range(defaults, 40, 1000);
+    usher_close(e);
+}
+
 /* A field in a table is stored as what its type says. */
 static void types_are_as_stored(void **state)
 {
@@ -942,6 +1070,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(lists_are_read_page_by_page),
         cmocka_unit_test(calls_of_a_node_are_renewed_page_by_page),
         cmocka_unit_test(tables_agree),
+        cmocka_unit_test(arguments_are_told_of),
+        cmocka_unit_test(defaults_are_what_is_told),
         cmocka_unit_test(types_are_as_stored),
 #ifdef USHER_WITH_REDIS
         cmocka_unit_test(a_timeout_of_the_call_is_kept),

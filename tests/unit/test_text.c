@@ -136,29 +136,117 @@ static void each_type_is_written(void **state)
     says("room changes r since=9", 1000, ",\"from\":null,\"message\":\"");
 }
 
-static void a_part_is_written(void **state)
+static void part_is_written(const struct usher_reply *reply, enum usher_form form)
 {
-    struct usher_reply *reply = ask("number show p 100", 1000);
-    size_t n = usher_reply_write(reply, USHER_FORM_JSON, NULL, 0);
+    size_t n = usher_reply_write(reply, form, NULL, 0);
     char whole[512], part[512];
 
-    (void)state;
     assert_in_range(n, 100, sizeof whole - 2);
-    assert_int_equal(usher_reply_write(reply, USHER_FORM_JSON, whole, sizeof whole), n);
+    assert_int_equal(usher_reply_write(reply, form, whole, sizeof whole), n);
     for (size_t size = 0; size <= n + 1; size++) {
         memset(part, '#', sizeof part);
-        assert_int_equal(usher_reply_write(reply, USHER_FORM_JSON, part, size), n);
+        assert_int_equal(usher_reply_write(reply, form, part, size), n);
         if (size > 0) {
             assert_memory_equal(part, whole, size - 1);
             assert_int_equal(part[size - 1], '\0');
         }
         assert_int_equal(part[size], '#');
     }
+}
+
+static void a_part_is_written(void **state)
+{
+    struct usher_reply *reply = ask("number show p 100", 1000);
+    char part[16];
+
+    (void)state;
+    part_is_written(reply, USHER_FORM_JSON);
+    part_is_written(reply, USHER_FORM_PACKED);
     assert_int_equal(usher_reply_write(NULL, USHER_FORM_JSON, part, sizeof part), 0);
     assert_string_equal(part, "");
     assert_int_equal(usher_reply_write(reply, (enum usher_form)99, part, sizeof part), 0);
     usher_reply_done(reply);
     assert_null(usher_reply_of(NULL, NULL));
+}
+
+static bool has(const char *in, size_t size, const char *bytes, size_t n)
+{
+    while (size >= n && memcmp(in, bytes, n) != 0) {
+        in++;
+        size--;
+    }
+    return size >= n;
+}
+
+#define PACKS(line, bytes) packs(line, bytes, sizeof(bytes) - 1)
+
+static void packs(const char *line, const char *bytes, size_t n)
+{
+    struct usher_reply *reply = ask(line, 1000);
+    char packed[2048];
+    size_t size = usher_reply_write(reply, USHER_FORM_PACKED, packed, sizeof packed);
+
+    assert_in_range(size, 1, sizeof packed);
+    if (!has(packed, size, bytes, n))
+        fail_msg("%s", line);
+    usher_reply_done(reply);
+}
+
+/* What JSON does not tell apart; all else is read in tests/model/test_door.c. */
+static void each_type_is_packed(void **state)
+{
+    (void)state;
+    PACKS("number add q 100", "\x85\xa6status\xa2ok\xa5"
+                              "epoch\xb0");
+    PACKS("number reg q 100", "\xa5state\xa7idle+up");
+    PACKS("number call q owner=7", "\xa6number\xa3"
+                                   "100\xa5token\x03\xa5until\x00");
+    PACKS("number list q", "\xa7numbers\x91\x8c\xa6number\xa3"
+                           "100");
+    PACKS("number list q", "\xa5owner\xa1"
+                           "7\xa5token\x03");
+    PACKS("number list q", "\xa7resting\xc2\xa6"
+                           "capped\xc2");
+    PACKS("queue login p ann", "\xa5rooms\x91\xb4");
+    PACKS("queue apply p bob", "\xa5place\xa4room");
+    PACKS("queue stats p", "\xadservice_level\xcb\x3f\xf0\0\0\0\0\0\0");
+    PACKS("id create q start=9007199254740993", "\xa4next\xcf\0\x20\0\0\0\0\0\x01");
+    PACKS("room open q", "\xa4"
+                         "push\x00");
+    PACKS("room set q f \"\\xff\\x00\"", "\xa5value\xc4\x02\xff\0");
+    PACKS("room get q g", "\xa5value\xc0");
+    PACKS("room get q", "\xa6"
+                        "fields\x81\xa1"
+                        "f\xc4\x02\xff\0");
+    PACKS("room changes q since=1", "\xa4"
+                                    "data\x81\xa1"
+                                    "f\xc4\x02\xff\0\xa5owner\xc0");
+}
+
+static void a_notice_is_written(void **state)
+{
+    char scope[2 * USHER_NAME_MAX], to[512] = "";
+    struct usher_notice n = { .noun = USHER_NUMBER, .verb = USHER_NUMBER_ADD, .version = 1 };
+    size_t size;
+
+    (void)state;
+    memset(scope, 'x', sizeof scope);
+    n.scope.data = "a\"b";
+    n.scope.size = 3;
+    size = usher_notice_write(&n, USHER_FORM_JSON, to, sizeof to);
+    assert_int_equal(size, strlen(to));
+    assert_memory_equal(to, "{\"scope\":\"number/a\\\"b\",\"epoch\":\"", 32);
+    assert_in_range(usher_notice_write(&n, USHER_FORM_PACKED, to, sizeof to), 1, sizeof to);
+    assert_memory_equal(to,
+                        "\x8a\xa5scope\xaanumber/a\"b\xa5"
+                        "epoch\xb0"
+                        "0000",
+                        29);
+    n.scope.data = scope; /* of no name */
+    n.scope.size = sizeof scope;
+    assert_in_range(usher_notice_write(&n, USHER_FORM_JSON, to, sizeof to), 1, sizeof to);
+    assert_int_equal(strspn(strchr(to, 'x'), "x"), USHER_NAME_MAX);
+    assert_int_equal(usher_notice_write(NULL, USHER_FORM_PACKED, to, sizeof to), 0);
 }
 
 /* ---- every verb --------------------------------------------------------------------------- */
@@ -484,6 +572,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_type_is_written),
         cmocka_unit_test(a_part_is_written),
+        cmocka_unit_test(each_type_is_packed),
+        cmocka_unit_test(a_notice_is_written),
         cmocka_unit_test(every_verb_is_written),
         cmocka_unit_test(every_argument_is_read),
         cmocka_unit_test(what_is_wrong_is_refused_by_name),

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* A reader of MessagePack, after its specification and with nothing of the library: to JSON. */
+#ifndef USHER_TESTS_PACKED_H
+#define USHER_TESTS_PACKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/*
+ * The one value that the @size bytes at @packed are, written to @f as usher --json would.  bin and
+ * str are both strings, what is not UTF-8 of them \u00NN; an integer beyond 2^53 is a string; a
+ * float 64 has four digits behind the point.  False: it is not MessagePack, is of a type that is
+ * not said here, or is not in its shortest form; or there is more behind it.
+ */
+bool packed_print(const void *packed, size_t size, FILE *f);
+
+#endif

@@ -923,10 +923,14 @@ mutant 'calls: what a later version says is left out' src/calls/calls.c \
 mutant 'calls: one that is posted waits' src/calls/calls.c 's/^    if (c.tag != NULL)/    if (c.tag == \&c)/' \
     tests/model/test_calls
 text=tests/unit/test_text
-mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
+mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX);/size > EXACT_MAX + 1);/' \
     $text 'each_type*'
 mutant 'text: a part is a byte too long' src/engine/write.c \
     's/w->n < w->size ? w->n : w->size - 1/w->n < w->size ? w->n : w->size/' $text 'a_part*'
+mutant 'text: what moves up is moved too far' src/engine/write.c \
+    's/^        memmove(w->to + at + size, w->to + at, behind);/        memmove(w->to + at + size, w->to + at, behind + 1);/' $text 'a_part*'
+mutant 'text: a map of RESP2 has half of its elements' src/engine/write.c \
+    's/l->map ? 2 \* w->count : w->count/w->count/' $text 'a_reply_is_the_same*'
 mutant 'text: what the command said is not told' src/engine/door.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \

@@ -126,7 +126,9 @@ USHER_API enum usher_status usher_command_parse(const char *line, size_t line_si
                                                 size_t size, struct usher_command *ret_command);
 
 enum usher_form {
-    USHER_FORM_JSON = 1, /* one object without a newline, as of usher(1) with --json */
+    USHER_FORM_JSON = 1,  /* one object without a newline, as of usher(1) with --json */
+    USHER_FORM_RESP2 = 2, /* Redis' protocol: the same as a flat array of keys and values */
+    USHER_FORM_RESP3 = 3, /* as a map */
     USHER_FORM__WIDE = 0x7fffffff
 };
 
@@ -135,6 +137,11 @@ enum usher_form {
  * which order is a public interface (`usher help json`): new ones go behind the old ones.  A number
  * beyond 2^53 is a string, as readers keep doubles; a token is one always.  Bytes that are not
  * UTF-8 become \u00NN.
+ *
+ * RESP has the same keys and values in the same order, bytes as they are; what is a number in JSON
+ * is an integer.  RESP2 has no truth values, which are 0 and 1 there, and no fractions, which are
+ * texts.  A reply that failed (USHER_CLASS_WRONG, USHER_CLASS_FAILED) is an error: its first word
+ * is that of the status in capitals, behind LOST stands the version, then the message.
  *
  * Returns the bytes of all of it without the NUL, whether they fit or not: with @to NULL and @size
  * 0 it asks how many there are.  0: @reply is NULL or there is no such form.

@@ -71,6 +71,7 @@ int usher__cli_version(struct cli *cli, char *const *words, size_t n);
 int usher__cli_replay(struct cli *cli, char *const *words, size_t n);
 int usher__cli_trace(struct cli *cli, char *const *words, size_t n);
 int usher__cli_watch(struct cli *cli, char *const *words, size_t n);
+int usher__cli_serve(struct cli *cli, char *const *words, size_t n);
 
 int usher__cli_help(struct cli *cli, char *const *words, size_t n);
 

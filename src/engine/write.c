@@ -17,12 +17,25 @@
 
 #define EXACT_MAX (UINT64_C(1) << 53) /* readers keep doubles: what is beyond is a string */
 
-/* ---- JSON --------------------------------------------------------------------------------- */
+/* ---- JSON and RESP ------------------------------------------------------------------------ */
 
+/*
+ * The walk below says what there is: a map begins, a key, a text, a number, it ends.  What that
+ * looks like in a form is decided here and nowhere else.  RESP has the number of its elements in
+ * front of a map, which is known when the map ends; so it is put in there then, and what came
+ * behind moves up.  Moving up loses nothing that fits: what is cut off was beyond the end before.
+ */
 struct writer {
     char *to;
     size_t size, n; /* n: so many bytes it is, or would be */
-    bool comma;     /* before the next key or element */
+    enum usher_form form;
+    size_t count; /* keys of the innermost map, or elements of the innermost array, so far */
+};
+
+/* A map or an array that has begun. */
+struct level {
+    size_t at, count; /* where; and `count` of what it is in */
+    bool map;
 };
 
 static void put(struct writer *w, const char *text, size_t size)
@@ -37,15 +50,67 @@ static void put_word(struct writer *w, const char *text)
     put(w, text, strlen(text));
 }
 
-static void string(struct writer *w, const char *text, size_t size)
+/* @size bytes at @at, where something stands already. */
+static void put_before(struct writer *w, size_t at, const char *text, size_t size)
 {
+    size_t kept = w->n < w->size ? w->n : w->size; /* of it all */
+
+    if (at + size < w->size) {
+        size_t behind = kept - at < w->size - at - size ? kept - at : w->size - at - size;
+
+        memmove(w->to + at + size, w->to + at, behind);
+    }
+    if (at < w->size)
+        memcpy(w->to + at, text, size < w->size - at ? size : w->size - at);
+    w->n += size;
+}
+
+/* The line of RESP that begins a value: "$5", ":7". */
+static void put_line(struct writer *w, char sign, int64_t number)
+{
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+
+    *--at = '\n';
+    *--at = '\r';
+    do
+        *--at = (char)('0' + rest % 10);
+    while ((rest /= 10) != 0);
+    if (number < 0)
+        *--at = '-';
+    *--at = sign;
+    put(w, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Two texts as one. */
+static void string_of(struct writer *w, const struct usher_text *first,
+                      const struct usher_text *second)
+{
+    const struct usher_text *const of[] = { first, second };
     char piece[USHER__JSON_PIECE];
     size_t n;
 
+    if (w->form != USHER_FORM_JSON) {
+        put_line(w, '$', (int64_t)(first->size + second->size));
+        for (size_t k = 0; k < 2; k++)
+            if (of[k]->size != 0)
+                put(w, of[k]->data, of[k]->size);
+        put(w, "\r\n", 2);
+        return;
+    }
     put(w, "\"", 1);
-    for (size_t i = 0; i < size; put(w, piece, n))
-        i += usher__json_piece(text + i, size - i, piece, &n);
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < of[k]->size; put(w, piece, n))
+            i += usher__json_piece(of[k]->data + i, of[k]->size - i, piece, &n);
     put(w, "\"", 1);
+}
+
+static void string(struct writer *w, const char *text, size_t size)
+{
+    static const struct usher_text nothing = { NULL, 0 };
+    struct usher_text t = { text, size };
+
+    string_of(w, &t, &nothing);
 }
 
 static void text(struct writer *w, const struct usher_text *t)
@@ -53,20 +118,50 @@ static void text(struct writer *w, const struct usher_text *t)
     string(w, t->data, t->size);
 }
 
+static void null_put(struct writer *w)
+{
+    put_word(w, w->form == USHER_FORM_JSON    ? "null"
+                : w->form == USHER_FORM_RESP3 ? "_\r\n"
+                                              : "$-1\r\n");
+}
+
+static void bool_put(struct writer *w, bool is)
+{
+    if (w->form == USHER_FORM_JSON)
+        put_word(w, is ? "true" : "false");
+    else if (w->form == USHER_FORM_RESP3)
+        put_word(w, is ? "#t\r\n" : "#f\r\n");
+    else
+        put_line(w, ':', is);
+}
+
 static void text_or_null(struct writer *w, const struct usher_text *t)
 {
     if (t->size != 0)
         text(w, t);
     else
-        put_word(w, "null");
+        null_put(w);
+}
+
+/* Digits as a text, or as a number. */
+static void digits_put(struct writer *w, const char *digits, bool quoted)
+{
+    if (quoted)
+        string(w, digits, strlen(digits));
+    else
+        put_word(w, digits);
 }
 
 static void uint_as(struct writer *w, uint64_t number, bool quoted)
 {
     char digits[24];
 
-    (void)snprintf(digits, sizeof digits, quoted ? "\"%" PRIu64 "\"" : "%" PRIu64, number);
-    put_word(w, digits);
+    if (w->form != USHER_FORM_JSON && !quoted) {
+        put_line(w, ':', (int64_t)number);
+        return;
+    }
+    (void)snprintf(digits, sizeof digits, "%" PRIu64, number);
+    digits_put(w, digits, quoted);
 }
 
 static void uint_put(struct writer *w, uint64_t number)
@@ -79,32 +174,48 @@ static void int_put(struct writer *w, int64_t number)
     char digits[24];
     uint64_t size = number < 0 ? -(uint64_t)number : (uint64_t)number;
 
-    (void)snprintf(digits, sizeof digits, size > EXACT_MAX ? "\"%" PRId64 "\"" : "%" PRId64,
-                   number);
-    put_word(w, digits);
+    if (w->form != USHER_FORM_JSON && size <= EXACT_MAX) {
+        put_line(w, ':', number);
+        return;
+    }
+    (void)snprintf(digits, sizeof digits, "%" PRId64, number);
+    digits_put(w, digits, size > EXACT_MAX);
+}
+
+/* A decimal fraction, of 10,000. */
+static void share_put(struct writer *w, int64_t number)
+{
+    char digits[48];
+    bool line = w->form == USHER_FORM_RESP3;
+
+    (void)snprintf(digits, sizeof digits, "%s%" PRId64 ".%04" PRId64 "%s", line ? "," : "",
+                   number / 10000, number % 10000, line ? "\r\n" : "");
+    digits_put(w, digits, w->form == USHER_FORM_RESP2);
 }
 
 static void epoch_put(struct writer *w, uint64_t epoch)
 {
-    char digits[24];
+    static const char hex[] = "0123456789abcdef";
+    char digits[16];
 
-    (void)snprintf(digits, sizeof digits, "\"%016" PRIx64 "\"", epoch);
-    put_word(w, digits);
+    for (size_t i = 0; i < sizeof digits; i++)
+        digits[i] = hex[epoch >> (60 - 4 * i) & 15u];
+    string(w, digits, sizeof digits);
 }
 
-/* One behind the other, in an object or an array. */
+/* One behind the other, in a map or an array. */
 static void next(struct writer *w)
 {
-    if (w->comma)
+    if (w->count++ > 0 && w->form == USHER_FORM_JSON)
         put(w, ",", 1);
-    w->comma = true;
 }
 
 static void key_text(struct writer *w, const struct usher_text *key)
 {
     next(w);
     text(w, key);
-    put(w, ":", 1);
+    if (w->form == USHER_FORM_JSON)
+        put(w, ":", 1);
 }
 
 static void key(struct writer *w, const char *word)
@@ -120,17 +231,35 @@ static void key_word(struct writer *w, const char *word, const char *value)
     string(w, value, strlen(value));
 }
 
-/* An object or array begins: "{", "[". */
-static void begin(struct writer *w, const char *bracket)
+static struct level begin(struct writer *w, bool map)
 {
-    put_word(w, bracket);
-    w->comma = false;
+    struct level l = { w->n, w->count, map };
+
+    w->count = 0;
+    if (w->form == USHER_FORM_JSON)
+        put(w, map ? "{" : "[", 1);
+    return l;
 }
 
-static void end(struct writer *w, const char *bracket)
+static void end(struct writer *w, const struct level *l)
 {
-    put_word(w, bracket);
-    w->comma = true;
+    char line[24];
+    int n;
+
+    if (w->form == USHER_FORM_JSON) {
+        put(w, l->map ? "}" : "]", 1);
+    } else {
+        n = l->map && w->form == USHER_FORM_RESP3
+                ? snprintf(line, sizeof line, "%%%zu\r\n", w->count)
+                : snprintf(line, sizeof line, "*%zu\r\n", l->map ? 2 * w->count : w->count);
+        put_before(w, l->at, line, (size_t)n);
+    }
+    w->count = l->count;
+}
+
+static bool is_form(enum usher_form form)
+{
+    return form >= USHER_FORM_JSON && form <= USHER_FORM_RESP3;
 }
 
 static size_t finish(struct writer *w)
@@ -156,18 +285,19 @@ static void packed(struct writer *w, const struct usher_text *data)
 {
     struct usher_fields f = fields_of(data);
     struct usher_text name, value;
+    struct level l;
     uint64_t version;
 
     if (data->size == 1 && (unsigned char)data->data[0] == 0xc0) { /* too large to be told */
-        put_word(w, "null");
+        null_put(w);
         return;
     }
-    begin(w, "{");
+    l = begin(w, true);
     while (data->size != 0 && usher_fields_next(&f, &name, &value, &version)) {
         key_text(w, &name);
         text(w, &value);
     }
-    end(w, "}");
+    end(w, &l);
 }
 
 /* ---- notices ------------------------------------------------------------------------------ */
@@ -224,35 +354,30 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within);
 /* What is told together. */
 static void presence(struct writer *w, const struct usher_notice *n)
 {
+    struct level l = begin(w, false);
     struct usher_notice one;
     size_t at = 0;
 
-    begin(w, "[");
     while (usher_room_presence(n, &at, &one))
         if (one.verb != USHER_ROOM_PRESENCE) {
             next(w);
             notice(w, &one, true);
         }
-    end(w, "]");
+    end(w, &l);
 }
 
 /* @within: of another one, which has been told together with others. */
 static void notice(struct writer *w, const struct usher_notice *n, bool within)
 {
     static const struct usher_text nothing = { NULL, 0 };
+    struct level l = begin(w, true);
     bool room = n->noun == USHER_ROOM;
+    char noun[16];
+    struct usher_text t = { noun, 0 };
 
-    begin(w, "{");
+    t.size = (size_t)snprintf(noun, sizeof noun, "%s/", usher_noun_word(n->noun));
     key(w, "scope");
-    put(w, "\"", 1);
-    put_word(w, usher_noun_word(n->noun));
-    put(w, "/", 1);
-    for (size_t i = 0; i < n->scope.size; i++) { /* a name: UTF-8 without controls */
-        if (n->scope.data[i] == '"' || n->scope.data[i] == '\\')
-            put(w, "\\", 1);
-        put(w, &n->scope.data[i], 1);
-    }
-    put(w, "\"", 1);
+    string_of(w, &t, &n->scope);
     key(w, "epoch");
     epoch_put(w, n->epoch);
     key(w, "version");
@@ -281,15 +406,15 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
         key(w, "mark");
         uint_put(w, n->mark);
     }
-    end(w, "}");
+    end(w, &l);
 }
 
 size_t usher_notice_write(const struct usher_notice *n, enum usher_form form,
                           char *to /* NOLINT(readability-non-const-parameter) */, size_t size)
 {
-    struct writer w = { to, to != NULL ? size : 0, 0, false };
+    struct writer w = { to, to != NULL ? size : 0, 0, form, 0 };
 
-    if (n != NULL && form == USHER_FORM_JSON)
+    if (n != NULL && is_form(form))
         notice(&w, n, false);
     return finish(&w);
 }
@@ -405,19 +530,15 @@ static void value_put(struct writer *w, const struct answer *a, const struct ush
     enum usher_type type = usher_about_field(k->field)->type;
     int64_t number = v != NULL ? v->number : 0;
 
-    if (v == NULL && k->none != NULL) {
-        put_word(w, k->none);
+    if (v == NULL && k->none != NULL) { /* NIL; what is left out does not come here */
+        null_put(w);
     } else if (type >= USHER_TYPE_TEXT) {
         if (v == NULL || (v->size == 0 && type == USHER_TYPE_TEXT))
-            put_word(w, "null");
+            null_put(w);
         else
             string(w, v->text, (size_t)v->size);
     } else if (k->as == USHER__AS_SHARE) {
-        char digits[40];
-
-        (void)snprintf(digits, sizeof digits, "%" PRId64 ".%04" PRId64, number / 10000,
-                       number % 10000);
-        put_word(w, digits);
+        share_put(w, number);
     } else if (k->as == USHER__AS_NUMBER) {
         uint_put(w, (uint64_t)number);
     } else if (type == USHER_TYPE_TOKEN) {
@@ -425,7 +546,7 @@ static void value_put(struct writer *w, const struct answer *a, const struct ush
     } else if (type == USHER_TYPE_CODE) {
         code_put(w, a, k->field, number);
     } else if (type == USHER_TYPE_BOOL) {
-        put_word(w, number != 0 ? "true" : "false");
+        bool_put(w, number != 0);
     } else {
         int_put(w, number);
     }
@@ -435,22 +556,22 @@ static void rooms(struct writer *w, const struct answer *a)
 {
     int64_t n = number_of(&a->own, USHER_FIELD_ROOMS);
     char name[USHER_QUEUE_ROOM_MAX];
+    struct level l = begin(w, false);
 
-    begin(w, "[");
     for (int64_t i = 1; i <= n && i <= USHER_QUEUE_CAPACITY_MAX; i++) {
         next(w);
         (void)usher_queue_room_name(name, a->reply->epoch,
                                     (uint64_t)number_of(&a->own, USHER_FIELD_LOGIN), i);
         string(w, name, strlen(name));
     }
-    end(w, "]");
+    end(w, &l);
 }
 
 static void map(struct writer *w, const struct answer *a, const struct usher__key *k)
 {
     struct values row;
+    struct level l = begin(w, true);
 
-    begin(w, "{");
     for (size_t i = 0; i < a->reply->n_rows; i++)
         if (chosen(a, i, k, &row)) {
             struct usher_text name = text_of(&row, USHER_FIELD_NAME);
@@ -459,7 +580,7 @@ static void map(struct writer *w, const struct answer *a, const struct usher__ke
             key_text(w, &name);
             text(w, &value);
         }
-    end(w, "}");
+    end(w, &l);
 }
 
 /* The value of all members for @name, set after @version; NULL: there is none. */
@@ -485,9 +606,9 @@ static void merged(struct writer *w, const struct answer *a, const struct usher_
 {
     struct usher_fields f = fields_of(own);
     struct usher_text name, value, all;
+    struct level l = begin(w, true);
     uint64_t version;
 
-    begin(w, "{");
     while (own->size != 0 && usher_fields_next(&f, &name, &value, &version)) {
         key_text(w, &name);
         text(w, later_of_all(a, &name, version, &all) ? &all : &value);
@@ -508,14 +629,14 @@ static void merged(struct writer *w, const struct answer *a, const struct usher_
             text(w, &value);
         }
     }
-    end(w, "}");
+    end(w, &l);
 }
 
 static void notices(struct writer *w, const struct answer *a)
 {
     struct usher_text scope = text_of(&a->asked, USHER__ECHO_SCOPE);
+    struct level l = begin(w, false);
 
-    begin(w, "[");
     for (size_t i = 0; i < a->reply->n_rows; i++) {
         struct values row = row_of(a, i);
         struct usher_room_result_row r = {
@@ -532,7 +653,7 @@ static void notices(struct writer *w, const struct answer *a)
             notice(w, &n, false);
         }
     }
-    end(w, "]");
+    end(w, &l);
 }
 
 static void key_put(struct writer *w, const struct answer *a, const struct values *values,
@@ -542,6 +663,26 @@ static void row_keys(struct writer *w, const struct answer *a, const struct valu
 {
     for (const struct usher__key *k = a->noun->row_keys; k->verbs != 0; k++)
         key_put(w, a, row, k);
+}
+
+static void rows(struct writer *w, const struct answer *a, const struct usher__key *k)
+{
+    struct level all = begin(w, false);
+    struct values row;
+
+    for (size_t i = 0; i < a->reply->n_rows; i++)
+        if (chosen(a, i, k, &row)) {
+            next(w);
+            if (k->as == USHER__AS_LIST) {
+                value_put(w, a, k, find(&row, k->field));
+            } else {
+                struct level one = begin(w, true);
+
+                row_keys(w, a, &row);
+                end(w, &one);
+            }
+        }
+    end(w, &all);
 }
 
 /* @k of an answer or of a row, if it applies. */
@@ -577,19 +718,7 @@ static void key_put(struct writer *w, const struct answer *a, const struct value
         break;
     case USHER__AS_LIST:
     case USHER__AS_ROWS:
-        begin(w, "[");
-        for (size_t i = 0; i < a->reply->n_rows; i++)
-            if (chosen(a, i, k, &row)) {
-                next(w);
-                if (k->as == USHER__AS_LIST) {
-                    value_put(w, a, k, find(&row, k->field));
-                    continue;
-                }
-                begin(w, "{");
-                row_keys(w, a, &row);
-                end(w, "}");
-            }
-        end(w, "]");
+        rows(w, a, k);
         break;
     case USHER__AS_MAP:
         map(w, a, k);
@@ -615,14 +744,37 @@ static void key_put(struct writer *w, const struct answer *a, const struct value
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
+static const char *message_of(const struct usher_reply *reply)
+{
+    return reply->message[0] != '\0' ? reply->message : usher_status_text(reply->status);
+}
+
 static void failed(struct writer *w, const struct usher_reply *reply)
 {
-    key_word(w, "message",
-             reply->message[0] != '\0' ? reply->message : usher_status_text(reply->status));
+    key_word(w, "message", message_of(reply));
     if (reply->status == USHER_LOST) {
         key(w, "from");
         uint_put(w, reply->version);
     }
+}
+
+/* In RESP what failed is an error: its first word says how, and where something is lost the
+ * second one from where on. */
+static void error(struct writer *w, const struct usher_reply *reply)
+{
+    put(w, "-", 1);
+    for (const char *c = usher_status_word(reply->status); *c != '\0'; c++)
+        put(w, &(char){ (char)(*c - 'a' + 'A') }, 1);
+    if (reply->status == USHER_LOST) {
+        char digits[24];
+
+        (void)snprintf(digits, sizeof digits, " %" PRIu64, reply->version);
+        put_word(w, digits);
+    }
+    put(w, " ", 1);
+    for (const char *c = message_of(reply); *c != '\0'; c++)
+        put(w, (unsigned char)*c < ' ' ? " " : c, 1);
+    put(w, "\r\n", 2);
 }
 
 static void answered(struct writer *w, const struct usher_reply *reply)
@@ -640,7 +792,7 @@ static void answered(struct writer *w, const struct usher_reply *reply)
     if (reply->due_ms != USHER_NEVER)
         int_put(w, reply->due_ms);
     else
-        put_word(w, "null");
+        null_put(w);
     if (find(&a.asked, USHER_FIELD_IF_VERSION) == NULL) /* else that is all */
         for (const struct usher__key *k = a.noun->keys; k->verbs != 0; k++)
             key_put(w, &a, &a.own, k);
@@ -648,7 +800,7 @@ static void answered(struct writer *w, const struct usher_reply *reply)
         key_word(w, "message", reply->message);
     if (reply->repeated) {
         key(w, "repeated");
-        put_word(w, "true");
+        bool_put(w, true);
     }
     if (find(&a.asked, USHER_FIELD_WAIT) != NULL) {
         key(w, "replicas");
@@ -659,16 +811,23 @@ static void answered(struct writer *w, const struct usher_reply *reply)
 size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form,
                          char *to /* NOLINT(readability-non-const-parameter) */, size_t size)
 {
-    struct writer w = { to, to != NULL ? size : 0, 0, false };
+    struct writer w = { to, to != NULL ? size : 0, 0, form, 0 };
+    struct level l;
+    bool is_failed;
 
-    if (reply != NULL && form == USHER_FORM_JSON) {
-        begin(&w, "{");
-        key_word(&w, "status", usher_status_word(reply->status));
-        if (USHER_CLASS_OF(reply->status) >= USHER_CLASS_WRONG)
-            failed(&w, reply);
-        else
-            answered(&w, reply);
-        end(&w, "}");
+    if (reply == NULL || !is_form(form))
+        return finish(&w);
+    is_failed = USHER_CLASS_OF(reply->status) >= USHER_CLASS_WRONG;
+    if (is_failed && form != USHER_FORM_JSON) {
+        error(&w, reply);
+        return finish(&w);
     }
+    l = begin(&w, true);
+    key_word(&w, "status", usher_status_word(reply->status));
+    if (is_failed)
+        failed(&w, reply);
+    else
+        answered(&w, reply);
+    end(&w, &l);
     return finish(&w);
 }

@@ -930,7 +930,7 @@ mutant 'text: a part is a byte too long' src/engine/write.c \
 mutant 'text: what moves up is moved too far' src/engine/write.c \
     's/^        memmove(w->to + at + size, w->to + at, behind);/        memmove(w->to + at + size, w->to + at, behind + 1);/' $text 'a_part*'
 mutant 'text: a map of RESP2 has half of its elements' src/engine/write.c \
-    's/l->map ? 2 \* w->count : w->count/w->count/' $text 'a_reply_is_the_same*'
+    's/l->map ? 2 \* w->count : w->count/w->count/' $text 'every_verb*'
 mutant 'text: what the command said is not told' src/engine/door.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \

@@ -938,6 +938,8 @@ mutant 'arguments: a default is told that is none' src/core/room_verbs.def \
     's/^\(ARG(LOG,.*, \)USHER_ROOM_LOG_DEFAULT,/\11,/' tests/unit/test_command 'defaults*'
 mutant 'arguments: the range is that of another verb' src/engine/about.c \
     's/a.max = usher__arg_max(v, arg);/a.max = arg->max;/' tests/unit/test_command 'arguments_are*'
+mutant 'text: a map of RESP2 has half of its elements' src/engine/write.c \
+    's/n \* (map ? 2 : 1)/n/' $text 'every_verb*'
 mutant 'text: what the command said is not told' src/engine/reply.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \

@@ -128,6 +128,8 @@ USHER_API enum usher_status usher_command_parse(const char *line, size_t line_si
 enum usher_form {
     USHER_FORM_JSON = 1,   /* one object without a newline, as of usher(1) with --json */
     USHER_FORM_PACKED = 2, /* the same object in MessagePack, a map */
+    USHER_FORM_RESP2 = 3,  /* Redis' protocol: the same as a flat array of keys and values */
+    USHER_FORM_RESP3 = 4,  /* as a map */
     USHER_FORM__WIDE = 0x7fffffff
 };
 
@@ -141,6 +143,11 @@ enum usher_form {
  * PACKED, for any library of MessagePack: the same keys.  Numbers and tokens are integers of 64
  * bits, a share is a float 64; names, words and what the program made are str; what is any bytes
  * (fields of type BYTES, values in rooms) is bin.
+ *
+ * RESP has the same keys and values in the same order, bytes as they are; what is a number in JSON
+ * is an integer.  RESP2 has no truth values, which are 0 and 1 there, and no fractions, which are
+ * texts.  A reply that failed (USHER_CLASS_WRONG, USHER_CLASS_FAILED) is an error: its first word
+ * is that of the status in capitals, behind LOST stands the version, then the message.
  *
  * Returns the bytes of all of it without the NUL, whether they fit or not: with @to NULL and @size
  * 0 it asks how many there are.  0: @reply is NULL or there is no such form.

@@ -69,6 +69,7 @@ int usher__cli_scopes(struct cli *cli, char *const *words, size_t n);
 int usher__cli_status(struct cli *cli, char *const *words, size_t n);
 int usher__cli_version(struct cli *cli, char *const *words, size_t n);
 int usher__cli_watch(struct cli *cli, char *const *words, size_t n);
+int usher__cli_serve(struct cli *cli, char *const *words, size_t n);
 
 int usher__cli_help(struct cli *cli, char *const *words, size_t n);
 

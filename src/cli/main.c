@@ -80,6 +80,10 @@ const struct cli_program usher__cli_programs[] = {
     { "watch", usher__cli_watch,
       "NOUN/NAME... [--since=V] [--max=N] [--once] [--every=MS] [--for=MS]",
       "notices as they come: of rooms, whoever makes them; in the shell, of its own commands" },
+    { "serve", usher__cli_serve,
+      "[--listen=unix:PATH|HOST:PORT]... [--http=HOST:PORT] [--auth-file=FILE] [--clients=N] "
+      "[--command=BYTES] [--words=N] [--out=BYTES] [--channels=N] [--idle=MS]",
+      "the store for any client of Redis' protocol on this machine" },
     { "version", usher__cli_version, "", "of the program, and the stores built in" },
     { "help", usher__cli_help, "[TOPIC]", "this, or more of one thing" },
     { NULL, NULL, NULL, NULL },

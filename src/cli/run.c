@@ -55,60 +55,65 @@ bool usher__run_has_steps(const struct usher_operation *command)
            (command->given & USHER_GIVEN_MAX) == 0 && command->request.data == NULL;
 }
 
-/* Until nothing of the room is left. */
-static void close_room(struct usher_engine *e, const struct usher_operation *command,
-                       struct usher_result *ret_reply)
+void usher__run_steps_begin(struct run_steps *s, const struct usher_operation *command)
 {
-    struct usher_operation next = *command;
-    struct usher_result last;
-    uint64_t total = 0;
+    memset(s, 0, sizeof *s);
+    s->next = *command;
+}
 
-    usher__run_batch(e, command, ret_reply, 1);
-    /* it is closing: the version that it had to have is not asked for any more */
-    next.given &= ~(uint32_t)USHER_GIVEN_ROOM_IF_VERSION;
-    while (ret_reply->status == USHER_OK && ret_reply->of.room.more) {
-        total += ret_reply->of.room.count;
-        last = *ret_reply;
-        usher__run_batch(e, &next, ret_reply, 1);
-        if (ret_reply->status == USHER_SAME) { /* somebody else did the last step */
-            *ret_reply = last;
-            ret_reply->of.room.state = USHER_ROOM_STATE_CLOSED;
-            ret_reply->of.room.more = false;
-            ret_reply->of.room.count = 0;
-        }
+/* Until nothing of the room is left. */
+static bool room_ends(struct run_steps *s, struct usher_result *reply)
+{
+    if (reply->status == USHER_SAME && s->has_last) { /* somebody else did the last step */
+        *reply = s->last;
+        reply->of.room.state = USHER_ROOM_STATE_CLOSED;
+        reply->of.room.more = false;
+        reply->of.room.count = 0;
     }
-    if (ret_reply->status == USHER_OK)
-        ret_reply->of.room.count += total;
+    if (reply->status != USHER_OK)
+        return true;
+    if (!reply->of.room.more) {
+        reply->of.room.count += s->total;
+        return true;
+    }
+    s->total += reply->of.room.count;
+    s->last = *reply;
+    s->has_last = true;
+    /* it is closing: the version that it had to have is not asked for any more */
+    s->next.given &= ~(uint32_t)USHER_GIVEN_ROOM_IF_VERSION;
+    return false;
+}
+
+bool usher__run_steps_end(struct run_steps *s, struct usher_result *reply)
+{
+    if (s->next.verb == USHER_ROOM_CLOSE)
+        return room_ends(s, reply);
+    if (!USHER_IS_DONE(reply->status))
+        return true;
+    s->total += reply->of.number.count;
+    reply->of.number.count = s->total;
+    if (s->total > 0)
+        reply->status = USHER_OK;
+    if (!reply->of.number.more)
+        return true;
+    if (s->next.verb == USHER_NUMBER_RENEW) {
+        memcpy(s->after, reply->of.number.number, sizeof s->after);
+        s->next.arg.number.after.data = s->after;
+        s->next.arg.number.after.size = reply->of.number.number_size;
+    }
+    usher_result_done(reply);
+    return false;
 }
 
 void usher__run_steps(struct usher_engine *e, const struct usher_operation *command,
                       struct usher_result *ret_reply)
 {
-    struct usher_operation next = *command;
-    char after[USHER_NAME_MAX + 1];
-    uint64_t total = 0;
+    struct run_steps s;
 
-    if (command->verb == USHER_ROOM_CLOSE) {
-        close_room(e, command, ret_reply);
-        return;
-    }
-    for (;;) {
-        usher__run_batch(e, &next, ret_reply, 1);
-        if (!USHER_IS_DONE(ret_reply->status))
-            return;
-        total += ret_reply->of.number.count;
-        ret_reply->of.number.count = total;
-        if (total > 0)
-            ret_reply->status = USHER_OK;
-        if (!ret_reply->of.number.more)
-            return;
-        if (command->verb == USHER_NUMBER_RENEW) {
-            memcpy(after, ret_reply->of.number.number, sizeof after);
-            next.arg.number.after.data = after;
-            next.arg.number.after.size = ret_reply->of.number.number_size;
-        }
-        usher_result_done(ret_reply);
-    }
+    usher__run_steps_begin(&s, command);
+    do
+        usher__run_batch(e, &s.next, ret_reply, 1);
+    while (!usher__run_steps_end(&s, ret_reply));
 }
 
 int usher__run_answer(const struct cli *cli, const struct usher_operation *command,

@@ -20,6 +20,19 @@ bool usher__run_has_steps(const struct usher_operation *command);
 void usher__run_steps(struct usher_engine *e, const struct usher_operation *command,
                       struct usher_result *ret_reply);
 
+/* The same for who does something else between two steps.  @s stays where it is. */
+struct run_steps {
+    struct usher_operation next; /* to be executed */
+    uint64_t total;
+    char after[USHER_NAME_MAX + 1];
+    struct usher_result last; /* of a room */
+    bool has_last;
+};
+void usher__run_steps_begin(struct run_steps *s, const struct usher_operation *command);
+/* @reply to `next`.  True: it is the answer to the whole command now.  False: it was given back,
+ * and there is a next step. */
+bool usher__run_steps_end(struct run_steps *s, struct usher_result *reply);
+
 /* Print the answer, give back what it owns, return its exit code. */
 int usher__run_answer(const struct cli *cli, const struct usher_operation *command,
                       struct usher_result *reply);

@@ -51,6 +51,7 @@ struct form {
     void (*token)(struct writer *w, uint64_t token); /* compared, not counted with */
     void (*share)(struct writer *w, int64_t parts);  /* of 10,000 */
     void (*constant)(struct writer *w, enum constant which);
+    void (*failed)(struct writer *w, const struct usher_reply *reply); /* NULL: a map as well */
 };
 
 static void put(struct writer *w, const char *data, size_t size)
@@ -133,8 +134,8 @@ static void json_constant(struct writer *w, enum constant which)
 }
 
 static const struct form json = {
-    json_begin, json_end,    json_key,   json_element, json_text,
-    json_text,  json_number, json_token, json_share,   json_constant,
+    json_begin,  json_end,   json_key,   json_element,  json_text, json_text,
+    json_number, json_token, json_share, json_constant, NULL,
 };
 
 /* ---- as MessagePack ------------------------------------------------------------------------ */
@@ -200,14 +201,163 @@ static void packed_constant(struct writer *w, enum constant which)
 }
 
 static const struct form packed_form = {
-    packed_begin, packed_end,    packed_text,  packed_element, packed_text,
-    packed_bytes, packed_number, packed_token, packed_share,   packed_constant,
+    packed_begin,  packed_end,   packed_text,  packed_element,  packed_text, packed_bytes,
+    packed_number, packed_token, packed_share, packed_constant, NULL,
+};
+
+/* ---- as RESP ------------------------------------------------------------------------------- */
+
+/* The line that begins a value: "$5", ":7". */
+static size_t resp_line(char to[24], char sign, uint64_t size, bool minus)
+{
+    char digits[24], *at = digits + sizeof digits;
+    size_t n;
+
+    *--at = '\n';
+    *--at = '\r';
+    do
+        *--at = (char)('0' + size % 10);
+    while ((size /= 10) != 0);
+    if (minus)
+        *--at = '-';
+    *--at = sign;
+    n = (size_t)(digits + sizeof digits - at);
+    memcpy(to, at, n);
+    return n;
+}
+
+static void resp_put_line(struct writer *w, char sign, uint64_t size, bool minus)
+{
+    char line[24];
+
+    put(w, line, resp_line(line, sign, size, minus));
+}
+
+static void resp_begin(struct writer *w, bool map)
+{
+    (void)w;
+    (void)map;
+}
+
+static void resp_insert(struct writer *w, char sign, size_t n)
+{
+    char line[24];
+    size_t size = resp_line(line, sign, n, false);
+
+    usher__pack_insert(&w->to, w->level[w->depth].at, line, size);
+}
+
+static void resp2_end(struct writer *w, bool map)
+{
+    resp_insert(w, '*', w->level[w->depth].n * (map ? 2 : 1));
+}
+
+static void resp3_end(struct writer *w, bool map)
+{
+    resp_insert(w, map ? '%' : '*', w->level[w->depth].n);
+}
+
+static void resp_text(struct writer *w, const char *text, size_t size)
+{
+    resp_put_line(w, '$', size, false);
+    put(w, text, size);
+    put(w, "\r\n", 2);
+}
+
+static void resp_element(struct writer *w)
+{
+    (void)w;
+}
+
+static void resp_number(struct writer *w, uint64_t size, bool minus)
+{
+    char digits[24];
+
+    if (size <= EXACT_MAX) {
+        resp_put_line(w, ':', size, minus);
+        return;
+    }
+    (void)snprintf(digits, sizeof digits, "%s%" PRIu64, minus ? "-" : "", size);
+    resp_text(w, digits, strlen(digits));
+}
+
+static void resp_token(struct writer *w, uint64_t token)
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%" PRIu64, token);
+    resp_text(w, digits, strlen(digits));
+}
+
+static void resp2_share(struct writer *w, int64_t parts)
+{
+    char digits[48];
+
+    (void)snprintf(digits, sizeof digits, "%" PRId64 ".%04" PRId64, parts / 10000, parts % 10000);
+    resp_text(w, digits, strlen(digits));
+}
+
+static void resp3_share(struct writer *w, int64_t parts)
+{
+    put(w, ",", 1);
+    json_share(w, parts);
+    put(w, "\r\n", 2);
+}
+
+static void resp2_constant(struct writer *w, enum constant which)
+{
+    put_word(w, which == NIL_VALUE ? "$-1\r\n" : which == TRUE_VALUE ? ":1\r\n" : ":0\r\n");
+}
+
+static void resp3_constant(struct writer *w, enum constant which)
+{
+    put_word(w, which == NIL_VALUE ? "_\r\n" : which == TRUE_VALUE ? "#t\r\n" : "#f\r\n");
+}
+
+static const char *message_of(const struct usher_reply *reply)
+{
+    return reply->message[0] != '\0' ? reply->message : usher_status_text(reply->status);
+}
+
+/* An error: its first word says how, and where something is lost the second one from where on. */
+static void resp_failed(struct writer *w, const struct usher_reply *reply)
+{
+    put(w, "-", 1);
+    for (const char *c = usher_status_word(reply->status); *c != '\0'; c++)
+        put(w, &(char){ (char)(*c - 'a' + 'A') }, 1);
+    if (reply->status == USHER_LOST) {
+        char digits[24];
+
+        (void)snprintf(digits, sizeof digits, " %" PRIu64, reply->version);
+        put_word(w, digits);
+    }
+    put(w, " ", 1);
+    for (const char *c = message_of(reply); *c != '\0'; c++)
+        put(w, (unsigned char)*c < ' ' ? " " : c, 1);
+    put(w, "\r\n", 2);
+}
+
+static const struct form resp2 = {
+    resp_begin,  resp2_end,  resp_text,   resp_element,   resp_text,   resp_text,
+    resp_number, resp_token, resp2_share, resp2_constant, resp_failed,
+};
+
+static const struct form resp3 = {
+    resp_begin,  resp3_end,  resp_text,   resp_element,   resp_text,   resp_text,
+    resp_number, resp_token, resp3_share, resp3_constant, resp_failed,
 };
 
 /* NULL: there is no such form. */
 static const struct form *form_of(enum usher_form form)
 {
-    return form == USHER_FORM_JSON ? &json : form == USHER_FORM_PACKED ? &packed_form : NULL;
+    static const struct form *const forms[] = {
+        [USHER_FORM_JSON] = &json,
+        [USHER_FORM_PACKED] = &packed_form,
+        [USHER_FORM_RESP2] = &resp2,
+        [USHER_FORM_RESP3] = &resp3,
+    };
+
+    return (unsigned)form < sizeof forms / sizeof *forms ? forms[form] : NULL;
 }
 
 /* ---- of any form --------------------------------------------------------------------------- */
@@ -794,8 +944,7 @@ static void key_put(struct writer *w, const struct answer *a, const struct value
 
 static void failed(struct writer *w, const struct usher_reply *reply)
 {
-    key_word(w, "message",
-             reply->message[0] != '\0' ? reply->message : usher_status_text(reply->status));
+    key_word(w, "message", message_of(reply));
     if (reply->status == USHER_LOST) {
         key(w, "from");
         uint_put(w, reply->version);
@@ -837,15 +986,21 @@ size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form, 
                          size_t size)
 {
     struct writer w = writer(form, to, size);
+    bool is_failed;
 
-    if (reply != NULL && w.form != NULL) {
-        begin(&w, MAP);
-        key_word(&w, "status", usher_status_word(reply->status));
-        if (USHER_CLASS_OF(reply->status) >= USHER_CLASS_WRONG)
-            failed(&w, reply);
-        else
-            answered(&w, reply);
-        end(&w, MAP);
+    if (reply == NULL || w.form == NULL)
+        return finish(&w);
+    is_failed = USHER_CLASS_OF(reply->status) >= USHER_CLASS_WRONG;
+    if (is_failed && w.form->failed != NULL) {
+        w.form->failed(&w, reply);
+        return finish(&w);
     }
+    begin(&w, MAP);
+    key_word(&w, "status", usher_status_word(reply->status));
+    if (is_failed)
+        failed(&w, reply);
+    else
+        answered(&w, reply);
+    end(&w, MAP);
     return finish(&w);
 }

@@ -4,6 +4,9 @@
  * key=value.  Every argument may be given by its key.  A word that is KEY=value with a key
  * of the verb is never taken for one in order, so that a forgotten number is found missing.
  * Where a verb takes fields, every other KEY=value is one, but for a value in its place.
+ *
+ * With PARSE_PLACED it is otherwise: see parse.h.  There a value in its place is nothing else
+ * whatever bytes it has, for who sends it may have it from somebody else.
  */
 #include "config.h"
 
@@ -112,10 +115,27 @@ const char *usher__key_value(const char *word, const char *key)
     return *word == '=' ? word + 1 : NULL;
 }
 
-bool usher__parse_common(const char *word, struct usher_operation *command, bool *ret_taken,
-                         char message[PARSE_MESSAGE_MAX])
+/* The value of @key, if @word gives it: KEY=value or, with @next, KEY and @next is the value; then
+ * *@ret_two.  NULL: it does not. */
+static const char *value_of(const char *word, const char *next, const char *key, bool *ret_two)
 {
-    const char *value = usher__key_value(word, "now");
+    const char *value = usher__key_value(word, key);
+
+    *ret_two = false;
+    if (value != NULL || next == NULL)
+        return value;
+    for (; *key != '\0'; word++, key++)
+        if (*word != *key && !(*word == '_' && *key == '-'))
+            return NULL;
+    *ret_two = *word == '\0';
+    return *ret_two ? next : NULL;
+}
+
+/* now=MS, req=ID. */
+static bool common(const char *word, const char *next, struct usher_operation *command,
+                   bool *ret_taken, bool *ret_two, char message[PARSE_MESSAGE_MAX])
+{
+    const char *value = value_of(word, next, "now", ret_two);
     const char *fault;
 
     *ret_taken = true;
@@ -127,7 +147,7 @@ bool usher__parse_common(const char *word, struct usher_operation *command, bool
         command->given |= USHER_GIVEN_NOW;
         return true;
     }
-    value = usher__key_value(word, "req");
+    value = value_of(word, next, "req", ret_two);
     if (value != NULL) {
         if (command->request.data != NULL)
             return wrong(message, "req is given twice");
@@ -140,11 +160,19 @@ bool usher__parse_common(const char *word, struct usher_operation *command, bool
     return true;
 }
 
-/* @word is wait=N.  False: it is that, and wrong. */
-static bool wait_key(const char *word, struct usher_operation *command, bool *ret_taken,
-                     char message[PARSE_MESSAGE_MAX])
+bool usher__parse_common(const char *word, struct usher_operation *command, bool *ret_taken,
+                         char message[PARSE_MESSAGE_MAX])
 {
-    const char *value = usher__key_value(word, "wait");
+    bool two;
+
+    return common(word, NULL, command, ret_taken, &two, message);
+}
+
+/* @word is wait=N.  False: it is that, and wrong. */
+static bool wait_key(const char *word, const char *next, struct usher_operation *command,
+                     bool *ret_taken, bool *ret_two, char message[PARSE_MESSAGE_MAX])
+{
+    const char *value = value_of(word, next, "wait", ret_two);
     int64_t replicas;
 
     if (value == NULL)
@@ -259,15 +287,15 @@ static bool argument(struct usher_operation *command, const struct usher__arg *a
     return true;
 }
 
-/* The argument of @verb that @word names by key, and its value. */
+/* The argument of @verb that @word names by key, and its value, which is @next if *@ret_two. */
 static const struct usher__arg *by_key(const struct usher__noun *noun,
                                        const struct usher__verb *verb, const char *word,
-                                       const char **ret_value)
+                                       const char *next, const char **ret_value, bool *ret_two)
 {
     for (unsigned i = 0; i < noun->n_args; i++) {
         if (((verb->order | verb->keys) >> i & 1u) == 0 || noun->args[i].type == USHER__ARG_FIELDS)
             continue;
-        *ret_value = usher__key_value(word, noun->args[i].word);
+        *ret_value = value_of(word, next, noun->args[i].word, ret_two);
         if (*ret_value != NULL)
             return &noun->args[i];
     }
@@ -449,13 +477,58 @@ bool usher__parse_fields(const struct parse *p, struct usher_operation *command,
 
 /* ------------------------------------------------------------------------------------ */
 
-static struct usher_text word_at(char *const *words, size_t n, const char *end, size_t i)
+static struct usher_text word_at(const struct parse *p, size_t i)
 {
+    char *const *words = p->word;
     struct usher_text word = { words[i], 0 };
 
-    word.size =
-        end == NULL ? strlen(words[i]) : (size_t)((i + 1 < n ? words[i + 1] : end) - words[i]) - 1;
+    if (p->size != NULL)
+        word.size = p->size[i];
+    else if (p->end == NULL)
+        word.size = strlen(words[i]);
+    else
+        word.size = (size_t)((i + 1 < p->n ? words[i + 1] : p->end) - words[i]) - 1;
     return word;
+}
+
+/* What stands behind SCOPE: word @i, and the next one if *@ret_two. */
+static bool take(struct parse *p, const struct usher__noun *noun, const struct usher__verb *verb,
+                 size_t i, struct usher_operation *command, bool *ret_two,
+                 char message[PARSE_MESSAGE_MAX])
+{
+    const struct usher__arg *in_place = missing(noun, verb, command), *arg;
+    bool placed_way = p->way == PARSE_PLACED, taken;
+    const char *next = placed_way && i + 1 < p->n ? p->word[i + 1] : NULL, *value;
+    struct usher_text word = word_at(p, i), text;
+
+    *ret_two = false;
+    if (placed_way && in_place != NULL)
+        return argument(command, in_place, word, message);
+    if (!common(p->word[i], next, command, &taken, ret_two, message) ||
+        (!taken && !wait_key(p->word[i], next, command, &taken, ret_two, message)))
+        return false;
+    if (*ret_two)
+        word = word_at(p, i + 1);
+    if (taken)
+        return !has_nul(&word) || wrong(message, "line has a NUL byte in it");
+    arg = by_key(noun, verb, p->word[i], next, &value, ret_two);
+    if (*ret_two)
+        word = word_at(p, i + 1);
+    if (arg == NULL) {
+        arg = in_place;
+        value = word.data;
+        if (!fields_take(p, noun, verb, &word, arg, command, &taken, message))
+            return false;
+        if (taken)
+            return true;
+    }
+    if (arg == NULL)
+        arg = placed(noun, verb, command);
+    if (arg == NULL)
+        return unknown(noun, verb, p->word[i], message);
+    text.data = value;
+    text.size = (size_t)(word.data + word.size - value);
+    return argument(command, arg, text, message);
 }
 
 bool usher__parse(struct parse *p, struct usher_operation *ret_command,
@@ -468,11 +541,11 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
     const struct usher__arg *arg;
     const char *fault, *value;
     char scope[16];
-    bool taken;
+    bool two;
 
     memset(ret_command, 0, sizeof *ret_command);
     for (size_t i = 0; i < n && i < 3; i++) {
-        struct usher_text word = word_at(words, n, p->end, i);
+        struct usher_text word = word_at(p, i);
 
         if (has_nul(&word))
             return wrong(message, "line has a NUL byte in it");
@@ -495,8 +568,10 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
         if (c == '\0')
             break;
     }
-    if (n < 3 || by_key(noun, verb, words[2], &value) != NULL ||
-        usher__key_value(words[2], "now") != NULL || usher__key_value(words[2], "req") != NULL)
+    if (n < 3 ||
+        (p->way == PARSE_TYPED &&
+         (by_key(noun, verb, words[2], NULL, &value, &two) != NULL ||
+          usher__key_value(words[2], "now") != NULL || usher__key_value(words[2], "req") != NULL)))
         return wrong(message, "%s is missing", scope);
     ret_command->scope.data = words[2];
     ret_command->scope.size = strlen(words[2]);
@@ -505,35 +580,9 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
         return wrong(message, "%s %s", scope, fault);
 
     fields_init(p, noun, verb);
-    for (size_t i = 3; i < n; i++) {
-        struct usher_text word = word_at(words, n, p->end, i), text;
-
-        if (!usher__parse_common(words[i], ret_command, &taken, message))
+    for (size_t i = 3; i < n; i += two ? 2 : 1)
+        if (!take(p, noun, verb, i, ret_command, &two, message))
             return false;
-        if (!taken && !wait_key(words[i], ret_command, &taken, message))
-            return false;
-        if (taken && has_nul(&word))
-            return wrong(message, "line has a NUL byte in it");
-        if (taken)
-            continue;
-        arg = by_key(noun, verb, words[i], &value);
-        if (arg == NULL) {
-            arg = missing(noun, verb, ret_command);
-            value = words[i];
-            if (!fields_take(p, noun, verb, &word, arg, ret_command, &taken, message))
-                return false;
-            if (taken)
-                continue;
-        }
-        if (arg == NULL)
-            arg = placed(noun, verb, ret_command);
-        if (arg == NULL)
-            return unknown(noun, verb, words[i], message);
-        text.data = value;
-        text.size = (size_t)(word.data + word.size - value);
-        if (!argument(ret_command, arg, text, message))
-            return false;
-    }
     arg = missing(noun, verb, ret_command);
     if (arg != NULL)
         return wrong(message, "%s is missing", arg->word);

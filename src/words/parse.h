@@ -35,12 +35,22 @@ const char *usher__key_value(const char *word, const char *key);
 bool usher__parse_common(const char *word, struct usher_operation *command, bool *ret_taken,
                          char message[PARSE_MESSAGE_MAX]);
 
+/* In which way words are arguments. */
+enum parse_way {
+    PARSE_TYPED, /* by people: KEY=VALUE may stand anywhere */
+    /* By programs: what must be given stands first, in its order, and is taken as it is, whatever
+     * it looks like.  Then options, KEY VALUE or KEY=VALUE; a word that is a key is one. */
+    PARSE_PLACED
+};
+
 /* NOUN VERB SCOPE …. */
 struct parse {
     char *const *word;
     size_t n;
-    const char *end; /* behind the last one, which stand behind one another; NULL: none has a NUL
-                      * inside */
+    const char *end;    /* behind the last one, which stand behind one another; NULL: none has a NUL
+                         * inside, or … */
+    const size_t *size; /* … their sizes; not NULL with PARSE_PLACED */
+    enum parse_way way;
     /* Looks at what else there is besides nouns, or verbs of @noun, for who mistypes.  NULL:
      * nothing */
     void (*also)(struct closest *closest, const char *noun);

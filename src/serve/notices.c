@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SUBSCRIBE: notices as messages.
+ *
+ * A channel is a scope (number/sales) that somebody hears, with one watcher however many hear it;
+ * a notice is written once for all of them.  With since=V behind a room it is a channel of this
+ * client alone: it begins behind that version and tells what others have done, too.
+ */
+#include "config.h"
+
+#include "serve/serve.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <usher/command.h>
+
+#include "core/text.h"
+#include "words/parse.h"
+
+struct channel {
+    struct channel *next;
+    struct usher_watcher *watcher;
+    char *name;
+    bool since; /* it was said: of one client alone */
+    size_t n, room;
+    struct client **of;
+};
+
+/* What a client asks for. */
+struct asked {
+    const char *name, *scope;
+    enum usher_noun noun;
+    bool has_since;
+    uint64_t since;
+};
+
+/* ---- channels ----------------------------------------------------------------------------- */
+
+static size_t place_of(const struct channel *ch, const struct client *c)
+{
+    size_t i = 0;
+
+    while (i < ch->n && ch->of[i] != c)
+        i++;
+    return i;
+}
+
+static bool hears(const struct channel *ch, const struct client *c)
+{
+    return place_of(ch, c) < ch->n;
+}
+
+static void add(struct server *s, struct channel *ch, struct client *c)
+{
+    if (ch->n == ch->room) {
+        ch->room = ch->room > 0 ? 2 * ch->room : 1;
+        ch->of = usher__cli_resize((void *)ch->of, ch->room * sizeof *ch->of);
+    }
+    ch->of[ch->n++] = c;
+    c->channels++;
+    s->figures.subscriptions++;
+}
+
+/* The one at *@at does without @c, and is no more if nobody hears it.  Returns the next place. */
+static struct channel **leave(struct server *s, struct channel **at, struct client *c)
+{
+    struct channel *ch = *at;
+    size_t i = place_of(ch, c);
+
+    if (i == ch->n)
+        return &ch->next;
+    ch->of[i] = ch->of[--ch->n];
+    c->channels--;
+    s->figures.subscriptions--;
+    if (ch->n > 0)
+        return &ch->next;
+    *at = ch->next;
+    s->n_channels--;
+    usher_unwatch(s->cli->engine, ch->watcher);
+    (void)usher__cli_resize((void *)ch->of, 0);
+    (void)usher__cli_resize(ch->name, 0);
+    (void)usher__cli_resize(ch, 0);
+    return at;
+}
+
+static struct channel *find(const struct server *s, const char *name)
+{
+    struct channel *ch = s->channels;
+
+    while (ch != NULL && (ch->since || strcmp(ch->name, name) != 0))
+        ch = ch->next;
+    return ch;
+}
+
+/* NULL: there is none, as usher_message() says. */
+static struct channel *new_channel(struct server *s, const struct asked *a)
+{
+    struct channel *ch = usher__cli_resize(NULL, sizeof *ch);
+    unsigned flags = a->has_since ? USHER_WATCH_SINCE | USHER_WATCH_ALL : 0;
+    size_t size = strlen(a->name) + 1;
+
+    memset(ch, 0, sizeof *ch);
+    if (usher_watch_events(s->cli->engine, a->noun, a->scope, flags, a->since, ch, &ch->watcher) !=
+        USHER_OK) {
+        (void)usher__cli_resize(ch, 0);
+        return NULL;
+    }
+    ch->name = memcpy(usher__cli_resize(NULL, size), a->name, size);
+    ch->since = a->has_since;
+    ch->next = s->channels;
+    s->channels = ch;
+    s->n_channels++;
+    return ch;
+}
+
+/* ---- words -------------------------------------------------------------------------------- */
+
+/* NULL, or what is wrong with word @i as a channel. */
+static const char *read_channel(const struct resp_command *command, size_t i, struct asked *ret)
+{
+    const char *word = command->word[i], *slash = strchr(word, '/');
+    const struct usher__noun *noun;
+    char of[16];
+    int64_t since = 0;
+
+    memset(ret, 0, sizeof *ret);
+    if (slash == NULL || (size_t)(slash - word) >= sizeof of || strlen(word) != command->size[i])
+        return "a channel is NOUN/NAME, as number/sales";
+    memcpy(of, word, (size_t)(slash - word));
+    of[slash - word] = '\0';
+    noun = usher__noun_by_word(of);
+    if (noun == NULL || noun->noun == USHER_ROOMS)
+        return "a channel is NOUN/NAME, and there is no such noun";
+    if (usher__scope_fault(slash + 1, strlen(slash + 1)) != NULL)
+        return "a channel is NOUN/NAME, and this is no name";
+    ret->name = word;
+    ret->scope = slash + 1;
+    ret->noun = (enum usher_noun)noun->noun;
+    ret->has_since = i + 1 < command->n && usher__key_value(command->word[i + 1], "since") != NULL;
+    if (ret->has_since && !usher__parse_int(command->word[i + 1] + 6, 0, USHER_EXACT_MAX, &since))
+        return "since is not a version";
+    ret->since = (uint64_t)since;
+    return NULL;
+}
+
+/* ---- commands ----------------------------------------------------------------------------- */
+
+static void told(struct client *c, const char *word, const char *name)
+{
+    usher__out_push(&c->out, c->resp3, 3);
+    usher__out_word(&c->out, word);
+    if (name != NULL)
+        usher__out_word(&c->out, name);
+    else
+        usher__out_null(&c->out, c->resp3);
+    usher__out_int(&c->out, (int64_t)c->channels);
+}
+
+/* False: it was told off. */
+static bool subscribe(struct server *s, struct client *c, const struct asked *a)
+{
+    struct channel *ch = a->has_since ? NULL : find(s, a->name);
+
+    if (c->channels >= s->limits.channels) {
+        usher__out_error(&c->out, "FULL", "this client hears as many channels as it may");
+        return false;
+    }
+    if (ch == NULL)
+        ch = new_channel(s, a);
+    if (ch == NULL) {
+        usher__out_error(&c->out, "INVALID", usher_message());
+        return false;
+    }
+    if (!hears(ch, c))
+        add(s, ch, c);
+    told(c, "subscribe", a->name);
+    return true;
+}
+
+void usher__serve_subscribe(struct server *s, struct client *c, const struct resp_command *command)
+{
+    struct asked a;
+    const char *fault = command->n < 2 ? "a channel is missing: NOUN/NAME" : NULL;
+
+    for (size_t i = 1; fault == NULL && i < command->n; i += a.has_since ? 2 : 1)
+        fault = read_channel(command, i, &a);
+    if (fault != NULL) {
+        usher__out_error(&c->out, "INVALID", fault);
+        return;
+    }
+    for (size_t i = 1; i < command->n; i += a.has_since ? 2 : 1) {
+        (void)read_channel(command, i, &a);
+        if (!subscribe(s, c, &a))
+            return;
+    }
+}
+
+/* Those called @name; NULL: all. */
+static void unsubscribe(struct server *s, struct client *c, const char *name)
+{
+    struct channel **at = &s->channels;
+    size_t n = 0;
+
+    while (*at != NULL) {
+        struct channel *ch = *at;
+
+        if ((name != NULL && strcmp(ch->name, name) != 0) || !hears(ch, c)) {
+            at = &ch->next;
+            continue;
+        }
+        n++;
+        if (name != NULL) {
+            at = leave(s, at, c);
+            continue;
+        }
+        /* the answer has the name, and the number of those that are left */
+        c->channels--;
+        told(c, "unsubscribe", ch->name);
+        c->channels++;
+        at = leave(s, at, c);
+    }
+    if (name != NULL || n == 0)
+        told(c, "unsubscribe", name);
+}
+
+void usher__serve_unsubscribe(struct server *s, struct client *c,
+                              const struct resp_command *command)
+{
+    if (command->n == 1)
+        unsubscribe(s, c, NULL);
+    for (size_t i = 1; i < command->n; i++)
+        unsubscribe(s, c, command->word[i]);
+}
+
+void usher__serve_forget(struct server *s, struct client *c)
+{
+    struct channel **at = &s->channels;
+
+    while (c->channels > 0 && *at != NULL)
+        at = leave(s, at, c);
+}
+
+/* ---- messages ----------------------------------------------------------------------------- */
+
+static void key_or_null(struct out *to, const char *key, uint64_t number)
+{
+    if (number != 0)
+        usher__out_print(to, ",\"%s\":%" PRIu64, key, number);
+    else
+        usher__out_print(to, ",\"%s\":null", key);
+}
+
+/* {"scope":"room/r","gap":true,"before":7,"epoch":"…","version":9} */
+static void write_gap(struct out *to, const struct channel *ch, const struct usher_notice *n)
+{
+    char piece[USHER__JSON_PIECE];
+    size_t size;
+
+    usher__out_print(to, "{\"scope\":\"");
+    for (size_t i = 0, left; (left = strlen(ch->name + i)) > 0;) {
+        i += usher__json_piece(ch->name + i, left, piece, &size);
+        usher__out_put(to, piece, size);
+    }
+    usher__out_print(to, "\",\"gap\":true");
+    key_or_null(to, "before", n->before);
+    usher__out_print(to, ",\"epoch\":\"%016" PRIx64 "\"", n->epoch);
+    key_or_null(to, "version", n->version);
+    usher__out_print(to, "}");
+}
+
+static void write_notice(struct out *to, const struct usher_notice *n)
+{
+    size_t size = usher_notice_write(n, USHER_FORM_JSON, NULL, 0);
+
+    (void)usher_notice_write(n, USHER_FORM_JSON, usher__out_room(to, size + 1), size + 1);
+    to->end += size;
+}
+
+static void tell(struct server *s, const struct usher_event *event)
+{
+    const struct channel *ch = event->tag;
+    bool gap = event->kind == USHER_EVENT_GAP;
+
+    s->text.from = s->text.end = 0;
+    if (gap)
+        write_gap(&s->text, ch, event->notice);
+    else
+        write_notice(&s->text, event->notice);
+    for (size_t i = 0; i < ch->n; i++) {
+        struct out *o = &ch->of[i]->out;
+
+        /* who reads so slowly is closed at the end of the round */
+        if (usher__out_size(o) > s->limits.out)
+            continue;
+        usher__out_push(o, ch->of[i]->resp3, 3);
+        usher__out_word(o, "message");
+        usher__out_word(o, ch->name);
+        usher__out_text(o, s->text.data, s->text.end);
+        s->figures.notices += !gap;
+        s->figures.gaps += gap;
+    }
+}
+
+void usher__serve_tell(struct server *s)
+{
+    const struct usher_event *event;
+
+    while (s->channels != NULL && (event = usher_collect(s->cli->engine, 0)) != NULL) {
+        if (event->kind == USHER_EVENT_NOTICE || event->kind == USHER_EVENT_GAP)
+            tell(s, event);
+        usher_event_done(event);
+    }
+}

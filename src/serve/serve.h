@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usher serve: the library in a loop, for any client of Redis' protocol.
+ *
+ * One thread, one round after the other: read what has come (loop.c), take whole commands from it
+ * (resp.c, turn.c), execute all of them as one batch, tell what was changed (notices.c), answer,
+ * write.  So commands of clients that come at the same time share a transaction or a pipeline,
+ * and nobody waits for a client: only for the store.
+ *
+ * What is the server's own (PING, HELLO, SUBSCRIBE, …: own.c) is done when nothing of the client is
+ * before it in the batch, so that answers stay in order.
+ */
+#ifndef USHER_SERVE_SERVE_H
+#define USHER_SERVE_SERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <usher/operation.h>
+
+#include "cli/cli.h"
+#include "cli/run.h"
+#include "serve/figures.h"
+#include "serve/out.h"
+#include "serve/resp.h"
+
+#define SERVE_LISTEN_MAX 16
+#define SERVE_NAME_MAX 64    /* of a client */
+#define SERVE_SECRET_MAX 512 /* of a password */
+#define SERVE_BATCH 1024     /* commands of one round */
+#define SERVE_READ 65536     /* bytes of one read */
+
+/* What a client may cost.  `usher help serve` has them with their defaults. */
+struct limits {
+    size_t clients;
+    struct resp_limits command;
+    size_t out;      /* bytes that wait for one reader */
+    size_t channels; /* that one client hears */
+    int64_t idle_ms; /* 0: any time */
+};
+
+struct client {
+    int fd;
+    uint64_t id;
+    bool resp3, known; /* known: the password was right, or there is none */
+    bool ready;        /* there may be a whole command that was not taken yet */
+    bool hung_up;      /* will send no more */
+    bool closing;      /* what is to be written is, then it ends */
+    bool gone;         /* ends at the end of the round */
+    char name[SERVE_NAME_MAX];
+    char *in; /* read: from `from` to `end` */
+    size_t in_room, from, end, need;
+    struct out out;
+    struct run_steps *steps; /* of a command that is done in steps; `in` stays where it is */
+    size_t channels;
+    int64_t seen_ms;
+};
+
+/* A command of a round. */
+struct job {
+    struct client *client;
+    enum { JOB_STORE, JOB_STEP, JOB_WRONG, JOB_OWN } kind;
+    size_t op;               /* of the store: in the batch */
+    unsigned char *block;    /* its fields */
+    char *fault;             /* it is wrong: why */
+    struct resp_command own; /* the server's own, which waits for the answers before it */
+};
+
+struct listener {
+    int fd;
+    char *path; /* of a socket file that is ours, and its number; NULL: none */
+    uint64_t device, inode;
+};
+
+struct channel;
+struct http;
+
+struct server {
+    struct cli *cli;
+    struct limits limits;
+    struct listener listeners[SERVE_LISTEN_MAX];
+    size_t n_listeners;
+    char secret[SERVE_SECRET_MAX]; /* "": none */
+    struct client **clients;
+    size_t n_clients, clients_room;
+    struct pollfd *polled;
+    size_t polled_room;
+    uint64_t last_id;
+    size_t first; /* the client whose turn is first */
+    bool stopping;
+    int64_t accept_again_ms; /* no descriptors were left; until then nobody is accepted */
+    /* of a round */
+    struct job jobs[SERVE_BATCH];
+    struct usher_operation ops[SERVE_BATCH];
+    struct usher_result results[SERVE_BATCH];
+    size_t n_jobs, n_ops;
+    char line[RESP_LINE_MAX + 1];
+    char **word;
+    size_t *size;
+    struct channel *channels;
+    size_t n_channels;
+    struct out text; /* a notice */
+    struct figures figures;
+    struct http *http; /* NULL: none */
+};
+
+/* A line of the log, on standard error. */
+void usher__serve_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+int64_t usher__serve_now_ms(void);
+int64_t usher__serve_now_us(void);
+
+/* loop.c: until it is told to stop by a signal; then what has been read is answered. */
+void usher__serve_loop(struct server *s);
+
+/* turn.c: what clients have sent, as far as one batch goes.  @began_us: when it was read. */
+void usher__serve_round(struct server *s, int64_t began_us);
+
+/* own.c: commands of the server's own, and all those of a client that must not give others. */
+bool usher__serve_is_own(const struct client *c, const struct resp_command *command);
+void usher__serve_own(struct server *s, struct client *c, const struct resp_command *command);
+
+/* listen.c.  @where: unix:PATH, or HOST:PORT of this machine.  NULL, or what is wrong. */
+const char *usher__serve_listen(struct server *s, const char *where);
+/* Sockets that were opened for us (LISTEN_FDS). */
+const char *usher__serve_inherit(struct server *s);
+void usher__serve_deaf(struct server *s);
+/* A listening socket on HOST:PORT.  NULL, or what is wrong. */
+const char *usher__serve_bind(const char *where, int *ret_fd);
+/* It, as clients find it. */
+void usher__serve_address(int fd, char *to, size_t size);
+
+/* notices.c */
+void usher__serve_subscribe(struct server *s, struct client *c, const struct resp_command *command);
+/* Without words: from all. */
+void usher__serve_unsubscribe(struct server *s, struct client *c,
+                              const struct resp_command *command);
+void usher__serve_forget(struct server *s, struct client *c);
+void usher__serve_tell(struct server *s);
+
+/* http.c.  NULL, or what is wrong. */
+const char *usher__serve_http_open(struct server *s, const char *where);
+void usher__serve_http_close(struct server *s);
+/* A descriptor to be polled for reading, -1: none; and how long that may take, ms, -1: for ever. */
+int usher__serve_http_fd(const struct server *s);
+int usher__serve_http_timeout(const struct server *s);
+void usher__serve_http_run(struct server *s);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A round: whole commands of all clients, one batch, answers in each client's order.
+ *
+ * A client's commands follow one another in the batch until there is one that must not: of the
+ * server's own, or one that is done in steps, which is the last one of the client until it is done.
+ * Between two steps the commands of others are done, so a large room that closes holds up nobody.
+ */
+#include "config.h"
+
+#include "serve/serve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/verbs.h"
+#include "words/parse.h"
+
+/* ---- commands ----------------------------------------------------------------------------- */
+
+/* NOUN and VERB in any case. */
+static void lower(char *word)
+{
+    for (; *word != '\0'; word++)
+        if (*word >= 'A' && *word <= 'Z')
+            *word = (char)(*word - 'A' + 'a');
+}
+
+static struct job *job(struct server *s, struct client *c)
+{
+    struct job *j = &s->jobs[s->n_jobs++];
+
+    memset(j, 0, sizeof *j);
+    j->client = c;
+    return j;
+}
+
+static void wrong(struct job *j, const char *message)
+{
+    size_t size = strlen(message) + 1;
+
+    j->kind = JOB_WRONG;
+    j->fault = memcpy(usher__cli_resize(NULL, size), message, size);
+}
+
+/* What the shell has besides commands of the store. */
+static bool is_elsewhere(const struct resp_command *command)
+{
+    const struct cli_program *p = usher__cli_programs;
+
+    while (p->word != NULL && strcmp(p->word, command->word[0]) != 0)
+        p++;
+    return p->word != NULL ||
+           (command->n >= 2 && usher__cli_verb(command->word[0], command->word[1]) != NULL);
+}
+
+/* A command of the store. */
+static void store_command(struct server *s, struct client *c, const struct resp_command *command)
+{
+    struct job *j = job(s, c);
+    struct usher_operation *op = &s->ops[s->n_ops];
+    struct parse p = {
+        .word = command->word, .n = command->n, .size = command->size, .way = PARSE_PLACED
+    };
+    char message[PARSE_MESSAGE_MAX];
+    size_t size;
+
+    for (size_t i = 0; i < command->n && i < 2; i++)
+        lower(command->word[i]);
+    if (is_elsewhere(command)) {
+        wrong(j, "only commands of the store are served: the program usher does this");
+        return;
+    }
+    if (!usher__parse(&p, op, message)) {
+        wrong(j, message);
+        return;
+    }
+    size = usher__parse_fields_size(&p);
+    if (size > 0)
+        j->block = usher__cli_resize(NULL, size);
+    if (!usher__parse_fields(&p, op, j->block, message)) {
+        wrong(j, message);
+        return;
+    }
+    j->op = s->n_ops++;
+    if (usher__run_has_steps(op)) {
+        c->steps = usher__cli_resize(NULL, sizeof *c->steps);
+        usher__run_steps_begin(c->steps, op);
+        j->kind = JOB_STEP;
+    }
+}
+
+/* One of the server's own, behind others of this round. */
+static void own_later(struct server *s, struct client *c, const struct resp_command *command)
+{
+    struct job *j = job(s, c);
+
+    j->kind = JOB_OWN;
+    j->own.n = command->n;
+    j->own.word = memcpy(usher__cli_resize(NULL, command->n * sizeof *j->own.word), command->word,
+                         command->n * sizeof *j->own.word);
+    j->own.size = memcpy(usher__cli_resize(NULL, command->n * sizeof *j->own.size), command->size,
+                         command->n * sizeof *j->own.size);
+}
+
+/* The next step of a command that was begun in a round before. */
+static void go_on(struct server *s, struct client *c)
+{
+    struct job *j = job(s, c);
+
+    s->ops[s->n_ops] = c->steps->next;
+    j->op = s->n_ops++;
+    j->kind = JOB_STEP;
+}
+
+static void protocol_error(struct server *s, struct client *c, const char *fault)
+{
+    char message[128];
+
+    (void)snprintf(message, sizeof message, "Protocol error: %s", fault);
+    usher__out_error(&c->out, "ERR", message);
+    s->figures.protocol++;
+    c->closing = true;
+    usher__serve_say("client %llu closed: protocol error: %s", (unsigned long long)c->id, fault);
+}
+
+/* A browser that was talked into sending something here. */
+static bool is_http(const struct resp_command *command)
+{
+    return command->n == 3 && strncmp(command->word[2], "HTTP/", 5) == 0;
+}
+
+/* The next command of @c, of which there are @jobs before it in this round.  False: that was the
+ * last one for this round. */
+static bool take(struct server *s, struct client *c, bool jobs)
+{
+    static const struct resp_limits strange = { 10, 16384 }; /* of who has not said who it is */
+    struct resp_command command = { s->word, s->size, 0 };
+    char *at = c->in + c->from;
+    bool line = *at != '*';
+    const char *fault;
+    size_t size;
+
+    switch (usher__resp_parse(at, c->end - c->from, c->known ? &s->limits.command : &strange,
+                              s->line, &command, &size, &fault)) {
+    case RESP_MORE:
+        c->need = size;
+        return false;
+    case RESP_FAULT:
+        protocol_error(s, c, fault);
+        return false;
+    default:
+        break;
+    }
+    c->need = 1;
+    c->from += size;
+    if (line && is_http(&command)) {
+        protocol_error(s, c, "this is no web server");
+        return false;
+    }
+    if (command.n == 0)
+        return true;
+    if (usher__serve_is_own(c, &command)) {
+        if (jobs)
+            own_later(s, c, &command);
+        else
+            usher__serve_own(s, c, &command);
+        return !jobs;
+    }
+    store_command(s, c, &command);
+    return c->steps == NULL;
+}
+
+/* As many as there are, and there is room for. */
+static void turn(struct server *s, struct client *c)
+{
+    size_t begin = s->n_jobs;
+    bool more = true;
+
+    if (c->steps != NULL) {
+        go_on(s, c);
+        return;
+    }
+    c->ready = false;
+    while (more && !c->closing && c->end - c->from >= c->need && s->n_jobs < SERVE_BATCH)
+        more = take(s, c, s->n_jobs > begin);
+    c->ready = !c->closing && c->end - c->from >= c->need;
+}
+
+/* ---- answers ------------------------------------------------------------------------------ */
+
+static void nomem(struct client *c)
+{
+    usher__out_error(&c->out, "NOMEM", usher_status_text(USHER_NOMEM));
+}
+
+static void answer(struct client *c, const struct usher_operation *op,
+                   const struct usher_result *result)
+{
+    enum usher_form form = c->resp3 ? USHER_FORM_RESP3 : USHER_FORM_RESP2;
+    struct usher_reply *reply = usher_reply_of(op, result);
+    size_t n;
+
+    if (reply == NULL) {
+        nomem(c);
+        return;
+    }
+    (void)usher__out_room(&c->out, 512);
+    n = usher_reply_write(reply, form, c->out.data + c->out.end, c->out.room - c->out.end);
+    if (n >= c->out.room - c->out.end)
+        (void)usher_reply_write(reply, form, usher__out_room(&c->out, n + 1), n + 1);
+    c->out.end += n;
+    usher_reply_done(reply);
+}
+
+/* False: there is a step to come, and no answer yet. */
+static bool store_answer(struct server *s, struct job *j)
+{
+    struct usher_result *result = &s->results[j->op];
+    struct client *c = j->client;
+    struct usher_operation *op = &s->ops[j->op];
+
+    if (j->kind == JOB_STEP && !usher__run_steps_end(c->steps, result)) {
+        c->ready = true;
+        return false;
+    }
+    usher__figures_count(&s->figures, (uint32_t)op->verb, result->status);
+    answer(c, op, result);
+    usher_result_done(result);
+    if (j->kind == JOB_STEP)
+        c->steps = usher__cli_resize(c->steps, 0);
+    return true;
+}
+
+static void finish(struct server *s, struct job *j)
+{
+    switch (j->kind) {
+    case JOB_WRONG:
+        usher__figures_count(&s->figures, 0, USHER_INVALID);
+        usher__out_error(&j->client->out, "INVALID", j->fault);
+        (void)usher__cli_resize(j->fault, 0);
+        break;
+    case JOB_OWN:
+        usher__serve_own(s, j->client, &j->own);
+        /* arrays of pointers and of sizes: not what they point to */
+        (void)usher__cli_resize((void *)j->own.word, 0);
+        (void)usher__cli_resize(j->own.size, 0);
+        break;
+    default:
+        (void)store_answer(s, j);
+        break;
+    }
+    (void)usher__cli_resize(j->block, 0);
+}
+
+/* What was taken is not needed any more. */
+static void forget_taken(struct client *c)
+{
+    if (c->steps != NULL || c->from == 0)
+        return;
+    memmove(c->in, c->in + c->from, c->end - c->from);
+    c->end -= c->from;
+    c->from = 0;
+}
+
+void usher__serve_round(struct server *s, int64_t began_us)
+{
+    s->n_jobs = s->n_ops = 0;
+    for (size_t i = 0; i < s->n_clients && s->n_jobs < SERVE_BATCH; i++) {
+        struct client *c = s->clients[(s->first + i) % s->n_clients];
+
+        if (!c->gone && (c->steps != NULL || c->end - c->from >= c->need))
+            turn(s, c);
+    }
+    s->first++; /* whoever was first is last next time */
+    if (s->n_ops > 0) {
+        usher__run_batch(s->cli->engine, s->ops, s->results, s->n_ops);
+        s->figures.rounds++;
+    }
+    usher__serve_tell(s); /* of a change before its answer */
+    for (size_t i = 0; i < s->n_jobs; i++)
+        finish(s, &s->jobs[i]);
+    if (s->n_ops > 0)
+        usher__figures_took(&s->figures, usher__serve_now_us() - began_us, s->n_ops);
+    for (size_t i = 0; i < s->n_clients; i++)
+        forget_taken(s->clients[i]);
+}

@@ -1,0 +1,443 @@
+# SPDX-License-Identifier: MIT
+"""usher serve: what is asked is answered, as the shell answers it."""
+import os
+import random
+import select
+import subprocess
+
+from serve import USHER, Client, Error, Map, Push, Server, packed, run, status, value
+
+
+def _quoted(word):
+    return '"' + "".join("\\x%02x" % ord(c) if c in '"\\$`' or not " " <= c <= "~" else c for c in word) + '"'
+
+
+# What must be given, then what may be.  {a} is one of a few names, {n} a small number.
+COMMANDS = [
+    ("number add p{n} {a}", "group=g{n}"),
+    ("number reg p{n} {a}", ""),
+    ("number unreg p{n} {a}", ""),
+    ("number del p{n} {a}", ""),
+    ("number call p{n}", "owner={a} lease=5s group=g{n},* node=n{n} number={a} sticky={a}"),
+    ("number hangup p{n} {a}", "token={n} rest=1s"),
+    ("number renew p{n}", "number={a} owner={a} token={n} lease=9000 node=n{n}"),
+    ("number free p{n}", "owner={a} all=1 number={a}"),
+    ("number lift p{n} {a}", ""),
+    ("number show p{n} {a}", ""),
+    ("number list p{n}", "state=busy max={n} after={a}"),
+    ("number stats p{n}", ""),
+    ("number sweep p{n}", "max={n}"),
+    ("number set p{n}", "daily={n} rest=2s strict=1 zone=-60 if-version={n}"),
+    ("queue set q{n}", "offer=10s wrapup=1s requeue=drop trigger=pull"),
+    ("queue login q{n} {a}", "capacity={n} lanes=a,b level={n}"),
+    ("queue logout q{n} {a}", ""),
+    ("queue pause q{n} {a}", ""),
+    ("queue ready q{n} {a}", ""),
+    ("queue alive q{n}", "agent={a} user={a}"),
+    ("queue apply q{n} {a}", "lane=a priority={n}"),
+    ("queue where q{n} {a}", ""),
+    ("queue leave q{n} {a}", ""),
+    ("queue finish q{n} {n}.1", ""),
+    ("queue accept q{n} {a} {a}", ""),
+    ("queue reject q{n} {a} {a}", ""),
+    ("queue pull q{n} {a}", ""),
+    ("queue match q{n}", ""),
+    ("queue sweep q{n}", ""),
+    ("queue room q{n} {a}", ""),
+    ("queue move q{n} {a}", "priority={n} lane=b"),
+    ("queue list q{n}", "lane=a max={n}"),
+    ("queue agents q{n}", ""),
+    ("queue stats q{n}", "lane=a"),
+    ("queue history q{n}", "max={n}"),
+    ("room open r{n}", "capacity={n} ttl=60s log=5"),
+    ("room close r{n}", ""),
+    ("room lock r{n}", ""),
+    ("room unlock r{n}", ""),
+    ("room join r{n} {a}", "F:name={v} F:colour={v}"),
+    ("room leave r{n} {a}", ""),
+    ("room kick r{n} {a}", "ban=1s"),
+    ("room alive r{n} {a}", ""),
+    ("room set r{n} f{n} {v}", "if={v}"),
+    ("room unset r{n} f{n}", ""),
+    ("room get r{n}", "field=f{n}"),
+    ("room member r{n} {a} f{n} {v}", ""),
+    ("room all r{n} f{n} {v}", ""),
+    ("room role r{n} chair {a}", "if={a}"),
+    ("room share r{n} {a} s{n}", "F:url={v}"),
+    ("room unshare r{n} s{n}", ""),
+    ("room show r{n}", ""),
+    ("room snapshot r{n}", "max={n}"),
+    ("room changes r{n}", "since={n} max={n}"),
+    ("room sweep r{n}", ""),
+    ("serial rule s{n}", "prefix=A- width=4 check=luhn max=500"),
+    ("serial rule g{n}", "mode=gapfree lease=5s"),
+    ("serial fill s{n} {n}", ""),
+    ("serial take s{n}", "n={n}"),
+    ("serial check s{n}", ""),
+    ("serial tick s{n}", ""),
+    ("serial setmax s{n} {n}", ""),
+    ("serial parse s{n} A-00018", ""),
+    ("serial show s{n}", ""),
+    ("serial reserve g{n}", "owner={a} lease=3s"),
+    ("serial confirm g{n} {n}", "token={n}"),
+    ("serial return g{n} {n}", "token={n}"),
+    ("serial void g{n} {n}", "token={n}"),
+    ("serial holds g{n}", ""),
+    ("serial sweep g{n}", ""),
+    ("id create i{n}", "step=4 start=9007199254740990"),
+    ("id next i{n}", "n={n}"),
+    ("id show i{n}", ""),
+    ("id set i{n}", "limit={n}"),
+    ("id return i{n} {n} 1", "token={n}"),
+    ("number frobnicate p {a}", ""),
+    ("number show p", None),
+    ("number", None),
+    ("number call p", "lease=never"),
+    ("nothing at all", ""),
+]
+
+
+def _word(rng, template):
+    value = "".join(rng.choice("ab\xe9\xff\x01 \"'\\=") for _ in range(rng.randrange(6)))
+    word = template.replace("{n}", str(rng.randrange(1, 4))).replace("{a}", rng.choice(["ann", "bob", "zoë".encode().decode("latin-1")]))
+    return word.replace("{v}", value)
+
+
+def _command(rng, now):
+    """The words for the server, and the line for the shell."""
+    must, may = rng.choice(COMMANDS)
+    words = [_word(rng, w) for w in must.split()]
+    line = list(words)
+    if may is None:  # something is missing; what stands in its place would be taken for it
+        return words, " ".join(words)
+    options = [o for o in may.split() if rng.random() < 0.4] + ["now=%d" % now]
+    if rng.random() < 0.1:
+        options.append("req=r%d" % rng.randrange(9))
+    rng.shuffle(options)
+    for option in options:
+        field = option.startswith("F:")
+        option = _word(rng, option[2:] if field else option)
+        key, of = option.split("=", 1)
+        line.append(option)
+        words += [option] if field or rng.random() < 0.5 else [key.replace("-", "_"), of]
+    for i in (0, 1):
+        words[i] = rng.choice([words[i], words[i].upper(), words[i].capitalize()])
+    return words, " ".join(_quoted(w) for w in line)
+
+
+def _of_json(answer, resp3):
+    """The JSON of an answer, as RESP tells it.  Bytes that are no UTF-8 are \\u00NN in JSON."""
+    if isinstance(answer, Map):
+        pairs = [(k, _of_json(v, resp3)) for k, v in answer]
+        pairs = [(_bytes(k), v) for k, v in pairs]
+        return Map(pairs) if resp3 else [x for pair in pairs for x in pair]
+    if isinstance(answer, list):
+        return [_of_json(v, resp3) for v in answer]
+    if isinstance(answer, str):
+        return _bytes(answer)
+    if not resp3 and isinstance(answer, bool):
+        return int(answer)
+    if not resp3 and isinstance(answer, float):
+        return "%.4f" % answer
+    return answer
+
+
+def _bytes(text):
+    return text.encode().decode("latin-1")
+
+
+def _plain(answer):
+    """As both can be compared: \\u0080 to \\u00ff are bytes on one side, characters on the other."""
+    if isinstance(answer, str):
+        try:
+            return answer.encode("latin-1").decode()
+        except UnicodeDecodeError:
+            return "".join(
+                part.decode() if part.isascii() or _is_utf8(part) else "".join(chr(b) for b in part)
+                for part in _parts(answer.encode("latin-1"))
+            )
+    if isinstance(answer, tuple):
+        return tuple(_plain(x) for x in answer)
+    if isinstance(answer, list):
+        return type(answer)(_plain(x) for x in answer)
+    return answer
+
+
+def _is_utf8(part):
+    try:
+        part.decode()
+        return True
+    except UnicodeDecodeError:
+        return False
+
+
+def _parts(raw):
+    """Characters of UTF-8, and bytes that belong to none."""
+    while raw:
+        for size in (1, 2, 3, 4):
+            if _is_utf8(raw[:size]) and (size == 1) == (raw[0] < 0x80):
+                break
+        else:
+            size = 1
+        yield raw[:size]
+        raw = raw[size:]
+
+
+def _same(words, answer, wanted, resp3, epochs):
+    if wanted[0][1] in ("invalid", "unavailable", "unknown", "nomem"):
+        told = Error("%s %s" % (wanted[0][1].upper(), dict(wanted)["message"]))
+        assert isinstance(answer, Error) and _plain(str(answer)) == _plain(_bytes(str(told))), (words, answer, wanted)
+        return
+    if wanted[0][1] == "lost":
+        assert str(answer).startswith("LOST %s " % dict(wanted)["from"]), (words, answer, wanted)
+        return
+    got, want = repr(_plain(answer)), repr(_plain(_of_json(wanted, resp3)))
+    ours, theirs = value(answer, "epoch"), dict(wanted)["epoch"]
+    assert epochs.setdefault(theirs, ours) == ours, (words, answer, wanted)
+    for of_shell, of_server in epochs.items():
+        got = got.replace(of_server, "E")
+        want = want.replace(of_shell, "E")
+    assert got == want, (words, got, want)
+
+
+def answers_are_those_of_the_shell():
+    seed = int(os.environ.get("USHER_SEED", random.randrange(1 << 32)))
+    print("USHER_SEED=%d" % seed)
+    rng = random.Random(seed)
+    for resp3 in (False, True):
+        commands = [_command(rng, 1000000 + 700 * i) for i in range(1500)]
+        with Server("memory:?clock=given") as server:
+            shell = server.shell([line for _, line in commands])
+            c = server.client(resp3)
+            c.socket.sendall(b"".join(packed(*words) for words, _ in commands))
+            epochs = {}
+            seen = set()
+            for (words, line), wanted in zip(commands, shell):
+                answer = c.read()
+                seen.add(status(answer))
+                # marks of a room's history are made of its epoch, and so are not the same
+                if b"mark" not in repr(wanted).encode():
+                    _same((words, line), answer, wanted, resp3, epochs)
+            assert len(shell) == len(commands)
+            assert seen >= {"ok", "same", "missing", "refused", "empty", "stale", "invalid"}, seen
+
+
+def what_stands_in_its_place_is_no_option():
+    with Server("memory:") as server:
+        c = server.client(True)
+        assert status(c.ask("ROOM", "OPEN", "r")) == "ok"
+        assert value(c.ask("room", "set", "r", "f", "if=x"), "value") == "if=x"
+        assert value(c.ask("room", "set", "r", "f", "req=x", "if", "if=x"), "value") == "req=x"
+        assert status(c.ask("number", "add", "sales", "group=x", "group", "g")) == "ok"
+        assert value(c.ask("number", "show", "sales", "group=x"), "group") == "g"
+        assert value(c.ask("room", "set", "r", "f", b"\0\r\n\xff"), "value") == "\0\r\n\xff"
+        assert c.ask("number", "show", "sales", b"a\0b").startswith("INVALID number has a NUL")
+        assert c.ask("number", "call", "sales", "owner").startswith("INVALID ")
+        assert c.ask("number", "call", "sales", "owner", "a", "owner=b") == "INVALID owner is given twice"
+
+
+def what_clients_say_beside_is_answered():
+    with Server("memory:") as server:
+        c = server.tcp()
+        assert c.ask("ping") == "PONG" and c.ask("PING", "x") == "x"
+        assert c.ask("ECHO", "a b") == "a b"
+        assert c.ask("HELLO")[:6] == ["server", "usher", "version", c.ask("HELLO", "2")[3], "proto", 2]
+        assert dict(c.ask("HELLO", "3", "SETNAME", "me"))["proto"] == 3
+        assert c.ask("CLIENT", "GETNAME") == "me" and isinstance(c.ask("CLIENT", "ID"), int)
+        assert c.ask("CLIENT", "SETINFO", "LIB-NAME", "x") == "OK"
+        assert c.ask("HELLO", "4").startswith("NOPROTO ")
+        assert c.ask("COMMAND") == [] and c.ask("COMMAND", "COUNT") == 0
+        assert c.ask("COMMAND", "DOCS") == Map()
+        assert c.ask("SELECT", "0") == "OK" and c.ask("SELECT", "1").startswith("ERR ")
+        assert c.ask("RESET") == "RESET" and c.ask("CLIENT", "GETNAME") is None
+        assert c.ask("AUTH", "x").startswith("ERR ")
+        assert "connected_clients:1" in c.ask("INFO")
+        assert c.ask("GET", "x") == "INVALID unknown command `get`; `usher help` lists what there is"
+        assert c.ask("scopes").startswith("INVALID only commands of the store are served")
+        assert c.ask("room", "list").startswith("INVALID only commands of the store are served")
+        c.socket.sendall(b"ping\r\n\n# nothing\nNUMBER add sales 'a b'  \necho \"x\\x41\"\n")
+        assert c.read() == "PONG" and status(c.read()) == "ok" and c.read() == "xA"
+        assert c.ask("QUIT") == "OK" and c.ended() == b""
+
+
+def _message(c, channel, *parts):
+    got = c.read()
+    assert got[:2] == ["message", channel] and all(p in got[2] for p in parts), got
+    return got
+
+
+def notices_are_messages():
+    with Server("memory:") as server:
+        two, three, other = server.client(), server.client(True), server.client()
+        for c, kind in ((two, list), (three, Push)):
+            got = c.ask("SUBSCRIBE", "number/sales", "room/r")
+            assert type(got) is kind and got == ["subscribe", "number/sales", 1], got
+            assert c.read() == ["subscribe", "room/r", 2]
+        assert server.info("subscriptions") == 4
+        other.ask("number", "add", "sales", "1")
+        other.ask("number", "add", "leads", "1")
+        other.ask("room", "open", "r")
+        for c in (two, three):
+            _message(c, "number/sales", '"scope":"number/sales"', '"verb":"add"', '"subject":"1"')
+            _message(c, "room/r", '"verb":"open"')
+        # by RESP2 nothing else is said meanwhile; by RESP3 all is
+        assert two.ask("number", "stats", "sales").startswith("ERR only SUBSCRIBE")
+        assert two.ask("PING") == ["pong", ""] and three.ask("PING") == "PONG"
+        three.send("number", "reg", "sales", "1")
+        assert type(_message(three, "number/sales", '"verb":"reg"')) is Push
+        assert status(three.read()) == "ok"
+        _message(two, "number/sales", '"verb":"reg"')
+        assert two.ask("UNSUBSCRIBE", "number/sales") == ["unsubscribe", "number/sales", 1]
+        assert two.ask("UNSUBSCRIBE") == ["unsubscribe", "room/r", 0]
+        assert two.ask("UNSUBSCRIBE") == ["unsubscribe", None, 0]
+        assert status(two.ask("number", "unreg", "sales", "1")) == "ok"
+        _message(three, "number/sales", '"verb":"unreg"')
+        assert two.silent(0)
+        # a command behind it in the same bytes is heard
+        two.socket.sendall(packed("number", "stats", "sales") + packed("SUBSCRIBE", "number/sales"))
+        other.socket.sendall(b"")
+        assert status(two.read()) == "ok" and two.read()[0] == "subscribe"
+        for bad in ("sales", "thing/x", "rooms/x", "number/", "number/a{b"):
+            assert two.ask("SUBSCRIBE", bad).startswith("INVALID a channel"), bad
+        assert two.ask("SUBSCRIBE", "number/x", "since=3").startswith("INVALID ")
+        assert two.ask("SUBSCRIBE", "room/x", "since=y").startswith("INVALID since")
+        two.close()
+        three.close()
+        while server.info("subscriptions") != 0:
+            select.select([], [], [], 0.01)
+
+
+def what_others_change_in_a_room_is_told():
+    with Server("sqlite:DIR/db") as server:
+        c = server.client(True)
+        c.ask("room", "open", "r", "log=3")
+        for i in range(6):
+            c.ask("room", "set", "r", "f", str(i))
+        got = c.ask("SUBSCRIBE", "room/r", "since=5")
+        assert got == ["subscribe", "room/r", 1], got
+        _message(c, "room/r", '"version":6')
+        _message(c, "room/r", '"version":7')
+        server.shell(["room set r f others"])
+        _message(c, "room/r", '"version":8', "others")
+        # what the log does not reach back to is told as a gap
+        d = server.client()
+        d.ask("SUBSCRIBE", "room/r", "since=1")
+        _message(d, "room/r", '{"scope":"room/r","gap":true,"before":1,')
+        server.shell(["room set r f more"])
+        _message(d, "room/r", '"version":9', "more")
+        assert server.info("gaps_told") == 1
+
+
+def a_password_is_asked_for():
+    with Server("memory:", "--auth-file=DIR/secret", wait=False) as server:
+        server.process.wait()
+        assert "No such file" in server.said()
+        with open(server.dir + "/secret", "w") as secret:
+            secret.write("open sesame\nnothing\n")
+        os.chmod(server.dir + "/secret", 0o640)
+        server.start(False)
+        assert server.process.wait() == 2 and "chmod 600" in server.said()
+        os.chmod(server.dir + "/secret", 0o600)
+        server.start()
+        c = server.client()
+        assert c.ask("PING").startswith("NOAUTH ")
+        assert c.ask("number", "stats", "sales").startswith("NOAUTH ")
+        assert c.ask("SUBSCRIBE", "number/sales").startswith("NOAUTH ")
+        assert c.ask("HELLO", "3").startswith("NOAUTH ")
+        for wrong in ("open", "open sesamE", "open sesame ", "", "nothing"):
+            assert c.ask("AUTH", wrong).startswith("WRONGPASS "), wrong
+        assert c.ask("AUTH", "root", "open sesame").startswith("WRONGPASS ")
+        assert c.ask("AUTH", "open sesame") == "OK" and c.ask("PING") == "PONG"
+        assert c.ask("RESET") == "RESET" and c.ask("PING").startswith("NOAUTH ")
+        # what is behind it in the same bytes is allowed
+        c.socket.sendall(packed("AUTH", "default", "open sesame") + packed("number", "add", "s", "1"))
+        assert c.read() == "OK" and status(c.read()) == "ok"
+        d = server.client()
+        assert dict(d.ask("HELLO", "3", "AUTH", "default", "open sesame"))["proto"] == 3
+        e = server.client()
+        e.send("x" * 20000)
+        assert b"-ERR Protocol error: command is too long" in e.ended()
+        assert "auth_failures:6\r" in d.ask("INFO")
+
+
+def redis_has_its_tools():
+    if subprocess.run(["which", "redis-cli"], stdout=subprocess.DEVNULL).returncode != 0:
+        assert os.environ.get("USHER_NO_SKIP") != "1"
+        return
+
+    def tool(*words):
+        return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True).stdout.decode()
+
+    with Server("memory:") as server:
+        cli = ("redis-cli", "-s", server.path)
+        tool(*cli, "NUMBER", "ADD", "sales", "100")
+        tool(*cli, "number", "reg", "sales", "100")
+        three = tool(*cli, "-3", "--no-raw", "NUMBER", "CALL", "sales", "owner", "ann")
+        assert '1# "status" => "ok"' in three and '5# "number" => "100"' in three, three
+        two = tool(*cli, "--no-raw", "NUMBER", "CALL", "sales", "owner", "ann")
+        assert '1) "status"' in two and '2) "same"' in two, two
+        assert tool(*cli, "--json", "-3", "number", "stats", "sales").startswith('{"status":"ok"')
+        bench = ("redis-benchmark", "-s", server.path, "-n", "3000", "-c", "20", "-q")
+        assert "PING" in tool(*bench, "-t", "ping")
+        tool(*bench, "-P", "16", "number", "show", "sales", "100")
+        tool(*bench, "-r", "1000000", "number", "add", "new", "__rand_int__")
+        assert server.info("number_show_ok") >= 3000
+        # by -t ping it asks inline, too
+        assert server.info("number_add_ok") + server.info("number_add_same") >= 3001
+
+
+def its_options_are_read():
+    with Server("memory:") as server:
+        for words, why in (
+            (["--listen=0.0.0.0:7"], "is not of this machine alone"),
+            (["--listen=192.168.0.1:7"], "is not of this machine alone"),
+            (["--listen=[2001:db8::1]:7"], "is not of this machine alone"),
+            (["--listen=example.com:7"], "has no address of this machine"),
+            (["--listen=127.0.0.1:70000"], "has no port"),
+            (["--listen=7"], "is neither unix:PATH nor HOST:PORT"),
+            (["--listen=unix:"], "has no path"),
+            (["--listen=unix:" + server.path], "is taken"),
+            (["--listen=unix:" + server.log], "is there, and no socket"),
+            (["--clients=0"], "is not a number"),
+            (["--idle=x"], "is not a duration"),
+            (["--frobnicate"], "is no option of `serve`"),
+        ):
+            got = subprocess.run([USHER, "-s", "memory:", "serve"] + words, stderr=subprocess.PIPE, check=False)
+            assert got.returncode == 2 and why in got.stderr.decode(), (words, got)
+        assert server.client().ask("PING") == "PONG"
+
+
+def who_is_killed_leaves_a_file_that_is_taken_over():
+    import signal
+
+    with Server("memory:") as server:
+        server.stop(signal.SIGKILL)
+        assert os.path.exists(server.path)
+        server.start()
+        assert server.client().ask("PING") == "PONG"
+        assert server.stop() == 0 and not os.path.exists(server.path)
+
+
+def sockets_are_handed_over():
+    import socket
+
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        script = 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" -s memory: serve 3<&%d' % listening.fileno()
+        server = subprocess.Popen(["sh", "-c", script, USHER], pass_fds=[listening.fileno()], stderr=subprocess.DEVNULL)
+        try:
+            assert Client(listening.getsockname()).ask("PING") == "PONG"
+        finally:
+            server.terminate()
+            assert server.wait() == 0
+    got = subprocess.run(
+        ["sh", "-c", 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" -s memory: serve 3</dev/null', USHER],
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    assert got.returncode == 2 and b"does not listen" in got.stderr, got
+
+
+if __name__ == "__main__":
+    run(globals())

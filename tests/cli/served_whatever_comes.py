@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT
+"""usher serve: whatever clients do, the others are served, and what was answered stays."""
+import os
+import random
+import select
+import signal
+import socket
+import struct
+import threading
+import time
+
+from serve import Error, Server, packed, run, status, value
+
+
+def thousands_are_answered_in_their_order():
+    with Server("memory:") as server:
+        c = server.client(True)
+        n = 5000
+        words = b""
+        for i in range(n):
+            words += packed("number", "add", "sales", str(i))
+            if i % 7 == 0:
+                words += packed("ECHO", str(i))
+            if i % 11 == 0:
+                words += packed("number", "nothing", str(i))
+        c.socket.sendall(words)
+        for i in range(n):
+            assert value(c.read(), "version") == i + 1
+            if i % 7 == 0:
+                assert c.read() == str(i)
+            if i % 11 == 0:
+                assert c.read().startswith("INVALID `number` has no verb")
+        assert value(c.ask("number", "stats", "sales"), "total") == n
+
+
+def bytes_may_come_one_at_a_time():
+    with Server("memory:") as server:
+        slow, other = server.tcp(), server.client()
+        words = packed("number", "add", "sales", "1") + packed("number", "add", "sales", "2")
+        for i in range(len(words)):
+            slow.socket.sendall(words[i : i + 1])
+            assert other.ask("PING") == "PONG"
+        assert value(slow.read(), "version") == 1 and value(slow.read(), "version") == 2
+        # a large one in pieces
+        slow.ask("room", "open", "r")
+        large = "x" * 65536
+        words = packed("room", "set", "r", "f", large)
+        for i in range(0, len(words), 1000):
+            slow.socket.sendall(words[i : i + 1000])
+        assert value(slow.read(), "value") == large
+
+
+def garbage_ends_who_sends_it():
+    seed = int(os.environ.get("USHER_SEED", random.randrange(1 << 32)))
+    print("USHER_SEED=%d" % seed)
+    rng = random.Random(seed)
+    with Server("memory:") as server:
+        other = server.client()
+        for bad in (
+            b"*1\r\n+PING\r\n", b"*x\r\n", b"*1\r\n$-1\r\n", b"*99999\r\n", b"*1\r\n$4\r\nPINGxx",
+            b"*1\r\n$99999999\r\n", b"*1\n", b"ping \"open\n", b"a\0b\n", b"x" * 70000,
+            b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"POST /x HTTP/1.0\r\n\r\nnumber add p 1\r\n",
+        ):
+            c = server.client()
+            c.socket.sendall(b"PING\r\n" + bad)
+            got = c.ended()
+            assert got.startswith(b"+PONG\r\n-ERR Protocol error: ") and got.count(b"\r\n") == 2, (bad, got)
+            assert other.ask("PING") == "PONG"
+        assert server.info("protocol_errors") == 12
+        for _ in range(300):
+            c = server.client()
+            try:
+                c.socket.sendall(bytes(rng.choice(b"*$\r\n012-\0 numberadp\xff") for _ in range(rng.randrange(1, 400))))
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            c.close()
+        assert other.ask("PING") == "PONG" and status(other.ask("number", "stats", "p")) == "missing"
+
+
+def limits_are_kept():
+    with Server("memory:", "--clients=5", "--command=2000", "--words=20", "--channels=2", "--idle=2s") as server:
+        c = [server.client() for _ in range(5)]
+        assert all(x.ask("PING") == "PONG" for x in c)
+        late = server.client()
+        assert late.ended() == b"-ERR max number of clients reached\r\n"
+        assert c[0].ask("number", "add", "s", "x" * 1000) == "INVALID number is longer than 255 bytes"
+        c[0].send("number", "add", "s", "x" * 1990)
+        assert b"Protocol error: command is too long" in c[0].ended()
+        c[1].send(*["x"] * 21)
+        assert b"Protocol error: too many words" in c[1].ended()
+        assert c[2].ask("SUBSCRIBE", "number/a", "number/b", "number/c")[2] == 1
+        assert c[2].read()[2] == 2 and c[2].read().startswith("FULL ")
+        assert c[3].ended() == b"" and c[4].ended() == b""  # idle; who hears is not
+        assert c[2].ask("PING") == ["pong", ""]
+        assert server.info("idle_clients_closed") >= 2 and server.info("rejected_connections") == 1
+
+
+def the_rest_is_served():
+    """100 that do not read, 100 that vanish in the middle, and 20 others meanwhile."""
+    with Server("memory:", "--out=100000") as server:
+        boss = server.client()
+        for i in range(200):
+            boss.send("number", "add", "sales", "%0200d" % i)
+        assert all(status(boss.read()) == "ok" for _ in range(200))
+        slow = []
+        for i in range(100):
+            c = server.client()
+            c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            c.socket.sendall(packed("SUBSCRIBE", "number/sales") if i % 2 else packed("PING"))
+            slow.append(c)
+        others = [server.tcp(i % 2 == 0) for i in range(20)]
+        for i in range(100):
+            c = server.tcp()
+            c.socket.sendall(packed("number", "reg", "sales", "%0200d" % i)[: random.randrange(1, 200)])
+            c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            c.close()
+            if i % 5 == 0:
+                assert others[i // 5].ask("PING") == "PONG"
+        # the lists that these ask for, and the notices that those are told, are more than may wait
+        for i, c in enumerate(slow):
+            if i % 2 == 0:
+                c.socket.sendall(packed("number", "list", "sales", "max", "200") * 12)
+        answered = 0
+        for i in range(600):
+            for k, c in enumerate(others):
+                c.send("number", "unreg" if i % 2 else "reg", "sales", "%0200d" % ((i // 2 + k) % 200))
+            for c in others:
+                assert status(c.read()) in ("ok", "same")
+                answered += 1
+            if i % 50 == 49 and server.info("slow_clients_closed") == 100:
+                break
+        print("%d answers to the rest" % answered)
+        assert server.info("slow_clients_closed") == 100, server.info("slow_clients_closed")
+        assert server.said().count("it does not read") == 100
+        assert server.info("connected_clients") == 22 and server.info("subscriptions") == 0
+
+
+def what_takes_long_holds_up_nobody():
+    with Server("memory:") as server:
+        long, other = server.client(True), server.client(True)
+        n = 30000
+        long.ask("room", "open", "r")
+        for begin in range(0, n, 1000):
+            long.socket.sendall(b"".join(packed("room", "join", "r", "m%d" % i) for i in range(begin, begin + 1000)))
+            for _ in range(1000):
+                assert status(long.read()) == "ok"
+        closing = packed("room", "close", "r") + packed("room", "show", "r")
+        long.socket.sendall(closing)
+        meanwhile = 0
+        while long.silent(0):
+            assert other.ask("number", "add", "sales", "1")
+            meanwhile += 1
+        got = long.read()
+        assert (status(got), value(got, "state")) == ("ok", "closed"), got
+        assert status(long.read()) == "missing"
+        print("%d commands while a room of %d closed" % (meanwhile, n))
+        assert meanwhile > 2
+        # who goes before it is done leaves the rest for the next one
+        long.ask("room", "open", "r")
+        for i in range(3000):
+            long.send("room", "join", "r", "m%d" % i)
+        for i in range(3000):
+            long.read()
+        long.socket.sendall(packed("room", "close", "r"))
+        long.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        long.close()
+        assert status(other.ask("room", "close", "r")) in ("ok", "same")
+
+
+def _holds(server, held, stop):
+    """Takes numbers until it is over; @held has what was answered."""
+    c = server.client(True)
+    i = 0
+    try:
+        while not stop.is_set():
+            owner = "%d-%d" % (threading.get_ident(), i)
+            got = c.ask("number", "call", "sales", "owner", owner)
+            if status(got) == "ok":
+                held.append((value(got, "number"), owner, value(got, "token")))
+            i += 1
+    except (EOFError, ConnectionError, BrokenPipeError):
+        pass
+
+
+def _taken(server, how):
+    """Ten clients take numbers of a pool until the server ends."""
+    server.shell(["number add sales %d" % i for i in range(6000)] + ["number reg sales %d" % i for i in range(6000)])
+    held, stop = [], threading.Event()
+    threads = [threading.Thread(target=_holds, args=(server, held, stop)) for _ in range(10)]
+    for t in threads:
+        t.start()
+    while len(held) < 1000:
+        time.sleep(0.01)
+    rc = server.stop(how)
+    stop.set()
+    for t in threads:
+        t.join()
+    for (number, owner, token), answer in zip(held, server.shell(["number show sales %s" % h[0] for h in held])):
+        told = dict(answer)
+        assert (told["owner"], told["token"]) == (owner, token), (number, owner, told)
+    assert len({h[0] for h in held}) == len(held)
+    print("%d holds answered, all of them there" % len(held))
+    return rc
+
+
+def what_was_answered_is_there_after_a_kill():
+    if os.environ.get("WITH_SQLITE", "yes") != "yes":
+        return
+    with Server("sqlite:DIR/db") as server:
+        _taken(server, signal.SIGKILL)
+        assert server.shell(["check"])[0][:2] == [("status", "ok"), ("faults", 0)]
+
+
+def what_was_read_is_answered_before_it_stops():
+    with Server("sqlite:DIR/db" if os.environ.get("WITH_SQLITE", "yes") == "yes" else "memory:") as server:
+        c = server.client()
+        n = 3000
+        c.socket.sendall(b"".join(packed("number", "add", "sales", str(i)) for i in range(n)))
+        assert status(c.read()) == "ok"
+        server.process.send_signal(signal.SIGTERM)
+        answers = 1
+        try:
+            while True:
+                answer = c.read()
+                assert not isinstance(answer, Error) and status(answer) == "ok"
+                answers += 1
+        except (EOFError, ConnectionResetError):
+            pass
+        assert server.process.wait() == 0 and not os.path.exists(server.path)
+        assert server.said().endswith("usher: stopped\n")
+        if server.store.startswith("sqlite:"):
+            assert dict(server.shell(["number stats sales"])[0])["total"] == answers
+        print("%d of %d were answered" % (answers, n))
+
+
+def who_does_not_read_does_not_keep_it_from_stopping():
+    with Server("memory:") as server:
+        c = server.client()
+        for i in range(300):
+            c.ask("number", "add", "sales", "%0200d" % i)
+        c.socket.sendall(packed("number", "list", "sales", "max", "300") * 30)
+        other = server.client()
+        assert other.ask("PING") == "PONG"
+        began = time.monotonic()
+        assert server.stop(signal.SIGINT) == 0
+        assert time.monotonic() - began < 30
+        assert not select.select([], [], [], 0)[0]
+
+
+if __name__ == "__main__":
+    run(globals())

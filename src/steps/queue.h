@@ -326,7 +326,7 @@ void usher__queue_todo_agent(struct run *run, uint64_t login);
 void usher__queue_todo_user(struct run *run, const struct usher_record *r);
 /* What follows from the state of @r: lists, deadline, room. */
 void usher__queue_user_settle(struct usher_record *r, unsigned to);
-unsigned usher__queue_user_move(const struct usher_record *r, unsigned event);
+unsigned usher__queue_user_move(work *w, const struct usher_record *r, unsigned event);
 /* Is @agent among those that @u is not to be offered to? */
 bool usher__queue_rejects(const struct usher_record *u, const struct usher_text *agent);
 /* @u goes: a step of @act, told as @verb. */

@@ -78,10 +78,9 @@ enum usher_status usher__queue_agent_hold_this(work *w, struct act *act,
 void usher__queue_agent_move(work *w, struct act *act, unsigned event, int64_t at)
 {
     struct agent *a = &act->agent;
-    unsigned to = usher__machine_move(&usher__agent_machine, a->r.state, event).to;
+    unsigned to = usher__work_move(w, &usher__agent_machine, a->r.state, event, USHER__ANY).to;
     int64_t *counts = act->c.scope->counts;
 
-    (void)w;
     if (to != a->r.state) {
         if (a->r.state != USHER_QUEUE_AGENT_GONE)
             counts[a->r.state]--;
@@ -487,9 +486,9 @@ void usher__queue_user_settle(struct usher_record *r, unsigned to)
         r->slots |= 2u;
 }
 
-unsigned usher__queue_user_move(const struct usher_record *r, unsigned event)
+unsigned usher__queue_user_move(work *w, const struct usher_record *r, unsigned event)
 {
-    return usher__machine_move(&usher__user_machine, r->state, event).to;
+    return usher__work_move(w, &usher__user_machine, r->state, event, USHER__ANY).to;
 }
 
 bool usher__queue_rejects(const struct usher_record *u, const struct usher_text *agent)
@@ -694,7 +693,7 @@ enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struc
     usher__queue_count(act, l, from, -1);
     usher__change_erase(&act->c, u);
     usher__queue_act_about(act, verb, from, u);
-    act->about.to = usher__queue_user_move(u, event);
+    act->about.to = usher__queue_user_move(w, u, event);
     act->about.r.until_ms = 0;
     return status;
 }
@@ -753,7 +752,7 @@ enum usher_status usher__queue_user_back(struct run *run, struct act *act, struc
     u->n[U_END] = event == USHER__USER_AWAY ? at + w->scope.settings[SET_GRACE] : 0;
     if (event == USHER__USER_AWAY)
         u->n[U_BEAT] = 0;
-    usher__queue_user_settle(u, usher__queue_user_move(u, event));
+    usher__queue_user_settle(u, usher__queue_user_move(w, u, event));
     status = usher__queue_user_save(w, act, u, from);
     usher__queue_act_about(act, verb, from, u);
     if (event == USHER__USER_BACK)

@@ -205,7 +205,8 @@ static enum usher_status pause_or_ready(struct run *run, const struct usher_reco
     struct act act;
     struct agent *a = &act.agent;
     unsigned from = shown(r);
-    struct usher__move move = usher__machine_move(&usher__agent_machine, r->state, event);
+    struct usher__move move =
+        usher__work_move(w, &usher__agent_machine, r->state, event, USHER__ANY);
     bool ready = event == USHER__AGENT_READY;
     enum usher_status status;
 

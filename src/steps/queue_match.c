@@ -66,7 +66,7 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
         u->n[U_END] = 0;
     }
     usher__queue_user_settle(
-        u, usher__queue_user_move(u, offer > 0 ? USHER__USER_OFFER : USHER__USER_SEAT));
+        u, usher__queue_user_move(w, u, offer > 0 ? USHER__USER_OFFER : USHER__USER_SEAT));
     u->owner = a->r.id;
     u->token = act->c.scope->version;
     u->n[U_MATCHED] = w->now;

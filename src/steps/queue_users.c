@@ -37,7 +37,7 @@ static enum usher_status user_alive(struct run *run, struct usher_record *u)
     usher__queue_act_step(w, &act);
     u->n[U_BEAT] = at;
     u->n[U_END] = 0;
-    usher__queue_user_settle(u, usher__queue_user_move(u, USHER__USER_APPLY));
+    usher__queue_user_settle(u, usher__queue_user_move(w, u, USHER__USER_APPLY));
     status = usher__queue_user_save(w, &act, u, from);
     usher__queue_act_about(&act, w->command->verb, from, u);
     usher__queue_todo_user(run, u);
@@ -184,7 +184,7 @@ enum usher_status usher__queue_apply(struct run *run)
     usher__queue_act_step(w, &act);
     if (status == USHER_OK)
         lane_goes(&act, &over);
-    usher__queue_user_settle(&new, usher__queue_user_move(&new, USHER__USER_APPLY));
+    usher__queue_user_settle(&new, usher__queue_user_move(w, &new, USHER__USER_APPLY));
     usher__queue_act_about(&act, USHER_QUEUE_APPLY, USHER_QUEUE_USER_GONE, &new);
     if (found && alone) {
         token_login = act.agent.r.order;
@@ -368,7 +368,8 @@ enum usher_status usher__queue_finish(struct run *run)
         w->reply->status = USHER_STALE;
         return USHER_OK;
     }
-    if (usher__machine_move(&usher__user_machine, u.state, USHER__USER_FINISH).status != USHER_OK) {
+    if (usher__work_move(w, &usher__user_machine, u.state, USHER__USER_FINISH, USHER__ANY).status !=
+        USHER_OK) {
         usher__queue_answer_names(w, &u.id, &u.owner);
         usher__say(w->reply, USHER_REFUSED, "nobody is seated there");
         return USHER_OK;
@@ -430,8 +431,8 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
     if (status != USHER_OK)
         return status;
     from = u.state;
-    move = usher__machine_move(&usher__user_machine, from,
-                               accept ? USHER__USER_SEAT : USHER__USER_BACK);
+    move = usher__work_move(w, &usher__user_machine, from,
+                            accept ? USHER__USER_SEAT : USHER__USER_BACK, USHER__ANY);
     if (!accept && from == USHER_QUEUE_USER_SEATED)
         move.status = USHER_REFUSED; /* it is no offer any more */
     if (move.status != USHER_OK)
@@ -482,7 +483,7 @@ enum usher_status usher__queue_move(struct run *run)
         return usher__queue_answer_gone(w, USHER_MISSING, &g->user);
     if (status != USHER_OK)
         return status;
-    move = usher__machine_move(&usher__user_machine, u.state, USHER__USER_MOVE);
+    move = usher__work_move(w, &usher__user_machine, u.state, USHER__USER_MOVE, USHER__ANY);
     if (move.status != USHER_OK)
         return usher__queue_answer_user(w, (enum usher_status)move.status, &u, 0, NULL);
     new = u;

@@ -111,9 +111,9 @@ static unsigned state_of(const work *w)
     return w->scope.ref != NULL ? (unsigned)w->scope.counts[COUNT_STATE] : USHER_ROOM_STATE_CLOSED;
 }
 
-static struct usher__move room_move(const work *w, unsigned event)
+static struct usher__move room_move(work *w, unsigned event)
 {
-    return usher__machine_move(&usher__room_machine, state_of(w), event);
+    return usher__work_move(w, &usher__room_machine, state_of(w), event, USHER__ANY);
 }
 
 /* What every answer has; behind the change that it tells of. */
@@ -279,9 +279,9 @@ static bool present(const struct usher_record *r)
     return r->state >= USHER_ROOM_MEMBER_HERE && r->state <= USHER_ROOM_MEMBER_OFFLINE;
 }
 
-static struct usher__move member_move(unsigned state, unsigned event)
+static struct usher__move member_move(work *w, unsigned state, unsigned event)
 {
-    return usher__machine_move(&usher__member_machine, state, event);
+    return usher__work_move(w, &usher__member_machine, state, event, USHER__ANY);
 }
 
 static bool fades(const struct usher_scope *s)
@@ -388,7 +388,7 @@ static enum usher_status remove_one(work *w, struct usher_record *r, enum usher_
 static enum usher_status expire_one(work *w, struct usher_record *r)
 {
     unsigned event = due_event(&w->scope, r), from = r->state;
-    struct usher__move move = member_move(from, event);
+    struct usher__move move = member_move(w, from, event);
     change c;
 
     if (event == USHER__MEMBER_UNBAN) { /* nobody sees it */
@@ -636,7 +636,7 @@ static enum usher_status look(work *w, bool *ret_open, uint64_t *ret_members)
         hi = (uint64_t)r.until_ms;
         order = r.order;
         while (present(&r) && due(&r, w->now)) {
-            unsigned to = member_move(r.state, due_event(s, &r)).to;
+            unsigned to = member_move(w, r.state, due_event(s, &r)).to;
 
             if (to != USHER_ROOM_MEMBER_ABSENT) {
                 settle(s, &r, to, r.until_ms);
@@ -1238,7 +1238,7 @@ static enum usher_status join_new(work *w, struct usher_record *r)
     r->rank = (uint64_t)w->now;
     r->order = c.scope->version;
     r->n[N_JOINED] = w->now;
-    settle(c.scope, r, member_move(USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_JOIN).to, w->now);
+    settle(c.scope, r, member_move(w, USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_JOIN).to, w->now);
     c.scope->counts[COUNT_MEMBERS]++;
     c.scope->counts[COUNT_EMPTY] = 0;
     usher__change_save(&c, r);
@@ -1265,7 +1265,7 @@ static enum usher_status join(work *w)
     if (status != USHER_OK)
         return status;
     before = r;
-    move = member_move(r.state, USHER__MEMBER_JOIN);
+    move = member_move(w, r.state, USHER__MEMBER_JOIN);
     if (move.status == USHER_REFUSED) {
         answer_member(w, USHER_REFUSED, &r);
         return turn_down(w, USHER_REFUSED, "it is banned");
@@ -1324,7 +1324,7 @@ static enum usher_status alive(work *w)
     from = r->state;
     seen = r->rank;
     until_ms = r->until_ms;
-    move = member_move(from, USHER__MEMBER_BEAT);
+    move = member_move(w, from, USHER__MEMBER_BEAT);
     if (move.status != USHER_OK) {
         answer_member(w, (enum usher_status)move.status, r);
         return USHER_OK;
@@ -1365,7 +1365,7 @@ static enum usher_status leave(work *w, unsigned event)
     from = r.state;
     if (event == USHER__MEMBER_UNBAN && from != USHER_ROOM_MEMBER_BANNED)
         event = USHER__MEMBER_KICK; /* there is no ban to end */
-    move = member_move(from, event);
+    move = member_move(w, from, event);
     if (move.status != USHER_OK ||
         (ban && from == USHER_ROOM_MEMBER_BANNED && r.until_ms == w->now + args(w)->ban_ms)) {
         answer_member(w, USHER_SAME, &r);

@@ -636,7 +636,7 @@ static void range_set(const work *w, struct usher_record *r, int64_t first, int6
 
 /* Nobody knows what became of those behind s->cur up to @last: that is kept, or it would be a hole
  * that nobody sees.  Says how many they are. */
-static int64_t lose(const work *w, change *c, const struct state *s, int64_t last, char id[ID_SIZE])
+static int64_t lose(work *w, change *c, const struct state *s, int64_t last, char id[ID_SIZE])
 {
     struct usher_record r;
 
@@ -644,8 +644,8 @@ static int64_t lose(const work *w, change *c, const struct state *s, int64_t las
         return 0;
     memset(&r, 0, sizeof r);
     r.kind = KIND_LOST;
-    r.state = (uint8_t)usher__machine_move(&usher__serial_machine, USHER_SERIAL_STATE_FREE,
-                                           USHER__SERIAL_E_LOSE)
+    r.state = (uint8_t)usher__work_move(w, &usher__serial_machine, USHER_SERIAL_STATE_FREE,
+                                        USHER__SERIAL_E_LOSE, USHER__ANY)
                   .to;
     r.slots = 1u << READY;
     r.token = r.order = c->scope->version;
@@ -851,9 +851,9 @@ static enum usher_status save(work *w, change *c, struct usher_record *r, unsign
 
 /* Where @event leads @r.  What was reserved before the store was found to be behind is not
  * offered again: somebody may have used it. */
-static unsigned leads(const struct state *s, const struct usher_record *r, unsigned event)
+static unsigned leads(work *w, const struct state *s, const struct usher_record *r, unsigned event)
 {
-    unsigned to = usher__machine_move(&usher__serial_machine, r->state, event).to;
+    unsigned to = usher__work_move(w, &usher__serial_machine, r->state, event, USHER__ANY).to;
 
     return to == USHER_SERIAL_STATE_RETURNED && (int64_t)r->token < s->rule.n[N_LOST]
                ? USHER_SERIAL_STATE_VOIDED
@@ -867,7 +867,7 @@ static bool due(const struct usher_record *r, int64_t now)
 
 static enum usher_status expire_one(work *w, const struct state *s, struct usher_record *r)
 {
-    unsigned from = r->state, to = leads(s, r, USHER__SERIAL_E_EXPIRE);
+    unsigned from = r->state, to = leads(w, s, r, USHER__SERIAL_E_EXPIRE);
     char id[ID_SIZE];
     change c;
     enum usher_status status;
@@ -1035,9 +1035,10 @@ static enum usher_status reserve(work *w)
     if (a->owner.data != NULL)
         r.owner = a->owner;
     r.data = s.rule.data; /* it stays as it is printed now */
-    status =
-        save(w, &c, &r, from,
-             usher__machine_move(&usher__serial_machine, from, USHER__SERIAL_E_RESERVE).to, id);
+    status = save(
+        w, &c, &r, from,
+        usher__work_move(w, &usher__serial_machine, from, USHER__SERIAL_E_RESERVE, USHER__ANY).to,
+        id);
     if (status != USHER_OK)
         return status;
     {
@@ -1125,7 +1126,7 @@ static enum usher_status standing(work *w, const struct state *s, int64_t k, int
         status = w->ops->find(w->txn, &w->scope, KIND_HOLD, &name, r);
     }
     if (status == USHER_OK && due(r, w->now)) {
-        r->state = (uint8_t)leads(s, r, USHER__SERIAL_E_EXPIRE);
+        r->state = (uint8_t)leads(w, s, r, USHER__SERIAL_E_EXPIRE);
         r->until_ms = 0;
         r->owner.size = 0;
     }
@@ -1233,7 +1234,8 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
     char ids[4][ID_SIZE];
     struct usher_record all, behind, one;
     change c;
-    unsigned to = usher__machine_move(&usher__serial_machine, USHER_SERIAL_STATE_LOST, event).to;
+    unsigned to =
+        usher__work_move(w, &usher__serial_machine, USHER_SERIAL_STATE_LOST, event, USHER__ANY).to;
     enum usher_status status = end_of(w, k, period, &one);
 
     if (status == USHER_OK && one.n[N_CLAIM] != 0 && one.n[N_CLAIM] == claim)
@@ -1384,7 +1386,7 @@ static enum usher_status settle_hold(work *w, unsigned event)
         }
         format = r.data;
         from = r.state;
-        to = leads(&s, &r, event);
+        to = leads(w, &s, &r, event);
         usher__change_begin(w, &c);
         status = save(w, &c, &r, from, to, id);
         if (status != USHER_OK)
@@ -1398,7 +1400,8 @@ static enum usher_status settle_hold(work *w, unsigned event)
     if (status == USHER_MISSING)
         status = by_token(w, KIND_END, READY, a->token, &r);
     if (status == USHER_OK && r.kind == KIND_END && tells(w, &r, &a->serial)) {
-        if (usher__machine_move(&usher__serial_machine, r.state, event).status == USHER_SAME)
+        if (usher__work_move(w, &usher__serial_machine, r.state, event, USHER__ANY).status ==
+            USHER_SAME)
             return answer_hold(w, USHER_SAME, &s, &r);
         return stale(w, &s, pair(r.n + N_NUMBER), r.n[N_PERIOD]);
     }
@@ -1745,7 +1748,7 @@ static enum usher_status check(work *w)
         hi = (uint64_t)r.until_ms;
         order = r.order;
         n->held--;
-        n->returned += leads(&s, &r, USHER__SERIAL_E_EXPIRE) == USHER_SERIAL_STATE_RETURNED;
+        n->returned += leads(w, &s, &r, USHER__SERIAL_E_EXPIRE) == USHER_SERIAL_STATE_RETURNED;
     }
     return status == USHER_MISSING ? USHER_OK : status;
 }
@@ -1799,7 +1802,7 @@ static enum usher_status holds(work *w)
         if (i == 0 && due(&r, w->now))
             continue;
         if (i == 1) { /* as it is once that has happened */
-            r.state = (uint8_t)leads(&s, &r, USHER__SERIAL_E_EXPIRE);
+            r.state = (uint8_t)leads(w, &s, &r, USHER__SERIAL_E_EXPIRE);
             if (r.state != USHER_SERIAL_STATE_RETURNED)
                 continue;
             r.until_ms = 0;

@@ -50,7 +50,7 @@ function S.agent_hold(id)
 end
 
 function S.agent_move(a, event, at)
-    local to = byte(K.AGENT_MOVES, (a.state * K.AGENT_EVENTS + event) * 2 + 1) - 48
+    local to = S.move(K.AGENT_MOVES, a.state, event)
     if to ~= a.state then
         if a.state ~= K.AGENT_GONE then S.add(a.state, -1) end
         if to ~= K.AGENT_GONE then S.add(to, 1) end
@@ -297,13 +297,6 @@ function S.user_settle(r, to)
     if r.ends ~= 0 then r.slots = r.slots + 2 end
 end
 
--- what @event does to a user in @from: new state, status
-function S.user_move(from, event)
-    local to, status = byte(K.USER_MOVES, (from * K.USER_EVENTS + event) * 2 + 1,
-        (from * K.USER_EVENTS + event) * 2 + 2)
-    return to - 48, status - 65
-end
-
 function S.rejects(u, agent)
     if u.data == '' then return false end
     local d = munpack(u.data)
@@ -389,7 +382,7 @@ function S.user_gone(u, outcome, event, verb, at)
     S.visit_end(u, outcome, at)
     S.count_user(S.lane_hold(u.group), from, -1)
     S.erase(u)
-    S.about(verb, from, {state = S.user_move(from, event), token = u.token, ends = 0, owner = u.owner, id = u.id})
+    S.about(verb, from, {state = S.move(K.USER_MOVES, from, event), token = u.token, ends = 0, owner = u.owner, id = u.id})
 end
 
 function S.user_save(u, from)
@@ -421,7 +414,7 @@ function S.user_back(u, event, reject, verb, at)
     S.patience_back(u, at)
     u.n6 = 0
     if event == K.USER_E_AWAY then u.n6, u.n3 = at + S.set[K.SET_GRACE + 1], 0 end
-    S.user_settle(u, (S.user_move(from, event)))
+    S.user_settle(u, (S.move(K.USER_MOVES, from, event)))
     S.user_save(u, from)
     S.about(verb, from, u)
     if event == K.USER_E_BACK then S.todo_user(u) end

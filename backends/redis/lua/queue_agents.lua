@@ -111,8 +111,8 @@ function S.make_agents()
     end
 
     function S.pause_or_ready(r, event, verb)
-        local from, ready, at = S.shown(r), event == K.AGENT_E_READY, (r.state * K.AGENT_EVENTS + event) * 2 + 2
-        local what, asked = byte(K.AGENT_MOVES, at) - 65, r.n6 % 2 == 1
+        local from, ready, asked = S.shown(r), event == K.AGENT_E_READY, r.n6 % 2 == 1
+        local _, what = S.move(K.AGENT_MOVES, r.state, event)
         if what == K.OK and S.used(r) > 0 then
             if ready and r.n6 % 4 == 0 and r.n4 == 0 or not ready and asked then what = K.SAME end
         end

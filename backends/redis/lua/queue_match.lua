@@ -43,7 +43,7 @@ function S.give(u, stored)
         S.seated(l, u)
         u.n6 = 0
     end
-    S.user_settle(u, (S.user_move(u.state, offer > 0 and K.USER_E_OFFER or K.USER_E_SEAT)))
+    S.user_settle(u, (S.move(K.USER_MOVES, u.state, offer > 0 and K.USER_E_OFFER or K.USER_E_SEAT)))
     u.owner, u.token, u.n4, u.n5 = a.id, S.act.v, S.now, no
     S.user_save(u, stored and K.USER_WAITING or K.USER_GONE)
     S.about(K.V_MATCH, K.USER_WAITING, u)

@@ -15,7 +15,7 @@ function S.user_alive(u)
     S.act_init()
     S.step()
     u.n3, u.n6 = at, 0
-    S.user_settle(u, (S.user_move(from, K.USER_E_APPLY)))
+    S.user_settle(u, (S.move(K.USER_MOVES, from, K.USER_E_APPLY)))
     S.user_save(u, from)
     S.about(S.verb, from, u)
     S.todo_user(u)
@@ -84,7 +84,7 @@ function S.apply_verb()
     if not room then return end
     S.step()
     if over then S.lane_goes(over) end
-    S.user_settle(new, (S.user_move(K.USER_GONE, K.USER_E_APPLY)))
+    S.user_settle(new, (S.move(K.USER_MOVES, K.USER_GONE, K.USER_E_APPLY)))
     S.about(S.verb, K.USER_GONE, new)
     if found and alone then
         local login = S.act.agent.order
@@ -159,7 +159,7 @@ function S.finish()
         S.status, S.user, S.agent, S.token = K.STALE, u.id, u.owner, u.token
         return
     end
-    local _, what = S.user_move(u.state, K.USER_E_FINISH)
+    local _, what = S.move(K.USER_MOVES, u.state, K.USER_E_FINISH)
     if what ~= K.OK then
         S.status, S.user, S.agent, S.because = K.REFUSED, u.id, u.owner, 'nobody is seated there'
         return
@@ -185,7 +185,7 @@ function S.make_steps()
         if u.owner ~= a.id then return S.not_offered(K.REFUSED) end
         S.login, S.no, S.token, S.state = a.order, u.n5, u.token, S.shown(a)
         local from = u.state
-        local to, what = S.user_move(from, accept and K.USER_E_SEAT or K.USER_E_BACK)
+        local to, what = S.move(K.USER_MOVES, from, accept and K.USER_E_SEAT or K.USER_E_BACK)
         if not accept and from == K.USER_SEATED then what = K.REFUSED end
         if what ~= K.OK then return S.not_offered(what) end
         S.act_init()
@@ -213,7 +213,7 @@ function S.make_steps()
         local g = S.a
         local u = S.load('3', g[K.ARG_USER])
         if not u then return S.gone(K.MISSING, g[K.ARG_USER]) end
-        local _, what = S.user_move(u.state, K.USER_E_MOVE)
+        local _, what = S.move(K.USER_MOVES, u.state, K.USER_E_MOVE)
         if what ~= K.OK then return S.say_user(what, u) end
         local lane, place = u.group, S.place_of(u)
         local was1, was0 = u.n1, u.n0

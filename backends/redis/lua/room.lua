@@ -3,7 +3,7 @@
 -- The verbs of a room: the same steps as src/steps/room.c, in its order.  Kinds: 1 a member
 -- (rank: last heartbeat; n0 to n2: joined, roles, shares), 2 a field, 3 a role, 4 request,
 -- 5 a share, 6 a notice of the log, 7 a value of all.
-local byte, format = string.byte, string.format
+local format = string.format
 
 -- ---- the answer -------------------------------------------------------------------------
 
@@ -77,14 +77,7 @@ end
 -- what @event does to the room: new state, status
 function S.room(event)
     local state = S.exists and S.count[K.COUNT_STATE + 1] or 0
-    local to, status = byte(K.ROOM_MOVES, (state * K.ROOM_EVENTS + event) * 2 + 1, (state * K.ROOM_EVENTS + event) * 2 + 2)
-    return to - 48, status - 65
-end
-
-function S.member(state, event)
-    local to, status = byte(K.MEMBER_MOVES, (state * K.MEMBER_EVENTS + event) * 2 + 1,
-        (state * K.MEMBER_EVENTS + event) * 2 + 2)
-    return to - 48, status - 65
+    return S.move(K.ROOM_MOVES, state, event)
 end
 
 function S.gate(event)
@@ -211,7 +204,7 @@ function S.make_due()
             return S.apply()
         end
         if event == K.MEMBER_E_EXPIRE then return S.remove_one(r, K.V_EXPIRE, r.ends) end
-        S.settle(r, S.member(from, event), r.ends)
+        S.settle(r, S.move(K.MEMBER_MOVES, from, event), r.ends)
         S.save(r)
         S.tell(event == K.MEMBER_E_FADE and K.V_FADE or K.V_DROP, from, r.state, r)
     end
@@ -616,7 +609,7 @@ function S.make_join()
         r.data = data
         if full then return S.too_large(S.say_member) end
         r.rank, r.order, r.n0 = S.now, S.version + 1, S.now
-        S.settle(r, S.member(K.MEMBER_ABSENT, K.MEMBER_E_JOIN), S.now)
+        S.settle(r, S.move(K.MEMBER_MOVES, K.MEMBER_ABSENT, K.MEMBER_E_JOIN), S.now)
         S.add(K.COUNT_MEMBERS, 1)
         S.put(K.COUNT_EMPTY, 0)
         S.save(r)
@@ -629,7 +622,7 @@ function S.make_join()
         local r = S.load(S.a[K.ARG_MEMBER])
         if not r then return S.join_new() end
         local state, rank, ends, before = r.state, r.rank, r.ends, r.data
-        local to, status = S.member(state, K.MEMBER_E_JOIN)
+        local to, status = S.move(K.MEMBER_MOVES, state, K.MEMBER_E_JOIN)
         if status == K.REFUSED then
             S.because = 'it is banned'
             return S.say_member(status, r)
@@ -659,7 +652,7 @@ function S.alive()
     local r = S.load(S.a[K.ARG_MEMBER])
     if not r then return S.say_member(K.MISSING) end
     local state, rank, ends = r.state, r.rank, r.ends
-    local to, status = S.member(state, K.MEMBER_E_BEAT)
+    local to, status = S.move(K.MEMBER_MOVES, state, K.MEMBER_E_BEAT)
     if status ~= K.OK then return S.say_member(status, r) end
     if S.now > r.rank then r.rank = S.now end
     S.settle(r, to, S.now)
@@ -677,7 +670,7 @@ function S.go(event)
     local r = S.load(S.a[K.ARG_MEMBER]) or S.fresh('1', S.a[K.ARG_MEMBER])
     local from = r.state
     if event == K.MEMBER_E_UNBAN and from ~= K.MEMBER_BANNED then event = K.MEMBER_E_KICK end
-    local to, status = S.member(from, event)
+    local to, status = S.move(K.MEMBER_MOVES, from, event)
     if status ~= K.OK or ban and from == K.MEMBER_BANNED and r.ends == S.now + length then
         return S.say_member(K.SAME, r)
     end
@@ -839,7 +832,7 @@ function S.make_reads()
                 if not r or r.ends > S.now then break end
                 hi, order = r.ends, r.order
                 while S.present(r) and r.ends ~= 0 and r.ends <= S.now do
-                    local to = S.member(r.state, S.due_event(r))
+                    local to = S.move(K.MEMBER_MOVES, r.state, S.due_event(r))
                     if to ~= K.MEMBER_ABSENT then
                         S.settle(r, to, r.ends)
                     else

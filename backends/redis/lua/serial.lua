@@ -711,14 +711,6 @@ function S.make_holds()
         return r and S.sound_range(r).n2 == period and not S.less({r.n4, r.n5}, k) and r or nil
     end
 
-    function S.move(from, event)
-        return string.byte(K.SERIAL_MOVES, (from * K.SERIAL_EVENTS + event) * 2 + 1) - 48
-    end
-
-    function S.outcome(from, event)
-        return string.byte(K.SERIAL_MOVES, (from * K.SERIAL_EVENTS + event) * 2 + 2) - 65
-    end
-
     function S.tally(state, by)
         if state == HELD then S.add(K.COUNT_HELD, by) end
         if state == RETURNED then S.add(K.COUNT_RETURNED, by) end
@@ -759,7 +751,7 @@ function S.make_holds()
     end
 
     function S.leads(s, r, event)
-        local to = S.move(r.state, event)
+        local to = S.move(K.SERIAL_MOVES, r.state, event)
         return to == RETURNED and r.token < s.rule.n4 and VOIDED or to
     end
 
@@ -844,7 +836,7 @@ function S.make_holds()
         r.token, r.ends = S.version + 1, lease ~= 0 and S.now + lease or 0
         if owner then r.owner = owner end
         r.data = s.rule.data
-        S.put(r, from, S.move(from, K.SERIAL_E_RESERVE))
+        S.put(r, from, (S.move(K.SERIAL_MOVES, from, K.SERIAL_E_RESERVE)))
         local bucket, use = S.use_now()
         S.use_add(bucket, use, 1)
         S.say_hold(K.OK, s, r)
@@ -873,7 +865,7 @@ function S.make_holds()
         local from, width, radix, value = #prefix + date + 1, f[6], f[7], {0, 0}
         if size < width or size > width and size > 1 and sub(text, from, from) == '0' then return nil end
         for k = from, from + size - 1 do
-            local c = string.byte(text, k)
+            local c = byte(text, k)
             local digit = c >= 48 and c <= 57 and c - 48 or c >= 65 and c <= 90 and c - 55 or 99
             if digit >= radix then return nil end
             local low = value[2] * radix + digit
@@ -1037,7 +1029,7 @@ function S.make_holds()
     -- see settle_lost(); true: it is answered
     function S.settle_lost(s, event, k, period, of_lost)
         local a = S.a
-        local n, token, to = a[K.ARG_N] or 1, a[K.ARG_TOKEN], S.move(K.SERIAL_LOST, event)
+        local n, token, to = a[K.ARG_N] or 1, a[K.ARG_TOKEN], (S.move(K.SERIAL_MOVES, K.SERIAL_LOST, event))
         local ended = S.end_of(k, period)
         if ended and ended.n4 ~= 0 and ended.n4 == token then
             if ended.state ~= to then return false end
@@ -1139,7 +1131,8 @@ function S.make_holds()
         end
         if not r then ended = S.by_token('5', '0', token) end
         if ended and S.tells(ended, serial) then
-            if S.outcome(ended.state, event) == K.SAME then return S.say_hold(K.SAME, s, ended) end
+            local _, what = S.move(K.SERIAL_MOVES, ended.state, event)
+            if what == K.SAME then return S.say_hold(K.SAME, s, ended) end
             return S.stale(s, {ended.n0, ended.n1}, ended.n2)
         end
         local number, period = S.named(s, token)

@@ -258,10 +258,10 @@ mutant 'pull respects refusals' src/steps/queue_match.c \
     's/        status = usher__queue_match_agent_once(run, \&act, true);/        status = usher__queue_match_agent_once(run, \&act, false);/' \
     $memory 'pull_and_move*'
 mutant 'a dead agent has missed nothing' src/steps/queue_due.c \
-    's/run, \&act, \&u, USHER__USER_BACK, offered,/run, \&act, \&u, USHER__USER_BACK, false,/' \
+    's/USHER_QUEUE_OUTCOME_DROPPED, offered,/USHER_QUEUE_OUTCOME_DROPPED, false,/' \
     $memory 'an_agent_that_was_lost*'
 mutant 'who is offered is dropped with its agent' src/steps/queue_due.c \
-    's/        if (offered || w->scope/        if (w->scope/' $memory 'users_only_offered*'
+    's/bool back = offered || w->scope/bool back = w->scope/' $memory 'users_only_offered*'
 mutant 'a pause is lost with the connection' src/steps/queue_due.c \
     's/ \&\& event == USHER__AGENT_LOST \&\&$/ \&\& event == USHER__AGENT_DONE \&\&/' $memory 'a_pause_outlives*'
 mutant 'an agent on its way out has asked for a pause' src/steps/queue_due.c \
@@ -609,7 +609,7 @@ mutant 'script: what was printed before is named by its own token only' backends
 mutant 'serial: what is over is listed as held' src/steps/serial.c \
     's/        if (i == 0 \&\& due(&r, w->now))/        if (i > 9 \&\& due(\&r, w->now))/' $gapfree
 mutant 'serial: numbers go out in the order in which they came back' src/steps/serial.c \
-    's/    r->rank = (uint64_t)rank_of(w, r->n\[N_PERIOD\], pair(r->n + N_NUMBER));/    r->rank = 0;/' $gapfree
+    's/    r->rank = held ? 0 : .*/    r->rank = 0;/' $gapfree
 mutant 'on Redis versions go on behind a loss' backends/redis/lua/main.lua \
     's/^        version = first$/        first = version/' \
     tests/fault/test_lost 'of_two_masters*'
@@ -811,7 +811,7 @@ mutant 'serial: how a hold ended is forgotten' src/steps/serial.c \
     's/    end.state = (uint8_t)to;/    end.state = (uint8_t)(to != 0 ? USHER_SERIAL_STATE_RETURNED : 0);/' \
     $memory 'what_was_settled*'
 mutant 'serial: a hold without a deadline stands among what is due' src/steps/serial.c \
-    's/    return r->until_ms != 0 ? .* : 1u << HELD;/    return 1u << DUE | 1u << HELD;/' \
+    's/    r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);/    r->slots = usher__machine_lists(\&usher__serial_machine, to, 1);/' \
     $memory 'a_hold_without*'
 mutant 'serial: a hold without a deadline is due' src/steps/serial.c \
     's/ \&\& r->until_ms != 0 \&\& r->until_ms <= now;/ \&\& r->until_ms <= now;/' \

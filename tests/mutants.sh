@@ -108,9 +108,9 @@ mutant 'a resting number is offered' src/core/number.def \
     's/^T(IDLE_UP,   CALL,   RESTING, IDLE_UP,   REFUSED,/T(IDLE_UP,   CALL,   RESTING, BUSY_UP,   OK,/' \
     tests/unit/test_number
 mutant 'a busy number is given to another owner' src/core/number.def \
-    's/^T(BUSY_UP,   CALL,   OTHER,   BUSY_UP,   REFUSED,/T(BUSY_UP,   CALL,   OTHER,   BUSY_UP,   OK,/' \
+    's/^T(BUSY_UP,   CALL,   ANY,     BUSY_UP,   REFUSED,/T(BUSY_UP,   CALL,   ANY,     BUSY_UP,   OK,/' \
     tests/unit/test_number
-mutant 'a hold without a deadline is due' src/core/number.c 's/if (until_ms != 0)/if (until_ms >= 0)/' \
+mutant 'a hold without a deadline is due' src/core/machine.h 's/lists\[state\]\[until_ms != 0\]/lists[state][1]/' \
     $same
 mutant 'days round toward zero' src/core/number.c 's/return local % DAY_MS < 0 ? day - 1 : day;/return day;/' \
     tests/unit/test_number
@@ -126,14 +126,14 @@ mutant 'a token is used twice' src/steps/number.c \
     's/    r->token = r->order = w->scope.version;/    r->token = (r->order = w->scope.version) - 1;/' \
     $memory 'a_call_gives*'
 mutant 'a hangup does not look at the token' src/steps/number.c \
-    's/claim = a->token == r->token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER;/claim = USHER__CLAIM_HOLDER;/' \
+    's/guard = a->token == r->token ? USHER__NUMBER_IF_HOLDER : USHER__NUMBER_IF_OTHER;/guard = USHER__NUMBER_IF_HOLDER;/' \
     $memory 'a_token*'
 mutant 'a version is skipped' src/steps/work.h 's/    c->scope->version++;/    c->scope->version += 2;/' \
     $memory 'each_change*'
 mutant 'calls of a group are not counted' src/steps/number.c '/n\[USHER__N_BUSY_UP\] += by;/s/by;/0;/' \
     $memory 'a_group_says*'
 mutant 'an expiry is timed by its discovery' src/steps/number.c \
-    's/release(w, r, to, r->until_ms, w->scope.settings/release(w, r, to, w->now, w->scope.settings/' $same
+    's/release(w, r, to, r->until_ms, busy/release(w, r, to, w->now, busy/' $same
 mutant 'a hold ends a moment late' src/steps/number.c 's/r->until_ms <= now;/r->until_ms < now;/' $same
 mutant 'the next due time is not kept' src/steps/work.h 's/r->until_ms < c->scope->due_ms)/r->until_ms > c->scope->due_ms)/' \
     $memory 'a_hold_that_is_not*'
@@ -148,7 +148,7 @@ mutant 'capped numbers stand in order of version' src/core/number.c 's/ + (uint6
     tests/unit/test_number
 mutant 'calls of the day go with the number' src/steps/number.c 's/    if (calls_on(&w->scope, r, w->now) == 0)/    if (r->id.size != 0)/' \
     $memory 'calls_of_the_day*'
-mutant 'anybody ends a rest' src/steps/number.c 's/        to.status = USHER_STALE;/        ;/' \
+mutant 'anybody ends a rest' src/core/number.def 's/^T(IDLE_UP,   UNREST, OTHER,   IDLE_UP,   STALE, /T(IDLE_UP,   UNREST, OTHER,   IDLE_UP,   OK, /' \
     $memory 'a_second_hangup*'
 mutant 'a call that is over stays with its node' src/steps/number.c 's/return status == USHER_OK \&\& left ? /return status == USHER_OK \&\& false ? /' \
     $memory 'calls_of_a_node*'
@@ -258,10 +258,10 @@ mutant 'pull respects refusals' src/steps/queue_match.c \
     's/        status = usher__queue_match_agent_once(run, \&act, true);/        status = usher__queue_match_agent_once(run, \&act, false);/' \
     $memory 'pull_and_move*'
 mutant 'a dead agent has missed nothing' src/steps/queue_due.c \
-    's/run, \&act, \&u, USHER__USER_BACK, offered,/run, \&act, \&u, USHER__USER_BACK, false,/' \
+    's/USHER_QUEUE_OUTCOME_DROPPED, offered,/USHER_QUEUE_OUTCOME_DROPPED, false,/' \
     $memory 'an_agent_that_was_lost*'
 mutant 'who is offered is dropped with its agent' src/steps/queue_due.c \
-    's/        if (offered || w->scope/        if (w->scope/' $memory 'users_only_offered*'
+    's/bool back = offered || w->scope/bool back = w->scope/' $memory 'users_only_offered*'
 mutant 'a pause is lost with the connection' src/steps/queue_due.c \
     's/ \&\& event == USHER__AGENT_LOST \&\&$/ \&\& event == USHER__AGENT_DONE \&\&/' $memory 'a_pause_outlives*'
 mutant 'an agent on its way out has asked for a pause' src/steps/queue_due.c \
@@ -609,7 +609,7 @@ mutant 'script: what was printed before is named by its own token only' backends
 mutant 'serial: what is over is listed as held' src/steps/serial.c \
     's/        if (i == 0 \&\& due(&r, w->now))/        if (i > 9 \&\& due(\&r, w->now))/' $gapfree
 mutant 'serial: numbers go out in the order in which they came back' src/steps/serial.c \
-    's/    r->rank = (uint64_t)rank_of(w, r->n\[N_PERIOD\], pair(r->n + N_NUMBER));/    r->rank = 0;/' $gapfree
+    's/    r->rank = held ? 0 : .*/    r->rank = 0;/' $gapfree
 mutant 'on Redis versions go on behind a loss' backends/redis/lua/main.lua \
     's/^        version = first$/        first = version/' \
     tests/fault/test_lost 'of_two_masters*'
@@ -654,13 +654,13 @@ mutant 'script: a record does not join the list of its group' backends/redis/lua
     $redis 'groups*'
 mutant 'script: a token is used twice' backends/redis/lua/number.lua 's/    r.token, r.order = v, v/    r.token, r.order = v - v % 2, v/' \
     $redis 'tokens_only_grow'
-mutant 'number: who is somebody else takes it back' src/steps/number.c 's/again = told && busy(r->state) && .*/again = told \&\& busy(r->state);/' \
+mutant 'number: who is somebody else takes it back' src/steps/number.c 's/guard = busy(r->state) && .* ? USHER__NUMBER_IF_HOLDER/guard = busy(r->state) ? USHER__NUMBER_IF_HOLDER/' \
     tests/fault/test_lost 'an_older_copy*'
-mutant 'script: who is somebody else takes it back' backends/redis/lua/number.lua 's/again = owner and r.state >= K.BUSY_DOWN and r.owner == owner/again = owner and r.state >= K.BUSY_DOWN/' \
+mutant 'script: who is somebody else takes it back' backends/redis/lua/number.lua 's/ and r.owner == a\[K.ARG_OWNER\] and K.NUMBER_IF_HOLDER/ and K.NUMBER_IF_HOLDER/' \
     tests/fault/test_lost 'of_two_masters*'
-mutant 'script: who has taken it back may not ask again' backends/redis/lua/number.lua 's/again = owner and r.state >= .*/again = false/' \
+mutant 'script: who has taken it back may not ask again' backends/redis/lua/number.lua 's/if what ~= K.SAME then return S.say_lost/if true then return S.say_lost/' \
     tests/fault/test_lost_together 'a_repeat*'
-mutant 'script: what somebody else has is taken back all the same' backends/redis/lua/number.lua 's/if what == K.OK then return S.take(r) end/if owner then return S.take(r) end/' \
+mutant 'script: what somebody else has is taken back all the same' backends/redis/lua/number.lua '/E_RETAKE/,/say_lost/s/if what == K.OK then/if true then/' \
     tests/fault/test_lost_together 'of_two*'
 mutant 'number: a number that is not registered is not taken back' src/core/number.def 's/^T(IDLE_DOWN, RETAKE, ANY,     BUSY_DOWN, OK, /T(IDLE_DOWN, RETAKE, ANY,     IDLE_DOWN, LOST, /' \
     tests/fault/test_lost 'a_call_goes_on*'
@@ -682,7 +682,7 @@ mutant 'script: whoever may not use keys of two slots is on a cluster' backends/
     tests/cluster/test_by_hand 'a_cluster_is*'
 mutant 'script: what is no verb is the first one' backends/redis/lua/main.lua "s/(word or '%?')/(word or '?')/" \
     tests/cluster/test_by_hand 'keys_that*'
-mutant 'script: the short way forgets a count' backends/redis/lua/number_fast_flush.lua 's/count\[K.BUSY_UP + 1\] + given - back/count[K.BUSY_UP + 1]/' \
+mutant 'script: the short way forgets a count' backends/redis/lua/number_fast_flush.lua 's/count\[K.NUMBER_BUSY_UP + 1\] + given - back/count[K.NUMBER_BUSY_UP + 1]/' \
     $redis 'a_call_gives*'
 mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/then due, due_bytes = ends, ends_bytes end/then due_bytes = ends_bytes end/' \
     $same
@@ -811,7 +811,7 @@ mutant 'serial: how a hold ended is forgotten' src/steps/serial.c \
     's/    end.state = (uint8_t)to;/    end.state = (uint8_t)(to != 0 ? USHER_SERIAL_STATE_RETURNED : 0);/' \
     $memory 'what_was_settled*'
 mutant 'serial: a hold without a deadline stands among what is due' src/steps/serial.c \
-    's/    return r->until_ms != 0 ? .* : 1u << HELD;/    return 1u << DUE | 1u << HELD;/' \
+    's/    r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);/    r->slots = usher__machine_lists(\&usher__serial_machine, to, 1);/' \
     $memory 'a_hold_without*'
 mutant 'serial: a hold without a deadline is due' src/steps/serial.c \
     's/ \&\& r->until_ms != 0 \&\& r->until_ms <= now;/ \&\& r->until_ms <= now;/' \

@@ -121,19 +121,20 @@ static void usage(FILE *out, const struct usher__noun *noun, const struct usher_
 /* The rows of the transition table for the event @word.  False: there is no such event. */
 static bool moves(FILE *out, const char *word)
 {
-    struct usher__number_row row;
+    const struct usher__machine *m = &usher__number_machine;
     bool first = true;
 
-    for (unsigned i = 0; usher__number_row(i, &row); i++) {
-        if (strcmp(usher__number_event_word(row.event), word) != 0)
+    for (unsigned i = 0; i < m->n_rows; i++) {
+        const struct usher__machine_row row = m->rows[i];
+
+        if (strcmp(m->event_words[row.event], word) != 0)
             continue;
         if (first)
             fprintf(out, "\n  %-10s %-8s %-10s %s\n", "from", "given", "to", "answer");
         first = false;
         fprintf(out, "  %-10s %-8s %-10s %-8s",
                 usher_number_state_word((enum usher_number_state)row.from),
-                usher__claim_word(row.claim),
-                usher_number_state_word((enum usher_number_state)row.to),
+                m->guard_words[row.guard], usher_number_state_word((enum usher_number_state)row.to),
                 usher_status_word((enum usher_status)row.status));
         fprintf(out, row.why[0] != '\0' ? " (%s)\n" : "%s\n", row.why);
     }
@@ -155,7 +156,7 @@ static void help_moves(FILE *out, const struct usher__verb *verb)
         "somebody else has it: a new hold with a new token, for lease= and of node=.  Whose hold is\n"
         "still there keeps its token and its node.\n",
         out);
-    (void)moves(out, usher__number_event_word(USHER__NUMBER_RETAKE));
+    (void)moves(out, usher__number_machine.event_words[USHER__NUMBER_RETAKE]);
 }
 
 #define RANGE_MAX 120

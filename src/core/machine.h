@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A state machine as a table.  A noun's .def file has rows
+ * A state machine as a table.  A .def file has rows
  *
- *   S(name, code, word, text)              a state; codes are stored and never reused
- *   E(name, code, word, text)              an event
- *   T(from, event, to, status, why)        what the event does in that state
+ *   S(name, code, word, lists, text)         a state; codes are stored and never reused
+ *   E(name, code, word, text)                an event
+ *   G(name, code, word, text)                a guard: what is so when the event comes; from 1
+ *   T(from, event, guard, to, status, why)   what the event does in that state
  *
- * and ends with #undef of the three.  Every (state, event) has exactly one row: a second one
- * does not compile, a missing one fails tests/unit/test_machines.c.  The order of rows means
- * nothing.  What an event means and who may send it is decided before: facts in, event out.
+ * and ends with #undef of the four.  A row for a guard goes before the row for ANY.  What has
+ * no row cannot be: nobody asks for it, and whoever does has a bug (usher__work_move()).  A
+ * second row for the same does not compile, and one that no test takes is found by `make rows`.
+ * The order of rows means nothing.  Which event comes and which guard holds is decided before:
+ * facts in, a row out.
+ *
+ * A state names the lists (store.h: slots) in which a record stands while it is in it.
  */
 #ifndef USHER_CORE_MACHINE_H
 #define USHER_CORE_MACHINE_H
@@ -18,34 +23,61 @@
 
 #include <usher/operation.h>
 
+/* The guard of a row that has none, and of whoever has nothing to show. */
+#define USHER__ANY 0
+
 struct usher__move {
     uint8_t to;     /* a state */
     uint8_t status; /* enum usher_status */
-    bool row;       /* false: the table has no such row (never; the tests see to it) */
+    bool row;       /* false: there is no such row */
 };
 
 struct usher__machine_row {
-    uint8_t from, event, to, status;
+    uint8_t from, event, guard, to, status;
     const char *why;
 };
+
+/* What has a deadline stands in list 1, whatever its state names: in order of deadlines. */
+#define USHER__LIST_READY 1u
+#define USHER__LIST_DUE 2u
+#define USHER__LIST_HELD 4u
+
+/* What a state may name: without, and with a deadline. */
+#define USHER__LISTS_NONE 0u, USHER__LIST_DUE
+#define USHER__LISTS_READY USHER__LIST_READY, USHER__LIST_READY | USHER__LIST_DUE
+#define USHER__LISTS_HELD USHER__LIST_HELD, USHER__LIST_HELD | USHER__LIST_DUE
+#define USHER__LISTS_BOTH \
+    USHER__LIST_READY | USHER__LIST_HELD, USHER__LIST_READY | USHER__LIST_HELD | USHER__LIST_DUE
+/* A deadline is the end of a rest: ready after it. */
+#define USHER__LISTS_RESTED USHER__LIST_READY, USHER__LIST_DUE
 
 struct usher__machine {
     const char *word; /* "agent" */
     enum usher_noun noun;
-    unsigned n_states, n_events, n_rows;
+    unsigned n_states, n_events, n_guards, n_rows;       /* guards: with ANY */
     const char *const *state_words, *const *state_texts; /* by code; the former up to NULL */
     const char *const *event_words, *const *event_texts;
+    const char *const *guard_words, *const *guard_texts;
     const struct usher__machine_row *rows;
-    const struct usher__move *moves; /* [state * n_events + event] */
+    const struct usher__move *moves; /* [(state * n_events + event) * n_guards + guard] */
+    const uint8_t (*lists)[2];       /* [state][has a deadline] */
 };
 
-/* What @event does in state @from.  Total for valid arguments. */
+/* What @event does in state @from if @guard holds. */
 static inline struct usher__move usher__machine_move(const struct usher__machine *m, unsigned from,
-                                                     unsigned event)
+                                                     unsigned event, unsigned guard)
 {
-    USHER_ASSERT(from < m->n_states && event < m->n_events);
-    USHER_ASSERT(m->moves[from * m->n_events + event].row);
-    return m->moves[from * m->n_events + event];
+    const struct usher__move *move = &m->moves[(from * m->n_events + event) * m->n_guards];
+
+    USHER_ASSERT(from < m->n_states && event < m->n_events && guard < m->n_guards);
+    return move[guard].row ? move[guard] : move[USHER__ANY];
+}
+
+/* The lists of a record of @m in @state that has the deadline @until_ms (0: none). */
+static inline uint8_t usher__machine_lists(const struct usher__machine *m, unsigned state,
+                                           int64_t until_ms)
+{
+    return m->lists[state][until_ms != 0];
 }
 
 /* All there are, up to NULL. */

@@ -6,57 +6,23 @@
 #ifndef USHER_CORE_NUMBER_H
 #define USHER_CORE_NUMBER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <usher/operation.h>
+#include "machine.h"
 
 enum usher__number_event {
 #define E(name, code, word, text) USHER__NUMBER_##name = code,
 #include "number.def"
-    USHER__NUMBER_EVENTS = 11
 };
 
-enum usher__claim {
-    USHER__CLAIM_NONE,
-    USHER__CLAIM_HOLDER,
-    USHER__CLAIM_OTHER,
-    USHER__CLAIM_STRICT,
-    USHER__CLAIM_RESTING,
-    USHER__CLAIMS
+enum usher__number_guard {
+    USHER__NUMBER_IF_ANY = USHER__ANY,
+#define G(name, code, word, text) USHER__NUMBER_IF_##name = code,
+#include "number.def"
 };
 
-#define USHER__NUMBER_STATES 5
+extern const struct usher__machine usher__number_machine;
 
-struct usher__number_move {
-    uint8_t to;     /* enum usher_number_state */
-    uint8_t status; /* enum usher_status */
-    bool row;       /* false: the table has no such row (never; the tests see to it) */
-};
-
-/* What @event does to a number in state @from.  Total for valid arguments. */
-struct usher__number_move usher__number_move(unsigned from, unsigned event, unsigned claim);
-
-const char *usher__number_event_word(unsigned event);
-const char *usher__number_event_text(unsigned event);
-const char *usher__number_state_text(unsigned state);
-const char *usher__claim_word(unsigned claim);
-
-/* Rows in file order, for printing: false when @i is past the last. */
-struct usher__number_row {
-    uint8_t from, event, claim, to, status; /* claim USHER__CLAIMS: any */
-    const char *why;
-};
-bool usher__number_row(unsigned i, struct usher__number_row *ret_row);
-
-/* The lists (store.h: slots) that a number stands in, by its state alone.  Nobody adds a
- * number to a list or takes it out by hand. */
-enum usher__number_slot {
-    USHER__NUMBER_IDLE, /* free, registered and rested: call takes from here */
-    USHER__NUMBER_DUE,  /* something ends by itself at until_ms */
-    USHER__NUMBER_HELD  /* in a call */
-};
-uint8_t usher__number_slots(unsigned state, int64_t until_ms);
+/* Lists: free, registered and rested: call takes from here; something ends by itself; in a call. */
+enum usher__number_slot { USHER__NUMBER_IDLE, USHER__NUMBER_DUE, USHER__NUMBER_HELD };
 
 /*
  * Rank in the idle list.  Numbers that became idle while the pool was in random order have

@@ -8,13 +8,23 @@
 enum usher__agent_event {
 #define E(name, code, word, text) USHER__AGENT_##name = code,
 #include "agent.def"
-    USHER__AGENT_EVENTS = 12
+};
+
+enum usher__agent_guard {
+    USHER__AGENT_IF_ANY = USHER__ANY,
+#define G(name, code, word, text) USHER__AGENT_IF_##name = code,
+#include "agent.def"
 };
 
 enum usher__user_event {
 #define E(name, code, word, text) USHER__USER_##name = code,
 #include "user.def"
-    USHER__USER_EVENTS = 10
+};
+
+enum usher__user_guard {
+    USHER__USER_IF_ANY = USHER__ANY,
+#define G(name, code, word, text) USHER__USER_IF_##name = code,
+#include "user.def"
 };
 
 extern const struct usher__machine usher__agent_machine, usher__user_machine;

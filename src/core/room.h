@@ -10,8 +10,20 @@ enum usher__room_event {
 #include "room.def"
 };
 
+enum usher__room_guard {
+    USHER__ROOM_IF_ANY = USHER__ANY,
+#define G(name, code, word, text) USHER__ROOM_IF_##name = code,
+#include "room.def"
+};
+
 enum usher__member_event {
 #define E(name, code, word, text) USHER__MEMBER_##name = code,
+#include "member.def"
+};
+
+enum usher__member_guard {
+    USHER__MEMBER_IF_ANY = USHER__ANY,
+#define G(name, code, word, text) USHER__MEMBER_IF_##name = code,
 #include "member.def"
 };
 

@@ -8,7 +8,12 @@
 enum usher__serial_event {
 #define E(name, code, word, text) USHER__SERIAL_E_##name = code,
 #include "serial.def"
-    USHER__SERIAL_EVENTS = 6
+};
+
+enum usher__serial_guard {
+    USHER__SERIAL_IF_ANY = USHER__ANY,
+#define G(name, code, word, text) USHER__SERIAL_IF_##name = code,
+#include "serial.def"
 };
 
 extern const struct usher__machine usher__serial_machine;

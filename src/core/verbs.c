@@ -72,7 +72,7 @@ const char *const usher__strategy_words[] = {
 };
 const char *const usher__requeue_words[] = { "?", "front", "drop", NULL };
 const char *const usher__user_state_words[] = {
-#define S(name, code, word, text) [code] = word,
+#define S(name, code, word, lists, text) [code] = word,
 #include "user.def"
     NULL,
 };
@@ -310,7 +310,7 @@ const char *usher_number_order_word(enum usher_number_order order)
 }
 
 static const char *const agent_state_words[] = {
-#define S(name, code, word, text) [code] = word,
+#define S(name, code, word, lists, text) [code] = word,
 #include "agent.def"
     [USHER_QUEUE_AGENT_PAUSING] = "pausing",
 };

@@ -249,7 +249,7 @@ bool usher__is_status(uint64_t code);
 
 /* Words of codes: index in a NULL-terminated list. */
 extern const char *const usher__order_words[];
-extern const char *const usher__number_state_words[], *const usher__number_list_words[];
+extern const char *const usher__number_list_words[];
 extern const char *const usher__check_words[];
 extern const char *const usher__reset_words[];
 extern const char *const usher__stamp_words[];

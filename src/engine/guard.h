@@ -10,11 +10,13 @@
 
 #include <usher/store.h>
 
+#include "steps/work.h"
+
 /* Between the steps and a transaction; the steps take it for their transaction. */
 struct usher__guard {
     const struct usher_record_store_ops *ops; /* the store's */
     struct usher_txn *txn;
-    char fault[160]; /* why UNAVAILABLE, or "": then the store knows */
+    char fault[USHER__TROUBLE_MAX]; /* why UNAVAILABLE, or "": then the store knows */
 };
 
 /* *@ops become those to be called with a struct usher__guard instead of a transaction of @of. */

@@ -179,6 +179,7 @@ static void work_begin(struct usher__work *w, const struct local *l, struct ushe
     w->identity = l->records->ops->identity != NULL ? l->records->ops->identity(l->records) : 0;
     w->stored = 0;
     w->context = context;
+    w->trouble = g->fault;
     w->command = NULL;
     w->grave = NULL;
     w->hidden = false;
@@ -261,6 +262,8 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
         w->scope.epoch = new_epoch(w);
     }
     status = w->steps->run(w);
+    if (w->trouble[0] != '\0')
+        return USHER_UNAVAILABLE;
     if (status == USHER_OK && (usher__verb((unsigned)command->verb)->flags & USHER__WRITES) != 0)
         status = usher__due_store(w);
     if (status == USHER_OK && w->reply->status < USHER_INVALID)

@@ -47,60 +47,51 @@ static void put(struct out *o, const char *format, ...)
 
 /* ---- for people -------------------------------------------------------------------- */
 
-static void number_markdown(struct out *o)
+static void machine_markdown(struct out *o, const struct usher__machine *m)
 {
-    struct usher__number_row row;
-
     put(o, "| state | meaning |\n| --- | --- |\n");
-    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
-        put(o, "| %s | %s |\n", usher_number_state_word((enum usher_number_state)s),
-            usher__number_state_text(s));
+    for (unsigned s = 0; s < m->n_states; s++)
+        put(o, "| %s | %s |\n", m->state_words[s], m->state_texts[s]);
     put(o, "\n| event | meaning |\n| --- | --- |\n");
-    for (unsigned e = 0; e < USHER__NUMBER_EVENTS; e++)
-        put(o, "| %s | %s |\n", usher__number_event_word(e), usher__number_event_text(e));
-    put(o, "\n| from | event | by whom | to | status | why |\n"
-           "| --- | --- | --- | --- | --- | --- |\n");
-    for (unsigned i = 0; usher__number_row(i, &row); i++)
-        put(o, "| %s | %s | %s | %s | %s | %s |\n",
-            usher_number_state_word((enum usher_number_state)row.from),
-            usher__number_event_word(row.event), usher__claim_word(row.claim),
-            usher_number_state_word((enum usher_number_state)row.to),
-            usher_status_word((enum usher_status)row.status), row.why);
-}
+    for (unsigned e = 0; e < m->n_events; e++)
+        put(o, "| %s | %s |\n", m->event_words[e], m->event_texts[e]);
+    if (m->n_guards > 1)
+        put(o, "\n| if | meaning |\n| --- | --- |\n");
+    for (unsigned g = 1; g < m->n_guards; g++)
+        put(o, "| %s | %s |\n", m->guard_words[g], m->guard_texts[g]);
+    put(o, "\n| from | event | if | to | status | why |\n| --- | --- | --- | --- | --- | --- |\n");
+    for (unsigned i = 0; i < m->n_rows; i++) {
+        const struct usher__machine_row *row = &m->rows[i];
 
-/* Does row @row lead from @from to @to and change something? */
-static bool leads(const struct usher__number_row *row, unsigned from, unsigned to)
-{
-    return row->from == from && row->to == to && row->status == USHER_OK;
+        put(o, "| %s | %s | %s | %s | %s | %s |\n", m->state_words[row->from],
+            m->event_words[row->event], m->guard_words[row->guard], m->state_words[row->to],
+            usher_status_word((enum usher_status)row->status), row->why);
+    }
 }
 
 /* The events that lead from one state to another, on one arrow. */
-static void number_dot(struct out *o)
+static void machine_dot(struct out *o, const struct usher__machine *m)
 {
-    put(o, "digraph number {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n");
-    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
-        put(o, "    \"%s\" [tooltip=\"%s\"];\n",
-            usher_number_state_word((enum usher_number_state)s), usher__number_state_text(s));
-    for (unsigned from = 0; from < USHER__NUMBER_STATES; from++) {
-        for (unsigned to = 0; to < USHER__NUMBER_STATES; to++) {
-            struct usher__number_row row;
-            unsigned said = USHER__NUMBER_EVENTS;
+    put(o, "digraph %s {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n", m->word);
+    for (unsigned s = 0; s < m->n_states; s++)
+        put(o, "    \"%s\" [tooltip=\"%s\"];\n", m->state_words[s], m->state_texts[s]);
+    for (unsigned k = 0; k < m->n_states * m->n_states; k++) {
+        unsigned from = k / m->n_states, to = k % m->n_states, said = m->n_events;
 
-            for (unsigned i = 0; usher__number_row(i, &row); i++) {
-                if (!leads(&row, from, to) || row.event == said)
-                    continue;
-                if (said == USHER__NUMBER_EVENTS)
-                    put(o, "    \"%s\" -> \"%s\" [label=\"",
-                        usher_number_state_word((enum usher_number_state)from),
-                        usher_number_state_word((enum usher_number_state)to));
-                else
-                    put(o, ", ");
-                put(o, "%s", usher__number_event_word(row.event));
-                said = row.event;
-            }
-            if (said != USHER__NUMBER_EVENTS)
-                put(o, "\"];\n");
+        for (unsigned i = 0; i < m->n_rows; i++) {
+            const struct usher__machine_row *row = &m->rows[i];
+
+            if (row->from != from || row->to != to || row->status != USHER_OK || row->event == said)
+                continue;
+            if (said < m->n_events)
+                put(o, ", ");
+            else
+                put(o, "    \"%s\" -> \"%s\" [label=\"", m->state_words[from], m->state_words[to]);
+            put(o, "%s", m->event_words[row->event]);
+            said = row->event;
         }
+        if (said < m->n_events)
+            put(o, "\"];\n");
     }
     put(o, "}\n");
 }
@@ -278,7 +269,10 @@ static void steps_lua(struct out *o, const struct usher__steps *steps)
         put_int(o, "", c->name, (long long)c->value);
 }
 
-/* AGENT_IDLE, AGENT_E_LOGIN, AGENT_EVENTS, AGENT_STATES (words), AGENT_MOVES. */
+/*
+ * AGENT_IDLE, AGENT_E_LOGIN, AGENT_IF_HOLDER; AGENT_STATES (words); AGENT_MOVES and AGENT_LISTS:
+ * the first arguments of S.move() and S.slots() of lua/common.lua.
+ */
 static void machine_lua(struct out *o, const struct usher__machine *m)
 {
     char prefix[40];
@@ -289,102 +283,100 @@ static void machine_lua(struct out *o, const struct usher__machine *m)
         prefix[i] = (char)(prefix[i] - 32); /* words of machines are a to z */
     for (unsigned s = 0; s < m->n_states; s++)
         put_int(o, prefix, m->state_words[s], s);
-    put_int(o, prefix, "events", m->n_events);
     put(o, "local %sSTATES = '", prefix);
     for (unsigned s = 0; s < m->n_states; s++)
         put(o, "%-10s", m->state_words[s]);
     put(o, "'\nlocal %sMOVES = '", prefix);
-    for (unsigned k = 0; k < m->n_states * m->n_events; k++)
-        put(o, "%c%c", '0' + m->moves[k].to, 'A' + m->moves[k].status);
-    put(o, "'\n");
+    for (unsigned k = 0; k < m->n_states * m->n_events * m->n_guards; k++) {
+        unsigned event = k / m->n_guards;
+        struct usher__move move =
+            usher__machine_move(m, event / m->n_events, event % m->n_events, k % m->n_guards);
+
+        put(o, "%c%c", move.row ? '0' + move.to : '?', 'A' + move.status);
+    }
+    put(o, "', %u, %u\nlocal %sLISTS = ", m->n_events, m->n_guards, prefix);
+    for (int due = 0; due < 2; due++) {
+        uint64_t lists = 0; /* a digit to the base of 8 for each state */
+
+        for (unsigned s = m->n_states; s-- > 0;)
+            lists = lists * 8 + m->lists[s][due];
+        put(o, "%s%llu", due != 0 ? ", " : "", (unsigned long long)lists);
+    }
+    put(o, "\n");
     (void)snprintf(prefix + n, sizeof prefix - n, "_E_");
     for (unsigned e = 0; e < m->n_events; e++)
         put_int(o, prefix, m->event_words[e], e);
+    (void)snprintf(prefix + n, sizeof prefix - n, "_IF_");
+    for (unsigned g = 0; g < m->n_guards; g++)
+        put_int(o, prefix, m->guard_words[g], g);
+}
+
+/* ---- the short way of numbers ------------------------------------------------------- */
+
+/* Does @event lead from @from to @to, with or without the token or the owner? */
+static bool leads(unsigned from, unsigned event, unsigned to)
+{
+    static const unsigned guards[] = { USHER__ANY, USHER__NUMBER_IF_HOLDER };
+    bool all = true;
+
+    for (int i = 0; i < 2; i++) {
+        struct usher__move move =
+            usher__machine_move(&usher__number_machine, from, event, guards[i]);
+
+        all = all && move.row && move.status == USHER_OK && move.to == to;
+    }
+    return all;
+}
+
+static bool stands_in(unsigned state, unsigned lists, unsigned lists_due)
+{
+    return usher__machine_lists(&usher__number_machine, state, 0) == lists &&
+           usher__machine_lists(&usher__number_machine, state, 1) == lists_due;
+}
+
+/*
+ * number_fast.lua stands for four rows, and for the lists of two states: a free number is taken,
+ * its owner (who has none yet: any) or the holder of its token gives it back, and nobody else does.
+ * Where the table says otherwise all commands go the long way.
+ */
+static bool short_way(void)
+{
+    unsigned idle = USHER_NUMBER_STATE_IDLE_UP, busy = USHER_NUMBER_STATE_BUSY_UP;
+
+    return leads(idle, USHER__NUMBER_CALL, busy) && leads(busy, USHER__NUMBER_HANGUP, idle) &&
+           stands_in(idle, USHER__LIST_READY, USHER__LIST_DUE) &&
+           stands_in(busy, USHER__LIST_HELD, USHER__LIST_HELD | USHER__LIST_DUE);
+}
+
+/* What a record begins with, HEAD_IDLE_UP: word and code. */
+static void heads_lua(struct out *o)
+{
+    const struct usher__machine *m = &usher__number_machine;
+
+    for (unsigned s = 0; s < m->n_states; s++) {
+        put_name(o, "HEAD_", m->state_words[s]);
+        put(o, " = '%-10s\\%u'\n", m->state_words[s], s);
+    }
 }
 
 static void number_lua(struct out *o)
 {
-    put(o, "local STATES = '");
-    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
-        put(o, "%-10s", usher_number_state_word((enum usher_number_state)s));
-    put(o, "'\nlocal WHYS = '");
+    put(o, "local SHORT_WAY = %s\nlocal WHYS = '", short_way() ? "true" : "false");
     for (unsigned w = 0; w <= USHER_NUMBER_WHY_DUE; w++)
         put(o, "%-10s", usher_number_why_word((enum usher_number_why)w));
-    put(o, "'\nlocal MOVES = '");
-    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
-        for (unsigned e = 0; e < USHER__NUMBER_EVENTS; e++)
-            for (unsigned c = 0; c < USHER__CLAIMS; c++) {
-                struct usher__number_move m = usher__number_move(s, e, c);
-
-                put(o, "%c%c", '0' + m.to, 'A' + m.status);
-            }
     put(o, "'\n");
-    put_int(o, "", "EVENTS", USHER__NUMBER_EVENTS);
-    put_int(o, "", "CLAIMS", USHER__CLAIMS);
-    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++) {
-        const char *word = usher_number_state_word((enum usher_number_state)s);
-
-        put_int(o, "", word, s);
-        put_name(o, "HEAD_", word); /* what a record begins with: word and code */
-        put(o, " = '%-10s\\%u'\n", word, s);
-    }
+    heads_lua(o);
     put(o, "local QUEUED_BYTES = '");
     for (int shift = 48; shift >= 0; shift -= 8)
         put(o, "\\%u", (unsigned)(USHER__RANK_QUEUED >> shift & 255u));
     put(o, "'\n");
-    for (unsigned e = 0; e < USHER__NUMBER_EVENTS; e++)
-        put_int(o, "", usher__number_event_word(e), e);
-    for (unsigned c = 0; c < USHER__CLAIMS; c++)
-        put_int(o, "", usher__claim_word(c), c);
     put_int(o, "WHY_", "NONE", USHER_NUMBER_WHY_NONE); /* two codes that are no word in capitals */
     put_int(o, "WHY_", "NO_NUMBER", USHER_NUMBER_WHY_NO_NUMBER);
     for (unsigned w = USHER_NUMBER_WHY_BUSY; w <= USHER_NUMBER_WHY_DUE; w++)
         put_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);
 }
 
-/* ---- machines ---------------------------------------------------------------------- */
-
-static void machine_markdown(struct out *o, const struct usher__machine *m)
-{
-    put(o, "| state | meaning |\n| --- | --- |\n");
-    for (unsigned s = 0; s < m->n_states; s++)
-        put(o, "| %s | %s |\n", m->state_words[s], m->state_texts[s]);
-    put(o, "\n| event | meaning |\n| --- | --- |\n");
-    for (unsigned e = 0; e < m->n_events; e++)
-        put(o, "| %s | %s |\n", m->event_words[e], m->event_texts[e]);
-    put(o, "\n| from | event | to | status | why |\n| --- | --- | --- | --- | --- |\n");
-    for (unsigned i = 0; i < m->n_rows; i++)
-        put(o, "| %s | %s | %s | %s | %s |\n", m->state_words[m->rows[i].from],
-            m->event_words[m->rows[i].event], m->state_words[m->rows[i].to],
-            usher_status_word((enum usher_status)m->rows[i].status), m->rows[i].why);
-}
-
-static void machine_dot(struct out *o, const struct usher__machine *m)
-{
-    put(o, "digraph %s {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n", m->word);
-    for (unsigned s = 0; s < m->n_states; s++)
-        put(o, "    \"%s\" [tooltip=\"%s\"];\n", m->state_words[s], m->state_texts[s]);
-    for (unsigned k = 0; k < m->n_states * m->n_states; k++) {
-        unsigned from = k / m->n_states, to = k % m->n_states;
-        bool said = false;
-
-        for (unsigned i = 0; i < m->n_rows; i++) {
-            const struct usher__machine_row *row = &m->rows[i];
-
-            if (row->from != from || row->to != to || row->status != USHER_OK)
-                continue;
-            if (said)
-                put(o, ", ");
-            else
-                put(o, "    \"%s\" -> \"%s\" [label=\"", m->state_words[from], m->state_words[to]);
-            put(o, "%s", m->event_words[row->event]);
-            said = true;
-        }
-        if (said)
-            put(o, "\"];\n");
-    }
-    put(o, "}\n");
-}
+/* ------------------------------------------------------------------------------------ */
 
 static const struct usher__machine *machine_by_word(const char *word)
 {
@@ -393,8 +385,6 @@ static const struct usher__machine *machine_by_word(const char *word)
             return usher__machines[i];
     return NULL;
 }
-
-/* ------------------------------------------------------------------------------------ */
 
 static enum usher_status arguments(const char *call, const char *noun, const char *buffer,
                                    size_t size, const size_t *ret_length)
@@ -438,10 +428,8 @@ enum usher_status usher_table(const char *noun, enum usher_table_format format, 
     } else if (format == USHER_TABLE_MARKDOWN || format == USHER_TABLE_DOT) {
         bool dot = format == USHER_TABLE_DOT;
 
-        if (machine != NULL && of == NULL)
+        if (of == NULL)
             (dot ? machine_dot : machine_markdown)(&o, machine);
-        else if (of != NULL && of->noun == USHER_NUMBER)
-            (dot ? number_dot : number_markdown)(&o);
         for (size_t i = 0; of != NULL && usher__machines[i] != NULL; i++)
             if ((unsigned)usher__machines[i]->noun == of->noun)
                 (dot ? machine_dot : machine_markdown)(&o, usher__machines[i]);

@@ -48,6 +48,12 @@ static bool busy(unsigned state)
     return state == USHER_NUMBER_STATE_BUSY_UP || state == USHER_NUMBER_STATE_BUSY_DOWN;
 }
 
+static struct usher__move move_of(work *w, const struct usher_record *r, unsigned event,
+                                  unsigned guard)
+{
+    return usher__work_move(w, &usher__number_machine, r->state, event, guard);
+}
+
 static bool resting(const struct usher_record *r)
 {
     return !busy(r->state) && r->until_ms != 0;
@@ -97,7 +103,7 @@ static void settle(const work *w, struct usher_record *r, unsigned to, int64_t u
 
     r->state = (uint8_t)to;
     r->until_ms = until_ms;
-    r->slots = usher__number_slots(to, until_ms);
+    r->slots = usher__machine_lists(&usher__number_machine, to, until_ms);
     if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0)
         r->rank = 0;
     else if ((was & (1u << USHER__NUMBER_IDLE)) == 0)
@@ -119,14 +125,12 @@ static void release(const work *w, struct usher_record *r, unsigned to, int64_t 
  * What happens to @r by itself at r->until_ms: the hold ends as by hangup, or the rest is
  * over.  Timed by the deadline, so that it comes to the same whenever it is noticed.
  */
-static void expire(const work *w, struct usher_record *r, uint64_t version)
+static void expire(work *w, struct usher_record *r, uint64_t version)
 {
-    unsigned to = usher__number_move(r->state, USHER__NUMBER_EXPIRE, USHER__CLAIM_NONE).to;
+    unsigned to = move_of(w, r, USHER__NUMBER_EXPIRE, USHER__ANY).to;
 
-    if (busy(r->state))
-        release(w, r, to, r->until_ms, w->scope.settings[USHER__SET_REST], version);
-    else
-        settle(w, r, to, 0, version);
+    release(w, r, to, r->until_ms, busy(r->state) ? w->scope.settings[USHER__SET_REST] : 0,
+            version);
 }
 
 static bool due(const struct usher_record *r, int64_t now)
@@ -382,22 +386,26 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
     return USHER_OK;
 }
 
-/* Find number @id with its own due expiries applied.  MISSING. */
+/* Find number @id with its own due expiries applied; one that is not in the pool is NODATA. */
 static enum usher_status load(work *w, const struct usher_text *id, move *m)
 {
     struct usher_record *r = mine(m);
-    enum usher_status status;
+    enum usher_status status = USHER_MISSING;
 
-    if (w->scope.ref == NULL)
-        return USHER_MISSING;
-    for (;;) {
+    while (w->scope.ref != NULL) {
         status = w->ops->find(w->txn, &w->scope, USHER_KIND_NUMBER, id, r);
         if (status != USHER_OK || !due(r, w->now))
-            return status;
+            break;
         status = expire_one(w, m);
         if (status != USHER_OK)
             return status;
     }
+    if (status != USHER_MISSING)
+        return status;
+    memset(r, 0, sizeof *r);
+    r->kind = USHER_KIND_NUMBER;
+    r->id = *id;
+    return USHER_OK;
 }
 
 /* ---- replies ---------------------------------------------------------------------- */
@@ -487,21 +495,16 @@ static enum usher_status past_recall(work *w, move *m)
 static enum usher_status simple(work *w, unsigned event)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    struct usher__number_move to;
+    struct usher__move to;
     move m;
     struct usher_record *r = mine(&m);
     enum usher_status status = load(w, &a->number, &m);
 
-    if (status == USHER_MISSING) {
-        memset(r, 0, sizeof *r);
-        r->kind = USHER_KIND_NUMBER;
-        r->id = a->number;
-        if (a->group.data != NULL)
-            r->group = a->group;
-    } else if (status != USHER_OK) {
+    if (status != USHER_OK)
         return status;
-    }
-    to = usher__number_move(r->state, event, USHER__CLAIM_NONE);
+    if (r->state == USHER_NUMBER_STATE_NODATA && a->group.data != NULL)
+        r->group = a->group;
+    to = move_of(w, r, event, USHER__ANY);
     if (to.status != USHER_OK) {
         answer(w, (enum usher_status)to.status, r);
         return USHER_OK;
@@ -728,8 +731,8 @@ static enum usher_status stick(work *w, change *c, const struct usher_text *numb
                                   set[USHER__SET_STICKY_MAX]);
 }
 
-/* Give the number, which is free, to this call, which begins or takes it back. */
-static enum usher_status take(work *w, move *m)
+/* Give the number to this call, which begins or takes it back: its state is @to then. */
+static enum usher_status take(work *w, move *m, unsigned to)
 {
     const struct usher_number_args *a = &w->command->arg.number;
     const int64_t *set = w->scope.settings;
@@ -738,13 +741,10 @@ static enum usher_status take(work *w, move *m)
     int64_t lease =
         (w->command->given & USHER_GIVEN_LEASE) != 0 ? a->lease_ms : set[USHER__SET_LEASE];
     int64_t *counts = w->scope.counts;
-    unsigned event =
-        w->command->verb == USHER_NUMBER_RENEW ? USHER__NUMBER_RETAKE : USHER__NUMBER_CALL;
     enum usher_status status;
 
     begin(w, m);
-    settle(w, r, usher__number_move(r->state, event, USHER__CLAIM_NONE).to,
-           lease > 0 ? w->now + lease : 0, w->scope.version);
+    settle(w, r, to, lease > 0 ? w->now + lease : 0, w->scope.version);
     r->token = r->order = w->scope.version;
     r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
     r->n[USHER__N_DAY] = today;
@@ -768,6 +768,30 @@ static enum usher_status take(work *w, move *m)
     if (status == USHER_OK)
         status = stick(w, &m->c, &r->id);
     return status == USHER_OK ? keep_and_commit(w, m) : status;
+}
+
+/* What a call of @r does. */
+static struct usher__move move_by_call(work *w, const struct usher_record *r)
+{
+    const struct usher_text *owner = &w->command->arg.number.owner;
+    unsigned guard = USHER__ANY;
+
+    if (busy(r->state)) {
+        if (owner->data != NULL)
+            guard = usher__text_equal(owner, &r->owner) ? USHER__NUMBER_IF_HOLDER
+                                                        : USHER__NUMBER_IF_OTHER;
+    } else if (r->until_ms != 0 || capped(&w->scope, r, w->now)) {
+        guard = USHER__NUMBER_IF_RESTING;
+    }
+    return move_of(w, r, USHER__NUMBER_CALL, guard);
+}
+
+/* Give @m, which is free as far as lists tell, to this call.  MISSING: it may not have it. */
+static enum usher_status take_free(work *w, move *m)
+{
+    struct usher__move to = move_by_call(w, mine(m));
+
+    return to.status == USHER_OK ? take(w, m, to.to) : USHER_MISSING;
 }
 
 /* As walk_idle(), but not to those that stand aside for the cap. */
@@ -843,14 +867,14 @@ static enum usher_status take_first(work *w, const struct usher_text *group, uin
 
         if (status == USHER_OK) {
             if (!capped(&w->scope, mine(m), w->now))
-                return take(w, m);
+                return take_free(w, m);
             if (w->scope.version >= last)
                 return USHER_REFUSED;
             status = replace(w, m, USHER_NUMBER_REST);
         } else if (status == USHER_MISSING) {
             status = first_aside(w, group, mine(m));
             if (status == USHER_OK)
-                return take(w, m);
+                return take_free(w, m);
             if (status == USHER_MISSING && w->scope.due_ms <= w->now) {
                 status = first_due(w, group, &next, mine(m));
                 if (status == USHER_OK)
@@ -900,7 +924,7 @@ static enum usher_status take_sticky(work *w, move *m)
     if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0 || capped(&w->scope, r, w->now) ||
         !group_fits(w, r))
         return USHER_MISSING;
-    return take(w, m);
+    return take_free(w, m);
 }
 
 /* The oldest hold of this call's owner, due expiries applied.  MISSING; REFUSED: they were so many
@@ -930,31 +954,16 @@ static enum usher_status come_again(work *w)
     return usher__come_again(w);
 }
 
-static enum usher_status call_this(work *w, move *m)
+/* The call is about @m, and gets it if its row says so. */
+static enum usher_status call_one(work *w, move *m)
 {
-    const struct usher_number_args *a = &w->command->arg.number;
-    const struct usher_record *r = mine(m);
-    struct usher__number_move to;
-    unsigned claim = USHER__CLAIM_NONE;
-    enum usher_status status = load(w, &a->number, m);
+    struct usher__move to = move_by_call(w, mine(m));
 
-    if (status == USHER_MISSING) {
-        answer_nodata(w, USHER_MISSING);
-        return USHER_OK;
-    }
-    if (status != USHER_OK)
-        return status;
-    if (resting(r) || (r->state == USHER_NUMBER_STATE_IDLE_UP && capped(&w->scope, r, w->now)))
-        claim = USHER__CLAIM_RESTING;
-    else if (a->owner.data != NULL)
-        claim = busy(r->state) && usher__text_equal(&a->owner, &r->owner) ? USHER__CLAIM_HOLDER
-                                                                          : USHER__CLAIM_OTHER;
-    to = usher__number_move(r->state, USHER__NUMBER_CALL, claim);
     if (to.status == USHER_OK)
-        return take(w, m);
+        return take(w, m, to.to);
     if (to.status == USHER_REFUSED)
-        return turned_down(w, r);
-    answer(w, (enum usher_status)to.status, r);
+        return turned_down(w, mine(m));
+    answer(w, (enum usher_status)to.status, mine(m));
     return USHER_OK;
 }
 
@@ -966,15 +975,15 @@ static enum usher_status call(work *w)
     move m;
     enum usher_status status;
 
-    if (a->number.data != NULL)
-        return call_this(w, &m);
+    if (a->number.data != NULL) {
+        status = load(w, &a->number, &m);
+        return status == USHER_OK ? call_one(w, &m) : status;
+    }
     if (w->scope.ref == NULL)
         return exhausted(w);
     status = held(w, &a->owner, last, &m);
-    if (status == USHER_OK) {
-        answer(w, USHER_SAME, mine(&m));
-        return USHER_OK;
-    }
+    if (status == USHER_OK)
+        return call_one(w, &m);
     if (status == USHER_MISSING)
         status = take_sticky(w, &m);
     if (status == USHER_MISSING && list.data == NULL)
@@ -988,82 +997,56 @@ static enum usher_status call(work *w)
 
 /* ---- hangup, renew, lift, free ---------------------------------------------------- */
 
-/* Is the token that the command shows one of what the store has lost?  @r: the number, MISSING
- * if there is none. */
-static bool token_lost(work *w, enum usher_status status, const struct usher_record *r)
+/* Is the token that the command shows one of what the store has lost? */
+static bool token_lost(work *w, const struct usher_record *r)
 {
     uint64_t token = w->command->arg.number.token;
 
     return (w->command->given & USHER_GIVEN_TOKEN) != 0 && w->scope.ref != NULL &&
-           (status == USHER_MISSING || (status == USHER_OK && r->token != token)) &&
-           usher__scope_lost(w, token);
-}
-
-/* `hangup` with rest=0 of a number that rests: whoever may end a call may end the rest behind it.
- */
-static struct usher__number_move unrested(unsigned state, unsigned claim)
-{
-    struct usher__number_move to =
-        usher__number_move(state, USHER__NUMBER_LIFT, USHER__CLAIM_RESTING);
-
-    if (claim == USHER__CLAIM_OTHER)
-        to.status = USHER_STALE;
-    else if (claim == USHER__CLAIM_STRICT)
-        to.status = USHER_REFUSED;
-    return to;
+           r->token != token && usher__scope_lost(w, token);
 }
 
 static enum usher_status hangup(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    struct usher__number_move to;
-    unsigned claim = USHER__CLAIM_NONE;
+    bool rests = (w->command->given & USHER_GIVEN_REST) != 0;
+    int64_t rest_ms = rests ? a->rest_ms : w->scope.settings[USHER__SET_REST];
+    struct usher__move to;
+    unsigned guard = USHER__ANY;
     move m;
     struct usher_record *r = mine(&m);
     enum usher_status status = load(w, &a->number, &m);
 
-    if (token_lost(w, status, r))
-        return usher__say_lost(w, "token");
-    if (status == USHER_MISSING) {
-        answer_nodata(w, USHER_MISSING);
-        return USHER_OK;
-    }
     if (status != USHER_OK)
         return status;
+    if (token_lost(w, r))
+        return usher__say_lost(w, "token");
     if ((w->command->given & USHER_GIVEN_TOKEN) != 0)
-        claim = a->token == r->token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER;
+        guard = a->token == r->token ? USHER__NUMBER_IF_HOLDER : USHER__NUMBER_IF_OTHER;
     else if (w->scope.settings[USHER__SET_STRICT] != 0)
-        claim = USHER__CLAIM_STRICT;
-    to = usher__number_move(r->state, USHER__NUMBER_HANGUP, claim);
-    if (resting(r) && (w->command->given & USHER_GIVEN_REST) != 0 && a->rest_ms == 0)
-        to = unrested(r->state, claim);
+        guard = USHER__NUMBER_IF_STRICT;
+    to = move_of(w, r,
+                 rests && rest_ms == 0 && resting(r) ? USHER__NUMBER_UNREST : USHER__NUMBER_HANGUP,
+                 guard);
     if (to.status != USHER_OK) {
         answer(w, (enum usher_status)to.status, r);
         return USHER_OK;
     }
     begin(w, &m);
-    release(w, r, to.to, w->now,
-            (w->command->given & USHER_GIVEN_REST) != 0 ? a->rest_ms
-                                                        : w->scope.settings[USHER__SET_REST],
-            w->scope.version);
+    release(w, r, to.to, w->now, rest_ms, w->scope.version);
     return finish(w, &m);
 }
 
 static enum usher_status lift(work *w)
 {
-    struct usher__number_move to;
+    struct usher__move to;
     move m;
     struct usher_record *r = mine(&m);
     enum usher_status status = load(w, &w->command->arg.number.number, &m);
 
-    if (status == USHER_MISSING) {
-        answer_nodata(w, USHER_MISSING);
-        return USHER_OK;
-    }
     if (status != USHER_OK)
         return status;
-    to = usher__number_move(r->state, USHER__NUMBER_LIFT,
-                            resting(r) ? USHER__CLAIM_RESTING : USHER__CLAIM_NONE);
+    to = move_of(w, r, USHER__NUMBER_LIFT, resting(r) ? USHER__NUMBER_IF_RESTING : USHER__ANY);
     if (to.status != USHER_OK) {
         answer(w, (enum usher_status)to.status, r);
         return USHER_OK;
@@ -1092,32 +1075,27 @@ static enum usher_status extend(work *w, move *m)
 static enum usher_status renew(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    struct usher__number_move to;
-    bool again = false;
+    struct usher__move to;
     move m;
     struct usher_record *r = mine(&m);
     enum usher_status status = load(w, &a->number, &m);
+    unsigned guard;
 
-    if (token_lost(w, status, r)) {
-        bool told = status == USHER_OK && a->owner.data != NULL;
-
-        if (told && usher__number_move(r->state, USHER__NUMBER_RETAKE, USHER__CLAIM_NONE).status ==
-                        USHER_OK)
-            return take(w, &m);
-        /* who has taken it back may ask again */
-        again = told && busy(r->state) && usher__text_equal(&a->owner, &r->owner);
-        if (!again)
-            return usher__say_lost(w, "token");
-    }
-    if (status == USHER_MISSING) {
-        answer_nodata(w, USHER_MISSING);
-        return USHER_OK;
-    }
     if (status != USHER_OK)
         return status;
-    to = usher__number_move(r->state, USHER__NUMBER_RENEW,
-                            again || a->token == r->token ? USHER__CLAIM_HOLDER
-                                                          : USHER__CLAIM_OTHER);
+    guard = a->token == r->token ? USHER__NUMBER_IF_HOLDER : USHER__NUMBER_IF_OTHER;
+    if (token_lost(w, r)) {
+        if (a->owner.data == NULL)
+            return usher__say_lost(w, "token");
+        guard = busy(r->state) && usher__text_equal(&a->owner, &r->owner) ? USHER__NUMBER_IF_HOLDER
+                                                                          : USHER__NUMBER_IF_OTHER;
+        to = move_of(w, r, USHER__NUMBER_RETAKE, guard);
+        if (to.status == USHER_OK)
+            return take(w, &m, to.to);
+        if (to.status != USHER_SAME)
+            return usher__say_lost(w, "token");
+    }
+    to = move_of(w, r, USHER__NUMBER_RENEW, guard);
     if (to.status == USHER_OK) {
         status = extend(w, &m);
         if (status == USHER_OK)
@@ -1192,7 +1170,7 @@ static enum usher_status renew_node(work *w)
         order = r->order;
         if (due(r, w->now)) {
             status = expire_one(w, &m); /* it is over */
-        } else {
+        } else if (move_of(w, r, USHER__NUMBER_RENEW, USHER__NUMBER_IF_HOLDER).status == USHER_OK) {
             status = extend(w, &m);
             if (status == USHER_OK)
                 status = save_and_commit(w, &m, USHER_NUMBER_RENEW);
@@ -1209,56 +1187,65 @@ static enum usher_status renew_node(work *w)
     return several(w, status == USHER_MISSING ? USHER_OK : status, n, false);
 }
 
-static enum usher_status free_one(work *w, move *m)
+/* What an operator's end of calls does to @r. */
+static struct usher__move move_by_free(work *w, const struct usher_record *r)
 {
-    struct usher_record *r = mine(m);
+    const struct usher_number_args *a = &w->command->arg.number;
+    bool other = (a->owner.data != NULL && !usher__text_equal(&a->owner, &r->owner)) ||
+                 (a->node.data != NULL && !usher__text_equal(&a->node, &r->data));
 
+    return move_of(w, r, USHER__NUMBER_FREE, other ? USHER__NUMBER_IF_OTHER : USHER__ANY);
+}
+
+static enum usher_status free_one(work *w, move *m, unsigned to)
+{
     begin(w, m);
-    release(w, r, usher__number_move(r->state, USHER__NUMBER_FREE, USHER__CLAIM_NONE).to, w->now,
-            w->scope.settings[USHER__SET_REST], w->scope.version);
+    release(w, mine(m), to, w->now, w->scope.settings[USHER__SET_REST], w->scope.version);
     return save(w, m);
 }
 
 static enum usher_status free_holds(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    uint64_t n = 0;
+    uint64_t n = 0, order = 0;
     bool more = false;
+    struct usher__move to;
     move m;
     const struct usher_record *r = mine(&m);
     enum usher_status status = USHER_OK;
 
     if (a->number.data != NULL) {
         status = load(w, &a->number, &m);
-        if (status == USHER_MISSING) {
-            answer_nodata(w, USHER_MISSING);
+        if (status != USHER_OK)
+            return status;
+        to = move_by_free(w, r);
+        if (to.status != USHER_OK) {
+            answer(w, (enum usher_status)to.status, r);
             return USHER_OK;
         }
+        status = free_one(w, &m, to.to);
+        answer(w, USHER_OK, r);
         if (status == USHER_OK)
-            answer(w, USHER_SAME, r);
-        if (status == USHER_OK && busy(r->state) &&
-            (a->owner.data == NULL || usher__text_equal(&a->owner, &r->owner)) &&
-            (a->node.data == NULL || usher__text_equal(&a->node, &r->data))) {
-            status = free_one(w, &m);
-            answer(w, USHER_OK, r);
-            if (status == USHER_OK)
-                status = commit(w, &m, USHER_NUMBER_FREE);
-            n = 1;
-        }
-        return several(w, status, n, false);
+            status = commit(w, &m, USHER_NUMBER_FREE);
+        return several(w, status, 1, false);
     }
     if (w->scope.ref == NULL) {
         w->reply->status = USHER_MISSING;
         return USHER_OK;
     }
     while (status == USHER_OK) {
-        status = walk_held(w, &a->owner, &a->node, 0, mine(&m));
+        status = walk_held(w, &a->owner, &a->node, order, mine(&m));
         if (status == USHER_OK && n == USHER__STEP_MAX) {
             more = true;
             break;
         }
-        if (status == USHER_OK)
-            status = free_one(w, &m);
+        if (status != USHER_OK)
+            break;
+        order = r->order;
+        to = move_by_free(w, r);
+        if (to.status != USHER_OK)
+            continue;
+        status = free_one(w, &m, to.to);
         if (status == USHER_OK)
             status = commit(w, &m, USHER_NUMBER_FREE);
         if (status == USHER_OK)
@@ -1608,9 +1595,9 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return "is not in the list of a node";
     if (r->kind != USHER_KIND_NUMBER)
         return NULL;
-    if (r->state == USHER_NUMBER_STATE_NODATA || r->state >= USHER__NUMBER_STATES)
+    if (r->state == USHER_NUMBER_STATE_NODATA || r->state > USHER_NUMBER_STATE_BUSY_UP)
         return "has no known state";
-    if (r->slots != usher__number_slots(r->state, r->until_ms))
+    if (r->slots != usher__machine_lists(&usher__number_machine, r->state, r->until_ms))
         return "stands in lists that do not follow from its state";
     if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0 ? r->rank != 0
         : aside(r) ? r->rank != usher__number_rank_capped(r->n[USHER__N_DAY], r->n[USHER__N_CALLS])
@@ -1631,7 +1618,7 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
 {
     switch (r->kind) {
     case USHER_KIND_NUMBER:
-        if (r->state < USHER__NUMBER_STATES)
+        if (r->state <= USHER_NUMBER_STATE_BUSY_UP)
             count(t->counts, r, 1);
         if (r->group.size != 0)
             count_group(t->sum, r, 1);

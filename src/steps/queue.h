@@ -290,7 +290,7 @@ bool usher__queue_agent_read(struct agent *a);
 enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct usher_record *r);
 enum usher_status usher__queue_agent_hold_this(work *w, struct act *act,
                                                const struct usher_record *r);
-void usher__queue_agent_move(work *w, struct act *act, unsigned event, int64_t at);
+void usher__queue_agent_event(work *w, struct act *act, unsigned event, int64_t at);
 enum usher_status usher__queue_links_erase(work *w, struct act *act);
 /*
  * Up to @max links that another strategy has ranked are ranked by the one in force, without a
@@ -326,20 +326,23 @@ void usher__queue_todo_agent(struct run *run, uint64_t login);
 void usher__queue_todo_user(struct run *run, const struct usher_record *r);
 /* What follows from the state of @r: lists, deadline, room. */
 void usher__queue_user_settle(struct usher_record *r, unsigned to);
-unsigned usher__queue_user_move(const struct usher_record *r, unsigned event);
+void usher__queue_agent_settle(struct usher_record *r);
+/* What @event does to @r, a user; the same for an agent. */
+struct usher__move usher__queue_user_move(work *w, const struct usher_record *r, unsigned event);
+struct usher__move usher__queue_agent_move(work *w, const struct usher_record *r, unsigned event,
+                                           unsigned guard);
 /* Is @agent among those that @u is not to be offered to? */
 bool usher__queue_rejects(const struct usher_record *u, const struct usher_text *agent);
-/* @u goes: a step of @act, told as @verb. */
-enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struct usher_record *u,
-                                         enum usher_queue_outcome outcome, unsigned event,
-                                         enum usher_verb verb, int64_t at);
 /* @u changes from one state to another: its lane's counts follow, and it is stored. */
 enum usher_status usher__queue_user_save(work *w, struct act *act, struct usher_record *u,
                                          unsigned from);
-/* @u waits again (BACK), or is away (AWAY): a step of @act. */
-enum usher_status usher__queue_user_back(struct run *run, struct act *act, struct usher_record *u,
-                                         unsigned event, bool reject, enum usher_verb verb,
-                                         int64_t at);
+/*
+ * @u leaves where it is for the state @to, a step of @act told as @verb: it goes (GONE), and its
+ * visit has ended with @outcome; or it waits again or is away, and has refused its agent (@reject).
+ */
+enum usher_status usher__queue_user_leaves(struct run *run, struct act *act, struct usher_record *u,
+                                           unsigned to, enum usher_queue_outcome outcome,
+                                           bool reject, enum usher_verb verb, int64_t at);
 
 /* ---- queue_match.c ---- */
 

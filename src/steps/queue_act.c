@@ -75,13 +75,18 @@ enum usher_status usher__queue_agent_hold_this(work *w, struct act *act,
     return USHER_OK;
 }
 
-void usher__queue_agent_move(work *w, struct act *act, unsigned event, int64_t at)
+struct usher__move usher__queue_agent_move(work *w, const struct usher_record *r, unsigned event,
+                                           unsigned guard)
+{
+    return usher__work_move(w, &usher__agent_machine, r->state, event, guard);
+}
+
+void usher__queue_agent_event(work *w, struct act *act, unsigned event, int64_t at)
 {
     struct agent *a = &act->agent;
-    unsigned to = usher__machine_move(&usher__agent_machine, a->r.state, event).to;
+    unsigned to = usher__queue_agent_move(w, &a->r, event, USHER__ANY).to;
     int64_t *counts = act->c.scope->counts;
 
-    (void)w;
     if (to != a->r.state) {
         if (a->r.state != USHER_QUEUE_AGENT_GONE)
             counts[a->r.state]--;
@@ -268,8 +273,7 @@ enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh)
     usher__pack_int(&p, a->since);
     a->r.data.data = (const char *)act->agent_data;
     a->r.data.size = p.n;
-    a->r.until_ms = nearer(a->r.n[A_BEAT], a->r.n[A_WRAP]);
-    a->r.slots = (uint8_t)(4u | (a->r.until_ms != 0 ? 2u : 0));
+    usher__queue_agent_settle(&a->r);
     usher__change_save(&act->c, &a->r);
     if (fresh)
         servers_save(act, a);
@@ -454,42 +458,43 @@ void usher__queue_todo_user(struct run *run, const struct usher_record *r)
 
 /* ---- users ------------------------------------------------------------------------ */
 
+void usher__queue_agent_settle(struct usher_record *r)
+{
+    r->until_ms = nearer(r->n[A_BEAT], r->n[A_WRAP]);
+    r->slots = usher__machine_lists(&usher__agent_machine, r->state, r->until_ms);
+}
+
 void usher__queue_user_settle(struct usher_record *r, unsigned to)
 {
     r->state = (uint8_t)to;
-    r->rank = 0;
-    r->slots = 0;
     switch (to) {
     case USHER_QUEUE_USER_WAITING:
         r->until_ms = nearer(r->n[U_BEAT], r->n[U_PATIENCE]);
-        r->slots = 1u;
-        r->rank = place(r);
         break;
     case USHER_QUEUE_USER_AWAY:
         r->until_ms = nearer(r->n[U_END], r->n[U_PATIENCE]);
         break;
     case USHER_QUEUE_USER_OFFERED:
         r->until_ms = nearer(r->n[U_BEAT], r->n[U_END]);
-        r->slots = 4u;
         break;
     default:
         r->until_ms = r->n[U_BEAT];
-        r->slots = 4u;
         break;
     }
-    if (r->slots != 4u) {
+    r->slots = usher__machine_lists(&usher__user_machine, to, r->until_ms);
+    r->rank = (r->slots & USHER__LIST_READY) != 0 ? place(r) : 0;
+    if ((r->slots & USHER__LIST_HELD) == 0) {
         r->owner.data = NULL;
         r->owner.size = 0;
         r->token = 0;
         r->n[U_MATCHED] = r->n[U_NO] = 0;
     }
-    if (r->until_ms != 0)
-        r->slots |= 2u;
 }
 
-unsigned usher__queue_user_move(const struct usher_record *r, unsigned event)
+struct usher__move usher__queue_user_move(work *w, const struct usher_record *r, unsigned event)
 {
-    return usher__machine_move(&usher__user_machine, r->state, event).to;
+    return usher__work_move(w, &usher__user_machine, r->state, event,
+                            w->scope.settings[SET_GRACE] > 0 ? USHER__USER_IF_GRACE : USHER__ANY);
 }
 
 bool usher__queue_rejects(const struct usher_record *u, const struct usher_text *agent)
@@ -541,6 +546,7 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
     bool seated = u->state == USHER_QUEUE_USER_SEATED;
     enum usher_status status = agent_hold(w, act, &u->owner);
     int64_t *n = a->r.n;
+    unsigned event = USHER__AGENT_KEEP;
 
     if (status != USHER_OK)
         return status;
@@ -556,18 +562,14 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
     a->touched = true;
     if (seated && w->scope.settings[SET_WRAPUP] > 0)
         n[A_WRAP] = at + w->scope.settings[SET_WRAPUP];
-    if (used(&a->r) == 0) {
-        if (n[A_OFFERS] != 0) {
-            n[A_OFFERS] = 0;
-            n[A_WRAP] = 0;
-            usher__queue_agent_move(w, act, USHER__AGENT_REST, at);
-        } else {
-            usher__queue_agent_move(w, act, n[A_WRAP] != 0 ? USHER__AGENT_WRAP : USHER__AGENT_CLEAR,
-                                    at);
-        }
-    } else if (seated && n[A_SEATED] == 0) {
-        usher__queue_agent_move(w, act, USHER__AGENT_KEEP, at);
-    }
+    if (used(&a->r) == 0)
+        event = n[A_OFFERS] != 0 ? USHER__AGENT_REST
+                : n[A_WRAP] != 0 ? USHER__AGENT_WRAP
+                                 : USHER__AGENT_CLEAR;
+    if (event == USHER__AGENT_REST)
+        n[A_OFFERS] = n[A_WRAP] = 0;
+    if (event != USHER__AGENT_KEEP || (seated && n[A_SEATED] == 0))
+        usher__queue_agent_event(w, act, event, at);
     usher__queue_todo_agent(run, a->r.order);
     return USHER_OK;
 }
@@ -672,9 +674,9 @@ static enum usher_status visit_end(work *w, struct act *act, const struct usher_
     return USHER_OK;
 }
 
-enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struct usher_record *u,
-                                         enum usher_queue_outcome outcome, unsigned event,
-                                         enum usher_verb verb, int64_t at)
+static enum usher_status user_gone(struct run *run, struct act *act, struct usher_record *u,
+                                   enum usher_queue_outcome outcome, enum usher_verb verb,
+                                   int64_t at)
 {
     work *w = run->w;
     unsigned from = u->state;
@@ -694,7 +696,7 @@ enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struc
     usher__queue_count(act, l, from, -1);
     usher__change_erase(&act->c, u);
     usher__queue_act_about(act, verb, from, u);
-    act->about.to = usher__queue_user_move(u, event);
+    act->about.to = USHER_QUEUE_USER_GONE;
     act->about.r.until_ms = 0;
     return status;
 }
@@ -731,9 +733,8 @@ static void patience_back(struct usher_record *u, int64_t at)
     }
 }
 
-enum usher_status usher__queue_user_back(struct run *run, struct act *act, struct usher_record *u,
-                                         unsigned event, bool reject, enum usher_verb verb,
-                                         int64_t at)
+static enum usher_status user_back(struct run *run, struct act *act, struct usher_record *u,
+                                   unsigned to, bool reject, enum usher_verb verb, int64_t at)
 {
     work *w = run->w;
     unsigned from = u->state;
@@ -750,13 +751,20 @@ enum usher_status usher__queue_user_back(struct run *run, struct act *act, struc
     if (status != USHER_OK)
         return status;
     patience_back(u, at);
-    u->n[U_END] = event == USHER__USER_AWAY ? at + w->scope.settings[SET_GRACE] : 0;
-    if (event == USHER__USER_AWAY)
+    u->n[U_END] = to == USHER_QUEUE_USER_AWAY ? at + w->scope.settings[SET_GRACE] : 0;
+    if (to == USHER_QUEUE_USER_AWAY)
         u->n[U_BEAT] = 0;
-    usher__queue_user_settle(u, usher__queue_user_move(u, event));
+    usher__queue_user_settle(u, to);
     status = usher__queue_user_save(w, act, u, from);
     usher__queue_act_about(act, verb, from, u);
-    if (event == USHER__USER_BACK)
-        usher__queue_todo_user(run, u);
+    usher__queue_todo_user(run, u);
     return status;
+}
+
+enum usher_status usher__queue_user_leaves(struct run *run, struct act *act, struct usher_record *u,
+                                           unsigned to, enum usher_queue_outcome outcome,
+                                           bool reject, enum usher_verb verb, int64_t at)
+{
+    return to == USHER_QUEUE_USER_GONE ? user_gone(run, act, u, outcome, verb, at)
+                                       : user_back(run, act, u, to, reject, verb, at);
 }

@@ -83,8 +83,7 @@ static enum usher_status agent_alive(work *w, struct usher_record *r)
     if (r->n[A_BEAT] == at)
         return USHER_OK;
     r->n[A_BEAT] = at;
-    r->until_ms = nearer(at, r->n[A_WRAP]);
-    r->slots = (uint8_t)(4u | (r->until_ms != 0 ? 2u : 0));
+    usher__queue_agent_settle(r);
     return usher__queue_heartbeat(w, r);
 }
 
@@ -116,14 +115,15 @@ enum usher_status usher__queue_login(struct run *run)
         status = usher__queue_agent_hold_this(w, &act, &r);
         if (status != USHER_OK)
             return status;
-        if (!same_login(w, a)) {
-            usher__queue_answer_agent(w, USHER_REFUSED, &r);
-            usher__say(w->reply, USHER_REFUSED,
-                       "is logged in with another capacity, level or other lanes");
-            return USHER_OK;
-        }
-        usher__queue_answer_agent(w, USHER_SAME, &r);
-        return agent_alive(w, &r);
+        status =
+            (enum usher_status)usher__queue_agent_move(
+                w, &r, USHER__AGENT_LOGIN, same_login(w, a) ? USHER__ANY : USHER__AGENT_IF_OTHER)
+                .status;
+        usher__queue_answer_agent(w, status, &r);
+        if (status == USHER_SAME)
+            return agent_alive(w, &r);
+        usher__say(w->reply, status, "is logged in with another capacity, level or other lanes");
+        return USHER_OK;
     }
     if (status != USHER_MISSING)
         return status;
@@ -140,10 +140,10 @@ enum usher_status usher__queue_login(struct run *run)
     a->r.n[A_BEAT] = usher__queue_beat(w);
     a->n_lanes = lanes_of(w, a->lanes);
     a->since = w->now;
-    usher__queue_agent_move(w, &act, USHER__AGENT_LOGIN, w->now);
+    usher__queue_agent_event(w, &act, USHER__AGENT_LOGIN, w->now);
     if (paused == USHER_OK) {
         absent_erase(&act, &absent);
-        usher__queue_agent_move(w, &act, USHER__AGENT_PAUSE, w->now);
+        usher__queue_agent_event(w, &act, USHER__AGENT_PAUSE, w->now);
     }
     usher__queue_answer_agent(w, USHER_OK, &a->r);
     status = usher__queue_agent_save(w, &act, true);
@@ -154,6 +154,16 @@ enum usher_status usher__queue_login(struct run *run)
     return status;
 }
 
+/* @id is of no agent: what the table says of one that is gone. */
+static enum usher_status not_there(work *w, unsigned event, const struct usher_text *id)
+{
+    struct usher__move move =
+        usher__work_move(w, &usher__agent_machine, USHER_QUEUE_AGENT_GONE, event, USHER__ANY);
+
+    usher__queue_answer_no_agent(w, (enum usher_status)move.status, id);
+    return USHER_OK;
+}
+
 /* An agent that is not there: its pause is over. */
 static enum usher_status logout_absent(work *w, const struct usher_text *id)
 {
@@ -161,10 +171,8 @@ static enum usher_status logout_absent(work *w, const struct usher_text *id)
     struct usher_record r;
     enum usher_status status = absent_find(w, &r);
 
-    if (status == USHER_MISSING) {
-        usher__queue_answer_no_agent(w, USHER_SAME, id);
-        return USHER_OK;
-    }
+    if (status == USHER_MISSING)
+        return not_there(w, USHER__AGENT_LOGOUT, id);
     if (status != USHER_OK)
         return status;
     usher__queue_act_init(&act);
@@ -205,13 +213,12 @@ static enum usher_status pause_or_ready(struct run *run, const struct usher_reco
     struct act act;
     struct agent *a = &act.agent;
     unsigned from = shown(r);
-    struct usher__move move = usher__machine_move(&usher__agent_machine, r->state, event);
     bool ready = event == USHER__AGENT_READY;
+    bool pends = ready ? r->n[A_OFFERS] % 4 != 0 || r->n[A_WRAP] != 0 : used(r) > 0 && asked(r);
+    struct usher__move move =
+        usher__queue_agent_move(w, r, event, pends ? USHER__AGENT_IF_PENDING : USHER__ANY);
     enum usher_status status;
 
-    if (move.status == USHER_OK && used(r) > 0 &&
-        (ready ? r->n[A_OFFERS] % 4 == 0 && r->n[A_WRAP] == 0 : asked(r)))
-        move.status = USHER_SAME;
     if (move.status != USHER_OK) {
         usher__queue_answer_agent(w, (enum usher_status)move.status, r);
         return USHER_OK;
@@ -228,7 +235,7 @@ static enum usher_status pause_or_ready(struct run *run, const struct usher_reco
         a->r.n[A_OFFERS] -= a->r.n[A_OFFERS] % 4;
     else if (!asked(r))
         a->r.n[A_OFFERS] += used(r) > 0;
-    usher__queue_agent_move(w, &act, event, w->now);
+    usher__queue_agent_event(w, &act, event, w->now);
     a->r.until_ms = nearer(a->r.n[A_BEAT], a->r.n[A_WRAP]);
     usher__queue_act_about(&act, verb, from, &a->r);
     usher__queue_answer_agent(w, USHER_OK, &a->r);
@@ -243,10 +250,8 @@ enum usher_status usher__queue_agent_verb(struct run *run, unsigned event)
     struct usher_record r;
     enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
 
-    if (status == USHER_MISSING) {
-        usher__queue_answer_no_agent(w, USHER_MISSING, id);
-        return USHER_OK;
-    }
+    if (status == USHER_MISSING)
+        return not_there(w, event, id);
     return status == USHER_OK ? pause_or_ready(run, &r, event, w->command->verb) : status;
 }
 
@@ -265,6 +270,14 @@ static enum usher_status free_stops(work *w, enum usher_status status, uint64_t 
     reply_of(w)->count = n;
     reply_of(w)->more = true;
     return USHER_OK;
+}
+
+/* Where @u goes when the rooms of its agent are emptied. */
+static unsigned free_to(work *w, const struct usher_record *u)
+{
+    bool seated = u->state == USHER_QUEUE_USER_SEATED;
+
+    return usher__queue_user_move(w, u, seated ? USHER__USER_FINISH : USHER__USER_BACK).to;
 }
 
 enum usher_status usher__queue_free(struct run *run)
@@ -289,12 +302,10 @@ enum usher_status usher__queue_free(struct run *run)
             status = usher__queue_first_in_rooms(w, &act, &u);
         if (status == USHER_MISSING)
             break;
-        if (status == USHER_OK && u.state == USHER_QUEUE_USER_SEATED)
-            status = usher__queue_user_gone(run, &act, &u, USHER_QUEUE_OUTCOME_FREED,
-                                            USHER__USER_FINISH, USHER_QUEUE_FREE, w->now);
-        else if (status == USHER_OK)
-            status = usher__queue_user_back(run, &act, &u, USHER__USER_BACK, true, USHER_QUEUE_FREE,
-                                            w->now);
+        if (status == USHER_OK)
+            status =
+                usher__queue_user_leaves(run, &act, &u, free_to(w, &u), USHER_QUEUE_OUTCOME_FREED,
+                                         true, USHER_QUEUE_FREE, w->now);
         if (status == USHER_OK)
             status = usher__queue_act_commit(w, &act);
         if (status != USHER_OK)

@@ -40,8 +40,8 @@ static const char *agent_fault(const struct usher_record *r)
         n += a.rooms[i].size != 0;
     if (n != used(r) || r->n[A_SEATED] < 0 || r->n[A_OFFERS] < 0)
         return "has counts that are not those of its rooms";
-    if (r->until_ms != nearer(r->n[A_BEAT], r->n[A_WRAP]) ||
-        r->slots != (4u | (r->until_ms != 0 ? 2u : 0)))
+    usher__queue_agent_settle(&a.r);
+    if (r->until_ms != a.r.until_ms || r->slots != a.r.slots)
         return "stands in lists that do not follow from its state";
     switch (r->state) {
     case USHER_QUEUE_AGENT_IDLE:

@@ -55,14 +55,13 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     *ret_gone = status == USHER_MISSING;
     if (status == USHER_OK) {
         bool offered = u.state == USHER_QUEUE_USER_OFFERED; /* which it has missed then */
+        bool back = offered || w->scope.settings[SET_REQUEUE] == USHER_QUEUE_REQUEUE_FRONT;
 
         act.agent.r.n[A_OFFERS] += goes(r) ? 0 : 2;
-        if (offered || w->scope.settings[SET_REQUEUE] == USHER_QUEUE_REQUEUE_FRONT)
-            status = usher__queue_user_back(run, &act, &u, USHER__USER_BACK, offered,
-                                            USHER_QUEUE_REQUEUE, at);
-        else
-            status = usher__queue_user_gone(run, &act, &u, USHER_QUEUE_OUTCOME_DROPPED,
-                                            USHER__USER_DROP, USHER_QUEUE_REQUEUE, at);
+        status = usher__queue_user_leaves(
+            run, &act, &u,
+            usher__queue_user_move(w, &u, back ? USHER__USER_BACK : USHER__USER_DROP).to,
+            USHER_QUEUE_OUTCOME_DROPPED, offered, USHER_QUEUE_REQUEUE, at);
         if (status == USHER_OK)
             status = usher__queue_act_commit(w, &act);
         return status;
@@ -70,7 +69,7 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     if (status != USHER_MISSING)
         return status;
     usher__queue_act_step(w, &act);
-    usher__queue_agent_move(w, &act, event, at);
+    usher__queue_agent_event(w, &act, event, at);
     usher__queue_act_about(&act, verb, from, &act.agent.r);
     status = usher__queue_links_erase(w, &act);
     if (status == USHER_OK && event == USHER__AGENT_LOST &&
@@ -107,7 +106,7 @@ enum usher_status usher__queue_expire_agent(struct run *run, const struct usher_
     usher__queue_act_step(w, &act);
     act.agent.r.n[A_WRAP] = 0;
     act.agent.touched = true;
-    usher__queue_agent_move(w, &act, USHER__AGENT_DONE, at);
+    usher__queue_agent_event(w, &act, USHER__AGENT_DONE, at);
     act.agent.r.until_ms = act.agent.r.n[A_BEAT];
     usher__queue_act_about(&act, USHER_QUEUE_EXPIRE, from, &act.agent.r);
     usher__queue_todo_agent(run, act.agent.r.order);
@@ -121,28 +120,21 @@ enum usher_status usher__queue_expire_user(struct run *run, const struct usher_r
     struct usher_record u = *r;
     const int64_t *n = u.n;
     bool waits = u.state == USHER_QUEUE_USER_WAITING || u.state == USHER_QUEUE_USER_AWAY;
+    unsigned event = USHER__USER_BACK; /* the agent has missed it */
+    enum usher_queue_outcome outcome =
+        u.state == USHER_QUEUE_USER_SEATED ? USHER_QUEUE_OUTCOME_CUT : USHER_QUEUE_OUTCOME_LOST;
     struct act act;
     enum usher_status status;
 
+    if (waits && n[U_PATIENCE] != 0 && n[U_PATIENCE] <= at) {
+        event = USHER__USER_TIMEOUT;
+        outcome = USHER_QUEUE_OUTCOME_TIMEOUT;
+    } else if (u.state == USHER_QUEUE_USER_AWAY || (n[U_BEAT] != 0 && n[U_BEAT] <= at)) {
+        event = USHER__USER_DROP;
+    }
     usher__queue_act_init(&act);
-    if (waits && n[U_PATIENCE] != 0 && n[U_PATIENCE] <= at)
-        status = usher__queue_user_gone(run, &act, &u, USHER_QUEUE_OUTCOME_TIMEOUT,
-                                        USHER__USER_TIMEOUT, USHER_QUEUE_EXPIRE, at);
-    else if (u.state == USHER_QUEUE_USER_AWAY)
-        status = usher__queue_user_gone(run, &act, &u, USHER_QUEUE_OUTCOME_LOST, USHER__USER_DROP,
-                                        USHER_QUEUE_EXPIRE, at);
-    else if (n[U_BEAT] != 0 && n[U_BEAT] <= at && u.state != USHER_QUEUE_USER_SEATED &&
-             w->scope.settings[SET_GRACE] > 0)
-        status =
-            usher__queue_user_back(run, &act, &u, USHER__USER_AWAY, false, USHER_QUEUE_EXPIRE, at);
-    else if (n[U_BEAT] != 0 && n[U_BEAT] <= at)
-        status = usher__queue_user_gone(
-            run, &act, &u,
-            u.state == USHER_QUEUE_USER_SEATED ? USHER_QUEUE_OUTCOME_CUT : USHER_QUEUE_OUTCOME_LOST,
-            USHER__USER_DROP, USHER_QUEUE_EXPIRE, at);
-    else
-        status =
-            usher__queue_user_back(run, &act, &u, USHER__USER_BACK, true, USHER_QUEUE_EXPIRE, at);
+    status = usher__queue_user_leaves(run, &act, &u, usher__queue_user_move(w, &u, event).to,
+                                      outcome, event == USHER__USER_BACK, USHER_QUEUE_EXPIRE, at);
     return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
 }
 

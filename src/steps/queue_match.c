@@ -57,16 +57,16 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
     pace(w, l, u);
     if (offer > 0) {
         a->r.n[A_OFFERS] += 4;
-        usher__queue_agent_move(w, act, USHER__AGENT_OFFER, w->now);
+        usher__queue_agent_event(w, act, USHER__AGENT_OFFER, w->now);
         u->n[U_END] = w->seen_ms + offer; /* nobody could see it ring before */
     } else {
         a->r.n[A_SEATED]++;
-        usher__queue_agent_move(w, act, USHER__AGENT_SEAT, w->now);
+        usher__queue_agent_event(w, act, USHER__AGENT_SEAT, w->now);
         usher__queue_seated(w, act, l, u);
         u->n[U_END] = 0;
     }
     usher__queue_user_settle(
-        u, usher__queue_user_move(u, offer > 0 ? USHER__USER_OFFER : USHER__USER_SEAT));
+        u, usher__queue_user_move(w, u, offer > 0 ? USHER__USER_OFFER : USHER__USER_SEAT).to);
     u->owner = a->r.id;
     u->token = act->c.scope->version;
     u->n[U_MATCHED] = w->now;

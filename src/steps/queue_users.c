@@ -13,7 +13,8 @@
 static const struct usher_text default_lane = { "default", 7 };
 
 /* @u says that it is alive; one that was away is back. */
-static enum usher_status user_alive(struct run *run, struct usher_record *u)
+static enum usher_status user_alive(struct run *run, struct usher_record *u,
+                                    struct usher__move move)
 {
     work *w = run->w;
     int64_t at = usher__queue_beat(w);
@@ -21,23 +22,18 @@ static enum usher_status user_alive(struct run *run, struct usher_record *u)
     unsigned from = u->state;
     enum usher_status status;
 
-    if (from != USHER_QUEUE_USER_AWAY) {
-        unsigned slots = u->slots & 5u;
-
+    if (move.status == USHER_SAME) {
         if (u->n[U_BEAT] == at)
             return USHER_OK;
         u->n[U_BEAT] = at;
-        u->until_ms = from == USHER_QUEUE_USER_WAITING   ? nearer(at, u->n[U_PATIENCE])
-                      : from == USHER_QUEUE_USER_OFFERED ? nearer(at, u->n[U_END])
-                                                         : at;
-        u->slots = (uint8_t)(slots | (u->until_ms != 0 ? 2u : 0));
+        usher__queue_user_settle(u, from);
         return usher__queue_heartbeat(w, u);
     }
     usher__queue_act_init(&act);
     usher__queue_act_step(w, &act);
     u->n[U_BEAT] = at;
     u->n[U_END] = 0;
-    usher__queue_user_settle(u, usher__queue_user_move(u, USHER__USER_APPLY));
+    usher__queue_user_settle(u, move.to);
     status = usher__queue_user_save(w, &act, u, from);
     usher__queue_act_about(&act, w->command->verb, from, u);
     usher__queue_todo_user(run, u);
@@ -57,12 +53,13 @@ static enum usher_status tell_user(struct run *run, enum usher_status status)
 /* The user is here: it says that it is alive, and is told where it is. */
 static enum usher_status user_again(struct run *run, struct usher_record *u, bool apply)
 {
-    bool back = u->state == USHER_QUEUE_USER_AWAY;
-    enum usher_status status = user_alive(run, u);
+    struct usher__move move = usher__queue_user_move(run->w, u, USHER__USER_APPLY);
+    enum usher_status status = user_alive(run, u, move);
 
     if (status == USHER_OK)
         status = usher__queue_settle(run);
-    return status == USHER_OK ? tell_user(run, apply && !back ? USHER_SAME : USHER_OK) : status;
+    return status == USHER_OK ? tell_user(run, apply ? (enum usher_status)move.status : USHER_OK)
+                              : status;
 }
 
 enum usher_status usher__queue_where(struct run *run, bool alive)
@@ -184,7 +181,7 @@ enum usher_status usher__queue_apply(struct run *run)
     usher__queue_act_step(w, &act);
     if (status == USHER_OK)
         lane_goes(&act, &over);
-    usher__queue_user_settle(&new, usher__queue_user_move(&new, USHER__USER_APPLY));
+    usher__queue_user_settle(&new, usher__queue_user_move(w, &new, USHER__USER_APPLY).to);
     usher__queue_act_about(&act, USHER_QUEUE_APPLY, USHER_QUEUE_USER_GONE, &new);
     if (found && alone) {
         token_login = act.agent.r.order;
@@ -223,7 +220,7 @@ static enum usher_status next_at_once(struct run *run, struct act *act)
 
 /* @act is begun by nobody yet; it may hold the agent. */
 static enum usher_status end_visit(struct run *run, struct act *act, struct usher_record *u,
-                                   enum usher_queue_outcome outcome, unsigned event)
+                                   enum usher_queue_outcome outcome, unsigned to)
 {
     work *w = run->w;
     struct usher_queue_result *q = reply_of(w);
@@ -235,7 +232,7 @@ static enum usher_status end_visit(struct run *run, struct act *act, struct ushe
     q->wait_ms = -1;
     q->no = u->n[U_NO];
     q->token = u->token;
-    status = usher__queue_user_gone(run, act, u, outcome, event, w->command->verb, w->now);
+    status = usher__queue_user_leaves(run, act, u, to, outcome, false, w->command->verb, w->now);
     if (status == USHER_OK && room) {
         q->login = act->agent.r.order;
         status = next_at_once(run, act);
@@ -261,7 +258,7 @@ enum usher_status usher__queue_leave(struct run *run)
     return end_visit(run, &act, &u,
                      u.state == USHER_QUEUE_USER_SEATED ? USHER_QUEUE_OUTCOME_SEATED
                                                         : USHER_QUEUE_OUTCOME_LEFT,
-                     USHER__USER_LEAVE);
+                     usher__queue_user_move(w, &u, USHER__USER_LEAVE).to);
 }
 
 /* "EPOCH.LOGIN.NO", or what stands behind the epoch; false: no room is called so. */
@@ -340,6 +337,7 @@ enum usher_status usher__queue_finish(struct run *run)
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
     struct usher_record u;
+    struct usher__move move;
     struct act act;
     enum usher_status status;
 
@@ -368,12 +366,13 @@ enum usher_status usher__queue_finish(struct run *run)
         w->reply->status = USHER_STALE;
         return USHER_OK;
     }
-    if (usher__machine_move(&usher__user_machine, u.state, USHER__USER_FINISH).status != USHER_OK) {
+    move = usher__queue_user_move(w, &u, USHER__USER_FINISH);
+    if (move.status != USHER_OK) {
         usher__queue_answer_names(w, &u.id, &u.owner);
         usher__say(w->reply, USHER_REFUSED, "nobody is seated there");
         return USHER_OK;
     }
-    return end_visit(run, &act, &u, USHER_QUEUE_OUTCOME_SEATED, USHER__USER_FINISH);
+    return end_visit(run, &act, &u, USHER_QUEUE_OUTCOME_SEATED, move.to);
 }
 
 /* accept and reject: the agent and the user named, if they have to do with each other. */
@@ -430,10 +429,7 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
     if (status != USHER_OK)
         return status;
     from = u.state;
-    move = usher__machine_move(&usher__user_machine, from,
-                               accept ? USHER__USER_SEAT : USHER__USER_BACK);
-    if (!accept && from == USHER_QUEUE_USER_SEATED)
-        move.status = USHER_REFUSED; /* it is no offer any more */
+    move = usher__queue_user_move(w, &u, accept ? USHER__USER_SEAT : USHER__USER_REJECT);
     if (move.status != USHER_OK)
         return not_offered(w, (enum usher_status)move.status);
     usher__queue_act_init(&act);
@@ -441,8 +437,8 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
     if (status != USHER_OK)
         return status;
     if (!accept) {
-        status = usher__queue_user_back(run, &act, &u, USHER__USER_BACK, true, USHER_QUEUE_REJECT,
-                                        w->now);
+        status = usher__queue_user_leaves(run, &act, &u, move.to, USHER_QUEUE_OUTCOME_LEFT, true,
+                                          USHER_QUEUE_REJECT, w->now);
     } else {
         usher__queue_act_step(w, &act);
         status = usher__queue_lane_hold(w, &act, &u.group, &l);
@@ -450,14 +446,12 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
             return status;
         act.agent.r.n[A_OFFERS] -= 4;
         act.agent.r.n[A_SEATED]++;
-        usher__queue_agent_move(w, &act, USHER__AGENT_SEAT, w->now);
+        usher__queue_agent_event(w, &act, USHER__AGENT_SEAT, w->now);
         u.n[U_MATCHED] = w->now;
         u.n[U_END] = 0;
         usher__queue_seated(w, &act, l, &u);
         act.agent.served = w->scope.settings[SET_STRATEGY] == USHER_QUEUE_STRATEGY_FEWEST_SERVED;
-        u.state = move.to;
-        u.until_ms = u.n[U_BEAT];
-        u.slots = (uint8_t)(4u | (u.until_ms != 0 ? 2u : 0));
+        usher__queue_user_settle(&u, move.to);
         status = usher__queue_user_save(w, &act, &u, from);
         usher__queue_act_about(&act, USHER_QUEUE_ACCEPT, from, &u);
     }
@@ -482,7 +476,7 @@ enum usher_status usher__queue_move(struct run *run)
         return usher__queue_answer_gone(w, USHER_MISSING, &g->user);
     if (status != USHER_OK)
         return status;
-    move = usher__machine_move(&usher__user_machine, u.state, USHER__USER_MOVE);
+    move = usher__queue_user_move(w, &u, USHER__USER_MOVE);
     if (move.status != USHER_OK)
         return usher__queue_answer_user(w, (enum usher_status)move.status, &u, 0, NULL);
     new = u;

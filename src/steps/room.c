@@ -111,9 +111,9 @@ static unsigned state_of(const work *w)
     return w->scope.ref != NULL ? (unsigned)w->scope.counts[COUNT_STATE] : USHER_ROOM_STATE_CLOSED;
 }
 
-static struct usher__move room_move(const work *w, unsigned event)
+static struct usher__move room_move(work *w, unsigned event)
 {
-    return usher__machine_move(&usher__room_machine, state_of(w), event);
+    return usher__work_move(w, &usher__room_machine, state_of(w), event, USHER__ANY);
 }
 
 /* What every answer has; behind the change that it tells of. */
@@ -279,9 +279,9 @@ static bool present(const struct usher_record *r)
     return r->state >= USHER_ROOM_MEMBER_HERE && r->state <= USHER_ROOM_MEMBER_OFFLINE;
 }
 
-static struct usher__move member_move(unsigned state, unsigned event)
+static struct usher__move member_move(work *w, unsigned state, unsigned event)
 {
-    return usher__machine_move(&usher__member_machine, state, event);
+    return usher__work_move(w, &usher__member_machine, state, event, USHER__ANY);
 }
 
 static bool fades(const struct usher_scope *s)
@@ -308,7 +308,7 @@ static void settle(const struct usher_scope *s, struct usher_record *r, unsigned
 {
     r->state = (uint8_t)to;
     r->until_ms = deadline(s, to, (int64_t)r->rank, at);
-    r->slots = (uint8_t)(1u | 4u | (r->until_ms != 0 ? 2u : 0u));
+    r->slots = usher__machine_lists(&usher__member_machine, to, r->until_ms);
 }
 
 /* What happens to @r at its deadline. */
@@ -388,7 +388,7 @@ static enum usher_status remove_one(work *w, struct usher_record *r, enum usher_
 static enum usher_status expire_one(work *w, struct usher_record *r)
 {
     unsigned event = due_event(&w->scope, r), from = r->state;
-    struct usher__move move = member_move(from, event);
+    struct usher__move move = member_move(w, from, event);
     change c;
 
     if (event == USHER__MEMBER_UNBAN) { /* nobody sees it */
@@ -397,7 +397,7 @@ static enum usher_status expire_one(work *w, struct usher_record *r)
         c.scope->counts[COUNT_BANS]--;
         return usher__change_write(w, &c);
     }
-    if (event == USHER__MEMBER_EXPIRE)
+    if (move.to == USHER_ROOM_MEMBER_ABSENT)
         return remove_one(w, r, USHER_ROOM_EXPIRE, r->until_ms);
     usher__change_begin(w, &c);
     settle(&w->scope, r, move.to, r->until_ms);
@@ -431,14 +431,14 @@ static enum usher_status load_present(work *w, const struct usher_text *id, stru
 
 /* ---- closing ---------------------------------------------------------------------- */
 
-static enum usher_status close_begin(work *w, enum usher_verb verb)
+static enum usher_status close_begin(work *w, unsigned to, enum usher_verb verb)
 {
     unsigned from = state_of(w);
     change c;
 
     usher__change_begin(w, &c);
-    c.scope->counts[COUNT_STATE] = USHER_ROOM_STATE_CLOSING;
-    return commit(w, &c, verb, from, USHER_ROOM_STATE_CLOSING, NULL);
+    c.scope->counts[COUNT_STATE] = to;
+    return commit(w, &c, verb, from, to, NULL);
 }
 
 #define PHASES 6
@@ -546,7 +546,7 @@ static enum usher_status close_room(work *w)
         return USHER_OK;
     }
     if (state_of(w) != move.to)
-        status = close_begin(w, USHER_ROOM_CLOSE);
+        status = close_begin(w, move.to, USHER_ROOM_CLOSE);
     if (status == USHER_OK)
         status = close_step(w, &r->count);
     answer(w, USHER_OK);
@@ -596,7 +596,7 @@ static enum usher_status expire_until(work *w, int64_t now, int64_t max, uint64_
         /* nobody came */
         if (reads)
             usher__work_as_of(w, s->due_ms);
-        status = close_begin(w, USHER_ROOM_EMPTY);
+        status = close_begin(w, room_move(w, USHER__ROOM_EMPTY).to, USHER_ROOM_EMPTY);
         if (status == USHER_OK)
             status = close_step(w, &erased);
         ++*ret_n;
@@ -636,7 +636,7 @@ static enum usher_status look(work *w, bool *ret_open, uint64_t *ret_members)
         hi = (uint64_t)r.until_ms;
         order = r.order;
         while (present(&r) && due(&r, w->now)) {
-            unsigned to = member_move(r.state, due_event(s, &r)).to;
+            unsigned to = member_move(w, r.state, due_event(s, &r)).to;
 
             if (to != USHER_ROOM_MEMBER_ABSENT) {
                 settle(s, &r, to, r.until_ms);
@@ -1211,9 +1211,9 @@ static enum usher_status join_new(work *w, struct usher_record *r)
     change c;
     enum usher_status status;
 
-    if (state_of(w) == USHER_ROOM_STATE_LOCKED) {
-        answer_absent(w, (enum usher_status)room_move(w, USHER__ROOM_JOIN).status);
-        return turn_down(w, w->reply->status, "the room is locked");
+    if (room_move(w, USHER__ROOM_JOIN).status == USHER_REFUSED) {
+        answer_absent(w, USHER_REFUSED);
+        return turn_down(w, USHER_REFUSED, "the room is locked");
     }
     status = make_place(w, &place);
     if (status != USHER_OK)
@@ -1238,7 +1238,7 @@ static enum usher_status join_new(work *w, struct usher_record *r)
     r->rank = (uint64_t)w->now;
     r->order = c.scope->version;
     r->n[N_JOINED] = w->now;
-    settle(c.scope, r, member_move(USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_JOIN).to, w->now);
+    settle(c.scope, r, member_move(w, USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_JOIN).to, w->now);
     c.scope->counts[COUNT_MEMBERS]++;
     c.scope->counts[COUNT_EMPTY] = 0;
     usher__change_save(&c, r);
@@ -1265,7 +1265,7 @@ static enum usher_status join(work *w)
     if (status != USHER_OK)
         return status;
     before = r;
-    move = member_move(r.state, USHER__MEMBER_JOIN);
+    move = member_move(w, r.state, USHER__MEMBER_JOIN);
     if (move.status == USHER_REFUSED) {
         answer_member(w, USHER_REFUSED, &r);
         return turn_down(w, USHER_REFUSED, "it is banned");
@@ -1316,7 +1316,8 @@ static enum usher_status alive(work *w)
         return USHER_OK;
     status = load(w, &args(w)->member, r);
     if (status == USHER_MISSING) {
-        answer_absent(w, USHER_MISSING);
+        move = member_move(w, USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_BEAT);
+        answer_absent(w, (enum usher_status)move.status);
         return USHER_OK;
     }
     if (status != USHER_OK)
@@ -1324,7 +1325,7 @@ static enum usher_status alive(work *w)
     from = r->state;
     seen = r->rank;
     until_ms = r->until_ms;
-    move = member_move(from, USHER__MEMBER_BEAT);
+    move = member_move(w, from, USHER__MEMBER_BEAT);
     if (move.status != USHER_OK) {
         answer_member(w, (enum usher_status)move.status, r);
         return USHER_OK;
@@ -1363,12 +1364,11 @@ static enum usher_status leave(work *w, unsigned event)
         return status;
     }
     from = r.state;
-    if (event == USHER__MEMBER_UNBAN && from != USHER_ROOM_MEMBER_BANNED)
-        event = USHER__MEMBER_KICK; /* there is no ban to end */
-    move = member_move(from, event);
-    if (move.status != USHER_OK ||
-        (ban && from == USHER_ROOM_MEMBER_BANNED && r.until_ms == w->now + args(w)->ban_ms)) {
-        answer_member(w, USHER_SAME, &r);
+    move = member_move(w, from, event);
+    if (ban && from == USHER_ROOM_MEMBER_BANNED && r.until_ms == w->now + args(w)->ban_ms)
+        move.status = USHER_SAME; /* it ends then already */
+    if (move.status != USHER_OK) {
+        answer_member(w, (enum usher_status)move.status, &r);
         return USHER_OK;
     }
     if (ban && from != USHER_ROOM_MEMBER_BANNED &&
@@ -1391,7 +1391,7 @@ static enum usher_status leave(work *w, unsigned event)
     r.until_ms = 0;
     if (ban) {
         r.until_ms = w->now + args(w)->ban_ms;
-        r.slots = 2u;
+        r.slots = usher__machine_lists(&usher__member_machine, r.state, r.until_ms);
         r.rank = 0;
         r.order = c.scope->version;
         memset(r.n, 0, sizeof r.n);
@@ -1910,15 +1910,11 @@ static const char *scope_fault(const struct usher_scope *scope)
 
 static const char *member_fault(const struct usher_record *r)
 {
-    unsigned slots = r->until_ms != 0 ? 2u : 0u;
-
     if (r->state == USHER_ROOM_MEMBER_ABSENT || r->state > USHER_ROOM_MEMBER_BANNED)
         return "has no known state";
-    if (present(r))
-        slots |= 1u | 4u;
-    else if (r->rank != 0 || r->until_ms == 0)
+    if (!present(r) && (r->rank != 0 || r->until_ms == 0))
         return "is banned without an end, or has heartbeats";
-    if (r->slots != slots)
+    if (r->slots != usher__machine_lists(&usher__member_machine, r->state, r->until_ms))
         return "stands in lists that do not follow from its state";
     if (r->n[N_ROLES] < 0 || r->n[N_ROLES] > USHER_ROOM_ROLES_MAX || r->n[N_SHARES] < 0 ||
         r->n[N_SHARES] > USHER_ROOM_SHARES_MAX)

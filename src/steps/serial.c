@@ -623,6 +623,11 @@ static bool has_rank(const work *w, int64_t k)
 
 #define ID_SIZE 24 /* bytes of the id of a hold, an end or a range, with a NUL */
 
+static struct usher__move move_of(work *w, unsigned state, unsigned event, unsigned guard)
+{
+    return usher__work_move(w, &usher__serial_machine, state, event, guard);
+}
+
 /* Make @r those from @first to @last of its period.  @id is needed until it is written. */
 static void range_set(const work *w, struct usher_record *r, int64_t first, int64_t last,
                       char id[ID_SIZE])
@@ -636,7 +641,7 @@ static void range_set(const work *w, struct usher_record *r, int64_t first, int6
 
 /* Nobody knows what became of those behind s->cur up to @last: that is kept, or it would be a hole
  * that nobody sees.  Says how many they are. */
-static int64_t lose(const work *w, change *c, const struct state *s, int64_t last, char id[ID_SIZE])
+static int64_t lose(work *w, change *c, const struct state *s, int64_t last, char id[ID_SIZE])
 {
     struct usher_record r;
 
@@ -644,10 +649,8 @@ static int64_t lose(const work *w, change *c, const struct state *s, int64_t las
         return 0;
     memset(&r, 0, sizeof r);
     r.kind = KIND_LOST;
-    r.state = (uint8_t)usher__machine_move(&usher__serial_machine, USHER_SERIAL_STATE_FREE,
-                                           USHER__SERIAL_E_LOSE)
-                  .to;
-    r.slots = 1u << READY;
+    r.state = move_of(w, USHER_SERIAL_STATE_FREE, USHER__SERIAL_E_LOSE, USHER__ANY).to;
+    r.slots = usher__machine_lists(&usher__serial_machine, r.state, 0);
     r.token = r.order = c->scope->version;
     r.n[N_PERIOD] = s->period;
     r.n[N_STAMP] = w->now;
@@ -754,27 +757,20 @@ static enum usher_status grant(work *w)
 
 /* ---- gap-free ----------------------------------------------------------------------- */
 
-/* The lists of the held number @r: without a deadline it is never due. */
-static uint8_t held_in(const struct usher_record *r)
-{
-    return r->until_ms != 0 ? 1u << DUE | 1u << HELD : 1u << HELD;
-}
-
 /* Put @r into state @to: what has to follow from it follows here. */
 static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t version)
 {
+    bool held = to == USHER_SERIAL_STATE_HELD;
+
     r->state = (uint8_t)to;
     r->order = version;
-    if (to == USHER_SERIAL_STATE_HELD) {
-        r->slots = held_in(r);
-        r->rank = 0;
-        return;
+    r->rank = held ? 0 : (uint64_t)rank_of(w, r->n[N_PERIOD], pair(r->n + N_NUMBER));
+    if (!held) {
+        r->until_ms = 0;
+        r->owner.data = NULL;
+        r->owner.size = 0;
     }
-    r->slots = 1u << READY;
-    r->rank = (uint64_t)rank_of(w, r->n[N_PERIOD], pair(r->n + N_NUMBER));
-    r->until_ms = 0;
-    r->owner.data = NULL;
-    r->owner.size = 0;
+    r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);
 }
 
 static void count(int64_t *counts, unsigned state, int64_t by)
@@ -849,15 +845,12 @@ static enum usher_status save(work *w, change *c, struct usher_record *r, unsign
     return status;
 }
 
-/* Where @event leads @r.  What was reserved before the store was found to be behind is not
- * offered again: somebody may have used it. */
-static unsigned leads(const struct state *s, const struct usher_record *r, unsigned event)
+/* Where @event leads @r, of its holder or by itself. */
+static unsigned leads(work *w, const struct state *s, const struct usher_record *r, unsigned event)
 {
-    unsigned to = usher__machine_move(&usher__serial_machine, r->state, event).to;
+    bool behind = (int64_t)r->token < s->rule.n[N_LOST];
 
-    return to == USHER_SERIAL_STATE_RETURNED && (int64_t)r->token < s->rule.n[N_LOST]
-               ? USHER_SERIAL_STATE_VOIDED
-               : to;
+    return move_of(w, r->state, event, behind ? USHER__SERIAL_IF_BEHIND : USHER__ANY).to;
 }
 
 static bool due(const struct usher_record *r, int64_t now)
@@ -867,7 +860,7 @@ static bool due(const struct usher_record *r, int64_t now)
 
 static enum usher_status expire_one(work *w, const struct state *s, struct usher_record *r)
 {
-    unsigned from = r->state, to = leads(s, r, USHER__SERIAL_E_EXPIRE);
+    unsigned from = r->state, to = leads(w, s, r, USHER__SERIAL_E_EXPIRE);
     char id[ID_SIZE];
     change c;
     enum usher_status status;
@@ -951,18 +944,10 @@ static enum usher_status lowest(work *w, const struct state *s, struct usher_rec
     enum usher_status status = USHER_OK;
 
     for (int i = 0; status == USHER_OK && i < USHER__EXPIRE_MAX; i++) {
-        unsigned from;
-        char id[ID_SIZE];
-        change c;
-
         status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, READY, NULL, 0, 0, false, r);
         if (status != USHER_OK || (int64_t)r->token >= s->rule.n[N_LOST])
             return status;
-        usher__change_begin(w, &c);
-        from = r->state;
-        status = save(w, &c, r, from, USHER_SERIAL_STATE_VOIDED, id);
-        if (status == USHER_OK)
-            status = commit(w, &c, USHER_SERIAL_EXPIRE, from, USHER_SERIAL_STATE_VOIDED, r);
+        status = expire_one(w, s, r);
     }
     return status == USHER_OK ? USHER_MISSING : status;
 }
@@ -995,7 +980,10 @@ static enum usher_status reserve(work *w)
                     w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, &a->owner, 0, 0, false, &r);
         }
         if (status == USHER_OK)
-            return answer_hold(w, USHER_SAME, &s, &r);
+            return answer_hold(
+                w,
+                (enum usher_status)move_of(w, r.state, USHER__SERIAL_E_RESERVE, USHER__ANY).status,
+                &s, &r);
         if (status != USHER_MISSING)
             return status;
     }
@@ -1035,9 +1023,7 @@ static enum usher_status reserve(work *w)
     if (a->owner.data != NULL)
         r.owner = a->owner;
     r.data = s.rule.data; /* it stays as it is printed now */
-    status =
-        save(w, &c, &r, from,
-             usher__machine_move(&usher__serial_machine, from, USHER__SERIAL_E_RESERVE).to, id);
+    status = save(w, &c, &r, from, move_of(w, from, USHER__SERIAL_E_RESERVE, USHER__ANY).to, id);
     if (status != USHER_OK)
         return status;
     {
@@ -1125,7 +1111,7 @@ static enum usher_status standing(work *w, const struct state *s, int64_t k, int
         status = w->ops->find(w->txn, &w->scope, KIND_HOLD, &name, r);
     }
     if (status == USHER_OK && due(r, w->now)) {
-        r->state = (uint8_t)leads(s, r, USHER__SERIAL_E_EXPIRE);
+        r->state = (uint8_t)leads(w, s, r, USHER__SERIAL_E_EXPIRE);
         r->until_ms = 0;
         r->owner.size = 0;
     }
@@ -1154,15 +1140,18 @@ static enum usher_status standing(work *w, const struct state *s, int64_t k, int
     return USHER_OK;
 }
 
-/* The token is not the one: say which is, and how the number stands. */
-static enum usher_status stale(work *w, const struct state *s, int64_t k, int64_t period)
+/* @event under a token that is not the one: say which is, and how the number stands.  One of which
+ * nothing is known is as one that was never given out. */
+static enum usher_status stale(work *w, const struct state *s, unsigned event, int64_t k,
+                               int64_t period)
 {
     struct usher_record r;
     enum usher_status status = standing(w, s, k, period, &r);
+    unsigned state = r.state != USHER_SERIAL_STATE_PAST ? r.state : USHER_SERIAL_STATE_FREE;
 
     if (status != USHER_OK)
         return status;
-    answer(w, USHER_STALE, s);
+    answer(w, (enum usher_status)move_of(w, state, event, USHER__SERIAL_IF_OTHER).status, s);
     w->reply->of.serial.token = r.state == USHER_SERIAL_STATE_RETURNED ? 0 : r.token;
     w->reply->of.serial.until_ms = r.until_ms;
     return add_hold(w, s, &r);
@@ -1233,11 +1222,13 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
     char ids[4][ID_SIZE];
     struct usher_record all, behind, one;
     change c;
-    unsigned to = usher__machine_move(&usher__serial_machine, USHER_SERIAL_STATE_LOST, event).to;
+    unsigned to = move_of(w, USHER_SERIAL_STATE_LOST, event, USHER__ANY).to;
     enum usher_status status = end_of(w, k, period, &one);
 
     if (status == USHER_OK && one.n[N_CLAIM] != 0 && one.n[N_CLAIM] == claim)
-        return one.state == to ? answer_hold(w, USHER_SAME, s, &one) : USHER_MISSING;
+        return move_of(w, one.state, event, USHER__SERIAL_IF_CLAIMED).status == USHER_SAME
+                   ? answer_hold(w, USHER_SAME, s, &one)
+                   : USHER_MISSING;
     if (status == USHER_OK || status == USHER_MISSING)
         status = lost_with(w, k, period, &all);
     if (status == USHER_OK) {
@@ -1384,7 +1375,7 @@ static enum usher_status settle_hold(work *w, unsigned event)
         }
         format = r.data;
         from = r.state;
-        to = leads(&s, &r, event);
+        to = leads(w, &s, &r, event);
         usher__change_begin(w, &c);
         status = save(w, &c, &r, from, to, id);
         if (status != USHER_OK)
@@ -1398,9 +1389,9 @@ static enum usher_status settle_hold(work *w, unsigned event)
     if (status == USHER_MISSING)
         status = by_token(w, KIND_END, READY, a->token, &r);
     if (status == USHER_OK && r.kind == KIND_END && tells(w, &r, &a->serial)) {
-        if (usher__machine_move(&usher__serial_machine, r.state, event).status == USHER_SAME)
+        if (move_of(w, r.state, event, USHER__ANY).status == USHER_SAME)
             return answer_hold(w, USHER_SAME, &s, &r);
-        return stale(w, &s, pair(r.n + N_NUMBER), r.n[N_PERIOD]);
+        return stale(w, &s, event, pair(r.n + N_NUMBER), r.n[N_PERIOD]);
     }
     if (status == USHER_OK && r.kind == KIND_END)
         status = USHER_MISSING; /* that of others which were lost with it */
@@ -1419,7 +1410,7 @@ static enum usher_status settle_hold(work *w, unsigned event)
         if (of_lost)
             return usher__say_lost(w, "token");
     }
-    return stale(w, &s, number, period);
+    return stale(w, &s, event, number, period);
 }
 
 static enum usher_status sweep(work *w)
@@ -1745,7 +1736,7 @@ static enum usher_status check(work *w)
         hi = (uint64_t)r.until_ms;
         order = r.order;
         n->held--;
-        n->returned += leads(&s, &r, USHER__SERIAL_E_EXPIRE) == USHER_SERIAL_STATE_RETURNED;
+        n->returned += leads(w, &s, &r, USHER__SERIAL_E_EXPIRE) == USHER_SERIAL_STATE_RETURNED;
     }
     return status == USHER_MISSING ? USHER_OK : status;
 }
@@ -1799,7 +1790,7 @@ static enum usher_status holds(work *w)
         if (i == 0 && due(&r, w->now))
             continue;
         if (i == 1) { /* as it is once that has happened */
-            r.state = (uint8_t)leads(&s, &r, USHER__SERIAL_E_EXPIRE);
+            r.state = (uint8_t)leads(w, &s, &r, USHER__SERIAL_E_EXPIRE);
             if (r.state != USHER_SERIAL_STATE_RETURNED)
                 continue;
             r.until_ms = 0;
@@ -1978,7 +1969,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
             return "is held until no time there is, or under a token that is not its version";
         if (r->state == USHER_SERIAL_STATE_RETURNED && (r->owner.size != 0 || r->until_ms != 0))
             return "is returned and has an owner or a deadline";
-        if (r->slots != (r->state == USHER_SERIAL_STATE_HELD ? held_in(r) : 1u << READY))
+        if (r->slots != usher__machine_lists(&usher__serial_machine, r->state, r->until_ms))
             return "stands in lists that do not follow from its state";
         if (!usher__wide_sound(r->n + N_NUMBER, INT64_MAX))
             return "has a number out of range";
@@ -1991,7 +1982,8 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
             return "has no known state";
         return r->order != r->token ? "does not stand in order of its token" : NULL;
     case KIND_LOST:
-        if (r->state != USHER_SERIAL_STATE_LOST || r->slots != 1u << READY)
+        if (r->state != USHER_SERIAL_STATE_LOST ||
+            r->slots != usher__machine_lists(&usher__serial_machine, r->state, 0))
             return "has no known state, or stands in lists that do not follow from it";
         if (!usher__wide_sound(r->n + N_NUMBER, INT64_MAX) ||
             !usher__wide_sound(r->n + N_UPTO, USHER__GAPFREE_MAX) || pair(r->n + N_NUMBER) < 1 ||

@@ -110,6 +110,16 @@ bool usher__other_version(struct usher__work *w)
     return true;
 }
 
+void usher__no_row(struct usher__work *w, const struct usher__machine *m, unsigned from,
+                   unsigned event)
+{
+#ifdef USHER_DEBUG
+    __builtin_trap();
+#endif
+    (void)snprintf(w->trouble, USHER__TROUBLE_MAX, "no row of the table of %s is for %s, %s",
+                   m->word, m->state_words[from], m->event_words[event]);
+}
+
 static enum usher_status put(struct usher__work *w, struct usher_scope *s,
                              const struct usher_write *writes, size_t n)
 {
@@ -118,6 +128,8 @@ static enum usher_status put(struct usher__work *w, struct usher_scope *s,
 
     USHER_ASSERT(n <= USHER_CHANGE_MAX && s->epoch != 0);
     USHER_ASSERT(s->clock_ms <= w->now || n == 0);
+    if (w->trouble[0] != '\0')
+        return USHER_UNAVAILABLE;
     if (anew)
         s->ref = w->grave;
     status = w->ops->write(w->txn, s, writes, n);

@@ -14,6 +14,8 @@
 
 #include <usher/store.h>
 
+#include "core/machine.h"
+
 struct usher__work {
     const struct usher_record_store_ops *ops;
     struct usher_txn *txn;
@@ -37,11 +39,15 @@ struct usher__work {
     bool at_once;                     /* what was written stays, even if the command fails then */
     const struct usher__steps *steps; /* of the scope's noun */
     const char *fault;                /* what was wrong with the scope when it was loaded */
+    char *trouble;                    /* what is wrong with a record, or with a table: the command
+                                       * fails.  USHER__TROUBLE_MAX, "" if nothing is */
     unsigned char *answer;            /* a kept answer that is too long for a change */
     size_t answer_size;
     unsigned char *buffer[4]; /* the noun's own: usher__buffer() */
     size_t buffer_size[4];
 };
+
+#define USHER__TROUBLE_MAX 160
 
 /* Room for most of the answers that are kept for request ids. */
 #define USHER__ANSWER 480
@@ -81,6 +87,31 @@ struct usher__change {
 #define USHER__STEP_MAX 1000
 /* A time that does not come: of records that go by their number only. */
 #define USHER__FOREVER (INT64_C(1) << 52)
+
+/* There is no row for what happens: the command fails, and nothing of it is written. */
+void usher__no_row(struct usher__work *w, const struct usher__machine *m, unsigned from,
+                   unsigned event);
+
+#ifdef USHER_ROWS
+/* Of `make rows`: the row of @m was taken. */
+void usher__row_taken(const struct usher__machine *m, unsigned from, unsigned event,
+                      unsigned guard);
+#endif
+
+/* What @event does in state @from if @guard holds. */
+static inline struct usher__move usher__work_move(struct usher__work *w,
+                                                  const struct usher__machine *m, unsigned from,
+                                                  unsigned event, unsigned guard)
+{
+    struct usher__move move = usher__machine_move(m, from, event, guard);
+
+    if (!move.row)
+        usher__no_row(w, m, from, event);
+#ifdef USHER_ROWS
+    usher__row_taken(m, from, event, guard);
+#endif
+    return move;
+}
 
 /* A read applies what is due as of then, so that it takes the scope's clock no further. */
 static inline void usher__work_as_of(struct usher__work *w, int64_t at)

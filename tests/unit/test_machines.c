@@ -12,18 +12,62 @@
 
 #include "core/machine.h"
 
-static void every_state_has_a_row_for_every_event(void **state)
+/* What is printed of a table is what is looked up, and nothing else is. */
+static void the_rows_printed_are_the_rows_followed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; usher__machines[i] != NULL; i++) {
+        const struct usher__machine *m = usher__machines[i];
+        unsigned n = 0;
+
+        for (unsigned k = 0; k < m->n_states * m->n_events * m->n_guards; k++)
+            n += m->moves[k].row;
+        assert_int_equal(n, m->n_rows);
+        for (unsigned k = 0; k < m->n_rows; k++) {
+            const struct usher__machine_row *row = &m->rows[k];
+            struct usher__move move = usher__machine_move(m, row->from, row->event, row->guard);
+
+            assert_true(move.row);
+            assert_int_equal(move.to, row->to);
+            assert_int_equal(move.status, row->status);
+            assert_true(move.to < m->n_states);
+            assert_non_null(row->why);
+        }
+    }
+}
+
+/* A row for a guard that says what the one for ANY says stands for nothing. */
+static void a_guard_makes_a_difference(void **state)
 {
     (void)state;
     for (size_t i = 0; usher__machines[i] != NULL; i++) {
         const struct usher__machine *m = usher__machines[i];
 
-        assert_int_equal(m->n_rows, m->n_states * m->n_events);
-        for (unsigned k = 0; k < m->n_states * m->n_events; k++) {
-            if (!m->moves[k].row)
-                fail_msg("%s: %s, %s: there is no row", m->word, m->state_words[k / m->n_events],
-                         m->event_words[k % m->n_events]);
-            assert_true(m->moves[k].to < m->n_states);
+        for (unsigned k = 0; k < m->n_rows; k++) {
+            const struct usher__machine_row *row = &m->rows[k];
+            struct usher__move any = usher__machine_move(m, row->from, row->event, USHER__ANY);
+
+            if (row->guard != USHER__ANY && any.row && any.to == row->to &&
+                any.status == row->status)
+                fail_msg("%s: %s, %s, %s", m->word, m->state_words[row->from],
+                         m->event_words[row->event], m->guard_words[row->guard]);
+        }
+    }
+}
+
+static void every_event_has_a_row(void **state)
+{
+    (void)state;
+    for (size_t i = 0; usher__machines[i] != NULL; i++) {
+        const struct usher__machine *m = usher__machines[i];
+
+        for (unsigned e = 0; e < m->n_events; e++) {
+            bool there = false;
+
+            for (unsigned k = 0; k < m->n_rows; k++)
+                there = there || m->rows[k].event == e;
+            if (!there)
+                fail_msg("%s: nothing ever happens by %s", m->word, m->event_words[e]);
         }
     }
 }
@@ -60,7 +104,9 @@ static void every_state_can_be_reached_from_the_first(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_state_has_a_row_for_every_event),
+        cmocka_unit_test(the_rows_printed_are_the_rows_followed),
+        cmocka_unit_test(a_guard_makes_a_difference),
+        cmocka_unit_test(every_event_has_a_row),
         cmocka_unit_test(only_rows_that_are_ok_lead_elsewhere),
         cmocka_unit_test(every_state_can_be_reached_from_the_first),
     };

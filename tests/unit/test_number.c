@@ -28,51 +28,22 @@
 
 /* ---- the table --------------------------------------------------------------------- */
 
-static void every_state_event_and_claim_has_a_row(void **state)
+static struct usher__move move_of(unsigned from, unsigned event, unsigned guard)
 {
-    (void)state;
-    for (unsigned from = 0; from < USHER__NUMBER_STATES; from++)
-        for (unsigned event = 0; event < USHER__NUMBER_EVENTS; event++)
-            for (unsigned claim = 0; claim < USHER__CLAIMS; claim++) {
-                struct usher__number_move move = usher__number_move(from, event, claim);
-
-                if (!move.row)
-                    fail_msg("no row for %s, %s, %s", usher_number_state_word(from),
-                             usher__number_event_word(event), usher__claim_word(claim));
-                assert_true(move.to < USHER__NUMBER_STATES);
-                assert_true(move.status <= USHER_STALE || move.status == USHER_LOST);
-            }
+    return usher__machine_move(&usher__number_machine, from, event, guard);
 }
 
-/* What is printed of the table is what is looked up, and nothing is left out of it. */
-static void the_rows_printed_are_the_rows_followed(void **state)
+static const char *told(unsigned from, unsigned event)
 {
-    bool seen[USHER__NUMBER_STATES][USHER__NUMBER_EVENTS][USHER__CLAIMS] = { 0 };
-    struct usher__number_row row;
-    unsigned i, n = 0;
+    static char text[64];
 
-    (void)state;
-    for (i = 0; usher__number_row(i, &row); i++)
-        for (unsigned claim = 0; claim < USHER__CLAIMS; claim++) {
-            struct usher__number_move move;
-
-            if (row.claim != USHER__CLAIMS && row.claim != claim)
-                continue;
-            assert_false(seen[row.from][row.event][claim]);
-            seen[row.from][row.event][claim] = true;
-            n++;
-            move = usher__number_move(row.from, row.event, claim);
-            assert_int_equal(move.to, row.to);
-            assert_int_equal(move.status, row.status);
-            assert_non_null(row.why);
-        }
-    assert_int_equal(n, USHER__NUMBER_STATES * USHER__NUMBER_EVENTS * USHER__CLAIMS);
-    assert_false(usher__number_row(i, &row));
-    assert_false(usher__number_row(UINT32_MAX, &row));
+    (void)snprintf(text, sizeof text, "%s, %s", usher__number_machine.state_words[from],
+                   usher__number_machine.event_words[event]);
+    return text;
 }
 
 enum { NODATA, IDLE_DOWN, IDLE_UP, BUSY_DOWN, BUSY_UP };
-enum { ADD, DEL, REG, UNREG, CALL, HANGUP, RENEW, EXPIRE, FREE, LIFT, RETAKE };
+enum { ADD, DEL, REG, UNREG, CALL, HANGUP, RENEW, EXPIRE, FREE, LIFT, RETAKE, UNREST };
 
 struct cell {
     int from, event, to, status;
@@ -102,55 +73,70 @@ static void the_thirty_cells_are_those_of_the_specification(void **state)
     assert_int_equal(sizeof thirty / sizeof *thirty, 30);
     for (size_t i = 0; i < 30; i++) {
         const struct cell *c = &thirty[i];
-        struct usher__number_move move =
-            usher__number_move((unsigned)c->from, (unsigned)c->event, USHER__CLAIM_NONE);
+        struct usher__move move = move_of((unsigned)c->from, (unsigned)c->event, USHER__ANY);
 
-        if (move.to != c->to || move.status != c->status)
-            fail_msg("%s, %s: %s, %s", usher_number_state_word((unsigned)c->from),
-                     usher__number_event_word((unsigned)c->event), usher_number_state_word(move.to),
+        if (!move.row || move.to != c->to || move.status != c->status)
+            fail_msg("%s: %s, %s", told((unsigned)c->from, (unsigned)c->event),
+                     usher_number_state_word(move.to),
                      usher_status_word((enum usher_status)move.status));
     }
 }
 
-/* What a claim changes; all else is as without one. */
+/* What a guard changes; all else is as without one. */
 static const struct {
     struct cell cell;
-    unsigned claim;
-} claims[] = {
-    { { IDLE_UP, CALL, IDLE_UP, USHER_REFUSED }, USHER__CLAIM_RESTING },
-    { { BUSY_UP, CALL, BUSY_UP, USHER_SAME }, USHER__CLAIM_HOLDER },
-    { { BUSY_DOWN, CALL, BUSY_DOWN, USHER_SAME }, USHER__CLAIM_HOLDER },
-    { { BUSY_UP, HANGUP, BUSY_UP, USHER_STALE }, USHER__CLAIM_OTHER },
-    { { BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_STALE }, USHER__CLAIM_OTHER },
-    { { BUSY_UP, HANGUP, BUSY_UP, USHER_REFUSED }, USHER__CLAIM_STRICT },
-    { { BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_REFUSED }, USHER__CLAIM_STRICT },
-    { { BUSY_UP, HANGUP, BUSY_UP, USHER_REFUSED }, USHER__CLAIM_RESTING }, /* cannot be */
-    { { BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_REFUSED }, USHER__CLAIM_RESTING },
-    { { BUSY_UP, RENEW, BUSY_UP, USHER_OK }, USHER__CLAIM_HOLDER },
-    { { BUSY_DOWN, RENEW, BUSY_DOWN, USHER_OK }, USHER__CLAIM_HOLDER },
-    { { IDLE_UP, LIFT, IDLE_UP, USHER_OK }, USHER__CLAIM_RESTING },
-    { { IDLE_DOWN, LIFT, IDLE_DOWN, USHER_OK }, USHER__CLAIM_RESTING },
+    unsigned guard;
+} guarded[] = {
+    { { IDLE_UP, CALL, IDLE_UP, USHER_REFUSED }, USHER__NUMBER_IF_RESTING },
+    { { BUSY_UP, CALL, BUSY_UP, USHER_SAME }, USHER__NUMBER_IF_HOLDER },
+    { { BUSY_DOWN, CALL, BUSY_DOWN, USHER_SAME }, USHER__NUMBER_IF_HOLDER },
+    { { BUSY_UP, HANGUP, BUSY_UP, USHER_STALE }, USHER__NUMBER_IF_OTHER },
+    { { BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_STALE }, USHER__NUMBER_IF_OTHER },
+    { { BUSY_UP, HANGUP, BUSY_UP, USHER_REFUSED }, USHER__NUMBER_IF_STRICT },
+    { { BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_REFUSED }, USHER__NUMBER_IF_STRICT },
+    { { BUSY_UP, RENEW, BUSY_UP, USHER_OK }, USHER__NUMBER_IF_HOLDER },
+    { { BUSY_DOWN, RENEW, BUSY_DOWN, USHER_OK }, USHER__NUMBER_IF_HOLDER },
+    { { BUSY_UP, FREE, BUSY_UP, USHER_SAME }, USHER__NUMBER_IF_OTHER },
+    { { BUSY_DOWN, FREE, BUSY_DOWN, USHER_SAME }, USHER__NUMBER_IF_OTHER },
+    { { IDLE_UP, LIFT, IDLE_UP, USHER_OK }, USHER__NUMBER_IF_RESTING },
+    { { IDLE_DOWN, LIFT, IDLE_DOWN, USHER_OK }, USHER__NUMBER_IF_RESTING },
+    { { BUSY_UP, RETAKE, BUSY_UP, USHER_SAME }, USHER__NUMBER_IF_HOLDER },
+    { { BUSY_DOWN, RETAKE, BUSY_DOWN, USHER_SAME }, USHER__NUMBER_IF_HOLDER },
+    { { IDLE_UP, UNREST, IDLE_UP, USHER_STALE }, USHER__NUMBER_IF_OTHER },
+    { { IDLE_DOWN, UNREST, IDLE_DOWN, USHER_STALE }, USHER__NUMBER_IF_OTHER },
+    { { IDLE_UP, UNREST, IDLE_UP, USHER_REFUSED }, USHER__NUMBER_IF_STRICT },
+    { { IDLE_DOWN, UNREST, IDLE_DOWN, USHER_REFUSED }, USHER__NUMBER_IF_STRICT },
 };
 
-static void only_these_claims_make_a_difference(void **state)
+static void only_these_guards_make_a_difference(void **state)
+{
+    const struct usher__machine *m = &usher__number_machine;
+
+    (void)state;
+    for (unsigned k = 0; k < m->n_states * m->n_events * m->n_guards; k++) {
+        unsigned guard = k % m->n_guards, event = k / m->n_guards % m->n_events;
+        unsigned from = k / m->n_guards / m->n_events;
+        struct usher__move want = move_of(from, event, USHER__ANY);
+        struct usher__move move = move_of(from, event, guard);
+
+        for (size_t i = 0; i < sizeof guarded / sizeof *guarded; i++)
+            if (guarded[i].guard == guard && (unsigned)guarded[i].cell.from == from &&
+                (unsigned)guarded[i].cell.event == event) {
+                want.to = (uint8_t)guarded[i].cell.to;
+                want.status = (uint8_t)guarded[i].cell.status;
+            }
+        if (move.to != want.to || move.status != want.status)
+            fail_msg("%s, %s", told(from, event), m->guard_words[guard]);
+    }
+}
+
+/* What ends by itself does: else it would be due for ever. */
+static void every_deadline_ends(void **state)
 {
     (void)state;
-    for (unsigned from = 0; from < USHER__NUMBER_STATES; from++)
-        for (unsigned event = 0; event < USHER__NUMBER_EVENTS; event++)
-            for (unsigned claim = 0; claim < USHER__CLAIMS; claim++) {
-                struct usher__number_move want = usher__number_move(from, event, USHER__CLAIM_NONE);
-                struct usher__number_move move = usher__number_move(from, event, claim);
-
-                for (size_t i = 0; i < sizeof claims / sizeof *claims; i++)
-                    if (claims[i].claim == claim && (unsigned)claims[i].cell.from == from &&
-                        (unsigned)claims[i].cell.event == event) {
-                        want.to = (uint8_t)claims[i].cell.to;
-                        want.status = (uint8_t)claims[i].cell.status;
-                    }
-                if (move.to != want.to || move.status != want.status)
-                    fail_msg("%s, %s, %s", usher_number_state_word(from),
-                             usher__number_event_word(event), usher__claim_word(claim));
-            }
+    for (unsigned from = IDLE_DOWN; from <= BUSY_UP; from++)
+        assert_int_equal(move_of(from, EXPIRE, USHER__ANY).status, USHER_OK);
+    assert_false(move_of(NODATA, EXPIRE, USHER__ANY).row);
 }
 
 /* renew, expire, free and rest, which the specification describes in words. */
@@ -158,7 +144,6 @@ static void the_events_of_our_own_do_what_they_are_for(void **state)
 {
     static const struct cell cells[] = {
         { NODATA, RENEW, NODATA, USHER_MISSING },
-        { NODATA, EXPIRE, NODATA, USHER_MISSING },
         { NODATA, FREE, NODATA, USHER_MISSING },
         { NODATA, LIFT, NODATA, USHER_MISSING },
         { IDLE_UP, RENEW, IDLE_UP, USHER_REFUSED },
@@ -186,8 +171,8 @@ static void the_events_of_our_own_do_what_they_are_for(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
-        struct usher__number_move move = usher__number_move(
-            (unsigned)cells[i].from, (unsigned)cells[i].event, USHER__CLAIM_NONE);
+        struct usher__move move =
+            move_of((unsigned)cells[i].from, (unsigned)cells[i].event, USHER__ANY);
 
         assert_int_equal(move.to, cells[i].to);
         assert_int_equal(move.status, cells[i].status);
@@ -198,24 +183,22 @@ static void words_are_those_of_the_specification(void **state)
 {
     static const char *const states[] = { "nodata", "idle+down", "idle+up", "busy+down",
                                           "busy+up" };
-    static const char *const events[] = { "add",   "del",    "reg",  "unreg", "call",  "hangup",
-                                          "renew", "expire", "free", "lift",  "retake" };
+    static const char *const events[] = { "add",   "del",    "reg",  "unreg", "call",   "hangup",
+                                          "renew", "expire", "free", "lift",  "retake", "unrest" };
 
     (void)state;
     for (unsigned i = 0; i < 5; i++) {
         assert_string_equal(usher_number_state_word(i), states[i]);
-        assert_true(strlen(usher__number_state_text(i)) > 0);
+        assert_string_equal(usher__number_machine.state_words[i], states[i]);
+        assert_true(strlen(usher__number_machine.state_texts[i]) > 0);
     }
-    for (unsigned i = 0; i < 11; i++) {
-        assert_string_equal(usher__number_event_word(i), events[i]);
-        assert_true(strlen(usher__number_event_text(i)) > 0);
+    assert_int_equal(usher__number_machine.n_events, 12);
+    for (unsigned i = 0; i < 12; i++) {
+        assert_string_equal(usher__number_machine.event_words[i], events[i]);
+        assert_true(strlen(usher__number_machine.event_texts[i]) > 0);
     }
+    assert_string_equal(usher__number_machine.guard_words[USHER__ANY], "any");
     assert_string_equal(usher_number_state_word(5), "?");
-    assert_string_equal(usher__number_state_text(5), "?");
-    assert_string_equal(usher__number_event_word(11), "?");
-    assert_string_equal(usher__number_event_text(11), "?");
-    assert_string_equal(usher__claim_word(USHER__CLAIMS), "any");
-    assert_string_equal(usher__claim_word(USHER__CLAIMS + 1), "?");
     assert_string_equal(usher_number_why_word(USHER_NUMBER_WHY_RESTING), "resting");
     assert_string_equal(usher_number_why_word(USHER_NUMBER_WHY_NONE), "?");
     assert_string_equal(usher_number_order_word(USHER_NUMBER_ORDER_RANDOM), "random");
@@ -228,21 +211,26 @@ static void words_are_those_of_the_specification(void **state)
 
 /* ---- lists ------------------------------------------------------------------------- */
 
+static unsigned lists(unsigned state, int64_t until_ms)
+{
+    return usher__machine_lists(&usher__number_machine, state, until_ms);
+}
+
 static void the_lists_follow_from_the_state(void **state)
 {
     enum { IDLE = 1, DUE = 2, HELD = 4 };
 
     (void)state;
-    assert_int_equal(usher__number_slots(NODATA, 0), 0);
-    assert_int_equal(usher__number_slots(IDLE_DOWN, 0), 0);
-    assert_int_equal(usher__number_slots(IDLE_UP, 0), IDLE);
-    assert_int_equal(usher__number_slots(BUSY_DOWN, 0), HELD);
-    assert_int_equal(usher__number_slots(BUSY_UP, 0), HELD);
-    assert_int_equal(usher__number_slots(IDLE_DOWN, 5), DUE);
-    assert_int_equal(usher__number_slots(IDLE_UP, 5), DUE);
-    assert_int_equal(usher__number_slots(BUSY_DOWN, 5), DUE | HELD);
-    assert_int_equal(usher__number_slots(BUSY_UP, 5), DUE | HELD);
-    assert_int_equal(usher__number_slots(BUSY_UP, INT64_MAX), DUE | HELD);
+    assert_int_equal(lists(NODATA, 0), 0);
+    assert_int_equal(lists(IDLE_DOWN, 0), 0);
+    assert_int_equal(lists(IDLE_UP, 0), IDLE);
+    assert_int_equal(lists(BUSY_DOWN, 0), HELD);
+    assert_int_equal(lists(BUSY_UP, 0), HELD);
+    assert_int_equal(lists(IDLE_DOWN, 5), DUE);
+    assert_int_equal(lists(IDLE_UP, 5), DUE);
+    assert_int_equal(lists(BUSY_DOWN, 5), DUE | HELD);
+    assert_int_equal(lists(BUSY_UP, 5), DUE | HELD);
+    assert_int_equal(lists(BUSY_UP, INT64_MAX), DUE | HELD);
 }
 
 /* ---- the draw ---------------------------------------------------------------------- */
@@ -755,10 +743,9 @@ static void verbs_are_found_by_code_and_by_word(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_state_event_and_claim_has_a_row),
-        cmocka_unit_test(the_rows_printed_are_the_rows_followed),
+        cmocka_unit_test(only_these_guards_make_a_difference),
+        cmocka_unit_test(every_deadline_ends),
         cmocka_unit_test(the_thirty_cells_are_those_of_the_specification),
-        cmocka_unit_test(only_these_claims_make_a_difference),
         cmocka_unit_test(the_events_of_our_own_do_what_they_are_for),
         cmocka_unit_test(words_are_those_of_the_specification),
         cmocka_unit_test(the_lists_follow_from_the_state),

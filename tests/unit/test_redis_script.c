@@ -61,39 +61,57 @@ static redisReply *eval(const char *script, const char *arg)
     return reply;
 }
 
+/* From @begin up to the next @end, which is among it.  @size bytes long. */
+static const char *part_of(const char *all, const char *begin, const char *end, int *ret_size)
+{
+    const char *from = strstr(all, begin), *to = from != NULL ? strstr(from, end) : NULL;
+
+    assert_non_null(to);
+    *ret_size = (int)(to - from) + (int)strlen(end);
+    return from;
+}
+
+/* S.move() and S.slots() of common.lua, called with what the constants say. */
 static void both_sides_have_the_same_moves(void **state)
 {
-    static const char tail[] =
-        "\nlocal from, event, claim = string.match(ARGV[1], '(%d+) (%d+) (%d+)')"
-        "\nlocal i = ((from * EVENTS + event) * CLAIMS + claim) * 2 + 1"
-        "\nlocal to, status = string.byte(MOVES, i) - 48, string.byte(MOVES, i + 1) - 65"
-        "\nreturn string.match(string.sub(STATES, to * 10 + 1, to * 10 + 10), '^%S+') .. ' ' .."
-        " string.match(STATUSES, ' ' .. status .. '=(%l+)')";
-    char *table = text_of(true);
-    char *script = malloc(strlen(table) + sizeof tail);
+    static const char moves[] = "local NUMBER_MOVES = ", lists[] = "local NUMBER_LISTS = ";
+    const struct usher__machine *m = &usher__number_machine;
+    char *table = text_of(true), *all = text_of(false), script[4096];
+    int size[4];
+    const char *part[4] = { part_of(all, "function S.move(", "\nend\n", &size[0]),
+                            part_of(all, "function S.slots(", "\nend\n", &size[1]),
+                            part_of(table, moves, "\n", &size[2]),
+                            part_of(table, lists, "\n", &size[3]) };
+    int n_moves = sizeof moves - 1, n_lists = sizeof lists - 1;
 
     (void)state;
-    assert_non_null(script);
-    strcpy(script, table);
-    strcat(script, tail);
-    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++) {
-        for (unsigned e = 0; e < USHER__NUMBER_EVENTS; e++) {
-            for (unsigned c = 0; c < USHER__CLAIMS; c++) {
-                struct usher__number_move move = usher__number_move(s, e, c);
-                char arg[40], expected[40];
-                redisReply *reply;
+    (void)snprintf(script, sizeof script,
+                   "local S, byte = {}, string.byte\n%.*s%.*s"
+                   "local from, event, guard, ends = string.match(ARGV[1], '(.) (%%d+) (.) (.)')\n"
+                   "local lists = S.slots(%.*s, from, tonumber(ends))\n"
+                   "local good, to, status = pcall(S.move, %.*s, from, event, guard)\n"
+                   "return good and to .. ' ' .. status .. ' ' .. lists or 'none ' .. lists",
+                   size[0], part[0], size[1], part[1], size[3] - n_lists - 1, part[3] + n_lists,
+                   size[2] - n_moves - 1, part[2] + n_moves);
+    for (unsigned k = 0; k < 2 * m->n_states * m->n_events * m->n_guards; k++) {
+        unsigned ends = k % 2, guard = k / 2 % m->n_guards;
+        unsigned event = k / 2 / m->n_guards % m->n_events,
+                 from = k / 2 / m->n_guards / m->n_events;
+        struct usher__move move = usher__machine_move(m, from, event, guard);
+        unsigned slots = usher__machine_lists(m, from, ends);
+        char arg[40], expected[40];
+        redisReply *reply;
 
-                (void)snprintf(arg, sizeof arg, "%u %u %u", s, e, c);
-                (void)snprintf(expected, sizeof expected, "%s %s",
-                               usher_number_state_word((enum usher_number_state)move.to),
-                               usher_status_word((enum usher_status)move.status));
-                reply = eval(script, arg);
-                assert_string_equal(reply->str, expected);
-                freeReplyObject(reply);
-            }
-        }
+        (void)snprintf(arg, sizeof arg, "%u %u %u %u", from, event, guard, ends);
+        if (move.row)
+            (void)snprintf(expected, sizeof expected, "%u %u %u", move.to, move.status, slots);
+        else
+            (void)snprintf(expected, sizeof expected, "none %u", slots);
+        reply = eval(script, arg);
+        assert_string_equal(reply->str, expected);
+        freeReplyObject(reply);
     }
-    free(script);
+    free(all);
     free(table);
 }
 

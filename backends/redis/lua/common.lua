@@ -42,6 +42,21 @@ S.pf, S.pn, S.log, S.ln = {}, 0, {}, 0
 
 function S.damaged() error('the store is damaged', 0) end
 
+-- S.move(K.NOUN_MOVES, from, event, guard): what @event does in state @from if @guard holds (nil: none):
+-- the new state, and the answer.
+function S.move(moves, events, guards, from, event, guard)
+    local i = ((from * events + event) * guards + (guard or 0)) * 2 + 1
+    local to, status = byte(moves, i, i + 1)
+    if to > 57 then error('the table has no row for that', 0) end
+    return to - 48, status - 65
+end
+
+-- S.slots(K.NOUN_LISTS, state, ends): the lists in which a record in @state stands.
+function S.slots(none, due, state, ends)
+    local lists = (ends == 0 and none or due) / 8 ^ state % 8
+    return lists - lists % 1
+end
+
 -- ---- records -----------------------------------------------------------------------------
 
 -- The record @id of @kind (a digit as text), or nil.  Its numbers are n0 to n7; `old` is what
@@ -56,7 +71,7 @@ function S.find(kind, id)
     if not text then return nil end
     local state, slots, rank, order, token, ends, n0, n1, n2, n3, owner, group, at
     local n4, n5, n6, n7 = 0, 0, 0, 0
-    if string.byte(text, 12) < 128 then
+    if byte(text, 12) < 128 then
         state, slots, rank, order, token, ends, n0, n1, n2, n3, owner, group, at = sunpack(
             '>BBI7I7I7I7i7i7i7i7ss', text, 11)
     else

@@ -4,7 +4,7 @@
 -- number (n0 to n3: calls, day, used, lease), 2 a group (total, busy+up, resting), 3 sticky,
 -- 4 request, 5 the calls of the day of a number that was taken out, 6 a hold in the list of the node
 -- that carries the call (owner; the number has it in its data).
-local byte, find, floor = string.byte, string.find, math.floor
+local find, floor = string.find, math.floor
 
 function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end
 function S.day_end(at) return (S.day_of(at) + 1) * 86400000 - S.set[K.SET_ZONE + 1] * 60000 end
@@ -27,7 +27,7 @@ end
 
 function S.hand(out, answer)
     local function int(n) return string.format('%.0f', n) end
-    local more = {'number', answer[15], 'state', string.match(sub(K.STATES, answer[8] * 10 + 1,
+    local more = {'number', answer[15], 'state', string.match(sub(K.NUMBER_STATES, answer[8] * 10 + 1,
         answer[8] * 10 + 10), '^%S+'), 'token', int(answer[10]), 'until', int(answer[11]), 'next',
         int(answer[12]), 'count', int(answer[13]), 'more', int(answer[14])}
     if answer[9] ~= K.WHY_NONE then
@@ -43,19 +43,12 @@ function S.say(status, r)
 end
 
 function S.nodata(status)
-    S.status, S.state, S.token, S.ends, S.number = status, K.NODATA, 0, 0, S.a[K.ARG_NUMBER]
+    S.status, S.state, S.token, S.ends, S.number = status, K.NUMBER_NODATA, 0, 0, S.a[K.ARG_NUMBER]
 end
 
 -- ---- one number ---------------------------------------------------------------------------
 
--- what @event does to a number in @from: new state, status
-function S.move(from, event, claim)
-    local i = ((from * K.EVENTS + event) * K.CLAIMS + claim) * 2 + 1
-    local to, status = byte(K.MOVES, i, i + 1)
-    return to - 48, status - 65
-end
-
-function S.resting(r) return r.state < K.BUSY_DOWN and r.ends ~= 0 end
+function S.resting(r) return r.state < K.NUMBER_BUSY_DOWN and r.ends ~= 0 end
 
 function S.capped(r, at)
     local daily = S.set[K.SET_DAILY + 1]
@@ -76,15 +69,13 @@ end
 -- Put @r into state @to at version @v: see settle().
 function S.settle(r, to, ends, v)
     local was = r.slots % 2 == 1
-    r.state, r.ends = to, ends
-    if to == K.IDLE_UP and ends == 0 then
-        r.slots = 1
-        if not was then S.place(r, v) end
-    else
-        r.slots = (ends ~= 0 and 2 or 0) + (to >= K.BUSY_DOWN and 4 or 0)
+    r.state, r.ends, r.slots = to, ends, S.slots(K.NUMBER_LISTS, to, ends)
+    if r.slots % 2 == 0 then
         r.rank = 0
+    elseif not was then
+        S.place(r, v)
     end
-    if to < K.BUSY_DOWN then r.owner = '' end
+    if to < K.NUMBER_BUSY_DOWN then r.owner = '' end
 end
 
 -- @r becomes idle: see release().
@@ -99,7 +90,7 @@ end
 -- Put the move of a number from @before (its state, what it had until then) to @after into the
 -- change; either nil: not in the pool.  See save().
 function S.put(r, state, ends, after)
-    if r.data ~= '' and not (after and r.state >= K.BUSY_DOWN) then
+    if r.data ~= '' and not (after and r.state >= K.NUMBER_BUSY_DOWN) then
         r.data = ''
         local of = S.find('6', r.id)
         if of then S.erase(of) end
@@ -107,14 +98,14 @@ function S.put(r, state, ends, after)
     local total, up, rest = 0, 0, 0
     if state then
         S.add(state, -1)
-        total, up, rest = -1, state == K.BUSY_UP and -1 or 0, state == K.IDLE_UP and ends ~= 0 and -1 or 0
+        total, up, rest = -1, state == K.NUMBER_BUSY_UP and -1 or 0, state == K.NUMBER_IDLE_UP and ends ~= 0 and -1 or 0
         if r.old[3] >= K.ASIDE then S.add(K.COUNT_CAPPED, -1) end
     end
     if after then
         S.add(r.state, 1)
         total = total + 1
-        if r.state == K.BUSY_UP then up = up + 1 end
-        if r.state == K.IDLE_UP and r.ends ~= 0 then rest = rest + 1 end
+        if r.state == K.NUMBER_BUSY_UP then up = up + 1 end
+        if r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 then rest = rest + 1 end
         S.save(r)
         if r.rank >= K.ASIDE then
             S.add(K.COUNT_CAPPED, 1)
@@ -135,19 +126,15 @@ end
 function S.finish(r, state, ends, after, to)
     S.put(r, state, ends, after)
     if S.req then S.keep(S.version + 1) end
-    S.commit(S.verb, state or K.NODATA, to, r)
+    S.commit(S.verb, state or K.NUMBER_NODATA, to, r)
 end
 
 -- ---- expiry -------------------------------------------------------------------------------
 
 function S.make_expiry()
     function S.expire(r, v)
-        local to = S.move(r.state, K.EXPIRE, K.NONE)
-        if r.state >= K.BUSY_DOWN then
-            S.release(r, to, r.ends, S.set[K.SET_REST + 1], v)
-        else
-            S.settle(r, to, 0, v)
-        end
+        local to = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_EXPIRE)
+        S.release(r, to, r.ends, r.state >= K.NUMBER_BUSY_DOWN and S.set[K.SET_REST + 1] or 0, v)
     end
 
     function S.expire_one(r)
@@ -202,16 +189,15 @@ function S.make_expiry()
     end
 end
 
--- Number @id with its own due expiries applied.
+-- Number @id with its own due expiries applied; one that is not in the pool is NODATA.
 function S.load(id)
-    if not S.exists then return nil end
-    local r = S.find('1', id)
+    local r = S.exists and S.find('1', id)
     while r and r.ends ~= 0 and r.ends <= S.now do
         if not S.expire then S.make_expiry() end
         S.expire_one(r)
         r = S.find('1', id)
     end
-    return r
+    return r or S.fresh('1', id)
 end
 
 -- ---- add, del, reg, unreg -----------------------------------------------------------------
@@ -240,14 +226,11 @@ end
 function S.simple(event)
     local id = S.a[K.ARG_NUMBER]
     local r = S.load(id)
-    local state, ends = r and r.state, r and r.ends
-    if not r then
-        r = S.fresh('1', id)
-        r.group = S.a[K.ARG_GROUP] or ''
-    end
-    local to, what = S.move(r.state, event, K.NONE)
+    local state, ends = r.old and r.state, r.ends
+    if not state then r.group = S.a[K.ARG_GROUP] or '' end
+    local to, what = S.move(K.NUMBER_MOVES, r.state, event)
     if what ~= K.OK then return S.say(what, r) end
-    if to == K.NODATA then
+    if to == K.NUMBER_NODATA then
         if not S.past_keep then S.make_past() end
         S.nodata(K.OK)
         S.put(r, state, ends, false)
@@ -288,12 +271,31 @@ function S.draw(v, salt)
     return mix(bit.bxor(v % 4294967296, high) % 4294967296)
 end
 
--- Give @r, which is free, to this call: see take().
-function S.take(r)
+-- What a call of @r does: see move_by_call().
+function S.move_by_call(r)
+    local owner, guard = S.a[K.ARG_OWNER], K.NUMBER_IF_ANY
+    if r.state >= K.NUMBER_BUSY_DOWN then
+        if owner then guard = owner == r.owner and K.NUMBER_IF_HOLDER or K.NUMBER_IF_OTHER end
+    elseif r.ends ~= 0 or S.capped(r, S.now) then
+        guard = K.NUMBER_IF_RESTING
+    end
+    return S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_CALL, guard)
+end
+
+-- Give @r, which is free as far as lists tell, to this call; false: it may not have it.
+function S.take_free(r)
+    local to, what = S.move_by_call(r)
+    if what ~= K.OK then return false end
+    S.take(r, to)
+    return true
+end
+
+-- Give @r to this call, its state is @to then: see take().
+function S.take(r, to)
     local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
     local state, lease = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1]
     local calls = r.n1 == today and r.n0 or 0
-    S.settle(r, (S.move(state, S.verb == K.V_RENEW and K.RETAKE or K.CALL, K.NONE)), lease > 0 and S.now + lease or 0, v)
+    S.settle(r, to, lease > 0 and S.now + lease or 0, v)
     r.token, r.order = v, v
     r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, today, S.now, lease, a[K.ARG_OWNER] or ''
     if S.count[K.COUNT_CALLS_DAY + 1] ~= today then
@@ -364,11 +366,11 @@ function S.make_call()
     -- when @r may be free; 0: not known
     function S.free_at(r)
         local at = r.ends
-        if r.state == K.BUSY_UP and at ~= 0 then
+        if r.state == K.NUMBER_BUSY_UP and at ~= 0 then
             at = at + S.set[K.SET_REST + 1]
-        elseif r.state == K.IDLE_UP and at == 0 then
+        elseif r.state == K.NUMBER_IDLE_UP and at == 0 then
             at = S.now
-        elseif r.state ~= K.IDLE_UP then
+        elseif r.state ~= K.NUMBER_IDLE_UP then
             at = 0
         end
         return at ~= 0 and S.capped(r, at) and S.day_end(at) or at
@@ -383,7 +385,7 @@ function S.make_call()
             if n == K.EXPIRE_MAX then return r.ends end
             local at = S.free_at(r)
             if at > 0 and (best < 0 or at < best) then best = at end
-            if r.state == K.IDLE_UP then
+            if r.state == K.NUMBER_IDLE_UP then
                 rests = rests - 1
             elseif at == r.ends + S.set[K.SET_REST + 1] then
                 held = true
@@ -409,7 +411,7 @@ function S.make_call()
         local all = not list or find(',' .. list .. ',', ',*,', 1, true)
         if S.exists and all then
             total = count[2] + count[3] + count[4] + count[5]
-            up, rest = count[K.BUSY_UP + 1], count[K.COUNT_RESTING + 1]
+            up, rest = count[K.NUMBER_BUSY_UP + 1], count[K.COUNT_RESTING + 1]
             capped = S.shortage(nil, rest)
         elseif S.exists then
             for group in string.gmatch(list, '[^,]+') do
@@ -430,7 +432,7 @@ function S.make_call()
         local at = S.free_at(r)
         S.say(K.REFUSED, r)
         S.token = 0
-        S.why = r.state >= K.BUSY_DOWN and K.WHY_BUSY or r.state == K.IDLE_DOWN and K.WHY_DOWN
+        S.why = r.state >= K.NUMBER_BUSY_DOWN and K.WHY_BUSY or r.state == K.NUMBER_IDLE_DOWN and K.WHY_DOWN
             or r.ends ~= 0 and K.WHY_RESTING or K.WHY_CAPPED
         S.next_at = at > 0 and at or -1
         S.count_refusal()
@@ -441,7 +443,7 @@ function S.make_call()
         local memory = S.find('3', S.a[K.ARG_STICKY])
         if not memory or memory.ends <= S.now then return false end
         local r, list = S.load(memory.owner), S.a[K.ARG_GROUPS]
-        if not r or r.slots % 2 == 0 or S.capped(r, S.now) then return false end
+        if r.slots % 2 == 0 or S.capped(r, S.now) then return false end
         if list then
             list = ',' .. list .. ','
             if not find(list, ',*,', 1, true) and
@@ -449,21 +451,13 @@ function S.make_call()
                 return false
             end
         end
-        S.take(r)
-        return true
+        return S.take_free(r)
     end
 
-    function S.call_this(id)
-        local r = S.load(id)
-        if not r then return S.nodata(K.MISSING) end
-        local claim, owner = K.NONE, S.a[K.ARG_OWNER]
-        if S.resting(r) or r.state == K.IDLE_UP and S.capped(r, S.now) then
-            claim = K.RESTING
-        elseif owner then
-            claim = r.state >= K.BUSY_DOWN and owner == r.owner and K.HOLDER or K.OTHER
-        end
-        local _, what = S.move(r.state, K.CALL, claim)
-        if what == K.OK then return S.take(r) end
+    -- the call is about @r, and gets it if its row says so
+    function S.call_one(r)
+        local to, what = S.move_by_call(r)
+        if what == K.OK then return S.take(r, to) end
         if what == K.REFUSED then return S.turned_down(r) end
         S.say(what, r)
     end
@@ -485,20 +479,14 @@ end
 function S.take_first(group, last)
     while true do
         local r = S.head(group)
-        if r and not S.capped(r, S.now) then
-            S.take(r)
-            return true
-        end
+        if r and not S.capped(r, S.now) then return S.take_free(r) end
         if not S.expire then S.make_expiry() end
         if r then
             if S.version >= last then return S.come_again() end
             S.replace(r, K.V_REST)
         else
             r = S.walk_aside(group, K.ASIDE, 0)
-            if r then
-                S.take(r)
-                return true
-            end
+            if r then return S.take_free(r) end
             r = S.due >= 0 and S.due <= S.now and S.first_due(group)
             if not r then return false end
             if S.version >= last then return S.come_again() end
@@ -518,7 +506,10 @@ function S.call_any()
             S.expire_one(r)
             r = S.walk('1', '2', owner)
         end
-        if r then return S.say(K.SAME, r) end
+        if r then
+            if not S.call_one then S.make_call() end
+            return S.call_one(r)
+        end
         if a[K.ARG_STICKY] then
             if not S.take_sticky then S.make_call() end
             if S.take_sticky() then return end
@@ -540,26 +531,21 @@ end
 -- see token_lost()
 function S.token_gone(r)
     local token = S.a[K.ARG_TOKEN]
-    return token and S.exists and not (r and r.token == token) and S.of_lost(token)
+    return token and S.exists and r.token ~= token and S.of_lost(token)
 end
 
 function S.hangup()
     local a = S.a
     local r, token, rest = S.load(a[K.ARG_NUMBER]), a[K.ARG_TOKEN], a[K.ARG_REST]
     if S.token_gone(r) then return S.say_lost('token') end
-    if not r then return S.nodata(K.MISSING) end
-    local claim = K.NONE
+    local guard = K.NUMBER_IF_ANY
     if token then
-        claim = token == r.token and K.HOLDER or K.OTHER
+        guard = token == r.token and K.NUMBER_IF_HOLDER or K.NUMBER_IF_OTHER
     elseif S.set[K.SET_STRICT + 1] ~= 0 then
-        claim = K.STRICT
+        guard = K.NUMBER_IF_STRICT
     end
-    local to, what = S.move(r.state, K.HANGUP, claim)
-    if rest == 0 and S.resting(r) then
-        -- once more, to end the rest behind it: see unrested()
-        to, what = S.move(r.state, K.LIFT, K.RESTING)
-        if claim == K.OTHER then what = K.STALE elseif claim == K.STRICT then what = K.REFUSED end
-    end
+    local to, what = S.move(K.NUMBER_MOVES, r.state,
+        rest == 0 and S.resting(r) and K.NUMBER_E_UNREST or K.NUMBER_E_HANGUP, guard)
     if what ~= K.OK then return S.say(what, r) end
     local state, ends = r.state, r.ends
     S.release(r, to, S.now, rest or S.set[K.SET_REST + 1], S.version + 1)
@@ -590,17 +576,16 @@ function S.renew()
         or a[K.ARG_NODE] and not a[K.ARG_OWNER] and 'node with a number goes with owner'
     if fault then S.answer = {K.INVALID, fault} return end
     local r = S.load(a[K.ARG_NUMBER])
-    local again, _, what
+    local guard, to, what = a[K.ARG_TOKEN] == r.token and K.NUMBER_IF_HOLDER or K.NUMBER_IF_OTHER, nil, nil
     if S.token_gone(r) then
-        local owner = r and a[K.ARG_OWNER]
-        if owner then _, what = S.move(r.state, K.RETAKE, K.NONE) end
-        if what == K.OK then return S.take(r) end
-        -- who has taken it back may ask again
-        again = owner and r.state >= K.BUSY_DOWN and r.owner == owner
-        if not again then return S.say_lost('token') end
+        if not a[K.ARG_OWNER] then return S.say_lost('token') end
+        guard = r.state >= K.NUMBER_BUSY_DOWN and r.owner == a[K.ARG_OWNER] and K.NUMBER_IF_HOLDER
+            or K.NUMBER_IF_OTHER
+        to, what = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_RETAKE, guard)
+        if what == K.OK then return S.take(r, to) end
+        if what ~= K.SAME then return S.say_lost('token') end
     end
-    if not r then return S.nodata(K.MISSING) end
-    _, what = S.move(r.state, K.RENEW, (again or a[K.ARG_TOKEN] == r.token) and K.HOLDER or K.OTHER)
+    to, what = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_RENEW, guard)
     if what ~= K.OK then return S.say(what, r) end
     if not S.extend(r, true) then S.say(K.SAME, r) end
 end
@@ -621,8 +606,8 @@ function S.make_steps()
 
     function S.lift()
         local r = S.load(S.a[K.ARG_NUMBER])
-        if not r then return S.nodata(K.MISSING) end
-        local to, what = S.move(r.state, K.LIFT, S.resting(r) and K.RESTING or K.NONE)
+        local to, what = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_LIFT,
+            S.resting(r) and K.NUMBER_IF_RESTING or K.NUMBER_IF_ANY)
         if what ~= K.OK then return S.say(what, r) end
         local state, ends = r.state, r.ends
         S.settle(r, to, 0, S.version + 1)
@@ -637,9 +622,16 @@ function S.make_steps()
         if n > 0 and S.req then S.keep_last() end
     end
 
-    function S.free_one(r, told)
+    -- what an operator's end of calls does to @r: see move_by_free()
+    function S.move_by_free(r)
+        local owner, node = S.a[K.ARG_OWNER], S.a[K.ARG_NODE]
+        local other = owner and owner ~= r.owner or node and node ~= r.data
+        return S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_FREE, other and K.NUMBER_IF_OTHER or K.NUMBER_IF_ANY)
+    end
+
+    function S.free_one(r, to, told)
         local state, ends = r.state, r.ends
-        S.release(r, S.move(state, K.FREE, K.NONE), S.now, S.set[K.SET_REST + 1], S.version + 1)
+        S.release(r, to, S.now, S.set[K.SET_REST + 1], S.version + 1)
         if told then S.say(K.OK, r) end
         S.put(r, state, ends, true)
         S.commit(K.V_FREE, state, r.state, r)
@@ -665,8 +657,9 @@ function S.make_steps()
             if r.ends ~= 0 and r.ends <= S.now then
                 if not S.expire then S.make_expiry() end
                 S.expire_one(r)
-            elseif S.extend(r) then
-                n = n + 1
+            else
+                local _, what = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_RENEW, K.NUMBER_IF_HOLDER)
+                if what == K.OK and S.extend(r) then n = n + 1 end
             end
         end
         S.several(n, false)
@@ -681,24 +674,24 @@ function S.make_steps()
             return
         end
         if id then
-            local r, n = S.load(id), 0
-            if not r then return S.nodata(K.MISSING) end
-            S.say(K.SAME, r)
-            if r.state >= K.BUSY_DOWN and (not owner or owner == r.owner)
-                and (not a[K.ARG_NODE] or a[K.ARG_NODE] == r.data) then
-                S.free_one(r, true)
-                n = 1
-            end
-            return S.several(n, false)
+            local r = S.load(id)
+            local to, what = S.move_by_free(r)
+            if what ~= K.OK then return S.say(what, r) end
+            S.free_one(r, to, true)
+            return S.several(1, false)
         end
         if not S.exists then S.status = K.MISSING return end
-        local n, more = 0, false
+        local n, more, order = 0, false, nil
         while true do
-            local r = S.walk_held(owner, a[K.ARG_NODE])
+            local r = S.walk_held(owner, a[K.ARG_NODE], order)
             if not r then break end
             if n == K.STEP_MAX then more = true break end
-            S.free_one(r)
-            n = n + 1
+            order = r.order
+            local to, what = S.move_by_free(r)
+            if what == K.OK then
+                S.free_one(r, to)
+                n = n + 1
+            end
         end
         S.several(n, more)
     end
@@ -758,9 +751,9 @@ function S.make_reads()
     function S.add_row(r)
         S.rows = S.rows or {}
         S.rows[#S.rows + 1] = {r.id, r.group, r.owner, r.state,
-            r.state == K.IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, r.ends,
-            r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.IDLE_UP and S.capped(r, S.now) and 1 or 0,
-            r.state >= K.BUSY_DOWN and S.now - r.n2 or 0, r.state >= K.BUSY_DOWN and r.data or ''}
+            r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, r.ends,
+            r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.NUMBER_IDLE_UP and S.capped(r, S.now) and 1 or 0,
+            r.state >= K.NUMBER_BUSY_DOWN and S.now - r.n2 or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or ''}
     end
 
     function S.show()
@@ -776,7 +769,7 @@ function S.make_reads()
         local a = S.a
         local owner, node, state, max = a[K.ARG_OWNER], a[K.ARG_NODE], a[K.ARG_STATE],
             a[K.ARG_MAX] or K.LIST_DEFAULT
-        local holds = owner or node or state and state >= K.BUSY_DOWN
+        local holds = owner or node or state and state >= K.NUMBER_BUSY_DOWN
         local key, p, width, from = INDEX, '1n', 0, a[K.ARG_AFTER]
         if holds then
             key, p, width = HELD, node and '6c' .. node .. '\0' or owner and '1c' .. owner .. '\0' or '12', 7
@@ -806,7 +799,7 @@ function S.make_reads()
                 local r = S.find('1', sub(fields[i], 3))
                 looked, S.number = looked + 1, holds and string.format('%.0f', r.order) or r.id
                 S.look(r)
-                if (not state or state == K.BUSY or r.state == state) and (not holds or r.state >= K.BUSY_DOWN) then
+                if (not state or state == K.BUSY or r.state == state) and (not holds or r.state >= K.NUMBER_BUSY_DOWN) then
                     S.add_row(r)
                     n = n + 1
                 end
@@ -826,10 +819,10 @@ function S.make_reads()
             if not r or r.ends > S.now then break end
             hi, order = r.ends, r.order
             c[r.state] = c[r.state] - 1
-            if r.state == K.IDLE_UP then c[5] = c[5] - 1 end
+            if r.state == K.NUMBER_IDLE_UP then c[5] = c[5] - 1 end
             S.look(r)
             c[r.state] = c[r.state] + 1
-            if r.state == K.IDLE_UP and r.ends ~= 0 then c[5] = c[5] + 1 end
+            if r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 then c[5] = c[5] + 1 end
             if r.rank >= K.ASIDE then aside = aside + 1 end
         end
         hi, order = K.ASIDE, 0
@@ -883,15 +876,15 @@ function S.run()
     if verb == K.V_CALL then
         local id = S.a[K.ARG_NUMBER]
         if not id then return S.call_any() end
-        if not S.call_this then S.make_call() end
-        return S.call_this(id)
+        if not S.call_one then S.make_call() end
+        return S.call_one(S.load(id))
     end
     if verb == K.V_HANGUP then return S.hangup() end
     if verb == K.V_RENEW and S.a[K.ARG_NUMBER] then return S.renew() end
-    if verb == K.V_ADD then return S.simple(K.ADD) end
-    if verb == K.V_DEL then return S.simple(K.DEL) end
-    if verb == K.V_REG then return S.simple(K.REG) end
-    if verb == K.V_UNREG then return S.simple(K.UNREG) end
+    if verb == K.V_ADD then return S.simple(K.NUMBER_E_ADD) end
+    if verb == K.V_DEL then return S.simple(K.NUMBER_E_DEL) end
+    if verb == K.V_REG then return S.simple(K.NUMBER_E_REG) end
+    if verb == K.V_UNREG then return S.simple(K.NUMBER_E_UNREG) end
     if not S.several then S.make_steps() end
     if verb == K.V_FREE then return S.free() end
     if verb == K.V_RENEW then return S.renew_node() end

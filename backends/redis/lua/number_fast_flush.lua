@@ -7,8 +7,8 @@ if ready then
     if hn > 0 then call('ZREM', HELD, unpack(hz, 1, hn)) end
     if rm > 0 then call('ZADD', INDEX, unpack(ra, 1, rm)) end
     if rn > 0 then call('ZREM', INDEX, unpack(rz, 1, rn)) end
-    count[K.IDLE_UP + 1], count[K.BUSY_UP + 1] = count[K.IDLE_UP + 1] + back - given,
-        count[K.BUSY_UP + 1] + given - back
+    count[K.NUMBER_IDLE_UP + 1], count[K.NUMBER_BUSY_UP + 1] = count[K.NUMBER_IDLE_UP + 1] + back - given,
+        count[K.NUMBER_BUSY_UP + 1] + given - back
     if given > 0 then count[K.COUNT_CALLS + 1] = count[K.COUNT_CALLS + 1] + given end
     ready, idle, given, back = false, nil, 0, 0
 end

@@ -8,7 +8,7 @@
 -- (users by state), 7 a visit.
 --
 -- S.act is the write under way: v its version, agent and lanes what it holds.
-local byte, find, floor, format = string.byte, string.find, math.floor, string.format
+local find, floor, format = string.find, math.floor, string.format
 local FIGURES = '>I7I7I7I7I7I7I7I7I7I7I7'
 
 function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end

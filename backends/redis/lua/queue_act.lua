@@ -49,8 +49,8 @@ function S.agent_hold(id)
     return a
 end
 
-function S.agent_move(a, event, at)
-    local to = byte(K.AGENT_MOVES, (a.state * K.AGENT_EVENTS + event) * 2 + 1) - 48
+function S.agent_event(a, event, at)
+    local to = S.move(K.AGENT_MOVES, a.state, event)
     if to ~= a.state then
         if a.state ~= K.AGENT_GONE then S.add(a.state, -1) end
         if to ~= K.AGENT_GONE then S.add(to, 1) end
@@ -157,8 +157,7 @@ function S.agent_save(a, fresh)
     for i = 1, a.n0 do d[#d + 1] = a.rooms[i] end
     d[#d + 1] = a.since
     a.data = mpack(d)
-    a.ends = S.nearer(a.n2, a.n4)
-    a.slots = a.ends ~= 0 and 6 or 4
+    S.agent_settle(a)
     S.save(a)
     if fresh then S.servers_save(a) end
     S.links_save(a, fresh)
@@ -282,26 +281,30 @@ end
 
 function S.place_of(r) return (K.PRIORITY_MAX - r.n1) * 8796093022208 + r.n0 end
 
+function S.agent_settle(r)
+    r.ends = S.nearer(r.n2, r.n4)
+    r.slots = S.slots(K.AGENT_LISTS, r.state, r.ends)
+end
+
 function S.user_settle(r, to)
-    r.state, r.rank, r.slots = to, 0, 4
+    r.state = to
     if to == K.USER_WAITING then
-        r.ends, r.slots, r.rank = S.nearer(r.n3, r.n7), 1, S.place_of(r)
+        r.ends = S.nearer(r.n3, r.n7)
     elseif to == K.USER_AWAY then
-        r.ends, r.slots = S.nearer(r.n6, r.n7), 0
+        r.ends = S.nearer(r.n6, r.n7)
     elseif to == K.USER_OFFERED then
         r.ends = S.nearer(r.n3, r.n6)
     else
         r.ends = r.n3
     end
-    if r.slots ~= 4 then r.owner, r.token, r.n4, r.n5 = '', 0, 0, 0 end
-    if r.ends ~= 0 then r.slots = r.slots + 2 end
+    r.slots = S.slots(K.USER_LISTS, to, r.ends)
+    r.rank = r.slots % 2 == 1 and S.place_of(r) or 0
+    if r.slots < 4 then r.owner, r.token, r.n4, r.n5 = '', 0, 0, 0 end
 end
 
--- what @event does to a user in @from: new state, status
-function S.user_move(from, event)
-    local to, status = byte(K.USER_MOVES, (from * K.USER_EVENTS + event) * 2 + 1,
-        (from * K.USER_EVENTS + event) * 2 + 2)
-    return to - 48, status - 65
+-- what @event does to @u: the new state, and the answer
+function S.user_move(u, event)
+    return S.move(K.USER_MOVES, u.state, event, S.set[K.SET_GRACE + 1] > 0 and K.USER_IF_GRACE or K.USER_IF_ANY)
 end
 
 function S.rejects(u, agent)
@@ -330,16 +333,12 @@ function S.room_empty(u, at)
     if a.leaving then return end
     a.touched = true
     if seated and wrapup > 0 then a.n4 = at + wrapup end
+    local event = K.AGENT_E_KEEP
     if S.used(a) == 0 then
-        if a.n6 ~= 0 then
-            a.n6, a.n4 = 0, 0
-            S.agent_move(a, K.AGENT_E_REST, at)
-        else
-            S.agent_move(a, a.n4 ~= 0 and K.AGENT_E_WRAP or K.AGENT_E_CLEAR, at)
-        end
-    elseif seated and a.n1 == 0 then
-        S.agent_move(a, K.AGENT_E_KEEP, at)
+        event = a.n6 ~= 0 and K.AGENT_E_REST or a.n4 ~= 0 and K.AGENT_E_WRAP or K.AGENT_E_CLEAR
     end
+    if event == K.AGENT_E_REST then a.n6, a.n4 = 0, 0 end
+    if event ~= K.AGENT_E_KEEP or seated and a.n1 == 0 then S.agent_event(a, event, at) end
     S.todo_agent(a.order)
 end
 
@@ -382,14 +381,14 @@ function S.visit_end(u, outcome, at)
     S.remember(v, K.COUNT_VISITS, history, S.act.v)
 end
 
-function S.user_gone(u, outcome, event, verb, at)
+local function user_gone(u, outcome, verb, at)
     local from = u.state
     S.step()
     if u.owner ~= '' then S.room_empty(u, at) end
     S.visit_end(u, outcome, at)
     S.count_user(S.lane_hold(u.group), from, -1)
     S.erase(u)
-    S.about(verb, from, {state = S.user_move(from, event), token = u.token, ends = 0, owner = u.owner, id = u.id})
+    S.about(verb, from, {state = K.USER_GONE, token = u.token, ends = 0, owner = u.owner, id = u.id})
 end
 
 function S.user_save(u, from)
@@ -410,7 +409,7 @@ function S.patience_back(u, at)
     end
 end
 
-function S.user_back(u, event, reject, verb, at)
+local function user_back(u, to, reject, verb, at)
     local from = u.state
     S.step()
     if u.owner ~= '' then
@@ -420,9 +419,15 @@ function S.user_back(u, event, reject, verb, at)
     end
     S.patience_back(u, at)
     u.n6 = 0
-    if event == K.USER_E_AWAY then u.n6, u.n3 = at + S.set[K.SET_GRACE + 1], 0 end
-    S.user_settle(u, (S.user_move(from, event)))
+    if to == K.USER_AWAY then u.n6, u.n3 = at + S.set[K.SET_GRACE + 1], 0 end
+    S.user_settle(u, to)
     S.user_save(u, from)
     S.about(verb, from, u)
-    if event == K.USER_E_BACK then S.todo_user(u) end
+    S.todo_user(u)
+end
+
+-- see usher__queue_user_leaves()
+function S.user_leaves(u, to, outcome, reject, verb, at)
+    if to == K.USER_GONE then return user_gone(u, outcome, verb, at) end
+    user_back(u, to, reject, verb, at)
 end

@@ -61,12 +61,12 @@ function S.make_agents()
         S.act_init()
         if r then
             S.agent_read(r)
-            if not S.same_login(r) then
-                S.because = 'is logged in with another capacity, level or other lanes'
-                return S.say_agent(K.REFUSED, r)
-            end
-            S.say_agent(K.SAME, r)
-            return S.agent_alive(r)
+            local _, what = S.move(K.AGENT_MOVES, r.state, K.AGENT_E_LOGIN,
+                S.same_login(r) and K.AGENT_IF_ANY or K.AGENT_IF_OTHER)
+            S.say_agent(what, r)
+            if what == K.SAME then return S.agent_alive(r) end
+            S.because = 'is logged in with another capacity, level or other lanes'
+            return
         end
         S.step()
         local a = S.fresh('1', g[K.ARG_AGENT])
@@ -74,11 +74,11 @@ function S.make_agents()
         a.n0, a.n5, a.n2 = g[K.ARG_CAPACITY] or 1, g[K.ARG_LEVEL] or 0, S.beat()
         a.lanes, a.rooms, a.was_open, a.touched, a.since = S.lanes_of(), {}, false, false, S.now
         for i = 1, a.n0 do a.rooms[i] = '' end
-        S.agent_move(a, K.AGENT_E_LOGIN, S.now)
+        S.agent_event(a, K.AGENT_E_LOGIN, S.now)
         local absent = S.absent_find()
         if absent then
             S.absent_erase(absent)
-            S.agent_move(a, K.AGENT_E_PAUSE, S.now)
+            S.agent_event(a, K.AGENT_E_PAUSE, S.now)
         end
         S.say_agent(K.OK, a)
         S.agent_save(a, true)
@@ -87,10 +87,16 @@ function S.make_agents()
         S.todo_agent(a.order)
     end
 
+    -- no agent of that name: what the table says of one that is gone
+    function S.not_there(event)
+        local _, what = S.move(K.AGENT_MOVES, K.AGENT_GONE, event)
+        S.no_agent(what)
+    end
+
     -- an agent that is not there: its pause is over
     function S.logout_absent()
         local r = S.absent_find()
-        if not r then return S.no_agent(K.SAME) end
+        if not r then return S.not_there(K.AGENT_E_LOGOUT) end
         S.act_init()
         S.step()
         S.absent_erase(r)
@@ -111,11 +117,10 @@ function S.make_agents()
     end
 
     function S.pause_or_ready(r, event, verb)
-        local from, ready, at = S.shown(r), event == K.AGENT_E_READY, (r.state * K.AGENT_EVENTS + event) * 2 + 2
-        local what, asked = byte(K.AGENT_MOVES, at) - 65, r.n6 % 2 == 1
-        if what == K.OK and S.used(r) > 0 then
-            if ready and r.n6 % 4 == 0 and r.n4 == 0 or not ready and asked then what = K.SAME end
-        end
+        local from, ready, asked = S.shown(r), event == K.AGENT_E_READY, r.n6 % 2 == 1
+        local pends = not ready and asked and S.used(r) > 0
+        if ready then pends = r.n6 % 4 ~= 0 or r.n4 ~= 0 end
+        local _, what = S.move(K.AGENT_MOVES, r.state, event, pends and K.AGENT_IF_PENDING or K.AGENT_IF_ANY)
         if what ~= K.OK then return S.say_agent(what, r) end
         S.act_init()
         local a = S.agent_read(r)
@@ -128,7 +133,7 @@ function S.make_agents()
         elseif not asked and S.used(a) > 0 then
             a.n6 = a.n6 + 1
         end
-        S.agent_move(a, event, S.now)
+        S.agent_event(a, event, S.now)
         a.ends = S.nearer(a.n2, a.n4)
         S.about(verb, from, a)
         S.say_agent(K.OK, a)
@@ -138,7 +143,7 @@ function S.make_agents()
 
     function S.agent_verb(event)
         local r = S.load('1', S.a[K.ARG_AGENT])
-        if not r then return S.no_agent(K.MISSING) end
+        if not r then return S.not_there(event) end
         S.pause_or_ready(r, event, S.verb)
     end
 
@@ -157,11 +162,8 @@ function S.make_agents()
                 if n > 0 then S.status = K.OK end
                 return
             end
-            if u.state == K.USER_SEATED then
-                S.user_gone(u, 7, K.USER_E_FINISH, S.verb, S.now)
-            else
-                S.user_back(u, K.USER_E_BACK, true, S.verb, S.now)
-            end
+            local to = S.user_move(u, u.state == K.USER_SEATED and K.USER_E_FINISH or K.USER_E_BACK)
+            S.user_leaves(u, to, 7, true, S.verb, S.now)
             S.act_commit()
             n = n + 1
         end
@@ -206,8 +208,7 @@ function S.agent_alive(r)
     local at = S.beat()
     if r.n2 == at then return end
     r.n2 = at
-    r.ends = S.nearer(at, r.n4)
-    r.slots = r.ends ~= 0 and 6 or 4
+    S.agent_settle(r)
     S.heartbeat(r)
 end
 

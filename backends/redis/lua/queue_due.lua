@@ -28,17 +28,15 @@ function S.make_expiry()
         local u = S.first_in_rooms(a)
         if u then
             local offered = u.state == K.USER_OFFERED -- which it has missed then
+            local back = offered or S.set[K.SET_REQUEUE + 1] == K.REQUEUE_FRONT
             if a.n6 % 4 < 2 then a.n6 = a.n6 + 2 end
-            if offered or S.set[K.SET_REQUEUE + 1] == K.REQUEUE_FRONT then
-                S.user_back(u, K.USER_E_BACK, offered, K.V_REQUEUE, at)
-            else
-                S.user_gone(u, 5, K.USER_E_DROP, K.V_REQUEUE, at)
-            end
+            local to = S.user_move(u, back and K.USER_E_BACK or K.USER_E_DROP)
+            S.user_leaves(u, to, 5, offered, K.V_REQUEUE, at)
             S.act_commit()
             return false
         end
         S.step()
-        S.agent_move(a, event, at)
+        S.agent_event(a, event, at)
         S.about(verb, from, a)
         for i = 1, #a.lanes do
             local id = format('%.0f.%d', a.order, i - 1)
@@ -66,7 +64,7 @@ function S.make_expiry()
         S.act.agent = a
         S.step()
         a.n4, a.touched = 0, true
-        S.agent_move(a, K.AGENT_E_DONE, at)
+        S.agent_event(a, K.AGENT_E_DONE, at)
         a.ends = a.n2
         S.about(K.V_EXPIRE, from, a)
         S.todo_agent(a.order)
@@ -75,18 +73,14 @@ function S.make_expiry()
 
     function S.expire_user(u)
         local at, state = u.ends, u.state
-        S.act_init()
+        local event, outcome = K.USER_E_BACK, state == K.USER_SEATED and 6 or 3 -- the agent has missed it
         if (state == K.USER_WAITING or state == K.USER_AWAY) and u.n7 ~= 0 and u.n7 <= at then
-            S.user_gone(u, 4, K.USER_E_TIMEOUT, K.V_EXPIRE, at)
-        elseif state == K.USER_AWAY then
-            S.user_gone(u, 3, K.USER_E_DROP, K.V_EXPIRE, at)
-        elseif u.n3 ~= 0 and u.n3 <= at and state ~= K.USER_SEATED and S.set[K.SET_GRACE + 1] > 0 then
-            S.user_back(u, K.USER_E_AWAY, false, K.V_EXPIRE, at)
-        elseif u.n3 ~= 0 and u.n3 <= at then
-            S.user_gone(u, state == K.USER_SEATED and 6 or 3, K.USER_E_DROP, K.V_EXPIRE, at)
-        else
-            S.user_back(u, K.USER_E_BACK, true, K.V_EXPIRE, at)
+            event, outcome = K.USER_E_TIMEOUT, 4
+        elseif state == K.USER_AWAY or u.n3 ~= 0 and u.n3 <= at then
+            event = K.USER_E_DROP
         end
+        S.act_init()
+        S.user_leaves(u, (S.user_move(u, event)), outcome, event == K.USER_E_BACK, K.V_EXPIRE, at)
         S.act_commit()
     end
 

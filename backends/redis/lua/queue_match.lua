@@ -35,15 +35,15 @@ function S.give(u, stored)
     S.pace(l, u)
     if offer > 0 then
         a.n6 = a.n6 + 4
-        S.agent_move(a, K.AGENT_E_OFFER, S.now)
+        S.agent_event(a, K.AGENT_E_OFFER, S.now)
         u.n6 = S.seen + offer -- nobody could see it ring before
     else
         a.n1 = a.n1 + 1
-        S.agent_move(a, K.AGENT_E_SEAT, S.now)
+        S.agent_event(a, K.AGENT_E_SEAT, S.now)
         S.seated(l, u)
         u.n6 = 0
     end
-    S.user_settle(u, (S.user_move(u.state, offer > 0 and K.USER_E_OFFER or K.USER_E_SEAT)))
+    S.user_settle(u, (S.user_move(u, offer > 0 and K.USER_E_OFFER or K.USER_E_SEAT)))
     u.owner, u.token, u.n4, u.n5 = a.id, S.act.v, S.now, no
     S.user_save(u, stored and K.USER_WAITING or K.USER_GONE)
     S.about(K.V_MATCH, K.USER_WAITING, u)

@@ -2,20 +2,18 @@
 --
 -- The verbs of users, with set: src/steps/queue_users.c.
 
-function S.user_alive(u)
+function S.user_alive(u, to, what)
     local at, from = S.beat(), u.state
-    if from ~= K.USER_AWAY then
+    if what == K.SAME then
         if u.n3 == at then return end
         u.n3 = at
-        u.ends = from == K.USER_WAITING and S.nearer(at, u.n7) or from == K.USER_OFFERED
-            and S.nearer(at, u.n6) or at
-        u.slots = u.slots - (u.slots % 4 > 1 and 2 or 0) + (u.ends ~= 0 and 2 or 0)
+        S.user_settle(u, from)
         return S.heartbeat(u)
     end
     S.act_init()
     S.step()
     u.n3, u.n6 = at, 0
-    S.user_settle(u, (S.user_move(from, K.USER_E_APPLY)))
+    S.user_settle(u, to)
     S.user_save(u, from)
     S.about(S.verb, from, u)
     S.todo_user(u)
@@ -25,10 +23,10 @@ end
 function S.tell_user(status) S.say_user(status, S.find('3', S.a[K.ARG_USER])) end
 
 function S.user_again(u, apply)
-    local back = u.state == K.USER_AWAY
-    S.user_alive(u)
+    local to, what = S.user_move(u, K.USER_E_APPLY)
+    S.user_alive(u, to, what)
     S.settle()
-    S.tell_user(apply and not back and K.SAME or K.OK)
+    S.tell_user(apply and what or K.OK)
 end
 
 function S.where(alive)
@@ -84,7 +82,7 @@ function S.apply_verb()
     if not room then return end
     S.step()
     if over then S.lane_goes(over) end
-    S.user_settle(new, (S.user_move(K.USER_GONE, K.USER_E_APPLY)))
+    S.user_settle(new, (S.user_move(new, K.USER_E_APPLY)))
     S.about(S.verb, K.USER_GONE, new)
     if found and alone then
         local login = S.act.agent.order
@@ -102,10 +100,10 @@ function S.apply_verb()
     end
 end
 
-function S.end_visit(u, outcome, event)
+function S.end_visit(u, outcome, to)
     S.user, S.agent, S.index, S.wait, S.no, S.token = u.id, u.owner, -1, -1, u.n5, u.token
     S.act_init()
-    S.user_gone(u, outcome, event, S.verb, S.now)
+    S.user_leaves(u, to, outcome, false, S.verb, S.now)
     if u.owner ~= '' then
         S.login = S.act.agent.order
         if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
@@ -122,7 +120,7 @@ function S.leave_verb()
     local id = S.a[K.ARG_USER]
     local u = S.load('3', id)
     if not u then return S.gone(K.MISSING, id) end
-    S.end_visit(u, u.state == K.USER_SEATED and 1 or 2, K.USER_E_LEAVE)
+    S.end_visit(u, u.state == K.USER_SEATED and 1 or 2, (S.user_move(u, K.USER_E_LEAVE)))
 end
 
 -- the user in room @room; or nil and the status
@@ -159,12 +157,12 @@ function S.finish()
         S.status, S.user, S.agent, S.token = K.STALE, u.id, u.owner, u.token
         return
     end
-    local _, what = S.user_move(u.state, K.USER_E_FINISH)
+    local to, what = S.user_move(u, K.USER_E_FINISH)
     if what ~= K.OK then
         S.status, S.user, S.agent, S.because = K.REFUSED, u.id, u.owner, 'nobody is seated there'
         return
     end
-    S.end_visit(u, 1, K.USER_E_FINISH)
+    S.end_visit(u, 1, to)
 end
 
 function S.make_steps()
@@ -185,23 +183,21 @@ function S.make_steps()
         if u.owner ~= a.id then return S.not_offered(K.REFUSED) end
         S.login, S.no, S.token, S.state = a.order, u.n5, u.token, S.shown(a)
         local from = u.state
-        local to, what = S.user_move(from, accept and K.USER_E_SEAT or K.USER_E_BACK)
-        if not accept and from == K.USER_SEATED then what = K.REFUSED end
+        local to, what = S.user_move(u, accept and K.USER_E_SEAT or K.USER_E_REJECT)
         if what ~= K.OK then return S.not_offered(what) end
         S.act_init()
         S.act.agent = S.agent_read(a)
         if not accept then
-            S.user_back(u, K.USER_E_BACK, true, S.verb, S.now)
+            S.user_leaves(u, to, 2, true, S.verb, S.now)
         else
             S.step()
             local l = S.lane_hold(u.group)
             a.n6, a.n1 = a.n6 - 4, a.n1 + 1
-            S.agent_move(a, K.AGENT_E_SEAT, S.now)
+            S.agent_event(a, K.AGENT_E_SEAT, S.now)
             u.n4, u.n6 = S.now, 0
             S.seated(l, u)
             a.served = S.set[K.SET_STRATEGY + 1] == K.STRATEGY_FEWEST_SERVED
-            u.state, u.ends = to, u.n3
-            u.slots = u.ends ~= 0 and 6 or 4
+            S.user_settle(u, to)
             S.user_save(u, from)
             S.about(S.verb, from, u)
         end
@@ -213,7 +209,7 @@ function S.make_steps()
         local g = S.a
         local u = S.load('3', g[K.ARG_USER])
         if not u then return S.gone(K.MISSING, g[K.ARG_USER]) end
-        local _, what = S.user_move(u.state, K.USER_E_MOVE)
+        local _, what = S.user_move(u, K.USER_E_MOVE)
         if what ~= K.OK then return S.say_user(what, u) end
         local lane, place = u.group, S.place_of(u)
         local was1, was0 = u.n1, u.n0

@@ -3,7 +3,7 @@
 -- The verbs of a room: the same steps as src/steps/room.c, in its order.  Kinds: 1 a member
 -- (rank: last heartbeat; n0 to n2: joined, roles, shares), 2 a field, 3 a role, 4 request,
 -- 5 a share, 6 a notice of the log, 7 a value of all.
-local byte, format = string.byte, string.format
+local format = string.format
 
 -- ---- the answer -------------------------------------------------------------------------
 
@@ -77,14 +77,7 @@ end
 -- what @event does to the room: new state, status
 function S.room(event)
     local state = S.exists and S.count[K.COUNT_STATE + 1] or 0
-    local to, status = byte(K.ROOM_MOVES, (state * K.ROOM_EVENTS + event) * 2 + 1, (state * K.ROOM_EVENTS + event) * 2 + 2)
-    return to - 48, status - 65
-end
-
-function S.member(state, event)
-    local to, status = byte(K.MEMBER_MOVES, (state * K.MEMBER_EVENTS + event) * 2 + 1,
-        (state * K.MEMBER_EVENTS + event) * 2 + 2)
-    return to - 48, status - 65
+    return S.move(K.ROOM_MOVES, state, event)
 end
 
 function S.gate(event)
@@ -192,7 +185,7 @@ function S.settle(r, to, at)
         local ttl = S.set[K.SET_TTL + 1]
         r.ends = ttl > 0 and r.rank + ttl or 0
     end
-    r.slots = r.ends ~= 0 and 7 or 5
+    r.slots = S.slots(K.MEMBER_LISTS, to, r.ends)
 end
 
 function S.make_due()
@@ -210,8 +203,9 @@ function S.make_due()
             S.add(K.COUNT_BANS, -1)
             return S.apply()
         end
-        if event == K.MEMBER_E_EXPIRE then return S.remove_one(r, K.V_EXPIRE, r.ends) end
-        S.settle(r, S.member(from, event), r.ends)
+        local to = S.move(K.MEMBER_MOVES, from, event)
+        if to == K.MEMBER_ABSENT then return S.remove_one(r, K.V_EXPIRE, r.ends) end
+        S.settle(r, to, r.ends)
         S.save(r)
         S.tell(event == K.MEMBER_E_FADE and K.V_FADE or K.V_DROP, from, r.state, r)
     end
@@ -241,7 +235,8 @@ function S.make_due()
                 if S.due < 0 or S.due > now then break end
                 if reads then S.as_of(S.due) end
                 if not S.close_begin then S.make_close() end
-                S.close_begin(K.V_EMPTY)
+                local to = S.room(K.ROOM_E_EMPTY)
+                S.close_begin(to, K.V_EMPTY)
                 S.close_step()
                 return n + 1, false
             end
@@ -310,10 +305,10 @@ function S.make_close()
     if not S.let_go then S.make_going() end
     local kinds, slots = {'1', '1', '2', '7', '6', '4'}, {'2', '1', 'n', 'n', '0', '0'}
 
-    function S.close_begin(verb)
+    function S.close_begin(to, verb)
         local from = S.n(K.COUNT_STATE)
-        S.put(K.COUNT_STATE, K.ROOM_CLOSING)
-        S.tell(verb, from, K.ROOM_CLOSING)
+        S.put(K.COUNT_STATE, to)
+        S.tell(verb, from, to)
     end
 
     function S.count_out(r)
@@ -366,7 +361,7 @@ function S.make_close()
     function S.close()
         local to, status = S.room(K.ROOM_E_CLOSE)
         if status ~= K.OK then return S.say(status) end
-        if S.n(K.COUNT_STATE) ~= to then S.close_begin(S.verb) end
+        if S.n(K.COUNT_STATE) ~= to then S.close_begin(to, S.verb) end
         S.counted = S.close_step()
         S.say(K.OK)
         S.more = S.exists and 1 or 0
@@ -593,8 +588,8 @@ end
 function S.make_join()
     function S.join_new()
         local set = S.set
-        if S.n(K.COUNT_STATE) == K.ROOM_LOCKED then
-            local _, status = S.room(K.ROOM_E_JOIN)
+        local _, status = S.room(K.ROOM_E_JOIN)
+        if status == K.REFUSED then
             S.because = 'the room is locked'
             return S.say_member(status)
         end
@@ -616,7 +611,7 @@ function S.make_join()
         r.data = data
         if full then return S.too_large(S.say_member) end
         r.rank, r.order, r.n0 = S.now, S.version + 1, S.now
-        S.settle(r, S.member(K.MEMBER_ABSENT, K.MEMBER_E_JOIN), S.now)
+        S.settle(r, S.move(K.MEMBER_MOVES, K.MEMBER_ABSENT, K.MEMBER_E_JOIN), S.now)
         S.add(K.COUNT_MEMBERS, 1)
         S.put(K.COUNT_EMPTY, 0)
         S.save(r)
@@ -629,7 +624,7 @@ function S.make_join()
         local r = S.load(S.a[K.ARG_MEMBER])
         if not r then return S.join_new() end
         local state, rank, ends, before = r.state, r.rank, r.ends, r.data
-        local to, status = S.member(state, K.MEMBER_E_JOIN)
+        local to, status = S.move(K.MEMBER_MOVES, state, K.MEMBER_E_JOIN)
         if status == K.REFUSED then
             S.because = 'it is banned'
             return S.say_member(status, r)
@@ -657,9 +652,12 @@ end
 function S.alive()
     if not S.gate(K.ROOM_E_CHANGE) then return end
     local r = S.load(S.a[K.ARG_MEMBER])
-    if not r then return S.say_member(K.MISSING) end
+    if not r then
+        local _, status = S.move(K.MEMBER_MOVES, K.MEMBER_ABSENT, K.MEMBER_E_BEAT)
+        return S.say_member(status)
+    end
     local state, rank, ends = r.state, r.rank, r.ends
-    local to, status = S.member(state, K.MEMBER_E_BEAT)
+    local to, status = S.move(K.MEMBER_MOVES, state, K.MEMBER_E_BEAT)
     if status ~= K.OK then return S.say_member(status, r) end
     if S.now > r.rank then r.rank = S.now end
     S.settle(r, to, S.now)
@@ -676,11 +674,10 @@ function S.go(event)
     local ban, length = event == K.MEMBER_E_BAN, S.a[K.ARG_BAN]
     local r = S.load(S.a[K.ARG_MEMBER]) or S.fresh('1', S.a[K.ARG_MEMBER])
     local from = r.state
-    if event == K.MEMBER_E_UNBAN and from ~= K.MEMBER_BANNED then event = K.MEMBER_E_KICK end
-    local to, status = S.member(from, event)
-    if status ~= K.OK or ban and from == K.MEMBER_BANNED and r.ends == S.now + length then
-        return S.say_member(K.SAME, r)
-    end
+    local to, status = S.move(K.MEMBER_MOVES, from, event)
+    -- it ends then already
+    if ban and from == K.MEMBER_BANNED and r.ends == S.now + length then status = K.SAME end
+    if status ~= K.OK then return S.say_member(status, r) end
     if ban and from ~= K.MEMBER_BANNED and S.count[K.COUNT_BANS + 1] >= K.BANS_MAX then
         S.because = 'the room has too many bans'
         return S.say_member(K.FULL, r)
@@ -693,7 +690,8 @@ function S.go(event)
     if from == K.MEMBER_BANNED then S.add(K.COUNT_BANS, -1) end
     r.state, r.ends = to, 0
     if ban then
-        r.ends, r.slots, r.rank, r.order, r.data = S.now + length, 2, 0, S.version + 1, ''
+        r.ends, r.rank, r.order, r.data = S.now + length, 0, S.version + 1, ''
+        r.slots = S.slots(K.MEMBER_LISTS, to, r.ends)
         r.n0, r.n1, r.n2 = 0, 0, 0
         S.add(K.COUNT_BANS, 1)
         S.save(r)
@@ -839,7 +837,7 @@ function S.make_reads()
                 if not r or r.ends > S.now then break end
                 hi, order = r.ends, r.order
                 while S.present(r) and r.ends ~= 0 and r.ends <= S.now do
-                    local to = S.member(r.state, S.due_event(r))
+                    local to = S.move(K.MEMBER_MOVES, r.state, S.due_event(r))
                     if to ~= K.MEMBER_ABSENT then
                         S.settle(r, to, r.ends)
                     else

@@ -662,7 +662,7 @@ end
 -- ---- gap-free -----------------------------------------------------------------------------------
 
 function S.make_holds()
-    local HELD, RETURNED, VOIDED = K.SERIAL_HELD, K.SERIAL_RETURNED, K.SERIAL_VOIDED
+    local HELD, RETURNED = K.SERIAL_HELD, K.SERIAL_RETURNED
 
     function S.rank(period, number)
         local n = number[1] * 1000000000 + number[2]
@@ -680,7 +680,7 @@ function S.make_holds()
     -- see range_set()
     function S.range_of(rank, period, first, last)
         local r = S.fresh('6', format('%.0f', rank))
-        r.slots, r.rank, r.state = 1, rank, K.SERIAL_LOST
+        r.slots, r.rank, r.state = S.slots(K.SERIAL_LISTS, K.SERIAL_LOST, 0), rank, K.SERIAL_LOST
         r.n0, r.n1, r.n2, r.n4, r.n5 = first[1], first[2], period, last[1], last[2]
         return r
     end
@@ -689,6 +689,7 @@ function S.make_holds()
     function S.lose(s, last)
         local first = S.plus(s.cur, 1)
         local r = S.range_of(S.rank(s.period, first), s.period, first, last)
+        r.state = S.move(K.SERIAL_MOVES, K.SERIAL_FREE, K.SERIAL_E_LOSE)
         r.token, r.order, r.n3, r.data = S.version + 1, S.version + 1, S.now, s.rule.data
         S.save(r)
         return S.many(s.cur, last)
@@ -709,14 +710,6 @@ function S.make_holds()
     function S.lost_with(k, period)
         local r = S.has_rank(k) and S.walk('6', '0', nil, S.rank(period, k), 9007199254740992, true)
         return r and S.sound_range(r).n2 == period and not S.less({r.n4, r.n5}, k) and r or nil
-    end
-
-    function S.move(from, event)
-        return string.byte(K.SERIAL_MOVES, (from * K.SERIAL_EVENTS + event) * 2 + 1) - 48
-    end
-
-    function S.outcome(from, event)
-        return string.byte(K.SERIAL_MOVES, (from * K.SERIAL_EVENTS + event) * 2 + 2) - 65
     end
 
     function S.tally(state, by)
@@ -751,16 +744,17 @@ function S.make_holds()
         if to ~= HELD and to ~= RETURNED then return S.erase(r) end
         r.state, r.order = to, S.version + 1
         if to == HELD then
-            r.slots, r.rank = r.ends ~= 0 and 6 or 4, 0
+            r.rank = 0
         else
-            r.slots, r.rank, r.ends, r.owner = 1, S.rank(r.n2, {r.n0, r.n1}), 0, ''
+            r.rank, r.ends, r.owner = S.rank(r.n2, {r.n0, r.n1}), 0, ''
         end
+        r.slots = S.slots(K.SERIAL_LISTS, to, r.ends)
         S.save(r)
     end
 
     function S.leads(s, r, event)
-        local to = S.move(r.state, event)
-        return to == RETURNED and r.token < s.rule.n4 and VOIDED or to
+        return (S.move(K.SERIAL_MOVES, r.state, event,
+            r.token < s.rule.n4 and K.SERIAL_IF_BEHIND or K.SERIAL_IF_ANY))
     end
 
     function S.due_now(r) return r.state == HELD and r.ends ~= 0 and r.ends <= S.now end
@@ -804,9 +798,7 @@ function S.make_holds()
         for _ = 1, K.EXPIRE_MAX do
             local r = S.walk('3', '0')
             if not r or r.token >= s.rule.n4 then return r end
-            local from = r.state
-            S.put(r, from, VOIDED)
-            S.commit(K.V_EXPIRE, from, VOIDED, r, S.digits({r.n0, r.n1}))
+            S.expire_one(s, r)
         end
     end
 
@@ -824,7 +816,10 @@ function S.make_holds()
                 s = S.load()
                 r = S.walk('3', '2', owner)
             end
-            if r then return S.say_hold(K.SAME, s, r) end
+            if r then
+                local _, what = S.move(K.SERIAL_MOVES, r.state, K.SERIAL_E_RESERVE)
+                return S.say_hold(what, s, r)
+            end
         end
         local r = S.lowest(s)
         s = S.load()
@@ -844,7 +839,7 @@ function S.make_holds()
         r.token, r.ends = S.version + 1, lease ~= 0 and S.now + lease or 0
         if owner then r.owner = owner end
         r.data = s.rule.data
-        S.put(r, from, S.move(from, K.SERIAL_E_RESERVE))
+        S.put(r, from, (S.move(K.SERIAL_MOVES, from, K.SERIAL_E_RESERVE)))
         local bucket, use = S.use_now()
         S.use_add(bucket, use, 1)
         S.say_hold(K.OK, s, r)
@@ -873,7 +868,7 @@ function S.make_holds()
         local from, width, radix, value = #prefix + date + 1, f[6], f[7], {0, 0}
         if size < width or size > width and size > 1 and sub(text, from, from) == '0' then return nil end
         for k = from, from + size - 1 do
-            local c = string.byte(text, k)
+            local c = byte(text, k)
             local digit = c >= 48 and c <= 57 and c - 48 or c >= 65 and c <= 90 and c - 55 or 99
             if digit >= radix then return nil end
             local low = value[2] * radix + digit
@@ -1006,9 +1001,11 @@ function S.make_holds()
             token = 0, ends = 0, owner = '', data = ''}
     end
 
-    function S.stale(s, k, period)
+    function S.stale(s, event, k, period)
         local r = S.standing(s, k, period)
-        S.tell(K.STALE, s)
+        local _, what = S.move(K.SERIAL_MOVES, r.state ~= K.SERIAL_PAST and r.state or K.SERIAL_FREE, event,
+            K.SERIAL_IF_OTHER)
+        S.tell(what, s)
         S.token, S.ends = r.state == RETURNED and 0 or r.token, r.ends
         S.add_hold(s, r)
     end
@@ -1037,10 +1034,11 @@ function S.make_holds()
     -- see settle_lost(); true: it is answered
     function S.settle_lost(s, event, k, period, of_lost)
         local a = S.a
-        local n, token, to = a[K.ARG_N] or 1, a[K.ARG_TOKEN], S.move(K.SERIAL_LOST, event)
+        local n, token, to = a[K.ARG_N] or 1, a[K.ARG_TOKEN], (S.move(K.SERIAL_MOVES, K.SERIAL_LOST, event))
         local ended = S.end_of(k, period)
         if ended and ended.n4 ~= 0 and ended.n4 == token then
-            if ended.state ~= to then return false end
+            local _, what = S.move(K.SERIAL_MOVES, ended.state, event, K.SERIAL_IF_CLAIMED)
+            if what ~= K.SAME then return false end
             S.say_hold(K.SAME, s, ended)
             return true
         end
@@ -1139,8 +1137,9 @@ function S.make_holds()
         end
         if not r then ended = S.by_token('5', '0', token) end
         if ended and S.tells(ended, serial) then
-            if S.outcome(ended.state, event) == K.SAME then return S.say_hold(K.SAME, s, ended) end
-            return S.stale(s, {ended.n0, ended.n1}, ended.n2)
+            local _, what = S.move(K.SERIAL_MOVES, ended.state, event)
+            if what == K.SAME then return S.say_hold(K.SAME, s, ended) end
+            return S.stale(s, event, {ended.n0, ended.n1}, ended.n2)
         end
         local number, period = S.named(s, token)
         if not number then return end
@@ -1149,7 +1148,7 @@ function S.make_holds()
             if S.settle_lost(s, event, number, period, of_lost) then return end
             if of_lost then return S.say_lost('token') end
         end
-        S.stale(s, number, period)
+        S.stale(s, event, number, period)
     end
 
     function S.show_number(s)

@@ -453,7 +453,7 @@ mutant 'TLS: what it holds is waited for' backends/redis/tls.c \
 mutant 'TLS: records without data are read without end' backends/redis/tls.c \
     's/    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);//' tests/fault/test_redis_tls 'a_read_takes*'
 mutant 'TLS: the handshake has a deadline of its own' backends/redis/conn.c \
-    's/usher__redis_tls_events(TLS(c), false), deadline)/usher__redis_tls_events(TLS(c), false), deadline + 20000)/' \
+    '/^static enum usher_status securing/,/^}/s/c->to.deadline_ms/c->to.deadline_ms + 20000/' \
     tests/fault/test_redis_tls 'no_handshake*'
 mutant 'TLS: bytes count when OpenSSL has them' backends/redis/tls.c \
     's/^    if (t->owing > 0)$/    if (false)/' tests/fault/test_redis_tls 'unsent*'

@@ -1328,6 +1328,8 @@ void usher__redis_conn_slow(struct usher__redis_conn *c)
 {
     if (c->stage == CONNECTING)
         say_errno(c, "cannot connect: ", ETIMEDOUT);
+    else if ((c->stage == GREETING || c->stage == RESTING) && c->to.said[0] != '\0')
+        memcpy(c->message, c->to.said, sizeof c->message); /* why it is not ready */
     else
         say(c, c->stage == SECURING ? NO_TLS : "no answer in time", "");
 }

@@ -141,14 +141,7 @@ int64_t usher__monotonic_ns(void)
 
 int64_t usher__monotonic_ms(void)
 {
-    struct timespec ts;
-
-#ifdef CLOCK_MONOTONIC_COARSE
-    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-#else
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-#endif
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return usher__monotonic_ns() / 1000000;
 }
 
 /* ---- open and close --------------------------------------------------------------- */

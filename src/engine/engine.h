@@ -128,7 +128,7 @@ void usher__engine_tell(struct usher_engine *e, const struct usher_operation *co
                         struct usher_result *replies, size_t n, const struct usher_task *tasks,
                         size_t n_tasks, int64_t deadline_ms);
 
-/* CLOCK_MONOTONIC in ms, to within a few: for deadlines. */
+/* CLOCK_MONOTONIC: for deadlines. */
 int64_t usher__monotonic_ms(void);
 int64_t usher__monotonic_ns(void);
 

@@ -509,24 +509,29 @@ static size_t refuse(struct usher__post *p, const void *tag, bool late, const ch
     return n;
 }
 
-/* What has to be done because it is late. */
+/* When something has to be done because it is late. */
+static int64_t late_ms(const struct usher__post *p)
+{
+    return p->soonest_ms < p->look_ms ? p->soonest_ms : p->look_ms;
+}
+
+/* Do it, if it is. */
 static void do_late(struct usher__post *p)
 {
-    int64_t now_ms = usher__monotonic_ms();
-    bool late = p->soonest_ms <= now_ms, look = p->look_ms <= now_ms;
+    int64_t now_ms;
+    bool late, look;
 
+    if (late_ms(p) == INT64_MAX)
+        return;
+    now_ms = usher__monotonic_ms();
+    late = p->soonest_ms <= now_ms;
+    look = p->look_ms <= now_ms;
     if (late)
         (void)refuse(p, NULL, true, "its time was over before it was begun");
     if (look)
         usher__heards_look(p, now_ms);
     if (late || look)
         usher__post_show(p);
-}
-
-/* When that is. */
-static int64_t late_ms(const struct usher__post *p)
-{
-    return p->soonest_ms < p->look_ms ? p->soonest_ms : p->look_ms;
 }
 
 /*
@@ -607,8 +612,7 @@ static void go_on(struct usher__post *p)
 /* The time that is left until @until_ms, as poll() wants it. */
 static int ms_until(int64_t until_ms)
 {
-    int64_t left_ms =
-        until_ms == INT64_MAX ? INT32_MAX : until_ms - usher__monotonic_ns() / 1000000;
+    int64_t left_ms = until_ms == INT64_MAX ? INT32_MAX : until_ms - usher__monotonic_ms();
 
     return left_ms > INT32_MAX ? INT32_MAX : left_ms > 0 ? (int)left_ms : 0;
 }

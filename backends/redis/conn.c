@@ -11,9 +11,10 @@
  * whole, checked replies only: it would allocate whatever length is announced, does not look
  * at the end of a bulk, and understands more types than we do from version 1 on.
  *
- * Sending never waits.  read sends on while it waits for its reply, so a server that stops
- * reading until somebody takes its answers cannot lock up with us, and nothing but one input
- * buffer has to be kept for it.
+ * Nothing waits but for the functions that say so, and these do nothing else but wait for one that
+ * does not: connect for begin and go_on, read for next.  next sends on while its reply is not
+ * there, so a server that stops reading until somebody takes its answers cannot lock up with us,
+ * and nothing but one input buffer has to be kept for it.
  *
  * Memory: the connection, its output and the table of requests come from the allocator.
  * hiredis' reader and its replies come from malloc, or from what the process told hiredis 1.x
@@ -51,6 +52,8 @@
 #define KEEPALIVE_INTERVAL 5
 #define KEEPALIVE_COUNT 3
 
+#define NO_TLS "TLS: no handshake in time: does the server speak TLS at this port?"
+
 #define BACKOFF_FIRST 10 /* ms */
 #define BACKOFF_MAX 500
 
@@ -76,6 +79,32 @@ struct scanner {
     size_t left[USHER__REDIS_MAX_DEPTH]; /* elements to come of each open array, > 0 */
 };
 
+/* How far a connection has come. */
+enum stage {
+    NOT_CONNECTED,
+    CONNECTING, /* to one address after the other */
+    SECURING,
+    GREETING,
+    RESTING, /* the server is not ready yet: it is greeted again in a moment */
+    CONNECTED
+};
+
+enum step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_PING, STEPS };
+
+/* What is of no more interest once it is connected. */
+struct connecting {
+    struct addrinfo *list, *at; /* addresses, and the next one; NULL with a socket file */
+    int64_t n_left;             /* from @at on */
+    int64_t deadline_ms;        /* of all of it */
+    int64_t until_ms;           /* of the address, or of the rest */
+    int64_t delay_ms;           /* the next rest */
+    enum step steps[STEPS];     /* of the greeting that is under way */
+    size_t n_steps;
+    enum usher_status verdict; /* the first error that was the answer to one of them */
+    bool again;                /* it is for now */
+    char said[USHER__REDIS_MESSAGE_SIZE];
+};
+
 enum batch {
     BATCH_OPEN, /* requests are being appended */
     BATCH_SENT, /* flushed; replies are outstanding */
@@ -86,7 +115,9 @@ struct usher__redis_conn {
     const struct usher_allocator *alloc;
     struct usher__redis_conn_options opt;
     struct usher__redis_tls *tls; /* NULL: none */
-    int fd;                       /* -1: not connected */
+    int fd;                       /* -1: none */
+    enum stage stage;
+    struct connecting to;
     int io_errno;
     redisReader *reader; /* NULL: made when needed */
     size_t reader_peak;  /* longest reply it has held */
@@ -103,7 +134,8 @@ struct usher__redis_conn {
     size_t requests, requests_size;
     size_t answered;
 
-    bool more; /* the last read filled @in, or TLS holds some: try again before waiting */
+    bool more;      /* the last read filled @in, or TLS holds some: try again before waiting */
+    bool just_sent; /* there cannot be an answer yet */
     size_t in_pos, in_len;
     char in[INPUT_SIZE];
     char message[USHER__REDIS_MESSAGE_SIZE];
@@ -136,15 +168,6 @@ static int wait_for(int fd, short events, int64_t deadline)
         if (n < 0 && errno != EINTR)
             return -1;
     }
-}
-
-/* Doubles *@delay, for the next time. */
-static void back_off(int fd, int64_t *delay, int64_t deadline)
-{
-    int64_t until = usher__redis_clock_ms() + *delay;
-
-    (void)wait_for(fd, POLLIN, until < deadline ? until : deadline);
-    *delay = *delay * 2 < BACKOFF_MAX ? *delay * 2 : BACKOFF_MAX;
 }
 
 /* ---- messages ---------------------------------------------------------------------- */
@@ -360,21 +383,6 @@ static ssize_t io_write(struct usher__redis_conn *c, const void *p, size_t size)
     return IO_FAILED;
 }
 
-/* Waits until reading may go on, or writing if there is something @to_send: as wait_for(). */
-static int io_wait(struct usher__redis_conn *c, bool to_send, int64_t deadline)
-{
-    short reading = POLLIN, writing = POLLOUT;
-    int ready;
-
-    if (TLS(c) != NULL) {
-        reading = usher__redis_tls_events(TLS(c), false);
-        writing = usher__redis_tls_events(TLS(c), true);
-    }
-    ready = wait_for(c->fd, to_send ? (short)(reading | writing) : reading, deadline);
-    /* Under TLS each may have waited for what the other one waits for: both are tried. */
-    return ready > 0 && TLS(c) != NULL ? POLLIN | POLLOUT : ready;
-}
-
 /* The message of an IO_FAILED. */
 static void io_say(struct usher__redis_conn *c)
 {
@@ -388,7 +396,46 @@ static void io_say(struct usher__redis_conn *c)
 
 bool usher__redis_conn_is_connected(const struct usher__redis_conn *c)
 {
-    return c->fd >= 0;
+    return c->stage == CONNECTED;
+}
+
+int usher__redis_conn_wants(const struct usher__redis_conn *c, short *ret_events)
+{
+    bool to_send = c->batch == BATCH_SENT && c->sent < c->out_len && !c->send_failed;
+    short reading = POLLIN, writing = POLLOUT;
+
+    if (c->stage == CONNECTING) {
+        *ret_events = POLLOUT;
+        return c->fd;
+    }
+    if (TLS(c) != NULL) {
+        reading = usher__redis_tls_events(TLS(c), false);
+        writing = usher__redis_tls_events(TLS(c), true);
+    }
+    *ret_events = to_send ? (short)(reading | writing) : reading;
+    return c->fd;
+}
+
+int64_t usher__redis_conn_until(const struct usher__redis_conn *c)
+{
+    return c->stage == CONNECTED ? INT64_MAX : c->to.until_ms;
+}
+
+/* Wait for what it waits for, until @deadline. */
+static void wait_on(const struct usher__redis_conn *c, int64_t deadline)
+{
+    int64_t until = usher__redis_conn_until(c);
+    short events;
+    int fd = usher__redis_conn_wants(c, &events);
+
+    (void)wait_for(fd, events, until < deadline ? until : deadline);
+}
+
+static void addresses_free(struct usher__redis_conn *c)
+{
+    if (c->to.list != NULL)
+        freeaddrinfo(c->to.list);
+    c->to.list = c->to.at = NULL;
 }
 
 void usher__redis_conn_discard(struct usher__redis_conn *c)
@@ -398,12 +445,14 @@ void usher__redis_conn_discard(struct usher__redis_conn *c)
     if (c->fd >= 0)
         close(c->fd);
     c->fd = -1;
+    c->stage = NOT_CONNECTED;
+    addresses_free(c);
     if (c->reader != NULL)
         redisReaderFree(c->reader);
     c->reader = NULL;
     c->scan = (struct scanner){ 0 };
     c->in_pos = c->in_len = 0;
-    c->more = false;
+    c->more = c->just_sent = false;
     if (c->batch == BATCH_SENT)
         c->batch = BATCH_OVER;
 }
@@ -414,80 +463,128 @@ static void set_option(int fd, int level, int name, int value)
     (void)setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* A connected socket, or -1 with errno. */
-static int socket_connect(int family, const struct sockaddr *to, socklen_t to_len, int64_t deadline)
+static void set_options(int fd)
 {
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int64_t delay = 1;
-    int e = 0;
-    socklen_t e_len = sizeof e;
-
-    if (fd < 0)
-        return -1;
-    while (connect(fd, to, to_len) != 0) {
-        int n;
-
-        e = errno;
-        if (e == EAGAIN && family == AF_UNIX) {
-            /* The listener's queue is full, and there is nothing to poll for. */
-            e = usher__redis_clock_ms() < deadline ? 0 : ETIMEDOUT;
-            if (e != 0)
-                break;
-            back_off(-1, &delay, deadline);
-            continue;
-        }
-        if (e != EINPROGRESS && e != EINTR)
-            break;
-        n = wait_for(fd, POLLOUT, deadline);
-        if (n == 0)
-            e = ETIMEDOUT;
-        else if (n < 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &e_len) != 0)
-            e = errno;
-        break;
-    }
-    if (e != 0) {
-        close(fd);
-        errno = e;
-        return -1;
-    }
-    if (family != AF_UNIX) {
-        set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-        set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 #ifdef TCP_KEEPIDLE
-        set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE);
 #endif
 #ifdef TCP_KEEPINTVL
-        set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL);
 #endif
 #ifdef TCP_KEEPCNT
-        set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
 #endif
-    }
-    return fd;
 }
 
-static enum usher_status connect_unix(struct usher__redis_conn *c, int64_t deadline)
+/* 0: @c->fd is a socket that connects to @to; or errno. */
+static int socket_begin(struct usher__redis_conn *c, const struct sockaddr *to, socklen_t to_len)
+{
+    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int e = fd < 0 ? errno : 0;
+
+    if (e == 0 && connect(fd, to, to_len) != 0 && errno != EINPROGRESS && errno != EINTR)
+        e = errno;
+    if (e == 0)
+        c->fd = fd;
+    else if (fd >= 0)
+        (void)close(fd);
+    return e;
+}
+
+/* The socket is connected: 0; not yet: EINPROGRESS; or errno. */
+static int socket_state(const struct usher__redis_conn *c)
+{
+    int e = 0, ready = wait_for(c->fd, POLLOUT, 0);
+    socklen_t e_len = sizeof e;
+
+    if (ready == 0)
+        return usher__redis_clock_ms() < c->to.until_ms ? EINPROGRESS : ETIMEDOUT;
+    if (ready < 0 || getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &e, &e_len) != 0)
+        e = errno;
+    return e;
+}
+
+/* Longer each time. */
+static void rest(struct connecting *to)
+{
+    int64_t until = usher__redis_clock_ms() + to->delay_ms;
+
+    to->until_ms = until < to->deadline_ms ? until : to->deadline_ms;
+    to->delay_ms = to->delay_ms * 2 < BACKOFF_MAX ? to->delay_ms * 2 : BACKOFF_MAX;
+}
+
+/* To the socket file.  While the listener's queue is full there is nothing to poll for. */
+static int unix_begin(struct usher__redis_conn *c)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
+    int64_t now = usher__redis_clock_ms();
+    int e;
 
+    if (c->to.delay_ms > 1 && now < c->to.until_ms)
+        return EINPROGRESS;
     memcpy(to.sun_path, c->opt.unix_path, strlen(c->opt.unix_path) + 1);
-    c->fd = socket_connect(AF_UNIX, (const struct sockaddr *)&to, (socklen_t)sizeof to, deadline);
-    if (c->fd >= 0)
-        return USHER_OK;
-    say_errno(c, "cannot connect: ", errno);
-    return USHER_UNAVAILABLE;
+    e = socket_begin(c, (const struct sockaddr *)&to, (socklen_t)sizeof to);
+    if (e == EAGAIN && now >= c->to.deadline_ms)
+        return ETIMEDOUT;
+    if (e != EAGAIN) {
+        c->to.until_ms = c->to.deadline_ms;
+        return e;
+    }
+    rest(&c->to);
+    return EINPROGRESS;
 }
 
-static enum usher_status connect_tcp(struct usher__redis_conn *c, int64_t deadline)
+/* To the next address: each gets its share of the time, or a dead first one would take all. */
+static int tcp_begin(struct usher__redis_conn *c)
+{
+    struct connecting *to = &c->to;
+    const struct addrinfo *a = to->at;
+    int64_t now = usher__redis_clock_ms();
+
+    to->until_ms = to->deadline_ms > now ? now + (to->deadline_ms - now) / to->n_left : now;
+    to->n_left--;
+    to->at = a->ai_next;
+    return socket_begin(c, a->ai_addr, a->ai_addrlen);
+}
+
+static enum usher_status connecting(struct usher__redis_conn *c)
+{
+    bool is_unix = c->opt.unix_path != NULL;
+
+    for (;;) {
+        int e = c->fd >= 0 ? 0 : is_unix ? unix_begin(c) : tcp_begin(c);
+
+        if (e == 0)
+            e = socket_state(c);
+        if (e == EINPROGRESS)
+            return USHER__REDIS_WAITS;
+        if (e == 0)
+            break;
+        say_errno(c, "cannot connect: ", e);
+        if (c->fd >= 0)
+            (void)close(c->fd);
+        c->fd = -1;
+        if (is_unix || c->to.at == NULL)
+            return USHER_UNAVAILABLE;
+    }
+    addresses_free(c);
+    if (!is_unix)
+        set_options(c->fd);
+    c->to.until_ms = c->to.deadline_ms;
+    c->to.delay_ms = BACKOFF_FIRST;
+    return USHER_OK;
+}
+
+static enum usher_status addresses_find(struct usher__redis_conn *c)
 {
     struct addrinfo hints = { .ai_family = AF_UNSPEC,
                               .ai_socktype = SOCK_STREAM,
                               .ai_flags = AI_NUMERICSERV };
-    struct addrinfo *list = NULL;
     char port[21] = { 0 };
     char *p = digits(port + sizeof port - 1, c->opt.port);
-    int64_t n_left = 0;
-    int rc = getaddrinfo(c->opt.host, p, &hints, &list);
+    int rc = getaddrinfo(c->opt.host, p, &hints, &c->to.list);
 
     if (rc == EAI_MEMORY) {
         say(c, "out of memory", "");
@@ -498,43 +595,23 @@ static enum usher_status connect_tcp(struct usher__redis_conn *c, int64_t deadli
             rc == EAI_AGAIN ? "the name cannot be resolved now" : "no such host");
         return USHER_UNAVAILABLE;
     }
-    for (struct addrinfo *a = list; a != NULL; a = a->ai_next)
-        n_left++;
-    for (struct addrinfo *a = list; a != NULL && c->fd < 0; a = a->ai_next, n_left--) {
-        /* Each address gets its share of the time, or a dead first one would take all. */
-        int64_t now = usher__redis_clock_ms();
-        int64_t until = deadline > now ? now + (deadline - now) / n_left : now;
-
-        c->fd = socket_connect(a->ai_family, a->ai_addr, a->ai_addrlen, until);
-        if (c->fd < 0)
-            say_errno(c, "cannot connect: ", errno);
-    }
-    freeaddrinfo(list);
-    return c->fd >= 0 ? USHER_OK : USHER_UNAVAILABLE;
+    c->to.at = c->to.list;
+    for (struct addrinfo *a = c->to.list; a != NULL; a = a->ai_next)
+        c->to.n_left++;
+    return USHER_OK;
 }
 
 #ifdef USHER_WITH_TLS
 /* The handshake of TLS: what follows is said to the right server only. */
-static enum usher_status secure(struct usher__redis_conn *c, int64_t deadline)
+static enum usher_status securing(struct usher__redis_conn *c)
 {
-    enum usher_status status = usher__redis_tls_begin(TLS(c), c->fd);
-    ssize_t n;
+    ssize_t n = usher__redis_tls_handshake(TLS(c));
 
-    if (status != USHER_OK) {
-        io_say(c);
-        return status;
-    }
-    while ((n = usher__redis_tls_handshake(TLS(c))) == IO_AGAIN) {
-        int ready = wait_for(c->fd, usher__redis_tls_events(TLS(c), false), deadline);
-
-        if (ready == 0 || usher__redis_clock_ms() >= deadline) {
-            say(c, "TLS: no handshake in time: does the server speak TLS at this port?", "");
-            return USHER_UNAVAILABLE;
-        }
-        if (ready < 0) {
-            say_errno(c, "", errno);
-            return USHER_UNAVAILABLE;
-        }
+    if (n == IO_AGAIN) {
+        if (usher__redis_clock_ms() < c->to.deadline_ms)
+            return USHER__REDIS_WAITS;
+        say(c, NO_TLS, "");
+        return USHER_UNAVAILABLE;
     }
     if (n == 0)
         say(c, "TLS: connection closed by the server in the handshake", "");
@@ -921,6 +998,7 @@ enum usher_status usher__redis_conn_flush(struct usher__redis_conn *c)
         send_some(c);
         if (!c->send_failed || c->sent > 0) {
             c->batch = BATCH_SENT;
+            c->just_sent = true;
             return USHER_OK;
         }
         if (is_quiet(c))
@@ -983,51 +1061,65 @@ static enum usher_status answer(struct usher__redis_conn *c, redisReply *reply,
     return USHER_OK;
 }
 
-enum usher_status usher__redis_conn_read(struct usher__redis_conn *c, int64_t deadline_ms,
-                                         struct redisReply **ret_reply)
+enum usher_status usher__redis_conn_next(struct usher__redis_conn *c, struct redisReply **ret_reply)
 {
-    bool late = false;
+    bool tried = c->just_sent;
 
     if (c->batch != BATCH_SENT) {
         say(c, "no reply is outstanding", "");
         return USHER_INVALID;
     }
+    c->just_sent = false;
     for (;;) {
         redisReply *reply = NULL;
         enum frame is = take(c, &reply);
-        int ready = POLLIN;
 
         if (is == FRAME_DONE)
             return answer(c, reply, ret_reply);
         if (is == FRAME_BAD)
             return lose(c);
-        if (usher__redis_clock_ms() >= deadline_ms) {
-            /* Once more for what has arrived already; not for what drips in. */
-            if (late) {
-                say(c, "no answer in time", "");
-                return lose(c);
-            }
-            late = true;
-        }
-        if (!c->more) {
-            bool to_send = c->sent < c->out_len && !c->send_failed;
-
-            ready = io_wait(c, to_send, deadline_ms);
-            if (ready < 0) {
-                say_errno(c, "", errno);
-                return lose(c);
-            }
-            if ((ready & POLLOUT) != 0 && to_send)
-                send_some(c);
-        }
-        if ((ready & ~POLLOUT) != 0 && !fill(c))
+        if (tried && !c->more)
+            return USHER__REDIS_WAITS;
+        tried = true;
+        if (c->sent < c->out_len && !c->send_failed)
+            send_some(c);
+        if (!fill(c))
             return lose(c);
     }
 }
 
-/* ---- handshake --------------------------------------------------------------------- */
+enum usher_status usher__redis_conn_late(struct usher__redis_conn *c)
+{
+    say(c, "no answer in time", "");
+    return lose(c);
+}
 
-enum step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_PING, STEPS };
+bool usher__redis_conn_wait(struct usher__redis_conn *c, int64_t deadline_ms, bool *late)
+{
+    if (*late)
+        return false;
+    /* Once more for what has arrived already; not for what drips in. */
+    *late = usher__redis_clock_ms() >= deadline_ms;
+    wait_on(c, deadline_ms);
+    return true;
+}
+
+enum usher_status usher__redis_conn_read(struct usher__redis_conn *c, int64_t deadline_ms,
+                                         struct redisReply **ret_reply)
+{
+    bool late = false;
+
+    for (;;) {
+        enum usher_status status = usher__redis_conn_next(c, ret_reply);
+
+        if (status != USHER__REDIS_WAITS)
+            return status;
+        if (!usher__redis_conn_wait(c, deadline_ms, &late))
+            return usher__redis_conn_late(c);
+    }
+}
+
+/* ---- handshake --------------------------------------------------------------------- */
 
 static bool code_is(const redisReply *r, const char *code)
 {
@@ -1056,102 +1148,202 @@ static size_t auth_words(const redisReply *r)
     return n;
 }
 
-/* One round.  *@ret_again: the server is not ready yet, and the message is what it said. */
-static enum usher_status handshake(struct usher__redis_conn *c, int64_t deadline, bool *ret_again)
+static void step_begin(struct usher__redis_conn *c, enum step step, size_t argc)
+{
+    c->to.steps[c->to.n_steps++] = step;
+    usher__redis_conn_begin(c, argc);
+}
+
+/* One round. */
+static enum usher_status greet(struct usher__redis_conn *c)
 {
     const struct usher__redis_conn_options *o = &c->opt;
-    enum usher_status status, verdict = USHER_OK;
-    char said[USHER__REDIS_MESSAGE_SIZE];
-    enum step steps[STEPS];
-    size_t n = 0;
 
+    c->to.n_steps = 0;
+    c->to.verdict = USHER_OK;
+    c->to.again = false;
     if (o->password != NULL) {
-        steps[n++] = STEP_AUTH;
-        usher__redis_conn_begin(c, o->user != NULL ? 3 : 2);
+        step_begin(c, STEP_AUTH, o->user != NULL ? 3 : 2);
         usher__redis_conn_arg_str(c, "AUTH");
         if (o->user != NULL)
             usher__redis_conn_arg_str(c, o->user);
         usher__redis_conn_arg_str(c, o->password);
     }
     if (o->db != 0) {
-        steps[n++] = STEP_SELECT;
-        usher__redis_conn_begin(c, 2);
+        step_begin(c, STEP_SELECT, 2);
         usher__redis_conn_arg_str(c, "SELECT");
         usher__redis_conn_arg_i64(c, o->db);
     }
     if (o->client_name != NULL) {
-        steps[n++] = STEP_NAME;
-        usher__redis_conn_begin(c, 3);
+        step_begin(c, STEP_NAME, 3);
         usher__redis_conn_arg_str(c, "CLIENT");
         usher__redis_conn_arg_str(c, "SETNAME");
         usher__redis_conn_arg_str(c, o->client_name);
     }
     /* The commands before are accepted while a server loads its data; this one is not. */
-    steps[n++] = STEP_PING;
-    usher__redis_conn_begin(c, 1);
+    step_begin(c, STEP_PING, 1);
     usher__redis_conn_arg_str(c, "PING");
+    c->stage = GREETING;
+    c->to.until_ms = c->to.deadline_ms;
+    return usher__redis_conn_flush(c);
+}
 
-    status = usher__redis_conn_flush(c);
-    for (size_t i = 0; i < n && status == USHER_OK; i++) {
+/* The answer to a step. */
+static void step_answered(struct usher__redis_conn *c, enum step step, const redisReply *r)
+{
+    struct connecting *to = &c->to;
+    bool bad =
+        r->type == REDIS_REPLY_ERROR ? !step_tolerates(step, r) : r->type != REDIS_REPLY_STATUS;
+
+    /* The first error is the cause of those after it. */
+    if (!bad || to->verdict != USHER_OK)
+        return;
+    to->verdict = USHER_UNAVAILABLE;
+    to->again = usher__redis_classify(r) == USHER__REDIS_RETRY;
+    if (r->type == REDIS_REPLY_ERROR && step == STEP_AUTH)
+        say_reply(c, r->str, auth_words(r));
+    else
+        usher__redis_conn_explain(c, r);
+    memcpy(to->said, c->message, sizeof to->said);
+}
+
+static enum usher_status greeting(struct usher__redis_conn *c)
+{
+    struct connecting *to = &c->to;
+    enum usher_status status = USHER_OK;
+
+    while (c->answered < to->n_steps && status == USHER_OK) {
+        enum step step = to->steps[c->answered];
         redisReply *r = NULL;
-        bool bad;
 
-        status = usher__redis_conn_read(c, deadline, &r);
-        if (status != USHER_OK)
-            break;
-        bad = r->type == REDIS_REPLY_ERROR ? !step_tolerates(steps[i], r)
-                                           : r->type != REDIS_REPLY_STATUS;
-        /* The first error is the cause of those after it. */
-        if (bad && verdict == USHER_OK) {
-            enum usher__redis_class is = usher__redis_classify(r);
-
-            verdict = USHER_UNAVAILABLE;
-            *ret_again = is == USHER__REDIS_RETRY;
-            if (r->type == REDIS_REPLY_ERROR && steps[i] == STEP_AUTH)
-                say_reply(c, r->str, auth_words(r));
-            else
-                usher__redis_conn_explain(c, r);
-            memcpy(said, c->message, sizeof said);
-        }
+        status = usher__redis_conn_next(c, &r);
+        if (status == USHER__REDIS_WAITS && usher__redis_clock_ms() >= to->deadline_ms)
+            status = usher__redis_conn_late(c);
+        if (status == USHER__REDIS_WAITS)
+            return status;
+        if (status == USHER_OK)
+            step_answered(c, step, r);
         freeReplyObject(r);
     }
     if (status == USHER_OK)
-        return verdict;
+        return to->verdict;
     /* Of a server that refuses and hangs up, the refusal is the news. */
-    if (verdict != USHER_OK)
-        memcpy(c->message, said, sizeof said);
-    *ret_again = false;
+    if (to->verdict != USHER_OK)
+        memcpy(c->message, to->said, sizeof to->said);
+    to->again = false;
     return status == USHER_NOMEM ? USHER_NOMEM : USHER_UNAVAILABLE;
+}
+
+/* The next stage, for this one is over. */
+static enum usher_status stage_next(struct usher__redis_conn *c)
+{
+    switch (c->stage) {
+    case CONNECTING:
+#ifdef USHER_WITH_TLS
+        if (TLS(c) != NULL) {
+            enum usher_status status = usher__redis_tls_begin(TLS(c), c->fd);
+
+            c->stage = SECURING;
+            if (status != USHER_OK)
+                io_say(c);
+            return status;
+        }
+#endif
+        return greet(c);
+    case GREETING:
+        c->stage = CONNECTED;
+        return USHER_OK;
+    default: /* SECURING, RESTING */
+        return greet(c);
+    }
+}
+
+/* Does a server that is not ready yet have time for another greeting? */
+static bool may_rest(struct usher__redis_conn *c)
+{
+    if (c->stage != GREETING || !c->to.again || usher__redis_clock_ms() >= c->to.deadline_ms)
+        return false;
+    c->stage = RESTING;
+    rest(&c->to);
+    return true;
+}
+
+/* It hangs up, or it is time. */
+static enum usher_status resting(struct usher__redis_conn *c)
+{
+    if (usher__redis_clock_ms() < c->to.until_ms && wait_for(c->fd, POLLIN, 0) == 0)
+        return USHER__REDIS_WAITS;
+    return usher__redis_clock_ms() < c->to.deadline_ms ? USHER_OK : USHER_UNAVAILABLE;
+}
+
+static enum usher_status stage_try(struct usher__redis_conn *c)
+{
+    switch (c->stage) {
+    case CONNECTING:
+        return connecting(c);
+#ifdef USHER_WITH_TLS
+    case SECURING:
+        return securing(c);
+#endif
+    case GREETING:
+        return greeting(c);
+    default:
+        return resting(c);
+    }
+}
+
+enum usher_status usher__redis_conn_begin_connect(struct usher__redis_conn *c, int64_t deadline_ms)
+{
+    enum usher_status status = USHER_OK;
+
+    usher__redis_conn_discard(c);
+    batch_reset(c);
+    memset(&c->to, 0, sizeof c->to);
+    c->to.deadline_ms = c->to.until_ms = deadline_ms;
+    c->to.delay_ms = 1;
+    if (c->opt.unix_path == NULL)
+        status = addresses_find(c);
+    if (status == USHER_OK)
+        c->stage = CONNECTING;
+    return status;
+}
+
+enum usher_status usher__redis_conn_go_on(struct usher__redis_conn *c)
+{
+    while (c->stage != CONNECTED) {
+        enum usher_status status = stage_try(c);
+
+        if (status == USHER_OK)
+            status = stage_next(c);
+        if (status == USHER_OK || (status == USHER_UNAVAILABLE && may_rest(c)))
+            continue;
+        if (status != USHER__REDIS_WAITS)
+            usher__redis_conn_discard(c);
+        return status;
+    }
+    return USHER_OK;
+}
+
+void usher__redis_conn_slow(struct usher__redis_conn *c)
+{
+    if (c->stage == CONNECTING)
+        say_errno(c, "cannot connect: ", ETIMEDOUT);
+    else if ((c->stage == GREETING || c->stage == RESTING) && c->to.said[0] != '\0')
+        memcpy(c->message, c->to.said, sizeof c->message); /* why it is not ready */
+    else
+        say(c, c->stage == SECURING ? NO_TLS : "no answer in time", "");
 }
 
 enum usher_status usher__redis_conn_connect(struct usher__redis_conn *c, int64_t deadline_ms)
 {
-    enum usher_status status;
-    int64_t delay = BACKOFF_FIRST;
-    bool again;
+    enum usher_status status = usher__redis_conn_begin_connect(c, deadline_ms);
 
-    usher__redis_conn_discard(c);
-    batch_reset(c);
-    status = c->opt.unix_path != NULL ? connect_unix(c, deadline_ms) : connect_tcp(c, deadline_ms);
-#ifdef USHER_WITH_TLS
-    if (status == USHER_OK && TLS(c) != NULL)
-        status = secure(c, deadline_ms);
-#endif
-    if (status != USHER_OK) {
-        usher__redis_conn_discard(c);
-        return status;
-    }
-    for (;;) {
-        again = false;
-        status = handshake(c, deadline_ms, &again);
-        if (!again)
+    while (status == USHER_OK || status == USHER__REDIS_WAITS) {
+        status = usher__redis_conn_go_on(c);
+        if (status != USHER__REDIS_WAITS)
             break;
-        back_off(c->fd, &delay, deadline_ms);
-        if (usher__redis_clock_ms() >= deadline_ms)
-            break;
+        wait_on(c, deadline_ms);
     }
-    if (status != USHER_OK)
-        usher__redis_conn_discard(c);
     return status;
 }
 

@@ -68,6 +68,24 @@ void usher__redis_conn_close(struct usher__redis_conn *c); /* takes NULL */
  */
 enum usher_status usher__redis_conn_connect(struct usher__redis_conn *c, int64_t deadline_ms);
 bool usher__redis_conn_is_connected(const struct usher__redis_conn *c);
+
+/* Of what does not wait: it is to be called again when what is wanted is there. */
+#define USHER__REDIS_WAITS USHER_STATUS__WIDE
+
+/*
+ * The same without waiting, but for the name.  begin: USHER_OK, UNAVAILABLE or NOMEM; then go_on:
+ * these, or USHER__REDIS_WAITS.  It fails by itself at @deadline_ms; who has less time gives it up
+ * with the message of slow(), and may go on with it later.
+ */
+enum usher_status usher__redis_conn_begin_connect(struct usher__redis_conn *c, int64_t deadline_ms);
+enum usher_status usher__redis_conn_go_on(struct usher__redis_conn *c);
+void usher__redis_conn_slow(struct usher__redis_conn *c);
+
+/* What it waits for: for *@ret_events of poll() on the socket it returns (-1: for none), or for the
+ * time of until (INT64_MAX: none). */
+int usher__redis_conn_wants(const struct usher__redis_conn *c, short *ret_events);
+int64_t usher__redis_conn_until(const struct usher__redis_conn *c);
+
 /* Closes the socket.  Requests not yet answered never will be. */
 void usher__redis_conn_discard(struct usher__redis_conn *c);
 
@@ -106,6 +124,13 @@ enum usher_status usher__redis_conn_flush(struct usher__redis_conn *c);
  */
 enum usher_status usher__redis_conn_read(struct usher__redis_conn *c, int64_t deadline_ms,
                                          struct redisReply **ret_reply);
+
+/* The same without waiting: as above, or USHER__REDIS_WAITS.  late() gives up with what read gives
+ * up with.  wait() is what read does in between; false: the time was over, *@late, and still is. */
+enum usher_status usher__redis_conn_next(struct usher__redis_conn *c,
+                                         struct redisReply **ret_reply);
+enum usher_status usher__redis_conn_late(struct usher__redis_conn *c);
+bool usher__redis_conn_wait(struct usher__redis_conn *c, int64_t deadline_ms, bool *late);
 
 /*
  * About the batch, until the next begin or connect: how many requests it has, how many were

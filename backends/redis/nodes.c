@@ -7,9 +7,11 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "store.h"
 
@@ -26,6 +28,7 @@ void usher__redis_free(struct usher__redis *r)
         return;
     if (r->conn != NULL)
         usher__redis_conn_close(r->conn);
+    usher__redis_replies_free(r);
     (void)usher__redis_resize(r->alloc, r->packed, r->packed_size, 0);
     explicit_bzero(r->password, sizeof r->password);
     (void)usher__redis_resize(r->alloc, r, sizeof *r, 0);
@@ -203,27 +206,35 @@ static unsigned slot_of(const struct usher_task *task)
     return usher__redis_slot_of_tag(task->command->scope.data, task->command->scope.size);
 }
 
-void usher__redis_claim(struct usher__redis_store *s, const struct usher_task *tasks, size_t n)
+static bool is_claimed(const struct usher__redis_store *s, const struct usher_task *tasks, size_t n)
 {
-    bool taken;
+    bool taken = false;
+
+    for (size_t i = 0; i < n && !taken; i++) {
+        unsigned slot = slot_of(&tasks[i]);
+
+        taken = (s->claimed[slot / 64] >> (slot % 64) & 1) != 0;
+    }
+    return taken;
+}
+
+bool usher__redis_claim(struct usher__redis_store *s, const struct usher_task *tasks, size_t n,
+                        int64_t deadline_ms)
+{
+    struct timespec until = { .tv_sec = deadline_ms / 1000,
+                              .tv_nsec = (long)(deadline_ms % 1000) * 1000000 };
+    bool late = deadline_ms < 0, taken;
 
     (void)pthread_mutex_lock(&s->lock);
-    do {
-        taken = false;
-        for (size_t i = 0; i < n && !taken; i++) {
-            unsigned slot = slot_of(&tasks[i]);
-
-            taken = (s->claimed[slot / 64] >> (slot % 64) & 1) != 0;
-        }
-        if (taken)
-            (void)pthread_cond_wait(&s->released, &s->lock);
-    } while (taken);
-    for (size_t i = 0; i < n; i++) {
+    while ((taken = is_claimed(s, tasks, n)) && !late)
+        late = pthread_cond_timedwait(&s->released, &s->lock, &until) == ETIMEDOUT;
+    for (size_t i = 0; i < n && !taken; i++) {
         unsigned slot = slot_of(&tasks[i]);
 
         s->claimed[slot / 64] |= UINT64_C(1) << (slot % 64);
     }
     (void)pthread_mutex_unlock(&s->lock);
+    return !taken;
 }
 
 void usher__redis_release(struct usher__redis_store *s, const struct usher_task *tasks, size_t n)

@@ -31,9 +31,7 @@
 
 enum progress { TO_SEND, DONE };
 
-#define ROLE_MS 1000 /* how old may be what is known of the server: its role, which one it is */
-/* A node of a cluster that cannot be talked to for so long: somebody else may have its slots. */
-#define CONNECT_MS 1000
+#define CLAIMED "redis: no answer before the deadline: the scope is in another batch"
 /* WAIT that has run out is answered up to 100 ms later (hz 10). */
 #define WAIT_BACK_MS 120
 
@@ -63,15 +61,26 @@ static uint64_t next_random(struct usher__redis *r)
     return z ^ (z >> 31);
 }
 
-bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline_ms)
+/* Until when to wait before trying again; false when the deadline is near. */
+static bool pause_until(struct usher__redis *r, unsigned tries, int64_t deadline_ms,
+                        int64_t *ret_until_ms)
 {
-    int64_t left = deadline_ms - usher__redis_clock_ms();
+    int64_t now_ms = usher__redis_clock_ms();
     int64_t longest = tries < 6 ? INT64_C(1) << tries : 64;
     int64_t wait = 1 + (int64_t)(next_random(r) % (uint64_t)longest);
 
-    if (left <= wait + 5) /* what is sent without time for its answer ends in doubt */
+    *ret_until_ms = now_ms + wait;
+    /* what is sent without time for its answer ends in doubt */
+    return deadline_ms - now_ms > wait + 5;
+}
+
+bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline_ms)
+{
+    struct usher_wait wait = { .fd = -1 };
+
+    if (!pause_until(r, tries, deadline_ms, &wait.until_ms))
         return false;
-    (void)poll(NULL, 0, (int)wait);
+    usher__redis_wait(&wait, INT64_MAX);
     return true;
 }
 
@@ -95,291 +104,6 @@ size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
     at = put(at, word, strlen(word));
     at = put(at, suffix, strlen(suffix));
     return (size_t)(at - key);
-}
-
-/* ---- the connection ---------------------------------------------------------------- */
-
-void usher__redis_log(const struct usher__redis *r, enum usher_log_level level, const char *line)
-{
-    if (r->log != NULL)
-        r->log(r->log_payload, level, line);
-}
-
-/* Say how durable the server is; see usher__redis_durability(). */
-static void describe(const struct usher__redis *r, const struct redisReply *persistence,
-                     const struct redisReply *memory, const struct redisReply *fsync)
-{
-    if (usher__redis_evicts(memory))
-        usher__redis_log(r, USHER_LOG_WARNING,
-                         "redis: maxmemory-policy is allkeys-*: scopes may vanish");
-    switch (usher__redis_durability(persistence, fsync)) {
-    case USHER_DURABILITY_SNAPSHOT:
-        usher__redis_log(r, USHER_LOG_NOTICE, "redis: appendonly is off: a restart loses commands");
-        break;
-    case USHER_DURABILITY_FILE:
-        if (fsync->type == REDIS_REPLY_ARRAY) /* else it is not told how often */
-            usher__redis_log(r, USHER_LOG_INFO,
-                             "redis: appendfsync no: a power cut loses half a minute");
-        break;
-    case USHER_DURABILITY_SECOND:
-        usher__redis_log(r, USHER_LOG_INFO,
-                         "redis: appendfsync everysec: a power cut loses a second");
-        break;
-    case USHER_DURABILITY_DISK:
-        usher__redis_log(r, USHER_LOG_INFO, "redis: appendfsync always: answers are on disk");
-        break;
-    default:
-        break;
-    }
-}
-
-/* Send what has been begun and read the @n answers. */
-static enum usher_status asked(struct usher__redis *r, int64_t deadline_ms,
-                               struct redisReply **replies, size_t n)
-{
-    enum usher_status status = usher__redis_conn_flush(r->conn);
-    size_t i = 0;
-
-    for (; i < n && status == USHER_OK; i++)
-        status = usher__redis_conn_read(r->conn, deadline_ms, &replies[i]);
-    if (status == USHER_OK)
-        return status;
-    for (size_t k = 0; k + 1 < i; k++)
-        freeReplyObject(replies[k]);
-    return status;
-}
-
-static void ask(struct usher__redis *r, const char *command, const char *what)
-{
-    usher__redis_conn_begin(r->conn, 2);
-    usher__redis_conn_arg_str(r->conn, command);
-    usher__redis_conn_arg_str(r->conn, what);
-}
-
-static int64_t wall_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
-/* The settings and the time of a master that was not asked before; what cannot be read is passed
- * over. */
-static enum usher_status look(struct usher__redis *r, int64_t deadline_ms)
-{
-    struct redisReply *replies[4];
-    enum usher_status status;
-    int64_t sent, received, time;
-    char line[USHER__REDIS_CLOCK_LINE];
-
-    ask(r, "INFO", "persistence");
-    ask(r, "INFO", "memory");
-    usher__redis_conn_begin(r->conn, 3);
-    usher__redis_conn_arg_str(r->conn, "CONFIG");
-    usher__redis_conn_arg_str(r->conn, "GET");
-    usher__redis_conn_arg_str(r->conn, "appendfsync");
-    usher__redis_conn_begin(r->conn, 1);
-    usher__redis_conn_arg_str(r->conn, "TIME");
-    sent = wall_us();
-    status = asked(r, deadline_ms, replies, 4);
-    received = wall_us();
-    if (status != USHER_OK)
-        return status;
-    describe(r, replies[0], replies[1], replies[2]);
-    time = usher__redis_time(replies[3]);
-    if (time >= 0 && usher__redis_clock_line(sent, received, time, line))
-        usher__redis_log(r, USHER_LOG_WARNING, line);
-    for (size_t i = 0; i < 4; i++)
-        freeReplyObject(replies[i]);
-    return USHER_OK;
-}
-
-/* The first 12 digits of a replication id, as the scripts make a number of them. */
-static uint64_t server_of(const char *identity)
-{
-    char digits[13];
-
-    (void)snprintf(digits, sizeof digits, "%.12s", identity);
-    return strtoull(digits, NULL, 16);
-}
-
-/* Is it the node of the cluster that it is taken for?  Another may have its address by now. */
-static enum usher_status ask_node(struct usher__redis *r, int64_t deadline_ms)
-{
-    struct redisReply *reply;
-    enum usher_status status;
-
-    ask(r, "CLUSTER", "MYID");
-    status = asked(r, deadline_ms, &reply, 1);
-    if (status != USHER_OK)
-        return status;
-    /* who may not ask goes without */
-    if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, r->expects) != 0) {
-        usher__redis_conn_refuse(r->conn, "another node has this address now");
-        status = USHER_UNAVAILABLE;
-    }
-    freeReplyObject(reply);
-    return status;
-}
-
-/*
- * Is it a master, and which?  A replica answers reads with what was, and names and virtual
- * addresses lead elsewhere after a failover: so it is asked with each connection and again when
- * an answer is older than ROLE_MS.  Of a server that may not be asked it is not known.
- */
-static enum usher_status ask_role(struct usher__redis *r, int64_t deadline_ms)
-{
-    struct redisReply *reply;
-    struct usher_text role, identity;
-    enum usher_status status;
-    bool other;
-
-    ask(r, "INFO", "replication");
-    status = asked(r, deadline_ms, &reply, 1);
-    if (status != USHER_OK)
-        return status;
-    role = usher__redis_info(reply, "role");
-    if (role.size == 0 && r->tells && r->asked_ms == 0)
-        usher__redis_log(
-            r, USHER_LOG_WARNING,
-            "redis: the server may not be asked for INFO: whether it is a master is not known");
-    if (role.size > 0 && !usher__redis_info_is(&role, "master")) {
-        struct usher_text host = usher__redis_info(reply, "master_host"),
-                          port = usher__redis_info(reply, "master_port");
-        char why[160];
-
-        (void)snprintf(why, sizeof why, "the server is a replica of %.*s:%.*s",
-                       host.size < 100 ? (int)host.size : 100, host.data,
-                       port.size < 8 ? (int)port.size : 8, port.data);
-        usher__redis_conn_refuse(r->conn, why);
-        freeReplyObject(reply);
-        return USHER_UNAVAILABLE;
-    }
-    identity = usher__redis_info(reply, "master_replid");
-    other = r->tells && (r->asked_ms == 0 || identity.size != strlen(r->identity) ||
-                         memcmp(identity.data, r->identity, identity.size) != 0);
-    if (identity.size < sizeof r->identity) {
-        memcpy(r->identity, identity.data, identity.size);
-        r->identity[identity.size] = '\0';
-        r->server = server_of(r->identity);
-    }
-    freeReplyObject(reply);
-    r->asked_ms = usher__redis_clock_ms();
-    return other ? look(r, deadline_ms) : USHER_OK;
-}
-
-/* Of a new connection: a script is loaded when it is found not to be there.  So where many connect
- * at once, after a server was restarted or promoted, it is sent by those who come first. */
-static void expect_scripts(struct usher__redis *r)
-{
-    struct usher__redis_store *s = r->store;
-
-    (void)pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < USHER__REDIS_NOUNS; i++) {
-        memcpy(r->script[i].sha, s->script[i].sha, sizeof r->script[i].sha);
-        r->script[i].may = USHER__REDIS_MAY_NOTHING;
-    }
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
-static enum usher_status ready(struct usher__redis *r, int64_t deadline_ms)
-{
-    unsigned demotions = atomic_load(&r->node->demotions);
-    enum usher_status status = USHER_OK;
-    bool fresh;
-
-    if (demotions != r->demotions)
-        usher__redis_conn_discard(r->conn);
-    r->demotions = demotions;
-    fresh = !usher__redis_conn_is_connected(r->conn);
-    if (fresh) {
-        status = usher__redis_password(r);
-        if (status == USHER_OK)
-            status = usher__redis_conn_connect(r->conn, deadline_ms);
-        expect_scripts(r);
-    }
-    if (status == USHER_OK && fresh && r->expects[0] != '\0')
-        status = ask_node(r, deadline_ms);
-    if (status == USHER_OK && (fresh || usher__redis_clock_ms() - r->asked_ms >= ROLE_MS))
-        status = ask_role(r, deadline_ms);
-    if (status == USHER_UNKNOWN)
-        status = USHER_UNAVAILABLE; /* nothing was touched */
-    if (status != USHER_OK)
-        usher__redis_conn_discard(r->conn);
-    return status;
-}
-
-/* Of several hosts the one that it had last comes first; each has its share of the time. */
-enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms)
-{
-    bool several = r->n_hosts > 1 && !usher__redis_conn_is_connected(r->conn);
-    enum usher_status status = USHER_UNAVAILABLE;
-    int64_t latest_ms = usher__redis_clock_ms() + CONNECT_MS;
-
-    if (r->store->map != NULL && latest_ms < deadline_ms)
-        deadline_ms = latest_ms;
-
-    for (size_t n = several ? r->n_hosts : 1; n > 0 && status == USHER_UNAVAILABLE; n--) {
-        int64_t left = deadline_ms - usher__redis_clock_ms();
-
-        status = several && n < r->n_hosts ? usher__redis_next_host(r) : USHER_OK;
-        if (status == USHER_OK)
-            status = ready(r, left > 0 ? deadline_ms - left + left / (int64_t)n : deadline_ms);
-    }
-    return status;
-}
-
-/* ---- scripts ----------------------------------------------------------------------- */
-
-/* What the server calls the script of @noun is what the next ones are asked for. */
-static bool sha_from(struct usher__redis *r, enum usher_noun noun, const struct redisReply *reply)
-{
-    char *sha = r->script[noun].sha;
-
-    if (reply->type != REDIS_REPLY_STRING || reply->len != USHER__REDIS_SHA_MAX - 1)
-        return false;
-    for (size_t i = 0; i < reply->len; i++)
-        if (strchr("0123456789abcdef", reply->str[i]) == NULL)
-            return false;
-    memcpy(sha, reply->str, USHER__REDIS_SHA_MAX);
-    (void)pthread_mutex_lock(&r->store->lock);
-    memcpy(r->store->script[noun].sha, sha, USHER__REDIS_SHA_MAX);
-    (void)pthread_mutex_unlock(&r->store->lock);
-    return true;
-}
-
-static enum usher_status make_text(const struct usher_allocator *alloc, enum usher_noun noun,
-                                   struct usher__redis_script *script)
-{
-    const char *word = usher_noun_word(noun);
-    size_t size;
-    enum usher_status status = usher__redis_script(word, NULL, 0, &size);
-
-    if (status != USHER_OK)
-        return status;
-    script->text = usher__redis_resize(alloc, NULL, 0, size + 1);
-    if (script->text == NULL)
-        return USHER_NOMEM;
-    script->size = size;
-    return usher__redis_script(word, script->text, size + 1, &size);
-}
-
-/* The text of the script of @noun, which is made when it is first asked for. */
-static enum usher_status text_of(struct usher__redis *r, enum usher_noun noun,
-                                 struct usher_text *ret)
-{
-    struct usher__redis_store *s = r->store;
-    struct usher__redis_script *script = &s->script[noun];
-    enum usher_status status = USHER_OK;
-
-    (void)pthread_mutex_lock(&s->lock);
-    if (script->text == NULL)
-        status = make_text(s->alloc, noun, script);
-    ret->data = script->text;
-    ret->size = script->size;
-    (void)pthread_mutex_unlock(&s->lock);
-    return status;
 }
 
 static enum usher_noun noun_of(const struct usher_operation *c)
@@ -407,6 +131,11 @@ struct batch {
     uint16_t *next, *first;
     size_t n, left, calls;
     const struct usher_context *context;
+    /* The answer that is read next: to which call, which request; `lost`, not OK: none comes. */
+    size_t at, request;
+    enum usher_status lost;
+    bool asked;                /* the one to ASKING was read: */
+    struct redisReply *asking; /* it */
 };
 
 #define TASKS_MAX 512
@@ -826,72 +555,47 @@ static void in_doubt(struct usher__redis *r, struct batch *b, size_t call)
     }
 }
 
-/*
- * Have the server know the script of @noun.  What it refuses (a user without the right to) is
- * the answer to all that is to be sent of that noun, as if it had been sent.
- */
-static enum usher_status load_script(struct usher__redis *r, struct batch *b, enum usher_noun noun,
-                                     int64_t deadline_ms)
+/* The nouns of what is to be sent. */
+static unsigned nouns_of(const struct batch *b)
 {
-    struct usher_text text;
-    struct redisReply *reply;
-    enum usher__redis_class class;
+    unsigned nouns = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (b->progress[i] == TO_SEND)
+            nouns |= 1u << noun_of(b->tasks[i].command);
+    return nouns;
+}
+
+/*
+ * usher__redis_prepare() for @b.  A script that the server refuses (to a user without the right to
+ * it) is the answer to all that is to be sent of its noun, as if it had been sent.
+ */
+static enum usher_status prepare(struct usher__redis *r, struct batch *b, int64_t deadline_ms)
+{
+    for (;;) {
+        unsigned nouns = nouns_of(b);
+        enum usher_status status = usher__redis_prepare(r, nouns, deadline_ms);
+
+        if (status != USHER_REFUSED)
+            return status;
+        for (size_t i = 0; i < b->n; i++)
+            if (b->progress[i] == TO_SEND && noun_of(b->tasks[i].command) == r->loads)
+                answered(r, b, i, r->replies[0], USHER__REDIS_REFUSED);
+        usher__redis_replies_free(r);
+        if ((nouns_of(b) >> r->loads & 1) != 0)
+            return USHER_UNAVAILABLE; /* later, perhaps */
+    }
+}
+
+/* Send what is to be sent in one pipeline, to a connection that is prepared. */
+static enum usher_status send_calls(struct usher__redis *r, struct batch *b)
+{
     enum usher_status status;
 
-    if (r->script[noun].sha[0] != '\0')
+    b->calls = b->at = b->request = 0;
+    b->lost = USHER_OK;
+    if (b->left == 0)
         return USHER_OK;
-    status = text_of(r, noun, &text);
-    if (status != USHER_OK)
-        return status;
-    usher__redis_conn_begin(r->conn, 3);
-    usher__redis_conn_arg_str(r->conn, "SCRIPT");
-    usher__redis_conn_arg_str(r->conn, "LOAD");
-    usher__redis_conn_arg(r->conn, text.data, text.size);
-    status = usher__redis_conn_flush(r->conn);
-    if (status == USHER_OK)
-        status = usher__redis_conn_read(r->conn, deadline_ms, &reply);
-    if (status != USHER_OK) {
-        usher__redis_conn_discard(r->conn);
-        return status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status; /* no scope was touched */
-    }
-    class = usher__redis_classify(reply);
-    if (class == USHER__REDIS_REFUSED) {
-        for (size_t i = 0; i < b->n; i++)
-            if (b->progress[i] == TO_SEND && noun_of(b->tasks[i].command) == noun)
-                answered(r, b, i, reply, class);
-    } else if (class != USHER__REDIS_OK || !sha_from(r, noun, reply)) {
-        (void)usher__redis_conn_explain(r->conn, reply);
-        usher__redis_conn_discard(r->conn);
-        status = USHER_UNAVAILABLE;
-    }
-    freeReplyObject(reply);
-    return status;
-}
-
-/* Have the server know the scripts of all that is to be sent. */
-static enum usher_status load_scripts(struct usher__redis *r, struct batch *b, int64_t deadline_ms)
-{
-    enum usher_status status = USHER_OK;
-
-    for (size_t i = 0; i < b->n && status == USHER_OK; i++) {
-        enum usher_noun noun = noun_of(b->tasks[i].command);
-
-        if (b->progress[i] == TO_SEND)
-            status = load_script(r, b, noun, deadline_ms);
-        if (status == USHER_OK && b->progress[i] == TO_SEND && r->script[noun].sha[0] == '\0')
-            status = USHER_UNAVAILABLE; /* later, perhaps */
-    }
-    return status;
-}
-
-/* Send what is to be sent in one pipeline, before @deadline_ms. */
-static enum usher_status send_calls(struct usher__redis *r, struct batch *b, int64_t deadline_ms)
-{
-    enum usher_status status = load_scripts(r, b, deadline_ms);
-
-    b->calls = 0;
-    if (status != USHER_OK || b->left == 0)
-        return status;
     make_calls(b);
     for (size_t k = 0; k < b->calls; k++) {
         if (!append_call(r, b, k)) {
@@ -906,11 +610,16 @@ static enum usher_status send_calls(struct usher__redis *r, struct batch *b, int
     return status;
 }
 
-/* The answer to one of the requests that were sent.  The status is of the connection. */
-static enum usher_status next_answer(struct usher__redis *r, const struct batch *b,
-                                     struct redisReply **ret)
+/* The answer to the next of the requests that were sent.  false: it is not there yet; else
+ * @b->lost, if there is none. */
+static bool next_answer(struct usher__redis *r, struct batch *b, struct redisReply **ret)
 {
-    return usher__redis_conn_read(r->conn, b->context->deadline_ms, ret);
+    if (b->lost == USHER_OK)
+        b->lost = usher__redis_conn_next(r->conn, ret);
+    if (b->lost != USHER__REDIS_WAITS)
+        return true;
+    b->lost = USHER_OK;
+    return false;
 }
 
 /* Who may not say ASKING is sent back: why is in the answer to that. */
@@ -920,34 +629,35 @@ static bool denied(const struct redisReply *asking, const struct redisReply *rep
            usher__redis_classify(reply) == USHER__REDIS_MOVED;
 }
 
-/* Read the answers to what was sent. */
+/* Read what there is of the answers to what was sent.  The status is of the connection. */
 static enum usher_status read_answers(struct usher__redis *r, struct batch *b)
 {
-    enum usher_status status = USHER_OK;
-    size_t request = 0;
+    for (; b->at < b->calls; b->at++) {
+        struct redisReply *reply = NULL;
 
-    for (size_t k = 0; k < b->calls; k++) {
-        struct redisReply *reply, *asking = NULL;
-
-        if (b->asks[k]) {
-            request++;
-            if (status == USHER_OK)
-                status = next_answer(r, b, &asking);
+        if (b->asks[b->at] && !b->asked) {
+            if (!next_answer(r, b, &b->asking))
+                return USHER__REDIS_WAITS;
+            b->asked = true;
+            b->request++;
         }
-        if (status == USHER_OK && (status = next_answer(r, b, &reply)) == USHER_OK) {
-            call_answered(r, b, k, denied(asking, reply) ? asking : reply);
-            freeReplyObject(reply);
-        }
-        freeReplyObject(asking);
-        if (status != USHER_OK && request < usher__redis_conn_unsent_from(r->conn))
-            in_doubt(r, b, k);
-        request++;
+        if (!next_answer(r, b, &reply))
+            return USHER__REDIS_WAITS;
+        if (b->lost == USHER_OK)
+            call_answered(r, b, b->at, denied(b->asking, reply) ? b->asking : reply);
+        else if (b->request < usher__redis_conn_unsent_from(r->conn))
+            in_doubt(r, b, b->at);
+        freeReplyObject(reply);
+        freeReplyObject(b->asking);
+        b->asking = NULL;
+        b->asked = false;
+        b->request++;
     }
     keep_order(b);
     if (r->drop)
         usher__redis_conn_discard(r->conn);
     r->drop = false;
-    return status;
+    return b->lost;
 }
 
 /* Is there a task whose script the server does not know (any more)? */
@@ -1004,7 +714,12 @@ static struct batch batch_of(struct room *room, size_t from, struct usher_task *
                        n,
                        n,
                        0,
-                       context };
+                       context,
+                       0,
+                       0,
+                       USHER_OK,
+                       false,
+                       NULL };
 
     for (size_t i = 0; i < n; i++) {
         b.progress[i] = TO_SEND;
@@ -1013,40 +728,125 @@ static struct batch batch_of(struct room *room, size_t from, struct usher_task *
     return b;
 }
 
-static enum usher_status execute_some(struct usher__redis *r, struct usher_task *tasks, size_t n,
-                                      const struct usher_context *context)
-{
+/* A batch on its way to one server and back. */
+struct trip {
+    struct usher__redis *r;
+    enum { PREPARING, READING, PAUSING } stage;
+    unsigned tries;
+    size_t before; /* what was left when this try was sent */
+    bool late;     /* the deadline was over before */
+    int64_t until_ms;
+    enum usher_status status;
+    char why[USHER__REDIS_MESSAGE_SIZE]; /* what happened before time ran out */
+    struct batch b;
     struct room room;
-    struct batch b = batch_of(&room, 0, tasks, n, context);
-    enum usher_status status = USHER_OK;
-    char why[USHER__REDIS_MESSAGE_SIZE] = ""; /* what happened before time ran out */
+};
 
-    for (unsigned tries = 0; b.left > 0; tries++) {
-        status = usher__redis_ready(r, context->deadline_ms);
-        if (status == USHER_OK) {
-            size_t before = b.left;
+static void trip_begin(struct trip *t, struct usher__redis *r, struct usher_task *tasks, size_t n,
+                       const struct usher_context *context)
+{
+    t->r = r;
+    t->stage = PREPARING;
+    t->tries = 0;
+    t->late = false;
+    t->status = USHER_OK;
+    t->why[0] = '\0';
+    t->b = batch_of(&t->room, 0, tasks, n, context);
+}
 
-            status = send_calls(r, &b, context->deadline_ms);
-            if (status == USHER_OK)
-                status = read_answers(r, &b);
-            if (b.left == 0)
-                break;
-            /* a script was gone: load it and go on at once */
-            if (status == USHER_OK && gone(r, &b) && tries < 8)
-                continue;
-            if (b.left < before)
-                tries = 0;
-        }
-        if (status != USHER_OK)
-            usher__redis_doubt(r->store);
-        if (why[0] == '\0' || usher__redis_clock_ms() < context->deadline_ms)
-            (void)snprintf(why, sizeof why, "%s", usher__redis_conn_message(r->conn));
-        if (status == USHER_NOMEM || status == USHER_INVALID || r->store->map != NULL ||
-            !usher__redis_pause(r, tries, context->deadline_ms))
-            break;
+/* It has to be sent, or sent again.  false: it waits. */
+static bool trip_send(struct trip *t)
+{
+    int64_t deadline_ms = t->b.context->deadline_ms;
+
+    t->status = prepare(t->r, &t->b, deadline_ms);
+    if (t->status == USHER__REDIS_WAITS) {
+        if (usher__redis_clock_ms() < deadline_ms)
+            return false;
+        usher__redis_conn_slow(t->r->conn);
+        t->status = USHER_UNAVAILABLE;
     }
-    give_up(r, &b, status, why[0] != '\0' ? why : usher__redis_conn_message(r->conn));
-    return status;
+    t->before = t->b.left;
+    if (t->status == USHER_OK)
+        t->status = send_calls(t->r, &t->b);
+    if (t->status == USHER_OK)
+        t->stage = READING;
+    return true;
+}
+
+/* It was sent.  false: it waits. */
+static bool trip_read(struct trip *t)
+{
+    t->status = read_answers(t->r, &t->b);
+    if (t->status != USHER__REDIS_WAITS)
+        return true;
+    /* Once more for what has arrived already; not for what drips in. */
+    if (!t->late) {
+        t->late = usher__redis_clock_ms() >= t->b.context->deadline_ms;
+        return false;
+    }
+    t->b.lost = usher__redis_conn_late(t->r->conn);
+    t->status = read_answers(t->r, &t->b);
+    return true;
+}
+
+/* This try has come to its end: is there to be another one? */
+static bool trip_again(struct trip *t)
+{
+    struct usher__redis *r = t->r;
+    int64_t deadline_ms = t->b.context->deadline_ms;
+    bool was_sent = t->stage == READING;
+
+    t->stage = PREPARING;
+    if (t->b.left == 0)
+        return false;
+    /* a script was gone: load it and go on at once */
+    if (t->status == USHER_OK && t->tries < 8 && gone(r, &t->b)) {
+        t->tries++;
+        return true;
+    }
+    if (was_sent && t->b.left < t->before)
+        t->tries = 0;
+    if (t->status != USHER_OK)
+        usher__redis_doubt(r->store);
+    if (t->why[0] == '\0' || usher__redis_clock_ms() < deadline_ms)
+        (void)snprintf(t->why, sizeof t->why, "%s", usher__redis_conn_message(r->conn));
+    t->stage = PAUSING;
+    return t->status != USHER_NOMEM && t->status != USHER_INVALID && r->store->map == NULL &&
+           pause_until(r, t->tries++, deadline_ms, &t->until_ms);
+}
+
+/* Go on without waiting.  true: all is answered; false: it waits for *@ret. */
+static bool trip_go_on(struct trip *t, struct usher_wait *ret)
+{
+    int64_t deadline_ms = t->b.context->deadline_ms;
+
+    do {
+        if (t->stage == PAUSING && usher__redis_clock_ms() < t->until_ms) {
+            *ret = (struct usher_wait){ .fd = -1, .until_ms = t->until_ms };
+            return false;
+        }
+        if (t->stage != READING)
+            t->stage = PREPARING;
+        if ((t->stage == PREPARING && !trip_send(t)) || (t->stage == READING && !trip_read(t))) {
+            usher__redis_wants(t->r, ret);
+            ret->until_ms = deadline_ms < ret->until_ms ? deadline_ms : ret->until_ms;
+            return false;
+        }
+    } while (trip_again(t));
+    give_up(t->r, &t->b, t->status,
+            t->why[0] != '\0' ? t->why : usher__redis_conn_message(t->r->conn));
+    return true;
+}
+
+/* Take it to its end. */
+static enum usher_status trip_finish(struct trip *t)
+{
+    struct usher_wait wait;
+
+    while (!trip_go_on(t, &wait))
+        usher__redis_wait(&wait, INT64_MAX);
+    return t->status;
 }
 
 /* ---- nodes ------------------------------------------------------------------------- */
@@ -1130,18 +930,17 @@ static bool send_wait(struct usher__redis *r, const struct usher_task *tasks, si
     return usher__redis_conn_flush(r->conn) == USHER_OK;
 }
 
-/* What was done stays done, whatever is said of the replicas. */
-static void read_wait(struct usher__redis *r, struct usher_task *tasks, size_t n,
-                      int64_t deadline_ms)
+/* The answer, or NULL: there is none.  What was done stays done, whatever is said of the
+ * replicas. */
+static void replicas_told(struct usher__redis *r, struct usher_task *tasks, size_t n,
+                          struct redisReply *reply)
 {
-    struct redisReply *reply;
     uint32_t replicas = 0;
     const char *why = "";
 
-    if (usher__redis_conn_read(r->conn, deadline_ms, &reply) != USHER_OK) {
+    if (reply == NULL) {
         why = usher__redis_conn_message(r->conn);
         usher__redis_conn_discard(r->conn);
-        reply = NULL;
     } else if (reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0) {
         replicas = reply->integer < UINT32_MAX ? (uint32_t)reply->integer : UINT32_MAX;
     } else {
@@ -1154,8 +953,7 @@ static void read_wait(struct usher__redis *r, struct usher_task *tasks, size_t n
         if (why[0] != '\0' && tasks[i].reply->message[0] == '\0')
             (void)snprintf(tasks[i].reply->message, sizeof tasks[i].reply->message, "%s", why);
     }
-    if (reply != NULL)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
 }
 
 /* How long the server may wait, of @left: what it says then must be back in time. */
@@ -1178,8 +976,12 @@ static void wait_for_replicas(struct kept *kept, struct usher_task *tasks, size_
         struct usher__redis *r = kept->first;
 
         kept->first = r->next;
-        if (r->waits)
-            read_wait(r, tasks, n, deadline_ms);
+        if (r->waits) {
+            struct redisReply *reply = NULL;
+
+            (void)usher__redis_conn_read(r->conn, deadline_ms, &reply);
+            replicas_told(r, tasks, n, reply);
+        }
         usher__redis_give(r);
     }
 }
@@ -1191,13 +993,15 @@ static void execute_on(struct usher__redis_store *s, struct usher__redis_node *n
                        struct kept *kept)
 {
     struct usher__redis *r = usher__redis_take(s, node);
+    struct trip t;
 
     if (r == NULL) {
         no_memory(tasks, n);
         return;
     }
     begins(node);
-    ends(node, execute_some(r, tasks, n, context));
+    trip_begin(&t, r, tasks, n, context);
+    ends(node, trip_finish(&t));
     give_or_keep(r, kept);
 }
 
@@ -1216,15 +1020,24 @@ static void part_begin(struct part *p, size_t n_left)
     int64_t now_ms = usher__redis_clock_ms(), left = p->b.context->deadline_ms - now_ms;
     int64_t until_ms = now_ms + left / (int64_t)n_left;
 
-    p->status = usher__redis_ready(p->r, until_ms);
+    while ((p->status = prepare(p->r, &p->b, until_ms)) == USHER__REDIS_WAITS)
+        if (!usher__redis_wait_for(p->r, until_ms)) {
+            p->status = USHER_UNAVAILABLE;
+            break;
+        }
     if (p->status == USHER_OK)
-        p->status = send_calls(p->r, &p->b, until_ms);
+        p->status = send_calls(p->r, &p->b);
 }
 
 static void part_end(struct part *p, struct kept *kept)
 {
-    if (p->status == USHER_OK)
-        p->status = read_answers(p->r, &p->b);
+    bool late = false;
+
+    while (p->status == USHER_OK && (p->status = read_answers(p->r, &p->b)) == USHER__REDIS_WAITS) {
+        p->status = USHER_OK;
+        if (!usher__redis_conn_wait(p->r->conn, p->b.context->deadline_ms, &late))
+            p->b.lost = usher__redis_conn_late(p->r->conn);
+    }
     if (p->status != USHER_OK)
         usher__redis_doubt(p->r->store);
     give_up(p->r, &p->b, p->status, usher__redis_conn_message(p->r->conn));
@@ -1311,8 +1124,11 @@ static void execute_chunk(struct usher__redis_store *s, struct usher_task *tasks
 {
     struct kept kept = { NULL }, *keeps = any_wait(tasks, n) ? &kept : NULL;
 
-    if (context->notify != NULL)
-        usher__redis_claim(s, tasks, n);
+    if (context->notify != NULL && !usher__redis_claim(s, tasks, n, context->deadline_ms)) {
+        for (size_t i = 0; i < n; i++)
+            usher_result_fail(tasks[i].reply, USHER_UNAVAILABLE, CLAIMED);
+        return;
+    }
     if (s->map == NULL || one_lane(tasks, n))
         execute_on(s, s->node[s->map == NULL ? 0 : tasks->lane], tasks, n, context, keeps);
     else
@@ -1330,6 +1146,150 @@ static void execute(struct usher_store *store, struct usher_task *tasks, size_t 
 
     for (size_t from = 0; from < n; from += TASKS_MAX)
         execute_chunk(s, tasks + from, n - from < TASKS_MAX ? n - from : TASKS_MAX, context);
+}
+
+/* ---- one server, without waiting ---------------------------------------------------- */
+
+struct usher_batch {
+    struct usher_task *tasks;
+    size_t n;
+    const struct usher_context *context;
+    enum { TO_CLAIM, TO_GO, ON_ITS_WAY, WITH_REPLICAS } stage;
+    bool claimed;
+    struct trip trip; /* its connection: NULL in the first two stages */
+};
+
+static struct usher_batch *begin_batch(struct usher_store *store, struct usher_task *tasks,
+                                       size_t n, const struct usher_context *context)
+{
+    const struct usher__redis_store *s = (const struct usher__redis_store *)store;
+    struct usher_batch *b = usher__redis_resize(s->alloc, NULL, 0, sizeof *b);
+
+    if (b == NULL)
+        return NULL;
+    b->tasks = tasks;
+    b->n = n;
+    b->context = context;
+    b->stage = context->notify != NULL ? TO_CLAIM : TO_GO;
+    b->claimed = false;
+    b->trip.r = NULL;
+    return b;
+}
+
+/* Give back what it has, but for itself. */
+static void batch_done(struct usher__redis_store *s, struct usher_batch *b)
+{
+    if (b->claimed)
+        usher__redis_release(s, b->tasks, b->n);
+    b->claimed = false;
+    if (b->trip.r != NULL)
+        usher__redis_give(b->trip.r);
+    b->trip.r = NULL;
+}
+
+/* Its scopes are its own, or it is over.  false: they are another one's; it looks again in a
+ * moment. */
+static bool batch_claim(struct usher__redis_store *s, struct usher_batch *b, struct usher_wait *ret)
+{
+    int64_t now_ms = usher__redis_clock_ms();
+
+    b->claimed = usher__redis_claim(s, b->tasks, b->n, -1);
+    if (b->claimed)
+        return true;
+    if (now_ms < b->context->deadline_ms) {
+        *ret = (struct usher_wait){ .fd = -1, .until_ms = now_ms + 1 };
+        return false;
+    }
+    for (size_t i = 0; i < b->n; i++)
+        usher_result_fail(b->tasks[i].reply, USHER_UNAVAILABLE, CLAIMED);
+    return true;
+}
+
+/* It has its answers.  true: and nothing is asked of replicas. */
+static bool batch_answered(struct usher__redis_store *s, struct usher_batch *b)
+{
+    struct usher__redis *r = b->trip.r;
+    int64_t left_ms = b->context->deadline_ms - usher__redis_clock_ms();
+
+    ends(r->node, b->trip.status);
+    if (!any_wait(b->tasks, b->n) || !send_wait(r, b->tasks, b->n, wait_ms(left_ms)))
+        return true;
+    if (b->claimed)
+        usher__redis_release(s, b->tasks, b->n);
+    b->claimed = false;
+    b->stage = WITH_REPLICAS;
+    return false;
+}
+
+/* false: the replicas have not answered yet. */
+static bool batch_replicas(const struct usher_batch *b, struct usher_wait *ret)
+{
+    struct usher__redis *r = b->trip.r;
+    struct redisReply *reply = NULL;
+    enum usher_status status = usher__redis_conn_next(r->conn, &reply);
+
+    if (status == USHER__REDIS_WAITS && usher__redis_clock_ms() < b->context->deadline_ms) {
+        usher__redis_wants(r, ret);
+        ret->until_ms = b->context->deadline_ms;
+        return false;
+    }
+    if (status == USHER__REDIS_WAITS)
+        (void)usher__redis_conn_late(r->conn);
+    replicas_told(r, b->tasks, b->n, reply);
+    return true;
+}
+
+static bool batch_go_on(struct usher__redis_store *s, struct usher_batch *b, struct usher_wait *ret)
+{
+    if (b->stage == TO_CLAIM) {
+        if (!batch_claim(s, b, ret))
+            return false;
+        if (!b->claimed)
+            return true;
+        b->stage = TO_GO;
+    }
+    if (b->stage == TO_GO) {
+        struct usher__redis *r = usher__redis_take(s, s->node[0]);
+
+        if (r == NULL) {
+            no_memory(b->tasks, b->n);
+            return true;
+        }
+        begins(r->node);
+        trip_begin(&b->trip, r, b->tasks, b->n, b->context);
+        b->stage = ON_ITS_WAY;
+    }
+    if (b->stage == ON_ITS_WAY) {
+        if (!trip_go_on(&b->trip, ret))
+            return false;
+        if (batch_answered(s, b))
+            return true;
+    }
+    return batch_replicas(b, ret);
+}
+
+static bool go_on_batch(struct usher_store *store, struct usher_batch *b, struct usher_wait *ret)
+{
+    struct usher__redis_store *s = (struct usher__redis_store *)store;
+
+    if (!batch_go_on(s, b, ret))
+        return false;
+    batch_done(s, b);
+    (void)usher__redis_resize(s->alloc, b, sizeof *b, 0);
+    return true;
+}
+
+static void leave_batch(struct usher_store *store, struct usher_batch *b)
+{
+    struct usher__redis_store *s = (struct usher__redis_store *)store;
+
+    if (b->trip.r != NULL) {
+        freeReplyObject(b->trip.b.asking);
+        usher__redis_conn_discard(b->trip.r->conn); /* what was sent on it is answered to nobody */
+        ends(b->trip.r->node, USHER_UNAVAILABLE);
+    }
+    batch_done(s, b);
+    (void)usher__redis_resize(s->alloc, b, sizeof *b, 0);
 }
 
 /* ---- open and close ---------------------------------------------------------------- */
@@ -1361,6 +1321,9 @@ static const struct usher_store_ops one_server = {
     .forget = close_redis,
     .mend = usher__redis_mend,
     .nodes = usher__redis_nodes,
+    .begin = begin_batch,
+    .go_on = go_on_batch,
+    .leave = leave_batch,
 };
 
 static const struct usher_store_ops cluster = {
@@ -1400,6 +1363,24 @@ static enum usher_status first_connection(struct usher__redis_store *s, int64_t 
     return status;
 }
 
+/* The condition is waited for until a deadline. */
+static bool locks_init(struct usher__redis_store *s)
+{
+    pthread_condattr_t attr;
+    bool good;
+
+    if (pthread_condattr_init(&attr) != 0)
+        return false;
+    good = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0 &&
+           pthread_mutex_init(&s->lock, NULL) == 0;
+    if (good && pthread_cond_init(&s->released, &attr) != 0) {
+        (void)pthread_mutex_destroy(&s->lock);
+        good = false;
+    }
+    (void)pthread_condattr_destroy(&attr);
+    return good;
+}
+
 static enum usher_status store_new(const struct usher_options *opt, struct usher__redis_store **ret)
 {
     struct usher__redis_store *s = usher__redis_resize(opt->alloc, NULL, 0, sizeof *s);
@@ -1415,11 +1396,7 @@ static enum usher_status store_new(const struct usher_options *opt, struct usher
     s->alloc = r->alloc = opt->alloc;
     s->like = r;
     r->store = s;
-    s->locks = pthread_mutex_init(&s->lock, NULL) == 0;
-    if (s->locks && pthread_cond_init(&s->released, NULL) != 0) {
-        (void)pthread_mutex_destroy(&s->lock);
-        s->locks = false;
-    }
+    s->locks = locks_init(s);
     r->log = opt->log;
     r->log_payload = opt->payload;
     r->ask_password = opt->password;

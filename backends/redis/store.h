@@ -45,6 +45,16 @@ struct usher__redis_loaded {
 #define USHER__REDIS_ASKING 1u /* its lane is where it was sent by ASK */
 #define USHER__REDIS_DOUBT 2u  /* it may have been applied by an earlier try */
 
+/* What is under way on a connection that is being made ready. */
+enum usher__redis_asks {
+    USHER__REDIS_ASKS_NOTHING,
+    USHER__REDIS_CONNECTS,
+    USHER__REDIS_ASKS_NODE,
+    USHER__REDIS_ASKS_ROLE,
+    USHER__REDIS_ASKS_SETTINGS,
+    USHER__REDIS_ASKS_SCRIPT
+};
+
 struct usher__redis_store;
 struct usher__redis_node;
 
@@ -70,6 +80,13 @@ struct usher__redis {
     uint64_t server; /* it as the scripts have it: identity() of store.h */
     int64_t asked_ms;
     bool tells;
+    /* What is being asked, and until when it may be; what was answered so far; when it was sent. */
+    enum usher__redis_asks asks;
+    enum usher_noun loads; /* the script of it */
+    int64_t until_ms, sent_ms, sent_us;
+    unsigned n_questions, n_replies;
+    struct redisReply *replies[4];
+    size_t hosts_left;         /* to be tried behind the one that is */
     unsigned demotions;        /* of the node, when it connected */
     struct usher__redis *next; /* of those kept until replicas have answered */
     bool waits;                /* they have been asked */
@@ -166,8 +183,10 @@ void usher__redis_give(struct usher__redis *r);
 unsigned usher__redis_node_at(struct usher__redis_store *s, const struct usher__redis_address *at);
 void usher__redis_nodes_free(struct usher__redis_store *s);
 
-/* The slots of @tasks are this thread's until they are released. */
-void usher__redis_claim(struct usher__redis_store *s, const struct usher_task *tasks, size_t n);
+/* The slots of @tasks are the caller's until they are released.  false: they are others' until
+ * @deadline_ms (< 0: now). */
+bool usher__redis_claim(struct usher__redis_store *s, const struct usher_task *tasks, size_t n,
+                        int64_t deadline_ms);
 void usher__redis_release(struct usher__redis_store *s, const struct usher_task *tasks, size_t n);
 
 /* The next host of the URL, for connections that are made from now on by @r. */
@@ -190,8 +209,25 @@ unsigned usher__redis_redirected(struct usher__redis *r, const struct redisReply
 unsigned usher__redis_number_of(struct usher__redis_store *s, const struct usher_text *scope);
 size_t usher__redis_masters(struct usher__redis_store *s, unsigned to[USHER__REDIS_NODES_MAX]);
 
-/* Connect to a master, if that is not so.  UNAVAILABLE, NOMEM: message in
- * usher__redis_conn_message(). */
+/* ready.c */
+
+/*
+ * Without waiting: connect to a master, if that is not so, and have it know the scripts of @nouns
+ * (1 << noun).  USHER__REDIS_WAITS; UNAVAILABLE, NOMEM: message in usher__redis_conn_message();
+ * REFUSED: the script of r->loads, why is in r->replies[0], to be given back by replies_free.  Who
+ * is late may leave it: the next one goes on.
+ */
+enum usher_status usher__redis_prepare(struct usher__redis *r, unsigned nouns, int64_t deadline_ms);
+void usher__redis_replies_free(struct usher__redis *r);
+/* What it waits for. */
+void usher__redis_wants(const struct usher__redis *r, struct usher_wait *ret);
+
+/* Wait for it; false, and the connection says so: it is too late. */
+bool usher__redis_wait_for(struct usher__redis *r, int64_t deadline_ms);
+/* Wait for @wait, until @deadline_ms. */
+void usher__redis_wait(const struct usher_wait *wait, int64_t deadline_ms);
+
+/* usher__redis_prepare() without scripts, to its end. */
 enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms);
 
 /* Wait a little before trying again, longer each time; false when the deadline is near. */

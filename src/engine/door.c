@@ -11,6 +11,7 @@
 
 #include "engine/engine.h"
 #include "engine/enter.h"
+#include "engine/flight.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
 #include "engine/result.h"
@@ -61,10 +62,10 @@ struct slice {
     ((n) * (sizeof(struct usher_operation) + sizeof(struct usher_result) + sizeof(size_t) + \
             sizeof(struct usher__entry) + USHER__EPOCH_SIZE))
 
-/* For batches of @n.  false: no memory, and there is room for one. */
-static bool slice_begin(struct slice *s, const struct usher_allocator *alloc, size_t n)
+/* For batches of @n, which are @most at a time.  false: no memory, and there is room for one. */
+static bool slice_begin(struct slice *s, const struct usher_allocator *alloc, size_t n, size_t most)
 {
-    s->room = n < SLICE ? n : SLICE;
+    s->room = n < most ? n : most;
     s->block = n > 1 ? usher__resize(alloc, NULL, 0, SLICE_SIZE(s->room)) : NULL;
     if (s->block == NULL) {
         s->room = 1;
@@ -89,11 +90,10 @@ static void slice_end(const struct slice *s, const struct usher_allocator *alloc
         (void)usher__resize(alloc, s->block, SLICE_SIZE(s->room), 0);
 }
 
-/* Up to @s->room commands.  Answers the worst of what there was. */
-static enum usher_status slice(struct usher_engine *e, const struct slice *s,
-                               const struct usher__entry *entries, size_t n, int64_t timeout_ms)
+/* Translate up to @s->room commands.  How many are good; the others are answered. */
+static size_t slice_enter(const struct usher_engine *e, const struct slice *s,
+                          const struct usher__entry *entries, size_t n)
 {
-    enum usher_status worst = USHER_OK;
     size_t k = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -108,19 +108,37 @@ static enum usher_status slice(struct usher_engine *e, const struct slice *s,
         else
             usher__reply_leave(entries[i].reply, &s->ops[k], r);
     }
-    if (k > 0)
-        worst = usher__engine_operate(e, s->ops, s->results, k, timeout_ms);
+    return k;
+}
+
+/* Translate @k results back.  Was one of them not known, that will not do as @worst. */
+static enum usher_status slice_leave(const struct slice *s, const struct usher__entry *entries,
+                                     size_t k, enum usher_status worst)
+{
     for (size_t i = 0; i < k; i++) {
         struct usher_reply *reply = entries[s->at[i]].reply;
 
-        if (worst == USHER_INVALID) /* the engine itself: results are not touched */
-            usher_result_fail(&s->results[i], USHER_INVALID, usher_message());
         usher__reply_leave(reply, &s->ops[i], &s->results[i]);
         usher_result_done(&s->results[i]);
         if (reply->status == USHER_UNKNOWN && worst < USHER_UNKNOWN)
             worst = USHER_UNKNOWN;
     }
-    return worst == USHER_INVALID ? USHER_OK : worst;
+    return worst;
+}
+
+/* Up to @s->room commands.  Answers the worst of what there was. */
+static enum usher_status slice(struct usher_engine *e, const struct slice *s,
+                               const struct usher__entry *entries, size_t n, int64_t timeout_ms)
+{
+    enum usher_status worst = USHER_OK;
+    size_t k = slice_enter(e, s, entries, n);
+
+    if (k > 0)
+        worst = usher__engine_operate(e, s->ops, s->results, k, timeout_ms);
+    for (size_t i = 0; i < k && worst == USHER_INVALID; i++)
+        /* the engine itself: results are not touched */
+        usher_result_fail(&s->results[i], USHER_INVALID, usher_message());
+    return slice_leave(s, entries, k, worst == USHER_INVALID ? USHER_OK : worst);
 }
 
 enum usher_status usher__door_ask(struct usher_engine *e, const struct usher_command *command,
@@ -169,7 +187,7 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
     if (worst != USHER_OK)
         return worst;
     replies = usher__replies_new(e->opt.alloc, n);
-    if (replies == NULL || !slice_begin(&s, e->opt.alloc, n)) {
+    if (replies == NULL || !slice_begin(&s, e->opt.alloc, n, SLICE)) {
         if (replies != NULL)
             usher__replies_undo(replies);
         usher__message_set("execute: out of memory");
@@ -196,12 +214,65 @@ void usher__door_execute(struct usher_engine *e, const struct usher__entry *entr
     int64_t until_ms = usher__monotonic_ms() + timeout_ms;
     struct slice s;
 
-    (void)slice_begin(&s, e->opt.alloc, n);
+    (void)slice_begin(&s, e->opt.alloc, n, SLICE);
     for (size_t from = 0, k; from < n; from += k) {
         k = n - from < s.room ? n - from : s.room;
         (void)slice(e, &s, entries + from, k, left_ms(until_ms));
     }
     slice_end(&s, e->opt.alloc);
+}
+
+/* ---- without waiting ---------------------------------------------------------------------------
+ */
+
+struct usher__crossing {
+    struct usher_engine *e;
+    struct usher__flight *flight; /* NULL: none of them is good */
+    size_t k;
+    struct slice s;
+};
+
+struct usher__crossing *usher__door_begin(struct usher_engine *e,
+                                          const struct usher__entry *entries, size_t n,
+                                          int64_t timeout_ms)
+{
+    struct usher__crossing *c = usher__resize(e->opt.alloc, NULL, 0, sizeof *c);
+
+    if (c == NULL)
+        return NULL;
+    c->e = e;
+    c->flight = NULL;
+    if (slice_begin(&c->s, e->opt.alloc, n, n)) {
+        memcpy(c->s.entries, entries, n * sizeof *entries);
+        c->k = slice_enter(e, &c->s, entries, n);
+        if (c->k == 0)
+            return c;
+        c->flight = usher__flight_begin(e, c->s.ops, c->s.results, c->k, timeout_ms);
+        if (c->flight != NULL)
+            return c;
+        for (size_t i = 0; i < c->k; i++)
+            usher_result_done(&c->s.results[i]);
+        slice_end(&c->s, e->opt.alloc);
+    }
+    (void)usher__resize(e->opt.alloc, c, sizeof *c, 0);
+    return NULL;
+}
+
+bool usher__door_go_on(struct usher__crossing *c, struct usher_wait *ret_wait)
+{
+    return c->flight == NULL || usher__flight_go_on(c->flight, ret_wait);
+}
+
+void usher__door_end(struct usher__crossing *c, bool over)
+{
+    if (c->flight != NULL)
+        usher__flight_end(c->flight);
+    if (over)
+        (void)slice_leave(&c->s, c->s.entries, c->k, USHER_OK);
+    for (size_t i = 0; i < c->k && !over; i++)
+        usher_result_done(&c->s.results[i]);
+    slice_end(&c->s, c->e->opt.alloc);
+    (void)usher__resize(c->e->opt.alloc, c, sizeof *c, 0);
 }
 
 /* ---- lists of rooms: of the whole store, so no command of one scope ------------------------- */

@@ -131,7 +131,7 @@ const char *usher_version(void)
     return USHER_VERSION;
 }
 
-static int64_t monotonic_ns(void)
+int64_t usher__monotonic_ns(void)
 {
     struct timespec ts;
 
@@ -141,14 +141,7 @@ static int64_t monotonic_ns(void)
 
 int64_t usher__monotonic_ms(void)
 {
-    struct timespec ts;
-
-#ifdef CLOCK_MONOTONIC_COARSE
-    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-#else
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-#endif
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return usher__monotonic_ns() / 1000000;
 }
 
 /* ---- open and close --------------------------------------------------------------- */
@@ -572,6 +565,7 @@ void usher_close(struct usher_engine *e)
         return;
     }
     if (!usher__engine_forked(e)) {
+        usher__post_leave(atomic_load(&e->post), false);
         if (e->history != NULL)
             usher__archive_finish(e);
         e->store->ops->close(e->store);
@@ -581,7 +575,8 @@ void usher_close(struct usher_engine *e)
     } else {
         /* A leader that was in the store is not in this process: what it held locked stays
          * locked. */
-        if (led(e) || e->store->ops->forget == NULL)
+        if (led(e) || e->store->ops->forget == NULL ||
+            !usher__post_leave(atomic_load(&e->post), true))
             return;
         e->store->ops->forget(e->store);
         if (e->authority_owned && e->authority->ops->forget != NULL)
@@ -660,6 +655,20 @@ static bool heard(const struct usher_engine *e, const struct usher_task *tasks, 
     return false;
 }
 
+bool usher__engine_context(struct usher_engine *e, const struct usher_task *tasks, size_t n,
+                           struct usher_context *context)
+{
+    if (!clock_read(e, context)) {
+        clock_refused(tasks, n);
+        return false;
+    }
+    context->notify = heard(e, tasks, n) ? notify : NULL;
+    context->log = log_line;
+    context->payload = e;
+    context->skew_ms = e->skew_ms;
+    return true;
+}
+
 /* @context has its deadline, and what to ask for more. */
 static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
                           struct usher_context *context)
@@ -667,16 +676,8 @@ static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size
     struct usher__inside here;
 
     usher__enter(&here, e);
-    if (!clock_read(e, context)) {
-        usher__leave(&here);
-        clock_refused(tasks, n);
-        return;
-    }
-    context->notify = heard(e, tasks, n) ? notify : NULL;
-    context->log = log_line;
-    context->payload = e;
-    context->skew_ms = e->skew_ms;
-    e->store->ops->execute(e->store, tasks, n, context);
+    if (usher__engine_context(e, tasks, n, context))
+        e->store->ops->execute(e->store, tasks, n, context);
     usher__leave(&here);
 }
 
@@ -1096,7 +1097,7 @@ static bool passed(const struct usher_task *tasks, size_t i, size_t n)
  * know better go at once.  false: there is no time left for an answer. */
 static bool wait_again(unsigned tries, bool later, int64_t deadline_ms)
 {
-    int64_t now_ns = monotonic_ns(), ms = INT64_C(1) << (tries < 6 ? tries : 6);
+    int64_t now_ns = usher__monotonic_ns(), ms = INT64_C(1) << (tries < 6 ? tries : 6);
     struct timespec ts = { 0, 0 };
 
     if (later || tries > 2)
@@ -1203,39 +1204,44 @@ static bool overtaken(const struct usher_task *tasks, size_t i, size_t n)
     return false;
 }
 
+bool usher__engine_unfinished(struct usher_engine *e, struct usher_task *tasks, size_t n,
+                              int64_t deadline_ms, size_t *at)
+{
+    for (; *at < n; ++*at) {
+        struct usher_task *t = &tasks[*at];
+        const char *why = NULL;
+
+        if (!unfinished(t))
+            continue;
+        if (overtaken(tasks, *at, n))
+            why = "a later command on the same scope was done before it";
+        else if (e->waits && usher__monotonic_ms() >= deadline_ms)
+            why = "more was to be done first than there was time for";
+        usher_result_done(t->reply);
+        if (why == NULL) {
+            usher__result_init(t->reply, (enum usher_noun)((unsigned)t->command->verb >> 8),
+                               e->opt.alloc);
+            return true;
+        }
+        usher_result_fail(t->reply, USHER_UNAVAILABLE, why);
+    }
+    return false;
+}
+
 /* Go on with those that are unfinished, one by one and in order: between two portions of what is
  * due others have their turn.  Those left over are answered as not done. */
 static void __attribute__((noinline))
 finish(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
 {
-    for (size_t i = 0; i < n; i++) {
-        struct usher_task *t = &tasks[i];
-        const char *why = NULL;
+    size_t at = 0;
 
-        if (unfinished(t) && overtaken(tasks, i, n))
-            why = "a later command on the same scope was done before it";
-        while (why == NULL && unfinished(t)) {
-            if (e->waits && usher__monotonic_ms() >= deadline_ms) {
-                why = "more was to be done first than there was time for";
-                break;
-            }
-            usher_result_done(t->reply);
-            usher__result_init(t->reply, (enum usher_noun)((unsigned)t->command->verb >> 8),
-                               e->opt.alloc);
-            give(e, t, 1, deadline_ms);
-        }
-        if (why != NULL) {
-            usher_result_done(t->reply);
-            usher_result_fail(t->reply, USHER_UNAVAILABLE, why);
-        }
-    }
+    while (usher__engine_unfinished(e, tasks, n, deadline_ms, &at))
+        give(e, &tasks[at], 1, deadline_ms);
 }
 
-/* At most CHUNK commands. */
-static inline void execute_chunk(struct usher_engine *e, const struct usher_operation *commands,
-                                 struct usher_result *replies, size_t n, int64_t deadline_ms)
+static inline size_t make_tasks(struct usher_engine *e, const struct usher_operation *commands,
+                                struct usher_result *replies, size_t n, struct usher_task *tasks)
 {
-    struct usher_task tasks[CHUNK];
     const struct usher_text *scope = NULL;
     size_t n_tasks = 0;
 
@@ -1247,15 +1253,36 @@ static inline void execute_chunk(struct usher_engine *e, const struct usher_oper
             tasks[n_tasks++] = (struct usher_task){ .command = &commands[i], .reply = &replies[i] };
         }
     }
+    return n_tasks;
+}
+
+size_t usher__engine_tasks(struct usher_engine *e, const struct usher_operation *commands,
+                           struct usher_result *replies, size_t n, struct usher_task *tasks)
+{
+    return make_tasks(e, commands, replies, n, tasks);
+}
+
+/* What the store leaves to the engine. */
+static inline void parse(const struct usher_task *t)
+{
+    if (t->command->verb == USHER_SERIAL_PARSE ||
+        (t->command->verb == USHER_SERIAL_SHOW && t->command->arg.serial.serial.data != NULL))
+        usher__serial_parsed(t->command, t->reply);
+}
+
+/* At most CHUNK commands. */
+static inline void execute_chunk(struct usher_engine *e, const struct usher_operation *commands,
+                                 struct usher_result *replies, size_t n, int64_t deadline_ms)
+{
+    struct usher_task tasks[CHUNK];
+    size_t n_tasks = make_tasks(e, commands, replies, n, tasks);
+
     if (n_tasks > 0) {
         give(e, tasks, n_tasks, deadline_ms);
         for (size_t i = 0; i < n_tasks; i++) {
-            if (tasks[i].command->verb == USHER_SERIAL_PARSE ||
-                (tasks[i].command->verb == USHER_SERIAL_SHOW &&
-                 tasks[i].command->arg.serial.serial.data != NULL))
-                usher__serial_parsed(tasks[i].command, tasks[i].reply);
-            else if (unfinished(&tasks[i]))
+            if (unfinished(&tasks[i]))
                 finish(e, tasks + i, n_tasks - i, deadline_ms);
+            parse(&tasks[i]);
         }
     }
 }
@@ -1306,6 +1333,14 @@ static void tell_together(struct usher_engine *e, const struct usher_operation *
                                                                            : now_ms);
 }
 
+static void give_way(int64_t ns)
+{
+    struct timespec pause = { 0, (long)ns };
+
+    if (ns > 0)
+        (void)nanosleep(&pause, NULL);
+}
+
 /*
  * Commands of rooms with what the index has to know of them.  An `open` behind other commands on
  * its room may find that they have closed it: it is waited for, so that those behind it meet the
@@ -1319,7 +1354,7 @@ execute_rooms(struct usher_engine *e, const struct usher_operation *commands,
     int64_t began_ns;
 
     usher__room_index_before(e, commands, replies, n, deadline_ms);
-    began_ns = e->waits ? monotonic_ns() : 0;
+    began_ns = e->waits ? usher__monotonic_ns() : 0;
     for (size_t i = 0; i < n; i++) {
         bool left_out, waits;
         size_t end;
@@ -1340,7 +1375,7 @@ execute_rooms(struct usher_engine *e, const struct usher_operation *commands,
     if (n > from)
         execute_chunk(e, commands + from, replies + from, n - from, deadline_ms);
     if (e->waits) /* else a step takes less time than it takes to sleep */
-        usher__room_give_way(commands, replies, n, monotonic_ns() - began_ns);
+        give_way(usher__room_way_ns(commands, replies, n, usher__monotonic_ns() - began_ns));
     for (size_t i = 0; i < n; i++) /* somebody else has begun to close it a moment ago */
         if (commands[i].verb == USHER_ROOM_OPEN &&
             !usher__room_any_on(commands + i + 1, n - i - 1, &commands[i]))
@@ -1348,6 +1383,28 @@ execute_rooms(struct usher_engine *e, const struct usher_operation *commands,
     usher__room_index_after(e, commands, replies, n, deadline_ms);
     if (atomic_load_explicit(&e->watches.n_gathered, memory_order_relaxed) != 0)
         tell_together(e, commands, replies, n);
+}
+
+/* The watchers' part of a call. */
+static void deliver(struct usher_engine *e)
+{
+    if (watched(e) && usher__watches_deliver(&e->watches))
+        log_line(e, USHER_LOG_WARNING, "out of memory: notices were dropped");
+}
+
+void usher__engine_tell(struct usher_engine *e, const struct usher_operation *commands,
+                        struct usher_result *replies, size_t n, const struct usher_task *tasks,
+                        size_t n_tasks, int64_t deadline_ms)
+{
+    for (size_t i = 0; i < n_tasks; i++)
+        parse(&tasks[i]);
+    if (any_room(commands, n)) {
+        usher__room_index_after(e, commands, replies, n, deadline_ms);
+        if (atomic_load_explicit(&e->watches.n_gathered, memory_order_relaxed) != 0)
+            tell_together(e, commands, replies, n);
+    }
+    (void)replies_look(e, commands, replies, n, USHER_OK);
+    deliver(e);
 }
 
 /* One command that is more than one of the store. */
@@ -1390,6 +1447,8 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
     if (timeout_ms == 0)
         timeout_ms = e->timeout_ms;
     deadline_ms = e->waits ? usher__monotonic_ms() + timeout_ms : 0;
+    if (atomic_load_explicit(&e->claiming, memory_order_relaxed) != 0 && watched(e))
+        usher__post_settle(e, deadline_ms);
     for (size_t from = 0, k; from < n; from += k) {
         k = plain(e, commands + from, n - from);
         if (k > 0 && any_room(commands + from, k)) {
@@ -1408,9 +1467,7 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
     }
     if (e->journal)
         usher__asked_journal(e, side_deadline(e, deadline_ms, timeout_ms));
-    if (atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 &&
-        usher__watches_deliver(&e->watches))
-        log_line(e, USHER_LOG_WARNING, "out of memory: notices were dropped");
+    deliver(e);
     return worst;
 }
 

@@ -61,7 +61,8 @@ struct usher_engine {
     size_t room_lanes;
     _Atomic uint64_t unknown, unavailable; /* answers so far */
     unsigned n_lanes;                      /* of them are initialised */
-    _Atomic unsigned apart; /* threads in the store with tasks that none else is to wait for */
+    _Atomic unsigned apart;    /* threads in the store with tasks that none else is to wait for */
+    _Atomic unsigned claiming; /* batches that nobody waits for whose scopes are to be told of */
 
     _Atomic(struct usher__post *) post; /* NULL: nothing was posted yet; post.c */
     atomic_bool interrupted;            /* usher_interrupt() */
@@ -110,7 +111,25 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
                                         const struct usher_operation *commands,
                                         struct usher_result *replies, size_t n, int64_t timeout_ms);
 
-/* CLOCK_MONOTONIC in ms, to within a few: for deadlines. */
+/* ---- of a call, in parts: flight.c ---- */
+
+/* Make tasks of those of @n commands that are good, the others are answered.  How many. */
+size_t usher__engine_tasks(struct usher_engine *e, const struct usher_operation *commands,
+                           struct usher_result *replies, size_t n, struct usher_task *tasks);
+/* The context of a batch of @tasks, which has its deadline.  false: they are answered. */
+bool usher__engine_context(struct usher_engine *e, const struct usher_task *tasks, size_t n,
+                           struct usher_context *context);
+/* Go on from @tasks[*@at], all of which were executed, to the next one of which nothing was done,
+ * for too much was due before: it is to be executed once more.  false: there is none. */
+bool usher__engine_unfinished(struct usher_engine *e, struct usher_task *tasks, size_t n,
+                              int64_t deadline_ms, size_t *at);
+/* What is to be done when all are: for rooms that are gone, hooks and watchers. */
+void usher__engine_tell(struct usher_engine *e, const struct usher_operation *commands,
+                        struct usher_result *replies, size_t n, const struct usher_task *tasks,
+                        size_t n_tasks, int64_t deadline_ms);
+
+/* CLOCK_MONOTONIC: for deadlines. */
 int64_t usher__monotonic_ms(void);
+int64_t usher__monotonic_ns(void);
 
 #endif

@@ -24,6 +24,7 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
+#include "engine/flight.h"
 #include "engine/memory.h"
 #include "engine/watch.h"
 
@@ -494,36 +495,85 @@ bool usher__heard_can_read(const struct usher__post *p)
     return p->behind.first != NULL && p->n_notices < p->limit;
 }
 
-void usher__heards_read(struct usher_engine *e, struct usher__post *p)
-{
+/* Logs that are being read. */
+struct usher__reading {
+    struct usher__post *p;
+    struct usher__flight *flight; /* NULL: who reads waits */
+    size_t n;
+    size_t asked[READS];
     struct usher__heard *heards[READS];
     struct usher_operation commands[READS];
     struct usher_result results[READS];
-    size_t asked[READS], n = 0;
-    enum usher_status status;
+};
 
-    for (; n < READS && usher__heard_can_read(p); n++) {
+static void reading_take(struct usher__post *p, struct usher__reading *r)
+{
+    memset(r, 0, sizeof *r);
+    r->p = p;
+    for (; r->n < READS && usher__heard_can_read(p); r->n++) {
         size_t room = p->limit - p->n_notices;
 
-        asked[n] = room < PAGE ? room : PAGE;
-        p->n_notices += asked[n];
-        heards[n] = heards_take(&p->behind);
-        read_command(heards[n], &commands[n], asked[n]);
+        r->asked[r->n] = room < PAGE ? room : PAGE;
+        p->n_notices += r->asked[r->n];
+        r->heards[r->n] = heards_take(&p->behind);
+        read_command(r->heards[r->n], &r->commands[r->n], r->asked[r->n]);
     }
+}
+
+static void reading_done(struct usher__reading *r, bool over)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        r->p->n_notices -= r->asked[i];
+        if (!over)
+            r->results[i].status = USHER_UNAVAILABLE; /* it is read again */
+        read_done(r->heards[i], &r->results[i]);
+    }
+    gaps_tell(r->p);
+    for (size_t i = 0; i < r->n; i++)
+        usher_result_done(&r->results[i]);
+}
+
+void usher__heards_read(struct usher_engine *e, struct usher__post *p)
+{
+    struct usher__reading r;
+    enum usher_status status;
+
+    reading_take(p, &r);
     usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
-    memset(results, 0, sizeof results);
-    status = usher__engine_operate(e, commands, results, n, 0);
+    status = usher__engine_operate(e, r.commands, r.results, r.n, 0);
     (void)pthread_mutex_lock(&p->lock);
-    for (size_t i = 0; i < n; i++) {
-        p->n_notices -= asked[i];
-        if (status == USHER_INVALID)
-            results[i].status = status; /* nothing was done: not seen, for the engine is sound */
-        read_done(heards[i], &results[i]);
-    }
-    gaps_tell(p);
-    for (size_t i = 0; i < n; i++)
-        usher_result_done(&results[i]);
+    /* INVALID, nothing was done: not seen, for the engine is sound */
+    reading_done(&r, status != USHER_INVALID);
+}
+
+struct usher__reading *usher__reading_begin(struct usher_engine *e, struct usher__post *p)
+{
+    struct usher__reading *r = usher__resize(p->alloc, NULL, 0, sizeof *r);
+
+    if (r == NULL)
+        return NULL;
+    reading_take(p, r);
+    (void)pthread_mutex_unlock(&p->lock);
+    r->flight = usher__flight_begin(e, r->commands, r->results, r->n, e->timeout_ms);
+    (void)pthread_mutex_lock(&p->lock);
+    if (r->flight != NULL)
+        return r;
+    usher__reading_end(r, false);
+    return NULL;
+}
+
+bool usher__reading_go_on(struct usher__reading *r, struct usher_wait *ret_wait)
+{
+    return usher__flight_go_on(r->flight, ret_wait);
+}
+
+void usher__reading_end(struct usher__reading *r, bool over)
+{
+    if (r->flight != NULL)
+        usher__flight_end(r->flight);
+    reading_done(r, over);
+    (void)usher__resize(r->p->alloc, r, sizeof *r, 0);
 }
 
 void usher__heards_look(struct usher__post *p, int64_t now_ms)

@@ -37,6 +37,13 @@ void usher__heard_doubt(struct usher__heard *h, const struct usher_notice *n);
 bool usher__heard_can_read(const struct usher__post *p);
 /* Read some.  Others have the lock meanwhile. */
 void usher__heards_read(struct usher_engine *e, struct usher__post *p);
+/* The same without waiting, where `room changes` flies (flight.h), as with the door; go_on without
+ * the lock.  NULL: no memory, and they are read later. */
+struct usher__reading;
+struct usher_wait;
+struct usher__reading *usher__reading_begin(struct usher_engine *e, struct usher__post *p);
+bool usher__reading_go_on(struct usher__reading *r, struct usher_wait *ret_wait);
+void usher__reading_end(struct usher__reading *r, bool over);
 /* What is to be done by @now_ms. */
 void usher__heards_look(struct usher__post *p, int64_t now_ms);
 /* @node, a notice or a gap, was taken out of what is ready. */

@@ -30,9 +30,13 @@
 #ifdef HAVE_SYS_EVENTFD_H
 #include <sys/eventfd.h>
 #endif
+#ifdef HAVE_SYS_EPOLL_H
+#include <sys/epoll.h>
+#endif
 
 #include "engine/door.h"
 #include "engine/engine.h"
+#include "engine/flight.h"
 #include "engine/hear.h"
 #include "engine/memory.h"
 #include "engine/post.h"
@@ -44,6 +48,9 @@
 #define BATCH 256
 #endif
 #define BACKLOG 65536
+/* Who waits looks again then: another thread may have begun something that nobody waits for, and
+ * left it. */
+#define HELP_MS 500
 /* A command has each field at most once, and there are not so many: of a longer one what is wrong
  * stands among the first. */
 #define VALUES_MAX 256
@@ -122,6 +129,44 @@ static int descriptor_open(void)
 #endif
 }
 
+/* A descriptor that is readable while @fd is, or another one that is added.  -1: there is none. */
+static int loop_open(int fd)
+{
+#ifdef HAVE_SYS_EPOLL_H
+    struct epoll_event event = { .events = EPOLLIN };
+    int loop = epoll_create1(EPOLL_CLOEXEC);
+
+    if (loop >= 0 && epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event) != 0) {
+        (void)close(loop);
+        loop = -1;
+    }
+    return loop;
+#else
+    (void)fd;
+    return -1;
+#endif
+}
+
+/* What is under way waits for something, or is gone on with.  It must not be in there when its
+ * socket is closed: a child of fork() may have it open still.  With the lock. */
+static void loop_set(const struct usher__post *p, bool waits)
+{
+#ifdef HAVE_SYS_EPOLL_H
+    struct epoll_event event = { .events = 0 };
+
+    if (p->wait.fd < 0)
+        return;
+    if ((p->wait.events & POLLIN) != 0)
+        event.events |= EPOLLIN;
+    if ((p->wait.events & POLLOUT) != 0)
+        event.events |= EPOLLOUT;
+    (void)epoll_ctl(p->fd[USHER__LOOP], waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, p->wait.fd, &event);
+#else
+    (void)p;
+    (void)waits;
+#endif
+}
+
 static void descriptors_close(struct usher__post *p)
 {
     for (int i = 0; i < USHER__DESCRIPTORS; i++)
@@ -159,6 +204,11 @@ static void descriptor_set(struct usher__post *p, enum usher__descriptor d, bool
 
 /* ---- what there is ---- */
 
+static bool is_under_way(const struct usher__post *p)
+{
+    return p->crossing != NULL || p->reading != NULL;
+}
+
 static bool can_work(const struct usher__post *p)
 {
     return !p->executing && (p->waiting.first != NULL || usher__heard_can_read(p));
@@ -189,6 +239,7 @@ void usher__post_close(struct usher__post *p, bool forked)
         (void)pthread_mutex_unlock(&p->lock);
     }
     drop_all(&p->waiting);
+    drop_all(&p->batch);
     drop_all(&p->ready);
     usher__heards_drop(p);
     (void)pthread_mutex_destroy(&p->lock);
@@ -206,9 +257,14 @@ static struct usher__post *post_new(const struct usher_engine *e)
     p->alloc = e->opt.alloc;
     p->limit = e->opt.backlog != 0 ? e->opt.backlog : BACKLOG;
     p->soonest_ms = p->look_ms = INT64_MAX;
-    for (int i = 0; i < USHER__DESCRIPTORS; i++) {
+    p->wait.fd = p->fd[USHER__LOOP] = -1;
+    for (int i = 0; i < USHER__LOOP; i++) {
         p->fd[i] = descriptor_open();
         good = good && p->fd[i] >= 0;
+    }
+    if (good && e->store->ops->begin != NULL) {
+        p->fd[USHER__LOOP] = loop_open(p->fd[USHER__COLLECT]);
+        good = p->fd[USHER__LOOP] >= 0;
     }
     if (!good || pthread_mutex_init(&p->lock, NULL) != 0) {
         descriptors_close(p);
@@ -454,12 +510,23 @@ static size_t refuse(struct usher__post *p, const void *tag, bool late, const ch
     return n;
 }
 
-/* What has to be done because it is late. */
+/* When something has to be done because it is late. */
+static int64_t late_ms(const struct usher__post *p)
+{
+    return p->soonest_ms < p->look_ms ? p->soonest_ms : p->look_ms;
+}
+
+/* Do it, if it is. */
 static void do_late(struct usher__post *p)
 {
-    int64_t now_ms = usher__monotonic_ms();
-    bool late = p->soonest_ms <= now_ms, look = p->look_ms <= now_ms;
+    int64_t now_ms;
+    bool late, look;
 
+    if (late_ms(p) == INT64_MAX)
+        return;
+    now_ms = usher__monotonic_ms();
+    late = p->soonest_ms <= now_ms;
+    look = p->look_ms <= now_ms;
     if (late)
         (void)refuse(p, NULL, true, "its time was over before it was begun");
     if (look)
@@ -468,22 +535,18 @@ static void do_late(struct usher__post *p)
         usher__post_show(p);
 }
 
-/* When that is. */
-static int64_t late_ms(const struct usher__post *p)
-{
-    return p->soonest_ms < p->look_ms ? p->soonest_ms : p->look_ms;
-}
-
 /*
  * Take from the front of what waits what is executed at once, @entries of it.  The batch has one
  * deadline, that of the command with the least time left, which is *@ret_left_ms: so a command with
- * more than twice that time waits for the next batch.  With the lock.
+ * more than twice that time waits for the next batch.  *@flies: in, does it matter; out, all or
+ * none of them can be done without waiting.  With the lock.
  */
 static size_t batch_take(const struct usher_engine *e, struct usher__post *p,
                          struct usher__nodes *batch, struct usher__entry *entries,
-                         int64_t *ret_left_ms)
+                         int64_t *ret_left_ms, bool *flies)
 {
     int64_t now_ms = usher__monotonic_ms(), least = INT64_MAX, most = 0;
+    bool matters = *flies;
     size_t n = 0;
 
     while (p->waiting.first != NULL && n < BATCH) {
@@ -495,6 +558,10 @@ static size_t batch_take(const struct usher_engine *e, struct usher__post *p,
         most = left > most ? left : most;
         if (e->waits && n > 0 && most / 2 > least)
             break;
+        if (matters && n > 0 && usher__flies(e, c->command.verb) != *flies)
+            break;
+        if (matters && n == 0)
+            *flies = usher__flies(e, c->command.verb);
         *ret_left_ms = least;
         usher__nodes_append(batch, take(&p->waiting));
         entries[n++] = (struct usher__entry){ &c->command, c->reply };
@@ -504,27 +571,155 @@ static size_t batch_take(const struct usher_engine *e, struct usher__post *p,
     return n;
 }
 
-/* Execute what waits, one batch of it, and read what is to be read of logs.  With the lock, which
+/* What is under way ends, of which the commands have left the store.  With the lock. */
+static void land(struct usher__post *p, bool over)
+{
+    if (p->reading != NULL)
+        usher__reading_end(p->reading, over);
+    p->has_read = p->reading != NULL;
+    p->crossing = NULL;
+    p->reading = NULL;
+    p->executing = false;
+}
+
+/* Do of what is under way, at which no thread is, what can be done now.  With the lock, which
  * others have meanwhile. */
-static void run(struct usher_engine *e, struct usher__post *p)
+static void go_on(struct usher__post *p)
+{
+    struct usher_wait wait = { .fd = -1 };
+    bool over;
+
+    loop_set(p, false);
+    p->wait.fd = -1;
+    p->going_on = true;
+    (void)pthread_mutex_unlock(&p->lock);
+    over = p->crossing != NULL ? usher__door_go_on(p->crossing, &wait)
+                               : usher__reading_go_on(p->reading, &wait);
+    if (over && p->crossing != NULL)
+        usher__door_end(p->crossing, true);
+    (void)pthread_mutex_lock(&p->lock);
+    p->going_on = false;
+    if (over) {
+        land(p, true);
+        append_all(&p->ready, &p->batch);
+        p->batch = (struct usher__nodes){ NULL, NULL };
+    } else {
+        p->wait = wait;
+        loop_set(p, true);
+    }
+    usher__post_show(p);
+}
+
+/* The time that is left until @until_ms, as poll() wants it. */
+static int ms_until(int64_t until_ms)
+{
+    int64_t left_ms = until_ms == INT64_MAX ? INT32_MAX : until_ms - usher__monotonic_ms();
+
+    return left_ms > INT32_MAX ? INT32_MAX : left_ms > 0 ? (int)left_ms : 0;
+}
+
+/* Is something under way that no thread is at, and has what it waits for come? */
+static bool can_go_on(const struct usher__post *p)
+{
+    struct pollfd fd = { p->wait.fd, p->wait.events, 0 };
+
+    return is_under_way(p) && !p->going_on &&
+           (ms_until(p->wait.until_ms) == 0 || poll(&fd, 1, 0) > 0);
+}
+
+/* Begin a batch without waiting, or without one to read logs.  false: no memory, who does it has to
+ * wait.  With the lock, which others have meanwhile. */
+static bool take_off(struct usher_engine *e, struct usher__post *p,
+                     const struct usher__nodes *batch, const struct usher__entry *entries, size_t n,
+                     int64_t left_ms)
+{
+    struct usher__crossing *crossing = NULL;
+
+    if (n > 0) {
+        (void)pthread_mutex_unlock(&p->lock);
+        crossing = usher__door_begin(e, entries, n, left_ms);
+        (void)pthread_mutex_lock(&p->lock);
+        p->crossing = crossing;
+    } else {
+        p->reading = usher__reading_begin(e, p);
+    }
+    if (!is_under_way(p))
+        return false;
+    p->batch = *batch;
+    go_on(p);
+    return true;
+}
+
+/* Execute what waits, one batch of it, and read what is to be read of logs; who @flies, without
+ * waiting if that can be.  With the lock, which others have meanwhile. */
+static void run(struct usher_engine *e, struct usher__post *p, bool flies)
 {
     struct usher__entry entries[BATCH];
     struct usher__nodes batch = { NULL, NULL };
     int64_t left_ms = 1;
-    size_t n = batch_take(e, p, &batch, entries, &left_ms);
+    bool both = !flies;
+    /* without a thread it is either, in turn */
+    bool reads = flies && usher__heard_can_read(p) && (!p->has_read || p->waiting.first == NULL);
+    size_t n = reads ? 0 : batch_take(e, p, &batch, entries, &left_ms, &flies);
 
     p->executing = true;
     usher__post_show(p);
+    if (flies && take_off(e, p, &batch, entries, n, left_ms))
+        return;
     if (n > 0) {
         (void)pthread_mutex_unlock(&p->lock);
         usher__door_execute(e, entries, n, left_ms);
         (void)pthread_mutex_lock(&p->lock);
         append_all(&p->ready, &batch);
     }
-    if (usher__heard_can_read(p))
+    if ((both || n == 0) && usher__heard_can_read(p))
         usher__heards_read(e, p);
+    p->has_read = n == 0;
     p->executing = false;
     usher__post_show(p);
+}
+
+bool usher__post_leave(struct usher__post *p, bool forked)
+{
+    if (p == NULL)
+        return true;
+    if (forked && pthread_mutex_trylock(&p->lock) != 0)
+        return false;
+    if (forked)
+        (void)pthread_mutex_unlock(&p->lock);
+    if (p->going_on)
+        return false;
+    if (!forked)
+        loop_set(p, false);
+    if (p->crossing != NULL)
+        usher__door_end(p->crossing, false);
+    if (is_under_way(p))
+        land(p, false);
+    p->wait.fd = -1;
+    return true;
+}
+
+void usher__post_settle(struct usher_engine *e, int64_t deadline_ms)
+{
+    struct usher__post *p = atomic_load(&e->post);
+
+    while (atomic_load(&e->claiming) != 0 && ms_until(deadline_ms) > 0) {
+        struct pollfd fd = { .fd = -1 };
+        int ms = 1; /* another thread is at it */
+
+        (void)pthread_mutex_lock(&p->lock);
+        if (can_go_on(p)) {
+            go_on(p);
+            ms = 0;
+        } else if (!p->going_on) {
+            fd = (struct pollfd){ p->wait.fd, p->wait.events, 0 };
+            ms = ms_until(p->wait.until_ms < deadline_ms ? p->wait.until_ms : deadline_ms);
+            ms = ms < HELP_MS ? ms : HELP_MS;
+        }
+        (void)pthread_mutex_unlock(&p->lock);
+        (void)poll(&fd, 1, ms);
+    }
+    usher__message_set("%s", "");
 }
 
 /* ---- to wait ------------------------------------------------------------------------------- */
@@ -547,24 +742,31 @@ static void calm(const struct usher_engine *e, const struct usher__post *p)
 }
 
 /*
- * Wait for @d, for the next deadline of what waits, or until @until_ms.  false: there was nothing
- * to wait for, because it is @until_ms or usher_interrupt() was called.  With the lock, which
- * others have meanwhile.
+ * Wait for @d, for what is under way, for the next deadline of what waits, or until @until_ms.
+ * false: there was nothing to wait for, because it is @until_ms or usher_interrupt() was called.
+ * With the lock, which others have meanwhile.
  */
 static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum usher__descriptor d,
                      int64_t until_ms)
 {
-    struct pollfd fds[] = { { p->fd[d], POLLIN, 0 }, { p->fd[USHER__INTERRUPT], POLLIN, 0 } };
+    bool loop = d == USHER__COLLECT && p->fd[USHER__LOOP] >= 0;
+    struct pollfd fds[] = { { p->fd[loop ? USHER__LOOP : d], POLLIN, 0 },
+                            { p->fd[USHER__INTERRUPT], POLLIN, 0 },
+                            { p->going_on ? -1 : p->wait.fd, p->wait.events, 0 } };
     int64_t now_ms = usher__monotonic_ms();
     int64_t end_ms = late_ms(p) < until_ms ? late_ms(p) : until_ms;
     int ms = -1;
 
     if (atomic_load(&e->interrupted) || now_ms >= until_ms)
         return false;
+    if (p->fd[USHER__LOOP] >= 0 && end_ms - now_ms > HELP_MS)
+        end_ms = now_ms + HELP_MS;
     if (end_ms != INT64_MAX)
         ms = end_ms - now_ms > INT_MAX ? INT_MAX : end_ms > now_ms ? (int)(end_ms - now_ms) : 0;
+    if (is_under_way(p) && !p->going_on && ms_until(p->wait.until_ms) < ms)
+        ms = ms_until(p->wait.until_ms);
     (void)pthread_mutex_unlock(&p->lock);
-    if (poll(fds, 2, ms) > 0 && fds[1].revents != 0)
+    if (poll(fds, 3, ms) > 0 && fds[1].revents != 0)
         calm(e, p);
     (void)pthread_mutex_lock(&p->lock);
     return true;
@@ -589,8 +791,10 @@ const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_
     (void)pthread_mutex_lock(&p->lock);
     do {
         do_late(p);
+        if (p->ready.first == NULL && can_go_on(p))
+            go_on(p);
         if (p->ready.first == NULL && can_collect(p))
-            run(e, p);
+            run(e, p, p->fd[USHER__LOOP] >= 0);
         if (p->ready.first != NULL) {
             got = take(&p->ready);
             if (got->event.kind == USHER_EVENT_REPLY)
@@ -625,13 +829,15 @@ enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms)
         bool over = timeout_ms >= 0 && status == USHER_OK;
 
         do_late(p);
-        if (!can_work(p)) {
+        if (can_go_on(p)) {
+            go_on(p);
+        } else if (!can_work(p)) {
             if (over || !wait_for(e, p, USHER__WORK, until_ms))
                 break;
         } else if (atomic_load(&e->interrupted) || (over && usher__monotonic_ms() >= until_ms)) {
             break;
         } else {
-            run(e, p);
+            run(e, p, false);
             status = USHER_OK;
         }
     }
@@ -650,7 +856,7 @@ int usher_fd(struct usher_engine *e)
 {
     struct usher__post *p = usher__engine_check(e) == USHER_OK ? usher__post_of(e, "fd") : NULL;
 
-    return p != NULL ? p->fd[USHER__COLLECT] : -1;
+    return p != NULL ? p->fd[p->fd[USHER__LOOP] >= 0 ? USHER__LOOP : USHER__COLLECT] : -1;
 }
 
 int64_t usher_timeout(struct usher_engine *e)
@@ -667,6 +873,9 @@ int64_t usher_timeout(struct usher_engine *e)
         ms = late_ms(p) - usher__monotonic_ms();
         ms = ms > INT32_MAX ? INT32_MAX : ms > 0 ? ms : 0;
     }
+    if (is_under_way(p) && !p->going_on && p->wait.until_ms != INT64_MAX &&
+        (ms < 0 || ms > ms_until(p->wait.until_ms)))
+        ms = ms_until(p->wait.until_ms);
     (void)pthread_mutex_unlock(&p->lock);
     return ms;
 }

@@ -10,8 +10,11 @@
 #include <stdint.h>
 
 #include <usher/command.h>
+#include <usher/store.h>
 
 struct usher__heard;
+struct usher__crossing;
+struct usher__reading;
 
 /* An event, and its place in a list.  What it is the beginning of depends on its kind. */
 struct usher__node {
@@ -27,6 +30,7 @@ enum usher__descriptor {
     USHER__COLLECT,   /* there is something to collect, or to be done by who collects */
     USHER__WORK,      /* or by who works */
     USHER__INTERRUPT, /* usher_interrupt() */
+    USHER__LOOP,      /* COLLECT, or what is under way can go on; -1 where nothing ever is */
     USHER__DESCRIPTORS
 };
 
@@ -43,6 +47,13 @@ struct usher__post {
     int64_t soonest_ms; /* no deadline of what waits is before */
     unsigned workers;   /* threads in usher_work() */
     bool executing;
+    /* What is under way without a thread, either of them, while `executing`. */
+    struct usher__crossing *crossing; /* the commands of `batch` */
+    struct usher__reading *reading;   /* logs */
+    struct usher__nodes batch;
+    struct usher_wait wait;      /* what it waits for */
+    bool going_on;               /* a thread is at it */
+    bool has_read;               /* the last one was `reading` */
     bool is_up[USHER__WORK + 1]; /* is it readable? */
     int fd[USHER__DESCRIPTORS];
 
@@ -60,6 +71,14 @@ struct usher__post *usher__post_of(struct usher_engine *e, const char *call);
 /* Drop all of it.  Takes NULL.  In the child of a fork (@forked) its own descriptors are closed,
  * and what another thread of the parent had locked stays as it is. */
 void usher__post_close(struct usher__post *p, bool forked);
+
+/* Leave what is under way without a thread, before the store is closed.  Takes NULL.  false: in the
+ * child of a fork (@forked) another thread of the parent was at it, and it stays as it is. */
+bool usher__post_leave(struct usher__post *p, bool forked);
+
+/* Help what is under way without a thread and has scopes to itself, if others may have to wait for
+ * these: until it is over, or @deadline_ms. */
+void usher__post_settle(struct usher_engine *e, int64_t deadline_ms);
 
 void usher__nodes_append(struct usher__nodes *l, struct usher__node *node);
 

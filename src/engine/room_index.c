@@ -292,12 +292,11 @@ void usher__room_reopen(struct usher_engine *e, const struct usher_operation *co
     usher__engine_execute(e, command, reply, deadline_ms);
 }
 
-void usher__room_give_way(const struct usher_operation *commands,
-                          const struct usher_result *replies, size_t n, int64_t took_ns)
+int64_t usher__room_way_ns(const struct usher_operation *commands,
+                           const struct usher_result *replies, size_t n, int64_t took_ns)
 {
     const int64_t most = 100000000;
     bool erased = false;
-    struct timespec pause;
 
     for (size_t i = 0; i < n && !erased; i++)
         erased = (unsigned)commands[i].verb >> 8 == USHER_ROOM &&
@@ -305,11 +304,8 @@ void usher__room_give_way(const struct usher_operation *commands,
                  replies[i].of.room.state == USHER_ROOM_STATE_CLOSING &&
                  (usher__verb((unsigned)commands[i].verb)->flags & USHER__WRITES) != 0;
     if (!erased)
-        return;
-    took_ns = took_ns < most ? took_ns : most;
-    pause.tv_sec = 0;
-    pause.tv_nsec = (long)took_ns;
-    (void)nanosleep(&pause, NULL);
+        return 0;
+    return took_ns < most ? took_ns : most;
 }
 
 /* ---- around the commands of the application ----------------------------------------- */

@@ -23,9 +23,10 @@ bool usher__room_any_on(const struct usher_operation *commands, size_t n,
 void usher__room_reopen(struct usher_engine *e, const struct usher_operation *command,
                         struct usher_result *reply, int64_t deadline_ms);
 
-/* Who erased a part of a room leaves the store to others for as long as that took (@took_ns). */
-void usher__room_give_way(const struct usher_operation *commands,
-                          const struct usher_result *replies, size_t n, int64_t took_ns);
+/* Who erased a part of a room leaves the store to others for as long as that took (@took_ns): so
+ * long.  0: nobody did. */
+int64_t usher__room_way_ns(const struct usher_operation *commands,
+                           const struct usher_result *replies, size_t n, int64_t took_ns);
 
 /* The part of the index, a scope of the noun `rooms`, that @room stands in. */
 #define USHER__ROOM_PARTITION 8

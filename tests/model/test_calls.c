@@ -414,7 +414,7 @@ static bool called(struct world *w, struct usher_engine *e, const struct usher_o
     status = give(e, t, verb, name, settings, opt, blind ? NULL : answer, &reply);
     why[0] = '\0';
     if (posts) {
-        event = usher_collect(e, 0);
+        event = usher_collect(e, -1);
         good = (status == USHER_OK && event != NULL && event->tag == w &&
                 replies_same(event->reply, wanted)) ||
                (why[0] == '\0' && fault("not posted", 0));

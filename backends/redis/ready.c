@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A connection is made ready for a batch: connected to a server that is the master, and the scripts
+ * of the batch are there.  None of it waits.
+ *
+ * One question is under way at a time, or nothing.  It has a deadline of its own: a batch that has
+ * less time leaves it, and the next one that gets the connection goes on with it.  So a store with
+ * a small timeout comes back from an outage, however many answers it takes.
+ */
+#include "config.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <hiredis/hiredis.h>
+
+#include "clock.h"
+#include "info.h"
+#include "script.h"
+#include "store.h"
+
+#define ROLE_MS 1000 /* how old may be what is known of the server: its role, which one it is */
+/* A question has so long, however little time its batch has; and in a cluster, where somebody else
+ * may have the slots of a node that cannot be talked to, however much. */
+#define CONNECT_MS 1000
+#define HOST_MS 100 /* the first of several hosts, however little time the batch has */
+
+/* ---- questions --------------------------------------------------------------------- */
+
+void usher__redis_log(const struct usher__redis *r, enum usher_log_level level, const char *line)
+{
+    if (r->log != NULL)
+        r->log(r->log_payload, level, line);
+}
+
+static void ask(struct usher__redis *r, const char *command, const char *what)
+{
+    usher__redis_conn_begin(r->conn, 2);
+    usher__redis_conn_arg_str(r->conn, command);
+    usher__redis_conn_arg_str(r->conn, what);
+}
+
+/* Send what was begun: @n questions. */
+static enum usher_status send_questions(struct usher__redis *r, enum usher__redis_asks asks,
+                                        unsigned n)
+{
+    r->asks = asks;
+    r->n_questions = n;
+    r->n_replies = 0;
+    r->sent_ms = usher__redis_clock_ms();
+    return usher__redis_conn_flush(r->conn);
+}
+
+void usher__redis_replies_free(struct usher__redis *r)
+{
+    while (r->n_replies > 0)
+        freeReplyObject(r->replies[--r->n_replies]);
+}
+
+static enum usher_status read_replies(struct usher__redis *r)
+{
+    while (r->n_replies < r->n_questions) {
+        enum usher_status status = usher__redis_conn_next(r->conn, &r->replies[r->n_replies]);
+
+        if (status == USHER__REDIS_WAITS && usher__redis_clock_ms() >= r->until_ms)
+            return usher__redis_conn_late(r->conn);
+        if (status != USHER_OK)
+            return status;
+        r->n_replies++;
+    }
+    return USHER_OK;
+}
+
+/* ---- the server -------------------------------------------------------------------- */
+
+/* Say how durable the server is; see usher__redis_durability(). */
+static void describe(const struct usher__redis *r, const struct redisReply *persistence,
+                     const struct redisReply *memory, const struct redisReply *fsync)
+{
+    if (usher__redis_evicts(memory))
+        usher__redis_log(r, USHER_LOG_WARNING,
+                         "redis: maxmemory-policy is allkeys-*: scopes may vanish");
+    switch (usher__redis_durability(persistence, fsync)) {
+    case USHER_DURABILITY_SNAPSHOT:
+        usher__redis_log(r, USHER_LOG_NOTICE, "redis: appendonly is off: a restart loses commands");
+        break;
+    case USHER_DURABILITY_FILE:
+        if (fsync->type == REDIS_REPLY_ARRAY) /* else it is not told how often */
+            usher__redis_log(r, USHER_LOG_INFO,
+                             "redis: appendfsync no: a power cut loses half a minute");
+        break;
+    case USHER_DURABILITY_SECOND:
+        usher__redis_log(r, USHER_LOG_INFO,
+                         "redis: appendfsync everysec: a power cut loses a second");
+        break;
+    case USHER_DURABILITY_DISK:
+        usher__redis_log(r, USHER_LOG_INFO, "redis: appendfsync always: answers are on disk");
+        break;
+    default:
+        break;
+    }
+}
+
+static int64_t wall_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+/* The settings and the time of a master that was not asked before. */
+static enum usher_status ask_settings(struct usher__redis *r)
+{
+    ask(r, "INFO", "persistence");
+    ask(r, "INFO", "memory");
+    usher__redis_conn_begin(r->conn, 3);
+    usher__redis_conn_arg_str(r->conn, "CONFIG");
+    usher__redis_conn_arg_str(r->conn, "GET");
+    usher__redis_conn_arg_str(r->conn, "appendfsync");
+    usher__redis_conn_begin(r->conn, 1);
+    usher__redis_conn_arg_str(r->conn, "TIME");
+    r->sent_us = wall_us();
+    return send_questions(r, USHER__REDIS_ASKS_SETTINGS, 4);
+}
+
+/* What cannot be read is passed over. */
+static void settings_told(const struct usher__redis *r)
+{
+    int64_t received = wall_us(), time = usher__redis_time(r->replies[3]);
+    char line[USHER__REDIS_CLOCK_LINE];
+
+    describe(r, r->replies[0], r->replies[1], r->replies[2]);
+    if (time >= 0 && usher__redis_clock_line(r->sent_us, received, time, line))
+        usher__redis_log(r, USHER_LOG_WARNING, line);
+}
+
+/* The first 12 digits of a replication id, as the scripts make a number of them. */
+static uint64_t server_of(const char *identity)
+{
+    char digits[13];
+
+    (void)snprintf(digits, sizeof digits, "%.12s", identity);
+    return strtoull(digits, NULL, 16);
+}
+
+/* Is it the node of the cluster that it is taken for?  Another may have its address by now. */
+static enum usher_status ask_node(struct usher__redis *r)
+{
+    ask(r, "CLUSTER", "MYID");
+    return send_questions(r, USHER__REDIS_ASKS_NODE, 1);
+}
+
+static enum usher_status node_told(struct usher__redis *r)
+{
+    const struct redisReply *reply = r->replies[0];
+
+    /* who may not ask goes without */
+    if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, r->expects) != 0) {
+        usher__redis_conn_refuse(r->conn, "another node has this address now");
+        return USHER_UNAVAILABLE;
+    }
+    return USHER_OK;
+}
+
+/*
+ * Is it a master, and which?  A replica answers reads with what was, and names and virtual
+ * addresses lead elsewhere after a failover: so it is asked with each connection and again when
+ * an answer is older than ROLE_MS.  Of a server that may not be asked it is not known.
+ */
+static enum usher_status ask_role(struct usher__redis *r)
+{
+    ask(r, "INFO", "replication");
+    return send_questions(r, USHER__REDIS_ASKS_ROLE, 1);
+}
+
+/* *@ret_other: it is one whose settings are to be told of. */
+static enum usher_status role_told(struct usher__redis *r, bool *ret_other)
+{
+    const struct redisReply *reply = r->replies[0];
+    struct usher_text role = usher__redis_info(reply, "role"), identity;
+
+    if (role.size == 0 && r->tells && r->asked_ms == 0)
+        usher__redis_log(
+            r, USHER_LOG_WARNING,
+            "redis: the server may not be asked for INFO: whether it is a master is not known");
+    if (role.size > 0 && !usher__redis_info_is(&role, "master")) {
+        struct usher_text host = usher__redis_info(reply, "master_host"),
+                          port = usher__redis_info(reply, "master_port");
+        char why[160];
+
+        (void)snprintf(why, sizeof why, "the server is a replica of %.*s:%.*s",
+                       host.size < 100 ? (int)host.size : 100, host.data,
+                       port.size < 8 ? (int)port.size : 8, port.data);
+        usher__redis_conn_refuse(r->conn, why);
+        return USHER_UNAVAILABLE;
+    }
+    identity = usher__redis_info(reply, "master_replid");
+    *ret_other = r->tells && (r->asked_ms == 0 || identity.size != strlen(r->identity) ||
+                              memcmp(identity.data, r->identity, identity.size) != 0);
+    if (identity.size < sizeof r->identity) {
+        memcpy(r->identity, identity.data, identity.size);
+        r->identity[identity.size] = '\0';
+        r->server = server_of(r->identity);
+    }
+    r->asked_ms = r->sent_ms;
+    return USHER_OK;
+}
+
+/* ---- scripts ----------------------------------------------------------------------- */
+
+/* Of a new connection: a script is loaded when it is found not to be there.  So where many connect
+ * at once, after a server was restarted or promoted, it is sent by those who come first. */
+static void expect_scripts(struct usher__redis *r)
+{
+    struct usher__redis_store *s = r->store;
+
+    (void)pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < USHER__REDIS_NOUNS; i++) {
+        memcpy(r->script[i].sha, s->script[i].sha, sizeof r->script[i].sha);
+        r->script[i].may = USHER__REDIS_MAY_NOTHING;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* What the server calls the script of @noun is what the next ones are asked for. */
+static bool sha_from(struct usher__redis *r, enum usher_noun noun, const struct redisReply *reply)
+{
+    char *sha = r->script[noun].sha;
+
+    if (reply->type != REDIS_REPLY_STRING || reply->len != USHER__REDIS_SHA_MAX - 1)
+        return false;
+    for (size_t i = 0; i < reply->len; i++)
+        if (strchr("0123456789abcdef", reply->str[i]) == NULL)
+            return false;
+    memcpy(sha, reply->str, USHER__REDIS_SHA_MAX);
+    (void)pthread_mutex_lock(&r->store->lock);
+    memcpy(r->store->script[noun].sha, sha, USHER__REDIS_SHA_MAX);
+    (void)pthread_mutex_unlock(&r->store->lock);
+    return true;
+}
+
+static enum usher_status make_text(const struct usher_allocator *alloc, enum usher_noun noun,
+                                   struct usher__redis_script *script)
+{
+    const char *word = usher_noun_word(noun);
+    size_t size;
+    enum usher_status status = usher__redis_script(word, NULL, 0, &size);
+
+    if (status != USHER_OK)
+        return status;
+    script->text = usher__redis_resize(alloc, NULL, 0, size + 1);
+    if (script->text == NULL)
+        return USHER_NOMEM;
+    script->size = size;
+    return usher__redis_script(word, script->text, size + 1, &size);
+}
+
+/* The text of the script of @noun, which is made when it is first asked for. */
+static enum usher_status text_of(struct usher__redis *r, enum usher_noun noun,
+                                 struct usher_text *ret)
+{
+    struct usher__redis_store *s = r->store;
+    struct usher__redis_script *script = &s->script[noun];
+    enum usher_status status = USHER_OK;
+
+    (void)pthread_mutex_lock(&s->lock);
+    if (script->text == NULL)
+        status = make_text(s->alloc, noun, script);
+    ret->data = script->text;
+    ret->size = script->size;
+    (void)pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static enum usher_status ask_script(struct usher__redis *r, enum usher_noun noun)
+{
+    struct usher_text text;
+    enum usher_status status = text_of(r, noun, &text);
+
+    if (status != USHER_OK)
+        return status;
+    r->loads = noun;
+    usher__redis_conn_begin(r->conn, 3);
+    usher__redis_conn_arg_str(r->conn, "SCRIPT");
+    usher__redis_conn_arg_str(r->conn, "LOAD");
+    usher__redis_conn_arg(r->conn, text.data, text.size);
+    return send_questions(r, USHER__REDIS_ASKS_SCRIPT, 1);
+}
+
+static enum usher_status script_told(struct usher__redis *r)
+{
+    enum usher__redis_class class = usher__redis_classify(r->replies[0]);
+
+    if (class == USHER__REDIS_REFUSED)
+        return USHER_REFUSED;
+    if (class == USHER__REDIS_OK && sha_from(r, r->loads, r->replies[0]))
+        return USHER_OK;
+    (void)usher__redis_conn_explain(r->conn, r->replies[0]);
+    return USHER_UNAVAILABLE;
+}
+
+/* ---- what comes next --------------------------------------------------------------- */
+
+/* When a question is given up that one of @n gets a share of the time for. */
+static int64_t until_of(const struct usher__redis *r, int64_t deadline_ms, size_t n)
+{
+    int64_t now_ms = usher__redis_clock_ms();
+    int64_t share = (deadline_ms - now_ms) / (int64_t)n;
+    int64_t least = r->n_hosts > 1 ? HOST_MS : CONNECT_MS;
+
+    if (share < least || r->store->map != NULL)
+        share = least;
+    return now_ms + share;
+}
+
+/* Of several hosts the one that it had last comes first; each has its share of the time. */
+static enum usher_status connect_host(struct usher__redis *r, int64_t deadline_ms)
+{
+    bool first = r->hosts_left == 0;
+    enum usher_status status;
+
+    if (first)
+        r->hosts_left = r->n_hosts > 1 ? r->n_hosts : 1;
+    r->until_ms = until_of(r, deadline_ms, r->hosts_left);
+    r->hosts_left--;
+    status = first ? USHER_OK : usher__redis_next_host(r);
+    if (status == USHER_OK)
+        status = usher__redis_password(r);
+    if (status != USHER_OK)
+        return status;
+    expect_scripts(r);
+    r->asks = USHER__REDIS_CONNECTS;
+    return usher__redis_conn_begin_connect(r->conn, r->until_ms);
+}
+
+/* The first of @nouns whose script is not there; USHER__REDIS_NOUNS: none. */
+static unsigned missing_script(const struct usher__redis *r, unsigned nouns)
+{
+    unsigned noun = 0;
+
+    while (noun < USHER__REDIS_NOUNS &&
+           ((nouns >> noun & 1) == 0 || r->script[noun].sha[0] != '\0'))
+        noun++;
+    return noun;
+}
+
+/* Nothing is under way: begin what is needed.  *@ret_ready: nothing is. */
+static enum usher_status begin(struct usher__redis *r, unsigned nouns, int64_t deadline_ms,
+                               bool *ret_ready)
+{
+    unsigned demotions = atomic_load(&r->node->demotions), noun;
+
+    if (demotions != r->demotions)
+        usher__redis_conn_discard(r->conn);
+    r->demotions = demotions;
+    if (!usher__redis_conn_is_connected(r->conn))
+        return connect_host(r, deadline_ms);
+    r->hosts_left = 0;
+    r->until_ms = until_of(r, deadline_ms, 1);
+    if (usher__redis_clock_ms() - r->asked_ms >= ROLE_MS)
+        return ask_role(r);
+    noun = missing_script(r, nouns);
+    if (noun < USHER__REDIS_NOUNS)
+        return ask_script(r, (enum usher_noun)noun);
+    *ret_ready = true;
+    return USHER_OK;
+}
+
+/* What was under way is there. */
+static enum usher_status told(struct usher__redis *r)
+{
+    enum usher__redis_asks asked = r->asks;
+    enum usher_status status = USHER_OK;
+    bool other = false;
+
+    r->asks = USHER__REDIS_ASKS_NOTHING;
+    switch (asked) {
+    case USHER__REDIS_CONNECTS:
+        return r->expects[0] != '\0' ? ask_node(r) : ask_role(r);
+    case USHER__REDIS_ASKS_NODE:
+        status = node_told(r);
+        break;
+    case USHER__REDIS_ASKS_ROLE:
+        status = role_told(r, &other);
+        break;
+    case USHER__REDIS_ASKS_SETTINGS:
+        settings_told(r);
+        break;
+    default:
+        status = script_told(r);
+        break;
+    }
+    if (status == USHER_REFUSED)
+        return status;
+    usher__redis_replies_free(r);
+    if (status != USHER_OK)
+        return status;
+    if (asked == USHER__REDIS_ASKS_NODE)
+        return ask_role(r);
+    return other ? ask_settings(r) : USHER_OK;
+}
+
+enum usher_status usher__redis_prepare(struct usher__redis *r, unsigned nouns, int64_t deadline_ms)
+{
+    bool ready = false;
+
+    while (!ready) {
+        enum usher_status status = USHER_OK;
+
+        if (r->asks == USHER__REDIS_ASKS_NOTHING) {
+            status = begin(r, nouns, deadline_ms, &ready);
+        } else {
+            status = r->asks == USHER__REDIS_CONNECTS ? usher__redis_conn_go_on(r->conn)
+                                                      : read_replies(r);
+            if (status == USHER__REDIS_WAITS)
+                return status;
+            if (status == USHER_OK)
+                status = told(r);
+        }
+        if (status == USHER_OK)
+            continue;
+        if (status == USHER_REFUSED)
+            return status;
+        usher__redis_conn_discard(r->conn);
+        usher__redis_replies_free(r);
+        r->asks = USHER__REDIS_ASKS_NOTHING;
+        if (status == USHER_UNKNOWN)
+            status = USHER_UNAVAILABLE; /* nothing was touched */
+        if (status != USHER_UNAVAILABLE || r->hosts_left == 0)
+            return status;
+    }
+    return USHER_OK;
+}
+
+void usher__redis_wants(const struct usher__redis *r, struct usher_wait *ret)
+{
+    int64_t conn_ms = usher__redis_conn_until(r->conn);
+
+    ret->fd = usher__redis_conn_wants(r->conn, &ret->events);
+    ret->until_ms =
+        r->asks == USHER__REDIS_ASKS_NOTHING || conn_ms < r->until_ms ? conn_ms : r->until_ms;
+}
+
+void usher__redis_wait(const struct usher_wait *wait, int64_t deadline_ms)
+{
+    struct pollfd p = { .fd = wait->fd, .events = wait->events };
+    int64_t until_ms = wait->until_ms < deadline_ms ? wait->until_ms : deadline_ms;
+    int64_t left_ms = until_ms - usher__redis_clock_ms();
+
+    (void)poll(&p, 1, left_ms > 3600000 ? 3600000 : left_ms > 0 ? (int)left_ms : 0);
+}
+
+bool usher__redis_wait_for(struct usher__redis *r, int64_t deadline_ms)
+{
+    struct usher_wait wait;
+
+    if (usher__redis_clock_ms() >= deadline_ms) {
+        usher__redis_conn_slow(r->conn);
+        return false;
+    }
+    usher__redis_wants(r, &wait);
+    usher__redis_wait(&wait, deadline_ms);
+    return true;
+}
+
+enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms)
+{
+    enum usher_status status = usher__redis_prepare(r, 0, deadline_ms);
+
+    while (status == USHER__REDIS_WAITS)
+        status = usher__redis_wait_for(r, deadline_ms) ? usher__redis_prepare(r, 0, deadline_ms)
+                                                       : USHER_UNAVAILABLE;
+    return status;
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An event loop on a Redis server that is slow, stopped or gone: no call of the loop stands still,
+ * every command has its answer, what was done is done once, and a small timeout comes back.
+ *
+ * What a call takes is measured by the clock of the machine, so bounds are wide: a call that waits
+ * takes as long as the outage.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/command.h>
+
+#include "lib/proxy.h"
+#include "lib/servers.h"
+
+#define TAGS 4096
+#define LONG_MS INT64_C(60000)
+
+static struct redis_server *server;
+static struct proxy *proxy;
+
+static int64_t clock_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+/* ---- a host ---- */
+
+struct host {
+    struct usher_engine *e;
+    uintptr_t posted, answered, done, unknown, unavailable;
+    enum usher_status status[TAGS];
+    int64_t longest_us; /* one call */
+    unsigned notices, gaps;
+};
+
+static void host_open(struct host *h, const char *options)
+{
+    char url[96];
+
+    memset(h, 0, sizeof *h);
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d%s", proxy_port(proxy), options);
+    if (usher_open(url, NULL, &h->e) != USHER_OK)
+        fail_msg("%s", usher_message());
+}
+
+static void took(struct host *h, int64_t began_us)
+{
+    int64_t us = clock_us() - began_us;
+
+    if (us > h->longest_us)
+        h->longest_us = us;
+}
+
+static void post_verb(struct host *h, enum usher_verb verb, const char *scope,
+                      const struct usher_value *values, size_t n, int64_t timeout_ms)
+{
+    struct usher_command c = { (uint32_t)verb, USHER_TO_NUL, scope, values, n, (void *)h->posted };
+    int64_t began_us = clock_us();
+
+    assert_in_range(h->posted, 0, TAGS - 1);
+    assert_int_equal(usher_post(h->e, &c, 1, timeout_ms), USHER_OK);
+    took(h, began_us);
+    h->posted++;
+}
+
+/* A number of its own into one of three pools. */
+static void post_add(struct host *h, int64_t timeout_ms)
+{
+    static const char *const pools[] = { "a", "b", "c" };
+    char number[24];
+    const struct usher_value v = USHER_T(USHER_FIELD_NUMBER, number);
+
+    (void)snprintf(number, sizeof number, "%" PRIuPTR, h->posted);
+    post_verb(h, USHER_NUMBER_ADD, pools[h->posted % 3], &v, 1, timeout_ms);
+}
+
+static void hear(struct host *h, const struct usher_event *event)
+{
+    if (event->kind == USHER_EVENT_REPLY) {
+        uintptr_t tag = (uintptr_t)event->tag;
+        enum usher_status status = event->reply->status;
+
+        assert_in_range(tag, 0, h->posted - 1);
+        assert_int_equal(h->status[tag], 0);
+        h->status[tag] = USHER_IS_DONE(status) ? (enum usher_status)1 : status;
+        h->answered++;
+        h->done += USHER_IS_DONE(status);
+        h->unknown += status == USHER_UNKNOWN;
+        h->unavailable += status == USHER_UNAVAILABLE;
+        if (!USHER_IS_DONE(status) && status != USHER_UNKNOWN && status != USHER_UNAVAILABLE)
+            fail_msg("%" PRIuPTR ": %s (%s)", tag, usher_status_word(status),
+                     event->reply->message);
+    } else {
+        h->notices += event->kind == USHER_EVENT_NOTICE;
+        h->gaps += event->kind == USHER_EVENT_GAP;
+    }
+    usher_event_done(event);
+}
+
+/* One turn of the loop, of a millisecond or so. */
+static void tick(struct host *h)
+{
+    const struct usher_event *event;
+    int64_t timeout_ms = usher_timeout(h->e), began_us;
+    struct pollfd fd = { usher_fd(h->e), POLLIN, 0 };
+
+    (void)poll(&fd, 1, timeout_ms == 0 ? 0 : 1);
+    do {
+        began_us = clock_us();
+        event = usher_collect(h->e, 0);
+        took(h, began_us);
+        if (event != NULL)
+            hear(h, event);
+    } while (event != NULL);
+}
+
+/* As a loop that has nothing else to do: it is called when the engine wants it. */
+static void answers(struct host *h)
+{
+    int64_t until_us = clock_us() + LONG_MS * 1000;
+
+    while (h->answered < h->posted) {
+        const struct usher_event *event;
+        struct pollfd fd = { usher_fd(h->e), POLLIN, 0 };
+
+        if (clock_us() > until_us)
+            fail_msg("%" PRIuPTR " of %" PRIuPTR " answers", h->answered, h->posted);
+        (void)poll(&fd, 1, (int)usher_timeout(h->e));
+        while ((event = usher_collect(h->e, 0)) != NULL)
+            hear(h, event);
+    }
+    assert_null(usher_collect(h->e, 0));
+}
+
+/* Ticks with a command each, for @ms. */
+static unsigned ticks(struct host *h, int64_t ms, int64_t timeout_ms)
+{
+    int64_t until_us = clock_us() + ms * 1000;
+    unsigned n = 0;
+
+    for (; clock_us() < until_us; n++) {
+        if (h->posted < TAGS - 200)
+            post_add(h, timeout_ms);
+        tick(h);
+    }
+    return n;
+}
+
+/* ---- tests ---- */
+
+#define DELAY_MS 300
+
+static void a_slow_server_holds_no_turn_up(void **state)
+{
+    struct host h;
+
+    (void)state;
+    host_open(&h, "");
+    for (int fresh = 0; fresh < 2; fresh++) {
+        (void)ticks(&h, 20, LONG_MS);
+        if (fresh == 1)
+            proxy_drop(proxy); /* it connects to a server that says nothing */
+        proxy_set_paused(proxy, true);
+        h.longest_us = 0;
+        assert_in_range(ticks(&h, DELAY_MS, LONG_MS), 10, 1000000);
+        proxy_set_paused(proxy, false);
+        print_message("longest %" PRId64 " us\n", h.longest_us);
+        assert_in_range(h.longest_us, 0, DELAY_MS * 1000 / 2);
+    }
+    answers(&h);
+    assert_int_equal(h.unavailable, 0);
+    assert_true(h.done + h.unknown == h.posted);
+    assert_true(h.done > 0);
+    usher_close(h.e);
+}
+
+#define STOP_MS 1500
+
+static void nor_does_one_that_is_stopped(void **state)
+{
+    struct usher_watcher *room, *all;
+    struct host h;
+
+    (void)state;
+    host_open(&h, "");
+    assert_int_equal(usher_watch_events(h.e, USHER_ROOM, "r", USHER_WATCH_SINCE | USHER_WATCH_ALL,
+                                        0, NULL, &room),
+                     USHER_OK);
+    assert_int_equal(usher_watch_events(h.e, USHER_NUMBER, NULL, 0, 0, NULL, &all), USHER_OK);
+    (void)ticks(&h, 50, 50);
+    assert_true(h.done > 0);
+    assert_int_equal(redis_server_kill(server, SIGSTOP), 0);
+    h.longest_us = 0;
+    assert_in_range(ticks(&h, STOP_MS, 50), 10, 1000000);
+    print_message("longest %" PRId64 " us\n", h.longest_us);
+    assert_in_range(h.longest_us, 0, STOP_MS * 1000 / 3);
+    assert_true(h.unavailable + h.unknown > 0);
+    assert_int_equal(redis_server_kill(server, SIGCONT), 0);
+    answers(&h);
+    h.done = 0;
+    post_add(&h, LONG_MS);
+    answers(&h);
+    assert_int_equal(h.done, 1);
+    assert_true(h.unknown == 0 || h.gaps > 0); /* nothing is missing silently */
+    usher_unwatch(h.e, room);
+    usher_unwatch(h.e, all);
+    usher_close(h.e);
+}
+
+/* A byte of an answer each millisecond: no command has the time that it takes to connect. */
+static void a_small_timeout_comes_back(void **state)
+{
+    struct proxy_counts before, after;
+    struct host h;
+    int64_t until_us;
+
+    (void)state;
+    host_open(&h, "");
+    post_add(&h, LONG_MS); /* the script is there */
+    answers(&h);
+    proxy_set_drip(proxy, 1000);
+    proxy_drop(proxy);
+    proxy_count(proxy, &before);
+    (void)ticks(&h, 700, 5);
+    assert_true(h.unavailable > 0);
+    proxy_set_drip(proxy, 0);
+    answers(&h);
+    h.done = 0;
+    until_us = clock_us() + LONG_MS * 1000;
+    while (h.done < 3) {
+        if (h.posted == h.answered && h.posted < TAGS)
+            post_add(&h, 20);
+        tick(&h);
+        assert_true(clock_us() < until_us);
+    }
+    proxy_count(proxy, &after);
+    print_message("%" PRIu64 " connections\n", after.connections - before.connections);
+    assert_in_range(after.connections - before.connections, 1, 20);
+    answers(&h);
+    usher_close(h.e);
+}
+
+/* Serials are taken while connections break: none is taken twice, and none that was answered is
+ * missing. */
+static void what_breaks_is_done_once_or_in_doubt(void **state)
+{
+    static const enum proxy_fault_kind kinds[] = { PROXY_SWALLOW_REPLY, PROXY_DROP_REQUEST,
+                                                   PROXY_CUT_REQUEST, PROXY_CUT_REPLY };
+    const struct usher_value rule = USHER_T(USHER_FIELD_PREFIX, "");
+    bool seen[TAGS] = { false };
+    uintptr_t most = 0, got = 0;
+    struct host h;
+
+    (void)state;
+    host_open(&h, "");
+    post_verb(&h, USHER_SERIAL_RULE, "s", &rule, 1, LONG_MS);
+    answers(&h);
+    assert_int_equal(h.done, 1);
+    for (unsigned i = 0; i < 40; i++) {
+        struct proxy_fault f = {
+            .kind = kinds[i % 4], .match = "EVALSHA", .skip = i % 3, .bytes = i
+        };
+        uintptr_t to = h.posted + 25;
+        int64_t until_us = clock_us() + LONG_MS * 1000;
+
+        proxy_arm(proxy, &f);
+        while (h.posted < to || h.answered < h.posted) {
+            struct pollfd fd = { usher_fd(h.e), POLLIN, 0 };
+            const struct usher_event *event;
+
+            assert_true(clock_us() < until_us);
+            for (int k = 0; k < 5 && h.posted < to; k++)
+                post_verb(&h, USHER_SERIAL_TAKE, "s", NULL, 0, LONG_MS);
+            (void)poll(&fd, 1, (int)usher_timeout(h.e));
+            while ((event = usher_collect(h.e, 0)) != NULL) {
+                if (USHER_IS_DONE(event->reply->status)) {
+                    int64_t n = strtoll(usher_reply_text(event->reply, 0, USHER_FIELD_SERIAL, NULL),
+                                        NULL, 10);
+
+                    assert_in_range(n, 0, TAGS - 1);
+                    assert_false(seen[n]);
+                    seen[n] = true;
+                    got++;
+                    most = (uintptr_t)n > most ? (uintptr_t)n : most;
+                }
+                hear(&h, event);
+            }
+        }
+    }
+    proxy_arm(proxy, &(struct proxy_fault){ .kind = PROXY_NO_FAULT });
+    print_message("%" PRIuPTR " done, %" PRIuPTR " unknown, %" PRIuPTR
+                  " unavailable, up to %" PRIuPTR "\n",
+                  h.done, h.unknown, h.unavailable, most);
+    assert_true(h.unknown > 0);
+    /* what is between was in doubt */
+    assert_true(most >= got && most <= got + h.unknown);
+    usher_close(h.e);
+}
+
+static void what_is_begun_is_not_taken_back(void **state)
+{
+    struct host h;
+    int64_t began_us;
+
+    (void)state;
+    host_open(&h, "");
+    post_add(&h, LONG_MS);
+    answers(&h);
+    proxy_set_paused(proxy, true);
+    post_add(&h, LONG_MS);
+    tick(&h);
+    post_add(&h, LONG_MS);
+    assert_int_equal(usher_cancel(h.e, (void *)2), USHER_OK);
+    assert_int_equal(usher_cancel(h.e, (void *)1), USHER_MISSING);
+    tick(&h);
+    assert_int_equal(h.status[2], USHER_UNAVAILABLE);
+    assert_int_equal(h.status[1], 0);
+    began_us = clock_us();
+    usher_interrupt(h.e, true);
+    assert_null(usher_collect(h.e, -1));
+    usher_interrupt(h.e, false);
+    assert_null(usher_collect(h.e, 20));
+    proxy_set_paused(proxy, false);
+    answers(&h);
+    assert_int_equal(h.status[1], 1);
+    proxy_set_paused(proxy, true);
+    post_add(&h, LONG_MS);
+    tick(&h);
+    usher_close(h.e); /* and waits for nobody */
+    proxy_set_paused(proxy, false);
+    assert_in_range(clock_us() - began_us, 0, LONG_MS * 1000 / 2);
+}
+
+static void a_child_leaves_it_to_its_parent(void **state)
+{
+    struct host h;
+    pid_t child;
+    int how = 0;
+
+    (void)state;
+    host_open(&h, "");
+    post_add(&h, LONG_MS);
+    answers(&h);
+    proxy_set_paused(proxy, true);
+    post_add(&h, LONG_MS);
+    tick(&h);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        bool refused = usher_collect(h.e, 0) == NULL && usher_fd(h.e) == -1;
+
+        usher_close(h.e);
+        _exit(refused ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+    proxy_set_paused(proxy, false);
+    answers(&h);
+    assert_int_equal(h.done, 2);
+    usher_close(h.e);
+}
+
+/* With a watcher, a scope is in one batch at a time: who calls helps what was posted to its end. */
+static void who_calls_does_not_wait_for_the_loop(void **state)
+{
+    struct usher_watcher *watcher;
+    struct host h;
+
+    (void)state;
+    host_open(&h, "");
+    assert_int_equal(usher_watch_events(h.e, USHER_NUMBER, NULL, 0, 0, NULL, &watcher), USHER_OK);
+    for (int i = 0; i < 200; i++) {
+        struct usher_value v = USHER_T(USHER_FIELD_NUMBER, "called");
+        struct usher_command c = {
+            i % 2 == 0 ? USHER_NUMBER_ADD : USHER_NUMBER_DEL, USHER_TO_NUL, "a", &v, 1, NULL
+        };
+        struct usher_reply *reply;
+        const struct usher_value mine = USHER_T(USHER_FIELD_NUMBER, "posted");
+
+        post_verb(&h, i % 2 == 0 ? USHER_NUMBER_ADD : USHER_NUMBER_DEL, "a", &mine, 1, LONG_MS);
+        tick(&h); /* it is under way */
+        assert_int_equal(usher_execute(h.e, &c, 1, LONG_MS, &reply), USHER_OK);
+        assert_true(USHER_IS_DONE(reply->status));
+        assert_string_equal(usher_message(), "");
+        usher_reply_done(reply);
+    }
+    answers(&h);
+    assert_int_equal(h.notices, 400);
+    assert_int_equal(h.done, 200);
+    usher_unwatch(h.e, watcher);
+    usher_close(h.e);
+}
+
+/* More is due than a command does at a time, and it waits for replicas that there are not. */
+static void a_command_is_finished(void **state)
+{
+    const int64_t now = INT64_C(1700000000000);
+    struct host h;
+    struct usher_value v[3];
+
+    (void)state;
+    host_open(&h, "");
+    for (int i = 0; i < 200; i++) {
+        char number[12];
+
+        (void)snprintf(number, sizeof number, "%d", i);
+        v[0] = (struct usher_value)USHER_T(USHER_FIELD_NUMBER, number);
+        v[1] = (struct usher_value)USHER_N(USHER_FIELD_NOW, now);
+        post_verb(&h, USHER_NUMBER_ADD, "a", v, 2, LONG_MS);
+        post_verb(&h, USHER_NUMBER_REG, "a", v, 2, LONG_MS);
+    }
+    for (int i = 0; i < 200; i++) {
+        char owner[12];
+
+        (void)snprintf(owner, sizeof owner, "%d", i);
+        v[0] = (struct usher_value)USHER_T(USHER_FIELD_OWNER, owner);
+        v[1] = (struct usher_value)USHER_N(USHER_FIELD_NOW, now);
+        v[2] = (struct usher_value)USHER_N(USHER_FIELD_LEASE, 10);
+        post_verb(&h, USHER_NUMBER_CALL, "a", v, 3, LONG_MS);
+    }
+    answers(&h);
+    assert_int_equal(h.done, 600);
+    v[0] = (struct usher_value)USHER_T(USHER_FIELD_OWNER, "late");
+    v[1] = (struct usher_value)USHER_N(USHER_FIELD_NOW, now + 600000);
+    v[2] = (struct usher_value)USHER_N(USHER_FIELD_WAIT, 1);
+    post_verb(&h, USHER_NUMBER_CALL, "a", v, 3, 2000);
+    answers(&h);
+    assert_int_equal(h.done, 601);
+    usher_close(h.e);
+}
+
+#define THREADS 3
+#define EACH 200
+
+static void *post_some(void *payload)
+{
+    struct usher_engine *e = payload;
+
+    for (int i = 0; i < EACH; i++) {
+        char number[24];
+        const struct usher_value v = USHER_T(USHER_FIELD_NUMBER, number);
+        const struct usher_command c = { USHER_NUMBER_ADD, USHER_TO_NUL, "t", &v, 1, NULL };
+
+        (void)snprintf(number, sizeof number, "%d", i);
+        if (usher_post(e, &c, 1, LONG_MS) != USHER_OK)
+            abort();
+    }
+    return NULL;
+}
+
+static void *collect_some(void *payload)
+{
+    struct usher_engine *e = payload;
+    const struct usher_event *event;
+    uintptr_t n = 0;
+
+    while ((event = usher_collect(e, 1000)) != NULL) {
+        n += USHER_IS_DONE(event->reply->status);
+        usher_event_done(event);
+    }
+    return (void *)n;
+}
+
+static void several_threads_post_and_collect(void **state)
+{
+    pthread_t posters[THREADS], collectors[2];
+    uintptr_t n = 0;
+    struct host h;
+
+    (void)state;
+    host_open(&h, "");
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&posters[i], NULL, post_some, h.e), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&collectors[i], NULL, collect_some, h.e), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(posters[i], NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        void *got;
+
+        assert_int_equal(pthread_join(collectors[i], &got), 0);
+        n += (uintptr_t)got;
+    }
+    n += (uintptr_t)collect_some(h.e);
+    assert_int_equal(n, THREADS * EACH);
+    usher_close(h.e);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_server_holds_no_turn_up),
+        cmocka_unit_test(nor_does_one_that_is_stopped),
+        cmocka_unit_test(a_small_timeout_comes_back),
+        cmocka_unit_test(what_breaks_is_done_once_or_in_doubt),
+        cmocka_unit_test(what_is_begun_is_not_taken_back),
+        cmocka_unit_test(a_child_leaves_it_to_its_parent),
+        cmocka_unit_test(who_calls_does_not_wait_for_the_loop),
+        cmocka_unit_test(a_command_is_finished),
+        cmocka_unit_test(several_threads_post_and_collect),
+    };
+    int failed;
+
+    server = redis_server_start(NULL);
+    if (server == NULL)
+        return redis_skip();
+    proxy = proxy_start(redis_server_port(server));
+    if (proxy == NULL)
+        return 1;
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    proxy_stop(proxy);
+    redis_server_stop(server);
+    return failed;
+}

@@ -336,10 +336,10 @@ mutant 'who goes between two pages leaves his roles' src/replica/copy.c \
     's/            vacate(c, &n->subject);/            ;/' \
     tests/model/test_replica_random 'pages_with*'
 mutant 'a page does not begin with what was changed since the one before' src/steps/room.c \
-    's/add_changes(w, (uint64_t)a->since, max, &bytes)/add_changes(w, w->scope.version, max, \&bytes)/' \
+    's/{ (uint64_t)a->since, max, PAGE_BYTES/{ w->scope.version, max, PAGE_BYTES/' \
     $memory 'a_room_is_copied*'
-mutant 'Redis: a change has the mark of the one before' backends/redis/lua/room.lua \
-    's/        t\[12\] = mark/        t[12] = was/' \
+mutant 'Redis: a change has the mark of the one before' backends/redis/lua/common.lua \
+    's/set_count(K.LOG_MARK, t\[12\])/set_count(K.LOG_MARK, t[11])/' \
     $redis 'marks_make*'
 mutant 'script: an end of a ban has a kept answer' backends/redis/lua/room.lua \
     's/if S.req and S.exists and S.version ~= version then/if S.req and S.exists and n > 0 then/' \
@@ -565,14 +565,14 @@ mutant 'audit: gaps that cannot be' src/engine/audit.c \
 mutant 'a replica takes no change behind a jump' src/replica/replica.c \
     's/return n->before != 0 ? n->before : n->version - 1;/return n->version - 1;/' \
     tests/model/test_replica_random 'without_loss*'
-mutant 'a room forgets since when its log has all' src/steps/room.c \
-    '/counts\[COUNT_SINCE\] = (int64_t)old.order;/d' \
+mutant 'a room forgets since when its log has all' src/steps/log.c \
+    '/counts\[log->since\] = (int64_t)old.order;/d' \
     tests/model/test_replica_random 'replicas_follow*'
 mutant 'two that take a scope over go on at one place' src/steps/work.c \
     's/USHER__JUMP + place;/USHER__JUMP;/' \
     tests/fault/test_lost 'who_takes_over*'
-mutant 'a room has what it lost' src/steps/room.c \
-    '/^static enum usher_status add_changes/,/^}/s/if (room_lost(w, since))/if (false)/' \
+mutant 'a room has what it lost' src/steps/log.c \
+    's/if (w->scope.n_gaps > 0 \&\& usher__scope_lost(w, since))/if (false)/' \
     tests/fault/test_lost 'an_older_copy*'
 mutant 'if-version of what was lost is stale' src/steps/work.c \
     's/n_gaps > 0 \&\& usher__scope_lost(w, (uint64_t)version))/n_gaps > USHER_GAPS)/' \

@@ -259,6 +259,11 @@ static void steps_lua(struct out *o, const struct usher__steps *steps)
     put_int(o, "", "DROP_VERB", steps->drop_verb);
     put_int(o, "", "DROP_MAX", USHER__DROP_MAX);
     put_int(o, "", "DROPPING", USHER__DROPPING);
+    put(o, "local LOG_KIND = '%u'\n", steps->log.kind);
+    put_int(o, "LOG_", "SET", steps->log.setting);
+    put_int(o, "LOG_", "CHANGES", steps->log.changes);
+    put_int(o, "LOG_", "SINCE", steps->log.since);
+    put_int(o, "LOG_", "MARK", steps->log.mark);
     for (int i = 0; i < USHER_COUNTS; i++)
         if (steps->count_names[i] != NULL)
             put_int(o, "COUNT_", steps->count_names[i], i);

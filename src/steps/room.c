@@ -8,11 +8,6 @@
  * order = version of setting), ROLE and SHARE (owner = member, slot 2), CHANGE (id = version in
  * 16 digits, data = the notice), REQUEST.
  *
- * The mark of a history is 52 bits of the SHA-1 of its last notice as it stands in the log, in
- * which is the mark of the history before it: so two that have one mark are one, whatever their
- * versions are.  It costs a change some thousand instructions, and is what a replica knows a store
- * by that has lost its tail and gone on under the same versions.
- *
  * A member goes in one change with all its roles and shares: there are never more of them than
  * fit.  So in every state that anyone can see, each role and share has a member that is there.
  */
@@ -20,11 +15,9 @@
 
 #include "work.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/room.h"
-#include "core/sha1.h"
 #include "core/text.h"
 #include "kept.h"
 
@@ -65,17 +58,14 @@ enum {
     SETTINGS
 };
 
-/* record.n of a member, and of a change. */
+/* record.n of a member. */
 enum { N_JOINED, N_ROLES, N_SHARES };
-enum { N_BEFORE }; /* the version before it */
 
 /* Records that a step of closing erases: as many as there is time for while others wait.  (A member
  * with all its roles and shares is more, and goes alone.) */
 #define CLOSE_MAX 24
 /* A page of a snapshot ends early when it has so many bytes. */
 #define PAGE_BYTES 1048576
-/* Digits of a version as an id. */
-#define DIGITS 16
 
 static void defaults(struct usher_scope *scope)
 {
@@ -93,15 +83,6 @@ static const struct usher_room_args *args(const work *w)
 static bool given(const work *w, uint32_t bit)
 {
     return (w->command->given & bit) != 0;
-}
-
-/*
- * Has the store lost @version?  One above may be of a room of the name that was closed, for the
- * next one begins at 1; that is `stale`, where the store is what it was when this one was opened.
- */
-static bool room_lost(work *w, uint64_t version)
-{
-    return w->scope.n_gaps > 0 && usher__scope_lost(w, version);
 }
 
 /* ---- the room as a whole ---------------------------------------------------------- */
@@ -180,86 +161,12 @@ static bool of_presence(const work *w)
     }
 }
 
-/* Pack @n, with its mark, for the log. */
-static enum usher_status log_pack(work *w, struct usher_notice *n, struct usher_text *ret)
-{
-    struct usher__packer p = { NULL, 0, 0 };
-
-    n->mark = USHER_EXACT_MAX; /* the longest one */
-    usher__notice_pack(&p, n);
-    p.size = p.n;
-    p.to = usher__buffer(w, 2, p.n);
-    if (p.to == NULL)
-        return USHER_NOMEM;
-    p.n = 0;
-    n->mark = 0;
-    usher__notice_pack(&p, n);
-    n->mark = usher__sha1_52(p.to, p.n);
-    p.n--; /* that 0 */
-    usher__pack_uint(&p, n->mark);
-    ret->data = (const char *)p.to;
-    ret->size = p.n;
-    return USHER_OK;
-}
-
-/* Commit @c, with its notice in the room's log, unless that is about to be erased. */
+/* Commit @c; the log of a room that closes is about to be erased. */
 static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsigned from,
                                 unsigned to, const struct usher_record *r)
 {
-    int64_t *counts = c->scope->counts, *count = &counts[COUNT_CHANGES];
-    struct usher__link *link = &c->link;
-    struct usher_notice notice;
-    struct usher_record log, old;
-    char id[DIGITS + 1];
-    uint64_t behind = 0;
-    enum usher_status status;
-
-    link->was = (uint64_t)counts[COUNT_MARK];
-    if (counts[COUNT_STATE] == USHER_ROOM_STATE_CLOSING) {
-        counts[COUNT_MARK] = 0;
-        return usher__change_commit(w, c, verb, from, to, r);
-    }
-    memset(&notice, 0, sizeof notice);
-    notice.verb = verb;
-    notice.version = c->scope->version;
-    notice.before = usher__version_before(c->scope, notice.version);
-    notice.from = (uint8_t)from;
-    notice.to = (uint8_t)to;
-    notice.now_ms = w->now;
-    notice.data = c->data;
-    if (r != NULL) {
-        notice.token = r->token;
-        notice.until_ms = r->until_ms;
-        notice.owner = r->owner;
-        notice.subject = r->id;
-    }
-    memset(&log, 0, sizeof log);
-    notice.was = link->was;
-    status = log_pack(w, &notice, &log.data);
-    if (status != USHER_OK)
-        return status;
-    link->mark = notice.mark;
-    link->wait_ms = of_presence(w) ? c->scope->settings[SET_PRESENCE] : 0;
-    counts[COUNT_MARK] = (int64_t)link->mark;
-    log.kind = CHANGE;
-    log.slots = 1u;
-    log.order = notice.version;
-    log.n[N_BEFORE] = (int64_t)notice.before;
-    log.id.size = (size_t)snprintf(id, sizeof id, "%016llu", (unsigned long long)log.order);
-    log.id.data = id;
-    usher__change_save(c, &log);
-    ++*count;
-    for (int i = 0; i < 2 && *count > c->scope->settings[SET_LOG]; i++) {
-        status = w->ops->walk(w->txn, &w->scope, CHANGE, 0, NULL, 0, behind, false, &old);
-        if (status == USHER_MISSING)
-            break;
-        if (status != USHER_OK)
-            return status;
-        behind = old.order;
-        usher__change_erase(c, &old);
-        --*count;
-        counts[COUNT_SINCE] = (int64_t)old.order;
-    }
+    c->unlogged = c->scope->counts[COUNT_STATE] == USHER_ROOM_STATE_CLOSING;
+    c->wait_ms = !c->unlogged && of_presence(w) ? c->scope->settings[SET_PRESENCE] : 0;
     return usher__change_commit(w, c, verb, from, to, r);
 }
 
@@ -531,7 +438,7 @@ static enum usher_status close_step(work *w, uint64_t *ret_n)
         return USHER_OK;
     usher__change_begin(w, &c);
     c.scope->erase = true;
-    return usher__change_commit(w, &c, USHER_ROOM_DONE, USHER_ROOM_STATE_CLOSING,
+    return commit(w, &c, USHER_ROOM_DONE, USHER_ROOM_STATE_CLOSING,
                                 room_move(w, USHER__ROOM_DONE).to, NULL);
 }
 
@@ -1707,44 +1614,20 @@ static enum usher_status show(work *w)
     return USHER_OK;
 }
 
-/* Notices of what is behind @since, at most @max and (@bytes not NULL) so many that *@bytes comes
- * to a page: then `more`.  STALE, answered: the log does not have it.  LOST, answered: the store
- * has not. */
-static enum usher_status add_changes(work *w, uint64_t since, size_t max, size_t *bytes)
+static enum usher_status add_notice(work *w, const struct usher_record *r)
 {
-    struct usher_room_result *reply = &w->reply->of.room;
-    struct usher_record r;
-    enum usher_status status;
-
-    if (room_lost(w, since))
-        return usher__say_lost(w, "version");
-    if (since < (uint64_t)w->scope.counts[COUNT_SINCE] || since > usher__scope_shown(w)) {
-        w->reply->status = USHER_STALE;
-        if (since > usher__scope_shown(w))
-            (void)usher__say(w->reply, USHER_STALE, "the room has no such version");
-        return USHER_OK;
-    }
-    while ((status = w->ops->walk(w->txn, &w->scope, CHANGE, 0, NULL, 0, since, false, &r)) ==
-           USHER_OK) {
-        if (reply->n_rows == max || (bytes != NULL && *bytes >= PAGE_BYTES)) {
-            reply->more = true;
-            break;
-        }
-        since = r.order;
-        if (bytes != NULL)
-            *bytes += r.data.size;
-        status = add_row(w, USHER_ROOM_ROW_NOTICE, &r);
-        if (status != USHER_OK)
-            return status;
-    }
-    return status == USHER_MISSING ? USHER_OK : status;
+    return add_row(w, USHER_ROOM_ROW_NOTICE, r);
 }
 
 static enum usher_status changes(work *w)
 {
     struct usher_room_result *reply = &w->reply->of.room;
-    size_t max = given(w, USHER_GIVEN_ROOM_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT;
-    uint64_t since = (uint64_t)args(w)->since;
+    struct usher__log_asked asked = {
+        .since = (uint64_t)args(w)->since,
+        .max = given(w, USHER_GIVEN_ROOM_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT,
+        .bytes = SIZE_MAX,
+        .row = add_notice,
+    };
     bool open;
     enum usher_status status = read_begin(w, &open);
 
@@ -1753,7 +1636,7 @@ static enum usher_status changes(work *w)
     reply->count = (uint64_t)w->scope.counts[COUNT_CHANGES];
     reply->since = (uint64_t)w->scope.counts[COUNT_SINCE];
     reply->mark = (uint64_t)w->scope.counts[COUNT_MARK];
-    return add_changes(w, since, max, NULL);
+    return usher__log_read(w, &asked, &reply->more);
 }
 
 /* Member @m and its shares; adds to *@bytes. */
@@ -1790,7 +1673,9 @@ static enum usher_status snapshot(work *w)
     answer_point(w);
     reply->since = (uint64_t)a->after;
     if (given(w, USHER_GIVEN_ROOM_SINCE)) {
-        status = add_changes(w, (uint64_t)a->since, max, &bytes);
+        struct usher__log_asked asked = { (uint64_t)a->since, max, PAGE_BYTES, add_notice, &bytes };
+
+        status = usher__log_read(w, &asked, &reply->more);
         if (status != USHER_OK || w->reply->status != USHER_OK || reply->more)
             return status;
     }
@@ -1924,9 +1809,6 @@ static const char *member_fault(const struct usher_record *r)
 
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
-    char id[DIGITS + 1];
-    struct usher_text text = { id, DIGITS };
-
     if (usher__is_newer(scope, r->order))
         return "is newer than its scope";
     switch (r->kind) {
@@ -1939,14 +1821,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     case SHARE:
         return r->slots != 4u || r->owner.size == 0 ? "belongs to nobody" : NULL;
     case CHANGE:
-        (void)snprintf(id, sizeof id, "%016llu", (unsigned long long)r->order);
-        if (!usher__text_equal(&text, &r->id))
-            return "is not called by its version";
-        if (scope != NULL && r->order <= (uint64_t)scope->counts[COUNT_SINCE])
-            return "is older than the log";
-        if (r->n[N_BEFORE] < 0 || (uint64_t)r->n[N_BEFORE] >= r->order)
-            return "does not follow on a version before it";
-        return r->slots != 1u ? "is in no list" : NULL;
+        return usher__log_fault(&usher__room_steps.log, scope, r);
     default:
         return NULL;
     }
@@ -1992,12 +1867,10 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         usher__tally_add(&t->sums[1], weighed(&r->owner, 1), 1);
         break;
     case CHANGE:
-        t->counts[COUNT_CHANGES]++;
-        if (t->scope->counts[COUNT_STATE] == USHER_ROOM_STATE_CLOSING)
-            break;
-        /* each follows on the one before: so the steps lead from the log's beginning to now */
-        t->sum[2] = (int64_t)t->scope->version - t->scope->counts[COUNT_SINCE];
-        usher__tally_add(&t->sums[2], (int64_t)(r->order - (uint64_t)r->n[N_BEFORE]), 1);
+        if (t->scope->counts[COUNT_STATE] != USHER_ROOM_STATE_CLOSING)
+            usher__log_tally(&usher__room_steps.log, t, r);
+        else
+            t->counts[COUNT_CHANGES]++;
         break;
     default:
         t->counts[COUNT_REQUESTS]++;
@@ -2080,6 +1953,7 @@ const struct usher__steps usher__room_steps = {
         [SET_PUSH] = "PUSH",
     },
     .constants = constants,
+    .log = { CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, COUNT_MARK },
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
     .items = 1u << COUNT_MEMBERS,

@@ -195,9 +195,7 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
     notice->from = (uint8_t)from;
     notice->to = (uint8_t)to;
     notice->data = c->data;
-    notice->was = c->link.was;
-    notice->mark = c->link.mark;
-    notice->wait_ms = c->link.wait_ms;
+    notice->wait_ms = c->wait_ms;
     if (r != NULL) {
         notice->token = r->token;
         notice->until_ms = r->until_ms;
@@ -224,12 +222,16 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
                                        enum usher_verb verb, unsigned from, unsigned to,
                                        const struct usher_record *r)
 {
-    bool tell = w->context->notify != NULL;
-    enum usher_status status;
+    bool tell = w->context->notify != NULL, logs = usher__log_kept(w, c->scope);
+    struct usher__told *told = &c->told[c->n_told];
+    enum usher_status status = USHER_OK;
 
-    if (tell)
-        told_make(w, c, &c->told[c->n_told], verb, from, to, r);
-    status = put(w, c->scope, c->writes, c->n);
+    if (tell || logs)
+        told_make(w, c, told, verb, from, to, r);
+    if (logs)
+        status = usher__log_add(w, c, told);
+    if (status == USHER_OK)
+        status = put(w, c->scope, c->writes, c->n);
     if (status != USHER_OK)
         return status;
     w->stored = 0;

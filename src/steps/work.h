@@ -52,27 +52,26 @@ struct usher__work {
 /* Room for most of the answers that are kept for request ids. */
 #define USHER__ANSWER 480
 
+/* What a notice is called in a log: its version in 16 digits, or more, and a NUL. */
+#define USHER__LOG_ID 24
+
 /* A notice that waits for its change to be written. */
 struct usher__told {
     struct usher_notice notice;
     char subject[USHER_NAME_MAX], owner[USHER_NAME_MAX];
+    char id[USHER__LOG_ID]; /* in the log */
 };
 
 /* Notices of one write, at most: its versions. */
 #define USHER__TOLD_MAX 2
-
-/* What a notice of a room has besides. */
-struct usher__link {
-    uint64_t was, mark;
-    int64_t wait_ms;
-};
 
 struct usher__change {
     struct usher_scope *scope; /* that of the work, from now on as it will be */
     size_t n;
     struct usher_write writes[USHER_CHANGE_MAX];
     struct usher_text data; /* of the notice */
-    struct usher__link link;
+    int64_t wait_ms;        /* likewise */
+    bool unlogged;          /* the log goes: it has no place in it */
     unsigned char answer[USHER__ANSWER];
     size_t n_told; /* versions before the last one */
     struct usher__told told[USHER__TOLD_MAX];
@@ -133,8 +132,8 @@ static inline void usher__change_begin_quietly(struct usher__work *w, struct ush
     c->n = 0;
     c->data.data = NULL;
     c->data.size = 0;
-    c->link.was = c->link.mark = 0;
-    c->link.wait_ms = 0;
+    c->wait_ms = 0;
+    c->unlogged = false;
     c->n_told = 0;
 }
 
@@ -355,6 +354,13 @@ size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, i
 size_t usher__id_form_pack(const struct usher_id_result_settings *set,
                            unsigned char to[USHER__FORM_MAX]);
 
+/* Where a noun keeps its log (log.c): the kind of its records; how many notices there may be, of the
+ * settings; of the counts how many there are, behind which version all are there, and the mark of
+ * the last one (0: it has none).  kind 0: no log. */
+struct usher__log {
+    uint8_t kind, setting, changes, since, mark;
+};
+
 /* One noun: what the executor, the audit and the digest need to know of it. */
 struct usher__steps {
     /* Counts and settings of a scope that does not exist yet. */
@@ -398,6 +404,7 @@ struct usher__steps {
     /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */
     const char *count_names[USHER_COUNTS], *setting_names[USHER_SETTINGS];
     const struct usher__constant *constants;
+    struct usher__log log;
     uint8_t requests;     /* of the counts, that of kept answers */
     uint8_t requests_max; /* of the settings, how many there may be */
     uint32_t counted;     /* bits of counts that must be what tally() says */
@@ -410,6 +417,43 @@ extern const struct usher__steps usher__number_steps, usher__queue_steps, usher_
 
 /* NULL: no such noun. */
 const struct usher__steps *usher__steps(unsigned noun);
+
+/* ---- log.c ---- */
+
+#define USHER__LOG_BUFFER 2 /* of usher__buffer() */
+#define USHER__LOG_SUM 7    /* of usher__tally.sum */
+
+/* Are notices of @s, a scope of @w's noun, kept, or some that are left? */
+static inline bool usher__log_kept(const struct usher__work *w, const struct usher_scope *s)
+{
+    const struct usher__log *log = &w->steps->log;
+
+    return log->kind != 0 && (s->settings[log->setting] | s->counts[log->changes]) != 0;
+}
+
+/* Put the notice in @told, of the change @c that is about to be committed, into the log; it gets its
+ * marks.  Only where usher__log_kept(). */
+enum usher_status usher__log_add(struct usher__work *w, struct usher__change *c,
+                                 struct usher__told *told);
+
+struct usher__log_asked {
+    uint64_t since;
+    size_t max;   /* notices */
+    size_t bytes; /* and that many, but for the last one */
+    enum usher_status (*row)(struct usher__work *w, const struct usher_record *r);
+    size_t *ret_bytes; /* may be NULL: so many they were */
+};
+
+/* Rows of the notices behind a version.  *@ret_more: there are others.  Answered: REFUSED, no log is
+ * kept; STALE, it does not reach back so far; LOST, the store has not. */
+enum usher_status usher__log_read(struct usher__work *w, const struct usher__log_asked *asked,
+                                  bool *ret_more);
+
+/* For record_fault() and tally(), of a notice. */
+const char *usher__log_fault(const struct usher__log *log, const struct usher_scope *scope,
+                             const struct usher_record *r);
+void usher__log_tally(const struct usher__log *log, struct usher__tally *t,
+                      const struct usher_record *r);
 
 /* ---- number.c ---- */
 

@@ -54,7 +54,7 @@ cat >wanted_talk <<'EOF'
 > room changes r since=8 now=1011
 {"status":"ok","epoch":"E","version":11,"due":61000,"notices":[{"scope":"room/r","epoch":"E","version":9,"verb":"role","subject":"speaker","from":null,"to":null,"data":{"holder":"ann"},"owner":"ann","time":1005,"was":2654664290529591,"mark":3172576983492305},{"scope":"room/r","epoch":"E","version":10,"verb":"share","subject":"screen","from":null,"to":null,"data":{"kind":"window"},"owner":"ann","time":1005,"was":3172576983492305,"mark":3229309794513801},{"scope":"room/r","epoch":"E","version":11,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1011,"was":3229309794513801,"mark":2844529309960424}],"more":false}
 > room changes r since=99 now=1011
-{"status":"stale","epoch":"E","version":11,"due":61000,"from":null,"message":"the room has no such version"}
+{"status":"stale","epoch":"E","version":11,"due":61000,"from":null,"message":"there is no such version"}
 > room kick r bob ban=5000 now=1012
 {"status":"ok","epoch":"E","version":12,"due":6012,"member":"bob","members":0,"state":"banned","until":6012}
 > room lock r now=1013

@@ -1136,7 +1136,7 @@ static void changes_reach_back_as_far_as_the_log(void **state)
     assert_int_equal(f->r.of.room.since, 4);
     assert_string_equal(f->r.message, "");
     stale(f, "changes r since=9"); /* ahead of the room */
-    assert_string_equal(f->r.message, "the room has no such version");
+    assert_string_equal(f->r.message, "there is no such version");
     ok(f, "changes r since=4 max=3");
     assert_true(f->r.of.room.n_rows == 3 && f->r.of.room.more);
     for (int i = 0; i < 3; i++) {

@@ -296,8 +296,25 @@ function S.say_lost(what)
     S.answer = {K.LOST, 'the ' .. what .. ' is of what the store has lost', S.epoch, {}, S.lost_behind}
 end
 
+-- Are notices of the scope kept, or some that are left?  See usher__log_kept().
+function S.log_kept()
+    return K.LOG_KIND ~= '0' and ((S.pset or S.set)[K.LOG_SET + 1] ~= 0 or S.count[K.LOG_CHANGES + 1] ~= 0)
+end
+
+-- The notice of the change with version @v, as it is packed.
+function S.notice(v, verb, from, to, r, data)
+    return {verb, S.told(v), from, to, r and r.token or 0, r and r.ends or 0, S.now, r and r.owner or '',
+        r and r.id or '', data or '', 0, 0}
+end
+
 -- Commit the change with a version of its own, and tell of it: see usher__change_commit().
 function S.commit(verb, from, to, r, data)
+    local notice
+    if S.log_kept() then
+        if not S.log_add then S.make_log() end
+        notice = S.notice(S.version + 1, verb, from, to, r, data)
+        S.log_add(notice)
+    end
     S.apply()
     S.version, S.clock = S.version + 1, S.now
     if S.watch == 1 then
@@ -305,8 +322,75 @@ function S.commit(verb, from, to, r, data)
         -- behind the epoch, if that is another one than before
         if S.epoch_told and S.epoch_told ~= S.epoch then S.notices[#S.notices + 1] = S.epoch end
         S.epoch_first, S.epoch_told = S.epoch_first or S.epoch, S.epoch
-        S.notices[#S.notices + 1] = {verb, S.told(S.version), from, to, r and r.token or 0, r and r.ends or 0, S.now,
-            r and r.owner or '', r and r.id or '', data or ''}
+        S.notices[#S.notices + 1] = notice or S.notice(S.version, verb, from, to, r, data)
+    end
+end
+
+-- The log of a scope: see src/steps/log.c.
+function S.make_log()
+    local format = string.format
+
+    local function set_count(i, value) S.add(i, value - S.count[i + 1]) end
+
+    local function erase_oldest(limit)
+        local after
+        for _ = 1, 2 do
+            if S.count[K.LOG_CHANGES + 1] <= limit then return end
+            local old = S.walk(K.LOG_KIND, '0', nil, 0, after)
+            if not old then return end
+            after = old.order
+            S.erase(old)
+            S.add(K.LOG_CHANGES, -1)
+            set_count(K.LOG_SINCE, after)
+        end
+    end
+
+    -- Put @t, of the change that is about to be committed, into the log; with its marks.
+    function S.log_add(t)
+        local v, limit, n = S.version + 1, (S.pset or S.set)[K.LOG_SET + 1], S.count[K.LOG_CHANGES + 1]
+        if K.LOG_MARK ~= 0 then t[11] = S.count[K.LOG_MARK + 1] end
+        if S.unlogged then
+            if K.LOG_MARK ~= 0 then set_count(K.LOG_MARK, 0) end
+            return
+        end
+        if limit == 0 and n <= 2 then return erase_oldest(limit) end
+        local r = S.fresh(K.LOG_KIND, format('%016.0f', v))
+        r.slots, r.order, r.n0 = 1, v, S.before(v)
+        if K.LOG_MARK ~= 0 then
+            t[12] = tonumber(sub(redis.sha1hex(mpack(t)), 1, 13), 16)
+            set_count(K.LOG_MARK, t[12])
+        end
+        if n == 0 then set_count(K.LOG_SINCE, r.n0) end
+        r.data = mpack(t)
+        S.save(r)
+        S.add(K.LOG_CHANGES, 1)
+        erase_oldest(limit)
+    end
+
+    -- Rows by @add of the notices behind @since: how many bytes they are, and whether there are others.
+    -- See usher__log_read().
+    function S.log_read(since, max, page, add)
+        local bytes = 0
+        if not S.log_kept() then
+            S.status, S.because = K.REFUSED, 'no log is kept: with log=N the last N notices are'
+            return bytes
+        end
+        if since ~= S.version_shown() and S.all_gaps() ~= '' and S.of_lost(since) then
+            S.say_lost('version')
+            return bytes
+        end
+        if since < S.count[K.LOG_SINCE + 1] or since > S.version_shown() then
+            S.status = K.STALE
+            if since > S.version_shown() then S.because = 'there is no such version' end
+            return bytes
+        end
+        for n = 0, max do
+            local r = S.walk(K.LOG_KIND, '0', nil, 0, since)
+            if not r then return bytes end
+            if n == max or n > 0 and bytes >= page then return bytes, true end
+            since, bytes = r.order, bytes + #r.data
+            add(r)
+        end
     end
 end
 

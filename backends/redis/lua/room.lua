@@ -87,13 +87,6 @@ function S.gate(event)
     return false
 end
 
--- Has the store lost @v?  See room_lost().
-function S.room_lost(v)
-    if v == S.version_shown() then return false end
-    S.gaps = S.gaps or call('HGET', HASH, 'gaps') or ''
-    return S.gaps ~= '' and S.of_lost(v)
-end
-
 -- An empty room closes by itself: see linger().
 function S.linger()
     local span = (S.pset or S.set)[K.SET_LINGER + 1]
@@ -126,38 +119,13 @@ function S.must_publish()
     end
 end
 
--- Commit the change with its notice in the log: see commit().
+-- Commit the change: see commit().
 function S.tell(verb, from, to, r, data)
-    local was, mark, wait = S.n(K.COUNT_MARK), 0, 0
     if (S.pset or S.set)[K.SET_PUSH + 1] == 1 then S.push = S.version + 1 end
-    if S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING then
-        local v, after = S.version + 1, nil
-        local log = S.fresh('6', format('%016.0f', v))
-        log.slots, log.order, log.n0 = 1, v, S.before(v)
-        local t = {verb, S.told(v), from, to, r and r.token or 0, r and r.ends or 0, S.now, r and r.owner or '',
-            r and r.id or '', data or '', was, 0}
-        mark = tonumber(sub(redis.sha1hex(mpack(t)), 1, 13), 16)
-        t[12] = mark
-        log.data = mpack(t)
-        if S.of_presence() then wait = (S.pset or S.set)[K.SET_PRESENCE + 1] end
-        S.save(log)
-        S.add(K.COUNT_CHANGES, 1)
-        for _ = 1, 2 do
-            if S.n(K.COUNT_CHANGES) <= (S.pset or S.set)[K.SET_LOG + 1] then break end
-            local old = S.walk('6', '0', nil, 0, after)
-            if not old then break end
-            after = old.order
-            S.erase(old)
-            S.add(K.COUNT_CHANGES, -1)
-            S.put(K.COUNT_SINCE, after)
-        end
-    end
-    S.put(K.COUNT_MARK, mark)
+    S.unlogged = S.n(K.COUNT_STATE) == K.ROOM_CLOSING
+    local wait = not S.unlogged and S.of_presence() and (S.pset or S.set)[K.SET_PRESENCE + 1] or 0
     S.commit(verb, from, to, r, data)
-    if S.watch == 1 then
-        local t = S.notices[#S.notices]
-        t[11], t[12], t[13] = was, mark, wait
-    end
+    if S.watch == 1 then S.notices[#S.notices][13] = wait end
 end
 
 function S.finish(from, to, r, data)
@@ -352,6 +320,7 @@ function S.make_close()
         local all, n = some(), S.pn / 2
         if n > 0 then S.apply() end
         if all then
+            S.unlogged = true
             S.commit(K.V_DONE, K.ROOM_CLOSING, S.room(K.ROOM_E_DONE), nil)
             S.vanish()
         end
@@ -891,28 +860,13 @@ function S.add_rows(kind, row)
     end
 end
 
--- Notices of what is behind @since: how many bytes they are.  See add_changes().
+-- Notices of what is behind @since: how many bytes they are.
 function S.add_changes(since, max, page)
-    local bytes = 0
-    if S.room_lost(since) then
-        S.say_lost('version')
-        return bytes
-    end
-    if since < S.count[K.COUNT_SINCE + 1] or since > S.version_shown() then
-        S.status = K.STALE
-        if since > S.version_shown() then S.because = 'the room has no such version' end
-        return bytes
-    end
-    for n = 0, max do
-        local r = S.walk('6', '0', nil, 0, since)
-        if not r then return bytes end
-        if n == max or bytes >= page then
-            S.more = 1
-            return bytes
-        end
-        since, bytes = r.order, bytes + #r.data
-        S.add_row(K.ROW_NOTICE, r)
-    end
+    local function add(r) S.add_row(K.ROW_NOTICE, r) end
+    if not S.log_add then S.make_log() end
+    local bytes, more = S.log_read(since, max, page, add)
+    S.more = more and 1 or 0
+    return bytes
 end
 
 function S.snapshot()

@@ -156,7 +156,7 @@ mutant 'a page of calls begins anew' src/steps/number.c 's/    if (holds \&\& a-
     $memory 'calls_are_listed*'
 mutant 'calls are looked for among all numbers' src/steps/work.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
     $memory 'a_call_among*'
-mutant 'a whole pool is freed unasked' src/engine/check.c 's/        if (!given \&\& (command->given/        if (false \&\& (command->given/' \
+mutant 'a whole pool is freed unasked' src/engine/number_hooks.c 's/    if (!given \&\& (command->given/    if (false \&\& (command->given/' \
     $memory 'wrong_arguments*'
 mutant 'a draw takes the first behind the point' src/steps/number.c 's/left-- == 0)/left-- >= 0)/' $same
 mutant 'an operator frees holds of others' src/steps/number.c \
@@ -378,7 +378,7 @@ mutant 'scopes: the list begins anew' src/engine/scopes.c 's/            p->afte
 
 # ---- memory ----
 mutant 'memory: a record does not join the list of its group' backends/memory/memory.c \
-    's/(void)usher__tree_insert(list, &shard->pool, key, r);/(void)list;/' $memory 'groups*'
+    's/put = usher__tree_insert(list, &shard->pool, key, r);/put = USHER__TREE_PUT;/' $memory 'groups*'
 mutant 'memory: a record does not leave a list' backends/memory/memory.c \
     's/    p->leaves = slots & r->slots;/    p->leaves = slots \& r->slots \& ~4u;/' $memory
 

@@ -10,6 +10,7 @@
 #define NEEDS_TOKEN USHER__NEEDS_TOKEN
 #define COMMUTES USHER__COMMUTES
 #define PLACED USHER__PLACED
+#define READS USHER__READS
 
 #define ON_OK (1u << USHER_OK)
 #define ON_DONE (ON_OK | 1u << USHER_SAME)
@@ -76,6 +77,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_NUMBER
 #define NOUN_WORD "number"
 #define NOUN_SCOPE "POOL"
+#define NOUN_HIDDEN false
 #define NOUN_DEF "number_verbs.def"
 #define THE(x) number_##x
 #define ARGS(f) arg.number.f
@@ -93,6 +95,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ID
 #define NOUN_WORD "id"
 #define NOUN_SCOPE "NAME"
+#define NOUN_HIDDEN false
 #define NOUN_DEF "id_verbs.def"
 #define THE(x) id_##x
 #define ARGS(f) arg.id.f
@@ -108,6 +111,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ROOM
 #define NOUN_WORD "room"
 #define NOUN_SCOPE "ROOM"
+#define NOUN_HIDDEN false
 #define NOUN_DEF "room_verbs.def"
 #define THE(x) room_##x
 #define ARGS(f) arg.room.f
@@ -123,6 +127,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_SERIAL
 #define NOUN_WORD "serial"
 #define NOUN_SCOPE "RULE"
+#define NOUN_HIDDEN false
 #define NOUN_DEF "serial_verbs.def"
 #define THE(x) serial_##x
 #define ARGS(f) arg.serial.f
@@ -138,6 +143,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_QUEUE
 #define NOUN_WORD "queue"
 #define NOUN_SCOPE "Q"
+#define NOUN_HIDDEN false
 #define NOUN_DEF "queue_verbs.def"
 #define THE(x) queue_##x
 #define ARGS(f) arg.queue.f
@@ -155,6 +161,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ROOMS
 #define NOUN_WORD "rooms"
 #define NOUN_SCOPE "PARTITION"
+#define NOUN_HIDDEN true
 #define NOUN_DEF "rooms_verbs.def"
 #define THE(x) rooms_##x
 #define ARGS(f) arg.rooms.f
@@ -167,7 +174,6 @@ const char *const usher__user_state_words[] = {
 #define SHARED 0
 #include "verbs_table.h"
 
-#define USHER__NOUNS 7
 static const struct usher__noun *const nouns[USHER__NOUNS] = {
     [USHER_NUMBER] = &number_noun, [USHER_QUEUE] = &queue_noun, [USHER_ROOM] = &room_noun,
     [USHER_SERIAL] = &serial_noun, [USHER_ID] = &id_noun,       [USHER_ROOMS] = &rooms_noun,
@@ -176,7 +182,7 @@ static const struct usher__noun *const nouns[USHER__NOUNS] = {
 const struct usher__noun *usher__noun_at(unsigned i)
 {
     for (unsigned noun = 0; noun < USHER__NOUNS; noun++)
-        if (nouns[noun] != NULL && noun != USHER_ROOMS && i-- == 0)
+        if (nouns[noun] != NULL && !nouns[noun]->hidden && i-- == 0)
             return nouns[noun];
     return NULL;
 }

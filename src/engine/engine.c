@@ -31,10 +31,9 @@
 #include "engine/hear.h"
 #include "engine/history.h"
 #include "engine/memory.h"
+#include "engine/nouns.h"
 #include "engine/post.h"
 #include "engine/result.h"
-#include "engine/room_index.h"
-#include "engine/serial.h"
 #include "engine/url.h"
 #include "steps/work.h"
 #ifdef USHER_WITH_SQLITE
@@ -601,6 +600,14 @@ static void log_line(void *payload, enum usher_log_level level, const char *line
     usher__engine_log(payload, level, line);
 }
 
+/* A noun of the engine itself is nobody's business. */
+static bool is_hidden(enum usher_noun noun)
+{
+    const struct usher__noun *n = usher__noun((unsigned)noun);
+
+    return n != NULL && n->hidden;
+}
+
 static void notify(void *payload, const struct usher_notice *notice)
 {
     struct usher_engine *e = payload;
@@ -609,10 +616,10 @@ static void notify(void *payload, const struct usher_notice *notice)
         usher__watches_doubt(&e->watches, (enum usher_noun)0, &notice->scope);
         return;
     }
-    if (e->journal && notice->verb == USHER_SERIAL_EXPIRE)
+    if (e->journal && (int)notice->verb != 0 &&
+        notice->verb == usher__hooks((unsigned)notice->noun)->expires)
         usher__asked_expired(e->asked, e->opt.alloc, notice);
-    if (notice->noun != USHER_ROOMS && /* an index: nobody's business */
-        atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0)
+    if (!is_hidden(notice->noun) && atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0)
         usher__watches_queue(&e->watches, notice);
 }
 
@@ -646,7 +653,7 @@ static bool heard(const struct usher_engine *e, const struct usher_task *tasks, 
         return true;
     if (e->journal)
         for (size_t i = 0; i < n; i++)
-            if ((unsigned)tasks[i].command->verb >> 8 == USHER_SERIAL)
+            if ((int)usher__hooks_of(tasks[i].command->verb)->expires != 0)
                 return true;
     return false;
 }
@@ -980,7 +987,7 @@ static enum usher_status replies_look(struct usher_engine *e,
         if (replies[i].status == USHER_UNKNOWN && watched(e) &&
             (usher_operation_flags(&commands[i]) & USHER_OPERATION_WRITES) != 0)
             usher__watches_doubt(&e->watches, replies[i].noun, &commands[i].scope);
-        if (e->opt.trace != NULL && replies[i].noun != USHER_ROOMS) {
+        if (e->opt.trace != NULL && !is_hidden(replies[i].noun)) {
             struct usher__inside here;
 
             usher__enter(&here, e);
@@ -1160,14 +1167,13 @@ static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t
 /* Nothing was done of it itself, for there was too much to be done before. */
 static bool unfinished(const struct usher_task *t)
 {
-    switch ((unsigned)t->command->verb >> 8) {
-    case USHER_NUMBER:
-        return t->reply->of.number.why == USHER_NUMBER_WHY_DUE;
-    case USHER_QUEUE:
-        return t->reply->of.queue.why == USHER_QUEUE_WHY_DUE;
-    default:
+    const struct usher__hooks *hooks = usher__hooks_of(t->command->verb);
+    uint32_t why;
+
+    if (hooks->why_at == 0)
         return false;
-    }
+    memcpy(&why, (const char *)t->reply + hooks->why_at, sizeof why);
+    return why == hooks->why_due;
 }
 
 /* Was a command behind @tasks[i] on its scope done before it? */
@@ -1230,12 +1236,12 @@ static inline void execute_chunk(struct usher_engine *e, const struct usher_oper
     if (n_tasks > 0) {
         give(e, tasks, n_tasks, deadline_ms);
         for (size_t i = 0; i < n_tasks; i++) {
-            if (tasks[i].command->verb == USHER_SERIAL_PARSE ||
-                (tasks[i].command->verb == USHER_SERIAL_SHOW &&
-                 tasks[i].command->arg.serial.serial.data != NULL))
-                usher__serial_parsed(tasks[i].command, tasks[i].reply);
-            else if (unfinished(&tasks[i]))
+            const struct usher__hooks *hooks = usher__hooks_of(tasks[i].command->verb);
+
+            if (unfinished(&tasks[i]))
                 finish(e, tasks + i, n_tasks - i, deadline_ms);
+            if (hooks->answered != NULL)
+                hooks->answered(tasks[i].command, tasks[i].reply);
         }
     }
 }
@@ -1244,6 +1250,12 @@ void usher__engine_execute(struct usher_engine *e, const struct usher_operation 
                            struct usher_result *reply, int64_t deadline_ms)
 {
     execute_chunk(e, command, reply, 1, deadline_ms);
+}
+
+void usher__engine_execute_all(struct usher_engine *e, const struct usher_operation *commands,
+                               struct usher_result *replies, size_t n, int64_t deadline_ms)
+{
+    execute_chunk(e, commands, replies, n, deadline_ms);
 }
 
 /* How many of the commands, CHUNK at most, go to the store as they are: those behind them, or
@@ -1265,69 +1277,16 @@ static size_t plain(struct usher_engine *e, const struct usher_operation *comman
     return i;
 }
 
-static bool any_room(const struct usher_operation *commands, size_t n)
+/* Of the commands, the first noun that has a way of its own; NULL: none has. */
+static const struct usher__hooks *executes(const struct usher_operation *commands, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned)commands[i].verb >> 8 == USHER_ROOM)
-            return true;
-    return false;
-}
-
-/* What has waited to be told together may have waited long enough. */
-static void tell_together(struct usher_engine *e, const struct usher_operation *commands,
-                          struct usher_result *replies, size_t n)
-{
-    int64_t now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;
-
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned)commands[i].verb >> 8 == USHER_ROOM)
-            usher__watches_meet(&e->watches, &commands[i], &replies[i],
-                                (commands[i].given & USHER_GIVEN_NOW) != 0 ? commands[i].now_ms
-                                                                           : now_ms);
-}
-
-/*
- * Commands of rooms with what the index has to know of them.  An `open` behind other commands on
- * its room may find that they have closed it: it is waited for, so that those behind it meet the
- * new one.
- */
-static void __attribute__((noinline))
-execute_rooms(struct usher_engine *e, const struct usher_operation *commands,
-              struct usher_result *replies, size_t n, int64_t deadline_ms)
-{
-    size_t from = 0;
-    int64_t began_ns;
-
-    usher__room_index_before(e, commands, replies, n, deadline_ms);
-    began_ns = e->waits ? monotonic_ns() : 0;
     for (size_t i = 0; i < n; i++) {
-        bool left_out, waits;
-        size_t end;
+        const struct usher__hooks *hooks = usher__hooks_of(commands[i].verb);
 
-        if (commands[i].verb != USHER_ROOM_OPEN)
-            continue;
-        left_out = replies[i].status >= USHER_INVALID;
-        waits = !left_out && usher__room_any_on(commands, i, &commands[i]);
-        if (!left_out && !waits)
-            continue;
-        end = waits ? i + 1 : i;
-        if (end > from)
-            execute_chunk(e, commands + from, replies + from, end - from, deadline_ms);
-        if (waits)
-            usher__room_reopen(e, &commands[i], &replies[i], deadline_ms);
-        from = i + 1;
+        if (hooks->execute != NULL)
+            return hooks;
     }
-    if (n > from)
-        execute_chunk(e, commands + from, replies + from, n - from, deadline_ms);
-    if (e->waits) /* else a step takes less time than it takes to sleep */
-        usher__room_give_way(commands, replies, n, monotonic_ns() - began_ns);
-    for (size_t i = 0; i < n; i++) /* somebody else has begun to close it a moment ago */
-        if (commands[i].verb == USHER_ROOM_OPEN &&
-            !usher__room_any_on(commands + i + 1, n - i - 1, &commands[i]))
-            usher__room_reopen(e, &commands[i], &replies[i], deadline_ms);
-    usher__room_index_after(e, commands, replies, n, deadline_ms);
-    if (atomic_load_explicit(&e->watches.n_gathered, memory_order_relaxed) != 0)
-        tell_together(e, commands, replies, n);
+    return NULL;
 }
 
 /* One command that is more than one of the store. */
@@ -1371,9 +1330,12 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
         timeout_ms = e->timeout_ms;
     deadline_ms = e->waits ? usher__monotonic_ms() + timeout_ms : 0;
     for (size_t from = 0, k; from < n; from += k) {
+        const struct usher__hooks *own;
+
         k = plain(e, commands + from, n - from);
-        if (k > 0 && any_room(commands + from, k)) {
-            execute_rooms(e, commands + from, replies + from, k, deadline_ms);
+        own = executes(commands + from, k);
+        if (own != NULL) {
+            own->execute(e, commands + from, replies + from, k, deadline_ms);
         } else if (k > 0) {
             execute_chunk(e, commands + from, replies + from, k, deadline_ms);
         } else {
@@ -1458,7 +1420,7 @@ enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun nou
         status = watch_check("watch", noun, scope, flags_fault(scope, flags, since, ret_watcher));
     if (status != USHER_OK)
         return status;
-    if ((flags & USHER_WATCH_SINCE) != 0 && noun != USHER_ROOM) {
+    if ((flags & USHER_WATCH_SINCE) != 0 && !usher__hooks((unsigned)noun)->has_log) {
         usher__message_set("watch: only rooms keep a log");
         return USHER_REFUSED;
     }

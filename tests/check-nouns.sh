@@ -59,7 +59,7 @@ src/cli/watch.c 8
 src/words/parse.c 3
 src/words/parse.h 1
 src/steps/work.c 12
-src/steps/work.h 14
+src/steps/work.h 15
 src/steps/kept.c 1
 backends/redis/brief.c 12
 backends/redis/cluster.c 1

@@ -174,10 +174,6 @@ static int compare_id(const void *probe, const void *ref)
     return (text->size > head->len) - (text->size < head->len);
 }
 
-/* Kinds of which there may be many that come and go, and of which next() is not asked as a
- * rule: their order by id is made when it is. */
-#define UNORDERED (1u << USHER_KIND_RANKED | 1u << USHER_KIND_REQUEST | 1u << 7)
-
 /* ---- scopes ----------------------------------------------------------------------- */
 
 /* What @s keeps of the records of kind @k, made if need be: most rooms have few kinds, and
@@ -187,6 +183,7 @@ static struct kind *kind_make(struct scope *s, unsigned k, const struct shard *s
     const struct usher_allocator *alloc = shard->memory->alloc;
     uint64_t seed = shard->scopes[0].seed;
     struct kind *kind = s->kinds[k];
+    unsigned flags;
 
     if (kind != NULL)
         return kind;
@@ -194,12 +191,13 @@ static struct kind *kind_make(struct scope *s, unsigned k, const struct shard *s
     kind = resize(alloc, NULL, 0, sizeof *kind);
     if (kind == NULL)
         return NULL;
+    flags = usher_kind_flags((enum usher_noun)s->noun, (uint8_t)k);
     memset(kind, 0, sizeof *kind);
     usher__table_init(&kind->ids, alloc, offsetof(struct record, head), seed);
     usher__table_init(&kind->owners.table, alloc, offsetof(struct name, head), seed);
     usher__table_init(&kind->groups.table, alloc, offsetof(struct name, head), seed);
-    kind->groups.counted = k == USHER_KIND_RANKED;
-    kind->unordered = (UNORDERED >> k & 1u) != 0;
+    kind->groups.counted = (flags & USHER_KIND_RANKED) != 0;
+    kind->unordered = (flags & USHER_KIND_LISTED) == 0;
     usher__tree_init(&kind->by_id, compare_id);
     for (unsigned i = 0; i < USHER_SLOTS; i++)
         usher__tree_init(&kind->slot[i], NULL);

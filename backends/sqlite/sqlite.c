@@ -1108,10 +1108,15 @@ static enum usher_status does_not_fit(struct connection *c)
 
 /* ---- stretches ---- */
 
-/* Does rank() have to count it? */
-static bool is_ranked(const struct usher_record *r)
+static bool is_ranked(unsigned noun, uint8_t kind)
 {
-    return r != NULL && r->kind == USHER_KIND_RANKED && (r->slots & 1u) != 0 && r->group.size != 0;
+    return (usher_kind_flags((enum usher_noun)noun, kind) & USHER_KIND_RANKED) != 0;
+}
+
+/* Does rank() have to count it?  It is of such a kind. */
+static bool has_rank(const struct usher_record *r)
+{
+    return r != NULL && (r->slots & 1u) != 0 && r->group.size != 0;
 }
 
 /* Store @s of the list of @by: PLACE_ADD, PLACE_CHANGE or, its n not used, PLACE_ERASE. */
@@ -1213,7 +1218,7 @@ static enum usher_status stretches_follow(struct usher_txn *t, int64_t list,
                                           const struct usher_record *was,
                                           const struct usher_record *to)
 {
-    bool left = is_ranked(was), comes = is_ranked(to);
+    bool left = has_rank(was), comes = has_rank(to);
     enum usher_status status = USHER_OK;
 
     if (left && comes && was->rank == to->rank && was->order == to->order &&
@@ -1242,11 +1247,12 @@ static enum usher_status read_again(struct usher_txn *t, int64_t list, const voi
 
 /* ---- */
 
-static enum usher_status record_write(struct usher_txn *t, const void *scope_ref,
+static enum usher_status record_write(struct usher_txn *t, const struct usher_scope *scope,
                                       const struct usher_write *w)
 {
     struct usher_record r = w->record;
-    int64_t list = list_of(scope_ref, r.kind);
+    int64_t list = list_of(scope->ref, r.kind);
+    bool ranked = is_ranked(scope->noun, r.kind);
     const struct usher_record *was = r.ref != NULL ? seen(t, r.ref) : NULL;
     struct usher_record old;
     enum statement i;
@@ -1257,7 +1263,7 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
         return USHER_OK;
     if (!w->erase && !record_fits(&r))
         return does_not_fit(&t->c);
-    if (r.kind == USHER_KIND_RANKED && r.ref != NULL) {
+    if (ranked && r.ref != NULL) {
         /* its texts stay, but who is noted may be another one soon */
         if (was != NULL) {
             old = *was;
@@ -1307,7 +1313,7 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
             (void)sqlite3_bind_null(st, 16);
     }
     status = run_one(&t->c, st);
-    if (status == USHER_OK && r.kind == USHER_KIND_RANKED)
+    if (status == USHER_OK && ranked)
         status = stretches_follow(t, list, was, i != ST_ERASE ? &r : NULL);
     if (status != USHER_OK)
         return status;
@@ -1392,7 +1398,7 @@ static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s
     if (is_new)
         status = scope_add(t, &new);
     for (size_t i = 0; i < n && status == USHER_OK; i++)
-        status = record_write(t, new.ref, &writes[i]);
+        status = record_write(t, &new, &writes[i]);
     if (status == USHER_OK && s->erase)
         return scope_erase(t, s);
     if (status != USHER_OK)
@@ -1647,7 +1653,7 @@ static enum usher_status scan_list(struct scanner *sc, const struct usher_scope 
         e.order = (uint64_t)read_int(st, 2, 0, NUMBER_LIMIT, &sound);
         read_text(st, 3, 1, USHER_NAME_MAX, &e.id, &sound, &memory);
         read_text(st, 4, 0, USHER_NAME_MAX, &e.by, &sound, &memory);
-        sc->ranked += list == ST_READY_BY_ENTRIES && e.kind == USHER_KIND_RANKED;
+        sc->ranked += list == ST_READY_BY_ENTRIES && is_ranked(s->noun, e.kind);
         if (!memory)
             status = no_memory(sc->c);
         else
@@ -1666,7 +1672,8 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
 {
     struct usher_item item = { .kind = USHER_ITEM_FAULT,
                                .fault = "places that are counted and their list disagree" };
-    int64_t list = list_of(s->ref, USHER_KIND_RANKED), all = 0;
+    uint8_t kind = 1;
+    int64_t list, all = 0;
     struct stretch one, last = { 0, 0, 0 };
     struct usher_text by = { "", 0 }, last_by = by;
     char text[USHER_NAME_MAX];
@@ -1676,6 +1683,11 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
 
     if (status != USHER_OK)
         return status;
+    while (kind < USHER_KINDS && !is_ranked(s->noun, kind))
+        kind++;
+    if (kind == USHER_KINDS)
+        return USHER_OK;
+    list = list_of(s->ref, kind);
     bind_int(st, 1, list);
     while (status == USHER_OK && same && more) {
         bool sound = true, memory = true, goes_on;

@@ -208,16 +208,21 @@ USHER_API enum usher_status usher_open_store(struct usher_store *store,
  * for each text they carry in `group` or `owner`, where that text is not empty.  The pair
  * is unique within a slot of a kind of a scope; below it is called (hi, order).
  */
-/* Kinds of records.  Codes are stored; each noun has its own, all have REQUEST. */
-enum usher_kind {
-    USHER_KIND_NUMBER = 1,
-    USHER_KIND_GROUP = 2,   /* counts of one group of numbers */
-    USHER_KIND_STICKY = 3,  /* the number last used for a peer */
-    USHER_KIND_RANKED = 3,  /* of whose slot 0, by group, rank() is asked */
-    USHER_KIND_REQUEST = 4, /* the answer to a request id */
-    USHER_KINDS = 8,
-    USHER_KIND__WIDE = 0x7fffffff
+/* Kinds of records are numbers from 1 to USHER_KINDS - 1, which are stored; each noun has its own,
+ * all have REQUEST. */
+#define USHER_KIND_REQUEST 4 /* the answer to a request id */
+#define USHER_KINDS 8
+
+/* What a store may want to know of a kind. */
+enum usher_kind_flag {
+    USHER_KIND_RANKED = 1u << 0, /* rank() is asked of its slot 0, by group */
+    USHER_KIND_LISTED = 1u << 1, /* next() is asked of it by commands; of others by nobody but
+                                  * scan() is their order by id needed */
+    USHER_KIND_FLAG__WIDE = 0x7fffffff
 };
+
+/** Bits of enum usher_kind_flag; 0 if there is no such kind.  O(1). */
+USHER_API unsigned usher_kind_flags(enum usher_noun noun, uint8_t kind);
 
 #define USHER_SLOTS 3
 #define USHER_NUMBERS 8 /* the last four are seldom used */
@@ -303,7 +308,7 @@ struct usher_record_store_ops {
                               uint8_t slot, const struct usher_text *by, uint64_t after_hi,
                               uint64_t after_order, bool back, struct usher_record *ret_record);
     /* Must.  How many stand before (@hi, @order) among the records in slot 0 of kind
-     * USHER_KIND_RANKED that carry @by in `group` (never NULL).  @kind and @slot say just that.
+     * that is USHER_KIND_RANKED that carry @by in `group` (never NULL).  @slot is 0.
      * The pair itself need not be there.  Cost: O(log n), or as near as the store comes. */
     enum usher_status (*rank)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               uint8_t slot, const struct usher_text *by, uint64_t hi,

@@ -501,6 +501,20 @@ static void forget_local(struct usher_store *s)
     (void)usher__resize(l->alloc, l, sizeof *l, 0);
 }
 
+unsigned usher_kind_flags(enum usher_noun noun, uint8_t kind)
+{
+    const struct usher__steps *steps = usher__steps((unsigned)noun);
+    unsigned flags = 0;
+
+    if (steps == NULL || kind == 0 || kind >= USHER_KINDS)
+        return 0;
+    if (kind == steps->ranked)
+        flags |= USHER_KIND_RANKED;
+    if (strchr(steps->listed, '0' + kind) != NULL)
+        flags |= USHER_KIND_LISTED;
+    return flags;
+}
+
 enum usher_status usher_local_store(struct usher_record_store *records,
                                     const struct usher_allocator *alloc,
                                     struct usher_store **ret_store)

@@ -378,6 +378,7 @@ const struct usher__steps usher__queue_steps = {
     .come_again = come_again,
     .first = "1:",
     .listed = "126",
+    .ranked = K_USER,
     .count_names = {
         [COUNT_LANES] = "LANES",
         [COUNT_VISITS] = "VISITS",

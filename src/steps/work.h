@@ -364,6 +364,7 @@ struct usher__steps {
     enum usher_status (*come_again)(struct usher__work *w); /* usher__come_again(), with a why */
     const char *first;  /* "KIND:" of the record that a first argument names */
     const char *listed; /* kinds that next() is used on, as digits */
+    uint8_t ranked;     /* the kind that rank() is used on; 0: none */
     /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */
     const char *count_names[USHER_COUNTS], *setting_names[USHER_SETTINGS];
     const struct usher__constant *constants;
@@ -381,6 +382,12 @@ extern const struct usher__steps usher__number_steps, usher__queue_steps, usher_
 const struct usher__steps *usher__steps(unsigned noun);
 
 /* ---- number.c ---- */
+
+enum usher__number_kind {
+    USHER__KIND_NUMBER = 1,
+    USHER__KIND_GROUP = 2, /* counts of one group of numbers */
+    USHER__KIND_STICKY = 3 /* the number last used for a peer */
+};
 
 /* The order of scope.counts.  1..4 are states. */
 enum usher__number_count {

@@ -44,7 +44,6 @@ still='
 src/engine/about.c 4
 src/engine/audit.c 13
 src/engine/door.c 53
-src/engine/guard.c 1
 src/engine/hear.c 10
 src/engine/sides.c 1
 src/engine/tables.c 41
@@ -65,8 +64,6 @@ backends/redis/brief.c 12
 backends/redis/cluster.c 1
 backends/redis/redis.c 2
 backends/sqlite/authority.c 5
-backends/sqlite/sqlite.c 2
-include/usher/store.h 1
 '
 
 nouns='number|queue|rooms?|serial|id'

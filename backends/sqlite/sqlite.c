@@ -64,9 +64,6 @@
 #define BLOCK ((size_t)16384) /* room for texts that is always kept */
 #endif
 
-/* Of an ended visit that a queue keeps (src/steps/queue.h). */
-#define KIND_VISIT 7
-
 /* Bytes of all texts of a record that is remembered; of an owner. */
 #define SHORT ((size_t)112)
 #define SHORT_OWNER ((size_t)40)
@@ -1113,6 +1110,16 @@ static bool is_ranked(unsigned noun, uint8_t kind)
     return (usher_kind_flags((enum usher_noun)noun, kind) & USHER_KIND_RANKED) != 0;
 }
 
+/* The kind of @noun that has @flag; USHER_KINDS: none has. */
+static uint8_t kind_with(unsigned noun, enum usher_kind_flag flag)
+{
+    uint8_t kind = 1;
+
+    while (kind < USHER_KINDS && (usher_kind_flags((enum usher_noun)noun, kind) & flag) == 0)
+        kind++;
+    return kind;
+}
+
 /* Does rank() have to count it?  It is of such a kind. */
 static bool has_rank(const struct usher_record *r)
 {
@@ -1420,8 +1427,7 @@ static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s
     return USHER_OK;
 }
 
-static enum usher_status visit(struct usher_txn *t, const struct usher_scope *s,
-                               const struct usher_queue_result_row *row)
+static enum usher_status append(struct usher_txn *t, const struct usher_scope *s, const void *row)
 {
     sqlite3_stmt *st = NULL;
     enum usher_status status = get(&t->c, ST_VISIT_ADD, &st);
@@ -1672,7 +1678,7 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
 {
     struct usher_item item = { .kind = USHER_ITEM_FAULT,
                                .fault = "places that are counted and their list disagree" };
-    uint8_t kind = 1;
+    uint8_t kind = kind_with(s->noun, USHER_KIND_RANKED);
     int64_t list, all = 0;
     struct stretch one, last = { 0, 0, 0 };
     struct usher_text by = { "", 0 }, last_by = by;
@@ -1681,12 +1687,8 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
     sqlite3_stmt *st = NULL;
     enum usher_status status = get(sc->c, ST_PLACE_EACH, &st);
 
-    if (status != USHER_OK)
+    if (status != USHER_OK || kind == USHER_KINDS)
         return status;
-    while (kind < USHER_KINDS && !is_ranked(s->noun, kind))
-        kind++;
-    if (kind == USHER_KINDS)
-        return USHER_OK;
     list = list_of(s->ref, kind);
     bind_int(st, 1, list);
     while (status == USHER_OK && same && more) {
@@ -1724,19 +1726,19 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
     return status;
 }
 
-/* Does the table of visits say the same of those that a queue keeps?  Rows may have been deleted.
- */
-static enum usher_status scan_visits(const struct scanner *sc, const struct usher_scope *s)
+/* Does the log say the same of what the scope keeps of it?  Rows may have been deleted. */
+static enum usher_status scan_log(const struct scanner *sc, const struct usher_scope *s)
 {
     struct usher_item item = { .kind = USHER_ITEM_FAULT,
                                .fault = "a visit that it keeps and the row of it disagree" };
     sqlite3_stmt *st = NULL;
+    uint8_t kind = kind_with(s->noun, USHER_KIND_LOGGED);
     enum usher_status status = get(sc->c, ST_VISITS_DIFFER, &st);
     int rc;
 
-    if (status != USHER_OK)
+    if (status != USHER_OK || kind == USHER_KINDS)
         return status;
-    bind_int(st, 1, list_of(s->ref, KIND_VISIT));
+    bind_int(st, 1, list_of(s->ref, kind));
     bind_text(st, 2, &s->name);
     bind_int(st, 3, (int64_t)s->epoch);
     rc = sqlite3_step(st);
@@ -1771,7 +1773,7 @@ static enum usher_status scan_scope(struct scanner *sc, sqlite3_stmt *st,
             scan_list(sc, &s, (enum statement)((unsigned)ST_READY_ENTRIES + i), (uint8_t)(i / 2));
     if (status == USHER_OK)
         status = scan_stretches(sc, &s);
-    return status == USHER_OK && s.noun == USHER_QUEUE ? scan_visits(sc, &s) : status;
+    return status == USHER_OK ? scan_log(sc, &s) : status;
 }
 
 static enum usher_status scan_all(struct scanner *sc, enum usher_noun noun,
@@ -1827,19 +1829,20 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
     return status;
 }
 
-/* ---- visits ----------------------------------------------------------------------- */
+/* ---- log -------------------------------------------------------------------------- */
 
 /* On a connection of its own, as scan(). */
-static enum usher_status visits(struct usher_record_store *store,
-                                const struct usher_history_query *query, int64_t deadline_ms,
-                                usher_history_fn *fn, void *payload, char message[192])
+static enum usher_status read_log(struct usher_record_store *store, enum usher_noun noun,
+                                  const void *which, int64_t deadline_ms, usher_log_fn *fn,
+                                  void *payload, char message[192])
 {
     struct sqlite *s = (struct sqlite *)store;
     sqlite3 *db = NULL;
     enum usher_status status = usher__sqlite_file_again(&s->place, &deadline_ms, &db, message);
 
+    (void)noun; /* there is one that has a log */
     if (status == USHER_OK)
-        status = usher__visits_read(db, query, fn, payload, message);
+        status = usher__visits_log(db, which, fn, payload, message);
     (void)sqlite3_close(db);
     return status;
 }
@@ -1912,8 +1915,8 @@ static const struct usher_record_store_ops ops = {
     .message = message_of,
     .close = close_store,
     .forget = forget_store,
-    .visit = visit,
-    .visits = visits,
+    .append = append,
+    .read_log = read_log,
     .identity = identity,
     .node = node,
 };

@@ -1264,7 +1264,7 @@ static size_t plain(struct usher_engine *e, const struct usher_operation *comman
 {
     size_t i = 0;
 
-    if (e->authority == NULL && e->history == NULL && e->store->ops->visits == NULL)
+    if (e->authority == NULL && e->history == NULL && e->store->ops->read_log == NULL)
         return n < CHUNK ? n : CHUNK;
     for (; i < n && i < CHUNK; i++) {
         if (e->authority != NULL && usher__asks(&commands[i]))

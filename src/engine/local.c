@@ -475,13 +475,13 @@ static enum usher_status nodes(struct usher_store *s, int64_t deadline_ms, usher
     return USHER_OK;
 }
 
-static enum usher_status visits(struct usher_store *s, const struct usher_history_query *query,
-                                int64_t deadline_ms, usher_history_fn *fn, void *payload,
-                                char message[192])
+static enum usher_status read_log(struct usher_store *s, enum usher_noun noun, const void *which,
+                                  int64_t deadline_ms, usher_log_fn *fn, void *payload,
+                                  char message[192])
 {
     struct local *l = (struct local *)s;
 
-    return l->records->ops->visits(l->records, query, deadline_ms, fn, payload, message);
+    return l->records->ops->read_log(l->records, noun, which, deadline_ms, fn, payload, message);
 }
 
 static void close_local(struct usher_store *s)
@@ -512,6 +512,8 @@ unsigned usher_kind_flags(enum usher_noun noun, uint8_t kind)
         flags |= USHER_KIND_RANKED;
     if (strchr(steps->listed, '0' + kind) != NULL)
         flags |= USHER_KIND_LISTED;
+    if (kind == steps->logged)
+        flags |= USHER_KIND_LOGGED;
     return flags;
 }
 
@@ -528,7 +530,8 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     if (ops->size < sizeof *ops || ops->name == NULL || ops->begin == NULL || ops->commit == NULL ||
         ops->rollback == NULL || ops->scope == NULL || ops->find == NULL || ops->walk == NULL ||
         ops->rank == NULL || ops->next == NULL || ops->write == NULL || ops->scan == NULL ||
-        ops->message == NULL || ops->close == NULL || (ops->visit == NULL) != (ops->visits == NULL))
+        ops->message == NULL || ops->close == NULL ||
+        (ops->append == NULL) != (ops->read_log == NULL))
         return USHER_INVALID;
     alloc = usher__allocator(alloc);
     l = usher__resize(alloc, NULL, 0, sizeof *l);
@@ -545,7 +548,7 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     l->ops.nodes = nodes;
     l->ops.close = close_local;
     l->ops.forget = forget_local;
-    l->ops.visits = ops->visits != NULL ? visits : NULL;
+    l->ops.read_log = ops->read_log != NULL ? read_log : NULL;
     if ((ops->caps & (USHER_CAP_DURABLE | USHER_CAP_SHARED)) != 0)
         usher__guard_ops(&l->guarded, ops);
     l->base.ops = &l->ops;

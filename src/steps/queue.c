@@ -379,6 +379,7 @@ const struct usher__steps usher__queue_steps = {
     .first = "1:",
     .listed = "126",
     .ranked = K_USER,
+    .logged = K_VISIT,
     .count_names = {
         [COUNT_LANES] = "LANES",
         [COUNT_VISITS] = "VISITS",

@@ -365,6 +365,7 @@ struct usher__steps {
     const char *first;  /* "KIND:" of the record that a first argument names */
     const char *listed; /* kinds that next() is used on, as digits */
     uint8_t ranked;     /* the kind that rank() is used on; 0: none */
+    uint8_t logged;     /* the kind whose records are appended to a log; 0: none */
     /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */
     const char *count_names[USHER_COUNTS], *setting_names[USHER_SETTINGS];
     const struct usher__constant *constants;

@@ -396,7 +396,7 @@ mutant 'SQLite: changes by others are not seen' backends/sqlite/sqlite.c 's/    
     $sqlite 'two_engines*'
 mutant 'SQLite: who leaves a list is still counted' backends/sqlite/sqlite.c 's/    if (left)$/    if (false)/' \
     tests/unit/test_sqlite 'a_place*'
-mutant 'SQLite: a visit that its queue does not keep is no row' src/steps/queue_act.c 's/    if (w->ops->visit != NULL)$/    if (w->ops->visit != NULL \&\& history != 0)/' \
+mutant 'SQLite: a visit that its queue does not keep is no row' src/steps/queue_act.c 's/    if (w->ops->append != NULL)$/    if (w->ops->append != NULL \&\& history != 0)/' \
     tests/fault/test_visits 'a_visit_is_a_row_of_its*'
 mutant 'SQLite: a visit that is kept is told of twice' src/engine/history.c 's/        query.version = q->rows\[q->n_rows - 1\].version;/        query.version = 0;/' \
     $sqlite 'a_store_with*'

@@ -378,7 +378,7 @@ mutant 'scopes: the list begins anew' src/engine/scopes.c 's/            p->afte
 
 # ---- memory ----
 mutant 'memory: a record does not join the list of its group' backends/memory/memory.c \
-    's/put = usher__tree_insert(list, &shard->pool, key, r);/put = USHER__TREE_PUT;/' $memory 'groups*'
+    's/must(usher__tree_insert(list, &shard->pool, key, r) == USHER__TREE_PUT);/must(true);/' $memory 'groups*'
 mutant 'memory: a record does not leave a list' backends/memory/memory.c \
     's/    p->leaves = slots & r->slots;/    p->leaves = slots \& r->slots \& ~4u;/' $memory
 

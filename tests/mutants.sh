@@ -156,7 +156,7 @@ mutant 'a page of calls begins anew' src/steps/number.c 's/    if (holds \&\& a-
     $memory 'calls_are_listed*'
 mutant 'calls are looked for among all numbers' src/steps/work.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
     $memory 'a_call_among*'
-mutant 'a whole pool is freed unasked' src/engine/check.c 's/        if (!given \&\& (command->given/        if (false \&\& (command->given/' \
+mutant 'a whole pool is freed unasked' src/engine/number_hooks.c 's/    if (!given \&\& (command->given/    if (false \&\& (command->given/' \
     $memory 'wrong_arguments*'
 mutant 'a draw takes the first behind the point' src/steps/number.c 's/left-- == 0)/left-- >= 0)/' $same
 mutant 'an operator frees holds of others' src/steps/number.c \
@@ -378,7 +378,7 @@ mutant 'scopes: the list begins anew' src/engine/scopes.c 's/            p->afte
 
 # ---- memory ----
 mutant 'memory: a record does not join the list of its group' backends/memory/memory.c \
-    's/put = usher__tree_insert(list, &shard->pool, key, r);/put = list != NULL;/' $memory 'groups*'
+    's/must(usher__tree_insert(list, &shard->pool, key, r) == USHER__TREE_PUT);/must(true);/' $memory 'groups*'
 mutant 'memory: a record does not leave a list' backends/memory/memory.c \
     's/    p->leaves = slots & r->slots;/    p->leaves = slots \& r->slots \& ~4u;/' $memory
 
@@ -396,7 +396,7 @@ mutant 'SQLite: changes by others are not seen' backends/sqlite/sqlite.c 's/    
     $sqlite 'two_engines*'
 mutant 'SQLite: who leaves a list is still counted' backends/sqlite/sqlite.c 's/    if (left)$/    if (false)/' \
     tests/unit/test_sqlite 'a_place*'
-mutant 'SQLite: a visit that its queue does not keep is no row' src/steps/queue_act.c 's/    if (w->ops->visit != NULL)$/    if (w->ops->visit != NULL \&\& history != 0)/' \
+mutant 'SQLite: a visit that its queue does not keep is no row' src/steps/queue_act.c 's/    if (w->ops->append != NULL)$/    if (w->ops->append != NULL \&\& history != 0)/' \
     tests/fault/test_visits 'a_visit_is_a_row_of_its*'
 mutant 'SQLite: a visit that is kept is told of twice' src/engine/history.c 's/        query.version = q->rows\[q->n_rows - 1\].version;/        query.version = 0;/' \
     $sqlite 'a_store_with*'

@@ -174,10 +174,6 @@ static int compare_id(const void *probe, const void *ref)
     return (text->size > head->len) - (text->size < head->len);
 }
 
-/* Kinds of which there may be many that come and go, and of which next() is not asked as a
- * rule: their order by id is made when it is. */
-#define UNORDERED (1u << USHER_KIND_RANKED | 1u << USHER_KIND_REQUEST | 1u << 7)
-
 /* ---- scopes ----------------------------------------------------------------------- */
 
 /* What @s keeps of the records of kind @k, made if need be: most rooms have few kinds, and
@@ -187,6 +183,7 @@ static struct kind *kind_make(struct scope *s, unsigned k, const struct shard *s
     const struct usher_allocator *alloc = shard->memory->alloc;
     uint64_t seed = shard->scopes[0].seed;
     struct kind *kind = s->kinds[k];
+    unsigned flags;
 
     if (kind != NULL)
         return kind;
@@ -194,12 +191,13 @@ static struct kind *kind_make(struct scope *s, unsigned k, const struct shard *s
     kind = resize(alloc, NULL, 0, sizeof *kind);
     if (kind == NULL)
         return NULL;
+    flags = usher_kind_flags((enum usher_noun)s->noun, (uint8_t)k);
     memset(kind, 0, sizeof *kind);
     usher__table_init(&kind->ids, alloc, offsetof(struct record, head), seed);
     usher__table_init(&kind->owners.table, alloc, offsetof(struct name, head), seed);
     usher__table_init(&kind->groups.table, alloc, offsetof(struct name, head), seed);
-    kind->groups.counted = k == USHER_KIND_RANKED;
-    kind->unordered = (UNORDERED >> k & 1u) != 0;
+    kind->groups.counted = (flags & USHER_KIND_RANKED) != 0;
+    kind->unordered = (flags & USHER_KIND_LISTED) == 0;
     usher__tree_init(&kind->by_id, compare_id);
     for (unsigned i = 0; i < USHER_SLOTS; i++)
         usher__tree_init(&kind->slot[i], NULL);
@@ -806,7 +804,12 @@ static void unplan(struct shard *shard, const struct usher_write *write, struct 
         record_free(alloc, p->record);
 }
 
-/* From here on nothing can fail. */
+/* From here on nothing can fail: lists and records agree, and there is room. */
+static inline void must(bool done)
+{
+    USHER_ASSERT(done);
+}
+
 static void lists_leave(struct shard *shard, struct kind *kind, const struct record *r,
                         unsigned slots)
 {
@@ -815,13 +818,9 @@ static void lists_leave(struct shard *shard, struct kind *kind, const struct rec
         union usher__tree_key key = usher__tree_key(hi_of(slot, r->rank, r->until_ms), r->order);
         struct usher__tree *list = name_list(r->owner, r->group, slot);
 
-        bool was = usher__tree_erase(&kind->slot[slot], &shard->pool, key);
-
-        USHER_ASSERT(was); /* list and record agree */
-        if (list != NULL) {
-            was = usher__tree_erase(list, &shard->pool, key);
-            USHER_ASSERT(was);
-        }
+        must(usher__tree_erase(&kind->slot[slot], &shard->pool, key));
+        if (list != NULL)
+            must(usher__tree_erase(list, &shard->pool, key));
     }
 }
 
@@ -832,22 +831,17 @@ static void lists_join(struct shard *shard, struct kind *kind, struct record *r,
         union usher__tree_key key = usher__tree_key(hi_of(slot, r->rank, r->until_ms), r->order);
         struct usher__tree *list = name_list(r->owner, r->group, slot);
 
-        enum usher__tree_put put = usher__tree_insert(&kind->slot[slot], &shard->pool, key, r);
-
-        USHER_ASSERT(put == USHER__TREE_PUT); /* nobody else has the place, and there was room */
-        if (list != NULL) {
-            put = usher__tree_insert(list, &shard->pool, key, r);
-            USHER_ASSERT(put == USHER__TREE_PUT);
-        }
+        must(usher__tree_insert(&kind->slot[slot], &shard->pool, key, r) == USHER__TREE_PUT);
+        if (list != NULL)
+            must(usher__tree_insert(list, &shard->pool, key, r) == USHER__TREE_PUT);
     }
 }
 
 static void record_insert(struct shard *shard, struct kind *kind, struct record *r)
 {
     struct usher_text id = text_of(&r->head);
-    bool is = usher__table_insert(&kind->ids, r);
 
-    USHER_ASSERT(is);
+    must(usher__table_insert(&kind->ids, r));
     if (!kind->unordered)
         (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
 }
@@ -867,12 +861,10 @@ static void join_free(struct shard *shard)
 static void record_erase(struct shard *shard, struct kind *kind, struct record *r)
 {
     struct usher_text id = text_of(&r->head);
-    bool was = true;
 
     if (!kind->unordered)
-        was = usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id));
-    was = usher__table_erase(&kind->ids, r) && was;
-    USHER_ASSERT(was);
+        must(usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id)));
+    must(usher__table_erase(&kind->ids, r));
     name_swap(shard, kind, &kind->owners, r->owner, NULL);
     name_swap(shard, kind, &kind->groups, r->group, NULL);
     record_free(shard->memory->alloc, r);

@@ -54,7 +54,7 @@
  * writer, gaps: which file it was that wrote the scope last, and pairs of its gaps (struct
  * usher_gap), 16 bytes each, highest byte first, or NULL.
  *
- * place: the lists of which rank() is asked (kind USHER_KIND_RANKED, slot 0, by group), cut into
+ * place: the lists of which rank() is asked (of a kind that is USHER_KIND_RANKED, slot 0, by group), cut into
  * stretches.  A row is one of them: it begins at (hi, ord), goes as far as the next one of its
  * list, and has n records, never none.  See sqlite.c.
  *

@@ -64,9 +64,6 @@
 #define BLOCK ((size_t)16384) /* room for texts that is always kept */
 #endif
 
-/* Of an ended visit that a queue keeps (src/steps/queue.h). */
-#define KIND_VISIT 7
-
 /* Bytes of all texts of a record that is remembered; of an owner. */
 #define SHORT ((size_t)112)
 #define SHORT_OWNER ((size_t)40)
@@ -1108,10 +1105,25 @@ static enum usher_status does_not_fit(struct connection *c)
 
 /* ---- stretches ---- */
 
-/* Does rank() have to count it? */
-static bool is_ranked(const struct usher_record *r)
+static bool is_ranked(unsigned noun, uint8_t kind)
 {
-    return r != NULL && r->kind == USHER_KIND_RANKED && (r->slots & 1u) != 0 && r->group.size != 0;
+    return (usher_kind_flags((enum usher_noun)noun, kind) & USHER_KIND_RANKED) != 0;
+}
+
+/* The kind of @noun that has @flag; USHER_KINDS: none has. */
+static uint8_t kind_with(unsigned noun, enum usher_kind_flag flag)
+{
+    uint8_t kind = 1;
+
+    while (kind < USHER_KINDS && (usher_kind_flags((enum usher_noun)noun, kind) & flag) == 0)
+        kind++;
+    return kind;
+}
+
+/* Does rank() have to count it?  It is of such a kind. */
+static bool has_rank(const struct usher_record *r)
+{
+    return r != NULL && (r->slots & 1u) != 0 && r->group.size != 0;
 }
 
 /* Store @s of the list of @by: PLACE_ADD, PLACE_CHANGE or, its n not used, PLACE_ERASE. */
@@ -1213,7 +1225,7 @@ static enum usher_status stretches_follow(struct usher_txn *t, int64_t list,
                                           const struct usher_record *was,
                                           const struct usher_record *to)
 {
-    bool left = is_ranked(was), comes = is_ranked(to);
+    bool left = has_rank(was), comes = has_rank(to);
     enum usher_status status = USHER_OK;
 
     if (left && comes && was->rank == to->rank && was->order == to->order &&
@@ -1242,11 +1254,12 @@ static enum usher_status read_again(struct usher_txn *t, int64_t list, const voi
 
 /* ---- */
 
-static enum usher_status record_write(struct usher_txn *t, const void *scope_ref,
+static enum usher_status record_write(struct usher_txn *t, const struct usher_scope *scope,
                                       const struct usher_write *w)
 {
     struct usher_record r = w->record;
-    int64_t list = list_of(scope_ref, r.kind);
+    int64_t list = list_of(scope->ref, r.kind);
+    bool ranked = is_ranked(scope->noun, r.kind);
     const struct usher_record *was = r.ref != NULL ? seen(t, r.ref) : NULL;
     struct usher_record old;
     enum statement i;
@@ -1257,7 +1270,7 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
         return USHER_OK;
     if (!w->erase && !record_fits(&r))
         return does_not_fit(&t->c);
-    if (r.kind == USHER_KIND_RANKED && r.ref != NULL) {
+    if (ranked && r.ref != NULL) {
         /* its texts stay, but who is noted may be another one soon */
         if (was != NULL) {
             old = *was;
@@ -1307,7 +1320,7 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
             (void)sqlite3_bind_null(st, 16);
     }
     status = run_one(&t->c, st);
-    if (status == USHER_OK && r.kind == USHER_KIND_RANKED)
+    if (status == USHER_OK && ranked)
         status = stretches_follow(t, list, was, i != ST_ERASE ? &r : NULL);
     if (status != USHER_OK)
         return status;
@@ -1392,7 +1405,7 @@ static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s
     if (is_new)
         status = scope_add(t, &new);
     for (size_t i = 0; i < n && status == USHER_OK; i++)
-        status = record_write(t, new.ref, &writes[i]);
+        status = record_write(t, &new, &writes[i]);
     if (status == USHER_OK && s->erase)
         return scope_erase(t, s);
     if (status != USHER_OK)
@@ -1414,8 +1427,7 @@ static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s
     return USHER_OK;
 }
 
-static enum usher_status visit(struct usher_txn *t, const struct usher_scope *s,
-                               const struct usher_queue_result_row *row)
+static enum usher_status append(struct usher_txn *t, const struct usher_scope *s, const void *row)
 {
     sqlite3_stmt *st = NULL;
     enum usher_status status = get(&t->c, ST_VISIT_ADD, &st);
@@ -1647,7 +1659,7 @@ static enum usher_status scan_list(struct scanner *sc, const struct usher_scope 
         e.order = (uint64_t)read_int(st, 2, 0, NUMBER_LIMIT, &sound);
         read_text(st, 3, 1, USHER_NAME_MAX, &e.id, &sound, &memory);
         read_text(st, 4, 0, USHER_NAME_MAX, &e.by, &sound, &memory);
-        sc->ranked += list == ST_READY_BY_ENTRIES && e.kind == USHER_KIND_RANKED;
+        sc->ranked += list == ST_READY_BY_ENTRIES && is_ranked(s->noun, e.kind);
         if (!memory)
             status = no_memory(sc->c);
         else
@@ -1666,7 +1678,8 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
 {
     struct usher_item item = { .kind = USHER_ITEM_FAULT,
                                .fault = "places that are counted and their list disagree" };
-    int64_t list = list_of(s->ref, USHER_KIND_RANKED), all = 0;
+    uint8_t kind = kind_with(s->noun, USHER_KIND_RANKED);
+    int64_t list, all = 0;
     struct stretch one, last = { 0, 0, 0 };
     struct usher_text by = { "", 0 }, last_by = by;
     char text[USHER_NAME_MAX];
@@ -1674,8 +1687,9 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
     sqlite3_stmt *st = NULL;
     enum usher_status status = get(sc->c, ST_PLACE_EACH, &st);
 
-    if (status != USHER_OK)
+    if (status != USHER_OK || kind == USHER_KINDS)
         return status;
+    list = list_of(s->ref, kind);
     bind_int(st, 1, list);
     while (status == USHER_OK && same && more) {
         bool sound = true, memory = true, goes_on;
@@ -1712,19 +1726,19 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
     return status;
 }
 
-/* Does the table of visits say the same of those that a queue keeps?  Rows may have been deleted.
- */
-static enum usher_status scan_visits(const struct scanner *sc, const struct usher_scope *s)
+/* Does the log say the same of what the scope keeps of it?  Rows may have been deleted. */
+static enum usher_status scan_log(const struct scanner *sc, const struct usher_scope *s)
 {
     struct usher_item item = { .kind = USHER_ITEM_FAULT,
                                .fault = "a visit that it keeps and the row of it disagree" };
     sqlite3_stmt *st = NULL;
+    uint8_t kind = kind_with(s->noun, USHER_KIND_LOGGED);
     enum usher_status status = get(sc->c, ST_VISITS_DIFFER, &st);
     int rc;
 
-    if (status != USHER_OK)
+    if (status != USHER_OK || kind == USHER_KINDS)
         return status;
-    bind_int(st, 1, list_of(s->ref, KIND_VISIT));
+    bind_int(st, 1, list_of(s->ref, kind));
     bind_text(st, 2, &s->name);
     bind_int(st, 3, (int64_t)s->epoch);
     rc = sqlite3_step(st);
@@ -1759,7 +1773,7 @@ static enum usher_status scan_scope(struct scanner *sc, sqlite3_stmt *st,
             scan_list(sc, &s, (enum statement)((unsigned)ST_READY_ENTRIES + i), (uint8_t)(i / 2));
     if (status == USHER_OK)
         status = scan_stretches(sc, &s);
-    return status == USHER_OK && s.noun == USHER_QUEUE ? scan_visits(sc, &s) : status;
+    return status == USHER_OK ? scan_log(sc, &s) : status;
 }
 
 static enum usher_status scan_all(struct scanner *sc, enum usher_noun noun,
@@ -1815,19 +1829,20 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
     return status;
 }
 
-/* ---- visits ----------------------------------------------------------------------- */
+/* ---- log -------------------------------------------------------------------------- */
 
 /* On a connection of its own, as scan(). */
-static enum usher_status visits(struct usher_record_store *store,
-                                const struct usher_history_query *query, int64_t deadline_ms,
-                                usher_history_fn *fn, void *payload, char message[192])
+static enum usher_status read_log(struct usher_record_store *store, enum usher_noun noun,
+                                  const void *which, int64_t deadline_ms, usher_log_fn *fn,
+                                  void *payload, char message[192])
 {
     struct sqlite *s = (struct sqlite *)store;
     sqlite3 *db = NULL;
     enum usher_status status = usher__sqlite_file_again(&s->place, &deadline_ms, &db, message);
 
+    (void)noun; /* there is one that has a log */
     if (status == USHER_OK)
-        status = usher__visits_read(db, query, fn, payload, message);
+        status = usher__visits_log(db, which, fn, payload, message);
     (void)sqlite3_close(db);
     return status;
 }
@@ -1900,8 +1915,8 @@ static const struct usher_record_store_ops ops = {
     .message = message_of,
     .close = close_store,
     .forget = forget_store,
-    .visit = visit,
-    .visits = visits,
+    .append = append,
+    .read_log = read_log,
     .identity = identity,
     .node = node,
 };

@@ -170,3 +170,24 @@ enum usher_status usher__visits_read(sqlite3 *db, const struct usher_history_que
     (void)sqlite3_finalize(st);
     return status;
 }
+
+struct log {
+    usher_log_fn *fn;
+    void *payload;
+};
+
+static enum usher_status tell(void *payload, const struct usher_queue_result_row *visit,
+                              int64_t place)
+{
+    const struct log *log = payload;
+
+    return log->fn(log->payload, visit, place);
+}
+
+enum usher_status usher__visits_log(sqlite3 *db, const struct usher_history_query *query,
+                                    usher_log_fn *fn, void *payload, char message[192])
+{
+    struct log log = { fn, payload };
+
+    return usher__visits_read(db, query, tell, &log, message);
+}

@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include <usher/history.h>
+#include <usher/store.h>
 
 /* Stored in files: to change it, see file.c; a history (history.c) has its own format. */
 /* clang-format off */
@@ -55,5 +56,9 @@ int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t 
 /* Tell @fn of those asked for: as read() of a history, within a transaction or without one. */
 enum usher_status usher__visits_read(sqlite3 *db, const struct usher_history_query *query,
                                      usher_history_fn *fn, void *payload, char message[192]);
+
+/* The same of the log of a store. */
+enum usher_status usher__visits_log(sqlite3 *db, const struct usher_history_query *query,
+                                    usher_log_fn *fn, void *payload, char message[192]);
 
 #endif

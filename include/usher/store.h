@@ -13,7 +13,6 @@
 #ifndef USHER_STORE_H
 #define USHER_STORE_H
 
-#include <usher/history.h>
 #include <usher/operation.h>
 
 #ifdef __cplusplus
@@ -133,6 +132,10 @@ typedef enum usher_status usher_scan_fn(void *payload, const struct usher_item *
 /* Put right in @scope, all records of which were shown, what follows from them: counts, due_ms. */
 typedef void usher_mend_fn(void *payload, struct usher_scope *scope);
 
+/* A row of a log, as of usher_result_add_row().  @place: a number above 0, larger for what was
+ * appended later.  A status other than USHER_OK ends the reading, which returns it. */
+typedef enum usher_status usher_log_fn(void *payload, const void *row, int64_t place);
+
 struct usher_store_ops {
     size_t size;      /* sizeof(struct usher_store_ops) of the author's compiler */
     const char *name; /* in messages: "sqlite" */
@@ -157,12 +160,14 @@ struct usher_store_ops {
      * process's own, and leave files, locks and servers alone, which are the parent's.
      * NULL: the copy is left as it is. */
     void (*forget)(struct usher_store *s);
-    /* May, if every visit of a queue that ends is put into a history within the store by the same
-     * change: read() of that history (history.h), on any thread.  `queue history` tells of what
-     * is there behind what the queue keeps, unless the engine has another history. */
-    enum usher_status (*visits)(struct usher_store *s, const struct usher_history_query *query,
-                                int64_t deadline_ms, usher_history_fn *fn, void *payload,
-                                char message[192]);
+    /* May, if there is a log within the store (append() below), on any thread: tell @fn of those
+     * rows of @noun that @which asks for, latest first.  What @which points to is the noun's: of
+     * queues struct usher_history_query (history.h).  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM, or
+     * what
+     * @fn returned. */
+    enum usher_status (*read_log)(struct usher_store *s, enum usher_noun noun, const void *which,
+                                  int64_t deadline_ms, usher_log_fn *fn, void *payload,
+                                  char message[192]);
     /* May, where lists are stored apart from the records and may be torn from them.  Make those of
      * the one scope anew from its records, which are shown to @fn (without entries), then ask
      * @header for the rest; neither version nor epoch changes.  Nobody else changes the scope
@@ -227,16 +232,23 @@ USHER_API enum usher_status usher_open_store(struct usher_store *store,
  * for each text they carry in `group` or `owner`, where that text is not empty.  The pair
  * is unique within a slot of a kind of a scope; below it is called (hi, order).
  */
-/* Kinds of records.  Codes are stored; each noun has its own, all have REQUEST. */
-enum usher_kind {
-    USHER_KIND_NUMBER = 1,
-    USHER_KIND_GROUP = 2,   /* counts of one group of numbers */
-    USHER_KIND_STICKY = 3,  /* the number last used for a peer */
-    USHER_KIND_RANKED = 3,  /* of whose slot 0, by group, rank() is asked */
-    USHER_KIND_REQUEST = 4, /* the answer to a request id */
-    USHER_KINDS = 8,
-    USHER_KIND__WIDE = 0x7fffffff
+
+/* Kinds of records are numbers from 1 to USHER_KINDS - 1, which are stored; each noun has its own,
+ * all have REQUEST. */
+#define USHER_KIND_REQUEST 4 /* the answer to a request id */
+#define USHER_KINDS 8
+
+/* What a store may want to know of a kind. */
+enum usher_kind_flag {
+    USHER_KIND_RANKED = 1u << 0, /* rank() is asked of its slot 0, by group */
+    USHER_KIND_LISTED = 1u << 1, /* next() is asked of it by commands; of others by nobody but
+                                  * scan() is their order by id needed */
+    USHER_KIND_LOGGED = 1u << 2, /* each was appended to the log as it was made */
+    USHER_KIND_FLAG__WIDE = 0x7fffffff
 };
+
+/** Bits of enum usher_kind_flag; 0 if there is no such kind.  O(1). */
+USHER_API unsigned usher_kind_flags(enum usher_noun noun, uint8_t kind);
 
 #define USHER_SLOTS 3
 #define USHER_NUMBERS 8 /* the last four are seldom used */
@@ -322,7 +334,7 @@ struct usher_record_store_ops {
                               uint8_t slot, const struct usher_text *by, uint64_t after_hi,
                               uint64_t after_order, bool back, struct usher_record *ret_record);
     /* Must.  How many stand before (@hi, @order) among the records in slot 0 of kind
-     * USHER_KIND_RANKED that carry @by in `group` (never NULL).  @kind and @slot say just that.
+     * that is USHER_KIND_RANKED that carry @by in `group` (never NULL).  @slot is 0.
      * The pair itself need not be there.  Cost: O(log n), or as near as the store comes. */
     enum usher_status (*rank)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               uint8_t slot, const struct usher_text *by, uint64_t hi,
@@ -347,15 +359,15 @@ struct usher_record_store_ops {
     void (*close)(struct usher_record_store *s);
     /* May.  As forget() of a store. */
     void (*forget)(struct usher_record_store *s);
-    /* May, both or none, without USHER_CAP_AT_ONCE.  visit(): put @visit of the queue @scope,
-     * a row as of `queue history`, into the history within the store; it is there for good if
-     * the transaction is committed.  visits(): as that of a store; other threads may be in a
-     * transaction meanwhile. */
-    enum usher_status (*visit)(struct usher_txn *txn, const struct usher_scope *scope,
-                               const struct usher_queue_result_row *visit);
-    enum usher_status (*visits)(struct usher_record_store *s,
-                                const struct usher_history_query *query, int64_t deadline_ms,
-                                usher_history_fn *fn, void *payload, char message[192]);
+    /* May, both or none, without USHER_CAP_AT_ONCE: a log within the store, to which is only added.
+     * append(): @row, of the noun of @scope as of usher_result_add_row(), is there for good if the
+     * transaction is committed; it outlives the scope.  read_log(): as that of a store; other
+     * threads may be in a transaction meanwhile. */
+    enum usher_status (*append)(struct usher_txn *txn, const struct usher_scope *scope,
+                                const void *row);
+    enum usher_status (*read_log)(struct usher_record_store *s, enum usher_noun noun,
+                                  const void *which, int64_t deadline_ms, usher_log_fn *fn,
+                                  void *payload, char message[192]);
     /* May.  find() will soon be asked for this @id, by another command of the transaction: a store
      * that has its records in memory can begin to fetch it.  Changes nothing, cannot fail, and
      * takes no time to speak of.  NULL: it is not told. */
@@ -384,7 +396,7 @@ USHER_API enum usher_status usher_local_store(struct usher_record_store *records
                                               struct usher_store **ret_store);
 
 /**
- * Append a copy of @row, a struct usher_NOUN_row of @noun, to the rows of @reply.  USHER_OK,
+ * Append a copy of @row, a struct usher_NOUN_result_row of @noun, to the rows of @reply.  USHER_OK,
  * USHER_NOMEM (@reply unchanged), USHER_INVALID (no such noun).
  */
 USHER_API enum usher_status usher_result_add_row(struct usher_result *reply, enum usher_noun noun,

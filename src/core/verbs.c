@@ -10,6 +10,7 @@
 #define NEEDS_TOKEN USHER__NEEDS_TOKEN
 #define COMMUTES USHER__COMMUTES
 #define PLACED USHER__PLACED
+#define READS USHER__READS
 
 enum {
 #define F(name, code, type, ...) TYPE_OF_##name = USHER_TYPE_##type,
@@ -82,6 +83,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_NUMBER
 #define NOUN_WORD "number"
 #define NOUN_SCOPE "POOL"
+#define NOUN_HIDDEN false
 #define NOUN_DEF "number_verbs.def"
 #define THE(x) number_##x
 #define ARGS(f) arg.number.f
@@ -101,6 +103,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ID
 #define NOUN_WORD "id"
 #define NOUN_SCOPE "NAME"
+#define NOUN_HIDDEN false
 #define NOUN_DEF "id_verbs.def"
 #define THE(x) id_##x
 #define ARGS(f) arg.id.f
@@ -118,6 +121,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ROOM
 #define NOUN_WORD "room"
 #define NOUN_SCOPE "ROOM"
+#define NOUN_HIDDEN false
 #define NOUN_DEF "room_verbs.def"
 #define THE(x) room_##x
 #define ARGS(f) arg.room.f
@@ -135,6 +139,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_SERIAL
 #define NOUN_WORD "serial"
 #define NOUN_SCOPE "RULE"
+#define NOUN_HIDDEN false
 #define NOUN_DEF "serial_verbs.def"
 #define THE(x) serial_##x
 #define ARGS(f) arg.serial.f
@@ -152,6 +157,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_QUEUE
 #define NOUN_WORD "queue"
 #define NOUN_SCOPE "Q"
+#define NOUN_HIDDEN false
 #define NOUN_DEF "queue_verbs.def"
 #define THE(x) queue_##x
 #define ARGS(f) arg.queue.f
@@ -171,6 +177,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ROOMS
 #define NOUN_WORD "rooms"
 #define NOUN_SCOPE "PARTITION"
+#define NOUN_HIDDEN true
 #define NOUN_DEF "rooms_verbs.def"
 #define THE(x) rooms_##x
 #define ARGS(f) arg.rooms.f
@@ -193,7 +200,7 @@ const struct usher__noun *const usher__nouns[USHER__NOUNS] = {
 const struct usher__noun *usher__noun_at(unsigned i)
 {
     for (unsigned noun = 0; noun < USHER__NOUNS; noun++)
-        if (usher__nouns[noun] != NULL && noun != USHER_ROOMS && i-- == 0)
+        if (usher__nouns[noun] != NULL && !usher__nouns[noun]->hidden && i-- == 0)
             return usher__nouns[noun];
     return NULL;
 }

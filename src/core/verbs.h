@@ -127,7 +127,8 @@ enum usher__verb_flag {
     USHER__IF_OWNER = 1u << 3,
     USHER__NEEDS_TOKEN = 1u << 4,
     USHER__COMMUTES = 1u << 5,
-    USHER__PLACED = 1u << 6 /* the first of its keys may be given in its place */
+    USHER__PLACED = 1u << 6, /* the first of its keys may be given in its place */
+    USHER__READS = 1u << 7   /* it WRITES what ends by itself, and nothing of its own */
 };
 
 struct usher__verb {
@@ -144,6 +145,7 @@ struct usher__verb {
 
 struct usher__noun {
     uint8_t noun;
+    bool hidden; /* the engine's own: nobody speaks it */
     const char *word;
     const char *scope; /* what a scope of it is called in help: "POOL" */
     const struct usher__arg *args;
@@ -241,7 +243,9 @@ int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *
 /* @arg is a duration in ms. */
 bool usher__arg_is_span(const struct usher__arg *arg);
 
-/* Those that are spoken: without the index of rooms. */
+#define USHER__NOUNS 7 /* more than the largest code */
+
+/* Those that are spoken. */
 const struct usher__noun *usher__noun_at(unsigned i);
 
 /* The code of an answer that comes from elsewhere. */

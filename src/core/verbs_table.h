@@ -3,6 +3,7 @@
  * The tables of one noun, made from its rows.  verbs.c includes this once for each noun with
  *
  *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
+ *   NOUN_HIDDEN true of one that is the engine's own
  *   THE(x)      number_##x   prefix of what is made here
  *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_operation and usher_result
  *   ARGS_TYPE   struct usher_number_args
@@ -185,6 +186,7 @@ static uint32_t THE(texts_given)(const struct usher_operation *command)
 
 static const struct usher__noun THE(noun) = {
     .noun = NOUN_CODE,
+    .hidden = NOUN_HIDDEN,
     .word = NOUN_WORD,
     .scope = NOUN_SCOPE,
     .args = THE(args),
@@ -248,6 +250,7 @@ static const struct usher__noun THE(noun) = {
 #undef NOUN_CODE
 #undef NOUN_WORD
 #undef NOUN_SCOPE
+#undef NOUN_HIDDEN
 #undef NOUN_DEF
 #undef THE
 #undef ARGS

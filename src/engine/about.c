@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/verbs.h"
+#include "engine/nouns.h"
 #include "engine/reply.h"
 
 static const struct usher_field_about fields[] = {
@@ -29,10 +30,12 @@ const struct usher_field_about *usher_about_field(uint32_t field)
     return field >= 1 && field <= N_FIELDS ? &fields[field - 1] : NULL;
 }
 
-/* The index of rooms is the engine's own. */
+/* NULL: none, or of a noun that is the engine's own. */
 static const struct usher__verb *verb_of(uint32_t code)
 {
-    return code >> 8 != USHER_ROOMS ? usher__verb(code) : NULL;
+    const struct usher__noun *noun = usher__noun(code >> 8);
+
+    return noun != NULL && !noun->hidden ? usher__verb(code) : NULL;
 }
 
 bool usher_about_verb(uint32_t verb, struct usher_verb_about *ret_about)
@@ -60,7 +63,7 @@ bool usher_about_verb(uint32_t verb, struct usher_verb_about *ret_about)
 
 uint32_t usher_next_verb(uint32_t verb)
 {
-    for (unsigned noun = verb >> 8; noun < USHER_ROOMS; noun++) {
+    for (unsigned noun = verb >> 8; noun < USHER__NOUNS; noun++) {
         uint32_t next = noun == verb >> 8 ? verb + 1 : noun << 8 | 1u;
 
         if (verb_of(next) != NULL)
@@ -73,7 +76,7 @@ uint32_t usher_verb_of(const char *noun, const char *word)
 {
     const struct usher__noun *n = noun != NULL && word != NULL ? usher__noun_by_word(noun) : NULL;
 
-    for (unsigned i = 0; n != NULL && n->noun != USHER_ROOMS && i < n->n_verbs; i++)
+    for (unsigned i = 0; n != NULL && !n->hidden && i < n->n_verbs; i++)
         if (strcmp(n->verbs[i].word, word) == 0)
             return n->verbs[i].verb;
     return 0;
@@ -174,20 +177,15 @@ static const char *known(const char *word)
 
 const char *usher_code_word(enum usher_noun noun, uint32_t field, int64_t code)
 {
+    const struct usher__hooks *hooks = usher__hooks((unsigned)noun);
+
     if (code < 0 || code > UINT16_MAX)
         return NULL;
     switch (field) {
     case USHER_FIELD_STATE:
-        return noun == USHER_ROOM ? known(usher_room_state_word((enum usher_room_state)code))
-               : noun == USHER_SERIAL
-                   ? known(usher_serial_state_word((enum usher_serial_state)code))
-               : noun == USHER_QUEUE ? in(usher__user_state_words, code)
-                                     : in(usher__number_list_words, code);
+        return hooks->state_word != NULL ? known(hooks->state_word((unsigned)code)) : NULL;
     case USHER_FIELD_WHY:
-        return noun == USHER_QUEUE    ? known(usher_queue_why_word((enum usher_queue_why)code))
-               : noun == USHER_SERIAL ? known(usher_serial_why_word((enum usher_serial_why)code))
-               : noun == USHER_ID     ? known(usher_id_why_word((enum usher_id_why)code))
-                                      : known(usher_number_why_word((enum usher_number_why)code));
+        return hooks->why_word != NULL ? known(hooks->why_word((unsigned)code)) : NULL;
     case USHER_FIELD_ORDER:
         return in(usher__order_words, code);
     case USHER_FIELD_TRIGGER:

@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/serial.h"
 #include "core/text.h"
 #include "core/verbs.h"
+#include "engine/nouns.h"
 #include "steps/work.h"
 
 static const struct usher_text *text_of(const struct usher_operation *command,
@@ -41,103 +41,6 @@ static const char *text_fault(const struct usher__arg *arg, const struct usher_t
     default:
         return usher__name_fault(text->data, text->size);
     }
-}
-
-/* `set` and `member`: the first field must not be there a second time. */
-static bool field_twice(const struct usher_room_args *a)
-{
-    struct usher_fields f = { 0 };
-    struct usher_text name, value;
-    uint64_t version;
-
-    if (a->fields.data == NULL)
-        return false;
-    f.at = (const unsigned char *)a->fields.data;
-    f.end = f.at + a->fields.size;
-    while (usher_fields_next(&f, &name, &value, &version))
-        if (usher__text_equal(&name, &a->field))
-            return true;
-    return false;
-}
-
-/* Arguments that do not go with each other. */
-static const char *conflict(const struct usher_operation *command)
-{
-    const struct usher_number_args *a = &command->arg.number;
-    const struct usher_id_args *id = &command->arg.id;
-    uint64_t token;
-    bool given;
-
-    switch (command->verb) {
-    case USHER_NUMBER_CALL:
-        if (a->number.data != NULL && a->group.data != NULL)
-            return "number and group exclude each other";
-        return NULL;
-    case USHER_NUMBER_RENEW:
-        if (a->number.data != NULL && a->after.data != NULL)
-            return "after goes without a number";
-        if (a->number.data != NULL) /* the node of a hold that is taken back */
-            return a->node.data != NULL && a->owner.data == NULL
-                       ? "node with a number goes with owner"
-                       : NULL;
-        if (a->node.data == NULL)
-            return "number or node is missing";
-        if ((command->given & USHER_GIVEN_TOKEN) != 0)
-            return "token goes with a number";
-        if (a->owner.data != NULL)
-            return "owner goes with a number";
-        return a->after.data != NULL && !usher__text_token(&a->after, &token)
-                   ? "after is not a token"
-                   : NULL;
-    case USHER_NUMBER_FREE:
-        if (a->owner.data != NULL && a->node.data != NULL)
-            return "owner and node exclude each other";
-        given = a->owner.data != NULL || a->node.data != NULL || a->number.data != NULL;
-        if (!given && (command->given & USHER_GIVEN_ALL) == 0)
-            return "owner, node or number is missing (or all=1, which ends every call of the pool)";
-        return given && (command->given & USHER_GIVEN_ALL) != 0 ? "all goes alone" : NULL;
-    case USHER_NUMBER_LIST:
-        if (a->owner.data != NULL && a->node.data != NULL)
-            return "owner and node exclude each other";
-        if (a->after.data != NULL && usher__number_lists_holds(command) &&
-            !usher__text_token(&a->after, &token))
-            return "after is not a token, as calls are listed by";
-        return NULL;
-    case USHER_ID_CREATE:
-        if ((command->given & USHER_GIVEN_ID_LIMIT) != 0 &&
-            id->limit < ((command->given & USHER_GIVEN_ID_START) != 0 ? id->start : 1))
-            return "limit is below start";
-        return NULL;
-    case USHER_ROOM_SET:
-    case USHER_ROOM_MEMBER:
-        return field_twice(&command->arg.room) ? "fields have one twice" : NULL;
-    case USHER_QUEUE_ALIVE:
-        if ((command->arg.queue.agent.data == NULL) == (command->arg.queue.user.data == NULL))
-            return "either agent or user is to be given";
-        return NULL;
-    default:
-        return NULL;
-    }
-}
-
-/* What the types of a serial's arguments do not say. */
-static const char *serial_fault(const struct usher_operation *command, const char **ret_word)
-{
-    const struct usher_serial_args *a = &command->arg.serial;
-    const char *fault;
-
-    if (command->verb != USHER_SERIAL_RULE)
-        return NULL;
-    *ret_word = "prefix";
-    fault = usher__serial_affix_fault(a->prefix.data, a->prefix.size);
-    if (fault != NULL)
-        return fault;
-    *ret_word = "suffix";
-    fault = usher__serial_affix_fault(a->suffix.data, a->suffix.size);
-    if (fault != NULL)
-        return fault;
-    *ret_word = "date";
-    return usher__serial_date_fault(a->date.data, a->date.size);
 }
 
 static enum usher_status not_taken(const struct usher__verb *verb, const struct usher__arg *arg,
@@ -195,6 +98,21 @@ static enum usher_status ints_check(const struct usher__noun *noun, const struct
     return usher__say(reply, USHER_INVALID, "an argument given is not known");
 }
 
+/* What the noun itself has to say. */
+static inline enum usher_status own_check(const struct usher_operation *command,
+                                          struct usher_result *reply)
+{
+    const struct usher__hooks *hooks = usher__hooks_of(command->verb);
+    const char *word = NULL, *fault = NULL;
+
+    if (hooks->fault != NULL)
+        fault = hooks->fault(command, &word);
+    if (fault == NULL)
+        return USHER_OK;
+    return word != NULL ? usher__say(reply, USHER_INVALID, "%s %s", word, fault)
+                        : usher__say(reply, USHER_INVALID, "%s", fault);
+}
+
 enum usher_status usher__operation_check(const struct usher_operation *command,
                                          const struct usher_text *known, struct usher_result *reply)
 {
@@ -234,15 +152,5 @@ enum usher_status usher__operation_check(const struct usher_operation *command,
     }
     if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && usher__token_missing(noun, verb, command))
         return usher__say(reply, USHER_INVALID, "token is missing");
-    if (noun->noun == USHER_SERIAL) {
-        const char *word = NULL;
-
-        fault = serial_fault(command, &word);
-        if (fault != NULL)
-            return usher__say(reply, USHER_INVALID, "%s %s", word, fault);
-    }
-    fault = conflict(command);
-    if (fault != NULL)
-        return usher__say(reply, USHER_INVALID, "%s", fault);
-    return USHER_OK;
+    return own_check(command, reply);
 }

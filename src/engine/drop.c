@@ -8,17 +8,12 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
+#include "engine/nouns.h"
 
 /* A step whose answer was lost is done again, so often in a row at most. */
 #define TRIES 3
 /* What a step may leave to others, at most. */
 #define PAUSE_MAX_NS 100000000
-
-static const enum usher_verb verbs[] = {
-    [USHER_NUMBER] = USHER_NUMBER_DROP, [USHER_QUEUE] = USHER_QUEUE_DROP,
-    [USHER_ROOM] = USHER_ROOM_CLOSE,    [USHER_SERIAL] = USHER_SERIAL_DELETE,
-    [USHER_ID] = USHER_ID_DELETE,
-};
 
 static int64_t clock_ns(void)
 {
@@ -38,20 +33,15 @@ static void pause_for(int64_t ns)
 /* How many records went with the step that @reply answers; *@ret_more: not all. */
 static int64_t erased(const struct usher_result *reply, bool *ret_more)
 {
+    const struct usher__hooks *hooks = usher__hooks((unsigned)reply->noun);
+    int64_t n;
+
     *ret_more = false;
-    switch (reply->noun) {
-    case USHER_NUMBER:
-        *ret_more = reply->of.number.more;
-        return (int64_t)reply->of.number.count;
-    case USHER_QUEUE:
-        *ret_more = reply->of.queue.more;
-        return (int64_t)reply->of.queue.count;
-    case USHER_ROOM:
-        *ret_more = reply->of.room.more;
-        return (int64_t)reply->of.room.count;
-    default:
+    if (hooks->dropped_at == 0)
         return 1;
-    }
+    memcpy(&n, (const char *)reply + hooks->dropped_at, sizeof n);
+    memcpy(ret_more, (const char *)reply + hooks->more_at, sizeof *ret_more);
+    return n;
 }
 
 /* Steps behind the first are for that scope only: one that others have made since has another
@@ -67,8 +57,10 @@ static void only_this(struct usher_operation *c, uint64_t version)
 
 static void explain(const struct usher_operation *c, enum usher_status status, const char *why)
 {
-    if (status == USHER_REFUSED && (unsigned)c->verb >> 8 == USHER_SERIAL)
-        why = "numbers of it are held, or may come back";
+    const char *refused = usher__hooks_of(c->verb)->drop_refused;
+
+    if (status == USHER_REFUSED && refused != NULL)
+        why = refused;
     usher__message_set("drop %s/%.100s: %s",
                        usher_noun_word((enum usher_noun)((unsigned)c->verb >> 8)), c->scope.data,
                        why[0] != '\0' ? why : usher_status_text(status));
@@ -87,12 +79,12 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
         *ret_items = 0;
     if (status != USHER_OK)
         return status;
-    if (scope == NULL || (unsigned)noun >= sizeof verbs / sizeof *verbs || (int)verbs[noun] == 0) {
+    memset(&c, 0, sizeof c);
+    c.verb = usher__hooks((unsigned)noun)->drop;
+    if (scope == NULL || (int)c.verb == 0) {
         usher__message_set("drop: %s", scope == NULL ? "scope is NULL" : "no such noun");
         return USHER_INVALID;
     }
-    memset(&c, 0, sizeof c);
-    c.verb = verbs[noun];
     c.scope.data = scope;
     c.scope.size = strlen(scope);
     do {

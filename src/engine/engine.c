@@ -31,10 +31,9 @@
 #include "engine/hear.h"
 #include "engine/history.h"
 #include "engine/memory.h"
+#include "engine/nouns.h"
 #include "engine/post.h"
 #include "engine/result.h"
-#include "engine/room_index.h"
-#include "engine/serial.h"
 #include "engine/url.h"
 #include "steps/work.h"
 #ifdef USHER_WITH_SQLITE
@@ -605,6 +604,14 @@ static void log_line(void *payload, enum usher_log_level level, const char *line
     usher__engine_log(payload, level, line);
 }
 
+/* A noun of the engine itself is nobody's business. */
+static bool is_hidden(enum usher_noun noun)
+{
+    const struct usher__noun *n = usher__noun((unsigned)noun);
+
+    return n != NULL && n->hidden;
+}
+
 static void notify(void *payload, const struct usher_notice *notice)
 {
     struct usher_engine *e = payload;
@@ -613,10 +620,10 @@ static void notify(void *payload, const struct usher_notice *notice)
         usher__watches_doubt(&e->watches, (enum usher_noun)0, &notice->scope);
         return;
     }
-    if (e->journal && notice->verb == USHER_SERIAL_EXPIRE)
+    if (e->journal && (int)notice->verb != 0 &&
+        notice->verb == usher__hooks((unsigned)notice->noun)->expires)
         usher__asked_expired(e->asked, e->opt.alloc, notice);
-    if (notice->noun != USHER_ROOMS && /* an index: nobody's business */
-        atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0)
+    if (!is_hidden(notice->noun) && atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0)
         usher__watches_queue(&e->watches, notice);
 }
 
@@ -650,7 +657,7 @@ static bool heard(const struct usher_engine *e, const struct usher_task *tasks, 
         return true;
     if (e->journal)
         for (size_t i = 0; i < n; i++)
-            if ((unsigned)tasks[i].command->verb >> 8 == USHER_SERIAL)
+            if ((int)usher__hooks_of(tasks[i].command->verb)->expires != 0)
                 return true;
     return false;
 }
@@ -986,7 +993,7 @@ reply_tell(struct usher_engine *e, const struct usher_operation *command,
     if (reply->status == USHER_UNKNOWN && watched(e) &&
         (usher_operation_flags(command) & USHER_OPERATION_WRITES) != 0)
         usher__watches_doubt(&e->watches, reply->noun, &command->scope);
-    if (e->opt.trace != NULL && reply->noun != USHER_ROOMS) {
+    if (e->opt.trace != NULL && !is_hidden(reply->noun)) {
         struct usher__inside here;
 
         usher__enter(&here, e);
@@ -1181,14 +1188,13 @@ static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t
 /* Nothing was done of it itself, for there was too much to be done before. */
 static bool unfinished(const struct usher_task *t)
 {
-    switch ((unsigned)t->command->verb >> 8) {
-    case USHER_NUMBER:
-        return t->reply->of.number.why == USHER_NUMBER_WHY_DUE;
-    case USHER_QUEUE:
-        return t->reply->of.queue.why == USHER_QUEUE_WHY_DUE;
-    default:
+    const struct usher__hooks *hooks = usher__hooks_of(t->command->verb);
+    uint32_t why;
+
+    if (hooks->why_at == 0)
         return false;
-    }
+    memcpy(&why, (const char *)t->reply + hooks->why_at, sizeof why);
+    return why == hooks->why_due;
 }
 
 /* Was a command behind @tasks[i] on its scope done before it? */
@@ -1262,12 +1268,12 @@ size_t usher__engine_tasks(struct usher_engine *e, const struct usher_operation 
     return make_tasks(e, commands, replies, n, tasks);
 }
 
-/* What the store leaves to the engine. */
-static inline void parse(const struct usher_task *t)
+static inline void answered(const struct usher_task *t)
 {
-    if (t->command->verb == USHER_SERIAL_PARSE ||
-        (t->command->verb == USHER_SERIAL_SHOW && t->command->arg.serial.serial.data != NULL))
-        usher__serial_parsed(t->command, t->reply);
+    const struct usher__hooks *hooks = usher__hooks_of(t->command->verb);
+
+    if (hooks->answered != NULL)
+        hooks->answered(t->command, t->reply);
 }
 
 /* At most CHUNK commands. */
@@ -1282,7 +1288,7 @@ static inline void execute_chunk(struct usher_engine *e, const struct usher_oper
         for (size_t i = 0; i < n_tasks; i++) {
             if (unfinished(&tasks[i]))
                 finish(e, tasks + i, n_tasks - i, deadline_ms);
-            parse(&tasks[i]);
+            answered(&tasks[i]);
         }
     }
 }
@@ -1293,13 +1299,19 @@ void usher__engine_execute(struct usher_engine *e, const struct usher_operation 
     execute_chunk(e, command, reply, 1, deadline_ms);
 }
 
+void usher__engine_execute_all(struct usher_engine *e, const struct usher_operation *commands,
+                               struct usher_result *replies, size_t n, int64_t deadline_ms)
+{
+    execute_chunk(e, commands, replies, n, deadline_ms);
+}
+
 /* How many of the commands, CHUNK at most, go to the store as they are: those behind them, or
  * with 0 the first, need the authority or a history. */
 static size_t plain(struct usher_engine *e, const struct usher_operation *commands, size_t n)
 {
     size_t i = 0;
 
-    if (e->authority == NULL && e->history == NULL && e->store->ops->visits == NULL)
+    if (e->authority == NULL && e->history == NULL && e->store->ops->read_log == NULL)
         return n < CHUNK ? n : CHUNK;
     for (; i < n && i < CHUNK; i++) {
         if (e->authority != NULL && usher__asks(&commands[i]))
@@ -1312,77 +1324,16 @@ static size_t plain(struct usher_engine *e, const struct usher_operation *comman
     return i;
 }
 
-static bool any_room(const struct usher_operation *commands, size_t n)
+/* Of the commands, the first noun that has a way of its own; NULL: none has. */
+static const struct usher__hooks *executes(const struct usher_operation *commands, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned)commands[i].verb >> 8 == USHER_ROOM)
-            return true;
-    return false;
-}
-
-/* What has waited to be told together may have waited long enough. */
-static void tell_together(struct usher_engine *e, const struct usher_operation *commands,
-                          struct usher_result *replies, size_t n)
-{
-    int64_t now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;
-
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned)commands[i].verb >> 8 == USHER_ROOM)
-            usher__watches_meet(&e->watches, &commands[i], &replies[i],
-                                (commands[i].given & USHER_GIVEN_NOW) != 0 ? commands[i].now_ms
-                                                                           : now_ms);
-}
-
-static void give_way(int64_t ns)
-{
-    struct timespec pause = { 0, (long)ns };
-
-    if (ns > 0)
-        (void)nanosleep(&pause, NULL);
-}
-
-/*
- * Commands of rooms with what the index has to know of them.  An `open` behind other commands on
- * its room may find that they have closed it: it is waited for, so that those behind it meet the
- * new one.
- */
-static void __attribute__((noinline))
-execute_rooms(struct usher_engine *e, const struct usher_operation *commands,
-              struct usher_result *replies, size_t n, int64_t deadline_ms)
-{
-    size_t from = 0;
-    int64_t began_ns;
-
-    usher__room_index_before(e, commands, replies, n, deadline_ms);
-    began_ns = e->waits ? usher__monotonic_ns() : 0;
     for (size_t i = 0; i < n; i++) {
-        bool left_out, waits;
-        size_t end;
+        const struct usher__hooks *hooks = usher__hooks_of(commands[i].verb);
 
-        if (commands[i].verb != USHER_ROOM_OPEN)
-            continue;
-        left_out = replies[i].status >= USHER_INVALID;
-        waits = !left_out && usher__room_any_on(commands, i, &commands[i]);
-        if (!left_out && !waits)
-            continue;
-        end = waits ? i + 1 : i;
-        if (end > from)
-            execute_chunk(e, commands + from, replies + from, end - from, deadline_ms);
-        if (waits)
-            usher__room_reopen(e, &commands[i], &replies[i], deadline_ms);
-        from = i + 1;
+        if (hooks->execute != NULL)
+            return hooks;
     }
-    if (n > from)
-        execute_chunk(e, commands + from, replies + from, n - from, deadline_ms);
-    if (e->waits) /* else a step takes less time than it takes to sleep */
-        give_way(usher__room_way_ns(commands, replies, n, usher__monotonic_ns() - began_ns));
-    for (size_t i = 0; i < n; i++) /* somebody else has begun to close it a moment ago */
-        if (commands[i].verb == USHER_ROOM_OPEN &&
-            !usher__room_any_on(commands + i + 1, n - i - 1, &commands[i]))
-            usher__room_reopen(e, &commands[i], &replies[i], deadline_ms);
-    usher__room_index_after(e, commands, replies, n, deadline_ms);
-    if (atomic_load_explicit(&e->watches.n_gathered, memory_order_relaxed) != 0)
-        tell_together(e, commands, replies, n);
+    return NULL;
 }
 
 /* The watchers' part of a call. */
@@ -1396,13 +1347,12 @@ void usher__engine_tell(struct usher_engine *e, const struct usher_operation *co
                         struct usher_result *replies, size_t n, const struct usher_task *tasks,
                         size_t n_tasks, int64_t deadline_ms)
 {
+    const struct usher__hooks *own = executes(commands, n);
+
     for (size_t i = 0; i < n_tasks; i++)
-        parse(&tasks[i]);
-    if (any_room(commands, n)) {
-        usher__room_index_after(e, commands, replies, n, deadline_ms);
-        if (atomic_load_explicit(&e->watches.n_gathered, memory_order_relaxed) != 0)
-            tell_together(e, commands, replies, n);
-    }
+        answered(&tasks[i]);
+    if (own != NULL)
+        own->executed(e, commands, replies, n, deadline_ms);
     (void)replies_look(e, commands, replies, n, USHER_OK);
     deliver(e);
 }
@@ -1450,9 +1400,12 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
     if (atomic_load_explicit(&e->claiming, memory_order_relaxed) != 0 && watched(e))
         usher__post_settle(e, deadline_ms);
     for (size_t from = 0, k; from < n; from += k) {
+        const struct usher__hooks *own;
+
         k = plain(e, commands + from, n - from);
-        if (k > 0 && any_room(commands + from, k)) {
-            execute_rooms(e, commands + from, replies + from, k, deadline_ms);
+        own = executes(commands + from, k);
+        if (own != NULL) {
+            own->execute(e, commands + from, replies + from, k, deadline_ms);
         } else if (k > 0) {
             execute_chunk(e, commands + from, replies + from, k, deadline_ms);
         } else {
@@ -1535,7 +1488,7 @@ enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun nou
         status = watch_check("watch", noun, scope, flags_fault(scope, flags, since, ret_watcher));
     if (status != USHER_OK)
         return status;
-    if ((flags & USHER_WATCH_SINCE) != 0 && noun != USHER_ROOM) {
+    if ((flags & USHER_WATCH_SINCE) != 0 && !usher__hooks((unsigned)noun)->has_log) {
         usher__message_set("watch: only rooms keep a log");
         return USHER_REFUSED;
     }

@@ -105,6 +105,10 @@ void usher__engine_log(const struct usher_engine *e, enum usher_log_level level,
 void usher__engine_execute(struct usher_engine *e, const struct usher_operation *command,
                            struct usher_result *reply, int64_t deadline_ms);
 
+/* The same of several, as many as the engine hands over at once. */
+void usher__engine_execute_all(struct usher_engine *e, const struct usher_operation *commands,
+                               struct usher_result *replies, size_t n, int64_t deadline_ms);
+
 /* usher_operate() that waits for @timeout_ms at most; 0: as the engine does.  @e is checked by the
  * caller. */
 enum usher_status usher__engine_operate(struct usher_engine *e,

@@ -122,12 +122,12 @@ static enum usher_status write(struct usher_txn *txn, struct usher_scope *scope,
     return g->ops->write(g->txn, scope, writes, n);
 }
 
-static enum usher_status visit(struct usher_txn *txn, const struct usher_scope *scope,
-                               const struct usher_queue_result_row *row)
+static enum usher_status append(struct usher_txn *txn, const struct usher_scope *scope,
+                                const void *row)
 {
     const struct usher__guard *g = guard_of(txn);
 
-    return g->ops->visit(g->txn, scope, row);
+    return g->ops->append(g->txn, scope, row);
 }
 
 void usher__guard_ops(struct usher_record_store_ops *ops, const struct usher_record_store_ops *of)
@@ -142,5 +142,5 @@ void usher__guard_ops(struct usher_record_store_ops *ops, const struct usher_rec
     ops->rank = rank;
     ops->next = next;
     ops->write = write;
-    ops->visit = of->visit != NULL ? visit : NULL;
+    ops->append = of->append != NULL ? append : NULL;
 }

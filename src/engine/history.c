@@ -431,7 +431,7 @@ void usher__archive_finish(struct usher_engine *e)
 bool usher__archive_takes(const struct usher_engine *e, const struct usher_operation *command)
 {
     if (command->verb == USHER_QUEUE_HISTORY)
-        return e->history != NULL || e->store->ops->visits != NULL;
+        return e->history != NULL || e->store->ops->read_log != NULL;
     return e->history != NULL && command->verb == USHER_QUEUE_DRAIN &&
            (command->given & ~(uint32_t)USHER_GIVEN_NOW) == 0;
 }
@@ -506,6 +506,11 @@ static enum usher_status add(void *payload, const struct usher_queue_result_row 
     return usher_result_add_row(r->reply, USHER_QUEUE, visit);
 }
 
+static enum usher_status add_logged(void *payload, const void *row, int64_t place)
+{
+    return add(payload, row, place);
+}
+
 /* Of the engine's history, or else that within its store. */
 static enum usher_status read_visits(struct usher_engine *e,
                                      const struct usher_history_query *query, int64_t deadline_ms,
@@ -514,7 +519,8 @@ static enum usher_status read_visits(struct usher_engine *e,
     struct usher_history *h = e->history;
 
     if (h == NULL)
-        return e->store->ops->visits(e->store, query, deadline_ms, add, reading, why);
+        return e->store->ops->read_log(e->store, USHER_QUEUE, query, deadline_ms, add_logged,
+                                       reading, why);
     return h->ops->read != NULL ? h->ops->read(h, query, deadline_ms, add, reading, why) : USHER_OK;
 }
 

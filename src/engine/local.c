@@ -480,13 +480,13 @@ static enum usher_status nodes(struct usher_store *s, int64_t deadline_ms, usher
     return USHER_OK;
 }
 
-static enum usher_status visits(struct usher_store *s, const struct usher_history_query *query,
-                                int64_t deadline_ms, usher_history_fn *fn, void *payload,
-                                char message[192])
+static enum usher_status read_log(struct usher_store *s, enum usher_noun noun, const void *which,
+                                  int64_t deadline_ms, usher_log_fn *fn, void *payload,
+                                  char message[192])
 {
     struct local *l = (struct local *)s;
 
-    return l->records->ops->visits(l->records, query, deadline_ms, fn, payload, message);
+    return l->records->ops->read_log(l->records, noun, which, deadline_ms, fn, payload, message);
 }
 
 static void close_local(struct usher_store *s)
@@ -506,6 +506,22 @@ static void forget_local(struct usher_store *s)
     (void)usher__resize(l->alloc, l, sizeof *l, 0);
 }
 
+unsigned usher_kind_flags(enum usher_noun noun, uint8_t kind)
+{
+    const struct usher__steps *steps = usher__steps((unsigned)noun);
+    unsigned flags = 0;
+
+    if (steps == NULL || kind == 0 || kind >= USHER_KINDS)
+        return 0;
+    if (kind == steps->ranked)
+        flags |= USHER_KIND_RANKED;
+    if (strchr(steps->listed, '0' + kind) != NULL)
+        flags |= USHER_KIND_LISTED;
+    if (kind == steps->logged)
+        flags |= USHER_KIND_LOGGED;
+    return flags;
+}
+
 enum usher_status usher_local_store(struct usher_record_store *records,
                                     const struct usher_allocator *alloc,
                                     struct usher_store **ret_store)
@@ -519,7 +535,8 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     if (ops->size < sizeof *ops || ops->name == NULL || ops->begin == NULL || ops->commit == NULL ||
         ops->rollback == NULL || ops->scope == NULL || ops->find == NULL || ops->walk == NULL ||
         ops->rank == NULL || ops->next == NULL || ops->write == NULL || ops->scan == NULL ||
-        ops->message == NULL || ops->close == NULL || (ops->visit == NULL) != (ops->visits == NULL))
+        ops->message == NULL || ops->close == NULL ||
+        (ops->append == NULL) != (ops->read_log == NULL))
         return USHER_INVALID;
     alloc = usher__allocator(alloc);
     l = usher__resize(alloc, NULL, 0, sizeof *l);
@@ -536,7 +553,7 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     l->ops.nodes = nodes;
     l->ops.close = close_local;
     l->ops.forget = forget_local;
-    l->ops.visits = ops->visits != NULL ? visits : NULL;
+    l->ops.read_log = ops->read_log != NULL ? read_log : NULL;
     if ((ops->caps & (USHER_CAP_DURABLE | USHER_CAP_SHARED)) != 0)
         usher__guard_ops(&l->guarded, ops);
     l->base.ops = &l->ops;

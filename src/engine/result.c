@@ -7,13 +7,13 @@
 
 #include <usher/store.h>
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/verbs.h"
 #include "engine/memory.h"
+#include "engine/nouns.h"
 #include "engine/result.h"
+#include "steps/work.h"
 
 /* Behind it the rows, then the texts. */
 struct block {
@@ -136,29 +136,19 @@ void usher_result_done(struct usher_result *reply)
     rows_set(reply, usher__noun((unsigned)reply->noun), 0, NULL);
 }
 
-/* All but the text, which is long and has a size and a NUL. */
-static void number_init(struct usher_number_result *n)
-{
-    memset(n, 0, offsetof(struct usher_number_result, number) + 1);
-    n->why = USHER_NUMBER_WHY_NONE;
-    n->next_ms = -1;
-    n->n_rows = 0;
-    n->rows = NULL;
-    memset(&n->of, 0, sizeof n->of);
-}
-
 void usher__result_init(struct usher_result *reply, enum usher_noun noun,
                         const struct usher_allocator *alloc)
 {
     const struct usher__noun *known = usher__noun((unsigned)noun);
+    void (*fresh)(struct usher_result *) = usher__hooks((unsigned)noun)->fresh;
 
     memset(reply, 0, offsetof(struct usher_result, of));
     reply->noun = noun;
     reply->due_ms = USHER_NEVER;
-    if (noun == USHER_NUMBER || known == NULL)
-        number_init(&reply->of.number);
+    if (fresh != NULL)
+        fresh(reply);
     else
-        memset(&reply->of, 0, known->reply_size);
+        memset(&reply->of, 0, known != NULL ? known->reply_size : sizeof reply->of);
     reply->message[0] = '\0';
     reply->block = NULL;
     reply->block_size = 0;
@@ -182,10 +172,19 @@ void usher_result_fail(struct usher_result *reply, enum usher_status status, con
     usher__copy_line(reply->message, sizeof reply->message, message);
 }
 
+/* The text at @at of @command is given; 0: of none. */
+static bool has_text(const struct usher_operation *command, uint16_t at)
+{
+    struct usher_text text;
+
+    memcpy(&text, (const char *)command + at, sizeof text);
+    return at != 0 && text.data != NULL;
+}
+
 unsigned usher_operation_flags(const struct usher_operation *command)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
-    unsigned flags = 0;
+    unsigned noun = (unsigned)command->verb >> 8, flags = 0;
     bool kept; /* no scope, no kept answer */
 
     if (verb == NULL)
@@ -196,26 +195,13 @@ unsigned usher_operation_flags(const struct usher_operation *command)
         flags |= USHER_OPERATION_CREATES;
     if ((verb->flags & USHER__COMMUTES) != 0)
         flags |= USHER_OPERATION_COMMUTES;
-    kept = command->request.data != NULL && command->verb != USHER_NUMBER_DROP &&
-           command->verb != USHER_QUEUE_DROP;
+    kept = command->request.data != NULL && command->verb != usher__steps(noun)->drop_verb;
     /* once more it would find the version that it made itself */
-    if ((command->given & usher__noun((unsigned)command->verb >> 8)->if_version) != 0 && !kept &&
-        command->verb != USHER_ROOM_SNAPSHOT)
+    if ((command->given & usher__noun(noun)->if_version) != 0 && !kept &&
+        (verb->flags & USHER__READS) == 0)
         return flags & ~(unsigned)USHER_OPERATION_COMMUTES;
     if (kept || (verb->flags & USHER__AGAIN) != 0 ||
-        ((verb->flags & USHER__IF_OWNER) != 0 && (unsigned)command->verb >> 8 == USHER_NUMBER &&
-         command->arg.number.owner.data != NULL) ||
-        (command->verb == USHER_SERIAL_RESERVE && command->arg.serial.owner.data != NULL))
+        ((verb->flags & USHER__IF_OWNER) != 0 && has_text(command, usher__hooks(noun)->owner_at)))
         flags |= USHER_OPERATION_REPEATABLE;
     return flags;
-}
-
-const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch, uint64_t login,
-                                  int64_t no)
-{
-    to[0] = '\0';
-    if (no != 0)
-        (void)snprintf(to, USHER_QUEUE_ROOM_MAX, "%016" PRIx64 ".%" PRIu64 ".%" PRId64, epoch,
-                       login, no);
-    return to;
 }

@@ -120,7 +120,8 @@ static enum usher_status seen(void *payload, const struct usher_item *item)
     const struct usher_scope *s = item->scope;
     struct row *row;
 
-    if (item->kind != USHER_ITEM_SCOPE || s->noun == USHER_ROOMS || usher__steps(s->noun) == NULL ||
+    if (item->kind != USHER_ITEM_SCOPE || usher__steps(s->noun) == NULL ||
+        usher__noun(s->noun)->hidden ||
         (usher__steps(s->noun)->gone != NULL && usher__steps(s->noun)->gone(s)) ||
         compare(s->noun, s->name.data, s->name.size, p->after_noun, p->after.data, p->after.size) <=
             0)
@@ -196,7 +197,8 @@ enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun noun, con
         fault = "fn is NULL";
     else if (max > USHER_LIST_MAX)
         fault = "max is above 10000";
-    else if ((unsigned)noun != 0 && (noun == USHER_ROOMS || usher__noun((unsigned)noun) == NULL))
+    else if ((unsigned)noun != 0 &&
+             (usher__noun((unsigned)noun) == NULL || usher__noun((unsigned)noun)->hidden))
         fault = "no such noun";
     if (fault == NULL && after != NULL) {
         fault = after_read(after, &p);

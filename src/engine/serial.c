@@ -10,7 +10,7 @@
 #include "core/serial_machine.h"
 #include "engine/authority.h"
 #include "engine/engine.h"
-#include "engine/serial.h"
+#include "engine/nouns.h"
 
 /* ---- words -------------------------------------------------------------------------- */
 
@@ -147,7 +147,43 @@ bool usher_serial_form_of(const struct usher_result *reply, struct usher_serial_
     return true;
 }
 
-void usher__serial_parsed(const struct usher_operation *command, struct usher_result *reply)
+/* What the types of the arguments do not say. */
+static const char *rule_fault(const struct usher_operation *command, const char **ret_word)
+{
+    const struct usher_serial_args *a = &command->arg.serial;
+    const char *fault;
+
+    if (command->verb != USHER_SERIAL_RULE)
+        return NULL;
+    *ret_word = "prefix";
+    fault = usher__serial_affix_fault(a->prefix.data, a->prefix.size);
+    if (fault != NULL)
+        return fault;
+    *ret_word = "suffix";
+    fault = usher__serial_affix_fault(a->suffix.data, a->suffix.size);
+    if (fault != NULL)
+        return fault;
+    *ret_word = "date";
+    return usher__serial_date_fault(a->date.data, a->date.size);
+}
+
+static bool counts_are_sound(const struct usher_operation *command,
+                             const struct usher_result *reply)
+{
+    const struct usher_serial_result *s = &reply->of.serial;
+    int64_t n = 0;
+
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (s->rows[i].n < 0 || s->rows[i].n > INT64_MAX - n ||
+            (s->rows[i].n > USHER_SERIAL_TAKE_MAX && s->rows[i].state != USHER_SERIAL_STATE_LOST))
+            return false;
+        n += s->rows[i].n;
+    }
+    return command->verb != USHER_SERIAL_TAKE || n == s->count;
+}
+
+/* The store has answered `parse`, or `show` of a serial, with the rule: take the serial apart. */
+static void parsed(const struct usher_operation *command, struct usher_result *reply)
 {
     const struct usher_text *serial = &command->arg.serial.serial;
     struct usher_serial_parts *to = &reply->of.serial.of.parts;
@@ -155,7 +191,8 @@ void usher__serial_parsed(const struct usher_operation *command, struct usher_re
     struct usher__serial_parts parts;
     const char *fault;
 
-    if (reply->status != USHER_OK)
+    if (reply->status != USHER_OK || (command->verb != USHER_SERIAL_PARSE &&
+                                      (command->verb != USHER_SERIAL_SHOW || serial->data == NULL)))
         return;
     if (reply->of.serial.n_rows != 1 || !usher__serial_unpack(&reply->of.serial.rows->format, &f)) {
         usher_result_fail(reply, USHER_UNAVAILABLE, "the store is damaged: a rule");
@@ -174,6 +211,28 @@ void usher__serial_parsed(const struct usher_operation *command, struct usher_re
     to->date_size = (int64_t)parts.date.size;
     to->check = (unsigned char)parts.check;
 }
+
+static const char *state_word(unsigned code)
+{
+    return usher_serial_state_word((enum usher_serial_state)code);
+}
+
+static const char *why_word(unsigned code)
+{
+    return usher_serial_why_word((enum usher_serial_why)code);
+}
+
+const struct usher__hooks usher__serial_hooks = {
+    .fault = rule_fault,
+    .sound = counts_are_sound,
+    .answered = parsed,
+    .state_word = state_word,
+    .why_word = why_word,
+    .owner_at = offsetof(struct usher_operation, arg.serial.owner),
+    .drop = USHER_SERIAL_DELETE,
+    .drop_refused = "numbers of it are held, or may come back",
+    .expires = USHER_SERIAL_EXPIRE,
+};
 
 /* ---- journal and rules -------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 #include "core/wide.h"
 #include "core/text.h"
 #include "core/verbs.h"
+#include "engine/nouns.h"
 #include "steps/kept.h"
 
 /* ---- commands --------------------------------------------------------------------- */
@@ -179,31 +180,12 @@ static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum u
     return USHER_OK;
 }
 
-/* What a caller counts up to is no more than there can be. */
-static bool counts_are_sound(const struct usher_operation *command,
-                             const struct usher_result *reply)
-{
-    const struct usher_serial_result *s = &reply->of.serial;
-    int64_t n = 0;
-
-    if (reply->noun == USHER_QUEUE)
-        return reply->of.queue.no >= 0 && reply->of.queue.no <= USHER_QUEUE_CAPACITY_MAX;
-    if (reply->noun != USHER_SERIAL)
-        return true;
-    for (size_t i = 0; i < s->n_rows; i++) {
-        if (s->rows[i].n < 0 || s->rows[i].n > INT64_MAX - n ||
-            (s->rows[i].n > USHER_SERIAL_TAKE_MAX && s->rows[i].state != USHER_SERIAL_STATE_LOST))
-            return false;
-        n += s->rows[i].n;
-    }
-    return command->verb != USHER_SERIAL_TAKE || n == s->count;
-}
-
 enum usher_status usher_result_unpack(const struct usher_operation *command, const void *data,
                                       size_t size, struct usher_result *reply,
                                       const struct usher_context *context)
 {
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
+    const struct usher__hooks *hooks = usher__hooks_of(command->verb);
     struct usher_unpacker u = { data, (const unsigned char *)data + size };
     struct usher_text epoch;
     int64_t repeated, due;
@@ -232,7 +214,8 @@ enum usher_status usher_result_unpack(const struct usher_operation *command, con
     if (status != USHER_OK)
         return status == USHER_NOMEM ? status : USHER_INVALID;
     if (!usher__fields_unpack(&u, noun, command->verb, reply) ||
-        (has_why && !message_read(&u, reply)) || !counts_are_sound(command, reply))
+        (has_why && !message_read(&u, reply)) ||
+        (hooks->sound != NULL && !hooks->sound(command, reply)))
         return USHER_INVALID;
     return u.at == u.end ? USHER_OK : USHER_INVALID;
 }

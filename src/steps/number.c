@@ -191,10 +191,10 @@ static enum usher_status save_group(work *w, move *m, const struct usher_text *n
     enum usher_status status = USHER_MISSING;
 
     if (w->scope.ref != NULL)
-        status = w->ops->find(w->txn, &w->scope, USHER_KIND_GROUP, name, group);
+        status = w->ops->find(w->txn, &w->scope, USHER__KIND_GROUP, name, group);
     if (status == USHER_MISSING) {
         memset(group, 0, sizeof *group);
-        group->kind = USHER_KIND_GROUP;
+        group->kind = USHER__KIND_GROUP;
         group->id = *name;
     } else if (status != USHER_OK) {
         return status;
@@ -299,7 +299,7 @@ static enum usher_status replace(work *w, move *m, enum usher_verb verb)
 static enum usher_status walk_idle(work *w, const struct usher_text *group, uint64_t rank,
                                    uint64_t order, bool back, struct usher_record *r)
 {
-    return w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_IDLE, group, rank,
+    return w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_IDLE, group, rank,
                         order, back, r);
 }
 
@@ -338,8 +338,8 @@ static enum usher_status first_aside(work *w, const struct usher_text *group,
 static enum usher_status first_due(work *w, const struct usher_text *group, int64_t *ret_due,
                                    struct usher_record *r)
 {
-    enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE,
-                                            group, 0, 0, false, r);
+    enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER,
+                                            USHER__NUMBER_DUE, group, 0, 0, false, r);
 
     *ret_due = status == USHER_OK ? r->until_ms : INT64_MAX;
     return status == USHER_OK && !due(r, w->now) ? USHER_MISSING : status;
@@ -393,7 +393,7 @@ static enum usher_status load(work *w, const struct usher_text *id, move *m)
     enum usher_status status = USHER_MISSING;
 
     while (w->scope.ref != NULL) {
-        status = w->ops->find(w->txn, &w->scope, USHER_KIND_NUMBER, id, r);
+        status = w->ops->find(w->txn, &w->scope, USHER__KIND_NUMBER, id, r);
         if (status != USHER_OK || !due(r, w->now))
             break;
         status = expire_one(w, m);
@@ -403,7 +403,7 @@ static enum usher_status load(work *w, const struct usher_text *id, move *m)
     if (status != USHER_MISSING)
         return status;
     memset(r, 0, sizeof *r);
-    r->kind = USHER_KIND_NUMBER;
+    r->kind = USHER__KIND_NUMBER;
     r->id = *id;
     return USHER_OK;
 }
@@ -581,7 +581,7 @@ static enum usher_status next_free(work *w, const struct usher_text *group, int6
     bool held = false;
 
     for (int i = 0;; i++) {
-        enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER,
+        enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER,
                                                 USHER__NUMBER_DUE, group, hi, order, false, &r);
         int64_t at;
 
@@ -669,7 +669,7 @@ static enum usher_status exhausted(work *w)
         while (status == USHER_OK && usher__groups_next(&list, &group)) {
             struct usher_record r;
 
-            status = w->ops->find(w->txn, &w->scope, USHER_KIND_GROUP, &group, &r);
+            status = w->ops->find(w->txn, &w->scope, USHER__KIND_GROUP, &group, &r);
             if (status == USHER_OK)
                 status = find_shortage(w, &group, r.n[USHER__N_TOTAL], r.n[USHER__N_BUSY_UP],
                                        r.n[USHER__N_RESTING], &of);
@@ -717,10 +717,10 @@ static enum usher_status stick(work *w, change *c, const struct usher_text *numb
 
     if (peer->data == NULL || set[USHER__SET_STICKY_MS] == 0 || set[USHER__SET_STICKY_MAX] == 0)
         return USHER_OK;
-    status = w->ops->find(w->txn, &w->scope, USHER_KIND_STICKY, peer, &r);
+    status = w->ops->find(w->txn, &w->scope, USHER__KIND_STICKY, peer, &r);
     if (status == USHER_MISSING) {
         memset(&r, 0, sizeof r);
-        r.kind = USHER_KIND_STICKY;
+        r.kind = USHER__KIND_STICKY;
     } else if (status != USHER_OK) {
         return status;
     }
@@ -911,7 +911,7 @@ static enum usher_status take_sticky(work *w, move *m)
 
     if (peer->data == NULL)
         return USHER_MISSING;
-    status = w->ops->find(w->txn, &w->scope, USHER_KIND_STICKY, peer, &memory);
+    status = w->ops->find(w->txn, &w->scope, USHER__KIND_STICKY, peer, &memory);
     if (status != USHER_OK)
         return status;
     if (memory.until_ms <= w->now)
@@ -936,7 +936,7 @@ static enum usher_status held(work *w, const struct usher_text *owner, uint64_t 
     if (owner->data == NULL)
         return USHER_MISSING;
     for (;;) {
-        enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER,
+        enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER,
                                                 USHER__NUMBER_HELD, owner, 0, 0, false, r);
 
         if (status != USHER_OK || !due(r, w->now))
@@ -1126,11 +1126,11 @@ static enum usher_status walk_held(work *w, const struct usher_text *owner,
     enum usher_status status;
 
     if (node->data == NULL)
-        return w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD,
+        return w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_HELD,
                             owner->data != NULL ? owner : NULL, 0, order, false, r);
     status =
         w->ops->walk(w->txn, &w->scope, KIND_NODE, USHER__NUMBER_HELD, node, 0, order, false, &of);
-    return status == USHER_OK ? w->ops->find(w->txn, &w->scope, USHER_KIND_NUMBER, &of.id, r)
+    return status == USHER_OK ? w->ops->find(w->txn, &w->scope, USHER__KIND_NUMBER, &of.id, r)
                               : status;
 }
 
@@ -1372,7 +1372,7 @@ static enum usher_status show(work *w)
     enum usher_status status = USHER_MISSING;
 
     if (w->scope.ref != NULL)
-        status = w->ops->find(w->txn, &w->scope, USHER_KIND_NUMBER, number, &r);
+        status = w->ops->find(w->txn, &w->scope, USHER__KIND_NUMBER, number, &r);
     if (status == USHER_MISSING) {
         answer_nodata(w, USHER_MISSING);
         return USHER_OK;
@@ -1406,7 +1406,7 @@ static enum usher_status list(work *w)
         if (holds)
             status = walk_held(w, &a->owner, &a->node, order, &r);
         else
-            status = w->ops->next(w->txn, &w->scope, USHER_KIND_NUMBER, &after, &r);
+            status = w->ops->next(w->txn, &w->scope, USHER__KIND_NUMBER, &after, &r);
         if (status != USHER_OK)
             break;
         if (n->n_rows == max || looked == USHER_LIST_MAX) {
@@ -1451,8 +1451,8 @@ static enum usher_status stats(work *w)
         return USHER_OK;
     }
     memcpy(counts, w->scope.counts, sizeof counts);
-    while ((status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE, NULL, hi,
-                                  order, false, &r)) == USHER_OK &&
+    while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_DUE, NULL,
+                                  hi, order, false, &r)) == USHER_OK &&
            due(&r, w->now)) {
         hi = (uint64_t)r.until_ms;
         order = r.order;
@@ -1480,8 +1480,8 @@ static enum usher_status stats(work *w)
     if (counts[USHER__COUNT_REFUSED_DAY] >= today)
         s->refused_today = counts[USHER__COUNT_REFUSED];
     order = 0;
-    while ((status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD, NULL, 0,
-                                  order, false, &r)) == USHER_OK) {
+    while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_HELD, NULL,
+                                  0, order, false, &r)) == USHER_OK) {
         order = r.order;
         if (!due(&r, w->now)) {
             s->longest_hold_ms = w->now - r.n[USHER__N_USED];
@@ -1583,17 +1583,17 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
 {
     if (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token))
         return "is newer than its scope";
-    if (r->kind == USHER_KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
+    if (r->kind == USHER__KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
         return "is empty";
-    if (r->kind < USHER_KIND_NUMBER || r->kind > KIND_NODE)
+    if (r->kind < USHER__KIND_NUMBER || r->kind > KIND_NODE)
         return "is of no known kind";
     if (r->kind != USHER_KIND_REQUEST && r->data.size != 0 &&
-        (r->kind != USHER_KIND_NUMBER || !busy(r->state) || r->data.size > USHER_NAME_MAX))
+        (r->kind != USHER__KIND_NUMBER || !busy(r->state) || r->data.size > USHER_NAME_MAX))
         return "has data that means nothing";
     if (r->kind == KIND_NODE && (r->slots != 1u << USHER__NUMBER_HELD || r->owner.size == 0 ||
                                  r->order == 0 || r->order != r->token))
         return "is not in the list of a node";
-    if (r->kind != USHER_KIND_NUMBER)
+    if (r->kind != USHER__KIND_NUMBER)
         return NULL;
     if (r->state == USHER_NUMBER_STATE_NODATA || r->state > USHER_NUMBER_STATE_BUSY_UP)
         return "has no known state";
@@ -1617,7 +1617,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
 static void tally(struct usher__tally *t, const struct usher_record *r)
 {
     switch (r->kind) {
-    case USHER_KIND_NUMBER:
+    case USHER__KIND_NUMBER:
         if (r->state <= USHER_NUMBER_STATE_BUSY_UP)
             count(t->counts, r, 1);
         if (r->group.size != 0)
@@ -1625,11 +1625,11 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         if (r->data.size != 0)
             t->sum[3]++;
         break;
-    case USHER_KIND_GROUP:
+    case USHER__KIND_GROUP:
         for (int i = 0; i < 3; i++)
             usher__tally_add(&t->sums[i], r->n[i], 1);
         break;
-    case USHER_KIND_STICKY:
+    case USHER__KIND_STICKY:
         t->counts[USHER__COUNT_STICKY]++;
         break;
     case KIND_NODE:
@@ -1646,8 +1646,8 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
 
 static const char *state_word(unsigned kind, unsigned state)
 {
-    return kind == USHER_KIND_NUMBER ? usher_number_state_word((enum usher_number_state)state)
-                                     : NULL;
+    return kind == USHER__KIND_NUMBER ? usher_number_state_word((enum usher_number_state)state)
+                                      : NULL;
 }
 
 static const char *const kinds[USHER_KINDS] = { "?",       "number", "group", "sticky",
@@ -1670,7 +1670,7 @@ const struct usher__steps usher__number_steps = {
     .kinds = kinds,
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.number.number),
-    .sought_kind = USHER_KIND_NUMBER,
+    .sought_kind = USHER__KIND_NUMBER,
     .drops = "132330405062",
     .drop_verb = USHER_NUMBER_DROP,
     .come_again = come_again,

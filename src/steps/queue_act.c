@@ -624,8 +624,8 @@ static enum usher_status visit_end(work *w, struct act *act, const struct usher_
     if (outcome == USHER_QUEUE_OUTCOME_DROPPED)
         usher__queue_figure(s, l, at, F_DROPPED, 1);
     row = visit_row(act, u, outcome, at);
-    if (w->ops->visit != NULL)
-        status = w->ops->visit(w->txn, s, &row);
+    if (w->ops->append != NULL)
+        status = w->ops->append(w->txn, s, &row);
     if (status != USHER_OK)
         return status;
     if (archive == 0 && history == 0 && counts[COUNT_VISITS] == 0)

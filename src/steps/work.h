@@ -354,9 +354,9 @@ size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, i
 size_t usher__id_form_pack(const struct usher_id_result_settings *set,
                            unsigned char to[USHER__FORM_MAX]);
 
-/* Where a noun keeps its log (log.c): the kind of its records; how many notices there may be, of the
- * settings; of the counts how many there are, behind which version all are there, and the mark of
- * the last one (0: it has none).  kind 0: no log. */
+/* Where a noun keeps its log (log.c): the kind of its records; how many notices there may be, of
+ * the settings; of the counts how many there are, behind which version all are there, and the mark
+ * of the last one (0: it has none).  kind 0: no log. */
 struct usher__log {
     uint8_t kind, setting, changes, since, mark;
 };
@@ -401,6 +401,8 @@ struct usher__steps {
     enum usher_status (*come_again)(struct usher__work *w); /* usher__come_again(), with a why */
     const char *first;  /* "KIND:" of the record that a first argument names */
     const char *listed; /* kinds that next() is used on, as digits */
+    uint8_t ranked;     /* the kind that rank() is used on; 0: none */
+    uint8_t logged;     /* the kind whose records are appended to a log; 0: none */
     /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */
     const char *count_names[USHER_COUNTS], *setting_names[USHER_SETTINGS];
     const struct usher__constant *constants;
@@ -431,8 +433,8 @@ static inline bool usher__log_kept(const struct usher__work *w, const struct ush
     return log->kind != 0 && (s->settings[log->setting] | s->counts[log->changes]) != 0;
 }
 
-/* Put the notice in @told, of the change @c that is about to be committed, into the log; it gets its
- * marks.  Only where usher__log_kept(). */
+/* Put the notice in @told, of the change @c that is about to be committed, into the log; it gets
+ * its marks.  Only where usher__log_kept(). */
 enum usher_status usher__log_add(struct usher__work *w, struct usher__change *c,
                                  struct usher__told *told);
 
@@ -444,8 +446,8 @@ struct usher__log_asked {
     size_t *ret_bytes; /* may be NULL: so many they were */
 };
 
-/* Rows of the notices behind a version.  *@ret_more: there are others.  Answered: REFUSED, no log is
- * kept; STALE, it does not reach back so far; LOST, the store has not. */
+/* Rows of the notices behind a version.  *@ret_more: there are others.  Answered: REFUSED, no log
+ * is kept; STALE, it does not reach back so far; LOST, the store has not. */
 enum usher_status usher__log_read(struct usher__work *w, const struct usher__log_asked *asked,
                                   bool *ret_more);
 
@@ -456,6 +458,12 @@ void usher__log_tally(const struct usher__log *log, struct usher__tally *t,
                       const struct usher_record *r);
 
 /* ---- number.c ---- */
+
+enum usher__number_kind {
+    USHER__KIND_NUMBER = 1,
+    USHER__KIND_GROUP = 2, /* counts of one group of numbers */
+    USHER__KIND_STICKY = 3 /* the number last used for a peer */
+};
 
 /* The order of scope.counts.  1..4 are states. */
 enum usher__number_count {

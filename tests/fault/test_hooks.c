@@ -30,6 +30,7 @@
 
 #include <cmocka.h>
 
+#include <usher/history.h>
 #include <usher/authority.h>
 #include <usher/extension.h>
 #include <usher/replica.h>

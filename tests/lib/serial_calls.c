@@ -14,7 +14,6 @@
 #include "core/verbs.h"
 #include "engine/authority.h"
 #include "engine/engine.h"
-#include "engine/serial.h"
 
 /* ---- calls -------------------------------------------------------------------------- */
 

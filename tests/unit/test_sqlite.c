@@ -35,6 +35,9 @@
 #include "lib/calls.h"
 #include "sqlite.h"
 
+/* Kinds of what the tests store as a queue's. */
+enum { PLAIN = 1, RANKED = 3 };
+
 #define LONG 60000 /* ms; a test that gets there has failed */
 #define SHORT 60   /* ms; of waits that must end by their deadline */
 
@@ -158,7 +161,7 @@ static struct usher_scope new_scope(const char *name)
     struct usher_scope s;
 
     memset(&s, 0, sizeof s);
-    s.noun = USHER_NUMBER;
+    s.noun = USHER_QUEUE;
     s.name = text(name);
     s.epoch = UINT64_C(0xfedcba9876543210);
     s.version = 1;
@@ -172,7 +175,7 @@ static struct usher_record new_record(const char *id)
     struct usher_record r;
 
     memset(&r, 0, sizeof r);
-    r.kind = USHER_KIND_NUMBER;
+    r.kind = PLAIN;
     r.state = USHER_NUMBER_STATE_IDLE_UP;
     r.slots = 1;
     r.rank = UINT64_C(1) << 32;
@@ -189,7 +192,7 @@ static struct usher_scope scope_of(struct usher_record_store *s, struct usher_tx
 
     memset(&scope, 0, sizeof scope);
     scope.name = n;
-    if (s->ops->scope(t, USHER_NUMBER, &n, &scope) != USHER_OK)
+    if (s->ops->scope(t, USHER_QUEUE, &n, &scope) != USHER_OK)
         fail_msg("scope: %s", s->ops->message(s));
     assert_ptr_equal(scope.name.data, n.data);
     return scope;
@@ -208,7 +211,7 @@ static enum usher_status put(struct usher_record_store *s, const char *name,
 
     if (status != USHER_OK)
         return status;
-    status = s->ops->scope(t, USHER_NUMBER, &n, &scope);
+    status = s->ops->scope(t, USHER_QUEUE, &n, &scope);
     if (status == USHER_MISSING)
         scope = new_scope(name);
     if (status == USHER_OK || status == USHER_MISSING)
@@ -221,8 +224,8 @@ static enum usher_status put(struct usher_record_store *s, const char *name,
 }
 
 /* Read one; its numbers, for its texts are gone on return. */
-static enum usher_status get(struct usher_record_store *s, const char *name, const char *id,
-                             struct usher_record *ret)
+static enum usher_status get_of(struct usher_record_store *s, enum usher_noun noun,
+                                const char *name, const char *id, struct usher_record *ret)
 {
     struct usher_text n = text(name), i = text(id);
     struct usher_scope scope;
@@ -233,14 +236,20 @@ static enum usher_status get(struct usher_record_store *s, const char *name, con
     if (status != USHER_OK)
         return status;
     scope.name = n;
-    status = s->ops->scope(t, USHER_NUMBER, &n, &scope);
+    status = s->ops->scope(t, noun, &n, &scope);
     if (status == USHER_OK)
-        status = s->ops->find(t, &scope, USHER_KIND_NUMBER, &i, ret);
+        status = s->ops->find(t, &scope, PLAIN, &i, ret);
     if (status == USHER_OK || status == USHER_MISSING)
         commit(s, t);
     else
         s->ops->rollback(t);
     return status;
+}
+
+static enum usher_status get(struct usher_record_store *s, const char *name, const char *id,
+                             struct usher_record *ret)
+{
+    return get_of(s, USHER_QUEUE, name, id, ret);
 }
 
 /* The file as SQLite shows it to anybody. */
@@ -425,7 +434,7 @@ static uint64_t model_rank(const struct model *m, unsigned s, const struct usher
     uint64_t n = 0;
 
     for (unsigned i = 0; i < IDS; i++) {
-        const struct model_record *mr = &m->records[s][USHER_KIND_RANKED][i];
+        const struct model_record *mr = &m->records[s][RANKED][i];
         const struct usher_record *r = &mr->r;
 
         n += mr->there && (r->slots & 1u) != 0 && equal(by, &r->group) &&
@@ -440,7 +449,7 @@ static uint64_t rank_of(struct usher_record_store *st, struct usher_txn *t,
 {
     uint64_t n = UINT64_MAX;
 
-    if (st->ops->rank(t, scope, USHER_KIND_RANKED, 0, by, hi, order, &n) != USHER_OK)
+    if (st->ops->rank(t, scope, RANKED, 0, by, hi, order, &n) != USHER_OK)
         fail_msg("rank: %s", st->ops->message(st));
     return n;
 }
@@ -471,7 +480,7 @@ static void check_scope(struct usher_record_store *st, struct usher_txn *t, cons
 
     memset(&scope, 0, sizeof scope);
     scope.name = name;
-    status = st->ops->scope(t, USHER_NUMBER, &name, &scope);
+    status = st->ops->scope(t, USHER_QUEUE, &name, &scope);
     if (want->version == 0) {
         assert_int_equal(status, USHER_MISSING);
         return;
@@ -549,11 +558,11 @@ static void change(struct usher_record_store *st, struct usher_txn *t, struct mo
     enum usher_status status;
 
     memset(&old, 0, sizeof old);
-    status = st->ops->scope(t, USHER_NUMBER, &name, &old);
+    status = st->ops->scope(t, USHER_QUEUE, &name, &old);
     assert_int_equal(status, scope->version == 0 ? USHER_MISSING : USHER_OK);
     if (scope->version == 0)
         scope->epoch = rnd(UINT64_MAX) + 1;
-    scope->noun = USHER_NUMBER;
+    scope->noun = USHER_QUEUE;
     scope->name = name;
     scope->ref = status == USHER_OK ? old.ref : NULL;
     scope->version++;
@@ -766,7 +775,7 @@ static void texts_live_until_the_next_write(void **state)
         assert_int_equal(s->ops->write(t, &scope, &w, 1), USHER_OK);
     }
     for (int i = 0; i < 40; i++)
-        assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &ids[i], &found[i]), USHER_OK);
+        assert_int_equal(s->ops->find(t, &scope, PLAIN, &ids[i], &found[i]), USHER_OK);
     for (int i = 0; i < 40; i++) {
         assert_true(equal(&found[i].id, &ids[i]));
         assert_memory_equal(found[i].data.data, big, sizeof big);
@@ -778,7 +787,7 @@ static void texts_live_until_the_next_write(void **state)
     commit(s, t);
     t = begin(s, false);
     scope = scope_of(s, t, "desk");
-    assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &ids[3], &r), USHER_OK);
+    assert_int_equal(s->ops->find(t, &scope, PLAIN, &ids[3], &r), USHER_OK);
     assert_true(equal(&r.owner, &ids[7]));
     assert_int_equal(r.data.size, sizeof big);
     commit(s, t);
@@ -812,10 +821,9 @@ static void the_longest_texts_come_back_as_they_were(void **state)
     struct usher_txn *t = begin(s, false);
     struct usher_scope scope = scope_of(s, t, name);
 
-    assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &found), USHER_OK);
+    assert_int_equal(s->ops->find(t, &scope, PLAIN, &r.id, &found), USHER_OK);
     same_record(&found, &r);
-    assert_int_equal(s->ops->walk(t, &scope, USHER_KIND_NUMBER, 2, &r.id, 0, 0, false, &found),
-                     USHER_OK);
+    assert_int_equal(s->ops->walk(t, &scope, PLAIN, 2, &r.id, 0, 0, false, &found), USHER_OK);
     same_record(&found, &r);
     commit(s, t);
     free(data);
@@ -835,7 +843,7 @@ static void a_rollback_leaves_nothing(void **state)
     assert_int_equal(put(s, "desk", &r), USHER_OK);
     t = begin(s, true);
     scope = scope_of(s, t, "desk");
-    assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &w.record), USHER_OK);
+    assert_int_equal(s->ops->find(t, &scope, PLAIN, &r.id, &w.record), USHER_OK);
     w.erase = false;
     w.record.state = USHER_NUMBER_STATE_BUSY_UP;
     scope.version = 9;
@@ -849,12 +857,12 @@ static void a_rollback_leaves_nothing(void **state)
     scope = scope_of(s, t, "desk");
     assert_int_equal(scope.version, 1);
     assert_int_equal(scope.settings[0], 0);
-    assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &found), USHER_OK);
+    assert_int_equal(s->ops->find(t, &scope, PLAIN, &r.id, &found), USHER_OK);
     same_record(&found, &r);
-    assert_int_equal(s->ops->scope(t, USHER_NUMBER, &bar, &other), USHER_MISSING);
+    assert_int_equal(s->ops->scope(t, USHER_QUEUE, &bar, &other), USHER_MISSING);
     commit(s, t);
     t = begin(s, false);
-    assert_int_equal(s->ops->scope(t, USHER_NUMBER, &desk, &scope), USHER_OK);
+    assert_int_equal(s->ops->scope(t, USHER_QUEUE, &desk, &scope), USHER_OK);
     s->ops->rollback(t);
     s->ops->close(s);
 }
@@ -1142,7 +1150,7 @@ static void what_others_write_is_seen(void **state)
         t = begin(s, true);
         scope = scope_of(s, t, "desk");
         assert_int_equal(scope.version, i + 1);
-        assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &w.record), USHER_OK);
+        assert_int_equal(s->ops->find(t, &scope, PLAIN, &r.id, &w.record), USHER_OK);
         assert_int_equal(w.record.n[0], i);
         w.record.n[0]++;
         scope.version++;
@@ -1169,7 +1177,7 @@ static void a_reader_sees_one_moment(void **state)
     r.order = 2;
     assert_int_equal(put(a, "desk", &r), USHER_OK);
     scope = scope_of(b, t, "desk");
-    assert_int_equal(b->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &found), USHER_MISSING);
+    assert_int_equal(b->ops->find(t, &scope, PLAIN, &r.id, &found), USHER_MISSING);
     commit(b, t);
     assert_int_equal(get(b, "desk", "two", &found), USHER_OK);
     a->ops->close(a);
@@ -1187,7 +1195,7 @@ static int add_ones(struct place *p, int times)
         struct usher_scope scope = scope_of(s, t, "desk");
         struct usher_write w = { .erase = false };
 
-        if (s->ops->find(t, &scope, USHER_KIND_NUMBER, &one, &w.record) != USHER_OK)
+        if (s->ops->find(t, &scope, PLAIN, &one, &w.record) != USHER_OK)
             return 1;
         w.record.n[0]++;
         scope.version++;
@@ -1316,7 +1324,7 @@ static void a_scan_holds_up_nobody_and_stops_when_told(void **state)
     r.order = 2;
     assert_int_equal(put(s, "desk", &r), USHER_OK);
     assert_int_equal(put(s, "bar", &r), USHER_OK);
-    assert_int_equal(s->ops->scan(s, USHER_NUMBER, &desk, true, now_ms() + LONG, stop_at_third, &st,
+    assert_int_equal(s->ops->scan(s, USHER_QUEUE, &desk, true, now_ms() + LONG, stop_at_third, &st,
                                   scan_message),
                      USHER_OK);
     assert_int_equal(st.items, 1 + 2 + 2);
@@ -1368,11 +1376,11 @@ static void an_index_that_disagrees_is_noticed(void **state)
     s = open_at(p);
     t = begin(s, true);
     scope = scope_of(s, t, "desk");
-    assert_int_equal(s->ops->walk(t, &scope, USHER_KIND_NUMBER, 0, NULL, 0, 0, false, &found),
+    assert_int_equal(s->ops->walk(t, &scope, PLAIN, 0, NULL, 0, 0, false, &found),
                      USHER_UNAVAILABLE);
     assert_non_null(strstr(s->ops->message(s), "disagree"));
     s->ops->rollback(t);
-    assert_int_equal(s->ops->scan(s, USHER_NUMBER, NULL, true, now_ms() + LONG, count_entries,
+    assert_int_equal(s->ops->scan(s, USHER_QUEUE, NULL, true, now_ms() + LONG, count_entries,
                                   &entries, scan_message),
                      USHER_OK);
     assert_int_equal(entries, 2); /* the old one and the new one */
@@ -1399,7 +1407,7 @@ static void list_change(struct usher_record_store *s, struct usher_txn *t,
 
     (void)snprintf(id, sizeof id, "u%u", i);
     r = new_record(id);
-    r.kind = USHER_KIND_RANKED;
+    r.kind = RANKED;
     r.group = text("east");
     scope->version++;
     l->hi[i] = r.rank = rnd(5);
@@ -1571,7 +1579,7 @@ static size_t first_of(struct usher_record_store *s, struct usher_txn *t,
                                                            c->r[i].order < c->r[want].order))) ||
                                            (slot == 2 && c->r[i].order < c->r[want].order)))
             want = i;
-    status = s->ops->walk(t, scope, USHER_KIND_NUMBER, (uint8_t)slot, of, 0, 0, false, ret);
+    status = s->ops->walk(t, scope, PLAIN, (uint8_t)slot, of, 0, 0, false, ret);
     assert_int_equal(status, want == CROWD ? USHER_MISSING : USHER_OK);
     if (want != CROWD)
         same_record(ret, &c->r[want]);
@@ -1588,7 +1596,7 @@ static void crowd_write(struct usher_record_store *s, struct usher_txn *t,
     if (rnd(2) == 0 && c->r[i].ref != NULL) { /* by a number that was read, or not */
         struct usher_record was;
 
-        assert_int_equal(s->ops->find(t, scope, USHER_KIND_NUMBER, &c->r[i].id, &was), USHER_OK);
+        assert_int_equal(s->ops->find(t, scope, PLAIN, &c->r[i].id, &was), USHER_OK);
     }
     scope->version = c->version;
     assert_int_equal(s->ops->write(t, scope, &w, 1), USHER_OK);
@@ -1600,7 +1608,7 @@ static void crowd_write(struct usher_record_store *s, struct usher_txn *t,
     if (to != NULL) {
         struct usher_record is;
 
-        assert_int_equal(s->ops->find(t, scope, USHER_KIND_NUMBER, &to->id, &is), USHER_OK);
+        assert_int_equal(s->ops->find(t, scope, PLAIN, &to->id, &is), USHER_OK);
         c->r[i].ref = is.ref;
     }
 }
@@ -2132,7 +2140,7 @@ static void values_that_cannot_be_ours_are_corrupt(void **state)
         raw_sql(p, records[i]);
         t = begin(s, true);
         scope = scope_of(s, t, "desk");
-        assert_int_equal(s->ops->walk(t, &scope, USHER_KIND_NUMBER, 0, NULL, 0, 0, false, &found),
+        assert_int_equal(s->ops->walk(t, &scope, PLAIN, 0, NULL, 0, 0, false, &found),
                          USHER_UNAVAILABLE);
         if (strstr(s->ops->message(s), "corrupt") == NULL)
             fail_msg("%s: %s", records[i], s->ops->message(s));
@@ -2445,8 +2453,7 @@ static void a_commit_that_fails_says_what_became_of_it(void **state)
                 struct usher_scope scope = scope_of(s, t, "desk");
                 struct usher_write w = { .erase = true };
 
-                assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &w.record),
-                                 USHER_OK);
+                assert_int_equal(s->ops->find(t, &scope, PLAIN, &r.id, &w.record), USHER_OK);
                 assert_int_equal(s->ops->write(t, &scope, &w, 1), USHER_OK);
                 commit(s, t);
             }
@@ -2608,7 +2615,8 @@ static void who_joined_a_batch_that_fails_is_told(void **state)
             assert_int_equal(l.replies[i].status, cases[k].status);
             if (cases[k].status == USHER_OK) {
                 assert_int_equal(l.replies[i].version, i + 1);
-                assert_int_equal(get(records, cases[k].pool, ids[i], &found), USHER_OK);
+                assert_int_equal(get_of(records, USHER_NUMBER, cases[k].pool, ids[i], &found),
+                                 USHER_OK);
             }
         }
         s->ops->close(s);
@@ -2706,6 +2714,7 @@ static void the_views_speak_the_words_of_the_library(void **state)
         assert_int_equal(put(s, "desk", &r), USHER_OK);
     }
     db = raw(p);
+    sql(db, "UPDATE scope SET noun = 1");
     for (int i = 1; i <= 4; i++) {
         char query[200];
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the engine does for a noun besides handing its commands to the store.  Each noun has one of
+ * these; the engine asks for what it needs and names none of them (tests/check-nouns.sh).  Members
+ * that a noun has no use for are NULL or 0.
+ */
+#ifndef USHER_ENGINE_NOUNS_H
+#define USHER_ENGINE_NOUNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <usher/operation.h>
+
+#include "core/verbs.h"
+
+struct usher__hooks {
+    /* What the types of the arguments do not say: NULL, or what is wrong, of the argument
+     * *@ret_word if that is set. */
+    const char *(*fault)(const struct usher_operation *command, const char **ret_word);
+    /* Of an answer that came from elsewhere: what a caller counts up to is no more than there can
+     * be. */
+    bool (*sound)(const struct usher_operation *command, const struct usher_result *reply);
+    /* A reply is fresh: in place of zeros everywhere. */
+    void (*fresh)(struct usher_result *reply);
+    /* The store has answered. */
+    void (*answered)(const struct usher_operation *command, struct usher_result *reply);
+    /* In place of usher__engine_execute_all(), for commands of which some are of this noun. */
+    void (*execute)(struct usher_engine *e, const struct usher_operation *commands,
+                    struct usher_result *replies, size_t n, int64_t deadline_ms);
+    /* What that does when the store has answered; for who asks the store by himself. */
+    void (*executed)(struct usher_engine *e, const struct usher_operation *commands,
+                     struct usher_result *replies, size_t n, int64_t deadline_ms);
+    /* Words of codes; "?" of one that is not known. */
+    const char *(*state_word)(unsigned code), *(*why_word)(unsigned code);
+    /* In struct usher_result, an enum: with this reason nothing of the command itself was done, for
+     * there was too much to be done before. */
+    uint16_t why_at;
+    uint32_t why_due;
+    /* In struct usher_operation, a text: with it a verb that is USHER__IF_OWNER comes out the same.
+     */
+    uint16_t owner_at;
+    /* The verb by which a scope goes; in struct usher_result, how many records went with the step
+     * and whether there are more; what it means if it is refused. */
+    enum usher_verb drop;
+    uint16_t dropped_at, more_at;
+    const char *drop_refused;
+    /* A notice with it is for the journal of an authority. */
+    enum usher_verb expires;
+    bool has_log; /* of changes, which a watcher can follow */
+};
+
+extern const struct usher__hooks usher__number_hooks, usher__queue_hooks, usher__room_hooks,
+    usher__serial_hooks, usher__id_hooks;
+
+extern const struct usher__hooks *const usher__noun_hooks[USHER__NOUNS]; /* none is NULL */
+
+/* Of a noun that is not known: nothing. */
+static inline const struct usher__hooks *usher__hooks(unsigned noun)
+{
+    return usher__noun_hooks[noun < USHER__NOUNS ? noun : 0];
+}
+
+static inline const struct usher__hooks *usher__hooks_of(enum usher_verb verb)
+{
+    return usher__hooks((unsigned)verb >> 8);
+}
+
+#endif

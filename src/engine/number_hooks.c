@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* What the engine does for numbers. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/text.h"
+#include "core/verbs.h"
+#include "engine/nouns.h"
+#include "steps/work.h"
+
+static const char *renew_fault(const struct usher_operation *command)
+{
+    const struct usher_number_args *a = &command->arg.number;
+    uint64_t token;
+
+    if (a->number.data != NULL && a->after.data != NULL)
+        return "after goes without a number";
+    if (a->number.data != NULL) /* the node of a hold that is taken back */
+        return a->node.data != NULL && a->owner.data == NULL ? "node with a number goes with owner"
+                                                             : NULL;
+    if (a->node.data == NULL)
+        return "number or node is missing";
+    if ((command->given & USHER_GIVEN_TOKEN) != 0)
+        return "token goes with a number";
+    if (a->owner.data != NULL)
+        return "owner goes with a number";
+    return a->after.data != NULL && !usher__text_token(&a->after, &token) ? "after is not a token"
+                                                                          : NULL;
+}
+
+static const char *free_fault(const struct usher_operation *command)
+{
+    const struct usher_number_args *a = &command->arg.number;
+    bool given = a->owner.data != NULL || a->node.data != NULL || a->number.data != NULL;
+
+    if (a->owner.data != NULL && a->node.data != NULL)
+        return "owner and node exclude each other";
+    if (!given && (command->given & USHER_GIVEN_ALL) == 0)
+        return "owner, node or number is missing (or all=1, which ends every call of the pool)";
+    return given && (command->given & USHER_GIVEN_ALL) != 0 ? "all goes alone" : NULL;
+}
+
+static const char *fault(const struct usher_operation *command, const char **ret_word)
+{
+    const struct usher_number_args *a = &command->arg.number;
+    uint64_t token;
+
+    (void)ret_word;
+    switch (command->verb) {
+    case USHER_NUMBER_CALL:
+        return a->number.data != NULL && a->group.data != NULL
+                   ? "number and group exclude each other"
+                   : NULL;
+    case USHER_NUMBER_RENEW:
+        return renew_fault(command);
+    case USHER_NUMBER_FREE:
+        return free_fault(command);
+    case USHER_NUMBER_LIST:
+        if (a->owner.data != NULL && a->node.data != NULL)
+            return "owner and node exclude each other";
+        return a->after.data != NULL && usher__number_lists_holds(command) &&
+                       !usher__text_token(&a->after, &token)
+                   ? "after is not a token, as calls are listed by"
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* All but the text, which is long and has a size and a NUL. */
+static void fresh(struct usher_result *reply)
+{
+    struct usher_number_result *n = &reply->of.number;
+
+    memset(n, 0, offsetof(struct usher_number_result, number) + 1);
+    n->why = USHER_NUMBER_WHY_NONE;
+    n->next_ms = -1;
+    n->n_rows = 0;
+    n->rows = NULL;
+    memset(&n->of, 0, sizeof n->of);
+}
+
+static const char *state_word(unsigned code)
+{
+    return code <= USHER_NUMBER_STATE_BUSY ? usher__number_list_words[code] : "?";
+}
+
+static const char *why_word(unsigned code)
+{
+    return usher_number_why_word((enum usher_number_why)code);
+}
+
+const struct usher__hooks usher__number_hooks = {
+    .fault = fault,
+    .fresh = fresh,
+    .state_word = state_word,
+    .why_word = why_word,
+    .why_at = offsetof(struct usher_result, of.number.why),
+    .why_due = USHER_NUMBER_WHY_DUE,
+    .owner_at = offsetof(struct usher_operation, arg.number.owner),
+    .drop = USHER_NUMBER_DROP,
+    .dropped_at = offsetof(struct usher_result, of.number.count),
+    .more_at = offsetof(struct usher_result, of.number.more),
+};

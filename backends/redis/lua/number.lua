@@ -710,20 +710,11 @@ function S.make_steps()
     end
 
     function S.settings()
-        local a, set, given = S.a, {}, false
+        local set, given = {}, false
         for i = 1, 16 do set[i] = S.set[i] end
-        local function take(i, value)
-            if value then set[i + 1], given = value, true end
+        for i, arg in ipairs(K.SETTING_ARGS) do
+            if S.a[arg] then set[i], given = S.a[arg], true end
         end
-        take(K.SET_ORDER, a[K.ARG_ORDER])
-        take(K.SET_LEASE, a[K.ARG_LEASE])
-        take(K.SET_REST, a[K.ARG_REST])
-        take(K.SET_DAILY, a[K.ARG_DAILY])
-        take(K.SET_ZONE, a[K.ARG_ZONE])
-        take(K.SET_STRICT, a[K.ARG_STRICT])
-        take(K.SET_STICKY_MS, a[K.ARG_STICKY_MS])
-        take(K.SET_STICKY_MAX, a[K.ARG_STICKY_MAX])
-        take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
         S.extra = {}
         local same = S.exists
         for i = 1, K.SETTINGS do

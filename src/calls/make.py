@@ -225,7 +225,8 @@ class Noun:
         self.noun, self.lists, self.calls = noun, {}, {}
         self.notes = {}  # of settings: what C wants besides
         self.told = {}  # settings that come back as another field: STEP=STEP_FIRST
-        with open(os.path.join(path, noun + ".txt"), encoding="utf-8") as file:
+        self.path = os.path.join(path, noun + ".txt")
+        with open(self.path, encoding="utf-8") as file:
             for line in file:
                 line = line.rstrip()
                 first = line.split(" ")[0]
@@ -258,6 +259,8 @@ class Noun:
             seen.add(word)
             call.rows = bool(rows)
             where = "settings" if call.returns == "settings" else "options"
+            if call.returns == "settings":
+                self.append("settings", [n for n in takes if n in tells])
             call.options = [n for n in takes if n not in call.given]
             if call.returns == "settings":
                 for name in [n for n in call.options if n not in self.lists["settings"]]:
@@ -298,6 +301,20 @@ class Noun:
         if known.standard is None: # of the verb that has a default
             argument.most = max(argument.most, known.most)
             self.args[name] = (argument, words)
+
+    def append(self, which, names):
+        """What is not listed yet goes behind the others: the order is ABI."""
+        new = [n for n in names if n not in self.lists["options"] + self.lists[which]]
+        if not new:
+            return
+        if len(sys.argv) > 3:
+            sys.exit(f"{self.noun}.txt lacks {' '.join(new)}: run make.py")
+        self.lists[which] += new
+        with open(self.path, encoding="utf-8") as file:
+            text = file.read()
+        text = re.sub(f"^{which} .*", lambda m: " ".join([m[0]] + new), text, flags=re.M)
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(text)
 
     def use(self, where, name, word):
         if where in ("options", "settings") and name not in self.lists[where]:

@@ -47,6 +47,15 @@ static bool resting(const struct usher_record *r)
     return !busy(r->state) && r->until_ms != 0;
 }
 
+/* When @r, whose call ends at @at, has rested for @rest_ms, and for the gap since it began. */
+static int64_t rested(const struct usher_scope *s, const struct usher_record *r, int64_t at,
+                      int64_t rest_ms)
+{
+    int64_t gap = r->n[USHER__N_USED] + s->settings[USHER__SET_GAP];
+
+    return at + rest_ms > gap ? at + rest_ms : gap;
+}
+
 /* Calls that @r has had on the local day of @at. */
 static int64_t calls_on(const struct usher_scope *s, const struct usher_record *r, int64_t at)
 {
@@ -106,7 +115,9 @@ static void settle(const work *w, struct usher_record *r, unsigned to, int64_t u
 static void release(const work *w, struct usher_record *r, unsigned to, int64_t at, int64_t rest_ms,
                     uint64_t version)
 {
-    settle(w, r, to, rest_ms > 0 ? at + rest_ms : 0, version);
+    int64_t until = rested(&w->scope, r, at, rest_ms);
+
+    settle(w, r, to, until > at ? until : 0, version);
 }
 
 /*
@@ -550,7 +561,7 @@ static int64_t free_at(const work *w, const struct usher_record *r)
     int64_t at = r->until_ms;
 
     if (r->state == USHER_NUMBER_STATE_BUSY_UP && at != 0)
-        at += set[USHER__SET_REST];
+        at = rested(&w->scope, r, at, set[USHER__SET_REST]);
     else if (r->state == USHER_NUMBER_STATE_IDLE_UP && at == 0)
         at = w->now;
     else if (r->state != USHER_NUMBER_STATE_IDLE_UP)
@@ -1036,10 +1047,13 @@ static enum usher_status hangup(work *w)
         return USHER_OK;
     }
     begin(w, &m);
-    release(w, r, to.to, w->now,
-            (w->command->given & USHER_GIVEN_REST) != 0 ? a->rest_ms
-                                                        : w->scope.settings[USHER__SET_REST],
-            w->scope.version);
+    if (resting(r))
+        settle(w, r, to.to, 0, w->scope.version);
+    else
+        release(w, r, to.to, w->now,
+                (w->command->given & USHER_GIVEN_REST) != 0 ? a->rest_ms
+                                                            : w->scope.settings[USHER__SET_REST],
+                w->scope.version);
     return finish(w, &m);
 }
 

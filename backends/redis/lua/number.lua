@@ -57,6 +57,8 @@ end
 
 function S.resting(r) return r.state < K.BUSY_DOWN and r.ends ~= 0 end
 
+function S.rested(r, at, rest) return math.max(at + rest, r.n2 + S.set[K.SET_GAP + 1]) end
+
 function S.capped(r, at)
     local daily = S.set[K.SET_DAILY + 1]
     return daily > 0 and r.n1 == S.day_of(at) and r.n0 >= daily
@@ -88,7 +90,10 @@ function S.settle(r, to, ends, v)
 end
 
 -- @r becomes idle: see release().
-function S.release(r, to, at, rest, v) S.settle(r, to, rest > 0 and at + rest or 0, v) end
+function S.release(r, to, at, rest, v)
+    local ends = S.rested(r, at, rest)
+    S.settle(r, to, ends > at and ends or 0, v)
+end
 
 -- Something is due at @at: see due_at().
 function S.due_at(at)
@@ -365,7 +370,7 @@ function S.make_call()
     function S.free_at(r)
         local at = r.ends
         if r.state == K.BUSY_UP and at ~= 0 then
-            at = at + S.set[K.SET_REST + 1]
+            at = S.rested(r, at, S.set[K.SET_REST + 1])
         elseif r.state == K.IDLE_UP and at == 0 then
             at = S.now
         elseif r.state ~= K.IDLE_UP then
@@ -562,7 +567,11 @@ function S.hangup()
     end
     if what ~= K.OK then return S.say(what, r) end
     local state, ends = r.state, r.ends
-    S.release(r, to, S.now, rest or S.set[K.SET_REST + 1], S.version + 1)
+    if S.resting(r) then
+        S.settle(r, to, 0, S.version + 1)
+    else
+        S.release(r, to, S.now, rest or S.set[K.SET_REST + 1], S.version + 1)
+    end
     S.say(K.OK, r)
     S.finish(r, state, ends, true, to)
 end

@@ -26,7 +26,8 @@ any() { python3 "$top_srcdir/examples/any.py" "$@"; }
 
 # Moments, ages, epochs and marks differ from run to run.
 steady() {
-    sed -E 's/=1[0-9]{12}( |$)/=TIME\1/g; s/(age|longest_hold|wait)=[0-9]+/\1=MS/g; s/mark=[0-9]+/mark=M/; s/room=[0-9a-f]+\./room=EPOCH./' "$1"
+    sed -E 's/=1[0-9]{12}( |$)/=TIME\1/g; s/(age|longest_hold|wait)=[0-9]+/\1=MS/g; s/mark=[0-9]+/mark=M/; s/room=[0-9a-f]+\./room=EPOCH./
+        s/(order=.* sticky-max=[0-9]+ requests=[0-9]+).*/\1/' "$1"
 }
 
 same() {

@@ -934,6 +934,11 @@ mutant 'text: a token is packed as its digits' src/engine/write.c \
     's/^    usher__pack_uint(&w->to, token);/    json_token(w, token);/' $text 'each_type_is_packed'
 mutant 'text: any bytes are packed as a text' src/core/pack.c 's/put_code(p, 0xc4, size, 1)/put_code(p, 0xd9, size, 1)/' \
     $text 'each_type_is_packed'
+mutant 'a gap is over with the rest' src/steps/number.c \
+    's/    return at + rest_ms > gap ? at + rest_ms : gap;/    return gap > 0 ? at + rest_ms : gap;/' $memory '*with_a_gap'
+mutant 'a gap is not awaited' src/steps/number.c \
+    's/        at = rested(&w->scope, r, at, set\[USHER__SET_REST\]);/        at += set[USHER__SET_REST];/' \
+    $memory '*with_a_gap'
 mutant 'arguments: a default is told that is none' src/core/room_verbs.def \
     's/^\(ARG(LOG,.*, \)USHER_ROOM_LOG_DEFAULT,/\11,/' tests/unit/test_command 'defaults*'
 mutant 'arguments: the range is that of another verb' src/engine/about.c \

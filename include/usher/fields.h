@@ -198,7 +198,8 @@
     X(FROM_STATE, 182, INT, "from", "state before the change") \
     X(TO_STATE, 183, INT, "to", "state after it") \
     X(TIME, 184, TIME, "time", "of the change") \
-    X(WAS, 185, TOKEN, "was", "mark before the change")
+    X(WAS, 185, TOKEN, "was", "mark before the change") \
+    X(GAP, 186, MS, "gap", "from the beginning of a call to the next of the same number")
 /* clang-format on */
 
 enum usher_field {

@@ -103,10 +103,12 @@ struct usher_number_settings {
     /* how many answers are kept for request ids, each for less than an hour; 1 to 1,000,000;
      * default 10,000 */
     int64_t requests;
+    /* a number rests until this long after its last call began; none: not so; default none */
+    int64_t gap_ms;
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_SETTINGS_INIT \
-    { sizeof(struct usher_number_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_number_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_NUMBER_SETTINGS_INIT { .size = sizeof(struct usher_number_settings) }
 #endif

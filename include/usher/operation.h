@@ -30,6 +30,7 @@ enum usher_given {
     USHER_GIVEN_REQUESTS = 1u << 17,
     USHER_GIVEN_ALL = 1u << 19,
     USHER_GIVEN_IF_VERSION = 1u << 20,
+    USHER_GIVEN_GAP = 1u << 21,
     USHER_GIVEN_ROOM_AFTER = 1u << 8,
     USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
     USHER_GIVEN_ROOM_CAPACITY = 1u << 10,
@@ -63,6 +64,7 @@ struct usher_number_args {
     int64_t max;        /* list, sweep: rows or changes at most */
     int64_t all;        /* free: 1, every call of the pool */
     int64_t if_version; /* only if that is the pool's */
+    int64_t gap_ms;
 };
 
 /* ---- queues ---- */
@@ -529,6 +531,7 @@ struct usher_number_result_settings {
     int64_t sticky_max; /* how many callees; default 10,000 */
     int64_t requests;   /* how many answers are kept for request ids, each for less than an
                          * hour; default 10,000 */
+    int64_t gap_ms;     /* from the beginning of a call to the next of the same number */
 };
 
 /* All due expiries applied. */

@@ -28,6 +28,7 @@ static const struct usher__member number_settings[] = {
     MEMBER(struct usher_number_settings, sticky_ms, STICKY_MS, STICKY_MS, NUMBER),
     MEMBER(struct usher_number_settings, sticky_max, STICKY_MAX, STICKY_MAX, NUMBER),
     MEMBER(struct usher_number_settings, requests, REQUESTS, REQUESTS, NUMBER),
+    MEMBER(struct usher_number_settings, gap_ms, GAP, GAP, NUMBER),
 };
 
 static const struct usher__member number_answer[] = {

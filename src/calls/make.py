@@ -4,10 +4,13 @@
 each noun in usher(1).
 
     make.py LIBRARY SOURCES [--check]
+    make.py LIBRARY SOURCES --older DIR | --newer DIR
 
 For maintainers: what it makes is committed.  A call is a line of NOUN.txt here; what its verb takes
 and tells is what LIBRARY (libusher.so) says of it, so the members of the structs and the list of
 options of each call cannot be wrong.  --check compares, and changes nothing.
+--older and --newer make the headers in DIR as those of another version, each struct without its
+last member or with one more (tests/abi/check-versions.sh).
 """
 import ctypes
 import os
@@ -222,7 +225,8 @@ class Noun:
         self.noun, self.lists, self.calls = noun, {}, {}
         self.notes = {}  # of settings: what C wants besides
         self.told = {}  # settings that come back as another field: STEP=STEP_FIRST
-        with open(os.path.join(path, noun + ".txt"), encoding="utf-8") as file:
+        self.path = os.path.join(path, noun + ".txt")
+        with open(self.path, encoding="utf-8") as file:
             for line in file:
                 line = line.rstrip()
                 first = line.split(" ")[0]
@@ -240,6 +244,7 @@ class Noun:
                     self.calls[first] = Call(line)
         self.fields = library.fields
         self.args = {}  # by field: what it is, and the verbs that take it
+        self.later = []  # members behind those of each struct
         self.used = {}  # (list, field): verbs
         self.check(library)
 
@@ -254,6 +259,8 @@ class Noun:
             seen.add(word)
             call.rows = bool(rows)
             where = "settings" if call.returns == "settings" else "options"
+            if call.returns == "settings":
+                self.append("settings", [n for n in takes if n in tells])
             call.options = [n for n in takes if n not in call.given]
             if call.returns == "settings":
                 for name in [n for n in call.options if n not in self.lists["settings"]]:
@@ -295,6 +302,20 @@ class Noun:
             argument.most = max(argument.most, known.most)
             self.args[name] = (argument, words)
 
+    def append(self, which, names):
+        """What is not listed yet goes behind the others: the order is ABI."""
+        new = [n for n in names if n not in self.lists["options"] + self.lists[which]]
+        if not new:
+            return
+        if len(sys.argv) > 3:
+            sys.exit(f"{self.noun}.txt lacks {' '.join(new)}: run make.py")
+        self.lists[which] += new
+        with open(self.path, encoding="utf-8") as file:
+            text = file.read()
+        text = re.sub(f"^{which} .*", lambda m: " ".join([m[0]] + new), text, flags=re.M)
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(text)
+
     def use(self, where, name, word):
         if where in ("options", "settings") and name not in self.lists[where]:
             sys.exit(f"{self.noun} {word} takes {name}: {self.noun}.txt has it nowhere")
@@ -318,13 +339,15 @@ class Noun:
                 verbs = self.used.get((which, name), [])
                 help_ = f"{', '.join(verbs)}: {help_}" if 0 < len(verbs) < 5 else help_
             lines += member(field.told() if told else field.declared(), help_)
+        for declared in self.later:
+            lines += member(declared, "of a later version")
         lines.append("};")
         name = f"USHER_{self.noun.upper()}_{which.upper()}_INIT"
         size = f"sizeof(struct usher_{self.noun}_{which})"
         zeroes = []
         for declared in [d for d, _ in head[1:]] + [
                 self.fields[n].told() if told else self.fields[n].declared()
-                for n in self.lists[which]]:
+                for n in self.lists[which]] + self.later:
             if "[" in declared:
                 zeroes.append('""')
             elif declared.startswith("struct"):
@@ -569,10 +592,25 @@ def header_with(path, made):
     return before + "\n".join(made) + "\n\n" + after
 
 
+def other_headers(nouns, newer, to):
+    for n in nouns:
+        if newer:
+            n.later.append("int64_t later")
+        else:
+            n.lists = {which: names[:-1] for which, names in n.lists.items()}
+        path = os.path.join(to, HEADERS[n.noun] + ".h")
+        text = header_with(path, n.header())
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
 def main():
     library, sources, check = Library(sys.argv[1]), sys.argv[2], "--check" in sys.argv
     here = os.path.join(sources, "src", "calls")
     nouns = [Noun(here, noun, library) for noun in HEADERS]
+    if sys.argv[3:4] in (["--older"], ["--newer"]):
+        other_headers(nouns, sys.argv[3] == "--newer", sys.argv[4])
+        return 0
     files = {os.path.join(sources, "tests", "model", "made_calls.h"): tried(nouns)}
     for n in nouns:
         path = os.path.join(sources, "include", "usher", HEADERS[n.noun] + ".h")

@@ -233,6 +233,27 @@ int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *
     return arg->max;
 }
 
+static const struct usher__arg *arg_of(const struct usher__noun *noun, uint16_t field)
+{
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if (noun->args[i].code == field)
+            return &noun->args[i];
+    return NULL;
+}
+
+bool usher__setting(unsigned verb, unsigned i, const struct usher__field **ret_told,
+                    const struct usher__arg **ret_given)
+{
+    const struct usher__noun *noun = usher__noun(verb >> 8);
+
+    for (unsigned k = 0; k < noun->n_extras; k++) {
+        *ret_told = &noun->extras[k];
+        if ((*ret_told)->verb == verb && i-- == 0)
+            return (*ret_given = arg_of(noun, (*ret_told)->code)) != NULL;
+    }
+    return false;
+}
+
 bool usher__arg_is_span(const struct usher__arg *arg)
 {
     return arg->type == USHER__ARG_INT && arg->max == USHER_SPAN_MAX;

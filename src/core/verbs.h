@@ -240,6 +240,11 @@ bool usher__token_missing(const struct usher__noun *noun, const struct usher__ve
 /* The largest value of @arg of @verb. */
 int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *arg);
 
+/* The @i-th setting that @verb tells: as an EXTRA row, in whose order scope.settings are, and as it
+ * is given.  False: no more. */
+bool usher__setting(unsigned verb, unsigned i, const struct usher__field **ret_told,
+                    const struct usher__arg **ret_given);
+
 /* @arg is a duration in ms. */
 bool usher__arg_is_span(const struct usher__arg *arg);
 

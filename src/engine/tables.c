@@ -243,6 +243,21 @@ static void words_lua(struct out *o, const struct usher__steps *steps)
     put(o, "'\n");
 }
 
+/* Where they stand in scope.settings, and the arguments that change them. */
+static void settings_lua(struct out *o, unsigned verb)
+{
+    const struct usher__noun *noun = usher__noun(verb >> 8);
+    const struct usher__field *told;
+    const struct usher__arg *given;
+
+    for (unsigned i = 0; usher__setting(verb, i, &told, &given); i++)
+        put_int(o, "SET_", given->name, i);
+    put(o, "local SETTING_ARGS = {");
+    for (unsigned i = 0; usher__setting(verb, i, &told, &given); i++)
+        put(o, "%s%u", i > 0 ? ", " : "", FIRST_ARGUMENT + (unsigned)(given - noun->args));
+    put(o, "}\n");
+}
+
 /* Of the noun's steps: counts, settings, defaults, and constants of its own. */
 static void steps_lua(struct out *o, const struct usher__steps *steps)
 {
@@ -270,6 +285,8 @@ static void steps_lua(struct out *o, const struct usher__steps *steps)
     for (int i = 0; i < USHER_SETTINGS; i++)
         if (steps->setting_names[i] != NULL)
             put_int(o, "SET_", steps->setting_names[i], i);
+    if (steps->settings_verb != 0)
+        settings_lua(o, steps->settings_verb);
     for (const struct usher__constant *c = steps->constants; c->name != NULL; c++)
         put_int(o, "", c->name, (long long)c->value);
 }

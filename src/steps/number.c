@@ -23,8 +23,6 @@
 typedef struct usher__work work;
 typedef struct usher__change change;
 
-#define STICKY_MS (INT64_C(7) * 86400000)
-#define STICKY_MAX 10000
 /* Numbers taken out of a pool whose calls of the day are remembered. */
 #define PAST_MAX 10000
 
@@ -34,11 +32,7 @@ typedef struct usher__change change;
 static void defaults(struct usher_scope *scope)
 {
     memset(scope->counts, 0, sizeof scope->counts);
-    memset(scope->settings, 0, sizeof scope->settings);
-    scope->settings[USHER__SET_ORDER] = USHER_NUMBER_ORDER_LONGEST_IDLE;
-    scope->settings[USHER__SET_STICKY_MS] = STICKY_MS;
-    scope->settings[USHER__SET_STICKY_MAX] = STICKY_MAX;
-    scope->settings[USHER__SET_REQUESTS] = USHER__REQUESTS_DEFAULT;
+    usher__settings_default(USHER_NUMBER_SET, scope->settings);
 }
 
 /* ---- one number ------------------------------------------------------------------- */
@@ -57,6 +51,15 @@ static struct usher__move move_of(work *w, const struct usher_record *r, unsigne
 static bool resting(const struct usher_record *r)
 {
     return !busy(r->state) && r->until_ms != 0;
+}
+
+/* When @r, whose call ends at @at, has rested for @rest_ms, and for the gap since it began. */
+static int64_t rested(const struct usher_scope *s, const struct usher_record *r, int64_t at,
+                      int64_t rest_ms)
+{
+    int64_t gap = r->n[USHER__N_USED] + s->settings[USHER__SET_GAP];
+
+    return at + rest_ms > gap ? at + rest_ms : gap;
 }
 
 /* Calls that @r has had on the local day of @at. */
@@ -118,7 +121,9 @@ static void settle(const work *w, struct usher_record *r, unsigned to, int64_t u
 static void release(const work *w, struct usher_record *r, unsigned to, int64_t at, int64_t rest_ms,
                     uint64_t version)
 {
-    settle(w, r, to, rest_ms > 0 ? at + rest_ms : 0, version);
+    int64_t until = rested(&w->scope, r, at, rest_ms);
+
+    settle(w, r, to, until > at ? until : 0, version);
 }
 
 /*
@@ -559,7 +564,7 @@ static int64_t free_at(const work *w, const struct usher_record *r)
     int64_t at = r->until_ms;
 
     if (r->state == USHER_NUMBER_STATE_BUSY_UP && at != 0)
-        at += set[USHER__SET_REST];
+        at = rested(&w->scope, r, at, set[USHER__SET_REST]);
     else if (r->state == USHER_NUMBER_STATE_IDLE_UP && at == 0)
         at = w->now;
     else if (r->state != USHER_NUMBER_STATE_IDLE_UP)
@@ -1033,7 +1038,10 @@ static enum usher_status hangup(work *w)
         return USHER_OK;
     }
     begin(w, &m);
-    release(w, r, to.to, w->now, rest_ms, w->scope.version);
+    if (resting(r))
+        settle(w, r, to.to, 0, w->scope.version);
+    else
+        release(w, r, to.to, w->now, rest_ms, w->scope.version);
     return finish(w, &m);
 }
 
@@ -1277,50 +1285,16 @@ static enum usher_status sweep(work *w)
 
 /* ---- settings --------------------------------------------------------------------- */
 
-static void settings_from(const int64_t *set, struct usher_number_result_settings *s)
-{
-    s->order = set[USHER__SET_ORDER];
-    s->lease_ms = set[USHER__SET_LEASE];
-    s->rest_ms = set[USHER__SET_REST];
-    s->daily = set[USHER__SET_DAILY];
-    s->zone_min = set[USHER__SET_ZONE];
-    s->strict = set[USHER__SET_STRICT];
-    s->sticky_ms = set[USHER__SET_STICKY_MS];
-    s->sticky_max = set[USHER__SET_STICKY_MAX];
-    s->requests = set[USHER__SET_REQUESTS];
-}
-
 static enum usher_status set(work *w)
 {
-    const struct usher_number_args *a = &w->command->arg.number;
-    uint32_t given = w->command->given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_IF_VERSION);
     int64_t new[USHER_SETTINGS];
-    const struct {
-        uint32_t bit;
-        int64_t value;
-    } args[USHER__SETTINGS] = {
-        [USHER__SET_ORDER] = { USHER_GIVEN_ORDER, a->order },
-        [USHER__SET_LEASE] = { USHER_GIVEN_LEASE, a->lease_ms },
-        [USHER__SET_REST] = { USHER_GIVEN_REST, a->rest_ms },
-        [USHER__SET_DAILY] = { USHER_GIVEN_DAILY, a->daily },
-        [USHER__SET_ZONE] = { USHER_GIVEN_ZONE, a->zone_min },
-        [USHER__SET_STRICT] = { USHER_GIVEN_STRICT, a->strict },
-        [USHER__SET_STICKY_MS] = { USHER_GIVEN_STICKY_MS, a->sticky_ms },
-        [USHER__SET_STICKY_MAX] = { USHER_GIVEN_STICKY_MAX, a->sticky_max },
-        [USHER__SET_REQUESTS] = { USHER_GIVEN_REQUESTS, a->requests },
-    };
+    bool given = usher__settings_given(w, USHER_NUMBER_SET, new);
     change c;
     enum usher_status status;
 
-    memcpy(new, w->scope.settings, sizeof new);
-    for (int i = 0; i < USHER__SETTINGS; i++)
-        if ((given & args[i].bit) != 0)
-            new[i] = args[i].value;
-    settings_from(new, &w->reply->of.number.of.settings);
-    if (given == 0 || (w->scope.ref != NULL && memcmp(new, w->scope.settings, sizeof new) == 0)) {
-        w->reply->status = given != 0             ? USHER_SAME
-                           : w->scope.ref != NULL ? USHER_OK
-                                                  : USHER_MISSING;
+    usher__settings_tell(w, USHER_NUMBER_SET, new);
+    if (!given || (w->scope.ref != NULL && memcmp(new, w->scope.settings, sizeof new) == 0)) {
+        w->reply->status = given ? USHER_SAME : w->scope.ref != NULL ? USHER_OK : USHER_MISSING;
         return USHER_OK;
     }
     w->reply->status = USHER_OK;
@@ -1564,13 +1538,12 @@ static const char *scope_fault(const struct usher_scope *scope)
 {
     const int64_t *set = scope->settings;
     int64_t zone = set[USHER__SET_ZONE];
+    uint64_t any = 0;
+
     /* This is asked at each command of a store that keeps no scopes, so all at once: none is below
      * 0, or too large for times to be computed with. */
-    uint64_t any = (uint64_t)(set[USHER__SET_LEASE] | set[USHER__SET_REST] | set[USHER__SET_DAILY] |
-                              set[USHER__SET_STRICT] | set[USHER__SET_STICKY_MS] |
-                              set[USHER__SET_STICKY_MAX] | set[USHER__SET_REQUESTS]);
-
-    _Static_assert(USHER__SETTINGS == 9, "each setting is looked at");
+    for (unsigned i = 0; i < USHER__SETTINGS; i++)
+        any |= i != USHER__SET_ZONE ? (uint64_t)set[i] : 0;
     if (set[USHER__SET_ORDER] < USHER_NUMBER_ORDER_LONGEST_IDLE ||
         set[USHER__SET_ORDER] > USHER_NUMBER_ORDER_RANDOM)
         return "an order";
@@ -1687,17 +1660,7 @@ const struct usher__steps usher__number_steps = {
         [USHER__COUNT_CAPPED] = "CAPPED",
         [USHER__COUNT_PAST] = "PAST",
     },
-    .setting_names = {
-        [USHER__SET_ORDER] = "ORDER",
-        [USHER__SET_LEASE] = "LEASE",
-        [USHER__SET_REST] = "REST",
-        [USHER__SET_DAILY] = "DAILY",
-        [USHER__SET_ZONE] = "ZONE",
-        [USHER__SET_STRICT] = "STRICT",
-        [USHER__SET_STICKY_MS] = "STICKY_MS",
-        [USHER__SET_STICKY_MAX] = "STICKY_MAX",
-        [USHER__SET_REQUESTS] = "REQUESTS",
-    },
+    .settings_verb = USHER_NUMBER_SET,
     .constants = constants,
     .requests = USHER__COUNT_REQUESTS,
     .requests_max = USHER__SET_REQUESTS,

@@ -11,24 +11,6 @@
 
 /* ---- settings --------------------------------------------------------------------- */
 
-static void settings_from(const int64_t *set, struct usher_queue_result_settings *s)
-{
-    s->ttl_ms = set[SET_TTL];
-    s->trigger = set[SET_TRIGGER];
-    s->strategy = set[SET_STRATEGY];
-    s->offer_ms = set[SET_OFFER];
-    s->wrapup_ms = set[SET_WRAPUP];
-    s->limit = set[SET_LIMIT];
-    s->maxwait_ms = set[SET_MAXWAIT];
-    s->grace_ms = set[SET_GRACE];
-    s->requeue = set[SET_REQUEUE];
-    s->history = set[SET_HISTORY];
-    s->zone_min = set[SET_ZONE];
-    s->service_ms = set[SET_SERVICE];
-    s->requests = set[SET_REQUESTS];
-    s->archive = set[SET_ARCHIVE];
-}
-
 /* See usher__come_again(). */
 static enum usher_status come_again(work *w)
 {
@@ -76,39 +58,14 @@ static enum usher_status wait_no_more(struct run *run, const int64_t new[USHER_S
 static enum usher_status set(struct run *run)
 {
     work *w = run->w;
-    const struct usher_queue_args *g = args(w);
-    uint32_t bits =
-        w->command->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_QUEUE_IF_VERSION);
     int64_t new[USHER_SETTINGS];
-    const struct {
-        uint32_t bit;
-        int64_t value;
-    } values[SETTINGS] = {
-        [SET_TTL] = { USHER_GIVEN_QUEUE_TTL, g->ttl_ms },
-        [SET_TRIGGER] = { USHER_GIVEN_QUEUE_TRIGGER, g->trigger },
-        [SET_STRATEGY] = { USHER_GIVEN_QUEUE_STRATEGY, g->strategy },
-        [SET_OFFER] = { USHER_GIVEN_QUEUE_OFFER, g->offer_ms },
-        [SET_WRAPUP] = { USHER_GIVEN_QUEUE_WRAPUP, g->wrapup_ms },
-        [SET_LIMIT] = { USHER_GIVEN_QUEUE_LIMIT, g->limit },
-        [SET_MAXWAIT] = { USHER_GIVEN_QUEUE_MAXWAIT, g->maxwait_ms },
-        [SET_GRACE] = { USHER_GIVEN_QUEUE_GRACE, g->grace_ms },
-        [SET_REQUEUE] = { USHER_GIVEN_QUEUE_REQUEUE, g->requeue },
-        [SET_HISTORY] = { USHER_GIVEN_QUEUE_HISTORY, g->history },
-        [SET_ZONE] = { USHER_GIVEN_QUEUE_ZONE, g->zone_min },
-        [SET_SERVICE] = { USHER_GIVEN_QUEUE_SERVICE, g->service_ms },
-        [SET_REQUESTS] = { USHER_GIVEN_QUEUE_REQUESTS, g->requests },
-        [SET_ARCHIVE] = { USHER_GIVEN_QUEUE_ARCHIVE, g->archive },
-    };
+    bool given = usher__settings_given(w, USHER_QUEUE_SET, new);
     bool left = false;
     enum usher_status status = USHER_OK;
 
-    memcpy(new, w->scope.settings, sizeof new);
-    for (int i = 0; i < SETTINGS; i++)
-        if ((bits & values[i].bit) != 0)
-            new[i] = values[i].value;
-    settings_from(new, &reply_of(w)->of.settings);
-    if (bits == 0 || (w->scope.ref != NULL && memcmp(new, w->scope.settings, sizeof new) == 0)) {
-        w->reply->status = bits != 0 ? USHER_SAME : w->scope.ref != NULL ? USHER_OK : USHER_MISSING;
+    usher__settings_tell(w, USHER_QUEUE_SET, new);
+    if (!given || (w->scope.ref != NULL && memcmp(new, w->scope.settings, sizeof new) == 0)) {
+        w->reply->status = given ? USHER_SAME : w->scope.ref != NULL ? USHER_OK : USHER_MISSING;
         return USHER_OK;
     }
     if (w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO &&
@@ -322,14 +279,7 @@ static enum usher_status run(work *w)
 static void defaults(struct usher_scope *scope)
 {
     memset(scope->counts, 0, sizeof scope->counts);
-    memset(scope->settings, 0, sizeof scope->settings);
-    scope->settings[SET_TTL] = 15000;
-    scope->settings[SET_TRIGGER] = USHER_QUEUE_TRIGGER_AUTO;
-    scope->settings[SET_STRATEGY] = USHER_QUEUE_STRATEGY_LONGEST_IDLE;
-    scope->settings[SET_REQUEUE] = USHER_QUEUE_REQUEUE_FRONT;
-    scope->settings[SET_HISTORY] = 1000;
-    scope->settings[SET_SERVICE] = 20000;
-    scope->settings[SET_REQUESTS] = USHER__REQUESTS_DEFAULT;
+    usher__settings_default(USHER_QUEUE_SET, scope->settings);
 }
 
 static const char *state_word(unsigned kind, unsigned state)
@@ -388,22 +338,7 @@ const struct usher__steps usher__queue_steps = {
         [COUNT_OLD_RANKS] = "OLD_RANKS",
         [COUNT_FOR_ALL] = "FOR_ALL",
     },
-    .setting_names = {
-        [SET_TTL] = "TTL",
-        [SET_TRIGGER] = "TRIGGER",
-        [SET_STRATEGY] = "STRATEGY",
-        [SET_OFFER] = "OFFER",
-        [SET_WRAPUP] = "WRAPUP",
-        [SET_LIMIT] = "LIMIT",
-        [SET_MAXWAIT] = "MAXWAIT",
-        [SET_GRACE] = "GRACE",
-        [SET_REQUEUE] = "REQUEUE",
-        [SET_HISTORY] = "HISTORY",
-        [SET_ZONE] = "ZONE",
-        [SET_SERVICE] = "SERVICE",
-        [SET_REQUESTS] = "REQUESTS",
-        [SET_ARCHIVE] = "ARCHIVE",
-    },
+    .settings_verb = USHER_QUEUE_SET,
     .constants = constants,
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,

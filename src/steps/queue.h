@@ -54,20 +54,12 @@ enum {
 };
 
 enum {
-    SET_TTL,
-    SET_TRIGGER,
-    SET_STRATEGY,
-    SET_OFFER,
-    SET_WRAPUP,
-    SET_LIMIT,
-    SET_MAXWAIT,
-    SET_GRACE,
-    SET_REQUEUE,
-    SET_HISTORY,
-    SET_ZONE,
-    SET_SERVICE,
-    SET_REQUESTS,
-    SET_ARCHIVE,
+#define SETTING_SET(field) SET_##field,
+#define SETTING_STATS(field)
+#define EXTRA(verb, type, member, field) SETTING_##verb(field)
+#include "core/queue_verbs.def"
+#undef SETTING_SET
+#undef SETTING_STATS
     SETTINGS
 };
 

@@ -44,17 +44,14 @@ enum {
     COUNT_SINCE  /* the log has all behind this version */
 };
 
-/* The order of scope.settings, and that of struct usher_room_result_settings. */
 enum {
-    SET_CAPACITY,
-    SET_LINGER,
-    SET_TTL,
-    SET_AWAY,
-    SET_GRACE,
-    SET_LOG,
-    SET_REQUESTS,
-    SET_PRESENCE,
-    SET_PUSH,
+#define SETTING_OPEN(field) SET_##field,
+#define SETTING_SHOW(field)
+#define SETTING_ALIVE(field)
+#define SETTING_SNAPSHOT(field)
+#define SETTING_CHANGES(field)
+#define EXTRA(verb, type, member, field) SETTING_##verb(field)
+#include "core/room_verbs.def"
     SETTINGS
 };
 
@@ -70,9 +67,7 @@ enum { N_JOINED, N_ROLES, N_SHARES };
 static void defaults(struct usher_scope *scope)
 {
     memset(scope->counts, 0, sizeof scope->counts);
-    memset(scope->settings, 0, sizeof scope->settings);
-    scope->settings[SET_LOG] = USHER_ROOM_LOG_DEFAULT;
-    scope->settings[SET_REQUESTS] = USHER__REQUESTS_DEFAULT;
+    usher__settings_default(USHER_ROOM_OPEN, scope->settings);
 }
 
 static const struct usher_room_args *args(const work *w)
@@ -589,36 +584,11 @@ static enum usher_status turn_down(work *w, enum usher_status status, const char
 
 static void settings_from(work *w, const int64_t *set)
 {
-    struct usher_room_result_settings *s = &w->reply->of.room.settings;
-
-    s->capacity = set[SET_CAPACITY];
-    s->linger_ms = set[SET_LINGER];
-    s->ttl_ms = set[SET_TTL];
-    s->away_ms = set[SET_AWAY];
-    s->grace_ms = set[SET_GRACE];
-    s->log = set[SET_LOG];
-    s->requests = set[SET_REQUESTS];
-    s->presence_ms = set[SET_PRESENCE];
-    s->push = set[SET_PUSH];
+    usher__settings_tell(w, USHER_ROOM_OPEN, set);
 }
 
 static enum usher_status open_room(work *w)
 {
-    const struct usher_room_args *a = args(w);
-    const struct {
-        uint32_t bit;
-        int64_t value;
-    } from[SETTINGS] = {
-        [SET_CAPACITY] = { USHER_GIVEN_ROOM_CAPACITY, a->capacity },
-        [SET_LINGER] = { USHER_GIVEN_ROOM_LINGER, a->linger_ms },
-        [SET_TTL] = { USHER_GIVEN_ROOM_TTL, a->ttl_ms },
-        [SET_AWAY] = { USHER_GIVEN_ROOM_AWAY, a->away_ms },
-        [SET_GRACE] = { USHER_GIVEN_ROOM_GRACE, a->grace_ms },
-        [SET_LOG] = { USHER_GIVEN_ROOM_LOG, a->log },
-        [SET_REQUESTS] = { USHER_GIVEN_ROOM_REQUESTS, a->requests },
-        [SET_PRESENCE] = { USHER_GIVEN_ROOM_PRESENCE, a->presence_ms },
-        [SET_PUSH] = { USHER_GIVEN_ROOM_PUSH, a->push },
-    };
     int64_t new[USHER_SETTINGS];
     unsigned state = state_of(w), event = USHER__ROOM_OPEN;
     struct usher__move move;
@@ -630,10 +600,7 @@ static enum usher_status open_room(work *w)
     else if (state == USHER_ROOM_STATE_CLOSED && w->context->now_ms != 0)
         w->now = w->context->now_ms;
 
-    memcpy(new, w->scope.settings, sizeof new);
-    for (int i = 0; i < SETTINGS; i++)
-        if (given(w, from[i].bit))
-            new[i] = from[i].value;
+    (void)usher__settings_given(w, USHER_ROOM_OPEN, new);
     if (state != USHER_ROOM_STATE_CLOSED && memcmp(new, w->scope.settings, sizeof new) != 0)
         event = USHER__ROOM_TUNE;
     move = room_move(w, event);
@@ -1941,17 +1908,7 @@ const struct usher__steps usher__room_steps = {
         [COUNT_MARK] = "MARK",
         [COUNT_SINCE] = "SINCE",
     },
-    .setting_names = {
-        [SET_CAPACITY] = "CAPACITY",
-        [SET_LINGER] = "LINGER",
-        [SET_TTL] = "TTL",
-        [SET_AWAY] = "AWAY",
-        [SET_GRACE] = "GRACE",
-        [SET_LOG] = "LOG",
-        [SET_REQUESTS] = "REQUESTS",
-        [SET_PRESENCE] = "PRESENCE",
-        [SET_PUSH] = "PUSH",
-    },
+    .settings_verb = USHER_ROOM_OPEN,
     .constants = constants,
     .log = { CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, COUNT_MARK },
     .requests = COUNT_REQUESTS,

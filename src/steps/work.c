@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/text.h"
+#include "core/verbs.h"
 #include "kept.h"
 
 /* What the time of day is as a version, so that those of two stores that took the same scope over
@@ -531,4 +532,41 @@ const struct usher__steps *usher__steps(unsigned noun)
     default:
         return NULL;
     }
+}
+
+/* ---- settings --------------------------------------------------------------------- */
+
+void usher__settings_default(unsigned verb, int64_t settings[USHER_SETTINGS])
+{
+    const struct usher__field *told;
+    const struct usher__arg *given;
+
+    memset(settings, 0, USHER_SETTINGS * sizeof *settings);
+    for (unsigned i = 0; usher__setting(verb, i, &told, &given); i++)
+        settings[i] = given->standard;
+}
+
+bool usher__settings_given(const struct usher__work *w, unsigned verb, int64_t to[USHER_SETTINGS])
+{
+    const struct usher__field *told;
+    const struct usher__arg *given;
+    bool any = false;
+
+    memcpy(to, w->scope.settings, USHER_SETTINGS * sizeof *to);
+    for (unsigned i = 0; usher__setting(verb, i, &told, &given); i++)
+        if ((w->command->given & given->given) != 0) {
+            memcpy(&to[i], (const char *)w->command + given->offset, sizeof to[i]);
+            any = true;
+        }
+    return any;
+}
+
+void usher__settings_tell(struct usher__work *w, unsigned verb,
+                          const int64_t settings[USHER_SETTINGS])
+{
+    const struct usher__field *told;
+    const struct usher__arg *given;
+
+    for (unsigned i = 0; usher__setting(verb, i, &told, &given); i++)
+        memcpy((char *)w->reply + told->offset, &settings[i], sizeof settings[i]);
 }

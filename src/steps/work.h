@@ -405,6 +405,8 @@ struct usher__steps {
     uint8_t logged;     /* the kind whose records are appended to a log; 0: none */
     /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */
     const char *count_names[USHER_COUNTS], *setting_names[USHER_SETTINGS];
+    /* scope.settings are those of this verb (usher__setting()); or 0, and they have names above. */
+    unsigned settings_verb;
     const struct usher__constant *constants;
     struct usher__log log;
     uint8_t requests;     /* of the counts, that of kept answers */
@@ -478,19 +480,22 @@ enum usher__number_count {
     USHER__COUNT_PAST
 };
 
-/* The order of scope.settings. */
 enum usher__number_setting {
-    USHER__SET_ORDER,
-    USHER__SET_LEASE,
-    USHER__SET_REST,
-    USHER__SET_DAILY,
-    USHER__SET_ZONE,
-    USHER__SET_STRICT,
-    USHER__SET_STICKY_MS,
-    USHER__SET_STICKY_MAX,
-    USHER__SET_REQUESTS,
+#define SETTING_SET(field) USHER__SET_##field,
+#define SETTING_STATS(field)
+#define EXTRA(verb, type, member, field) SETTING_##verb(field)
+#include "core/number_verbs.def"
+#undef SETTING_SET
+#undef SETTING_STATS
     USHER__SETTINGS
 };
+
+/* See settings_verb. */
+void usher__settings_default(unsigned verb, int64_t settings[USHER_SETTINGS]);
+/* Those of the scope, changed as the command says.  False: it says nothing of them. */
+bool usher__settings_given(const struct usher__work *w, unsigned verb, int64_t to[USHER_SETTINGS]);
+void usher__settings_tell(struct usher__work *w, unsigned verb,
+                          const int64_t settings[USHER_SETTINGS]);
 
 /* record.n of a number. */
 enum usher__number_n {

@@ -84,11 +84,11 @@ cat >wanted_talk <<'EOF'
 > number sweep p now=6000
 {"status":"same","epoch":"E","version":8,"due":null,"expired":0,"more":false}
 > number set p order=most-recent lease=60000 rest=10 daily=5 zone=60 strict=1 sticky=1000 sticky-max=3 requests=9 now=6000
-{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9}
+{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0}
 > number set p strict=1 now=6000
-{"status":"same","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9}
+{"status":"same","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0}
 > number set p now=6000
-{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9}
+{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0}
 > number call p owner=c group=B,A now=6000
 {"status":"ok","epoch":"E","version":10,"due":66000,"number":"100","token":"10","until":66000,"state":"busy+up"}
 > number call p owner=c group=B now=6000

@@ -1293,6 +1293,42 @@ static void an_expired_hold_rests_from_its_deadline_on(void **state)
     assert_int_equal(f->r.version, v + 3);
 }
 
+static void calls_of_a_number_begin_with_a_gap(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk gap=1000 rest=10");
+    assert_int_equal(f->r.of.number.of.settings.gap_ms, 1000);
+    numbers(f, 1);
+    ok(f, "call desk");
+    empty(f, "call desk"); /* it may last for ever */
+    assert_int_equal(f->r.of.number.next_ms, -1);
+    f->now += 300;
+    ok(f, "hangup desk n1 rest=0");
+    assert_int_equal(f->r.of.number.until_ms, f->now + 700);
+    empty_at(f, "desk", f->now + 700);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
+    f->now += 700;
+    ok(f, "call desk lease=200");
+    empty_at(f, "desk", f->now + 1000); /* longer than lease and rest */
+    f->now += 1000;
+    assert_given(f, "desk", "n1");
+    f->now += 995;
+    ok(f, "hangup desk n1"); /* the rest is longer than what is left of the gap */
+    assert_int_equal(f->r.of.number.until_ms, f->now + 10);
+    f->now += 10;
+    ok(f, "call desk");
+    ok(f, "hangup desk n1");
+    ok(f, "hangup desk n1 rest=0"); /* whoever ends the rest ends all of it */
+    ok(f, "call desk");
+    ok(f, "hangup desk n1");
+    ok(f, "lift desk n1");
+    ok(f, "call desk");
+    f->now += 1000;
+    ok(f, "hangup desk n1 rest=0"); /* the gap is over */
+    assert_int_equal(f->r.of.number.until_ms, 0);
+}
+
 static void a_rest_goes_on_while_unregistered(void **state)
 {
     struct fixture *f = *state;
@@ -3532,6 +3568,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(a_number_rests_after_a_call),
         TEST(a_hangup_may_name_another_rest),
         TEST(an_expired_hold_rests_from_its_deadline_on),
+        TEST(calls_of_a_number_begin_with_a_gap),
         TEST(a_rest_goes_on_while_unregistered),
         TEST(a_number_has_so_many_calls_a_local_day),
         TEST(a_call_over_midnight_counts_for_the_day_it_began),

@@ -374,7 +374,8 @@ enum usher_status ask_number_set(struct usher_engine *e, const char *pool, uint3
                                  struct usher_number_result_settings *inout)
 {
     struct usher_operation c;
-    struct usher_number_args *a = &c.arg.number;
+    const struct usher__field *told;
+    const struct usher__arg *arg;
     struct usher_result reply;
     enum usher_status status;
 
@@ -384,15 +385,9 @@ enum usher_status ask_number_set(struct usher_engine *e, const char *pool, uint3
         return USHER_INVALID;
     }
     c.given = given & ~(uint32_t)USHER_GIVEN_NOW;
-    a->order = inout->order;
-    a->lease_ms = inout->lease_ms;
-    a->rest_ms = inout->rest_ms;
-    a->daily = inout->daily;
-    a->zone_min = inout->zone_min;
-    a->strict = inout->strict;
-    a->sticky_ms = inout->sticky_ms;
-    a->sticky_max = inout->sticky_max;
-    a->requests = inout->requests;
+    reply.of.number.of.settings = *inout;
+    for (unsigned i = 0; usher__setting(USHER_NUMBER_SET, i, &told, &arg); i++)
+        memcpy((char *)&c + arg->offset, (const char *)&reply + told->offset, sizeof(int64_t));
     status = execute(e, &c, &reply);
     if (USHER_IS_DONE(status))
         *inout = reply.of.number.of.settings;

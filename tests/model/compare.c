@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/verbs.h"
+
 struct diff {
     FILE *f;
     bool equal;
@@ -61,6 +63,14 @@ static void diff_due(struct diff *d, const struct usher_result *a, const struct 
         diff_int(d, "due_ms", SIZE_MAX, a->due_ms, b->due_ms);
 }
 
+static int64_t number_at(const struct usher_result *r, const struct usher__field *told)
+{
+    int64_t number;
+
+    memcpy(&number, (const char *)r + told->offset, sizeof number);
+    return number;
+}
+
 #define INT(field) diff_int(&d, #field, SIZE_MAX, (int64_t)a->field, (int64_t)b->field)
 #define OF(field) diff_int(&d, #field, SIZE_MAX, (int64_t)x->field, (int64_t)y->field)
 #define ROW(field) diff_int(&d, #field, i, (int64_t)p->field, (int64_t)q->field)
@@ -109,15 +119,11 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
         diff_text(&d, "node", i, p->node, q->node);
     }
     if (verb == USHER_NUMBER_SET && answered) {
-        OF(of.settings.order);
-        OF(of.settings.lease_ms);
-        OF(of.settings.rest_ms);
-        OF(of.settings.daily);
-        OF(of.settings.zone_min);
-        OF(of.settings.strict);
-        OF(of.settings.sticky_ms);
-        OF(of.settings.sticky_max);
-        OF(of.settings.requests);
+        const struct usher__field *told;
+        const struct usher__arg *given;
+
+        for (unsigned i = 0; usher__setting(USHER_NUMBER_SET, i, &told, &given); i++)
+            diff_int(&d, given->word, SIZE_MAX, number_at(a, told), number_at(b, told));
     }
     if (verb == USHER_NUMBER_STATS && answered) {
         OF(of.stats.total);
@@ -357,14 +363,13 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r)
     if (!USHER_IS_DONE(r->status))
         return;
     if (verb == USHER_NUMBER_SET) {
-        const struct usher_number_result_settings *s = &n->of.settings;
+        const struct usher__field *told;
+        const struct usher__arg *given;
 
-        (void)fprintf(f,
-                      "      order %" PRId64 " lease %" PRId64 " rest %" PRId64 " daily %" PRId64
-                      " zone %" PRId64 " strict %" PRId64 " sticky %" PRId64 " sticky-max %" PRId64
-                      " requests %" PRId64 "\n",
-                      s->order, s->lease_ms, s->rest_ms, s->daily, s->zone_min, s->strict,
-                      s->sticky_ms, s->sticky_max, s->requests);
+        (void)fprintf(f, "     ");
+        for (unsigned i = 0; usher__setting(USHER_NUMBER_SET, i, &told, &given); i++)
+            (void)fprintf(f, " %s %" PRId64, given->word, number_at(r, told));
+        (void)fprintf(f, "\n");
     }
     if (verb == USHER_NUMBER_STATS) {
         const struct usher_number_result_statistics *s = &n->of.stats;

@@ -424,6 +424,26 @@ static void give_after(struct gen *g, struct gen_command *q)
     q->c.arg.number.after = text(tokens[rng_below(&g->rng, sizeof tokens / sizeof *tokens)]);
 }
 
+/* Settings that are not thought of below: mostly small, for those are soon over. */
+static void give_others(struct gen *g, struct usher_operation *c)
+{
+    const struct usher__field *told;
+    const struct usher__arg *arg;
+
+    for (unsigned i = 0; usher__setting((unsigned)c->verb, i, &told, &arg); i++) {
+        int64_t value = arg->min;
+
+        if ((arg->given & SETTINGS) != 0 || !rng_chance(&g->rng, 25))
+            continue;
+        if (usher__arg_is_span(arg))
+            value = rng_chance(&g->rng, 40) ? 0 : span(g);
+        else
+            value += (int64_t)rng_below(&g->rng, arg->max - arg->min < 4 ? 2 : 5);
+        c->given |= arg->given;
+        memcpy((char *)c + arg->offset, &value, sizeof value);
+    }
+}
+
 static void give_settings(struct gen *g, struct gen_command *q)
 {
     struct rng *r = &g->rng;
@@ -452,6 +472,7 @@ static void give_settings(struct gen *g, struct gen_command *q)
         if (rng_chance(r, g->request))
             q->c.given |= USHER_GIVEN_REQUESTS;
     } while ((q->c.given & SETTINGS) == 0);
+    give_others(g, &q->c);
     a->order = 1 + (int64_t)rng_below(r, 3);
     a->lease_ms = span(g);
     a->rest_ms = rng_chance(r, 40) ? 0 : span(g);

@@ -81,7 +81,8 @@ static bool arguments_right(const struct usher_operation *c)
     const struct usher_number_args *a = &c->arg.number;
     const uint32_t settings = USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST |
                               USHER_GIVEN_DAILY | USHER_GIVEN_ZONE | USHER_GIVEN_STRICT |
-                              USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX | USHER_GIVEN_REQUESTS;
+                              USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
+                              USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP;
     const char *texts = "";
     uint32_t may = 0;
 
@@ -102,6 +103,7 @@ static bool arguments_right(const struct usher_operation *c)
         !in(c, USHER_GIVEN_STICKY_MS, a->sticky_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_STICKY_MAX, a->sticky_max, 0, 1000000) ||
         !in(c, USHER_GIVEN_REQUESTS, a->requests, 1, 1000000) ||
+        !in(c, USHER_GIVEN_GAP, a->gap_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX))
         return false;
     switch (c->verb) {
@@ -353,17 +355,26 @@ static void joins(struct work *w, struct model_number *n)
     n->aside = capped(w->p, n, w->now);
 }
 
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* The hold on @n ended at @at. */
 static void ends(struct work *w, struct model_number *n, int64_t at, int64_t rest,
                  enum usher_verb verb)
 {
     enum usher_number_state from = model_state(n);
 
+    bool was_busy = n->busy;
+
     w->p->ended += n->busy; /* or its rest is another one */
     n->busy = false;
     n->owner = n->node = text_of(NULL, 0);
     n->lease = 0;
     n->until = rest > 0 ? at + rest : 0;
+    if (was_busy && n->used + w->p->set.gap_ms > at)
+        n->until = later(at + rest, n->used + w->p->set.gap_ms);
     if (free_now(n))
         joins(w, n);
     changed(w, verb, from, model_state(n), n);
@@ -738,7 +749,7 @@ static int64_t free_again(const struct model_pool *p, const struct model_number 
             return -1;
         at = now;
     } else if (n->busy) {
-        at += p->set.rest_ms;
+        at = later(at + p->set.rest_ms, n->used + p->set.gap_ms);
     }
     return capped(p, n, at) ? midnight_after(p, at) : at;
 }
@@ -774,7 +785,8 @@ static int64_t next_free(struct work *w, const struct usher_text *group, int64_t
         }
         if (n->up) {
             next = soonest(next, free_again(w->p, n, w->now));
-            held |= n->busy && !capped(w->p, n, n->until + w->p->set.rest_ms);
+            held |= n->busy && !capped(w->p, n, n->until + w->p->set.rest_ms) &&
+                    n->used + w->p->set.gap_ms <= n->until + w->p->set.rest_ms;
         }
         removed(rest.numbers, &rest.n_numbers, sizeof *n, (size_t)(n - rest.numbers));
     }
@@ -1091,6 +1103,8 @@ static enum usher_status verb_set(struct work *w)
         s->sticky_max = a->sticky_max;
     if (given & USHER_GIVEN_REQUESTS)
         s->requests = a->requests;
+    if (given & USHER_GIVEN_GAP)
+        s->gap_ms = a->gap_ms;
     w->r->of.number.of.settings = *s;
     if (given == 0)
         return USHER_OK; /* a read */

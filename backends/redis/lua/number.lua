@@ -50,6 +50,8 @@ end
 
 function S.resting(r) return r.state < K.NUMBER_BUSY_DOWN and r.ends ~= 0 end
 
+function S.rested(r, at, rest) return math.max(at + rest, r.n2 + S.set[K.SET_GAP + 1]) end
+
 function S.capped(r, at)
     local daily = S.set[K.SET_DAILY + 1]
     return daily > 0 and r.n1 == S.day_of(at) and r.n0 >= daily
@@ -79,7 +81,10 @@ function S.settle(r, to, ends, v)
 end
 
 -- @r becomes idle: see release().
-function S.release(r, to, at, rest, v) S.settle(r, to, rest > 0 and at + rest or 0, v) end
+function S.release(r, to, at, rest, v)
+    local ends = S.rested(r, at, rest)
+    S.settle(r, to, ends > at and ends or 0, v)
+end
 
 -- Something is due at @at: see due_at().
 function S.due_at(at)
@@ -367,7 +372,7 @@ function S.make_call()
     function S.free_at(r)
         local at = r.ends
         if r.state == K.NUMBER_BUSY_UP and at ~= 0 then
-            at = at + S.set[K.SET_REST + 1]
+            at = S.rested(r, at, S.set[K.SET_REST + 1])
         elseif r.state == K.NUMBER_IDLE_UP and at == 0 then
             at = S.now
         elseif r.state ~= K.NUMBER_IDLE_UP then
@@ -548,7 +553,11 @@ function S.hangup()
         rest == 0 and S.resting(r) and K.NUMBER_E_UNREST or K.NUMBER_E_HANGUP, guard)
     if what ~= K.OK then return S.say(what, r) end
     local state, ends = r.state, r.ends
-    S.release(r, to, S.now, rest or S.set[K.SET_REST + 1], S.version + 1)
+    if S.resting(r) then
+        S.settle(r, to, 0, S.version + 1)
+    else
+        S.release(r, to, S.now, rest or S.set[K.SET_REST + 1], S.version + 1)
+    end
     S.say(K.OK, r)
     S.finish(r, state, ends, true, to)
 end
@@ -703,20 +712,11 @@ function S.make_steps()
     end
 
     function S.settings()
-        local a, set, given = S.a, {}, false
+        local set, given = {}, false
         for i = 1, 16 do set[i] = S.set[i] end
-        local function take(i, value)
-            if value then set[i + 1], given = value, true end
+        for i, arg in ipairs(K.SETTING_ARGS) do
+            if S.a[arg] then set[i], given = S.a[arg], true end
         end
-        take(K.SET_ORDER, a[K.ARG_ORDER])
-        take(K.SET_LEASE, a[K.ARG_LEASE])
-        take(K.SET_REST, a[K.ARG_REST])
-        take(K.SET_DAILY, a[K.ARG_DAILY])
-        take(K.SET_ZONE, a[K.ARG_ZONE])
-        take(K.SET_STRICT, a[K.ARG_STRICT])
-        take(K.SET_STICKY_MS, a[K.ARG_STICKY_MS])
-        take(K.SET_STICKY_MAX, a[K.ARG_STICKY_MAX])
-        take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
         S.extra = {}
         local same = S.exists
         for i = 1, K.SETTINGS do

@@ -260,25 +260,11 @@ function S.make_steps()
     end
 
     function S.settings()
-        local a, set, given = S.a, {}, false
+        local set, given = {}, false
         for i = 1, 16 do set[i] = S.set[i] end
-        local function take(i, value)
-            if value then set[i + 1], given = value, true end
+        for i, arg in ipairs(K.SETTING_ARGS) do
+            if S.a[arg] then set[i], given = S.a[arg], true end
         end
-        take(K.SET_TTL, a[K.ARG_TTL])
-        take(K.SET_TRIGGER, a[K.ARG_TRIGGER])
-        take(K.SET_STRATEGY, a[K.ARG_STRATEGY])
-        take(K.SET_OFFER, a[K.ARG_OFFER])
-        take(K.SET_WRAPUP, a[K.ARG_WRAPUP])
-        take(K.SET_LIMIT, a[K.ARG_LIMIT])
-        take(K.SET_MAXWAIT, a[K.ARG_MAXWAIT])
-        take(K.SET_GRACE, a[K.ARG_GRACE])
-        take(K.SET_REQUEUE, a[K.ARG_REQUEUE])
-        take(K.SET_HISTORY, a[K.ARG_HISTORY])
-        take(K.SET_ZONE, a[K.ARG_ZONE])
-        take(K.SET_SERVICE, a[K.ARG_SERVICE])
-        take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
-        take(K.SET_ARCHIVE, a[K.ARG_ARCHIVE])
         S.extra = {}
         local same = S.exists
         for i = 1, K.SETTINGS do

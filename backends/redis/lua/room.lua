@@ -343,21 +343,10 @@ function S.make_room()
     function S.open()
         local a, set, event, changed = S.a, {}, K.ROOM_E_OPEN, false
         for i = 1, 16 do set[i] = S.set[i] end
-        local function take(i, value)
-            if value then
-                changed = changed or set[i + 1] ~= value
-                set[i + 1] = value
-            end
+        for i, arg in ipairs(K.SETTING_ARGS) do
+            changed = changed or a[arg] and a[arg] ~= set[i]
+            set[i] = a[arg] or set[i]
         end
-        take(K.SET_CAPACITY, a[K.ARG_CAPACITY])
-        take(K.SET_LINGER, a[K.ARG_LINGER])
-        take(K.SET_TTL, a[K.ARG_TTL])
-        take(K.SET_AWAY, a[K.ARG_AWAY])
-        take(K.SET_GRACE, a[K.ARG_GRACE])
-        take(K.SET_LOG, a[K.ARG_LOG])
-        take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
-        take(K.SET_PRESENCE, a[K.ARG_PRESENCE])
-        take(K.SET_PUSH, a[K.ARG_PUSH])
         local from = S.exists and S.n(K.COUNT_STATE) or 0
         -- a new room begins with a clock of its own, whoever has erased the old one
         if from == K.ROOM_CLOSED then S.now = a[2] or S.now end

@@ -130,7 +130,7 @@ static void accept_all(struct server *s, int listener)
 /* ---- bytes -------------------------------------------------------------------------------- */
 
 /* No more than one whole command is kept, and what one read brings behind it. */
-static void client_read(struct server *s, struct client *c, int64_t now_ms)
+static void client_read(struct client *c, int64_t now_ms)
 {
     ssize_t n;
 
@@ -142,12 +142,12 @@ static void client_read(struct server *s, struct client *c, int64_t now_ms)
     if (n > 0) {
         c->end += (size_t)n;
         c->seen_ms = now_ms;
+        c->ready = c->end - c->from >= c->need;
     } else if (n == 0) {
         c->hung_up = true;
     } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
         c->gone = true;
     }
-    (void)s;
 }
 
 static void client_write(struct server *s, struct client *c)
@@ -286,7 +286,7 @@ static void read_all(struct server *s, size_t clients, int64_t now_ms)
         struct client *c = s->clients[i];
 
         if ((s->polled[i].revents & POLLIN) != 0)
-            client_read(s, c, now_ms);
+            client_read(c, now_ms);
         else if ((s->polled[i].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
             c->gone = true;
     }

@@ -182,7 +182,6 @@ static void turn(struct server *s, struct client *c)
         go_on(s, c);
         return;
     }
-    c->ready = false;
     while (more && !c->closing && c->end - c->from >= c->need && s->n_jobs < SERVE_BATCH)
         more = take(s, c, s->n_jobs > begin);
     c->ready = !c->closing && c->end - c->from >= c->need;
@@ -270,7 +269,7 @@ void usher__serve_round(struct server *s, int64_t began_us)
     for (size_t i = 0; i < s->n_clients && s->n_jobs < SERVE_BATCH; i++) {
         struct client *c = s->clients[(s->first + i) % s->n_clients];
 
-        if (!c->gone && (c->steps != NULL || c->end - c->from >= c->need))
+        if (c->ready && !c->gone)
             turn(s, c);
     }
     s->first++; /* whoever was first is last next time */

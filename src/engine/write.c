@@ -65,10 +65,12 @@ static void put_before(struct writer *w, size_t at, const char *text, size_t siz
     w->n += size;
 }
 
-/* The line of RESP that begins a value: "$5", ":7". */
-static void put_line(struct writer *w, char sign, int64_t number)
+#define LINE_MAX 24 /* a sign, 20 digits and a minus, \r\n */
+
+/* The line of RESP that begins a value: "$5", ":7".  It ends where @to does. */
+static const char *line_of(char to[LINE_MAX], char sign, int64_t number, size_t *ret_size)
 {
-    char digits[24], *at = digits + sizeof digits;
+    char *at = to + LINE_MAX;
     uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
 
     *--at = '\n';
@@ -79,7 +81,17 @@ static void put_line(struct writer *w, char sign, int64_t number)
     if (number < 0)
         *--at = '-';
     *--at = sign;
-    put(w, at, (size_t)(digits + sizeof digits - at));
+    *ret_size = (size_t)(to + LINE_MAX - at);
+    return at;
+}
+
+static void put_line(struct writer *w, char sign, int64_t number)
+{
+    char line[LINE_MAX];
+    size_t size;
+    const char *at = line_of(line, sign, number, &size);
+
+    put(w, at, size);
 }
 
 /* Two texts as one. */
@@ -243,16 +255,17 @@ static struct level begin(struct writer *w, bool map)
 
 static void end(struct writer *w, const struct level *l)
 {
-    char line[24];
-    int n;
+    bool pairs = l->map && w->form == USHER_FORM_RESP2;
+    char line[LINE_MAX];
+    const char *at;
+    size_t size;
 
     if (w->form == USHER_FORM_JSON) {
         put(w, l->map ? "}" : "]", 1);
     } else {
-        n = l->map && w->form == USHER_FORM_RESP3
-                ? snprintf(line, sizeof line, "%%%zu\r\n", w->count)
-                : snprintf(line, sizeof line, "*%zu\r\n", l->map ? 2 * w->count : w->count);
-        put_before(w, l->at, line, (size_t)n);
+        at = line_of(line, l->map && !pairs ? '%' : '*', (int64_t)(pairs ? 2 * w->count : w->count),
+                     &size);
+        put_before(w, l->at, at, size);
     }
     w->count = l->count;
 }
@@ -685,14 +698,24 @@ static void rows(struct writer *w, const struct answer *a, const struct usher__k
     end(w, &all);
 }
 
+/* The word of the field has _ for -. */
+static void key_field(struct writer *w, const struct usher__key *k)
+{
+    const char *word = k->key != NULL ? k->key : usher_about_field(k->field)->word;
+    char name[40];
+    struct usher_text t = { name, 0 };
+
+    for (; word[t.size] != '\0' && t.size < sizeof name; t.size++)
+        name[t.size] = word[t.size] == '-' ? '_' : word[t.size];
+    key_text(w, &t);
+}
+
 /* @k of an answer or of a row, if it applies. */
 static void key_put(struct writer *w, const struct answer *a, const struct values *values,
                     const struct usher__key *k)
 {
     const struct usher_value *v = find(values, k->field);
-    char word[40];
     struct values row;
-    size_t n;
 
     if (v == NULL && k->as == USHER__AS_ECHO)
         v = find(&a->asked, k->field);
@@ -703,11 +726,7 @@ static void key_put(struct writer *w, const struct answer *a, const struct value
         row_keys(w, a, &row);
         return;
     }
-    n = (size_t)snprintf(word, sizeof word, "%s",
-                         k->key != NULL ? k->key : usher_about_field(k->field)->word);
-    for (size_t i = 0; i < n && i < sizeof word; i++)
-        word[i] = word[i] == '-' ? '_' : word[i];
-    key(w, word);
+    key_field(w, k);
     switch (k->as) {
     case USHER__AS_FIRST:
         row = row_of(a, 0);

@@ -310,8 +310,7 @@ static void one_round(struct server *s, const sigset_t *mask)
     usher__serve_round(s, began_us);
     write_all(s);
     close_idle(s, began_us / 1000);
-    if (s->http != NULL)
-        usher__serve_http_run(s);
+    usher__serve_http_run(s);
 }
 
 /* What has been read is done, and what is answered is written, if it is read soon. */

@@ -68,12 +68,10 @@ static void store_command(struct server *s, struct client *c, const struct resp_
 
     for (size_t i = 0; i < command->n && i < 2; i++)
         lower(command->word[i]);
-    if (is_elsewhere(command)) {
-        wrong(j, "only commands of the store are served: the program usher does this");
-        return;
-    }
     if (!usher__parse(&p, op, message)) {
-        wrong(j, message);
+        wrong(j, is_elsewhere(command)
+                     ? "only commands of the store are served: the program usher does this"
+                     : message);
         return;
     }
     size = usher__parse_fields_size(&p);

@@ -931,10 +931,10 @@ mutant 'text: what moves up is moved too far' src/engine/write.c \
     's/^        memmove(w->to + at + size, w->to + at, behind);/        memmove(w->to + at + size, w->to + at, behind + 1);/' $text 'a_part*'
 mutant 'text: a map of RESP2 has half of its elements' src/engine/write.c \
     's/pairs ? 2 \* w->count : w->count/w->count/' $text 'every_verb*'
-mutant 'serve: a client that no round has reached is forgotten' src/serve/loop.c \
-    's/c->ready = c->end - c->from >= c->need;/c->ready = c->from == 0;/' tests/cli/whatever_comes_serve_goes_on.sh
+mutant 'serve: what a round leaves is forgotten' src/serve/turn.c \
+    's/c->ready = !c->closing \&\& c->end - c->from >= c->need;/c->ready = false;/' tests/cli/whatever_comes_serve_goes_on.sh
 mutant 'serve: a value in its place is an option' src/words/parse.c \
-    's/if (placed_way \&\& in_place != NULL)/if (placed_way \&\& in_place == verb->word)/' \
+    's/if (placed_way \&\& in_place != NULL)/if (placed_way \&\& in_place != NULL \&\& next == NULL)/' \
     tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'text: what the command said is not told' src/engine/door.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'

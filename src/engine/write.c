@@ -70,19 +70,19 @@ static void put_before(struct writer *w, size_t at, const char *text, size_t siz
 /* The line of RESP that begins a value: "$5", ":7".  It ends where @to does. */
 static const char *line_of(char to[LINE_MAX], char sign, int64_t number, size_t *ret_size)
 {
-    char *at = to + LINE_MAX;
+    size_t at = LINE_MAX;
     uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
 
-    *--at = '\n';
-    *--at = '\r';
+    to[--at] = '\n';
+    to[--at] = '\r';
     do
-        *--at = (char)('0' + rest % 10);
+        to[--at] = (char)('0' + rest % 10);
     while ((rest /= 10) != 0);
     if (number < 0)
-        *--at = '-';
-    *--at = sign;
-    *ret_size = (size_t)(to + LINE_MAX - at);
-    return at;
+        to[--at] = '-';
+    to[--at] = sign;
+    *ret_size = LINE_MAX - at;
+    return to + at;
 }
 
 static void put_line(struct writer *w, char sign, int64_t number)

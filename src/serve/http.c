@@ -22,7 +22,7 @@
 
 #define SCOPES_MAX 64
 #define CONNECTIONS_MAX 16
-#define PATIENCE_S 10
+#define PATIENCE_MS 10000
 
 struct http {
     struct MHD_Daemon *daemon;
@@ -133,7 +133,8 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned code, 
 
 static enum MHD_Result request(void *payload, struct MHD_Connection *connection, const char *url,
                                const char *method, const char *version, const char *data,
-                               size_t *data_size, void **state)
+                               size_t *data_size /* NOLINT(readability-non-const-parameter) */,
+                               void **state)
 {
     static const char nothing[] = "there is /metrics\n", no_way[] = "only GET\n";
     struct server *s = payload;
@@ -167,7 +168,7 @@ const char *usher__serve_http_open(struct server *s, const char *where)
     const union MHD_DaemonInfo *info;
     char address[160];
     struct http *h;
-    int fd;
+    int fd = -1;
     const char *fault = usher__serve_bind(where, &fd);
 
     if (fault != NULL)
@@ -176,7 +177,7 @@ const char *usher__serve_http_open(struct server *s, const char *where)
     h->daemon =
         MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, request, s, MHD_OPTION_LISTEN_SOCKET,
                          (MHD_socket)fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PATIENCE_S, MHD_OPTION_END);
+                         MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_MS / 1000u, MHD_OPTION_END);
     info = h->daemon != NULL ? MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (info == NULL) {
         if (h->daemon != NULL)
@@ -211,7 +212,7 @@ int usher__serve_http_timeout(const struct server *s)
 
     if (s->http == NULL || MHD_get_timeout(s->http->daemon, &ms) != MHD_YES)
         return -1;
-    return ms < PATIENCE_S * 1000 ? (int)ms : PATIENCE_S * 1000;
+    return ms < PATIENCE_MS ? (int)ms : PATIENCE_MS;
 }
 
 void usher__serve_http_run(struct server *s)

@@ -90,6 +90,8 @@ static void client_new(struct server *s, int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (s->n_clients == s->clients_room) {
         s->clients_room = s->clients_room > 0 ? 2 * s->clients_room : 16;
+        /* an array of pointers */
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
         s->clients = usher__cli_resize((void *)s->clients, s->clients_room * sizeof *s->clients);
     }
     s->clients[s->n_clients++] = c;
@@ -345,6 +347,8 @@ void usher__serve_loop(struct server *s)
     action.sa_handler = stop;
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
+    action.sa_handler = SIG_IGN; /* who reads the log may end */
+    (void)sigaction(SIGPIPE, &action, NULL);
     /* they come while it waits, or not at all */
     (void)sigemptyset(&blocked);
     (void)sigaddset(&blocked, SIGTERM);

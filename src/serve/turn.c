@@ -203,7 +203,7 @@ static void answer(struct client *c, const struct usher_operation *op,
         nomem(c);
         return;
     }
-    (void)usher__out_room(&c->out, 512);
+    (void)usher__out_room(&c->out, SERVE_ANSWER);
     n = usher_reply_write(reply, form, c->out.data + c->out.end, c->out.room - c->out.end);
     if (n >= c->out.room - c->out.end)
         (void)usher_reply_write(reply, form, usher__out_room(&c->out, n + 1), n + 1);
@@ -259,6 +259,10 @@ static void forget_taken(struct client *c)
     memmove(c->in, c->in + c->from, c->end - c->from);
     c->end -= c->from;
     c->from = 0;
+    if (c->end == 0 && c->in_room > 2 * SERVE_READ) { /* that was a large one */
+        c->in = usher__cli_resize(c->in, 0);
+        c->in_room = 0;
+    }
 }
 
 void usher__serve_round(struct server *s, int64_t began_us)

@@ -194,7 +194,7 @@ mutant 'who opened a room does not look when its entry is gone' src/engine/room_
     tests/model/test_room_index 'rooms*sqlite'
 mutant 'an entry that was put since is left' src/engine/room_index.c 's/#define TIDY_TRIES 16/#define TIDY_TRIES 0/' \
     tests/model/test_room_index 'rooms*sqlite'
-mutant 'a value ends at its first NUL' src/words/parse.c 's/^        end == NULL ? strlen(words/        end != words[i] ? strlen(words/' \
+mutant 'a value ends at its first NUL' src/words/parse.c 's/^    else if (p->end == NULL)/    else if (p->end != words[i])/' \
     tests/cli/words_are_quoted_as_in_a_shell.sh
 mutant 'the order of fields is an argument' src/steps/kept.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
     $memory 'a_repeat_with*'
@@ -945,6 +945,11 @@ mutant 'arguments: the range is that of another verb' src/engine/about.c \
     's/a.max = usher__arg_max(v, arg);/a.max = arg->max;/' tests/unit/test_command 'arguments_are*'
 mutant 'text: a map of RESP2 has half of its elements' src/engine/write.c \
     's/n \* (map ? 2 : 1)/n/' $text 'every_verb*'
+mutant 'serve: what a round leaves is forgotten' src/serve/turn.c \
+    's/c->ready = !c->closing \&\& c->end - c->from >= c->need;/c->ready = false;/' tests/cli/whatever_comes_serve_goes_on.sh
+mutant 'serve: a value in its place is an option' src/words/parse.c \
+    's/if (placed_way \&\& in_place != NULL)/if (placed_way \&\& in_place != NULL \&\& next == NULL)/' \
+    tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'text: what the command said is not told' src/engine/reply.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \

@@ -198,6 +198,27 @@ const struct help_topic usher__help_topics[] = {
 "(missing); the exit code is 1 then.  In the shell `watch NOUN/NAME...` takes no options: notices\n"
 "of what the shell itself changes, of any noun, stand before the answer of the command.\n" },
 
+    { "serve", "the store for clients of Redis' protocol: usher serve",
+"usher serve [--listen=unix:PATH|HOST:PORT]... [--http=HOST:PORT] [--auth-file=FILE] [limits]\n"
+"\n"
+"  --listen=...      a socket file, or an address of this machine alone; several (unix:usher.sock)\n"
+"  --http=...        /metrics for Prometheus; ?scope=number/sales for figures of scopes, too\n"
+"  --auth-file=FILE  the password is its first line; nobody else may read it\n"
+"  --clients=N       clients at a time (1000)\n"
+"  --command=BYTES   of one command (1048576)\n"
+"  --words=N         of one command (1024)\n"
+"  --out=BYTES       that wait for a client who does not read; then it is closed (8388608)\n"
+"  --channels=N      that one client hears (256)\n"
+"  --idle=MS         who is silent for so long, and hears nothing, is closed (never)\n"
+"\n"
+"  redis-cli -s usher.sock -3 NUMBER CALL sales owner ann\n"
+"\n"
+"A command is a line of the shell, a word an argument.  What must be given stands first and is\n"
+"taken as it is; then options, KEY VALUE or KEY=VALUE.  The answer has the keys of the JSON:\n"
+"a map in RESP3, a flat array in RESP2.  What failed is an error: INVALID, UNAVAILABLE, UNKNOWN,\n"
+"LOST, NOMEM.  SUBSCRIBE number/sales tells of changes made through this server, as JSON; behind\n"
+"a room, since=V tells of those of others, too.  See usher(1).\n" },
+
     { "trace", "made-up calls: usher trace",
 "Prints calls as CSV.  The same options give the same bytes on every machine.\n"
 "\n"

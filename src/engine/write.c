@@ -871,14 +871,24 @@ static void row_keys(struct writer *w, const struct answer *a, const struct valu
         key_put(w, a, row, k);
 }
 
+/* The word of the field has _ for -. */
+static void key_field(struct writer *w, const struct usher__key *k)
+{
+    const char *word = k->key != NULL ? k->key : usher_about_field(k->field)->word;
+    char name[40];
+    struct usher_text t = { name, 0 };
+
+    for (; word[t.size] != '\0' && t.size < sizeof name; t.size++)
+        name[t.size] = word[t.size] == '-' ? '_' : word[t.size];
+    key_text(w, &t);
+}
+
 /* @k of an answer or of a row, if it applies. */
 static void key_put(struct writer *w, const struct answer *a, const struct values *values,
                     const struct usher__key *k)
 {
     const struct usher_value *v = find(values, k->field);
-    char word[40];
     struct values row;
-    size_t n;
 
     if (v == NULL && k->as == USHER__AS_ECHO)
         v = find(&a->asked, k->field);
@@ -889,11 +899,7 @@ static void key_put(struct writer *w, const struct answer *a, const struct value
         row_keys(w, a, &row);
         return;
     }
-    n = (size_t)snprintf(word, sizeof word, "%s",
-                         k->key != NULL ? k->key : usher_about_field(k->field)->word);
-    for (size_t i = 0; i < n && i < sizeof word; i++)
-        word[i] = word[i] == '-' ? '_' : word[i];
-    key(w, word);
+    key_field(w, k);
     switch (k->as) {
     case USHER__AS_FIRST:
         row = row_of(a, 0);

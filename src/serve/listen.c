@@ -186,7 +186,7 @@ void usher__serve_address(int fd, char *to, size_t size)
 const char *usher__serve_listen(struct server *s, const char *where)
 {
     const char *fault;
-    int fd;
+    int fd = -1;
 
     if (strncmp(where, "unix:", 5) == 0)
         return listen_file(s, where + 5);

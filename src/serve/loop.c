@@ -90,6 +90,8 @@ static void client_new(struct server *s, int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (s->n_clients == s->clients_room) {
         s->clients_room = s->clients_room > 0 ? 2 * s->clients_room : 16;
+        /* an array of pointers */
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
         s->clients = usher__cli_resize((void *)s->clients, s->clients_room * sizeof *s->clients);
     }
     s->clients[s->n_clients++] = c;
@@ -130,7 +132,7 @@ static void accept_all(struct server *s, int listener)
 /* ---- bytes -------------------------------------------------------------------------------- */
 
 /* No more than one whole command is kept, and what one read brings behind it. */
-static void client_read(struct server *s, struct client *c, int64_t now_ms)
+static void client_read(struct client *c, int64_t now_ms)
 {
     ssize_t n;
 
@@ -142,12 +144,12 @@ static void client_read(struct server *s, struct client *c, int64_t now_ms)
     if (n > 0) {
         c->end += (size_t)n;
         c->seen_ms = now_ms;
+        c->ready = c->end - c->from >= c->need;
     } else if (n == 0) {
         c->hung_up = true;
     } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
         c->gone = true;
     }
-    (void)s;
 }
 
 static void client_write(struct server *s, struct client *c)
@@ -286,7 +288,7 @@ static void read_all(struct server *s, size_t clients, int64_t now_ms)
         struct client *c = s->clients[i];
 
         if ((s->polled[i].revents & POLLIN) != 0)
-            client_read(s, c, now_ms);
+            client_read(c, now_ms);
         else if ((s->polled[i].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
             c->gone = true;
     }
@@ -310,8 +312,7 @@ static void one_round(struct server *s, const sigset_t *mask)
     usher__serve_round(s, began_us);
     write_all(s);
     close_idle(s, began_us / 1000);
-    if (s->http != NULL)
-        usher__serve_http_run(s);
+    usher__serve_http_run(s);
 }
 
 /* What has been read is done, and what is answered is written, if it is read soon. */
@@ -346,6 +347,8 @@ void usher__serve_loop(struct server *s)
     action.sa_handler = stop;
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
+    action.sa_handler = SIG_IGN; /* who reads the log may end */
+    (void)sigaction(SIGPIPE, &action, NULL);
     /* they come while it waits, or not at all */
     (void)sigemptyset(&blocked);
     (void)sigaddset(&blocked, SIGTERM);

@@ -56,6 +56,8 @@ static void add(struct server *s, struct channel *ch, struct client *c)
 {
     if (ch->n == ch->room) {
         ch->room = ch->room > 0 ? 2 * ch->room : 1;
+        /* an array of pointers */
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
         ch->of = usher__cli_resize((void *)ch->of, ch->room * sizeof *ch->of);
     }
     ch->of[ch->n++] = c;
@@ -191,8 +193,7 @@ void usher__serve_subscribe(struct server *s, struct client *c, const struct res
         return;
     }
     for (size_t i = 1; i < command->n; i += a.has_since ? 2 : 1) {
-        (void)read_channel(command, i, &a);
-        if (!subscribe(s, c, &a))
+        if (read_channel(command, i, &a) != NULL || !subscribe(s, c, &a))
             return;
     }
 }

@@ -273,8 +273,10 @@ static const struct own {
 
 static const struct own *find(const struct resp_command *command)
 {
+    char first = command->word[0][0];
+
     for (size_t i = 0; i < sizeof owns / sizeof *owns; i++)
-        if (is(command, 0, owns[i].word))
+        if ((first & ~0x20) == owns[i].word[0] && is(command, 0, owns[i].word))
             return &owns[i];
     return NULL;
 }

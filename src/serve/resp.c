@@ -132,8 +132,9 @@ static enum resp_result line_of(struct reader *r, const struct resp_limits *limi
     return RESP_COMMAND;
 }
 
-enum resp_result usher__resp_parse(char *data, size_t size, const struct resp_limits *limits,
-                                   char *line, struct resp_command *command, size_t *ret_size,
+enum resp_result usher__resp_parse(char *data /* NOLINT(readability-non-const-parameter) */,
+                                   size_t size, const struct resp_limits *limits, char *line,
+                                   struct resp_command *command, size_t *ret_size,
                                    const char **ret_fault)
 {
     struct reader r = { data, size, 0, 1, NULL };

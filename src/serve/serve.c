@@ -15,7 +15,7 @@
 #include "words/parse.h"
 
 #define LISTEN_DEFAULT "unix:usher.sock"
-#define FILES_BESIDE 64 /* descriptors that are no clients: the store, who listens */
+#define FILES_BESIDE ((size_t)64) /* descriptors that are no clients: the store, who listens */
 
 /* The first line of @path, which is for its owner alone.  NULL, or what is wrong. */
 static const char *read_secret(const char *path, char secret[SERVE_SECRET_MAX])

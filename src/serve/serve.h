@@ -28,8 +28,15 @@
 #define SERVE_LISTEN_MAX 16
 #define SERVE_NAME_MAX 64    /* of a client */
 #define SERVE_SECRET_MAX 512 /* of a password */
-#define SERVE_BATCH 1024     /* commands of one round */
-#define SERVE_READ 65536     /* bytes of one read */
+#ifdef USHER_HOSTILE
+#define SERVE_BATCH 3
+#define SERVE_READ 64u
+#define SERVE_ANSWER 1u
+#else
+#define SERVE_BATCH 1024  /* commands of one round */
+#define SERVE_READ 65536u /* bytes of one read */
+#define SERVE_ANSWER 512u /* bytes of most answers */
+#endif
 
 /* What a client may cost.  `usher help serve` has them with their defaults. */
 struct limits {

@@ -68,12 +68,10 @@ static void store_command(struct server *s, struct client *c, const struct resp_
 
     for (size_t i = 0; i < command->n && i < 2; i++)
         lower(command->word[i]);
-    if (is_elsewhere(command)) {
-        wrong(j, "only commands of the store are served: the program usher does this");
-        return;
-    }
     if (!usher__parse(&p, op, message)) {
-        wrong(j, message);
+        wrong(j, is_elsewhere(command)
+                     ? "only commands of the store are served: the program usher does this"
+                     : message);
         return;
     }
     size = usher__parse_fields_size(&p);
@@ -182,7 +180,6 @@ static void turn(struct server *s, struct client *c)
         go_on(s, c);
         return;
     }
-    c->ready = false;
     while (more && !c->closing && c->end - c->from >= c->need && s->n_jobs < SERVE_BATCH)
         more = take(s, c, s->n_jobs > begin);
     c->ready = !c->closing && c->end - c->from >= c->need;
@@ -206,7 +203,7 @@ static void answer(struct client *c, const struct usher_operation *op,
         nomem(c);
         return;
     }
-    (void)usher__out_room(&c->out, 512);
+    (void)usher__out_room(&c->out, SERVE_ANSWER);
     n = usher_reply_write(reply, form, c->out.data + c->out.end, c->out.room - c->out.end);
     if (n >= c->out.room - c->out.end)
         (void)usher_reply_write(reply, form, usher__out_room(&c->out, n + 1), n + 1);
@@ -262,6 +259,10 @@ static void forget_taken(struct client *c)
     memmove(c->in, c->in + c->from, c->end - c->from);
     c->end -= c->from;
     c->from = 0;
+    if (c->end == 0 && c->in_room > 2 * SERVE_READ) { /* that was a large one */
+        c->in = usher__cli_resize(c->in, 0);
+        c->in_room = 0;
+    }
 }
 
 void usher__serve_round(struct server *s, int64_t began_us)
@@ -270,7 +271,7 @@ void usher__serve_round(struct server *s, int64_t began_us)
     for (size_t i = 0; i < s->n_clients && s->n_jobs < SERVE_BATCH; i++) {
         struct client *c = s->clients[(s->first + i) % s->n_clients];
 
-        if (!c->gone && (c->steps != NULL || c->end - c->from >= c->need))
+        if (c->ready && !c->gone)
             turn(s, c);
     }
     s->first++; /* whoever was first is last next time */

@@ -52,7 +52,8 @@ static const struct row {
 #else
     {"P17", NULL, "Redis"},
 #endif
-    { "P18", bench_copy, NULL },          { "P20", bench_closing, NULL },
+    { "P18", bench_copy, NULL },          { "P19", bench_serve, NULL },
+    { "P20", bench_closing, NULL },
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 

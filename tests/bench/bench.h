@@ -157,6 +157,7 @@ void bench_cluster(struct bench *b); /* P17 */
 void bench_queue(struct bench *b);   /* P10 */
 void bench_room(struct bench *b);    /* P11 */
 void bench_copy(struct bench *b);    /* P18 */
+void bench_serve(struct bench *b);   /* P19 */
 void bench_closing(struct bench *b); /* P20 */
 void bench_ids(struct bench *b);     /* P12 */
 void bench_serials(struct bench *b);

@@ -386,6 +386,45 @@ def redis_has_its_tools():
         assert server.info("number_add_ok") + server.info("number_add_same") >= 3001
 
 
+def figures_are_told_by_http():
+    import http.client
+
+    if os.environ.get("WITH_LIBMICROHTTPD", "no") != "yes":
+        return
+    with Server("memory:", "--http=127.0.0.1:0") as server:
+        c = server.client()
+        for i in range(3):
+            c.ask("number", "add", "sales", str(i))
+        c.ask("number", "show", "sales", "9")
+        port = int(server.said().split("metrics on http://127.0.0.1:")[1].split("/")[0])
+
+        def get(url, method="GET"):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection.request(method, url)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            connection.close()
+            return answer.status, text
+
+        code, text = get("/metrics?scope=number/sales&scope=room/r&scope=nothing")
+        lines = text.splitlines()
+        assert code == 200
+        for wanted in (
+            "usher_clients 1",
+            'usher_commands_total{noun="number",verb="add",status="ok"} 3',
+            'usher_commands_total{noun="number",verb="show",status="missing"} 1',
+            'usher_command_seconds_bucket{le="+Inf"} 4',
+            "usher_command_seconds_count 4",
+            'usher_scope{scope="number/sales",key="there"} 1',
+            'usher_scope{scope="number/sales",key="idle_down"} 3',
+            'usher_scope{scope="room/r",key="there"} 0',
+        ):
+            assert wanted in lines, (wanted, text)
+        assert not [x for x in lines if "nothing" in x]
+        assert get("/")[0] == 404 and get("/metrics", "DELETE")[0] == 405
+        assert c.ask("PING") == "PONG"
+
+
 def its_options_are_read():
     with Server("memory:") as server:
         for words, why in (

@@ -33,6 +33,15 @@ def thousands_are_answered_in_their_order():
         assert value(c.ask("number", "stats", "sales"), "total") == n
 
 
+def more_than_one_round_takes_is_answered():
+    with Server("memory:") as server:
+        clients = [server.client() for _ in range(50)]
+        for k, c in enumerate(clients):
+            c.socket.sendall(b"".join(packed("number", "add", "p%d" % k, str(i)) for i in range(100)))
+        for c in clients:
+            assert [value(c.read(), "version") for _ in range(100)] == list(range(1, 101))
+
+
 def bytes_may_come_one_at_a_time():
     with Server("memory:") as server:
         slow, other = server.tcp(), server.client()

@@ -32,6 +32,9 @@
 #endif
 #ifdef HAVE_SYS_EPOLL_H
 #include <sys/epoll.h>
+#define HAS_LOOP true
+#else
+#define HAS_LOOP false /* whoever collects waits for the store */
 #endif
 
 #include "engine/door.h"
@@ -261,7 +264,7 @@ static struct usher__post *post_new(const struct usher_engine *e)
         p->fd[i] = descriptor_open();
         good = good && p->fd[i] >= 0;
     }
-    if (good && e->store->ops->begin != NULL) {
+    if (good && HAS_LOOP && e->store->ops->begin != NULL) {
         p->fd[USHER__LOOP] = loop_open(p->fd[USHER__COLLECT]);
         good = p->fd[USHER__LOOP] >= 0;
     }

@@ -150,22 +150,25 @@ static int loop_open(int fd)
 }
 
 /* What is under way waits for something, or is gone on with.  It must not be in there when its
- * socket is closed: a child of fork() may have it open still.  With the lock. */
-static void loop_set(const struct usher__post *p, bool waits)
+ * socket is closed: a child of fork() may have it open still.  false: the loop cannot tell of it.
+ * With the lock. */
+static bool loop_set(const struct usher__post *p, bool waits)
 {
 #ifdef HAVE_SYS_EPOLL_H
     struct epoll_event event = { .events = 0 };
 
     if (p->wait.fd < 0)
-        return;
+        return true;
     if ((p->wait.events & POLLIN) != 0)
         event.events |= EPOLLIN;
     if ((p->wait.events & POLLOUT) != 0)
         event.events |= EPOLLOUT;
-    (void)epoll_ctl(p->fd[USHER__LOOP], waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, p->wait.fd, &event);
+    return epoll_ctl(p->fd[USHER__LOOP], waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, p->wait.fd,
+                     &event) == 0;
 #else
     (void)p;
     (void)waits;
+    return false;
 #endif
 }
 
@@ -591,7 +594,7 @@ static void go_on(struct usher__post *p)
     struct usher_wait wait = { .fd = -1 };
     bool over;
 
-    loop_set(p, false);
+    (void)loop_set(p, false);
     p->wait.fd = -1;
     p->going_on = true;
     (void)pthread_mutex_unlock(&p->lock);
@@ -607,7 +610,8 @@ static void go_on(struct usher__post *p)
         p->batch = (struct usher__nodes){ NULL, NULL };
     } else {
         p->wait = wait;
-        loop_set(p, true);
+        if (!loop_set(p, true)) /* no memory: it is looked at */
+            p->wait.until_ms = usher__monotonic_ms() + 1;
     }
     usher__post_show(p);
 }
@@ -692,7 +696,7 @@ bool usher__post_leave(struct usher__post *p, bool forked)
     if (p->going_on)
         return false;
     if (!forked)
-        loop_set(p, false);
+        (void)loop_set(p, false);
     if (p->crossing != NULL)
         usher__door_end(p->crossing, false);
     if (is_under_way(p))

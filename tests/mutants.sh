@@ -467,6 +467,16 @@ mutant 'TLS: a stream is ended in a child' backends/redis/tls.c \
     's/^    SSL_free(t->ssl);/    if (t->ssl != NULL) (void)SSL_shutdown(t->ssl);\n&/' tests/fault/test_redis_tls 'a_child*'
 mutant 'TLS: options of `rediss:` are taken by all' backends/redis/url.c \
     's/} else if (o->over_tls \&\& usher__redis_is_tls/} else if (usher__redis_is_tls/' tests/fault/test_redis_tls 'options*'
+mutant 'Redis: who collects waits for the server' src/engine/post.c \
+    's/^            run(e, p, p->fd\[USHER__LOOP\] >= 0);/            run(e, p, false);/' tests/fault/test_post_loop 'a_slow*'
+mutant 'Redis: a connection is given up with its batch' backends/redis/ready.c \
+    's/^    if (share < least || /    if (share < 0 || /' tests/fault/test_post_loop 'a_small*'
+mutant 'Redis: who calls waits for what was posted' src/engine/engine.c \
+    's/^        usher__post_settle(e, deadline_ms);/        usher__post_settle(e, 0 * deadline_ms);/' tests/fault/test_post_loop 'who_calls*'
+mutant 'Redis: what was posted has no deadline' backends/redis/redis.c \
+    's/^    t->b.lost = usher__redis_conn_late(t->r->conn);/    return false;/' tests/fault/test_post_loop 'nor_does*'
+mutant 'Redis: what is due is not done for what was posted' src/engine/flight.c \
+    's/^        if (usher__engine_unfinished(/        if (false \&\& usher__engine_unfinished(/' tests/fault/test_post_loop 'a_command*'
 mutant 'redis: a script is sent with each connection' backends/redis/ready.c \
     's/^        memcpy(r->script\[i\].sha, s->script.*/        r->script[i].sha[0] = 0 * s->n_nodes;/' \
     tests/fault/test_redis_faults 'a_script_is*'

@@ -1212,19 +1212,20 @@ static enum usher_status greeting(struct usher__redis_conn *c)
     struct connecting *to = &c->to;
     enum usher_status status = USHER_OK;
 
-    while (c->answered < to->n_steps && status == USHER_OK) {
+    while (c->answered < to->n_steps) {
         enum step step = to->steps[c->answered];
         redisReply *r = NULL;
 
         status = usher__redis_conn_next(c, &r);
-        if (status == USHER__REDIS_WAITS && usher__redis_clock_ms() >= to->deadline_ms)
-            status = usher__redis_conn_late(c);
-        if (status == USHER__REDIS_WAITS)
+        if (status == USHER__REDIS_WAITS && usher__redis_clock_ms() < to->deadline_ms)
             return status;
-        if (status == USHER_OK)
-            step_answered(c, step, r);
+        if (r == NULL)
+            break;
+        step_answered(c, step, r);
         freeReplyObject(r);
     }
+    if (status == USHER__REDIS_WAITS)
+        status = usher__redis_conn_late(c);
     if (status == USHER_OK)
         return to->verdict;
     /* Of a server that refuses and hangs up, the refusal is the news. */

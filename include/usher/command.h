@@ -177,10 +177,21 @@ USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum ushe
  *         }
  *     }
  *
- * usher_collect() also does what is posted, up to 256 commands at a time: with a memory store it
- * never waits, with SQLite it waits for the disk and with Redis for the server.  A program whose
- * loop must not wait for them gives usher_work() a thread of its own.  examples/epoll.c is a whole
- * program.
+ * usher_collect() also does what is posted, up to 256 commands at a time.
+ *
+ *  - On memory it never waits.
+ *  - On one Redis server (also over TLS, and where the master is one of several hosts) it does what
+ *    can be done now and comes back to the rest when the descriptor or the timer says so:
+ *    connecting, handshake, scripts, answers, another try after a failure.  It stands still only
+ *    for the name of a host that a name server has to be asked for, with each new connection
+ *    (addresses and names in a local file are not asked for), and for the program's own hooks.
+ *    Some commands are several of the store, and it waits for those as on SQLite: `room open`,
+ *    `room close` and `room sweep`, and a room that is found to be gone; with an authority `serial`
+ *    and `id` commands that may have to ask it; with a history those of queues; with a journal all.
+ *  - On SQLite it waits for the disk, on a cluster for its nodes.
+ *
+ * A program whose loop must not wait for these gives usher_work() a thread of its own.
+ * examples/epoll.c is a whole program.
  *
  * Posted commands are done in the order of posting, one batch after the other, and their events
  * come in that order.  What is cancelled, or has no time left before it is begun, is answered at
@@ -188,9 +199,10 @@ USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum ushe
  * usher_watch_events() has what is changed collected as well, before the reply to who changed it.
  *
  * The first of these calls (but usher_cancel(), usher_timeout(), usher_interrupt()) takes three
- * descriptors, which usher_close() gives back; an engine that never posts has none.  In a watcher
- * of the engine they may be called, but usher_collect() and usher_work() with a timeout of 0 only.
- * After fork() the child's calls answer as all calls do, and leave the parent's descriptors alone.
+ * descriptors, four on one Redis server, which usher_close() gives back; an engine that never posts
+ * has none.  In a watcher of the engine they may be called, but usher_collect() and usher_work()
+ * with a timeout of 0 only. After fork() the child's calls answer as all calls do, and leave the
+ * parent's descriptors alone.
  */
 enum usher_event_kind {
     USHER_EVENT_REPLY = 1, /* to a command that was posted */
@@ -216,7 +228,8 @@ struct usher_event {
  * A command has @timeout_ms (1 to USHER_SPAN_MAX; 0: the engine's timeout) from now on.  If that is
  * over before the command is begun, it is not begun and its reply is USHER_UNAVAILABLE.  Commands
  * that are done together share the time of the one that has the least left, which is at least half
- * of what each of them has left.
+ * of what each of them has left.  What takes longer than that, to connect to a server say, goes on
+ * for the commands behind them.
  *
  * USHER_OK       posted
  * USHER_FULL     nothing is posted: with them more than usher_options.backlog commands would be
@@ -238,7 +251,7 @@ USHER_API enum usher_status usher_post(struct usher_engine *e, const struct ushe
  * descriptors.
  *
  * If there is none yet and no thread is in usher_work(), it executes the next batch of what is
- * posted; that takes as long as usher_execute() would, whatever @timeout_ms.
+ * posted; where that waits (above) it takes as long as usher_execute() would, whatever @timeout_ms.
  *
  * Cost: of an event that is there, O(1).  Threads: any, several at a time: each event is handed out
  * once, and while one of them executes the others wait.  Since 0.1.
@@ -250,20 +263,21 @@ USHER_API const struct usher_event *usher_collect(struct usher_engine *e, int64_
 USHER_API void usher_event_done(const struct usher_event *event);
 
 /**
- * A descriptor that is readable exactly while usher_collect(e, 0) has something to hand out or to
- * execute: for poll(), epoll and the like, level-triggered.  It is the engine's: do not read, write
- * or close it.  -1: an engine of the parent process, no memory, no descriptors, or a system without
- * eventfd().
+ * A descriptor that is readable exactly while usher_collect(e, 0) has something to hand out, to
+ * execute or to go on with: for poll(), epoll and the like, level-triggered.  It is the engine's:
+ * do not read, write or close it.  -1: an engine of the parent process, no memory, no descriptors,
+ * or a system without eventfd().
  *
  * Cost: O(1).  Threads: any.  Since 0.1.
  */
 USHER_API int usher_fd(struct usher_engine *e);
 
 /**
- * In how many ms usher_collect() should be called though the descriptor is silent: a command waits
- * while another thread executes, and its time is over then, or a watcher looks at its log.  It may
- * be too early, never too late. 0: now; INT32_MAX at most, so it fits an int.  -1: there is no need
- * (or the engine is of the parent process).  Ask again after each usher_post() and usher_collect().
+ * In how many ms usher_collect() should be called though the descriptor is silent: the time of what
+ * waits or is under way is over then, a server is to be tried again, or a watcher looks at its log.
+ * It may be too early, never too late. 0: now; INT32_MAX at most, so it fits an int.  -1: there is
+ * no need (or the engine is of the parent process).  Ask again after each usher_post() and
+ * usher_collect().
  *
  * Cost: O(1).  Threads: any.  Since 0.1.
  */
@@ -271,8 +285,8 @@ USHER_API int64_t usher_timeout(struct usher_engine *e);
 
 /**
  * Take back what is posted with @tag (NULL: everything, whatever its tag) and not begun: its reply
- * is USHER_UNAVAILABLE with the message "cancelled".  What was begun is answered as if nothing had
- * been cancelled.
+ * is USHER_UNAVAILABLE with the message "cancelled".  What was begun, though it may not be sent
+ * yet, is answered as if nothing had been cancelled.
  *
  * USHER_OK       at least one command was taken back
  * USHER_MISSING  none: it is begun or answered, or was never posted
@@ -284,7 +298,7 @@ USHER_API enum usher_status usher_cancel(struct usher_engine *e, const void *tag
 
 /**
  * Do what is posted, for a thread of the program that may wait for the store.  While a thread is in
- * here, usher_collect() executes nothing and so does not wait for the store.
+ * here, usher_collect() begins nothing and so does not wait for the store.
  *
  * With @timeout_ms < 0 it works until it is interrupted: usher_work(e, -1) is all that such a
  * thread needs.  Otherwise it waits so long for something to do, does what there is, and returns

@@ -32,6 +32,9 @@
 #endif
 #ifdef HAVE_SYS_EPOLL_H
 #include <sys/epoll.h>
+#define HAS_LOOP true
+#else
+#define HAS_LOOP false /* whoever collects waits for the store */
 #endif
 
 #include "engine/door.h"
@@ -148,22 +151,25 @@ static int loop_open(int fd)
 }
 
 /* What is under way waits for something, or is gone on with.  It must not be in there when its
- * socket is closed: a child of fork() may have it open still.  With the lock. */
-static void loop_set(const struct usher__post *p, bool waits)
+ * socket is closed: a child of fork() may have it open still.  false: the loop cannot tell of it.
+ * With the lock. */
+static bool loop_set(const struct usher__post *p, bool waits)
 {
 #ifdef HAVE_SYS_EPOLL_H
     struct epoll_event event = { .events = 0 };
 
     if (p->wait.fd < 0)
-        return;
+        return true;
     if ((p->wait.events & POLLIN) != 0)
         event.events |= EPOLLIN;
     if ((p->wait.events & POLLOUT) != 0)
         event.events |= EPOLLOUT;
-    (void)epoll_ctl(p->fd[USHER__LOOP], waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, p->wait.fd, &event);
+    return epoll_ctl(p->fd[USHER__LOOP], waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, p->wait.fd,
+                     &event) == 0;
 #else
     (void)p;
     (void)waits;
+    return false;
 #endif
 }
 
@@ -262,7 +268,7 @@ static struct usher__post *post_new(const struct usher_engine *e)
         p->fd[i] = descriptor_open();
         good = good && p->fd[i] >= 0;
     }
-    if (good && e->store->ops->begin != NULL) {
+    if (good && HAS_LOOP && e->store->ops->begin != NULL) {
         p->fd[USHER__LOOP] = loop_open(p->fd[USHER__COLLECT]);
         good = p->fd[USHER__LOOP] >= 0;
     }
@@ -589,7 +595,7 @@ static void go_on(struct usher__post *p)
     struct usher_wait wait = { .fd = -1 };
     bool over;
 
-    loop_set(p, false);
+    (void)loop_set(p, false);
     p->wait.fd = -1;
     p->going_on = true;
     (void)pthread_mutex_unlock(&p->lock);
@@ -605,7 +611,8 @@ static void go_on(struct usher__post *p)
         p->batch = (struct usher__nodes){ NULL, NULL };
     } else {
         p->wait = wait;
-        loop_set(p, true);
+        if (!loop_set(p, true)) /* no memory: it is looked at */
+            p->wait.until_ms = usher__monotonic_ms() + 1;
     }
     usher__post_show(p);
 }
@@ -690,7 +697,7 @@ bool usher__post_leave(struct usher__post *p, bool forked)
     if (p->going_on)
         return false;
     if (!forked)
-        loop_set(p, false);
+        (void)loop_set(p, false);
     if (p->crossing != NULL)
         usher__door_end(p->crossing, false);
     if (is_under_way(p))

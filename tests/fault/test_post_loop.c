@@ -413,8 +413,8 @@ static void who_calls_does_not_wait_for_the_loop(void **state)
     usher_close(h.e);
 }
 
-/* More is due than a command does at a time, and it waits for replicas that there are not. */
-static void a_command_is_finished(void **state)
+/* After two hundred holds that are over; and for a replica that there is not. */
+static void a_command_waits_for_replicas(void **state)
 {
     const int64_t now = INT64_C(1700000000000);
     struct host h;
@@ -518,7 +518,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_begun_is_not_taken_back),
         cmocka_unit_test(a_child_leaves_it_to_its_parent),
         cmocka_unit_test(who_calls_does_not_wait_for_the_loop),
-        cmocka_unit_test(a_command_is_finished),
+        cmocka_unit_test(a_command_waits_for_replicas),
         cmocka_unit_test(several_threads_post_and_collect),
     };
     int failed;

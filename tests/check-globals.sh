@@ -5,11 +5,10 @@
 set -eu
 : "${top_builddir:=.}" "${OBJDUMP:=objdump}"
 
-# section:name; `message' is what usher_message() shows to the calling thread, `inside' which hooks
-# and stores it is inside of.  The others come from the compiler's start files.
+# section:name; `thread' is what usher_message() shows to the calling thread, and which hooks and
+# stores it is inside of.  The others come from the compiler's start files.
 allowed='
-.tbss:inside
-.tbss:message
+.tbss:thread
 .bss:completed
 .data:__dso_handle
 .data:__TMC_END__

@@ -103,8 +103,9 @@ end
 function S.end_visit(u, outcome, to)
     S.user, S.agent, S.index, S.wait, S.no, S.token = u.id, u.owner, -1, -1, u.n5, u.token
     S.act_init()
+    local room = u.owner ~= ''
     S.user_leaves(u, to, outcome, false, S.verb, S.now)
-    if u.owner ~= '' then
+    if room then
         S.login = S.act.agent.order
         if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
             S.match_agent_once()

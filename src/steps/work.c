@@ -114,9 +114,6 @@ bool usher__other_version(struct usher__work *w)
 void usher__no_row(struct usher__work *w, const struct usher__machine *m, unsigned from,
                    unsigned event)
 {
-#ifdef USHER_DEBUG
-    __builtin_trap();
-#endif
     (void)snprintf(w->trouble, USHER__TROUBLE_MAX, "no row of the table of %s is for %s, %s",
                    m->word, m->state_words[from], m->event_words[event]);
 }

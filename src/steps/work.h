@@ -104,6 +104,7 @@ static inline struct usher__move usher__work_move(struct usher__work *w,
 {
     struct usher__move move = usher__machine_move(m, from, event, guard);
 
+    USHER_ASSERT(move.row);
     if (!move.row)
         usher__no_row(w, m, from, event);
 #ifdef USHER_ROWS

@@ -1036,6 +1036,7 @@ static void a_number_that_is_taken_back_is_of_the_node_that_is_said(void **state
     /* a hold that is there keeps its node, whoever asks with which token, and as for `call` */
     same(f, "renew desk n1 token=%" PRIu64 " owner=ann node=m2 lease=5000", LOST_TOKEN);
     assert_true(r->token == token);
+    same(f, "renew desk n2 token=%" PRIu64 " owner=bob node=m1", LOST_TOKEN);
     ok(f, "renew desk n1 token=%" PRIu64 " owner=ann node=m2 lease=6000", LOST_TOKEN);
     assert_true(r->token == token);
     ok(f, "renew desk n1 token=%" PRIu64 " owner=ann node=m2 lease=7000", token);
@@ -1044,6 +1045,7 @@ static void a_number_that_is_taken_back_is_of_the_node_that_is_said(void **state
     same(f, "call desk owner=ann node=m2");
     same(f, "call desk number=n1 owner=ann node=m2");
     lost(f, "renew desk n1 token=%" PRIu64 " owner=eve node=m2", LOST_TOKEN);
+    lost(f, "renew desk n2 token=%" PRIu64 " owner=eve node=m2", LOST_TOKEN);
     assert_node(f, "n1", "m1");
     ok(f, "list desk node=m2");
     assert_int_equal(r->n_rows, 0);
@@ -1823,6 +1825,9 @@ static void a_second_hangup_with_no_rest_ends_the_rest(void **state)
     ok(f, "hangup desk n1 rest=1000");
     ok(f, "set desk strict=1");
     refused(f, "hangup desk n1 rest=0");
+    ok(f, "unreg desk n1");
+    refused(f, "hangup desk n1 rest=0");
+    ok(f, "reg desk n1");
     ok(f, "set desk strict=0");
     ok(f, "hangup desk n1 rest=0");
     assert_given(f, "desk", "n1");

@@ -1342,8 +1342,8 @@ static void after_close_nothing_is_left(void **state)
 static void whoever_comes_finishes_a_closing_room(void **state)
 {
     struct fixture *f = *state;
-    static const char *const after[] = { "close r", "alive r m1", "sweep r",
-                                         "open r",  "join r ann", "snapshot r" };
+    static const char *const after[] = { "close r",    "alive r m1", "sweep r", "open r",
+                                         "join r ann", "snapshot r", "lock r",  "unlock r" };
     int n = (int)many(f, 300);
 
     for (size_t k = 0; k < sizeof after / sizeof *after; k++) {
@@ -1384,6 +1384,26 @@ static void whoever_comes_finishes_a_closing_room(void **state)
             ok(f, "close r");
         }
         assert_int_equal(items(f), 0);
+    }
+}
+
+/* All are found to be gone by who finds no place, and then the room is: at once, or in steps. */
+static void who_comes_when_all_have_gone_finds_no_room(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int fields = 0; fields <= 50; fields += 50) {
+        ok(f, "open r capacity=70 ttl=20 away=10 grace=10 linger=10 log=1");
+        for (int i = 0; i < fields; i++)
+            ok(f, "set r field%d x", i);
+        for (int i = 0; i < 70; i++)
+            ok(f, "join r m%d", i);
+        f->now += 1000;
+        missing(f, "join r late");
+        assert_int_equal(f->r.of.room.state,
+                         fields != 0 ? USHER_ROOM_STATE_CLOSING : USHER_ROOM_STATE_CLOSED);
+        while (f->r.of.room.state == USHER_ROOM_STATE_CLOSING)
+            missing(f, "alive r m1");
     }
 }
 
@@ -2566,6 +2586,7 @@ int suite_rooms(const struct backend *b)
         TEST(a_heartbeat_returns_the_newest_version),
         TEST(after_close_nothing_is_left),
         TEST(whoever_comes_finishes_a_closing_room),
+        TEST(who_comes_when_all_have_gone_finds_no_room),
         TEST(a_name_whose_room_is_being_erased_can_be_opened),
         TEST(the_closer_may_die_at_any_step),
         TEST(an_empty_room_closes_by_itself),

@@ -854,6 +854,37 @@ static void what_a_lost_store_gave_out_is_seen(void **state)
     ok(f, "delete i");
 }
 
+/* Somebody who asked the store that is lost may have used it as well. */
+static void what_was_held_before_the_loss_does_not_go_out_again(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token[4];
+
+    if (backend->durable)
+        no_twin(f);
+    ok(f, "rule i prefix=I mode=gapfree authority=1 lease=60000");
+    ok(f, "grant i 0 5");
+    for (int i = 0; i < 4; i++) {
+        ok(f, "reserve i");
+        token[i] = f->r.of.serial.token;
+    }
+    ok(f, "return i I4 token=%" PRIu64, token[3]);
+    assert_stands(f, "returned", token[3]);
+    ok(f, "grant i 9 12");
+    ok(f, "return i I1 token=%" PRIu64, token[0]);
+    assert_stands(f, "voided", token[0]);
+    stale(f, "return i I1 token=%" PRIu64, token[0]);
+    ok(f, "confirm i I2 token=%" PRIu64, token[1]);
+    f->now += 60000;
+    ok(f, "sweep i");
+    ok(f, "show i serial=I3");
+    assert_stands(f, "voided", token[2]);
+    ok(f, "reserve i");
+    assert_string_equal(serial(f, 0), "I10");
+    ok(f, "show i serial=I4");
+    assert_stands(f, "voided", token[3]);
+}
+
 /* Whoever had one of them still has to be able to name it. */
 static void a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost(void **state)
 {
@@ -1771,6 +1802,7 @@ int suite_serial(const struct backend *b)
         TEST(a_repeat_gets_the_first_serials),
         TEST(numbers_that_come_back_go_out_first_and_in_order),
         TEST(what_a_lost_store_gave_out_is_seen),
+        TEST(what_was_held_before_the_loss_does_not_go_out_again),
         TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost),
         TEST(a_number_that_is_lost_keeps_the_format_it_was_lost_under),
         TEST(a_number_beyond_those_of_a_period_is_not_one_of_the_next),

@@ -146,8 +146,8 @@ static void help_moves(FILE *out, const struct usher__verb *verb)
 {
     if (moves(out, verb->word))
         fputs(
-            "\n  given: the owner or token of the hold (holder), another one (other), none, none\n"
-            "  though the pool is strict (strict), or anything while the number rests\n",
+            "\n  given: the owner or token of the hold (holder), another one (other), none though the\n"
+            "  pool is strict (strict), anything while the number rests (resting); else any\n",
             out);
     if (verb->verb != USHER_NUMBER_RENEW)
         return;

@@ -83,7 +83,7 @@ holds out.txt '  busy+up    holder   busy+up    ok       (the hold is extended)'
 holds out.txt 'owner= takes it back'
 holds out.txt '  idle+down  any      busy+down  ok       (taken back: the call goes on)'
 lines 0 "$USHER" help call
-holds out.txt '  busy+up    none     busy+up    refused  (two calls never share a number)'
+holds out.txt '  busy+up    any      busy+up    refused  (two calls never share a number)'
 for file in overview number out.txt; do
     if grep -q '?' "$file"; then
         wrong "$file has no ? in it, which stands for a word that is not known"

@@ -38,6 +38,7 @@ allowed() {
     calls) echo engine calls ;;
     cli) echo core words cli lab/lab.h ;;
     lab) echo core words cli lab ;;
+    serve) echo core words cli serve ;;
     esac
 }
 

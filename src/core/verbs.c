@@ -30,7 +30,8 @@
 #define ONE_ROW USHER__WHEN_ONE_ROW, 0, 0
 #define NO_ROW USHER__WHEN_NO_ROW, 0, 0
 #define OF_KIND(kind) USHER__WHEN_KIND, USHER_FIELD_KIND, 1u << USHER_ROOM_ROW_##kind
-#define NIL "null"
+#define NIL USHER__NIL
+#define NO_TEXT USHER__NO_TEXT
 
 /* KEYS: several rows that are but for the field the same. */
 #define ONE(verbs, on, field) { verbs, on, FIELD(field), USHER__AS_VALUE, NULL, NULL, EVER },

@@ -88,17 +88,21 @@ enum usher__key_when {
     USHER__WHEN_KIND /* of an array or a map: those rows; of a row: it is one of those */
 };
 
-#define USHER__LEFT_OUT "" /* what there is none of */
+/* What there is none of: it has no key, is null, or a text of no bytes. */
+#define USHER__LEFT_OUT ""
+#define USHER__NIL "null"
+#define USHER__NO_TEXT "\"\""
 
 /* A key of an answer, or of a row of it. */
 struct usher__key {
-    uint32_t verbs;   /* as of a field */
-    uint32_t on;      /* statuses of classes DONE and NO: bit 1 << status */
-    uint16_t field;   /* enum usher_field */
-    uint8_t as;       /* enum usher__key_as */
-    const char *key;  /* NULL: the word of the field, with _ for - */
-    const char *none; /* what is told if there is no such value; NULL: 0 of its type */
-    uint8_t when;     /* enum usher__key_when */
+    uint32_t verbs;  /* as of a field */
+    uint32_t on;     /* statuses of classes DONE and NO: bit 1 << status */
+    uint16_t field;  /* enum usher_field */
+    uint8_t as;      /* enum usher__key_as */
+    const char *key; /* NULL: the word of the field, with _ for - */
+    const char
+        *none;    /* what is told if there is no such value, of the above; NULL: 0 of its type */
+    uint8_t when; /* enum usher__key_when */
     uint16_t when_of; /* enum usher_field */
     uint32_t codes;   /* with `when`: bit 1 << code */
 };

@@ -543,8 +543,11 @@ static void value_put(struct writer *w, const struct answer *a, const struct ush
     enum usher_type type = usher_about_field(k->field)->type;
     int64_t number = v != NULL ? v->number : 0;
 
-    if (v == NULL && k->none != NULL) { /* NIL; what is left out does not come here */
-        null_put(w);
+    if (v == NULL && k->none != NULL) { /* what is left out does not come here */
+        if (*k->none == *USHER__NO_TEXT)
+            string(w, "", 0);
+        else
+            null_put(w);
     } else if (type >= USHER_TYPE_TEXT) {
         if (v == NULL || (v->size == 0 && type == USHER_TYPE_TEXT))
             null_put(w);

@@ -73,7 +73,7 @@ def bytes_may_come_one_at_a_time():
 
 
 def garbage_ends_who_sends_it():
-    seed = int(os.environ.get("USHER_SEED", random.randrange(1 << 32)))
+    seed = int(os.environ.get("USHER_SEED") or random.randrange(1 << 32))
     print("USHER_SEED=%d" % seed)
     rng = random.Random(seed)
     with Server("memory:") as server:

@@ -17,7 +17,7 @@
 #include "core/verbs.h"
 #include "words/parse.h"
 
-#define ROWS_MAX (2 * USHER_LIST_MAX)
+#define ROWS_MAX ((size_t)2 * USHER_LIST_MAX)
 
 /* ---- commands ----------------------------------------------------------------------------- */
 
@@ -287,7 +287,7 @@ static void forget_taken(struct client *c)
     memmove(c->in, c->in + c->from, c->end - c->from);
     c->end -= c->from;
     c->from = 0;
-    if (c->end == 0 && c->in_room > 2 * SERVE_READ) { /* that was a large one */
+    if (c->end == 0 && c->in_room > (size_t)2 * SERVE_READ) { /* that was a large one */
         c->in = usher__cli_resize(c->in, 0);
         c->in_room = 0;
     }

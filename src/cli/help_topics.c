@@ -207,7 +207,7 @@ const struct help_topic usher__help_topics[] = {
 "  --clients=N       clients at a time (1000)\n"
 "  --command=BYTES   of one command (1048576)\n"
 "  --words=N         of one command (1024)\n"
-"  --out=BYTES       that wait for a client who does not read; then it is closed (8388608)\n"
+"  --out=BYTES       that wait for a client who does not read; then it is closed (33554432)\n"
 "  --channels=N      that one client hears (256)\n"
 "  --idle=MS         who is silent for so long, and hears nothing, is closed (never)\n"
 "\n"

@@ -67,7 +67,7 @@ struct usher__machine {
 static inline struct usher__move usher__machine_move(const struct usher__machine *m, unsigned from,
                                                      unsigned event, unsigned guard)
 {
-    const struct usher__move *move = &m->moves[(from * m->n_events + event) * m->n_guards];
+    const struct usher__move *move = &m->moves[((size_t)from * m->n_events + event) * m->n_guards];
 
     USHER_ASSERT(from < m->n_states && event < m->n_events && guard < m->n_guards);
     return move[guard].row ? move[guard] : move[USHER__ANY];

@@ -20,8 +20,8 @@ void usher__replies_undo(struct usher_reply *first);
 /* Number @i of them. */
 struct usher_reply *usher__reply_at(struct usher_reply *first, size_t i);
 
-/* @reply, which is empty, is the answer @r to @op. */
-void usher__reply_leave(struct usher_reply *reply, const struct usher_operation *op,
+/* @to, which is empty, is the answer @r to @op. */
+void usher__reply_leave(struct usher_reply *to, const struct usher_operation *op,
                         const struct usher_result *r);
 
 /* @reply, which is empty: @command was not applied.  @message is static. */

@@ -357,7 +357,7 @@ static const struct form *form_of(enum usher_form form)
         [USHER_FORM_RESP3] = &resp3,
     };
 
-    return (unsigned)form < sizeof forms / sizeof *forms ? forms[form] : NULL;
+    return (unsigned)form <= USHER_FORM_RESP3 ? forms[form] : NULL;
 }
 
 /* ---- of any form --------------------------------------------------------------------------- */

@@ -165,7 +165,7 @@ static void client_write(struct server *s, struct client *c)
     else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
         c->gone = true;
     size = usher__out_size(&c->out);
-    if (size > s->limits.out && !c->gone) {
+    if ((c->slow || size > s->limits.out) && !c->gone) {
         usher__serve_say("client %llu closed: it does not read, and %zu bytes wait for it",
                          (unsigned long long)c->id, size);
         s->figures.slow++;

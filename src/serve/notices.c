@@ -290,12 +290,13 @@ static void tell(struct server *s, const struct usher_event *event)
     else
         write_notice(&s->text, event->notice);
     for (size_t i = 0; i < ch->n; i++) {
-        struct out *o = &ch->of[i]->out;
+        struct client *c = ch->of[i];
+        struct out *o = &c->out;
 
-        /* who reads so slowly is closed at the end of the round */
-        if (usher__out_size(o) > s->limits.out)
+        c->slow = c->slow || usher__out_size(o) > s->limits.out;
+        if (c->slow)
             continue;
-        usher__out_push(o, ch->of[i]->resp3, 3);
+        usher__out_push(o, c->resp3, 3);
         usher__out_word(o, "message");
         usher__out_word(o, ch->name);
         usher__out_text(o, s->text.data, s->text.end);

@@ -170,7 +170,7 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
     memset(s, 0, sizeof *s);
     s->cli = cli;
     s->limits = (struct limits){
-        .clients = 1000, .command = { 1024, 1048576 }, .out = 8388608, .channels = 256
+        .clients = 1000, .command = { 1024, 1048576 }, .out = 33554432, .channels = 256
     };
     s->figures.began_ms = usher__serve_now_ms();
     for (size_t i = 1; rc == 0 && i < n; i++)

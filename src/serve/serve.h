@@ -54,6 +54,7 @@ struct client {
     bool ready;        /* there may be a whole command that was not taken yet */
     bool hung_up;      /* will send no more */
     bool closing;      /* what is to be written is, then it ends */
+    bool slow;         /* more waits for it than may: something was not written, so it ends */
     bool gone;         /* ends at the end of the round */
     char name[SERVE_NAME_MAX];
     char *in; /* read: from `from` to `end` */
@@ -101,7 +102,7 @@ struct server {
     struct job jobs[SERVE_BATCH];
     struct usher_operation ops[SERVE_BATCH];
     struct usher_result results[SERVE_BATCH];
-    size_t n_jobs, n_ops;
+    size_t n_jobs, n_ops, rows; /* rows: asked for by lists */
     char line[RESP_LINE_MAX + 1];
     char **word;
     size_t *size;

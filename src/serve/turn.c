@@ -17,6 +17,8 @@
 #include "core/verbs.h"
 #include "words/parse.h"
 
+#define ROWS_MAX ((size_t)2 * USHER_LIST_MAX)
+
 /* ---- commands ----------------------------------------------------------------------------- */
 
 /* NOUN and VERB in any case. */
@@ -55,6 +57,20 @@ static bool is_elsewhere(const struct resp_command *command)
            (command->n >= 2 && usher__cli_verb(command->word[0], command->word[1]) != NULL);
 }
 
+/* How many rows it asks for, if it says so. */
+static size_t rows_of(const struct usher_operation *op)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)op->verb >> 8);
+    const struct usher__verb *verb = usher__verb((unsigned)op->verb);
+    int64_t max = 0;
+
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if (noun->args[i].code == USHER_FIELD_MAX && (verb->keys >> i & 1u) != 0 &&
+            (op->given & noun->args[i].given) != 0)
+            memcpy(&max, (const char *)op + noun->args[i].offset, sizeof max);
+    return (size_t)max;
+}
+
 /* A command of the store. */
 static void store_command(struct server *s, struct client *c, const struct resp_command *command)
 {
@@ -82,6 +98,7 @@ static void store_command(struct server *s, struct client *c, const struct resp_
         return;
     }
     j->op = s->n_ops++;
+    s->rows += rows_of(op);
     if (usher__run_has_steps(op)) {
         c->steps = usher__cli_resize(NULL, sizeof *c->steps);
         usher__run_steps_begin(c->steps, op);
@@ -170,6 +187,13 @@ static bool take(struct server *s, struct client *c, bool jobs)
     return c->steps == NULL;
 }
 
+/* Long lists fill a round before it has as many commands as there may be: all of its answers are
+ * in memory at a time. */
+static bool is_full(const struct server *s)
+{
+    return s->n_jobs == SERVE_BATCH || s->rows > ROWS_MAX;
+}
+
 /* As many as there are, and there is room for. */
 static void turn(struct server *s, struct client *c)
 {
@@ -180,7 +204,7 @@ static void turn(struct server *s, struct client *c)
         go_on(s, c);
         return;
     }
-    while (more && !c->closing && c->end - c->from >= c->need && s->n_jobs < SERVE_BATCH)
+    while (more && !c->closing && c->end - c->from >= c->need && !is_full(s))
         more = take(s, c, s->n_jobs > begin);
     c->ready = !c->closing && c->end - c->from >= c->need;
 }
@@ -192,13 +216,17 @@ static void nomem(struct client *c)
     usher__out_error(&c->out, "NOMEM", usher_status_text(USHER_NOMEM));
 }
 
-static void answer(struct client *c, const struct usher_operation *op,
+static void answer(const struct server *s, struct client *c, const struct usher_operation *op,
                    const struct usher_result *result)
 {
     enum usher_form form = c->resp3 ? USHER_FORM_RESP3 : USHER_FORM_RESP2;
-    struct usher_reply *reply = usher_reply_of(op, result);
+    struct usher_reply *reply;
     size_t n;
 
+    c->slow = c->slow || usher__out_size(&c->out) > s->limits.out;
+    if (c->slow)
+        return;
+    reply = usher_reply_of(op, result);
     if (reply == NULL) {
         nomem(c);
         return;
@@ -223,7 +251,7 @@ static bool store_answer(struct server *s, struct job *j)
         return false;
     }
     usher__figures_count(&s->figures, (uint32_t)op->verb, result->status);
-    answer(c, op, result);
+    answer(s, c, op, result);
     usher_result_done(result);
     if (j->kind == JOB_STEP)
         c->steps = usher__cli_resize(c->steps, 0);
@@ -259,7 +287,7 @@ static void forget_taken(struct client *c)
     memmove(c->in, c->in + c->from, c->end - c->from);
     c->end -= c->from;
     c->from = 0;
-    if (c->end == 0 && c->in_room > 2 * SERVE_READ) { /* that was a large one */
+    if (c->end == 0 && c->in_room > (size_t)2 * SERVE_READ) { /* that was a large one */
         c->in = usher__cli_resize(c->in, 0);
         c->in_room = 0;
     }
@@ -267,8 +295,8 @@ static void forget_taken(struct client *c)
 
 void usher__serve_round(struct server *s, int64_t began_us)
 {
-    s->n_jobs = s->n_ops = 0;
-    for (size_t i = 0; i < s->n_clients && s->n_jobs < SERVE_BATCH; i++) {
+    s->n_jobs = s->n_ops = s->rows = 0;
+    for (size_t i = 0; i < s->n_clients && !is_full(s); i++) {
         struct client *c = s->clients[(s->first + i) % s->n_clients];
 
         if (c->ready && !c->gone)

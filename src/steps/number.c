@@ -924,12 +924,13 @@ static enum usher_status take_sticky(work *w, move *m)
     number.size = memory.owner.size;
     memcpy(copy, memory.owner.data, number.size);
     status = load(w, &number, m);
-    if (status != USHER_OK)
-        return status;
-    if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0 || capped(&w->scope, r, w->now) ||
-        !group_fits(w, r))
-        return USHER_MISSING;
-    return take_free(w, m);
+    if (status == USHER_OK && ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0 ||
+                               capped(&w->scope, r, w->now) || !group_fits(w, r)))
+        status = USHER_MISSING;
+    if (status == USHER_OK)
+        return take_free(w, m);
+    memset(&r->id, 0, sizeof r->id); /* it may be the copy here */
+    return status;
 }
 
 /* The oldest hold of this call's owner, due expiries applied.  MISSING; REFUSED: they were so many

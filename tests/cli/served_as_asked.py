@@ -201,7 +201,7 @@ def _same(words, answer, wanted, resp3, epochs):
 
 
 def answers_are_those_of_the_shell():
-    seed = int(os.environ.get("USHER_SEED", random.randrange(1 << 32)))
+    seed = int(os.environ.get("USHER_SEED") or random.randrange(1 << 32))
     print("USHER_SEED=%d" % seed)
     rng = random.Random(seed)
     for resp3 in (False, True):

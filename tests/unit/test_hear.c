@@ -1239,7 +1239,7 @@ static void crowded(struct world *w)
     uint64_t last;
 
     assert_int_equal(pthread_mutex_init(&c.lock, NULL), 0);
-    (void)must(w->e, USHER_OK, "room open lobby log=10000");
+    (void)must(w->e, USHER_OK, "room open lobby log=100000");
     for (unsigned i = 0; i < WRITERS; i++)
         assert_int_equal(pthread_create(&writers[i], NULL, write_some, &c), 0);
     watcher = since(w->e, 0, 0); /* they are at it */

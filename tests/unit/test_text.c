@@ -264,6 +264,10 @@ static void each_type_is_written(void **state)
          ",\"agent\":\"ann\",\"state\":\"idle\",\"rooms\":[\"E.1.1\",\"E.1.2\"]}");
     says("queue apply q bob", 1000, ",\"place\":\"room\",\"room\":\"E.1.1\",\"agent\":\"ann\",");
     says("queue stats q", 1000, ",\"service_level\":1.0000,\"timeout_today\":0,");
+    /* a text of no bytes */
+    says("serial rule plain prefix=A", 1000, ",\"prefix\":\"A\",");
+    says("serial fill plain 1", 1000, ",\"made\":1,");
+    says("serial parse plain A1", 1000, ",\"check\":\"\",");
     /* any bytes */
     says("room open r", 1000, ",\"state\":\"open\",\"capacity\":0,");
     says("room set r f \"a\\\"b\\\\\\x00\\xff\\x1b\\x7f\xc3\xa9\"", 1000,

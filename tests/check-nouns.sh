@@ -43,13 +43,19 @@ src/cli/serial_list.c
 still='
 src/engine/about.c 4
 src/engine/audit.c 13
-src/engine/door.c 53
+src/engine/door.c 4
+src/engine/enter.c 1
+src/engine/flight.c 4
 src/engine/hear.c 10
+src/engine/reply.c 9
+src/engine/see.c 31
+src/engine/see.h 11
 src/engine/sides.c 1
-src/engine/tables.c 41
+src/engine/tables.c 14
+src/engine/tell.c 2
 src/engine/watch.c 10
 src/engine/write.c 32
-src/cli/help.c 13
+src/cli/help.c 7
 src/cli/look.c 14
 src/cli/run.c 25
 src/cli/scopes.c 8

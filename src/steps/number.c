@@ -929,7 +929,7 @@ static enum usher_status take_sticky(work *w, move *m)
         status = USHER_MISSING;
     if (status == USHER_OK)
         return take_free(w, m);
-    memset(&r->id, 0, sizeof r->id); /* it may be the copy here */
+    mine(m)->id = (struct usher_text){ NULL, 0 }; /* it may be the copy here */
     return status;
 }
 

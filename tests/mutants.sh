@@ -162,7 +162,7 @@ mutant 'a draw takes the first behind the point' src/steps/number.c 's/left-- ==
 mutant 'an operator frees holds of others' src/steps/number.c \
     's/owner->data != NULL ? owner : NULL, 0, order, false, r);/NULL, 0, order, false, r);/' \
     $memory 'an_operator*'
-mutant 'a callee gets its number from any group' src/steps/number.c 's/capped(&w->scope, r, w->now) || !group_fits(w, r)))/capped(\&w->scope, r, w->now)))/' \
+mutant 'a callee gets its number from any group' src/steps/number.c 's/capped(&w->scope, r, w->now) \&\& group_fits(w, r))/capped(\&w->scope, r, w->now))/' \
     $memory 'a_known_number*'
 mutant 'one callee too few is remembered' src/steps/work.c 's/if (\*count <= limit \&\&/if (*count < limit \&\&/' \
     $memory 'so_many*'

@@ -77,6 +77,7 @@ static inline struct usher__move usher__machine_move(const struct usher__machine
 static inline uint8_t usher__machine_lists(const struct usher__machine *m, unsigned state,
                                            int64_t until_ms)
 {
+    USHER_ASSERT(state < m->n_states);
     return m->lists[state][until_ms != 0];
 }
 

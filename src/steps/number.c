@@ -924,13 +924,12 @@ static enum usher_status take_sticky(work *w, move *m)
     number.size = memory.owner.size;
     memcpy(copy, memory.owner.data, number.size);
     status = load(w, &number, m);
-    if (status == USHER_OK && ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0 ||
-                               capped(&w->scope, r, w->now) || !group_fits(w, r)))
-        status = USHER_MISSING;
-    if (status == USHER_OK)
+    /* a number that is not in the store goes by the copy */
+    if (status == USHER_OK && r->id.data != copy && (r->slots & (1u << USHER__NUMBER_IDLE)) != 0 &&
+        !capped(&w->scope, r, w->now) && group_fits(w, r))
         return take_free(w, m);
-    mine(m)->id = (struct usher_text){ NULL, 0 }; /* it may be the copy here */
-    return status;
+    mine(m)->id = (struct usher_text){ NULL, 0 };
+    return status == USHER_OK ? USHER_MISSING : status;
 }
 
 /* The oldest hold of this call's owner, due expiries applied.  MISSING; REFUSED: they were so many

@@ -33,6 +33,8 @@ static const char *agent_fault(const struct usher_record *r)
     struct agent a;
     int64_t n = 0;
 
+    if (r->state == USHER_QUEUE_AGENT_GONE || r->state > USHER_QUEUE_AGENT_PAUSED)
+        return "has no known state";
     a.r = *r;
     if (!usher__queue_agent_read(&a))
         return "has rooms that cannot be read";

@@ -691,7 +691,7 @@ static void no_redirect_leads_beyond_the_deadline(void **state)
 static void who_asks_for_the_map_has_time_left_for_his_command(void **state)
 {
     struct fake *f = cluster_of(2);
-    struct usher_engine *e = engine_on(f, 300);
+    struct usher_engine *e = engine_on(f, 1500);
     char scope[SCOPE_MAX], moved[SCOPE_MAX];
 
     (void)state;

@@ -209,7 +209,8 @@ static void nor_does_one_that_is_stopped(void **state)
                                         0, NULL, &room),
                      USHER_OK);
     assert_int_equal(usher_watch_events(h.e, USHER_NUMBER, NULL, 0, 0, NULL, &all), USHER_OK);
-    (void)ticks(&h, 50, 50);
+    (void)ticks(&h, 50, LONG_MS);
+    answers(&h);
     assert_true(h.done > 0);
     assert_int_equal(redis_server_kill(server, SIGSTOP), 0);
     h.longest_us = 0;

@@ -57,15 +57,15 @@ struct usher_reply {
     enum usher_status status;
     uint32_t verb;
     void *tag;
-    uint64_t epoch;    /* 0: the scope does not exist */
-    uint64_t version;  /* after the command; of USHER_LOST the last one known not to be lost */
-    int64_t due_ms;    /* nothing of the scope changes by itself before; USHER_NEVER */
-    bool repeated;     /* the kept answer of an earlier command with this request id */
-    bool more;         /* not all yet: ask again, with USHER_FIELD_AFTER if the answer has that */
-    uint32_t replicas; /* with USHER_FIELD_WAIT: so many have it */
-    size_t n;          /* of the answer; what does not apply is not there */
+    uint64_t epoch;   /* 0: the scope does not exist */
+    uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
+    int64_t due_ms;   /* nothing of the scope changes by itself before; USHER_NEVER */
+    bool repeated;    /* the kept answer of an earlier command with this request id */
+    bool more;        /* not all yet: ask again, with USHER_FIELD_AFTER if the answer has that */
+    uint8_t replicas; /* with USHER_FIELD_WAIT: so many have it; at most USHER_WAIT_MAX */
+    uint8_t n;        /* of the answer; what does not apply is not there */
+    uint32_t n_rows;
     const struct usher_value *values;
-    size_t n_rows;
     const char *message; /* one line, "" when there is nothing to say */
 };
 

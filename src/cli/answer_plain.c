@@ -397,9 +397,9 @@ static bool say_value(const struct saying *s, const char *p, size_t size)
         return true;
     }
     if (*p == '#') {
-        t.size =
-            (size_t)snprintf(few, sizeof few, "%zu%s%.*s%s", s->reply->n_rows, size > 1 ? " " : "",
-                             (int)size - 1, p + 1, size > 1 && s->reply->n_rows != 1 ? "s" : "");
+        t.size = (size_t)snprintf(few, sizeof few, "%" PRIu32 "%s%.*s%s", s->reply->n_rows,
+                                  size > 1 ? " " : "", (int)size - 1, p + 1,
+                                  size > 1 && s->reply->n_rows != 1 ? "s" : "");
         say(s, few, t.size);
         return true;
     }
@@ -586,8 +586,7 @@ void usher__answer_plain(FILE *out, const struct usher_operation *command,
         if (reply->repeated)
             fputs(" (the first answer again)", out);
         if (command->wait != 0)
-            fprintf(out, "; %" PRIu32 " replica%s", reply->replicas,
-                    reply->replicas == 1 ? "" : "s");
+            fprintf(out, "; %u replica%s", reply->replicas, reply->replicas == 1 ? "" : "s");
     }
     putc('\n', out);
     usher_reply_done((struct usher_reply *)(uintptr_t)s.reply);

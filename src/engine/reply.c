@@ -38,14 +38,17 @@ struct heads {
     size_t inside;      /* bytes in it for the values of a single reply */
 };
 
-/* Where its values stand begins its block: the values, where each row begins, then the texts. */
+/* Its block: where each row begins and the last one ends, if there are any; the values of the
+ * answer, of its rows, and what was asked; the texts.  A batch has a head for each command: what
+ * can be computed is not in it. */
 struct head {
     struct usher_reply r; /* first, so that it is this */
-    uint32_t no;          /* which of its call */
+    uint16_t no;          /* which of its call */
+    uint16_t n_asked;     /* values of what was asked: usher__reply_asked() */
     uint32_t block_size;  /* 0: the block stands after the heads, or there is none */
-    uint32_t n_all;       /* values: of the answer, of its rows, and what was asked */
-    uint32_t n_asked;     /* the last ones: usher__reply_asked() */
 };
+
+_Static_assert(USHER_BATCH_MAX - 1 <= UINT16_MAX && USHER_WAIT_MAX <= UINT8_MAX, "heads are small");
 
 static struct head *head_of(const struct usher_reply *reply)
 {
@@ -57,10 +60,15 @@ static struct heads *heads_of(struct head *head)
     return (struct heads *)(void *)(head - head->no) - 1;
 }
 
-/* Of n_rows + 1, if there are any. */
-static const size_t *rows_at(const struct head *head)
+static size_t rows_size(size_t n_rows)
 {
-    return (const size_t *)(const void *)(head->r.values + head->n_all);
+    return n_rows > 0 ? (n_rows + 1) * sizeof(size_t) : 0;
+}
+
+/* Its block, which begins with where its rows are. */
+static const size_t *rows_at(const struct usher_reply *reply)
+{
+    return (const size_t *)(const void *)((const char *)reply->values - rows_size(reply->n_rows));
 }
 
 static struct head *heads_new(const struct usher_allocator *alloc, size_t n)
@@ -79,7 +87,7 @@ static struct head *heads_new(const struct usher_allocator *alloc, size_t n)
     first = (struct head *)(void *)(h + 1);
     memset(first, 0, n * sizeof *first);
     for (size_t i = 0; i < n; i++) {
-        first[i].no = (uint32_t)i;
+        first[i].no = (uint16_t)i;
         first[i].r.message = "";
         first[i].r.due_ms = USHER_NEVER;
     }
@@ -123,7 +131,7 @@ void usher_reply_done(struct usher_reply *reply)
         return;
     h = heads_of(head);
     if (head->block_size != 0)
-        (void)usher__resize(h->alloc, (void *)(uintptr_t)reply->values, head->block_size, 0);
+        (void)usher__resize(h->alloc, (void *)(uintptr_t)rows_at(reply), head->block_size, 0);
     if (atomic_fetch_sub_explicit(&h->left, 1, memory_order_acq_rel) == 1)
         (void)usher__resize(h->alloc, h, h->size, 0);
 }
@@ -223,31 +231,29 @@ static void gather_value(void *to, const struct usher_value *value)
 static bool keep(const struct gather *g, struct head *head, const size_t *row_at, size_t n_rows,
                  const char *message)
 {
-    size_t rows = n_rows > 0 ? (n_rows + 1) * sizeof *row_at : 0;
+    size_t rows = rows_size(n_rows);
     size_t said = strlen(message);
     size_t size = g->n * sizeof *g->values + rows + g->n_bytes + (said > 0 ? said + 1 : 0);
     struct heads *h = heads_of(head);
-    struct usher_value *values = (struct usher_value *)(void *)(head + 1);
-    char *bytes;
+    char *block = (char *)(head + 1), *bytes;
+    struct usher_value *values;
 
     if (g->nomem || size > UINT32_MAX)
         return false;
     if (size == 0)
         return true;
     if (size > h->inside) {
-        values = usher__resize(h->alloc, NULL, 0, size);
-        if (values == NULL)
+        block = usher__resize(h->alloc, NULL, 0, size);
+        if (block == NULL)
             return false;
         head->block_size = (uint32_t)size;
     }
-    head->n_all = (uint32_t)g->n;
+    if (rows > 0)
+        memcpy(block, row_at, rows);
+    values = (struct usher_value *)(void *)(block + rows);
     if (g->n > 0)
         memcpy(values, g->values, g->n * sizeof *values);
     bytes = (char *)(values + g->n);
-    if (rows > 0) {
-        memcpy(bytes, row_at, rows);
-        bytes += rows;
-    }
     if (g->n_bytes > 0)
         memcpy(bytes, g->bytes, g->n_bytes);
     for (size_t i = 0; i < g->n; i++)
@@ -258,6 +264,7 @@ static bool keep(const struct gather *g, struct head *head, const size_t *row_at
     if (said > 0)
         head->r.message = memcpy(bytes + g->n_bytes, message, said + 1);
     head->r.values = values;
+    head->r.n_rows = (uint32_t)n_rows;
     return true;
 }
 
@@ -361,23 +368,23 @@ void usher__reply_leave(struct usher_reply *to, const struct usher_operation *op
     if (n == 0 || row_at != NULL) {
         if (r->status < USHER_INVALID)
             usher__see_answer(gather_value, &g, op, r);
-        to->n = g.n;
+        USHER_ASSERT(g.n <= UINT8_MAX);
+        to->n = (uint8_t)g.n;
         if (n > 0)
             rows(&g, op, r, row_at, n);
         asked_at = g.n;
         if (r->status < USHER_INVALID)
             echo(&g, op, r, r->noun == USHER_ROOM && n > 0);
-        head->n_asked = (uint32_t)(g.n - asked_at);
+        head->n_asked = (uint16_t)(g.n - asked_at);
         kept = keep(&g, head, row_at, n, r->message);
     }
     gather_end(&g);
     if (row_at != NULL)
         (void)usher__resize(alloc, row_at, (n + 1) * sizeof *row_at, 0);
-    if (kept) {
-        to->n_rows = n;
+    if (kept)
         return;
-    }
-    to->n = head->n_asked = 0;
+    to->n = 0;
+    head->n_asked = 0;
     if (to->status < USHER_INVALID) {
         to->status = USHER_UNKNOWN;
         to->message = usher__not_kept;
@@ -433,7 +440,6 @@ struct usher_reply *usher__reply_of_rooms(const struct usher_allocator *alloc,
         head->r.more = room->more;
         head->r.n = room->more ? 2 : 0;
         kept = keep(&g, head, row_at, n, r->message);
-        head->r.n_rows = kept ? n : 0;
     }
     gather_end(&g);
     if (row_at != NULL)
@@ -449,8 +455,6 @@ struct usher_reply *usher__reply_of_rooms(const struct usher_allocator *alloc,
 const struct usher_value *usher_reply_values(const struct usher_reply *reply, size_t row,
                                              size_t *ret_n)
 {
-    const struct head *head = head_of(reply);
-
     if (row == USHER_ANSWER) {
         *ret_n = reply->n;
         return reply->values;
@@ -458,8 +462,8 @@ const struct usher_value *usher_reply_values(const struct usher_reply *reply, si
     *ret_n = 0;
     if (row >= reply->n_rows)
         return NULL;
-    *ret_n = rows_at(head)[row + 1] - rows_at(head)[row];
-    return reply->values + rows_at(head)[row];
+    *ret_n = rows_at(reply)[row + 1] - rows_at(reply)[row];
+    return reply->values + rows_at(reply)[row];
 }
 
 const struct usher_value *usher__reply_asked(const struct usher_reply *reply, size_t *ret_n)
@@ -467,7 +471,9 @@ const struct usher_value *usher__reply_asked(const struct usher_reply *reply, si
     const struct head *head = head_of(reply);
 
     *ret_n = head->n_asked;
-    return head->n_asked > 0 ? reply->values + (head->n_all - head->n_asked) : NULL;
+    if (head->n_asked == 0)
+        return NULL;
+    return reply->values + (reply->n_rows > 0 ? rows_at(reply)[reply->n_rows] : reply->n);
 }
 
 static const struct usher_value *value_of(const struct usher_reply *reply, size_t row,

@@ -480,7 +480,7 @@ static uint64_t rounds(const char *what, void (*one)(struct world *), bool loses
     static struct world w;
     uint64_t seed = number_from("USHER_SEED", 20261122), lost = 0, kept = 0, back = 0;
     /* what all of check-long gets is meant for rounds that take no seconds */
-    uint64_t n = share_long() ? 200 : number_from("USHER_ROUNDS", 3);
+    uint64_t n = share_long() ? 200 : share_of("USHER_ROUNDS", 3);
 
     for (uint64_t i = 0; i < n; i++) {
         memset(&w, 0, sizeof w);

@@ -170,7 +170,8 @@ static void work_begin(struct usher__work *w, const struct local *l, struct ushe
 {
     w->ops = l->records->ops;
     w->txn = txn;
-    if (l->guarded.size != 0) {
+    w->guarded = l->guarded.size != 0;
+    if (w->guarded) {
         g->ops = w->ops;
         g->txn = txn;
         w->ops = &l->guarded;
@@ -227,7 +228,9 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
         status = scope_load(w, command);
         if (status != USHER_OK)
             return status;
-        w->fault = w->scope.ref != NULL ? w->steps->scope_fault(&w->scope) : NULL;
+        w->fault = w->guarded && w->scope.ref != NULL ? w->steps->scope_fault(&w->scope) : NULL;
+        USHER_ASSERT(w->scope.ref == NULL || w->guarded ||
+                     w->steps->scope_fault(&w->scope) == NULL);
         usher__scope_loaded(w);
         usher__drop_loaded(w);
     }

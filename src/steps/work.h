@@ -37,6 +37,7 @@ struct usher__work {
     bool hidden;                      /* `scope` is there, but not for this command */
     bool behind;                      /* a command before is to come again: usher__come_again() */
     bool at_once;                     /* what was written stays, even if the command fails then */
+    bool guarded;                     /* others can write to the store: what it has is checked */
     const struct usher__steps *steps; /* of the scope's noun */
     const char *fault;                /* what was wrong with the scope when it was loaded */
     char *trouble;                    /* what is wrong with a record, or with a table: the command

@@ -485,7 +485,7 @@ static bool rows_same(const struct usher_operation *c, const struct usher_result
 
         if (c->verb != USHER_SERIAL_TAKE) {
             if (k >= reply->n_rows)
-                return fault("%zu rows only", reply->n_rows);
+                return fault("%" PRIu32 " rows only", reply->n_rows);
             if (!row_same(c, r, reply, k++, base, serial))
                 return false;
             if (r->noun == USHER_SERIAL)
@@ -495,11 +495,11 @@ static bool rows_same(const struct usher_operation *c, const struct usher_result
         memcpy(&one, base, sizeof one);
         for (int64_t each = one.n; each > 0; each--, one.first++, k++)
             if (k >= reply->n_rows || !row_same(c, r, reply, k, (const char *)&one, k))
-                return why[0] != '\0' ? false : fault("%zu rows only", reply->n_rows);
+                return why[0] != '\0' ? false : fault("%" PRIu32 " rows only", reply->n_rows);
     }
     if (usher_reply_values(reply, k, &n) != NULL || n != 0)
         return fault("a row too many");
-    return k == reply->n_rows || fault("%zu rows, not %zu", reply->n_rows, k);
+    return k == reply->n_rows || fault("%" PRIu32 " rows, not %zu", reply->n_rows, k);
 }
 
 static bool same(const struct usher_operation *c, const struct usher_result *r,

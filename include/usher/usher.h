@@ -63,6 +63,7 @@ extern "C" {
 #define USHER_WAIT_MAX 255                        /* replicas that a command waits for */
 #define USHER_LIST_MAX 10000                      /* rows of one list, records moved by one sweep */
 #define USHER_LIST_DEFAULT 100
+#define USHER_LOG_MAX 100000       /* notices that a scope keeps */
 #define USHER_TIMEOUT_DEFAULT 5000 /* ms */
 #define USHER_SKEW_DEFAULT 300000  /* ms */
 
@@ -283,6 +284,7 @@ enum usher_verb {
     USHER_NUMBER_SWEEP,
     USHER_NUMBER_LIFT,
     USHER_NUMBER_DROP,
+    USHER_NUMBER_CHANGES,
     USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself, or the cap keeps it
                           * no more */
     USHER_NUMBER_REST,   /* in notices only: found free, but it has had its calls of the day */
@@ -399,10 +401,11 @@ struct usher_notice {
     uint8_t from, to;          /* states of the subject; 0,0 for `set` */
     uint64_t token;
     int64_t until_ms;
-    struct usher_text owner;
+    struct usher_text owner; /* of a hold that has ended: whose it was */
     /* What it takes to make the same change in a copy: packed fields (room.h), size 0 if there
-     * is nothing more to say.  One byte, MessagePack's nil: they are too large to be told.
-     * Of a number of a gap-free rule: its digits. */
+     * is nothing more to say; of `number set` those settings that are given, in digits.  One byte,
+     * MessagePack's nil: they are too large to be told. Of a number of a gap-free rule: its digits.
+     */
     struct usher_text data;
     /* Of a room: marks of its history without this change and with it, see room.h. */
     uint64_t was, mark;

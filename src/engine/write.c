@@ -270,11 +270,21 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     if (room && n->verb == USHER_ROOM_PRESENCE && !within)
         presence(w, n);
     else
-        packed(w, room ? &n->data : &nothing);
+        packed(w, room || n->noun == USHER_NUMBER ? &n->data : &nothing);
     key(w, "owner");
     text_or_null(w, &n->owner);
     key(w, "time");
     int_put(w, n->now_ms);
+    if (!room && n->token != 0) {
+        key(w, "token");
+        put(w, "\"", 1);
+        uint_put(w, n->token);
+        put(w, "\"", 1);
+    }
+    if (!room && n->until_ms != 0) {
+        key(w, "until");
+        int_put(w, n->until_ms);
+    }
     if (room) {
         key(w, "was");
         uint_put(w, n->was);
@@ -518,16 +528,13 @@ static void notices(struct writer *w, const struct answer *a)
     begin(w, "[");
     for (size_t i = 0; i < a->reply->n_rows; i++) {
         struct values row = row_of(a, i);
-        struct usher_room_result_row r = {
-            .kind = (uint8_t)number_of(&row, USHER_FIELD_KIND),
-            .id = text_of(&row, USHER_FIELD_NAME),
-            .owner = text_of(&row, USHER_FIELD_OWNER),
-            .value = text_of(&row, USHER_FIELD_VALUE),
-            .version = (uint64_t)number_of(&row, USHER_FIELD_VERSION),
-        };
+        const struct usher_value *kind = find(&row, USHER_FIELD_KIND);
+        struct usher_text value = text_of(&row, USHER_FIELD_VALUE);
         struct usher_notice n;
 
-        if (usher_room_notice(&r, &scope, a->reply->epoch, &n) == USHER_OK) {
+        if ((kind == NULL || kind->number == USHER_ROOM_ROW_NOTICE) &&
+            usher_notice_read((enum usher_noun)a->noun->noun, &scope, a->reply->epoch, &value,
+                              &n) == USHER_OK) {
             next(w);
             notice(w, &n, false);
         }

@@ -7,7 +7,7 @@
  * call that finds nothing can say why), STICKY (id = peer, owner = number), REQUEST, PAST (id =
  * number: the calls of the day of one that was taken out of the pool), NODE (id = number, owner =
  * the node that carries its call, order = token: a list of holds for each node; the number has the
- * node's name in its data).
+ * node's name in its data), CHANGE (a notice of the log: log.c).
  */
 #include "config.h"
 
@@ -30,6 +30,7 @@ typedef struct usher__change change;
 
 #define KIND_PAST 5
 #define KIND_NODE 6
+#define KIND_CHANGE 7
 
 static void defaults(struct usher_scope *scope)
 {
@@ -175,6 +176,7 @@ static void begin(work *w, move *m)
     usher__change_begin(w, &m->c);
     m->from = r->state;
     memset(m->n, 0, sizeof m->n);
+    m->c.owner = r->owner;
     if (m->from != USHER_NUMBER_STATE_NODATA) {
         count(w->scope.counts, r, -1);
         count_group(m->n, r, -1);
@@ -1301,6 +1303,7 @@ static void settings_from(const int64_t *set, struct usher_number_result_setting
     s->sticky_ms = set[USHER__SET_STICKY_MS];
     s->sticky_max = set[USHER__SET_STICKY_MAX];
     s->requests = set[USHER__SET_REQUESTS];
+    s->log = set[USHER__SET_LOG];
 }
 
 static enum usher_status set(work *w)
@@ -1321,6 +1324,7 @@ static enum usher_status set(work *w)
         [USHER__SET_STICKY_MS] = { USHER_GIVEN_STICKY_MS, a->sticky_ms },
         [USHER__SET_STICKY_MAX] = { USHER_GIVEN_STICKY_MAX, a->sticky_max },
         [USHER__SET_REQUESTS] = { USHER_GIVEN_REQUESTS, a->requests },
+        [USHER__SET_LOG] = { USHER_GIVEN_LOG, a->log },
     };
     change c;
     enum usher_status status;
@@ -1342,6 +1346,8 @@ static enum usher_status set(work *w)
     if (w->scope.counts[USHER__COUNT_CAPPED] != 0)
         due_at(w, w->now); /* another cap or zone may free them at once */
     status = usher__request_keep(w, &c);
+    if (status == USHER_OK)
+        status = usher__change_given(w, &c);
     if (status == USHER_OK)
         status = usher__change_commit(w, &c, USHER_NUMBER_SET, 0, 0, NULL);
     return status;
@@ -1507,6 +1513,34 @@ static enum usher_status stats(work *w)
     return status;
 }
 
+static enum usher_status add_notice(work *w, const struct usher_record *r)
+{
+    struct usher_number_result_row row;
+
+    memset(&row, 0, sizeof row);
+    row.value = r->data;
+    return usher_result_add_row(w->reply, USHER_NUMBER, &row);
+}
+
+static enum usher_status changes(work *w)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    struct usher__log_asked asked = {
+        .since = (uint64_t)a->since,
+        .max = (w->command->given & USHER_GIVEN_MAX) != 0 ? (size_t)a->max : USHER_LIST_DEFAULT,
+        .bytes = SIZE_MAX,
+        .row = add_notice,
+    };
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    w->reply->of.number.since = (uint64_t)w->scope.counts[USHER__COUNT_SINCE];
+    return usher__log_read(w, &asked, &w->reply->of.number.more);
+}
+
 /* ---- all together ----------------------------------------------------------------- */
 
 static enum usher_status run(work *w)
@@ -1524,6 +1558,8 @@ static enum usher_status run(work *w)
         return list(w);
     case USHER_NUMBER_STATS:
         return stats(w);
+    case USHER_NUMBER_CHANGES:
+        return changes(w);
     default:
         break;
     }
@@ -1579,11 +1615,12 @@ static const char *scope_fault(const struct usher_scope *scope)
     int64_t zone = set[USHER__SET_ZONE];
     /* This is asked at each command of a store that keeps no scopes, so all at once: none is below
      * 0, or too large for times to be computed with. */
-    uint64_t any = (uint64_t)(set[USHER__SET_LEASE] | set[USHER__SET_REST] | set[USHER__SET_DAILY] |
-                              set[USHER__SET_STRICT] | set[USHER__SET_STICKY_MS] |
-                              set[USHER__SET_STICKY_MAX] | set[USHER__SET_REQUESTS]);
+    uint64_t any =
+        (uint64_t)(set[USHER__SET_LEASE] | set[USHER__SET_REST] | set[USHER__SET_DAILY] |
+                   set[USHER__SET_STRICT] | set[USHER__SET_STICKY_MS] | set[USHER__SET_STICKY_MAX] |
+                   set[USHER__SET_REQUESTS] | set[USHER__SET_LOG]);
 
-    _Static_assert(USHER__SETTINGS == 9, "each setting is looked at");
+    _Static_assert(USHER__SETTINGS == 10, "each setting is looked at");
     if (set[USHER__SET_ORDER] < USHER_NUMBER_ORDER_LONGEST_IDLE ||
         set[USHER__SET_ORDER] > USHER_NUMBER_ORDER_RANDOM)
         return "an order";
@@ -1598,8 +1635,10 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return "is newer than its scope";
     if (r->kind == USHER_KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
         return "is empty";
-    if (r->kind < USHER_KIND_NUMBER || r->kind > KIND_NODE)
+    if (r->kind < USHER_KIND_NUMBER || r->kind > KIND_CHANGE)
         return "is of no known kind";
+    if (r->kind == KIND_CHANGE)
+        return usher__log_fault(&usher__number_steps.log, scope, r);
     if (r->kind != USHER_KIND_REQUEST && r->data.size != 0 &&
         (r->kind != USHER_KIND_NUMBER || !busy(r->state) || r->data.size > USHER_NAME_MAX))
         return "has data that means nothing";
@@ -1648,6 +1687,9 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     case KIND_NODE:
         t->sums[3]++;
         break;
+    case KIND_CHANGE:
+        usher__log_tally(&usher__number_steps.log, t, r);
+        break;
     case KIND_PAST:
         t->counts[USHER__COUNT_PAST]++;
         break;
@@ -1664,7 +1706,7 @@ static const char *state_word(unsigned kind, unsigned state)
 }
 
 static const char *const kinds[USHER_KINDS] = { "?",       "number", "group", "sticky",
-                                                "request", "past",   "node",  "?" };
+                                                "request", "past",   "node",  "change" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_NUMBER_EXPIRE }, { "V_REST", USHER_NUMBER_REST },
@@ -1684,7 +1726,7 @@ const struct usher__steps usher__number_steps = {
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.number.number),
     .sought_kind = USHER_KIND_NUMBER,
-    .drops = "132330405062",
+    .drops = "13233040506270",
     .drop_verb = USHER_NUMBER_DROP,
     .come_again = come_again,
     .first = "1:",
@@ -1699,6 +1741,8 @@ const struct usher__steps usher__number_steps = {
         [USHER__COUNT_REFUSED_DAY] = "REFUSED_DAY",
         [USHER__COUNT_CAPPED] = "CAPPED",
         [USHER__COUNT_PAST] = "PAST",
+        [USHER__COUNT_CHANGES] = "CHANGES",
+        [USHER__COUNT_SINCE] = "SINCE",
     },
     .setting_names = {
         [USHER__SET_ORDER] = "ORDER",
@@ -1710,12 +1754,14 @@ const struct usher__steps usher__number_steps = {
         [USHER__SET_STICKY_MS] = "STICKY_MS",
         [USHER__SET_STICKY_MAX] = "STICKY_MAX",
         [USHER__SET_REQUESTS] = "REQUESTS",
+        [USHER__SET_LOG] = "LOG",
     },
     .constants = constants,
+    .log = { KIND_CHANGE, USHER__SET_LOG, USHER__COUNT_CHANGES, USHER__COUNT_SINCE, 0 },
     .requests = USHER__COUNT_REQUESTS,
     .requests_max = USHER__SET_REQUESTS,
     .counted = (((1u << (USHER__COUNT_REQUESTS + 1)) - 1) & ~1u) | 1u << USHER__COUNT_CAPPED |
-               1u << USHER__COUNT_PAST,
+               1u << USHER__COUNT_PAST | 1u << USHER__COUNT_CHANGES,
     .items = 0x1e, /* numbers, by state */
     .statistics = 1u << USHER__COUNT_REFUSED | 1u << USHER__COUNT_REFUSED_DAY,
 };

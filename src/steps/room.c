@@ -439,7 +439,7 @@ static enum usher_status close_step(work *w, uint64_t *ret_n)
     usher__change_begin(w, &c);
     c.scope->erase = true;
     return commit(w, &c, USHER_ROOM_DONE, USHER_ROOM_STATE_CLOSING,
-                                room_move(w, USHER__ROOM_DONE).to, NULL);
+                  room_move(w, USHER__ROOM_DONE).to, NULL);
 }
 
 static enum usher_status close_room(work *w)

@@ -63,9 +63,10 @@ struct usher__change {
     struct usher_scope *scope; /* that of the work, from now on as it will be */
     size_t n;
     struct usher_write writes[USHER_CHANGE_MAX];
-    struct usher_text data; /* of the notice */
-    int64_t wait_ms;        /* likewise */
-    bool unlogged;          /* the log goes: it has no place in it */
+    struct usher_text data;  /* of the notice */
+    struct usher_text owner; /* likewise, if the record has none any more */
+    int64_t wait_ms;         /* likewise */
+    bool unlogged;           /* the log goes: it has no place in it */
     unsigned char answer[USHER__ANSWER];
     size_t n_told; /* versions before the last one */
     struct usher__told told[USHER__TOLD_MAX];
@@ -101,6 +102,7 @@ static inline void usher__change_begin_quietly(struct usher__work *w, struct ush
     c->n = 0;
     c->data.data = NULL;
     c->data.size = 0;
+    c->owner.size = 0;
     c->wait_ms = 0;
     c->unlogged = false;
     c->n_told = 0;
@@ -225,6 +227,9 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
                                        enum usher_verb verb, unsigned from, unsigned to,
                                        const struct usher_record *r);
 
+/* The notice of @c says which settings the command gives: name and digits, as packed fields. */
+enum usher_status usher__change_given(struct usher__work *w, struct usher__change *c);
+
 /*
  * For a write that is several changes: what @c has so far is one, to be told of like this, and
  * what follows has the next version.  At most USHER__TOLD_MAX - 1 of them.
@@ -318,9 +323,9 @@ size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, i
 size_t usher__id_form_pack(const struct usher_id_result_settings *set,
                            unsigned char to[USHER__FORM_MAX]);
 
-/* Where a noun keeps its log (log.c): the kind of its records; how many notices there may be, of the
- * settings; of the counts how many there are, behind which version all are there, and the mark of
- * the last one (0: it has none).  kind 0: no log. */
+/* Where a noun keeps its log (log.c): the kind of its records; how many notices there may be, of
+ * the settings; of the counts how many there are, behind which version all are there, and the mark
+ * of the last one (0: it has none).  kind 0: no log. */
 struct usher__log {
     uint8_t kind, setting, changes, since, mark;
 };
@@ -384,8 +389,9 @@ const struct usher__steps *usher__steps(unsigned noun);
 
 /* ---- log.c ---- */
 
-#define USHER__LOG_BUFFER 2 /* of usher__buffer() */
-#define USHER__LOG_SUM 7    /* of usher__tally.sum */
+#define USHER__GIVEN_BUFFER 1 /* of usher__buffer(): for usher__change_given() */
+#define USHER__LOG_BUFFER 2   /* likewise */
+#define USHER__LOG_SUM 7      /* of usher__tally.sum */
 
 /* Are notices of @s, a scope of @w's noun, kept, or some that are left? */
 static inline bool usher__log_kept(const struct usher__work *w, const struct usher_scope *s)
@@ -395,8 +401,8 @@ static inline bool usher__log_kept(const struct usher__work *w, const struct ush
     return log->kind != 0 && (s->settings[log->setting] | s->counts[log->changes]) != 0;
 }
 
-/* Put the notice in @told, of the change @c that is about to be committed, into the log; it gets its
- * marks.  Only where usher__log_kept(). */
+/* Put the notice in @told, of the change @c that is about to be committed, into the log; it gets
+ * its marks.  Only where usher__log_kept(). */
 enum usher_status usher__log_add(struct usher__work *w, struct usher__change *c,
                                  struct usher__told *told);
 
@@ -408,8 +414,8 @@ struct usher__log_asked {
     size_t *ret_bytes; /* may be NULL: so many they were */
 };
 
-/* Rows of the notices behind a version.  *@ret_more: there are others.  Answered: REFUSED, no log is
- * kept; STALE, it does not reach back so far; LOST, the store has not. */
+/* Rows of the notices behind a version.  *@ret_more: there are others.  Answered: REFUSED, no log
+ * is kept; STALE, it does not reach back so far; LOST, the store has not. */
 enum usher_status usher__log_read(struct usher__work *w, const struct usher__log_asked *asked,
                                   bool *ret_more);
 
@@ -431,7 +437,9 @@ enum usher__number_count {
     USHER__COUNT_REFUSED, /* a statistic: changes without a version, not in the digest */
     USHER__COUNT_REFUSED_DAY,
     USHER__COUNT_CAPPED, /* that stand aside in the idle list */
-    USHER__COUNT_PAST
+    USHER__COUNT_PAST,
+    USHER__COUNT_CHANGES, /* of the log */
+    USHER__COUNT_SINCE
 };
 
 /* The order of scope.settings. */
@@ -445,6 +453,7 @@ enum usher__number_setting {
     USHER__SET_STICKY_MS,
     USHER__SET_STICKY_MAX,
     USHER__SET_REQUESTS,
+    USHER__SET_LOG,
     USHER__SETTINGS
 };
 

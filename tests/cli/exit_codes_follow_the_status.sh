@@ -53,7 +53,7 @@ EOF
 ok: 1 freed
 EOF
     expect 0 "$USHER" number set p rest=5 now=1400 <<'EOF'
-ok: order=longest-idle lease=0 rest=5 daily=0 zone=0 strict=0 sticky=604800000 sticky-max=10000 requests=10000
+ok: order=longest-idle lease=0 rest=5 daily=0 zone=0 strict=0 sticky=604800000 sticky-max=10000 requests=10000 log=0
 EOF
     expect 0 "$USHER" check <<'EOF'
 ok: 0 faults in 1 scopes

@@ -5,11 +5,11 @@
 
 talk memory: <<'EOF'
 > number set p lease=90s rest=5m sticky=1d now=1000
-{"status":"ok","epoch":"E","version":1,"due":null,"order":"longest-idle","lease":90000,"rest":300000,"daily":0,"zone":0,"strict":0,"sticky":86400000,"sticky_max":10000,"requests":10000}
+{"status":"ok","epoch":"E","version":1,"due":null,"order":"longest-idle","lease":90000,"rest":300000,"daily":0,"zone":0,"strict":0,"sticky":86400000,"sticky_max":10000,"requests":10000,"log":0}
 > number set p lease=2h rest=1500ms sticky=36500d now=1000
-{"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":7200000,"rest":1500,"daily":0,"zone":0,"strict":0,"sticky":3153600000000,"sticky_max":10000,"requests":10000}
+{"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":7200000,"rest":1500,"daily":0,"zone":0,"strict":0,"sticky":3153600000000,"sticky_max":10000,"requests":10000,"log":0}
 > number set p lease=0s now=1000
-{"status":"ok","epoch":"E","version":3,"due":null,"order":"longest-idle","lease":0,"rest":1500,"daily":0,"zone":0,"strict":0,"sticky":3153600000000,"sticky_max":10000,"requests":10000}
+{"status":"ok","epoch":"E","version":3,"due":null,"order":"longest-idle","lease":0,"rest":1500,"daily":0,"zone":0,"strict":0,"sticky":3153600000000,"sticky_max":10000,"requests":10000,"log":0}
 EOF
 
 if [ "${WITH_SQLITE:-yes}" = yes ]; then

@@ -393,6 +393,7 @@ enum usher_status ask_number_set(struct usher_engine *e, const char *pool, uint3
     a->sticky_ms = inout->sticky_ms;
     a->sticky_max = inout->sticky_max;
     a->requests = inout->requests;
+    a->log = inout->log;
     status = execute(e, &c, &reply);
     if (USHER_IS_DONE(status))
         *inout = reply.of.number.of.settings;

@@ -86,6 +86,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
     OF(next_ms);
     OF(count);
     OF(more);
+    OF(since);
     diff_text(&d, "number", SIZE_MAX, (struct usher_text){ x->number, x->number_size },
               (struct usher_text){ y->number, y->number_size });
     diff_int(&d, "NUL after number", SIZE_MAX, x->number[x->number_size],
@@ -107,6 +108,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
         ROW(capped);
         ROW(age_ms);
         diff_text(&d, "node", i, p->node, q->node);
+        diff_text(&d, "value", i, p->value, q->value);
     }
     if (verb == USHER_NUMBER_SET && answered) {
         OF(of.settings.order);
@@ -118,6 +120,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
         OF(of.settings.sticky_ms);
         OF(of.settings.sticky_max);
         OF(of.settings.requests);
+        OF(of.settings.log);
     }
     if (verb == USHER_NUMBER_STATS && answered) {
         OF(of.stats.total);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Notices of rooms out of what logs and other notices hold. */
+/* Notices out of what logs and other notices hold. */
 #include "config.h"
 
 #include "engine/engine.h"
@@ -8,26 +8,26 @@
 
 #include "steps/kept.h"
 
-enum usher_status usher_room_notice(const struct usher_room_result_row *row,
-                                    const struct usher_text *room, uint64_t epoch,
+enum usher_status usher_notice_read(enum usher_noun noun, const struct usher_text *scope,
+                                    uint64_t epoch, const struct usher_text *value,
                                     struct usher_notice *ret_notice)
 {
     struct usher_unpacker u;
 
     usher__message_set("%s", "");
-    if (row == NULL || room == NULL || ret_notice == NULL || row->kind != USHER_ROOM_ROW_NOTICE) {
-        usher__message_set("room notice: the row is none of `changes`");
+    if (scope == NULL || value == NULL || ret_notice == NULL) {
+        usher__message_set("notice read: an argument is NULL");
         return USHER_INVALID;
     }
-    u.at = (const unsigned char *)row->value.data;
-    u.end = u.at + row->value.size;
+    u.at = (const unsigned char *)value->data;
+    u.end = u.at + value->size;
     memset(ret_notice, 0, sizeof *ret_notice);
-    if (row->value.size == 0 || !usher__notice_unpack(&u, ret_notice) || u.at != u.end) {
-        usher__message_set("room notice: it is not understood");
+    if (value->size == 0 || !usher__notice_unpack(&u, ret_notice) || u.at != u.end) {
+        usher__message_set("notice read: it is not understood");
         return USHER_INVALID;
     }
-    ret_notice->noun = USHER_ROOM;
-    ret_notice->scope = *room;
+    ret_notice->noun = noun;
+    ret_notice->scope = *scope;
     ret_notice->epoch = epoch;
     return USHER_OK;
 }

@@ -396,8 +396,7 @@ struct usher_notice {
     uint64_t before; /* the version before: version - 1, but where the store changed hands */
     int64_t now_ms;
     enum usher_verb verb;
-    struct usher_text subject; /* the number, user or agent; none for `set`.  Of a queue it is an
-                                * agent if token is not 0 and there is no owner, else a user */
+    struct usher_text subject; /* none for `set`; else see usher_notice_subject() */
     uint8_t from, to;          /* states of the subject; 0,0 for `set` */
     uint64_t token;
     int64_t until_ms;
@@ -413,6 +412,24 @@ struct usher_notice {
      * a room).  0 in what watchers hear. */
     int64_t wait_ms;
 };
+
+/* What a change is about. */
+enum usher_subject {
+    USHER_SUBJECT_NONE = 0, /* the scope itself, or nothing that is known */
+    USHER_SUBJECT_NUMBER,
+    USHER_SUBJECT_AGENT,
+    USHER_SUBJECT_USER,
+    USHER_SUBJECT_MEMBER,
+    USHER_SUBJECT_FIELD, /* of a room, or of all members */
+    USHER_SUBJECT_ROLE,
+    USHER_SUBJECT_SHARE,
+    USHER_SUBJECT_SERIAL, /* of a gap-free rule */
+    USHER_SUBJECT__WIDE = 0x7fffffff
+};
+
+/** What the subject of @notice is, and so whose states `from` and `to` are: those of fields, roles
+ *  and shares are 0, and of rooms without a subject those of the room.  O(1).  Threads: any. */
+USHER_API enum usher_subject usher_notice_subject(const struct usher_notice *notice);
 
 typedef void usher_watch_fn(void *payload, const struct usher_notice *notice);
 struct usher_watcher;

@@ -32,6 +32,51 @@ enum usher_status usher_notice_read(enum usher_noun noun, const struct usher_tex
     return USHER_OK;
 }
 
+static enum usher_subject subject_of_room(enum usher_verb verb)
+{
+    switch (verb) {
+    case USHER_ROOM_JOIN:
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_KICK:
+    case USHER_ROOM_ALIVE:
+    case USHER_ROOM_MEMBER:
+    case USHER_ROOM_FADE:
+    case USHER_ROOM_DROP:
+    case USHER_ROOM_EXPIRE:
+        return USHER_SUBJECT_MEMBER;
+    case USHER_ROOM_SET:
+    case USHER_ROOM_UNSET:
+    case USHER_ROOM_ALL:
+        return USHER_SUBJECT_FIELD;
+    case USHER_ROOM_ROLE:
+        return USHER_SUBJECT_ROLE;
+    case USHER_ROOM_SHARE:
+    case USHER_ROOM_UNSHARE:
+        return USHER_SUBJECT_SHARE;
+    default:
+        return USHER_SUBJECT_NONE;
+    }
+}
+
+enum usher_subject usher_notice_subject(const struct usher_notice *notice)
+{
+    if (notice->subject.size == 0 || notice->verb == USHER_NOTICE_LOST)
+        return USHER_SUBJECT_NONE;
+    switch (notice->noun) {
+    case USHER_NUMBER:
+        return USHER_SUBJECT_NUMBER;
+    case USHER_QUEUE: /* a user has no token, or an agent */
+        return notice->token != 0 && notice->owner.size == 0 ? USHER_SUBJECT_AGENT
+                                                             : USHER_SUBJECT_USER;
+    case USHER_ROOM:
+        return subject_of_room(notice->verb);
+    case USHER_SERIAL:
+        return USHER_SUBJECT_SERIAL;
+    default:
+        return USHER_SUBJECT_NONE;
+    }
+}
+
 bool usher_room_presence(const struct usher_notice *notice, size_t *at,
                          struct usher_notice *ret_notice)
 {

@@ -175,17 +175,15 @@ static void packed(struct writer *w, const struct usher_text *data)
 /* NULL: the change is of nothing that has a state. */
 static const char *state_word(const struct usher_notice *n, unsigned state)
 {
-    switch (n->noun) {
-    case USHER_NUMBER:
-        return n->subject.size != 0 && n->verb != USHER_NOTICE_LOST
-                   ? usher_number_state_word((enum usher_number_state)state)
-                   : NULL;
-    case USHER_QUEUE:
-        if (n->subject.size == 0 || n->verb == USHER_NOTICE_LOST)
-            return NULL;
-        return n->token != 0 && n->owner.size == 0
-                   ? usher_queue_agent_state_word((enum usher_queue_agent_state)state)
-                   : usher_queue_user_state_word((enum usher_queue_user_state)state);
+    switch (usher_notice_subject(n)) {
+    case USHER_SUBJECT_NUMBER:
+        return usher_number_state_word((enum usher_number_state)state);
+    case USHER_SUBJECT_AGENT:
+        return usher_queue_agent_state_word((enum usher_queue_agent_state)state);
+    case USHER_SUBJECT_USER:
+        return usher_queue_user_state_word((enum usher_queue_user_state)state);
+    case USHER_SUBJECT_MEMBER:
+        return usher_room_member_state_word((enum usher_room_member_state)state);
     default:
         break;
     }
@@ -197,15 +195,6 @@ static const char *state_word(const struct usher_notice *n, unsigned state)
     case USHER_ROOM_EMPTY:
     case USHER_ROOM_DONE:
         return usher_room_state_word((enum usher_room_state)state);
-    case USHER_ROOM_JOIN:
-    case USHER_ROOM_LEAVE:
-    case USHER_ROOM_KICK:
-    case USHER_ROOM_ALIVE:
-    case USHER_ROOM_MEMBER:
-    case USHER_ROOM_FADE:
-    case USHER_ROOM_DROP:
-    case USHER_ROOM_EXPIRE:
-        return usher_room_member_state_word((enum usher_room_member_state)state);
     default:
         return NULL;
     }

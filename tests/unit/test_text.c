@@ -93,7 +93,7 @@ static void each_type_is_written(void **state)
     /* codes, durations, minutes, and a setting that is 0 or 1 */
     says("number set p zone=-60 strict=1 sticky=2h", 1000,
          ",\"order\":\"longest-idle\",\"lease\":0,\"rest\":0,\"daily\":0,\"zone\":-60,\"strict\":1,"
-         "\"sticky\":7200000,\"sticky_max\":10000,\"requests\":10000}");
+         "\"sticky\":7200000,\"sticky_max\":10000,\"requests\":10000,\"log\":0}");
     /* a token is a string */
     says("number call p owner=ann lease=5s", 1000,
          ",\"due\":6000,\"number\":\"100\",\"token\":\"4\",\"until\":6000,\"state\":\"busy+up\"}");
@@ -256,6 +256,8 @@ static const char *const lines[] = {
     "queue set a offer=5s if-version=1",
     "queue drop a",
     "number set a daily=1 if-version=1",
+    "number set a log=5",
+    "number changes a",
     "number drop a",
 };
 

@@ -48,7 +48,7 @@ struct usher__hooks {
     const char *drop_refused;
     /* A notice with it is for the journal of an authority. */
     enum usher_verb expires;
-    bool has_log; /* of changes, which a watcher can follow */
+    bool has_log; /* each scope keeps one of its changes, which a watcher can follow */
 };
 
 extern const struct usher__hooks usher__number_hooks, usher__queue_hooks, usher__room_hooks,

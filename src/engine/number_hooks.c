@@ -76,6 +76,7 @@ static void fresh(struct usher_result *reply)
     memset(n, 0, offsetof(struct usher_number_result, number) + 1);
     n->why = USHER_NUMBER_WHY_NONE;
     n->next_ms = -1;
+    n->since = 0;
     n->n_rows = 0;
     n->rows = NULL;
     memset(&n->of, 0, sizeof n->of);

@@ -269,6 +269,53 @@ static void all_nouns(struct world *w)
     usher_unwatch(w->e, rooms);
 }
 
+/* The next notice is about a thing of this kind. */
+static void must_be_of(struct usher_engine *e, enum usher_subject subject)
+{
+    const struct usher_event *event = usher_collect(e, 0);
+
+    assert_non_null(event);
+    assert_int_equal(usher_notice_subject(event->notice), subject);
+    usher_event_done(event);
+}
+
+static void subjects(struct world *w)
+{
+    static const struct {
+        const char *line;
+        enum usher_subject subject;
+    } steps[] = {
+        { "number set p rest=5", USHER_SUBJECT_NONE },
+        { "number add p 1", USHER_SUBJECT_NUMBER },
+        { "queue login q ann", USHER_SUBJECT_AGENT },
+        { "queue apply q bob", USHER_SUBJECT_USER }, /* and is matched: below */
+        { "queue pause q ann", USHER_SUBJECT_AGENT },
+        { "room open lobby", USHER_SUBJECT_NONE },
+        { "room join lobby ann", USHER_SUBJECT_MEMBER },
+        { "room set lobby f v", USHER_SUBJECT_FIELD },
+        { "room all lobby f v", USHER_SUBJECT_FIELD },
+        { "room role lobby host ann", USHER_SUBJECT_ROLE },
+        { "room share lobby ann screen", USHER_SUBJECT_SHARE },
+        { "id create d", USHER_SUBJECT_NONE },
+    };
+    struct usher_watcher *all = watch(w->e, (enum usher_noun)0, NULL, 1);
+
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        (void)must(w->e, USHER_OK, steps[i].line);
+        must_be_of(w->e, steps[i].subject);
+        if (strcmp(steps[i].line, "queue apply q bob") == 0)
+            must_be_of(w->e, USHER_SUBJECT_USER); /* the match */
+    }
+    must_be_silent(w->e);
+    usher_unwatch(w->e, all);
+}
+
+static void a_notice_says_what_its_subject_is(void **state)
+{
+    (void)state;
+    on_each(subjects);
+}
+
 static void each_watcher_hears_what_it_is_of(void **state)
 {
     (void)state;
@@ -385,7 +432,10 @@ static void what_is_wrong_is_refused(void **state)
     WRONG(USHER_INVALID, USHER_ROOM, ROOM, USHER_WATCH_ALL, 0, &watcher);
     WRONG(USHER_INVALID, USHER_ROOM, NULL, USHER_WATCH_SINCE, 0, &watcher);
     WRONG(USHER_INVALID, USHER_ROOM, ROOM, USHER_WATCH_SINCE, UINT64_MAX, &watcher);
+    WRONG(USHER_REFUSED, USHER_QUEUE, "q", USHER_WATCH_SINCE, 0, &watcher);
+    add_number(w.e, "p", 1);
     WRONG(USHER_REFUSED, USHER_NUMBER, "p", USHER_WATCH_SINCE, 0, &watcher);
+    assert_non_null(strstr(usher_message(), "log="));
 #undef WRONG
     assert_string_not_equal(usher_message(), "");
     assert_int_equal(usher_watch_events(NULL, USHER_ROOM, ROOM, 0, 0, NULL, &watcher),
@@ -1334,6 +1384,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_notice_comes_before_the_reply_to_its_command),
         cmocka_unit_test(an_event_outlives_the_engine),
         cmocka_unit_test(no_event_comes_of_who_does_not_watch_any_more),
+        cmocka_unit_test(a_notice_says_what_its_subject_is),
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(events_are_bytes),
         cmocka_unit_test(what_is_in_doubt_is_a_gap),

@@ -31,6 +31,7 @@
 #define LONG 60    /* s; a test that waits so long has failed */
 #define TICK_MS 11 /* of the clock that deadlines are reckoned by, at most, and a rest */
 #define COMMANDS 4096
+#define CROWD_MS 8 /* the time that each of many has */
 
 struct fake {
     struct usher_store base;
@@ -83,6 +84,13 @@ static unsigned number_of(const struct usher_text *scope)
     return n;
 }
 
+/* Of the i-th that rests: mostly less than CROWD_MS, so that deadlines come while the next batch is
+ * taken; now and then so long that whoever waits has to leave, however the threads are run. */
+static long rest_us_of(unsigned i)
+{
+    return i % 64 == 63 ? CROWD_MS * 4000L : (long)(i * 7919U % 3000U);
+}
+
 static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
                     const struct usher_context *context)
 {
@@ -94,7 +102,7 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
 
         assert_int_equal(tasks[i].lane, c->scope.data[0] - 'a');
         if (memchr(c->scope.data, '?', c->scope.size) != NULL)
-            rest_us((long)(atomic_fetch_add(&f->random, 7919) % 3000));
+            rest_us(rest_us_of(atomic_fetch_add(&f->random, 1)));
         if (blocks(c)) {
             (void)sem_post(&f->working);
             wait_for(&f->go);
@@ -362,7 +370,7 @@ static void who_left_has_done_nothing_and_who_was_taken_is_answered(void **state
 {
     enum { THREADS = 8 };
     struct fake f;
-    struct usher_engine *e = open_fake(&f, 8);
+    struct usher_engine *e = open_fake(&f, CROWD_MS);
     struct crowd crowd[THREADS];
     pthread_t thread[THREADS];
     unsigned each = (COMMANDS - 1) / THREADS, n_left = 0;

@@ -788,8 +788,10 @@ mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.l
     $redis 'what_has_ended*'
 mutant 'drop: a log stays' src/steps/number.c 's/"13233040506270"/"132330405062"/' \
     $memory 'a_log_goes_with*'
-mutant 'hear: a scope without a log is followed' src/engine/engine.c 's/ \&\& r.status == USHER_REFUSED;/ \&\& r.status == USHER_LOST;/' \
+mutant 'hear: a scope without a log is followed' src/engine/engine.c 's/usher__changes_verb(noun) == NULL/noun == 0/' \
     $hears 'what_is_wrong*'
+mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
+    $hears 'a_pool_without*'
 mutant 'hear: nobody looks at what others change' src/engine/hear.c 's/USHER_WATCH_ALL) != 0 ? EVERY_MS : 0/USHER_WATCH_ALL) == 8 ? EVERY_MS : 0/' \
     $hears 'what_others_change*'
 mutant 'replica: a reply says nothing of members' src/replica/replica.c 's/^        case USHER_FIELD_MEMBER_STATE:/        case USHER_FIELD_LANE:/' \

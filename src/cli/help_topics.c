@@ -218,7 +218,7 @@ const struct help_topic usher__help_topics[] = {
 "taken as it is; then options, KEY VALUE or KEY=VALUE.  The answer has the keys of the JSON:\n"
 "a map in RESP3, a flat array in RESP2.  What failed is an error: INVALID, UNAVAILABLE, UNKNOWN,\n"
 "LOST, NOMEM.  SUBSCRIBE number/sales tells of changes made through this server, as JSON; behind\n"
-"a room, since=V tells of those of others, too.  See usher(1).\n" },
+"a room or a pool that keeps a log, since=V tells of those of others, too.  See usher(1).\n" },
 
     { "trace", "made-up calls: usher trace",
 "Prints calls as CSV.  The same options give the same bytes on every machine.\n"

@@ -1476,32 +1476,6 @@ static const char *flags_fault(const char *scope, unsigned flags, uint64_t since
     return follows && scope == NULL ? "USHER_WATCH_SINCE is of one scope" : NULL;
 }
 
-/* Does @scope of @noun keep no log?  If not each of them does, the scope is asked; one that is not
- * there yet, or cannot be asked now, may. */
-static bool log_refused(struct usher_engine *e, enum usher_noun noun, const char *scope)
-{
-    struct usher_text name = { scope, strlen(scope) };
-    struct usher_operation c;
-    struct usher_result r;
-    bool refused;
-
-    if (usher__hooks((unsigned)noun)->has_log)
-        return false;
-    if (usher__changes_verb(noun) == NULL) {
-        usher__message_set("watch: a log is kept of rooms and numbers only");
-        return true;
-    }
-    usher__changes_ask(&c, noun, &name, 0, 1);
-    memset(&r, 0, sizeof r);
-    refused = usher__engine_operate(e, &c, &r, 1, 0) == USHER_OK && r.status == USHER_REFUSED;
-    if (refused)
-        usher__message_set("watch: %s", r.message);
-    else
-        usher__message_set("%s", "");
-    usher_result_done(&r);
-    return refused;
-}
-
 enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun noun,
                                      const char *scope, unsigned flags, uint64_t since, void *tag,
                                      struct usher_watcher **ret_watcher)
@@ -1515,8 +1489,10 @@ enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun nou
         status = watch_check("watch", noun, scope, flags_fault(scope, flags, since, ret_watcher));
     if (status != USHER_OK)
         return status;
-    if ((flags & USHER_WATCH_SINCE) != 0 && log_refused(e, noun, scope))
+    if ((flags & USHER_WATCH_SINCE) != 0 && usher__changes_verb(noun) == NULL) {
+        usher__message_set("watch: only rooms and numbers keep a log");
         return USHER_REFUSED;
+    }
     p = usher__post_of(e, "watch");
     if (p == NULL)
         return USHER_NOMEM;

@@ -144,7 +144,7 @@ cat >wanted_talk <<'EOF'
 > number changes c
 {"status":"refused","epoch":"E","version":1,"due":null,"message":"no log is kept: with log=N the last N notices are"}
 > number set c log=2 lease=500 now=6000
-{"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":500,"rest":0,"daily":0,"zone":0,"strict":0,"sticky":604800000,"sticky_max":10000,"requests":10000,"log":2}
+{"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":500,"rest":0,"daily":0,"zone":0,"strict":0,"sticky":604800000,"sticky_max":10000,"requests":10000,"gap":0,"log":2}
 > number reg c 1 now=6000
 {"status":"ok","epoch":"E","version":3,"due":null,"state":"idle+up"}
 > number changes c since=1 max=1

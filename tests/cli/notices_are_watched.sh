@@ -222,8 +222,8 @@ EOF2
 expect 2 "$USHER" -s memory: watch roon/R <<'EOF2'
 ! usher: invalid: scope `roon/R` has no known noun; it is NOUN/NAME, as room/R
 EOF2
-expect 2 "$USHER" -s memory: watch number/P <<'EOF2'
-! usher: invalid: scope `number/P` keeps no log: only rooms can be watched from outside of the shell
+expect 2 "$USHER" -s memory: watch queue/Q <<'EOF2'
+! usher: invalid: scope `queue/Q` is of a noun that keeps no log: from outside of the shell it cannot be watched
 EOF2
 expect 2 "$USHER" -s memory: watch room/ <<'EOF2'
 ! usher: invalid: scope `room/` is empty

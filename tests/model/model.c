@@ -377,6 +377,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_STICKY_MS, "sticky", a->sticky_ms },
         { USHER_GIVEN_STICKY_MAX, "sticky-max", a->sticky_max },
         { USHER_GIVEN_REQUESTS, "requests", a->requests },
+        { USHER_GIVEN_GAP, "gap", a->gap_ms },
         { USHER_GIVEN_LOG, "log", a->log },
     };
     size_t n = 0;

@@ -33,6 +33,7 @@ src/engine/room_hooks.c
 src/engine/room_index.c
 src/engine/room_index.h
 src/engine/room_notice.c
+src/engine/room_notice.h
 src/engine/serial.c
 src/engine/serial_authority.c
 src/cli/answer_plain.c
@@ -46,21 +47,20 @@ src/engine/audit.c 13
 src/engine/door.c 4
 src/engine/enter.c 1
 src/engine/flight.c 4
-src/engine/hear.c 10
+src/engine/hear.c 4
 src/engine/reply.c 9
-src/engine/see.c 31
-src/engine/see.h 11
+src/engine/see.c 30
+src/engine/see.h 9
 src/engine/sides.c 1
 src/engine/tables.c 14
 src/engine/tell.c 2
 src/engine/watch.c 10
-src/engine/write.c 32
+src/engine/write.c 22
 src/cli/help.c 7
 src/cli/look.c 14
 src/cli/run.c 25
 src/cli/scopes.c 8
 src/cli/table.c 5
-src/cli/watch.c 8
 src/words/parse.c 3
 src/words/parse.h 1
 src/steps/work.c 12

@@ -770,7 +770,7 @@ mutant 'hear: what came while the log was read is forgotten' src/engine/hear.c '
     $hears 'what_is_changed_while*'
 mutant 'hear: what is told together has no holes' src/engine/hear.c 's/^        if (one.before != version)/        if (one.before == 0)/' \
     $hears 'what_is_between*'
-mutant 'hear: a log that does not reach back is no gap' src/engine/hear.c 's/        return skip(h, r->epoch, r->version, r->of.room.mark) ? CURRENT : LATER;/        return read_rows(h, r);/' \
+mutant 'hear: a log that does not reach back is no gap' src/engine/hear.c 's/        return skip(h, r->epoch, r->version, changes.mark) ? CURRENT : LATER;/        return read_rows(h, r);/' \
     $hears 'a_log_that*'
 mutant 'hear: another room of the name goes on with the one before' src/engine/hear.c 's/bool other = h->place.epoch != 0 \&\& /bool other = h->place.epoch == 1 \&\& /' \
     $hears 'what_others_change*'
@@ -778,6 +778,20 @@ mutant 'hear: a store without memory for a notice keeps it to itself' src/engine
     $hears 'without_memory*'
 mutant 'hear: nothing is collected' src/engine/watch.c 's/^            usher__heard_notice(watch->heard, n);/            (void)n;/' \
     $hears 'a_notice_comes*'
+mutant 'a log keeps one notice more than it should' src/steps/log.c 's/if (\*count <= limit)$/if (*count <= limit + 1)/' \
+    $memory 'a_log_has*'
+mutant 'a log that is not wanted has a hole' src/steps/log.c 's/if (limit == 0 \&\& \*count <= ERASED_MAX)/if (limit == 0)/' \
+    $memory 'a_log_goes_by*'
+mutant 'nobody is told whose hold has ended' src/steps/number.c '/^    m->c.owner = r->owner;/d' \
+    $memory 'what_has_ended*'
+mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.lua "s/r.owner, r.held = '', r.owner end/r.owner = '' end/" \
+    $redis 'what_has_ended*'
+mutant 'drop: a log stays' src/steps/number.c 's/"13233040506270"/"132330405062"/' \
+    $memory 'a_log_goes_with*'
+mutant 'hear: a scope without a log is followed' src/engine/engine.c 's/usher__changes_verb(noun) == NULL/noun == 0/' \
+    $hears 'what_is_wrong*'
+mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
+    $hears 'a_pool_without*'
 mutant 'hear: nobody looks at what others change' src/engine/hear.c 's/USHER_WATCH_ALL) != 0 ? EVERY_MS : 0/USHER_WATCH_ALL) == 8 ? EVERY_MS : 0/' \
     $hears 'what_others_change*'
 mutant 'replica: a reply says nothing of members' src/replica/replica.c 's/^        case USHER_FIELD_MEMBER_STATE:/        case USHER_FIELD_LANE:/' \

@@ -352,18 +352,19 @@ enum usher_watch_flag {
  * and scope (size 0: any that the watcher is of); `before`, behind which something is missing;
  * `epoch`, `version` and `mark`, behind which it goes on.  0 of these is not known.
  *
- * With USHER_WATCH_SINCE (rooms; one scope) the watcher is told of all changes behind version
- * @since (0: from the room's beginning), whoever made them, each once and without a hole: first
- * those in the log, then those that are made.  What is not collected in time it takes from the log
- * later; a GAP comes only where the log does not reach back (to `since` or to what was told), the
- * store lost what was told (usher.h), or the room is gone (then all three are 0) or another one
- * (version 0: all of it is told now).  Of a room that closes USHER_ROOM_DONE may be left out.
+ * With USHER_WATCH_SINCE (one scope of a noun with a log: a room, or a pool with the setting log)
+ * the watcher is told of all changes behind version @since (0: from the beginning), whoever made
+ * them, each once and without a hole: first those in the log, then those that are made.  What is
+ * not collected in time it takes from the log later; a GAP comes only where the log does not reach
+ * back (to `since` or to what was told), or there is none, the store lost what was told
+ * (usher.h), or the scope is gone (then all three are 0) or another one (version 0: all of it is
+ * told now).  Of a room that closes USHER_ROOM_DONE may be left out.
  * What other engines change is told with the next change of this one, or with USHER_WATCH_ALL
- * within half a second.  The log is read by usher_collect() or usher_work() as if `room changes`
+ * within half a second.  The log is read by usher_collect() or usher_work() as if `changes`
  * were posted, and without an answer again and again; usher_timeout() says when.
  *
  * USHER_OK
- * USHER_REFUSED  SINCE, and @noun keeps no log
+ * USHER_REFUSED  SINCE, and scopes of @noun keep no log
  * USHER_INVALID  an argument, or an engine of the parent process
  * USHER_NOMEM    no memory or, with the first call, no descriptors
  *

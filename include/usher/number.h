@@ -74,13 +74,14 @@ struct usher_number_options {
     int64_t state; /* list: only those in this state; busy is both */
     int64_t all; /* free: every call of the pool */
     const char *after; /* renew, list: go on behind this one, as answered: a number or a token */
-    int64_t max; /* list, sweep: at most so many; 1 to 10,000 */
+    int64_t max; /* list, sweep, changes: at most so many; 1 to 10,000 */
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
+    int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_OPTIONS_INIT \
     { sizeof(struct usher_number_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, \
-    NULL, 0, 0, 0, 0, NULL, 0, 0 }
+    NULL, 0, 0, 0, 0, NULL, 0, 0, 0 }
 #else
 #define USHER_NUMBER_OPTIONS_INIT { .size = sizeof(struct usher_number_options) }
 #endif
@@ -105,10 +106,12 @@ struct usher_number_settings {
     int64_t requests;
     /* a number rests until this long after its last call began; none: not so; default none */
     int64_t gap_ms;
+    /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
+    int64_t log;
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_SETTINGS_INIT \
-    { sizeof(struct usher_number_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_number_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_NUMBER_SETTINGS_INIT { .size = sizeof(struct usher_number_settings) }
 #endif
@@ -133,11 +136,12 @@ struct usher_number_answer {
     int64_t count; /* renew, free, sweep, drop: how many were done */
     char number[USHER_NAME_MAX + 1]; /* call: a number of the pool */
     char after[USHER_NAME_MAX + 1]; /* renew, list: where the page before ended */
+    int64_t since_version; /* changes: a version */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_ANSWER_INIT \
-    { sizeof(struct usher_number_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, "", "" \
-    }
+    { sizeof(struct usher_number_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, "", \
+    "", 0 }
 #else
 #define USHER_NUMBER_ANSWER_INIT { .size = sizeof(struct usher_number_answer) }
 #endif
@@ -158,10 +162,20 @@ struct usher_number_row {
     int64_t used_ms; /* when the last call began */
     int64_t capped; /* it has had its calls of the day */
     int64_t age_ms; /* how long it is held */
+    struct usher_text value; /* a value */
+    int64_t version; /* at which this was set */
+    int64_t verb; /* of a change */
+    const char *subject; /* what a change is about */
+    int64_t before; /* the version before */
+    int64_t from_state; /* state before the change */
+    int64_t to_state; /* state after it */
+    struct usher_text data; /* of a change: what it takes to make it in a copy */
+    int64_t time_ms; /* of the change */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_ROW_INIT \
-    { sizeof(struct usher_number_row), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_number_row), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 \
+    }, 0, 0, NULL, 0, 0, 0, { NULL, 0 }, 0 }
 #else
 #define USHER_NUMBER_ROW_INIT { .size = sizeof(struct usher_number_row) }
 #endif
@@ -366,6 +380,18 @@ USHER_API enum usher_status usher_number_sweep(struct usher_engine *e, const cha
 USHER_API enum usher_status usher_number_drop(struct usher_engine *e, const char *pool,
                                               const struct usher_number_options *opt,
                                               struct usher_number_answer *ret);
+
+/**
+ * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
+ * oldest first: all that @pool keeps by its setting log.  owner, token and until_ms are those of
+ * the hold, also where it has ended.  USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept;
+ * USHER_STALE: it does not reach back so far (the answer's since_version says how far), or it is
+ * newer than the pool; USHER_LOST.  usher_watch_events() follows it.
+ * Takes opt->max, opt->since_version.
+ */
+USHER_API enum usher_status usher_number_changes(struct usher_engine *e, const char *pool,
+                                                 const struct usher_number_options *opt,
+                                                 struct usher_reply **ret);
 
 /* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
  * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another

@@ -31,6 +31,8 @@ enum usher_given {
     USHER_GIVEN_ALL = 1u << 19,
     USHER_GIVEN_IF_VERSION = 1u << 20,
     USHER_GIVEN_GAP = 1u << 21,
+    USHER_GIVEN_LOG = 1u << 22,
+    USHER_GIVEN_SINCE = 1u << 23,
     USHER_GIVEN_ROOM_AFTER = 1u << 8,
     USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
     USHER_GIVEN_ROOM_CAPACITY = 1u << 10,
@@ -64,7 +66,8 @@ struct usher_number_args {
     int64_t max;        /* list, sweep: rows or changes at most */
     int64_t all;        /* free: 1, every call of the pool */
     int64_t if_version; /* only if that is the pool's */
-    int64_t gap_ms;
+    int64_t gap_ms, log;
+    int64_t since; /* changes: those behind this version */
 };
 
 /* ---- queues ---- */
@@ -532,6 +535,7 @@ struct usher_number_result_settings {
     int64_t requests;   /* how many answers are kept for request ids, each for less than an
                          * hour; default 10,000 */
     int64_t gap_ms;     /* from the beginning of a call to the next of the same number */
+    int64_t log;        /* notices kept for `changes`; default 0 */
 };
 
 /* All due expiries applied. */
@@ -553,10 +557,11 @@ struct usher_number_result_row {
     uint64_t token;   /* of the current or the last hold, 0: never held */
     int64_t until_ms; /* busy: end of the hold; idle: end of the rest; 0: none */
     int64_t calls_today;
-    int64_t used_ms;        /* the last call began, 0: never */
-    bool capped;            /* idle+up, and has had its calls of the day */
-    int64_t age_ms;         /* busy: how long by now, else 0 */
-    struct usher_text node; /* busy: the machine that carries the call, size 0: not said */
+    int64_t used_ms;         /* the last call began, 0: never */
+    bool capped;             /* idle+up, and has had its calls of the day */
+    int64_t age_ms;          /* busy: how long by now, else 0 */
+    struct usher_text node;  /* busy: the machine that carries the call, size 0: not said */
+    struct usher_text value; /* changes: for usher_notice_read(); nothing else is there */
 };
 
 struct usher_number_result {
@@ -569,11 +574,13 @@ struct usher_number_result {
      * registered, or that rest again.) */
     int64_t next_ms;
     uint64_t count; /* free, renew of a node, sweep: how many; drop: records erased */
-    bool more;      /* free, renew of a node, sweep, list, drop: not all yet, ask again */
+    bool more;      /* free, renew of a node, sweep, list, drop: not all yet, ask again; changes:
+                     * ask since the last row's version */
     size_t number_size;
     char number[USHER_NAME_MAX + 1]; /* NUL-terminated; list, renew of a node: where to go on, or
                                       * "" */
-    size_t n_rows;                   /* show: 0 or 1; list */
+    uint64_t since;                  /* changes: the log reaches back to this version */
+    size_t n_rows;                   /* show: 0 or 1; list; changes */
     const struct usher_number_result_row *rows; /* owned by the reply */
     union {
         struct usher_number_result_settings settings; /* set */
@@ -650,11 +657,11 @@ USHER_API bool usher_serial_form_of(const struct usher_result *reply,
                                     struct usher_serial_form *ret_form);
 
 /**
- * The notice that @row (USHER_ROOM_ROW_NOTICE) of @room is.  Its texts point into @row and
- * @room.  @epoch is that of the reply.  USHER_OK, USHER_INVALID.
+ * The notice that the `value` of a row of `changes` is, of @scope of @noun.  Its texts point into
+ * @value and @scope.  @epoch is that of the reply.  USHER_OK, USHER_INVALID.
  */
-USHER_API enum usher_status usher_room_notice(const struct usher_room_result_row *row,
-                                              const struct usher_text *room, uint64_t epoch,
+USHER_API enum usher_status usher_notice_read(enum usher_noun noun, const struct usher_text *scope,
+                                              uint64_t epoch, const struct usher_text *value,
                                               struct usher_notice *ret_notice);
 
 /** As usher_room_list() and usher_room_patrol(), with results: where to go on is of.room.name and

@@ -76,7 +76,7 @@ enum usher_room_row_kind {
     USHER_ROOM_ROW_ROLE,      /* id: the role; owner: who holds it */
     USHER_ROOM_ROW_MEMBER,    /* id; state; since_ms, seen_ms; value: its own fields, see below */
     USHER_ROOM_ROW_SHARE,     /* id; owner; value: its fields, as of a member */
-    USHER_ROOM_ROW_NOTICE,    /* value: for usher_room_notice() */
+    USHER_ROOM_ROW_NOTICE,    /* value: for usher_notice_read() */
     USHER_ROOM_ROW_ROOM,      /* id: a room; since_ms: when it was opened */
     USHER_ROOM_ROW_KIND__WIDE = 0x7fffffff
 };
@@ -291,11 +291,13 @@ struct usher_room_row {
     int64_t time_ms; /* of the change */
     uint64_t was; /* mark before the change */
     uint64_t mark; /* of the room's history */
+    uint64_t token; /* of a hold: another one for every later hold of the scope */
+    int64_t until_ms; /* when it ends by itself */
 };
 #ifdef __cplusplus
 #define USHER_ROOM_ROW_INIT \
     { sizeof(struct usher_room_row), 0, 0, NULL, NULL, { NULL, 0 }, 0, 0, 0, 0, NULL, 0, 0, 0, { \
-    NULL, 0 }, 0, 0, 0 }
+    NULL, 0 }, 0, 0, 0, 0, 0 }
 #else
 #define USHER_ROOM_ROW_INIT { .size = sizeof(struct usher_room_row) }
 #endif

@@ -63,6 +63,7 @@ extern "C" {
 #define USHER_WAIT_MAX 255                        /* replicas that a command waits for */
 #define USHER_LIST_MAX 10000                      /* rows of one list, records moved by one sweep */
 #define USHER_LIST_DEFAULT 100
+#define USHER_LOG_MAX 100000       /* notices that a scope keeps */
 #define USHER_TIMEOUT_DEFAULT 5000 /* ms */
 #define USHER_SKEW_DEFAULT 300000  /* ms */
 
@@ -283,6 +284,7 @@ enum usher_verb {
     USHER_NUMBER_SWEEP,
     USHER_NUMBER_LIFT,
     USHER_NUMBER_DROP,
+    USHER_NUMBER_CHANGES,
     USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself, or the cap keeps it
                           * no more */
     USHER_NUMBER_REST,   /* in notices only: found free, but it has had its calls of the day */
@@ -394,15 +396,15 @@ struct usher_notice {
     uint64_t before; /* the version before: version - 1, but where the store changed hands */
     int64_t now_ms;
     enum usher_verb verb;
-    struct usher_text subject; /* the number, user or agent; none for `set`.  Of a queue it is an
-                                * agent if token is not 0 and there is no owner, else a user */
+    struct usher_text subject; /* none for `set`; else see usher_notice_subject() */
     uint8_t from, to;          /* states of the subject; 0,0 for `set` */
     uint64_t token;
     int64_t until_ms;
-    struct usher_text owner;
+    struct usher_text owner; /* of a hold that has ended: whose it was */
     /* What it takes to make the same change in a copy: packed fields (room.h), size 0 if there
-     * is nothing more to say.  One byte, MessagePack's nil: they are too large to be told.
-     * Of a number of a gap-free rule: its digits. */
+     * is nothing more to say; of `number set` those settings that are given, in digits.  One byte,
+     * MessagePack's nil: they are too large to be told. Of a number of a gap-free rule: its digits.
+     */
     struct usher_text data;
     /* Of a room: marks of its history without this change and with it, see room.h. */
     uint64_t was, mark;
@@ -410,6 +412,24 @@ struct usher_notice {
      * a room).  0 in what watchers hear. */
     int64_t wait_ms;
 };
+
+/* What a change is about. */
+enum usher_subject {
+    USHER_SUBJECT_NONE = 0, /* the scope itself, or nothing that is known */
+    USHER_SUBJECT_NUMBER,
+    USHER_SUBJECT_AGENT,
+    USHER_SUBJECT_USER,
+    USHER_SUBJECT_MEMBER,
+    USHER_SUBJECT_FIELD, /* of a room, or of all members */
+    USHER_SUBJECT_ROLE,
+    USHER_SUBJECT_SHARE,
+    USHER_SUBJECT_SERIAL, /* of a gap-free rule */
+    USHER_SUBJECT__WIDE = 0x7fffffff
+};
+
+/** What the subject of @notice is, and so whose states `from` and `to` are: those of fields, roles
+ *  and shares are 0, and of rooms without a subject those of the room.  O(1).  Threads: any. */
+USHER_API enum usher_subject usher_notice_subject(const struct usher_notice *notice);
 
 typedef void usher_watch_fn(void *payload, const struct usher_notice *notice);
 struct usher_watcher;

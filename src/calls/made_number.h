@@ -16,6 +16,7 @@ static const struct usher__member number_options[] = {
     MEMBER(struct usher_number_options, after, AFTER, AFTER, STRING),
     MEMBER(struct usher_number_options, max, MAX, MAX, NUMBER),
     MEMBER(struct usher_number_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
+    MEMBER(struct usher_number_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
 
 static const struct usher__member number_settings[] = {
@@ -29,6 +30,7 @@ static const struct usher__member number_settings[] = {
     MEMBER(struct usher_number_settings, sticky_max, STICKY_MAX, STICKY_MAX, NUMBER),
     MEMBER(struct usher_number_settings, requests, REQUESTS, REQUESTS, NUMBER),
     MEMBER(struct usher_number_settings, gap_ms, GAP, GAP, NUMBER),
+    MEMBER(struct usher_number_settings, log, LOG, LOG, NUMBER),
 };
 
 static const struct usher__member number_answer[] = {
@@ -40,6 +42,7 @@ static const struct usher__member number_answer[] = {
     MEMBER(struct usher_number_answer, count, COUNT, COUNT, NUMBER),
     MEMBER(struct usher_number_answer, number, NUMBER, NUMBER, CHARS),
     MEMBER(struct usher_number_answer, after, AFTER, AFTER, CHARS),
+    MEMBER(struct usher_number_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
 
 static const struct usher__member number_row[] = {
@@ -55,6 +58,15 @@ static const struct usher__member number_row[] = {
     MEMBER(struct usher_number_row, used_ms, USED, USED, NUMBER),
     MEMBER(struct usher_number_row, capped, CAPPED, CAPPED, NUMBER),
     MEMBER(struct usher_number_row, age_ms, AGE, AGE, NUMBER),
+    MEMBER(struct usher_number_row, value, VALUE, VALUE, BYTES),
+    MEMBER(struct usher_number_row, version, VERSION, VERSION, NUMBER),
+    MEMBER(struct usher_number_row, verb, VERB, VERB, NUMBER),
+    MEMBER(struct usher_number_row, subject, SUBJECT, SUBJECT, STRING),
+    MEMBER(struct usher_number_row, before, BEFORE, BEFORE, NUMBER),
+    MEMBER(struct usher_number_row, from_state, FROM_STATE, FROM_STATE, NUMBER),
+    MEMBER(struct usher_number_row, to_state, TO_STATE, TO_STATE, NUMBER),
+    MEMBER(struct usher_number_row, data, DATA, DATA, BYTES),
+    MEMBER(struct usher_number_row, time_ms, TIME, TIME, NUMBER),
 };
 
 static const struct usher__member number_statistics[] = {
@@ -79,6 +91,7 @@ static const uint8_t number_answer_at[] = {
     [USHER_FIELD_COUNT] = 6,
     [USHER_FIELD_NUMBER] = 7,
     [USHER_FIELD_AFTER] = 8,
+    [USHER_FIELD_SINCE_VERSION] = 9,
 };
 
 static const struct usher__calls number_calls = {
@@ -211,6 +224,13 @@ enum usher_status usher_number_drop(struct usher_engine *e, const char *pool,
                                     struct usher_number_answer *ret)
 {
     return usher__call(e, &number_calls, USHER_NUMBER_DROP, pool, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_changes(struct usher_engine *e, const char *pool,
+                                       const struct usher_number_options *opt,
+                                       struct usher_reply **ret)
+{
+    return usher__call(e, &number_calls, USHER_NUMBER_CHANGES, pool, NULL, 0, NULL, opt, NULL, ret);
 }
 
 bool usher_number_answer_of(const struct usher_reply *reply, struct usher_number_answer *ret)

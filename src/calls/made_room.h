@@ -56,6 +56,8 @@ static const struct usher__member room_row[] = {
     MEMBER(struct usher_room_row, time_ms, TIME, TIME, NUMBER),
     MEMBER(struct usher_room_row, was, WAS, WAS, TOKEN),
     MEMBER(struct usher_room_row, mark, MARK, MARK, TOKEN),
+    MEMBER(struct usher_room_row, token, TOKEN, TOKEN, TOKEN),
+    MEMBER(struct usher_room_row, until_ms, UNTIL, UNTIL, NUMBER),
 };
 
 static const uint8_t room_answer_at[] = {

@@ -62,12 +62,15 @@
 #define ROOMS "<; room {ROOM}[: {USER}| is free]>"
 #define USERS "<; {USER} {USER_STATE}[, lane {LANE}][, with {AGENT}][ in {ROOM}]>"
 #define NOTICES "<; {VERSION} {VERB}[ {SUBJECT}]{DATA&}>"
+#define LOG_BEGINS ": [{message}: it is at {version}|the log begins behind version {SINCE_VERSION}]"
 
 static const struct {
     const char *noun, *verbs; /* NULL: all others */
     uint32_t on;
     const char *say;
 } sentences[] = {
+    { "number", "changes", STALE, LOG_BEGINS },
+    { "number", "changes", ALWAYS, "[: {message}]" NOTICES },
     { "number", "call", DONE, ": {NUMBER}, token {TOKEN}" UNTIL },
     { "number", "call", EMPTY,
       ": [WHY=none?there are no numbers|WHY=busy?all are busy|WHY=down?none is registered"
@@ -146,8 +149,7 @@ static const struct {
     { "room", "open show", DONE, "[: {message}]: {STATE}, " MEMBERS ", {=CAPACITY}" },
     { "room", "open show", ALWAYS, "[: {message}]: {STATE}, " MEMBERS },
     { "room", "close lock unlock", ALWAYS, "[: {message}]: {STATE}" },
-    { "room", "changes", STALE,
-      ": [{message}: it is at {version}|the log begins behind version {SINCE_VERSION}]" },
+    { "room", "changes", STALE, LOG_BEGINS },
     { "room", "changes", ALWAYS, "[: {message}]" NOTICES },
     { "room", NULL, ALWAYS,
       "[: {message}]: version {version}"

@@ -185,8 +185,9 @@ const struct help_topic usher__help_topics[] = {
     { "watch", "notices as they come: usher watch NOUN/NAME",
 "usher watch NOUN/NAME... [--since=V] [--max=N] [--once] [--every=MS] [--for=MS]\n"
 "\n"
-"From the command line these are rooms, as in `usher watch room/lobby`: whoever changes them, in\n"
-"whatever process, the notices are read from their logs.\n"
+"From the command line these are rooms, as in `usher watch room/lobby`, and number pools that keep\n"
+"a log (`number set POOL log=N`): whoever changes them, in whatever process, the notices are read\n"
+"from their logs.\n"
 "\n"
 "  --since=V   notices after version V; without it, from now on\n"
 "  --max=N     end after so many\n"
@@ -194,8 +195,8 @@ const struct help_topic usher__help_topics[] = {
 "  --every=MS  how often the logs are read (500)\n"
 "  --for=MS    end after this time\n"
 "\n"
-"A log that does not reach back so far is told of (stale), and so is a room that is not there\n"
-"(missing); the exit code is 1 then.  In the shell `watch NOUN/NAME...` takes no options: notices\n"
+"A log that does not reach back so far is told of (stale), and so is a scope that is not there\n"
+"(missing) or keeps no log (refused); the exit code is 1 then.  In the shell `watch NOUN/NAME...` takes no options: notices\n"
 "of what the shell itself changes, of any noun, stand before the answer of the command.\n" },
 
     { "serve", "the store for clients of Redis' protocol: usher serve",
@@ -217,7 +218,7 @@ const struct help_topic usher__help_topics[] = {
 "taken as it is; then options, KEY VALUE or KEY=VALUE.  The answer has the keys of the JSON:\n"
 "a map in RESP3, a flat array in RESP2.  What failed is an error: INVALID, UNAVAILABLE, UNKNOWN,\n"
 "LOST, NOMEM.  SUBSCRIBE number/sales tells of changes made through this server, as JSON; behind\n"
-"a room, since=V tells of those of others, too.  See usher(1).\n" },
+"a room or a pool that keeps a log, since=V tells of those of others, too.  See usher(1).\n" },
 
     { "trace", "made-up calls: usher trace",
 "Prints calls as CSV.  The same options give the same bytes on every machine.\n"
@@ -319,7 +320,7 @@ const struct help_topic usher__help_topics[] = {
 "the first of all its lanes by the same order.  `queue list Q lane=L` shows who waits in one, `queue\n"
 "stats Q lane=L` has its figures.  A lane comes into being with its first user.\n" },
 
-    { "notices", "what is told of a change: usher watch, usher room changes",
+    { "notices", "what is told of a change: usher watch, usher room changes, usher number changes",
 "Every change makes one notice:\n"
 "\n"
 "  {\"scope\":\"room/lobby\",\"epoch\":\"9b1c…\",\"version\":7,\"verb\":\"join\",\"subject\":\"ann\",\n"

@@ -3,8 +3,8 @@
  * usher watch SCOPE…: notices as they come.
  *
  * In the shell they are those of the changes that its own commands make, on scopes of any noun.
- * Else they are read from the log that rooms keep, again and again: so they may be of any
- * process, on any store.  A log is bounded: who asks too seldom is told what is missing.
+ * Else they are read from the log of the scope, again and again: so they may be of any process, on
+ * any store.  A log is bounded: who asks too seldom is told what is missing.
  */
 #include "config.h"
 
@@ -17,6 +17,7 @@
 #include "cli/answer.h"
 #include "cli/parse.h"
 #include "cli/run.h"
+#include "core/changes.h"
 #include "core/text.h"
 
 #define SCOPES_MAX 64
@@ -24,8 +25,9 @@
 #define PAGE 100
 
 struct followed {
-    const char *scope, *room; /* "room/R", and R in it */
-    bool begun;               /* epoch and version are known */
+    const char *scope, *name; /* "room/R", and R in it */
+    enum usher_noun noun;
+    bool begun; /* epoch and version are known */
     bool there;
     uint64_t epoch, version;
 };
@@ -112,7 +114,16 @@ static int listen_to(struct cli *cli, char *const *words, size_t n)
 
 /* ---- of the log ------------------------------------------------------------------- */
 
-/* What is not a notice: that there is a gap, or no room, or a store that went back in time. */
+static uint64_t since_of(const struct usher_result *reply)
+{
+    struct usher__changes changes;
+
+    usher__changes_of(reply, &changes);
+    return changes.since;
+}
+
+/* What is not a notice: that there is a gap, or no scope or no log, or a store that went back in
+ * time. */
 static void remark(struct watching *w, const struct followed *f, enum usher_status status,
                    const struct usher_result *reply)
 {
@@ -121,10 +132,11 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
     w->rc = usher__cli_exit_code(status);
     if (!w->cli->json && !w->cli->shell) {
         printf("%s: %s\n", f->scope,
-               status == USHER_STALE  ? "notices are missing: the log does not reach back so far"
-               : status == USHER_LOST ? "the store has lost what was told last; from the log's "
-                                        "beginning:"
-                                      : "there is no such room");
+               status == USHER_REFUSED ? reply->message
+               : status == USHER_STALE ? "notices are missing: the log does not reach back so far"
+               : status == USHER_LOST  ? "the store has lost what was told last; from the log's "
+                                         "beginning:"
+                                       : "there is no such scope");
         return;
     }
     if (status == USHER_LOST) { /* without an epoch or a version */
@@ -134,26 +146,33 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
         usher__answer_begin(&j, status, reply->epoch, reply->version, reply->due_ms);
     }
     usher__json_text(&j, "scope", f->scope);
-    if (status == USHER_STALE)
-        usher__json_uint(&j, "from", reply->of.room.since);
+    if (status == USHER_REFUSED)
+        usher__json_text(&j, "message", reply->message);
+    else if (status == USHER_STALE)
+        usher__json_uint(&j, "from", since_of(reply));
     else if (status == USHER_LOST)
         usher__json_uint(&j, "from", reply->version);
     puts("}");
 }
 
-static void print_rows(struct watching *w, struct followed *f, const struct usher_result *reply)
+/* Are there others? */
+static bool print_rows(struct watching *w, struct followed *f, const struct usher_result *reply)
 {
-    struct usher_text room = { f->room, strlen(f->room) };
+    struct usher_text name = { f->name, strlen(f->name) };
+    struct usher__changes changes;
 
-    for (size_t i = 0; i < reply->of.room.n_rows && (!w->has_max || w->left > 0); i++) {
+    usher__changes_of(reply, &changes);
+    for (size_t i = 0; i < changes.n && (!w->has_max || w->left > 0); i++) {
+        struct usher_text value = usher__changes_value(reply, i);
         struct usher_notice n;
 
-        if (usher_room_notice(&reply->of.room.rows[i], &room, reply->epoch, &n) != USHER_OK)
+        if (usher_notice_read(f->noun, &name, reply->epoch, &value, &n) != USHER_OK)
             continue;
         print(w->cli, &n);
         f->version = n.version;
         w->left -= w->has_max;
     }
+    return changes.more;
 }
 
 /* Where to begin: behind what is there, unless since= says otherwise. */
@@ -178,7 +197,11 @@ static bool follow(struct watching *w, struct followed *f, struct usher_result *
             remark(w, f, USHER_MISSING, reply);
         f->begun = true;
         f->there = false;
-        f->version = 0; /* of the next room of this name everything is news */
+        f->version = 0; /* of the next one of this name everything is news */
+        return false;
+    case USHER_REFUSED: /* no log: nothing will come of it */
+        remark(w, f, USHER_REFUSED, reply);
+        w->once = true;
         return false;
     case USHER_OK:
     case USHER_STALE:
@@ -193,7 +216,7 @@ static bool follow(struct watching *w, struct followed *f, struct usher_result *
         return true;
     }
     if (!f->there || reply->epoch != f->epoch) {
-        /* another room: from its beginning */
+        /* another one: from its beginning */
         f->there = true;
         f->epoch = reply->epoch;
         if (f->version != 0) {
@@ -203,11 +226,10 @@ static bool follow(struct watching *w, struct followed *f, struct usher_result *
     }
     if (reply->status == USHER_STALE) {
         remark(w, f, USHER_STALE, reply);
-        f->version = f->version > reply->version ? reply->version : reply->of.room.since;
+        f->version = f->version > reply->version ? reply->version : since_of(reply);
         return true;
     }
-    print_rows(w, f, reply);
-    return reply->of.room.more;
+    return print_rows(w, f, reply);
 }
 
 static void poll_one(struct watching *w, struct followed *f)
@@ -215,15 +237,12 @@ static void poll_one(struct watching *w, struct followed *f)
     bool more = true;
 
     while (more && (!w->has_max || w->left > 0)) {
+        struct usher_text name = { f->name, strlen(f->name) };
         struct usher_operation changes;
         struct usher_result reply;
 
-        memset(&changes, 0, sizeof changes);
-        changes.verb = USHER_ROOM_CHANGES;
-        changes.scope = (struct usher_text){ f->room, strlen(f->room) };
-        changes.given = USHER_GIVEN_ROOM_SINCE | USHER_GIVEN_ROOM_MAX;
-        changes.arg.room.since = f->begun ? (int64_t)f->version : 0;
-        changes.arg.room.max = f->begun ? PAGE : 1;
+        usher__changes_ask(&changes, f->noun, &name, f->begun ? f->version : 0,
+                           f->begun ? PAGE : 1);
         usher__run_batch(w->cli->engine, &changes, &reply, 1);
         more = follow(w, f, &reply);
         usher_result_done(&reply);
@@ -258,22 +277,26 @@ static int poll_all(struct watching *w)
 /* ---- words ------------------------------------------------------------------------ */
 
 /* NULL, or what is wrong with the word of a scope. */
-static const char *scope_fault(const struct cli *cli, const char *word, bool polls)
+static const char *scope_fault(struct followed *f, const char *word, bool polls)
 {
     const char *slash = strchr(word, '/'), *fault;
+    const struct usher__noun *of;
     char noun[16];
 
-    (void)cli;
     if (slash == NULL || (size_t)(slash - word) >= sizeof noun)
         return "is not NOUN/NAME, as room/R";
     (void)snprintf(noun, sizeof noun, "%.*s", (int)(slash - word), word);
-    if (usher__noun_by_word(noun) == NULL)
+    of = usher__noun_by_word(noun);
+    if (of == NULL)
         return "has no known noun; it is NOUN/NAME, as room/R";
     fault = usher__scope_fault(slash + 1, strlen(slash + 1));
     if (fault != NULL)
         return fault;
-    if (polls && strcmp(noun, "room") != 0)
-        return "keeps no log: only rooms can be watched from outside of the shell";
+    f->scope = word;
+    f->name = slash + 1;
+    f->noun = (enum usher_noun)of->noun;
+    if (polls && usher__changes_verb(f->noun) == NULL)
+        return "is of a noun that keeps no log: from outside of the shell it cannot be watched";
     return NULL;
 }
 
@@ -343,13 +366,12 @@ int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
     if (scopes - 1 > SCOPES_MAX)
         return usher__cli_fail(cli, USHER_INVALID, "more than %d scopes", SCOPES_MAX);
     for (size_t i = 1; i < scopes; i++) {
-        const char *fault = scope_fault(cli, words[i], polls);
+        const char *fault = scope_fault(&w.of[w.n], words[i], polls);
 
         if (fault != NULL)
             return usher__cli_fail(cli, USHER_INVALID, "scope `%s` %s",
                                    usher__quote(quoted, words[i]), fault);
-        w.of[w.n].scope = words[i];
-        w.of[w.n++].room = strchr(words[i], '/') + 1;
+        w.n++;
     }
     rc = usher__cli_open(cli, polls ? CLI_LOOKS : CLI_WRITES);
     if (rc != 0)

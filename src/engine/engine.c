@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "../backends/memory/memory.h"
+#include "core/changes.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/ask.h"
@@ -1488,8 +1489,8 @@ enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun nou
         status = watch_check("watch", noun, scope, flags_fault(scope, flags, since, ret_watcher));
     if (status != USHER_OK)
         return status;
-    if ((flags & USHER_WATCH_SINCE) != 0 && !usher__hooks((unsigned)noun)->has_log) {
-        usher__message_set("watch: only rooms keep a log");
+    if ((flags & USHER_WATCH_SINCE) != 0 && usher__changes_verb(noun) == NULL) {
+        usher__message_set("watch: only rooms and numbers keep a log");
         return USHER_REFUSED;
     }
     p = usher__post_of(e, "watch");

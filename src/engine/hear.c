@@ -21,6 +21,7 @@
 
 #include <string.h>
 
+#include "core/changes.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
@@ -393,13 +394,15 @@ enum then { CURRENT, AGAIN, LATER };
 
 static enum then read_rows(struct usher__heard *h, const struct usher_result *r)
 {
-    const struct usher_room_result *room = &r->of.room;
     struct usher_text scope = { h->scope, h->scope_size };
+    struct usher__changes changes;
 
-    for (size_t i = 0; i < room->n_rows; i++) {
+    usher__changes_of(r, &changes);
+    for (size_t i = 0; i < changes.n; i++) {
+        struct usher_text value = usher__changes_value(r, i);
         struct usher_notice n;
 
-        if (usher_room_notice(&room->rows[i], &scope, r->epoch, &n) != USHER_OK)
+        if (usher_notice_read(h->noun, &scope, r->epoch, &value, &n) != USHER_OK)
             return LATER;
         /* another history under the same versions */
         if (h->place.mark != 0 && n.was != h->place.mark && !skip(h, r->epoch, n.before, n.was))
@@ -408,12 +411,12 @@ static enum then read_rows(struct usher__heard *h, const struct usher_result *r)
             return h->p->n_notices >= h->p->limit ? AGAIN : LATER;
         go_on(h, &n);
     }
-    if (room->more)
+    if (changes.more)
         return AGAIN;
-    if (h->place.mark != 0 && h->place.version == r->version && room->mark != h->place.mark &&
-        !skip(h, r->epoch, r->version, room->mark))
+    if (h->place.mark != 0 && h->place.version == r->version && changes.mark != h->place.mark &&
+        !skip(h, r->epoch, r->version, changes.mark))
         return LATER;
-    h->place = (struct place){ r->epoch, r->version, room->mark };
+    h->place = (struct place){ r->epoch, r->version, changes.mark };
     return CURRENT;
 }
 
@@ -421,6 +424,7 @@ static enum then read_answer(struct usher__heard *h, const struct usher_result *
 {
     static const struct place none;
     bool other = h->place.epoch != 0 && r->epoch != h->place.epoch;
+    struct usher__changes changes;
 
     switch (r->status) {
     case USHER_MISSING: /* of a room that closes there is nothing more to be told but that */
@@ -429,6 +433,7 @@ static enum then read_answer(struct usher__heard *h, const struct usher_result *
         h->place = none;
         return CURRENT;
     case USHER_OK:
+    case USHER_REFUSED: /* there is no log any more: what was not told is not known */
     case USHER_STALE:
         if (other) { /* all of the new one is news */
             if (h->closing)
@@ -440,7 +445,12 @@ static enum then read_answer(struct usher__heard *h, const struct usher_result *
         }
         if (r->status == USHER_OK)
             return read_rows(h, r);
-        return skip(h, r->epoch, r->version, r->of.room.mark) ? CURRENT : LATER;
+        if (h->place.version == r->version && r->status == USHER_REFUSED) {
+            h->place.epoch = r->epoch;
+            return CURRENT;
+        }
+        usher__changes_of(r, &changes);
+        return skip(h, r->epoch, r->version, changes.mark) ? CURRENT : LATER;
     case USHER_LOST: /* and on from what is not lost */
         if (r->version >= h->place.version || !skip(h, r->epoch, r->version, 0))
             return LATER;
@@ -479,15 +489,12 @@ static void read_done(struct usher__heard *h, const struct usher_result *r)
 
 static void read_command(struct usher__heard *h, struct usher_operation *c, size_t max)
 {
+    struct usher_text scope = { h->scope, h->scope_size };
+
     h->listed = false;
     h->reading = true;
     h->newer = false;
-    memset(c, 0, sizeof *c);
-    c->verb = USHER_ROOM_CHANGES;
-    c->scope = (struct usher_text){ h->scope, h->scope_size };
-    c->given = USHER_GIVEN_ROOM_SINCE | USHER_GIVEN_ROOM_MAX;
-    c->arg.room.since = (int64_t)h->place.version;
-    c->arg.room.max = (int64_t)max;
+    usher__changes_ask(c, h->noun, &scope, h->place.version, max);
 }
 
 bool usher__heard_can_read(const struct usher__post *p)

@@ -34,6 +34,8 @@ struct usher__hooks {
                      struct usher_result *replies, size_t n, int64_t deadline_ms);
     /* Words of codes; "?" of one that is not known. */
     const char *(*state_word)(unsigned code), *(*why_word)(unsigned code);
+    /* What a notice with a subject is about; NULL: nothing that is known. */
+    enum usher_subject (*subject)(const struct usher_notice *notice);
     /* In struct usher_result, an enum: with this reason nothing of the command itself was done, for
      * there was too much to be done before. */
     uint16_t why_at;
@@ -48,7 +50,6 @@ struct usher__hooks {
     const char *drop_refused;
     /* A notice with it is for the journal of an authority. */
     enum usher_verb expires;
-    bool has_log; /* of changes, which a watcher can follow */
 };
 
 extern const struct usher__hooks usher__number_hooks, usher__queue_hooks, usher__room_hooks,

@@ -76,6 +76,7 @@ static void fresh(struct usher_result *reply)
     memset(n, 0, offsetof(struct usher_number_result, number) + 1);
     n->why = USHER_NUMBER_WHY_NONE;
     n->next_ms = -1;
+    n->since = 0;
     n->n_rows = 0;
     n->rows = NULL;
     memset(&n->of, 0, sizeof n->of);
@@ -91,11 +92,18 @@ static const char *why_word(unsigned code)
     return usher_number_why_word((enum usher_number_why)code);
 }
 
+static enum usher_subject subject(const struct usher_notice *notice)
+{
+    (void)notice;
+    return USHER_SUBJECT_NUMBER;
+}
+
 const struct usher__hooks usher__number_hooks = {
     .fault = fault,
     .fresh = fresh,
     .state_word = state_word,
     .why_word = why_word,
+    .subject = subject,
     .why_at = offsetof(struct usher_result, of.number.why),
     .why_due = USHER_NUMBER_WHY_DUE,
     .owner_at = offsetof(struct usher_operation, arg.number.owner),

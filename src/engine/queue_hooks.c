@@ -44,11 +44,18 @@ const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch,
     return to;
 }
 
+static enum usher_subject subject(const struct usher_notice *notice)
+{
+    /* a user has no token, or an agent */
+    return notice->token != 0 && notice->owner.size == 0 ? USHER_SUBJECT_AGENT : USHER_SUBJECT_USER;
+}
+
 const struct usher__hooks usher__queue_hooks = {
     .fault = fault,
     .sound = sound,
     .state_word = state_word,
     .why_word = why_word,
+    .subject = subject,
     .why_at = offsetof(struct usher_result, of.queue.why),
     .why_due = USHER_QUEUE_WHY_DUE,
     .drop = USHER_QUEUE_DROP,

@@ -374,7 +374,8 @@ void usher__reply_leave(struct usher_reply *to, const struct usher_operation *op
             rows(&g, op, r, row_at, n);
         asked_at = g.n;
         if (r->status < USHER_INVALID)
-            echo(&g, op, r, r->noun == USHER_ROOM && n > 0);
+            echo(&g, op, r,
+                 (r->noun == USHER_ROOM || usher__see_is_changes((uint32_t)op->verb)) && n > 0);
         head->n_asked = (uint16_t)(g.n - asked_at);
         kept = keep(&g, head, row_at, n, r->message);
     }

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/nouns.h"
 #include "engine/room_index.h"
+#include "engine/room_notice.h"
 
 /* `set` and `member`: the first field must not be there a second time. */
 static const char *fault(const struct usher_operation *command, const char **ret_word)
@@ -109,8 +110,8 @@ const struct usher__hooks usher__room_hooks = {
     .execute = execute,
     .executed = executed,
     .state_word = state_word,
+    .subject = usher__room_subject,
     .drop = USHER_ROOM_CLOSE,
     .dropped_at = offsetof(struct usher_result, of.room.count),
     .more_at = offsetof(struct usher_result, of.room.more),
-    .has_log = true,
 };

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* Notices of rooms out of what logs and other notices hold. */
+/* Notices of rooms: what they are about, and those that are told together. */
 #include "config.h"
-
-#include "engine/engine.h"
 
 #include <string.h>
 
+#include "engine/room_notice.h"
 #include "steps/kept.h"
 
-enum usher_status usher_room_notice(const struct usher_room_result_row *row,
-                                    const struct usher_text *room, uint64_t epoch,
-                                    struct usher_notice *ret_notice)
+enum usher_subject usher__room_subject(const struct usher_notice *notice)
 {
-    struct usher_unpacker u;
-
-    usher__message_set("%s", "");
-    if (row == NULL || room == NULL || ret_notice == NULL || row->kind != USHER_ROOM_ROW_NOTICE) {
-        usher__message_set("room notice: the row is none of `changes`");
-        return USHER_INVALID;
+    switch (notice->verb) {
+    case USHER_ROOM_JOIN:
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_KICK:
+    case USHER_ROOM_ALIVE:
+    case USHER_ROOM_MEMBER:
+    case USHER_ROOM_FADE:
+    case USHER_ROOM_DROP:
+    case USHER_ROOM_EXPIRE:
+        return USHER_SUBJECT_MEMBER;
+    case USHER_ROOM_SET:
+    case USHER_ROOM_UNSET:
+    case USHER_ROOM_ALL:
+        return USHER_SUBJECT_FIELD;
+    case USHER_ROOM_ROLE:
+        return USHER_SUBJECT_ROLE;
+    case USHER_ROOM_SHARE:
+    case USHER_ROOM_UNSHARE:
+        return USHER_SUBJECT_SHARE;
+    default:
+        return USHER_SUBJECT_NONE;
     }
-    u.at = (const unsigned char *)row->value.data;
-    u.end = u.at + row->value.size;
-    memset(ret_notice, 0, sizeof *ret_notice);
-    if (row->value.size == 0 || !usher__notice_unpack(&u, ret_notice) || u.at != u.end) {
-        usher__message_set("room notice: it is not understood");
-        return USHER_INVALID;
-    }
-    ret_notice->noun = USHER_ROOM;
-    ret_notice->scope = *room;
-    ret_notice->epoch = epoch;
-    return USHER_OK;
 }
 
 bool usher_room_presence(const struct usher_notice *notice, size_t *at,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a result says that no field of a table says by itself: names that are made of numbers, the
- * form of serials, what the log of a room keeps as bytes; and what of it holds for which command.
+ * form of serials, what logs keep as bytes; and what of it holds for which command.
  */
 #include "config.h"
 
@@ -18,9 +18,13 @@ static const uint32_t part_fields[] = { USHER_FIELD_PREFIX,     USHER_FIELD_DATE
                                         USHER_FIELD_TEXT_VALUE, USHER_FIELD_CHECK_DIGIT };
 static const uint32_t notice_fields[] = { USHER_FIELD_VERB,     USHER_FIELD_SUBJECT,
                                           USHER_FIELD_BEFORE,   USHER_FIELD_FROM_STATE,
-                                          USHER_FIELD_TO_STATE, USHER_FIELD_DATA,
-                                          USHER_FIELD_TIME,     USHER_FIELD_WAS,
-                                          USHER_FIELD_MARK };
+                                          USHER_FIELD_TO_STATE, USHER_FIELD_TOKEN,
+                                          USHER_FIELD_UNTIL,    USHER_FIELD_DATA,
+                                          USHER_FIELD_TIME };
+/* Only rooms have marks; and a row of theirs has an owner and a version besides. */
+static const uint32_t marks[] = { USHER_FIELD_WAS, USHER_FIELD_MARK };
+static const uint32_t whose[] = { USHER_FIELD_OWNER, USHER_FIELD_VERSION };
+#define NOTICE_FIELDS (sizeof notice_fields / sizeof *notice_fields)
 
 uint32_t usher__seen_more(uint32_t verb, bool rows, size_t i)
 {
@@ -33,9 +37,15 @@ uint32_t usher__seen_more(uint32_t verb, bool rows, size_t i)
     } else if (!rows && verb == USHER_SERIAL_PARSE) {
         list = part_fields;
         n = sizeof part_fields / sizeof *part_fields;
-    } else if (rows && verb == USHER_ROOM_CHANGES) {
-        list = notice_fields;
-        n = sizeof notice_fields / sizeof *notice_fields;
+    } else if (rows && usher__see_is_changes(verb)) {
+        if (i >= NOTICE_FIELDS) {
+            list = verb == USHER_ROOM_CHANGES ? marks : whose;
+            i -= NOTICE_FIELDS;
+            n = 2;
+        } else {
+            list = notice_fields;
+            n = NOTICE_FIELDS;
+        }
     }
     return i < n ? list[i] : 0;
 }
@@ -96,11 +106,16 @@ void usher__see_form(usher__put *put, void *to, const struct usher_operation *op
 }
 
 void usher__see_notice(usher__put *put, void *to, const struct usher_operation *op,
-                       const struct usher_result *r, const struct usher_room_result_row *row)
+                       const struct usher_result *r, const char *base)
 {
+    const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    struct usher_text value = { NULL, 0 };
     struct usher_notice n;
 
-    if (usher_room_notice(row, &op->scope, r->epoch, &n) != USHER_OK)
+    for (unsigned k = 0; k < noun->n_row; k++)
+        if (noun->row[k].code == USHER_FIELD_VALUE)
+            memcpy(&value, base + noun->row[k].offset, sizeof value);
+    if (usher_notice_read(r->noun, &op->scope, r->epoch, &value, &n) != USHER_OK)
         return;
     usher__put_number(put, to, USHER_FIELD_VERB, n.verb);
     if (n.subject.size != 0)
@@ -108,10 +123,20 @@ void usher__see_notice(usher__put *put, void *to, const struct usher_operation *
     usher__put_number(put, to, USHER_FIELD_BEFORE, (int64_t)n.before);
     usher__put_number(put, to, USHER_FIELD_FROM_STATE, n.from);
     usher__put_number(put, to, USHER_FIELD_TO_STATE, n.to);
+    if (n.token != 0)
+        usher__put_number(put, to, USHER_FIELD_TOKEN, (int64_t)n.token);
+    if (n.until_ms != 0)
+        usher__put_number(put, to, USHER_FIELD_UNTIL, n.until_ms);
     usher__put_text(put, to, USHER_FIELD_DATA, n.data.data, n.data.size);
     usher__put_number(put, to, USHER_FIELD_TIME, n.now_ms);
-    usher__put_number(put, to, USHER_FIELD_WAS, (int64_t)n.was);
-    usher__put_number(put, to, USHER_FIELD_MARK, (int64_t)n.mark);
+    if (r->noun == USHER_ROOM) {
+        usher__put_number(put, to, USHER_FIELD_WAS, (int64_t)n.was);
+        usher__put_number(put, to, USHER_FIELD_MARK, (int64_t)n.mark);
+        return;
+    }
+    if (n.owner.size != 0)
+        usher__put_text(put, to, USHER_FIELD_OWNER, n.owner.data, n.owner.size);
+    usher__put_number(put, to, USHER_FIELD_VERSION, (int64_t)n.version);
 }
 
 /* The rule itself is asked for. */

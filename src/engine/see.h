@@ -111,11 +111,15 @@ bool usher__see_extras(const struct usher_operation *op, const struct usher_resu
 bool usher__see_applies(const struct usher__field *f, const struct usher_operation *op,
                         const struct usher_queue_result *q);
 bool usher__see_is_rule(const struct usher_operation *op);
+USHER__SEE bool usher__see_is_changes(uint32_t verb)
+{
+    return verb == USHER_ROOM_CHANGES || verb == USHER_NUMBER_CHANGES;
+}
 void usher__see_room(usher__put *put, void *to, uint64_t epoch, uint64_t login, int64_t no);
 void usher__see_form(usher__put *put, void *to, const struct usher_operation *op,
                      const struct usher_result *r);
 void usher__see_notice(usher__put *put, void *to, const struct usher_operation *op,
-                       const struct usher_result *r, const struct usher_room_result_row *row);
+                       const struct usher_result *r, const char *base);
 
 /* Rows as a program sees them: those of @r, but of serials that were taken one each. */
 size_t usher__see_rows(const struct usher_operation *op, const struct usher_result *r);
@@ -183,8 +187,8 @@ USHER__SEE void usher__see_row(usher__put *put, void *to, const struct usher_ope
             usher__see(put, to, f, base, r->noun);
         }
     }
-    if (op->verb == USHER_ROOM_CHANGES)
-        usher__see_notice(put, to, op, r, (const struct usher_room_result_row *)(const void *)base);
+    if (usher__see_is_changes((uint32_t)op->verb))
+        usher__see_notice(put, to, op, r, base);
 }
 
 #endif

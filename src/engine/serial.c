@@ -222,12 +222,19 @@ static const char *why_word(unsigned code)
     return usher_serial_why_word((enum usher_serial_why)code);
 }
 
+static enum usher_subject subject(const struct usher_notice *notice)
+{
+    (void)notice;
+    return USHER_SUBJECT_SERIAL;
+}
+
 const struct usher__hooks usher__serial_hooks = {
     .fault = rule_fault,
     .sound = counts_are_sound,
     .answered = parsed,
     .state_word = state_word,
     .why_word = why_word,
+    .subject = subject,
     .owner_at = offsetof(struct usher_operation, arg.serial.owner),
     .drop = USHER_SERIAL_DELETE,
     .drop_refused = "numbers of it are held, or may come back",

@@ -493,17 +493,15 @@ static void packed(struct writer *w, const struct usher_text *data)
 /* NULL: the change is of nothing that has a state. */
 static const char *state_word(const struct usher_notice *n, unsigned state)
 {
-    switch (n->noun) {
-    case USHER_NUMBER:
-        return n->subject.size != 0 && n->verb != USHER_NOTICE_LOST
-                   ? usher_number_state_word((enum usher_number_state)state)
-                   : NULL;
-    case USHER_QUEUE:
-        if (n->subject.size == 0 || n->verb == USHER_NOTICE_LOST)
-            return NULL;
-        return n->token != 0 && n->owner.size == 0
-                   ? usher_queue_agent_state_word((enum usher_queue_agent_state)state)
-                   : usher_queue_user_state_word((enum usher_queue_user_state)state);
+    switch (usher_notice_subject(n)) {
+    case USHER_SUBJECT_NUMBER:
+        return usher_number_state_word((enum usher_number_state)state);
+    case USHER_SUBJECT_AGENT:
+        return usher_queue_agent_state_word((enum usher_queue_agent_state)state);
+    case USHER_SUBJECT_USER:
+        return usher_queue_user_state_word((enum usher_queue_user_state)state);
+    case USHER_SUBJECT_MEMBER:
+        return usher_room_member_state_word((enum usher_room_member_state)state);
     default:
         break;
     }
@@ -515,15 +513,6 @@ static const char *state_word(const struct usher_notice *n, unsigned state)
     case USHER_ROOM_EMPTY:
     case USHER_ROOM_DONE:
         return usher_room_state_word((enum usher_room_state)state);
-    case USHER_ROOM_JOIN:
-    case USHER_ROOM_LEAVE:
-    case USHER_ROOM_KICK:
-    case USHER_ROOM_ALIVE:
-    case USHER_ROOM_MEMBER:
-    case USHER_ROOM_FADE:
-    case USHER_ROOM_DROP:
-    case USHER_ROOM_EXPIRE:
-        return usher_room_member_state_word((enum usher_room_member_state)state);
     default:
         return NULL;
     }
@@ -583,11 +572,21 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     if (room && n->verb == USHER_ROOM_PRESENCE && !within)
         presence(w, n);
     else
-        packed(w, room ? &n->data : &nothing);
+        packed(w, room || n->noun == USHER_NUMBER ? &n->data : &nothing);
     key(w, "owner");
     text_or_nil(w, &n->owner);
     key(w, "time");
     int_put(w, n->now_ms);
+    if (!room && n->token != 0) {
+        key(w, "token");
+        put(w, "\"", 1);
+        uint_put(w, n->token);
+        put(w, "\"", 1);
+    }
+    if (!room && n->until_ms != 0) {
+        key(w, "until");
+        int_put(w, n->until_ms);
+    }
     if (room) {
         key(w, "was");
         uint_put(w, n->was);
@@ -845,16 +844,13 @@ static void notices(struct writer *w, const struct answer *a)
     begin(w, ARRAY);
     for (size_t i = 0; i < a->reply->n_rows; i++) {
         struct values row = row_of(a, i);
-        struct usher_room_result_row r = {
-            .kind = (uint8_t)number_of(&row, USHER_FIELD_KIND),
-            .id = text_of(&row, USHER_FIELD_NAME),
-            .owner = text_of(&row, USHER_FIELD_OWNER),
-            .value = text_of(&row, USHER_FIELD_VALUE),
-            .version = (uint64_t)number_of(&row, USHER_FIELD_VERSION),
-        };
+        const struct usher_value *kind = find(&row, USHER_FIELD_KIND);
+        struct usher_text value = text_of(&row, USHER_FIELD_VALUE);
         struct usher_notice n;
 
-        if (usher_room_notice(&r, &scope, a->reply->epoch, &n) == USHER_OK) {
+        if ((kind == NULL || kind->number == USHER_ROOM_ROW_NOTICE) &&
+            usher_notice_read((enum usher_noun)a->noun->noun, &scope, a->reply->epoch, &value,
+                              &n) == USHER_OK) {
             element(w);
             notice(w, &n, false);
         }

@@ -521,7 +521,7 @@ static bool notice_of(const struct usher_replica *r, const struct usher_room_res
     struct usher_text name = { r->name, r->name_size };
 
     return row->kind == USHER_ROOM_ROW_NOTICE && row->value.size != 0 &&
-           usher_room_notice(row, &name, epoch, ret) == USHER_OK;
+           usher_notice_read(USHER_ROOM, &name, epoch, &row->value, ret) == USHER_OK;
 }
 
 /* The changes since the page before, with which @reply begins.  How many they are; -1: they do not

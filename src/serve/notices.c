@@ -3,8 +3,8 @@
  * SUBSCRIBE: notices as messages.
  *
  * A channel is a scope (number/sales) that somebody hears, with one watcher however many hear it;
- * a notice is written once for all of them.  With since=V behind a room it is a channel of this
- * client alone: it begins behind that version and tells what others have done, too.
+ * a notice is written once for all of them.  With since=V behind a scope that keeps a log it is a
+ * channel of this client alone: it begins behind that version and tells what others have done, too.
  */
 #include "config.h"
 

@@ -64,9 +64,12 @@ static enum usher_status erase_oldest(work *w, change *c, int64_t limit)
     struct usher_record old;
     uint64_t behind = 0;
 
-    for (int i = 0; i<ERASED_MAX && * count> limit; i++) {
-        enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, log->kind, 0, NULL, 0, behind, false, &old);
+    for (int i = 0; i < ERASED_MAX; i++) {
+        enum usher_status status;
+
+        if (*count <= limit)
+            break;
+        status = w->ops->walk(w->txn, &w->scope, log->kind, 0, NULL, 0, behind, false, &old);
 
         if (status == USHER_MISSING)
             break;

@@ -7,7 +7,7 @@
  * call that finds nothing can say why), STICKY (id = peer, owner = number), REQUEST, PAST (id =
  * number: the calls of the day of one that was taken out of the pool), NODE (id = number, owner =
  * the node that carries its call, order = token: a list of holds for each node; the number has the
- * node's name in its data).
+ * node's name in its data), CHANGE (a notice of the log: log.c).
  */
 #include "config.h"
 
@@ -28,6 +28,7 @@ typedef struct usher__change change;
 
 #define KIND_PAST 5
 #define KIND_NODE 6
+#define KIND_CHANGE 7
 
 static void defaults(struct usher_scope *scope)
 {
@@ -184,6 +185,7 @@ static void begin(work *w, move *m)
     usher__change_begin(w, &m->c);
     m->from = r->state;
     memset(m->n, 0, sizeof m->n);
+    m->c.owner = r->owner;
     if (m->from != USHER_NUMBER_STATE_NODATA) {
         count(w->scope.counts, r, -1);
         count_group(m->n, r, -1);
@@ -1304,6 +1306,8 @@ static enum usher_status set(work *w)
         due_at(w, w->now); /* another cap or zone may free them at once */
     status = usher__request_keep(w, &c);
     if (status == USHER_OK)
+        status = usher__change_given(w, &c);
+    if (status == USHER_OK)
         status = usher__change_commit(w, &c, USHER_NUMBER_SET, 0, 0, NULL);
     return status;
 }
@@ -1468,6 +1472,34 @@ static enum usher_status stats(work *w)
     return status;
 }
 
+static enum usher_status add_notice(work *w, const struct usher_record *r)
+{
+    struct usher_number_result_row row;
+
+    memset(&row, 0, sizeof row);
+    row.value = r->data;
+    return usher_result_add_row(w->reply, USHER_NUMBER, &row);
+}
+
+static enum usher_status changes(work *w)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    struct usher__log_asked asked = {
+        .since = (uint64_t)a->since,
+        .max = (w->command->given & USHER_GIVEN_MAX) != 0 ? (size_t)a->max : USHER_LIST_DEFAULT,
+        .bytes = SIZE_MAX,
+        .row = add_notice,
+    };
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    w->reply->of.number.since = (uint64_t)w->scope.counts[USHER__COUNT_SINCE];
+    return usher__log_read(w, &asked, &w->reply->of.number.more);
+}
+
 /* ---- all together ----------------------------------------------------------------- */
 
 static enum usher_status run(work *w)
@@ -1485,6 +1517,8 @@ static enum usher_status run(work *w)
         return list(w);
     case USHER_NUMBER_STATS:
         return stats(w);
+    case USHER_NUMBER_CHANGES:
+        return changes(w);
     default:
         break;
     }
@@ -1558,8 +1592,10 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return "is newer than its scope";
     if (r->kind == USHER__KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
         return "is empty";
-    if (r->kind < USHER__KIND_NUMBER || r->kind > KIND_NODE)
+    if (r->kind < USHER__KIND_NUMBER || r->kind > KIND_CHANGE)
         return "is of no known kind";
+    if (r->kind == KIND_CHANGE)
+        return usher__log_fault(&usher__number_steps.log, scope, r);
     if (r->kind != USHER_KIND_REQUEST && r->data.size != 0 &&
         (r->kind != USHER__KIND_NUMBER || !busy(r->state) || r->data.size > USHER_NAME_MAX))
         return "has data that means nothing";
@@ -1608,6 +1644,9 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     case KIND_NODE:
         t->sums[3]++;
         break;
+    case KIND_CHANGE:
+        usher__log_tally(&usher__number_steps.log, t, r);
+        break;
     case KIND_PAST:
         t->counts[USHER__COUNT_PAST]++;
         break;
@@ -1624,7 +1663,7 @@ static const char *state_word(unsigned kind, unsigned state)
 }
 
 static const char *const kinds[USHER_KINDS] = { "?",       "number", "group", "sticky",
-                                                "request", "past",   "node",  "?" };
+                                                "request", "past",   "node",  "change" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_NUMBER_EXPIRE }, { "V_REST", USHER_NUMBER_REST },
@@ -1644,7 +1683,7 @@ const struct usher__steps usher__number_steps = {
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.number.number),
     .sought_kind = USHER__KIND_NUMBER,
-    .drops = "132330405062",
+    .drops = "13233040506270",
     .drop_verb = USHER_NUMBER_DROP,
     .come_again = come_again,
     .first = "1:",
@@ -1659,13 +1698,16 @@ const struct usher__steps usher__number_steps = {
         [USHER__COUNT_REFUSED_DAY] = "REFUSED_DAY",
         [USHER__COUNT_CAPPED] = "CAPPED",
         [USHER__COUNT_PAST] = "PAST",
+        [USHER__COUNT_CHANGES] = "CHANGES",
+        [USHER__COUNT_SINCE] = "SINCE",
     },
     .settings_verb = USHER_NUMBER_SET,
     .constants = constants,
+    .log = { KIND_CHANGE, USHER__SET_LOG, USHER__COUNT_CHANGES, USHER__COUNT_SINCE, 0 },
     .requests = USHER__COUNT_REQUESTS,
     .requests_max = USHER__SET_REQUESTS,
     .counted = (((1u << (USHER__COUNT_REQUESTS + 1)) - 1) & ~1u) | 1u << USHER__COUNT_CAPPED |
-               1u << USHER__COUNT_PAST,
+               1u << USHER__COUNT_PAST | 1u << USHER__COUNT_CHANGES,
     .items = 0x1e, /* numbers, by state */
     .statistics = 1u << USHER__COUNT_REFUSED | 1u << USHER__COUNT_REFUSED_DAY,
 };

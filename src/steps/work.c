@@ -3,6 +3,7 @@
 
 #include "work.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,15 +196,51 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
     notice->data = c->data;
     notice->wait_ms = c->wait_ms;
     if (r != NULL) {
+        const struct usher_text *owner = r->owner.size != 0 ? &r->owner : &c->owner;
+
         notice->token = r->token;
         notice->until_ms = r->until_ms;
         notice->subject.data = memcpy(told->subject, r->id.data, r->id.size);
         notice->subject.size = r->id.size;
-        if (r->owner.size != 0) {
-            notice->owner.data = memcpy(told->owner, r->owner.data, r->owner.size);
-            notice->owner.size = r->owner.size;
+        if (owner->size != 0) {
+            notice->owner.data = memcpy(told->owner, owner->data, owner->size);
+            notice->owner.size = owner->size;
         }
     }
+}
+
+/* Digits of an int64_t, with a sign and a NUL. */
+#define DIGITS 21
+#define GIVEN_MAX 32
+
+enum usher_status usher__change_given(struct usher__work *w, struct usher__change *c)
+{
+    const struct usher__noun *noun = usher__noun(c->scope->noun);
+    uint32_t given = w->command->given & ~(noun->if_version | (uint32_t)USHER_GIVEN_NOW);
+    struct usher_text names[GIVEN_MAX], values[GIVEN_MAX];
+    char digits[GIVEN_MAX][DIGITS];
+    size_t n = 0;
+
+    if (w->context->notify == NULL && !usher__log_kept(w, c->scope))
+        return USHER_OK; /* nobody is told */
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        const struct usher__arg *arg = &noun->args[i];
+        int64_t value;
+
+        if ((given & arg->given) == 0)
+            continue;
+        memcpy(&value, (const char *)w->command + arg->offset, sizeof value);
+        names[n] = (struct usher_text){ arg->word, strlen(arg->word) };
+        values[n].data = digits[n];
+        values[n].size = (size_t)snprintf(digits[n], DIGITS, "%" PRId64, value);
+        n++;
+    }
+    c->data.size = usher_fields_pack(names, values, n, NULL, 0);
+    c->data.data = (const char *)usher__buffer(w, USHER__GIVEN_BUFFER, c->data.size);
+    if (c->data.data == NULL)
+        return USHER_NOMEM;
+    (void)usher_fields_pack(names, values, n, w->buffer[USHER__GIVEN_BUFFER], c->data.size);
+    return USHER_OK;
 }
 
 void usher__change_tell(struct usher__work *w, struct usher__change *c, enum usher_verb verb,

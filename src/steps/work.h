@@ -70,9 +70,10 @@ struct usher__change {
     struct usher_scope *scope; /* that of the work, from now on as it will be */
     size_t n;
     struct usher_write writes[USHER_CHANGE_MAX];
-    struct usher_text data; /* of the notice */
-    int64_t wait_ms;        /* likewise */
-    bool unlogged;          /* the log goes: it has no place in it */
+    struct usher_text data;  /* of the notice */
+    struct usher_text owner; /* likewise, if the record has none any more */
+    int64_t wait_ms;         /* likewise */
+    bool unlogged;           /* the log goes: it has no place in it */
     unsigned char answer[USHER__ANSWER];
     size_t n_told; /* versions before the last one */
     struct usher__told told[USHER__TOLD_MAX];
@@ -134,6 +135,7 @@ static inline void usher__change_begin_quietly(struct usher__work *w, struct ush
     c->n = 0;
     c->data.data = NULL;
     c->data.size = 0;
+    c->owner.size = 0;
     c->wait_ms = 0;
     c->unlogged = false;
     c->n_told = 0;
@@ -262,6 +264,9 @@ static inline void usher__change_erase(struct usher__change *c, const struct ush
 enum usher_status usher__change_commit(struct usher__work *w, struct usher__change *c,
                                        enum usher_verb verb, unsigned from, unsigned to,
                                        const struct usher_record *r);
+
+/* The notice of @c says which settings the command gives: name and digits, as packed fields. */
+enum usher_status usher__change_given(struct usher__work *w, struct usher__change *c);
 
 /*
  * For a write that is several changes: what @c has so far is one, to be told of like this, and
@@ -426,8 +431,9 @@ const struct usher__steps *usher__steps(unsigned noun);
 
 /* ---- log.c ---- */
 
-#define USHER__LOG_BUFFER 2 /* of usher__buffer() */
-#define USHER__LOG_SUM 7    /* of usher__tally.sum */
+#define USHER__GIVEN_BUFFER 1 /* of usher__buffer(): for usher__change_given() */
+#define USHER__LOG_BUFFER 2   /* likewise */
+#define USHER__LOG_SUM 7      /* of usher__tally.sum */
 
 /* Are notices of @s, a scope of @w's noun, kept, or some that are left? */
 static inline bool usher__log_kept(const struct usher__work *w, const struct usher_scope *s)
@@ -479,16 +485,20 @@ enum usher__number_count {
     USHER__COUNT_REFUSED, /* a statistic: changes without a version, not in the digest */
     USHER__COUNT_REFUSED_DAY,
     USHER__COUNT_CAPPED, /* that stand aside in the idle list */
-    USHER__COUNT_PAST
+    USHER__COUNT_PAST,
+    USHER__COUNT_CHANGES, /* of the log */
+    USHER__COUNT_SINCE
 };
 
 enum usher__number_setting {
 #define SETTING_SET(field) USHER__SET_##field,
 #define SETTING_STATS(field)
+#define SETTING_CHANGES(field)
 #define EXTRA(verb, type, member, field) SETTING_##verb(field)
 #include "core/number_verbs.def"
 #undef SETTING_SET
 #undef SETTING_STATS
+#undef SETTING_CHANGES
     USHER__SETTINGS
 };
 

@@ -84,11 +84,11 @@ cat >wanted_talk <<'EOF'
 > number sweep p now=6000
 {"status":"same","epoch":"E","version":8,"due":null,"expired":0,"more":false}
 > number set p order=most-recent lease=60000 rest=10 daily=5 zone=60 strict=1 sticky=1000 sticky-max=3 requests=9 now=6000
-{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0}
+{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0}
 > number set p strict=1 now=6000
-{"status":"same","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0}
+{"status":"same","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0}
 > number set p now=6000
-{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0}
+{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0}
 > number call p owner=c group=B,A now=6000
 {"status":"ok","epoch":"E","version":10,"due":66000,"number":"100","token":"10","until":66000,"state":"busy+up"}
 > number call p owner=c group=B now=6000
@@ -137,6 +137,26 @@ cat >wanted_talk <<'EOF'
 {"status":"ok","epoch":"E","version":16,"due":6010,"digest":"D"}
 > number digest q
 {"status":"missing","epoch":"0","version":0,"due":null,"digest":"D"}
+> number changes c
+{"status":"missing","epoch":"0","version":0,"due":null}
+> number add c 1 now=6000
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
+> number changes c
+{"status":"refused","epoch":"E","version":1,"due":null,"message":"no log is kept: with log=N the last N notices are"}
+> number set c log=2 lease=500 now=6000
+{"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":500,"rest":0,"daily":0,"zone":0,"strict":0,"sticky":604800000,"sticky_max":10000,"requests":10000,"gap":0,"log":2}
+> number reg c 1 now=6000
+{"status":"ok","epoch":"E","version":3,"due":null,"state":"idle+up"}
+> number changes c since=1 max=1
+{"status":"ok","epoch":"E","version":3,"due":null,"notices":[{"scope":"number/c","epoch":"E","version":2,"verb":"set","subject":null,"from":null,"to":null,"data":{"lease":"500","log":"2"},"owner":null,"time":6000}],"more":true}
+> number call c owner=ann now=6000
+{"status":"ok","epoch":"E","version":4,"due":6500,"number":"1","token":"4","until":6500,"state":"busy+up"}
+> number changes c since=1
+{"status":"stale","epoch":"E","version":4,"due":6500,"from":2}
+> number changes c since=5
+{"status":"stale","epoch":"E","version":4,"due":6500,"from":null,"message":"there is no such version"}
+> number changes c since=3
+{"status":"ok","epoch":"E","version":4,"due":6500,"notices":[{"scope":"number/c","epoch":"E","version":4,"verb":"call","subject":"1","from":"idle+up","to":"busy+up","data":{},"owner":"ann","time":6000,"token":"4","until":6500}],"more":false}
 EOF
 
 : >digests

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# watch: notices of this process in the shell, and of any process from the log of a room.
+# watch: notices of this process in the shell, and of any process from the log of a scope.
 . "$(dirname "$0")/lib.sh"
 redis_too
 
@@ -113,6 +113,31 @@ EOT
         wrong "the log is read with $store"
         diff -u wanted.txt got.txt | sed 1,2d
     }
+
+    # Of any noun that keeps a log: whose the hold was that has ended.
+    cat >in <<'EOT'
+number add V 1 now=1000
+watch number/V --once
+number set W log=10 now=1000
+number add W 7 now=1000
+number reg W 7 now=1000
+number call W owner=ann lease=1000 now=1000
+number sweep W now=2000
+watch number/W --since=3 --once
+watch queue/W --since=3 --once
+EOT
+    "$USHER" -s "$store" shell <in >out.txt 2>err.txt
+    grep '"scope"\|no log' out.txt | mask >got.txt
+    cat >wanted.txt <<'EOT'
+{"status":"refused","epoch":"E","version":1,"due":null,"scope":"number/V","message":"no log is kept: with log=N the last N notices are"}
+{"scope":"number/W","epoch":"E","version":4,"verb":"call","subject":"7","from":"idle+up","to":"busy+up","data":{},"owner":"ann","time":1000,"token":"4","until":2000}
+{"scope":"number/W","epoch":"E","version":5,"verb":"expire","subject":"7","from":"busy+up","to":"idle+up","data":{},"owner":"ann","time":2000,"token":"4"}
+{"status":"invalid","message":"scope `queue/W` is of a noun that keeps no log: from outside of the shell it cannot be watched"}
+EOT
+    cmp -s wanted.txt got.txt || {
+        wrong "the log of a pool is read with $store"
+        diff -u wanted.txt got.txt | sed 1,2d
+    }
     rm -f in
 
     # Of another process: what it does while we look, and a room that comes again.
@@ -155,7 +180,7 @@ room/F 1: open
 room/F 2: join bob
 EOT
     expect 1 "$USHER" -s "$store" watch room/nowhere --once <<'EOT'
-room/nowhere: there is no such room
+room/nowhere: there is no such scope
 EOT
     expect 0 "$USHER" -s "$store" watch room/F --for=0 </dev/null
 done
@@ -197,8 +222,8 @@ EOF2
 expect 2 "$USHER" -s memory: watch roon/R <<'EOF2'
 ! usher: invalid: scope `roon/R` has no known noun; it is NOUN/NAME, as room/R
 EOF2
-expect 2 "$USHER" -s memory: watch number/P <<'EOF2'
-! usher: invalid: scope `number/P` keeps no log: only rooms can be watched from outside of the shell
+expect 2 "$USHER" -s memory: watch queue/Q <<'EOF2'
+! usher: invalid: scope `queue/Q` is of a noun that keeps no log: from outside of the shell it cannot be watched
 EOF2
 expect 2 "$USHER" -s memory: watch room/ <<'EOF2'
 ! usher: invalid: scope `room/` is empty

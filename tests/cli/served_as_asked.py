@@ -299,7 +299,7 @@ def notices_are_messages():
         assert status(two.read()) == "ok" and two.read()[0] == "subscribe"
         for bad in ("sales", "thing/x", "rooms/x", "number/", "number/a{b"):
             assert two.ask("SUBSCRIBE", bad).startswith("INVALID a channel"), bad
-        assert two.ask("SUBSCRIBE", "number/x", "since=3").startswith("INVALID ")
+        assert two.ask("SUBSCRIBE", "queue/x", "since=3").startswith("INVALID ")
         assert two.ask("SUBSCRIBE", "room/x", "since=y").startswith("INVALID since")
         two.close()
         three.close()
@@ -325,6 +325,24 @@ def what_others_change_in_a_room_is_told():
         _message(d, "room/r", '{"scope":"room/r","gap":true,"before":1,')
         server.shell(["room set r f more"])
         _message(d, "room/r", '"version":9', "more")
+        assert server.info("gaps_told") == 1
+
+
+def what_others_change_in_a_pool_is_told_if_it_keeps_a_log():
+    with Server("sqlite:DIR/db") as server:
+        c = server.client(True)
+        c.ask("number", "set", "sales", "log=3")
+        c.ask("number", "add", "sales", "1")
+        assert c.ask("SUBSCRIBE", "number/sales", "since=1") == ["subscribe", "number/sales", 1]
+        _message(c, "number/sales", '"version":2', '"verb":"add"')
+        server.shell(["number reg sales 1", "number call sales owner=ann"])
+        _message(c, "number/sales", '"version":3', '"verb":"reg"')
+        _message(c, "number/sales", '"version":4', '"verb":"call"', '"owner":"ann"')
+        assert server.info("gaps_told") == 0
+        server.shell(["number add leads 1"])  # keeps none
+        d = server.client()
+        d.ask("SUBSCRIBE", "number/leads", "since=0")
+        _message(d, "number/leads", '"gap":true', '"version":1')
         assert server.info("gaps_told") == 1
 
 

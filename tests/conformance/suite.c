@@ -3666,6 +3666,8 @@ int suite_main(const struct backend *b, int argc, char **argv)
     if (rc == 0)
         rc = suite_drop(b);
     if (rc == 0)
+        rc = suite_news(b);
+    if (rc == 0)
         rc = suite_time(b);
     b->stop();
     return rc;

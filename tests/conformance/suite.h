@@ -47,6 +47,9 @@ int suite_granted(const struct backend *b);
 /* Of scopes that are dropped; within suite_main(). */
 int suite_drop(const struct backend *b);
 
+/* Of logs, and who follows them; within suite_main(). */
+int suite_news(const struct backend *b);
+
 /* What they do with time; within suite_main(). */
 int suite_time(const struct backend *b);
 

@@ -425,7 +425,9 @@ static void limits_are_named_and_change_nothing(void **state)
         struct usher_notice n;
         struct usher_text room = text("r");
 
-        assert_int_equal(usher_room_notice(f->r.of.room.rows, &room, f->r.epoch, &n), USHER_OK);
+        assert_int_equal(
+            usher_notice_read(USHER_ROOM, &room, f->r.epoch, &f->r.of.room.rows[0].value, &n),
+            USHER_OK);
         assert_int_equal(n.data.size, 1);
         assert_int_equal((unsigned char)n.data.data[0], 0xc0);
     }
@@ -1140,7 +1142,9 @@ static void changes_reach_back_as_far_as_the_log(void **state)
     ok(f, "changes r since=4 max=3");
     assert_true(f->r.of.room.n_rows == 3 && f->r.of.room.more);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(usher_room_notice(&f->r.of.room.rows[i], &room, f->r.epoch, &n), USHER_OK);
+        assert_int_equal(
+            usher_notice_read(USHER_ROOM, &room, f->r.epoch, &f->r.of.room.rows[i].value, &n),
+            USHER_OK);
         assert_int_equal(n.version, 5 + i);
         assert_int_equal(n.verb, USHER_ROOM_SET);
     }
@@ -1240,8 +1244,9 @@ static void marks_make_a_chain(void **state)
         for (size_t k = 0; k < 2; k++) {
             struct usher_notice n;
 
-            assert_int_equal(usher_room_notice(&f->r.of.room.rows[k], &room, f->r.epoch, &n),
-                             USHER_OK);
+            assert_int_equal(
+                usher_notice_read(USHER_ROOM, &room, f->r.epoch, &f->r.of.room.rows[k].value, &n),
+                USHER_OK);
             assert_true(n.mark != 0 && n.mark <= USHER_EXACT_MAX);
             assert_true(n.was == seen || (k == 0 && i > 0));
             assert_true(k != 0 || i == 0 || n.mark == mark);

@@ -2445,7 +2445,7 @@ static const struct piece answer_pieces[] = {
 #define NOTICES 6
 #define ROWS 7
 static const struct piece row_pieces[] = {
-    PIECE("\x91\x9c"),             /* one, of twelve */
+    PIECE("\x91\x9d"),             /* one, of thirteen */
     PIECE("\xa2n1"),               /* number */
     PIECE("\xa5group"),            /* group */
     PIECE("\xa5owner"),            /* owner */
@@ -2458,6 +2458,7 @@ static const struct piece row_pieces[] = {
     PIECE("\0"),                   /* capped */
     PIECE("\x09"),                 /* age */
     PIECE("\xa4node"),             /* node */
+    PIECE("\xa0"),                 /* value */
 };
 static const struct piece notice_pieces[] = {
     PIECE("\x91\x9a"),             /* one, of ten */

@@ -96,6 +96,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
     OF(next_ms);
     OF(count);
     OF(more);
+    OF(since);
     diff_text(&d, "number", SIZE_MAX, (struct usher_text){ x->number, x->number_size },
               (struct usher_text){ y->number, y->number_size });
     diff_int(&d, "NUL after number", SIZE_MAX, x->number[x->number_size],
@@ -117,6 +118,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
         ROW(capped);
         ROW(age_ms);
         diff_text(&d, "node", i, p->node, q->node);
+        diff_text(&d, "value", i, p->value, q->value);
     }
     if (verb == USHER_NUMBER_SET && answered) {
         const struct usher__field *told;

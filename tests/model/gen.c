@@ -14,7 +14,7 @@
 #define SETTINGS                                                                              \
     (USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |           \
      USHER_GIVEN_ZONE | USHER_GIVEN_STRICT | USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX | \
-     USHER_GIVEN_REQUESTS)
+     USHER_GIVEN_REQUESTS | USHER_GIVEN_LOG)
 
 /* ---- random numbers ---------------------------------------------------------------- */
 
@@ -471,6 +471,8 @@ static void give_settings(struct gen *g, struct gen_command *q)
             q->c.given |= USHER_GIVEN_STICKY_MAX;
         if (rng_chance(r, g->request))
             q->c.given |= USHER_GIVEN_REQUESTS;
+        if (rng_chance(r, 40))
+            q->c.given |= USHER_GIVEN_LOG;
     } while ((q->c.given & SETTINGS) == 0);
     give_others(g, &q->c);
     a->order = 1 + (int64_t)rng_below(r, 3);
@@ -484,6 +486,7 @@ static void give_settings(struct gen *g, struct gen_command *q)
         a->sticky_ms = USHER_SPAN_MAX;
     a->sticky_max = (int64_t)rng_below(r, 5);
     a->requests = 1 + (int64_t)rng_below(r, 5);
+    a->log = rng_chance(r, 30) ? 0 : 1 + (int64_t)rng_below(r, rng_chance(r, 30) ? 200 : 8);
 }
 
 /* Make one argument wrong, or give one that the verb does not take. */
@@ -567,9 +570,9 @@ static enum usher_verb any_verb(struct gen *g)
     } verbs[] = {
         { USHER_NUMBER_CALL, 30 }, { USHER_NUMBER_HANGUP, 18 }, { USHER_NUMBER_RENEW, 8 },
         { USHER_NUMBER_REG, 12 },  { USHER_NUMBER_UNREG, 4 },   { USHER_NUMBER_ADD, 8 },
-        { USHER_NUMBER_DEL, 3 },   { USHER_NUMBER_FREE, 2 },    { USHER_NUMBER_SHOW, 4 },
-        { USHER_NUMBER_LIST, 4 },  { USHER_NUMBER_STATS, 3 },   { USHER_NUMBER_SWEEP, 2 },
-        { USHER_NUMBER_LIFT, 1 },  { USHER_NUMBER_DROP, 1 },
+        { USHER_NUMBER_DEL, 3 },   { USHER_NUMBER_FREE, 2 },    { USHER_NUMBER_SHOW, 3 },
+        { USHER_NUMBER_LIST, 3 },  { USHER_NUMBER_STATS, 2 },   { USHER_NUMBER_SWEEP, 2 },
+        { USHER_NUMBER_LIFT, 1 },  { USHER_NUMBER_DROP, 1 },    { USHER_NUMBER_CHANGES, 3 },
     };
     uint64_t k = rng_below(&g->rng, 100);
 
@@ -705,6 +708,18 @@ void gen_next(struct gen *g, struct gen_command *ret)
     case USHER_NUMBER_DROP:
         a->number.data = NULL;
         break;
+    case USHER_NUMBER_CHANGES:
+        a->number.data = NULL;
+        if (rng_chance(r, 90)) {
+            c->given |= USHER_GIVEN_SINCE;
+            ret->version_of = true;
+            a->since = (int64_t)rng_below(r, 12);
+        }
+        if (rng_chance(r, 50)) {
+            c->given |= USHER_GIVEN_MAX;
+            a->max = 1 + (int64_t)rng_below(r, 5);
+        }
+        break;
     case USHER_NUMBER_SET:
         a->number.data = NULL;
         give_settings(g, ret);
@@ -715,7 +730,7 @@ void gen_next(struct gen *g, struct gen_command *ret)
     if (a->number.data == NULL)
         a->number.size = 0;
     if (rng_chance(r, 5) && c->verb != USHER_NUMBER_SHOW && c->verb != USHER_NUMBER_LIST &&
-        c->verb != USHER_NUMBER_STATS) {
+        c->verb != USHER_NUMBER_STATS && c->verb != USHER_NUMBER_CHANGES) {
         c->given |= USHER_GIVEN_IF_VERSION;
         a->if_version = rng_chance(r, 80) ? 0 : (int64_t)rng_below(r, 3) - 1;
         ret->version_of = true;
@@ -737,6 +752,9 @@ struct usher_operation gen_resolve(const struct gen_command *q, const struct mod
         int64_t version = p != NULL ? (int64_t)p->version : 0;
 
         c.arg.number.if_version += version + c.arg.number.if_version > 0 ? version : 2;
+        if ((c.given & USHER_GIVEN_SINCE) != 0) /* one ahead, and back */
+            c.arg.number.since =
+                version + 1 > c.arg.number.since ? version + 1 - c.arg.number.since : 0;
     }
     if (!q->token_of_hold || c.arg.number.number.data == NULL || p == NULL)
         return c;

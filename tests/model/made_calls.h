@@ -147,6 +147,8 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_number_sweep(e, scope, opt, answer);
     case USHER_NUMBER_DROP:
         return usher_number_drop(e, scope, opt, answer);
+    case USHER_NUMBER_CHANGES:
+        return usher_number_changes(e, scope, opt, reply);
     case USHER_QUEUE_SET:
         return usher_queue_set(e, scope, settings, opt, reply);
     case USHER_QUEUE_LOGIN:
@@ -295,6 +297,7 @@ static bool is_reply(uint32_t verb)
            verb == USHER_NUMBER_LIST ||
            verb == USHER_NUMBER_STATS ||
            verb == USHER_NUMBER_SET ||
+           verb == USHER_NUMBER_CHANGES ||
            verb == USHER_QUEUE_SET ||
            verb == USHER_QUEUE_ALIVE ||
            verb == USHER_QUEUE_ROOM ||

@@ -4,11 +4,13 @@
 
 #include "model/model.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/gen.h"
+#include "model/packer.h"
 #include "model/parts.h"
 
 #define MINUTE INT64_C(60000)
@@ -73,7 +75,8 @@ static bool of_calls(const struct usher_operation *c)
 
 static bool writes(enum usher_verb verb)
 {
-    return verb != USHER_NUMBER_SHOW && verb != USHER_NUMBER_LIST && verb != USHER_NUMBER_STATS;
+    return verb != USHER_NUMBER_SHOW && verb != USHER_NUMBER_LIST && verb != USHER_NUMBER_STATS &&
+           verb != USHER_NUMBER_CHANGES;
 }
 
 static bool arguments_right(const struct usher_operation *c)
@@ -82,7 +85,7 @@ static bool arguments_right(const struct usher_operation *c)
     const uint32_t settings = USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST |
                               USHER_GIVEN_DAILY | USHER_GIVEN_ZONE | USHER_GIVEN_STRICT |
                               USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
-                              USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP;
+                              USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG;
     const char *texts = "";
     uint32_t may = 0;
 
@@ -104,6 +107,8 @@ static bool arguments_right(const struct usher_operation *c)
         !in(c, USHER_GIVEN_STICKY_MAX, a->sticky_max, 0, 1000000) ||
         !in(c, USHER_GIVEN_REQUESTS, a->requests, 1, 1000000) ||
         !in(c, USHER_GIVEN_GAP, a->gap_ms, 0, USHER_SPAN_MAX) ||
+        !in(c, USHER_GIVEN_LOG, a->log, 0, 100000) ||
+        !in(c, USHER_GIVEN_SINCE, a->since, 0, USHER_EXACT_MAX) ||
         !in(c, USHER_GIVEN_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX))
         return false;
     switch (c->verb) {
@@ -156,6 +161,9 @@ static bool arguments_right(const struct usher_operation *c)
             return false;
         break;
     case USHER_NUMBER_STATS:
+        break;
+    case USHER_NUMBER_CHANGES:
+        may = USHER_GIVEN_SINCE | USHER_GIVEN_MAX;
         break;
     case USHER_NUMBER_SET:
         may = settings;
@@ -250,6 +258,7 @@ static struct model_pool pool_copy(const struct model_pool *p)
     q.past = copied(p->past, p->n_past, sizeof *p->past);
     q.stickies = copied(p->stickies, p->n_stickies, sizeof *p->stickies);
     q.requests = copied(p->requests, p->n_requests, sizeof *p->requests);
+    q.log = copied(p->log, p->n_log, sizeof *p->log);
     return q;
 }
 
@@ -259,6 +268,7 @@ static void pool_done(struct model_pool *p)
     free(p->past);
     free(p->stickies);
     free(p->requests);
+    free(p->log);
 }
 
 struct model *model_copy(const struct model *m)
@@ -319,32 +329,115 @@ struct work {
     int64_t now;
 };
 
-/* The change that has just been made to @n (NULL: to the pool itself). */
-static void changed(struct work *w, enum usher_verb verb, enum usher_number_state from,
-                    enum usher_number_state to, const struct model_number *n)
+/* The last so many stay; but of a log that is too long only one less with each change. */
+static void log_keep(struct model_pool *p, const struct usher_notice *notice)
 {
+    size_t most = (size_t)p->set.log, gone = 0;
+    struct packed packed = { NULL, 0, 0 };
+
+    if (most == 0 && p->n_log <= 2) {
+        if (p->n_log > 0)
+            p->since = p->log[p->n_log - 1].version;
+        p->n_log = 0;
+        return;
+    }
+    if (p->n_log == 0)
+        p->since = notice->version - 1;
+    put_notice(&packed, notice);
+    if (packed.n > sizeof p->log->packed)
+        abort();
+    p->log = grown(p->log, p->n_log, sizeof *p->log);
+    p->log[p->n_log].version = notice->version;
+    p->log[p->n_log].size = packed.n;
+    memcpy(p->log[p->n_log++].packed, packed.at, packed.n);
+    free(packed.at);
+    while (gone < 2 && p->n_log - gone > most)
+        gone++;
+    p->n_log -= gone;
+    if (gone > 0)
+        p->since = p->log[gone - 1].version;
+    memmove(p->log, p->log + gone, p->n_log * sizeof *p->log);
+}
+
+/* What a notice of `set` says. */
+static void given_put(struct packed *to, const struct usher_operation *c)
+{
+    const struct usher_number_args *a = &c->arg.number;
+    const struct {
+        uint32_t bit;
+        const char *word;
+        int64_t value;
+    } all[] = {
+        { USHER_GIVEN_LEASE, "lease", a->lease_ms },
+        { USHER_GIVEN_REST, "rest", a->rest_ms },
+        { USHER_GIVEN_ORDER, "order", a->order },
+        { USHER_GIVEN_DAILY, "daily", a->daily },
+        { USHER_GIVEN_ZONE, "zone", a->zone_min },
+        { USHER_GIVEN_STRICT, "strict", a->strict },
+        { USHER_GIVEN_STICKY_MS, "sticky", a->sticky_ms },
+        { USHER_GIVEN_STICKY_MAX, "sticky-max", a->sticky_max },
+        { USHER_GIVEN_REQUESTS, "requests", a->requests },
+        { USHER_GIVEN_GAP, "gap", a->gap_ms },
+        { USHER_GIVEN_LOG, "log", a->log },
+    };
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        n += (c->given & all[i].bit) != 0;
+    put_array(to, 2 * n);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct usher_text word = { all[i].word, strlen(all[i].word) };
+        char digits[24];
+        struct usher_text value = { digits, 0 };
+
+        if ((c->given & all[i].bit) == 0)
+            continue;
+        value.size = (size_t)sprintf(digits, "%" PRId64, all[i].value);
+        put_text(to, &word);
+        put_text(to, &value);
+    }
+}
+
+/* The change that has just been made to @n (NULL: to the pool itself), which was @owner's. */
+static void changed_of(struct work *w, enum usher_verb verb, enum usher_number_state from,
+                       enum usher_number_state to, const struct model_number *n,
+                       const struct model_text *owner)
+{
+    struct packed data = { NULL, 0, 0 };
     struct usher_notice notice;
 
     w->p->version++;
     w->p->clock = w->now;
-    if (w->m->notify == NULL)
-        return;
     memset(&notice, 0, sizeof notice);
     notice.noun = USHER_NUMBER;
     notice.scope = text_out(&w->p->name);
     notice.epoch = w->p->epoch;
     notice.version = w->p->version;
+    notice.before = notice.version - 1;
     notice.now_ms = w->now;
     notice.verb = verb;
     notice.from = (uint8_t)from;
     notice.to = (uint8_t)to;
+    if (verb == USHER_NUMBER_SET) {
+        given_put(&data, w->c);
+        notice.data = (struct usher_text){ (const char *)data.at, data.n };
+    }
     if (n != NULL) {
         notice.subject = text_out(&n->id);
         notice.token = n->token;
         notice.until_ms = n->until;
-        notice.owner = text_out(&n->owner);
+        notice.owner = text_out(owner);
     }
-    w->m->notify(w->m->payload, &notice);
+    log_keep(w->p, &notice);
+    if (w->m->notify != NULL)
+        w->m->notify(w->m->payload, &notice);
+    free(data.at);
+}
+
+static void changed(struct work *w, enum usher_verb verb, enum usher_number_state from,
+                    enum usher_number_state to, const struct model_number *n)
+{
+    changed_of(w, verb, from, to, n, n != NULL ? &n->owner : NULL);
 }
 
 /* It joins the idle list with the change that is about to be made. */
@@ -365,6 +458,7 @@ static void ends(struct work *w, struct model_number *n, int64_t at, int64_t res
                  enum usher_verb verb)
 {
     enum usher_number_state from = model_state(n);
+    struct model_text owner = n->owner;
 
     bool was_busy = n->busy;
 
@@ -377,7 +471,7 @@ static void ends(struct work *w, struct model_number *n, int64_t at, int64_t res
         n->until = later(at + rest, n->used + w->p->set.gap_ms);
     if (free_now(n))
         joins(w, n);
-    changed(w, verb, from, model_state(n), n);
+    changed_of(w, verb, from, model_state(n), n, &owner);
 }
 
 /* The number whose hold or rest is to end first, NULL if none has until. */
@@ -1105,6 +1199,8 @@ static enum usher_status verb_set(struct work *w)
         s->requests = a->requests;
     if (given & USHER_GIVEN_GAP)
         s->gap_ms = a->gap_ms;
+    if (given & USHER_GIVEN_LOG)
+        s->log = a->log;
     w->r->of.number.of.settings = *s;
     if (given == 0)
         return USHER_OK; /* a read */
@@ -1141,6 +1237,7 @@ static void add_row(struct work *w, const struct model_number *n)
     row->used_ms = n->used;
     row->age_ms = n->busy ? w->now - n->used : 0;
     row->node = (struct usher_text){ kept(&n->node), n->node.size };
+    row->value = (struct usher_text){ NULL, 0 };
     row->capped = n->up && !n->busy && capped(w->p, n, w->now);
 }
 
@@ -1246,7 +1343,7 @@ static void settings_default(struct model_pool *p)
 
 static size_t records_of(const struct model_pool *p)
 {
-    size_t n = p->n_numbers + p->n_stickies + p->n_past + p->n_requests;
+    size_t n = p->n_numbers + p->n_stickies + p->n_past + p->n_requests + p->n_log;
 
     for (size_t i = 0; i < p->n_numbers; i++) {
         const struct model_number *a = &p->numbers[i];
@@ -1277,7 +1374,9 @@ static enum usher_status verb_drop(struct work *w)
         p->past = NULL;
         p->stickies = NULL;
         p->requests = NULL;
-        p->n_numbers = p->n_past = p->n_stickies = p->n_requests = 0;
+        p->log = NULL;
+        p->n_numbers = p->n_past = p->n_stickies = p->n_requests = p->n_log = 0;
+        p->since = 0;
         p->calls = p->calls_day = p->refused = p->refused_day = 0;
         p->begun = p->ended = 0;
         settings_default(p);
@@ -1291,6 +1390,39 @@ static enum usher_status verb_drop(struct work *w)
     }
     w->r->of.number.count = n;
     w->r->of.number.more = p->dropping;
+    return USHER_OK;
+}
+
+static enum usher_status verb_changes(struct work *w)
+{
+    const struct model_pool *p = w->stored;
+    struct usher_number_result *r = &w->r->of.number;
+    size_t max = (w->c->given & USHER_GIVEN_MAX) != 0 ? (size_t)w->a->max : 100;
+    uint64_t since = (uint64_t)w->a->since;
+
+    if (!p->exists)
+        return USHER_MISSING;
+    r->since = p->since;
+    if (p->set.log == 0 && p->n_log == 0)
+        return USHER_REFUSED;
+    if (since < r->since || since > p->version)
+        return USHER_STALE;
+    for (size_t i = 0; i < p->n_log; i++) {
+        struct usher_number_result_row *row;
+
+        if (p->log[i].version <= since)
+            continue;
+        if (r->n_rows == max) {
+            r->more = true;
+            break;
+        }
+        w->r->block = grown(w->r->block, r->n_rows, sizeof *row);
+        r->rows = w->r->block;
+        row = (struct usher_number_result_row *)w->r->block + r->n_rows++;
+        memset(row, 0, sizeof *row);
+        row->value.size = p->log[i].size;
+        row->value.data = memcpy(grown(NULL, p->log[i].size, 1), p->log[i].packed, p->log[i].size);
+    }
     return USHER_OK;
 }
 
@@ -1331,6 +1463,8 @@ static enum usher_status answer(struct work *w)
         return verb_list(w);
     case USHER_NUMBER_STATS:
         return verb_stats(w);
+    case USHER_NUMBER_CHANGES:
+        return verb_changes(w);
     default:
         abort(); /* arguments_right() */
     }
@@ -1444,6 +1578,7 @@ void model_execute(struct model *m, const struct usher_operation *c, struct ushe
     }
     r->due_ms = due_of(p);
     copy = pool_copy(p);
+    w.stored = p;
     w.p = &copy;
     w.m = &nobody;
     (void)expire(&w, UINT64_MAX);
@@ -1463,6 +1598,7 @@ void model_reply_done(struct usher_result *r)
         free((void *)(uintptr_t)rows[i].group.data);
         free((void *)(uintptr_t)rows[i].owner.data);
         free((void *)(uintptr_t)rows[i].node.data);
+        free((void *)(uintptr_t)rows[i].value.data);
     }
     free(rows);
     r->block = NULL;

@@ -59,6 +59,13 @@ struct model_request {
     struct usher_result answer; /* without rows */
 };
 
+/* A notice of the log. */
+struct model_change {
+    uint64_t version;
+    size_t size;
+    unsigned char packed[1024];
+};
+
 struct model_pool {
     struct model_text name;
     bool exists;
@@ -76,6 +83,9 @@ struct model_pool {
     size_t n_past;
     struct model_request *requests; /* oldest first */
     size_t n_requests;
+    struct model_change *log; /* oldest first */
+    size_t n_log;
+    uint64_t since; /* all behind this version are in it, or were */
     int64_t calls, calls_day, refused, refused_day;
     /* What the model adds up. */
     uint64_t begun, ended; /* holds */

@@ -328,12 +328,17 @@ static bool wants_form(struct wanted *w, const struct usher_operation *c,
 }
 
 static bool wants_notice(struct wanted *w, const struct usher_operation *c,
-                         const struct usher_room_result_row *row)
+                         const struct usher_result *r, const struct usher_text *value)
 {
+    bool room = r->noun == USHER_ROOM;
     struct usher_notice n;
 
-    if (usher_room_notice(row, &c->scope, 1, &n) != USHER_OK)
+    if (usher_notice_read(r->noun, &c->scope, 1, value, &n) != USHER_OK)
         return fault("no notice");
+    if (!room &&
+        (!wants_text(w, USHER_FIELD_OWNER, n.owner.data, n.owner.size, n.owner.size != 0) ||
+         !wants_number(w, USHER_FIELD_VERSION, (int64_t)n.version, true)))
+        return false;
     return wants_number(w, USHER_FIELD_VERB, n.verb, true) &&
            wants_text(w, USHER_FIELD_SUBJECT, n.subject.data, n.subject.size,
                       n.subject.size != 0) &&
@@ -342,8 +347,10 @@ static bool wants_notice(struct wanted *w, const struct usher_operation *c,
            wants_number(w, USHER_FIELD_TO_STATE, n.to, true) &&
            wants_text(w, USHER_FIELD_DATA, n.data.data, n.data.size, true) &&
            wants_number(w, USHER_FIELD_TIME, n.now_ms, true) &&
-           wants_number(w, USHER_FIELD_WAS, (int64_t)n.was, true) &&
-           wants_number(w, USHER_FIELD_MARK, (int64_t)n.mark, true);
+           wants_number(w, USHER_FIELD_TOKEN, (int64_t)n.token, n.token != 0) &&
+           wants_number(w, USHER_FIELD_UNTIL, n.until_ms, n.until_ms != 0) &&
+           wants_number(w, USHER_FIELD_WAS, (int64_t)n.was, room) &&
+           wants_number(w, USHER_FIELD_MARK, (int64_t)n.mark, room);
 }
 
 static bool is_rule(const struct usher_operation *c)
@@ -464,8 +471,17 @@ static bool row_same(const struct usher_operation *c, const struct usher_result 
             }
         }
     }
-    return (c->verb != USHER_ROOM_CHANGES || wants_notice(&w, c, (const void *)base)) &&
-           nothing_else(&w);
+    if (c->verb == USHER_ROOM_CHANGES || c->verb == USHER_NUMBER_CHANGES) {
+        struct usher_text packed;
+
+        memcpy(&packed,
+               base + (r->noun == USHER_ROOM ? offsetof(struct usher_room_result_row, value)
+                                             : offsetof(struct usher_number_result_row, value)),
+               sizeof packed);
+        if (!wants_notice(&w, c, r, &packed))
+            return false;
+    }
+    return nothing_else(&w);
 }
 
 static bool rows_same(const struct usher_operation *c, const struct usher_result *r,

@@ -245,8 +245,9 @@ static void notices_of_others_are_heard(void **state)
     for (size_t i = 0; i < reply.of.room.n_rows; i++) {
         struct usher_notice n;
 
-        assert_int_equal(usher_room_notice(&reply.of.room.rows[i], &room, reply.epoch, &n),
-                         USHER_OK);
+        assert_int_equal(
+            usher_notice_read(USHER_ROOM, &room, reply.epoch, &reply.of.room.rows[i].value, &n),
+            USHER_OK);
         usher_extension_hear(far, &n);
     }
     usher_result_done(&reply);

@@ -269,6 +269,53 @@ static void all_nouns(struct world *w)
     usher_unwatch(w->e, rooms);
 }
 
+/* The next notice is about a thing of this kind. */
+static void must_be_of(struct usher_engine *e, enum usher_subject subject)
+{
+    const struct usher_event *event = usher_collect(e, 0);
+
+    assert_non_null(event);
+    assert_int_equal(usher_notice_subject(event->notice), subject);
+    usher_event_done(event);
+}
+
+static void subjects(struct world *w)
+{
+    static const struct {
+        const char *line;
+        enum usher_subject subject;
+    } steps[] = {
+        { "number set p rest=5", USHER_SUBJECT_NONE },
+        { "number add p 1", USHER_SUBJECT_NUMBER },
+        { "queue login q ann", USHER_SUBJECT_AGENT },
+        { "queue apply q bob", USHER_SUBJECT_USER }, /* and is matched: below */
+        { "queue pause q ann", USHER_SUBJECT_AGENT },
+        { "room open lobby", USHER_SUBJECT_NONE },
+        { "room join lobby ann", USHER_SUBJECT_MEMBER },
+        { "room set lobby f v", USHER_SUBJECT_FIELD },
+        { "room all lobby f v", USHER_SUBJECT_FIELD },
+        { "room role lobby host ann", USHER_SUBJECT_ROLE },
+        { "room share lobby ann screen", USHER_SUBJECT_SHARE },
+        { "id create d", USHER_SUBJECT_NONE },
+    };
+    struct usher_watcher *all = watch(w->e, (enum usher_noun)0, NULL, 1);
+
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        (void)must(w->e, USHER_OK, steps[i].line);
+        must_be_of(w->e, steps[i].subject);
+        if (strcmp(steps[i].line, "queue apply q bob") == 0)
+            must_be_of(w->e, USHER_SUBJECT_USER); /* the match */
+    }
+    must_be_silent(w->e);
+    usher_unwatch(w->e, all);
+}
+
+static void a_notice_says_what_its_subject_is(void **state)
+{
+    (void)state;
+    on_each(subjects);
+}
+
 static void each_watcher_hears_what_it_is_of(void **state)
 {
     (void)state;
@@ -385,7 +432,7 @@ static void what_is_wrong_is_refused(void **state)
     WRONG(USHER_INVALID, USHER_ROOM, ROOM, USHER_WATCH_ALL, 0, &watcher);
     WRONG(USHER_INVALID, USHER_ROOM, NULL, USHER_WATCH_SINCE, 0, &watcher);
     WRONG(USHER_INVALID, USHER_ROOM, ROOM, USHER_WATCH_SINCE, UINT64_MAX, &watcher);
-    WRONG(USHER_REFUSED, USHER_NUMBER, "p", USHER_WATCH_SINCE, 0, &watcher);
+    WRONG(USHER_REFUSED, USHER_QUEUE, "q", USHER_WATCH_SINCE, 0, &watcher);
 #undef WRONG
     assert_string_not_equal(usher_message(), "");
     assert_int_equal(usher_watch_events(NULL, USHER_ROOM, ROOM, 0, 0, NULL, &watcher),
@@ -790,6 +837,42 @@ static void a_log_that_does_not_reach_back_is_a_gap(void **state)
 {
     (void)state;
     on_each(short_log);
+}
+
+static void no_log(struct world *w)
+{
+    struct usher_engine *other = NULL;
+    struct usher_watcher *watcher;
+    struct usher_options opt = USHER_OPTIONS_INIT;
+
+    add_number(w->e, "p", 1);
+    assert_int_equal(
+        usher_watch_events(w->e, USHER_NUMBER, "p", USHER_WATCH_SINCE, 0, (void *)1, &watcher),
+        USHER_OK);
+    must_miss(w->e, "p", 0, 1);
+    add_number(w->e, "p", 2);
+    must_hear(w->e, "p", 2, 1);
+    if (strncmp(w->url, "memory", 6) != 0) { /* what another made is not known */
+        assert_int_equal(usher_open(w->url, &opt, &other), USHER_OK);
+        add_number(other, "p", 3);
+        add_number(w->e, "p", 4);
+        must_miss(w->e, "p", 2, 4);
+        (void)must(other, USHER_OK, "number set p log=9");
+        add_number(other, "p", 5);
+        add_number(w->e, "p", 6);
+        for (uint64_t version = 5; version <= 7; version++)
+            must_hear(w->e, "p", version, 1);
+        usher_close(other);
+    }
+    usher_unwatch(w->e, watcher);
+}
+
+/* What this engine changes is told; what others do is a gap, until a log is kept, which begins with
+ * the command that asks for it. */
+static void a_pool_without_a_log_is_told_of_with_gaps(void **state)
+{
+    (void)state;
+    on_each(no_log);
 }
 
 static void of_no_room(struct world *w)
@@ -1334,6 +1417,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_notice_comes_before_the_reply_to_its_command),
         cmocka_unit_test(an_event_outlives_the_engine),
         cmocka_unit_test(no_event_comes_of_who_does_not_watch_any_more),
+        cmocka_unit_test(a_notice_says_what_its_subject_is),
         cmocka_unit_test(what_is_wrong_is_refused),
         cmocka_unit_test(events_are_bytes),
         cmocka_unit_test(what_is_in_doubt_is_a_gap),
@@ -1343,6 +1427,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_in_the_log_comes_first),
         cmocka_unit_test(a_full_backlog_costs_who_has_a_log_nothing),
         cmocka_unit_test(a_log_that_does_not_reach_back_is_a_gap),
+        cmocka_unit_test(a_pool_without_a_log_is_told_of_with_gaps),
         cmocka_unit_test(a_room_may_come_and_go),
         cmocka_unit_test(what_is_told_together_comes_once),
         cmocka_unit_test(what_others_change_is_told),

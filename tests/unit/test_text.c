@@ -502,6 +502,8 @@ static const char *const lines[] = {
     "queue set a offer=5s if-version=1",
     "queue drop a",
     "number set a daily=1 if-version=1",
+    "number set a log=5",
+    "number changes a",
     "number drop a",
 };
 

@@ -139,8 +139,8 @@ static const char call_answer[] = "\x9f\0\xb0"
                                   "0123456789abcdef\x09\x2b\0"
                                   "\x91\x9a\xcd\x01\x05\x09\x02\x04\x09\0\x2a\xa3"
                                   "ann\xa2n1\xa0"
-                                  "\x91\x9c\xa2n1\xa0\xa3"
-                                  "ann\x04\0\x09\0\x01\x2a\0\x07\xa0"
+                                  "\x91\x9d\xa2n1\xa0\xa3"
+                                  "ann\x04\0\x09\0\x01\x2a\0\x07\xa0\xa0"
                                   "\x04\0\x09\0\xff\0\0\xa2n1";
 
 static enum usher_status unpack(enum usher_verb verb, const char *data, size_t size,

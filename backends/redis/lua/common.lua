@@ -303,8 +303,19 @@ end
 
 -- The notice of the change with version @v, as it is packed.
 function S.notice(v, verb, from, to, r, data)
-    return {verb, S.told(v), from, to, r and r.token or 0, r and r.ends or 0, S.now, r and r.owner or '',
-        r and r.id or '', data or '', 0, 0}
+    return {verb, S.told(v), from, to, r and r.token or 0, r and r.ends or 0, S.now,
+        r and (r.owner ~= '' and r.owner or r.held) or '', r and r.id or '', data or '', 0, 0}
+end
+
+-- Which settings the command gives, for the notice: see usher__change_given().
+function S.given()
+    if S.watch ~= 1 and not S.log_kept() then return nil end
+    local t = {}
+    for i, word, kind in string.gmatch(K.ARGS, ' (%d+)=([%l-]+):(%l)') do
+        local value = kind ~= 't' and K.ARG + i ~= K.ARG_IF_VERSION and S.a[K.ARG + i]
+        if value then t[#t + 1], t[#t + 2] = word, string.format('%.0f', value) end
+    end
+    return mpack(t)
 end
 
 -- Commit the change with a version of its own, and tell of it: see usher__change_commit().

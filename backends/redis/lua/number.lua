@@ -3,7 +3,7 @@
 -- The verbs of a number pool: the same steps as src/steps/number.c, in its order.  Kinds: 1 a
 -- number (n0 to n3: calls, day, used, lease), 2 a group (total, busy+up, resting), 3 sticky,
 -- 4 request, 5 the calls of the day of a number that was taken out, 6 a hold in the list of the node
--- that carries the call (owner; the number has it in its data).
+-- that carries the call (owner; the number has it in its data), 7 a notice of the log.
 local find, floor = string.find, math.floor
 
 function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end
@@ -77,7 +77,8 @@ function S.settle(r, to, ends, v)
     elseif not was then
         S.place(r, v)
     end
-    if to < K.NUMBER_BUSY_DOWN then r.owner = '' end
+    r.held = nil
+    if to < K.NUMBER_BUSY_DOWN then r.owner, r.held = '', r.owner end
 end
 
 -- @r becomes idle: see release().
@@ -181,6 +182,7 @@ function S.make_expiry()
     -- @r is free and does not stand where the cap says: see replace().
     function S.replace(r, verb)
         S.place(r, S.version + 1)
+        r.held = nil
         S.put(r, r.state, r.ends, true)
         S.commit(verb, r.state, r.state, r)
     end
@@ -475,6 +477,8 @@ function S.come_again()
     if S.verb == K.V_STATS or S.verb == K.V_SET then
         S.extra = {}
         for i = 1, S.verb == K.V_SET and K.SETTINGS or 10 do S.extra[i] = 0 end
+    elseif S.verb == K.V_CHANGES then
+        S.extra = {0}
     end
     return true
 end
@@ -732,7 +736,7 @@ function S.make_steps()
             -- another cap or zone may free them at once
             if S.count[K.COUNT_CAPPED + 1] ~= 0 then S.due_at(S.now) end
             if S.req then S.keep(S.version + 1) end
-            S.commit(S.verb, 0, 0, nil)
+            S.commit(S.verb, 0, 0, nil, S.given())
         end
     end
 end
@@ -753,7 +757,20 @@ function S.make_reads()
         S.rows[#S.rows + 1] = {r.id, r.group, r.owner, r.state,
             r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, r.ends,
             r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.NUMBER_IDLE_UP and S.capped(r, S.now) and 1 or 0,
-            r.state >= K.NUMBER_BUSY_DOWN and S.now - r.n2 or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or ''}
+            r.state >= K.NUMBER_BUSY_DOWN and S.now - r.n2 or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or '', ''}
+    end
+
+    function S.changes()
+        S.extra = {0}
+        if not S.exists then S.status = K.MISSING return end
+        local function add(r)
+            S.rows = S.rows or {}
+            S.rows[#S.rows + 1] = {'', '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', r.data}
+        end
+        S.extra[1] = S.count[K.COUNT_SINCE + 1]
+        if not S.log_add then S.make_log() end
+        local _, more = S.log_read(S.a[K.ARG_SINCE_VERSION] or 0, S.a[K.ARG_MAX] or K.LIST_DEFAULT, math.huge, add)
+        S.more = more and 1 or 0
     end
 
     function S.show()
@@ -851,10 +868,11 @@ function S.run()
     local verb = S.verb
     if S.behind then return S.come_again() end
     if S.drop_meet() then return S.come_again() end
-    if verb == K.V_SHOW or verb == K.V_LIST or verb == K.V_STATS then
+    if verb == K.V_SHOW or verb == K.V_LIST or verb == K.V_STATS or verb == K.V_CHANGES then
         if not S.look then S.make_reads() end
         if verb == K.V_SHOW then return S.show() end
         if verb == K.V_LIST then return S.list() end
+        if verb == K.V_CHANGES then return S.changes() end
         S.stats()
         if not S.extra then S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0} end
         return

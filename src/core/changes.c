@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "changes.h"
+
+#include <string.h>
+
+const struct usher__verb *usher__changes_verb(enum usher_noun noun)
+{
+    const struct usher__noun *of = usher__noun((unsigned)noun);
+
+    for (unsigned i = 0; of != NULL && i < of->n_verbs; i++)
+        if (strcmp(of->verbs[i].word, "changes") == 0)
+            return &of->verbs[i];
+    return NULL;
+}
+
+static void give(struct usher_operation *c, const struct usher__noun *noun, unsigned field,
+                 int64_t value)
+{
+    const struct usher__arg *arg = &noun->args[noun->arg_at[field] - 1];
+
+    memcpy((char *)c + arg->offset, &value, sizeof value);
+    c->given |= arg->given;
+}
+
+void usher__changes_ask(struct usher_operation *c, enum usher_noun noun,
+                        const struct usher_text *scope, uint64_t since, size_t max)
+{
+    const struct usher__noun *of = usher__noun((unsigned)noun);
+
+    memset(c, 0, sizeof *c);
+    c->verb = (enum usher_verb)usher__changes_verb(noun)->verb;
+    c->scope = *scope;
+    give(c, of, USHER_FIELD_SINCE_VERSION, (int64_t)since);
+    give(c, of, USHER_FIELD_MAX, (int64_t)max);
+}
+
+/* Where @field of the answer to @verb is; NULL: it has none. */
+static const void *find(const struct usher_result *r, const struct usher__verb *verb,
+                        unsigned field)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    const struct usher__field *f;
+    struct usher__seen seen;
+
+    usher__seen_begin(&seen, noun, USHER__VERB_BIT(verb->verb), false);
+    while ((f = usher__seen_next(&seen)) != NULL)
+        if (f->code == field)
+            return (const char *)r + f->offset;
+    return NULL;
+}
+
+void usher__changes_of(const struct usher_result *r, struct usher__changes *ret)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    const struct usher__verb *verb = usher__changes_verb(r->noun);
+    const void *mark = find(r, verb, USHER_FIELD_MARK);
+
+    memset(ret, 0, sizeof *ret);
+    memcpy(&ret->n, (const char *)r + noun->n_rows_at, sizeof ret->n);
+    memcpy(&ret->more, find(r, verb, USHER_FIELD_MORE), sizeof ret->more);
+    memcpy(&ret->since, find(r, verb, USHER_FIELD_SINCE_VERSION), sizeof ret->since);
+    if (mark != NULL)
+        memcpy(&ret->mark, mark, sizeof ret->mark);
+}
+
+struct usher_text usher__changes_value(const struct usher_result *r, size_t i)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    struct usher_text value = { NULL, 0 };
+    const char *rows;
+
+    memcpy(&rows, (const char *)r + noun->rows_at, sizeof rows);
+    for (unsigned k = 0; k < noun->n_row; k++)
+        if (noun->row[k].code == USHER_FIELD_VALUE)
+            memcpy(&value, rows + i * noun->row_size + noun->row[k].offset, sizeof value);
+    return value;
+}

@@ -473,6 +473,9 @@ mutant 'Redis: a connection is given up with its batch' backends/redis/ready.c \
     's/^    if (share < least || /    if (share < 0 || /' tests/fault/test_post_loop 'a_small*'
 mutant 'Redis: who calls waits for what was posted' src/engine/engine.c \
     's/^        usher__post_settle(e, deadline_ms);/        usher__post_settle(e, 0 * deadline_ms);/' tests/fault/test_post_loop 'who_calls*'
+mutant 'Redis: what is due before what was posted is done but once' src/engine/flight.c \
+    's/^        if (usher__engine_unfinished(e, f->tasks/        if (f->at == f->n_tasks \&\& usher__engine_unfinished(e, f->tasks/' \
+    tests/conformance/on_redis 'what_is_posted*'
 mutant 'Redis: what was posted has no deadline' backends/redis/redis.c \
     's/^    t->b.lost = usher__redis_conn_late(t->r->conn);/    return false;/' tests/fault/test_post_loop 'nor_does*'
 mutant 'redis: a script is sent with each connection' backends/redis/ready.c \

@@ -594,10 +594,10 @@ mutant 'a heartbeat tells of what waits and was lost' src/engine/watch.c \
 mutant 'on Redis what is lost is called stale' backends/redis/lua/common.lua \
     's/if v > last and v <= first then/if false then/' \
     tests/fault/test_lost 'an_older_dump*'
-mutant 'numbers that a lost store gave out are a hole' src/steps/serial.c \
+mutant 'numbers that a lost store gave out are a hole' src/steps/serial_holds.c \
     's/if (queued(w) || last <= s->cur)/if (queued(w) || last >= s->cur)/' \
     tests/conformance/on_memory 'what_a_lost*'
-mutant 'any token settles a number that is lost' src/steps/serial.c \
+mutant 'any token settles a number that is lost' src/steps/serial_holds.c \
     's/if (!of_lost && a->token != all.token)/if (!of_lost \&\& a->token > w->scope.version)/' \
     tests/conformance/on_memory 'what_a_lost*'
 mutant 'on Redis numbers that a lost server gave out are a hole' backends/redis/lua/serial.lua \
@@ -607,19 +607,19 @@ mutant 'on Redis nobody settles what he has lost' backends/redis/lua/serial.lua 
     's/elseif not of_lost or S.all_gaps/elseif of_lost or S.all_gaps/' \
     tests/fault/test_lost 'what_a_server*'
 gapfree=tests/model/test_gapfree
-mutant 'serial: a number 1 of any day is that of today' src/steps/serial.c \
+mutant 'serial: a number 1 of any day is that of today' src/steps/serial_holds.c \
     's/           usher__serial_dated(&f, serial, r->n\[N_STAMP\]);/           r->n[N_STAMP] >= 0;/' $gapfree
 mutant 'script: a number 1 of any day is that of today' backends/redis/lua/serial.lua \
     's/ and S.dated(f, serial, r.n3)$//' $gapfree
-mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/steps/serial.c \
+mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/steps/serial_holds.c \
     's/period % places \* section) % places/period % places * section * 0) % places/' $gapfree
-mutant 'serial: what was printed before is named by its own token only' src/steps/serial.c \
+mutant 'serial: what was printed before is named by its own token only' src/steps/serial_holds.c \
     's/    status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);/    status = queued(w) ? by_older_format(w, serial, \&r) : USHER_MISSING;/' $gapfree
 mutant 'script: what was printed before is named by its own token only' backends/redis/lua/serial.lua \
     's/        local r = not S.queued() and S.by_older_format(serial)$/        local r = nil/' $gapfree
-mutant 'serial: what is over is listed as held' src/steps/serial.c \
+mutant 'serial: what is over is listed as held' src/steps/serial_holds.c \
     's/        if (i == 0 \&\& due(&r, w->now))/        if (i > 9 \&\& due(\&r, w->now))/' $gapfree
-mutant 'serial: numbers go out in the order in which they came back' src/steps/serial.c \
+mutant 'serial: numbers go out in the order in which they came back' src/steps/serial_holds.c \
     's/    r->rank = held ? 0 : .*/    r->rank = 0;/' $gapfree
 mutant 'on Redis versions go on behind a loss' backends/redis/lua/main.lua \
     's/^        version = first$/        first = version/' \
@@ -805,9 +805,9 @@ mutant 'authority: any server is the one that a grant was put on' backends/redis
     tests/fault/test_authority 'no_id*'
 mutant 'authority: another server goes on with the segment' backends/redis/lua/id.lua 's/if S.count\[K.COUNT_STORE + 1\] ~= server or by ~= 1/if by ~= 1/' \
     tests/fault/test_authority 'no_id*'
-mutant 'serial: another zone makes a day come twice' src/steps/serial.c 's/(made || used) \&\& day_goes_back/false \&\& day_goes_back/' \
+mutant 'serial: another zone makes a day come twice' src/steps/serial_rule.c 's/(made || used) \&\& day_goes_back/false \&\& day_goes_back/' \
     $memory 'no_day_comes_twice*'
-mutant 'serial: another start makes numbers come again' src/steps/serial.c 's/        set\[SET_RULE\] += MADE;/        set[SET_RULE] += 0;/' \
+mutant 'serial: another start makes numbers come again' src/steps/serial_rule.c 's/        set\[SET_RULE\] += MADE;/        set[SET_RULE] += 0;/' \
     $memory 'another_start*'
 mutant 'authority: all who need more ask' src/engine/ask.c 's/(t->taken || (pauses \&\& now < t->try_ms))/(pauses \&\& now < t->try_ms)/' \
     $memory 'sixty_four*'
@@ -829,16 +829,16 @@ mutant 'authority: a lost rule changes its period unseen' src/engine/serial_auth
 mutant 'serial: a grant makes more than the limit' src/steps/serial.c \
     's/top < s.limit ? top : s.limit/top/' \
     $memory 'a_grant_beyond*'
-mutant 'serial: a number is printed as the rule prints now' src/steps/serial.c \
+mutant 'serial: a number is printed as the rule prints now' src/steps/serial_holds.c \
     's/    row.format = r->data.size != 0 ? r->data : s->rule.data;/    row.format = s->rule.data;/' \
     $memory 'a_number_keeps*'
-mutant 'serial: how a hold ended is forgotten' src/steps/serial.c \
+mutant 'serial: how a hold ended is forgotten' src/steps/serial_holds.c \
     's/    end.state = (uint8_t)to;/    end.state = (uint8_t)(to != 0 ? USHER_SERIAL_STATE_RETURNED : 0);/' \
     $memory 'what_was_settled*'
-mutant 'serial: a hold without a deadline stands among what is due' src/steps/serial.c \
+mutant 'serial: a hold without a deadline stands among what is due' src/steps/serial_holds.c \
     's/    r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);/    r->slots = usher__machine_lists(\&usher__serial_machine, to, 1);/' \
     $memory 'a_hold_without*'
-mutant 'serial: a hold without a deadline is due' src/steps/serial.c \
+mutant 'serial: a hold without a deadline is due' src/steps/serial_holds.c \
     's/ \&\& r->until_ms != 0 \&\& r->until_ms <= now;/ \&\& r->until_ms <= now;/' \
     $memory 'a_hold_without*'
 mutant 'script: a serial held without a deadline is due' backends/redis/lua/serial.lua \
@@ -855,7 +855,7 @@ mutant 'guard: a state out of a file is not looked at' src/engine/guard.c \
     tests/fault/test_edited 'an_edit*'
 mutant 'SQLite: a blob is a name' backends/sqlite/sqlite.c 's/(size != 0 \&\& !is)/(size != 0 \&\& !is \&\& i != 12)/' \
     tests/fault/test_edited 'an_edit*'
-mutant 'serial: settings of a file are taken' src/steps/serial.c 's/return "a setting";/return NULL;/' \
+mutant 'serial: settings of a file are taken' src/steps/serial_audit.c 's/return "a setting";/return NULL;/' \
     tests/fault/test_edited 'an_edit*'
 mutant 'time: any time is taken' src/engine/local.c \
     's/if (w->now > w->latest) {/if (false) {/' \
@@ -872,7 +872,7 @@ mutant 'rooms: who looks moves the clock' src/steps/room.c \
 mutant 'authority: the audit does not ask it' src/engine/audit.c 's/ \&\& granted > entry.max)/ \&\& granted < 0)/' \
     tests/fault/test_authority 'an_audit*'
 twice=tests/fault/test_twice
-mutant 'serial: a copy goes on with the grant' src/steps/serial.c \
+mutant 'serial: a copy goes on with the grant' src/steps/serial.h \
     's/return w->identity != 0 \&\& s->rule.n\[N_STORE\].*/return w->identity == 1 \&\& s->debt < 0;/' \
     $twice 'a_store_put*'
 mutant 'id: a copy goes on with the segment' src/steps/id.c \

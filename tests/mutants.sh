@@ -172,11 +172,12 @@ mutant 'a request id is for any verb' src/steps/work.c 's/\*ret_verb == (unsigne
     $memory 'a_request_id*'
 mutant 'a request id is for any arguments' src/steps/work.c 's/ \&\& print == usher__operation_print(w->command);/;/' \
     $memory 'a_request_id*'
-mutant 'who is behind is not told what there is' src/steps/room.c 's/    return now->id.size != 0 ? add_row(w, kind, now) : USHER_OK;/    return now->id.size != 0 \&\& !behind(w) ? add_row(w, kind, now) : USHER_OK;/' \
+mutant 'who is behind is not told what there is' src/steps/room_fields.c \
+    's/return now->id.size != 0 ? usher__room_add_row/return now->id.size > 999 ? usher__room_add_row/' \
     $memory 'who_is_behind*'
 mutant 'rooms: any version will do' src/steps/room.c 's/if (state_of(w) != USHER_ROOM_STATE_CLOSING \&\& usher__other_version(w))/if (false)/' \
     $memory 'who_is_behind*'
-mutant 'a member that goes is taken for a ban as well' src/steps/room.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
+mutant 'a member that goes is taken for a ban as well' src/steps/room_close.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
     $memory 'a_name_whose*'
 mutant 'a name is refused while its old room is erased' src/engine/room_index.c 's/        if (closing)$/        if (false)/' \
     $memory 'a_name_whose*'
@@ -288,11 +289,11 @@ mutant 'a lane with figures of today is over' src/steps/queue_act.c 's/ \&\& r->
 
 # ---- rooms ----
 world 'speakers'
-mutant 'a role is left to a member that is gone' src/steps/room.c \
+mutant 'a role is left to a member that is gone' src/steps/room_members.c \
     's/    if (r->n\[N_ROLES\] > 0)/    if (r->n[N_ROLES] > 1)/' \
     tests/model/test_room_exhaustive every_state_in_memory
 unset USHER_WORLD
-mutant 'who is away is so from the last look on' src/steps/room.c \
+mutant 'who is away is so from the last look on' src/steps/room_members.c \
     's/        return seen + set\[SET_AWAY\];/        return at + set[SET_AWAY];/' \
     tests/model/test_room_differential
 mutant 'what waits to be told is not told before what cannot' src/engine/watch.c \
@@ -335,7 +336,7 @@ mutant 'a heartbeat agrees by its version alone' src/replica/replica.c \
 mutant 'who goes between two pages leaves his roles' src/replica/copy.c \
     's/            vacate(c, &n->subject);/            ;/' \
     tests/model/test_replica_random 'pages_with*'
-mutant 'a page does not begin with what was changed since the one before' src/steps/room.c \
+mutant 'a page does not begin with what was changed since the one before' src/steps/room_reads.c \
     's/{ (uint64_t)a->since, max, PAGE_BYTES/{ w->scope.version, max, PAGE_BYTES/' \
     $memory 'a_room_is_copied*'
 mutant 'Redis: a change has the mark of the one before' backends/redis/lua/common.lua \
@@ -866,7 +867,7 @@ mutant 'script: any time is taken' backends/redis/lua/main.lua \
 mutant 'script: the short way takes any time' backends/redis/lua/number_fast.lua \
     's/^if verb < 256 and not done and plain/if verb < 256 and plain/' \
     $redis 'one_wrong_clock*'
-mutant 'rooms: who looks moves the clock' src/steps/room.c \
+mutant 'rooms: who looks moves the clock' src/steps/room_close.c \
     's/bool reads = w->command->verb == USHER_ROOM_SNAPSHOT;/bool reads = false;/' \
     $memory 'who_looks*'
 mutant 'authority: the audit does not ask it' src/engine/audit.c 's/ \&\& granted > entry.max)/ \&\& granted < 0)/' \

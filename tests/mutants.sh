@@ -391,11 +391,11 @@ mutant 'a store is told of what it is asked for at once' src/engine/local.c \
 # ---- SQLite ----
 mutant 'SQLite: answers before the disk has them' backends/sqlite/file.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
     tests/fault/test_disk 'power*'
-mutant 'SQLite: headers are not written' backends/sqlite/sqlite.c 's/    h->changed = !is_new;/    h->changed = false;/' \
+mutant 'SQLite: headers are not written' backends/sqlite/write.c 's/    h->changed = !is_new;/    h->changed = false;/' \
     $sqlite 'what_was*'
 mutant 'SQLite: changes by others are not seen' backends/sqlite/sqlite.c 's/    if (pages_now(t) != t->pages)/    if (t->generation == 1)/' \
     $sqlite 'two_engines*'
-mutant 'SQLite: who leaves a list is still counted' backends/sqlite/sqlite.c 's/    if (left)$/    if (false)/' \
+mutant 'SQLite: who leaves a list is still counted' backends/sqlite/write.c 's/    if (left)$/    if (false)/' \
     tests/unit/test_sqlite 'a_place*'
 mutant 'SQLite: a visit that its queue does not keep is no row' src/steps/queue_act.c 's/    if (w->ops->append != NULL)$/    if (w->ops->append != NULL \&\& history != 0)/' \
     tests/fault/test_visits 'a_visit_is_a_row_of_its*'
@@ -403,11 +403,11 @@ mutant 'SQLite: a visit that is kept is told of twice' src/engine/history.c 's/ 
     $sqlite 'a_store_with*'
 mutant 'SQLite: the row of a visit says another time' backends/sqlite/visits.c 's/bind_int64(st, 14, v->wait_ms)/bind_int64(st, 14, v->talk_ms)/' \
     tests/model/test_queue_differential
-mutant 'SQLite: who is taken stays the first of those remembered' backends/sqlite/sqlite.c 's/f->records\[i\].record.ref = NULL;/f->at += 0;/' \
+mutant 'SQLite: who is taken stays the first of those remembered' backends/sqlite/lists.c 's/f->records\[i\].record.ref = NULL;/f->at += 0;/' \
     tests/unit/test_sqlite 'who_is_remembered*'
-mutant 'SQLite: who has just called holds nothing' backends/sqlite/sqlite.c 's/        o->n++;/        o->n += 0;/' \
+mutant 'SQLite: who has just called holds nothing' backends/sqlite/lists.c 's/        o->n++;/        o->n += 0;/' \
     tests/unit/test_sqlite 'who_is_remembered*'
-mutant 'SQLite: what is due stays where it was due' backends/sqlite/sqlite.c 's/ && due_of(was) == due_of(to) ? / ? /' \
+mutant 'SQLite: what is due stays where it was due' backends/sqlite/write.c 's/ && due_of(was) == due_of(to) ? / ? /' \
     tests/unit/test_sqlite 'it_does*'
 mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c 's/ == SQLITE_FULL ? status : USHER_UNKNOWN;/ != 0 ? status : USHER_UNKNOWN;/' \
     tests/fault/test_disk 'power*'
@@ -854,7 +854,7 @@ mutant 'journal: a repeat is another event' backends/sqlite/authority.c \
 mutant 'guard: a state out of a file is not looked at' src/engine/guard.c \
     's/^    return what == NULL ? USHER_OK : damaged(g, scope, r, what);/    return (void)what, USHER_OK;/' \
     tests/fault/test_edited 'an_edit*'
-mutant 'SQLite: a blob is a name' backends/sqlite/sqlite.c 's/(size != 0 \&\& !is)/(size != 0 \&\& !is \&\& i != 12)/' \
+mutant 'SQLite: a blob is a name' backends/sqlite/connection.c 's/(size != 0 \&\& !is)/(size != 0 \&\& !is \&\& i != 12)/' \
     tests/fault/test_edited 'an_edit*'
 mutant 'serial: settings of a file are taken' src/steps/serial_audit.c 's/return "a setting";/return NULL;/' \
     tests/fault/test_edited 'an_edit*'

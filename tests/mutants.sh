@@ -172,11 +172,12 @@ mutant 'a request id is for any verb' src/steps/work.c 's/\*ret_verb == (unsigne
     $memory 'a_request_id*'
 mutant 'a request id is for any arguments' src/steps/work.c 's/ \&\& print == usher__operation_print(w->command);/;/' \
     $memory 'a_request_id*'
-mutant 'who is behind is not told what there is' src/steps/room.c 's/    return now->id.size != 0 ? add_row(w, kind, now) : USHER_OK;/    return now->id.size != 0 \&\& !behind(w) ? add_row(w, kind, now) : USHER_OK;/' \
+mutant 'who is behind is not told what there is' src/steps/room_fields.c \
+    's/return now->id.size != 0 ? usher__room_add_row/return now->id.size > 999 ? usher__room_add_row/' \
     $memory 'who_is_behind*'
 mutant 'rooms: any version will do' src/steps/room.c 's/if (state_of(w) != USHER_ROOM_STATE_CLOSING \&\& usher__other_version(w))/if (false)/' \
     $memory 'who_is_behind*'
-mutant 'a member that goes is taken for a ban as well' src/steps/room.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
+mutant 'a member that goes is taken for a ban as well' src/steps/room_close.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
     $memory 'a_name_whose*'
 mutant 'a name is refused while its old room is erased' src/engine/room_index.c 's/        if (closing)$/        if (false)/' \
     $memory 'a_name_whose*'
@@ -288,11 +289,11 @@ mutant 'a lane with figures of today is over' src/steps/queue_act.c 's/ \&\& r->
 
 # ---- rooms ----
 world 'speakers'
-mutant 'a role is left to a member that is gone' src/steps/room.c \
+mutant 'a role is left to a member that is gone' src/steps/room_members.c \
     's/    if (r->n\[N_ROLES\] > 0)/    if (r->n[N_ROLES] > 1)/' \
     tests/model/test_room_exhaustive every_state_in_memory
 unset USHER_WORLD
-mutant 'who is away is so from the last look on' src/steps/room.c \
+mutant 'who is away is so from the last look on' src/steps/room_members.c \
     's/        return seen + set\[SET_AWAY\];/        return at + set[SET_AWAY];/' \
     tests/model/test_room_differential
 mutant 'what waits to be told is not told before what cannot' src/engine/watch.c \
@@ -335,7 +336,7 @@ mutant 'a heartbeat agrees by its version alone' src/replica/replica.c \
 mutant 'who goes between two pages leaves his roles' src/replica/copy.c \
     's/            vacate(c, &n->subject);/            ;/' \
     tests/model/test_replica_random 'pages_with*'
-mutant 'a page does not begin with what was changed since the one before' src/steps/room.c \
+mutant 'a page does not begin with what was changed since the one before' src/steps/room_reads.c \
     's/{ (uint64_t)a->since, max, PAGE_BYTES/{ w->scope.version, max, PAGE_BYTES/' \
     $memory 'a_room_is_copied*'
 mutant 'Redis: a change has the mark of the one before' backends/redis/lua/common.lua \
@@ -390,11 +391,11 @@ mutant 'a store is told of what it is asked for at once' src/engine/local.c \
 # ---- SQLite ----
 mutant 'SQLite: answers before the disk has them' backends/sqlite/file.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
     tests/fault/test_disk 'power*'
-mutant 'SQLite: headers are not written' backends/sqlite/sqlite.c 's/    h->changed = !is_new;/    h->changed = false;/' \
+mutant 'SQLite: headers are not written' backends/sqlite/write.c 's/    h->changed = !is_new;/    h->changed = false;/' \
     $sqlite 'what_was*'
 mutant 'SQLite: changes by others are not seen' backends/sqlite/sqlite.c 's/    if (pages_now(t) != t->pages)/    if (t->generation == 1)/' \
     $sqlite 'two_engines*'
-mutant 'SQLite: who leaves a list is still counted' backends/sqlite/sqlite.c 's/    if (left)$/    if (false)/' \
+mutant 'SQLite: who leaves a list is still counted' backends/sqlite/write.c 's/    if (left)$/    if (false)/' \
     tests/unit/test_sqlite 'a_place*'
 mutant 'SQLite: a visit that its queue does not keep is no row' src/steps/queue_act.c 's/    if (w->ops->append != NULL)$/    if (w->ops->append != NULL \&\& history != 0)/' \
     tests/fault/test_visits 'a_visit_is_a_row_of_its*'
@@ -402,11 +403,11 @@ mutant 'SQLite: a visit that is kept is told of twice' src/engine/history.c 's/ 
     $sqlite 'a_store_with*'
 mutant 'SQLite: the row of a visit says another time' backends/sqlite/visits.c 's/bind_int64(st, 14, v->wait_ms)/bind_int64(st, 14, v->talk_ms)/' \
     tests/model/test_queue_differential
-mutant 'SQLite: who is taken stays the first of those remembered' backends/sqlite/sqlite.c 's/f->records\[i\].record.ref = NULL;/f->at += 0;/' \
+mutant 'SQLite: who is taken stays the first of those remembered' backends/sqlite/lists.c 's/f->records\[i\].record.ref = NULL;/f->at += 0;/' \
     tests/unit/test_sqlite 'who_is_remembered*'
-mutant 'SQLite: who has just called holds nothing' backends/sqlite/sqlite.c 's/        o->n++;/        o->n += 0;/' \
+mutant 'SQLite: who has just called holds nothing' backends/sqlite/lists.c 's/        o->n++;/        o->n += 0;/' \
     tests/unit/test_sqlite 'who_is_remembered*'
-mutant 'SQLite: what is due stays where it was due' backends/sqlite/sqlite.c 's/ && due_of(was) == due_of(to) ? / ? /' \
+mutant 'SQLite: what is due stays where it was due' backends/sqlite/write.c 's/ && due_of(was) == due_of(to) ? / ? /' \
     tests/unit/test_sqlite 'it_does*'
 mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c 's/ == SQLITE_FULL ? status : USHER_UNKNOWN;/ != 0 ? status : USHER_UNKNOWN;/' \
     tests/fault/test_disk 'power*'
@@ -473,6 +474,9 @@ mutant 'Redis: a connection is given up with its batch' backends/redis/ready.c \
     's/^    if (share < least || /    if (share < 0 || /' tests/fault/test_post_loop 'a_small*'
 mutant 'Redis: who calls waits for what was posted' src/engine/engine.c \
     's/^        usher__post_settle(e, deadline_ms);/        usher__post_settle(e, 0 * deadline_ms);/' tests/fault/test_post_loop 'who_calls*'
+mutant 'Redis: what is due before what was posted is done but once' src/engine/flight.c \
+    's/^        if (usher__engine_unfinished(e, f->tasks/        if (f->at == f->n_tasks \&\& usher__engine_unfinished(e, f->tasks/' \
+    tests/conformance/on_redis 'what_is_posted*'
 mutant 'Redis: what was posted has no deadline' backends/redis/redis.c \
     's/^    t->b.lost = usher__redis_conn_late(t->r->conn);/    return false;/' tests/fault/test_post_loop 'nor_does*'
 mutant 'redis: a script is sent with each connection' backends/redis/ready.c \
@@ -591,10 +595,10 @@ mutant 'a heartbeat tells of what waits and was lost' src/engine/watch.c \
 mutant 'on Redis what is lost is called stale' backends/redis/lua/common.lua \
     's/if v > last and v <= first then/if false then/' \
     tests/fault/test_lost 'an_older_dump*'
-mutant 'numbers that a lost store gave out are a hole' src/steps/serial.c \
+mutant 'numbers that a lost store gave out are a hole' src/steps/serial_holds.c \
     's/if (queued(w) || last <= s->cur)/if (queued(w) || last >= s->cur)/' \
     tests/conformance/on_memory 'what_a_lost*'
-mutant 'any token settles a number that is lost' src/steps/serial.c \
+mutant 'any token settles a number that is lost' src/steps/serial_holds.c \
     's/if (!of_lost && a->token != all.token)/if (!of_lost \&\& a->token > w->scope.version)/' \
     tests/conformance/on_memory 'what_a_lost*'
 mutant 'on Redis numbers that a lost server gave out are a hole' backends/redis/lua/serial.lua \
@@ -604,19 +608,19 @@ mutant 'on Redis nobody settles what he has lost' backends/redis/lua/serial.lua 
     's/elseif not of_lost or S.all_gaps/elseif of_lost or S.all_gaps/' \
     tests/fault/test_lost 'what_a_server*'
 gapfree=tests/model/test_gapfree
-mutant 'serial: a number 1 of any day is that of today' src/steps/serial.c \
+mutant 'serial: a number 1 of any day is that of today' src/steps/serial_holds.c \
     's/           usher__serial_dated(&f, serial, r->n\[N_STAMP\]);/           r->n[N_STAMP] >= 0;/' $gapfree
 mutant 'script: a number 1 of any day is that of today' backends/redis/lua/serial.lua \
     's/ and S.dated(f, serial, r.n3)$//' $gapfree
-mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/steps/serial.c \
+mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/steps/serial_holds.c \
     's/period % places \* section) % places/period % places * section * 0) % places/' $gapfree
-mutant 'serial: what was printed before is named by its own token only' src/steps/serial.c \
+mutant 'serial: what was printed before is named by its own token only' src/steps/serial_holds.c \
     's/    status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);/    status = queued(w) ? by_older_format(w, serial, \&r) : USHER_MISSING;/' $gapfree
 mutant 'script: what was printed before is named by its own token only' backends/redis/lua/serial.lua \
     's/        local r = not S.queued() and S.by_older_format(serial)$/        local r = nil/' $gapfree
-mutant 'serial: what is over is listed as held' src/steps/serial.c \
+mutant 'serial: what is over is listed as held' src/steps/serial_holds.c \
     's/        if (i == 0 \&\& due(&r, w->now))/        if (i > 9 \&\& due(\&r, w->now))/' $gapfree
-mutant 'serial: numbers go out in the order in which they came back' src/steps/serial.c \
+mutant 'serial: numbers go out in the order in which they came back' src/steps/serial_holds.c \
     's/    r->rank = held ? 0 : .*/    r->rank = 0;/' $gapfree
 mutant 'on Redis versions go on behind a loss' backends/redis/lua/main.lua \
     's/^        version = first$/        first = version/' \
@@ -802,9 +806,9 @@ mutant 'authority: any server is the one that a grant was put on' backends/redis
     tests/fault/test_authority 'no_id*'
 mutant 'authority: another server goes on with the segment' backends/redis/lua/id.lua 's/if S.count\[K.COUNT_STORE + 1\] ~= server or by ~= 1/if by ~= 1/' \
     tests/fault/test_authority 'no_id*'
-mutant 'serial: another zone makes a day come twice' src/steps/serial.c 's/(made || used) \&\& day_goes_back/false \&\& day_goes_back/' \
+mutant 'serial: another zone makes a day come twice' src/steps/serial_rule.c 's/(made || used) \&\& day_goes_back/false \&\& day_goes_back/' \
     $memory 'no_day_comes_twice*'
-mutant 'serial: another start makes numbers come again' src/steps/serial.c 's/        set\[SET_RULE\] += MADE;/        set[SET_RULE] += 0;/' \
+mutant 'serial: another start makes numbers come again' src/steps/serial_rule.c 's/        set\[SET_RULE\] += MADE;/        set[SET_RULE] += 0;/' \
     $memory 'another_start*'
 mutant 'authority: all who need more ask' src/engine/ask.c 's/(t->taken || (pauses \&\& now < t->try_ms))/(pauses \&\& now < t->try_ms)/' \
     $memory 'sixty_four*'
@@ -826,16 +830,16 @@ mutant 'authority: a lost rule changes its period unseen' src/engine/serial_auth
 mutant 'serial: a grant makes more than the limit' src/steps/serial.c \
     's/top < s.limit ? top : s.limit/top/' \
     $memory 'a_grant_beyond*'
-mutant 'serial: a number is printed as the rule prints now' src/steps/serial.c \
+mutant 'serial: a number is printed as the rule prints now' src/steps/serial_holds.c \
     's/    row.format = r->data.size != 0 ? r->data : s->rule.data;/    row.format = s->rule.data;/' \
     $memory 'a_number_keeps*'
-mutant 'serial: how a hold ended is forgotten' src/steps/serial.c \
+mutant 'serial: how a hold ended is forgotten' src/steps/serial_holds.c \
     's/    end.state = (uint8_t)to;/    end.state = (uint8_t)(to != 0 ? USHER_SERIAL_STATE_RETURNED : 0);/' \
     $memory 'what_was_settled*'
-mutant 'serial: a hold without a deadline stands among what is due' src/steps/serial.c \
+mutant 'serial: a hold without a deadline stands among what is due' src/steps/serial_holds.c \
     's/    r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);/    r->slots = usher__machine_lists(\&usher__serial_machine, to, 1);/' \
     $memory 'a_hold_without*'
-mutant 'serial: a hold without a deadline is due' src/steps/serial.c \
+mutant 'serial: a hold without a deadline is due' src/steps/serial_holds.c \
     's/ \&\& r->until_ms != 0 \&\& r->until_ms <= now;/ \&\& r->until_ms <= now;/' \
     $memory 'a_hold_without*'
 mutant 'script: a serial held without a deadline is due' backends/redis/lua/serial.lua \
@@ -850,9 +854,9 @@ mutant 'journal: a repeat is another event' backends/sqlite/authority.c \
 mutant 'guard: a state out of a file is not looked at' src/engine/guard.c \
     's/^    return what == NULL ? USHER_OK : damaged(g, scope, r, what);/    return (void)what, USHER_OK;/' \
     tests/fault/test_edited 'an_edit*'
-mutant 'SQLite: a blob is a name' backends/sqlite/sqlite.c 's/(size != 0 \&\& !is)/(size != 0 \&\& !is \&\& i != 12)/' \
+mutant 'SQLite: a blob is a name' backends/sqlite/connection.c 's/(size != 0 \&\& !is)/(size != 0 \&\& !is \&\& i != 12)/' \
     tests/fault/test_edited 'an_edit*'
-mutant 'serial: settings of a file are taken' src/steps/serial.c 's/return "a setting";/return NULL;/' \
+mutant 'serial: settings of a file are taken' src/steps/serial_audit.c 's/return "a setting";/return NULL;/' \
     tests/fault/test_edited 'an_edit*'
 mutant 'time: any time is taken' src/engine/local.c \
     's/if (w->now > w->latest) {/if (false) {/' \
@@ -863,13 +867,13 @@ mutant 'script: any time is taken' backends/redis/lua/main.lua \
 mutant 'script: the short way takes any time' backends/redis/lua/number_fast.lua \
     's/^if verb < 256 and not done and plain/if verb < 256 and plain/' \
     $redis 'one_wrong_clock*'
-mutant 'rooms: who looks moves the clock' src/steps/room.c \
+mutant 'rooms: who looks moves the clock' src/steps/room_close.c \
     's/bool reads = w->command->verb == USHER_ROOM_SNAPSHOT;/bool reads = false;/' \
     $memory 'who_looks*'
 mutant 'authority: the audit does not ask it' src/engine/audit.c 's/ \&\& granted > entry.max)/ \&\& granted < 0)/' \
     tests/fault/test_authority 'an_audit*'
 twice=tests/fault/test_twice
-mutant 'serial: a copy goes on with the grant' src/steps/serial.c \
+mutant 'serial: a copy goes on with the grant' src/steps/serial.h \
     's/return w->identity != 0 \&\& s->rule.n\[N_STORE\].*/return w->identity == 1 \&\& s->debt < 0;/' \
     $twice 'a_store_put*'
 mutant 'id: a copy goes on with the segment' src/steps/id.c \

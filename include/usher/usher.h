@@ -571,7 +571,7 @@ typedef void usher_node_fn(void *payload, const struct usher_node *node);
 USHER_API enum usher_status usher_nodes(struct usher_engine *e, usher_node_fn *fn, void *payload);
 
 /** How many commands of @e have ended as USHER_UNKNOWN and as USHER_UNAVAILABLE since it was
- *  opened.  Any thread.  USHER_OK, USHER_INVALID. */
+ *  opened, but for those that were cancelled.  Any thread.  USHER_OK, USHER_INVALID. */
 USHER_API enum usher_status usher_failures(struct usher_engine *e, uint64_t *ret_unknown,
                                            uint64_t *ret_unavailable);
 

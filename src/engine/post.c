@@ -523,7 +523,7 @@ static int64_t late_ms(const struct usher__post *p)
 }
 
 /* Do it, if it is. */
-static void do_late(struct usher__post *p)
+static void do_late(struct usher_engine *e, struct usher__post *p)
 {
     int64_t now_ms;
     bool late, look;
@@ -534,7 +534,9 @@ static void do_late(struct usher__post *p)
     late = p->soonest_ms <= now_ms;
     look = p->look_ms <= now_ms;
     if (late)
-        (void)refuse(p, NULL, true, "its time was over before it was begun");
+        (void)atomic_fetch_add_explicit(
+            &e->unavailable, refuse(p, NULL, true, "its time was over before it was begun"),
+            memory_order_relaxed);
     if (look)
         usher__heards_look(p, now_ms);
     if (late || look)
@@ -797,7 +799,7 @@ const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_
     until_ms = until_of(timeout_ms);
     (void)pthread_mutex_lock(&p->lock);
     do {
-        do_late(p);
+        do_late(e, p);
         if (p->ready.first == NULL && can_go_on(p))
             go_on(p);
         if (p->ready.first == NULL && can_collect(p))
@@ -835,7 +837,7 @@ enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms)
     for (;;) {
         bool over = timeout_ms >= 0 && status == USHER_OK;
 
-        do_late(p);
+        do_late(e, p);
         if (can_go_on(p)) {
             go_on(p);
         } else if (!can_work(p)) {

@@ -386,6 +386,38 @@ static void every_verb_is_true_with_hundreds_due(void **state)
     }
 }
 
+/* With a descriptor for a loop of the host's, and without. */
+static void what_is_posted_comes_behind_what_is_due(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_value who = USHER_T(USHER_FIELD_USER, "u7");
+    const struct usher_command c[] = {
+        { USHER_QUEUE_STATS, USHER_TO_NUL, "desk", NULL, 0, NULL },
+        { USHER_QUEUE_WHERE, USHER_TO_NUL, "desk", &who, 1, NULL },
+        { USHER_QUEUE_STATS, USHER_TO_NUL, "desk", NULL, 0, NULL },
+    };
+
+    for (int loop = 0; loop < 2; loop++) {
+        silent_users(f, share_wrapped() ? 70 : 200); /* more than one command applies */
+        if (loop == 1)
+            assert_true(usher_fd(f->e) >= 0);
+        assert_int_equal(usher_post(f->e, c, 3, 0), USHER_OK);
+        for (size_t i = 0; i < 3; i++) {
+            const struct usher_event *event = usher_collect(f->e, -1);
+
+            assert_non_null(event);
+            assert_int_equal(event->kind, USHER_EVENT_REPLY);
+            assert_int_equal(event->reply->verb, c[i].verb);
+            assert_int_equal(event->reply->status, i == 1 ? USHER_MISSING : USHER_OK);
+            if (i != 1)
+                assert_int_equal(usher_reply_int(event->reply, USHER_ANSWER, USHER_FIELD_WAITING),
+                                 0);
+            usher_event_done(event);
+        }
+        STORY(f, { "stats", "ok" });
+    }
+}
+
 static void a_batch_keeps_its_order_though_much_is_due(void **state)
 {
     struct fixture *f = *state;
@@ -513,6 +545,7 @@ int suite_queue_visits(const struct backend *b)
         TEST(an_offer_that_ends_in_time_leaves_the_rest),
         TEST(figures_are_true_with_thousands_due),
         TEST(every_verb_is_true_with_hundreds_due),
+        TEST(what_is_posted_comes_behind_what_is_due),
         TEST(a_batch_keeps_its_order_though_much_is_due),
         TEST(a_look_takes_the_clock_no_further_than_what_was_due),
         TEST(an_offer_that_a_look_makes_rings_for_as_long_as_any),

@@ -161,7 +161,7 @@ static void any_call_of_the_authoritys_file_system_may_fail(void **state)
             unsigned n = 1;
 
             while (with_failure(urls[i], n, for_ever != 0))
-                n += share_slow() ? 7 : 1;
+                n += share_slow() ? 11 : 1;
             print_message("%u calls\n", n - 1);
             assert_true(n > 50);
         }

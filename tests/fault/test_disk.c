@@ -150,13 +150,20 @@ static bool with_failure(const struct script *s, unsigned n, bool for_ever)
     return fired;
 }
 
-/* One call in so many, in a share. */
-#define STEP (share_slow() ? 11u : 3u)
+/* One call in so many fails. */
+static unsigned step_of(const struct script *s)
+{
+    if (share_long())
+        return 1;
+    if (share_slow())
+        return wholly(s) ? 3 : 13;
+    return wholly(s) ? 1 : 3;
+}
 
 static void each_call_fails(bool for_ever)
 {
     for (unsigned k = 0; k < SCRIPTS; k++) {
-        unsigned step = wholly(&scripts[k]) ? 1 : STEP, n = for_ever && step > 1 ? 2 : 1;
+        unsigned step = step_of(&scripts[k]), n = for_ever && step > 1 ? 2 : 1;
 
         note_all(&scripts[k]);
         while (with_failure(&scripts[k], n, for_ever))

@@ -603,6 +603,7 @@ static void what_has_no_time_left_is_answered_though_the_store_is_at_work(void *
     struct thread worker;
     struct slow f;
     struct world w;
+    uint64_t unknown, unavailable;
     int64_t began;
 
     (void)state;
@@ -624,6 +625,9 @@ static void what_has_no_time_left_is_answered_though_the_store_is_at_work(void *
     (void)sem_post(&f.go);
     must_collect(w.e, 1, USHER_OK);
     must_collect(w.e, 2, USHER_OK);
+    assert_int_equal(usher_failures(w.e, &unknown, &unavailable), USHER_OK);
+    assert_int_equal(unknown, 0);
+    assert_int_equal(unavailable, 1);
     usher_interrupt(w.e, true);
     end(&worker);
     world_close(&w);

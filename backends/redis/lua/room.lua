@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a room: the same steps as src/steps/room.c, in its order.  Kinds: 1 a member
+-- The verbs of a room: the same steps as src/steps/room*.c, in their order.  Kinds: 1 a member
 -- (rank: last heartbeat; n0 to n2: joined, roles, shares), 2 a field, 3 a role, 4 request,
 -- 5 a share, 6 a notice of the log, 7 a value of all.
 local format = string.format

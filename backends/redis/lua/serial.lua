@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a serial rule: the same steps as src/steps/serial.c, in its order.  Kinds: 1 the
+-- The verbs of a serial rule: the same steps as src/steps/serial*.c, in their order.  Kinds: 1 the
 -- rule (n0 n1 granted, n2 n3 debt, n4 the version at which the store was found to be behind, n5
 -- the server that grants were installed on), 2 a fill (n0 n1 its last number, n2 its
 -- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request, 5 how the last hold of a number

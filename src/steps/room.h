@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verbs of a room as steps on a record store.
+ *
+ * Records: MEMBER (id; rank = last heartbeat, so that slot 0 is the order of heartbeats; until_ms
+ * = next deadline or end of the ban; order = version of joining, so that slot 2 is the order
+ * of joining; data = its fields with their versions), FIELD and ALL (id = field, data = value,
+ * order = version of setting), ROLE and SHARE (owner = member, slot 2), CHANGE (id = version in
+ * 16 digits, data = the notice), REQUEST.
+ *
+ * A member goes in one change with all its roles and shares: there are never more of them than
+ * fit.  So in every state that anyone can see, each role and share has a member that is there.
+ */
+#ifndef USHER_STEPS_ROOM_H
+#define USHER_STEPS_ROOM_H
+
+#include "work.h"
+
+#include "core/room.h"
+#include "core/text.h"
+#include "kept.h"
+
+typedef struct usher__work work;
+typedef struct usher__change change;
+
+enum { MEMBER = 1, FIELD, ROLE, REQUEST, SHARE, CHANGE, ALL };
+
+/* The order of scope.counts. */
+enum {
+    COUNT_MEMBERS = 1, /* here, away or offline */
+    COUNT_FIELDS,
+    COUNT_ROLES,
+    COUNT_REQUESTS,
+    COUNT_SHARES,
+    COUNT_CHANGES,
+    COUNT_ALLS,
+    COUNT_BANS,
+    COUNT_BYTES, /* of fields and alls, with their names */
+    COUNT_STATE,
+    COUNT_CREATED,
+    COUNT_EMPTY, /* without members: since when */
+    COUNT_MARK,  /* of the history up to now */
+    COUNT_SINCE  /* the log has all behind this version */
+};
+
+enum {
+#define SETTING_OPEN(field) SET_##field,
+#define SETTING_SHOW(field)
+#define SETTING_ALIVE(field)
+#define SETTING_SNAPSHOT(field)
+#define SETTING_CHANGES(field)
+#define EXTRA(verb, type, member, field) SETTING_##verb(field)
+#include "core/room_verbs.def"
+    SETTINGS
+};
+
+/* record.n of a member. */
+enum { N_JOINED, N_ROLES, N_SHARES };
+
+/* Records that a step of closing erases: as many as there is time for while others wait.  (A member
+ * with all its roles and shares is more, and goes alone.) */
+#define CLOSE_MAX 24
+/* A page of a snapshot ends early when it has so many bytes. */
+#define PAGE_BYTES 1048576
+
+static const char not_in[] = "the member is not in the room";
+static const char too_many_fields[] = "its fields are too many, or too large";
+
+static inline const struct usher_room_args *args(const work *w)
+{
+    return &w->command->arg.room;
+}
+
+static inline bool given(const work *w, uint32_t bit)
+{
+    return (w->command->given & bit) != 0;
+}
+
+static inline unsigned state_of(const work *w)
+{
+    return w->scope.ref != NULL ? (unsigned)w->scope.counts[COUNT_STATE] : USHER_ROOM_STATE_CLOSED;
+}
+
+static inline bool present(const struct usher_record *r)
+{
+    return r->state >= USHER_ROOM_MEMBER_HERE && r->state <= USHER_ROOM_MEMBER_OFFLINE;
+}
+
+static inline bool due(const struct usher_record *r, int64_t now)
+{
+    return r->until_ms != 0 && r->until_ms <= now;
+}
+
+/* ---- room.c ---- */
+
+struct usher__move usher__room_move(work *w, unsigned event);
+/* What every answer has; behind the change that it tells of. */
+void usher__room_answer(work *w, enum usher_status status);
+void usher__room_answer_name(work *w, const struct usher_text *name);
+enum usher_status usher__room_add_row(work *w, enum usher_room_row_kind kind,
+                                      const struct usher_record *r);
+/* An empty room closes by itself: keep scope.due_ms a lower bound of when. */
+void usher__room_linger(struct usher_scope *s);
+/* Commit @c; the log of a room that closes is about to be erased. */
+enum usher_status usher__room_commit(work *w, change *c, enum usher_verb verb, unsigned from,
+                                     unsigned to, const struct usher_record *r);
+/* The change of the command itself; the answer is complete. */
+enum usher_status usher__room_finish(work *w, change *c, unsigned from, unsigned to,
+                                     const struct usher_record *r);
+/* May the command do @event to the room?  False: no, and that is answered. */
+bool usher__room_gate(work *w, unsigned event);
+enum usher_status usher__room_turn_down(work *w, enum usher_status status, const char *why);
+void usher__room_settings_from(work *w, const int64_t *set);
+enum usher_status usher__room_run(work *w);
+void usher__room_defaults(struct usher_scope *scope);
+
+/* ---- room_close.c ---- */
+
+void usher__room_count_out(int64_t *counts, const struct usher_record *r);
+/* Erase some records of a closing room; with the last of them the room itself. */
+enum usher_status usher__room_close_step(work *w, uint64_t *ret_n);
+enum usher_status usher__room_close(work *w);
+enum usher_status usher__room_expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more);
+/*
+ * For reads: how many members there are once everything due has happened, which writes
+ * nothing.  False: the room is closed by then.
+ */
+enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_members);
+
+/* ---- room_members.c ---- */
+
+struct usher__move usher__room_member_move(work *w, unsigned state, unsigned event);
+/* Put @r, which is present, into @to at the time @at.  What has to follow follows here. */
+void usher__room_settle(const struct usher_scope *s, struct usher_record *r, unsigned to,
+                        int64_t at);
+/* What happens to @r at its deadline. */
+unsigned usher__room_due_event(const struct usher_scope *s, const struct usher_record *r);
+/* Member @r, which is present, is it no more from @at on: its roles and shares go. */
+enum usher_status usher__room_drop(work *w, change *c, const struct usher_record *r, int64_t at);
+/* @r is removed at @at by @verb. */
+enum usher_status usher__room_remove_one(work *w, struct usher_record *r, enum usher_verb verb,
+                                         int64_t at);
+/* What is due for @r, as a change of its own; *@r is then as it is stored. */
+enum usher_status usher__room_expire_one(work *w, struct usher_record *r);
+/* Find member @id with what is due for it applied.  MISSING. */
+enum usher_status usher__room_load(work *w, const struct usher_text *id, struct usher_record *r);
+/* The same, and MISSING if it is not present. */
+enum usher_status usher__room_load_present(work *w, const struct usher_text *id,
+                                           struct usher_record *r);
+enum usher_status usher__room_join(work *w);
+/* What a replica should have; behind the change that it tells of. */
+void usher__room_answer_point(work *w);
+enum usher_status usher__room_alive(work *w);
+enum usher_status usher__room_leave(work *w, unsigned event);
+enum usher_status usher__room_kick(work *w);
+
+/* ---- room_owned.c ---- */
+
+enum usher_status usher__room_set_role(work *w);
+enum usher_status usher__room_share(work *w);
+enum usher_status usher__room_unshare(work *w);
+
+/* ---- room_fields.c ---- */
+
+/* What a notice says: @field and @value if they are given, then the command's fields. */
+enum usher_status usher__room_tell_fields(work *w, change *c, const struct usher_text *field,
+                                          const struct usher_text *value);
+/* `if=`, `if-version=`: is @now (size 0: nothing) what it must be?  False: STALE, answered with
+ * @now. */
+enum usher_status usher__room_expected(work *w, enum usher_room_row_kind kind,
+                                       const struct usher_record *now, bool *ret_as_expected);
+/* The value of @field as FIELD or ALL; absent: id of size 0. */
+enum usher_status usher__room_find_value(work *w, uint8_t kind, const struct usher_text *field,
+                                         struct usher_record *r);
+enum usher_status usher__room_set_fields(work *w);
+enum usher_status usher__room_unset(work *w);
+enum usher_status usher__room_set_all(work *w);
+/*
+ * The fields of @data with those that the command sets, at the version of the next change.
+ * *@data is then the new text, in a buffer.  @of_member: values of all members count.
+ */
+enum usher_status usher__room_merge(work *w, bool of_member, const struct usher_text *field,
+                                    struct usher_text *data, bool *ret_changed, bool *ret_full);
+enum usher_status usher__room_set_member(work *w);
+
+/* ---- room_reads.c ---- */
+
+enum usher_status usher__room_get(work *w);
+enum usher_status usher__room_show(work *w);
+enum usher_status usher__room_changes(work *w);
+enum usher_status usher__room_snapshot(work *w);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Closing, and what happens to a room by itself.  See room.h. */
+#include "config.h"
+
+#include "room.h"
+
+#include <string.h>
+
+/* ---- closing ---------------------------------------------------------------------- */
+
+static enum usher_status close_begin(work *w, unsigned to, enum usher_verb verb)
+{
+    unsigned from = state_of(w);
+    change c;
+
+    usher__change_begin(w, &c);
+    c.scope->counts[COUNT_STATE] = to;
+    return usher__room_commit(w, &c, verb, from, to, NULL);
+}
+
+#define PHASES 6
+
+/* The next record that goes in @phase, behind the one in *@r (all zero: the first). */
+static enum usher_status closing_next(work *w, unsigned phase, struct usher_record *r)
+{
+    static const struct {
+        uint8_t kind, slot; /* slot 3: by id */
+    } order[PHASES] = { { MEMBER, 2 }, { MEMBER, 1 }, { FIELD, 3 },
+                        { ALL, 3 },    { CHANGE, 0 }, { REQUEST, 0 } };
+    struct usher_text after = r->id;
+    uint64_t hi = order[phase].slot == 1 ? (uint64_t)r->until_ms : 0;
+
+    if (order[phase].slot == 3)
+        return w->ops->next(w->txn, &w->scope, order[phase].kind, &after, r);
+    return w->ops->walk(w->txn, &w->scope, order[phase].kind, order[phase].slot, NULL, hi, r->order,
+                        false, r);
+}
+
+void usher__room_count_out(int64_t *counts, const struct usher_record *r)
+{
+    switch (r->kind) {
+    case MEMBER:
+        counts[COUNT_BANS]--;
+        break;
+    case FIELD:
+        counts[COUNT_FIELDS]--;
+        counts[COUNT_BYTES] -= (int64_t)(r->id.size + r->data.size);
+        break;
+    case ALL:
+        counts[COUNT_ALLS]--;
+        counts[COUNT_BYTES] -= (int64_t)(r->id.size + r->data.size);
+        break;
+    case CHANGE:
+        counts[COUNT_CHANGES]--;
+        break;
+    default:
+        counts[COUNT_REQUESTS]--;
+        break;
+    }
+}
+
+/* Put what is to go next into @c, as much as it holds.  @ret_all: nothing is left behind it. */
+static enum usher_status closing_some(work *w, change *c, bool *ret_all)
+{
+    *ret_all = false;
+    for (unsigned phase = 0; phase < PHASES; phase++) {
+        struct usher_record r;
+        enum usher_status status;
+
+        memset(&r, 0, sizeof r);
+        while ((status = closing_next(w, phase, &r)) == USHER_OK) {
+            int64_t each = phase == 0 ? 1 + r.n[N_ROLES] + r.n[N_SHARES] : 1;
+
+            if (phase == 1 && present(&r)) /* it is in @c already */
+                continue;
+            if (c->n > 0 && (int64_t)c->n + each > CLOSE_MAX)
+                return USHER_OK;
+            usher__change_erase(c, &r);
+            if (phase > 0)
+                usher__room_count_out(c->scope->counts, &r);
+            else
+                status = usher__room_drop(w, c, &r, w->now);
+            if (status != USHER_OK)
+                return status;
+        }
+        if (status != USHER_MISSING)
+            return status;
+    }
+    *ret_all = true;
+    return USHER_OK;
+}
+
+/* Erase some records of a closing room; with the last of them the room itself. */
+enum usher_status usher__room_close_step(work *w, uint64_t *ret_n)
+{
+    bool all;
+    change c;
+    enum usher_status status;
+
+    usher__change_begin_quietly(w, &c);
+    status = closing_some(w, &c, &all);
+    if (status == USHER_OK && c.n > 0)
+        status = usher__change_write(w, &c);
+    if (status != USHER_OK)
+        return status;
+    *ret_n = c.n;
+    if (!all)
+        return USHER_OK;
+    usher__change_begin(w, &c);
+    c.scope->erase = true;
+    return usher__room_commit(w, &c, USHER_ROOM_DONE, USHER_ROOM_STATE_CLOSING,
+                              usher__room_move(w, USHER__ROOM_DONE).to, NULL);
+}
+
+enum usher_status usher__room_close(work *w)
+{
+    struct usher_room_result *r = &w->reply->of.room;
+    struct usher__move move = usher__room_move(w, USHER__ROOM_CLOSE);
+    enum usher_status status = USHER_OK;
+
+    if (move.status != USHER_OK) {
+        usher__room_answer(w, (enum usher_status)move.status);
+        return USHER_OK;
+    }
+    if (state_of(w) != move.to)
+        status = close_begin(w, move.to, USHER_ROOM_CLOSE);
+    if (status == USHER_OK)
+        status = usher__room_close_step(w, &r->count);
+    usher__room_answer(w, USHER_OK);
+    r->more = w->scope.ref != NULL;
+    return status;
+}
+
+/* ---- what is due ------------------------------------------------------------------ */
+
+/* Apply what is due at @now, up to @max changes; *@ret_n says how many it were. */
+static enum usher_status expire_until(work *w, int64_t now, int64_t max, uint64_t *ret_n,
+                                      bool *ret_more)
+{
+    bool reads = w->command->verb == USHER_ROOM_SNAPSHOT;
+    struct usher_record r;
+    uint64_t erased;
+
+    *ret_n = 0;
+    *ret_more = false;
+    while (w->scope.due_ms <= now) {
+        struct usher_scope *s = &w->scope;
+        enum usher_status status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, 0, 0, false, &r);
+
+        if (status != USHER_OK && status != USHER_MISSING)
+            return status;
+        if (status == USHER_OK && due(&r, now)) {
+            if ((int64_t)*ret_n >= max) {
+                *ret_more = true;
+                return USHER_OK;
+            }
+            if (reads)
+                usher__work_as_of(w, r.until_ms);
+            status = usher__room_expire_one(w, &r);
+            if (usher__work_stops(w, status, *ret_n)) {
+                *ret_more = true;
+                return USHER_OK;
+            }
+            if (status != USHER_OK)
+                return status;
+            ++*ret_n;
+            continue;
+        }
+        s->due_ms = status == USHER_OK ? r.until_ms : INT64_MAX;
+        usher__room_linger(s);
+        if (s->due_ms > now)
+            break;
+        /* nobody came */
+        if (reads)
+            usher__work_as_of(w, s->due_ms);
+        status = close_begin(w, usher__room_move(w, USHER__ROOM_EMPTY).to, USHER_ROOM_EMPTY);
+        if (status == USHER_OK)
+            status = usher__room_close_step(w, &erased);
+        ++*ret_n;
+        return status;
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__room_expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
+{
+    int64_t now = w->now;
+    enum usher_status status = expire_until(w, now, max, ret_n, ret_more);
+
+    w->now = now;
+    return status;
+}
+
+/*
+ * For reads: how many members there are once everything due has happened, which writes
+ * nothing.  False: the room is closed by then.
+ */
+enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_members)
+{
+    const struct usher_scope *s = &w->scope;
+    int64_t members = s->counts[COUNT_MEMBERS], empty = s->counts[COUNT_EMPTY];
+    uint64_t hi = 0, order = 0;
+    struct usher_record r;
+    enum usher_status status = USHER_OK;
+
+    *ret_members = 0;
+    *ret_open = s->ref != NULL && s->counts[COUNT_STATE] != USHER_ROOM_STATE_CLOSING;
+    if (!*ret_open)
+        return USHER_OK;
+    while (s->due_ms <= w->now &&
+           (status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, hi, order, false, &r)) == USHER_OK &&
+           due(&r, w->now)) {
+        hi = (uint64_t)r.until_ms;
+        order = r.order;
+        while (present(&r) && due(&r, w->now)) {
+            unsigned to = usher__room_member_move(w, r.state, usher__room_due_event(s, &r)).to;
+
+            if (to != USHER_ROOM_MEMBER_ABSENT) {
+                usher__room_settle(s, &r, to, r.until_ms);
+                continue;
+            }
+            r.state = USHER_ROOM_MEMBER_ABSENT;
+            members--;
+            if (r.until_ms > empty)
+                empty = r.until_ms;
+        }
+    }
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    *ret_open =
+        members > 0 || s->settings[SET_LINGER] == 0 || empty + s->settings[SET_LINGER] > w->now;
+    *ret_members = (uint64_t)members;
+    return USHER_OK;
+}

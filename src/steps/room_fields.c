@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* Fields of a room, of all members, of one.  See room.h. */
+#include "config.h"
+
+#include "room.h"
+
+#include <string.h>
+
+/* ---- fields ----------------------------------------------------------------------- */
+
+/* What a notice says: @field and @value if they are given, then the command's fields. */
+enum usher_status usher__room_tell_fields(work *w, change *c, const struct usher_text *field,
+                                          const struct usher_text *value)
+{
+    static const char too_large[1] = { (char)(unsigned char)0xc0 };
+    struct usher_text names[USHER_ROOM_GIVEN_FIELDS_MAX + 1],
+        values[USHER_ROOM_GIVEN_FIELDS_MAX + 1];
+    struct usher_fields f = { 0 };
+    size_t n = 0;
+    uint64_t version;
+
+    if (field != NULL) {
+        names[0] = *field;
+        values[0] = *value;
+        n = 1;
+    }
+    f.at = (const unsigned char *)args(w)->fields.data;
+    f.end = f.at + args(w)->fields.size;
+    if (args(w)->fields.data != NULL)
+        while (n <= USHER_ROOM_GIVEN_FIELDS_MAX &&
+               usher_fields_next(&f, &names[n], &values[n], &version))
+            n++;
+    if (n == 0)
+        return USHER_OK;
+    c->data.size = usher_fields_pack(names, values, n, NULL, 0);
+    if (c->data.size > USHER_NOTICE_DATA_MAX) {
+        c->data.data = too_large;
+        c->data.size = sizeof too_large;
+        return USHER_OK;
+    }
+    c->data.data = (const char *)usher__buffer(w, 1, c->data.size);
+    if (c->data.data == NULL)
+        return USHER_NOMEM;
+    (void)usher_fields_pack(names, values, n, (unsigned char *)(uintptr_t)c->data.data,
+                            c->data.size);
+    return USHER_OK;
+}
+
+/* `if=`, `if-version=`: is @now (size 0: nothing) what it must be?  False: STALE, answered with
+ * @now. */
+enum usher_status usher__room_expected(work *w, enum usher_room_row_kind kind,
+                                       const struct usher_record *now, bool *ret_as_expected)
+{
+    const struct usher_text *must = &args(w)->expected;
+
+    *ret_as_expected = must->data == NULL || usher__text_equal(must, &now->data);
+    if (*ret_as_expected)
+        return USHER_OK;
+    usher__room_answer(w, USHER_STALE);
+    return now->id.size != 0 ? usher__room_add_row(w, kind, now) : USHER_OK;
+}
+
+/* The value of @field as FIELD or ALL; absent: id of size 0. */
+enum usher_status usher__room_find_value(work *w, uint8_t kind, const struct usher_text *field,
+                                         struct usher_record *r)
+{
+    enum usher_status status = w->ops->find(w->txn, &w->scope, kind, field, r);
+
+    if (status == USHER_MISSING) {
+        memset(r, 0, sizeof *r);
+        r->kind = kind;
+        return USHER_OK;
+    }
+    return status;
+}
+
+/* Put @value of @field into @c as FIELD or ALL.  FULL. */
+static enum usher_status put_value(work *w, change *c, struct usher_record *r,
+                                   const struct usher_text *field, const struct usher_text *value)
+{
+    int64_t *counts = c->scope->counts;
+    int64_t *count = &counts[r->kind == FIELD ? COUNT_FIELDS : COUNT_ALLS];
+
+    (void)w;
+    if (r->id.size == 0)
+        ++*count;
+    else
+        counts[COUNT_BYTES] -= (int64_t)(r->id.size + r->data.size);
+    r->id = *field;
+    r->data = *value;
+    r->order = c->scope->version;
+    counts[COUNT_BYTES] += (int64_t)(r->id.size + r->data.size);
+    if (*count > USHER_ROOM_FIELDS_MAX || counts[COUNT_BYTES] > USHER_ROOM_BYTES_MAX)
+        return USHER_FULL;
+    usher__change_save(c, r);
+    return USHER_OK;
+}
+
+/* One field as set by the command: nothing if it has that value already. */
+static enum usher_status set_one(work *w, change *c, const struct usher_text *field,
+                                 const struct usher_text *value)
+{
+    struct usher_record r;
+    enum usher_status status = usher__room_find_value(w, FIELD, field, &r);
+
+    if (status != USHER_OK || (r.id.size != 0 && usher__text_equal(&r.data, value)))
+        return status;
+    return put_value(w, c, &r, field, value);
+}
+
+enum usher_status usher__room_set_fields(work *w)
+{
+    const struct usher_room_args *a = args(w);
+    struct usher_scope before = w->scope;
+    struct usher_fields f = { 0 };
+    struct usher_text name, value;
+    struct usher_record r;
+    uint64_t version;
+    bool as_expected = false;
+    change c;
+    enum usher_status status;
+
+    if (!usher__room_gate(w, USHER__ROOM_CHANGE))
+        return USHER_OK;
+    status = usher__room_find_value(w, FIELD, &a->field, &r);
+    if (status == USHER_OK)
+        status = usher__room_expected(w, USHER_ROOM_ROW_FIELD, &r, &as_expected);
+    if (status != USHER_OK || !as_expected)
+        return status;
+    usher__change_begin(w, &c);
+    status = set_one(w, &c, &a->field, &a->value);
+    if (a->fields.data != NULL) {
+        f.at = (const unsigned char *)a->fields.data;
+        f.end = f.at + a->fields.size;
+        while (status == USHER_OK && usher_fields_next(&f, &name, &value, &version))
+            status = set_one(w, &c, &name, &value);
+    }
+    if (status == USHER_FULL || (status == USHER_OK && c.n == 0)) {
+        w->scope = before;
+        if (status == USHER_FULL)
+            return usher__room_turn_down(w, USHER_FULL,
+                                         "the room has too many fields, or too large ones");
+        usher__room_answer(w, USHER_SAME);
+        return USHER_OK;
+    }
+    if (status == USHER_OK)
+        status = usher__room_tell_fields(w, &c, &a->field, &a->value);
+    if (status != USHER_OK)
+        return status;
+    usher__room_answer(w, USHER_OK);
+    memset(&r, 0, sizeof r);
+    r.id = a->field;
+    return usher__room_finish(w, &c, 0, 0, &r);
+}
+
+enum usher_status usher__room_unset(work *w)
+{
+    struct usher_record r;
+    bool as_expected = false;
+    change c;
+    enum usher_status status;
+
+    if (!usher__room_gate(w, USHER__ROOM_CHANGE))
+        return USHER_OK;
+    status = usher__room_find_value(w, FIELD, &args(w)->field, &r);
+    if (status == USHER_OK)
+        status = usher__room_expected(w, USHER_ROOM_ROW_FIELD, &r, &as_expected);
+    if (status != USHER_OK || !as_expected)
+        return status;
+    if (r.id.size == 0) {
+        usher__room_answer(w, USHER_SAME);
+        return USHER_OK;
+    }
+    usher__change_begin(w, &c);
+    usher__change_erase(&c, &r);
+    usher__room_count_out(c.scope->counts, &r);
+    usher__room_answer(w, USHER_OK);
+    return usher__room_finish(w, &c, 0, 0, &r);
+}
+
+enum usher_status usher__room_set_all(work *w)
+{
+    const struct usher_room_args *a = args(w);
+    struct usher_scope before = w->scope;
+    struct usher_record r;
+    bool as_expected = false;
+    change c;
+    enum usher_status status;
+
+    if (!usher__room_gate(w, USHER__ROOM_CHANGE))
+        return USHER_OK;
+    status = usher__room_find_value(w, ALL, &a->field, &r);
+    if (status == USHER_OK)
+        status = usher__room_expected(w, USHER_ROOM_ROW_ALL, &r, &as_expected);
+    if (status != USHER_OK || !as_expected)
+        return status;
+    usher__change_begin(w, &c);
+    status = put_value(w, &c, &r, &a->field, &a->value);
+    if (status == USHER_FULL) {
+        w->scope = before;
+        return usher__room_turn_down(w, USHER_FULL,
+                                     "the room has too many fields, or too large ones");
+    }
+    status = usher__room_tell_fields(w, &c, &a->field, &a->value);
+    if (status != USHER_OK)
+        return status;
+    usher__room_answer(w, USHER_OK);
+    return usher__room_finish(w, &c, 0, 0, &r);
+}
+
+/* ---- fields of members and shares ------------------------------------------------- */
+
+struct entry {
+    struct usher_text name, value;
+    uint64_t version;
+};
+
+/* The fields of a member or a share as they are being changed. */
+struct fields {
+    size_t n;
+    bool changed, full;
+    struct entry entry[USHER_ROOM_MEMBER_FIELDS_MAX];
+};
+
+/* False: they cannot be read. */
+static bool fields_read(struct fields *all, const struct usher_text *data)
+{
+    struct usher_fields f = { 0 };
+
+    all->n = 0;
+    all->changed = false;
+    all->full = false;
+    f.at = (const unsigned char *)data->data;
+    f.end = f.at + data->size;
+    if (data->size == 0)
+        return true;
+    while (all->n < USHER_ROOM_MEMBER_FIELDS_MAX &&
+           usher_fields_next(&f, &all->entry[all->n].name, &all->entry[all->n].value,
+                             &all->entry[all->n].version))
+        all->n++;
+    return f.left == 0;
+}
+
+static struct entry *fields_find(struct fields *all, const struct usher_text *name)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (usher__text_equal(&all->entry[i].name, name))
+            return &all->entry[i];
+    return NULL;
+}
+
+/* @name becomes @value at @version, unless it is so already; a value of all members that was
+ * set later (at @all_version) stands before it. */
+static void fields_set(struct fields *all, const struct usher_text *name,
+                       const struct usher_text *value, uint64_t version, uint64_t all_version)
+{
+    struct entry *e = fields_find(all, name);
+
+    if (e != NULL && e->version > all_version && usher__text_equal(&e->value, value))
+        return;
+    if (e == NULL) {
+        if (all->n == USHER_ROOM_MEMBER_FIELDS_MAX) {
+            all->full = true;
+            return;
+        }
+        e = &all->entry[all->n++];
+        e->name = *name;
+    }
+    e->value = *value;
+    e->version = version;
+    all->changed = true;
+}
+
+/* Pack them into buffer 0. */
+static enum usher_status fields_write(work *w, struct fields *all, struct usher_text *ret)
+{
+    for (int pass = 0;; pass++) {
+        struct usher__packer p = { pass == 0 ? NULL : w->buffer[0],
+                                   pass == 0 ? 0 : w->buffer_size[0], 0 };
+
+        ret->data = (const char *)p.to;
+        ret->size = 0;
+        if (all->n == 0)
+            return USHER_OK;
+        usher__pack_array(&p, 3 * all->n);
+        for (size_t i = 0; i < all->n; i++) {
+            usher__pack_text(&p, all->entry[i].name.data, all->entry[i].name.size);
+            usher__pack_text(&p, all->entry[i].value.data, all->entry[i].value.size);
+            usher__pack_uint(&p, all->entry[i].version);
+        }
+        ret->size = p.n;
+        if (p.n > USHER_VALUE_MAX)
+            all->full = true;
+        if (all->full || pass == 1)
+            return USHER_OK;
+        if (usher__buffer(w, 0, p.n) == NULL)
+            return USHER_NOMEM;
+    }
+}
+
+/*
+ * The fields of @data with those that the command sets, at the version of the next change.
+ * *@data is then the new text, in a buffer.  @of_member: values of all members count.
+ */
+enum usher_status usher__room_merge(work *w, bool of_member, const struct usher_text *field,
+                                    struct usher_text *data, bool *ret_changed, bool *ret_full)
+{
+    const struct usher_room_args *a = args(w);
+    struct fields all;
+    struct usher_fields f = { 0 };
+    struct usher_text name, value;
+    uint64_t version = usher__version_next(w), none;
+    bool one = field != NULL;
+    enum usher_status status = USHER_OK;
+
+    if (!fields_read(&all, data)) {
+        usher_result_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: packed fields");
+        *ret_changed = *ret_full = false;
+        return USHER_OK;
+    }
+    f.at = (const unsigned char *)a->fields.data;
+    f.end = f.at + a->fields.size;
+    while (one || (a->fields.data != NULL && usher_fields_next(&f, &name, &value, &none))) {
+        struct usher_record r;
+
+        if (one) {
+            name = *field;
+            value = a->value;
+            one = false;
+        }
+        r.order = 0;
+        if (of_member)
+            status = usher__room_find_value(w, ALL, &name, &r);
+        if (status != USHER_OK)
+            return status;
+        fields_set(&all, &name, &value, version, r.order);
+    }
+    status = fields_write(w, &all, data);
+    *ret_changed = all.changed;
+    *ret_full = all.full;
+    return status;
+}
+
+enum usher_status usher__room_set_member(work *w)
+{
+    const struct usher_room_args *a = args(w);
+    struct usher_record r, all, now;
+    struct fields own;
+    const struct entry *e;
+    bool as_expected, changed, full;
+    change c;
+    enum usher_status status;
+
+    if (!usher__room_gate(w, USHER__ROOM_CHANGE))
+        return USHER_OK;
+    usher__room_answer_name(w, &a->member);
+    status = usher__room_load_present(w, &a->member, &r);
+    if (status == USHER_MISSING)
+        return usher__room_turn_down(w, USHER_MISSING, not_in);
+    if (status == USHER_OK)
+        status = usher__room_find_value(w, ALL, &a->field, &all);
+    if (status != USHER_OK)
+        return status;
+    if (a->expected.data != NULL && fields_read(&own, &r.data)) {
+        e = fields_find(&own, &a->field);
+        now = all;
+        if (e != NULL && e->version > all.order) {
+            now.id = e->name;
+            now.data = e->value;
+            now.order = e->version;
+        }
+        status = usher__room_expected(w, USHER_ROOM_ROW_FIELD, &now, &as_expected);
+        if (status != USHER_OK || !as_expected)
+            return status;
+    }
+    status = usher__room_merge(w, true, &a->field, &r.data, &changed, &full);
+    if (status != USHER_OK || w->reply->status == USHER_UNAVAILABLE)
+        return status;
+    if (full)
+        return usher__room_turn_down(w, USHER_FULL, too_many_fields);
+    if (!changed) {
+        usher__room_answer(w, USHER_SAME);
+        return USHER_OK;
+    }
+    usher__change_begin(w, &c);
+    usher__change_save(&c, &r);
+    status = usher__room_tell_fields(w, &c, &a->field, &a->value);
+    if (status != USHER_OK)
+        return status;
+    usher__room_answer(w, USHER_OK);
+    return usher__room_finish(w, &c, r.state, r.state, &r);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is in a room: join, leave, kick, alive.  See room.h. */
+#include "config.h"
+
+#include "room.h"
+
+#include <string.h>
+
+struct usher__move usher__room_member_move(work *w, unsigned state, unsigned event)
+{
+    return usher__work_move(w, &usher__member_machine, state, event, USHER__ANY);
+}
+
+static bool fades(const struct usher_scope *s)
+{
+    const int64_t *set = s->settings;
+
+    return set[SET_AWAY] > 0 && (set[SET_TTL] == 0 || set[SET_AWAY] < set[SET_TTL]);
+}
+
+/* When something happens by itself to a member that went to @state at @at; 0: never. */
+static int64_t deadline(const struct usher_scope *s, unsigned state, int64_t seen, int64_t at)
+{
+    const int64_t *set = s->settings;
+
+    if (state == USHER_ROOM_MEMBER_OFFLINE)
+        return at + set[SET_GRACE];
+    if (state == USHER_ROOM_MEMBER_HERE && fades(s))
+        return seen + set[SET_AWAY];
+    return set[SET_TTL] > 0 ? seen + set[SET_TTL] : 0;
+}
+
+/* Put @r, which is present, into @to at the time @at.  What has to follow follows here. */
+void usher__room_settle(const struct usher_scope *s, struct usher_record *r, unsigned to,
+                        int64_t at)
+{
+    r->state = (uint8_t)to;
+    r->until_ms = deadline(s, to, (int64_t)r->rank, at);
+    r->slots = usher__machine_lists(&usher__member_machine, to, r->until_ms);
+}
+
+/* What happens to @r at its deadline. */
+unsigned usher__room_due_event(const struct usher_scope *s, const struct usher_record *r)
+{
+    if (r->state == USHER_ROOM_MEMBER_BANNED)
+        return USHER__MEMBER_UNBAN;
+    if (r->state == USHER_ROOM_MEMBER_HERE && fades(s))
+        return USHER__MEMBER_FADE;
+    if (r->state != USHER_ROOM_MEMBER_OFFLINE && s->settings[SET_GRACE] > 0)
+        return USHER__MEMBER_DROP;
+    return USHER__MEMBER_EXPIRE;
+}
+
+/* Erase all records of @kind that belong to @owner. */
+static enum usher_status erase_owned(work *w, change *c, uint8_t kind,
+                                     const struct usher_text *owner, int64_t *count)
+{
+    struct usher_record r;
+    uint64_t order = 0;
+    enum usher_status status;
+
+    while ((status = w->ops->walk(w->txn, &w->scope, kind, 2, owner, 0, order, false, &r)) ==
+           USHER_OK) {
+        if (c->n == USHER_CHANGE_MAX) /* the member says that it has fewer */
+            return USHER_UNAVAILABLE;
+        order = r.order;
+        usher__change_erase(c, &r);
+        --*count;
+    }
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
+/* Member @r, which is present, is it no more from @at on: its roles and shares go. */
+enum usher_status usher__room_drop(work *w, change *c, const struct usher_record *r, int64_t at)
+{
+    int64_t *counts = c->scope->counts;
+    enum usher_status status = USHER_OK;
+
+    if (r->n[N_ROLES] > 0)
+        status = erase_owned(w, c, ROLE, &r->id, &counts[COUNT_ROLES]);
+    if (status == USHER_OK && r->n[N_SHARES] > 0)
+        status = erase_owned(w, c, SHARE, &r->id, &counts[COUNT_SHARES]);
+    if (--counts[COUNT_MEMBERS] == 0) {
+        counts[COUNT_EMPTY] = at;
+        usher__room_linger(c->scope);
+    }
+    return status;
+}
+
+/* @r is removed at @at by @verb. */
+enum usher_status usher__room_remove_one(work *w, struct usher_record *r, enum usher_verb verb,
+                                         int64_t at)
+{
+    bool sweeps = w->command->verb == USHER_ROOM_SWEEP;
+    change c;
+    enum usher_status status = sweeps ? usher__room_add_row(w, USHER_ROOM_ROW_MEMBER, r) : USHER_OK;
+
+    if (status != USHER_OK)
+        return status;
+    usher__change_begin(w, &c);
+    usher__change_erase(&c, r);
+    status = usher__room_drop(w, &c, r, at);
+    if (status == USHER_OK)
+        status = usher__room_commit(w, &c, verb, r->state, USHER_ROOM_MEMBER_ABSENT, r);
+    if (status != USHER_OK && sweeps) /* which may end well all the same */
+        w->reply->of.room.n_rows--;
+    return status;
+}
+
+/* What is due for @r, as a change of its own; *@r is then as it is stored. */
+enum usher_status usher__room_expire_one(work *w, struct usher_record *r)
+{
+    unsigned event = usher__room_due_event(&w->scope, r), from = r->state;
+    struct usher__move move = usher__room_member_move(w, from, event);
+    change c;
+
+    if (event == USHER__MEMBER_UNBAN) { /* nobody sees it */
+        usher__change_begin_quietly(w, &c);
+        usher__change_erase(&c, r);
+        c.scope->counts[COUNT_BANS]--;
+        return usher__change_write(w, &c);
+    }
+    if (move.to == USHER_ROOM_MEMBER_ABSENT)
+        return usher__room_remove_one(w, r, USHER_ROOM_EXPIRE, r->until_ms);
+    usher__change_begin(w, &c);
+    usher__room_settle(&w->scope, r, move.to, r->until_ms);
+    usher__change_save(&c, r);
+    return usher__room_commit(
+        w, &c, event == USHER__MEMBER_FADE ? USHER_ROOM_FADE : USHER_ROOM_DROP, from, move.to, r);
+}
+
+/* Find member @id with what is due for it applied.  MISSING. */
+enum usher_status usher__room_load(work *w, const struct usher_text *id, struct usher_record *r)
+{
+    for (;;) {
+        enum usher_status status =
+            w->scope.ref != NULL ? w->ops->find(w->txn, &w->scope, MEMBER, id, r) : USHER_MISSING;
+
+        if (status != USHER_OK || !due(r, w->now))
+            return status;
+        status = usher__room_expire_one(w, r);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+/* The same, and MISSING if it is not present. */
+enum usher_status usher__room_load_present(work *w, const struct usher_text *id,
+                                           struct usher_record *r)
+{
+    enum usher_status status = usher__room_load(w, id, r);
+
+    return status == USHER_OK && !present(r) ? USHER_MISSING : status;
+}
+
+/* ---- join, leave, kick, alive ------------------------------------------------------ */
+
+static void answer_member(work *w, enum usher_status status, const struct usher_record *r)
+{
+    struct usher_room_result *reply = &w->reply->of.room;
+
+    usher__room_answer(w, status);
+    usher__room_answer_name(w, &args(w)->member);
+    reply->member_state = (enum usher_room_member_state)r->state;
+    reply->until_ms = r->until_ms;
+}
+
+static void answer_absent(work *w, enum usher_status status)
+{
+    struct usher_record r;
+
+    memset(&r, 0, sizeof r);
+    answer_member(w, status, &r);
+}
+
+/* A heartbeat that nobody sees: no version. */
+static enum usher_status beat_quietly(work *w, change *c, const struct usher_record *r,
+                                      uint64_t seen, int64_t until_ms)
+{
+    if (r->rank == seen && r->until_ms == until_ms)
+        return USHER_OK;
+    usher__change_begin_quietly(w, c);
+    usher__change_save(c, r);
+    return usher__change_write(w, c);
+}
+
+/* Is there a place for one more?  Whoever is gone by now does not take one. */
+static enum usher_status make_place(work *w, bool *ret_place)
+{
+    const struct usher_scope *s = &w->scope;
+    uint64_t n;
+    bool more;
+    enum usher_status status = USHER_OK;
+
+    *ret_place = true;
+    if (s->settings[SET_CAPACITY] == 0 || s->counts[COUNT_MEMBERS] < s->settings[SET_CAPACITY])
+        return status;
+    if (s->due_ms <= w->now)
+        status = usher__room_expire_due(w, USHER__STEP_MAX, &n, &more);
+    *ret_place = s->counts[COUNT_MEMBERS] < s->settings[SET_CAPACITY];
+    return status;
+}
+
+/* @r is not in the room: it comes, if it may. */
+static enum usher_status join_new(work *w, struct usher_record *r)
+{
+    const struct usher_room_args *a = args(w);
+    bool place, changed, full;
+    change c;
+    enum usher_status status;
+
+    if (usher__room_move(w, USHER__ROOM_JOIN).status == USHER_REFUSED) {
+        answer_absent(w, USHER_REFUSED);
+        return usher__room_turn_down(w, USHER_REFUSED, "the room is locked");
+    }
+    status = make_place(w, &place);
+    if (status != USHER_OK)
+        return status;
+    if (!usher__room_gate(w, USHER__ROOM_JOIN)) /* it was so empty that it closed */
+        return USHER_OK;
+    if (!place) {
+        answer_absent(w, USHER_FULL);
+        return usher__room_turn_down(w, USHER_FULL, "the room is full");
+    }
+    memset(r, 0, sizeof *r);
+    r->kind = MEMBER;
+    r->id = a->member;
+    status = usher__room_merge(w, true, NULL, &r->data, &changed, &full);
+    if (status != USHER_OK)
+        return status;
+    if (full) {
+        answer_absent(w, USHER_FULL);
+        return usher__room_turn_down(w, USHER_FULL, too_many_fields);
+    }
+    usher__change_begin(w, &c);
+    r->rank = (uint64_t)w->now;
+    r->order = c.scope->version;
+    r->n[N_JOINED] = w->now;
+    usher__room_settle(c.scope, r,
+                       usher__room_member_move(w, USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_JOIN).to,
+                       w->now);
+    c.scope->counts[COUNT_MEMBERS]++;
+    c.scope->counts[COUNT_EMPTY] = 0;
+    usher__change_save(&c, r);
+    status = usher__room_tell_fields(w, &c, NULL, NULL);
+    if (status != USHER_OK)
+        return status;
+    answer_member(w, USHER_OK, r);
+    return usher__room_finish(w, &c, USHER_ROOM_MEMBER_ABSENT, r->state, r);
+}
+
+enum usher_status usher__room_join(work *w)
+{
+    struct usher_record r, before;
+    struct usher__move move;
+    bool changed, full;
+    change c;
+    enum usher_status status;
+
+    if (!usher__room_gate(w, USHER__ROOM_CHANGE))
+        return USHER_OK;
+    status = usher__room_load(w, &args(w)->member, &r);
+    if (status == USHER_MISSING)
+        return join_new(w, &r);
+    if (status != USHER_OK)
+        return status;
+    before = r;
+    move = usher__room_member_move(w, r.state, USHER__MEMBER_JOIN);
+    if (move.status == USHER_REFUSED) {
+        answer_member(w, USHER_REFUSED, &r);
+        return usher__room_turn_down(w, USHER_REFUSED, "it is banned");
+    }
+    status = usher__room_merge(w, true, NULL, &r.data, &changed, &full);
+    if (status != USHER_OK || w->reply->status == USHER_UNAVAILABLE)
+        return status;
+    if (full) {
+        answer_member(w, USHER_FULL, &r);
+        return usher__room_turn_down(w, USHER_FULL, too_many_fields);
+    }
+    if (!changed)
+        r.data = before.data;
+    if ((uint64_t)w->now > r.rank)
+        r.rank = (uint64_t)w->now;
+    usher__room_settle(&w->scope, &r, move.to, w->now);
+    if (move.status == USHER_SAME && !changed) {
+        answer_member(w, USHER_SAME, &r);
+        return beat_quietly(w, &c, &r, before.rank, before.until_ms);
+    }
+    usher__change_begin(w, &c);
+    usher__change_save(&c, &r);
+    status = usher__room_tell_fields(w, &c, NULL, NULL);
+    if (status != USHER_OK)
+        return status;
+    answer_member(w, USHER_OK, &r);
+    return usher__room_finish(w, &c, before.state, r.state, &r);
+}
+
+/* What a replica should have; behind the change that it tells of. */
+void usher__room_answer_point(work *w)
+{
+    w->reply->of.room.since = usher__scope_shown(w);
+    w->reply->of.room.mark = (uint64_t)w->scope.counts[COUNT_MARK];
+}
+
+enum usher_status usher__room_alive(work *w)
+{
+    change c;
+    struct usher_record *r = usher__change_first(&c);
+    struct usher__move move;
+    unsigned from;
+    uint64_t seen;
+    int64_t until_ms;
+    enum usher_status status;
+
+    if (!usher__room_gate(w, USHER__ROOM_CHANGE))
+        return USHER_OK;
+    status = usher__room_load(w, &args(w)->member, r);
+    if (status == USHER_MISSING) {
+        move = usher__room_member_move(w, USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_BEAT);
+        answer_absent(w, (enum usher_status)move.status);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    from = r->state;
+    seen = r->rank;
+    until_ms = r->until_ms;
+    move = usher__room_member_move(w, from, USHER__MEMBER_BEAT);
+    if (move.status != USHER_OK) {
+        answer_member(w, (enum usher_status)move.status, r);
+        return USHER_OK;
+    }
+    if ((uint64_t)w->now > r->rank)
+        r->rank = (uint64_t)w->now;
+    usher__room_settle(&w->scope, r, move.to, w->now);
+    answer_member(w, USHER_OK, r);
+    usher__room_answer_point(w);
+    if (from == r->state)
+        return beat_quietly(w, &c, r, seen, until_ms);
+    usher__change_begin(w, &c);
+    usher__change_save(&c, r);
+    status = usher__room_finish(w, &c, from, r->state, r);
+    usher__room_answer_point(w);
+    return status;
+}
+
+enum usher_status usher__room_leave(work *w, unsigned event)
+{
+    struct usher_record r;
+    struct usher__move move;
+    bool ban = event == USHER__MEMBER_BAN;
+    unsigned from;
+    change c;
+    enum usher_status status;
+
+    if (!usher__room_gate(w, USHER__ROOM_CHANGE))
+        return USHER_OK;
+    status = usher__room_load(w, &args(w)->member, &r);
+    if (status == USHER_MISSING) {
+        memset(&r, 0, sizeof r);
+        r.kind = MEMBER;
+        r.id = args(w)->member;
+    } else if (status != USHER_OK) {
+        return status;
+    }
+    from = r.state;
+    move = usher__room_member_move(w, from, event);
+    if (ban && from == USHER_ROOM_MEMBER_BANNED && r.until_ms == w->now + args(w)->ban_ms)
+        move.status = USHER_SAME; /* it ends then already */
+    if (move.status != USHER_OK) {
+        answer_member(w, (enum usher_status)move.status, &r);
+        return USHER_OK;
+    }
+    if (ban && from != USHER_ROOM_MEMBER_BANNED &&
+        w->scope.counts[COUNT_BANS] >= USHER_ROOM_BANS_MAX) {
+        answer_member(w, USHER_FULL, &r);
+        return usher__room_turn_down(w, USHER_FULL, "the room has too many bans");
+    }
+    usher__change_begin(w, &c);
+    if (!ban)
+        usher__change_erase(&c, &r);
+    if (present(&r))
+        status = usher__room_drop(w, &c, &r, w->now);
+    else
+        status = USHER_OK;
+    if (status != USHER_OK)
+        return status;
+    if (from == USHER_ROOM_MEMBER_BANNED)
+        c.scope->counts[COUNT_BANS]--;
+    r.state = move.to;
+    r.until_ms = 0;
+    if (ban) {
+        r.until_ms = w->now + args(w)->ban_ms;
+        r.slots = usher__machine_lists(&usher__member_machine, r.state, r.until_ms);
+        r.rank = 0;
+        r.order = c.scope->version;
+        memset(r.n, 0, sizeof r.n);
+        r.data.data = NULL;
+        r.data.size = 0;
+        c.scope->counts[COUNT_BANS]++;
+        usher__change_save(&c, &r);
+    }
+    answer_member(w, USHER_OK, &r);
+    return usher__room_finish(w, &c, from, move.to, &r);
+}
+
+enum usher_status usher__room_kick(work *w)
+{
+    if (!given(w, USHER_GIVEN_ROOM_BAN))
+        return usher__room_leave(w, USHER__MEMBER_KICK);
+    return usher__room_leave(w, args(w)->ban_ms > 0 ? USHER__MEMBER_BAN : USHER__MEMBER_UNBAN);
+}

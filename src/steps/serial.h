@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verbs of a serial rule as steps on a record store.
+ *
+ * Records: RULE (id "rule"; data = the packed format, n = granted, debt, the version at which the
+ * store was found to be behind, and the store that grants were installed on, if it has an
+ * identity), FILL
+ * (stamp=fill: one fill that waits; n = its last number, its time; in order of fills), HOLD (one
+ * number of a gap-free rule; id = rank = period and number; held, its data is the format that it
+ * was reserved under), END (how the last hold of a number ended, with its format and in order of
+ * tokens; the id is a place of which there are as many as are remembered, so that they replace each
+ * other: end_name()),
+ * LOST (numbers of one period that a lost store may have given out; id = rank = period and first
+ * number; its data is the format that they were lost under), REQUEST.
+ *
+ * The counters are in the counts of the scope, as pairs (core/wide.h): taken is the last one
+ * given out, cur the last one made.  The stock is what lies between.
+ */
+#ifndef USHER_STEPS_SERIAL_H
+#define USHER_STEPS_SERIAL_H
+
+#include "work.h"
+
+#include "core/pack.h"
+#include "core/serial.h"
+#include "core/serial_machine.h"
+#include "core/text.h"
+
+typedef struct usher__work work;
+typedef struct usher__change change;
+
+enum kind { KIND_RULE = 1, KIND_FILL = 2, KIND_HOLD = 3, KIND_END = 5, KIND_LOST = 6 };
+
+enum count {
+    COUNT_TAKEN, /* and the low part behind it */
+    COUNT_CUR = 2,
+    COUNT_PERIOD = 4,
+    COUNT_REQUESTS,
+    COUNT_BUCKET, /* of the counts of use: the newest */
+    COUNT_USE,
+    COUNT_HELD = 13,
+    COUNT_RETURNED,
+    COUNT_FILLS
+};
+
+enum setting {
+    SET_LIMIT, /* the last number that may be printed; follows from the rule */
+    SET_MAX = 2,
+    SET_START = 4,
+    SET_CRITICAL = 6,
+    SET_BATCH,
+    SET_RESET,
+    SET_ZONE,
+    SET_STAMP,
+    SET_MODE,
+    SET_LEASE,
+    SET_REQUESTS,
+    SET_AUTHORITY,
+    SET_RULE /* 1: there is one, plus: */
+};
+
+enum past {
+    USED = 1, /* earlier periods have numbers */
+    MADE = 2  /* the present one has, though cur is where start is now */
+};
+
+/* record.n of the rule, of a fill, of a hold. */
+enum n { N_GRANT = 0, N_DEBT = 2, N_LOST = 4, N_STORE };
+enum n_fill { N_LAST = 0, N_AT = 2 };
+enum n_hold { N_NUMBER = 0, N_PERIOD = 2, N_STAMP };
+/* Of numbers that are lost: up to here.  Of the end of one: the token that it was claimed by. */
+enum n_lost { N_UPTO = 4, N_CLAIM = 4 };
+
+enum slot { READY, DUE, HELD };
+
+static const struct usher_text rule_id = { "rule", 4 };
+
+#define ID_SIZE 24 /* bytes of the id of a hold, an end or a range, with a NUL */
+
+/* Of a record that is damaged: nothing beyond it. */
+static inline int64_t pair(const int64_t *at)
+{
+    return usher__wide_sound(at, INT64_MAX) ? (int64_t)usher__wide(at) : INT64_MAX;
+}
+
+static inline void set_pair(int64_t *at, int64_t value)
+{
+    usher__wide_set(at, (uint64_t)value);
+}
+
+/* The rule as it is at w->now. */
+struct state {
+    int64_t taken, cur, limit, granted, debt, period;
+    struct usher_record rule;
+};
+
+/* The last number that may be made now. */
+static inline int64_t ceiling(const work *w, const struct state *s)
+{
+    return w->scope.settings[SET_AUTHORITY] != 0 && s->granted < s->limit ? s->granted : s->limit;
+}
+
+static inline int64_t room(const work *w, const struct state *s)
+{
+    int64_t most = ceiling(w, s);
+
+    return most > s->cur ? most - s->cur : 0;
+}
+
+static inline bool must_ask(const work *w, const struct state *s)
+{
+    return ceiling(w, s) < s->limit;
+}
+
+/* What was granted was put on another store than this: on a copy of it, what was given out since is
+ * not known here. */
+static inline bool is_another(const work *w, const struct state *s)
+{
+    return w->identity != 0 && s->rule.n[N_STORE] != (int64_t)w->identity;
+}
+
+static inline bool lost(const work *w, const struct state *s)
+{
+    return w->scope.settings[SET_AUTHORITY] != 0 && is_another(w, s);
+}
+
+static inline int64_t past(const work *w)
+{
+    return w->scope.settings[SET_RULE] - 1;
+}
+
+/* Whether numbers were made in the present period. */
+static inline bool counted(const work *w, int64_t cur)
+{
+    return cur != pair(w->scope.settings + SET_START) - 1 || (past(w) & MADE) != 0 ||
+           w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0;
+}
+
+static inline bool given(const work *w, uint32_t bit)
+{
+    return (w->command->given & bit) != 0;
+}
+
+static inline bool queued(const work *w)
+{
+    return w->scope.settings[SET_MODE] == USHER_SERIAL_MODE_QUEUE;
+}
+
+static inline void count(int64_t *counts, unsigned state, int64_t by)
+{
+    if (state == USHER_SERIAL_STATE_HELD)
+        counts[COUNT_HELD] += by;
+    else if (state == USHER_SERIAL_STATE_RETURNED)
+        counts[COUNT_RETURNED] += by;
+}
+
+/* ---- serial.c ---- */
+
+/* What a reply always says. */
+void usher__serial_answer(work *w, enum usher_status status, const struct state *s);
+enum usher_status usher__serial_turned_down(work *w, enum usher_status status,
+                                            enum usher_serial_why why, const struct state *s);
+/* MISSING: the reply says why. */
+enum usher_status usher__serial_load(work *w, struct state *s);
+enum usher_status usher__serial_damaged(work *w);
+void usher__serial_put_counters(change *c, const struct state *s);
+void usher__serial_put_rule(change *c, struct state *s);
+/* All fills go: nobody waits for them any more. */
+enum usher_status usher__serial_drop_fills(work *w, change *c);
+void usher__serial_add_fill(const work *w, change *c, int64_t last, char id[24]);
+enum usher_status usher__serial_add_row(work *w, const struct state *s, int64_t first, int64_t n,
+                                        int64_t at);
+/* The notice of a hold has its number as data. */
+enum usher_status usher__serial_commit(work *w, change *c, enum usher_verb verb, unsigned from,
+                                       unsigned to, const struct usher_record *r);
+enum usher_status usher__serial_finish(work *w, change *c, const struct usher_record *r,
+                                       unsigned from, unsigned to);
+void usher__serial_defaults(struct usher_scope *scope);
+/* The counts of use as they are at w->now. */
+int64_t usher__serial_use_now(const work *w, int64_t use[USHER__USE_PERIODS / 2],
+                              int64_t *ret_recent, int64_t *ret_longterm);
+/* MISSING: the reply says all. */
+enum usher_status usher__serial_run(work *w);
+
+/* ---- serial_holds.c ---- */
+
+/* Nobody knows what became of those behind s->cur up to @last: that is kept, or it would be a hole
+ * that nobody sees.  Says how many they are. */
+int64_t usher__serial_lose(work *w, change *c, const struct state *s, int64_t last,
+                           char id[ID_SIZE]);
+/* Is any lost? */
+enum usher_status usher__serial_lost_any(work *w, bool *ret_any);
+/* Apply up to @max due expiries; *@ret_n says how many it were. */
+enum usher_status usher__serial_expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more);
+enum usher_status usher__serial_add_hold(work *w, const struct state *s,
+                                         const struct usher_record *r);
+enum usher_status usher__serial_reserve(work *w);
+/* How number @k of @period, which the command names, stands, as a record, with what is due applied:
+ * HELD or RETURNED, how its last hold ended where that is known, FREE or PAST.  Its token is that
+ * of the last hold. */
+enum usher_status usher__serial_standing(work *w, const struct state *s, int64_t k, int64_t period,
+                                         struct usher_record *r);
+/* Which number the command names: as the rule prints now, or as one was printed that is held, has
+ * ended or is lost; or was, and has been settled by token @claim (0: none).  MISSING: the reply
+ * says why. */
+enum usher_status usher__serial_named(work *w, const struct state *s, int64_t claim, int64_t *ret_k,
+                                      int64_t *ret_period);
+/* confirm, return, void: the token names the hold, and the serial has to be its. */
+enum usher_status usher__serial_settle_hold(work *w, unsigned event);
+enum usher_status usher__serial_sweep(work *w);
+/* @n is told as it is when all that is due has ended. */
+enum usher_status usher__serial_without_due(work *w, const struct state *s,
+                                            struct usher_serial_stock *n);
+/* Numbers held, by owner those alone; those whose hold is over, the first to end first, and those
+ * returned; those lost.  Each list goes on behind (hi, order). */
+enum usher_status usher__serial_holds(work *w);
+
+/* ---- serial_rule.c ---- */
+
+void usher__serial_settings_of(const int64_t *set, struct usher_serial_result_settings *n);
+enum usher_status usher__serial_show(work *w);
+enum usher_status usher__serial_rule(work *w);
+/* The counters and the zone stay, so that a rule made again under the name repeats nothing. */
+enum usher_status usher__serial_delete_rule(work *w);
+
+#endif

@@ -1,0 +1,844 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers of a gap-free rule: held, ended, or lost with a store.  See serial.h. */
+#include "config.h"
+
+#include "serial.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- which there are ---------------------------------------------------------------- */
+
+static int64_t rank_of(const work *w, int64_t period, int64_t number)
+{
+    return w->scope.settings[SET_RESET] != USHER_SERIAL_RESET_NONE
+               ? (period << USHER__GAPFREE_BITS) + number
+               : number;
+}
+
+/* May a gap-free rule have number @k?  One beyond those that it may has no rank of its own, but
+ * that of a number of a later period, or none at all. */
+static bool has_rank(const work *w, int64_t k)
+{
+    return k <= (w->scope.settings[SET_RESET] != USHER_SERIAL_RESET_NONE
+                     ? (INT64_C(1) << USHER__GAPFREE_BITS) - 1
+                     : USHER__GAPFREE_MAX);
+}
+
+static struct usher__move move_of(work *w, unsigned state, unsigned event, unsigned guard)
+{
+    return usher__work_move(w, &usher__serial_machine, state, event, guard);
+}
+
+/* Make @r those from @first to @last of its period.  @id is needed until it is written. */
+static void range_set(const work *w, struct usher_record *r, int64_t first, int64_t last,
+                      char id[ID_SIZE])
+{
+    r->rank = (uint64_t)rank_of(w, r->n[N_PERIOD], first);
+    r->id.data = id;
+    r->id.size = (size_t)snprintf(id, ID_SIZE, "%" PRIu64, r->rank);
+    set_pair(r->n + N_NUMBER, first);
+    set_pair(r->n + N_UPTO, last);
+}
+
+/* Nobody knows what became of those behind s->cur up to @last: that is kept, or it would be a hole
+ * that nobody sees.  Says how many they are. */
+int64_t usher__serial_lose(work *w, change *c, const struct state *s, int64_t last,
+                           char id[ID_SIZE])
+{
+    struct usher_record r;
+
+    if (queued(w) || last <= s->cur)
+        return 0;
+    memset(&r, 0, sizeof r);
+    r.kind = KIND_LOST;
+    r.state = move_of(w, USHER_SERIAL_STATE_FREE, USHER__SERIAL_E_LOSE, USHER__ANY).to;
+    r.slots = usher__machine_lists(&usher__serial_machine, r.state, 0);
+    r.token = r.order = c->scope->version;
+    r.n[N_PERIOD] = s->period;
+    r.n[N_STAMP] = w->now;
+    r.data = s->rule.data;
+    range_set(w, &r, s->cur + 1, last, id);
+    usher__change_save(c, &r);
+    return last - s->cur;
+}
+
+/* Those that are lost and have number @k of @period among them.  MISSING. */
+static enum usher_status lost_with(work *w, int64_t k, int64_t period, struct usher_record *r)
+{
+    enum usher_status status = USHER_MISSING;
+
+    if (has_rank(w, k))
+        status =
+            w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, (uint64_t)rank_of(w, period, k),
+                         (uint64_t)USHER_EXACT_MAX + 1, true, r);
+    return status == USHER_OK && (r->n[N_PERIOD] != period || pair(r->n + N_NUMBER) > k ||
+                                  pair(r->n + N_UPTO) < k)
+               ? USHER_MISSING
+               : status;
+}
+
+/* Is any lost? */
+enum usher_status usher__serial_lost_any(work *w, bool *ret_any)
+{
+    struct usher_record r;
+    enum usher_status status =
+        queued(w) ? USHER_MISSING
+                  : w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, 0, 0, false, &r);
+
+    *ret_any = status == USHER_OK;
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
+/* ---- what becomes of them ----------------------------------------------------------- */
+
+/* Put @r into state @to: what has to follow from it follows here. */
+static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t version)
+{
+    bool held = to == USHER_SERIAL_STATE_HELD;
+
+    r->state = (uint8_t)to;
+    r->order = version;
+    r->rank = held ? 0 : (uint64_t)rank_of(w, r->n[N_PERIOD], pair(r->n + N_NUMBER));
+    if (!held) {
+        r->until_ms = 0;
+        r->owner.data = NULL;
+        r->owner.size = 0;
+    }
+    r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);
+}
+
+/*
+ * Where it is kept how the last hold of number @k of @period ended.  Numbers that are `requests`
+ * apart replace each other.  Each period begins a golden section further on, so that those of many
+ * periods do not: each period has a number 1.
+ */
+static struct usher_text end_name(const work *w, int64_t k, int64_t period, char id[ID_SIZE])
+{
+    int64_t places = w->scope.settings[SET_REQUESTS];
+    int64_t section = places * 618 / 1000 | 1;
+    int64_t place = (k % places + period % places * section) % places;
+    struct usher_text name = { id, 0 };
+
+    name.size = (size_t)snprintf(id, ID_SIZE, "%" PRId64, place < 0 ? place + places : place);
+    return name;
+}
+
+/* How the hold @r has ended, into @c. */
+static enum usher_status keep_end(work *w, change *c, const struct usher_record *r, unsigned to,
+                                  char id[ID_SIZE])
+{
+    struct usher_record end;
+    struct usher_text name = end_name(w, pair(r->n + N_NUMBER), r->n[N_PERIOD], id);
+    enum usher_status status;
+
+    status = w->ops->find(w->txn, &w->scope, KIND_END, &name, &end);
+    if (status == USHER_MISSING) {
+        memset(&end, 0, sizeof end);
+        end.kind = KIND_END;
+        end.id = name;
+        end.slots = 1u << READY;
+        status = USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    end.state = (uint8_t)to;
+    end.token = end.order = r->token;
+    memcpy(end.n, r->n, sizeof end.n);
+    end.data = r->data;
+    usher__change_save(c, &end);
+    return USHER_OK;
+}
+
+/* Put the move of @r from state @from to @to into @c.  @id is needed until that is written. */
+static enum usher_status save(work *w, change *c, struct usher_record *r, unsigned from,
+                              unsigned to, char id[ID_SIZE])
+{
+    enum usher_status status = USHER_OK;
+
+    count(c->scope->counts, from, -1);
+    count(c->scope->counts, to, 1);
+    if (to != USHER_SERIAL_STATE_HELD) {
+        status = keep_end(w, c, r, to, id);
+        r->data.data = NULL; /* of the next one who gets it */
+        r->data.size = 0;
+    }
+    if (to == USHER_SERIAL_STATE_HELD || to == USHER_SERIAL_STATE_RETURNED) {
+        settle(w, r, to, c->scope->version);
+        usher__change_save(c, r);
+    } else {
+        usher__change_erase(c, r);
+    }
+    return status;
+}
+
+/* Where @event leads @r, of its holder or by itself. */
+static unsigned leads(work *w, const struct state *s, const struct usher_record *r, unsigned event)
+{
+    bool behind = (int64_t)r->token < s->rule.n[N_LOST];
+
+    return move_of(w, r->state, event, behind ? USHER__SERIAL_IF_BEHIND : USHER__ANY).to;
+}
+
+static bool due(const struct usher_record *r, int64_t now)
+{
+    return r->state == USHER_SERIAL_STATE_HELD && r->until_ms != 0 && r->until_ms <= now;
+}
+
+static enum usher_status expire_one(work *w, const struct state *s, struct usher_record *r)
+{
+    unsigned from = r->state, to = leads(w, s, r, USHER__SERIAL_E_EXPIRE);
+    char id[ID_SIZE];
+    change c;
+    enum usher_status status;
+
+    usher__change_begin(w, &c);
+    status = save(w, &c, r, from, to, id);
+    return status == USHER_OK ? usher__serial_commit(w, &c, USHER_SERIAL_EXPIRE, from, to, r)
+                              : status;
+}
+
+/* Apply up to @max due expiries; *@ret_n says how many it were. */
+enum usher_status usher__serial_expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
+{
+    struct usher_record r;
+    struct state s;
+    enum usher_status status;
+
+    *ret_n = 0;
+    *ret_more = false;
+    while (w->scope.due_ms <= w->now) {
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, DUE, NULL, 0, 0, false, &r);
+        if (status == USHER_MISSING) {
+            w->scope.due_ms = INT64_MAX;
+            break;
+        }
+        if (status != USHER_OK)
+            return status;
+        if (r.until_ms > w->now) {
+            w->scope.due_ms = r.until_ms;
+            break;
+        }
+        if ((int64_t)*ret_n >= max) {
+            *ret_more = true;
+            break;
+        }
+        status = usher__serial_load(w, &s);
+        if (status != USHER_OK)
+            return status;
+        /* texts of the first record live until the next write only: usher__serial_load() wrote
+         * nothing */
+        status = expire_one(w, &s, &r);
+        if (usher__work_stops(w, status, *ret_n)) {
+            *ret_more = true;
+            break;
+        }
+        if (status != USHER_OK)
+            return status;
+        ++*ret_n;
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__serial_add_hold(work *w, const struct state *s,
+                                         const struct usher_record *r)
+{
+    struct usher_serial_result_row row;
+
+    memset(&row, 0, sizeof row);
+    row.first = pair(r->n + N_NUMBER);
+    row.n = r->kind == KIND_LOST ? pair(r->n + N_UPTO) - row.first + 1 : 1;
+    row.at_ms = r->n[N_STAMP];
+    row.token =
+        r->state == USHER_SERIAL_STATE_HELD || r->state == USHER_SERIAL_STATE_LOST ? r->token : 0;
+    row.until_ms = r->until_ms;
+    row.state = (enum usher_serial_state)r->state;
+    row.owner = r->owner;
+    row.format = r->data.size != 0 ? r->data : s->rule.data;
+    return usher_result_add_row(w->reply, USHER_SERIAL, &row);
+}
+
+static enum usher_status answer_hold(work *w, enum usher_status what, const struct state *s,
+                                     const struct usher_record *r)
+{
+    usher__serial_answer(w, what, s);
+    w->reply->of.serial.count = 1;
+    w->reply->of.serial.token = r->token;
+    w->reply->of.serial.until_ms = r->until_ms;
+    return usher__serial_add_hold(w, s, r);
+}
+
+/* The lowest number that was returned.  Those of before the store was found to be behind go. */
+static enum usher_status lowest(work *w, const struct state *s, struct usher_record *r)
+{
+    enum usher_status status = USHER_OK;
+
+    for (int i = 0; status == USHER_OK && i < USHER__EXPIRE_MAX; i++) {
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, READY, NULL, 0, 0, false, r);
+        if (status != USHER_OK || (int64_t)r->token >= s->rule.n[N_LOST])
+            return status;
+        status = expire_one(w, s, r);
+    }
+    return status == USHER_OK ? USHER_MISSING : status;
+}
+
+enum usher_status usher__serial_reserve(work *w)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    struct usher_record r;
+    struct state s;
+    change c;
+    unsigned from;
+    int64_t lease;
+    char id[ID_SIZE];
+    enum usher_status status = usher__serial_load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (queued(w))
+        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    if (lost(w, &s))
+        return usher__serial_turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_LOST, &s);
+    if (a->owner.data != NULL) {
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, &a->owner, 0, 0, false, &r);
+        while (status == USHER_OK && due(&r, w->now)) {
+            status = expire_one(w, &s, &r);
+            if (status == USHER_OK)
+                status = usher__serial_load(w, &s);
+            if (status == USHER_OK)
+                status =
+                    w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, &a->owner, 0, 0, false, &r);
+        }
+        if (status == USHER_OK)
+            return answer_hold(
+                w,
+                (enum usher_status)move_of(w, r.state, USHER__SERIAL_E_RESERVE, USHER__ANY).status,
+                &s, &r);
+        if (status != USHER_MISSING)
+            return status;
+    }
+    status = lowest(w, &s, &r);
+    if (status == USHER_OK || status == USHER_MISSING) {
+        enum usher_status again = usher__serial_load(w, &s); /* a change may have been made */
+
+        if (again != USHER_OK)
+            return again;
+    }
+    if (status == USHER_OK)
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, READY, NULL, 0, 0, false, &r);
+    if (status == USHER_MISSING) {
+        if (room(w, &s) == 0)
+            return usher__serial_turned_down(
+                w, USHER_EMPTY,
+                must_ask(w, &s) ? USHER_SERIAL_WHY_GRANT : USHER_SERIAL_WHY_EXHAUSTED, &s);
+        s.taken = ++s.cur;
+        memset(&r, 0, sizeof r);
+        r.kind = KIND_HOLD;
+        r.id.data = id;
+        r.id.size = (size_t)snprintf(id, sizeof id, "%" PRId64, rank_of(w, s.period, s.cur));
+        set_pair(r.n + N_NUMBER, s.cur);
+        r.n[N_PERIOD] = s.period;
+    } else if (status != USHER_OK) {
+        return status;
+    }
+    usher__change_begin(w, &c);
+    from = r.state;
+    usher__serial_put_counters(&c, &s);
+    /* one that was returned in a period that is over keeps its date */
+    if (r.n[N_PERIOD] == s.period)
+        r.n[N_STAMP] = w->now;
+    r.token = c.scope->version;
+    lease = given(w, USHER_GIVEN_SERIAL_LEASE) ? a->lease_ms : w->scope.settings[SET_LEASE];
+    r.until_ms = lease != 0 ? w->now + lease : 0;
+    if (a->owner.data != NULL)
+        r.owner = a->owner;
+    r.data = s.rule.data; /* it stays as it is printed now */
+    status = save(w, &c, &r, from, move_of(w, from, USHER__SERIAL_E_RESERVE, USHER__ANY).to, id);
+    if (status != USHER_OK)
+        return status;
+    {
+        int64_t use[USHER__USE_PERIODS / 2], recent, longterm;
+
+        c.scope->counts[COUNT_BUCKET] = usher__serial_use_now(w, use, &recent, &longterm);
+        usher__use_add(c.scope->counts[COUNT_BUCKET], use, 1);
+        memcpy(c.scope->counts + COUNT_USE, use, sizeof use);
+    }
+    status = answer_hold(w, USHER_OK, &s, &r);
+    return status == USHER_OK ? usher__serial_finish(w, &c, &r, from, r.state) : status;
+}
+
+/* Is @serial the text that @r was printed as?  When numbers that are lost were printed, nobody
+ * knows: of one whom somebody has claimed since then, the period has to do. */
+static bool tells(const work *w, const struct usher_record *r, const struct usher_text *serial)
+{
+    struct usher__serial_format f;
+    int64_t number, period;
+
+    if (!usher__serial_unpack(&r->data, &f))
+        return false;
+    if (r->kind == KIND_END && r->n[N_CLAIM] != 0)
+        return usher__serial_place(&f, serial, w->scope.settings[SET_RESET], &number, &period) &&
+               number == pair(r->n + N_NUMBER) && period == r->n[N_PERIOD];
+    return usher__serial_number(&f, serial, &number) && number == pair(r->n + N_NUMBER) &&
+           usher__serial_dated(&f, serial, r->n[N_STAMP]);
+}
+
+/* The record of @kind in list @slot, in order of tokens, that has this token.  MISSING. */
+static enum usher_status by_token(work *w, uint8_t kind, uint8_t slot, uint64_t token,
+                                  struct usher_record *r)
+{
+    enum usher_status status = USHER_MISSING;
+
+    if (token > 0 && token <= w->scope.version)
+        status = w->ops->walk(w->txn, &w->scope, kind, slot, NULL, 0, token - 1, false, r);
+    return status == USHER_OK && r->token != token ? USHER_MISSING : status;
+}
+
+/* How the last hold of number @k of @period ended.  MISSING: its place is another one's by now. */
+static enum usher_status end_of(work *w, int64_t k, int64_t period, struct usher_record *ret_end)
+{
+    char id[ID_SIZE];
+    struct usher_text name = end_name(w, k, period, id);
+    enum usher_status status = w->ops->find(w->txn, &w->scope, KIND_END, &name, ret_end);
+
+    return status == USHER_OK &&
+                   (pair(ret_end->n + N_NUMBER) != k || ret_end->n[N_PERIOD] != period)
+               ? USHER_MISSING
+               : status;
+}
+
+/* @r is returned.  It is told as it was printed last, if that is how the command names it; else as
+ * it would be printed now. */
+static enum usher_status printed_as(work *w, struct usher_record *r)
+{
+    struct usher_record end;
+    enum usher_status status = USHER_OK;
+
+    if (r->data.size == 0) { /* else its hold is over, and that has not been written yet */
+        status = end_of(w, pair(r->n + N_NUMBER), r->n[N_PERIOD], &end);
+        if (status == USHER_OK)
+            r->data = end.data;
+        else if (status == USHER_MISSING)
+            status = USHER_OK;
+    }
+    if (r->data.size != 0 && !tells(w, r, &w->command->arg.serial.serial))
+        r->data.size = 0;
+    return status;
+}
+
+/* How number @k of @period, which the command names, stands, as a record, with what is due applied:
+ * HELD or RETURNED, how its last hold ended where that is known, FREE or PAST.  Its token is that
+ * of the last hold. */
+enum usher_status usher__serial_standing(work *w, const struct state *s, int64_t k, int64_t period,
+                                         struct usher_record *r)
+{
+    char id[ID_SIZE];
+    struct usher_text name = { id, 0 };
+    enum usher_status status = USHER_MISSING;
+
+    if (!queued(w) && has_rank(w, k)) {
+        name.size = (size_t)snprintf(id, sizeof id, "%" PRId64, rank_of(w, period, k));
+        status = w->ops->find(w->txn, &w->scope, KIND_HOLD, &name, r);
+    }
+    if (status == USHER_OK && due(r, w->now)) {
+        r->state = (uint8_t)leads(w, s, r, USHER__SERIAL_E_EXPIRE);
+        r->until_ms = 0;
+        r->owner.size = 0;
+    }
+    if (status == USHER_OK && r->state == USHER_SERIAL_STATE_RETURNED)
+        status = printed_as(w, r);
+    if (status == USHER_MISSING && !queued(w)) {
+        status = end_of(w, k, period, r);
+        if (status == USHER_OK &&
+            r->state == USHER_SERIAL_STATE_RETURNED) /* and again since then, and lost */
+            status = USHER_MISSING;
+    }
+    if (status == USHER_MISSING && !queued(w)) {
+        status = lost_with(w, k, period, r);
+        set_pair(r->n + N_NUMBER, k);
+        set_pair(r->n + N_UPTO, k);
+    }
+    if (status != USHER_MISSING)
+        return status;
+    memset(r, 0, sizeof *r);
+    r->state = period < s->period || (period == s->period && k <= s->taken)
+                   ? USHER_SERIAL_STATE_PAST
+                   : USHER_SERIAL_STATE_FREE;
+    set_pair(r->n + N_NUMBER, k);
+    r->n[N_PERIOD] = period;
+    r->n[N_STAMP] = w->now;
+    return USHER_OK;
+}
+
+/* @event under a token that is not the one: say which is, and how the number stands.  One of which
+ * nothing is known is as one that was never given out. */
+static enum usher_status stale(work *w, const struct state *s, unsigned event, int64_t k,
+                               int64_t period)
+{
+    struct usher_record r;
+    enum usher_status status = usher__serial_standing(w, s, k, period, &r);
+    unsigned state = r.state != USHER_SERIAL_STATE_PAST ? r.state : USHER_SERIAL_STATE_FREE;
+
+    if (status != USHER_OK)
+        return status;
+    usher__serial_answer(
+        w, (enum usher_status)move_of(w, state, event, USHER__SERIAL_IF_OTHER).status, s);
+    w->reply->of.serial.token = r.state == USHER_SERIAL_STATE_RETURNED ? 0 : r.token;
+    w->reply->of.serial.until_ms = r.until_ms;
+    return usher__serial_add_hold(w, s, &r);
+}
+
+/* The number that @serial told when it was lost: the format may be another one by now.  One that
+ * was settled since then by token @claim is found as well, for who asks again.  MISSING. */
+static enum usher_status lost_by_format(work *w, const struct usher_text *serial, int64_t claim,
+                                        int64_t *ret_k, int64_t *ret_period)
+{
+    struct usher__serial_format f;
+    struct usher_record r;
+    uint64_t hi = 0, order = 0;
+    enum usher_status status = USHER_OK;
+
+    for (int i = 0; i < USHER__STEP_MAX; i++) {
+        status = w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, hi, order, false, &r);
+        if (status != USHER_OK)
+            break;
+        if (usher__serial_unpack(&r.data, &f) &&
+            usher__serial_place(&f, serial, w->scope.settings[SET_RESET], ret_k, ret_period) &&
+            *ret_period == r.n[N_PERIOD] && *ret_k >= pair(r.n + N_NUMBER) &&
+            *ret_k <= pair(r.n + N_UPTO))
+            return USHER_OK;
+        hi = r.rank;
+        order = r.order;
+    }
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    hi = order = UINT64_MAX;
+    for (int i = 0; i < USHER__STEP_MAX && claim != 0; i++) {
+        status = w->ops->walk(w->txn, &w->scope, KIND_END, READY, NULL, hi, order, true, &r);
+        if (status != USHER_OK)
+            return status;
+        if (r.n[N_CLAIM] == claim && tells(w, &r, serial)) {
+            *ret_k = pair(r.n + N_NUMBER);
+            *ret_period = r.n[N_PERIOD];
+            return USHER_OK;
+        }
+        hi = 0;
+        order = r.order;
+    }
+    return USHER_MISSING;
+}
+
+/* A token as Redis gets it: store.h. */
+static int64_t claim_of(uint64_t token)
+{
+    return token <= USHER_EXACT_MAX ? (int64_t)token : USHER_EXACT_MAX + 1;
+}
+
+/* How many numbers may be lost for one that was given out: more than a store gives out in the time
+ * in which it can lose something, and few enough to see a mistyped one. */
+#define LOST_MOST (INT64_C(1) << 20)
+
+/*
+ * confirm, return, void of number @k of @period, which no hold and no end here has.  It was lost if
+ * it is among those that are, or if it is still to come and its token shows the loss (@of_lost):
+ * then those before it are lost as well (not where no store has gone before: a mistyped token shows
+ * nothing there).  Whoever has a token of what is lost settles his number, whoever has the token of
+ * the lost ones any of them.  MISSING: it is not so.
+ */
+static enum usher_status settle_lost(work *w, struct state *s, unsigned event, int64_t k,
+                                     int64_t period, bool of_lost)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    int64_t n = given(w, USHER_GIVEN_SERIAL_N) ? a->n : 1, last = 0, claim = claim_of(a->token);
+    char ids[4][ID_SIZE];
+    struct usher_record all, behind, one;
+    change c;
+    unsigned to = move_of(w, USHER_SERIAL_STATE_LOST, event, USHER__ANY).to;
+    enum usher_status status = end_of(w, k, period, &one);
+
+    if (status == USHER_OK && one.n[N_CLAIM] != 0 && one.n[N_CLAIM] == claim)
+        return move_of(w, one.state, event, USHER__SERIAL_IF_CLAIMED).status == USHER_SAME
+                   ? answer_hold(w, USHER_SAME, s, &one)
+                   : USHER_MISSING;
+    if (status == USHER_OK || status == USHER_MISSING)
+        status = lost_with(w, k, period, &all);
+    if (status == USHER_OK) {
+        last = pair(all.n + N_UPTO);
+        if (!of_lost && a->token != all.token)
+            return USHER_MISSING;
+        if (n > last - k + 1) {
+            usher_result_fail(w->reply, USHER_INVALID, "n is more than are lost from there on");
+            return USHER_OK;
+        }
+    } else if (status != USHER_MISSING || !of_lost || w->scope.n_gaps == 0 || n > 1 ||
+               period != s->period || k <= s->cur || k > s->limit || k - s->cur > LOST_MOST) {
+        return status;
+    }
+    usher__change_begin(w, &c);
+    memset(&one, 0, sizeof one);
+    one.token = c.scope->version;
+    one.id.data = ids[3];
+    one.id.size = (size_t)snprintf(ids[3], ID_SIZE, "%" PRId64, rank_of(w, period, k));
+    set_pair(one.n + N_NUMBER, k);
+    one.n[N_PERIOD] = period;
+    one.n[N_STAMP] = w->now;
+    one.n[N_CLAIM] = claim;
+    one.data = s->rule.data;
+    if (status == USHER_OK) {
+        one.n[N_STAMP] = all.n[N_STAMP];
+        one.data = all.data;
+    }
+    {
+        enum usher_status kept = keep_end(w, &c, &one, to, ids[0]);
+
+        if (kept != USHER_OK)
+            return kept;
+    }
+    if (status == USHER_MISSING) {
+        (void)usher__serial_lose(w, &c, s, k - 1, ids[1]);
+        s->taken = s->cur = k;
+        usher__serial_put_counters(&c, s);
+    } else {
+        int64_t first = pair(all.n + N_NUMBER);
+
+        if (k + n - 1 < last) {
+            behind = all;
+            behind.ref = NULL;
+            behind.order = c.scope->version;
+            range_set(w, &behind, k + n, last, ids[2]);
+            usher__change_save(&c, &behind);
+        }
+        if (first < k) {
+            set_pair(all.n + N_UPTO, k - 1);
+            usher__change_save(&c, &all);
+        } else {
+            usher__change_erase(&c, &all);
+        }
+    }
+    one.kind = KIND_LOST; /* of several: so many */
+    set_pair(one.n + N_UPTO, k + n - 1);
+    one.state = (uint8_t)to;
+    status = answer_hold(w, USHER_OK, s, &one);
+    return status == USHER_OK ? usher__serial_finish(w, &c, &one, USHER_SERIAL_STATE_LOST, to)
+                              : status;
+}
+
+/* The hold, or else the end, that @serial names as it was printed: the format may be another one
+ * by now.  The oldest of those held, the newest of those that have ended.  MISSING. */
+static enum usher_status by_older_format(work *w, const struct usher_text *serial,
+                                         struct usher_record *r)
+{
+    enum usher_status status = USHER_MISSING;
+
+    for (int ended = 0; ended < 2; ended++) {
+        uint64_t hi = ended ? UINT64_MAX : 0, order = hi;
+
+        for (int i = 0; i < USHER__STEP_MAX; i++) {
+            status = w->ops->walk(w->txn, &w->scope, ended ? KIND_END : KIND_HOLD,
+                                  ended ? READY : HELD, NULL, hi, order, ended != 0, r);
+            if (status == USHER_MISSING)
+                break;
+            if (status != USHER_OK || tells(w, r, serial))
+                return status;
+            hi = 0;
+            order = r->order;
+        }
+    }
+    return USHER_MISSING;
+}
+
+/* Which number the command names: as the rule prints now, or as one was printed that is held, has
+ * ended or is lost; or was, and has been settled by token @claim (0: none).  MISSING: the reply
+ * says why. */
+enum usher_status usher__serial_named(work *w, const struct state *s, int64_t claim, int64_t *ret_k,
+                                      int64_t *ret_period)
+{
+    const struct usher_text *serial = &w->command->arg.serial.serial;
+    struct usher__serial_format f;
+    struct usher_record r;
+    enum usher_status status;
+
+    if (!usher__serial_unpack(&s->rule.data, &f))
+        return usher__serial_damaged(w);
+    if (usher__serial_place(&f, serial, w->scope.settings[SET_RESET], ret_k, ret_period))
+        return USHER_OK;
+    status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);
+    if (status == USHER_OK) {
+        *ret_k = pair(r.n + N_NUMBER);
+        *ret_period = r.n[N_PERIOD];
+    } else if (status == USHER_MISSING && !queued(w)) {
+        status = lost_by_format(w, serial, claim, ret_k, ret_period);
+    }
+    if (status == USHER_MISSING)
+        usher_result_fail(w->reply, USHER_INVALID, "serial is not of this rule");
+    return status;
+}
+
+/* confirm, return, void: the token names the hold, and the serial has to be its. */
+enum usher_status usher__serial_settle_hold(work *w, unsigned event)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    struct usher_record r;
+    struct usher_text format;
+    struct state s;
+    change c;
+    char id[ID_SIZE];
+    int64_t number, period;
+    unsigned from, to;
+    bool is_held;
+    enum usher_status status = usher__serial_load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (queued(w))
+        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    status = by_token(w, KIND_HOLD, HELD, a->token, &r);
+    if (status == USHER_OK && due(&r, w->now)) {
+        status = expire_one(w, &s, &r);
+        if (status == USHER_OK)
+            status = usher__serial_load(w, &s);
+        if (status == USHER_OK)
+            status = USHER_MISSING;
+    }
+    if (status == USHER_OK && tells(w, &r, &a->serial)) {
+        if (given(w, USHER_GIVEN_SERIAL_N) && a->n > 1) {
+            usher_result_fail(w->reply, USHER_INVALID, "n is of numbers that are lost");
+            return USHER_OK;
+        }
+        format = r.data;
+        from = r.state;
+        to = leads(w, &s, &r, event);
+        usher__change_begin(w, &c);
+        status = save(w, &c, &r, from, to, id);
+        if (status != USHER_OK)
+            return status;
+        r.data = format;
+        r.state = (uint8_t)to;
+        r.until_ms = 0;
+        status = answer_hold(w, USHER_OK, &s, &r);
+        return status == USHER_OK ? usher__serial_finish(w, &c, &r, from, to) : status;
+    }
+    if (status == USHER_MISSING)
+        status = by_token(w, KIND_END, READY, a->token, &r);
+    if (status == USHER_OK && r.kind == KIND_END && tells(w, &r, &a->serial)) {
+        if (move_of(w, r.state, event, USHER__ANY).status == USHER_SAME)
+            return answer_hold(w, USHER_SAME, &s, &r);
+        return stale(w, &s, event, pair(r.n + N_NUMBER), r.n[N_PERIOD]);
+    }
+    if (status == USHER_OK && r.kind == KIND_END)
+        status = USHER_MISSING; /* that of others which were lost with it */
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    is_held = status == USHER_OK;
+    status = usher__serial_named(w, &s, claim_of(a->token), &number, &period);
+    if (status != USHER_OK)
+        return status;
+    if (!is_held) {
+        bool of_lost = usher__scope_lost(w, a->token);
+
+        status = settle_lost(w, &s, event, number, period, of_lost);
+        if (status != USHER_MISSING)
+            return status;
+        if (of_lost)
+            return usher__say_lost(w, "token");
+    }
+    return stale(w, &s, event, number, period);
+}
+
+enum usher_status usher__serial_sweep(work *w)
+{
+    uint64_t n;
+    bool more;
+    struct state s;
+    int64_t max = (w->command->given & USHER_GIVEN_SERIAL_N) != 0 ? w->command->arg.serial.n
+                                                                  : USHER__STEP_MAX;
+    enum usher_status status = usher__serial_load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    status = usher__serial_expire_due(w, max, &n, &more);
+    if (status == USHER_OK)
+        status = usher__serial_load(w, &s);
+    if (status != USHER_OK)
+        return status;
+    usher__serial_answer(w, n > 0 ? USHER_OK : USHER_SAME, &s);
+    w->reply->of.serial.count = (int64_t)n;
+    w->reply->of.serial.more = more;
+    return n > 0 ? usher__request_keep_last(w) : USHER_OK;
+}
+
+/* @n is told as it is when all that is due has ended. */
+enum usher_status usher__serial_without_due(work *w, const struct state *s,
+                                            struct usher_serial_stock *n)
+{
+    uint64_t hi = 0, order = 0;
+    struct usher_record r;
+    enum usher_status status = USHER_OK;
+
+    while (n->held > 0 &&
+           (status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, DUE, NULL, hi, order, false, &r)) ==
+               USHER_OK &&
+           due(&r, w->now)) {
+        hi = (uint64_t)r.until_ms;
+        order = r.order;
+        n->held--;
+        n->returned += leads(w, s, &r, USHER__SERIAL_E_EXPIRE) == USHER_SERIAL_STATE_RETURNED;
+    }
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
+/* Numbers held, by owner those alone; those whose hold is over, the first to end first, and those
+ * returned; those lost.  Each list goes on behind (hi, order). */
+enum usher_status usher__serial_holds(work *w)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    size_t max = given(w, USHER_GIVEN_SERIAL_N) ? (size_t)a->n : USHER_LIST_DEFAULT;
+    struct usher_serial_result *n = &w->reply->of.serial;
+    uint64_t hi = 0, order = 0;
+    struct usher_record r;
+    struct state s;
+    static const struct {
+        uint8_t kind, slot;
+    } lists[] = {
+        { KIND_HOLD, HELD }, { KIND_HOLD, DUE }, { KIND_HOLD, READY }, { KIND_LOST, READY }
+    };
+    unsigned i = 0;
+    enum usher_status status = usher__serial_load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    usher__serial_answer(w, USHER_OK, &s);
+    for (;;) {
+        status = w->ops->walk(w->txn, &w->scope, lists[i].kind, lists[i].slot,
+                              a->owner.data != NULL ? &a->owner : NULL, hi, order, false, &r);
+        if (status == USHER_OK && i == 1 && !due(&r, w->now))
+            status = USHER_MISSING;
+        if (status == USHER_MISSING && i < 3 && a->owner.data == NULL) {
+            i++;
+            hi = order = 0;
+            continue;
+        }
+        if (status != USHER_OK)
+            return status == USHER_MISSING ? USHER_OK : status;
+        hi = i == 0 ? 0 : i == 1 ? (uint64_t)r.until_ms : r.rank;
+        order = r.order;
+        if (i == 0 && due(&r, w->now))
+            continue;
+        if (i == 1) { /* as it is once that has happened */
+            r.state = (uint8_t)leads(w, &s, &r, USHER__SERIAL_E_EXPIRE);
+            if (r.state != USHER_SERIAL_STATE_RETURNED)
+                continue;
+            r.until_ms = 0;
+            r.owner.size = 0;
+            r.data.size = 0;
+        }
+        if (n->n_rows == max) {
+            n->more = true;
+            return USHER_OK;
+        }
+        status = usher__serial_add_hold(w, &s, &r);
+        if (status != USHER_OK)
+            return status;
+    }
+}

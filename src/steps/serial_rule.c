@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* The rule itself: made, changed, shown, deleted.  See serial.h. */
+#include "config.h"
+
+#include "serial.h"
+
+#include <string.h>
+
+void usher__serial_settings_of(const int64_t *set, struct usher_serial_result_settings *n)
+{
+    n->start = pair(set + SET_START);
+    n->critical = set[SET_CRITICAL];
+    n->batch = set[SET_BATCH];
+    n->reset = set[SET_RESET];
+    n->stamp = set[SET_STAMP];
+    n->mode = set[SET_MODE];
+    n->lease_ms = set[SET_LEASE];
+    n->requests = set[SET_REQUESTS];
+    n->authority = set[SET_AUTHORITY];
+}
+
+static void say_rule(work *w, enum usher_status what, const int64_t *set, const struct state *s)
+{
+    usher__serial_answer(w, what, s);
+    w->reply->of.serial.max = pair(set + SET_MAX);
+    usher__serial_settings_of(set, &w->reply->of.serial.of.settings);
+}
+
+static enum usher_status answer_rule(work *w, enum usher_status what, const int64_t *set,
+                                     const struct state *s)
+{
+    say_rule(w, what, set, s);
+    return usher__serial_add_row(w, s, 0, 0, w->now);
+}
+
+static enum usher_status show_number(work *w, const struct state *s)
+{
+    struct usher_record r;
+    int64_t number, period;
+    enum usher_status status = usher__serial_named(w, s, 0, &number, &period);
+
+    if (status == USHER_OK)
+        status = usher__serial_standing(w, s, number, period, &r);
+    if (status != USHER_OK)
+        return status;
+    w->reply->of.serial.token = r.token;
+    w->reply->of.serial.until_ms = r.until_ms;
+    return usher__serial_add_hold(w, s, &r);
+}
+
+enum usher_status usher__serial_show(work *w)
+{
+    struct state s;
+    bool number =
+        w->command->verb == USHER_SERIAL_SHOW && w->command->arg.serial.serial.data != NULL;
+    enum usher_status status = usher__serial_load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    w->reply->of.serial.of.settings.made = counted(w, s.cur);
+    say_rule(w, USHER_OK, w->scope.settings, &s);
+    return number ? show_number(w, &s) : usher__serial_add_row(w, &s, 0, 0, w->now);
+}
+
+static void overlay(const work *w, struct usher__serial_format *f, int64_t *set)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    const struct {
+        uint32_t bit;
+        int64_t value, *to;
+    } numbers[] = {
+        { USHER_GIVEN_SERIAL_BASE, a->base, &f->base },
+        { USHER_GIVEN_SERIAL_STEP, a->step, &f->step },
+        { USHER_GIVEN_SERIAL_WIDTH, a->width, &f->width },
+        { USHER_GIVEN_SERIAL_RADIX, a->radix, &f->radix },
+        { USHER_GIVEN_SERIAL_CHECK, a->check, &f->check },
+        { USHER_GIVEN_SERIAL_OVERFLOW, a->overflow, &f->overflow },
+        { USHER_GIVEN_SERIAL_ZONE, a->zone_min, &f->zone_min },
+        { USHER_GIVEN_SERIAL_ZONE, a->zone_min, &set[SET_ZONE] },
+        { USHER_GIVEN_SERIAL_CRITICAL, a->critical, &set[SET_CRITICAL] },
+        { USHER_GIVEN_SERIAL_BATCH, a->batch, &set[SET_BATCH] },
+        { USHER_GIVEN_SERIAL_RESET, a->reset, &set[SET_RESET] },
+        { USHER_GIVEN_SERIAL_STAMP, a->stamp, &set[SET_STAMP] },
+        { USHER_GIVEN_SERIAL_MODE, a->mode, &set[SET_MODE] },
+        { USHER_GIVEN_SERIAL_LEASE, a->lease_ms, &set[SET_LEASE] },
+        { USHER_GIVEN_SERIAL_REQUESTS, a->requests, &set[SET_REQUESTS] },
+        { USHER_GIVEN_SERIAL_AUTHORITY, a->authority, &set[SET_AUTHORITY] },
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (given(w, numbers[i].bit))
+            *numbers[i].to = numbers[i].value;
+    if (given(w, USHER_GIVEN_SERIAL_START))
+        set_pair(set + SET_START, a->start);
+    if (given(w, USHER_GIVEN_SERIAL_MAX))
+        set_pair(set + SET_MAX, a->max);
+    if (a->prefix.data != NULL)
+        f->prefix = a->prefix;
+    if (a->suffix.data != NULL)
+        f->suffix = a->suffix;
+    if (a->date.data != NULL)
+        f->date = a->date;
+}
+
+/* What cannot be, whatever there was before. */
+static const char *rule_fault(const struct usher__serial_format *f, const int64_t *set)
+{
+    unsigned finest = usher__serial_date_finest(&f->date);
+
+    if (f->check != USHER_SERIAL_CHECK_NONE && f->check != USHER_SERIAL_CHECK_MOD37_2 &&
+        f->radix != 10)
+        return "check needs radix=10, unless it is mod37-2";
+    if (set[SET_RESET] != USHER_SERIAL_RESET_NONE &&
+        (finest == USHER_SERIAL_RESET_NONE || finest > set[SET_RESET]))
+        return "reset needs a date that tells its periods apart";
+    return NULL;
+}
+
+/* The same number may be printed in each period: so no day may come twice. */
+static bool day_goes_back(const work *w, int64_t from_min, int64_t to_min)
+{
+    return usher__serial_period(USHER_SERIAL_RESET_DAY, w->now, to_min) <
+           usher__serial_period(USHER_SERIAL_RESET_DAY, w->now, from_min);
+}
+
+enum usher_status usher__serial_rule(work *w)
+{
+    const uint32_t not_settings =
+        (uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_SERIAL_IF_VERSION;
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    const int64_t *old = w->scope.settings;
+    bool exists = w->scope.ref != NULL && old[SET_RULE] != 0, made, used, restamped, moved;
+    bool any = false; /* lost */
+    struct usher__serial_format f, was;
+    struct usher__packer p;
+    unsigned char packed[USHER__SERIAL_FORMAT_MAX];
+    int64_t set[USHER_SETTINGS], start, period;
+    struct state s;
+    const char *fault;
+    change c;
+    char id[24];
+    enum usher_status status = USHER_OK;
+
+    if (exists && (w->command->given & ~not_settings) == 0 && a->prefix.data == NULL &&
+        a->suffix.data == NULL && a->date.data == NULL)
+        return usher__serial_show(w);
+    memset(&s, 0, sizeof s);
+    memset(&was, 0, sizeof was);
+    was.step = 1;
+    was.radix = 10;
+    was.overflow = USHER_SERIAL_OVERFLOW_REFUSE;
+    memcpy(set, old, sizeof set);
+    if (exists) {
+        status = usher__serial_load(w, &s);
+        if (status != USHER_OK)
+            return status;
+        if (!usher__serial_unpack(&s.rule.data, &was))
+            return usher__serial_damaged(w);
+        made = counted(w, s.cur);
+        used = (past(w) & USED) != 0;
+    } else {
+        s.rule.kind = KIND_RULE;
+        s.rule.id = rule_id;
+        s.cur = w->scope.ref != NULL ? pair(w->scope.counts + COUNT_CUR) : 0;
+        s.period = w->scope.counts[COUNT_PERIOD];
+        made = s.cur > 0;
+        used = set[SET_RESET] != USHER_SERIAL_RESET_NONE; /* kept by delete, with the zone */
+        set[SET_RESET] = USHER_SERIAL_RESET_NONE;
+        set[SET_ZONE] = 0;
+    }
+    f = was;
+    overlay(w, &f, set);
+    start = pair(set + SET_START);
+    set[SET_RULE] = 1 + (used ? USED : 0);
+    if (made && (!exists || start != pair(old + SET_START) || (past(w) & MADE) != 0))
+        set[SET_RULE] += MADE;
+    moved = set[SET_ZONE] != old[SET_ZONE] && f.date.size != 0;
+    fault = rule_fault(&f, set);
+    if (fault != NULL) {
+        usher_result_fail(w->reply, USHER_INVALID, fault);
+        return USHER_OK;
+    }
+    if (exists)
+        status = usher__serial_lost_any(w, &any);
+    if (status != USHER_OK)
+        return status;
+    /* nor while numbers of a period that is over are lost: whoever has one has to name it still */
+    if (exists && (made || any) &&
+        (f.base != was.base || f.step != was.step || f.radix != was.radix ||
+         (f.check != USHER_SERIAL_CHECK_NONE) != (was.check != USHER_SERIAL_CHECK_NONE) ||
+         set[SET_MODE] != old[SET_MODE]))
+        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_KEPT, &s);
+    if (exists && (set[SET_RESET] != old[SET_RESET] || moved) &&
+        (any || w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0))
+        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
+    if (moved && (made || used) && day_goes_back(w, old[SET_ZONE], set[SET_ZONE]))
+        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_BACK, &s);
+    if (!exists) {
+        if (s.cur < start - 1)
+            s.cur = start - 1;
+        s.taken = s.cur;
+    } else if (!made) {
+        s.taken = s.cur = start - 1;
+    }
+    s.limit = usher__serial_limit(&f, pair(set + SET_MAX), set[SET_MODE], set[SET_RESET]);
+    if (s.limit < s.cur || s.limit < start - 1)
+        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_ROOM, &s);
+    set_pair(set + SET_LIMIT, s.limit);
+    if (!exists || set[SET_RESET] != old[SET_RESET] || set[SET_ZONE] != old[SET_ZONE]) {
+        period = usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]);
+        if (!exists || set[SET_RESET] != old[SET_RESET] || period > s.period)
+            s.period = period;
+    }
+    p.to = packed;
+    p.size = sizeof packed;
+    p.n = 0;
+    usher__serial_pack(&p, &f);
+    if (exists && memcmp(set, old, sizeof set) == 0 && p.n == s.rule.data.size &&
+        memcmp(packed, s.rule.data.data, p.n) == 0)
+        return answer_rule(w, USHER_SAME, set, &s);
+
+    restamped = exists && (set[SET_STAMP] != old[SET_STAMP] || moved);
+    usher__change_begin(w, &c);
+    memcpy(c.scope->settings, set, sizeof set);
+    usher__serial_put_counters(&c, &s);
+    s.rule.data.data = (const char *)packed;
+    s.rule.data.size = p.n;
+    usher__serial_put_rule(&c, &s);
+    if (restamped)
+        status = usher__serial_drop_fills(w, &c);
+    if (status != USHER_OK)
+        return status;
+    if (restamped && set[SET_STAMP] == USHER_SERIAL_STAMP_FILL && s.cur > s.taken)
+        usher__serial_add_fill(w, &c, s.cur, id);
+    status = answer_rule(w, USHER_OK, set, &s);
+    return status == USHER_OK ? usher__serial_finish(w, &c, NULL, 0, 0) : status;
+}
+
+/* The counters and the zone stay, so that a rule made again under the name repeats nothing. */
+enum usher_status usher__serial_delete_rule(work *w)
+{
+    struct usher_scope fresh;
+    struct state s;
+    bool any;
+    change c;
+    enum usher_status status;
+
+    if (w->scope.ref == NULL || w->scope.settings[SET_RULE] == 0) {
+        w->reply->status = USHER_SAME;
+        return USHER_OK;
+    }
+    status = usher__serial_load(w, &s);
+    if (status != USHER_OK)
+        return status;
+    status = usher__serial_lost_any(w, &any);
+    if (status != USHER_OK)
+        return status;
+    if (any || w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
+        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
+    usher__change_begin(w, &c);
+    status = usher__serial_drop_fills(w, &c);
+    if (status != USHER_OK)
+        return status;
+    s.taken = s.cur;
+    usher__serial_put_counters(&c, &s);
+    usher__change_erase(&c, &s.rule);
+    usher__serial_defaults(&fresh);
+    if (counted(w, s.cur) || (past(w) & USED) != 0) {
+        fresh.settings[SET_ZONE] = w->scope.settings[SET_ZONE];
+        fresh.settings[SET_RESET] = USHER_SERIAL_RESET_DAY; /* says so: see usher__serial_rule() */
+    }
+    memcpy(c.scope->settings, fresh.settings, sizeof fresh.settings);
+    usher__serial_answer(w, USHER_OK, &s);
+    return usher__serial_finish(w, &c, NULL, 0, 0);
+}

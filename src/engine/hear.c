@@ -416,10 +416,14 @@ static void sweep_in(struct usher__heard *h, int64_t ms)
 /* Nothing of its scope is due before @due_ms (0: not known); swept @least_ms from now, or later. */
 static void tend(struct usher__heard *h, int64_t due_ms, int64_t least_ms)
 {
-    int64_t left_ms = due_ms != 0 ? due_ms - clock_ms(h->p->e) : 0;
+    int64_t left_ms = 0;
 
-    if (due_ms != USHER_NEVER)
-        sweep_in(h, left_ms > least_ms ? left_ms : least_ms);
+    if (due_ms == USHER_NEVER)
+        return;
+    /* both clocks are read in whole milliseconds: one more, and it is not too early */
+    if (due_ms != 0)
+        left_ms = due_ms - clock_ms(h->p->e) + 1;
+    sweep_in(h, left_ms > least_ms ? left_ms : least_ms);
 }
 
 static void swept(struct usher__heard *h, const struct usher_result *r)

@@ -796,6 +796,15 @@ mutant 'hear: a scope without a log is followed' src/engine/engine.c 's/usher__c
     $hears 'what_is_wrong*'
 mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
     $hears 'a_pool_without*'
+mutant 'hear: what is due in a scope that is tended stays' src/engine/hear.c \
+    's/^            h->sweeps = true;/            h->sweeps = false;/' \
+    $hears 'what_is_tended*'
+mutant 'hear: a sweep is followed by one for what it has told of' src/engine/hear.c \
+    's/h->told <= r->version)/h->told < r->version)/' \
+    $hears 'a_wall*'
+mutant 'hear: a change does not say what is due' src/steps/work.c \
+    's/notice.due_ms = .*/notice.due_ms = USHER_NEVER;/' \
+    $hears 'what_is_tended*'
 mutant 'hear: nobody looks at what others change' src/engine/hear.c 's/USHER_WATCH_ALL) != 0 ? EVERY_MS : 0/USHER_WATCH_ALL) == 8 ? EVERY_MS : 0/' \
     $hears 'what_others_change*'
 mutant 'replica: a reply says nothing of members' src/replica/replica.c 's/^        case USHER_FIELD_MEMBER_STATE:/        case USHER_FIELD_LANE:/' \

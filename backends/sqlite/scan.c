@@ -121,7 +121,7 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
                                .fault = "places that are counted and their list disagree" };
     uint8_t kind = usher__records_kind_with(s->noun, USHER_KIND_RANKED);
     int64_t list, all = 0;
-    struct stretch one, last = { 0, 0, 0 };
+    struct stretch one = { 0, 0, 0 }, last = one;
     struct usher_text by = { "", 0 }, last_by = by;
     char text[USHER_NAME_MAX];
     bool same = true, more = true;

@@ -331,6 +331,7 @@ enum usher_watch_flag {
     USHER_WATCH_SINCE = 1u << 0, /* first what is behind @since, from the scope's log */
     USHER_WATCH_ALL = 1u << 1,   /* with SINCE: look at the log every half second, too, for what
                                   * other engines change */
+    USHER_WATCH_TEND = 1u << 2,  /* sweep the scope when something of it is due */
     USHER_WATCH_FLAG__WIDE = 0x7fffffff
 };
 
@@ -363,8 +364,17 @@ enum usher_watch_flag {
  * within half a second.  The log is read by usher_collect() or usher_work() as if `changes`
  * were posted, and without an answer again and again; usher_timeout() says when.
  *
+ * With USHER_WATCH_TEND (one scope) what is due happens in time, without anybody's command: a hold
+ * or a rest ends, an agent's wrap-up is over and the next caller is seated, a room without members
+ * closes.  When it is due usher_timeout() is over, and usher_collect() or usher_work() sweeps the
+ * scope, as if `sweep` were posted; so one timer, that of usher_timeout(), keeps any number of
+ * scopes moving.  It goes by what this engine changes (and reads, with SINCE) and by its own clock:
+ * where the store has another one, that of Redis, it asks every few milliseconds until that is as
+ * far.  What another engine has made due before is swept when this one comes to know of it.
+ *
  * USHER_OK
- * USHER_REFUSED  SINCE, and scopes of @noun keep no log
+ * USHER_REFUSED  SINCE, and scopes of @noun keep no log; TEND, and nothing of them is ever due, or
+ *                time is given (usher_options.clock_given)
  * USHER_INVALID  an argument, or an engine of the parent process
  * USHER_NOMEM    no memory or, with the first call, no descriptors
  *

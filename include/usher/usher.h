@@ -411,6 +411,9 @@ struct usher_notice {
     /* As a store tells it: so long may it be kept to be told together with others (`presence` of
      * a room).  0 in what watchers hear. */
     int64_t wait_ms;
+    /* Behind this change nothing of the scope changes by itself before; USHER_NEVER.  0: not known,
+     * as of what comes from a log. */
+    int64_t due_ms;
 };
 
 /* What a change is about. */

@@ -5,14 +5,24 @@
 
 #include <string.h>
 
-const struct usher__verb *usher__changes_verb(enum usher_noun noun)
+static const struct usher__verb *verb_of(enum usher_noun noun, const char *word)
 {
     const struct usher__noun *of = usher__noun((unsigned)noun);
 
     for (unsigned i = 0; of != NULL && i < of->n_verbs; i++)
-        if (strcmp(of->verbs[i].word, "changes") == 0)
+        if (strcmp(of->verbs[i].word, word) == 0)
             return &of->verbs[i];
     return NULL;
+}
+
+const struct usher__verb *usher__changes_verb(enum usher_noun noun)
+{
+    return verb_of(noun, "changes");
+}
+
+const struct usher__verb *usher__sweep_verb(enum usher_noun noun)
+{
+    return verb_of(noun, "sweep");
 }
 
 static void give(struct usher_operation *c, const struct usher__noun *noun, unsigned field,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `changes` of any noun, by its tables. */
+/* The verbs `changes` and `sweep` of any noun, by its tables. */
 #ifndef USHER_CORE_CHANGES_H
 #define USHER_CORE_CHANGES_H
 
@@ -7,6 +7,9 @@
 
 /* NULL: scopes of @noun keep no log. */
 const struct usher__verb *usher__changes_verb(enum usher_noun noun);
+
+/* `sweep`.  NULL: nothing of @noun is ever due. */
+const struct usher__verb *usher__sweep_verb(enum usher_noun noun);
 
 /* Ask for the notices of @scope behind @since, @max at most.  @noun keeps a log. */
 void usher__changes_ask(struct usher_operation *c, enum usher_noun noun,

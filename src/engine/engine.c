@@ -1467,13 +1467,26 @@ static const char *flags_fault(const char *scope, unsigned flags, uint64_t since
 
     if (ret_watcher == NULL)
         return "ret_watcher is NULL";
-    if ((flags & ~(unsigned)(USHER_WATCH_SINCE | USHER_WATCH_ALL)) != 0)
+    if ((flags & ~(unsigned)(USHER_WATCH_SINCE | USHER_WATCH_ALL | USHER_WATCH_TEND)) != 0)
         return "flags are not known";
+    if ((flags & USHER_WATCH_TEND) != 0 && scope == NULL)
+        return "USHER_WATCH_TEND is of one scope";
     if (follows ? since > INT64_MAX : since != 0)
         return follows ? "since is out of range" : "since without USHER_WATCH_SINCE";
     if (!follows && (flags & USHER_WATCH_ALL) != 0)
         return "USHER_WATCH_ALL without USHER_WATCH_SINCE";
     return follows && scope == NULL ? "USHER_WATCH_SINCE is of one scope" : NULL;
+}
+
+static const char *refusal(const struct usher_engine *e, enum usher_noun noun, unsigned flags)
+{
+    if ((flags & USHER_WATCH_SINCE) != 0 && usher__changes_verb(noun) == NULL)
+        return "only rooms and numbers keep a log";
+    if ((flags & USHER_WATCH_TEND) != 0 && usher__sweep_verb(noun) == NULL)
+        return "nothing of it is ever due";
+    if ((flags & USHER_WATCH_TEND) != 0 && e->opt.clock_given)
+        return "time is given: nobody knows when something is due";
+    return NULL;
 }
 
 enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun noun,
@@ -1484,13 +1497,15 @@ enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun nou
     enum usher_status status = usher__engine_check(e);
     struct usher__heard *heard = NULL;
     struct usher__post *p;
+    const char *why;
 
     if (status == USHER_OK)
         status = watch_check("watch", noun, scope, flags_fault(scope, flags, since, ret_watcher));
     if (status != USHER_OK)
         return status;
-    if ((flags & USHER_WATCH_SINCE) != 0 && usher__changes_verb(noun) == NULL) {
-        usher__message_set("watch: only rooms and numbers keep a log");
+    why = refusal(e, noun, flags);
+    if (why != NULL) {
+        usher__message_set("watch: %s", why);
         return USHER_REFUSED;
     }
     p = usher__post_of(e, "watch");

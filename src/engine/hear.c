@@ -14,6 +14,10 @@
  * what was posted reads the log, too.  Notices that come while it is read show whether it has to be
  * read again.  So a full backlog, a lack of memory, or a change of another process costs it a look
  * into the log, and there is a gap only if the log does not reach back.
+ *
+ * A watcher with USHER_WATCH_TEND has its scope swept when something is due.  Whoever tells of a
+ * change says when that is, and so does each sweep.  The earliest time said counts until the next
+ * sweep: one that comes too early does no harm, and says when it would not.
  */
 #include "config.h"
 
@@ -24,6 +28,7 @@
 #include "core/changes.h"
 #include "core/text.h"
 #include "core/verbs.h"
+#include "engine/clock.h"
 #include "engine/engine.h"
 #include "engine/flight.h"
 #include "engine/memory.h"
@@ -38,6 +43,7 @@
 #endif
 #define RETRY_MS 100 /* there was no memory, or no answer */
 #define EVERY_MS 500 /* between two looks at a log that others may write to */
+#define EARLY_MS 3   /* until the next sweep, where the store says that it is not yet time */
 
 /* Where a follower is in the history of its scope. */
 struct place {
@@ -49,7 +55,7 @@ struct place {
 struct usher__heard {
     struct usher__post *p;
     struct usher__heard *next, **at; /* of all; what points to this one */
-    struct usher__heard *then;       /* in `behind` or `gaps` */
+    struct usher__heard *then[2];    /* in `behind`, in `gaps` */
     void *tag;
     enum usher_noun noun;
 
@@ -70,6 +76,13 @@ struct usher__heard {
     int64_t every_ms; /* between looks at the log; 0: never */
     int64_t first_ms; /* how long after the first look there is another one; 0: there was */
     int64_t look_ms;  /* look at the log then */
+
+    /* with `tends` */
+    bool tends;
+    bool sweeps;     /* its scope is to be swept */
+    bool sweeping;   /* `reading` is that */
+    int64_t tend_ms; /* then it is */
+    uint64_t told;   /* version of the newest notice that `tend_ms` may be from */
 
     size_t scope_size;
     char scope[USHER_NAME_MAX];
@@ -188,36 +201,38 @@ static bool append_gap(struct usher__heard *h, const struct usher_notice *gap)
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-static void heards_append(struct usher__heards *l, struct usher__heard *h)
+enum list { BEHIND, GAPS };
+
+static void heards_append(struct usher__heards *l, enum list which, struct usher__heard *h)
 {
-    h->then = NULL;
+    h->then[which] = NULL;
     if (l->last != NULL)
-        l->last->then = h;
+        l->last->then[which] = h;
     else
         l->first = h;
     l->last = h;
 }
 
-static struct usher__heard *heards_take(struct usher__heards *l)
+static struct usher__heard *heards_take(struct usher__heards *l, enum list which)
 {
     struct usher__heard *h = l->first;
 
     USHER_ASSERT(h != NULL);
-    l->first = h->then;
+    l->first = h->then[which];
     if (l->first == NULL)
         l->last = NULL;
     return h;
 }
 
-static void heards_without(struct usher__heards *l, const struct usher__heard *h)
+static void heards_without(struct usher__heards *l, enum list which, const struct usher__heard *h)
 {
     struct usher__heards kept = { NULL, NULL };
 
     while (l->first != NULL) {
-        struct usher__heard *one = heards_take(l);
+        struct usher__heard *one = heards_take(l, which);
 
         if (one != h)
-            heards_append(&kept, one);
+            heards_append(&kept, which, one);
     }
     *l = kept;
 }
@@ -241,7 +256,7 @@ static void gaps_tell(struct usher__post *p)
             return;
         }
         h->missed = false;
-        (void)heards_take(&p->gaps);
+        (void)heards_take(&p->gaps, GAPS);
     }
 }
 
@@ -261,7 +276,7 @@ static void miss(struct usher__heard *h, const struct usher_notice *n)
         gap->version = n->version;
         gap->mark = n->mark;
         h->missed = true;
-        heards_append(&h->p->gaps, h);
+        heards_append(&h->p->gaps, GAPS, h);
     } else if (gap->noun != n->noun || !usher__text_equal(&gap->scope, &n->scope)) {
         /* of several scopes: of any */
         gap->noun = h->noun;
@@ -278,14 +293,20 @@ static void miss(struct usher__heard *h, const struct usher_notice *n)
 
 /* ---- to follow ------------------------------------------------------------------------------ */
 
+/* There is something to be asked for it. */
+static void be_listed(struct usher__heard *h)
+{
+    if (h->listed || h->reading)
+        return;
+    h->listed = true;
+    heards_append(&h->p->behind, BEHIND, h);
+}
+
 static void be_behind(struct usher__heard *h)
 {
     h->current = false;
     h->look_ms = INT64_MAX;
-    if (h->listed || h->reading)
-        return;
-    h->listed = true;
-    heards_append(&h->p->behind, h);
+    be_listed(h);
 }
 
 static void try_later(struct usher__heard *h)
@@ -366,6 +387,74 @@ static void follow(struct usher__heard *h, const struct usher_notice *n)
     newer(h, n->epoch, n->version);
     if (h->current)
         be_behind(h);
+}
+
+/* ---- to tend a scope ------------------------------------------------------------------------ */
+
+static int64_t clock_ms(const struct usher_engine *e)
+{
+    struct usher__inside here;
+    int64_t ms;
+
+    if (e->opt.now_ms == NULL)
+        return usher__wall_ms();
+    usher__enter(&here, e);
+    ms = e->opt.now_ms(e->opt.payload);
+    usher__leave(&here);
+    return ms;
+}
+
+static void sweep_in(struct usher__heard *h, int64_t ms)
+{
+    int64_t at_ms = usher__monotonic_ms() + ms;
+
+    if (at_ms < h->tend_ms)
+        h->tend_ms = at_ms;
+    look_at(h->p, h->tend_ms);
+}
+
+/* Nothing of its scope is due before @due_ms (0: not known); swept @least_ms from now, or later. */
+static void tend(struct usher__heard *h, int64_t due_ms, int64_t least_ms)
+{
+    int64_t left_ms = 0;
+
+    if (due_ms == USHER_NEVER)
+        return;
+    /* both clocks are read in whole milliseconds: one more, and it is not too early */
+    if (due_ms != 0)
+        left_ms = due_ms - clock_ms(h->p->e) + 1;
+    sweep_in(h, left_ms > least_ms ? left_ms : least_ms);
+}
+
+static void swept(struct usher__heard *h, const struct usher_result *r)
+{
+    /* it knows better than what was told before it was over */
+    if (USHER_IS_DONE(r->status) && h->told <= r->version)
+        h->tend_ms = INT64_MAX;
+    switch (r->status) {
+    case USHER_OK:
+        tend(h, r->due_ms, 0);
+        break;
+    case USHER_SAME:
+        tend(h, r->due_ms, EARLY_MS);
+        break;
+    case USHER_MISSING: /* who makes it tells */
+        break;
+    default:
+        sweep_in(h, RETRY_MS);
+        break;
+    }
+    if (h->follows && !h->current && h->look_ms == INT64_MAX)
+        be_listed(h);
+}
+
+static void sweep_command(struct usher__heard *h, struct usher_operation *c)
+{
+    memset(c, 0, sizeof *c);
+    c->verb = (enum usher_verb)usher__sweep_verb(h->noun)->verb;
+    c->scope = (struct usher_text){ h->scope, h->scope_size };
+    h->sweeps = false;
+    h->sweeping = true;
 }
 
 /* ---- to read a log -------------------------------------------------------------------------- */
@@ -475,6 +564,13 @@ static void read_done(struct usher__heard *h, const struct usher_result *r)
         heard_free(h);
         return;
     }
+    if (h->sweeping) {
+        h->sweeping = false;
+        swept(h, r);
+        return;
+    }
+    if (h->tends && r->status < USHER_INVALID)
+        tend(h, r->due_ms, 0);
     then = read_answer(h, r);
     if (then == CURRENT && h->newer &&
         !(h->newest.epoch == h->place.epoch && h->newest.version <= h->place.version))
@@ -485,6 +581,8 @@ static void read_done(struct usher__heard *h, const struct usher_result *r)
         be_behind(h);
     else
         try_later(h);
+    if (h->sweeps)
+        be_listed(h);
 }
 
 static void read_command(struct usher__heard *h, struct usher_operation *c, size_t max)
@@ -493,6 +591,10 @@ static void read_command(struct usher__heard *h, struct usher_operation *c, size
 
     h->listed = false;
     h->reading = true;
+    if (h->sweeps) {
+        sweep_command(h, c);
+        return;
+    }
     h->newer = false;
     usher__changes_ask(c, h->noun, &scope, h->place.version, max);
 }
@@ -502,7 +604,21 @@ bool usher__heard_can_read(const struct usher__post *p)
     return p->behind.first != NULL && p->n_notices < p->limit;
 }
 
-/* Logs that are being read. */
+bool usher__heards_fly(const struct usher_engine *e, const struct usher__post *p)
+{
+    const struct usher__heard *h = p->behind.first;
+
+    for (size_t i = 0; h != NULL && i < READS; i++, h = h->then[BEHIND]) {
+        const struct usher__verb *verb =
+            h->sweeps ? usher__sweep_verb(h->noun) : usher__changes_verb(h->noun);
+
+        if (!usher__flies(e, verb->verb))
+            return false;
+    }
+    return true;
+}
+
+/* Logs that are being read, and scopes that are swept. */
 struct usher__reading {
     struct usher__post *p;
     struct usher__flight *flight; /* NULL: who reads waits */
@@ -520,9 +636,9 @@ static void reading_take(struct usher__post *p, struct usher__reading *r)
     for (; r->n < READS && usher__heard_can_read(p); r->n++) {
         size_t room = p->limit - p->n_notices;
 
-        r->asked[r->n] = room < PAGE ? room : PAGE;
+        r->asked[r->n] = p->behind.first->sweeps ? 0 : room < PAGE ? room : PAGE;
         p->n_notices += r->asked[r->n];
-        r->heards[r->n] = heards_take(&p->behind);
+        r->heards[r->n] = heards_take(&p->behind, BEHIND);
         read_command(r->heards[r->n], &r->commands[r->n], r->asked[r->n]);
     }
 }
@@ -589,7 +705,13 @@ void usher__heards_look(struct usher__post *p, int64_t now_ms)
     for (struct usher__heard *h = p->heards; h != NULL; h = h->next) {
         if (h->look_ms <= now_ms)
             be_behind(h);
+        if (h->tend_ms <= now_ms) {
+            h->tend_ms = INT64_MAX;
+            h->sweeps = true;
+            be_listed(h);
+        }
         look_at(p, h->look_ms);
+        look_at(p, h->tend_ms);
     }
     gaps_tell(p);
 }
@@ -608,6 +730,10 @@ void usher__heard_notice(struct usher__heard *h, const struct usher_notice *n)
     struct usher__post *p = h->p;
 
     (void)pthread_mutex_lock(&p->lock);
+    if (h->tends) {
+        h->told = n->version;
+        tend(h, n->due_ms, 0);
+    }
     if (h->follows && n->verb != USHER_NOTICE_LOST)
         follow(h, n);
     else if ((h->missed || !append_notice(h, n)) && !h->follows)
@@ -621,6 +747,8 @@ void usher__heard_doubt(struct usher__heard *h, const struct usher_notice *n)
     struct usher__post *p = h->p;
 
     (void)pthread_mutex_lock(&p->lock);
+    if (h->tends)
+        sweep_in(h, 0);
     if (!h->follows)
         miss(h, n);
     else if (h->current)
@@ -643,7 +771,7 @@ struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher_
     h->p = p;
     h->tag = how->tag;
     h->noun = how->noun;
-    h->look_ms = INT64_MAX;
+    h->look_ms = h->tend_ms = INT64_MAX;
     if (how->scope != NULL) {
         h->scope_size = strlen(how->scope);
         memcpy(h->scope, how->scope, h->scope_size);
@@ -654,6 +782,7 @@ struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher_
         return NULL;
     }
     h->follows = (how->flags & USHER_WATCH_SINCE) != 0;
+    h->tends = (how->flags & USHER_WATCH_TEND) != 0;
     h->place.version = how->since;
     h->every_ms = (how->flags & USHER_WATCH_ALL) != 0 ? EVERY_MS : 0;
     h->first_ms = how->under_way_ms;
@@ -674,6 +803,8 @@ void usher__heard_begin(struct usher__heard *h)
     (void)pthread_mutex_lock(&p->lock);
     if (h->follows)
         be_behind(h);
+    if (h->tends)
+        sweep_in(h, 0);
     usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
 }
@@ -703,12 +834,12 @@ void usher__heard_remove(struct usher__heard *h)
 
     (void)pthread_mutex_lock(&p->lock);
     ready_without(p, h);
-    heards_without(&p->behind, h);
-    heards_without(&p->gaps, h);
+    heards_without(&p->behind, BEHIND, h);
+    heards_without(&p->gaps, GAPS, h);
     *h->at = h->next;
     if (h->next != NULL)
         h->next->at = h->at;
-    if (h->look_ms == p->look_ms && h->look_ms != INT64_MAX)
+    if ((h->look_ms == p->look_ms || h->tend_ms == p->look_ms) && p->look_ms != INT64_MAX)
         usher__heards_look(p, INT64_MIN);
     if (h->reading)
         h->dead = true;

@@ -35,6 +35,8 @@ void usher__heard_doubt(struct usher__heard *h, const struct usher_notice *n);
 
 /* Is there a log to be read, and room for what comes of it? */
 bool usher__heard_can_read(const struct usher__post *p);
+/* Do those that are read next not have to be waited for (flight.h)? */
+bool usher__heards_fly(const struct usher_engine *e, const struct usher__post *p);
 /* Read some.  Others have the lock meanwhile. */
 void usher__heards_read(struct usher_engine *e, struct usher__post *p);
 /* The same without waiting, where `room changes` flies (flight.h), as with the door; go_on without

@@ -18,6 +18,7 @@
 
 #include "core/text.h"
 #include "core/verbs.h"
+#include "engine/clock.h"
 #include "engine/guard.h"
 #include "engine/memory.h"
 #include "engine/nodes.h"
@@ -109,14 +110,6 @@ static void pending_tell(struct pending *p)
     }
 }
 
-static int64_t wall_clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* Never 0: that stands for a scope that does not exist. */
 static uint64_t new_epoch(const void *salt)
 {
@@ -135,12 +128,12 @@ static uint64_t new_epoch(const void *salt)
 /* What a time that is given may not be later than. */
 static int64_t latest_of(const struct usher_context *context)
 {
-    return context->skew_ms < USHER_TIME_MAX ? wall_clock_ms() + context->skew_ms : INT64_MAX;
+    return context->skew_ms < USHER_TIME_MAX ? usher__wall_ms() + context->skew_ms : INT64_MAX;
 }
 
 static int64_t now_of(const struct usher_context *context)
 {
-    return context->now_ms != 0 ? context->now_ms : wall_clock_ms();
+    return context->now_ms != 0 ? context->now_ms : usher__wall_ms();
 }
 
 static bool same_scope(const struct usher_operation *a, const struct usher_operation *b)

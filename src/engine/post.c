@@ -260,6 +260,7 @@ static struct usher__post *post_new(const struct usher_engine *e)
     if (p == NULL)
         return NULL;
     memset(p, 0, sizeof *p);
+    p->e = e;
     p->alloc = e->opt.alloc;
     p->limit = e->opt.backlog != 0 ? e->opt.backlog : BACKLOG;
     p->soonest_ms = p->look_ms = INT64_MAX;
@@ -670,6 +671,8 @@ static void run(struct usher_engine *e, struct usher__post *p, bool flies)
     /* without a thread it is either, in turn */
     bool reads = flies && usher__heard_can_read(p) && (!p->has_read || p->waiting.first == NULL);
     size_t n = reads ? 0 : batch_take(e, p, &batch, entries, &left_ms, &flies);
+
+    flies = flies && (!reads || usher__heards_fly(e, p));
 
     p->executing = true;
     usher__post_show(p);

@@ -39,6 +39,7 @@ struct usher__heards {
 };
 
 struct usher__post {
+    const struct usher_engine *e;
     const struct usher_allocator *alloc;
     size_t limit; /* of commands that are posted and not collected, and of notices not collected */
     pthread_mutex_t lock;

@@ -21,6 +21,7 @@
 #include "core/serial.h"
 #include "core/text.h"
 #include "engine/ask.h"
+#include "engine/clock.h"
 #include "engine/result.h"
 #include "steps/work.h"
 
@@ -339,14 +340,9 @@ static enum usher_status verify(ask *a)
 /* That of the command; the store's own clock, if it goes by that, is near enough to this one. */
 static int64_t time_of(const ask *a)
 {
-    struct timespec ts;
-
     if ((a->command->given & USHER_GIVEN_NOW) != 0)
         return a->command->now_ms;
-    if (a->e->opt.now_ms != NULL)
-        return a->e->opt.now_ms(a->e->opt.payload);
-    (void)clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return a->e->opt.now_ms != NULL ? a->e->opt.now_ms(a->e->opt.payload) : usher__wall_ms();
 }
 
 /* Of the number of @row: one that was returned in a period that is over keeps it, and its date. */

@@ -110,8 +110,9 @@ static bool hex_read(const struct usher_text *text, uint64_t *ret)
     return true;
 }
 
+/* @due_ms: of the scope behind the command; 0: not known. */
 static bool notices_read(struct usher_unpacker *u, const struct usher_operation *command,
-                         uint64_t epoch, const struct usher_context *context)
+                         uint64_t epoch, int64_t due_ms, const struct usher_context *context)
 {
     struct usher_notice notice;
     size_t n;
@@ -132,6 +133,7 @@ static bool notices_read(struct usher_unpacker *u, const struct usher_operation 
         notice.noun = (enum usher_noun)((unsigned)command->verb >> 8);
         notice.scope = command->scope;
         notice.epoch = epoch;
+        notice.due_ms = due_ms;
         if (context->notify != NULL)
             context->notify(context->payload, &notice);
     }
@@ -167,7 +169,7 @@ static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum u
         !message_read(u, reply))
         return USHER_INVALID;
     if (n > 2 && (!usher_unpack_text(u, &digits) || !hex_read(&digits, &epoch) ||
-                  !notices_read(u, command, epoch, context)))
+                  !notices_read(u, command, epoch, 0, context)))
         return USHER_INVALID;
     if ((n == 5 && !usher_unpack_uint(u, &version)) || u->at != u->end)
         return USHER_INVALID;
@@ -208,7 +210,7 @@ enum usher_status usher_result_unpack(const struct usher_operation *command, con
     reply->repeated = repeated == 1;
     reply->due_ms = due >= 0 ? due : USHER_NEVER;
     /* told before what follows is understood: the changes were made in any case */
-    if (!notices_read(&u, command, reply->epoch, context))
+    if (!notices_read(&u, command, reply->epoch, reply->due_ms, context))
         return USHER_INVALID;
     status = usher__rows_unpack(&u, noun, reply);
     if (status != USHER_OK)

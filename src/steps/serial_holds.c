@@ -373,7 +373,7 @@ enum usher_status usher__serial_reserve(work *w)
 static bool tells(const work *w, const struct usher_record *r, const struct usher_text *serial)
 {
     struct usher__serial_format f;
-    int64_t number, period;
+    int64_t number = 0, period = 0;
 
     if (!usher__serial_unpack(&r->data, &f))
         return false;
@@ -684,7 +684,7 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
     struct state s;
     change c;
     char id[ID_SIZE];
-    int64_t number, period;
+    int64_t number = 0, period = 0;
     unsigned from, to;
     bool is_held;
     enum usher_status status = usher__serial_load(w, &s);

@@ -230,6 +230,43 @@ static void nor_does_one_that_is_stopped(void **state)
     usher_close(h.e);
 }
 
+/* With nothing but the loop: its hold ends, and the sweep is not waited for. */
+static void a_scope_is_tended_without_waiting(void **state)
+{
+    const struct usher_value number = USHER_T(USHER_FIELD_NUMBER, "1"),
+                             lease = USHER_N(USHER_FIELD_LEASE, 40);
+    struct usher_watcher *watcher;
+    struct host h;
+
+    (void)state;
+    host_open(&h, "");
+    assert_int_equal(
+        usher_watch_events(h.e, USHER_NUMBER, "p", USHER_WATCH_TEND, 0, NULL, &watcher), USHER_OK);
+    post_verb(&h, USHER_NUMBER_ADD, "p", &number, 1, LONG_MS);
+    post_verb(&h, USHER_NUMBER_REG, "p", &number, 1, LONG_MS);
+    answers(&h);
+    h.longest_us = 0;
+    for (unsigned i = 1; i <= 3; i++) {
+        post_verb(&h, USHER_NUMBER_CALL, "p", &lease, 1, LONG_MS);
+        answers(&h);
+        while (h.notices < 2 + 2 * i)
+            tick(&h);
+    }
+    assert_int_equal(h.done, 5);
+    assert_int_equal(h.gaps, 0);
+    assert_int_equal(redis_server_kill(server, SIGSTOP), 0);
+    post_verb(&h, USHER_NUMBER_CALL, "p", &lease, 1, LONG_MS);
+    assert_in_range(ticks(&h, DELAY_MS, LONG_MS), 10, 1000000);
+    assert_int_equal(redis_server_kill(server, SIGCONT), 0);
+    while (h.notices < 10)
+        tick(&h);
+    print_message("longest %" PRId64 " us\n", h.longest_us);
+    assert_in_range(h.longest_us, 0, DELAY_MS * 1000 / 2);
+    answers(&h);
+    usher_unwatch(h.e, watcher);
+    usher_close(h.e);
+}
+
 /* A byte of an answer each millisecond: no command has the time that it takes to connect. */
 static void a_small_timeout_comes_back(void **state)
 {
@@ -514,6 +551,7 @@ int main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_server_holds_no_turn_up),
         cmocka_unit_test(nor_does_one_that_is_stopped),
+        cmocka_unit_test(a_scope_is_tended_without_waiting),
         cmocka_unit_test(a_small_timeout_comes_back),
         cmocka_unit_test(what_breaks_is_done_once_or_in_doubt),
         cmocka_unit_test(what_is_begun_is_not_taken_back),

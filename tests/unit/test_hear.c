@@ -427,7 +427,9 @@ static void what_is_wrong_is_refused(void **state)
     WRONG(USHER_INVALID, 99, NULL, 0, 0, &watcher);
     WRONG(USHER_INVALID, 0, ROOM, 0, 0, &watcher);
     WRONG(USHER_INVALID, USHER_ROOM, "{}", 0, 0, &watcher);
-    WRONG(USHER_INVALID, USHER_ROOM, ROOM, 4, 0, &watcher);
+    WRONG(USHER_INVALID, USHER_ROOM, ROOM, 8, 0, &watcher);
+    WRONG(USHER_INVALID, USHER_ROOM, NULL, USHER_WATCH_TEND, 0, &watcher);
+    WRONG(USHER_REFUSED, USHER_ID, "i", USHER_WATCH_TEND, 0, &watcher);
     WRONG(USHER_INVALID, USHER_ROOM, ROOM, 0, 5, &watcher);
     WRONG(USHER_INVALID, USHER_ROOM, ROOM, USHER_WATCH_ALL, 0, &watcher);
     WRONG(USHER_INVALID, USHER_ROOM, NULL, USHER_WATCH_SINCE, 0, &watcher);
@@ -723,7 +725,7 @@ static bool oom_run(const struct test_store *store, unsigned long at, bool for_e
     if (status == USHER_OK) {
         chain_until(w.e, &chain, last);
         assert_true(fired || chain.gaps == 0);
-        if (flags != 0)
+        if ((flags & USHER_WATCH_SINCE) != 0)
             assert_true(chain.gaps == 0 && chain.notices == last);
         else if (!fired)
             assert_true(chain.notices == 6);
@@ -738,9 +740,11 @@ static void without_memory_nothing_is_lost_silently(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < n_stores; i++)
-        for (unsigned k = 0; k < 4; k++)
+        for (unsigned k = 0; k < 8; k++)
             for (unsigned long at = 1; at < 200; at++)
-                if (!oom_run(&stores[i], at, (k & 1) != 0, (k & 2) != 0 ? USHER_WATCH_SINCE : 0))
+                if (!oom_run(&stores[i], at, (k & 1) != 0,
+                             ((k & 2) != 0 ? USHER_WATCH_SINCE : 0u) |
+                                 ((k & 4) != 0 ? USHER_WATCH_TEND : 0u)))
                     break;
 }
 
@@ -873,6 +877,133 @@ static void a_pool_without_a_log_is_told_of_with_gaps(void **state)
 {
     (void)state;
     on_each(no_log);
+}
+
+/* ---- to tend ---- */
+
+static struct usher_watcher *tend(struct usher_engine *e, enum usher_noun noun, const char *scope,
+                                  unsigned flags, uintptr_t tag)
+{
+    struct usher_watcher *watcher = NULL;
+
+    assert_int_equal(
+        usher_watch_events(e, noun, scope, USHER_WATCH_TEND | flags, 0, (void *)tag, &watcher),
+        USHER_OK);
+    return watcher;
+}
+
+/* The next event that comes, which is a notice of @verb, and by itself. */
+static void must_come(struct usher_engine *e, enum usher_verb verb, int64_t not_before_ms)
+{
+    const struct usher_event *event = usher_collect(e, LONG_MS);
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    assert_non_null(event);
+    assert_int_equal(event->kind, USHER_EVENT_NOTICE);
+    if (event->notice->verb != verb)
+        fail_msg("%s in place of %s", usher_verb_word(event->notice->verb), usher_verb_word(verb));
+    if ((int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000 < not_before_ms)
+        fail_msg("%s comes too early", usher_verb_word(verb));
+    usher_event_done(event);
+}
+
+static int64_t until_of(struct usher_engine *e, const char *line)
+{
+    struct usher_result r;
+    int64_t due_ms;
+
+    assert_int_equal(line_execute(e, &r, "%s", line), USHER_OK);
+    due_ms = r.due_ms;
+    usher_result_done(&r);
+    return due_ms;
+}
+
+static void tended(struct world *w)
+{
+    struct usher_watcher *watchers[3];
+    int64_t due_ms;
+
+    /* a hold, whose scope is made later; and again after its number was called anew */
+    watchers[0] = tend(w->e, USHER_NUMBER, "p", 0, 1);
+    assert_null(usher_collect(w->e, 0));
+    (void)must(w->e, USHER_OK, "number add p 1");
+    (void)must(w->e, USHER_OK, "number reg p 1");
+    must_hear(w->e, "p", 1, 1);
+    must_hear(w->e, "p", 2, 1);
+    for (int i = 0; i < 3; i++) {
+        due_ms = until_of(w->e, "number call p owner=ann lease=30");
+        must_come(w->e, USHER_NUMBER_CALL, 0);
+        must_come(w->e, USHER_NUMBER_EXPIRE, due_ms);
+    }
+    /* the next caller is seated when the wrap-up is over */
+    watchers[1] = tend(w->e, USHER_QUEUE, "q", 0, 2);
+    (void)must(w->e, USHER_OK, "queue set q wrapup=30");
+    (void)must(w->e, USHER_OK, "queue login q ann");
+    (void)must(w->e, USHER_OK, "queue apply q bob");
+    (void)must(w->e, USHER_OK, "queue apply q cid");
+    (void)until_of(w->e, "queue leave q bob");
+    must_come(w->e, USHER_QUEUE_SET, 0);
+    must_come(w->e, USHER_QUEUE_LOGIN, 0);
+    must_come(w->e, USHER_QUEUE_APPLY, 0);
+    must_come(w->e, USHER_QUEUE_MATCH, 0);
+    must_come(w->e, USHER_QUEUE_APPLY, 0);
+    must_come(w->e, USHER_QUEUE_LEAVE, 0);
+    must_come(w->e, USHER_QUEUE_EXPIRE, 0); /* ann's wrap-up */
+    must_come(w->e, USHER_QUEUE_MATCH, 0);  /* cid */
+    /* a room that nobody comes to closes, with a log as well */
+    watchers[2] = tend(w->e, USHER_ROOM, ROOM, USHER_WATCH_SINCE, 3);
+    assert_null(usher_collect(w->e, 0));
+    due_ms = until_of(w->e, "room open lobby linger=30");
+    must_come(w->e, USHER_ROOM_OPEN, 0);
+    must_come(w->e, USHER_ROOM_EMPTY, due_ms);
+    for (int i = 0; i < 3; i++)
+        usher_unwatch(w->e, watchers[i]);
+}
+
+static void what_is_tended_moves_by_itself(void **state)
+{
+    (void)state;
+    on_each(tended);
+}
+
+/* Many at once, with one timer: each within moments, and nothing is asked between. */
+static void a_wall_of_scopes_has_one_timer(void **state)
+{
+    enum { SCOPES = 200 };
+    static struct usher_watcher *watchers[SCOPES];
+    struct world w;
+    unsigned expired = 0;
+    char line[80], scope[16];
+
+    (void)state;
+    world_begin(&w);
+    hooks_trace(&w.hooks, &w.opt);
+    world_open(&w, stores_named("memory"));
+    for (unsigned i = 0; i < SCOPES; i++) {
+        (void)snprintf(scope, sizeof scope, "p%u", i);
+        watchers[i] = tend(w.e, USHER_NUMBER, scope, 0, i);
+        add_number(w.e, scope, 1);
+        (void)snprintf(line, sizeof line, "number reg %s 1", scope);
+        (void)must(w.e, USHER_OK, line);
+        (void)snprintf(line, sizeof line, "number call %s lease=%u", scope, 50 + i);
+        (void)must(w.e, USHER_OK, line);
+    }
+    while (expired < SCOPES) {
+        const struct usher_event *event = usher_collect(w.e, LONG_MS);
+
+        assert_non_null(event);
+        expired += event->notice->verb == USHER_NUMBER_EXPIRE;
+        usher_event_done(event);
+    }
+    assert_null(usher_collect(w.e, 0));
+    assert_int_equal(usher_timeout(w.e), -1);
+    /* commands, one sweep to begin with and one for each end */
+    print_message("%" PRIu64 " commands\n", (uint64_t)atomic_load(&w.hooks.traced));
+    assert_in_range(atomic_load(&w.hooks.traced), SCOPES * 5, SCOPES * 5 + SCOPES / 2);
+    for (unsigned i = 0; i < SCOPES; i++)
+        usher_unwatch(w.e, watchers[i]);
+    world_close(&w);
 }
 
 static void of_no_room(struct world *w)
@@ -1332,8 +1463,9 @@ static void crowded(struct world *w)
         struct usher_watcher *some = NULL;
 
         assert_int_equal(usher_watch_events(w->e, USHER_ROOM, ROOM,
-                                            i % 2 == 0 ? USHER_WATCH_SINCE : 0, 0, (void *)1,
-                                            &some),
+                                            (i % 2 == 0 ? USHER_WATCH_SINCE : 0u) |
+                                                (i % 4 > 1 ? USHER_WATCH_TEND : 0u),
+                                            0, (void *)1, &some),
                          USHER_OK);
         for (unsigned long until = atomic_load(&c.seen) + 3; atomic_load(&c.seen) < until;)
             (void)change_room(w->e);
@@ -1428,6 +1560,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_full_backlog_costs_who_has_a_log_nothing),
         cmocka_unit_test(a_log_that_does_not_reach_back_is_a_gap),
         cmocka_unit_test(a_pool_without_a_log_is_told_of_with_gaps),
+        cmocka_unit_test(what_is_tended_moves_by_itself),
+        cmocka_unit_test(a_wall_of_scopes_has_one_timer),
         cmocka_unit_test(a_room_may_come_and_go),
         cmocka_unit_test(what_is_told_together_comes_once),
         cmocka_unit_test(what_others_change_is_told),

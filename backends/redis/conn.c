@@ -438,10 +438,20 @@ static void addresses_free(struct usher__redis_conn *c)
     c->to.list = c->to.at = NULL;
 }
 
+/* What the network still owes is not delivered behind whoever has given up and asks again. */
+static void forget_unsent(int fd)
+{
+    const struct linger now = { 1, 0 };
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 void usher__redis_conn_discard(struct usher__redis_conn *c)
 {
     if (TLS(c) != NULL)
         usher__redis_tls_end(TLS(c));
+    if (c->fd >= 0 && c->batch == BATCH_SENT)
+        forget_unsent(c->fd);
     if (c->fd >= 0)
         close(c->fd);
     c->fd = -1;

@@ -379,8 +379,9 @@ enum usher_watch_flag {
  * USHER_NOMEM    no memory or, with the first call, no descriptors
  *
  * Cost: some 2 KiB; a copy of each notice (some 300 bytes and its texts) on the thread that makes
- * the change.  Never waits.  A call that another thread had begun before may not be told; with
- * SINCE it is, within the engine's timeout.  usher_unwatch() ends it.  Threads: any.  Since 0.1.
+ * the change.  Never waits.  What was begun before, by another thread or posted and not answered
+ * yet, may not be told, and `before` of the next notice shows it; with SINCE it is, within the
+ * engine's timeout.  usher_unwatch() ends it.  Threads: any.  Since 0.1.
  */
 USHER_API enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun noun,
                                                const char *scope, unsigned flags, uint64_t since,

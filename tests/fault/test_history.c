@@ -59,7 +59,8 @@
 #define KILLS_MAX 8
 #define MODELLED 2 /* of the scopes of chatter.h */
 #define PATIENT 120000
-#define SEARCH 60 /* seconds of the processor: what else the machine has to do is not counted */
+#define CHOICES 1000 /* events that are explained alone, and may yet be with a command more */
+#define SEARCH 60    /* seconds of the processor: what else the machine has to do is not counted */
 
 enum { UNUSED, BEGUN, ENDED };
 
@@ -312,7 +313,7 @@ struct replay {
     size_t n;
     int64_t *began_max; /* of the events up to that one */
     struct ghost ghosts[CLIENTS * KILLS_MAX * 2];
-    size_t n_ghosts, explained;
+    size_t n_ghosts, explained, choices;
     int64_t end; /* of the search */
     /* The event at which the furthest try ended, and what it should have been told. */
     size_t worst;
@@ -360,6 +361,52 @@ static uint64_t state_execute(const struct replay *r, void *state, const char *t
     return version;
 }
 
+/* May @g have been applied just before event @i? */
+static bool may_be(const struct replay *r, const struct ghost *g, size_t i)
+{
+    return !g->used && g->e->began_ns <= r->events[i]->ended_ns &&
+           (i == 0 || r->began_max[i - 1] <= g->last_ns);
+}
+
+static bool any_may_be(const struct replay *r, size_t i)
+{
+    for (size_t k = 0; k < r->n_ghosts; k++)
+        if (may_be(r, &r->ghosts[k], i))
+            return true;
+    return false;
+}
+
+static bool explains(struct replay *r, void *state, uint64_t at, size_t i);
+
+/* Is all from event @i on explained if one more was applied before it, to @before at version @at?
+ */
+static bool one_more_explains(struct replay *r, const void *before, uint64_t at, size_t i)
+{
+    char answer[ANSWER];
+
+    for (size_t k = 0; k < r->n_ghosts && worked_ns() <= r->end; k++) {
+        struct ghost *g = &r->ghosts[k];
+        void *after;
+        uint64_t then;
+
+        if (!may_be(r, g, i))
+            continue;
+        after = r->model->copy(before, NULL, NULL);
+        then = state_execute(r, after, g->e->line, answer);
+        if (then > r->events[i]->version || then <= at) { /* it is no part of what is missing */
+            r->model->close(after);
+            continue;
+        }
+        g->used = true;
+        r->explained++;
+        if (explains(r, after, then, i))
+            return true;
+        g->used = false;
+        r->explained--;
+    }
+    return false;
+}
+
 /* Is all from event @i on explained by @state at version @at?  It is closed.  Not to find out in
  * time is no. */
 static bool explains(struct replay *r, void *state, uint64_t at, size_t i)
@@ -368,48 +415,34 @@ static bool explains(struct replay *r, void *state, uint64_t at, size_t i)
 
     for (; i < r->n; i++) {
         const struct event *e = r->events[i];
-        void *before = r->n_ghosts > r->explained ? r->model->copy(state, NULL, NULL) : NULL;
+        void *before = any_may_be(r, i) ? r->model->copy(state, NULL, NULL) : NULL;
         uint64_t version = state_execute(r, state, e->line, answer);
         const char *fault = r->model != NULL ? r->model->fault(state) : NULL;
+        bool good = version == e->version && same_answer(e->answer, answer) && fault == NULL;
 
-        if (version == e->version && same_answer(e->answer, answer) && fault == NULL) {
+        if (!good && i >= r->worst) {
+            r->worst = i;
+            (void)snprintf(r->should, sizeof r->should, "%s%s", fault != NULL ? fault : "", answer);
+        }
+        /* Where it made one version there is no room for another command. */
+        if (good && (before == NULL || version - at < 2 || r->choices == CHOICES)) {
             if (before != NULL)
                 r->model->close(before);
             at = version;
             continue;
         }
-        if (i >= r->worst) {
-            r->worst = i;
-            (void)snprintf(r->should, sizeof r->should, "%s%s", fault != NULL ? fault : "", answer);
+        if (good) {
+            r->choices++;
+            good = explains(r, state, version, i + 1);
+            r->choices--;
+        } else {
+            state_close(r, state);
         }
-        state_close(r, state);
-        if (before == NULL)
-            return false;
-        for (size_t k = 0; k < r->n_ghosts; k++) {
-            struct ghost *g = &r->ghosts[k];
-            void *after;
-            uint64_t then;
-
-            if (g->used || g->e->began_ns > e->ended_ns ||
-                (i > 0 && r->began_max[i - 1] > g->last_ns) || worked_ns() > r->end)
-                continue;
-            after = r->model->copy(before, NULL, NULL);
-            then = state_execute(r, after, g->e->line, answer);
-            if (then > e->version || then <= at) { /* it is no part of what is missing */
-                r->model->close(after);
-                continue;
-            }
-            g->used = true;
-            r->explained++;
-            if (explains(r, after, then, i)) {
-                r->model->close(before);
-                return true;
-            }
-            g->used = false;
-            r->explained--;
-        }
-        r->model->close(before);
-        return false;
+        if (!good && before != NULL)
+            good = one_more_explains(r, before, at, i);
+        if (before != NULL)
+            r->model->close(before);
+        return good;
     }
     state_close(r, state);
     return true;

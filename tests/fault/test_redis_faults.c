@@ -42,6 +42,7 @@
 #include <usher/store.h>
 #include <usher/operation.h>
 
+#include "lib/cable.h"
 #include "lib/calls.h"
 #include "lib/line.h"
 #include "lib/proxy.h"
@@ -3445,6 +3446,69 @@ static void a_person_can_use_the_script_by_hand(void **state)
     usher_close(e);
 }
 
+/* ---- a cable that is pulled out ----------------------------------------------------------- */
+
+static struct cable cable;
+static struct redis_server *far; /* at the other end */
+
+static int cable_end(void **state)
+{
+    (void)state;
+    cable_enter(&cable, 1);
+    redis_server_stop(far);
+    far = NULL;
+    cable_done(&cable);
+    return 0;
+}
+
+static struct usher_engine *open_far(int end, int64_t timeout_ms)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+    char url[REDIS_URL_MAX];
+
+    cable_enter(&cable, end);
+    options.timeout_ms = timeout_ms;
+    assert_int_equal(usher_open(redis_server_url(far, url), &options, &e), USHER_OK);
+    return e;
+}
+
+/* A call is given up, asked for again, and over.  What was sent first must not arrive behind it:
+ * the number would be in a call of which nobody knows. */
+static void what_was_given_up_does_not_arrive_later(void **state)
+{
+    struct redis_server_options options = { .address = cable_address[1] };
+    struct usher_number_result_row row;
+    struct ask_number_hold hold;
+    struct usher_engine *near, *e;
+    int64_t until_ms;
+
+    (void)state;
+    cable_lay_or_skip(&cable);
+    options.netns = cable.end[1];
+    far = redis_server_start(&options);
+    assert_non_null(far);
+    near = open_far(0, TIMEOUT / 4);
+    warm(near);
+    e = open_far(1, PATIENT);
+    assert_true(USHER_IS_DONE(ask_number_add(e, "p", "n", NULL)));
+    assert_true(USHER_IS_DONE(ask_number_reg(e, "p", "n")));
+    assert_true(cable_pull(&cable));
+    cable_enter(&cable, 0);
+    assert_int_equal(ask_number_call(near, "p", "ann", NULL, &hold), USHER_UNKNOWN);
+    assert_true(cable_plug(&cable));
+    cable_enter(&cable, 1);
+    assert_int_equal(ask_number_call(e, "p", "ann", NULL, &hold), USHER_OK);
+    assert_int_equal(ask_number_hangup(e, "p", "n", 0, -1), USHER_OK);
+    /* it is sent again 200, 400, 800 ms behind the last time */
+    for (until_ms = clock_ms() + 2000; clock_ms() < until_ms;) {
+        row = row_of(e, "p", "n");
+        assert_int_equal(row.state, USHER_NUMBER_STATE_IDLE_UP);
+    }
+    usher_close(near);
+    usher_close(e);
+}
+
 /* ---- main
  * -------------------------------------------------------------------------------------------------------
  */
@@ -3494,6 +3558,7 @@ int main(int argc, char **argv)
         TEST(the_least_rights_are_enough),
         TEST(one_right_less_fails_and_says_so),
         TEST(a_person_can_use_the_script_by_hand),
+        cmocka_unit_test_teardown(what_was_given_up_does_not_arrive_later, cable_end),
     };
     const char *given = getenv("USHER_SEED");
     int failed;

@@ -54,6 +54,7 @@ struct walk {
     bool closing;                      /* it was told that the room is */
     uint64_t live_epoch, live_version; /* LIVE: the last one */
     bool live_whole;                   /* no gap since */
+    unsigned n_posted;                 /* and not answered, but for what the copy asks for */
     unsigned long notices, gaps, pulls, checks, lives;
 };
 
@@ -117,6 +118,7 @@ static void do_line(struct walk *w, struct usher_engine *e)
         (void)snprintf(value, sizeof value, "%u", (unsigned)rng_below(&w->rng, 1000));
         v[1].text = value;
         post(w, &c, waits ? 300 : 0);
+        w->n_posted++;
     }
 }
 
@@ -224,6 +226,7 @@ static void collect(struct walk *w, bool all)
             (void)usher_replica_answer(w->r, w->ticket, event->reply);
         } else {
             assert_ptr_equal(event->tag, POSTED);
+            w->n_posted--;
             /* some have 300 ms only */
             assert_true(event->reply->status != USHER_INVALID &&
                         event->reply->status != USHER_NOMEM);
@@ -292,6 +295,14 @@ static void walk(const struct test_store *store, uint64_t seed, uint64_t steps, 
         usher_result_done(&result);
         for (unsigned i = 0; i < 25; i++)
             do_line(&w, w.e);
+        /* what is not answered when a watcher without a log begins may not be told to it */
+        for (unsigned i = 0; i < 1000 && w.n_posted > 0; i++) {
+            struct pollfd fd = { usher_fd(w.e), POLLIN, 0 };
+
+            (void)poll(&fd, 1, 10);
+            collect(&w, true);
+        }
+        assert_int_equal(w.n_posted, 0);
     }
     assert_int_equal(
         usher_watch_events(w.e, USHER_ROOM, ROOM,

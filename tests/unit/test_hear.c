@@ -996,8 +996,9 @@ static void a_wall_of_scopes_has_one_timer(void **state)
         expired += event->notice->verb == USHER_NUMBER_EXPIRE;
         usher_event_done(event);
     }
-    assert_null(usher_collect(w.e, 0));
-    assert_int_equal(usher_timeout(w.e), -1);
+    do /* there may be one sweep more to come, where one was early */
+        assert_null(usher_collect(w.e, usher_timeout(w.e)));
+    while (usher_timeout(w.e) != -1);
     /* commands, one sweep to begin with and one for each end */
     print_message("%" PRIu64 " commands\n", (uint64_t)atomic_load(&w.hooks.traced));
     assert_in_range(atomic_load(&w.hooks.traced), SCOPES * 5, SCOPES * 5 + SCOPES / 2);

@@ -354,6 +354,8 @@ static void *crowd_main(void *payload)
         char scope[16];
 
         (void)snprintf(scope, sizeof scope, "a%s%u", i % 3 == 0 ? "?" : "", i);
+        if (i % 2 == 0) /* else all are in one batch, again and again, and nobody waits behind it */
+            rest_us((long)(i * 7919U % 3000U));
         status = call_once(c->e, scope, &r);
         done = atomic_load(&c->f->done[i]);
 

@@ -139,9 +139,16 @@ sh "$here/run" --calls=100 --rate=25 --kill=20 redis >"$dir/redis" 2>&1 || wrong
 # Its lease is longer than Redis stands still, or others may have the numbers.
 sh "$here/run" --calls=125 --rate=25 --talk=1500 --lease=6000 --pause=2000 redis >"$dir/pause" 2>&1 ||
     wrong 'all is well while Redis stands still'
+# A store that takes 0.1 s: those who cancel at once do so while it is asked.
+mkdir "$dir/slow-one"
+cp "$here"/* "$dir/slow-one"
+sed -i 's/^local function take(owner)$/&\n    os.execute("sleep 0.1")/' "$dir/slow-one/calls.lua"
+! cmp -s "$here/calls.lua" "$dir/slow-one/calls.lua" || wrong 'the script is slowed down'
+sh "$dir/slow-one/run" --calls=40 --rate=8 --talk=500 sqlite >"$dir/slow" 2>&1 ||
+    wrong 'all is well with a slow store'
 wait "$sqlite" || wrong 'all is well on sqlite'
 wait "$serve" || wrong 'all is well through serve'
-for run in sqlite redis serve pause; do
+for run in sqlite redis serve pause slow; do
     sed "s/^/$run: /" "$dir/$run"
 done
 exit "$rc"

@@ -126,15 +126,19 @@ local function take(owner)
     return nil
 end
 
-local function give_back(number, token, owner)
+-- was_up: it was a call, so the number should be its own still.  What never was one may be given back
+-- twice.
+local function give_back(number, token, owner, was_up)
     local answer, status, why = ask_unless_away("hangup", { number = number, token = token })
     if answer then
         return
     end
     if FAILED[status] then
         owe(owner)
+    elseif not was_up then
+        return
     end
-    -- stale, refused, lost: the lease had ended before the call, and the number is somebody else's
+    -- stale, refused, lost: the lease had ended before the call, and the number may be somebody else's
     KSR.log("warn", "usher: hangup of " .. number .. ": " .. status .. ": " .. why .. "\n")
 end
 
@@ -142,6 +146,7 @@ local function begin_call()
     if KSR.tm.t_newtran() <= 0 then
         return -- sent again; the first is being seen to
     end
+    KSR.tm.t_reply(100, "Trying") -- nobody need send it again while we wait for the store
     -- One for each try: one that is over may be owed while the caller tries again.
     local owner = KSR.pv.get("$ci") .. ";" .. KSR.pv.get("$cs")
     local hold = take(owner)
@@ -165,6 +170,9 @@ local function begin_call()
     KSR.rr.record_route()
     KSR.pv.sets("$du", NEXT)
     if KSR.tm.t_relay() < 0 then
+        -- As a rule it was cancelled while we waited for the store.  Then it is answered already, and
+        -- the dialog may hear of no end.
+        give_back(hold.number, hold.token, owner)
         KSR.tm.t_reply(500, "Cannot Be Sent On")
     end
 end
@@ -205,7 +213,8 @@ function ksr_dialog_event(name)
     if name == "dialog:end" or name == "dialog:failed" then
         local number = KSR.pv.get("$dlg_var(number)")
         if number then
-            give_back(number, KSR.pv.get("$dlg_var(token)"), KSR.pv.get("$dlg_var(owner)"))
+            give_back(number, KSR.pv.get("$dlg_var(token)"), KSR.pv.get("$dlg_var(owner)"),
+                name == "dialog:end")
         end
     end
 end

@@ -1,150 +1,262 @@
 -- SPDX-License-Identifier: MIT
---[[
-calls.lua -- caller-ID numbers from a pool, for calls through Kamailio (its routes, by KEMI).
+-- A number of a pool for each call: taken with the INVITE, given back with its end.
+--
+--   USHER_STORE    the store, as usher takes it (sqlite:PATH, redis://…), or serve: (kamailio.cfg, SERVE)
+--   USHER_POOL     the pool; lines
+--   USHER_NODE     this machine; sip-1
+--   USHER_LEASE    ms after which the number of a dead node comes back; 30000
+--   USHER_TIMEOUT  ms that a worker waits for the store; 500
+--   SIP_NEXT       where calls go: sip:HOST:PORT
+--
+-- Who holds a number is the call, OWNER; the machine that carries it is NODE.  One process renews all
+-- holds of the node, so a call may last longer than the lease, and nobody renews for a node that died.
 
-An INVITE takes a number, which goes on as P-Asserted-Identity; BYE, CANCEL and whatever ends the
-call before it began give it back.  The owner of the number is the Call-ID: so an INVITE that comes
-again gets the number that it has, and nothing has to be remembered here.
+local env = os.getenv
+local STORE = env("USHER_STORE") or ""
+local POOL = env("USHER_POOL") or "lines"
+local LEASE = tonumber(env("USHER_LEASE") or 30000)
+local TIMEOUT = tonumber(env("USHER_TIMEOUT") or 500)
+local NEXT = env("SIP_NEXT") or "sip:127.0.0.1:5070"
+local NODE = env("USHER_NODE") or "sip-1"
 
-Each number is held under a lease, and one process of Kamailio's renews the leases of this node.
-When the node dies, nobody does, and the numbers come back.  What the store could not be told at the
-end of a call that process tells it later.  A call that ends without a BYE is not noticed here: see
-README.md.
+-- With the time of the start, else who comes up again would renew what the one before it held.  Not
+-- known while the script is loaded.
+local function node()
+    return NODE .. "@" .. KSR.pv.get("$Tb")
+end
 
-  USHER_STORE   where the numbers are          USHER_POOL    the pool (sales)
-  USHER_NODE    name of this node (its own)    USHER_LEASE   ms (30000)
-  USHER_NEXT    where calls go, HOST:PORT
-]]
-local usher = require "usher"
+-- ---- the store ------------------------------------------------------------------------------
+-- ask(verb, {key = value, …}): a table, or nil, the status word, why, and a table if there is one.
 
-local url = os.getenv("USHER_STORE")
-local pool = os.getenv("USHER_POOL") or "sales"
-local node = os.getenv("USHER_NODE") or "kamailio"
-local lease = tonumber(os.getenv("USHER_LEASE") or 30000)
-local next_hop = "sip:" .. os.getenv("USHER_NEXT")
-local DEADLINE = 400 -- ms that a command may take: below the 500 after which SIP asks again
+local ask
 
--- One store a process, opened when it is needed: who is forked later has its own.
-local store
+-- `usher serve` speaks Redis' protocol, so Kamailio's own client will do.  It takes up to three
+-- texts; who writes them into the command itself lets a Call-ID be more than one word.
+local function ask_serve(verb, args)
+    local words, texts = { "NUMBER", verb, POOL }, {}
+    if args.number then
+        words[4], texts[1] = "%s", args.number
+    end
+    for key, value in pairs(args) do
+        if type(value) == "number" then
+            words[#words + 1] = ("%s %d"):format(key, value)
+        elseif key ~= "number" then
+            words[#words + 1] = key .. " %s"
+            texts[#texts + 1] = value
+        end
+    end
+    local redis = KSR.ndb_redis
+    local give = ({ redis.redis_cmd_p1, redis.redis_cmd_p2, redis.redis_cmd_p3 })[#texts]
+    texts[#texts + 1] = "r"
+    if give("usher", table.concat(words, " "), unpack(texts)) < 0 then
+        return nil, "unknown", "no answer"
+    end
+    local answer, size = {}, KSR.pv.get("$redis(r=>size)") or 0
+    for i = 0, size - 2, 2 do -- keys and values in turn
+        answer[KSR.pv.get("$redis(r=>value[" .. i .. "])")] =
+            KSR.pv.get("$redis(r=>value[" .. (i + 1) .. "])")
+    end
+    local line = tostring(KSR.pv.get("$redis(r=>value)")) -- of an error
+    redis.redis_free("r")
+    if size == 0 then
+        local status, why = line:match("^(%S+)%s*(.*)$")
+        return nil, (status or "unknown"):lower(), why
+    elseif answer.status == "ok" or answer.status == "same" then
+        return answer
+    end
+    return nil, answer.status, "", answer
+end
 
--- When the store could last not be reached.  For the rest of that second nobody waits for it: else
--- the processes would wait in turn, and calls behind them for longer than any deadline.
+if STORE:match("^serve:") then
+    ask = ask_serve
+else
+    -- The first call of each process opens it, for they are forked with this script.
+    local engine = assert(require("usher").open(STORE, { timeout = TIMEOUT }))
+    ask = function(verb, args)
+        return engine:call("number", verb, POOL, args)
+    end
+end
+
+local FAILED = { unavailable = true, unknown = true, nomem = true }
+
+-- When the store last failed.  For the rest of that second nobody else waits for it: else the calls
+-- that have piled up would wait one behind the other, long after it is back.
 local away = 0
 
-local function asked(verb, keys)
-    local why
-    if away == os.time() then return { status = "unavailable", message = "as just before" } end
-    if not store then
-        store, why = usher.open(url, DEADLINE)
-        if not store then return { status = "unavailable", message = why } end
+local function ask_unless_away(verb, args)
+    if away == os.time() then
+        return nil, "unavailable", "as just before"
     end
-    return store:call("number", verb, pool, keys)
-end
-
-local DONE = { ok = true, same = true, missing = true, empty = true }
-
--- The answer, and whether it is what may be expected.
-local function ask(verb, keys)
-    local answer = asked(verb, keys)
-    local done = DONE[answer.status] or false
-    if answer.status == "unavailable" or answer.status == "unknown" then away = os.time() end
-    if not done then
-        KSR.err(string.format("usher: number %s: %s %s\n", verb, answer.status, answer.message or ""))
+    local answer, status, why, more = ask(verb, args)
+    if FAILED[status] then
+        away = os.time()
     end
-    return answer, done
+    return answer, status, why, more
 end
 
--- Until it is done: while this node lives, its leases are renewed.
-local function free(call)
-    local _, done = ask("free", { owner = call })
-    if not done then KSR.mqueue.mq_add("late", call, "") end
-    return done
+-- Owners whose calls are over, though the store may not know: as the node's, their holds would be
+-- renewed for ever.  usher_renew() sees to them.
+local function owe(owner)
+    KSR.htable.sht_seti("owed", owner, 0)
 end
 
-local function give_back()
-    free(KSR.pv.get("$ci"))
-end
+-- ---- calls ----------------------------------------------------------------------------------
 
-local function relay()
-    if KSR.tm.t_relay() < 0 then KSR.sl.sl_reply_error() end
-end
-
-local function invite()
-    -- From here on the same INVITE once more is no news: also one that comes while we ask, or later.
-    if KSR.tm.t_newtran() <= 0 then return end
-    local answer = ask("call", { owner = KSR.pv.get("$ci"), node = node, lease = lease })
-    local number = answer.number
-    if answer.status == "unknown" then -- it may have been given
-        KSR.mqueue.mq_add("late", KSR.pv.get("$ci"), "")
+-- A number for the call; nil: it has been answered.
+local function take(owner)
+    local answer, status, why, more = ask_unless_away("call", { owner = owner, node = node(), lease = LEASE })
+    if answer then
+        return answer
     end
-    if not number then
-        KSR.tm.t_reply(503, "No Number Is Free")
+    if FAILED[status] then
+        if status == "unknown" then
+            owe(owner) -- it may have one
+        end
+        KSR.log("err", "usher: no number: " .. status .. ": " .. why .. "\n")
+        KSR.tm.t_reply(503, "No Number")
+    elseif status == "empty" then
+        local next = tonumber(more and more.next or nil)
+        local seconds = next and math.ceil(next / 1000) - tonumber(KSR.pv.get("$TS")) or 1
+        KSR.hdr.append_to_reply("Retry-After: " .. math.max(1, seconds) .. "\r\n")
+        KSR.tm.t_reply(503, "All Numbers Busy")
+    else
+        KSR.log("err", "usher: no number: " .. status .. ": " .. why .. "\n")
+        KSR.tm.t_reply(status == "invalid" and 400 or 503, "No Number")
+    end
+    return nil
+end
+
+-- was_up: it was a call, so the number should be its own still.  What never was one may be given back
+-- twice.
+local function give_back(number, token, owner, was_up)
+    local answer, status, why = ask_unless_away("hangup", { number = number, token = token })
+    if answer then
         return
     end
+    if FAILED[status] then
+        owe(owner)
+    elseif not was_up then
+        return
+    end
+    -- stale, refused, lost: the lease had ended before the call, and the number may be somebody else's
+    KSR.log("warn", "usher: hangup of " .. number .. ": " .. status .. ": " .. why .. "\n")
+end
+
+local function begin_call()
+    if KSR.tm.t_newtran() <= 0 then
+        return -- sent again; the first is being seen to
+    end
+    KSR.tm.t_reply(100, "Trying") -- nobody need send it again while we wait for the store
+    -- One for each try: one that is over may be owed while the caller tries again.
+    local owner = KSR.pv.get("$ci") .. ";" .. KSR.pv.get("$cs")
+    local hold = take(owner)
+    if hold == nil then
+        return
+    end
+    if KSR.dialog.dlg_manage() < 0 then
+        give_back(hold.number, hold.token, owner)
+        KSR.tm.t_reply(500, "No Dialog")
+        return
+    end
+    -- From here on the end of the dialog gives it back, whatever ends it.
+    KSR.pv.sets("$dlg_var(number)", hold.number)
+    KSR.pv.sets("$dlg_var(token)", hold.token)
+    KSR.pv.sets("$dlg_var(owner)", owner)
+
+    local uri = "sip:" .. hold.number .. "@" .. KSR.pv.get("$Ri")
+    KSR.uac.uac_replace_from("", uri)
+    KSR.hdr.remove("P-Asserted-Identity")
+    KSR.hdr.append("P-Asserted-Identity: <" .. uri .. ">\r\n")
     KSR.rr.record_route()
-    KSR.hdr.append("P-Asserted-Identity: <sip:" .. number .. "@" .. KSR.pv.get("$Ri") .. ">\r\n")
-    KSR.pv.sets("$du", next_hop)
-    KSR.tm.t_on_failure("ksr_failure_call")
+    KSR.pv.sets("$du", NEXT)
     if KSR.tm.t_relay() < 0 then
-        give_back()
-        KSR.tm.t_reply(500, "Not Relayed")
+        -- As a rule it was cancelled while we waited for the store.  Then it is answered already, and
+        -- the dialog may hear of no end.
+        give_back(hold.number, hold.token, owner)
+        KSR.tm.t_reply(500, "Cannot Be Sent On")
     end
 end
 
-local function in_dialog(method)
+local function go_on()
     if KSR.rr.loose_route() > 0 then
-        if method == "BYE" then give_back() end
-        relay()
-    elseif method == "ACK" then -- of an answer that was not 2xx: it ends here
-        if KSR.tm.t_check_trans() > 0 then relay() end
+        KSR.tm.t_relay()
+    elseif KSR.is_ACK() then
+        if KSR.tm.t_check_trans() > 0 then
+            KSR.tm.t_relay()
+        end
     else
         KSR.sl.sl_send_reply(404, "Not Here")
     end
 end
 
 function ksr_request_route()
-    local method = KSR.pv.get("$rm")
     if KSR.maxfwd.process_maxfwd(10) < 0 then
         KSR.sl.sl_send_reply(483, "Too Many Hops")
-    elseif method == "CANCEL" then
-        if KSR.tm.t_check_trans() > 0 then KSR.tm.t_relay_cancel() end
     elseif KSR.siputils.has_totag() > 0 then
-        in_dialog(method)
-    elseif KSR.tm.t_check_trans() == 0 then -- it came again
-        return 1
-    elseif method == "INVITE" then
-        invite()
-    elseif method == "OPTIONS" then
+        go_on()
+    elseif KSR.is_CANCEL() then
+        if KSR.tm.t_check_trans() > 0 then
+            KSR.tm.t_relay()
+        end
+    elseif KSR.is_ACK() then
+        KSR.tm.t_check_trans()
+    elseif KSR.is_INVITE() then
+        begin_call()
+    elseif KSR.is_OPTIONS() then
         KSR.sl.sl_send_reply(200, "OK")
-    elseif method ~= "ACK" then
+    else
         KSR.sl.sl_send_reply(405, "Calls Only")
     end
-    return 1
 end
 
--- Refused, cancelled, or nobody answers.
-function ksr_failure_call()
-    give_back()
-    return 1
-end
-
--- In a process of its own, every second.
-local renewed = 0
-
-function ksr_rtimer_renew()
-    local now, after = os.time(), nil
-    while KSR.mqueue.mq_fetch("late") > 0 do
-        if not free(KSR.pv.get("$mqk(late)")) then return 1 end
-    end
-    if now - renewed < lease / 3000 then return 1 end
-    renewed = now
-    repeat -- a page of holds at a time
-        local answer, done = ask("renew", { node = node, lease = lease, after = after })
-        if not done then
-            renewed = 0 -- again in a second
-            return 1
+function ksr_dialog_event(name)
+    if name == "dialog:end" or name == "dialog:failed" then
+        local number = KSR.pv.get("$dlg_var(number)")
+        if number then
+            give_back(number, KSR.pv.get("$dlg_var(token)"), KSR.pv.get("$dlg_var(owner)"),
+                name == "dialog:end")
         end
-        after = answer.after
-    until not answer.more
-    return 1
+    end
+end
+
+-- ---- the timer process ----------------------------------------------------------------------
+
+-- Free what is owed; false: the store does not answer.  An owner is forgotten when it was freed in
+-- two rounds: a call that nobody heard an answer of may reach the store behind the first.
+local function pay()
+    local owed = {}
+    KSR.htable.sht_iterator_start("it", "owed")
+    while KSR.htable.sht_iterator_next("it") > 0 do
+        owed[KSR.pv.get("$shtitkey(it)")] = KSR.pv.get("$shtitval(it)")
+    end
+    KSR.htable.sht_iterator_end("it")
+    for owner, rounds in pairs(owed) do
+        local answer, status = ask("free", { owner = owner })
+        if not answer and FAILED[status] then
+            return false
+        elseif rounds == 0 then
+            KSR.htable.sht_seti("owed", owner, 1)
+        else
+            KSR.htable.sht_rm("owed", owner)
+        end
+    end
+    return true
+end
+
+-- Several times within a lease (kamailio.cfg, RENEW).
+function usher_renew()
+    local after
+    if not pay() then
+        return -- nor would it renew
+    end
+    repeat
+        local answer, status, why = ask("renew", { node = node(), after = after })
+        if not answer then
+            if status ~= "missing" then
+                KSR.log("err", "usher: the holds are not renewed: " .. status .. ": " .. why .. "\n")
+            end
+            return
+        end
+        after = (answer.more == true or answer.more == 1) and answer.after or nil
+    until after == nil
 end

@@ -423,6 +423,9 @@ mutant 'Redis: a server that takes no writes is kept' backends/redis/redis.c 's/
     tests/fault/test_redis_roles 'a_name*'
 mutant 'Redis: replicas are read from' backends/redis/ready.c 's/    if (role.size > 0 \&\& !usher__redis_info_is(&role, "master")) {/    if (false) {/' \
     tests/fault/test_redis_roles 'a_replica*'
+mutant 'Redis: the network delivers what was given up' backends/redis/conn.c \
+    's/^        forget_unsent(c->fd);/        (void)forget_unsent;/' \
+    tests/fault/test_redis_faults 'what_was_given_up*'
 mutant 'Redis: the role is asked at connect only' backends/redis/ready.c 's/^#define ROLE_MS 1000 /#define ROLE_MS 1000000 /' \
     tests/fault/test_redis_roles 'a_demoted*'
 mutant 'Redis: who writes is asked for rights to read' backends/redis/redis.c 's/        return "write";/        return "read";/' \
@@ -805,6 +808,15 @@ mutant 'hear: a sweep is followed by one for what it has told of' src/engine/hea
 mutant 'hear: a change does not say what is due' src/steps/work.c \
     's/notice.due_ms = .*/notice.due_ms = USHER_NEVER;/' \
     $hears 'what_is_tended*'
+mutant 'hear: of two that are due the later comes up' src/engine/due.c \
+    's/l->heap\[child + 1\].ms < l->heap\[child\].ms/l->heap[child + 1].ms > l->heap[child].ms/' \
+    tests/unit/test_due 'what_is_due*'
+mutant 'hear: what goes leaves its place to one that belongs elsewhere' src/engine/due.c \
+    's/^        settle(l, last, due->at);/        put(l, last, due->at);/' \
+    tests/unit/test_due 'what_is_due*'
+mutant 'hear: lists of watchers grow while these are called' src/engine/watch.c \
+    's/ || (w->delivering \&\& n != 0)//' \
+    $hears 'each_of_many*'
 mutant 'hear: nobody looks at what others change' src/engine/hear.c 's/USHER_WATCH_ALL) != 0 ? EVERY_MS : 0/USHER_WATCH_ALL) == 8 ? EVERY_MS : 0/' \
     $hears 'what_others_change*'
 mutant 'replica: a reply says nothing of members' src/replica/replica.c 's/^        case USHER_FIELD_MEMBER_STATE:/        case USHER_FIELD_LANE:/' \

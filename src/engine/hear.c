@@ -29,6 +29,7 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/clock.h"
+#include "engine/due.h"
 #include "engine/engine.h"
 #include "engine/flight.h"
 #include "engine/memory.h"
@@ -53,9 +54,9 @@ struct place {
 };
 
 struct usher__heard {
+    struct usher__due due; /* first, so that it is this: at look_ms or tend_ms */
     struct usher__post *p;
-    struct usher__heard *next, **at; /* of all; what points to this one */
-    struct usher__heard *then[2];    /* in `behind`, in `gaps` */
+    struct usher__heard *then[2]; /* in `behind`, in `gaps` */
     void *tag;
     enum usher_noun noun;
 
@@ -88,6 +89,11 @@ struct usher__heard {
     char scope[USHER_NAME_MAX];
     char gap_scope[USHER_NAME_MAX];
 };
+
+static struct usher__heard *heard_of(struct usher__due *due)
+{
+    return (struct usher__heard *)(uintptr_t)due;
+}
 
 /* An event. */
 struct told {
@@ -237,10 +243,24 @@ static void heards_without(struct usher__heards *l, enum list which, const struc
     *l = kept;
 }
 
-static void look_at(struct usher__post *p, int64_t ms)
+/* ---- time ----------------------------------------------------------------------------------- */
+
+static void set_due(struct usher__heard *h)
 {
-    if (ms < p->look_ms)
-        p->look_ms = ms;
+    usher__dues_set(&h->p->heards, &h->due, h->look_ms < h->tend_ms ? h->look_ms : h->tend_ms);
+}
+
+/* INT64_MAX: never. */
+static void look_at(struct usher__heard *h, int64_t ms)
+{
+    h->look_ms = ms;
+    set_due(h);
+}
+
+static void tend_at(struct usher__heard *h, int64_t ms)
+{
+    h->tend_ms = ms;
+    set_due(h);
 }
 
 /* ---- gaps ----------------------------------------------------------------------------------- */
@@ -252,7 +272,7 @@ static void gaps_tell(struct usher__post *p)
         struct usher__heard *h = p->gaps.first;
 
         if (!append_gap(h, &h->gap)) {
-            look_at(p, usher__monotonic_ms() + RETRY_MS);
+            p->gaps_ms = usher__monotonic_ms() + RETRY_MS;
             return;
         }
         h->missed = false;
@@ -305,15 +325,14 @@ static void be_listed(struct usher__heard *h)
 static void be_behind(struct usher__heard *h)
 {
     h->current = false;
-    h->look_ms = INT64_MAX;
+    look_at(h, INT64_MAX);
     be_listed(h);
 }
 
 static void try_later(struct usher__heard *h)
 {
     h->current = false;
-    h->look_ms = usher__monotonic_ms() + RETRY_MS;
-    look_at(h->p, h->look_ms);
+    look_at(h, usher__monotonic_ms() + RETRY_MS);
 }
 
 static void be_current(struct usher__heard *h)
@@ -322,11 +341,7 @@ static void be_current(struct usher__heard *h)
 
     h->current = true;
     h->first_ms = 0;
-    h->look_ms = INT64_MAX;
-    if (wait_ms != 0) {
-        h->look_ms = usher__monotonic_ms() + wait_ms;
-        look_at(h->p, h->look_ms);
-    }
+    look_at(h, wait_ms != 0 ? usher__monotonic_ms() + wait_ms : INT64_MAX);
 }
 
 /* Changes that are told together: is none between them that is not? */
@@ -409,8 +424,7 @@ static void sweep_in(struct usher__heard *h, int64_t ms)
     int64_t at_ms = usher__monotonic_ms() + ms;
 
     if (at_ms < h->tend_ms)
-        h->tend_ms = at_ms;
-    look_at(h->p, h->tend_ms);
+        tend_at(h, at_ms);
 }
 
 /* Nothing of its scope is due before @due_ms (0: not known); swept @least_ms from now, or later. */
@@ -430,7 +444,7 @@ static void swept(struct usher__heard *h, const struct usher_result *r)
 {
     /* it knows better than what was told before it was over */
     if (USHER_IS_DONE(r->status) && h->told <= r->version)
-        h->tend_ms = INT64_MAX;
+        tend_at(h, INT64_MAX);
     switch (r->status) {
     case USHER_OK:
         tend(h, r->due_ms, 0);
@@ -699,20 +713,27 @@ void usher__reading_end(struct usher__reading *r, bool over)
     (void)usher__resize(r->p->alloc, r, sizeof *r, 0);
 }
 
+int64_t usher__heards_ms(const struct usher__post *p)
+{
+    int64_t ms = usher__dues_ms(&p->heards);
+
+    return ms < p->gaps_ms ? ms : p->gaps_ms;
+}
+
 void usher__heards_look(struct usher__post *p, int64_t now_ms)
 {
-    p->look_ms = INT64_MAX;
-    for (struct usher__heard *h = p->heards; h != NULL; h = h->next) {
+    while (usher__dues_ms(&p->heards) <= now_ms) {
+        struct usher__heard *h = heard_of(p->heards.heap[0].of);
+
         if (h->look_ms <= now_ms)
             be_behind(h);
         if (h->tend_ms <= now_ms) {
-            h->tend_ms = INT64_MAX;
+            tend_at(h, INT64_MAX);
             h->sweeps = true;
             be_listed(h);
         }
-        look_at(p, h->look_ms);
-        look_at(p, h->tend_ms);
     }
+    p->gaps_ms = INT64_MAX;
     gaps_tell(p);
 }
 
@@ -764,6 +785,7 @@ void usher__heard_doubt(struct usher__heard *h, const struct usher_notice *n)
 struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher__hearing *how)
 {
     struct usher__heard *h = usher__resize(p->alloc, NULL, 0, sizeof *h);
+    bool good;
 
     if (h == NULL)
         return NULL;
@@ -787,13 +809,12 @@ struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher_
     h->every_ms = (how->flags & USHER_WATCH_ALL) != 0 ? EVERY_MS : 0;
     h->first_ms = how->under_way_ms;
     (void)pthread_mutex_lock(&p->lock);
-    h->next = p->heards;
-    h->at = &p->heards;
-    if (h->next != NULL)
-        h->next->at = &h->next;
-    p->heards = h;
+    good = usher__dues_add(&p->heards, p->alloc, &h->due);
     (void)pthread_mutex_unlock(&p->lock);
-    return h;
+    if (good)
+        return h;
+    heard_free(h);
+    return NULL;
 }
 
 void usher__heard_begin(struct usher__heard *h)
@@ -836,11 +857,7 @@ void usher__heard_remove(struct usher__heard *h)
     ready_without(p, h);
     heards_without(&p->behind, BEHIND, h);
     heards_without(&p->gaps, GAPS, h);
-    *h->at = h->next;
-    if (h->next != NULL)
-        h->next->at = h->at;
-    if ((h->look_ms == p->look_ms || h->tend_ms == p->look_ms) && p->look_ms != INT64_MAX)
-        usher__heards_look(p, INT64_MIN);
+    usher__dues_remove(&p->heards, &h->due);
     if (h->reading)
         h->dead = true;
     else
@@ -852,10 +869,7 @@ void usher__heard_remove(struct usher__heard *h)
 
 void usher__heards_drop(struct usher__post *p)
 {
-    while (p->heards != NULL) {
-        struct usher__heard *h = p->heards;
-
-        p->heards = h->next;
-        heard_free(h);
-    }
+    for (size_t i = 0; i < p->heards.n; i++)
+        heard_free(heard_of(p->heards.heap[i].of));
+    usher__dues_done(&p->heards, p->alloc);
 }

@@ -46,6 +46,8 @@ struct usher_wait;
 struct usher__reading *usher__reading_begin(struct usher_engine *e, struct usher__post *p);
 bool usher__reading_go_on(struct usher__reading *r, struct usher_wait *ret_wait);
 void usher__reading_end(struct usher__reading *r, bool over);
+/* No watcher has to do anything by itself before. */
+int64_t usher__heards_ms(const struct usher__post *p);
 /* What is to be done by @now_ms. */
 void usher__heards_look(struct usher__post *p, int64_t now_ms);
 /* @node, a notice or a gap, was taken out of what is ready. */

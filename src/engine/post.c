@@ -263,7 +263,7 @@ static struct usher__post *post_new(const struct usher_engine *e)
     p->e = e;
     p->alloc = e->opt.alloc;
     p->limit = e->opt.backlog != 0 ? e->opt.backlog : BACKLOG;
-    p->soonest_ms = p->look_ms = INT64_MAX;
+    p->soonest_ms = p->gaps_ms = INT64_MAX;
     p->wait.fd = p->fd[USHER__LOOP] = -1;
     for (int i = 0; i < USHER__LOOP; i++) {
         p->fd[i] = descriptor_open();
@@ -520,7 +520,9 @@ static size_t refuse(struct usher__post *p, const void *tag, bool late, const ch
 /* When something has to be done because it is late. */
 static int64_t late_ms(const struct usher__post *p)
 {
-    return p->soonest_ms < p->look_ms ? p->soonest_ms : p->look_ms;
+    int64_t look_ms = usher__heards_ms(p);
+
+    return p->soonest_ms < look_ms ? p->soonest_ms : look_ms;
 }
 
 /* Do it, if it is. */
@@ -533,7 +535,7 @@ static void do_late(struct usher_engine *e, struct usher__post *p)
         return;
     now_ms = usher__monotonic_ms();
     late = p->soonest_ms <= now_ms;
-    look = p->look_ms <= now_ms;
+    look = usher__heards_ms(p) <= now_ms;
     if (late)
         (void)atomic_fetch_add_explicit(
             &e->unavailable, refuse(p, NULL, true, "its time was over before it was begun"),

@@ -12,6 +12,8 @@
 #include <usher/command.h>
 #include <usher/store.h>
 
+#include "engine/due.h"
+
 struct usher__heard;
 struct usher__crossing;
 struct usher__reading;
@@ -59,11 +61,11 @@ struct usher__post {
     int fd[USHER__DESCRIPTORS];
 
     /* hear.c */
-    struct usher__heard *heards; /* all */
+    struct usher__dues heards;   /* all */
     struct usher__heards behind; /* those who have to read their log */
     struct usher__heards gaps;   /* those who have missed something that was not told */
     size_t n_notices;            /* notices and gaps in `ready`, and about to come from a log */
-    int64_t look_ms;             /* no watcher has to do anything by itself before */
+    int64_t gaps_ms;             /* then there may be memory for the first of `gaps` */
 };
 
 /* That of @e, made with its first use.  NULL, said by usher_message(): it cannot be. */

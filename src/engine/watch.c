@@ -79,6 +79,16 @@ static void gathered_clear(struct usher__watches *w)
             gathered_drop(w, &w->gathered[i]);
 }
 
+static void watchers_free(const struct usher__watches *w, struct usher_watcher *watch)
+{
+    while (watch != NULL) {
+        struct usher_watcher *next = watch->next;
+
+        (void)usher__resize(w->alloc, watch, sizeof *watch, 0);
+        watch = next;
+    }
+}
+
 void usher__watches_done(struct usher__watches *w)
 {
     if (!w->ready)
@@ -92,12 +102,11 @@ void usher__watches_done(struct usher__watches *w)
     gathered_clear(w);
     /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     (void)usher__resize(w->alloc, w->gathered, PLACES * sizeof *w->gathered, 0);
-    while (w->first != NULL) {
-        struct usher_watcher *watch = w->first;
-
-        w->first = watch->next;
-        (void)usher__resize(w->alloc, watch, sizeof *watch, 0);
-    }
+    watchers_free(w, w->any);
+    for (size_t i = 0; i < w->n_lists; i++)
+        watchers_free(w, w->of_scope[i]);
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    (void)usher__resize(w->alloc, w->of_scope, w->n_lists * sizeof *w->of_scope, 0);
     (void)pthread_cond_destroy(&w->idle);
     (void)pthread_mutex_destroy(&w->lock);
     w->ready = false;
@@ -112,6 +121,17 @@ static char *append(struct usher_text *to, const struct usher_text *from, char *
     return at + from->size;
 }
 
+static uint32_t hash_of(const struct usher_text *scope)
+{
+    uint32_t hash = UINT32_C(2166136261);
+
+    for (size_t i = 0; i < scope->size; i++)
+        hash = (hash ^ (unsigned char)scope->data[i]) * UINT32_C(16777619);
+    return hash;
+}
+
+/* ---- watchers ------------------------------------------------------------------------------- */
+
 static bool listens(const struct usher_watcher *watch, const struct usher_notice *n)
 {
     struct usher_text scope = { watch->scope, watch->size };
@@ -121,6 +141,69 @@ static bool listens(const struct usher_watcher *watch, const struct usher_notice
     if (watch->all)
         return watch->noun == 0 || watch->noun == n->noun;
     return watch->noun == n->noun && usher__text_equal(&scope, &n->scope);
+}
+
+/* Where those of @scope of @noun, and some others, are.  There are lists. */
+static struct usher_watcher **list_of(const struct usher__watches *w, enum usher_noun noun,
+                                      const struct usher_text *scope)
+{
+    return &w->of_scope[(hash_of(scope) + (uint32_t)noun) & (w->n_lists - 1)];
+}
+
+static struct usher_watcher **own_list(struct usher__watches *w, const struct usher_watcher *watch)
+{
+    struct usher_text scope = { watch->scope, watch->size };
+
+    return watch->all ? &w->any : list_of(w, watch->noun, &scope);
+}
+
+static void push(struct usher__watches *w, struct usher_watcher *watch)
+{
+    struct usher_watcher **list = own_list(w, watch);
+
+    watch->next = *list;
+    *list = watch;
+}
+
+/* See to it that lists are short.  Not while watchers are called: that goes along a list.  False:
+ * there are none, and no memory for any. */
+static bool lists_grow(struct usher__watches *w)
+{
+    size_t n = w->n_lists, more = n == 0 ? 8 : n * 2;
+    struct usher_watcher **old = w->of_scope, **lists;
+
+    if (w->n_of_scope < n || (w->delivering && n != 0))
+        return true;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    lists = usher__resize(w->alloc, NULL, 0, more * sizeof *lists);
+    if (lists == NULL)
+        return n != 0;
+    for (size_t i = 0; i < more; i++)
+        lists[i] = NULL;
+    w->of_scope = lists;
+    w->n_lists = more;
+    for (size_t i = 0; i < n; i++)
+        while (old[i] != NULL) {
+            struct usher_watcher *watch = old[i];
+
+            old[i] = watch->next;
+            push(w, watch);
+        }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    (void)usher__resize(w->alloc, old, n * sizeof *old, 0);
+    return true;
+}
+
+/* Unlink @watch, which is not running, and free it.  Locked. */
+static void drop(struct usher__watches *w, struct usher_watcher *watch)
+{
+    struct usher_watcher **at = own_list(w, watch);
+
+    while (*at != watch)
+        at = &(*at)->next;
+    *at = watch->next;
+    w->n_of_scope -= !watch->all;
+    (void)usher__resize(w->alloc, watch, sizeof *watch, 0);
 }
 
 /* Put @n behind the others, for those who are called.  Locked. */
@@ -150,14 +233,29 @@ static void keep(struct usher__watches *w, const struct usher_notice *n)
     w->tail = q;
 }
 
+static void those_who_collect(const struct usher_watcher *watch, const struct usher_notice *n)
+{
+    for (; watch != NULL; watch = watch->next)
+        if (watch->heard != NULL && listens(watch, n))
+            usher__heard_notice(watch->heard, n);
+}
+
 /* Tell those who collect of @n, and keep it for the others.  Locked. */
 static void enqueue(struct usher__watches *w, const struct usher_notice *n)
 {
-    for (const struct usher_watcher *watch = w->first; watch != NULL; watch = watch->next)
-        if (watch->heard != NULL && listens(watch, n))
-            usher__heard_notice(watch->heard, n);
+    those_who_collect(w->any, n);
+    if (w->n_of_scope != 0)
+        those_who_collect(*list_of(w, n->noun, &n->scope), n);
     if (w->n_calls > 0)
         keep(w, n);
+}
+
+/* @n is of any scope if it has none. */
+static void those_in_doubt(const struct usher_watcher *watch, const struct usher_notice *n)
+{
+    for (; watch != NULL; watch = watch->next)
+        if (watch->heard != NULL && (n->scope.size == 0 || listens(watch, n)))
+            usher__heard_doubt(watch->heard, n);
 }
 
 void usher__watches_doubt(struct usher__watches *w, enum usher_noun noun,
@@ -169,9 +267,9 @@ void usher__watches_doubt(struct usher__watches *w, enum usher_noun noun,
     n.noun = noun;
     n.scope = *scope;
     (void)pthread_mutex_lock(&w->lock);
-    for (const struct usher_watcher *watch = w->first; watch != NULL; watch = watch->next)
-        if (watch->heard != NULL && (scope->size == 0 || listens(watch, &n)))
-            usher__heard_doubt(watch->heard, &n);
+    those_in_doubt(w->any, &n);
+    for (size_t i = 0; i < w->n_lists; i++)
+        those_in_doubt(w->of_scope[i], &n);
     (void)pthread_mutex_unlock(&w->lock);
 }
 
@@ -181,12 +279,9 @@ void usher__watches_doubt(struct usher__watches *w, enum usher_noun noun,
 static struct usher__gathered **place_of(const struct usher__watches *w,
                                          const struct usher_text *room)
 {
-    uint32_t hash = UINT32_C(2166136261);
     struct usher__gathered **at;
 
-    for (size_t i = 0; i < room->size; i++)
-        hash = (hash ^ (unsigned char)room->data[i]) * UINT32_C(16777619);
-    for (at = &w->gathered[hash % PLACES]; *at != NULL; at = &(*at)->next)
+    for (at = &w->gathered[hash_of(room) % PLACES]; *at != NULL; at = &(*at)->next)
         if (usher__text_equal(&(*at)->all.scope, room))
             break;
     return at;
@@ -384,21 +479,11 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_operation 
 
 /* ---- telling ----------------------------------------------------------------------- */
 
-/* Unlink @watch, which is not running, and free it.  Locked. */
-static void drop(struct usher__watches *w, struct usher_watcher *watch)
+/* Call those from @watch on.  Locked, and unlocked while a watcher runs. */
+static void call(struct usher__watches *w, struct usher_watcher *watch,
+                 const struct usher_notice *n)
 {
-    struct usher_watcher **at = &w->first;
-
-    while (*at != watch)
-        at = &(*at)->next;
-    *at = watch->next;
-    (void)usher__resize(w->alloc, watch, sizeof *watch, 0);
-}
-
-/* Locked, and unlocked while a watcher runs. */
-static void tell(struct usher__watches *w, const struct usher_notice *n)
-{
-    struct usher_watcher *watch = w->first, *next;
+    struct usher_watcher *next;
 
     for (; watch != NULL; watch = next) {
         if (watch->heard == NULL && listens(watch, n)) {
@@ -413,6 +498,13 @@ static void tell(struct usher__watches *w, const struct usher_notice *n)
         if (watch->orphan)
             drop(w, watch);
     }
+}
+
+static void tell(struct usher__watches *w, const struct usher_notice *n)
+{
+    call(w, w->any, n);
+    if (w->n_of_scope != 0)
+        call(w, *list_of(w, n->noun, &n->scope), n);
 }
 
 bool usher__watches_deliver(struct usher__watches *w)
@@ -455,8 +547,13 @@ enum usher_status usher__watches_add(struct usher__watches *w, enum usher_noun n
         memcpy(watch->scope, scope, watch->size);
     }
     (void)pthread_mutex_lock(&w->lock);
-    watch->next = w->first;
-    w->first = watch;
+    if (!watch->all && !lists_grow(w)) {
+        (void)pthread_mutex_unlock(&w->lock);
+        (void)usher__resize(w->alloc, watch, sizeof *watch, 0);
+        return USHER_NOMEM;
+    }
+    push(w, watch);
+    w->n_of_scope += !watch->all;
     w->n_calls += heard == NULL;
     atomic_fetch_add_explicit(&w->n, 1, memory_order_release);
     (void)pthread_mutex_unlock(&w->lock);

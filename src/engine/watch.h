@@ -5,7 +5,8 @@
  * Stores tell of changes while they hold their locks, so notices are only queued then, in
  * order of version.  After the command, one thread at a time takes them off the queue and
  * calls the watchers, with no lock held that a watcher could need.  Watchers whose notices are
- * collected (hear.h) stand in the same list; they keep them at once.
+ * collected (hear.h) stand in the same lists; they keep them at once.  A change of one scope costs
+ * nothing for the watchers of others.
  *
  * What may wait (notice->wait_ms) is gathered, room by room, and queued as one notice.  That is
  * done here and not in the store: each engine tells its own watchers of what it has changed, and
@@ -27,9 +28,11 @@ struct usher__gathered;
 struct usher__watches {
     const struct usher_allocator *alloc;
     pthread_mutex_t lock;
-    pthread_cond_t idle; /* a watcher's call has ended */
-    bool ready;          /* the two above are initialised */
-    struct usher_watcher *first;
+    pthread_cond_t idle;             /* a watcher's call has ended */
+    bool ready;                      /* the two above are initialised */
+    struct usher_watcher *any;       /* of all scopes, of a noun or of all */
+    struct usher_watcher **of_scope; /* those of one: lists, by noun and scope */
+    size_t n_lists, n_of_scope;
     atomic_int n;     /* of watchers: nobody pays when it is 0 */
     unsigned n_calls; /* of them are called */
     struct usher__queued *head, *tail;

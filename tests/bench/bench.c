@@ -53,7 +53,7 @@ static const struct row {
     {"P17", NULL, "Redis"},
 #endif
     { "P18", bench_copy, NULL },          { "P19", bench_serve, NULL },
-    { "P20", bench_closing, NULL },
+    { "P20", bench_closing, NULL },       { "P21", bench_due, NULL },
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 

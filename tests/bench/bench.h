@@ -159,6 +159,7 @@ void bench_room(struct bench *b);    /* P11 */
 void bench_copy(struct bench *b);    /* P18 */
 void bench_serve(struct bench *b);   /* P19 */
 void bench_closing(struct bench *b); /* P20 */
+void bench_due(struct bench *b);     /* P21 */
 void bench_ids(struct bench *b);     /* P12 */
 void bench_serials(struct bench *b);
 void bench_redis_serials(struct bench *b);

@@ -996,15 +996,129 @@ static void a_wall_of_scopes_has_one_timer(void **state)
         expired += event->notice->verb == USHER_NUMBER_EXPIRE;
         usher_event_done(event);
     }
-    do /* there may be one sweep more to come, where one was early */
+    while (usher_timeout(w.e) != -1) /* one more is to come where a sweep was early */
         assert_null(usher_collect(w.e, usher_timeout(w.e)));
-    while (usher_timeout(w.e) != -1);
     /* commands, one sweep to begin with and one for each end */
     print_message("%" PRIu64 " commands\n", (uint64_t)atomic_load(&w.hooks.traced));
     assert_in_range(atomic_load(&w.hooks.traced), SCOPES * 5, SCOPES * 5 + SCOPES / 2);
     for (unsigned i = 0; i < SCOPES; i++)
         usher_unwatch(w.e, watchers[i]);
     world_close(&w);
+}
+
+/* ---- many ---- */
+
+#define SCOPES 300u
+#define ALL 900u /* so many that there are more lists than for two each of the first */
+
+static struct {
+    struct usher_engine *e;
+    unsigned called[ALL], others, second, wrong;
+    struct usher_watcher *watchers[ALL];
+    bool more; /* the next one that is called has more watch */
+} many;
+
+static unsigned number_of(const struct usher_text *scope)
+{
+    unsigned n = 0;
+
+    for (size_t i = 1; i < scope->size; i++)
+        n = n * 10 + (unsigned)(scope->data[i] - '0');
+    return n;
+}
+
+static void call_of_one(void *payload, const struct usher_notice *n)
+{
+    unsigned *called = payload;
+    char scope[16];
+
+    many.wrong += called != &many.called[number_of(&n->scope)];
+    ++*called;
+    if (!many.more)
+        return;
+    many.more = false;
+    for (unsigned i = SCOPES; i < ALL; i++) {
+        (void)snprintf(scope, sizeof scope, "p%u", i);
+        assert_int_equal(usher_watch(many.e, USHER_NUMBER, scope, call_of_one, &many.called[i],
+                                     &many.watchers[i]),
+                         USHER_OK);
+    }
+}
+
+static unsigned count_collected(struct usher_engine *e)
+{
+    unsigned n = 0;
+
+    for (const struct usher_event *event; (event = usher_collect(e, 0)) != NULL; n++)
+        usher_event_done(event);
+    return n;
+}
+
+static void call_of_any(void *payload, const struct usher_notice *n)
+{
+    (void)n;
+    ++*(unsigned *)payload;
+}
+
+/* A change is told to those who watch its scope, and to nobody else; so it is when more come while
+ * it is told, and when some have gone. */
+static void of_many(struct world *w)
+{
+    static struct usher_watcher *collected[SCOPES];
+    struct usher_watcher *any, *second;
+    char scope[16];
+
+    memset(&many, 0, sizeof many);
+    many.e = w->e;
+    /* behind the other one of the scope, which has more come */
+    assert_int_equal(usher_watch(w->e, USHER_NUMBER, "p0", call_of_any, &many.second, &second),
+                     USHER_OK);
+    assert_int_equal(usher_watch(w->e, 0, NULL, call_of_any, &many.others, &any), USHER_OK);
+    for (unsigned i = 0; i < SCOPES; i++) {
+        (void)snprintf(scope, sizeof scope, "p%u", i);
+        collected[i] = watch(w->e, USHER_NUMBER, scope, i + 1);
+        assert_int_equal(
+            usher_watch(w->e, USHER_NUMBER, scope, call_of_one, &many.called[i], &many.watchers[i]),
+            USHER_OK);
+    }
+    many.more = true;
+    for (unsigned i = 0; i < ALL; i++) {
+        (void)snprintf(scope, sizeof scope, "p%u", i);
+        add_number(w->e, scope, 1);
+        assert_int_equal(many.called[i], 1);
+        if (i < SCOPES) {
+            const struct usher_event *event = usher_collect(w->e, 0);
+
+            assert_non_null(event);
+            assert_int_equal((uintptr_t)event->tag, i + 1);
+            usher_event_done(event);
+        }
+        assert_null(usher_collect(w->e, 0));
+        if (i % 2 == 0)
+            usher_unwatch(w->e, many.watchers[i]);
+        if (i < SCOPES && i % 3 == 0)
+            usher_unwatch(w->e, collected[i]);
+    }
+    for (unsigned i = 0; i < ALL; i++) {
+        (void)snprintf(scope, sizeof scope, "p%u", i);
+        add_number(w->e, scope, 2);
+        assert_int_equal(many.called[i], i % 2 == 0 ? 1 : 2);
+        assert_int_equal(count_collected(w->e), i < SCOPES && i % 3 != 0 ? 1 : 0);
+    }
+    assert_int_equal(many.wrong, 0);
+    assert_int_equal(many.others, ALL * 2);
+    assert_int_equal(many.second, 2);
+    usher_unwatch(w->e, second);
+    usher_unwatch(w->e, any);
+    for (unsigned i = 0; i < SCOPES; i++)
+        if (i % 3 != 0)
+            usher_unwatch(w->e, collected[i]);
+}
+
+static void each_of_many_hears_its_own(void **state)
+{
+    (void)state;
+    on_each(of_many);
 }
 
 static void of_no_room(struct world *w)
@@ -1563,6 +1677,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_pool_without_a_log_is_told_of_with_gaps),
         cmocka_unit_test(what_is_tended_moves_by_itself),
         cmocka_unit_test(a_wall_of_scopes_has_one_timer),
+        cmocka_unit_test(each_of_many_hears_its_own),
         cmocka_unit_test(a_room_may_come_and_go),
         cmocka_unit_test(what_is_told_together_comes_once),
         cmocka_unit_test(what_others_change_is_told),

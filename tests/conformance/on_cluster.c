@@ -7,6 +7,7 @@
 #include <hiredis/hiredis.h>
 
 #include "conformance/suite.h"
+#include "lib/share.h"
 #include "lib/servers.h"
 
 #define MASTERS 3
@@ -49,7 +50,7 @@ static size_t left(const char *url)
 }
 
 static const struct backend under_test = { "redis", true, true, start, fresh,
-                                           stop,    NULL, left, false };
+                                           stop,    NULL, left, false, share_slow };
 
 int main(int argc, char **argv)
 {

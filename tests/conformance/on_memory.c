@@ -21,7 +21,7 @@ static void stop(void)
 }
 
 static const struct backend under_test = { "memory", false, false, start, fresh,
-                                           stop,     NULL,  NULL,  false };
+                                           stop,     NULL,  NULL,  false, NULL };
 
 int main(int argc, char **argv)
 {

@@ -24,7 +24,7 @@ static void stop(void)
 
 static const struct usher_driver driver = { "own", own_store_open, NULL, NULL };
 static const struct backend under_test = { "own", false,   false, start, fresh,
-                                           stop,  &driver, NULL,  false };
+                                           stop,  &driver, NULL,  false, NULL };
 
 int main(int argc, char **argv)
 {

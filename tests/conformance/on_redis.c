@@ -41,7 +41,7 @@ static size_t left(const char *url)
 }
 
 static const struct backend under_test = { "redis", true, true, start, fresh,
-                                           stop,    NULL, left, false };
+                                           stop,    NULL, left, false, NULL };
 
 int main(int argc, char **argv)
 {

@@ -76,7 +76,7 @@ static size_t left(const char *url)
 
 /* It is the same store, for those who ask. */
 static const struct backend under_test = { "redis", true, true, start, fresh,
-                                           stop,    NULL, left, false };
+                                           stop,    NULL, left, false, share_slow };
 
 int main(int argc, char **argv)
 {

@@ -11,6 +11,7 @@
 #include <sqlite3.h>
 
 #include "conformance/suite.h"
+#include "lib/share.h"
 
 static char directory[256];
 static unsigned files;
@@ -75,7 +76,7 @@ static size_t left(const char *url)
 }
 
 static const struct backend under_test = { "sqlite", true, true, start, fresh,
-                                           stop,     NULL, left, true };
+                                           stop,     NULL, left, true,  share_wrapped };
 
 int main(int argc, char **argv)
 {

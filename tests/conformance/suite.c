@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -34,6 +35,7 @@
 #include "engine/engine.h"
 #include "engine/result.h"
 #include "lib/calls.h"
+#include "lib/share.h"
 #include "model/compare.h"
 
 #define HOUR INT64_C(3600000)
@@ -3535,6 +3537,29 @@ static void scopes_are_listed_in_pages(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+int suite_group(const struct backend *b, const char *group, const struct CMUnitTest *tests,
+                size_t n)
+{
+    static uint64_t which;
+    struct CMUnitTest *chosen;
+    size_t n_chosen = 0;
+    int rc;
+
+    if (b->some == NULL || !b->some() || share_long())
+        return _cmocka_run_group_tests(group, tests, n, NULL, NULL);
+    if (which == 0) {
+        which = number_from("USHER_THIRD", (uint64_t)time(NULL) % 3 + 1);
+        print_message("one test in three: USHER_THIRD=%" PRIu64 "\n", which);
+    }
+    chosen = calloc(n, sizeof *chosen);
+    assert_non_null(chosen);
+    for (size_t i = which % 3; i < n; i += 3)
+        chosen[n_chosen++] = tests[i];
+    rc = _cmocka_run_group_tests(group, chosen, n_chosen, NULL, NULL);
+    free(chosen);
+    return rc;
+}
+
 int suite_main(const struct backend *b, int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -3642,7 +3667,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         cmocka_set_test_filter(argv[1]);
     rc = b->start();
     if (rc == 0)
-        rc = cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+        rc = suite_tests(b, b->name, tests);
     if (rc == 0)
         rc = suite_rooms(b);
     if (rc == 0)
@@ -3650,9 +3675,9 @@ int suite_main(const struct backend *b, int argc, char **argv)
     if (rc == 0)
         rc = suite_serial(b);
     if (rc == 0 && b->shared)
-        rc = cmocka_run_group_tests_name(b->name, shared, NULL, NULL);
+        rc = suite_tests(b, b->name, shared);
     if (rc == 0 && b->durable)
-        rc = cmocka_run_group_tests_name(b->name, durable, NULL, NULL);
+        rc = suite_tests(b, b->name, durable);
     if (rc == 0)
         rc = suite_ids(b);
     if (rc == 0)

@@ -32,7 +32,16 @@ struct backend {
      * look into it. */
     size_t (*left)(const char *url);
     bool keeps_visits; /* `queue history` tells of all that ended, not only of those kept */
+    /* Where this is so (share.h) one test in three is run, others each time; NULL: never. */
+    bool (*some)(void);
 };
+
+/* Run an array of tests. */
+#define suite_tests(b, group, tests) \
+    suite_group(b, group, tests, sizeof(tests) / sizeof(struct CMUnitTest))
+struct CMUnitTest;
+int suite_group(const struct backend *b, const char *group, const struct CMUnitTest *tests,
+                size_t n);
 
 /* Those of rooms; suite_main() runs them, too. */
 int suite_rooms(const struct backend *b);

@@ -324,5 +324,5 @@ int suite_granted(const struct backend *b)
     };
 
     backend = b;
-    return cmocka_run_group_tests_name("granted", tests, NULL, NULL);
+    return suite_tests(b, "granted", tests);
 }

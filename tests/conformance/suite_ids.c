@@ -1235,8 +1235,8 @@ int suite_ids(const struct backend *b)
     int rc;
 
     backend = b;
-    rc = cmocka_run_group_tests_name("ids", tests, NULL, NULL);
+    rc = suite_tests(b, "ids", tests);
     if (rc == 0 && b->shared)
-        rc = cmocka_run_group_tests_name("ids shared", shared, NULL, NULL);
+        rc = suite_tests(b, "ids shared", shared);
     return rc;
 }

@@ -1760,10 +1760,10 @@ int suite_queue(const struct backend *b)
     int rc;
 
     queue_backend(b);
-    rc = cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+    rc = suite_tests(b, b->name, tests);
     if (rc == 0 && b->durable)
-        rc = cmocka_run_group_tests_name(b->name, durable, NULL, NULL);
+        rc = suite_tests(b, b->name, durable);
     if (rc == 0 && b->shared)
-        rc = cmocka_run_group_tests_name(b->name, shared, NULL, NULL);
+        rc = suite_tests(b, b->name, shared);
     return rc;
 }

@@ -411,5 +411,5 @@ int suite_queue_agents(const struct backend *b)
     };
 
     queue_backend(b);
-    return cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+    return suite_tests(b, b->name, tests);
 }

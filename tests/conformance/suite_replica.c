@@ -534,7 +534,7 @@ int suite_replica(const struct backend *b)
 #undef T
 
     backend = b;
-    if (cmocka_run_group_tests_name(b->name, tests, NULL, NULL) != 0)
+    if (suite_tests(b, b->name, tests) != 0)
         return 1;
-    return b->shared ? cmocka_run_group_tests_name(b->name, shared, NULL, NULL) : 0;
+    return b->shared ? suite_tests(b, b->name, shared) : 0;
 }

@@ -2612,5 +2612,5 @@ int suite_rooms(const struct backend *b)
     };
 
     backend = b;
-    return cmocka_run_group_tests_name("rooms", tests, NULL, NULL);
+    return suite_tests(b, "rooms", tests);
 }

@@ -1825,5 +1825,5 @@ int suite_serial(const struct backend *b)
     };
 
     backend = b;
-    return cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+    return suite_tests(b, b->name, tests);
 }

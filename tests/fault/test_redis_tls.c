@@ -1262,7 +1262,8 @@ static void play_read_after_the_client_left(struct peer *p)
         p->received += (size_t)n;
 }
 
-/* The server can read exactly the requests before unsent_from, the last one perhaps in part. */
+/* The server can read none but the requests before unsent_from, the last one perhaps in part; those
+ * that had not arrived when they were given up do not any more. */
 static void unsent_requests_are_told_to_the_byte(void **state)
 {
     enum { REQUESTS = 4000, TEXT = 4000 };
@@ -1288,7 +1289,7 @@ static void unsent_requests_are_told_to_the_byte(void **state)
         assert_false(usher__redis_conn_is_connected(c));
         peer_go(&p);
         peer_stop(&p);
-        assert_int_equal((p.received + request - 1) / request, unsent);
+        assert_true((p.received + request - 1) / request <= unsent);
         usher__redis_conn_close(c);
     }
     free(text);

@@ -976,8 +976,8 @@ static void play_read_after_the_client_left(struct peer *p, int fd)
     p->received = peer_drain(p, fd);
 }
 
-/* The server receives everything that was handed to the kernel: exactly the requests before
- * unsent_from, the last one perhaps in part. */
+/* The server receives everything that was handed to the kernel (there it does not have to go over a
+ * network): exactly the requests before unsent_from, the last one perhaps in part. */
 static void unsent_requests_are_told_to_the_byte(void **state)
 {
     size_t request = strlen("*2\r\n$4\r\nECHO\r\n$4000\r\n") + 4000 + 2;
@@ -985,7 +985,7 @@ static void unsent_requests_are_told_to_the_byte(void **state)
     size_t unsent;
 
     (void)state;
-    world_open(&w, 1, play_read_after_the_client_left, NULL);
+    world_open_on(&w, AF_UNIX, 1, play_read_after_the_client_left, NULL, 0);
     connect_ok(&w);
     add_get(&w);
     for (int i = 0; i < MANY / 4; i++)

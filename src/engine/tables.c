@@ -250,8 +250,11 @@ static void settings_lua(struct out *o, unsigned verb)
     const struct usher__field *told;
     const struct usher__arg *given;
 
-    for (unsigned i = 0; usher__setting(verb, i, &told, &given); i++)
-        put_int(o, "SET_", given->name, i);
+    unsigned n = 0;
+
+    for (; usher__setting(verb, n, &told, &given); n++)
+        put_int(o, "SET_", given->name, n);
+    put_int(o, "", "SETTINGS", n);
     put(o, "local SETTING_ARGS = {");
     for (unsigned i = 0; usher__setting(verb, i, &told, &given); i++)
         put(o, "%s%u", i > 0 ? ", " : "", FIRST_ARGUMENT + (unsigned)(given - noun->args));
@@ -470,7 +473,12 @@ enum usher_status usher_lua(const char *noun, char *buffer, size_t size, size_t 
     if (status != USHER_OK)
         return status;
 #ifdef USHER_WITH_REDIS
-    return usher__redis_script(noun, buffer, size, ret_length);
+    status = usher__redis_script(noun, buffer, size, ret_length);
+    if (status == USHER_INVALID) /* of a noun that is being made */
+        usher__message_set("lua: the script of %s names a K.NAME that `usher tables %s --lua` "
+                           "does not have",
+                           noun, noun);
+    return status;
 #else
     usher__message_set("lua: built without Redis");
     return USHER_INVALID;

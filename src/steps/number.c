@@ -1666,11 +1666,15 @@ static const char *const kinds[USHER_KINDS] = { "?",       "number", "group", "s
                                                 "request", "past",   "node",  "change" };
 
 static const struct usher__constant constants[] = {
-    { "V_EXPIRE", USHER_NUMBER_EXPIRE }, { "V_REST", USHER_NUMBER_REST },
-    { "QUEUED", USHER__RANK_QUEUED },    { "ASIDE", USHER__RANK_CAPPED },
-    { "DRAW_STEPS", USHER__DRAW_STEPS }, { "PAST_MAX", PAST_MAX },
-    { "FOREVER", USHER__FOREVER },       { "BUSY", USHER_NUMBER_STATE_BUSY },
-    { "SETTINGS", USHER__SETTINGS },     { NULL, 0 },
+    { "V_EXPIRE", USHER_NUMBER_EXPIRE },
+    { "V_REST", USHER_NUMBER_REST },
+    { "QUEUED", USHER__RANK_QUEUED },
+    { "ASIDE", USHER__RANK_CAPPED },
+    { "DRAW_STEPS", USHER__DRAW_STEPS },
+    { "PAST_MAX", PAST_MAX },
+    { "FOREVER", USHER__FOREVER },
+    { "BUSY", USHER_NUMBER_STATE_BUSY },
+    { NULL, 0 },
 };
 
 const struct usher__steps usher__number_steps = {

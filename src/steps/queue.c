@@ -297,7 +297,6 @@ static const struct usher__constant constants[] = {
     { "V_REQUEUE", USHER_QUEUE_REQUEUE },
     { "PATIENCE_LEFT", USHER_QUEUE_PATIENCE_LEFT },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
-    { "SETTINGS", SETTINGS },
     { "FIGURES", FIGURES },
     { "AGENT_PAUSING", USHER_QUEUE_AGENT_PAUSING },
     { "RANKS", RANKS },

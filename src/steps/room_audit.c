@@ -124,7 +124,6 @@ static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_ROOM_EXPIRE },
     { "V_EMPTY", USHER_ROOM_EMPTY },
     { "V_DONE", USHER_ROOM_DONE },
-    { "SETTINGS", SETTINGS },
     { "ROLES_MAX", USHER_ROOM_ROLES_MAX },
     { "SHARES_MAX", USHER_ROOM_SHARES_MAX },
     { "FIELDS_MAX", USHER_ROOM_FIELDS_MAX },

@@ -438,7 +438,9 @@ static void addresses_free(struct usher__redis_conn *c)
     c->to.list = c->to.at = NULL;
 }
 
-/* What the network still owes is not delivered behind whoever has given up and asks again. */
+/* What the network still owes is not delivered behind whoever has given up and asks again, but
+ * where a child of fork() has the socket open still.  A socket that is in use is not disturbed by
+ * it. */
 static void forget_unsent(int fd)
 {
     const struct linger now = { 1, 0 };

@@ -249,7 +249,6 @@ static void settings_lua(struct out *o, unsigned verb)
     const struct usher__noun *noun = usher__noun(verb >> 8);
     const struct usher__field *told;
     const struct usher__arg *given;
-
     unsigned n = 0;
 
     for (; usher__setting(verb, n, &told, &given); n++)
@@ -475,8 +474,8 @@ enum usher_status usher_lua(const char *noun, char *buffer, size_t size, size_t 
 #ifdef USHER_WITH_REDIS
     status = usher__redis_script(noun, buffer, size, ret_length);
     if (status == USHER_INVALID) /* of a noun that is being made */
-        usher__message_set("lua: the script of %s names a K.NAME that `usher tables %s --lua` "
-                           "does not have",
+        usher__message_set("lua: %s has no script, or it names a K.NAME that "
+                           "`usher tables %s --lua` does not have",
                            noun, noun);
     return status;
 #else

@@ -268,7 +268,9 @@ void usher__watches_doubt(struct usher__watches *w, enum usher_noun noun,
     n.scope = *scope;
     (void)pthread_mutex_lock(&w->lock);
     those_in_doubt(w->any, &n);
-    for (size_t i = 0; i < w->n_lists; i++)
+    if (w->n_of_scope != 0 && scope->size != 0)
+        those_in_doubt(*list_of(w, noun, scope), &n);
+    for (size_t i = 0; i < w->n_lists && scope->size == 0; i++)
         those_in_doubt(w->of_scope[i], &n);
     (void)pthread_mutex_unlock(&w->lock);
 }

@@ -3481,6 +3481,7 @@ static void what_was_given_up_does_not_arrive_later(void **state)
     struct usher_number_result_row row;
     struct ask_number_hold hold;
     struct usher_engine *near, *e;
+    enum usher_status status;
     int64_t until_ms;
 
     (void)state;
@@ -3489,14 +3490,18 @@ static void what_was_given_up_does_not_arrive_later(void **state)
     far = redis_server_start(&options);
     assert_non_null(far);
     near = open_far(0, TIMEOUT / 4);
-    warm(near);
     e = open_far(1, PATIENT);
     assert_true(USHER_IS_DONE(ask_number_add(e, "p", "n", NULL)));
     assert_true(USHER_IS_DONE(ask_number_reg(e, "p", "n")));
-    assert_true(cable_pull(&cable));
-    cable_enter(&cable, 0);
-    assert_int_equal(ask_number_call(near, "p", "ann", NULL, &hold), USHER_UNKNOWN);
-    assert_true(cable_plug(&cable));
+    do { /* again, where the machine was too slow to send it in time */
+        cable_enter(&cable, 0);
+        warm(near);
+        assert_true(cable_pull(&cable));
+        cable_enter(&cable, 0);
+        status = ask_number_call(near, "p", "ann", NULL, &hold);
+        assert_true(cable_plug(&cable));
+    } while (status == USHER_UNAVAILABLE);
+    assert_int_equal(status, USHER_UNKNOWN);
     cable_enter(&cable, 1);
     assert_int_equal(ask_number_call(e, "p", "ann", NULL, &hold), USHER_OK);
     assert_int_equal(ask_number_hangup(e, "p", "n", 0, -1), USHER_OK);

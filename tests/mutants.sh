@@ -647,7 +647,7 @@ mutant 'Redis: who comes back is taken for the server of before' backends/redis/
     's/^        r->server = server_of/        r->server = r->server != 0 ? r->server : server_of/' \
     tests/fault/test_lost_together 'callers*'
 mutant 'script: a scope that is being mended is served' backends/redis/lua/main.lua \
-    's/#header ~= 157 then/#header < 157 then/' \
+    's/#header ~= K.HEAD_SIZE then/#header < K.HEAD_SIZE then/' \
     tests/fault/test_lost_together 'what_is_being*'
 mutant 'presence is told by who stood before it in the batch' src/engine/watch.c \
     's/(\*at)->all.epoch != reply->epoch || reply->version < (\*at)->all.token/false/' \
@@ -727,7 +727,7 @@ mutant 'script: an invalid answer forgets what ended before it' backends/redis/l
     $redis 'what_ends*'
 mutant 'script: what ended is told under the epoch of what follows it' backends/redis/lua/main.lua 's/if S.epoch_first and S.epoch_first ~= epoch then/if false then/' \
     $redis 'a_notice_has_the_epoch_that*'
-mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if format ~= K.FORMAT or #header ~= 157 then/if #header ~= 157 then/' \
+mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if format ~= K.FORMAT or #header ~= K.HEAD_SIZE then/if #header ~= K.HEAD_SIZE then/' \
     tests/fault/test_redis_faults 'a_format*'
 mutant 'script: a failed command spoils the call' backends/redis/lua/main.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \
     tests/fault/test_redis_faults 'a_damaged_record*'
@@ -735,7 +735,7 @@ mutant 'script: nobody asks whether all keys are there' backends/redis/lua/torn.
     tests/fault/test_torn 'no_verb*'
 mutant 'script: a pool is made upon the lists of a lost one' backends/redis/lua/torn.lua "s/(head and 2 or 0)/(head and 2 or call('EXISTS', INDEX, HELD))/" \
     tests/fault/test_torn 'no_verb*'
-mutant 'script: a mark of who mends is any format' backends/redis/lua/main.lua 's/if format == K.FORMAT and #head == 173 then/if false then/' \
+mutant 'script: a mark of who mends is any format' backends/redis/lua/main.lua 's/if format == K.FORMAT and #head == K.HEAD_SIZE + 16 then/if false then/' \
     tests/fault/test_torn 'what_was_broken_off*'
 mutant 'Redis: what no record stands for stays when lists are mended' backends/redis/mend.c 's/out\[n_out++\] = there\[k\];/(void)0;/' \
     tests/fault/test_torn 'lists_that*'

@@ -12,7 +12,7 @@
 
 #define USHER__REDIS_NUMBER 7 /* bytes */
 /* A header is MARK bytes longer while the scope is being mended. */
-#define USHER__REDIS_HEAD 157
+#define USHER__REDIS_HEAD (45 + USHER__REDIS_NUMBER * USHER_COUNTS)
 #define USHER__REDIS_MARK 16
 
 /* Of the word that a record begins with, and how many a kind has: as in usher_table(). */

@@ -13,7 +13,7 @@ enum usher_status usher__redis_script(const char *noun, char *buffer, size_t siz
 
 /* The value of a constant of its tables, without quotes; false: there is none, or it is too
  * long. */
-#define USHER__REDIS_CONSTANT_MAX 768
+#define USHER__REDIS_CONSTANT_MAX 1024
 bool usher__redis_constant(const char *noun, const char *name,
                            char value[USHER__REDIS_CONSTANT_MAX]);
 

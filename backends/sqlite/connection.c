@@ -230,7 +230,7 @@ enum usher_status usher__records_read_record(struct connection *c, sqlite3_stmt 
     bool sound = true, memory = true;
 
     r->ref = ref_of(sqlite3_column_int64(st, 0));
-    r->kind = (uint8_t)(sqlite3_column_int64(st, 1) & 7);
+    r->kind = (uint8_t)(sqlite3_column_int64(st, 1) & 15);
     sound = r->kind >= 1 && r->kind < USHER_KINDS;
     r->state = (uint8_t)usher__records_read_int(st, 2, 0, UINT8_MAX, &sound);
     r->slots = (uint8_t)usher__records_read_int(st, 3, 0, (1 << USHER_SLOTS) - 1, &sound);

@@ -41,10 +41,10 @@
 /* clang-format off */
 
 /*
- * scope: one pool.  c0..c15 and s0..s15 are its counts and settings in the order of
+ * scope: one pool.  c0..c19 and s0..s19 are its counts and settings in the order of
  * src/steps/work.h.  epoch is 64 bits; due_ms NULL: nothing is due.
  *
- * record: see store.h.  list is scope.ref * 8 + kind: one number to compare where an index
+ * record: see store.h.  list is scope.ref * 16 + kind: one number to compare where an index
  * would have two.  ord is `order`, grp is `group`.  A text that is not there is NULL.
  * The ordered lists are partial indices over `slots`: which lists a record stands in is
  * said by that number and, of the due ones, by `due`: `ord` once more, NULL where a record is none of
@@ -76,10 +76,12 @@ static const char create[] =
     " c4 INTEGER NOT NULL, c5 INTEGER NOT NULL, c6 INTEGER NOT NULL, c7 INTEGER NOT NULL,"
     " c8 INTEGER NOT NULL, c9 INTEGER NOT NULL, c10 INTEGER NOT NULL, c11 INTEGER NOT NULL,"
     " c12 INTEGER NOT NULL, c13 INTEGER NOT NULL, c14 INTEGER NOT NULL, c15 INTEGER NOT NULL,"
+    " c16 INTEGER NOT NULL, c17 INTEGER NOT NULL, c18 INTEGER NOT NULL, c19 INTEGER NOT NULL,"
     " s0 INTEGER NOT NULL, s1 INTEGER NOT NULL, s2 INTEGER NOT NULL, s3 INTEGER NOT NULL,"
     " s4 INTEGER NOT NULL, s5 INTEGER NOT NULL, s6 INTEGER NOT NULL, s7 INTEGER NOT NULL,"
     " s8 INTEGER NOT NULL, s9 INTEGER NOT NULL, s10 INTEGER NOT NULL, s11 INTEGER NOT NULL,"
     " s12 INTEGER NOT NULL, s13 INTEGER NOT NULL, s14 INTEGER NOT NULL, s15 INTEGER NOT NULL,"
+    " s16 INTEGER NOT NULL, s17 INTEGER NOT NULL, s18 INTEGER NOT NULL, s19 INTEGER NOT NULL,"
     " writer INTEGER NOT NULL,"
     " gaps BLOB);"
     "CREATE UNIQUE INDEX scope_name ON scope(noun, name);"
@@ -130,14 +132,14 @@ static const char create[] =
     " strftime('%Y-%m-%d %H:%M:%f', r.n2 / 1000.0, 'unixepoch') END AS used,"
     " r.n0 AS calls,"
     " CASE WHEN r.n0 <> 0 THEN date(r.n1 * 86400, 'unixepoch') END AS calls_day"
-    " FROM scope s JOIN record r ON r.list = s.ref * 8 + 1 WHERE s.noun = 1;"
+    " FROM scope s JOIN record r ON r.list = s.ref * 16 + 1 WHERE s.noun = 1;"
     "CREATE VIEW sticky AS SELECT s.name AS pool, r.id AS peer, r.owner AS number,"
     " strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until"
-    " FROM scope s JOIN record r ON r.list = s.ref * 8 + 3 WHERE s.noun = 1;"
+    " FROM scope s JOIN record r ON r.list = s.ref * 16 + 3 WHERE s.noun = 1;"
     "CREATE VIEW request AS SELECT s.name AS pool, r.id AS request,"
     " CAST(r.data AS TEXT) AS answer,"
     " strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until"
-    " FROM scope s JOIN record r ON r.list = s.ref * 8 + 4 WHERE s.noun = 1;"
+    " FROM scope s JOIN record r ON r.list = s.ref * 16 + 4 WHERE s.noun = 1;"
 
     "CREATE TABLE place("
     " list INTEGER NOT NULL,"
@@ -152,7 +154,7 @@ static const char create[] =
 /* clang-format on */
 
 /* What create[] makes. */
-#define FIRST 6
+#define FIRST 7
 
 /* steps[n] leads from format FIRST + n - 1 to the next, and the first one from nothing. */
 static const char *const steps[USHER__SQLITE_FORMAT - FIRST + 1] = { create };

@@ -154,7 +154,7 @@ static inline int64_t row_of(const void *ref)
 static inline int64_t list_of(const void *scope_ref, uint8_t kind)
 {
     USHER_ASSERT(scope_ref != NULL && kind < USHER_KINDS);
-    return row_of(scope_ref) * 8 + kind;
+    return row_of(scope_ref) * 16 + kind;
 }
 
 static inline bool same_text(const struct usher_text *a, const struct usher_text *b)

@@ -64,7 +64,7 @@ static enum usher_status scan_records(const struct scanner *sc, const struct ush
     if (status != USHER_OK)
         return status;
     bind_int(st, 1, list_of(s->ref, 0));
-    bind_int(st, 2, list_of(s->ref, 7));
+    bind_int(st, 2, list_of(s->ref, USHER_KINDS - 1));
     while (status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         status = usher__records_read_record(sc->c, st, &r);
         if (status == USHER_OK && !ascends(&at, r.kind, &r.id, 0, 0))
@@ -91,11 +91,11 @@ static enum usher_status scan_list(struct scanner *sc, const struct usher_scope 
     if (status != USHER_OK)
         return status;
     bind_int(st, 1, list_of(s->ref, 0));
-    bind_int(st, 2, list_of(s->ref, 7));
+    bind_int(st, 2, list_of(s->ref, USHER_KINDS - 1));
     while (status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         bool sound = true, memory = true;
 
-        e.kind = (uint8_t)(sqlite3_column_int64(st, 0) & 7);
+        e.kind = (uint8_t)(sqlite3_column_int64(st, 0) & 15);
         e.hi = (uint64_t)usher__records_read_int(st, 1, 0, NUMBER_LIMIT, &sound);
         e.order = (uint64_t)usher__records_read_int(st, 2, 0, NUMBER_LIMIT, &sound);
         usher__records_read_text(st, 3, 1, USHER_NAME_MAX, &e.id, &sound, &memory);

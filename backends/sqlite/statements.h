@@ -17,8 +17,9 @@
 
 #define SCOPE_COLUMNS                                                                          \
     "ref, noun, name, epoch, version, clock_ms, due_ms,"                                       \
-    " c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15,"                   \
-    " s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15, writer, gaps"
+    " c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15, c16, c17, c18, c19," \
+    " s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15, s16, s17, s18, s19," \
+    " writer, gaps"
 #define RECORD_COLUMNS                                                                         \
     "ref, list, state, slots, rank, ord, token, until_ms, n0, n1, n2, n3, id, owner, grp, data," \
     " n4, n5, n6, n7, due"
@@ -66,17 +67,18 @@
     X(SCOPE_ADD,                                                                               \
       "INSERT INTO scope(" SCOPE_COLUMNS ") VALUES(NULL, ?2, ?3, ?4, ?5, ?6, ?7,"              \
       " ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,"         \
-      " ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39," \
-      " ?40, NULL)", NULL)                                                                     \
+      " ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39,"       \
+      " ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, NULL)", NULL)                             \
     X(SCOPE_CHANGE,                                                                            \
       "UPDATE scope SET epoch = ?4, version = ?5, clock_ms = ?6, due_ms = ?7,"                 \
       " c0 = ?8, c1 = ?9, c2 = ?10, c3 = ?11, c4 = ?12, c5 = ?13, c6 = ?14, c7 = ?15,"         \
-      " c8 = ?16, c9 = ?17, c10 = ?18, c11 = ?19, c12 = ?20, c13 = ?21, c14 = ?22, c15 = ?23"   \
+      " c8 = ?16, c9 = ?17, c10 = ?18, c11 = ?19, c12 = ?20, c13 = ?21, c14 = ?22, c15 = ?23,"  \
+      " c16 = ?24, c17 = ?25, c18 = ?26, c19 = ?27"                                            \
       " WHERE ref = ?1", "rowid")                                                              \
     X(SCOPE_SET,                                                                               \
-      "UPDATE scope SET s0 = ?24, s1 = ?25, s2 = ?26, s3 = ?27, s4 = ?28, s5 = ?29, s6 = ?30,"  \
-      " s7 = ?31, s8 = ?32, s9 = ?33, s10 = ?34, s11 = ?35, s12 = ?36, s13 = ?37, s14 = ?38,"   \
-      " s15 = ?39 WHERE ref = ?1", "rowid")                                                    \
+      "UPDATE scope SET s0 = ?28, s1 = ?29, s2 = ?30, s3 = ?31, s4 = ?32, s5 = ?33, s6 = ?34,"  \
+      " s7 = ?35, s8 = ?36, s9 = ?37, s10 = ?38, s11 = ?39, s12 = ?40, s13 = ?41, s14 = ?42,"   \
+      " s15 = ?43, s16 = ?44, s17 = ?45, s18 = ?46, s19 = ?47 WHERE ref = ?1", "rowid")        \
     X(SCOPE_TAKE, "UPDATE scope SET writer = ?2, gaps = ?3 WHERE ref = ?1", "rowid")           \
     X(SCOPE_ERASE, "DELETE FROM scope WHERE ref = ?1", "rowid")                                \
     X(SCOPE_EACH,                                                                              \

@@ -46,9 +46,9 @@ enum usher_given {
     USHER_GIVEN_ROOM_SINCE = 1u << 18,
     USHER_GIVEN_ROOM_MAX = 1u << 19,
     USHER_GIVEN_ROOM_PRESENCE = 1u << 20,
-    USHER_GIVEN_ROOM_PUSH = 1u << 21,
-    USHER_GIVEN_NOW = 1u << 30
+    USHER_GIVEN_ROOM_PUSH = 1u << 21
 };
+#define USHER_GIVEN_NOW (UINT64_C(1) << 63)
 
 /* Arguments of the number verbs; which verb takes which: src/core/number_verbs.def. */
 struct usher_number_args {
@@ -502,7 +502,7 @@ struct usher_id_result {
 /* One command.  Zero it first; a zero field is one not given. */
 struct usher_operation {
     enum usher_verb verb;
-    uint32_t given; /* USHER_GIVEN_… */
+    uint64_t given; /* USHER_GIVEN_… */
     struct usher_text scope;
     struct usher_text request; /* request id: a repeat gets the first answer; another verb, or
                                 * other arguments, under the same id are invalid */

@@ -236,7 +236,7 @@ USHER_API enum usher_status usher_open_store(struct usher_store *store,
 /* Kinds of records are numbers from 1 to USHER_KINDS - 1, which are stored; each noun has its own,
  * all have REQUEST. */
 #define USHER_KIND_REQUEST 4 /* the answer to a request id */
-#define USHER_KINDS 8
+#define USHER_KINDS 9
 
 /* What a store may want to know of a kind. */
 enum usher_kind_flag {
@@ -252,8 +252,8 @@ USHER_API unsigned usher_kind_flags(enum usher_noun noun, uint8_t kind);
 
 #define USHER_SLOTS 3
 #define USHER_NUMBERS 8 /* the last four are seldom used */
-#define USHER_COUNTS 16
-#define USHER_SETTINGS 16
+#define USHER_COUNTS 20
+#define USHER_SETTINGS 20
 #define USHER_CHANGE_MAX 48 /* writes of one change, at most */
 #define USHER_GAPS 8
 

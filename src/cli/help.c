@@ -103,7 +103,7 @@ static void usage(FILE *out, const struct usher__noun *noun, const struct usher_
             continue;
         }
         value_of(arg, value);
-        if ((verb->flags & USHER__PLACED) != 0 && (verb->keys & ((1u << i) - 1)) == 0) {
+        if ((verb->flags & USHER__PLACED) != 0 && (verb->keys & ((UINT64_C(1) << i) - 1)) == 0) {
             column = usage_word(out, column, "[", value, "", "]");
             continue;
         }

@@ -80,7 +80,7 @@ static bool room_ends(struct run_steps *s, struct usher_result *reply)
     s->last = *reply;
     s->has_last = true;
     /* it is closing: the version that it had to have is not asked for any more */
-    s->next.given &= ~(uint32_t)USHER_GIVEN_ROOM_IF_VERSION;
+    s->next.given &= ~(uint64_t)USHER_GIVEN_ROOM_IF_VERSION;
     return false;
 }
 

@@ -26,7 +26,7 @@ struct usher__arg {
     const char *name; /* of the row: no two of a noun are the same */
     uint8_t type;     /* enum usher__arg_type */
     uint16_t offset;  /* in struct usher_operation */
-    uint32_t given;   /* bit, 0 for texts */
+    uint64_t given;   /* bit, 0 for texts */
     int64_t min, max;
     const char *const *words; /* of a WORD: by value, up to NULL */
     uint16_t code;            /* enum usher_field, 0: of the index of rooms */
@@ -134,11 +134,11 @@ enum usher__verb_flag {
 struct usher__verb {
     uint16_t verb; /* enum usher_verb */
     const char *word;
-    uint32_t order; /* arguments that must be given, in the order of args[] */
-    uint32_t keys;  /* arguments that may be given */
-    uint32_t texts; /* of all those, the texts */
-    uint32_t empty; /* texts whose fields it does not take */
-    uint32_t given; /* bits of usher_operation.given that may be set */
+    uint64_t order; /* arguments that must be given, in the order of args[] */
+    uint64_t keys;  /* arguments that may be given */
+    uint64_t texts; /* of all those, the texts */
+    uint64_t empty; /* texts whose fields it does not take */
+    uint64_t given; /* bits of usher_operation.given that may be set */
     uint8_t flags;
     const char *help;
 };
@@ -154,9 +154,9 @@ struct usher__noun {
     const uint8_t *arg_at; /* by enum usher_field, below n_arg_at: 1 + the index of its argument */
     unsigned n_arg_at;
     /* Bits of the texts that @command gives. */
-    uint32_t (*texts)(const struct usher_operation *command);
-    uint32_t token;       /* the bit of the argument of type TOKEN, 0 if it has none */
-    uint32_t if_version;  /* the same of if-version, … */
+    uint64_t (*texts)(const struct usher_operation *command);
+    uint64_t token;       /* the bit of the argument of type TOKEN, 0 if it has none */
+    uint64_t if_version;  /* the same of if-version, … */
     size_t if_version_at; /* … an int64_t there in struct usher_operation */
     const struct usher__verb *verbs;
     unsigned n_verbs;

@@ -22,12 +22,12 @@ enum THE(arg) {
     THE(n_args)
 };
 
-#define A(name) (1u << THE(i_##name))
+#define A(name) (UINT64_C(1) << THE(i_##name))
 #define IS_TEXT(type) (USHER__ARG_##type < USHER__ARG_INT)
 
 enum {
     THE(texts) = 0
-#define ARG(name, word, type, ...) | (IS_TEXT(type) ? A(name) : 0u)
+#define ARG(name, word, type, ...) | (IS_TEXT(type) ? A(name) : UINT64_C(0))
 #include NOUN_DEF
 };
 
@@ -41,10 +41,10 @@ enum {
 /* What every verb that writes takes besides, if the noun has it. */
 enum {
     THE(if_version) = 0
-#define ARG(name, ...) | (IS_IF_VERSION(name) ? A(name) : 0u)
+#define ARG(name, ...) | (IS_IF_VERSION(name) ? A(name) : UINT64_C(0))
 #include NOUN_DEF
 };
-#define TAKEN(keys, flags) ((keys) | (((flags)&WRITES) != 0 ? (uint32_t)THE(if_version) : 0u))
+#define TAKEN(keys, flags) ((keys) | (((flags)&WRITES) != 0 ? (uint64_t)THE(if_version) : 0u))
 
 static const struct usher__arg THE(args)[] = {
 #define ARG(name, word, type, field, given, min, max, words, standard, help) \
@@ -70,8 +70,8 @@ static const uint8_t THE(arg_at)[] = {
 };
 
 #define EMPTY(mask)                             \
-    ((uint32_t)THE(texts) & ~(uint32_t)(mask) & \
-     ~((uint32_t)(mask) & (uint32_t)(SHARED) ? (uint32_t)(SHARED) : 0u))
+    ((uint64_t)THE(texts) & ~(uint64_t)(mask) & \
+     ~((uint64_t)(mask) & (uint64_t)(SHARED) ? (uint64_t)(SHARED) : 0u))
 
 static const struct usher__verb THE(verbs)[] = {
 #define VERB(name, word, order, keys, flags, help)                                \
@@ -79,9 +79,9 @@ static const struct usher__verb THE(verbs)[] = {
       word,                                                                       \
       order,                                                                      \
       TAKEN(keys, flags),                                                         \
-      ((order) | (keys)) & (uint32_t)THE(texts),                                  \
+      ((order) | (keys)) & (uint64_t)THE(texts),                                  \
       EMPTY((order) | (keys)),                                                    \
-      USHER_GIVEN_NOW | (((order) | TAKEN(keys, flags)) & ~(uint32_t)THE(texts)), \
+      USHER_GIVEN_NOW | (((order) | TAKEN(keys, flags)) & ~(uint64_t)THE(texts)), \
       flags,                                                                      \
       help },
 #include NOUN_DEF
@@ -167,10 +167,10 @@ static const struct usher__echo THE(echoes)[] = {
     { 0 }
 };
 
-static uint32_t THE(texts_given)(const struct usher_operation *command)
+static uint64_t THE(texts_given)(const struct usher_operation *command)
 {
     const char *at = (const char *)command;
-    uint32_t given = 0;
+    uint64_t given = 0;
 
 #define ARG(name, word, type, field, ...)                                                          \
     if (IS_TEXT(type) &&                                                                           \
@@ -196,7 +196,7 @@ static const struct usher__noun THE(noun) = {
     .n_arg_at = COUNT(THE(arg_at)),
     .texts = THE(texts_given),
     .token = 0u
-#define ARG(name, word, type, ...) | (USHER__ARG_##type == USHER__ARG_TOKEN ? A(name) : 0u)
+#define ARG(name, word, type, ...) | (USHER__ARG_##type == USHER__ARG_TOKEN ? A(name) : UINT64_C(0))
 #include NOUN_DEF
     ,
     .if_version = THE(if_version),

@@ -90,13 +90,13 @@ uint32_t usher_verb_takes(uint32_t verb, size_t i, bool *ret_must)
     if (v == NULL)
         return 0;
     for (unsigned must = 1; must <= 1; must--) {
-        uint32_t bits = must != 0 ? v->order : v->keys & ~v->order;
+        uint64_t bits = must != 0 ? v->order : v->keys & ~v->order;
 
         if (ret_must != NULL)
             *ret_must = must != 0;
         for (; bits != 0; bits &= bits - 1)
             if (i-- == 0)
-                return n->args[__builtin_ctz(bits)].code;
+                return n->args[__builtin_ctzll(bits)].code;
     }
     return i < N_COMMON ? common[i] : 0;
 }
@@ -111,8 +111,8 @@ bool usher_about_argument(uint32_t verb, uint32_t field, struct usher_argument_a
 
     if (v == NULL || ret_about == NULL || ret_about->size < sizeof a.size)
         return false;
-    for (uint32_t bits = v->order | v->keys; bits != 0; bits &= bits - 1) {
-        arg = &n->args[__builtin_ctz(bits)];
+    for (uint64_t bits = v->order | v->keys; bits != 0; bits &= bits - 1) {
+        arg = &n->args[__builtin_ctzll(bits)];
         if (arg->code != field)
             continue;
         a.must = (v->order & bits & -bits) != 0;

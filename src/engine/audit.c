@@ -225,7 +225,7 @@ static void audit_sums(struct audit *a)
                     fault(a,
                           "the %s list of %s records%s and their states disagree: %" PRIu64
                           " entries, %" PRIu64 " records",
-                          slot_words[s], a->steps->kinds[k], by != 0 ? " by text" : "",
+                          slot_words[s], usher__kind_word(a->steps, k), by != 0 ? " by text" : "",
                           a->is[k][s][by].n, a->should[k][s][by].n);
     if (usher__scope_dropping(&a->scope))
         return; /* nobody counts what is left of it */
@@ -420,7 +420,8 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
     if (what == NULL && r->kind == USHER_KIND_REQUEST)
         what = usher__kept_fault(&r->data, usher__noun(a->scope.noun));
     if (what != NULL)
-        fault(a, "%s %.*s %s", a->steps->kinds[r->kind], (int)r->id.size, r->id.data, what);
+        fault(a, "%s %.*s %s", usher__kind_word(a->steps, r->kind), (int)r->id.size, r->id.data,
+              what);
     for (unsigned s = 0; s < USHER_SLOTS; s++) {
         const struct usher_text *by = s == 2 ? &r->owner : &r->group;
         struct usher_entry e = { .kind = r->kind, .slot = (uint8_t)s, .order = r->order };
@@ -434,8 +435,8 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
         if (by->size != 0)
             tally_add(&a->should[r->kind][s][1], &e);
         if (s == 1 && r->until_ms < a->scope.due_ms) {
-            fault(a, "%s %.*s is due before the scope's next due time", a->steps->kinds[r->kind],
-                  (int)r->id.size, r->id.data);
+            fault(a, "%s %.*s is due before the scope's next due time",
+                  usher__kind_word(a->steps, r->kind), (int)r->id.size, r->id.data);
             a->is_torn = true;
         }
     }

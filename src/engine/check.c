@@ -54,21 +54,21 @@ static enum usher_status texts_check(const struct usher__noun *noun, const struc
                                      const struct usher_operation *command,
                                      struct usher_result *reply)
 {
-    uint32_t given = noun->texts(command), bits;
-    uint32_t missing = verb->order & ~((given & verb->texts) | (command->given & ~verb->texts));
+    uint64_t given = noun->texts(command), bits;
+    uint64_t missing = verb->order & ~((given & verb->texts) | (command->given & ~verb->texts));
 
     if (missing != 0)
         return usher__say(reply, USHER_INVALID, "%s is missing",
-                          noun->args[__builtin_ctz(missing)].word);
+                          noun->args[__builtin_ctzll(missing)].word);
     for (bits = verb->texts & given; bits != 0; bits &= bits - 1) {
-        const struct usher__arg *arg = &noun->args[__builtin_ctz(bits)];
+        const struct usher__arg *arg = &noun->args[__builtin_ctzll(bits)];
         const char *fault = text_fault(arg, text_of(command, arg));
 
         if (fault != NULL)
             return usher__say(reply, USHER_INVALID, "%s %s", arg->word, fault);
     }
     bits = verb->empty & given;
-    return bits == 0 ? USHER_OK : not_taken(verb, &noun->args[__builtin_ctz(bits)], reply);
+    return bits == 0 ? USHER_OK : not_taken(verb, &noun->args[__builtin_ctzll(bits)], reply);
 }
 
 /* Numbers that the verb takes, and those given that it does not take. */
@@ -76,10 +76,10 @@ static enum usher_status ints_check(const struct usher__noun *noun, const struct
                                     const struct usher_operation *command,
                                     struct usher_result *reply)
 {
-    uint32_t bits = command->given & verb->given & ~(uint32_t)USHER_GIVEN_NOW;
+    uint64_t bits = command->given & verb->given & ~(uint64_t)USHER_GIVEN_NOW;
 
     for (; bits != 0; bits &= bits - 1) {
-        const struct usher__arg *arg = &noun->args[__builtin_ctz(bits)];
+        const struct usher__arg *arg = &noun->args[__builtin_ctzll(bits)];
         int64_t value;
 
         if (arg->type == USHER__ARG_TOKEN)
@@ -144,7 +144,7 @@ enum usher_status usher__operation_check(const struct usher_operation *command,
     status = texts_check(noun, verb, command, reply);
     if (status != USHER_OK)
         return status;
-    if ((command->given & ~(uint32_t)USHER_GIVEN_NOW & ~noun->token) != 0 ||
+    if ((command->given & ~(uint64_t)USHER_GIVEN_NOW & ~noun->token) != 0 ||
         (command->given & ~verb->given) != 0) {
         status = ints_check(noun, verb, command, reply);
         if (status != USHER_OK)

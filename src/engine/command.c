@@ -104,11 +104,11 @@ static struct usher_value *values_of(const struct usher_operation *op, struct ro
 {
     const struct usher__noun *noun = usher__noun((unsigned)op->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)op->verb);
-    struct usher_value few[32 + COMMON], *to;
+    struct usher_value few[64 + COMMON], *to;
     size_t n = 0;
 
-    for (uint32_t bits = verb->order | verb->keys; bits != 0; bits &= bits - 1)
-        n += given(op, &noun->args[__builtin_ctz(bits)], &few[n], ret_fault);
+    for (uint64_t bits = verb->order | verb->keys; bits != 0; bits &= bits - 1)
+        n += given(op, &noun->args[__builtin_ctzll(bits)], &few[n], ret_fault);
     if (op->request.data != NULL)
         give(&few[n++], USHER_FIELD_REQUEST, 0, &op->request);
     if ((op->given & USHER_GIVEN_NOW) != 0)

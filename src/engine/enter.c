@@ -148,7 +148,7 @@ enum usher_status usher__operation_of(const struct usher_command *c, struct ushe
 {
     const struct usher__noun *noun = usher__noun(c->verb >> 8);
     const struct usher__verb *verb = usher__verb(c->verb);
-    uint32_t taken;
+    uint64_t taken;
 
     memset(op, 0, offsetof(struct usher_operation, arg));
     op->verb = (enum usher_verb)c->verb;

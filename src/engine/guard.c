@@ -21,8 +21,8 @@ static enum usher_status damaged(struct usher__guard *g, const struct usher_scop
 
     USHER_ASSERT(r->kind < USHER_KINDS && usher__steps(scope->noun) != NULL);
     (void)snprintf(g->fault, sizeof g->fault, "the store is damaged: %s %.*s %s",
-                   usher__steps(scope->noun)->kinds[r->kind], printable ? (int)r->id.size : 1,
-                   printable ? r->id.data : "?", what);
+                   usher__kind_word(usher__steps(scope->noun), r->kind),
+                   printable ? (int)r->id.size : 1, printable ? r->id.data : "?", what);
     return USHER_UNAVAILABLE;
 }
 

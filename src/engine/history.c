@@ -433,7 +433,7 @@ bool usher__archive_takes(const struct usher_engine *e, const struct usher_opera
     if (command->verb == USHER_QUEUE_HISTORY)
         return e->history != NULL || e->store->ops->read_log != NULL;
     return e->history != NULL && command->verb == USHER_QUEUE_DRAIN &&
-           (command->given & ~(uint32_t)USHER_GIVEN_NOW) == 0;
+           (command->given & ~(uint64_t)USHER_GIVEN_NOW) == 0;
 }
 
 static void fail(struct usher_result *reply, enum usher_status status, const char *why)

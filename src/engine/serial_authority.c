@@ -463,7 +463,7 @@ static bool changes_rule(const struct usher_operation *c)
 {
     const struct usher_serial_args *s = &c->arg.serial;
 
-    return (c->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_SERIAL_IF_VERSION)) !=
+    return (c->given & ~((uint64_t)USHER_GIVEN_NOW | (uint64_t)USHER_GIVEN_SERIAL_IF_VERSION)) !=
                0 ||
            s->prefix.data != NULL || s->suffix.data != NULL || s->date.data != NULL;
 }

@@ -121,11 +121,11 @@ static void put_int(struct out *o, const char *before, const char *word, long lo
     put(o, " = %lld\n", value);
 }
 
-static void put_bits(struct out *o, uint32_t bits)
+static void put_bits(struct out *o, uint64_t bits)
 {
     const char *comma = "";
 
-    for (unsigned i = 0; i < 32; i++) {
+    for (unsigned i = 0; i < 64; i++) {
         if ((bits >> i & 1u) == 0)
             continue;
         put(o, "%s%u", comma, i);
@@ -173,7 +173,7 @@ static void blanks_lua(struct out *o, const struct usher__noun *noun)
 /* What all nouns have. */
 static void common_lua(struct out *o, const struct usher__noun *noun)
 {
-    put(o, "local NOUN = '%s'\nlocal FORMAT = 5\nlocal STATUSES = '", noun->word);
+    put(o, "local NOUN = '%s'\nlocal FORMAT = 6\nlocal STATUSES = '", noun->word);
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
         if (usher__is_status(s))
             put(o, " %u=%s", s, usher_status_word((enum usher_status)s));
@@ -238,7 +238,7 @@ static void words_lua(struct out *o, const struct usher__steps *steps)
         for (unsigned state = 0; state < 10; state++) {
             const char *word = steps->state_word(kind, state);
 
-            put(o, "%-10s", word != NULL ? word : state == 0 ? steps->kinds[kind] : "?");
+            put(o, "%-10s", word != NULL ? word : state == 0 ? usher__kind_word(steps, kind) : "?");
         }
     put(o, "'\n");
 }
@@ -260,11 +260,31 @@ static void settings_lua(struct out *o, unsigned verb)
     put(o, "}\n");
 }
 
+/* How the header, its counts and the settings are packed, how long a header is, and no counts. */
+static void packed_lua(struct out *o)
+{
+    put(o, "local HEAD_PACKED = '>Bc16I7I7i7I7");
+    for (int i = 0; i < USHER_COUNTS; i++)
+        put(o, "i7");
+    put(o, "'\nlocal COUNTS_PACKED = '>");
+    for (int i = 0; i < USHER_COUNTS; i++)
+        put(o, "i7");
+    put(o, "'\nlocal SETTINGS_PACKED = '>");
+    for (int i = 0; i < USHER_SETTINGS; i++)
+        put(o, "i7");
+    put(o, "'\nlocal NO_COUNTS = {0");
+    for (int i = 1; i < USHER_COUNTS; i++)
+        put(o, ", 0");
+    put(o, "}\n");
+    put_int(o, "", "HEAD_SIZE", 1 + 16 + 4 * 7 + USHER_COUNTS * 7);
+}
+
 /* Of the noun's steps: counts, settings, defaults, and constants of its own. */
 static void steps_lua(struct out *o, const struct usher__steps *steps)
 {
     struct usher_scope scope;
 
+    packed_lua(o);
     words_lua(o, steps);
     memset(&scope, 0, sizeof scope);
     steps->defaults(&scope);

@@ -446,7 +446,7 @@ void usher__watches_lost(struct usher__watches *w, const struct usher_operation 
     n.verb = USHER_NOTICE_LOST;
     n.subject = subject_of(noun, verb, command);
     for (unsigned i = 0; i < noun->n_args; i++)
-        if (noun->token == 1u << i && (command->given & noun->args[i].given) != 0)
+        if (noun->token == UINT64_C(1) << i && (command->given & noun->args[i].given) != 0)
             memcpy(&n.token, (const char *)command + noun->args[i].offset, sizeof n.token);
     usher__watches_queue(w, &n);
 }

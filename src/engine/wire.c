@@ -28,7 +28,7 @@ size_t usher_operation_pack(const struct usher_operation *command, int64_t now_m
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
     struct usher__packer p = { NULL, size, 0 };
-    uint32_t takes = verb->order | verb->keys;
+    uint64_t takes = verb->order | verb->keys;
     unsigned n = 0;
 
     p.to = to;

@@ -58,7 +58,7 @@ static enum usher_status add_page(struct pass *p, const struct usher_result *rep
 
 /* A page as of the room's last change: a look applies no deadlines. */
 static enum usher_status fetch_page(struct usher_engine *e, const char *room,
-                                    const struct usher_room_args *args, uint32_t given,
+                                    const struct usher_room_args *args, uint64_t given,
                                     struct usher_result *reply)
 {
     struct usher_operation c;

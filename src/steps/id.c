@@ -131,7 +131,7 @@ static void settings_from(const int64_t *set, struct usher_id_result_settings *s
 static void settings_take(const struct usher_operation *command, int64_t *set)
 {
     const struct usher_id_args *a = &command->arg.id;
-    uint32_t given = command->given;
+    uint64_t given = command->given;
 
     if ((given & USHER_GIVEN_ID_START) != 0)
         usher__wide_set(&set[USHER__SET_ID_START], (uint64_t)a->start);
@@ -202,8 +202,8 @@ static enum usher_status set_refused(work *w, enum usher_id_why why)
 static enum usher_status set(work *w)
 {
     const struct usher_id_args *a = &w->command->arg.id;
-    uint32_t given =
-        w->command->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_ID_IF_VERSION);
+    uint64_t given =
+        w->command->given & ~((uint64_t)USHER_GIVEN_NOW | (uint64_t)USHER_GIVEN_ID_IF_VERSION);
     int64_t *counts = w->scope.counts;
     int64_t new[USHER_SETTINGS];
     uint64_t next, to;
@@ -515,7 +515,7 @@ static bool kept(const struct usher_scope *scope, const struct usher_record *r,
     return true;
 }
 
-static const char *const kinds[USHER_KINDS] = { "?", "?", "?", "?", "request", "?", "?", "?" };
+static const char *const kinds[USHER_KINDS] = { [USHER_KIND_REQUEST] = "request" };
 
 static const struct usher__constant constants[] = {
     { "WHY_BACK", USHER_ID_WHY_BACK },

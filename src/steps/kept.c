@@ -210,12 +210,12 @@ uint64_t usher__operation_print(const struct usher_operation *command)
 {
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
-    uint32_t texts = verb->texts & noun->texts(command);
-    uint32_t given = command->given & verb->given;
+    uint64_t texts = verb->texts & noun->texts(command);
+    uint64_t given = command->given & verb->given;
     uint64_t sum = 0;
 
     if (noun->noun == USHER_SERIAL)
-        given &= ~(uint32_t)USHER_GIVEN_SERIAL_DEBT; /* the same command, asked by the engine */
+        given &= ~(uint64_t)USHER_GIVEN_SERIAL_DEBT; /* the same command, asked by the engine */
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
         const char *at = (const char *)command + arg->offset;

@@ -1662,7 +1662,7 @@ static const char *state_word(unsigned kind, unsigned state)
                                       : NULL;
 }
 
-static const char *const kinds[USHER_KINDS] = { "?",       "number", "group", "sticky",
+static const char *const kinds[USHER_KINDS] = { NULL,      "number", "group", "sticky",
                                                 "request", "past",   "node",  "change" };
 
 static const struct usher__constant constants[] = {

@@ -289,7 +289,7 @@ static const char *state_word(unsigned kind, unsigned state)
     return kind == K_USER ? usher_queue_user_state_word((enum usher_queue_user_state)state) : NULL;
 }
 
-static const char *const kinds[USHER_KINDS] = { "?",       "agent",  "link", "user",
+static const char *const kinds[USHER_KINDS] = { NULL,      "agent",  "link", "user",
                                                 "request", "absent", "lane", "visit" };
 
 static const struct usher__constant constants[] = {

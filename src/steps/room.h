@@ -71,7 +71,7 @@ static inline const struct usher_room_args *args(const work *w)
     return &w->command->arg.room;
 }
 
-static inline bool given(const work *w, uint32_t bit)
+static inline bool given(const work *w, uint64_t bit)
 {
     return (w->command->given & bit) != 0;
 }

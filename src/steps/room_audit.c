@@ -115,7 +115,7 @@ static const char *state_word(unsigned kind, unsigned state)
                           : NULL;
 }
 
-static const char *const kinds[USHER_KINDS] = { "?",       "member", "field",  "role",
+static const char *const kinds[USHER_KINDS] = { NULL,      "member", "field",  "role",
                                                 "request", "share",  "change", "all value" };
 
 static const struct usher__constant constants[] = {

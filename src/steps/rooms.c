@@ -39,7 +39,7 @@ static const struct usher_rooms_args *args(const work *w)
     return &w->command->arg.rooms;
 }
 
-static bool given(const work *w, uint32_t bit)
+static bool given(const work *w, uint64_t bit)
 {
     return (w->command->given & bit) != 0;
 }
@@ -304,7 +304,7 @@ static const char *state_word(unsigned kind, unsigned state)
     return state >= USHER_ROOMS_OPENING && state <= USHER_ROOMS_DOUBTED ? words[state] : "?";
 }
 
-static const char *const kinds[USHER_KINDS] = { "?", "entry", "?", "?", "request", "?", "?", "?" };
+static const char *const kinds[USHER_KINDS] = { NULL, "entry", NULL, NULL, "request" };
 
 static const struct usher__constant constants[] = {
     { "OPENING", USHER_ROOMS_OPENING },

@@ -136,7 +136,7 @@ static inline bool counted(const work *w, int64_t cur)
            w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0;
 }
 
-static inline bool given(const work *w, uint32_t bit)
+static inline bool given(const work *w, uint64_t bit)
 {
     return (w->command->given & bit) != 0;
 }

@@ -209,8 +209,8 @@ static bool kept(const struct usher_scope *scope, const struct usher_record *r,
     return true;
 }
 
-static const char *const kinds[USHER_KINDS] = { "?",       "rule", "fill", "hold",
-                                                "request", "end",  "lost", "?" };
+static const char *const kinds[USHER_KINDS] = { NULL,      "rule", "fill", "hold",
+                                                "request", "end",  "lost" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_SERIAL_EXPIRE },

@@ -125,8 +125,8 @@ static bool day_goes_back(const work *w, int64_t from_min, int64_t to_min)
 
 enum usher_status usher__serial_rule(work *w)
 {
-    const uint32_t not_settings =
-        (uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_SERIAL_IF_VERSION;
+    const uint64_t not_settings =
+        (uint64_t)USHER_GIVEN_NOW | (uint64_t)USHER_GIVEN_SERIAL_IF_VERSION;
     const struct usher_serial_args *a = &w->command->arg.serial;
     const int64_t *old = w->scope.settings;
     bool exists = w->scope.ref != NULL && old[SET_RULE] != 0, made, used, restamped, moved;

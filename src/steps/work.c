@@ -216,7 +216,7 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
 enum usher_status usher__change_given(struct usher__work *w, struct usher__change *c)
 {
     const struct usher__noun *noun = usher__noun(c->scope->noun);
-    uint32_t given = w->command->given & ~(noun->if_version | (uint32_t)USHER_GIVEN_NOW);
+    uint64_t given = w->command->given & ~(noun->if_version | (uint64_t)USHER_GIVEN_NOW);
     struct usher_text names[GIVEN_MAX], values[GIVEN_MAX];
     char digits[GIVEN_MAX][DIGITS];
     size_t n = 0;

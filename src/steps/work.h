@@ -393,7 +393,7 @@ struct usher__steps {
      * there is one; *@ret_size: of what an authority keeps of it, packed; 0: none keeps it. */
     bool (*kept)(const struct usher_scope *scope, const struct usher_record *r,
                  unsigned char to[USHER__FORM_MAX], size_t *ret_size);
-    const char *const *kinds; /* words, by kind */
+    const char *const *kinds; /* words, by kind: usher__kind_word() */
     /* The word of a record's state; NULL: those of this kind have none. */
     const char *(*state_word)(unsigned kind, unsigned state);
     /* The text in a command, if it is given, that is the id of a record to be looked for, and the
@@ -428,6 +428,11 @@ extern const struct usher__steps usher__number_steps, usher__queue_steps, usher_
 
 /* NULL: no such noun. */
 const struct usher__steps *usher__steps(unsigned noun);
+
+static inline const char *usher__kind_word(const struct usher__steps *steps, unsigned kind)
+{
+    return steps->kinds[kind] != NULL ? steps->kinds[kind] : "?";
+}
 
 /* ---- log.c ---- */
 

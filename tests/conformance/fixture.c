@@ -106,7 +106,7 @@ static void argument(struct usher_operation *c, const struct usher__arg *arg, co
 }
 
 /* n_args: there is none. */
-static unsigned place_of(const struct usher__noun *noun, uint32_t *order)
+static unsigned place_of(const struct usher__noun *noun, uint64_t *order)
 {
     unsigned i = 0;
 
@@ -116,7 +116,7 @@ static unsigned place_of(const struct usher__noun *noun, uint32_t *order)
     return i;
 }
 
-static unsigned key_of(const struct usher__noun *noun, uint32_t keys, const char *word)
+static unsigned key_of(const struct usher__noun *noun, uint64_t keys, const char *word)
 {
     unsigned i = 0;
 
@@ -131,7 +131,7 @@ void said_line(struct said *s, enum usher_noun noun_code, const char *line)
     const struct usher__verb *verb = NULL;
     struct usher_text names[40], values[40];
     char *rest = s->line, *word;
-    uint32_t order;
+    uint64_t order;
     size_t n = 0;
 
     assert_true(strlen(line) < sizeof s->line);

@@ -78,7 +78,7 @@ static int tear_down(void **state)
 
 /* ---- short words ------------------------------------------------------------------ */
 
-static void create(struct fixture *f, const char *name, uint32_t given,
+static void create(struct fixture *f, const char *name, uint64_t given,
                    struct usher_id_result_settings settings)
 {
     enum usher_status status = ask_id_create(f->e, name, given, &settings);
@@ -499,7 +499,7 @@ static void wrong_arguments_are_named(void **state)
     struct usher_id_range r;
     struct usher_id_result_settings s;
     const struct {
-        uint32_t given;
+        uint64_t given;
         struct usher_id_result_settings s;
         const char *name;
     } wrong[] = {

@@ -187,7 +187,7 @@ static void a_visit_is_a_row_of_its_store_by_its_end(void **state)
         assert_int_equal(visit(e, i), USHER_OK);
         assert_int_equal(ask(store, "SELECT count(*) FROM visit"), i + 1); /* at once */
     }
-    assert_int_equal(ask(store, "SELECT count(*) FROM record WHERE list & 7 = 7"), 0);
+    assert_int_equal(ask(store, "SELECT count(*) FROM record WHERE list & 15 = 7"), 0);
     assert_int_equal(
         ask(store, "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2'"
                    " AND lane = 'default' AND agent = 'ann' AND outcome = 'seated'"

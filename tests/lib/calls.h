@@ -192,7 +192,7 @@ USHER_API enum usher_status ask_number_stats(struct usher_engine *e, const char 
  *  pool comes into being if need be.  A change of order holds for numbers as they become
  *  idle; those idle before go first.  @inout has all of them on return.
  *  USHER_OK, USHER_SAME; USHER_MISSING (@given is 0 and there is no such pool). */
-USHER_API enum usher_status ask_number_set(struct usher_engine *e, const char *pool, uint32_t given,
+USHER_API enum usher_status ask_number_set(struct usher_engine *e, const char *pool, uint64_t given,
                                            struct usher_number_result_settings *inout);
 
 /** Apply due expiries now, in bounded steps until none is left.  Never needed for
@@ -242,7 +242,7 @@ struct ask_queue_seat {
  *  comes into being if need be.  @inout has all of them on return.
  *  USHER_OK, USHER_SAME; USHER_MISSING (@given is 0 and there is no such queue).  O(1); if
  * trigger becomes auto, all who wait and can be given to an agent are given before it does. */
-USHER_API enum usher_status ask_queue_set(struct usher_engine *e, const char *queue, uint32_t given,
+USHER_API enum usher_status ask_queue_set(struct usher_engine *e, const char *queue, uint64_t given,
                                           struct usher_queue_result_settings *inout);
 
 /**
@@ -553,7 +553,7 @@ struct ask_serial_found {
  * stay, or max or width have no room for them, or the local day of another zone is one before; or
  * numbers are held or returned, and reset and the zone of a date stay (see usher_message()). */
 USHER_API enum usher_status ask_serial_rule(struct usher_engine *e, const char *rule,
-                                            uint32_t given, struct usher_serial_form *inout);
+                                            uint64_t given, struct usher_serial_form *inout);
 
 /** Delete it.  Its counters stay: made again under its name, it goes on behind them (with another
  *  base, step, radix or format, that old and new serials differ is up to whoever makes it).
@@ -656,7 +656,7 @@ USHER_API enum usher_status ask_serial_sweep(struct usher_engine *e, const char 
 
 /** Make dispenser @name with those settings that @given names (USHER_GIVEN_ID_…).  USHER_OK;
  *  USHER_SAME: it is there, with these settings; USHER_REFUSED: it is there with others. */
-USHER_API enum usher_status ask_id_create(struct usher_engine *e, const char *name, uint32_t given,
+USHER_API enum usher_status ask_id_create(struct usher_engine *e, const char *name, uint64_t given,
                                           const struct usher_id_result_settings *settings);
 
 /**
@@ -685,7 +685,7 @@ USHER_API enum usher_status ask_id_show(struct usher_engine *e, const char *name
  *  USHER_GIVEN_ID_NEXT the counter is raised to @next, or to the first id behind it that is start +
  *  k * by.  USHER_OK, USHER_SAME: @inout has all of them.  USHER_REFUSED: the counter is higher
  *  already, or by is no multiple of what it was; inout->why says which. */
-USHER_API enum usher_status ask_id_set(struct usher_engine *e, const char *name, uint32_t given,
+USHER_API enum usher_status ask_id_set(struct usher_engine *e, const char *name, uint64_t given,
                                        struct usher_id_result_settings *inout, int64_t next);
 
 /** Forget @name and all it has given out: made anew, it begins again.  USHER_OK; USHER_SAME: it

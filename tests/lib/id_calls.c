@@ -59,7 +59,7 @@ static void settings_to(struct usher_operation *c, const struct usher_id_result_
     a->requests = s->requests;
 }
 
-enum usher_status ask_id_create(struct usher_engine *e, const char *name, uint32_t given,
+enum usher_status ask_id_create(struct usher_engine *e, const char *name, uint64_t given,
                                 const struct usher_id_result_settings *settings)
 {
     struct usher_operation c;
@@ -68,7 +68,7 @@ enum usher_status ask_id_create(struct usher_engine *e, const char *name, uint32
     if (settings == NULL && given != 0)
         return wrong("create: settings is NULL");
     command_init(&c, USHER_ID_CREATE, name);
-    c.given = given & ~(uint32_t)USHER_GIVEN_NOW;
+    c.given = given & ~(uint64_t)USHER_GIVEN_NOW;
     if (settings != NULL)
         settings_to(&c, settings);
     return execute(e, &c, &reply);
@@ -138,7 +138,7 @@ enum usher_status ask_id_show(struct usher_engine *e, const char *name,
     return status;
 }
 
-enum usher_status ask_id_set(struct usher_engine *e, const char *name, uint32_t given,
+enum usher_status ask_id_set(struct usher_engine *e, const char *name, uint64_t given,
                              struct usher_id_result_settings *inout, int64_t next)
 {
     struct usher_operation c;
@@ -148,7 +148,7 @@ enum usher_status ask_id_set(struct usher_engine *e, const char *name, uint32_t 
     if (inout == NULL)
         return wrong("set: inout is NULL");
     command_init(&c, USHER_ID_SET, name);
-    c.given = given & ~(uint32_t)USHER_GIVEN_NOW;
+    c.given = given & ~(uint64_t)USHER_GIVEN_NOW;
     settings_to(&c, inout);
     c.arg.id.next = next;
     status = execute(e, &c, &reply);

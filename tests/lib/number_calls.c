@@ -370,7 +370,7 @@ enum usher_status ask_number_stats(struct usher_engine *e, const char *pool,
     return status;
 }
 
-enum usher_status ask_number_set(struct usher_engine *e, const char *pool, uint32_t given,
+enum usher_status ask_number_set(struct usher_engine *e, const char *pool, uint64_t given,
                                  struct usher_number_result_settings *inout)
 {
     struct usher_operation c;
@@ -384,7 +384,7 @@ enum usher_status ask_number_set(struct usher_engine *e, const char *pool, uint3
         usher__message_set("number set: inout is NULL");
         return USHER_INVALID;
     }
-    c.given = given & ~(uint32_t)USHER_GIVEN_NOW;
+    c.given = given & ~(uint64_t)USHER_GIVEN_NOW;
     reply.of.number.of.settings = *inout;
     for (unsigned i = 0; usher__setting(USHER_NUMBER_SET, i, &told, &arg); i++)
         memcpy((char *)&c + arg->offset, (const char *)&reply + told->offset, sizeof(int64_t));

@@ -103,7 +103,7 @@ static enum usher_status of_agent(struct usher_engine *e, enum usher_verb verb, 
     return execute_to(e, &c, ret);
 }
 
-enum usher_status ask_queue_set(struct usher_engine *e, const char *queue, uint32_t given,
+enum usher_status ask_queue_set(struct usher_engine *e, const char *queue, uint64_t given,
                                 struct usher_queue_result_settings *inout)
 {
     struct usher_operation c;
@@ -114,7 +114,7 @@ enum usher_status ask_queue_set(struct usher_engine *e, const char *queue, uint3
     if (!given_to(inout, "set", "inout"))
         return USHER_INVALID;
     command_init(&c, USHER_QUEUE_SET, queue);
-    c.given = given & ~(uint32_t)USHER_GIVEN_NOW;
+    c.given = given & ~(uint64_t)USHER_GIVEN_NOW;
     a->ttl_ms = inout->ttl_ms;
     a->trigger = inout->trigger;
     a->strategy = inout->strategy;

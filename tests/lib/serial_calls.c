@@ -68,7 +68,7 @@ static bool null(const char *verb, const void *argument)
     return argument == NULL;
 }
 
-enum usher_status ask_serial_rule(struct usher_engine *e, const char *rule, uint32_t given,
+enum usher_status ask_serial_rule(struct usher_engine *e, const char *rule, uint64_t given,
                                   struct usher_serial_form *inout)
 {
     struct usher_operation c;
@@ -79,7 +79,7 @@ enum usher_status ask_serial_rule(struct usher_engine *e, const char *rule, uint
     if (null("rule", inout))
         return USHER_INVALID;
     command_init(&c, given != 0 ? USHER_SERIAL_RULE : USHER_SERIAL_SHOW, rule);
-    c.given = given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_SERIAL_PREFIX |
+    c.given = given & ~(uint64_t)(USHER_GIVEN_NOW | USHER_GIVEN_SERIAL_PREFIX |
                                   USHER_GIVEN_SERIAL_SUFFIX | USHER_GIVEN_SERIAL_DATE);
     if ((given & USHER_GIVEN_SERIAL_PREFIX) != 0)
         a->prefix = text(inout->prefix);

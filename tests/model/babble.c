@@ -230,7 +230,7 @@ static void hold_meant(struct babble *b, struct babbled *c)
     if (c->c.verb == USHER_ID_INSTALL && scope >= 0 && rng_chance(&b->rng, 60)) {
         int64_t max = b->id_max[scope];
 
-        c->c.given &= ~(uint32_t)USHER_GIVEN_ID_MAX;
+        c->c.given &= ~(uint64_t)USHER_GIVEN_ID_MAX;
         if (max >= 0)
             c->c.given |= USHER_GIVEN_ID_MAX;
         c->c.arg.id.max = max;
@@ -640,7 +640,7 @@ void babble_verb(struct babble *b, unsigned code, struct babbled *ret)
     struct rng *r = &b->rng;
     const struct usher__noun *noun = usher__noun(code >> 8);
     const struct usher__verb *verb = usher__verb(code);
-    uint32_t takes;
+    uint64_t takes;
     unsigned used = 0;
 
     b->made++;
@@ -652,15 +652,15 @@ void babble_verb(struct babble *b, unsigned code, struct babbled *ret)
     takes = verb->order;
     for (unsigned i = 0; i < noun->n_args; i++)
         if ((verb->keys >> i & 1u) != 0 && rng_chance(r, 30) && !left_out(b, &noun->args[i]))
-            takes |= 1u << i;
+            takes |= UINT64_C(1) << i;
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
 
         if (b->opt.least && strcmp(arg->word, "max") == 0 && noun->noun != USHER_SERIAL &&
             noun->noun != USHER_ID && (verb->keys >> i & 1u) != 0)
-            takes |= 1u << i;
+            takes |= UINT64_C(1) << i;
         if (b->opt.presence && verb->verb == USHER_ROOM_OPEN && strcmp(arg->word, "presence") == 0)
-            takes |= 1u << i;
+            takes |= UINT64_C(1) << i;
         if ((takes >> i & 1u) != 0 && rng_below(r, 1000) >= b->opt.wrong)
             argument(b, noun, verb, arg, ret, &used);
     }

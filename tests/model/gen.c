@@ -557,7 +557,7 @@ static void spoil(struct gen *g, struct gen_command *q)
         a->number.size = 0;
         break;
     default:
-        q->c.given &= ~(uint32_t)USHER_GIVEN_TOKEN;
+        q->c.given &= ~(uint64_t)USHER_GIVEN_TOKEN;
         break;
     }
 }
@@ -822,8 +822,8 @@ void gen_print(FILE *f, const struct usher_operation *c)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)c->verb);
-    uint32_t order = verb != NULL ? verb->order : 0, taken = order;
-    uint32_t printed = 0;
+    uint64_t order = verb != NULL ? verb->order : 0, taken = order;
+    uint64_t printed = 0;
 
     if (verb != NULL)
         taken |= verb->keys;
@@ -844,7 +844,7 @@ void gen_print(FILE *f, const struct usher_operation *c)
                 (noun->args[i].given != 0 && (c->given & noun->args[i].given) == 0))
                 continue;
             print_arg(f, c, &noun->args[i], true);
-            printed |= 1u << i;
+            printed |= UINT64_C(1) << i;
         }
     if (c->request.data != NULL) {
         (void)fputs(" req=", f);
@@ -874,7 +874,7 @@ uint64_t gen_asked(const struct usher_operation *c)
     if (f == NULL)
         abort();
     plain.request.data = NULL;
-    plain.given &= ~(uint32_t)USHER_GIVEN_NOW;
+    plain.given &= ~(uint64_t)USHER_GIVEN_NOW;
     if ((unsigned)c->verb >> 8 == USHER_ROOM && c->arg.room.fields.data != NULL) {
         struct usher_fields fields = { 0 };
         struct usher_text name, value;

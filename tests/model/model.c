@@ -21,7 +21,7 @@
 #define DROP_MOST 240  /* records erased by a step of `drop` */
 #define STEP_MOST 1000 /* numbers freed by `free`, expired by `sweep` if it names no max */
 
-static bool in(const struct usher_operation *c, uint32_t bit, int64_t value, int64_t min,
+static bool in(const struct usher_operation *c, uint64_t bit, int64_t value, int64_t min,
                int64_t max)
 {
     return (c->given & bit) == 0 || (value >= min && value <= max);
@@ -87,7 +87,7 @@ static bool arguments_right(const struct usher_operation *c)
                               USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
                               USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG;
     const char *texts = "";
-    uint32_t may = 0;
+    uint64_t may = 0;
 
     if (c->scope.data == NULL || !is_scope(c->scope.data, c->scope.size))
         return false;
@@ -1173,7 +1173,7 @@ static enum usher_status verb_set(struct work *w)
 {
     struct usher_number_result_settings *s = &w->p->set, before = *s;
     const struct usher_number_args *a = w->a;
-    uint32_t given = w->c->given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_IF_VERSION);
+    uint64_t given = w->c->given & ~(uint64_t)(USHER_GIVEN_NOW | USHER_GIVEN_IF_VERSION);
 
     if (given == 0 && !w->p->exists)
         return USHER_MISSING;

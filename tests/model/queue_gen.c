@@ -183,7 +183,7 @@ static int64_t span(struct queue_gen *g)
 
 static void give_settings(struct queue_gen *g, struct usher_operation *c)
 {
-    static const uint32_t bits[] = {
+    static const uint64_t bits[] = {
         USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TRIGGER,
         USHER_GIVEN_QUEUE_STRATEGY, USHER_GIVEN_QUEUE_OFFER,    USHER_GIVEN_QUEUE_OFFER,
         USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_LIMIT,

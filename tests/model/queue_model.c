@@ -27,7 +27,7 @@ typedef struct queue_model_queue queue;
 
 /* ---- are the arguments right? ------------------------------------------------------ */
 
-static bool in(const struct usher_operation *c, uint32_t bit, int64_t value, int64_t min,
+static bool in(const struct usher_operation *c, uint64_t bit, int64_t value, int64_t min,
                int64_t max)
 {
     return (c->given & bit) == 0 || (value >= min && value <= max);
@@ -79,7 +79,7 @@ static bool ranges_right(const struct usher_operation *c)
 }
 
 /* Which arguments a verb takes and, in capitals, needs; ret_may: of the integers. */
-static const char *takes(enum usher_verb verb, uint32_t *ret_may)
+static const char *takes(enum usher_verb verb, uint64_t *ret_may)
 {
     *ret_may = 0;
     switch (verb) {
@@ -144,7 +144,7 @@ static const char *takes(enum usher_verb verb, uint32_t *ret_may)
 static bool arguments_right(const struct usher_operation *c)
 {
     const struct usher_queue_args *a = &c->arg.queue;
-    uint32_t may;
+    uint64_t may;
     const char *texts = takes(c->verb, &may);
 
     if (texts == NULL || c->scope.data == NULL || !is_scope(c->scope.data, c->scope.size))
@@ -1236,7 +1236,7 @@ static enum usher_status verb_login(struct work *w, agent *a)
     const struct usher_queue_args *x = w->a;
     char lanes[USHER_LIST_TEXT_MAX + 1];
     size_t lanes_size = lanes_of(x->lanes.data != NULL ? &x->lanes : &all, lanes);
-    uint32_t given = w->c->given;
+    uint64_t given = w->c->given;
 
     if (a != NULL) {
         bool same =
@@ -1766,8 +1766,8 @@ static enum usher_status verb_set(struct work *w)
 {
     struct usher_queue_result_settings *s = &w->q->set, before = *s;
     const struct usher_queue_args *a = w->a;
-    uint32_t given =
-        w->c->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_QUEUE_IF_VERSION);
+    uint64_t given =
+        w->c->given & ~((uint64_t)USHER_GIVEN_NOW | (uint64_t)USHER_GIVEN_QUEUE_IF_VERSION);
 
     if (given == 0 && !w->q->exists)
         return USHER_MISSING;

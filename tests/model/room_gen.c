@@ -127,7 +127,7 @@ static int64_t span(struct room_gen *g)
 
 static void settings(struct room_gen *g, struct usher_operation *c)
 {
-    static const uint32_t bits[] = { USHER_GIVEN_ROOM_CAPACITY, USHER_GIVEN_ROOM_LINGER,
+    static const uint64_t bits[] = { USHER_GIVEN_ROOM_CAPACITY, USHER_GIVEN_ROOM_LINGER,
                                      USHER_GIVEN_ROOM_TTL,      USHER_GIVEN_ROOM_TTL,
                                      USHER_GIVEN_ROOM_AWAY,     USHER_GIVEN_ROOM_GRACE,
                                      USHER_GIVEN_ROOM_LOG,      USHER_GIVEN_ROOM_REQUESTS,

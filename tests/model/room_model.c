@@ -1014,7 +1014,7 @@ static void do_open(struct work *w)
     const int64_t given[ROOM_MODEL_SETTINGS] = { a->capacity, a->linger_ms,   a->ttl_ms,
                                                  a->away_ms,  a->grace_ms,    a->log,
                                                  a->requests, a->presence_ms, a->push };
-    static const uint32_t bits[ROOM_MODEL_SETTINGS] = {
+    static const uint64_t bits[ROOM_MODEL_SETTINGS] = {
         USHER_GIVEN_ROOM_CAPACITY, USHER_GIVEN_ROOM_LINGER,   USHER_GIVEN_ROOM_TTL,
         USHER_GIVEN_ROOM_AWAY,     USHER_GIVEN_ROOM_GRACE,    USHER_GIVEN_ROOM_LOG,
         USHER_GIVEN_ROOM_REQUESTS, USHER_GIVEN_ROOM_PRESENCE, USHER_GIVEN_ROOM_PUSH
@@ -1666,7 +1666,7 @@ enum { MEMBER = 1, FIELD = 2, VALUE = 4, IF = 8, FIELDS = 16, ROLE = 32, SHARE =
 static const struct {
     enum usher_verb verb;
     unsigned must, may;
-    uint32_t given;
+    uint64_t given;
 } takes[] = {
     V(OPEN, 0, 0,
       G(IF_VERSION) | G(CAPACITY) | G(LINGER) | G(TTL) | G(AWAY) | G(GRACE) | G(LOG) | G(REQUESTS) |
@@ -1692,7 +1692,7 @@ static const struct {
     V(SWEEP, 0, 0, G(TTL) | G(MAX) | G(IF_VERSION)),
 };
 
-static bool within(const struct usher_operation *c, uint32_t bit, int64_t value, int64_t min,
+static bool within(const struct usher_operation *c, uint64_t bit, int64_t value, int64_t min,
                    int64_t max)
 {
     return (c->given & bit) == 0 || (value >= min && value <= max);
@@ -1764,7 +1764,7 @@ static bool right(const struct usher_operation *c)
     if (i == sizeof takes / sizeof *takes || c->scope.data == NULL ||
         !is_scope(c->scope.data, c->scope.size) ||
         (c->request.data != NULL && !is_name(c->request.data, c->request.size)) ||
-        (c->given & ~(uint32_t)USHER_GIVEN_NOW & ~takes[i].given) != 0 || !numbers_right(c))
+        (c->given & ~(uint64_t)USHER_GIVEN_NOW & ~takes[i].given) != 0 || !numbers_right(c))
         return false;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         if (texts[k].t->data == NULL) {

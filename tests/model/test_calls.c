@@ -114,8 +114,8 @@ static void tell(const struct usher_operation *c, struct told *t)
 
     t->n = 0;
     t->sayable = true;
-    for (uint32_t bits = verb->order | verb->keys; bits != 0; bits &= bits - 1) {
-        const struct usher__arg *arg = &noun->args[__builtin_ctz(bits)];
+    for (uint64_t bits = verb->order | verb->keys; bits != 0; bits &= bits - 1) {
+        const struct usher__arg *arg = &noun->args[__builtin_ctzll(bits)];
         const char *at = (const char *)c + arg->offset;
         struct usher_text text;
         int64_t number;

@@ -100,8 +100,8 @@ static void as_values(const struct usher_operation *c, struct rng *r, struct giv
     const struct usher__verb *verb = usher__verb((unsigned)c->verb);
 
     g->n = g->n_texts = 0;
-    for (uint32_t bits = verb->order | verb->keys; bits != 0; bits &= bits - 1) {
-        const struct usher__arg *arg = &noun->args[__builtin_ctz(bits)];
+    for (uint64_t bits = verb->order | verb->keys; bits != 0; bits &= bits - 1) {
+        const struct usher__arg *arg = &noun->args[__builtin_ctzll(bits)];
         const char *at = (const char *)c + arg->offset;
         struct usher_value *v;
         struct usher_text t;

@@ -378,7 +378,7 @@ static void sweep(void)
 static void rule(void)
 {
     static const char *const prefixes[] = { "", "A-", "RE " }, *const suffixes[] = { "", "/x" };
-    uint32_t given = 0;
+    uint64_t given = 0;
     bool change = false;
 
     if (rng_chance(&w.rng, 50)) {

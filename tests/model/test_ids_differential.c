@@ -216,7 +216,7 @@ static bool model_verb(struct ids_model *m, const struct usher_operation *c, str
                 asked.next++;
         model_settings(&asked, r);
         if (same_settings(m, &asked) && asked.next == m->next) {
-            model_say(m, r, (c->given & ~(uint32_t)USHER_GIVEN_NOW) != 0 ? USHER_SAME : USHER_OK);
+            model_say(m, r, (c->given & ~(uint64_t)USHER_GIVEN_NOW) != 0 ? USHER_SAME : USHER_OK);
             return false;
         }
         if (asked.step != m->step)
@@ -302,7 +302,7 @@ static bool same_question(const struct usher_operation *one, const struct usher_
     const struct usher_id_args *a = &one->arg.id, *b = &two->arg.id;
 
     return one->verb == two->verb &&
-           ((one->given ^ two->given) & ~(uint32_t)USHER_GIVEN_NOW) == 0 && a->n == b->n &&
+           ((one->given ^ two->given) & ~(uint64_t)USHER_GIVEN_NOW) == 0 && a->n == b->n &&
            a->first == b->first && a->token == b->token && a->start == b->start &&
            a->step == b->step && a->by == b->by && a->limit == b->limit &&
            a->step_max == b->step_max && a->life_ms == b->life_ms && a->managed == b->managed &&
@@ -540,7 +540,7 @@ static void print_command(const struct usher_operation *c)
 {
     const struct usher_id_args *a = &c->arg.id;
 
-    print_error("id %s %s given=%x now=%" PRId64 " req=%s n=%" PRId64 " first=%" PRId64
+    print_error("id %s %s given=%" PRIx64 " now=%" PRId64 " req=%s n=%" PRId64 " first=%" PRId64
                 " token=%" PRIu64 " start=%" PRId64 " step=%" PRId64 " by=%" PRId64
                 " limit=%" PRId64 " step_max=%" PRId64 " life=%" PRId64 " managed=%" PRId64
                 " next=%" PRId64 " max=%" PRId64 "\n",

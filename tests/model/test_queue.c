@@ -619,12 +619,11 @@ static void world_run(uint64_t seed, unsigned n)
         command_make(&c);
         learn_before(&c);
         if (getenv("USHER_SHOW") != NULL)
-            print_message(
-                "%zu %s agent=%s user=%s lane=%s lanes=%s room=%s req=%s given=%x now=%" PRId64
-                "\n",
-                i, usher_verb_word(c.verb), c.arg.queue.agent.data, c.arg.queue.user.data,
-                c.arg.queue.lane.data, c.arg.queue.lanes.data, c.arg.queue.room.data,
-                c.request.data, c.given, c.now_ms - INT64_C(1700000000000));
+            print_message("%zu %s agent=%s user=%s lane=%s lanes=%s room=%s req=%s given=%" PRIx64
+                          " now=%" PRId64 "\n",
+                          i, usher_verb_word(c.verb), c.arg.queue.agent.data, c.arg.queue.user.data,
+                          c.arg.queue.lane.data, c.arg.queue.lanes.data, c.arg.queue.room.data,
+                          c.request.data, c.given, c.now_ms - INT64_C(1700000000000));
         for (unsigned s = 0; s < n; s++) {
             const char *what;
 

@@ -56,7 +56,7 @@
 
 struct op {
     enum usher_verb verb;
-    uint32_t given;
+    uint64_t given;
     int64_t now, ban, since, log, ttl, away, grace, linger, capacity, presence, max;
     char member[4], name[4]; /* field, role or share */
     char value[8];           /* "": none */

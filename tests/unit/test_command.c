@@ -777,9 +777,9 @@ static void tables_agree(void **state)
                 assert_true(usher_verb_takes(verb, k, NULL) != field);
             used[field] = true;
         }
-        assert_int_equal(must, __builtin_popcount(v->order));
-        for (uint32_t bits = v->order | v->keys; bits != 0; bits &= bits - 1) {
-            const struct usher__arg *arg = &noun->args[__builtin_ctz(bits)];
+        assert_int_equal(must, __builtin_popcountll(v->order));
+        for (uint64_t bits = v->order | v->keys; bits != 0; bits &= bits - 1) {
+            const struct usher__arg *arg = &noun->args[__builtin_ctzll(bits)];
 
             if (!type_fits(arg, usher_about_field(arg->code)->type))
                 fail_msg("%s %s: the type of %s does not fit", a.noun, a.word, arg->word);

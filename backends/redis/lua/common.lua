@@ -413,7 +413,7 @@ function S.as_of(at) S.now = at > S.clock and at or S.clock end
 function S.vanish()
     S.exists, S.erased, S.set_changed = false, true, false
     S.set, S.due, S.clock, S.gaps, S.jump_to = K.DEFAULTS, -1, 0, '', nil
-    for i = 1, 16 do S.count[i] = 0 end
+    for i = 1, #S.count do S.count[i] = 0 end
 end
 
 -- See usher__other_version().
@@ -486,7 +486,7 @@ function S.make_drop()
         if not S.exists or S.other_version() then return end
         S.status = K.OK
         if S.count[1] ~= K.DROPPING then
-            for i = 0, 15 do S.add(i, -S.count[i + 1]) end
+            for i = 0, #S.count - 1 do S.add(i, -S.count[i + 1]) end
             S.add(0, K.DROPPING)
             S.pset, S.pdue = K.DEFAULTS, -1
             S.commit(S.verb, 0, 0, nil)

@@ -141,7 +141,7 @@ function S.make_steps()
     -- given
     function S.settings_take(from)
         local a, set, given, same = S.a, {}, false, true
-        for i = 1, 16 do set[i] = from[i] end
+        for i = 1, #from do set[i] = from[i] end
         local function take(i, value)
             if value then set[i + 1], given = value, true end
         end
@@ -159,7 +159,7 @@ function S.make_steps()
         take(K.SET_LIFE, a[K.ARG_LIFE])
         take(K.SET_MANAGED, a[K.ARG_MANAGED])
         take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
-        for i = 1, 16 do same = same and set[i] == S.set[i] end
+        for i = 1, #set do same = same and set[i] == S.set[i] end
         return set, same, given
     end
 
@@ -219,7 +219,7 @@ function S.make_steps()
 
     function S.delete()
         if not S.there() then S.status = K.SAME return end
-        for i = 0, 15 do
+        for i = 0, #S.count - 1 do
             if i ~= K.COUNT_REQUESTS then S.put_count(i, 0) end
         end
         S.pset = K.DEFAULTS

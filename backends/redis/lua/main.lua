@@ -166,18 +166,18 @@ local wrong
 if header then
     local format
     format, epoch, version, clock, due, writer = sunpack('>Bc16I7I7i7I7', header)
-    if format ~= K.FORMAT or #header ~= 157 then
+    if format ~= K.FORMAT or #header ~= K.HEAD_SIZE then
         wrong = {K.INVALID, 'the scope has a format that this library does not know'}
         -- mend.lua
-        if format == K.FORMAT and #head == 173 then
+        if format == K.FORMAT and #head == K.HEAD_SIZE + 16 then
             wrong = {K.UNAVAILABLE, 'the store is damaged: `usher check --repair` has begun to mend the scope'}
         end
     elseif head then
-        count = {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', head, 46)}
+        count = {sunpack(K.COUNTS_PACKED, head, 46)}
     end
 end
 if not head then epoch, clock, due = '0000000000000000', 0, -1 end
-count = count or {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+count = count or K.NO_COUNTS
 --@torn
 if wrong then
     if by_hand then
@@ -244,7 +244,7 @@ for i = 1, n_commands do
             end
             S.cache, S.count, S.n_commands = cache, count, n_commands
             S.jump_from, S.jump_to, S.gaps = last, first, gaps
-            S.set = settings and {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', settings)} or K.DEFAULTS
+            S.set = settings and {sunpack(K.SETTINGS_PACKED, settings)} or K.DEFAULTS
         end
         S.exists, S.epoch, S.version, S.clock, S.due, S.now, S.dirty, S.nd, S.head_changed = exists, epoch,
             version, clock, due, now, dirty, n_dirty, head_changed
@@ -320,7 +320,7 @@ elseif head_changed then
     local n, left, k = n_set, {}, 0
     -- taken over with the first change that has a version
     if version == first then version, writer, gaps = last, 0, nil elseif own ~= 0 then writer = own end
-    set[2] = spack('>Bc16I7I7i7I7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', K.FORMAT, epoch, version, clock, due, writer,
+    set[2] = spack(K.HEAD_PACKED, K.FORMAT, epoch, version, clock, due, writer,
         unpack(count))
     if not exists then set[1] = 'gone' end
     if gaps and not S.erased then
@@ -328,7 +328,7 @@ elseif head_changed then
         n = n + 2
     end
     if S.set_changed and exists then
-        set[n + 1], set[n + 2] = 'settings', spack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', unpack(S.set))
+        set[n + 1], set[n + 2] = 'settings', spack(K.SETTINGS_PACKED, unpack(S.set))
         n = n + 2
     end
     if S.erased then

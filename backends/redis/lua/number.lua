@@ -717,7 +717,7 @@ function S.make_steps()
 
     function S.settings()
         local set, given = {}, false
-        for i = 1, 16 do set[i] = S.set[i] end
+        for i = 1, #S.set do set[i] = S.set[i] end
         for i, arg in ipairs(K.SETTING_ARGS) do
             if S.a[arg] then set[i], given = S.a[arg], true end
         end

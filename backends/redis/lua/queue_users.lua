@@ -248,7 +248,7 @@ function S.make_steps()
     -- see wait_no_more(); true: there is more
     function S.wait_no_more(new)
         local others, differ = {}, false
-        for i = 1, 16 do
+        for i = 1, #new do
             others[i] = i == K.SET_TRIGGER + 1 and S.set[i] or new[i]
             differ = differ or others[i] ~= S.set[i]
         end
@@ -262,7 +262,7 @@ function S.make_steps()
 
     function S.settings()
         local set, given = {}, false
-        for i = 1, 16 do set[i] = S.set[i] end
+        for i = 1, #S.set do set[i] = S.set[i] end
         for i, arg in ipairs(K.SETTING_ARGS) do
             if S.a[arg] then set[i], given = S.a[arg], true end
         end

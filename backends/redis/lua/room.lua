@@ -342,7 +342,7 @@ end
 function S.make_room()
     function S.open()
         local a, set, event, changed = S.a, {}, K.ROOM_E_OPEN, false
-        for i = 1, 16 do set[i] = S.set[i] end
+        for i = 1, #S.set do set[i] = S.set[i] end
         for i, arg in ipairs(K.SETTING_ARGS) do
             changed = changed or a[arg] and a[arg] ~= set[i]
             set[i] = a[arg] or set[i]

@@ -181,7 +181,7 @@ function S.begin_period()
     if not s then return end
     if S.made(S.get(S.count, K.COUNT_CUR)) then
         S.pset = {}
-        for i = 1, 16 do S.pset[i] = set[i] end
+        for i = 1, #set do S.pset[i] = set[i] end
         S.pset[K.SET_RULE + 1] = 1 + K.USED
     end
     S.put_counters(s)
@@ -449,7 +449,7 @@ function S.make_rules()
         end
         local f, set = {}, {}
         for i = 1, 10 do f[i] = was[i] end
-        for i = 1, 16 do set[i] = old[i] end
+        for i = 1, #old do set[i] = old[i] end
         if not exists then
             made = s.cur[1] > 0 or s.cur[2] > 0
             used = old[K.SET_RESET + 1] ~= 0 -- kept by delete, with the zone
@@ -525,7 +525,7 @@ function S.make_rules()
             if not exists or reset ~= old[K.SET_RESET + 1] or period > s.period then s.period = period end
         end
         local packed, same = mpack(f), exists
-        for i = 1, 16 do same = same and set[i] == old[i] end
+        for i = 1, #set do same = same and set[i] == old[i] end
         if same and packed == s.rule.data then return S.say_rule(K.SAME, set, s) end
 
         local restamped = exists and (set[K.SET_STAMP + 1] ~= old[K.SET_STAMP + 1] or moved)
@@ -582,7 +582,7 @@ function S.make_rules()
         local top = S.less(s.cur, s.granted) and s.granted or s.cur
         if debt and not S.less(top, s.limit) then return S.turned_down(K.FULL, K.WHY_EXHAUSTED, s) end
         S.pset = {}
-        for i = 1, 16 do S.pset[i] = set[i] end
+        for i = 1, #set do S.pset[i] = set[i] end
         S.pset[K.SET_MAX + 1], S.pset[K.SET_MAX + 2] = max[1], max[2]
         S.pset[K.SET_LIMIT + 1], S.pset[K.SET_LIMIT + 2] = s.limit[1], s.limit[2]
         if debt then
@@ -605,7 +605,7 @@ function S.make_rules()
         local limit = S.limit(munpack(s.rule.data), max, set[K.SET_MODE + 1], set[K.SET_RESET + 1])
         if S.less(limit, cur) then return S.turned_down(K.FULL, K.WHY_ROOM, s) end
         S.pset = {}
-        for i = 1, 16 do S.pset[i] = set[i] end
+        for i = 1, #set do S.pset[i] = set[i] end
         S.pset[K.SET_MAX + 1], S.pset[K.SET_MAX + 2] = max[1], max[2]
         S.pset[K.SET_LIMIT + 1], S.pset[K.SET_LIMIT + 2] = limit[1], limit[2]
         s.limit, s.taken, s.cur = limit, cur, cur

@@ -299,10 +299,12 @@ struct usher_id_options {
     /* install: as shown, of the segment before; not given: there is none; 0 to 2^63 - 1 */
     int64_t highest;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
+    int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
+    int64_t max; /* changes: at most so many; 1 to 10,000 */
 };
 #ifdef __cplusplus
 #define USHER_ID_OPTIONS_INIT \
-    { sizeof(struct usher_id_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_id_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_ID_OPTIONS_INIT { .size = sizeof(struct usher_id_options) }
 #endif
@@ -323,10 +325,12 @@ struct usher_id_settings {
     int64_t managed; /* 1: segments come from an authority, or by install; default none */
     /* how many answers are kept for request ids; 1 to 1,000,000; default 10,000 */
     int64_t requests;
+    /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
+    int64_t log;
 };
 #ifdef __cplusplus
 #define USHER_ID_SETTINGS_INIT \
-    { sizeof(struct usher_id_settings), 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_id_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_ID_SETTINGS_INIT { .size = sizeof(struct usher_id_settings) }
 #endif
@@ -351,10 +355,11 @@ struct usher_id_answer {
     int64_t by; /* next, return, install: from one id to the next */
     uint64_t token; /* next, return: of a hold: another one for every later hold of the scope */
     int64_t why; /* set: why not */
+    int64_t since_version; /* changes: a version */
 };
 #ifdef __cplusplus
 #define USHER_ID_ANSWER_INIT \
-    { sizeof(struct usher_id_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_id_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_ID_ANSWER_INIT { .size = sizeof(struct usher_id_answer) }
 #endif
@@ -374,10 +379,23 @@ struct usher_id_row {
     int64_t began_ms; /* when the present segment began */
     int64_t lasted_ms; /* how long the one before lasted */
     int64_t managed; /* its segments are installed from outside */
+    struct usher_text value; /* a value */
+    int64_t version; /* at which this was set */
+    int64_t verb; /* of a change */
+    const char *subject; /* what a change is about */
+    int64_t before; /* the version before */
+    int64_t from_state; /* state before the change */
+    int64_t to_state; /* state after it */
+    const char *owner; /* who holds it */
+    uint64_t token; /* of a hold: another one for every later hold of the scope */
+    int64_t until_ms; /* when it ends by itself */
+    struct usher_text data; /* of a change: what it takes to make it in a copy */
+    int64_t time_ms; /* of the change */
 };
 #ifdef __cplusplus
 #define USHER_ID_ROW_INIT \
-    { sizeof(struct usher_id_row), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_id_row), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, 0, 0, NULL, 0, \
+    0, 0, NULL, 0, 0, { NULL, 0 }, 0 }
 #else
 #define USHER_ID_ROW_INIT { .size = sizeof(struct usher_id_row) }
 #endif
@@ -462,6 +480,18 @@ USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char 
                                              int64_t first, int64_t n,
                                              const struct usher_id_options *opt,
                                              struct usher_id_answer *ret);
+
+/**
+ * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
+ * oldest first: all that @dispenser keeps by its setting log, also when it was deleted since.
+ * data of next, return and install: first and n.  USHER_OK, USHER_MISSING; USHER_REFUSED: no log
+ * is kept; USHER_STALE: it does not reach back so far (the answer's since_version says how far), or
+ * it is newer than the dispenser; USHER_LOST.  usher_watch_events() follows it.
+ * Takes opt->since_version, opt->max.
+ */
+USHER_API enum usher_status usher_id_changes(struct usher_engine *e, const char *dispenser,
+                                             const struct usher_id_options *opt,
+                                             struct usher_reply **ret);
 
 /* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
  * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another

@@ -444,7 +444,10 @@ enum usher_id_given {
     USHER_GIVEN_ID_NEXT = 1u << 11,
     USHER_GIVEN_ID_MAX = 1u << 12,
     USHER_GIVEN_ID_REQUESTS = 1u << 13,
-    USHER_GIVEN_ID_IF_VERSION = 1u << 14
+    USHER_GIVEN_ID_IF_VERSION = 1u << 14,
+    USHER_GIVEN_ID_LOG = 1u << 15,
+    USHER_GIVEN_ID_SINCE = 1u << 16,
+    USHER_GIVEN_ID_MOST = 1u << 17
 };
 
 /* Arguments of the id verbs; which verb takes which: src/core/id_verbs.def. */
@@ -457,6 +460,9 @@ struct usher_id_args {
     int64_t max;  /* install: that of the segment before */
     int64_t requests;
     int64_t if_version; /* only if that is the dispenser's */
+    int64_t log;
+    int64_t since; /* changes: those behind this version */
+    int64_t most;  /* changes: rows at most */
 };
 
 struct usher_id_result_settings {
@@ -469,10 +475,11 @@ struct usher_id_result_settings {
                             * twice as long; 0: the step stays as it is */
     int64_t managed;       /* 1: segments come by `install` only, or from the engine's authority */
     int64_t requests;      /* answers kept for request ids, as in number pools */
+    int64_t log;           /* notices kept for `changes`; default 0 */
     enum usher_id_why why; /* set: why it was refused */
 };
 
-/* What `show` tells. */
+/* What `show` tells, or a notice of `changes`. */
 struct usher_id_result_row {
     int64_t next; /* -1: the limit is reached */
     int64_t max;  /* of the present segment, no id of it is larger; -1: it has none */
@@ -483,6 +490,7 @@ struct usher_id_result_row {
     int64_t began_ms;  /* when the present one began */
     int64_t lasted_ms; /* how long the one before lasted */
     int64_t managed;
+    struct usher_text value; /* changes: for usher_notice_read(); nothing else is there */
 };
 
 struct usher_id_result {
@@ -490,6 +498,8 @@ struct usher_id_result {
                        * return, install: the same of the arguments */
     int64_t next, max, step, by; /* as in the row */
     uint64_t token;              /* next: of the range, for return; `stale`: the current one */
+    bool more;                   /* changes: not all yet, ask since the last row's version */
+    uint64_t since;              /* changes: the log reaches back to this version */
     size_t n_rows;
     const struct usher_id_result_row *rows; /* owned by the reply */
     union {

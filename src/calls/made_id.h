@@ -8,6 +8,8 @@ static const struct usher__member id_options[] = {
     MEMBER(struct usher_id_options, token, TOKEN, TOKEN, TOKEN),
     MEMBER(struct usher_id_options, highest, HIGHEST, HIGHEST, NUMBER),
     MEMBER(struct usher_id_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
+    MEMBER(struct usher_id_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
+    MEMBER(struct usher_id_options, max, MAX, MAX, NUMBER),
 };
 
 static const struct usher__member id_settings[] = {
@@ -19,6 +21,7 @@ static const struct usher__member id_settings[] = {
     MEMBER(struct usher_id_settings, life_ms, LIFE, LIFE, NUMBER),
     MEMBER(struct usher_id_settings, managed, MANAGED, MANAGED, NUMBER),
     MEMBER(struct usher_id_settings, requests, REQUESTS, REQUESTS, NUMBER),
+    MEMBER(struct usher_id_settings, log, LOG, LOG, NUMBER),
 };
 
 static const struct usher__member id_answer[] = {
@@ -30,6 +33,7 @@ static const struct usher__member id_answer[] = {
     MEMBER(struct usher_id_answer, by, BY, BY, NUMBER),
     MEMBER(struct usher_id_answer, token, TOKEN, TOKEN, TOKEN),
     MEMBER(struct usher_id_answer, why, WHY, WHY, NUMBER),
+    MEMBER(struct usher_id_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
 
 static const struct usher__member id_row[] = {
@@ -44,6 +48,18 @@ static const struct usher__member id_row[] = {
     MEMBER(struct usher_id_row, began_ms, BEGAN, BEGAN, NUMBER),
     MEMBER(struct usher_id_row, lasted_ms, LASTED, LASTED, NUMBER),
     MEMBER(struct usher_id_row, managed, MANAGED, MANAGED, NUMBER),
+    MEMBER(struct usher_id_row, value, VALUE, VALUE, BYTES),
+    MEMBER(struct usher_id_row, version, VERSION, VERSION, NUMBER),
+    MEMBER(struct usher_id_row, verb, VERB, VERB, NUMBER),
+    MEMBER(struct usher_id_row, subject, SUBJECT, SUBJECT, STRING),
+    MEMBER(struct usher_id_row, before, BEFORE, BEFORE, NUMBER),
+    MEMBER(struct usher_id_row, from_state, FROM_STATE, FROM_STATE, NUMBER),
+    MEMBER(struct usher_id_row, to_state, TO_STATE, TO_STATE, NUMBER),
+    MEMBER(struct usher_id_row, owner, OWNER, OWNER, STRING),
+    MEMBER(struct usher_id_row, token, TOKEN, TOKEN, TOKEN),
+    MEMBER(struct usher_id_row, until_ms, UNTIL, UNTIL, NUMBER),
+    MEMBER(struct usher_id_row, data, DATA, DATA, BYTES),
+    MEMBER(struct usher_id_row, time_ms, TIME, TIME, NUMBER),
 };
 
 static const uint8_t id_answer_at[] = {
@@ -55,6 +71,7 @@ static const uint8_t id_answer_at[] = {
     [USHER_FIELD_BY] = 6,
     [USHER_FIELD_TOKEN] = 7,
     [USHER_FIELD_WHY] = 8,
+    [USHER_FIELD_SINCE_VERSION] = 9,
 };
 
 static const struct usher__calls id_calls = {
@@ -116,6 +133,12 @@ enum usher_status usher_id_install(struct usher_engine *e, const char *dispenser
     const struct usher_value given[] = { { USHER_FIELD_FIRST, 0, first, NULL }, { USHER_FIELD_N, 0, n, NULL } };
 
     return usher__call(e, &id_calls, USHER_ID_INSTALL, dispenser, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_id_changes(struct usher_engine *e, const char *dispenser,
+                                   const struct usher_id_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &id_calls, USHER_ID_CHANGES, dispenser, NULL, 0, NULL, opt, NULL, ret);
 }
 
 bool usher_id_answer_of(const struct usher_reply *reply, struct usher_id_answer *ret)

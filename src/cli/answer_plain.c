@@ -65,12 +65,12 @@
 #define LOG_BEGINS ": [{message}: it is at {version}|the log begins behind version {SINCE_VERSION}]"
 
 static const struct {
-    const char *noun, *verbs; /* NULL: all others */
+    const char *noun, *verbs; /* NULL: all, all others */
     uint32_t on;
     const char *say;
 } sentences[] = {
-    { "number", "changes", STALE, LOG_BEGINS },
-    { "number", "changes", ALWAYS, "[: {message}]" NOTICES },
+    { NULL, "changes", STALE, LOG_BEGINS },
+    { NULL, "changes", ALWAYS, "[: {message}]" NOTICES },
     { "number", "call", DONE, ": {NUMBER}, token {TOKEN}" UNTIL },
     { "number", "call", EMPTY,
       ": [WHY=none?there are no numbers|WHY=busy?all are busy|WHY=down?none is registered"
@@ -149,8 +149,6 @@ static const struct {
     { "room", "open show", DONE, "[: {message}]: {STATE}, " MEMBERS ", {=CAPACITY}" },
     { "room", "open show", ALWAYS, "[: {message}]: {STATE}, " MEMBERS },
     { "room", "close lock unlock", ALWAYS, "[: {message}]: {STATE}" },
-    { "room", "changes", STALE, LOG_BEGINS },
-    { "room", "changes", ALWAYS, "[: {message}]" NOTICES },
     { "room", NULL, ALWAYS,
       "[: {message}]: version {version}"
       "<[KIND=field?; {NAME}={!VALUE}|KIND=all?; all {NAME}={!VALUE}|KIND=role?; {NAME} is {OWNER}"
@@ -559,7 +557,7 @@ static void sentence(const struct saying *s)
         return;
     }
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
-        if (strcmp(sentences[i].noun, noun->word) == 0 &&
+        if ((sentences[i].noun == NULL || strcmp(sentences[i].noun, noun->word) == 0) &&
             (sentences[i].verbs == NULL || among(sentences[i].verbs, verb)) &&
             (sentences[i].on >> s->reply->status & 1u) != 0) {
             bool good = true;

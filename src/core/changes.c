@@ -5,24 +5,24 @@
 
 #include <string.h>
 
-static const struct usher__verb *verb_of(enum usher_noun noun, const char *word)
+const struct usher__verb *usher__changes_verb(enum usher_noun noun)
 {
     const struct usher__noun *of = usher__noun((unsigned)noun);
 
     for (unsigned i = 0; of != NULL && i < of->n_verbs; i++)
-        if (strcmp(of->verbs[i].word, word) == 0)
+        if ((of->verbs[i].flags & USHER__NOTICES) != 0)
             return &of->verbs[i];
     return NULL;
 }
 
-const struct usher__verb *usher__changes_verb(enum usher_noun noun)
-{
-    return verb_of(noun, "changes");
-}
-
 const struct usher__verb *usher__sweep_verb(enum usher_noun noun)
 {
-    return verb_of(noun, "sweep");
+    const struct usher__noun *of = usher__noun((unsigned)noun);
+
+    for (unsigned i = 0; of != NULL && i < of->n_verbs; i++)
+        if (strcmp(of->verbs[i].word, "sweep") == 0)
+            return &of->verbs[i];
+    return NULL;
 }
 
 static void give(struct usher_operation *c, const struct usher__noun *noun, unsigned field,

@@ -11,6 +11,7 @@
 #define COMMUTES USHER__COMMUTES
 #define PLACED USHER__PLACED
 #define READS USHER__READS
+#define NOTICES USHER__NOTICES
 
 enum {
 #define F(name, code, type, ...) TYPE_OF_##name = USHER_TYPE_##type,
@@ -196,6 +197,18 @@ const struct usher__noun *const usher__nouns[USHER__NOUNS] = {
     [USHER_NUMBER] = &number_noun, [USHER_QUEUE] = &queue_noun, [USHER_ROOM] = &room_noun,
     [USHER_SERIAL] = &serial_noun, [USHER_ID] = &id_noun,       [USHER_ROOMS] = &rooms_noun,
 };
+
+bool usher__operation_number(const struct usher_operation *command, unsigned field,
+                             int64_t *ret_number)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
+    unsigned at = field < noun->n_arg_at ? noun->arg_at[field] : 0;
+
+    if (at == 0 || (command->given & noun->args[at - 1].given) == 0)
+        return false;
+    memcpy(ret_number, (const char *)command + noun->args[at - 1].offset, sizeof *ret_number);
+    return true;
+}
 
 const struct usher__noun *usher__noun_at(unsigned i)
 {

@@ -128,7 +128,8 @@ enum usher__verb_flag {
     USHER__NEEDS_TOKEN = 1u << 4,
     USHER__COMMUTES = 1u << 5,
     USHER__PLACED = 1u << 6, /* the first of its keys may be given in its place */
-    USHER__READS = 1u << 7   /* it WRITES what ends by itself, and nothing of its own */
+    USHER__READS = 1u << 7,  /* it WRITES what ends by itself, and nothing of its own */
+    USHER__NOTICES = 1u << 8 /* its rows are the notices of the scope's log */
 };
 
 struct usher__verb {
@@ -139,7 +140,7 @@ struct usher__verb {
     uint64_t texts; /* of all those, the texts */
     uint64_t empty; /* texts whose fields it does not take */
     uint64_t given; /* bits of usher_operation.given that may be set */
-    uint8_t flags;
+    uint16_t flags;
     const char *help;
 };
 
@@ -269,5 +270,9 @@ extern const char *const usher__overflow_words[];
 const char *usher__fields_fault(const char *data, size_t size);
 extern const char *const usher__trigger_words[], *const usher__strategy_words[];
 extern const char *const usher__requeue_words[], *const usher__user_state_words[];
+
+/* The number that @command gives as @field. */
+bool usher__operation_number(const struct usher_operation *command, unsigned field,
+                             int64_t *ret_number);
 
 #endif

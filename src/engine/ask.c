@@ -393,12 +393,17 @@ void usher__ask_log(const struct usher__ask *a, enum usher_log_level level, cons
 void usher__asked_expired(struct usher__asked *asked, const struct usher_allocator *alloc,
                           const struct usher_notice *notice)
 {
+    const unsigned char *data = (const unsigned char *)notice->data.data;
+    struct usher_fields f = { .at = data, .end = data != NULL ? data + notice->data.size : NULL };
+    struct usher_text name, digits;
     int64_t number, rank;
+    uint64_t version;
     struct expired *x;
     size_t n;
 
     /* the number, and the rank that it has by its period: see rank_of() */
-    if (!usher__wide_read(notice->data.data, notice->data.size, &number) ||
+    if (!usher_fields_next(&f, &name, &digits, &version) ||
+        !usher__wide_read(digits.data, digits.size, &number) ||
         !usher__wide_read(notice->subject.data, notice->subject.size, &rank))
         return;
     (void)pthread_mutex_lock(&asked->lock);

@@ -121,7 +121,7 @@ struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority 
 #define SETTINGS                                                                             \
     (USHER_GIVEN_ID_START | USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_LIMIT | \
      USHER_GIVEN_ID_STEP_MAX | USHER_GIVEN_ID_LIFE | USHER_GIVEN_ID_MANAGED |                \
-     USHER_GIVEN_ID_REQUESTS)
+     USHER_GIVEN_ID_REQUESTS | USHER_GIVEN_ID_LOG)
 
 typedef struct usher__ask ask;
 
@@ -143,8 +143,8 @@ bool usher__id_asks(enum usher_verb verb)
 static bool settings_unpack(const char *data, size_t size, struct usher_operation *c)
 {
     struct usher_id_args *s = &c->arg.id;
-    int64_t *const values[] = { &s->start,    &s->step,    &s->by,      &s->limit,
-                                &s->step_max, &s->life_ms, &s->managed, &s->requests };
+    int64_t *const values[] = { &s->start,   &s->step,    &s->by,       &s->limit, &s->step_max,
+                                &s->life_ms, &s->managed, &s->requests, &s->log };
     struct usher_unpacker u = { (const unsigned char *)data, (const unsigned char *)data + size };
     uint64_t format;
     size_t n;

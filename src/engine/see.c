@@ -52,18 +52,13 @@ uint32_t usher__seen_more(uint32_t verb, bool rows, size_t i)
 
 bool usher__see_more_of(const struct usher_result *r)
 {
-    switch (r->noun) {
-    case USHER_NUMBER:
-        return r->of.number.more;
-    case USHER_QUEUE:
-        return r->of.queue.more;
-    case USHER_ROOM:
-        return r->of.room.more;
-    case USHER_SERIAL:
-        return r->of.serial.more;
-    default:
-        return false;
-    }
+    const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    unsigned at = noun->n_out_at > USHER_FIELD_MORE ? noun->out_at[USHER_FIELD_MORE] : 0;
+    bool more = false;
+
+    if (at != 0)
+        memcpy(&more, (const char *)r + noun->outs[at - 1].offset, sizeof more);
+    return more;
 }
 
 void usher__see_room(usher__put *put, void *to, uint64_t epoch, uint64_t login, int64_t no)

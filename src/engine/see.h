@@ -113,7 +113,9 @@ bool usher__see_applies(const struct usher__field *f, const struct usher_operati
 bool usher__see_is_rule(const struct usher_operation *op);
 USHER__SEE bool usher__see_is_changes(uint32_t verb)
 {
-    return verb == USHER_ROOM_CHANGES || verb == USHER_NUMBER_CHANGES;
+    const struct usher__verb *known = usher__verb(verb);
+
+    return known != NULL && (known->flags & USHER__NOTICES) != 0;
 }
 void usher__see_room(usher__put *put, void *to, uint64_t epoch, uint64_t login, int64_t no);
 void usher__see_form(usher__put *put, void *to, const struct usher_operation *op,

@@ -279,9 +279,30 @@ static void packed_lua(struct out *o)
     put_int(o, "", "HEAD_SIZE", 1 + 16 + 4 * 7 + USHER_COUNTS * 7);
 }
 
-/* Of the noun's steps: counts, settings, defaults, and constants of its own. */
-static void steps_lua(struct out *o, const struct usher__steps *steps)
+/* A row that is a notice, without it, and where it stands in it. */
+static void notice_row_lua(struct out *o, const struct usher__noun *noun)
 {
+    unsigned at = 0;
+
+    put(o, "local NOTICE_ROW = {");
+    for (unsigned i = 0; i < noun->n_row; i++) {
+        unsigned type = noun->row[i].type;
+
+        put(o, "%s%s", i > 0 ? ", " : "",
+            type >= USHER__FIELD_TEXT    ? "''"
+            : type == USHER__FIELD_WIDE ? "'0'"
+                                         : "0");
+        if (noun->row[i].code == USHER_FIELD_VALUE)
+            at = i + 1;
+    }
+    put(o, "}\n");
+    put_int(o, "", "NOTICE_AT", at);
+}
+
+/* Of the noun's steps: counts, settings, defaults, and constants of its own. */
+static void steps_lua(struct out *o, const struct usher__noun *noun)
+{
+    const struct usher__steps *steps = usher__steps(noun->noun);
     struct usher_scope scope;
 
     packed_lua(o);
@@ -296,6 +317,7 @@ static void steps_lua(struct out *o, const struct usher__steps *steps)
     put_int(o, "", "DROP_VERB", steps->drop_verb);
     put_int(o, "", "DROP_MAX", USHER__DROP_MAX);
     put_int(o, "", "DROPPING", USHER__DROPPING);
+    notice_row_lua(o, noun);
     put(o, "local LOG_KIND = '%u'\n", steps->log.kind);
     put_int(o, "LOG_", "SET", steps->log.setting);
     put_int(o, "LOG_", "CHANGES", steps->log.changes);
@@ -461,7 +483,7 @@ enum usher_status usher_table(const char *noun, enum usher_table_format format, 
     of = usher__noun_by_word(noun);
     if (format == USHER_TABLE_LUA && of != NULL) {
         common_lua(&o, of);
-        steps_lua(&o, usher__steps(of->noun));
+        steps_lua(&o, of);
         if (of->noun == USHER_NUMBER)
             number_lua(&o);
         for (size_t i = 0; usher__machines[i] != NULL; i++)

@@ -546,7 +546,6 @@ static void presence(struct writer *w, const struct usher_notice *n)
 /* @within: of another one, which has been told together with others. */
 static void notice(struct writer *w, const struct usher_notice *n, bool within)
 {
-    static const struct usher_text nothing = { NULL, 0 };
     bool room = n->noun == USHER_ROOM;
     char scope[16 + USHER_NAME_MAX];
 
@@ -572,7 +571,7 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     if (room && n->verb == USHER_ROOM_PRESENCE && !within)
         presence(w, n);
     else
-        packed(w, room || n->noun == USHER_NUMBER ? &n->data : &nothing);
+        packed(w, &n->data);
     key(w, "owner");
     text_or_nil(w, &n->owner);
     key(w, "time");

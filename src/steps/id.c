@@ -2,8 +2,8 @@
 /*
  * The verbs of an id dispenser as steps on a record store.
  *
- * A dispenser has no records but those of request ids: what it is stands in the scope's counts
- * and settings, so that `next` is one small write.  Without a manager the store is its own:
+ * A dispenser has no records but those of request ids and of its log: what it is stands in the
+ * scope's counts and settings, so that `next` is one small write.  Without a manager the store is its own:
  * when the segment is used up, `next` makes it longer in the same command.  A managed one
  * gives out what `install` has put in, and no more.
  */
@@ -19,6 +19,9 @@
 
 typedef struct usher__work work;
 typedef struct usher__change change;
+
+/* Beside requests: a notice of the log (log.c). */
+#define KIND_CHANGE 7
 
 static void defaults(struct usher_scope *scope)
 {
@@ -96,6 +99,24 @@ static enum usher_status finish(work *w, change *c, unsigned from, unsigned to)
     return status;
 }
 
+/* The same of ids that were given out, given back or installed: the notice says which. */
+static enum usher_status finish_ids(work *w, change *c)
+{
+    const struct usher_id_result *a = &w->reply->of.id;
+    const struct usher__said said[] = { { "first", a->first }, { "n", a->n } };
+    enum usher_status status = usher__change_says(w, c, said, 2);
+
+    return status == USHER_OK ? finish(w, c, 1, 1) : status;
+}
+
+/* The same of settings. */
+static enum usher_status finish_settings(work *w, change *c, unsigned from)
+{
+    enum usher_status status = usher__change_given(w, c);
+
+    return status == USHER_OK ? finish(w, c, from, 1) : status;
+}
+
 /* A new segment begins. */
 static void renew(work *w)
 {
@@ -124,6 +145,7 @@ static void settings_from(const int64_t *set, struct usher_id_result_settings *s
     s->life_ms = set[USHER__SET_ID_LIFE];
     s->managed = set[USHER__SET_ID_MANAGED];
     s->requests = set[USHER__SET_ID_REQUESTS];
+    s->log = set[USHER__SET_ID_LOG];
     s->why = USHER_ID_WHY_NONE;
 }
 
@@ -149,6 +171,8 @@ static void settings_take(const struct usher_operation *command, int64_t *set)
         set[USHER__SET_ID_MANAGED] = a->managed;
     if ((given & USHER_GIVEN_ID_REQUESTS) != 0)
         set[USHER__SET_ID_REQUESTS] = a->requests;
+    if ((given & USHER_GIVEN_ID_LOG) != 0)
+        set[USHER__SET_ID_LOG] = a->log;
 }
 
 static enum usher_status create(work *w)
@@ -181,7 +205,7 @@ static enum usher_status create(work *w)
     usher__wide_set(&counts[USHER__COUNT_ID_END], g.end);
     settings_from(w->scope.settings, &w->reply->of.id.of.settings);
     (void)answer(w, USHER_OK);
-    return finish(w, &c, 0, 1);
+    return finish_settings(w, &c, 0);
 }
 
 /* @id, or the first one behind it that is start + k * @by: ids of another start stay others'. */
@@ -236,19 +260,24 @@ static enum usher_status set(work *w)
     if (raises || new_by)
         counts[USHER__COUNT_ID_TOKEN] = 0; /* what is below is out of reach for `return` */
     (void)answer(w, USHER_OK);
-    return finish(w, &c, 1, 1);
+    return finish_settings(w, &c, 1);
 }
 
 static enum usher_status delete_dispenser(work *w)
 {
-    int64_t requests = w->scope.counts[USHER__COUNT_ID_REQUESTS];
+    const struct usher_scope was = w->scope;
+    int64_t *counts = w->scope.counts;
     change c;
 
     if (!there(w))
         return missing(w, USHER_SAME);
     usher__change_begin(w, &c);
     defaults(&w->scope);
-    w->scope.counts[USHER__COUNT_ID_REQUESTS] = requests;
+    counts[USHER__COUNT_ID_REQUESTS] = was.counts[USHER__COUNT_ID_REQUESTS];
+    /* its log is that of all dispensers of the name, as its versions are */
+    counts[USHER__COUNT_ID_CHANGES] = was.counts[USHER__COUNT_ID_CHANGES];
+    counts[USHER__COUNT_ID_SINCE] = was.counts[USHER__COUNT_ID_SINCE];
+    w->scope.settings[USHER__SET_ID_LOG] = was.settings[USHER__SET_ID_LOG];
     w->reply->status = USHER_OK;
     return finish(w, &c, 1, 0);
 }
@@ -291,7 +320,7 @@ static enum usher_status next(work *w)
     a->n = (int64_t)n;
     a->token = c.scope->version;
     (void)answer(w, USHER_OK);
-    return finish(w, &c, 1, 1);
+    return finish_ids(w, &c);
 }
 
 /* Is it this scope that the command means? */
@@ -332,7 +361,7 @@ static enum usher_status give_back(work *w)
     usher__wide_set(&counts[USHER__COUNT_ID_ISSUED], issued - (uint64_t)args->n);
     counts[USHER__COUNT_ID_TOKEN] = 0; /* once only */
     (void)answer(w, USHER_OK);
-    return finish(w, &c, 1, 1);
+    return finish_ids(w, &c);
 }
 
 static enum usher_status install(work *w)
@@ -366,7 +395,7 @@ static enum usher_status install(work *w)
     usher__wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
     usher__wide_set(&counts[USHER__COUNT_ID_END], g.end);
     (void)answer(w, USHER_OK);
-    return finish(w, &c, 1, 1);
+    return finish_ids(w, &c);
 }
 
 /* ---- show ------------------------------------------------------------------------- */
@@ -403,6 +432,8 @@ static enum usher_status run(work *w)
 
     if (w->command->verb == USHER_ID_SHOW)
         return show(w);
+    if (w->command->verb == USHER_ID_CHANGES)
+        return usher__log_changes(w, &w->reply->of.id.since, &w->reply->of.id.more);
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
@@ -452,20 +483,24 @@ static const char *scope_fault(const struct usher_scope *scope)
     if (counts[USHER__COUNT_ID_TOKEN] < 0 ||
         (uint64_t)counts[USHER__COUNT_ID_TOKEN] > scope->version)
         return "a token";
-    return NULL;
+    return set[USHER__SET_ID_LOG] < 0 ? "a setting" : NULL;
 }
 
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
-    if (r->kind != USHER_KIND_REQUEST)
+    if (r->kind != USHER_KIND_REQUEST && r->kind != KIND_CHANGE)
         return "is of no known kind";
-    return usher__is_newer(scope, r->order) ? "is newer than its scope" : NULL;
+    if (usher__is_newer(scope, r->order))
+        return "is newer than its scope";
+    return r->kind == KIND_CHANGE ? usher__log_fault(&usher__id_steps.log, scope, r) : NULL;
 }
 
 static void tally(struct usher__tally *t, const struct usher_record *r)
 {
-    (void)r;
-    t->counts[USHER__COUNT_ID_REQUESTS]++;
+    if (r->kind == KIND_CHANGE)
+        usher__log_tally(&usher__id_steps.log, t, r);
+    else
+        t->counts[USHER__COUNT_ID_REQUESTS]++;
 }
 
 static const char *state_word(unsigned kind, unsigned state)
@@ -487,8 +522,8 @@ static int64_t granted(const struct usher_scope *scope, const struct usher_recor
 size_t usher__id_form_pack(const struct usher_id_result_settings *s,
                            unsigned char to[USHER__FORM_MAX])
 {
-    const int64_t values[] = { s->start,    s->step,    s->by,      s->limit,
-                               s->step_max, s->life_ms, s->managed, s->requests };
+    const int64_t values[] = { s->start,   s->step,    s->by,       s->limit, s->step_max,
+                               s->life_ms, s->managed, s->requests, s->log };
     struct usher__packer p;
 
     p.to = to;
@@ -515,7 +550,8 @@ static bool kept(const struct usher_scope *scope, const struct usher_record *r,
     return true;
 }
 
-static const char *const kinds[USHER_KINDS] = { [USHER_KIND_REQUEST] = "request" };
+static const char *const kinds[USHER_KINDS] = { [USHER_KIND_REQUEST] = "request",
+                                                [KIND_CHANGE] = "change" };
 
 static const struct usher__constant constants[] = {
     { "WHY_BACK", USHER_ID_WHY_BACK },
@@ -548,6 +584,8 @@ const struct usher__steps usher__id_steps = {
         [USHER__COUNT_ID_BEGAN] = "BEGAN",
         [USHER__COUNT_ID_LASTED] = "LASTED",
         [USHER__COUNT_ID_STORE] = "STORE",
+        [USHER__COUNT_ID_CHANGES] = "CHANGES",
+        [USHER__COUNT_ID_SINCE] = "SINCE",
     },
     .setting_names = {
         [USHER__SET_ID_START] = "START",
@@ -558,10 +596,12 @@ const struct usher__steps usher__id_steps = {
         [USHER__SET_ID_LIFE] = "LIFE",
         [USHER__SET_ID_MANAGED] = "MANAGED",
         [USHER__SET_ID_REQUESTS] = "REQUESTS",
+        [USHER__SET_ID_LOG] = "LOG",
     },
     .constants = constants,
+    .log = { KIND_CHANGE, USHER__SET_ID_LOG, USHER__COUNT_ID_CHANGES, USHER__COUNT_ID_SINCE, 0 },
     .requests = USHER__COUNT_ID_REQUESTS,
     .requests_max = USHER__SET_ID_REQUESTS,
-    .counted = 1u << USHER__COUNT_ID_REQUESTS,
+    .counted = 1u << USHER__COUNT_ID_REQUESTS | 1u << USHER__COUNT_ID_CHANGES,
     .statistics = 1u << USHER__COUNT_ID_STORE,
 };

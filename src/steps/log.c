@@ -28,6 +28,8 @@ typedef struct usher__change change;
 
 enum { N_BEFORE };
 
+#define ROW_MAX 256 /* bytes of a row of any noun */
+
 /* Of the oldest, each change erases so many at most. */
 #define ERASED_MAX 2
 
@@ -62,7 +64,7 @@ static enum usher_status erase_oldest(work *w, change *c, int64_t limit)
     const struct usher__log *log = &w->steps->log;
     int64_t *counts = c->scope->counts, *count = &counts[log->changes];
     struct usher_record old;
-    uint64_t behind = 0;
+    uint64_t behind = (uint64_t)counts[log->since];
 
     for (int i = 0; i < ERASED_MAX; i++) {
         enum usher_status status;
@@ -162,6 +164,38 @@ enum usher_status usher__log_read(work *w, const struct usher__log_asked *asked,
     if (asked->ret_bytes != NULL)
         *asked->ret_bytes = bytes;
     return status == USHER_MISSING ? USHER_OK : status;
+}
+
+static enum usher_status add_notice(work *w, const struct usher_record *r)
+{
+    const struct usher__noun *noun = usher__noun(w->scope.noun);
+    unsigned char row[ROW_MAX];
+
+    USHER_ASSERT(noun->row_size <= sizeof row);
+    memset(row, 0, noun->row_size);
+    for (unsigned k = 0; k < noun->n_row; k++)
+        if (noun->row[k].code == USHER_FIELD_VALUE)
+            memcpy(row + noun->row[k].offset, &r->data, sizeof r->data);
+    return usher_result_add_row(w->reply, (enum usher_noun)noun->noun, row);
+}
+
+enum usher_status usher__log_changes(work *w, uint64_t *ret_since, bool *ret_more)
+{
+    struct usher__log_asked asked = { .max = USHER_LIST_DEFAULT, .bytes = SIZE_MAX,
+                                      .row = add_notice };
+    int64_t value;
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    if (usher__operation_number(w->command, USHER_FIELD_SINCE_VERSION, &value))
+        asked.since = (uint64_t)value;
+    if (usher__operation_number(w->command, USHER_FIELD_MAX, &value))
+        asked.max = (size_t)value;
+    w->reply->status = USHER_OK;
+    *ret_since = (uint64_t)w->scope.counts[w->steps->log.since];
+    return usher__log_read(w, &asked, ret_more);
 }
 
 const char *usher__log_fault(const struct usher__log *log, const struct usher_scope *scope,

@@ -1472,34 +1472,6 @@ static enum usher_status stats(work *w)
     return status;
 }
 
-static enum usher_status add_notice(work *w, const struct usher_record *r)
-{
-    struct usher_number_result_row row;
-
-    memset(&row, 0, sizeof row);
-    row.value = r->data;
-    return usher_result_add_row(w->reply, USHER_NUMBER, &row);
-}
-
-static enum usher_status changes(work *w)
-{
-    const struct usher_number_args *a = &w->command->arg.number;
-    struct usher__log_asked asked = {
-        .since = (uint64_t)a->since,
-        .max = (w->command->given & USHER_GIVEN_MAX) != 0 ? (size_t)a->max : USHER_LIST_DEFAULT,
-        .bytes = SIZE_MAX,
-        .row = add_notice,
-    };
-
-    if (w->scope.ref == NULL) {
-        w->reply->status = USHER_MISSING;
-        return USHER_OK;
-    }
-    w->reply->status = USHER_OK;
-    w->reply->of.number.since = (uint64_t)w->scope.counts[USHER__COUNT_SINCE];
-    return usher__log_read(w, &asked, &w->reply->of.number.more);
-}
-
 /* ---- all together ----------------------------------------------------------------- */
 
 static enum usher_status run(work *w)
@@ -1518,7 +1490,7 @@ static enum usher_status run(work *w)
     case USHER_NUMBER_STATS:
         return stats(w);
     case USHER_NUMBER_CHANGES:
-        return changes(w);
+        return usher__log_changes(w, &w->reply->of.number.since, &w->reply->of.number.more);
     default:
         break;
     }

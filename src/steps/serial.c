@@ -186,13 +186,14 @@ enum usher_status usher__serial_add_row(work *w, const struct state *s, int64_t 
 enum usher_status usher__serial_commit(work *w, change *c, enum usher_verb verb, unsigned from,
                                        unsigned to, const struct usher_record *r)
 {
-    char digits[USHER__WIDE_TEXT];
+    enum usher_status status = USHER_OK;
 
     if (r != NULL) {
-        c->data.data = digits;
-        c->data.size = usher__wide_text(pair(r->n + N_NUMBER), digits);
+        const struct usher__said number = { "number", pair(r->n + N_NUMBER) };
+
+        status = usher__change_says(w, c, &number, 1);
     }
-    return usher__change_commit(w, c, verb, from, to, r);
+    return status == USHER_OK ? usher__change_commit(w, c, verb, from, to, r) : status;
 }
 
 enum usher_status usher__serial_finish(work *w, change *c, const struct usher_record *r,

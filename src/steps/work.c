@@ -211,29 +211,26 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
 
 /* Digits of an int64_t, with a sign and a NUL. */
 #define DIGITS 21
-#define GIVEN_MAX 32
+#define SAID_MAX 40
 
-enum usher_status usher__change_given(struct usher__work *w, struct usher__change *c)
+static bool is_told(const struct usher__work *w, const struct usher__change *c)
 {
-    const struct usher__noun *noun = usher__noun(c->scope->noun);
-    uint64_t given = w->command->given & ~(noun->if_version | (uint64_t)USHER_GIVEN_NOW);
-    struct usher_text names[GIVEN_MAX], values[GIVEN_MAX];
-    char digits[GIVEN_MAX][DIGITS];
-    size_t n = 0;
+    return w->context->notify != NULL || usher__log_kept(w, c->scope);
+}
 
-    if (w->context->notify == NULL && !usher__log_kept(w, c->scope))
-        return USHER_OK; /* nobody is told */
-    for (unsigned i = 0; i < noun->n_args; i++) {
-        const struct usher__arg *arg = &noun->args[i];
-        int64_t value;
+enum usher_status usher__change_says(struct usher__work *w, struct usher__change *c,
+                                     const struct usher__said *said, size_t n)
+{
+    struct usher_text names[SAID_MAX], values[SAID_MAX];
+    char digits[SAID_MAX][DIGITS];
 
-        if ((given & arg->given) == 0)
-            continue;
-        memcpy(&value, (const char *)w->command + arg->offset, sizeof value);
-        names[n] = (struct usher_text){ arg->word, strlen(arg->word) };
-        values[n].data = digits[n];
-        values[n].size = (size_t)snprintf(digits[n], DIGITS, "%" PRId64, value);
-        n++;
+    if (!is_told(w, c))
+        return USHER_OK;
+    USHER_ASSERT(n <= SAID_MAX);
+    for (size_t i = 0; i < n; i++) {
+        names[i] = (struct usher_text){ said[i].name, strlen(said[i].name) };
+        values[i].data = digits[i];
+        values[i].size = (size_t)snprintf(digits[i], DIGITS, "%" PRId64, said[i].value);
     }
     c->data.size = usher_fields_pack(names, values, n, NULL, 0);
     c->data.data = (const char *)usher__buffer(w, USHER__GIVEN_BUFFER, c->data.size);
@@ -241,6 +238,26 @@ enum usher_status usher__change_given(struct usher__work *w, struct usher__chang
         return USHER_NOMEM;
     (void)usher_fields_pack(names, values, n, w->buffer[USHER__GIVEN_BUFFER], c->data.size);
     return USHER_OK;
+}
+
+enum usher_status usher__change_given(struct usher__work *w, struct usher__change *c)
+{
+    const struct usher__noun *noun = usher__noun(c->scope->noun);
+    uint64_t given = w->command->given & ~(noun->if_version | (uint64_t)USHER_GIVEN_NOW);
+    struct usher__said said[SAID_MAX];
+    size_t n = 0;
+
+    if (!is_told(w, c))
+        return USHER_OK;
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        const struct usher__arg *arg = &noun->args[i];
+
+        if ((given & arg->given) == 0)
+            continue;
+        said[n].name = arg->word;
+        memcpy(&said[n++].value, (const char *)w->command + arg->offset, sizeof said->value);
+    }
+    return usher__change_says(w, c, said, n);
 }
 
 void usher__change_tell(struct usher__work *w, struct usher__change *c, enum usher_verb verb,

@@ -265,7 +265,16 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
                                        enum usher_verb verb, unsigned from, unsigned to,
                                        const struct usher_record *r);
 
-/* The notice of @c says which settings the command gives: name and digits, as packed fields. */
+/* The notice of @c has numbers as packed fields: names and digits.  Nothing where nobody is told. */
+struct usher__said {
+    const char *name;
+    int64_t value;
+};
+
+enum usher_status usher__change_says(struct usher__work *w, struct usher__change *c,
+                                     const struct usher__said *said, size_t n);
+
+/* In this way, which settings the command gives. */
 enum usher_status usher__change_given(struct usher__work *w, struct usher__change *c);
 
 /*
@@ -453,6 +462,10 @@ static inline bool usher__log_kept(const struct usher__work *w, const struct ush
 enum usher_status usher__log_add(struct usher__work *w, struct usher__change *c,
                                  struct usher__told *told);
 
+/* Answer the verb `changes` of @w's noun, of which nothing is at @ret_since and @ret_more but what
+ * is told.  MISSING; else as usher__log_read(). */
+enum usher_status usher__log_changes(struct usher__work *w, uint64_t *ret_since, bool *ret_more);
+
 struct usher__log_asked {
     uint64_t since;
     size_t max;   /* notices */
@@ -549,7 +562,9 @@ enum usher__id_count {
     USHER__COUNT_ID_SEGMENTS,
     USHER__COUNT_ID_BEGAN,
     USHER__COUNT_ID_LASTED,
-    USHER__COUNT_ID_STORE /* identity of the one that the last segment was put on */
+    USHER__COUNT_ID_STORE,   /* identity of the one that the last segment was put on */
+    USHER__COUNT_ID_CHANGES, /* of the log */
+    USHER__COUNT_ID_SINCE
 };
 
 /* The order of scope.settings. */
@@ -561,7 +576,8 @@ enum usher__id_setting {
     USHER__SET_ID_STEP_MAX,
     USHER__SET_ID_LIFE,
     USHER__SET_ID_MANAGED,
-    USHER__SET_ID_REQUESTS
+    USHER__SET_ID_REQUESTS,
+    USHER__SET_ID_LOG
 };
 
 #endif

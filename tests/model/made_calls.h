@@ -285,6 +285,8 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_id_return(e, scope, number_of(t, USHER_FIELD_FIRST), number_of(t, USHER_FIELD_N), opt, answer);
     case USHER_ID_INSTALL:
         return usher_id_install(e, scope, number_of(t, USHER_FIELD_FIRST), number_of(t, USHER_FIELD_N), opt, answer);
+    case USHER_ID_CHANGES:
+        return usher_id_changes(e, scope, opt, reply);
     default:
         fail();
         return USHER_INVALID;
@@ -321,5 +323,6 @@ static bool is_reply(uint32_t verb)
            verb == USHER_SERIAL_HOLDS ||
            verb == USHER_ID_CREATE ||
            verb == USHER_ID_SHOW ||
-           verb == USHER_ID_SET;
+           verb == USHER_ID_SET ||
+           verb == USHER_ID_CHANGES;
 }

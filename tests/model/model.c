@@ -258,7 +258,7 @@ static struct model_pool pool_copy(const struct model_pool *p)
     q.past = copied(p->past, p->n_past, sizeof *p->past);
     q.stickies = copied(p->stickies, p->n_stickies, sizeof *p->stickies);
     q.requests = copied(p->requests, p->n_requests, sizeof *p->requests);
-    q.log = copied(p->log, p->n_log, sizeof *p->log);
+    q.log = model_log_copy(&p->log);
     return q;
 }
 
@@ -268,7 +268,7 @@ static void pool_done(struct model_pool *p)
     free(p->past);
     free(p->stickies);
     free(p->requests);
-    free(p->log);
+    model_log_done(&p->log);
 }
 
 struct model *model_copy(const struct model *m)
@@ -329,36 +329,6 @@ struct work {
     int64_t now;
 };
 
-/* The last so many stay; but of a log that is too long only one less with each change. */
-static void log_keep(struct model_pool *p, const struct usher_notice *notice)
-{
-    size_t most = (size_t)p->set.log, gone = 0;
-    struct packed packed = { NULL, 0, 0 };
-
-    if (most == 0 && p->n_log <= 2) {
-        if (p->n_log > 0)
-            p->since = p->log[p->n_log - 1].version;
-        p->n_log = 0;
-        return;
-    }
-    if (p->n_log == 0)
-        p->since = notice->version - 1;
-    put_notice(&packed, notice);
-    if (packed.n > sizeof p->log->packed)
-        abort();
-    p->log = grown(p->log, p->n_log, sizeof *p->log);
-    p->log[p->n_log].version = notice->version;
-    p->log[p->n_log].size = packed.n;
-    memcpy(p->log[p->n_log++].packed, packed.at, packed.n);
-    free(packed.at);
-    while (gone < 2 && p->n_log - gone > most)
-        gone++;
-    p->n_log -= gone;
-    if (gone > 0)
-        p->since = p->log[gone - 1].version;
-    memmove(p->log, p->log + gone, p->n_log * sizeof *p->log);
-}
-
 /* What a notice of `set` says. */
 static void given_put(struct packed *to, const struct usher_operation *c)
 {
@@ -385,17 +355,9 @@ static void given_put(struct packed *to, const struct usher_operation *c)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         n += (c->given & all[i].bit) != 0;
     put_array(to, 2 * n);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        struct usher_text word = { all[i].word, strlen(all[i].word) };
-        char digits[24];
-        struct usher_text value = { digits, 0 };
-
-        if ((c->given & all[i].bit) == 0)
-            continue;
-        value.size = (size_t)sprintf(digits, "%" PRId64, all[i].value);
-        put_text(to, &word);
-        put_text(to, &value);
-    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if ((c->given & all[i].bit) != 0)
+            put_said(to, all[i].word, all[i].value);
 }
 
 /* The change that has just been made to @n (NULL: to the pool itself), which was @owner's. */
@@ -428,7 +390,7 @@ static void changed_of(struct work *w, enum usher_verb verb, enum usher_number_s
         notice.until_ms = n->until;
         notice.owner = text_out(owner);
     }
-    log_keep(w->p, &notice);
+    model_log_keep(&w->p->log, w->p->set.log, &notice);
     if (w->m->notify != NULL)
         w->m->notify(w->m->payload, &notice);
     free(data.at);
@@ -1343,7 +1305,7 @@ static void settings_default(struct model_pool *p)
 
 static size_t records_of(const struct model_pool *p)
 {
-    size_t n = p->n_numbers + p->n_stickies + p->n_past + p->n_requests + p->n_log;
+    size_t n = p->n_numbers + p->n_stickies + p->n_past + p->n_requests + p->log.n;
 
     for (size_t i = 0; i < p->n_numbers; i++) {
         const struct model_number *a = &p->numbers[i];
@@ -1374,9 +1336,8 @@ static enum usher_status verb_drop(struct work *w)
         p->past = NULL;
         p->stickies = NULL;
         p->requests = NULL;
-        p->log = NULL;
-        p->n_numbers = p->n_past = p->n_stickies = p->n_requests = p->n_log = 0;
-        p->since = 0;
+        memset(&p->log, 0, sizeof p->log);
+        p->n_numbers = p->n_past = p->n_stickies = p->n_requests = 0;
         p->calls = p->calls_day = p->refused = p->refused_day = 0;
         p->begun = p->ended = 0;
         settings_default(p);
@@ -1398,20 +1359,17 @@ static enum usher_status verb_changes(struct work *w)
     const struct model_pool *p = w->stored;
     struct usher_number_result *r = &w->r->of.number;
     size_t max = (w->c->given & USHER_GIVEN_MAX) != 0 ? (size_t)w->a->max : 100;
-    uint64_t since = (uint64_t)w->a->since;
+    enum usher_status status;
+    size_t i = 0;
 
     if (!p->exists)
         return USHER_MISSING;
-    r->since = p->since;
-    if (p->set.log == 0 && p->n_log == 0)
-        return USHER_REFUSED;
-    if (since < r->since || since > p->version)
-        return USHER_STALE;
-    for (size_t i = 0; i < p->n_log; i++) {
+    r->since = p->log.since;
+    status = model_log_read(&p->log, p->set.log, p->version, (uint64_t)w->a->since, &i);
+    for (; status == USHER_OK && i < p->log.n; i++) {
+        const struct model_logged *l = &p->log.notices[i];
         struct usher_number_result_row *row;
 
-        if (p->log[i].version <= since)
-            continue;
         if (r->n_rows == max) {
             r->more = true;
             break;
@@ -1420,10 +1378,10 @@ static enum usher_status verb_changes(struct work *w)
         r->rows = w->r->block;
         row = (struct usher_number_result_row *)w->r->block + r->n_rows++;
         memset(row, 0, sizeof *row);
-        row->value.size = p->log[i].size;
-        row->value.data = memcpy(grown(NULL, p->log[i].size, 1), p->log[i].packed, p->log[i].size);
+        row->value.size = l->size;
+        row->value.data = memcpy(grown(NULL, l->size, 1), l->packed, l->size);
     }
-    return USHER_OK;
+    return status;
 }
 
 /* ---- dispatch ---------------------------------------------------------------------- */

@@ -19,6 +19,8 @@
 
 #include <usher/operation.h>
 
+#include "model/packer.h"
+
 /* A name; size 0: none. */
 struct model_text {
     size_t size;
@@ -59,13 +61,6 @@ struct model_request {
     struct usher_result answer; /* without rows */
 };
 
-/* A notice of the log. */
-struct model_change {
-    uint64_t version;
-    size_t size;
-    unsigned char packed[1024];
-};
-
 struct model_pool {
     struct model_text name;
     bool exists;
@@ -83,9 +78,7 @@ struct model_pool {
     size_t n_past;
     struct model_request *requests; /* oldest first */
     size_t n_requests;
-    struct model_change *log; /* oldest first */
-    size_t n_log;
-    uint64_t since; /* all behind this version are in it, or were */
+    struct model_log log;
     int64_t calls, calls_day, refused, refused_day;
     /* What the model adds up. */
     uint64_t begun, ended; /* holds */

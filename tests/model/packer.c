@@ -3,7 +3,10 @@
 
 #include "model/packer.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void put_byte(struct packed *p, unsigned b)
 {
@@ -74,4 +77,82 @@ void put_notice(struct packed *p, const struct usher_notice *n)
     put_text(p, &n->data);
     put_uint(p, n->was);
     put_uint(p, n->mark);
+}
+
+void put_said(struct packed *p, const char *name, int64_t value)
+{
+    struct usher_text word = { name, strlen(name) };
+    char digits[24];
+    struct usher_text text = { digits, 0 };
+
+    text.size = (size_t)sprintf(digits, "%" PRId64, value);
+    put_text(p, &word);
+    put_text(p, &text);
+}
+
+void model_log_keep(struct model_log *log, int64_t most, const struct usher_notice *n)
+{
+    struct packed packed = { NULL, 0, 0 };
+    struct model_logged *to;
+    size_t gone = 0;
+
+    if (most == 0 && log->n <= 2) {
+        if (log->n > 0)
+            log->since = log->notices[log->n - 1].version;
+        log->n = 0;
+        return;
+    }
+    if (log->n == 0)
+        log->since = n->before;
+    put_notice(&packed, n);
+    log->notices = realloc(log->notices, (log->n + 1) * sizeof *log->notices);
+    if (log->notices == NULL || packed.n > sizeof log->notices->packed)
+        abort();
+    to = &log->notices[log->n++];
+    to->version = n->version;
+    to->size = packed.n;
+    memcpy(to->packed, packed.at, packed.n);
+    free(packed.at);
+    while (gone < 2 && log->n - gone > (size_t)most)
+        gone++;
+    log->n -= gone;
+    if (gone > 0)
+        log->since = log->notices[gone - 1].version;
+    memmove(log->notices, log->notices + gone, log->n * sizeof *log->notices);
+}
+
+struct model_log model_log_copy(const struct model_log *log)
+{
+    struct model_log copy = *log;
+
+    copy.notices = NULL;
+    if (log->n > 0) {
+        copy.notices = malloc(log->n * sizeof *copy.notices);
+        if (copy.notices == NULL)
+            abort();
+        memcpy(copy.notices, log->notices, log->n * sizeof *copy.notices);
+    }
+    return copy;
+}
+
+void model_log_done(struct model_log *log)
+{
+    free(log->notices);
+    log->notices = NULL;
+    log->n = 0;
+}
+
+enum usher_status model_log_read(const struct model_log *log, int64_t most, uint64_t version,
+                                 uint64_t since, size_t *ret_from)
+{
+    size_t i = 0;
+
+    if (most == 0 && log->n == 0)
+        return USHER_REFUSED;
+    if (since < log->since || since > version)
+        return USHER_STALE;
+    while (i < log->n && log->notices[i].version <= since)
+        i++;
+    *ret_from = i;
+    return USHER_OK;
 }

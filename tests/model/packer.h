@@ -18,4 +18,27 @@ void put_array(struct packed *p, size_t n);
 /* As a log keeps it. */
 void put_notice(struct packed *p, const struct usher_notice *n);
 
+/* A name and digits, in an array of twice as many as there are of them. */
+void put_said(struct packed *p, const char *name, int64_t value);
+
+/* What a scope keeps of its last changes.  Begin with zeros. */
+struct model_log {
+    struct model_logged {
+        uint64_t version;
+        size_t size;
+        char packed[1024];
+    } * notices;
+    size_t n;
+    uint64_t since; /* all behind this version are in it, or were */
+};
+
+/* @n is the newest.  The last @most stay; but of a log that is too long only one less with each
+ * change. */
+void model_log_keep(struct model_log *log, int64_t most, const struct usher_notice *n);
+struct model_log model_log_copy(const struct model_log *log);
+void model_log_done(struct model_log *log);
+/* `changes`: OK, and *@ret_from is the first one behind @since; REFUSED, STALE. */
+enum usher_status model_log_read(const struct model_log *log, int64_t most, uint64_t version,
+                                 uint64_t since, size_t *ret_from);
+
 #endif

@@ -27,6 +27,7 @@
 #include "core/verbs.h"
 #include "lib/share.h"
 #include "model/gen.h"
+#include "model/packer.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
@@ -48,9 +49,10 @@ struct ids_model {
     uint64_t version;
     int64_t clock;
     wide next, end, limit, start, issued; /* end: 0 none, else 1 more than max */
-    int64_t by, step, step_now, step_max, life, managed, requests;
+    int64_t by, step, step_now, step_max, life, managed, requests, keep;
     int64_t segments, began, lasted;
     uint64_t token;
+    struct model_log log; /* `keep` notices */
     struct {
         bool kept;
         int64_t until;
@@ -88,7 +90,8 @@ static void model_settings(const struct ids_model *m, struct usher_result *r)
                                                               .step_max = m->step_max,
                                                               .life_ms = m->life,
                                                               .managed = m->managed,
-                                                              .requests = m->requests };
+                                                              .requests = m->requests,
+                                                              .log = m->keep };
 }
 
 static void model_renew(struct ids_model *m)
@@ -127,6 +130,8 @@ static void model_take(struct ids_model *m, const struct usher_operation *c)
         m->managed = a->managed;
     if ((c->given & USHER_GIVEN_ID_REQUESTS) != 0)
         m->requests = a->requests;
+    if ((c->given & USHER_GIVEN_ID_LOG) != 0)
+        m->keep = a->log;
 }
 
 static void model_defaults(struct ids_model *m)
@@ -138,6 +143,7 @@ static void model_defaults(struct ids_model *m)
     clean.version = m->version;
     clean.clock = m->clock;
     memcpy(clean.request, m->request, sizeof clean.request);
+    clean.log = m->log;
     clean.start = 1;
     clean.limit = INT64_MAX;
     clean.by = 1;
@@ -151,7 +157,7 @@ static bool same_settings(const struct ids_model *a, const struct ids_model *b)
 {
     return a->start == b->start && a->step == b->step && a->by == b->by && a->limit == b->limit &&
            a->step_max == b->step_max && a->life == b->life && a->managed == b->managed &&
-           a->requests == b->requests;
+           a->requests == b->requests && a->keep == b->keep;
 }
 
 /* True: something changed. */
@@ -183,13 +189,33 @@ static bool model_verb(struct ids_model *m, const struct usher_operation *c, str
         model_say(m, r, USHER_OK);
         return true;
     }
+    if (c->verb == USHER_ID_CHANGES) {
+        size_t max = (c->given & USHER_GIVEN_ID_MOST) != 0 ? (size_t)a->most : 100, i = 0;
+
+        r->status = USHER_MISSING;
+        if (!m->was)
+            return false;
+        out->since = m->log.since;
+        r->status = model_log_read(&m->log, m->keep, m->version, (uint64_t)a->since, &i);
+        for (; r->status == USHER_OK && i < m->log.n && out->n_rows < max; i++) {
+            struct usher_id_result_row *to = &row[out->n_rows++];
+
+            memset(to, 0, sizeof *to);
+            to->value = (struct usher_text){ m->log.notices[i].packed, m->log.notices[i].size };
+        }
+        out->more = r->status == USHER_OK && i < m->log.n;
+        out->rows = row;
+        return false;
+    }
     if (!m->there) {
         r->status = c->verb == USHER_ID_DELETE ? USHER_SAME : USHER_MISSING;
         return false;
     }
     switch (c->verb) {
     case USHER_ID_DELETE:
+        asked.keep = m->keep;
         model_defaults(m);
+        m->keep = asked.keep;
         r->status = USHER_OK;
         return true;
     case USHER_ID_SHOW:
@@ -197,7 +223,7 @@ static bool model_verb(struct ids_model *m, const struct usher_operation *c, str
         *row = (struct usher_id_result_row){ out->next,          out->max,    out->step,
                                              (int64_t)m->start,  m->by,       (int64_t)m->limit,
                                              (int64_t)m->issued, m->segments, m->began,
-                                             m->lasted,          m->managed };
+                                             m->lasted,          m->managed,  { NULL, 0 } };
         out->n_rows = 1;
         out->rows = row;
         return false;
@@ -296,6 +322,55 @@ static bool model_verb(struct ids_model *m, const struct usher_operation *c, str
     }
 }
 
+/* The notice of what @c has just changed, and answers with @r, as the log keeps it. */
+static void model_tell(struct ids_model *m, bool there, const struct usher_operation *c,
+                       const struct usher_result *r)
+{
+    const struct usher_id_args *a = &c->arg.id;
+    const struct {
+        uint64_t bit;
+        const char *word;
+        int64_t value;
+    } all[] = {
+        { USHER_GIVEN_ID_START, "start", a->start },
+        { USHER_GIVEN_ID_STEP, "step", a->step },
+        { USHER_GIVEN_ID_BY, "by", a->by },
+        { USHER_GIVEN_ID_LIMIT, "limit", a->limit },
+        { USHER_GIVEN_ID_STEP_MAX, "step-max", a->step_max },
+        { USHER_GIVEN_ID_LIFE, "life", a->life_ms },
+        { USHER_GIVEN_ID_MANAGED, "managed", a->managed },
+        { USHER_GIVEN_ID_NEXT, "next", a->next },
+        { USHER_GIVEN_ID_REQUESTS, "requests", a->requests },
+        { USHER_GIVEN_ID_LOG, "log", a->log },
+    };
+    struct usher_notice n;
+    struct packed data = { NULL, 0, 0 };
+    size_t given = 0;
+
+    memset(&n, 0, sizeof n);
+    n.version = m->version;
+    n.before = n.version - 1;
+    n.now_ms = m->clock;
+    n.verb = c->verb;
+    n.from = there;
+    n.to = m->there;
+    if (c->verb == USHER_ID_CREATE || c->verb == USHER_ID_SET) {
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            given += (c->given & all[i].bit) != 0;
+        put_array(&data, 2 * given);
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            if ((c->given & all[i].bit) != 0)
+                put_said(&data, all[i].word, all[i].value);
+    } else if (c->verb != USHER_ID_DELETE) {
+        put_array(&data, 4);
+        put_said(&data, "first", r->of.id.first);
+        put_said(&data, "n", r->of.id.n);
+    }
+    n.data = (struct usher_text){ (const char *)data.at, data.n };
+    model_log_keep(&m->log, m->keep, &n);
+    free(data.at);
+}
+
 /* The same verb with the same arguments?  (Texts are constants.) */
 static bool same_question(const struct usher_operation *one, const struct usher_operation *two)
 {
@@ -306,7 +381,8 @@ static bool same_question(const struct usher_operation *one, const struct usher_
            a->first == b->first && a->token == b->token && a->start == b->start &&
            a->step == b->step && a->by == b->by && a->limit == b->limit &&
            a->step_max == b->step_max && a->life_ms == b->life_ms && a->managed == b->managed &&
-           a->next == b->next && a->max == b->max && a->epoch.data == b->epoch.data;
+           a->next == b->next && a->max == b->max && a->log == b->log &&
+           a->epoch.data == b->epoch.data;
 }
 
 static void ids_execute(struct ids_model *m, const struct usher_operation *c,
@@ -314,11 +390,12 @@ static void ids_execute(struct ids_model *m, const struct usher_operation *c,
 {
     int request = c->request.data != NULL ? c->request.data[1] - '0' : -1;
     int64_t clock = m->clock;
+    bool there = m->there;
 
     memset(r, 0, sizeof *r);
     m->clock = c->now_ms > m->clock ? c->now_ms : m->clock;
-    if (c->verb != USHER_ID_SHOW && m->was && request >= 0 && m->request[request].kept &&
-        m->request[request].until > m->clock) {
+    if (c->verb != USHER_ID_SHOW && c->verb != USHER_ID_CHANGES && m->was && request >= 0 &&
+        m->request[request].kept && m->request[request].until > m->clock) {
         m->clock = clock;
         *r = m->request[request].reply;
         r->repeated = true;
@@ -330,6 +407,7 @@ static void ids_execute(struct ids_model *m, const struct usher_operation *c,
     }
     if (model_verb(m, c, r, row)) {
         r->version = ++m->version;
+        model_tell(m, there, c, r);
         if (request >= 0) {
             m->request[request].kept = true;
             m->request[request].until = m->clock + 3600000;
@@ -346,10 +424,15 @@ static void ids_execute(struct ids_model *m, const struct usher_operation *c,
 
 static bool same_field(const struct usher__field *f, const void *a, const void *b)
 {
+    const struct usher_text *one = (const void *)((const char *)a + f->offset),
+                            *two = (const void *)((const char *)b + f->offset);
     size_t size = f->type == USHER__FIELD_CODE   ? sizeof(int)
                   : f->type == USHER__FIELD_BOOL ? sizeof(bool)
                                                  : sizeof(int64_t);
 
+    if (f->type >= USHER__FIELD_TEXT)
+        return one->size == two->size &&
+               (one->size == 0 || memcmp(one->data, two->data, one->size) == 0);
     return memcmp((const char *)a + f->offset, (const char *)b + f->offset, size) == 0;
 }
 
@@ -379,11 +462,12 @@ static const char *difference(enum usher_verb verb, const struct usher_result *a
         }
     if (a->of.id.n_rows != b->of.id.n_rows)
         return "rows";
-    for (unsigned i = 0; a->of.id.n_rows == 1 && i < noun->n_row; i++)
-        if (!same_field(&noun->row[i], a->of.id.rows, b->of.id.rows)) {
-            (void)snprintf(text, sizeof text, "field %u of the row", i);
-            return text;
-        }
+    for (size_t k = 0; k < a->of.id.n_rows; k++)
+        for (unsigned i = 0; i < noun->n_row; i++)
+            if (!same_field(&noun->row[i], &a->of.id.rows[k], &b->of.id.rows[k])) {
+                (void)snprintf(text, sizeof text, "field %u of row %zu", i, k);
+                return text;
+            }
     return NULL;
 }
 
@@ -438,10 +522,10 @@ static void make(struct rng *r, const struct ids_model *models, int64_t *now,
     unsigned name = (unsigned)rng_below(r, NAMES);
     const struct ids_model *m = &models[name];
     struct usher_id_args *a = &c->arg.id;
-    static const enum usher_verb verbs[] = { USHER_ID_CREATE,  USHER_ID_NEXT,   USHER_ID_NEXT,
-                                             USHER_ID_NEXT,    USHER_ID_NEXT,   USHER_ID_SHOW,
-                                             USHER_ID_SET,     USHER_ID_RETURN, USHER_ID_RETURN,
-                                             USHER_ID_INSTALL, USHER_ID_INSTALL };
+    static const enum usher_verb verbs[] = { USHER_ID_CREATE,  USHER_ID_NEXT,    USHER_ID_NEXT,
+                                             USHER_ID_NEXT,    USHER_ID_NEXT,    USHER_ID_SHOW,
+                                             USHER_ID_SET,     USHER_ID_RETURN,  USHER_ID_RETURN,
+                                             USHER_ID_INSTALL, USHER_ID_INSTALL, USHER_ID_CHANGES };
 
     memset(c, 0, sizeof *c);
     *ret_name = name;
@@ -489,11 +573,27 @@ static void make(struct rng *r, const struct ids_model *models, int64_t *now,
             c->given |= USHER_GIVEN_ID_STEP_MAX;
             a->step_max = some_n(r);
         }
+        if (rng_chance(r, c->verb == USHER_ID_CREATE ? 60 : 15)) {
+            c->given |= USHER_GIVEN_ID_LOG;
+            a->log = (int64_t)rng_below(r, 8);
+        }
         if (c->verb == USHER_ID_SET && rng_chance(r, 30)) {
             c->given |= USHER_GIVEN_ID_NEXT;
             a->next = rng_chance(r, 50) && m->next < INT64_MAX - 100
                           ? (int64_t)m->next + (int64_t)rng_below(r, 100)
                           : landmark(r);
+        }
+        break;
+    case USHER_ID_CHANGES:
+        if (rng_chance(r, 80)) {
+            c->given |= USHER_GIVEN_ID_SINCE;
+            a->since = (int64_t)(m->log.since + rng_below(r, 9)) - 1;
+            if (a->since < 0)
+                a->since = 0;
+        }
+        if (rng_chance(r, 40)) {
+            c->given |= USHER_GIVEN_ID_MOST;
+            a->most = 1 + (int64_t)rng_below(r, 3);
         }
         break;
     case USHER_ID_NEXT:
@@ -543,10 +643,11 @@ static void print_command(const struct usher_operation *c)
     print_error("id %s %s given=%" PRIx64 " now=%" PRId64 " req=%s n=%" PRId64 " first=%" PRId64
                 " token=%" PRIu64 " start=%" PRId64 " step=%" PRId64 " by=%" PRId64
                 " limit=%" PRId64 " step_max=%" PRId64 " life=%" PRId64 " managed=%" PRId64
-                " next=%" PRId64 " max=%" PRId64 "\n",
+                " next=%" PRId64 " max=%" PRId64 " log=%" PRId64 " since=%" PRId64 "\n",
                 usher_verb_word(c->verb), c->scope.data, c->given, c->now_ms,
                 c->request.data != NULL ? c->request.data : "", a->n, a->first, a->token, a->start,
-                a->step, a->by, a->limit, a->step_max, a->life_ms, a->managed, a->next, a->max);
+                a->step, a->by, a->limit, a->step_max, a->life_ms, a->managed, a->next, a->max,
+                a->log, a->since);
 }
 
 static void print_reply(const char *who, const struct usher_result *r)
@@ -612,20 +713,21 @@ static void run_world(uint64_t seed)
     for (unsigned step = 0; step < WORLD; step++) {
         struct usher_operation c;
         struct usher_result want, got;
-        struct usher_id_result_row row;
+        struct usher_id_result_row rows[16]; /* more than a log has here */
         unsigned name;
 
         make(&r, models, &now, &c, &name);
         if (c.verb == USHER_ID_CREATE && (c.given & USHER_GIVEN_ID_LIMIT) != 0 &&
             c.arg.id.limit < ((c.given & USHER_GIVEN_ID_START) != 0 ? c.arg.id.start : 1))
             continue; /* invalid */
-        ids_execute(&models[name], &c, &want, &row);
+        ids_execute(&models[name], &c, &want, rows);
         for (unsigned i = 0; i < n_stores; i++) {
             const char *what;
 
-            assert_int_equal(usher_operate(e[i], &c, &got, 1),
-                             want.status == USHER_LOST ? USHER_LOST : USHER_OK);
-            what = difference(c.verb, &want, &got);
+            what = usher_operate(e[i], &c, &got, 1) ==
+                           (want.status == USHER_LOST ? USHER_LOST : USHER_OK)
+                       ? difference(c.verb, &want, &got)
+                       : "what was returned";
             if (what != NULL) {
                 print_error("USHER_SEED=%" PRIu64 ", command %u on %s: %s differs\n", seed, step,
                             stores[i].name, what);
@@ -648,6 +750,8 @@ static void run_world(uint64_t seed)
             }
         }
     }
+    for (unsigned i = 0; i < NAMES; i++)
+        model_log_done(&models[i].log);
     for (unsigned i = 0; i < n_stores; i++) {
         uint64_t faults = UINT64_MAX;
 

@@ -307,13 +307,15 @@ function S.notice(v, verb, from, to, r, data)
         r and (r.owner ~= '' and r.owner or r.held) or '', r and r.id or '', data or '', 0, 0}
 end
 
+function S.is_told() return S.watch == 1 or S.log_kept() end
+
 -- Which settings the command gives, for the notice: see usher__change_given().
 function S.given()
-    if S.watch ~= 1 and not S.log_kept() then return nil end
+    if not S.is_told() then return nil end
     local t = {}
     for i, word, kind in string.gmatch(K.ARGS, ' (%d+)=([%l-]+):(%l)') do
         local value = kind ~= 't' and K.ARG + i ~= K.ARG_IF_VERSION and S.a[K.ARG + i]
-        if value then t[#t + 1], t[#t + 2] = word, string.format('%.0f', value) end
+        if value then t[#t + 1], t[#t + 2] = word, kind == 'w' and value or string.format('%.0f', value) end
     end
     return mpack(t)
 end
@@ -344,7 +346,7 @@ function S.make_log()
     local function set_count(i, value) S.add(i, value - S.count[i + 1]) end
 
     local function erase_oldest(limit)
-        local after
+        local after = S.count[K.LOG_SINCE + 1]
         for _ = 1, 2 do
             if S.count[K.LOG_CHANGES + 1] <= limit then return end
             local old = S.walk(K.LOG_KIND, '0', nil, 0, after)
@@ -402,6 +404,20 @@ function S.make_log()
             since, bytes = r.order, bytes + #r.data
             add(r)
         end
+    end
+
+    -- the verb `changes`: see usher__log_changes()
+    function S.changes()
+        S.extra = {0}
+        if not S.exists then S.status = K.MISSING return end
+        local function add(r)
+            local row = K.NOTICE_ROW
+            row[K.NOTICE_AT], S.rows = r.data, S.rows or {}
+            S.rows[#S.rows + 1] = row
+        end
+        S.extra[1] = S.count[K.LOG_SINCE + 1]
+        local _, more = S.log_read(S.a[K.ARG_SINCE_VERSION] or 0, S.a[K.ARG_MAX] or K.LIST_DEFAULT, math.huge, add)
+        S.more = more and 1 or 0
     end
 end
 

@@ -8,19 +8,21 @@
 -- ---- the answer ---------------------------------------------------------------------------
 
 function S.begin()
-    S.first, S.n, S.next_id, S.max, S.step, S.by, S.token, S.extra = '0', 0, '0', '0', 0, 0, 0, nil
+    S.first, S.n, S.next_id, S.max, S.step, S.by, S.token, S.more = '0', 0, '0', '0', 0, 0, 0, 0
+    S.extra, S.data = nil, nil
 end
 
 function S.fields(t, n)
-    t[n + 1], t[n + 2], t[n + 3], t[n + 4], t[n + 5], t[n + 6], t[n + 7] = S.first, S.n, S.next_id, S.max,
-        S.step, S.by, S.token
-    local extra = S.extra
+    t[n + 1], t[n + 2], t[n + 3], t[n + 4], t[n + 5], t[n + 6], t[n + 7], t[n + 8] = S.first, S.n, S.next_id,
+        S.max, S.step, S.by, S.token, S.more
+    local extra, verb = S.extra, S.verb
+    if not extra and (verb == K.V_CREATE or verb == K.V_SET) then
+        extra = {'0', 0, 0, '0', 0, 0, 0, 0, 0, verb == K.V_SET and 0 or nil}
+    elseif not extra and verb == K.V_CHANGES then
+        extra = {0}
+    end
     if extra then
-        for i = 1, #extra do t[n + 7 + i] = extra[i] end
-    elseif S.verb == K.V_CREATE or S.verb == K.V_SET then
-        t[n + 8], t[n + 9], t[n + 10], t[n + 11], t[n + 12], t[n + 13], t[n + 14], t[n + 15] = '0', 0, 0, '0',
-            0, 0, 0, 0
-        if S.verb == K.V_SET then t[n + 16] = 0 end
+        for i = 1, #extra do t[n + 8 + i] = extra[i] end
     end
 end
 
@@ -34,7 +36,11 @@ function S.hand(out, answer)
     names = {'next', 'max', 'step', 'start', 'by', 'limit', 'issued', 'segments', 'began', 'lasted',
         'managed'}
     for _, row in ipairs(answer[7]) do
-        for i = 4, #names do
+        if row[K.NOTICE_AT] ~= '' then
+            out[#out + 1] = row[K.NOTICE_AT]
+            row = {}
+        end
+        for i = 4, #row > 0 and #names or 0 do
             out[#out + 1] = names[i]
             out[#out + 1] = type(row[i]) == 'number' and format('%.0f', row[i]) or row[i]
         end
@@ -72,7 +78,19 @@ end
 
 function S.finish(from, to)
     if S.req then S.keep(S.version + 1) end
-    S.commit(S.verb, from, to, nil)
+    S.commit(S.verb, from, to, nil, S.data)
+end
+
+-- the same of ids that were given out, given back or installed: the notice says which
+function S.finish_ids()
+    S.data = S.is_told() and mpack({'first', S.first, 'n', format('%.0f', S.n)}) or nil
+    S.finish(1, 1)
+end
+
+-- the same of settings
+function S.finish_settings(from)
+    S.data = S.given()
+    S.finish(from, 1)
 end
 
 -- a new segment begins
@@ -124,7 +142,7 @@ function S.next_ids()
     S.put_count(K.COUNT_TOKEN, S.version + 1)
     S.first, S.n, S.token = S.digits(next), n, S.version + 1
     S.say(K.OK)
-    S.finish(1, 1)
+    S.finish_ids()
 end
 
 function S.make_steps()
@@ -133,8 +151,8 @@ function S.make_steps()
     function S.settings_from(set, why)
         S.extra = {S.digits(S.get(set, K.SET_START)), set[K.SET_STEP + 1], set[K.SET_BY + 1],
             S.digits(S.get(set, K.SET_LIMIT)), set[K.SET_STEP_MAX + 1],
-            set[K.SET_LIFE + 1], set[K.SET_MANAGED + 1], set[K.SET_REQUESTS + 1]}
-        if S.verb == K.V_SET then S.extra[9] = why or 0 end
+            set[K.SET_LIFE + 1], set[K.SET_MANAGED + 1], set[K.SET_REQUESTS + 1], set[K.SET_LOG + 1]}
+        if S.verb == K.V_SET then S.extra[10] = why or 0 end
     end
 
     -- those given into a copy of @from; whether it differs from what is stored; whether any was
@@ -159,6 +177,7 @@ function S.make_steps()
         take(K.SET_LIFE, a[K.ARG_LIFE])
         take(K.SET_MANAGED, a[K.ARG_MANAGED])
         take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
+        take(K.SET_LOG, a[K.ARG_LOG])
         for i = 1, #set do same = same and set[i] == S.set[i] end
         return set, same, given
     end
@@ -181,7 +200,7 @@ function S.make_steps()
         S.put_pair(K.COUNT_END, stop)
         S.settings_from(asked)
         S.say(K.OK)
-        S.finish(0, 1)
+        S.finish_settings(0)
     end
 
     -- @id, or the first one behind it that is start + k * by
@@ -214,15 +233,17 @@ function S.make_steps()
         if raises then S.put_pair(K.COUNT_NEXT, to) end
         if raises or new[K.SET_BY + 1] ~= by then S.put_count(K.COUNT_TOKEN, 0) end
         S.say(K.OK)
-        S.finish(1, 1)
+        S.finish_settings(1)
     end
 
     function S.delete()
         if not S.there() then S.status = K.SAME return end
         for i = 0, #S.count - 1 do
-            if i ~= K.COUNT_REQUESTS then S.put_count(i, 0) end
+            -- its log is that of all dispensers of the name, as its versions are
+            if i ~= K.COUNT_REQUESTS and i ~= K.COUNT_CHANGES and i ~= K.COUNT_SINCE then S.put_count(i, 0) end
         end
         S.pset = K.DEFAULTS
+        S.pset[K.SET_LOG + 1] = S.set[K.SET_LOG + 1]
         S.finish(1, 0)
     end
 
@@ -250,7 +271,7 @@ function S.make_steps()
         S.put_pair(K.COUNT_ISSUED, S.plus(issued, -n))
         S.put_count(K.COUNT_TOKEN, 0)
         S.say(K.OK)
-        S.finish(1, 1)
+        S.finish_ids()
     end
 
     function S.install()
@@ -272,7 +293,7 @@ function S.make_steps()
         S.put_pair(K.COUNT_NEXT, next)
         S.put_pair(K.COUNT_END, S.plus(first, (n - 1) * by + 1))
         S.say(K.OK)
-        S.finish(1, 1)
+        S.finish_ids()
     end
 end
 
@@ -285,7 +306,7 @@ function S.show()
     S.rows = {{S.next_id, S.max, S.step, S.digits(S.get(set, K.SET_START)), S.by,
         S.digits(S.get(set, K.SET_LIMIT)), S.digits(S.get(c, K.COUNT_ISSUED)),
         c[K.COUNT_SEGMENTS + 1],
-        c[K.COUNT_BEGAN + 1], c[K.COUNT_LASTED + 1], set[K.SET_MANAGED + 1]}}
+        c[K.COUNT_BEGAN + 1], c[K.COUNT_LASTED + 1], set[K.SET_MANAGED + 1], ''}}
 end
 
 -- ---- all together -----------------------------------------------------------------------------
@@ -293,6 +314,10 @@ end
 function S.run()
     local verb = S.verb
     if verb == K.V_SHOW then return S.show() end
+    if verb == K.V_CHANGES then
+        if not S.log_add then S.make_log() end
+        return S.changes()
+    end
     if S.req then
         S.answer = S.kept()
         if S.answer then return end

@@ -760,19 +760,6 @@ function S.make_reads()
             r.state >= K.NUMBER_BUSY_DOWN and S.now - r.n2 or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or '', ''}
     end
 
-    function S.changes()
-        S.extra = {0}
-        if not S.exists then S.status = K.MISSING return end
-        local function add(r)
-            S.rows = S.rows or {}
-            S.rows[#S.rows + 1] = {'', '', '', 0, 0, 0, 0, 0, 0, 0, 0, '', r.data}
-        end
-        S.extra[1] = S.count[K.COUNT_SINCE + 1]
-        if not S.log_add then S.make_log() end
-        local _, more = S.log_read(S.a[K.ARG_SINCE_VERSION] or 0, S.a[K.ARG_MAX] or K.LIST_DEFAULT, math.huge, add)
-        S.more = more and 1 or 0
-    end
-
     function S.show()
         local r = S.exists and S.find('1', S.a[K.ARG_NUMBER])
         if not r then return S.nodata(K.MISSING) end
@@ -872,7 +859,10 @@ function S.run()
         if not S.look then S.make_reads() end
         if verb == K.V_SHOW then return S.show() end
         if verb == K.V_LIST then return S.list() end
-        if verb == K.V_CHANGES then return S.changes() end
+        if verb == K.V_CHANGES then
+            if not S.log_add then S.make_log() end
+            return S.changes()
+        end
         S.stats()
         if not S.extra then S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0} end
         return

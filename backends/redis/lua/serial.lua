@@ -196,10 +196,13 @@ function S.add_row(s, first, n, at)
     S.rows[#S.rows + 1] = {S.digits(first), n, at, 0, 0, 0, '', s.rule.data}
 end
 
+-- the notice of a hold says its number
+function S.number_told(r) return S.is_told() and mpack({'number', S.digits({r.n0, r.n1})}) or nil end
+
 function S.finish(r, from, to, bump)
     if S.req then S.keep(S.version + 1) end
     if bump then S.bump_epoch() end
-    S.commit(S.verb, from, to, r, r and S.digits({r.n0, r.n1}))
+    S.commit(S.verb, from, to, r, r and S.number_told(r))
 end
 
 function S.queued() return S.set[K.SET_MODE + 1] == K.MODE_QUEUE end
@@ -762,7 +765,7 @@ function S.make_holds()
     function S.expire_one(s, r)
         local from, to = r.state, S.leads(s, r, K.SERIAL_E_EXPIRE)
         S.put(r, from, to)
-        S.commit(K.V_EXPIRE, from, to, r, S.digits({r.n0, r.n1}))
+        S.commit(K.V_EXPIRE, from, to, r, S.number_told(r))
     end
 
     function S.expire_due(max)

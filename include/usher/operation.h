@@ -96,7 +96,9 @@ enum usher_queue_given {
     USHER_GIVEN_QUEUE_STATE = 1u << 25,
     USHER_GIVEN_QUEUE_ARCHIVE = 1u << 26,
     USHER_GIVEN_QUEUE_UNTIL = 1u << 27,
-    USHER_GIVEN_QUEUE_IF_VERSION = 1u << 28
+    USHER_GIVEN_QUEUE_IF_VERSION = 1u << 28,
+    USHER_GIVEN_QUEUE_LOG = 1u << 29,
+    USHER_GIVEN_QUEUE_SINCE_VERSION = 1u << 30
 };
 
 /* Arguments; which verb takes which: src/core/queue_verbs.def. */
@@ -115,6 +117,8 @@ struct usher_queue_args {
     int64_t state;  /* list: enum usher_queue_user_state */
     int64_t archive, until_ms;
     int64_t if_version; /* only if that is the queue's */
+    int64_t log;
+    int64_t since; /* changes: those behind this version */
 };
 
 struct usher_queue_result_settings {
@@ -134,6 +138,7 @@ struct usher_queue_result_settings {
     int64_t requests;   /* answers kept for request ids; default 10,000 */
     int64_t archive;    /* ended visits are kept until they are in a history (history.h); while
                          * so many wait for it, apply is refused.  0: see `history` */
+    int64_t log;        /* notices kept for `changes`; default 0 */
 };
 
 struct usher_queue_result_statistics {
@@ -175,13 +180,15 @@ struct usher_queue_result_row {
     int64_t capacity, used, served, level; /* of an agent */
     uint64_t version;                      /* history, drain: of the end of the visit */
     uint64_t token;                        /* version of the match, which finish takes */
+    struct usher_text value; /* changes: for usher_notice_read(); nothing else is there */
 };
 
 struct usher_queue_result {
     enum usher_queue_agent_state state; /* of the agent, after the command */
     enum usher_queue_place place;       /* of the user, after the command */
     enum usher_queue_why why;
-    bool more;        /* there is more than the rows given, or than was done */
+    bool more;        /* there is more than the rows given, or than was done; changes: ask since
+                       * the last row's version */
     int64_t index;    /* users ahead in the lane; -1: does not wait */
     int64_t wait_ms;  /* estimate; -1: not known */
     int64_t until_ms; /* end of the offer */
@@ -194,6 +201,7 @@ struct usher_queue_result {
     char user[USHER_NAME_MAX + 1];
     size_t agent_size; /* or where to go on: list, agents, history */
     char agent[USHER_NAME_MAX + 1];
+    uint64_t since; /* changes: the log reaches back to this version */
     size_t n_rows;
     const struct usher_queue_result_row *rows; /* owned by the reply */
     union {

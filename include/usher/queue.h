@@ -168,11 +168,12 @@ struct usher_queue_options {
     const char *after; /* list, agents, history: go on where a page ended: its next */
     int64_t max; /* at most so many; 1 to 10,000 */
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
+    int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_OPTIONS_INIT \
     { sizeof(struct usher_queue_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, \
-    0, 0, 0, 0, NULL, 0, 0 }
+    0, 0, 0, 0, NULL, 0, 0, 0 }
 #else
 #define USHER_QUEUE_OPTIONS_INIT { .size = sizeof(struct usher_queue_options) }
 #endif
@@ -213,10 +214,12 @@ struct usher_queue_settings {
     /* keep ended visits for a history, and refuse users while so many wait for it; see
      * usher/history.h; 0 to 1,000,000,000; default none */
     int64_t archive;
+    /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
+    int64_t log;
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_SETTINGS_INIT \
-    { sizeof(struct usher_queue_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_queue_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_QUEUE_SETTINGS_INIT { .size = sizeof(struct usher_queue_settings) }
 #endif
@@ -246,11 +249,12 @@ struct usher_queue_answer {
     char user[USHER_NAME_MAX + 1]; /* leave, finish, accept, reject: a user who wants an agent */
     char agent[USHER_NAME_MAX + 1]; /* an agent */
     char after[USHER_NAME_MAX + 1]; /* list, agents, history: where the page before ended */
+    int64_t since_version; /* changes: a version */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ANSWER_INIT \
     { sizeof(struct usher_queue_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, "", "", "", "" }
+    0, 0, "", "", "", "", 0 }
 #else
 #define USHER_QUEUE_ANSWER_INIT { .size = sizeof(struct usher_queue_answer) }
 #endif
@@ -284,11 +288,20 @@ struct usher_queue_row {
     int64_t level; /* rank of an agent, smaller first */
     int64_t logged_in_ms; /* when the agent came */
     int64_t state_since_ms; /* since when it is in its state */
+    struct usher_text value; /* a value */
+    int64_t verb; /* of a change */
+    const char *subject; /* what a change is about */
+    int64_t before; /* the version before */
+    int64_t from_state; /* state before the change */
+    int64_t to_state; /* state after it */
+    const char *owner; /* who holds it */
+    struct usher_text data; /* of a change: what it takes to make it in a copy */
+    int64_t time_ms; /* of the change */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ROW_INIT \
     { sizeof(struct usher_queue_row), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, 0, NULL, 0, 0, 0, NULL, { NULL, 0 }, 0 }
 #else
 #define USHER_QUEUE_ROW_INIT { .size = sizeof(struct usher_queue_row) }
 #endif
@@ -586,6 +599,19 @@ USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char 
 USHER_API enum usher_status usher_queue_drop(struct usher_engine *e, const char *queue,
                                              const struct usher_queue_options *opt,
                                              struct usher_queue_answer *ret);
+
+/**
+ * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
+ * oldest first: all that @queue keeps by its setting log.  Of a user, owner is the agent that it
+ * is or was with, and data has its lane and room, LOGIN.N.  Applies nothing that is due.
+ * USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept; USHER_STALE: it does not reach back so
+ * far (the answer's since_version says how far), or it is newer than the queue; USHER_LOST.
+ * usher_watch_events() follows it.
+ * Takes opt->max, opt->since_version.
+ */
+USHER_API enum usher_status usher_queue_changes(struct usher_engine *e, const char *queue,
+                                                const struct usher_queue_options *opt,
+                                                struct usher_reply **ret);
 
 /* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
  * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another

@@ -254,7 +254,7 @@ USHER_API unsigned usher_kind_flags(enum usher_noun noun, uint8_t kind);
 #define USHER_NUMBERS 8 /* the last four are seldom used */
 #define USHER_COUNTS 20
 #define USHER_SETTINGS 20
-#define USHER_CHANGE_MAX 48 /* writes of one change, at most */
+#define USHER_CHANGE_MAX 56 /* writes of one change, at most */
 #define USHER_GAPS 8
 
 /* Versions that another store may have given out: those above `last` up to `first`.  None of them

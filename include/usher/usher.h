@@ -312,6 +312,7 @@ enum usher_verb {
     USHER_QUEUE_FREE,
     USHER_QUEUE_DRAIN,
     USHER_QUEUE_DROP,
+    USHER_QUEUE_CHANGES,
     USHER_QUEUE_EXPIRE,  /* in notices only: a deadline has passed */
     USHER_QUEUE_REQUEUE, /* in notices only: a user whose agent is gone */
     USHER_ROOM_OPEN = 0x301,

@@ -17,6 +17,7 @@ static const struct usher__member queue_options[] = {
     MEMBER(struct usher_queue_options, after, AFTER, AFTER, STRING),
     MEMBER(struct usher_queue_options, max, MAX, MAX, NUMBER),
     MEMBER(struct usher_queue_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
+    MEMBER(struct usher_queue_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
 
 static const struct usher__member queue_settings[] = {
@@ -34,6 +35,7 @@ static const struct usher__member queue_settings[] = {
     MEMBER(struct usher_queue_settings, service_ms, SERVICE, SERVICE, NUMBER),
     MEMBER(struct usher_queue_settings, requests, REQUESTS, REQUESTS, NUMBER),
     MEMBER(struct usher_queue_settings, archive, ARCHIVE, ARCHIVE, NUMBER),
+    MEMBER(struct usher_queue_settings, log, LOG, LOG, NUMBER),
 };
 
 static const struct usher__member queue_answer[] = {
@@ -51,6 +53,7 @@ static const struct usher__member queue_answer[] = {
     MEMBER(struct usher_queue_answer, user, USER, USER, CHARS),
     MEMBER(struct usher_queue_answer, agent, AGENT, AGENT, CHARS),
     MEMBER(struct usher_queue_answer, after, AFTER, AFTER, CHARS),
+    MEMBER(struct usher_queue_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
 
 static const struct usher__member queue_row[] = {
@@ -79,6 +82,15 @@ static const struct usher__member queue_row[] = {
     MEMBER(struct usher_queue_row, level, LEVEL, LEVEL, NUMBER),
     MEMBER(struct usher_queue_row, logged_in_ms, LOGGED_IN, LOGGED_IN, NUMBER),
     MEMBER(struct usher_queue_row, state_since_ms, STATE_SINCE, STATE_SINCE, NUMBER),
+    MEMBER(struct usher_queue_row, value, VALUE, VALUE, BYTES),
+    MEMBER(struct usher_queue_row, verb, VERB, VERB, NUMBER),
+    MEMBER(struct usher_queue_row, subject, SUBJECT, SUBJECT, STRING),
+    MEMBER(struct usher_queue_row, before, BEFORE, BEFORE, NUMBER),
+    MEMBER(struct usher_queue_row, from_state, FROM_STATE, FROM_STATE, NUMBER),
+    MEMBER(struct usher_queue_row, to_state, TO_STATE, TO_STATE, NUMBER),
+    MEMBER(struct usher_queue_row, owner, OWNER, OWNER, STRING),
+    MEMBER(struct usher_queue_row, data, DATA, DATA, BYTES),
+    MEMBER(struct usher_queue_row, time_ms, TIME, TIME, NUMBER),
 };
 
 static const struct usher__member queue_statistics[] = {
@@ -119,6 +131,7 @@ static const uint8_t queue_answer_at[] = {
     [USHER_FIELD_USER] = 12,
     [USHER_FIELD_AGENT] = 13,
     [USHER_FIELD_AFTER] = 14,
+    [USHER_FIELD_SINCE_VERSION] = 15,
 };
 
 static const struct usher__calls queue_calls = {
@@ -317,6 +330,13 @@ enum usher_status usher_queue_drop(struct usher_engine *e, const char *queue,
                                    struct usher_queue_answer *ret)
 {
     return usher__call(e, &queue_calls, USHER_QUEUE_DROP, queue, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_changes(struct usher_engine *e, const char *queue,
+                                      const struct usher_queue_options *opt,
+                                      struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_CHANGES, queue, NULL, 0, NULL, opt, NULL, ret);
 }
 
 bool usher_queue_answer_of(const struct usher_reply *reply, struct usher_queue_answer *ret)

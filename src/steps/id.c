@@ -3,8 +3,8 @@
  * The verbs of an id dispenser as steps on a record store.
  *
  * A dispenser has no records but those of request ids and of its log: what it is stands in the
- * scope's counts and settings, so that `next` is one small write.  Without a manager the store is its own:
- * when the segment is used up, `next` makes it longer in the same command.  A managed one
+ * scope's counts and settings, so that `next` is one small write.  Without a manager the store is
+ * its own: when the segment is used up, `next` makes it longer in the same command.  A managed one
  * gives out what `install` has put in, and no more.
  */
 #include "config.h"
@@ -103,7 +103,7 @@ static enum usher_status finish(work *w, change *c, unsigned from, unsigned to)
 static enum usher_status finish_ids(work *w, change *c)
 {
     const struct usher_id_result *a = &w->reply->of.id;
-    const struct usher__said said[] = { { "first", a->first }, { "n", a->n } };
+    const struct usher__said said[] = { { "first", a->first, NULL }, { "n", a->n, NULL } };
     enum usher_status status = usher__change_says(w, c, said, 2);
 
     return status == USHER_OK ? finish(w, c, 1, 1) : status;
@@ -550,8 +550,9 @@ static bool kept(const struct usher_scope *scope, const struct usher_record *r,
     return true;
 }
 
-static const char *const kinds[USHER_KINDS] = { [USHER_KIND_REQUEST] = "request",
-                                                [KIND_CHANGE] = "change" };
+static const char *const kinds[USHER_KINDS] = {
+    [USHER_KIND_REQUEST] = "request", [KIND_CHANGE] = "change"
+};
 
 static const struct usher__constant constants[] = {
     { "WHY_BACK", USHER_ID_WHY_BACK },

@@ -22,12 +22,14 @@ static enum usher_status come_again(work *w)
 static enum usher_status settings_write(work *w, const int64_t new[USHER_SETTINGS])
 {
     struct usher__change c;
+    enum usher_status status;
 
     usher__change_begin(w, &c);
     if (new[SET_STRATEGY] != c.scope->settings[SET_STRATEGY])
         c.scope->counts[COUNT_OLD_RANKS] = 1;
     memcpy(c.scope->settings, new, USHER_SETTINGS * sizeof *new);
-    return usher__change_commit(w, &c, USHER_QUEUE_SET, 0, 0, NULL);
+    status = usher__change_given(w, &c);
+    return status == USHER_OK ? usher__change_commit(w, &c, USHER_QUEUE_SET, 0, 0, NULL) : status;
 }
 
 /*
@@ -218,6 +220,8 @@ static enum usher_status run(work *w)
 
     if (w->behind)
         return come_again(w);
+    if (v == USHER_QUEUE_CHANGES)
+        return usher__log_changes(w, &reply_of(w)->since, &reply_of(w)->more);
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
@@ -289,8 +293,8 @@ static const char *state_word(unsigned kind, unsigned state)
     return kind == K_USER ? usher_queue_user_state_word((enum usher_queue_user_state)state) : NULL;
 }
 
-static const char *const kinds[USHER_KINDS] = { NULL,      "agent",  "link", "user",
-                                                "request", "absent", "lane", "visit" };
+static const char *const kinds[USHER_KINDS] = { NULL,     "agent", "link",  "user",  "request",
+                                                "absent", "lane",  "visit", "change" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_QUEUE_EXPIRE },
@@ -322,7 +326,7 @@ const struct usher__steps usher__queue_steps = {
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.queue.user),
     .sought_kind = K_USER,
-    .drops = "1323303132405063" "70",
+    .drops = "1323303132405063" "7080",
     .drop_verb = USHER_QUEUE_DROP,
     .come_again = come_again,
     .first = "1:",
@@ -336,12 +340,16 @@ const struct usher__steps usher__queue_steps = {
         [COUNT_ABSENT] = "ABSENT",
         [COUNT_OLD_RANKS] = "OLD_RANKS",
         [COUNT_FOR_ALL] = "FOR_ALL",
+        [COUNT_CHANGES] = "CHANGES",
+        [COUNT_SINCE] = "SINCE",
     },
     .settings_verb = USHER_QUEUE_SET,
     .constants = constants,
+    .log = { K_CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, 0 },
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
-    .counted = (((1u << (COUNT_ABSENT + 1)) - 1) & ~1u) | 1u << COUNT_FOR_ALL,
+    .counted = (((1u << (COUNT_ABSENT + 1)) - 1) & ~1u) | 1u << COUNT_FOR_ALL |
+               1u << COUNT_CHANGES,
     .items = 0x3fe, /* agents and users, by state */
     .statistics = 0,
 };

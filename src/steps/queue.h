@@ -20,9 +20,10 @@
  *   ABSENT  id of an agent that was silent for too long while it was paused: the next login is
  *           paused
  *   LANE    id; users by state; data = array of figures; slot 0, rank = the day of the figures,
- * order = version at which it came: see usher__queue_lane_over() VISIT   id = version of its end;
- * state = outcome, owner = the agent; data = user, a newline (which no name has), lane: so that a
- * view in SQL can show it
+ *           order = version at which it came: see usher__queue_lane_over()
+ *   VISIT   id = version of its end; state = outcome, owner = the agent; data = user, a newline
+ *           (which no name has), lane: so that a view in SQL can show it
+ *   CHANGE  a notice of the log: log.c
  *
  * An act is one write with one or more versions: a change of the command, and the matches
  * that follow from it at once.  It holds the agent and the lanes concerned until it is
@@ -40,7 +41,15 @@
 
 typedef struct usher__work work;
 
-enum kind { K_AGENT = 1, K_LINK = 2, K_USER = 3, K_ABSENT = 5, K_LANE = 6, K_VISIT = 7 };
+enum kind {
+    K_AGENT = 1,
+    K_LINK = 2,
+    K_USER = 3,
+    K_ABSENT = 5,
+    K_LANE = 6,
+    K_VISIT = 7,
+    K_CHANGE = 8
+};
 
 /* counts: 1..5 agents by state, 6..9 users by state */
 enum {
@@ -50,16 +59,20 @@ enum {
     COUNT_REQUESTS,
     COUNT_ABSENT,
     COUNT_OLD_RANKS, /* 1: links may be ranked by another strategy */
-    COUNT_FOR_ALL    /* agents that serve all lanes */
+    COUNT_FOR_ALL,   /* agents that serve all lanes */
+    COUNT_CHANGES,   /* of the log */
+    COUNT_SINCE
 };
 
 enum {
 #define SETTING_SET(field) SET_##field,
 #define SETTING_STATS(field)
+#define SETTING_CHANGES(field)
 #define EXTRA(verb, type, member, field) SETTING_##verb(field)
 #include "core/queue_verbs.def"
 #undef SETTING_SET
 #undef SETTING_STATS
+#undef SETTING_CHANGES
     SETTINGS
 };
 
@@ -127,12 +140,14 @@ struct about {
     enum usher_verb verb;
     unsigned from, to;
     struct usher_record r;
+    uint64_t login; /* of the agent that a user is with; 0: of none */
 };
 
 struct act {
     struct usher__change c;
     bool begun;
-    bool heard; /* somebody wants its notices */
+    enum usher_status failed; /* OK; else it could not be told of, and is not committed */
+    bool heard;               /* somebody wants its notices */
     struct about about;
     bool has_agent;
     struct agent agent;

@@ -4,6 +4,8 @@
 
 #include "queue.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/number.h"
@@ -386,8 +388,25 @@ void usher__queue_count(struct act *act, struct lane *l, unsigned state, int64_t
 void usher__queue_act_init(struct act *act)
 {
     act->begun = false;
+    act->failed = USHER_OK;
     act->has_agent = false;
     act->n_lanes = 0;
+}
+
+/* The notice of a user says its lane, and which room of its agent it has or had. */
+static enum usher_status say_about(work *w, struct act *act)
+{
+    const struct about *about = &act->about;
+    char name[2 * 21];
+    struct usher_text room = { name, 0 };
+    const struct usher__said said[] = { { "lane", 0, &about->r.group }, { "room", 0, &room } };
+
+    if (!act->heard || about->r.kind != K_USER)
+        return USHER_OK;
+    if (about->login != 0)
+        room.size = (size_t)snprintf(name, sizeof name, "%" PRIu64 ".%" PRId64, about->login,
+                                     about->r.n[U_NO]);
+    return usher__change_says(w, &act->c, said, room.size != 0 ? 2 : 1);
 }
 
 void usher__queue_act_step(work *w, struct act *act)
@@ -395,11 +414,12 @@ void usher__queue_act_step(work *w, struct act *act)
     if (!act->begun) {
         usher__change_begin(w, &act->c);
         act->begun = true;
-        act->heard = w->context->notify != NULL;
-    } else {
-        usher__change_tell(w, &act->c, act->about.verb, act->about.from, act->about.to,
-                           &act->about.r);
+        act->heard = usher__is_told(w, &act->c);
+        return;
     }
+    if (act->failed == USHER_OK)
+        act->failed = say_about(w, act);
+    usher__change_tell(w, &act->c, act->about.verb, act->about.from, act->about.to, &act->about.r);
 }
 
 void usher__queue_act_about(struct act *act, enum usher_verb verb, unsigned from,
@@ -408,21 +428,25 @@ void usher__queue_act_about(struct act *act, enum usher_verb verb, unsigned from
     act->about.verb = verb;
     act->about.from = from;
     act->about.to = r->kind == K_AGENT ? shown(r) : r->state;
+    act->about.login =
+        r->kind == K_USER && r->owner.size != 0 && act->has_agent ? act->agent.r.order : 0;
     if (act->heard)
         act->about.r = *r;
 }
 
 enum usher_status usher__queue_act_commit(work *w, struct act *act)
 {
-    enum usher_status status = USHER_OK;
+    enum usher_status status = act->failed;
 
-    if (!act->begun)
-        return USHER_OK;
+    if (!act->begun || status != USHER_OK)
+        return status;
     if (act->has_agent && act->agent.dirty)
         status = usher__queue_agent_save(w, act, false);
     for (unsigned i = 0; i < act->n_lanes; i++)
         if (act->lanes[i].dirty)
             lane_save(act, &act->lanes[i]);
+    if (status == USHER_OK)
+        status = say_about(w, act);
     if (status == USHER_OK)
         status = usher__change_commit(w, &act->c, act->about.verb, act->about.from, act->about.to,
                                       &act->about.r);
@@ -681,7 +705,6 @@ static enum usher_status user_gone(struct run *run, struct act *act, struct ushe
     work *w = run->w;
     unsigned from = u->state;
     enum usher_status status = USHER_OK;
-
     struct lane *l;
 
     usher__queue_act_step(w, act);

@@ -189,7 +189,7 @@ enum usher_status usher__serial_commit(work *w, change *c, enum usher_verb verb,
     enum usher_status status = USHER_OK;
 
     if (r != NULL) {
-        const struct usher__said number = { "number", pair(r->n + N_NUMBER) };
+        const struct usher__said number = { "number", pair(r->n + N_NUMBER), NULL };
 
         status = usher__change_says(w, c, &number, 1);
     }

@@ -213,7 +213,7 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
 #define DIGITS 21
 #define SAID_MAX 40
 
-static bool is_told(const struct usher__work *w, const struct usher__change *c)
+bool usher__is_told(const struct usher__work *w, const struct usher__change *c)
 {
     return w->context->notify != NULL || usher__log_kept(w, c->scope);
 }
@@ -223,20 +223,25 @@ enum usher_status usher__change_says(struct usher__work *w, struct usher__change
 {
     struct usher_text names[SAID_MAX], values[SAID_MAX];
     char digits[SAID_MAX][DIGITS];
+    unsigned char *to;
 
-    if (!is_told(w, c))
+    if (!usher__is_told(w, c))
         return USHER_OK;
     USHER_ASSERT(n <= SAID_MAX);
     for (size_t i = 0; i < n; i++) {
         names[i] = (struct usher_text){ said[i].name, strlen(said[i].name) };
         values[i].data = digits[i];
-        values[i].size = (size_t)snprintf(digits[i], DIGITS, "%" PRId64, said[i].value);
+        if (said[i].text != NULL)
+            values[i] = *said[i].text;
+        else
+            values[i].size = (size_t)snprintf(digits[i], DIGITS, "%" PRId64, said[i].value);
     }
     c->data.size = usher_fields_pack(names, values, n, NULL, 0);
-    c->data.data = (const char *)usher__buffer(w, USHER__GIVEN_BUFFER, c->data.size);
-    if (c->data.data == NULL)
+    to = usher__buffer(w, USHER__SAID_BUFFER + (unsigned)c->n_told, c->data.size);
+    if (to == NULL)
         return USHER_NOMEM;
-    (void)usher_fields_pack(names, values, n, w->buffer[USHER__GIVEN_BUFFER], c->data.size);
+    (void)usher_fields_pack(names, values, n, to, c->data.size);
+    c->data.data = (const char *)to;
     return USHER_OK;
 }
 
@@ -247,7 +252,7 @@ enum usher_status usher__change_given(struct usher__work *w, struct usher__chang
     struct usher__said said[SAID_MAX];
     size_t n = 0;
 
-    if (!is_told(w, c))
+    if (!usher__is_told(w, c))
         return USHER_OK;
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
@@ -255,6 +260,7 @@ enum usher_status usher__change_given(struct usher__work *w, struct usher__chang
         if ((given & arg->given) == 0)
             continue;
         said[n].name = arg->word;
+        said[n].text = NULL;
         memcpy(&said[n++].value, (const char *)w->command + arg->offset, sizeof said->value);
     }
     return usher__change_says(w, c, said, n);
@@ -264,8 +270,9 @@ void usher__change_tell(struct usher__work *w, struct usher__change *c, enum ush
                         unsigned from, unsigned to, const struct usher_record *r)
 {
     USHER_ASSERT(c->n_told + 1 < USHER__TOLD_MAX);
-    if (w->context->notify != NULL)
+    if (usher__is_told(w, c))
         told_make(w, c, &c->told[c->n_told], verb, from, to, r);
+    c->data.size = 0;
     c->n_told++;
     c->scope->version++;
 }
@@ -275,13 +282,12 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
                                        const struct usher_record *r)
 {
     bool tell = w->context->notify != NULL, logs = usher__log_kept(w, c->scope);
-    struct usher__told *told = &c->told[c->n_told];
     enum usher_status status = USHER_OK;
 
     if (tell || logs)
-        told_make(w, c, told, verb, from, to, r);
+        told_make(w, c, &c->told[c->n_told], verb, from, to, r);
     if (logs)
-        status = usher__log_add(w, c, told);
+        status = usher__log_add(w, c);
     if (status == USHER_OK)
         status = put(w, c->scope, c->writes, c->n);
     if (status != USHER_OK)

@@ -44,8 +44,8 @@ struct usher__work {
                                        * fails.  USHER__TROUBLE_MAX, "" if nothing is */
     unsigned char *answer;            /* a kept answer that is too long for a change */
     size_t answer_size;
-    unsigned char *buffer[4]; /* the noun's own: usher__buffer() */
-    size_t buffer_size[4];
+    unsigned char *buffer[6]; /* the noun's own: usher__buffer() */
+    size_t buffer_size[6];
 };
 
 #define USHER__TROUBLE_MAX 160
@@ -265,11 +265,15 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
                                        enum usher_verb verb, unsigned from, unsigned to,
                                        const struct usher_record *r);
 
-/* The notice of @c has numbers as packed fields: names and digits.  Nothing where nobody is told. */
+/* The next notice of @c has packed fields: names and texts, or digits where @text is NULL.  Nothing
+ * where nobody is told. */
 struct usher__said {
     const char *name;
     int64_t value;
+    const struct usher_text *text;
 };
+
+bool usher__is_told(const struct usher__work *w, const struct usher__change *c);
 
 enum usher_status usher__change_says(struct usher__work *w, struct usher__change *c,
                                      const struct usher__said *said, size_t n);
@@ -445,9 +449,11 @@ static inline const char *usher__kind_word(const struct usher__steps *steps, uns
 
 /* ---- log.c ---- */
 
-#define USHER__GIVEN_BUFFER 1 /* of usher__buffer(): for usher__change_given() */
-#define USHER__LOG_BUFFER 2   /* likewise */
-#define USHER__LOG_SUM 7      /* of usher__tally.sum */
+/* Of usher__buffer(): for usher__change_says(), and as the log keeps it; of each notice of a change
+ * another one. */
+#define USHER__SAID_BUFFER 2
+#define USHER__LOG_BUFFER 4
+#define USHER__LOG_SUM 7 /* of usher__tally.sum */
 
 /* Are notices of @s, a scope of @w's noun, kept, or some that are left? */
 static inline bool usher__log_kept(const struct usher__work *w, const struct usher_scope *s)
@@ -457,10 +463,9 @@ static inline bool usher__log_kept(const struct usher__work *w, const struct ush
     return log->kind != 0 && (s->settings[log->setting] | s->counts[log->changes]) != 0;
 }
 
-/* Put the notice in @told, of the change @c that is about to be committed, into the log; it gets
- * its marks.  Only where usher__log_kept(). */
-enum usher_status usher__log_add(struct usher__work *w, struct usher__change *c,
-                                 struct usher__told *told);
+/* Put the notices of @c, which is about to be committed, into the log; they get their marks.  Only
+ * where usher__log_kept(). */
+enum usher_status usher__log_add(struct usher__work *w, struct usher__change *c);
 
 /* Answer the verb `changes` of @w's noun, of which nothing is at @ret_since and @ret_more but what
  * is told.  MISSING; else as usher__log_read(). */

@@ -216,7 +216,10 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_result *a,
         ROW(level);
         ROW(version);
         ROW(token);
+        diff_text(&d, "value", i, p->value, q->value);
     }
+    if (verb == USHER_QUEUE_CHANGES)
+        OF(since);
     if (verb == USHER_QUEUE_SET && answered) {
         OF(of.settings.ttl_ms);
         OF(of.settings.trigger);
@@ -232,6 +235,7 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_result *a,
         OF(of.settings.service_ms);
         OF(of.settings.requests);
         OF(of.settings.archive);
+        OF(of.settings.log);
     }
     if (verb == USHER_QUEUE_STATS && answered) {
         OF(of.stats.waiting);

@@ -197,6 +197,8 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_queue_free(e, scope, string_of(t, USHER_FIELD_AGENT), opt, answer);
     case USHER_QUEUE_DROP:
         return usher_queue_drop(e, scope, opt, answer);
+    case USHER_QUEUE_CHANGES:
+        return usher_queue_changes(e, scope, opt, reply);
     case USHER_ROOM_OPEN:
         return usher_room_open(e, scope, settings, opt, reply);
     case USHER_ROOM_CLOSE:
@@ -310,6 +312,7 @@ static bool is_reply(uint32_t verb)
            verb == USHER_QUEUE_HISTORY ||
            verb == USHER_QUEUE_DRAIN ||
            verb == USHER_QUEUE_STATS ||
+           verb == USHER_QUEUE_CHANGES ||
            verb == USHER_ROOM_OPEN ||
            verb == USHER_ROOM_GET ||
            verb == USHER_ROOM_SHOW ||

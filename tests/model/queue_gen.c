@@ -189,7 +189,8 @@ static void give_settings(struct queue_gen *g, struct usher_operation *c)
         USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_LIMIT,
         USHER_GIVEN_QUEUE_MAXWAIT,  USHER_GIVEN_QUEUE_GRACE,    USHER_GIVEN_QUEUE_REQUEUE,
         USHER_GIVEN_QUEUE_HISTORY,  USHER_GIVEN_QUEUE_ZONE,     USHER_GIVEN_QUEUE_SERVICE,
-        USHER_GIVEN_QUEUE_REQUESTS, USHER_GIVEN_QUEUE_STRATEGY, USHER_GIVEN_QUEUE_ARCHIVE
+        USHER_GIVEN_QUEUE_REQUESTS, USHER_GIVEN_QUEUE_STRATEGY, USHER_GIVEN_QUEUE_ARCHIVE,
+        USHER_GIVEN_QUEUE_LOG,      USHER_GIVEN_QUEUE_LOG,      USHER_GIVEN_QUEUE_LOG
     };
     static const int64_t zones[] = { 0, 0, 480, -480, 330, -1440, 1440, 1, -1, 840 };
     struct rng *r = &g->rng;
@@ -213,6 +214,7 @@ static void give_settings(struct queue_gen *g, struct usher_operation *c)
     a->service_ms = span(g);
     a->requests = 1 + (int64_t)rng_below(r, 5);
     a->archive = rng_chance(r, 40) ? 0 : (int64_t)rng_below(r, 40);
+    a->log = rng_chance(r, 20) ? 0 : (int64_t)rng_below(r, rng_chance(r, 50) ? 8 : 100);
 }
 
 /* Make one argument wrong, or give one that the verb does not take. */
@@ -287,16 +289,16 @@ static enum usher_verb any_verb(struct queue_gen *g)
         enum usher_verb verb;
         unsigned weight;
     } verbs[] = {
-        { USHER_QUEUE_APPLY, 23 },  { USHER_QUEUE_LOGIN, 12 }, { USHER_QUEUE_FINISH, 12 },
-        { USHER_QUEUE_LEAVE, 5 },   { USHER_QUEUE_ACCEPT, 7 }, { USHER_QUEUE_REJECT, 4 },
-        { USHER_QUEUE_PAUSE, 3 },   { USHER_QUEUE_READY, 4 },  { USHER_QUEUE_LOGOUT, 2 },
-        { USHER_QUEUE_WHERE, 4 },   { USHER_QUEUE_ROOM, 3 },   { USHER_QUEUE_PULL, 4 },
-        { USHER_QUEUE_MATCH, 3 },   { USHER_QUEUE_SWEEP, 2 },  { USHER_QUEUE_LIST, 3 },
-        { USHER_QUEUE_AGENTS, 2 },  { USHER_QUEUE_STATS, 2 },  { USHER_QUEUE_MOVE, 2 },
-        { USHER_QUEUE_HISTORY, 2 }, { USHER_QUEUE_FREE, 1 },   { USHER_QUEUE_DRAIN, 2 },
-        { USHER_QUEUE_DROP, 1 },
+        { USHER_QUEUE_APPLY, 23 },  { USHER_QUEUE_LOGIN, 12 },  { USHER_QUEUE_FINISH, 12 },
+        { USHER_QUEUE_LEAVE, 5 },   { USHER_QUEUE_ACCEPT, 7 },  { USHER_QUEUE_REJECT, 4 },
+        { USHER_QUEUE_PAUSE, 3 },   { USHER_QUEUE_READY, 4 },   { USHER_QUEUE_LOGOUT, 2 },
+        { USHER_QUEUE_WHERE, 4 },   { USHER_QUEUE_ROOM, 3 },    { USHER_QUEUE_PULL, 4 },
+        { USHER_QUEUE_MATCH, 3 },   { USHER_QUEUE_SWEEP, 2 },   { USHER_QUEUE_LIST, 3 },
+        { USHER_QUEUE_AGENTS, 2 },  { USHER_QUEUE_STATS, 2 },   { USHER_QUEUE_MOVE, 2 },
+        { USHER_QUEUE_HISTORY, 2 }, { USHER_QUEUE_FREE, 1 },    { USHER_QUEUE_DRAIN, 2 },
+        { USHER_QUEUE_DROP, 1 },    { USHER_QUEUE_CHANGES, 3 },
     };
-    uint64_t k = rng_below(&g->rng, 103);
+    uint64_t k = rng_below(&g->rng, 106);
 
     if (rng_chance(&g->rng, g->set))
         return USHER_QUEUE_SET;
@@ -431,6 +433,13 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
         if (rng_chance(r, g->lane))
             a->lane = gen_any(r, &g->lanes);
         break;
+    case USHER_QUEUE_CHANGES:
+        if (rng_chance(r, 80)) {
+            c->given |= USHER_GIVEN_QUEUE_SINCE_VERSION;
+            a->since = (int64_t)rng_below(r, rng_chance(r, 70) ? 12 : 110) - 2;
+        }
+        give_page(g, c);
+        break;
     case USHER_QUEUE_HISTORY:
         if (rng_chance(r, 30))
             give_since(g, c);
@@ -540,6 +549,11 @@ struct usher_operation queue_gen_resolve(struct queue_gen_command *q, const stru
         int64_t version = queue != NULL ? (int64_t)queue->version : 0;
 
         a->if_version += version + a->if_version > 0 ? version : 2;
+    }
+    if ((c.given & USHER_GIVEN_QUEUE_SINCE_VERSION) != 0) { /* from where its log begins */
+        a->since += queue != NULL ? (int64_t)queue->log.since : 0;
+        if (a->since < 0)
+            a->since = 0;
     }
     if (q->of.data == NULL)
         return c;

@@ -75,6 +75,8 @@ static bool ranges_right(const struct usher_operation *c)
            in(c, USHER_GIVEN_QUEUE_ARCHIVE, a->archive, 0, 1000000000) &&
            in(c, USHER_GIVEN_QUEUE_UNTIL, a->until_ms, 0, USHER_QUEUE_TIME_MAX) &&
            in(c, USHER_GIVEN_QUEUE_STATE, a->state, 1, 4) &&
+           in(c, USHER_GIVEN_QUEUE_LOG, a->log, 0, 100000) &&
+           in(c, USHER_GIVEN_QUEUE_SINCE_VERSION, a->since, 0, USHER_EXACT_MAX) &&
            in(c, USHER_GIVEN_QUEUE_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX);
 }
 
@@ -88,7 +90,7 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
                    USHER_GIVEN_QUEUE_OFFER | USHER_GIVEN_QUEUE_WRAPUP | USHER_GIVEN_QUEUE_LIMIT |
                    USHER_GIVEN_QUEUE_MAXWAIT | USHER_GIVEN_QUEUE_GRACE | USHER_GIVEN_QUEUE_REQUEUE |
                    USHER_GIVEN_QUEUE_HISTORY | USHER_GIVEN_QUEUE_ZONE | USHER_GIVEN_QUEUE_SERVICE |
-                   USHER_GIVEN_QUEUE_REQUESTS | USHER_GIVEN_QUEUE_ARCHIVE;
+                   USHER_GIVEN_QUEUE_REQUESTS | USHER_GIVEN_QUEUE_ARCHIVE | USHER_GIVEN_QUEUE_LOG;
         return "";
     case USHER_QUEUE_LOGIN:
         *ret_may = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
@@ -136,6 +138,9 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
         return "";
     case USHER_QUEUE_DROP:
         return "";
+    case USHER_QUEUE_CHANGES:
+        *ret_may = USHER_GIVEN_QUEUE_SINCE_VERSION | USHER_GIVEN_QUEUE_MAX;
+        return "";
     default:
         return NULL; /* no command */
     }
@@ -157,7 +162,8 @@ static bool arguments_right(const struct usher_operation *c)
     if (a->lanes.data != NULL && !is_groups(a->lanes.data, a->lanes.size))
         return false;
     if (!texts_only(a, texts) ||
-        (c->given & ~(may | USHER_GIVEN_NOW | USHER_GIVEN_QUEUE_IF_VERSION)) != 0)
+        (c->given & ~(may | USHER_GIVEN_NOW |
+                      (c->verb == USHER_QUEUE_CHANGES ? 0 : USHER_GIVEN_QUEUE_IF_VERSION))) != 0)
         return false;
     if ((strchr(texts, 'A') != NULL && a->agent.data == NULL) ||
         (strchr(texts, 'U') != NULL && a->user.data == NULL) ||
@@ -183,6 +189,7 @@ static queue queue_copy(const queue *q)
     to.lanes = copied(q->lanes, q->n_lanes, sizeof *q->lanes);
     to.visits = copied(q->visits, q->n_visits, sizeof *q->visits);
     to.stays = copied(q->stays, q->n_stays, sizeof *q->stays);
+    to.log = model_log_copy(&q->log);
     to.requests = copied(q->requests, q->n_requests, sizeof *q->requests);
     for (size_t i = 0; i < q->n_requests; i++)
         to.requests[i].rows =
@@ -213,6 +220,7 @@ static void queue_done(queue *q)
     free(q->visits);
     free(q->stays);
     free(q->requests);
+    model_log_done(&q->log);
 }
 
 void queue_model_close(struct queue_model *m)
@@ -428,21 +436,74 @@ static bool looks(enum usher_verb verb)
            verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY;
 }
 
-static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned to,
-                   const struct model_text *subject, uint64_t token, int64_t until,
-                   const struct model_text *owner)
+/* What a notice of `set` says. */
+static void given_put(struct packed *to, const struct usher_operation *c)
 {
+    const struct usher_queue_args *a = &c->arg.queue;
+    const struct {
+        uint64_t bit;
+        const char *word;
+        int64_t value;
+    } all[] = {
+        { USHER_GIVEN_QUEUE_TTL, "ttl", a->ttl_ms },
+        { USHER_GIVEN_QUEUE_TRIGGER, "trigger", a->trigger },
+        { USHER_GIVEN_QUEUE_STRATEGY, "strategy", a->strategy },
+        { USHER_GIVEN_QUEUE_OFFER, "offer", a->offer_ms },
+        { USHER_GIVEN_QUEUE_WRAPUP, "wrapup", a->wrapup_ms },
+        { USHER_GIVEN_QUEUE_LIMIT, "limit", a->limit },
+        { USHER_GIVEN_QUEUE_MAXWAIT, "maxwait", a->maxwait_ms },
+        { USHER_GIVEN_QUEUE_GRACE, "grace", a->grace_ms },
+        { USHER_GIVEN_QUEUE_REQUEUE, "requeue", a->requeue },
+        { USHER_GIVEN_QUEUE_HISTORY, "history", a->history },
+        { USHER_GIVEN_QUEUE_ZONE, "zone", a->zone_min },
+        { USHER_GIVEN_QUEUE_SERVICE, "service", a->service_ms },
+        { USHER_GIVEN_QUEUE_REQUESTS, "requests", a->requests },
+        { USHER_GIVEN_QUEUE_ARCHIVE, "archive", a->archive },
+        { USHER_GIVEN_QUEUE_LOG, "log", a->log },
+    };
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        n += (c->given & all[i].bit) != 0;
+    put_array(to, 2 * n);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if ((c->given & all[i].bit) != 0)
+            put_said(to, all[i].word, all[i].value);
+}
+
+/* What that of a user says: its lane, and the room that it has or had. */
+static void user_put(struct packed *to, const user *u)
+{
+    static const struct usher_text of_lane = { "lane", 4 }, in_room = { "room", 4 };
+    struct usher_text text = text_out(&u->lane);
+    char name[48];
+
+    put_array(to, u->agent.size != 0 ? 4 : 2);
+    put_text(to, &of_lane);
+    put_text(to, &text);
+    if (u->agent.size == 0)
+        return;
+    text.data = name;
+    text.size = (size_t)sprintf(name, "%" PRIu64 ".%" PRId64, u->login, u->no);
+    put_text(to, &in_room);
+    put_text(to, &text);
+}
+
+/* A change of @u, of an agent (@subject alone), or of the queue itself. */
+static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned to,
+                   const struct model_text *subject, uint64_t token, int64_t until, const user *u)
+{
+    struct packed data = { NULL, 0, 0 };
     struct usher_notice notice;
 
     w->q->version++;
     w->q->clock = w->now;
-    if (w->m->notify == NULL)
-        return;
     memset(&notice, 0, sizeof notice);
     notice.noun = USHER_QUEUE;
     notice.scope = text_out(&w->q->name);
     notice.epoch = w->q->epoch;
     notice.version = w->q->version;
+    notice.before = notice.version - 1;
     notice.now_ms = w->now;
     notice.verb = verb;
     notice.from = (uint8_t)from;
@@ -451,15 +512,23 @@ static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned
     notice.until_ms = until;
     if (subject != NULL)
         notice.subject = text_out(subject);
-    if (owner != NULL)
-        notice.owner = text_out(owner);
-    w->m->notify(w->m->payload, &notice);
+    if (u != NULL) {
+        notice.owner = text_out(&u->agent);
+        user_put(&data, u);
+    } else if (verb == USHER_QUEUE_SET) {
+        given_put(&data, w->c);
+    }
+    notice.data = (struct usher_text){ (const char *)data.at, data.n };
+    model_log_keep(&w->q->log, w->q->set.log, &notice);
+    if (w->m->notify != NULL)
+        w->m->notify(w->m->payload, &notice);
+    free(data.at);
 }
 
 /* The change that has just been made to @u, or to @a. */
 static void user_changed(struct work *w, enum usher_verb verb, unsigned from, const user *u)
 {
-    notify(w, verb, from, (unsigned)u->state, &u->id, u->token, user_until(u), &u->agent);
+    notify(w, verb, from, (unsigned)u->state, &u->id, u->token, user_until(u), u);
 }
 
 static enum usher_queue_agent_state told(const agent *a)
@@ -654,7 +723,7 @@ static void visit_ends(struct work *w, user *u, enum usher_queue_outcome outcome
     if (a != NULL && a->state != USHER_QUEUE_AGENT_GONE)
         room_emptied(w, a, had_room, at);
     gone.state = USHER_QUEUE_USER_GONE;
-    notify(w, verb, from, USHER_QUEUE_USER_GONE, &gone.id, gone.token, 0, &gone.agent);
+    notify(w, verb, from, USHER_QUEUE_USER_GONE, &gone.id, gone.token, 0, &gone);
 }
 
 /* @u waits again at its place, or is away until @end (0: waits). */
@@ -1799,6 +1868,8 @@ static enum usher_status verb_set(struct work *w)
         s->requests = a->requests;
     if (given & USHER_GIVEN_QUEUE_ARCHIVE)
         s->archive = a->archive;
+    if (given & USHER_GIVEN_QUEUE_LOG)
+        s->log = a->log;
     w->r->of.queue.of.settings = *s;
     if (given == 0)
         return USHER_OK;
@@ -2136,7 +2207,7 @@ static void answer_again(struct work *w, const struct queue_model_request *k)
         row->user = user_id;
         row->agent = agent_id;
         row->lane = lane_id;
-        row->lanes = (struct usher_text){ NULL, 0 };
+        row->lanes = row->value = (struct usher_text){ NULL, 0 };
     }
 }
 
@@ -2155,7 +2226,8 @@ static void settings_default(queue *q)
 /* An agent has two links for each lane. */
 static size_t records_of(const queue *q)
 {
-    size_t n = q->n_agents + q->n_users + q->n_absent + q->n_lanes + q->n_visits + q->n_requests;
+    size_t n = q->n_agents + q->n_users + q->n_absent + q->n_lanes + q->n_visits + q->n_requests +
+               q->log.n;
 
     for (size_t i = 0; i < q->n_agents; i++)
         n += 2 * count_lanes(&q->agents[i]);
@@ -2196,6 +2268,32 @@ static enum usher_status verb_drop(struct work *w)
     w->r->of.queue.count = n;
     w->r->of.queue.more = q->dropping;
     return USHER_OK;
+}
+
+static enum usher_status verb_changes(struct work *w)
+{
+    struct usher_queue_result *r = &w->r->of.queue;
+    const struct model_log *log = &w->q->log;
+    enum usher_status status;
+    size_t i = 0;
+
+    if (!w->q->exists)
+        return USHER_MISSING;
+    r->since = log->since;
+    status = model_log_read(log, w->q->set.log, w->q->version, (uint64_t)w->a->since, &i);
+    for (; status == USHER_OK && i < log->n; i++) {
+        struct usher_queue_result_row *row;
+
+        if (r->n_rows == page(w)) {
+            r->more = true;
+            break;
+        }
+        row = row_add(w, NULL, NULL, NULL);
+        row->value.size = log->notices[i].size;
+        row->value.data =
+            memcpy(grown(NULL, row->value.size, 1), log->notices[i].packed, row->value.size);
+    }
+    return status;
 }
 
 /* ---- dispatch ------------------------------------------------------------------------ */
@@ -2309,6 +2407,10 @@ static void execute(struct work *w)
     const struct usher_text *id = &w->c->request;
     uint64_t version;
 
+    if (w->c->verb == USHER_QUEUE_CHANGES) {
+        r->status = verb_changes(w);
+        return;
+    }
     if (id->data != NULL)
         for (size_t i = 0; i < w->q->n_requests; i++) {
             const struct queue_model_request *k = &w->q->requests[i];
@@ -2448,6 +2550,7 @@ void queue_model_reply_done(struct usher_result *r)
         free((void *)(uintptr_t)rows[i].agent.data);
         free((void *)(uintptr_t)rows[i].lane.data);
         free((void *)(uintptr_t)rows[i].lanes.data);
+        free((void *)(uintptr_t)rows[i].value.data);
     }
     free(rows);
     r->block = NULL;

@@ -106,6 +106,7 @@ struct queue_model_queue {
     uint64_t version;
     int64_t clock;
     struct usher_queue_result_settings set;
+    struct model_log log;
     struct queue_model_agent *agents; /* any order */
     size_t n_agents;
     struct queue_model_user *users; /* any order */

@@ -326,7 +326,7 @@ function S.commit(verb, from, to, r, data)
     if S.log_kept() then
         if not S.log_add then S.make_log() end
         notice = S.notice(S.version + 1, verb, from, to, r, data)
-        S.log_add(notice)
+        S.log_add({notice}, S.version + 1)
     end
     S.apply()
     S.version, S.clock = S.version + 1, S.now
@@ -345,39 +345,54 @@ function S.make_log()
 
     local function set_count(i, value) S.add(i, value - S.count[i + 1]) end
 
-    local function erase_oldest(limit)
-        local after = S.count[K.LOG_SINCE + 1]
-        for _ = 1, 2 do
-            if S.count[K.LOG_CHANGES + 1] <= limit then return end
-            local old = S.walk(K.LOG_KIND, '0', nil, 0, after)
+    local function erase_oldest(n)
+        for _ = 1, n do
+            local old = S.walk(K.LOG_KIND, '0', nil, 0, S.count[K.LOG_SINCE + 1])
             if not old then return end
-            after = old.order
             S.erase(old)
             S.add(K.LOG_CHANGES, -1)
-            set_count(K.LOG_SINCE, after)
+            set_count(K.LOG_SINCE, old.order)
         end
     end
 
-    -- Put @t, of the change that is about to be committed, into the log; with its marks.
-    function S.log_add(t)
-        local v, limit, n = S.version + 1, (S.pset or S.set)[K.LOG_SET + 1], S.count[K.LOG_CHANGES + 1]
-        if K.LOG_MARK ~= 0 then t[11] = S.count[K.LOG_MARK + 1] end
-        if S.unlogged then
-            if K.LOG_MARK ~= 0 then set_count(K.LOG_MARK, 0) end
-            return
-        end
-        if limit == 0 and n <= 2 then return erase_oldest(limit) end
+    local function add(t, v)
         local r = S.fresh(K.LOG_KIND, format('%016.0f', v))
         r.slots, r.order, r.n0 = 1, v, S.before(v)
         if K.LOG_MARK ~= 0 then
             t[12] = tonumber(sub(redis.sha1hex(mpack(t)), 1, 13), 16)
             set_count(K.LOG_MARK, t[12])
         end
-        if n == 0 then set_count(K.LOG_SINCE, r.n0) end
+        if S.count[K.LOG_CHANGES + 1] == 0 then set_count(K.LOG_SINCE, r.n0) end
         r.data = mpack(t)
         S.save(r)
         S.add(K.LOG_CHANGES, 1)
-        erase_oldest(limit)
+    end
+
+    -- Put @all, the first of which is version @v, of what is about to be committed, into the log; with
+    -- their marks.
+    function S.log_add(all, v)
+        local limit, stored = (S.pset or S.set)[K.LOG_SET + 1], S.count[K.LOG_CHANGES + 1]
+        local n, gone, come = stored, 0, {}
+        if K.LOG_MARK ~= 0 then all[1][11] = S.count[K.LOG_MARK + 1] end
+        if S.unlogged then
+            if K.LOG_MARK ~= 0 then set_count(K.LOG_MARK, 0) end
+            return
+        end
+        for i = 1, #all do
+            if limit == 0 and n <= 2 then
+                gone, n = gone + n, 0
+            else
+                come[#come + 1] = i
+                n = n + 1
+                for _ = 1, 2 do
+                    if n > limit then n, gone = n - 1, gone + 1 end
+                end
+            end
+        end
+        erase_oldest(gone < stored and gone or stored)
+        for k, i in ipairs(come) do
+            if stored + k > gone then add(all[i], v + i - 1) else set_count(K.LOG_SINCE, v + i - 1) end
+        end
     end
 
     -- Rows by @add of the notices behind @since: how many bytes they are, and whether there are others.

@@ -75,9 +75,9 @@ end
 function S.come_again()
     S.behind, S.status, S.why, S.more = true, K.REFUSED, 4, 1
     S.because = 'more was to be done first than one command does: again'
-    if S.verb == K.V_STATS or S.verb == K.V_SET then
+    if S.verb == K.V_STATS or S.verb == K.V_SET or S.verb == K.V_CHANGES then
         S.extra = {}
-        for i = 1, S.verb == K.V_SET and K.SETTINGS or 20 do S.extra[i] = 0 end
+        for i = 1, S.verb == K.V_SET and K.SETTINGS or S.verb == K.V_STATS and 20 or 1 do S.extra[i] = 0 end
     end
 end
 
@@ -104,6 +104,10 @@ function S.run()
     local verb, max = S.verb, K.EXPIRE_MAX * S.n_commands
     if S.behind then return S.come_again() end
     if S.drop_meet() then return S.come_again() end
+    if verb == K.V_CHANGES then
+        if not S.log_add then S.make_log() end
+        return S.changes()
+    end
     if S.req then
         S.answer = S.kept()
         if S.answer then return end

@@ -231,7 +231,15 @@ function S.step()
 end
 
 function S.about(verb, from, r)
-    S.act.about = {verb, S.told(S.act.v), from, r.kind == '1' and S.shown(r) or r.state, r.token, r.ends, S.now, r.owner, r.id, ''}
+    local v, to, data = S.act.v, r.kind == '1' and S.shown(r) or r.state, nil
+    if r.kind == '3' and S.is_told() then
+        data = {'lane', r.group}
+        if r.owner ~= '' and S.act.agent then
+            data[3], data[4] = 'room', format('%.0f.%.0f', S.act.agent.order, r.n5)
+        end
+        data = mpack(data)
+    end
+    S.act.about = S.notice(v, verb, from, to, r, data)
 end
 
 function S.act_commit()
@@ -249,12 +257,16 @@ function S.act_commit()
             S.save(l)
         end
     end
+    act.told[#act.told + 1] = act.about
+    if S.log_kept() then
+        if not S.log_add then S.make_log() end
+        S.log_add(act.told, act.v - #act.told + 1)
+    end
     S.apply()
     S.version, S.clock = act.v, S.now
     if S.watch == 1 then
         S.notices = S.notices or {}
         for _, about in ipairs(act.told) do S.notices[#S.notices + 1] = about end
-        S.notices[#S.notices + 1] = act.about
     end
 end
 
@@ -388,7 +400,8 @@ local function user_gone(u, outcome, verb, at)
     S.visit_end(u, outcome, at)
     S.count_user(S.lane_hold(u.group), from, -1)
     S.erase(u)
-    S.about(verb, from, {state = K.USER_GONE, token = u.token, ends = 0, owner = u.owner, id = u.id})
+    S.about(verb, from, {kind = '3', state = K.USER_GONE, token = u.token, ends = 0, owner = u.owner, id = u.id,
+        group = u.group, n5 = u.n5})
 end
 
 function S.user_save(u, from)

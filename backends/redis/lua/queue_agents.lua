@@ -228,7 +228,7 @@ function S.room(alive)
     S.agent_read(r)
     S.rows = {}
     for i = 1, r.n0 do
-        local row = {r.rooms[i], '', '', '', r.order, i, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+        local row = {r.rooms[i], '', '', '', r.order, i, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ''}
         if r.rooms[i] ~= '' then
             local u = S.find('3', r.rooms[i]) or S.damaged()
             row[3], row[7], row[8], row[9], row[10], row[11], row[12], row[20] = u.group, u.state, u.n1, u.n0, u.n2,

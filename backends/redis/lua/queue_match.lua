@@ -23,7 +23,7 @@ end
 function S.row(u, a, no, ends)
     S.rows = S.rows or {}
     S.rows[#S.rows + 1] = {u.id, a.id, u.group, '', a.order, no, u.state, u.n1, u.n0, u.n2, S.now, ends, 0, 0,
-        0, 0, 0, 0, 0, u.token}
+        0, 0, 0, 0, 0, u.token, ''}
 end
 
 function S.give(u, stored)

@@ -242,7 +242,7 @@ function S.make_steps()
             S.add(K.COUNT_OLD_RANKS, 1 - S.cnt(K.COUNT_OLD_RANKS))
         end
         S.pset = set
-        S.commit(S.verb, 0, 0, nil)
+        S.commit(S.verb, 0, 0, nil, S.given())
     end
 
     -- see wait_no_more(); true: there is more

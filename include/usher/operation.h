@@ -333,8 +333,11 @@ enum usher_serial_given {
     USHER_GIVEN_SERIAL_PERIOD = 1u << 26,
     USHER_GIVEN_SERIAL_AUTHORITY = 1u << 27,
     USHER_GIVEN_SERIAL_DEBT = 1u << 28,
-    USHER_GIVEN_SERIAL_IF_VERSION = 1u << 29
+    USHER_GIVEN_SERIAL_IF_VERSION = 1u << 29,
+    USHER_GIVEN_SERIAL_LOG = 1u << 30
 };
+#define USHER_GIVEN_SERIAL_SINCE (UINT64_C(1) << 31)
+#define USHER_GIVEN_SERIAL_MOST (UINT64_C(1) << 32)
 
 /* Arguments of the serial verbs; which verb takes which: src/core/serial_verbs.def. */
 struct usher_serial_args {
@@ -349,6 +352,9 @@ struct usher_serial_args {
     int64_t authority;
     int64_t debt;       /* 1: the authority is away.  setmax raises the grant; take gives fewer */
     int64_t if_version; /* only if that is the rule's */
+    int64_t log;
+    int64_t since; /* changes: those behind this version */
+    int64_t most;  /* changes: rows at most */
 };
 
 /* Numbers in a row, or one of a gap-free rule, or several of them that are lost. */
@@ -360,10 +366,12 @@ struct usher_serial_result_row {
     enum usher_serial_state state;
     struct usher_text owner;
     struct usher_text format; /* for usher_serial_text() */
+    struct usher_text value;  /* changes: for usher_notice_read(); nothing else is there */
 };
 
 struct usher_serial_result_settings {
     int64_t start, critical, batch, reset, stamp, mode, lease_ms, requests, authority;
+    int64_t log;  /* notices kept for `changes`; default 0 */
     int64_t made; /* show: 1: numbers were made in this period */
 };
 
@@ -393,7 +401,8 @@ struct usher_serial_result {
     int64_t period;
     uint64_t token;
     int64_t until_ms;
-    bool more; /* sweep: not all yet, ask again */
+    bool more;      /* sweep: not all yet, ask again; changes: ask since the last row's version */
+    uint64_t since; /* changes: the log reaches back to this version */
     size_t n_rows;
     const struct usher_serial_result_row *rows; /* owned by the reply */
     union {
@@ -428,6 +437,7 @@ struct usher_serial_form {
     int64_t requests;  /* answers kept for request ids, and numbers of which it is known how their
                         * last hold ended (USHER_SERIAL_STATE_PAST); default 10,000 */
     int64_t authority; /* 1: nothing is given out that an authority has not granted */
+    int64_t log;       /* notices kept for `changes`; default 0 */
 };
 
 /* Bits of @given for the texts of a form; numbers: USHER_GIVEN_SERIAL_…. */

@@ -152,10 +152,12 @@ struct usher_serial_options {
     /* grant: as check answers: only if it is still this one, else stale; -1 to 2,932,896 */
     int64_t period;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
+    int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
+    int64_t max; /* changes: at most so many; 1 to 10,000 */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_OPTIONS_INIT \
-    { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_SERIAL_OPTIONS_INIT { .size = sizeof(struct usher_serial_options) }
 #endif
@@ -203,11 +205,13 @@ struct usher_serial_settings {
      * 1 to 1,000,000; default 10,000 */
     int64_t requests;
     int64_t authority; /* 1: nothing is given out that an authority has not granted; default none */
+    /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
+    int64_t log;
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_SETTINGS_INIT \
     { sizeof(struct usher_serial_settings), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0 }
+    0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_SERIAL_SETTINGS_INIT { .size = sizeof(struct usher_serial_settings) }
 #endif
@@ -245,11 +249,12 @@ struct usher_serial_answer {
     char date[USHER_SERIAL_TEXT_MAX + 1];
     char suffix[USHER_SERIAL_AFFIX_MAX + 1]; /* parse, show: what stands behind */
     char check_digit[2]; /* parse: the check digit */
+    int64_t since_version; /* changes: a version */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_ANSWER_INIT \
     { sizeof(struct usher_serial_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", "" }
+    0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", "", 0 }
 #else
 #define USHER_SERIAL_ANSWER_INIT { .size = sizeof(struct usher_serial_answer) }
 #endif
@@ -266,10 +271,20 @@ struct usher_serial_row {
     int64_t until_ms; /* when it ends by itself */
     int64_t state; /* the state, after the command */
     const char *owner; /* who holds it */
+    struct usher_text value; /* a value */
+    int64_t version; /* at which this was set */
+    int64_t verb; /* of a change */
+    const char *subject; /* what a change is about */
+    int64_t before; /* the version before */
+    int64_t from_state; /* state before the change */
+    int64_t to_state; /* state after it */
+    struct usher_text data; /* of a change: what it takes to make it in a copy */
+    int64_t time_ms; /* of the change */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_ROW_INIT \
-    { sizeof(struct usher_serial_row), NULL, 0, 0, 0, 0, 0, 0, NULL }
+    { sizeof(struct usher_serial_row), NULL, 0, 0, 0, 0, 0, 0, NULL, { NULL, 0 }, 0, 0, NULL, 0, \
+    0, 0, { NULL, 0 }, 0 }
 #else
 #define USHER_SERIAL_ROW_INIT { .size = sizeof(struct usher_serial_row) }
 #endif
@@ -483,6 +498,19 @@ USHER_API enum usher_status usher_serial_grant(struct usher_engine *e, const cha
                                                int64_t from, int64_t to,
                                                const struct usher_serial_options *opt,
                                                struct usher_serial_answer *ret);
+
+/**
+ * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
+ * oldest first: all that @rule keeps by its setting log, also when it was deleted since.  data has
+ * the number of a hold, first and n of those made or taken, and what else was given or changed.
+ * USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept; USHER_STALE: it does not reach back so
+ * far (the answer's since_version says how far), or it is newer than the rule; USHER_LOST.
+ * usher_watch_events() follows it.
+ * Takes opt->since_version, opt->max.
+ */
+USHER_API enum usher_status usher_serial_changes(struct usher_engine *e, const char *rule,
+                                                 const struct usher_serial_options *opt,
+                                                 struct usher_reply **ret);
 
 /* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
  * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another

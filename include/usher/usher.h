@@ -367,6 +367,7 @@ enum usher_verb {
     USHER_SERIAL_HOLDS,
     USHER_SERIAL_SWEEP,
     USHER_SERIAL_GRANT,
+    USHER_SERIAL_CHANGES,
     USHER_SERIAL_EXPIRE, /* in notices only: a hold ended by itself */
     USHER_SERIAL_RESET,  /* in notices only: a new period has begun */
 

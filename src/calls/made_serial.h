@@ -9,6 +9,8 @@ static const struct usher__member serial_options[] = {
     MEMBER(struct usher_serial_options, debt, DEBT, DEBT, NUMBER),
     MEMBER(struct usher_serial_options, period, PERIOD, PERIOD, NUMBER),
     MEMBER(struct usher_serial_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
+    MEMBER(struct usher_serial_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
+    MEMBER(struct usher_serial_options, max, MAX, MAX, NUMBER),
 };
 
 static const struct usher__member serial_settings[] = {
@@ -32,6 +34,7 @@ static const struct usher__member serial_settings[] = {
     MEMBER(struct usher_serial_settings, lease_ms, LEASE, LEASE, NUMBER),
     MEMBER(struct usher_serial_settings, requests, REQUESTS, REQUESTS, NUMBER),
     MEMBER(struct usher_serial_settings, authority, AUTHORITY, AUTHORITY, NUMBER),
+    MEMBER(struct usher_serial_settings, log, LOG, LOG, NUMBER),
 };
 
 static const struct usher__member serial_answer[] = {
@@ -56,6 +59,7 @@ static const struct usher__member serial_answer[] = {
     MEMBER(struct usher_serial_answer, date, DATE, DATE, CHARS),
     MEMBER(struct usher_serial_answer, suffix, SUFFIX, SUFFIX, CHARS),
     MEMBER(struct usher_serial_answer, check_digit, CHECK_DIGIT, CHECK_DIGIT, CHARS),
+    MEMBER(struct usher_serial_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
 
 static const struct usher__member serial_row[] = {
@@ -67,6 +71,15 @@ static const struct usher__member serial_row[] = {
     MEMBER(struct usher_serial_row, until_ms, UNTIL, UNTIL, NUMBER),
     MEMBER(struct usher_serial_row, state, STATE, STATE, NUMBER),
     MEMBER(struct usher_serial_row, owner, OWNER, OWNER, STRING),
+    MEMBER(struct usher_serial_row, value, VALUE, VALUE, BYTES),
+    MEMBER(struct usher_serial_row, version, VERSION, VERSION, NUMBER),
+    MEMBER(struct usher_serial_row, verb, VERB, VERB, NUMBER),
+    MEMBER(struct usher_serial_row, subject, SUBJECT, SUBJECT, STRING),
+    MEMBER(struct usher_serial_row, before, BEFORE, BEFORE, NUMBER),
+    MEMBER(struct usher_serial_row, from_state, FROM_STATE, FROM_STATE, NUMBER),
+    MEMBER(struct usher_serial_row, to_state, TO_STATE, TO_STATE, NUMBER),
+    MEMBER(struct usher_serial_row, data, DATA, DATA, BYTES),
+    MEMBER(struct usher_serial_row, time_ms, TIME, TIME, NUMBER),
 };
 
 static const struct usher__member serial_statistics[] = {
@@ -109,6 +122,7 @@ static const uint8_t serial_answer_at[] = {
     [USHER_FIELD_DATE] = 19,
     [USHER_FIELD_SUFFIX] = 20,
     [USHER_FIELD_CHECK_DIGIT] = 21,
+    [USHER_FIELD_SINCE_VERSION] = 22,
 };
 
 static const struct usher__calls serial_calls = {
@@ -260,6 +274,13 @@ enum usher_status usher_serial_grant(struct usher_engine *e, const char *rule, i
     const struct usher_value given[] = { { USHER_FIELD_FROM, 0, from, NULL }, { USHER_FIELD_TO, 0, to, NULL } };
 
     return usher__call(e, &serial_calls, USHER_SERIAL_GRANT, rule, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_changes(struct usher_engine *e, const char *rule,
+                                       const struct usher_serial_options *opt,
+                                       struct usher_reply **ret)
+{
+    return usher__call(e, &serial_calls, USHER_SERIAL_CHANGES, rule, NULL, 0, NULL, opt, NULL, ret);
 }
 
 bool usher_serial_answer_of(const struct usher_reply *reply, struct usher_serial_answer *ret)

@@ -215,15 +215,16 @@ static bool follow(struct watching *w, struct followed *f, struct usher_result *
         begin(w, f, reply);
         return true;
     }
-    if (!f->there || reply->epoch != f->epoch) {
+    if (!f->there || !usher__changes_go_on(f->epoch, f->version, reply->epoch, reply->version)) {
         /* another one: from its beginning */
         f->there = true;
-        f->epoch = reply->epoch;
         if (f->version != 0) {
+            f->epoch = reply->epoch;
             f->version = 0;
             return true;
         }
     }
+    f->epoch = reply->epoch;
     if (reply->status == USHER_STALE) {
         remark(w, f, USHER_STALE, reply);
         f->version = f->version > reply->version ? reply->version : since_of(reply);

@@ -75,6 +75,11 @@ void usher__changes_of(const struct usher_result *r, struct usher__changes *ret)
         memcpy(&ret->mark, mark, sizeof ret->mark);
 }
 
+bool usher__changes_go_on(uint64_t from_epoch, uint64_t from, uint64_t epoch, uint64_t version)
+{
+    return epoch == from_epoch || (version > from && epoch - from_epoch <= version - from);
+}
+
 struct usher_text usher__changes_value(const struct usher_result *r, size_t i)
 {
     const struct usher__noun *noun = usher__noun((unsigned)r->noun);

@@ -25,6 +25,11 @@ struct usher__changes {
 
 void usher__changes_of(const struct usher_result *r, struct usher__changes *ret);
 
+/* Is what has @epoch at @version of the same history as what had @from_epoch at @from?  A rule of
+ * serials gets another epoch with some of its changes, one more each time; a scope that was made
+ * anew, any other. */
+bool usher__changes_go_on(uint64_t from_epoch, uint64_t from, uint64_t epoch, uint64_t version);
+
 /* The notice with number @i, for usher_notice_read(). */
 struct usher_text usher__changes_value(const struct usher_result *r, size_t i);
 

@@ -363,12 +363,14 @@ static bool is_whole(const struct usher_notice *n)
 
 static bool is_known(const struct place *to, const struct usher_notice *n)
 {
-    return n->epoch == to->epoch && n->version <= to->version;
+    return n->version <= to->version &&
+           usher__changes_go_on(n->epoch, n->version, to->epoch, to->version);
 }
 
 static bool follows_on(const struct place *to, const struct usher_notice *n)
 {
-    return n->before == to->version && (to->epoch == 0 || n->epoch == to->epoch) &&
+    return n->before == to->version &&
+           (to->epoch == 0 || usher__changes_go_on(to->epoch, to->version, n->epoch, n->version)) &&
            (to->mark == 0 || n->was == to->mark) && is_whole(n);
 }
 
@@ -526,7 +528,8 @@ static enum then read_rows(struct usher__heard *h, const struct usher_result *r)
 static enum then read_answer(struct usher__heard *h, const struct usher_result *r)
 {
     static const struct place none;
-    bool other = h->place.epoch != 0 && r->epoch != h->place.epoch;
+    bool other = h->place.epoch != 0 &&
+                 !usher__changes_go_on(h->place.epoch, h->place.version, r->epoch, r->version);
     struct usher__changes changes;
 
     switch (r->status) {
@@ -587,7 +590,9 @@ static void read_done(struct usher__heard *h, const struct usher_result *r)
         tend(h, r->due_ms, 0);
     then = read_answer(h, r);
     if (then == CURRENT && h->newer &&
-        !(h->newest.epoch == h->place.epoch && h->newest.version <= h->place.version))
+        !(h->newest.version <= h->place.version &&
+          usher__changes_go_on(h->newest.epoch, h->newest.version, h->place.epoch,
+                               h->place.version)))
         then = AGAIN;
     if (then == CURRENT)
         be_current(h);

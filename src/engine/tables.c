@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/changes.h"
 #include "core/machine.h"
 #include "core/number.h"
 #include "core/pack.h"
@@ -215,8 +216,11 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     put_int(o, "", "ARG", FIRST_ARGUMENT);
     for (unsigned i = 0; i < noun->n_args; i++)
         put_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
+    /* nothing stands there */
     if (noun->if_version == 0)
-        put_int(o, "ARG_", "IF_VERSION", 0); /* nothing stands there */
+        put_int(o, "ARG_", "IF_VERSION", 0);
+    if (usher__changes_verb((enum usher_noun)noun->noun) == NULL)
+        put_int(o, "ARG_", "SINCE_VERSION", 0);
     for (unsigned i = 0; i < noun->n_args; i++)
         codes_lua(o, &noun->args[i]);
     put_int(o, "", "GAPS", USHER_GAPS);
@@ -289,9 +293,9 @@ static void notice_row_lua(struct out *o, const struct usher__noun *noun)
         unsigned type = noun->row[i].type;
 
         put(o, "%s%s", i > 0 ? ", " : "",
-            type >= USHER__FIELD_TEXT    ? "''"
+            type >= USHER__FIELD_TEXT   ? "''"
             : type == USHER__FIELD_WIDE ? "'0'"
-                                         : "0");
+                                        : "0");
         if (noun->row[i].code == USHER_FIELD_VALUE)
             at = i + 1;
     }

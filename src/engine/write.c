@@ -500,6 +500,8 @@ static const char *state_word(const struct usher_notice *n, unsigned state)
         return usher_queue_agent_state_word((enum usher_queue_agent_state)state);
     case USHER_SUBJECT_USER:
         return usher_queue_user_state_word((enum usher_queue_user_state)state);
+    case USHER_SUBJECT_SERIAL:
+        return usher_serial_state_word((enum usher_serial_state)state);
     case USHER_SUBJECT_MEMBER:
         return usher_room_member_state_word((enum usher_room_member_state)state);
     default:

@@ -204,6 +204,30 @@ enum usher_status usher__serial_finish(work *w, change *c, const struct usher_re
     return status == USHER_OK ? usher__serial_commit(w, c, w->command->verb, from, to, r) : status;
 }
 
+enum usher_status usher__serial_finish_saying(work *w, change *c, const struct usher__said *said,
+                                              size_t n)
+{
+    enum usher_status status = usher__change_says(w, c, said, n);
+
+    return status == USHER_OK ? usher__serial_finish(w, c, NULL, 0, 0) : status;
+}
+
+/* The same of numbers that were made or taken, the last @n up to @last. */
+static enum usher_status finish_numbers(work *w, change *c, int64_t last, int64_t n)
+{
+    const struct usher__said said[] = { { "first", last - n + 1, NULL }, { "n", n, NULL } };
+
+    return usher__serial_finish_saying(w, c, said, 2);
+}
+
+/* The same of another maximum, of which @s says how it stands. */
+static enum usher_status finish_max(work *w, change *c, int64_t max, const struct state *s)
+{
+    const struct usher__said said[] = { { "max", max, NULL }, { "cur", s->cur, NULL } };
+
+    return usher__serial_finish_saying(w, c, said, 2);
+}
+
 /* ---- fill, tick, take --------------------------------------------------------------- */
 
 /* Make @n more, which there is room for. */
@@ -219,7 +243,7 @@ static enum usher_status make(work *w, struct state *s, int64_t n)
         usher__serial_add_fill(w, &c, s->cur, id);
     usher__serial_answer(w, USHER_OK, s);
     w->reply->of.serial.count = n;
-    return usher__serial_finish(w, &c, NULL, 0, 0);
+    return finish_numbers(w, &c, s->cur, n);
 }
 
 static bool fills_full(const work *w)
@@ -382,7 +406,7 @@ static enum usher_status take(work *w)
     usher__serial_put_counters(&c, &s);
     usher__serial_answer(w, USHER_OK, &s);
     w->reply->of.serial.count = n;
-    return usher__serial_finish(w, &c, NULL, 0, 0);
+    return finish_numbers(w, &c, s.taken, n);
 }
 
 /* ---- setmax, setmaxcur, grant ------------------------------------------------------- */
@@ -429,7 +453,7 @@ static enum usher_status setmax(work *w)
         usher__serial_put_rule(&c, &s);
     }
     usher__serial_answer(w, USHER_OK, &s);
-    return usher__serial_finish(w, &c, NULL, 0, 0);
+    return finish_max(w, &c, max, &s);
 }
 
 static enum usher_status setmaxcur(work *w)
@@ -464,7 +488,7 @@ static enum usher_status setmaxcur(work *w)
     if (status != USHER_OK)
         return status;
     usher__serial_answer(w, USHER_OK, &s);
-    return usher__serial_finish(w, &c, NULL, 0, 0);
+    return finish_max(w, &c, max, &s);
 }
 
 /*
@@ -532,7 +556,12 @@ static enum usher_status grant(work *w)
     usher__serial_put_rule(&c, &s);
     usher__serial_answer(w, USHER_OK, &s);
     w->reply->of.serial.count = n_lost;
-    return usher__serial_finish(w, &c, NULL, 0, 0);
+    {
+        const struct usher__said said[] = { { "granted", s.granted, NULL },
+                                            { "cur", s.cur, NULL } };
+
+        return usher__serial_finish_saying(w, &c, said, 2);
+    }
 }
 
 /* ---- reads -------------------------------------------------------------------------- */
@@ -589,6 +618,8 @@ static enum usher_status run_verb(work *w)
         return parse(w);
     case USHER_SERIAL_HOLDS:
         return usher__serial_holds(w);
+    case USHER_SERIAL_CHANGES:
+        return usher__log_changes(w, &w->reply->of.serial.since, &w->reply->of.serial.more);
     default:
         break;
     }

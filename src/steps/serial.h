@@ -11,7 +11,8 @@
  * tokens; the id is a place of which there are as many as are remembered, so that they replace each
  * other: end_name()),
  * LOST (numbers of one period that a lost store may have given out; id = rank = period and first
- * number; its data is the format that they were lost under), REQUEST.
+ * number; its data is the format that they were lost under), REQUEST, CHANGE (a notice
+ * of the log: log.c).
  *
  * The counters are in the counts of the scope, as pairs (core/wide.h): taken is the last one
  * given out, cur the last one made.  The stock is what lies between.
@@ -29,7 +30,14 @@
 typedef struct usher__work work;
 typedef struct usher__change change;
 
-enum kind { KIND_RULE = 1, KIND_FILL = 2, KIND_HOLD = 3, KIND_END = 5, KIND_LOST = 6 };
+enum kind {
+    KIND_RULE = 1,
+    KIND_FILL = 2,
+    KIND_HOLD = 3,
+    KIND_END = 5,
+    KIND_LOST = 6,
+    KIND_CHANGE = 7
+};
 
 enum count {
     COUNT_TAKEN, /* and the low part behind it */
@@ -40,7 +48,9 @@ enum count {
     COUNT_USE,
     COUNT_HELD = 13,
     COUNT_RETURNED,
-    COUNT_FILLS
+    COUNT_FILLS,
+    COUNT_CHANGES, /* of the log */
+    COUNT_SINCE
 };
 
 enum setting {
@@ -56,7 +66,8 @@ enum setting {
     SET_LEASE,
     SET_REQUESTS,
     SET_AUTHORITY,
-    SET_RULE /* 1: there is one, plus: */
+    SET_RULE, /* 1: there is one, plus: */
+    SET_LOG
 };
 
 enum past {
@@ -175,6 +186,9 @@ enum usher_status usher__serial_commit(work *w, change *c, enum usher_verb verb,
                                        unsigned to, const struct usher_record *r);
 enum usher_status usher__serial_finish(work *w, change *c, const struct usher_record *r,
                                        unsigned from, unsigned to);
+/* The same of a change of the rule, whose notice says @n numbers. */
+enum usher_status usher__serial_finish_saying(work *w, change *c, const struct usher__said *said,
+                                              size_t n);
 void usher__serial_defaults(struct usher_scope *scope);
 /* The counts of use as they are at w->now. */
 int64_t usher__serial_use_now(const work *w, int64_t use[USHER__USE_PERIODS / 2],

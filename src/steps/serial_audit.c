@@ -37,6 +37,8 @@ static const char *scope_fault(const struct usher_scope *scope)
     for (int i = SET_CRITICAL; i <= SET_REQUESTS; i++)
         if (i != SET_ZONE && (set[i] < 0 || set[i] > USHER_SPAN_MAX))
             return "a setting";
+    if (set[SET_LOG] < 0 || set[SET_LOG] > USHER_SPAN_MAX)
+        return "a setting";
     if (set[SET_REQUESTS] < 1) /* ends are kept by what is left of a division by it */
         return "a setting";
     return NULL;
@@ -128,6 +130,8 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return NULL;
     case USHER_KIND_REQUEST:
         return NULL;
+    case KIND_CHANGE:
+        return usher__log_fault(&usher__serial_steps.log, scope, r);
     default:
         return "is of no known kind";
     }
@@ -146,6 +150,9 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case KIND_END:
     case KIND_LOST:
+        break;
+    case KIND_CHANGE:
+        usher__log_tally(&usher__serial_steps.log, t, r);
         break;
     default:
         t->counts[COUNT_REQUESTS]++;
@@ -179,7 +186,7 @@ size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, i
     p.to = to;
     p.size = USHER__FORM_MAX;
     p.n = 0;
-    usher__pack_array(&p, 11);
+    usher__pack_array(&p, 12);
     usher__pack_uint(&p, USHER__SERIAL_FORM);
     usher__pack_text(&p, format->data, format->size);
     usher__pack_wide(&p, set->start);
@@ -191,6 +198,7 @@ size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, i
     usher__pack_int(&p, set->mode);
     usher__pack_int(&p, set->lease_ms);
     usher__pack_int(&p, set->requests);
+    usher__pack_int(&p, set->log);
     return p.n;
 }
 
@@ -210,7 +218,7 @@ static bool kept(const struct usher_scope *scope, const struct usher_record *r,
 }
 
 static const char *const kinds[USHER_KINDS] = { NULL,      "rule", "fill", "hold",
-                                                "request", "end",  "lost" };
+                                                "request", "end",  "lost", "change" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_SERIAL_EXPIRE },
@@ -260,6 +268,8 @@ const struct usher__steps usher__serial_steps = {
         [COUNT_HELD] = "HELD",
         [COUNT_RETURNED] = "RETURNED",
         [COUNT_FILLS] = "FILLS",
+        [COUNT_CHANGES] = "CHANGES",
+        [COUNT_SINCE] = "SINCE",
     },
     .setting_names = {
         [SET_LIMIT] = "LIMIT",
@@ -275,10 +285,13 @@ const struct usher__steps usher__serial_steps = {
         [SET_REQUESTS] = "REQUESTS",
         [SET_AUTHORITY] = "AUTHORITY",
         [SET_RULE] = "RULE",
+        [SET_LOG] = "LOG",
     },
     .constants = constants,
+    .log = { KIND_CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, 0 },
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
     .items = 1u << COUNT_HELD,
-    .counted = 1u << COUNT_REQUESTS | 1u << COUNT_HELD | 1u << COUNT_RETURNED | 1u << COUNT_FILLS,
+    .counted = 1u << COUNT_REQUESTS | 1u << COUNT_HELD | 1u << COUNT_RETURNED | 1u << COUNT_FILLS |
+               1u << COUNT_CHANGES,
 };

@@ -17,6 +17,7 @@ void usher__serial_settings_of(const int64_t *set, struct usher_serial_result_se
     n->lease_ms = set[SET_LEASE];
     n->requests = set[SET_REQUESTS];
     n->authority = set[SET_AUTHORITY];
+    n->log = set[SET_LOG];
 }
 
 static void say_rule(work *w, enum usher_status what, const int64_t *set, const struct state *s)
@@ -85,6 +86,7 @@ static void overlay(const work *w, struct usher__serial_format *f, int64_t *set)
         { USHER_GIVEN_SERIAL_LEASE, a->lease_ms, &set[SET_LEASE] },
         { USHER_GIVEN_SERIAL_REQUESTS, a->requests, &set[SET_REQUESTS] },
         { USHER_GIVEN_SERIAL_AUTHORITY, a->authority, &set[SET_AUTHORITY] },
+        { USHER_GIVEN_SERIAL_LOG, a->log, &set[SET_LOG] },
     };
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -167,6 +169,7 @@ enum usher_status usher__serial_rule(work *w)
         used = set[SET_RESET] != USHER_SERIAL_RESET_NONE; /* kept by delete, with the zone */
         set[SET_RESET] = USHER_SERIAL_RESET_NONE;
         set[SET_ZONE] = 0;
+        set[SET_LOG] = 0; /* and so is how long the log is */
     }
     f = was;
     overlay(w, &f, set);
@@ -233,6 +236,8 @@ enum usher_status usher__serial_rule(work *w)
     if (restamped && set[SET_STAMP] == USHER_SERIAL_STAMP_FILL && s.cur > s.taken)
         usher__serial_add_fill(w, &c, s.cur, id);
     status = answer_rule(w, USHER_OK, set, &s);
+    if (status == USHER_OK)
+        status = usher__change_given(w, &c);
     return status == USHER_OK ? usher__serial_finish(w, &c, NULL, 0, 0) : status;
 }
 
@@ -269,6 +274,8 @@ enum usher_status usher__serial_delete_rule(work *w)
         fresh.settings[SET_ZONE] = w->scope.settings[SET_ZONE];
         fresh.settings[SET_RESET] = USHER_SERIAL_RESET_DAY; /* says so: see usher__serial_rule() */
     }
+    /* its log is that of all rules of the name, as its versions are */
+    fresh.settings[SET_LOG] = w->scope.settings[SET_LOG];
     memcpy(c.scope->settings, fresh.settings, sizeof fresh.settings);
     usher__serial_answer(w, USHER_OK, &s);
     return usher__serial_finish(w, &c, NULL, 0, 0);

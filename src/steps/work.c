@@ -249,6 +249,7 @@ enum usher_status usher__change_given(struct usher__work *w, struct usher__chang
 {
     const struct usher__noun *noun = usher__noun(c->scope->noun);
     uint64_t given = w->command->given & ~(noun->if_version | (uint64_t)USHER_GIVEN_NOW);
+    struct usher_text texts[SAID_MAX];
     struct usher__said said[SAID_MAX];
     size_t n = 0;
 
@@ -256,12 +257,17 @@ enum usher_status usher__change_given(struct usher__work *w, struct usher__chang
         return USHER_OK;
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
+        const char *at = (const char *)w->command + arg->offset;
 
-        if ((given & arg->given) == 0)
-            continue;
         said[n].name = arg->word;
         said[n].text = NULL;
-        memcpy(&said[n++].value, (const char *)w->command + arg->offset, sizeof said->value);
+        if (arg->type == USHER__ARG_VALUE) {
+            memcpy(&texts[n], at, sizeof *texts);
+            said[n].text = &texts[n];
+            n += texts[n].data != NULL;
+        } else if ((given & arg->given) != 0) {
+            memcpy(&said[n++].value, at, sizeof said->value);
+        }
     }
     return usher__change_says(w, c, said, n);
 }

@@ -255,8 +255,8 @@ static void a_log_goes_with_its_scope(void **state)
 
 /* ---- who follows it ------------------------------------------------------------------------ */
 
-/* Up to @last: no version twice, none left out.  How many gaps. */
-static unsigned hear(struct usher_engine *e, uint64_t *from, uint64_t last)
+/* Up to @last of a scope of @noun: no version twice, none left out.  How many gaps. */
+static unsigned hear_of(struct usher_engine *e, enum usher_noun noun, uint64_t *from, uint64_t last)
 {
     unsigned gaps = 0;
 
@@ -269,12 +269,17 @@ static unsigned hear(struct usher_engine *e, uint64_t *from, uint64_t last)
         else
             assert_int_equal(event->notice->version, *from + 1);
         assert_int_equal(event->notice->before, *from);
-        assert_int_equal(event->notice->noun, USHER_NUMBER);
+        assert_int_equal(event->notice->noun, noun);
         *from = event->notice->version;
         usher_event_done(event);
     }
     assert_int_equal(*from, last);
     return gaps;
+}
+
+static unsigned hear(struct usher_engine *e, uint64_t *from, uint64_t last)
+{
+    return hear_of(e, USHER_NUMBER, from, last);
 }
 
 static void who_follows_hears_each_change_once(void **state)
@@ -330,14 +335,126 @@ static void who_follows_hears_each_change_once(void **state)
     usher_close(other);
 }
 
+/* What @noun tells of these commands, done by another engine than that which follows them: of a
+ * command that ends at another version than it began at, all changes. */
+static void all_is_heard(struct fixture *f, enum usher_noun noun, const char *scope,
+                         const char *const *lines)
+{
+    struct usher_engine *other;
+    struct usher_watcher *watcher;
+    uint64_t heard = 0;
+
+    say(f, USHER_OK, *lines++);
+    other = backend->shared ? suite_open(backend, f->url, &f->now, NULL) : f->e;
+    assert_int_equal(usher_watch_events(other, noun, scope, USHER_WATCH_SINCE | USHER_WATCH_ALL, 0,
+                                        NULL, &watcher),
+                     USHER_OK);
+    for (; *lines != NULL; lines++) {
+        if (strncmp(*lines, "now ", 4) == 0) {
+            f->now += atoi(*lines + 4);
+            continue;
+        }
+        say(f, USHER_OK, *lines);
+        assert_int_equal(hear_of(other, noun, &heard, f->r.version), 0);
+    }
+    assert_true(heard > 5);
+    usher_unwatch(other, watcher);
+    if (other != f->e)
+        usher_close(other);
+}
+
+static void each_noun_is_followed(void **state)
+{
+    /* one act that is two changes; deadlines, and what follows from them; a log of few */
+    static const char *const queue[] = {
+        "queue set p log=9 wrapup=1000 maxwait=60000",
+        "queue login p ann",
+        "queue apply p u1 lane=vip",
+        "queue apply p u2",
+        "queue leave p u1",
+        "now 1000",
+        "queue sweep p",
+        "queue set p log=1",
+        "queue leave p u2",
+        "queue apply p u3",
+        "queue move p u3 priority=2",
+        "now 1000",
+        "queue sweep p",
+        "queue leave p u3",
+        "queue logout p ann",
+        NULL,
+    };
+    static const char *const id[] = {
+        "id create p log=9", "id next p", "id next p n=700", "id set p by=3", "id set p step=9",
+        "id delete p",       NULL,
+    };
+    static const char *const serial[] = {
+        "serial rule p log=9 width=4 max=20 critical=1 batch=3",
+        "serial take p n=2",
+        "serial setmax p 20", /* another epoch */
+        "serial take p",
+        "serial setmaxcur p 30",
+        "serial setmax p 1",
+        "serial take p n=2",
+        "serial delete p",
+        "serial rule p log=9",
+        "serial take p",
+        NULL,
+    };
+    static const char *const gapfree[] = {
+        "serial rule g log=9 mode=gapfree lease=1000 max=20",
+        "serial reserve g owner=ann",
+        "serial reserve g owner=bob",
+        "serial confirm g 1 token=2",
+        "now 1000",
+        "serial sweep g",
+        "serial reserve g owner=bob",
+        "serial setmax g 1",
+        NULL,
+    };
+    struct fixture *f = *state;
+
+    all_is_heard(f, USHER_QUEUE, "p", queue);
+    all_is_heard(f, USHER_ID, "p", id);
+    all_is_heard(f, USHER_SERIAL, "p", serial);
+    all_is_heard(f, USHER_SERIAL, "g", gapfree);
+}
+
+/* A log is that of all who had the name, where their versions go on. */
+static void what_is_made_anew_goes_on_in_its_log(void **state)
+{
+    struct fixture *f = *state;
+
+    say(f, USHER_OK, "id create p log=5");
+    say(f, USHER_OK, "id next p n=3");
+    say(f, USHER_OK, "id delete p");
+    say(f, USHER_OK, "id changes p since=1");
+    assert_int_equal(notices(f), 2);
+    assert_int_equal(notice(f, 1).verb, USHER_ID_DELETE);
+    say(f, USHER_OK, "id create p log=2");
+    say(f, USHER_OK, "id changes p since=2");
+    assert_int_equal(notices(f), 2);
+    assert_int_equal(notice(f, 1).verb, USHER_ID_CREATE);
+    say(f, USHER_OK, "serial rule p log=5");
+    say(f, USHER_OK, "serial take p n=3");
+    say(f, USHER_OK, "serial delete p");
+    say(f, USHER_OK, "serial changes p since=1");
+    assert_int_equal(notices(f), 2);
+    assert_int_equal(notice(f, 1).verb, USHER_SERIAL_DELETE);
+    say(f, USHER_OK, "serial rule p");
+    say(f, USHER_OK, "serial take p"); /* no log is wanted any more */
+    say(f, USHER_REFUSED, "serial changes p");
+}
+
 int suite_news(const struct backend *b)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     static const struct CMUnitTest tests[] = {
-        TEST(a_log_has_the_last_notices),         TEST(a_log_goes_by_steps_when_none_is_wanted),
-        TEST(what_has_ended_was_somebodys),       TEST(a_change_of_settings_says_which),
-        TEST(what_changes_nothing_is_no_news),    TEST(a_log_goes_with_its_scope),
-        TEST(who_follows_hears_each_change_once),
+        TEST(a_log_has_the_last_notices),           TEST(a_log_goes_by_steps_when_none_is_wanted),
+        TEST(what_has_ended_was_somebodys),         TEST(a_change_of_settings_says_which),
+        TEST(what_changes_nothing_is_no_news),      TEST(a_log_goes_with_its_scope),
+        TEST(who_follows_hears_each_change_once),   TEST(each_noun_is_followed),
+        TEST(what_is_made_anew_goes_on_in_its_log),
     };
 
     backend = b;

@@ -104,6 +104,7 @@ enum usher_status ask_serial_rule(struct usher_engine *e, const char *rule, uint
     a->lease_ms = inout->lease_ms;
     a->requests = inout->requests;
     a->authority = inout->authority;
+    a->log = inout->log;
     status = execute(e, &c, &reply);
     if (status == USHER_INVALID)
         return status;

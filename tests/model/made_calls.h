@@ -273,6 +273,8 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_serial_sweep(e, scope, opt, answer);
     case USHER_SERIAL_GRANT:
         return usher_serial_grant(e, scope, number_of(t, USHER_FIELD_FROM), number_of(t, USHER_FIELD_TO), opt, answer);
+    case USHER_SERIAL_CHANGES:
+        return usher_serial_changes(e, scope, opt, reply);
     case USHER_ID_CREATE:
         return usher_id_create(e, scope, settings, opt, reply);
     case USHER_ID_NEXT:
@@ -324,6 +326,7 @@ static bool is_reply(uint32_t verb)
            verb == USHER_SERIAL_CHECK ||
            verb == USHER_SERIAL_SHOW ||
            verb == USHER_SERIAL_HOLDS ||
+           verb == USHER_SERIAL_CHANGES ||
            verb == USHER_ID_CREATE ||
            verb == USHER_ID_SHOW ||
            verb == USHER_ID_SET ||

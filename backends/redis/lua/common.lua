@@ -315,7 +315,7 @@ function S.given()
     local t = {}
     for i, word, kind in string.gmatch(K.ARGS, ' (%d+)=([%l-]+):(%l)') do
         local value = kind ~= 't' and K.ARG + i ~= K.ARG_IF_VERSION and S.a[K.ARG + i]
-        if value then t[#t + 1], t[#t + 2] = word, kind == 'w' and value or string.format('%.0f', value) end
+        if value then t[#t + 1], t[#t + 2] = word, type(value) == 'string' and value or string.format('%.0f', value) end
     end
     return mpack(t)
 end

@@ -14,13 +14,13 @@
 
 function S.begin()
     S.why, S.counted, S.left, S.cur, S.max, S.granted, S.period = 0, 0, '0', '0', '0', '0', 0
-    S.token, S.ends, S.more, S.extra = 0, 0, 0, nil
+    S.token, S.ends, S.more, S.extra, S.data = 0, 0, 0, nil, nil
 end
 
 function S.fields(t, n)
     t[n + 1], t[n + 2], t[n + 3], t[n + 4], t[n + 5], t[n + 6], t[n + 7], t[n + 8], t[n + 9], t[n + 10] =
         S.why, S.counted, S.left, S.cur, S.max, S.granted, S.period, S.token, S.ends, S.more
-    local extra = S.extra
+    local extra = S.extra or S.verb == K.V_CHANGES and {0} or nil
     if extra then
         for i = 1, #extra do t[n + 10 + i] = extra[i] end
     end
@@ -32,7 +32,7 @@ function S.hand(out, answer)
     for i = 1, 10 do out[7 + 2 * i], out[8 + 2 * i] = names[i], text(answer[7 + i]) end
     for i = 18, #answer do out[#out + 1] = text(answer[i]) end
     for _, row in ipairs(answer[7]) do
-        out[#out + 1] = row[1] .. ' ' .. text(row[2]) .. ' ' .. text(row[3]) .. ' ' .. text(row[4])
+        out[#out + 1] = row[K.NOTICE_AT] ~= '' and row[K.NOTICE_AT] or row[1] .. ' ' .. text(row[2]) .. ' ' .. text(row[3]) .. ' ' .. text(row[4])
     end
 end
 
@@ -193,7 +193,7 @@ end
 
 function S.add_row(s, first, n, at)
     S.rows = S.rows or {}
-    S.rows[#S.rows + 1] = {S.digits(first), n, at, 0, 0, 0, '', s.rule.data}
+    S.rows[#S.rows + 1] = {S.digits(first), n, at, 0, 0, 0, '', s.rule.data, ''}
 end
 
 -- the notice of a hold says its number
@@ -202,8 +202,23 @@ function S.number_told(r) return S.is_told() and mpack({'number', S.digits({r.n0
 function S.finish(r, from, to, bump)
     if S.req then S.keep(S.version + 1) end
     if bump then S.bump_epoch() end
-    S.commit(S.verb, from, to, r, r and S.number_told(r))
+    S.commit(S.verb, from, to, r, r and S.number_told(r) or S.data)
 end
+
+-- the same of a change of the rule, whose notice says two numbers, as digits
+function S.finish_saying(name, number, name2, number2, bump)
+    if S.is_told() then S.data = mpack({name, number, name2, number2}) end
+    S.finish(nil, 0, 0, bump)
+end
+
+-- the same of numbers that were made or taken, the last n up to @last
+function S.finish_numbers(last, n)
+    if not S.is_told() then return S.finish(nil, 0, 0) end
+    S.finish_saying('first', S.digits(S.plus(S.plus(last, -n), 1)), 'n', format('%.0f', n))
+end
+
+-- the same of another maximum
+function S.finish_max(max, s) S.finish_saying('max', S.digits(max), 'cur', S.digits(s.cur), true) end
 
 function S.queued() return S.set[K.SET_MODE + 1] == K.MODE_QUEUE end
 
@@ -217,7 +232,7 @@ function S.make(s, n)
     if S.set[K.SET_STAMP + 1] == K.STAMP_FILL then S.add_fill(s.cur) end
     S.tell(K.OK, s)
     S.counted = n
-    S.finish(nil, 0, 0)
+    S.finish_numbers(s.cur, n)
 end
 
 function S.fills_full()
@@ -353,7 +368,7 @@ function S.take()
     S.put_counters(s)
     S.tell(K.OK, s)
     S.counted = n
-    S.finish(nil, 0, 0)
+    S.finish_numbers(s.taken, n)
 end
 
 -- ---- the rule ---------------------------------------------------------------------------------
@@ -400,19 +415,19 @@ function S.make_rules()
         S.max = S.digits(S.get(set, K.SET_MAX))
         S.extra = {S.digits(S.get(set, K.SET_START)), set[K.SET_CRITICAL + 1], set[K.SET_BATCH + 1],
             set[K.SET_RESET + 1], set[K.SET_STAMP + 1], set[K.SET_MODE + 1], set[K.SET_LEASE + 1],
-            set[K.SET_REQUESTS + 1], set[K.SET_AUTHORITY + 1]}
+            set[K.SET_REQUESTS + 1], set[K.SET_AUTHORITY + 1], set[K.SET_LOG + 1]}
         S.add_row(s, {0, 0}, 0, S.now)
     end
 
     function S.show()
         local s = S.load()
         if not s then
-            S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
+            S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
             return
         end
         S.say_rule(K.OK, S.set, s)
         if S.verb == K.V_SHOW then
-            S.extra[10] = S.made(s.cur) and 1 or 0
+            S.extra[11] = S.made(s.cur) and 1 or 0
             if S.a[K.ARG_SERIAL] then
                 S.rows = nil
                 if not S.show_number then S.make_holds() end
@@ -436,8 +451,9 @@ function S.make_rules()
         local exists, made, s, was, used = S.exists and old[K.SET_RULE + 1] ~= 0, false, nil, nil, nil
         local given = not exists
         for i = K.ARG, K.ARG_DEBT do given = given or a[i] end
+        given = given or a[K.ARG_LOG]
         if not given then return S.show() end
-        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0}
+        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0}
         local records = S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED)
         if exists then
             s = S.load()
@@ -456,7 +472,7 @@ function S.make_rules()
         if not exists then
             made = s.cur[1] > 0 or s.cur[2] > 0
             used = old[K.SET_RESET + 1] ~= 0 -- kept by delete, with the zone
-            set[K.SET_RESET + 1], set[K.SET_ZONE + 1] = 0, 0
+            set[K.SET_RESET + 1], set[K.SET_ZONE + 1], set[K.SET_LOG + 1] = 0, 0, 0 -- so is how long the log is
         end
         local function number(to, i, arg)
             if a[arg] then to[i] = a[arg] end
@@ -480,6 +496,7 @@ function S.make_rules()
         number(set, K.SET_LEASE + 1, K.ARG_LEASE)
         number(set, K.SET_REQUESTS + 1, K.ARG_REQUESTS)
         number(set, K.SET_AUTHORITY + 1, K.ARG_AUTHORITY)
+        number(set, K.SET_LOG + 1, K.ARG_LOG)
         local function pair(i, arg)
             if a[arg] then
                 local b = S.big(a[arg])
@@ -539,6 +556,7 @@ function S.make_rules()
         if restamped then S.drop_fills() end
         if restamped and set[K.SET_STAMP + 1] == K.STAMP_FILL and S.less(s.taken, s.cur) then S.add_fill(s.cur) end
         S.say_rule(K.OK, set, s)
+        S.data = S.given()
         S.finish(nil, 0, 0)
     end
 
@@ -561,6 +579,8 @@ function S.make_rules()
         if S.made(s.cur) or S.used() then
             S.pset[K.SET_ZONE + 1], S.pset[K.SET_RESET + 1] = S.set[K.SET_ZONE + 1], 1
         end
+        -- its log is that of all rules of the name, as its versions are
+        S.pset[K.SET_LOG + 1] = S.set[K.SET_LOG + 1]
         S.tell(K.OK, s)
         S.finish(nil, 0, 0)
     end
@@ -594,7 +614,7 @@ function S.make_rules()
             S.put_rule(s)
         end
         S.tell(K.OK, s)
-        S.finish(nil, 0, 0, true)
+        S.finish_max(max, s)
     end
 
     function S.setmaxcur()
@@ -615,7 +635,7 @@ function S.make_rules()
         S.put_counters(s)
         S.drop_fills()
         S.tell(K.OK, s)
-        S.finish(nil, 0, 0, true)
+        S.finish_max(max, s)
     end
 
     function S.grant()
@@ -658,7 +678,7 @@ function S.make_rules()
         s.debt, s.rule.n5 = {0, 0}, server
         S.put_rule(s)
         S.tell(K.OK, s)
-        S.finish(nil, 0, 0, bump)
+        S.finish_saying('granted', S.digits(s.granted), 'cur', S.digits(s.cur), bump)
     end
 end
 
@@ -787,7 +807,7 @@ function S.make_holds()
         S.rows = S.rows or {}
         local n = r.kind == '6' and S.many({r.n0, r.n1}, {r.n4, r.n5}) + 1 or 1
         S.rows[#S.rows + 1] = {S.digits({r.n0, r.n1}), n, r.n3, (r.state == HELD or r.state == K.SERIAL_LOST)
-            and r.token or 0, r.ends, r.state, r.owner, r.data ~= '' and r.data or s.rule.data}
+            and r.token or 0, r.ends, r.state, r.owner, r.data ~= '' and r.data or s.rule.data, ''}
     end
 
     function S.say_hold(what, s, r)
@@ -1249,6 +1269,10 @@ function S.run()
     local verb = S.verb
     if verb == K.V_CHECK then return S.check() end
     if verb == K.V_PARSE then return S.parse() end
+    if verb == K.V_CHANGES then
+        if not S.log_add then S.make_log() end
+        return S.changes()
+    end
     if verb == K.V_HOLDS then
         S.make_holds()
         return S.holds()

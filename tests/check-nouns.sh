@@ -49,8 +49,8 @@ src/engine/enter.c 1
 src/engine/flight.c 4
 src/engine/hear.c 4
 src/engine/reply.c 9
-src/engine/see.c 30
-src/engine/see.h 9
+src/engine/see.c 22
+src/engine/see.h 8
 src/engine/sides.c 1
 src/engine/tables.c 14
 src/engine/tell.c 2

@@ -302,7 +302,7 @@ mutant 'what waits to be told is not told before what cannot' src/engine/watch.c
 mutant 'what waits to be told is more than a notice may have' src/engine/watch.c \
     's/data.size + p.n > USHER_NOTICE_DATA_MAX/data.size > USHER_NOTICE_DATA_MAX/' \
     $memory 'what_is_told*'
-mutant 'a number that must be given may be left out' src/engine/check.c 's/    uint32_t missing = verb->order \& ~(.*/    uint32_t missing = verb->order \& verb->texts \& ~given;/' \
+mutant 'a number that must be given may be left out' src/engine/check.c 's/    uint64_t missing = verb->order \& ~(.*/    uint64_t missing = verb->order \& verb->texts \& ~given;/' \
     tests/fault/test_hooks 'an_argument*'
 mutant 'a hook may call its engine' src/engine/engine.c 's/^    if (is_inside(t, e)) {/    if (false) {/' \
     tests/fault/test_hooks 'hooks_that*'
@@ -779,24 +779,36 @@ mutant 'hear: what is told together has no holes' src/engine/hear.c 's/^        
     $hears 'what_is_between*'
 mutant 'hear: a log that does not reach back is no gap' src/engine/hear.c 's/        return skip(h, r->epoch, r->version, changes.mark) ? CURRENT : LATER;/        return read_rows(h, r);/' \
     $hears 'a_log_that*'
-mutant 'hear: another room of the name goes on with the one before' src/engine/hear.c 's/bool other = h->place.epoch != 0 \&\& /bool other = h->place.epoch == 1 \&\& /' \
+mutant 'hear: another room of the name goes on with the one before' src/core/changes.c 's/return epoch == from_epoch || /return true || /' \
     $hears 'what_others_change*'
+mutant 'hear: another epoch is always another history' src/core/changes.c 's/return epoch == from_epoch || .*/return epoch == from_epoch \&\& (version > from || version <= from);/' \
+    $memory 'each_noun_is_followed'
 mutant 'hear: a store without memory for a notice keeps it to itself' src/engine/local.c 's/^        p->context->notify(p->context->payload, &any);/        (void)any;/' \
     $hears 'without_memory*'
 mutant 'hear: nothing is collected' src/engine/watch.c 's/^            usher__heard_notice(watch->heard, n);/            (void)n;/' \
     $hears 'a_notice_comes*'
-mutant 'a log keeps one notice more than it should' src/steps/log.c 's/if (\*count <= limit)$/if (*count <= limit + 1)/' \
+mutant 'a log keeps one notice more than it should' src/steps/log.c 's/k < ERASED_MAX \&\& n > limit; k++/k < ERASED_MAX \&\& n > limit + 1; k++/' \
     $memory 'a_log_has*'
-mutant 'a log that is not wanted has a hole' src/steps/log.c 's/if (limit == 0 \&\& \*count <= ERASED_MAX)/if (limit == 0)/' \
+mutant 'a log that is not wanted has a hole' src/steps/log.c 's/if (limit == 0 \&\& n <= ERASED_MAX) {/if (limit == 0) {/' \
     $memory 'a_log_goes_by*'
+mutant 'a log keeps the first of two notices that come at once, whatever is wanted' src/steps/log.c 's/if (stored + (int64_t)i >= gone)/if (true)/' \
+    tests/model/test_queue_differential 'all_stores*'
+mutant 'script: a log keeps the first of two notices that come at once, whatever is wanted' backends/redis/lua/common.lua 's/if stored + k > gone then/if true then/' \
+    tests/model/test_queue_differential 'all_stores*'
+mutant 'drop: the log of a queue stays' src/steps/queue.c 's/"1323303132405063" "7080"/"1323303132405063" "70"/' \
+    $memory 'a_log_goes_with*'
+mutant 'a dispenser that is deleted takes its log with it' src/steps/id.c '/counts\[USHER__COUNT_ID_CHANGES\] = was/d' \
+    tests/model/test_ids_differential 'all_stores*'
+mutant 'script: a rule that is deleted takes its log with it' backends/redis/lua/serial.lua '/S.pset\[K.SET_LOG + 1\] = S.set\[K.SET_LOG + 1\]/d' \
+    $redis 'what_is_made_anew*'
+mutant 'a user that leaves has no room' src/steps/queue_act.c 's/r->owner.size != 0 \&\& act->has_agent ? act->agent.r.order : 0;/0;/' \
+    tests/model/test_queue_differential 'all_stores*'
 mutant 'nobody is told whose hold has ended' src/steps/number.c '/^    m->c.owner = r->owner;/d' \
     $memory 'what_has_ended*'
 mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.lua "s/r.owner, r.held = '', r.owner end/r.owner = '' end/" \
     $redis 'what_has_ended*'
 mutant 'drop: a log stays' src/steps/number.c 's/"13233040506270"/"132330405062"/' \
     $memory 'a_log_goes_with*'
-mutant 'hear: a scope without a log is followed' src/engine/engine.c 's/usher__changes_verb(noun) == NULL/noun == 0/' \
-    $hears 'what_is_wrong*'
 mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
     $hears 'a_pool_without*'
 mutant 'hear: what is due in a scope that is tended stays' src/engine/hear.c \

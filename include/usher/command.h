@@ -353,8 +353,8 @@ enum usher_watch_flag {
  * and scope (size 0: any that the watcher is of); `before`, behind which something is missing;
  * `epoch`, `version` and `mark`, behind which it goes on.  0 of these is not known.
  *
- * With USHER_WATCH_SINCE (one scope of a noun with a log: a room, or a pool with the setting log)
- * the watcher is told of all changes behind version @since (0: from the beginning), whoever made
+ * With USHER_WATCH_SINCE (one scope with a log: a room, or another one with the setting log) the
+ * watcher is told of all changes behind version @since (0: from the beginning), whoever made
  * them, each once and without a hole: first those in the log, then those that are made.  What is
  * not collected in time it takes from the log later; a GAP comes only where the log does not reach
  * back (to `since` or to what was told), or there is none, the store lost what was told
@@ -373,8 +373,8 @@ enum usher_watch_flag {
  * far.  What another engine has made due before is swept when this one comes to know of it.
  *
  * USHER_OK
- * USHER_REFUSED  SINCE, and scopes of @noun keep no log; TEND, and nothing of them is ever due, or
- *                time is given (usher_options.clock_given)
+ * USHER_REFUSED  TEND, and nothing of @noun is ever due, or time is given
+ *                (usher_options.clock_given)
  * USHER_INVALID  an argument, or an engine of the parent process
  * USHER_NOMEM    no memory or, with the first call, no descriptors
  *

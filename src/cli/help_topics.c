@@ -185,9 +185,9 @@ const struct help_topic usher__help_topics[] = {
     { "watch", "notices as they come: usher watch NOUN/NAME",
 "usher watch NOUN/NAME... [--since=V] [--max=N] [--once] [--every=MS] [--for=MS]\n"
 "\n"
-"From the command line these are rooms, as in `usher watch room/lobby`, and number pools that keep\n"
-"a log (`number set POOL log=N`): whoever changes them, in whatever process, the notices are read\n"
-"from their logs.\n"
+"From the command line these are rooms, as in `usher watch room/lobby`, and whatever else keeps a\n"
+"log (`number set POOL log=N`, `queue set Q log=N`, `serial rule RULE log=N`, `id set NAME log=N`):\n"
+"whoever changes them, in whatever process, the notices are read from their logs.\n"
 "\n"
 "  --since=V   notices after version V; without it, from now on\n"
 "  --max=N     end after so many\n"
@@ -218,7 +218,7 @@ const struct help_topic usher__help_topics[] = {
 "taken as it is; then options, KEY VALUE or KEY=VALUE.  The answer has the keys of the JSON:\n"
 "a map in RESP3, a flat array in RESP2.  What failed is an error: INVALID, UNAVAILABLE, UNKNOWN,\n"
 "LOST, NOMEM.  SUBSCRIBE number/sales tells of changes made through this server, as JSON; behind\n"
-"a room or a pool that keeps a log, since=V tells of those of others, too.  See usher(1).\n" },
+"a room, or what else keeps a log, since=V tells of those of others, too.  See usher(1).\n" },
 
     { "trace", "made-up calls: usher trace",
 "Prints calls as CSV.  The same options give the same bytes on every machine.\n"
@@ -320,7 +320,7 @@ const struct help_topic usher__help_topics[] = {
 "the first of all its lanes by the same order.  `queue list Q lane=L` shows who waits in one, `queue\n"
 "stats Q lane=L` has its figures.  A lane comes into being with its first user.\n" },
 
-    { "notices", "what is told of a change: usher watch, usher room changes, usher number changes",
+    { "notices", "what is told of a change: usher watch, usher NOUN changes",
 "Every change makes one notice:\n"
 "\n"
 "  {\"scope\":\"room/lobby\",\"epoch\":\"9b1c…\",\"version\":7,\"verb\":\"join\",\"subject\":\"ann\",\n"

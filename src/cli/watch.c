@@ -278,7 +278,7 @@ static int poll_all(struct watching *w)
 /* ---- words ------------------------------------------------------------------------ */
 
 /* NULL, or what is wrong with the word of a scope. */
-static const char *scope_fault(struct followed *f, const char *word, bool polls)
+static const char *scope_fault(struct followed *f, const char *word)
 {
     const char *slash = strchr(word, '/'), *fault;
     const struct usher__noun *of;
@@ -288,7 +288,7 @@ static const char *scope_fault(struct followed *f, const char *word, bool polls)
         return "is not NOUN/NAME, as room/R";
     (void)snprintf(noun, sizeof noun, "%.*s", (int)(slash - word), word);
     of = usher__noun_by_word(noun);
-    if (of == NULL)
+    if (of == NULL || of->hidden)
         return "has no known noun; it is NOUN/NAME, as room/R";
     fault = usher__scope_fault(slash + 1, strlen(slash + 1));
     if (fault != NULL)
@@ -296,8 +296,6 @@ static const char *scope_fault(struct followed *f, const char *word, bool polls)
     f->scope = word;
     f->name = slash + 1;
     f->noun = (enum usher_noun)of->noun;
-    if (polls && usher__changes_verb(f->noun) == NULL)
-        return "is of a noun that keeps no log: from outside of the shell it cannot be watched";
     return NULL;
 }
 
@@ -367,7 +365,7 @@ int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
     if (scopes - 1 > SCOPES_MAX)
         return usher__cli_fail(cli, USHER_INVALID, "more than %d scopes", SCOPES_MAX);
     for (size_t i = 1; i < scopes; i++) {
-        const char *fault = scope_fault(&w.of[w.n], words[i], polls);
+        const char *fault = scope_fault(&w.of[w.n], words[i]);
 
         if (fault != NULL)
             return usher__cli_fail(cli, USHER_INVALID, "scope `%s` %s",

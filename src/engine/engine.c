@@ -1431,7 +1431,9 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
 static enum usher_status watch_check(const char *call, enum usher_noun noun, const char *scope,
                                      const char *fault)
 {
-    if (fault == NULL && (scope != NULL || noun != 0) && usher__noun((unsigned)noun) == NULL)
+    const struct usher__noun *of = usher__noun((unsigned)noun);
+
+    if (fault == NULL && (scope != NULL || noun != 0) && (of == NULL || of->hidden))
         fault = "noun is not known";
     if (fault != NULL) {
         usher__message_set("%s: %s", call, fault);
@@ -1480,8 +1482,6 @@ static const char *flags_fault(const char *scope, unsigned flags, uint64_t since
 
 static const char *refusal(const struct usher_engine *e, enum usher_noun noun, unsigned flags)
 {
-    if ((flags & USHER_WATCH_SINCE) != 0 && usher__changes_verb(noun) == NULL)
-        return "only rooms and numbers keep a log";
     if ((flags & USHER_WATCH_TEND) != 0 && usher__sweep_verb(noun) == NULL)
         return "nothing of it is ever due";
     if ((flags & USHER_WATCH_TEND) != 0 && e->opt.clock_given)

@@ -161,6 +161,7 @@ static enum usher_status save(work *w, change *c, struct usher_record *r, unsign
     count(c->scope->counts, to, 1);
     if (to != USHER_SERIAL_STATE_HELD) {
         status = keep_end(w, c, r, to, id);
+        c->owner = r->owner; /* whose it was */
         r->data.data = NULL; /* of the next one who gets it */
         r->data.size = 0;
     }

@@ -47,7 +47,7 @@ cat >wanted_talk <<'END'
 > queue stats desk now=30000
 {"status":"ok","epoch":"E","version":10,"due":44000,"waiting":1,"seated":0,"agents":0,"longest_wait":28997,"seated_today":2,"abandoned_today":1,"service_level":1.0000,"timeout_today":0,"finished_today":2,"wait":8498,"talk":14499,"offered":0,"away":0,"agents_idle":0,"agents_offered":0,"agents_busy":0,"agents_wrapup":0,"agents_paused":0,"dropped_today":0,"visits":3}
 > queue set desk offer=5000 now=30000
-{"status":"ok","epoch":"E","version":11,"due":44000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0}
+{"status":"ok","epoch":"E","version":11,"due":44000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0,"log":0}
 > queue login desk bob capacity=2 lanes=default,vip now=31000
 {"status":"ok","epoch":"E","version":13,"due":36000,"agent":"bob","state":"offered","rooms":["E.12.1","E.12.2"]}
 > queue where desk u3 now=31000

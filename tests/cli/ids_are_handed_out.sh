@@ -14,11 +14,11 @@ cat >wanted_talk <<'EOT'
 > id delete t
 {"status":"same","epoch":"0","version":0,"due":null}
 > id create t now=1000
-{"status":"ok","epoch":"E","version":1,"due":null,"next":1,"max":512,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000}
+{"status":"ok","epoch":"E","version":1,"due":null,"next":1,"max":512,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000,"log":0}
 > id create t now=1000
-{"status":"same","epoch":"E","version":1,"due":null,"next":1,"max":512,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000}
+{"status":"same","epoch":"E","version":1,"due":null,"next":1,"max":512,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000,"log":0}
 > id create t step=7 now=1000
-{"status":"refused","epoch":"E","version":1,"due":null,"next":1,"max":512,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000}
+{"status":"refused","epoch":"E","version":1,"due":null,"next":1,"max":512,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000,"log":0}
 > id next t now=1000
 {"status":"ok","epoch":"E","version":2,"due":null,"first":1,"n":1,"by":1,"token":"2"}
 > id next t n=600 now=2000 req=a
@@ -36,13 +36,13 @@ cat >wanted_talk <<'EOT'
 > id return t 502 100 token=3 now=2000
 {"status":"stale","epoch":"E","version":4,"due":null,"first":502,"n":100,"next":502,"max":1024,"step":512,"token":"0"}
 > id set t next=500 now=2000
-{"status":"refused","epoch":"E","version":4,"due":null,"next":502,"max":1024,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000,"why":"back"}
+{"status":"refused","epoch":"E","version":4,"due":null,"next":502,"max":1024,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000,"log":0,"why":"back"}
 > id set t next=9007199254740993 step=10 now=2000
-{"status":"ok","epoch":"E","version":5,"due":null,"next":"9007199254740993","max":1024,"step":10,"start":1,"by":1,"limit":"9223372036854775807","step_first":10,"step_max":1000000,"life":0,"managed":0,"requests":10000}
+{"status":"ok","epoch":"E","version":5,"due":null,"next":"9007199254740993","max":1024,"step":10,"start":1,"by":1,"limit":"9223372036854775807","step_first":10,"step_max":1000000,"life":0,"managed":0,"requests":10000,"log":0}
 > id next t now=2000
 {"status":"ok","epoch":"E","version":6,"due":null,"first":"9007199254740993","n":1,"by":1,"token":"6"}
 > id set t limit=9007199254740995 now=2000
-{"status":"ok","epoch":"E","version":7,"due":null,"next":"9007199254740994","max":"9007199254740995","step":10,"start":1,"by":1,"limit":"9007199254740995","step_first":10,"step_max":1000000,"life":0,"managed":0,"requests":10000}
+{"status":"ok","epoch":"E","version":7,"due":null,"next":"9007199254740994","max":"9007199254740995","step":10,"start":1,"by":1,"limit":"9007199254740995","step_first":10,"step_max":1000000,"life":0,"managed":0,"requests":10000,"log":0}
 > id next t n=3 now=2000
 {"status":"full","epoch":"E","version":7,"due":null,"first":"9007199254740994","n":2,"next":"9007199254740994","max":"9007199254740995","step":10}
 > id next t n=2 now=2000
@@ -56,7 +56,7 @@ cat >wanted_talk <<'EOT'
 > id next t now=2000
 {"status":"missing","epoch":"E","version":9,"due":null}
 > id create m managed=1 start=3 by=5 step=2 now=1000
-{"status":"ok","epoch":"E","version":1,"due":null,"next":3,"max":null,"step":2,"start":3,"by":5,"limit":"9223372036854775807","step_first":2,"step_max":1000000,"life":0,"managed":1,"requests":10000}
+{"status":"ok","epoch":"E","version":1,"due":null,"next":3,"max":null,"step":2,"start":3,"by":5,"limit":"9223372036854775807","step_first":2,"step_max":1000000,"life":0,"managed":1,"requests":10000,"log":0}
 > id next m now=1000
 {"status":"empty","epoch":"E","version":1,"due":null,"next":3,"max":null,"step":2}
 > id install m 13 3 now=1000

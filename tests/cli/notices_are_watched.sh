@@ -42,20 +42,20 @@ queue sweep Q now=2100
 queue sweep Q now=90000
 EOT
     lines 0 "$USHER" -s "$store" shell -e <in
-    sed -n 's/.*"verb":\("[a-z]*","subject":.*\),"data":{},"owner":\(.*\),"time".*/\1 \2/p' out.txt >got.txt
+    sed -n 's/.*"verb":\("[a-z]*","subject":.*\),"data":\({[^}]*}\),"owner":\(.*\),"time".*/\1 \2 \3/p' out.txt >got.txt
     cat >wanted.txt <<'EOT'
-"set","subject":null,"from":null,"to":null null
-"login","subject":"ann","from":"gone","to":"idle" null
-"apply","subject":"ann","from":"gone","to":"waiting" null
-"match","subject":"ann","from":"waiting","to":"offered" "ann"
-"accept","subject":"ann","from":"offered","to":"seated" "ann"
-"finish","subject":"ann","from":"seated","to":"gone" "ann"
-"apply","subject":"bob","from":"gone","to":"waiting" null
-"expire","subject":"ann","from":"wrapup","to":"idle" null
-"match","subject":"bob","from":"waiting","to":"offered" "ann"
-"expire","subject":"bob","from":"offered","to":"waiting" null
-"expire","subject":"ann","from":"idle","to":"gone" null
-"expire","subject":"bob","from":"waiting","to":"gone" null
+"set","subject":null,"from":null,"to":null {"offer":"500","wrapup":"100"} null
+"login","subject":"ann","from":"gone","to":"idle" {} null
+"apply","subject":"ann","from":"gone","to":"waiting" {"lane":"default"} null
+"match","subject":"ann","from":"waiting","to":"offered" {"lane":"default","room":"2.1"} "ann"
+"accept","subject":"ann","from":"offered","to":"seated" {"lane":"default","room":"2.1"} "ann"
+"finish","subject":"ann","from":"seated","to":"gone" {"lane":"default","room":"2.1"} "ann"
+"apply","subject":"bob","from":"gone","to":"waiting" {"lane":"default"} null
+"expire","subject":"ann","from":"wrapup","to":"idle" {} null
+"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","room":"2.1"} "ann"
+"expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default"} null
+"expire","subject":"ann","from":"idle","to":"gone" {} null
+"expire","subject":"bob","from":"waiting","to":"gone" {"lane":"default"} null
 EOT
     cmp -s wanted.txt got.txt || {
         wrong "states of agents and users, on $store"
@@ -125,14 +125,31 @@ number call W owner=ann lease=1000 now=1000
 number sweep W now=2000
 watch number/W --since=3 --once
 watch queue/W --since=3 --once
+watch rooms/W --since=3 --once
+queue set Q2 log=5 now=1000
+queue login Q2 ann now=1000
+queue apply Q2 bob lane=vip now=1000
+watch queue/Q2 --since=3 --once
+id create I log=5 now=1000
+id next I n=7 now=1000
+watch id/I --since=1 --once
+serial rule S mode=gapfree log=5 now=1000
+serial reserve S owner=ann lease=1000 now=1000
+serial setmax S 1 now=1000
+serial sweep S now=2000
+watch serial/S --since=1 --once
 EOT
     "$USHER" -s "$store" shell <in >out.txt 2>err.txt
-    grep '"scope"\|no log' out.txt | mask >got.txt
+    grep '"scope"' out.txt | mask >got.txt
     cat >wanted.txt <<'EOT'
 {"status":"refused","epoch":"E","version":1,"due":null,"scope":"number/V","message":"no log is kept: with log=N the last N notices are"}
 {"scope":"number/W","epoch":"E","version":4,"verb":"call","subject":"7","from":"idle+up","to":"busy+up","data":{},"owner":"ann","time":1000,"token":"4","until":2000}
 {"scope":"number/W","epoch":"E","version":5,"verb":"expire","subject":"7","from":"busy+up","to":"idle+up","data":{},"owner":"ann","time":2000,"token":"4"}
-{"status":"invalid","message":"scope `queue/W` is of a noun that keeps no log: from outside of the shell it cannot be watched"}
+{"status":"missing","epoch":"0","version":0,"due":null,"scope":"queue/W"}
+{"scope":"queue/Q2","epoch":"E","version":4,"verb":"match","subject":"bob","from":"waiting","to":"seated","data":{"lane":"vip","room":"2.1"},"owner":"ann","time":1000,"token":"4","until":16000}
+{"scope":"id/I","epoch":"E","version":2,"verb":"next","subject":null,"from":null,"to":null,"data":{"first":"1","n":"7"},"owner":null,"time":1000}
+{"scope":"serial/S","epoch":"E","version":2,"verb":"reserve","subject":"1","from":"free","to":"held","data":{"number":"1"},"owner":"ann","time":1000,"token":"2","until":2000}
+{"scope":"serial/S","epoch":"E","version":3,"verb":"expire","subject":"1","from":"held","to":"returned","data":{"number":"1"},"owner":"ann","time":2000,"token":"2"}
 EOT
     cmp -s wanted.txt got.txt || {
         wrong "the log of a pool is read with $store"
@@ -222,8 +239,8 @@ EOF2
 expect 2 "$USHER" -s memory: watch roon/R <<'EOF2'
 ! usher: invalid: scope `roon/R` has no known noun; it is NOUN/NAME, as room/R
 EOF2
-expect 2 "$USHER" -s memory: watch queue/Q <<'EOF2'
-! usher: invalid: scope `queue/Q` is of a noun that keeps no log: from outside of the shell it cannot be watched
+expect 2 "$USHER" -s memory: watch rooms/0 <<'EOF2'
+! usher: invalid: scope `rooms/0` has no known noun; it is NOUN/NAME, as room/R
 EOF2
 expect 2 "$USHER" -s memory: watch room/ <<'EOF2'
 ! usher: invalid: scope `room/` is empty

@@ -20,7 +20,7 @@ cat >wanted_talk <<'EOF'
 > room open hall linger=1000 now=1000
 {"status":"ok","epoch":"E","version":1,"due":2000,"state":"open","capacity":0,"linger":1000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 > id create d now=1000
-{"status":"ok","epoch":"E","version":1,"due":null,"next":1,"max":512,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000}
+{"status":"ok","epoch":"E","version":1,"due":null,"next":1,"max":512,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000,"log":0}
 > scopes
 {"status":"ok","epoch":"0","version":0,"due":null,"scopes":[{"scope":"number/a/b \" c","epoch":"E","version":1,"due":null,"items":1},{"scope":"number/p","epoch":"E","version":2,"due":null,"items":2},{"scope":"queue/q","epoch":"E","version":3,"due":16000,"items":2},{"scope":"room/hall","epoch":"E","version":1,"due":2000,"items":0},{"scope":"id/d","epoch":"E","version":1,"due":null,"items":0}],"next":null,"partial":false}
 > scopes max=2

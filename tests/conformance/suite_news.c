@@ -249,6 +249,12 @@ static void a_log_goes_with_its_scope(void **state)
     say(f, USHER_MISSING, "number changes p");
     say(f, USHER_OK, "number add p 1");
     say(f, USHER_REFUSED, "number changes p");
+    say(f, USHER_OK, "queue set p log=500");
+    for (int i = 0; i < 300; i++)
+        say(f, USHER_OK, i % 2 == 0 ? "queue login p ann" : "queue logout p ann");
+    assert_int_equal(usher_drop(f->e, USHER_QUEUE, "p", &items), USHER_OK);
+    assert_int_equal(items, 301);
+    say(f, USHER_MISSING, "queue changes p");
     if (backend->left != NULL)
         assert_true(backend->left(f->url) < 20);
 }

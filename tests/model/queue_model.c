@@ -691,6 +691,7 @@ static void stay_ends(queue *q, const user *u, enum usher_queue_outcome outcome,
     q->stays = grown(q->stays, q->n_stays, sizeof *q->stays);
     stay = &q->stays[q->n_stays++];
     stay->lane = u->lane;
+    stay->version = v.version;
     stay->outcome = outcome;
     stay->had_room = had_room;
     stay->seat_day = u->seat_day;
@@ -2643,7 +2644,8 @@ static const char *lane_sums_fault(const queue *q, const lane *l)
     for (size_t i = 0; i < q->n_stays; i++) {
         const struct queue_model_stay *s = &q->stays[i];
 
-        if (!same_text(&s->lane, &l->id))
+        /* a day may come again with another zone, behind one on which the lane was forgotten */
+        if (!same_text(&s->lane, &l->id) || s->version < l->came)
             continue;
         sum.seated += s->had_room && s->seat_day == l->day;
         sum.wait += s->had_room && s->seat_day == l->day ? s->wait : 0;

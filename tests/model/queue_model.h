@@ -59,6 +59,7 @@ struct queue_model_user {
 /* What is left of a stay when it is over, or of a wait that led to none: for sums. */
 struct queue_model_stay {
     struct model_text lane;
+    uint64_t version; /* of its end */
     enum usher_queue_outcome outcome;
     bool had_room;
     int64_t seat_day, end_day, wait, talk;

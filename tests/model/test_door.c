@@ -471,13 +471,17 @@ static bool row_same(const struct usher_operation *c, const struct usher_result 
             }
         }
     }
-    if (c->verb == USHER_ROOM_CHANGES || c->verb == USHER_NUMBER_CHANGES) {
+    if ((usher__verb((unsigned)c->verb)->flags & USHER__NOTICES) != 0) {
+        static const size_t values[] = {
+            [USHER_NUMBER] = offsetof(struct usher_number_result_row, value),
+            [USHER_QUEUE] = offsetof(struct usher_queue_result_row, value),
+            [USHER_ROOM] = offsetof(struct usher_room_result_row, value),
+            [USHER_SERIAL] = offsetof(struct usher_serial_result_row, value),
+            [USHER_ID] = offsetof(struct usher_id_result_row, value),
+        };
         struct usher_text packed;
 
-        memcpy(&packed,
-               base + (r->noun == USHER_ROOM ? offsetof(struct usher_room_result_row, value)
-                                             : offsetof(struct usher_number_result_row, value)),
-               sizeof packed);
+        memcpy(&packed, base + values[r->noun], sizeof packed);
         if (!wants_notice(&w, c, r, &packed))
             return false;
     }

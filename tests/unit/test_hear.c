@@ -438,7 +438,6 @@ static void what_is_wrong_is_refused(void **state)
     WRONG(USHER_INVALID, USHER_ROOM, ROOM, USHER_WATCH_ALL, 0, &watcher);
     WRONG(USHER_INVALID, USHER_ROOM, NULL, USHER_WATCH_SINCE, 0, &watcher);
     WRONG(USHER_INVALID, USHER_ROOM, ROOM, USHER_WATCH_SINCE, UINT64_MAX, &watcher);
-    WRONG(USHER_REFUSED, USHER_QUEUE, "q", USHER_WATCH_SINCE, 0, &watcher);
 #undef WRONG
     assert_string_not_equal(usher_message(), "");
     assert_int_equal(usher_watch_events(NULL, USHER_ROOM, ROOM, 0, 0, NULL, &watcher),

@@ -504,6 +504,9 @@ static const char *const lines[] = {
     "number set a daily=1 if-version=1",
     "number set a log=5",
     "number changes a",
+    "queue changes a",
+    "serial changes a",
+    "id changes a",
     "number drop a",
 };
 

@@ -422,7 +422,7 @@ function S.make_log()
     end
 
     -- the verb `changes`: see usher__log_changes()
-    function S.changes()
+    function S.log_changes()
         S.extra = {0}
         if not S.exists then S.status = K.MISSING return end
         local function add(r)

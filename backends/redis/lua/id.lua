@@ -316,7 +316,7 @@ function S.run()
     if verb == K.V_SHOW then return S.show() end
     if verb == K.V_CHANGES then
         if not S.log_add then S.make_log() end
-        return S.changes()
+        return S.log_changes()
     end
     if S.req then
         S.answer = S.kept()

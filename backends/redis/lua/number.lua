@@ -861,7 +861,7 @@ function S.run()
         if verb == K.V_LIST then return S.list() end
         if verb == K.V_CHANGES then
             if not S.log_add then S.make_log() end
-            return S.changes()
+            return S.log_changes()
         end
         S.stats()
         if not S.extra then S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0} end

@@ -106,7 +106,7 @@ function S.run()
     if S.drop_meet() then return S.come_again() end
     if verb == K.V_CHANGES then
         if not S.log_add then S.make_log() end
-        return S.changes()
+        return S.log_changes()
     end
     if S.req then
         S.answer = S.kept()

@@ -767,9 +767,9 @@ function S.make_holds()
         if to ~= HELD and to ~= RETURNED then return S.erase(r) end
         r.state, r.order = to, S.version + 1
         if to == HELD then
-            r.rank = 0
+            r.rank, r.held = 0, nil
         else
-            r.rank, r.ends, r.owner = S.rank(r.n2, {r.n0, r.n1}), 0, ''
+            r.rank, r.ends, r.owner, r.held = S.rank(r.n2, {r.n0, r.n1}), 0, '', r.owner
         end
         r.slots = S.slots(K.SERIAL_LISTS, to, r.ends)
         S.save(r)
@@ -1271,7 +1271,7 @@ function S.run()
     if verb == K.V_PARSE then return S.parse() end
     if verb == K.V_CHANGES then
         if not S.log_add then S.make_log() end
-        return S.changes()
+        return S.log_changes()
     end
     if verb == K.V_HOLDS then
         S.make_holds()

@@ -45,8 +45,7 @@ struct usher__asking {
     struct usher_result r;
     char epoch[USHER__EPOCH_SIZE];
     struct usher__entering in;
-    enum usher_status
-        status; /* of the values so far; after the first that is wrong no more count */
+    enum usher_status status; /* of the values so far: the first fault counts */
 };
 
 /* Begin with @verb and @scope; @e is checked by the caller. */

@@ -35,7 +35,7 @@ allowed() {
     replica) echo core replica engine/engine.h engine/memory.h ;;
     words) echo core words ;;
     engine) echo core steps replica words engine ;;
-    calls) echo engine calls ;;
+    calls) echo core engine calls ;;
     cli) echo core words cli lab/lab.h ;;
     lab) echo core words cli lab ;;
     serve) echo core words cli serve ;;

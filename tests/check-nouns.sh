@@ -53,7 +53,7 @@ src/engine/see.c 22
 src/engine/see.h 8
 src/engine/sides.c 1
 src/engine/tables.c 14
-src/engine/tell.c 2
+src/engine/tell.c 1
 src/engine/watch.c 10
 src/engine/write.c 22
 src/cli/help.c 7

@@ -969,17 +969,17 @@ mutant 'door: a row has the values of the one before' src/engine/reply.c \
     's/^        row_at\[i\] = g->n;/        row_at[i] = i > 1 ? row_at[i - 1] : g->n;/' tests/model/test_door
 
 # ---- calls of nouns ----
-mutant 'calls: none is not given' src/calls/calls.c 's/^                v.number = 0;/                continue;/' \
+mutant 'calls: none is not given' src/calls/calls.c 's/^            v.number = 0;/            return;/' \
     tests/model/test_calls
-mutant 'calls: a shorter answer is written beyond its end' src/engine/tell.c \
+mutant 'calls: a shorter answer is written beyond its end' src/engine/tell.h \
     's/return (size_t)m->offset + m->size <= a->size;/return a->size != 0;/' tests/model/test_calls
 mutant 'calls: a shorter row is written beyond its end' src/calls/calls.c \
     's/^        if ((size_t)m->offset + m->size > size)/        if (size == 0)/' tests/model/test_calls
 mutant 'calls: an answer that nobody wants is always ok' src/engine/door.c \
-    's/^    \*ret_status = r.status;/    *ret_status = USHER_IS_DONE(r.status) ? USHER_OK : r.status;/' tests/model/test_calls
+    's/^    \*ret_status = a->r.status;/    *ret_status = USHER_IS_DONE(a->r.status) ? USHER_OK : a->r.status;/' tests/model/test_calls
 mutant 'calls: what a later version says is left out' src/calls/calls.c \
     's/^        if (((const char \*)p)\[i\] != 0)/        if (i == 0)/' tests/model/test_calls
-mutant 'calls: one that is posted waits' src/calls/calls.c 's/^    if (c.tag != NULL)/    if (c.tag == \&c)/' \
+mutant 'calls: one that is posted waits' src/calls/calls.c 's/^    if (command.tag != NULL)/    if (command.tag == \&command)/' \
     tests/model/test_calls
 text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \

@@ -8,6 +8,7 @@
 
 #include "engine/door.h"
 #include "engine/engine.h"
+#include "engine/see.h"
 
 /* As the structs of all nouns begin. */
 struct options {
@@ -21,6 +22,11 @@ struct options {
 #define VALUES_MAX 64    /* of one call: more than any noun has members to give */
 #define STRUCT_MAX 65536 /* bytes that a size of a later version may say */
 #define HERE_MAX 1024    /* those that options and settings have here */
+
+/* Inlined once for each noun, whose tables are constants: the compiler resolves what they say, and
+ * a few instructions remain for each member.  A loop that reads the tables takes five times as
+ * many. */
+#define INTO static inline __attribute__((always_inline)) void
 
 /* ---- what is given ----------------------------------------------------------------------- */
 
@@ -61,74 +67,88 @@ static const void *as_here(const void *p, const struct usher__shape *shape, void
     return copy;
 }
 
-/* The members of @from that are given, as values. */
-static size_t add_members(const struct usher__shape *shape, const void *from,
-                          struct usher_value *values)
+/* Where the arguments of a call go: straight into an operation; or, if it is posted or has a reply,
+ * into the values of a command. */
+struct usher__given {
+    struct usher__asking *ask;  /* NULL: a command */
+    struct usher_command *c;    /* its n counts them */
+    struct usher_value *values; /* VALUES_MAX of them */
+};
+
+INTO give(const struct usher__given *to, const struct usher_value *v)
 {
-    size_t n = 0;
+    if (to->ask != NULL)
+        usher__door_give(to->ask, v);
+    else
+        to->values[to->c->n++] = *v;
+}
 
-    for (size_t i = 0; i < shape->n; i++) {
-        const struct usher__member *m = &shape->members[i];
-        const char *at = (const char *)from + m->offset;
-        struct usher_value v = { m->field, 0, 0, NULL };
-        struct usher_text text;
+/* The member @m at @at, if it is set. */
+static void __attribute__((noinline))
+give_member(const struct usher__given *to, const struct usher__member *m, const char *at)
+{
+    struct usher_value v = { m->field, 0, 0, NULL };
+    struct usher_text text;
 
-        switch (m->kind) {
-        case USHER__MEMBER_STRING:
-            memcpy(&v.text, at, sizeof v.text);
-            if (v.text == NULL)
-                continue;
-            v.size = USHER_TO_NUL;
-            break;
-        case USHER__MEMBER_BYTES:
-            memcpy(&text, at, sizeof text);
-            if (text.data == NULL)
-                continue;
-            v = usher__call_bytes(m->field, &text);
-            break;
-        default:
-            memcpy(&v.number, at, sizeof v.number);
-            if (v.number == 0)
-                continue;
-            if (v.number == USHER_NONE && m->kind == USHER__MEMBER_NUMBER)
-                v.number = 0;
-            break;
-        }
-        values[n++] = v;
+    switch (m->kind) {
+    case USHER__MEMBER_STRING:
+        memcpy(&v.text, at, sizeof v.text);
+        v.size = USHER_TO_NUL;
+        break;
+    case USHER__MEMBER_BYTES:
+        memcpy(&text, at, sizeof text);
+        v = usher__call_bytes(m->field, &text);
+        break;
+    default:
+        memcpy(&v.number, at, sizeof v.number);
+        if (v.number == 0)
+            return;
+        if (v.number == USHER_NONE && m->kind == USHER__MEMBER_NUMBER)
+            v.number = 0;
+        give(to, &v);
+        return;
     }
-    return n;
+    if (v.text != NULL)
+        give(to, &v);
+}
+
+/* Those of @n members that are set. */
+INTO give_members(const struct usher__given *to, const struct usher__member *members, size_t n,
+                  const void *from)
+{
+#pragma GCC unroll 64
+    for (size_t i = 0; i < n; i++) {
+        const char *at = (const char *)from + members[i].offset;
+        uint64_t first;
+
+        /* Most are not set, and one that is not begins with zeros whatever its kind. */
+        memcpy(&first, at, sizeof first);
+        if (first != 0 || sizeof(char *) < sizeof first)
+            give_member(to, &members[i], at);
+    }
 }
 
 /* What the verb is about: a text that is NULL and a token that is 0 are not given. */
-static size_t add_given(const struct usher_value *given, size_t n_given, struct usher_value *values)
+static bool is_given(const struct usher_value *v)
 {
-    size_t n = 0;
+    enum usher_type type;
 
-    for (size_t i = 0; i < n_given; i++) {
-        const struct usher_value *v = &given[i];
-        enum usher_type type;
-
-        if (v->text == NULL && v->number == 0) {
-            type = usher_about_field(v->field)->type;
-            if (type == USHER_TYPE_TEXT || type == USHER_TYPE_BYTES || type == USHER_TYPE_TOKEN)
-                continue;
-        }
-        values[n++] = *v;
-    }
-    return n;
+    if (v->text != NULL || v->number != 0)
+        return true;
+    type = usher_about_field(v->field)->type;
+    return type != USHER_TYPE_TEXT && type != USHER_TYPE_BYTES && type != USHER_TYPE_TOKEN;
 }
 
-static size_t add_common(const struct options *o, struct usher_value *values)
+/* The members that the options of all nouns begin with. */
+static void give_common(const struct usher__given *to, const struct options *o)
 {
-    size_t n = 0;
+    const struct usher_value values[] = { USHER_T(USHER_FIELD_REQUEST, o->request),
+                                          USHER_N(USHER_FIELD_NOW, o->now_ms),
+                                          USHER_N(USHER_FIELD_WAIT, o->wait) };
 
-    if (o->request != NULL)
-        values[n++] = (struct usher_value)USHER_T(USHER_FIELD_REQUEST, o->request);
-    if (o->now_ms != 0)
-        values[n++] = (struct usher_value)USHER_N(USHER_FIELD_NOW, o->now_ms);
-    if (o->wait != 0)
-        values[n++] = (struct usher_value)USHER_N(USHER_FIELD_WAIT, o->wait);
-    return n;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (values[i].text != NULL || values[i].number != 0)
+            give(to, &values[i]);
 }
 
 /* ---- what is told ------------------------------------------------------------------------- */
@@ -176,18 +196,61 @@ static enum usher_status nothing_told(const struct usher__calls *of, enum usher_
     return status;
 }
 
-static enum usher_status call(struct usher_engine *e, const struct usher__calls *of,
-                              const struct usher_command *c, int64_t timeout_ms,
-                              struct usher__answer *answer, struct usher_reply **ret_reply)
+/* A call.  Its structs have the size that they have here, or are NULL. */
+struct call {
+    const struct usher__calls *of;
+    uint32_t verb;
+    const char *scope;
+    const struct usher_value *given;
+    size_t n_given;
+    const void *settings;
+    const struct options *opt;
+};
+
+INTO give_all(const struct usher__given *to, const struct call *c)
 {
-    struct usher_reply *reply;
+    for (size_t i = 0; i < c->n_given; i++)
+        if (is_given(&c->given[i]))
+            give(to, &c->given[i]);
+    if (c->settings != NULL)
+        c->of->settings.give(to, c->settings);
+    if (c->opt == NULL)
+        return;
+    if (c->opt->request != NULL || c->opt->now_ms != 0 || c->opt->wait != 0)
+        give_common(to, c->opt);
+    c->of->options.give(to, c->opt);
+}
+
+static enum usher_status ask(struct usher_engine *e, const struct call *c,
+                             struct usher__answer *answer)
+{
+    struct usher__asking a;
+    const struct usher__given to = { .ask = &a };
     enum usher_status status, answered;
 
-    if (ret_reply == NULL) {
-        status = usher__door_ask(e, c, timeout_ms, &of->answer, answer, &answered);
-        return status == USHER_OK ? answered : nothing_told(of, status, answer);
-    }
-    status = usher_execute(e, c, 1, timeout_ms, &reply);
+    usher__door_begin_ask(&a, e, c->verb, c->scope);
+    give_all(&to, c);
+    status = usher__door_ask(e, &a, c->opt != NULL ? c->opt->timeout_ms : 0, &c->of->answer, answer,
+                             &answered);
+    return status == USHER_OK ? answered : nothing_told(c->of, status, answer);
+}
+
+/* Post @c, or execute it for a reply. */
+static enum usher_status __attribute__((noinline))
+command(struct usher_engine *e, const struct call *c, struct usher_reply **ret_reply)
+{
+    struct usher_value values[VALUES_MAX];
+    struct usher_command command = { c->verb, USHER_TO_NUL, c->scope, values, 0, NULL };
+    const struct usher__given to = { .c = &command, .values = values };
+    int64_t timeout_ms = c->opt != NULL ? c->opt->timeout_ms : 0;
+    struct usher_reply *reply;
+    enum usher_status status;
+
+    give_all(&to, c);
+    command.tag = c->opt != NULL ? c->opt->post : NULL;
+    if (command.tag != NULL)
+        return usher_post(e, &command, 1, timeout_ms);
+    status = usher_execute(e, &command, 1, timeout_ms, &reply);
     if (reply == NULL)
         return status;
     if (!USHER_IS_DONE(reply->status)) {
@@ -204,36 +267,27 @@ enum usher_status usher__call(struct usher_engine *e, const struct usher__calls 
                               const void *settings, const void *opt, void *answer,
                               struct usher_reply **ret_reply)
 {
-    struct usher_value values[VALUES_MAX];
-    struct usher_command c = { verb, USHER_TO_NUL, scope, values, 0, NULL };
     struct usher__answer *to = answer;
     uint64_t opt_here[HERE_MAX / 8], settings_here[HERE_MAX / 8];
-    const struct options *o = opt != NULL ? as_here(opt, &of->options, opt_here) : NULL;
-    const void *s = settings != NULL ? as_here(settings, &of->settings, settings_here) : NULL;
+    struct call c = { of, verb, scope, given, n_given, NULL, NULL };
     enum usher_status status = usher__engine_check(e);
 
+    c.opt = opt != NULL ? as_here(opt, &of->options, opt_here) : NULL;
+    c.settings = settings != NULL ? as_here(settings, &of->settings, settings_here) : NULL;
     if (ret_reply != NULL)
         *ret_reply = NULL;
     if (status == USHER_OK) {
         if (to != NULL && (to->size < sizeof *to || to->size > STRUCT_MAX))
             status = refuse(verb, "the size of the answer is not set");
-        else if ((opt != NULL && o == NULL) || (settings != NULL && s == NULL))
+        else if ((opt != NULL && c.opt == NULL) || (settings != NULL && c.settings == NULL))
             status = refuse(verb, "the size of options or settings is not set, or they say what "
                                   "this version of the library does not know");
     }
     if (status != USHER_OK)
         return nothing_told(of, status, to);
-    c.n = add_given(given, n_given, values);
-    if (s != NULL)
-        c.n += add_members(&of->settings, s, values + c.n);
-    if (o == NULL)
-        return call(e, of, &c, 0, to, ret_reply);
-    c.n += add_common(o, values + c.n);
-    c.n += add_members(&of->options, o, values + c.n);
-    c.tag = o->post;
-    if (c.tag != NULL)
-        return usher_post(e, &c, 1, o->timeout_ms);
-    return call(e, of, &c, o->timeout_ms, to, ret_reply);
+    if (ret_reply != NULL || (c.opt != NULL && c.opt->post != NULL))
+        return command(e, &c, ret_reply);
+    return ask(e, &c, to);
 }
 
 /* ---- what a reply says --------------------------------------------------------------------- */
@@ -287,16 +341,83 @@ bool usher__call_values(const struct usher__calls *of, const struct usher__shape
         USHER_FIELD_##field, USHER_FIELD_##told, (uint16_t)offsetof(type, member), \
             (uint16_t)sizeof(((type *)0)->member), USHER__MEMBER_##kind            \
     }
-#define SHAPE(noun, which)                                              \
-    {                                                                   \
-        noun##_##which, sizeof noun##_##which / sizeof *noun##_##which, \
-            sizeof(struct usher_##noun##_##which), NULL, 0              \
+#define MEMBERS(noun, which) noun##_##which, sizeof noun##_##which / sizeof *noun##_##which
+#define SHAPE(noun, which, ...)                                                  \
+    {                                                                            \
+        MEMBERS(noun, which), sizeof(struct usher_##noun##_##which), __VA_ARGS__ \
     }
-#define SHAPE_AT(noun, which)                                                                      \
-    {                                                                                              \
-        noun##_##which, sizeof noun##_##which / sizeof *noun##_##which,                            \
-            sizeof(struct usher_##noun##_##which), noun##_##which##_at, sizeof noun##_##which##_at \
+#define SHOWN .tell = NULL
+#define GIVEN(noun, which) .give = noun##_##which##_give
+#define TOLD(noun, which) \
+    .at = noun##_##which##_at, .n_at = sizeof noun##_##which##_at, .tell = noun##_##which##_tell
+
+#define GIVE(noun, which)                                                              \
+    static void noun##_##which##_give(const struct usher__given *to, const void *from) \
+    {                                                                                  \
+        give_members(to, MEMBERS(noun, which), from);                                  \
     }
+
+/* Answers are written by code made from the rows OUT of each noun's table (core/NOUN_verbs.def). */
+enum {
+#define F(name, code, type, ...) TYPE_OF_##name = USHER_TYPE_##type,
+    USHER_FIELD_MAP(F)
+#undef F
+};
+
+INTO tell_none(const struct usher__member *members, size_t n, bool all, struct usher__answer *a)
+{
+    const int64_t none = USHER_NONE, zero = 0;
+
+#pragma GCC unroll 64
+    for (size_t i = 0; i < n; i++) {
+        const struct usher__member *m = &members[i];
+        char *to = (char *)a + m->offset;
+
+        if (!all && !usher__fits(m, a))
+            break;
+        if (m->kind == USHER__MEMBER_CHARS)
+            *to = '\0';
+        else
+            memcpy(to, m->kind == USHER__MEMBER_NUMBER ? &none : &zero, sizeof none);
+    }
+}
+
+/* Write the member with number @at, which counts from 1; 0: the answer has no such member. */
+INTO tell_field(const struct usher__member *members, unsigned at, const struct usher__field *f,
+                enum usher_noun noun, const struct usher_operation *op,
+                const struct usher_result *r, struct usher__answer *a)
+{
+    const struct usher__member *m = &members[at != 0 ? at - 1 : 0];
+    struct usher_value v;
+
+    if (at == 0 || !usher__fits(m, a) || !usher__see_is_part(f, op, r, noun) ||
+        !usher__saw(f, (const char *)r, noun, &v))
+        return;
+    if (v.text == NULL)
+        memcpy((char *)a + m->offset, &v.number, sizeof v.number);
+    else
+        usher__tell_member(m, &v, false, (char *)a + m->offset);
+}
+
+#define TELL_NONE(noun)                                  \
+    if (a->size >= sizeof(struct usher_##noun##_answer)) \
+        tell_none(MEMBERS(noun, answer), true, a);       \
+    else                                                 \
+        tell_none(MEMBERS(noun, answer), false, a)
+#define TELL_FIELD(noun, code, type, where, field, verbs)                                      \
+    {                                                                                          \
+        static const struct usher__field f = { USHER__FIELD_##type,                            \
+                                               TYPE_OF_##field,                                \
+                                               0,                                              \
+                                               offsetof(struct usher_result, of.noun.where),   \
+                                               USHER_FIELD_##field,                            \
+                                               verbs };                                        \
+        const size_t n = sizeof noun##_answer_at;                                              \
+        unsigned at = USHER_FIELD_##field < n ? noun##_answer_at[USHER_FIELD_##field % n] : 0; \
+                                                                                               \
+        tell_field(noun##_answer, at, &f, code, op, r, a);                                     \
+    }
+#define ALL_VERBS UINT32_MAX
 
 #include "calls/made_id.h"
 #include "calls/made_number.h"

@@ -11,6 +11,7 @@ static const struct usher__member id_options[] = {
     MEMBER(struct usher_id_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
     MEMBER(struct usher_id_options, max, MAX, MAX, NUMBER),
 };
+GIVE(id, options)
 
 static const struct usher__member id_settings[] = {
     MEMBER(struct usher_id_settings, start, START, START, NUMBER),
@@ -23,6 +24,7 @@ static const struct usher__member id_settings[] = {
     MEMBER(struct usher_id_settings, requests, REQUESTS, REQUESTS, NUMBER),
     MEMBER(struct usher_id_settings, log, LOG, LOG, NUMBER),
 };
+GIVE(id, settings)
 
 static const struct usher__member id_answer[] = {
     MEMBER(struct usher_id_answer, first, FIRST, FIRST, NUMBER),
@@ -74,13 +76,25 @@ static const uint8_t id_answer_at[] = {
     [USHER_FIELD_SINCE_VERSION] = 9,
 };
 
+static void id_answer_tell(const struct usher_operation *op, const struct usher_result *r,
+                              struct usher__answer *a)
+{
+    TELL_NONE(id);
+    if (op == NULL)
+        return;
+#define V(name) USHER__VERB_BIT(USHER_ID_##name)
+#define OUT(type, member, field, verbs) TELL_FIELD(id, USHER_ID, type, member, field, verbs)
+#include "core/id_verbs.def"
+#undef V
+}
+
 static const struct usher__calls id_calls = {
     USHER_ID,
-    SHAPE(id, options),
-    SHAPE(id, settings),
-    SHAPE_AT(id, answer),
-    SHAPE(id, row),
-    { NULL, 0, 0, NULL, 0 },
+    SHAPE(id, options, GIVEN(id, options)),
+    SHAPE(id, settings, GIVEN(id, settings)),
+    SHAPE(id, answer, TOLD(id, answer)),
+    SHAPE(id, row, SHOWN),
+    { .n = 0 },
 };
 
 enum usher_status usher_id_create(struct usher_engine *e, const char *dispenser,

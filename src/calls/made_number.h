@@ -18,6 +18,7 @@ static const struct usher__member number_options[] = {
     MEMBER(struct usher_number_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
     MEMBER(struct usher_number_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
+GIVE(number, options)
 
 static const struct usher__member number_settings[] = {
     MEMBER(struct usher_number_settings, order, ORDER, ORDER, NUMBER),
@@ -32,6 +33,7 @@ static const struct usher__member number_settings[] = {
     MEMBER(struct usher_number_settings, gap_ms, GAP, GAP, NUMBER),
     MEMBER(struct usher_number_settings, log, LOG, LOG, NUMBER),
 };
+GIVE(number, settings)
 
 static const struct usher__member number_answer[] = {
     MEMBER(struct usher_number_answer, state, STATE, STATE, NUMBER),
@@ -94,13 +96,25 @@ static const uint8_t number_answer_at[] = {
     [USHER_FIELD_SINCE_VERSION] = 9,
 };
 
+static void number_answer_tell(const struct usher_operation *op, const struct usher_result *r,
+                              struct usher__answer *a)
+{
+    TELL_NONE(number);
+    if (op == NULL)
+        return;
+#define V(name) USHER__VERB_BIT(USHER_NUMBER_##name)
+#define OUT(type, member, field, verbs) TELL_FIELD(number, USHER_NUMBER, type, member, field, verbs)
+#include "core/number_verbs.def"
+#undef V
+}
+
 static const struct usher__calls number_calls = {
     USHER_NUMBER,
-    SHAPE(number, options),
-    SHAPE(number, settings),
-    SHAPE_AT(number, answer),
-    SHAPE(number, row),
-    SHAPE(number, statistics),
+    SHAPE(number, options, GIVEN(number, options)),
+    SHAPE(number, settings, GIVEN(number, settings)),
+    SHAPE(number, answer, TOLD(number, answer)),
+    SHAPE(number, row, SHOWN),
+    SHAPE(number, statistics, SHOWN),
 };
 
 enum usher_status usher_number_add(struct usher_engine *e, const char *pool, const char *number,

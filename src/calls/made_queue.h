@@ -19,6 +19,7 @@ static const struct usher__member queue_options[] = {
     MEMBER(struct usher_queue_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
     MEMBER(struct usher_queue_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
+GIVE(queue, options)
 
 static const struct usher__member queue_settings[] = {
     MEMBER(struct usher_queue_settings, ttl_ms, TTL, TTL, NUMBER),
@@ -37,6 +38,7 @@ static const struct usher__member queue_settings[] = {
     MEMBER(struct usher_queue_settings, archive, ARCHIVE, ARCHIVE, NUMBER),
     MEMBER(struct usher_queue_settings, log, LOG, LOG, NUMBER),
 };
+GIVE(queue, settings)
 
 static const struct usher__member queue_answer[] = {
     MEMBER(struct usher_queue_answer, agent_state, AGENT_STATE, AGENT_STATE, NUMBER),
@@ -134,13 +136,25 @@ static const uint8_t queue_answer_at[] = {
     [USHER_FIELD_SINCE_VERSION] = 15,
 };
 
+static void queue_answer_tell(const struct usher_operation *op, const struct usher_result *r,
+                              struct usher__answer *a)
+{
+    TELL_NONE(queue);
+    if (op == NULL)
+        return;
+#define V(name) USHER__VERB_BIT(USHER_QUEUE_##name)
+#define OUT(type, member, field, verbs) TELL_FIELD(queue, USHER_QUEUE, type, member, field, verbs)
+#include "core/queue_verbs.def"
+#undef V
+}
+
 static const struct usher__calls queue_calls = {
     USHER_QUEUE,
-    SHAPE(queue, options),
-    SHAPE(queue, settings),
-    SHAPE_AT(queue, answer),
-    SHAPE(queue, row),
-    SHAPE(queue, statistics),
+    SHAPE(queue, options, GIVEN(queue, options)),
+    SHAPE(queue, settings, GIVEN(queue, settings)),
+    SHAPE(queue, answer, TOLD(queue, answer)),
+    SHAPE(queue, row, SHOWN),
+    SHAPE(queue, statistics, SHOWN),
 };
 
 enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,

@@ -12,6 +12,7 @@ static const struct usher__member room_options[] = {
     MEMBER(struct usher_room_options, ttl_ms, TTL, TTL, NUMBER),
     MEMBER(struct usher_room_options, max, MAX, MAX, NUMBER),
 };
+GIVE(room, options)
 
 static const struct usher__member room_settings[] = {
     MEMBER(struct usher_room_settings, capacity, CAPACITY, CAPACITY, NUMBER),
@@ -24,6 +25,7 @@ static const struct usher__member room_settings[] = {
     MEMBER(struct usher_room_settings, presence_ms, PRESENCE, PRESENCE, NUMBER),
     MEMBER(struct usher_room_settings, push, PUSH, PUSH, NUMBER),
 };
+GIVE(room, settings)
 
 static const struct usher__member room_answer[] = {
     MEMBER(struct usher_room_answer, state, STATE, STATE, NUMBER),
@@ -73,13 +75,25 @@ static const uint8_t room_answer_at[] = {
     [USHER_FIELD_OWNER] = 10,
 };
 
+static void room_answer_tell(const struct usher_operation *op, const struct usher_result *r,
+                              struct usher__answer *a)
+{
+    TELL_NONE(room);
+    if (op == NULL)
+        return;
+#define V(name) USHER__VERB_BIT(USHER_ROOM_##name)
+#define OUT(type, member, field, verbs) TELL_FIELD(room, USHER_ROOM, type, member, field, verbs)
+#include "core/room_verbs.def"
+#undef V
+}
+
 static const struct usher__calls room_calls = {
     USHER_ROOM,
-    SHAPE(room, options),
-    SHAPE(room, settings),
-    SHAPE_AT(room, answer),
-    SHAPE(room, row),
-    { NULL, 0, 0, NULL, 0 },
+    SHAPE(room, options, GIVEN(room, options)),
+    SHAPE(room, settings, GIVEN(room, settings)),
+    SHAPE(room, answer, TOLD(room, answer)),
+    SHAPE(room, row, SHOWN),
+    { .n = 0 },
 };
 
 enum usher_status usher_room_open(struct usher_engine *e, const char *room,

@@ -12,6 +12,7 @@ static const struct usher__member serial_options[] = {
     MEMBER(struct usher_serial_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
     MEMBER(struct usher_serial_options, max, MAX, MAX, NUMBER),
 };
+GIVE(serial, options)
 
 static const struct usher__member serial_settings[] = {
     MEMBER(struct usher_serial_settings, prefix, PREFIX, PREFIX, STRING),
@@ -36,6 +37,7 @@ static const struct usher__member serial_settings[] = {
     MEMBER(struct usher_serial_settings, authority, AUTHORITY, AUTHORITY, NUMBER),
     MEMBER(struct usher_serial_settings, log, LOG, LOG, NUMBER),
 };
+GIVE(serial, settings)
 
 static const struct usher__member serial_answer[] = {
     MEMBER(struct usher_serial_answer, why, WHY, WHY, NUMBER),
@@ -125,13 +127,25 @@ static const uint8_t serial_answer_at[] = {
     [USHER_FIELD_SINCE_VERSION] = 22,
 };
 
+static void serial_answer_tell(const struct usher_operation *op, const struct usher_result *r,
+                              struct usher__answer *a)
+{
+    TELL_NONE(serial);
+    if (op == NULL)
+        return;
+#define V(name) USHER__VERB_BIT(USHER_SERIAL_##name)
+#define OUT(type, member, field, verbs) TELL_FIELD(serial, USHER_SERIAL, type, member, field, verbs)
+#include "core/serial_verbs.def"
+#undef V
+}
+
 static const struct usher__calls serial_calls = {
     USHER_SERIAL,
-    SHAPE(serial, options),
-    SHAPE(serial, settings),
-    SHAPE_AT(serial, answer),
-    SHAPE(serial, row),
-    SHAPE(serial, statistics),
+    SHAPE(serial, options, GIVEN(serial, options)),
+    SHAPE(serial, settings, GIVEN(serial, settings)),
+    SHAPE(serial, answer, TOLD(serial, answer)),
+    SHAPE(serial, row, SHOWN),
+    SHAPE(serial, statistics, SHOWN),
 };
 
 enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,

@@ -462,17 +462,30 @@ class Noun:
                 told = self.told.get(name, name) if which == "settings" else name
                 lines.append(f"    MEMBER(struct usher_{noun}_{which}, {field.member()}, {name}, "
                              f"{told}, {kind}),")
-            lines += ["};", ""]
+            lines.append("};")
+            if which in ("options", "settings"):
+                lines.append(f"GIVE({noun}, {which})")
+            lines.append("")
         lines.append(f"static const uint8_t {noun}_answer_at[] = {{")
         lines += [f"    [USHER_FIELD_{name}] = {i + 1}," for i, name in
                   enumerate(self.lists["answer"])]
-        lines += ["};", ""]
+        code = "USHER_" + noun.upper()
+        lines += ["};", "",
+                  f"static void {noun}_answer_tell(const struct usher_operation *op, "
+                  "const struct usher_result *r,",
+                  "                              struct usher__answer *a)", "{",
+                  f"    TELL_NONE({noun});", "    if (op == NULL)", "        return;",
+                  f"#define V(name) USHER__VERB_BIT({code}_##name)",
+                  "#define OUT(type, member, field, verbs) "
+                  f"TELL_FIELD({noun}, {code}, type, member, field, verbs)",
+                  f'#include "core/{noun}_verbs.def"', "#undef V", "}", ""]
         lines.append(f"static const struct usher__calls {noun}_calls = {{")
         lines.append(f"    USHER_{noun.upper()},")
-        for which in ("options", "settings", "answer", "row", "statistics"):
-            shape = "SHAPE_AT" if which == "answer" else "SHAPE"
-            lines.append(f"    {shape}({noun}, {which})," if which in self.lists else
-                         "    { NULL, 0, 0, NULL, 0 },")
+        for which, how in {"options": "GIVEN", "settings": "GIVEN", "answer": "TOLD",
+                           "row": None, "statistics": None}.items():
+            how = f"{how}({noun}, {which})" if how else "SHOWN"
+            lines.append(f"    SHAPE({noun}, {which}, {how})," if which in self.lists else
+                         "    { .n = 0 },")
         lines += ["};", ""]
         for call in self.calls.values():
             args, start = self.prototype(call)

@@ -48,51 +48,30 @@ static bool by_word(const struct usher__arg *arg, const struct usher_value *v, i
     return false;
 }
 
-/* What needs more than to be kept: an epoch is a number to the program and a text as an argument,
- * for which @epoch has room; a code may be given by its word; and what is of the wrong type. */
-static enum usher_status give_else(const struct usher__arg *arg, const struct usher_value *v,
-                                   struct usher_operation *op, char epoch[USHER__EPOCH_SIZE],
-                                   struct usher_result *r)
+/* An argument of the verb: an epoch, which is a number to the program and a text as an argument; a
+ * code given by its word; or one of the wrong type. */
+static enum usher_status give_own(struct usher__entering *in, const struct usher__arg *arg,
+                                  const struct usher_value *v)
 {
-    char *to = (char *)op + arg->offset;
+    char *to = (char *)in->op + arg->offset;
     bool is_epoch = arg->code == USHER_FIELD_EPOCH;
     bool word = arg->type == USHER__ARG_WORD && v->text != NULL && v->size >= USHER_TO_NUL;
     const char *fault = word ? NULL : type_fault(v, arg->type < USHER__ARG_INT && !is_epoch);
     int64_t number;
 
     if (fault != NULL)
-        return wrong(r, arg->word, fault);
+        return wrong(in->r, arg->word, fault);
     if (is_epoch) {
-        int size = snprintf(epoch, USHER__EPOCH_SIZE, "%016" PRIx64, (uint64_t)v->number);
-        struct usher_text t = { epoch, (size_t)size };
+        int size = snprintf(in->epoch, USHER__EPOCH_SIZE, "%016" PRIx64, (uint64_t)v->number);
+        struct usher_text t = { in->epoch, (size_t)size };
 
         memcpy(to, &t, sizeof t);
         return USHER_OK;
     }
     if (!by_word(arg, v, &number))
-        return wrong(r, arg->word, "is not one of the words that there are for it");
+        return wrong(in->r, arg->word, "is not one of the words that there are for it");
     memcpy(to, &number, sizeof number);
-    op->given |= arg->given;
-    return USHER_OK;
-}
-
-static inline enum usher_status give(const struct usher__arg *arg, const struct usher_value *v,
-                                     struct usher_operation *op, char epoch[USHER__EPOCH_SIZE],
-                                     struct usher_result *r)
-{
-    char *to = (char *)op + arg->offset;
-    bool text = arg->type < USHER__ARG_INT;
-
-    if (text != (v->text != NULL) || v->size < USHER_TO_NUL || arg->code == USHER_FIELD_EPOCH)
-        return give_else(arg, v, op, epoch, r);
-    if (text) {
-        const struct usher_text t = { v->text, size_of(v->size, v->text) };
-
-        memcpy(to, &t, sizeof t);
-    } else {
-        memcpy(to, &v->number, sizeof v->number);
-        op->given |= arg->given;
-    }
+    in->op->given |= arg->given;
     return USHER_OK;
 }
 
@@ -105,21 +84,21 @@ static enum usher_status no_argument(const struct usher_field_about *about,
     return wrong(r, about->word, what);
 }
 
-/* What is no argument of @verb alone: of every one, or of none. */
-static enum usher_status give_common(const struct usher__verb *verb, const struct usher_value *v,
-                                     struct usher_operation *op, struct usher_result *r)
+/* The arguments that @verb takes, as bits of usher__entering.left. */
+static uint64_t taken(const struct usher__verb *verb)
 {
-    const struct usher_field_about *about = usher_about_field(v->field);
-    const char *fault;
+    return (verb->order | verb->keys) << 1;
+}
 
-    if (about == NULL)
-        return wrong(r, "a field", "is not known");
-    if (v->field != USHER_FIELD_REQUEST && v->field != USHER_FIELD_NOW &&
-        v->field != USHER_FIELD_WAIT)
-        return no_argument(about, verb, r);
-    fault = type_fault(v, v->field == USHER_FIELD_REQUEST);
+/* What every verb takes. */
+static enum usher_status give_common(struct usher__entering *in, const char *word,
+                                     const struct usher_value *v)
+{
+    struct usher_operation *op = in->op;
+    const char *fault = type_fault(v, v->field == USHER_FIELD_REQUEST);
+
     if (fault != NULL)
-        return wrong(r, about->word, fault);
+        return wrong(in->r, word, fault);
     if (v->field == USHER_FIELD_REQUEST) {
         op->request.data = v->text;
         op->request.size = size_of(v->size, v->text);
@@ -128,51 +107,63 @@ static enum usher_status give_common(const struct usher__verb *verb, const struc
         op->now_ms = v->number;
     } else {
         if (v->number < 0 || v->number > USHER_WAIT_MAX)
-            return wrong(r, about->word, "is not from 0 to 255");
+            return wrong(in->r, word, "is not from 0 to 255");
         op->wait = (uint32_t)v->number;
     }
     return USHER_OK;
 }
 
-/* Is the field of @values[@i] that of one before it? */
-static bool twice(const struct usher_value *values, size_t i)
+enum usher_status usher__operation_give_other(struct usher__entering *in, struct usher_value v)
 {
-    for (size_t k = 0; k < i; k++)
-        if (values[k].field == values[i].field)
-            return true;
-    return false;
+    const struct usher_field_about *about = usher_about_field(v.field);
+    unsigned at = v.field < in->noun->n_arg_at ? in->noun->arg_at[v.field] : 0;
+    uint64_t own = taken(in->verb) & UINT64_C(1) << at;
+    unsigned common = v.field == USHER_FIELD_REQUEST ? 1
+                      : v.field == USHER_FIELD_NOW   ? 2
+                      : v.field == USHER_FIELD_WAIT  ? 4
+                                                     : 0;
+
+    if (about == NULL)
+        return wrong(in->r, "a field", "is not known");
+    if (own == 0 && common == 0)
+        return no_argument(about, in->verb, in->r);
+    if (own != 0 ? (in->left & own) == 0 : (in->common & common) != 0)
+        return wrong(in->r, about->word, "is given twice");
+    in->left &= ~own;
+    in->common |= common;
+    return own != 0 ? give_own(in, &in->noun->args[at - 1], &v) : give_common(in, about->word, &v);
+}
+
+enum usher_status usher__operation_begin(struct usher__entering *in, uint32_t verb,
+                                         const char *scope, int32_t scope_size)
+{
+    struct usher_operation *op = in->op;
+
+    in->noun = usher__noun(verb >> 8);
+    in->verb = usher__verb(verb);
+    memset(op, 0, offsetof(struct usher_operation, arg));
+    op->verb = (enum usher_verb)verb;
+    if (in->verb == NULL || in->noun->noun == USHER_ROOMS)
+        return wrong(in->r, "verb", "is not known");
+    if (scope_size < USHER_TO_NUL)
+        return wrong(in->r, "name of the scope", "has a size that is wrong");
+    memset(&op->arg, 0, in->noun->args_size);
+    op->scope.data = scope;
+    op->scope.size = size_of(scope_size, scope);
+    in->left = taken(in->verb);
+    in->common = 0;
+    return USHER_OK;
 }
 
 enum usher_status usher__operation_of(const struct usher_command *c, struct usher_operation *op,
                                       char epoch[USHER__EPOCH_SIZE], struct usher_result *r)
 {
-    const struct usher__noun *noun = usher__noun(c->verb >> 8);
-    const struct usher__verb *verb = usher__verb(c->verb);
-    uint64_t taken;
+    struct usher__entering in = { .op = op, .epoch = epoch, .r = r };
+    enum usher_status status = usher__operation_begin(&in, c->verb, c->scope, c->scope_size);
 
-    memset(op, 0, offsetof(struct usher_operation, arg));
-    op->verb = (enum usher_verb)c->verb;
-    if (verb == NULL || noun->noun == USHER_ROOMS)
-        return wrong(r, "verb", "is not known");
-    if (c->scope_size < USHER_TO_NUL)
-        return wrong(r, "name of the scope", "has a size that is wrong");
-    if (c->values == NULL && c->n != 0)
+    if (status == USHER_OK && c->values == NULL && c->n != 0)
         return wrong(r, "values", "are NULL");
-    memset(&op->arg, 0, noun->args_size);
-    op->scope.data = c->scope;
-    op->scope.size = size_of(c->scope_size, c->scope);
-    taken = verb->order | verb->keys;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct usher_value *v = &c->values[i];
-        unsigned at = v->field < noun->n_arg_at ? noun->arg_at[v->field] : 0;
-        bool own = at != 0 && (taken >> (at - 1) & 1) != 0;
-        enum usher_status status;
-
-        if (twice(c->values, i) && usher_about_field(v->field) != NULL)
-            return wrong(r, usher_about_field(v->field)->word, "is given twice");
-        status = own ? give(&noun->args[at - 1], v, op, epoch, r) : give_common(verb, v, op, r);
-        if (status != USHER_OK)
-            return status;
-    }
-    return USHER_OK;
+    for (size_t i = 0; i < c->n && status == USHER_OK; i++)
+        status = usher__operation_give(&in, &c->values[i]);
+    return status;
 }

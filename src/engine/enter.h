@@ -3,12 +3,63 @@
 #ifndef USHER_ENGINE_ENTER_H
 #define USHER_ENGINE_ENTER_H
 
+#include <string.h>
+
 #include <usher/operation.h>
+
+#include "core/verbs.h"
 
 #define USHER__EPOCH_SIZE 24 /* a multiple of 8 */
 
-/* @command as @op, which points at its texts and at @epoch, in which an epoch is put as the text
- * that it is as an argument.  USHER_INVALID: @r says why; it need only be blank. */
+/* An operation while it is filled, value by value. */
+struct usher__entering {
+    struct usher_operation *op; /* points at the texts of the values and at @epoch */
+    char *epoch;                /* USHER__EPOCH_SIZE bytes: as an argument an epoch is a text */
+    struct usher_result *r;     /* blank; says what is wrong */
+    const struct usher__noun *noun;
+    const struct usher__verb *verb;
+    uint64_t left;   /* arguments that may still be given: bit i + 1 for args[i] of the noun */
+    unsigned common; /* of what every verb takes, what has been given; see enter.c */
+};
+
+/* Begin; @op, @epoch and @r of @in are set.  USHER_INVALID: @in->r says why, and the caller gives
+ * nothing more. */
+enum usher_status usher__operation_begin(struct usher__entering *in, uint32_t verb,
+                                         const char *scope, int32_t scope_size);
+
+/* The same as usher__operation_give(), for what it does not do itself. */
+enum usher_status usher__operation_give_other(struct usher__entering *in, struct usher_value v);
+
+/* Give it @v.  USHER_INVALID: as above.  Texts and numbers of the right type are stored here. */
+static inline enum usher_status usher__operation_give(struct usher__entering *in,
+                                                      const struct usher_value *v)
+{
+    unsigned at = v->field < in->noun->n_arg_at ? in->noun->arg_at[v->field] : 0;
+
+    if ((in->left >> at & 1) != 0 && v->size >= USHER_TO_NUL) { /* bit 0 never is set */
+        const struct usher__arg *arg = &in->noun->args[at - 1];
+        char *to = (char *)in->op + arg->offset;
+        bool text = v->text != NULL;
+
+        if (text && arg->type < USHER__ARG_INT && arg->code != USHER_FIELD_EPOCH) {
+            const struct usher_text t = { v->text,
+                                          v->size >= 0 ? (size_t)v->size : strlen(v->text) };
+
+            in->left &= ~(UINT64_C(1) << at);
+            memcpy(to, &t, sizeof t);
+            return USHER_OK;
+        }
+        if (!text && arg->type >= USHER__ARG_INT) {
+            in->left &= ~(UINT64_C(1) << at);
+            in->op->given |= arg->given;
+            memcpy(to, &v->number, sizeof v->number);
+            return USHER_OK;
+        }
+    }
+    return usher__operation_give_other(in, *v);
+}
+
+/* @command as @op.  USHER_INVALID: @r says why; it need only be blank. */
 enum usher_status usher__operation_of(const struct usher_command *command,
                                       struct usher_operation *op, char epoch[USHER__EPOCH_SIZE],
                                       struct usher_result *r);

@@ -155,15 +155,6 @@ void usher__result_init(struct usher_result *reply, enum usher_noun noun,
     reply->alloc = alloc;
 }
 
-void usher__result_blank(struct usher_result *reply, enum usher_noun noun,
-                         const struct usher_allocator *alloc)
-{
-    reply->noun = noun;
-    reply->block = NULL;
-    reply->block_size = 0;
-    reply->alloc = alloc;
-}
-
 void usher_result_fail(struct usher_result *reply, enum usher_status status, const char *message)
 {
     usher_result_done(reply);

@@ -10,7 +10,13 @@ void usher__result_init(struct usher_result *reply, enum usher_noun noun,
                         const struct usher_allocator *alloc);
 
 /* Enough for usher__result_init(), usher_result_fail() and usher_result_done(). */
-void usher__result_blank(struct usher_result *reply, enum usher_noun noun,
-                         const struct usher_allocator *alloc);
+static inline void usher__result_blank(struct usher_result *reply, enum usher_noun noun,
+                                       const struct usher_allocator *alloc)
+{
+    reply->noun = noun;
+    reply->block = NULL;
+    reply->block_size = 0;
+    reply->alloc = alloc;
+}
 
 #endif

@@ -36,6 +36,8 @@ USHER__SEE void usher__put_text(usher__put *put, void *to, uint32_t field, const
 
 USHER__SEE bool usher__left_out(const struct usher__field *f, enum usher_noun noun, int64_t number)
 {
+    if (number > 0 && number != USHER_NEVER)
+        return false; /* the common case, whatever the type */
     switch (f->told) {
     case USHER_TYPE_TIME:
         return number <= 0 || number == USHER_NEVER;
@@ -110,6 +112,13 @@ bool usher__see_more_of(const struct usher_result *r);
 bool usher__see_extras(const struct usher_operation *op, const struct usher_result *r);
 bool usher__see_applies(const struct usher__field *f, const struct usher_operation *op,
                         const struct usher_queue_result *q);
+/* Is @f part of the answer @r to @op? */
+USHER__SEE bool usher__see_is_part(const struct usher__field *f, const struct usher_operation *op,
+                                   const struct usher_result *r, enum usher_noun noun)
+{
+    return (f->verbs & USHER__VERB_BIT((unsigned)op->verb)) != 0 &&
+           (noun != USHER_QUEUE || usher__see_applies(f, op, &r->of.queue));
+}
 bool usher__see_is_rule(const struct usher_operation *op);
 USHER__SEE bool usher__see_is_changes(uint32_t verb)
 {
@@ -154,7 +163,7 @@ USHER__SEE void usher__see_answer(usher__put *put, void *to, const struct usher_
     if (!extras)
         seen.n[2] = 0;
     while ((f = usher__seen_next(&seen)) != NULL) {
-        if (r->noun == USHER_QUEUE && !usher__see_applies(f, op, &r->of.queue))
+        if (!usher__see_is_part(f, op, r, r->noun))
             continue;
         if (f->type == USHER__FIELD_ROOM)
             usher__see_room(put, to, r->epoch, r->of.queue.login, r->of.queue.no);

@@ -44,22 +44,6 @@ void usher__tell_member(const struct usher__member *m, const struct usher_value 
     }
 }
 
-/* Older programs have shorter answers: what they do not know stands behind what they do. */
-static inline bool fits(const struct usher__member *m, const struct usher__answer *a)
-{
-    return (size_t)m->offset + m->size <= a->size;
-}
-
-static inline void tell_none(const struct usher__member *m, char *to)
-{
-    static const int64_t none = USHER_NONE, zero = 0;
-
-    if (m->kind == USHER__MEMBER_CHARS)
-        *to = '\0';
-    else
-        memcpy(to, m->kind == USHER__MEMBER_NUMBER ? &none : &zero, sizeof none);
-}
-
 static void tell_begin(struct usher__answer *a, const struct usher_reply *r)
 {
     a->epoch = r->epoch;
@@ -77,9 +61,7 @@ void usher__tell_head(const struct usher__shape *shape, struct usher__answer *a,
                       const struct usher_reply *r)
 {
     tell_begin(a, r);
-    for (const struct usher__member *m = shape->members, *end = m + shape->n; m < end; m++)
-        if (fits(m, a))
-            tell_none(m, (char *)a + m->offset);
+    shape->tell(NULL, NULL, a);
 }
 
 void usher__tell_message(const struct usher_reply *r, int64_t why)
@@ -112,52 +94,16 @@ static void tell_value(void *to, const struct usher_value *v)
     if (at == 0 || (t->told >> at & 1) != 0)
         return;
     m = &t->shape->members[at - 1];
-    if (!fits(m, t->answer))
+    if (!usher__fits(m, t->answer))
         return;
     t->told |= UINT64_C(1) << at;
     usher__tell_member(m, v, false, (char *)t->answer + m->offset);
 }
 
-/* The field of @r that is told as @field by itself.  NULL: none, or not of this answer. */
-static inline const struct usher__field *out_of(const struct usher__noun *noun,
-                                                const struct usher_operation *op,
-                                                const struct usher_result *r, uint32_t field)
+/* Any answer: also with settings, figures, the values of a row, and what several fields make. */
+static void tell_all(struct telling *t, const struct usher__noun *noun,
+                     const struct usher_operation *op, const struct usher_result *r)
 {
-    unsigned at = field < noun->n_out_at ? noun->out_at[field] : 0;
-    const struct usher__field *f = &noun->outs[at - 1];
-
-    if (at == 0 || (f->verbs & USHER__VERB_BIT((unsigned)op->verb)) == 0 ||
-        (r->noun == USHER_QUEUE && !usher__see_applies(f, op, &r->of.queue)))
-        return NULL;
-    return f;
-}
-
-/* Members by the fields that tell them, so that each is looked at once; what is made of several
- * fields, settings, figures and the values of a row come behind. */
-static void tell_members(struct telling *t, const struct usher__noun *noun,
-                         const struct usher_operation *op, const struct usher_result *r)
-{
-    const struct usher__shape *shape = t->shape;
-    const struct usher__member *m = shape->members;
-    uint32_t more = noun->view_verbs | noun->extra_verbs | noun->row_verbs;
-
-    for (unsigned i = 1; i <= shape->n && fits(m, t->answer); i++, m++) {
-        const struct usher__field *f = out_of(noun, op, r, m->field);
-        char *to = (char *)t->answer + m->offset;
-        struct usher_value v;
-
-        if (f == NULL || !usher__saw(f, (const char *)r, r->noun, &v)) {
-            tell_none(m, to);
-            continue;
-        }
-        t->told |= UINT64_C(1) << i;
-        if (v.text == NULL)
-            memcpy(to, &v.number, sizeof v.number);
-        else
-            usher__tell_member(m, &v, false, to);
-    }
-    if (r->noun != USHER_SERIAL && (more & USHER__VERB_BIT((unsigned)op->verb)) == 0)
-        return;
     usher__see_answer(tell_value, t, op, r);
     if ((noun->row_verbs & USHER__VERB_BIT((unsigned)op->verb)) != 0 &&
         usher__see_rows(op, r) == 1) {
@@ -168,29 +114,39 @@ static void tell_members(struct telling *t, const struct usher__noun *noun,
     }
 }
 
+/* Why @r is not done: the code that it tells, or 0. */
+static int64_t why_of(const struct usher__noun *noun, const struct usher_operation *op,
+                      const struct usher_result *r)
+{
+    unsigned at = USHER_FIELD_WHY < noun->n_out_at ? noun->out_at[USHER_FIELD_WHY] : 0;
+    const struct usher__field *f = at != 0 ? &noun->outs[at - 1] : NULL;
+    struct usher_value v;
+
+    return f != NULL && usher__see_is_part(f, op, r, r->noun) &&
+                   usher__saw(f, (const char *)r, r->noun, &v)
+               ? v.number
+               : 0;
+}
+
 void usher__tell(const struct usher_operation *op, const struct usher_result *r,
                  const struct usher__shape *shape, struct usher__answer *answer)
 {
     const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    uint32_t more = noun->view_verbs | noun->extra_verbs | noun->row_verbs;
     bool says = r->status < USHER_INVALID && (r->status != USHER_MISSING || r->epoch != 0);
-    struct telling t = { shape, answer, 0 };
     struct usher_reply reply;
 
     reply.verb = (uint32_t)op->verb;
     reply.message = r->message;
     usher__reply_begin(&reply, r);
-    if (answer != NULL && says) {
-        tell_begin(answer, &reply);
-        tell_members(&t, noun, op, r);
-    } else if (answer != NULL) {
-        usher__tell_head(shape, answer, &reply);
-    }
-    if (!USHER_IS_DONE(r->status)) {
-        const struct usher__field *why = says ? out_of(noun, op, r, USHER_FIELD_WHY) : NULL;
-        struct usher_value v;
+    if (answer != NULL) {
+        bool plain = r->noun != USHER_SERIAL && (more & USHER__VERB_BIT((unsigned)op->verb)) == 0;
 
-        if (why == NULL || !usher__saw(why, (const char *)r, r->noun, &v))
-            v.number = 0;
-        usher__tell_message(&reply, v.number);
+        tell_begin(answer, &reply);
+        shape->tell(says && plain ? op : NULL, r, answer);
+        if (says && !plain)
+            tell_all(&(struct telling){ shape, answer, 0 }, noun, op, r);
     }
+    if (!USHER_IS_DONE(r->status))
+        usher__tell_message(&reply, says ? why_of(noun, op, r) : 0);
 }

@@ -24,11 +24,22 @@ struct usher__member {
     enum usher__member_kind kind;
 };
 
+struct usher__answer;
+struct usher__given; /* src/calls/calls.c */
+
+/* Set all members of @a to none; then those that a single field of @r tells, unless @op is NULL. */
+typedef void usher__tell_fields(const struct usher_operation *op, const struct usher_result *r,
+                                struct usher__answer *a);
+
 struct usher__shape {
     const struct usher__member *members;
     size_t n, size;
-    const uint8_t *at; /* of answers: by field, the number of its member, from 1 on */
+    /* Of options and settings: give the members of @from that are set. */
+    void (*give)(const struct usher__given *to, const void *from);
+    /* Of answers. */
+    const uint8_t *at; /* by field, the number of its member, from 1 on */
     size_t n_at;
+    usher__tell_fields *tell;
 };
 
 /* As the answers of all nouns begin. */
@@ -39,6 +50,12 @@ struct usher__answer {
     bool repeated, more;
     char message[USHER_MESSAGE_MAX];
 };
+
+/* An older program has a shorter answer: members that it does not know come after the others. */
+static inline bool usher__fits(const struct usher__member *m, const struct usher__answer *a)
+{
+    return (size_t)m->offset + m->size <= a->size;
+}
 
 /* The answer @r to @op to @answer, a struct of @shape, which may be NULL; and to usher_message()
  * what is not done. */

@@ -580,9 +580,7 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     int_put(w, n->now_ms);
     if (!room && n->token != 0) {
         key(w, "token");
-        put(w, "\"", 1);
-        uint_put(w, n->token);
-        put(w, "\"", 1);
+        w->form->token(w, n->token);
     }
     if (!room && n->until_ms != 0) {
         key(w, "until");

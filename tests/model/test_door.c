@@ -296,6 +296,7 @@ static bool more_of(const struct usher_result *r)
            : r->noun == USHER_QUEUE  ? r->of.queue.more
            : r->noun == USHER_ROOM   ? r->of.room.more
            : r->noun == USHER_SERIAL ? r->of.serial.more
+           : r->noun == USHER_ID     ? r->of.id.more
                                      : false;
 }
 

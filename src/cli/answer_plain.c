@@ -27,6 +27,7 @@
 
 #include <usher/command.h>
 
+#include "core/pack.h"
 #include "core/verbs.h"
 
 #define ALWAYS UINT32_MAX
@@ -325,13 +326,10 @@ static void say(const struct saying *s, const char *text, size_t size)
 
 static void say_packed(const struct saying *s, const struct usher_text *packed)
 {
-    struct usher_fields f;
+    struct usher_fields f = usher__fields(packed);
     struct usher_text name, value;
     uint64_t version;
 
-    memset(&f, 0, sizeof f);
-    f.at = (const unsigned char *)packed->data;
-    f.end = f.at + packed->size;
     while (packed->size > 1 && usher_fields_next(&f, &name, &value, &version)) {
         say(s, " ", 1);
         say(s, name.data, name.size);

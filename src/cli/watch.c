@@ -18,6 +18,7 @@
 #include "cli/parse.h"
 #include "cli/run.h"
 #include "core/changes.h"
+#include "core/pack.h"
 #include "core/text.h"
 
 #define SCOPES_MAX 64
@@ -58,9 +59,7 @@ static void notice_plain(const struct usher_notice *n)
         putchar(' ');
         usher__plain_text(stdout, n->subject.data, n->subject.size);
     }
-    memset(&f, 0, sizeof f);
-    f.at = (const unsigned char *)n->data.data;
-    f.end = f.at != NULL ? f.at + n->data.size : f.at;
+    f = usher__fields(&n->data);
     while (n->data.size > 1 && usher_fields_next(&f, &name, &value, &version)) {
         putchar(' ');
         usher__plain_text(stdout, name.data, name.size);

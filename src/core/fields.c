@@ -45,7 +45,7 @@ size_t usher_fields_pack(const struct usher_text *names, const struct usher_text
 const char *usher__fields_fault(const char *data, size_t size)
 {
     struct usher_text names[USHER_ROOM_GIVEN_FIELDS_MAX], value;
-    struct usher_unpacker u = { (const unsigned char *)data, (const unsigned char *)data + size };
+    struct usher_unpacker u = usher__unpacker(data, size);
     size_t n;
 
     if (size > USHER_VALUE_MAX)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <usher/room.h>
 #include <usher/store.h>
 
 /* Counts on when the room is used up, like snprintf: @n > @size means that it did not fit, and what
@@ -37,5 +38,23 @@ void usher__pack_raw(struct usher__packer *p, const void *data, size_t size);
 void usher__pack_insert(struct usher__packer *p, size_t at, const void *data, size_t size);
 
 /* Reading: usher_unpack_array() and so on, store.h. */
+
+/* To read the @size bytes at @data: none if it is NULL, to which nothing may be added. */
+static inline struct usher_unpacker usher__unpacker(const void *data, size_t size)
+{
+    const unsigned char *at = data;
+    const struct usher_unpacker u = { at, at != NULL ? at + size : at };
+
+    return u;
+}
+
+/* The same of packed fields. */
+static inline struct usher_fields usher__fields(const struct usher_text *packed)
+{
+    const struct usher_unpacker u = usher__unpacker(packed->data, packed->size);
+    const struct usher_fields f = { u.at, u.end, 0, false };
+
+    return f;
+}
 
 #endif

@@ -416,8 +416,7 @@ static bool unpack_affix(struct usher_unpacker *u, struct usher_text *ret)
 
 bool usher__serial_unpack(const struct usher_text *data, struct usher__serial_format *ret)
 {
-    struct usher_unpacker u = { (const unsigned char *)data->data,
-                                (const unsigned char *)data->data + data->size };
+    struct usher_unpacker u = usher__unpacker(data->data, data->size);
     struct usher_text base;
     size_t n;
 

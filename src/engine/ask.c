@@ -11,6 +11,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/pack.h"
 #include "core/serial.h"
 #include "core/text.h"
 #include "engine/memory.h"
@@ -393,8 +394,7 @@ void usher__ask_log(const struct usher__ask *a, enum usher_log_level level, cons
 void usher__asked_expired(struct usher__asked *asked, const struct usher_allocator *alloc,
                           const struct usher_notice *notice)
 {
-    const unsigned char *data = (const unsigned char *)notice->data.data;
-    struct usher_fields f = { .at = data, .end = data != NULL ? data + notice->data.size : NULL };
+    struct usher_fields f = usher__fields(&notice->data);
     struct usher_text name, digits;
     int64_t number, rank;
     uint64_t version;

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/pack.h"
 #include "core/text.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
@@ -55,9 +56,7 @@ static void tell_fields(const struct usher_extension *x, struct usher_extension_
         tell(x, event, USHER_EXTENSION_UNTOLD);
     if (data->size <= 1)
         return;
-    memset(&f, 0, sizeof f);
-    f.at = (const unsigned char *)data->data;
-    f.end = f.at + data->size;
+    f = usher__fields(data);
     while (usher_fields_next(&f, &field, &value, &version))
         if (usher_extension_owns(x, &field, &event->name)) {
             event->value = value;

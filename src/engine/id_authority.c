@@ -145,7 +145,7 @@ static bool settings_unpack(const char *data, size_t size, struct usher_operatio
     struct usher_id_args *s = &c->arg.id;
     int64_t *const values[] = { &s->start,   &s->step,    &s->by,       &s->limit, &s->step_max,
                                 &s->life_ms, &s->managed, &s->requests, &s->log };
-    struct usher_unpacker u = { (const unsigned char *)data, (const unsigned char *)data + size };
+    struct usher_unpacker u = usher__unpacker(data, size);
     uint64_t format;
     size_t n;
 

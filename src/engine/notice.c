@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/pack.h"
 #include "engine/engine.h"
 #include "engine/nouns.h"
 #include "steps/kept.h"
@@ -19,8 +20,7 @@ enum usher_status usher_notice_read(enum usher_noun noun, const struct usher_tex
         usher__message_set("notice read: an argument is NULL");
         return USHER_INVALID;
     }
-    u.at = (const unsigned char *)value->data;
-    u.end = u.at + value->size;
+    u = usher__unpacker(value->data, value->size);
     memset(ret_notice, 0, sizeof *ret_notice);
     if (value->size == 0 || !usher__notice_unpack(&u, ret_notice) || u.at != u.end) {
         usher__message_set("notice read: it is not understood");

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "core/pack.h"
 #include "core/text.h"
 #include "engine/engine.h"
 #include "engine/nouns.h"
@@ -14,7 +15,7 @@
 static const char *fault(const struct usher_operation *command, const char **ret_word)
 {
     const struct usher_room_args *a = &command->arg.room;
-    struct usher_fields f = { 0 };
+    struct usher_fields f = usher__fields(&a->fields);
     struct usher_text name, value;
     uint64_t version;
 
@@ -22,8 +23,6 @@ static const char *fault(const struct usher_operation *command, const char **ret
     if ((command->verb != USHER_ROOM_SET && command->verb != USHER_ROOM_MEMBER) ||
         a->fields.data == NULL)
         return NULL;
-    f.at = (const unsigned char *)a->fields.data;
-    f.end = f.at + a->fields.size;
     while (usher_fields_next(&f, &name, &value, &version))
         if (usher__text_equal(&name, &a->field))
             return "fields have one twice";

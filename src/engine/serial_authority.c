@@ -80,7 +80,7 @@ static bool unpack_big(struct usher_unpacker *u, int64_t *ret)
 static bool form_unpack(const char *data, size_t size, struct usher_operation *c)
 {
     struct usher_serial_args *s = &c->arg.serial;
-    struct usher_unpacker u = { (const unsigned char *)data, (const unsigned char *)data + size };
+    struct usher_unpacker u = usher__unpacker(data, size);
     struct usher__serial_format f;
     struct usher_text format;
     uint64_t version;

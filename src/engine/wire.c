@@ -188,7 +188,7 @@ enum usher_status usher_result_unpack(const struct usher_operation *command, con
 {
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     const struct usher__hooks *hooks = usher__hooks_of(command->verb);
-    struct usher_unpacker u = { data, (const unsigned char *)data + size };
+    struct usher_unpacker u = usher__unpacker(data, size);
     struct usher_text epoch;
     int64_t repeated, due;
     uint64_t code;

@@ -460,19 +460,9 @@ static size_t finish(struct writer *w)
 
 /* ---- packed fields ------------------------------------------------------------------------ */
 
-static struct usher_fields fields_of(const struct usher_text *packed)
-{
-    struct usher_fields f;
-
-    memset(&f, 0, sizeof f);
-    f.at = (const unsigned char *)packed->data;
-    f.end = f.at != NULL ? f.at + packed->size : f.at;
-    return f;
-}
-
 static void packed(struct writer *w, const struct usher_text *data)
 {
-    struct usher_fields f = fields_of(data);
+    struct usher_fields f = usher__fields(data);
     struct usher_text name, value;
     uint64_t version;
 
@@ -808,7 +798,7 @@ static bool later_of_all(const struct answer *a, const struct usher_text *name, 
 /* What counts for a member: of its own fields and those of all, what was set last. */
 static void merged(struct writer *w, const struct answer *a, const struct usher_text *own)
 {
-    struct usher_fields f = fields_of(own);
+    struct usher_fields f = usher__fields(own);
     struct usher_text name, value, all;
     uint64_t version;
 
@@ -824,7 +814,7 @@ static void merged(struct writer *w, const struct answer *a, const struct usher_
 
         if (number_of(&row, USHER_FIELD_KIND) != USHER_ROOM_ROW_ALL)
             continue;
-        f = fields_of(own);
+        f = usher__fields(own);
         while (!has && own->size != 0 && usher_fields_next(&f, &name, &value, &version))
             has = usher__text_equal(&name, &id);
         if (!has) {

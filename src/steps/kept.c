@@ -194,12 +194,10 @@ enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct ushe
 /* Each field by its name, so that their order does not matter. */
 static uint64_t fields_print(const struct usher_text *packed, uint64_t seed)
 {
-    struct usher_fields f = { 0 };
+    struct usher_fields f = usher__fields(packed);
     struct usher_text name, value;
     uint64_t version, sum = 0;
 
-    f.at = (const unsigned char *)packed->data;
-    f.end = f.at + packed->size;
     while (usher_fields_next(&f, &name, &value, &version))
         sum += XXH3_64bits_withSeed(value.data, value.size,
                                     XXH3_64bits_withSeed(name.data, name.size, seed));
@@ -241,8 +239,7 @@ uint64_t usher__operation_print(const struct usher_operation *command)
 const char *usher__kept_fault(const struct usher_text *kept, const struct usher__noun *noun)
 {
     static const char fault[] = "has an answer that cannot be read";
-    struct usher_unpacker u = { (const unsigned char *)kept->data,
-                                (const unsigned char *)kept->data + kept->size };
+    struct usher_unpacker u = usher__unpacker(kept->data, kept->size);
     uint64_t verb, print, status, version, number;
     struct usher_text text;
     int64_t i;

@@ -22,8 +22,7 @@ bool usher__queue_texts(struct usher_unpacker *u, struct usher_text *to, size_t 
 
 bool usher__queue_agent_read(struct agent *a)
 {
-    struct usher_unpacker u = { (const unsigned char *)a->r.data.data,
-                                (const unsigned char *)a->r.data.data + a->r.data.size };
+    struct usher_unpacker u = usher__unpacker(a->r.data.data, a->r.data.size);
     uint64_t n_lanes;
     size_t n;
     int64_t capacity = a->r.n[A_CAPACITY];
@@ -523,8 +522,7 @@ struct usher__move usher__queue_user_move(work *w, const struct usher_record *r,
 
 bool usher__queue_rejects(const struct usher_record *u, const struct usher_text *agent)
 {
-    struct usher_unpacker at = { (const unsigned char *)u->data.data,
-                                 (const unsigned char *)u->data.data + u->data.size };
+    struct usher_unpacker at = usher__unpacker(u->data.data, u->data.size);
     struct usher_text text;
     size_t n;
 
@@ -539,8 +537,7 @@ bool usher__queue_rejects(const struct usher_record *u, const struct usher_text 
 /* Add @agent to them; the oldest is forgotten when there are too many. */
 static void reject_add(struct act *act, struct usher_record *u, const struct usher_text *agent)
 {
-    struct usher_unpacker at = { (const unsigned char *)u->data.data,
-                                 (const unsigned char *)u->data.data + u->data.size };
+    struct usher_unpacker at = usher__unpacker(u->data.data, u->data.size);
     struct usher__packer p = { act->user_data, sizeof act->user_data, 0 };
     struct usher_text text;
     size_t n = 0;

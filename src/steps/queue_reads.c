@@ -282,8 +282,7 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_result_ro
 {
     const char *end =
         r->data.size != 0 ? memchr(r->data.data, VISIT_SEPARATOR, r->data.size) : NULL;
-    struct usher_unpacker u = { (const unsigned char *)r->data.data,
-                                (const unsigned char *)r->data.data + r->data.size };
+    struct usher_unpacker u = usher__unpacker(r->data.data, r->data.size);
     size_t n;
 
     memset(row, 0, sizeof *row);

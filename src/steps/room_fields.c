@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "core/pack.h"
+
 /* ---- fields ----------------------------------------------------------------------- */
 
 /* What a notice says: @field and @value if they are given, then the command's fields. */
@@ -15,7 +17,7 @@ enum usher_status usher__room_tell_fields(work *w, change *c, const struct usher
     static const char too_large[1] = { (char)(unsigned char)0xc0 };
     struct usher_text names[USHER_ROOM_GIVEN_FIELDS_MAX + 1],
         values[USHER_ROOM_GIVEN_FIELDS_MAX + 1];
-    struct usher_fields f = { 0 };
+    struct usher_fields f = usher__fields(&args(w)->fields);
     size_t n = 0;
     uint64_t version;
 
@@ -24,8 +26,6 @@ enum usher_status usher__room_tell_fields(work *w, change *c, const struct usher
         values[0] = *value;
         n = 1;
     }
-    f.at = (const unsigned char *)args(w)->fields.data;
-    f.end = f.at + args(w)->fields.size;
     if (args(w)->fields.data != NULL)
         while (n <= USHER_ROOM_GIVEN_FIELDS_MAX &&
                usher_fields_next(&f, &names[n], &values[n], &version))
@@ -112,7 +112,7 @@ enum usher_status usher__room_set_fields(work *w)
 {
     const struct usher_room_args *a = args(w);
     struct usher_scope before = w->scope;
-    struct usher_fields f = { 0 };
+    struct usher_fields f = usher__fields(&a->fields);
     struct usher_text name, value;
     struct usher_record r;
     uint64_t version;
@@ -129,12 +129,9 @@ enum usher_status usher__room_set_fields(work *w)
         return status;
     usher__change_begin(w, &c);
     status = set_one(w, &c, &a->field, &a->value);
-    if (a->fields.data != NULL) {
-        f.at = (const unsigned char *)a->fields.data;
-        f.end = f.at + a->fields.size;
+    if (a->fields.data != NULL)
         while (status == USHER_OK && usher_fields_next(&f, &name, &value, &version))
             status = set_one(w, &c, &name, &value);
-    }
     if (status == USHER_FULL || (status == USHER_OK && c.n == 0)) {
         w->scope = before;
         if (status == USHER_FULL)
@@ -225,13 +222,11 @@ struct fields {
 /* False: they cannot be read. */
 static bool fields_read(struct fields *all, const struct usher_text *data)
 {
-    struct usher_fields f = { 0 };
+    struct usher_fields f = usher__fields(data);
 
     all->n = 0;
     all->changed = false;
     all->full = false;
-    f.at = (const unsigned char *)data->data;
-    f.end = f.at + data->size;
     if (data->size == 0)
         return true;
     while (all->n < USHER_ROOM_MEMBER_FIELDS_MAX &&
@@ -307,7 +302,7 @@ enum usher_status usher__room_merge(work *w, bool of_member, const struct usher_
 {
     const struct usher_room_args *a = args(w);
     struct fields all;
-    struct usher_fields f = { 0 };
+    struct usher_fields f = usher__fields(&a->fields);
     struct usher_text name, value;
     uint64_t version = usher__version_next(w), none;
     bool one = field != NULL;
@@ -318,8 +313,6 @@ enum usher_status usher__room_merge(work *w, bool of_member, const struct usher_
         *ret_changed = *ret_full = false;
         return USHER_OK;
     }
-    f.at = (const unsigned char *)a->fields.data;
-    f.end = f.at + a->fields.size;
     while (one || (a->fields.data != NULL && usher_fields_next(&f, &name, &value, &none))) {
         struct usher_record r;
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/pack.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "kept.h"
@@ -507,8 +508,7 @@ static enum usher_status answer_read(struct usher__work *w, const struct usher_t
                                      uint64_t *ret_verb, bool *ret_same)
 {
     const struct usher__noun *noun = usher__noun(w->scope.noun);
-    struct usher_unpacker u = { (const unsigned char *)kept->data,
-                                (const unsigned char *)kept->data + kept->size };
+    struct usher_unpacker u = usher__unpacker(kept->data, kept->size);
     uint64_t code, print;
     size_t n;
     enum usher_status status;

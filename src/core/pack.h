@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/room.h>
 #include <usher/store.h>
 
 /* Counts on when the room is used up, like snprintf: @n > @size means that it did not fit, and what

@@ -341,45 +341,52 @@ static void who_follows_hears_each_change_once(void **state)
     usher_close(other);
 }
 
-/* What @noun tells of these commands, done by another engine than that which follows them: of a
- * command that ends at another version than it began at, all changes. */
+/* What @noun tells of these commands, done by the engine that follows them, at once; and where a
+ * line is "hear", to another one by the log. */
 static void all_is_heard(struct fixture *f, enum usher_noun noun, const char *scope,
                          const char *const *lines)
 {
-    struct usher_engine *other;
-    struct usher_watcher *watcher;
-    uint64_t heard = 0;
+    const unsigned flags = USHER_WATCH_SINCE | USHER_WATCH_ALL;
+    struct usher_engine *other = NULL;
+    struct usher_watcher *mine, *others;
+    uint64_t heard = 0, heard_there = 0;
 
     say(f, USHER_OK, *lines++);
-    other = backend->shared ? suite_open(backend, f->url, &f->now, NULL) : f->e;
-    assert_int_equal(usher_watch_events(other, noun, scope, USHER_WATCH_SINCE | USHER_WATCH_ALL, 0,
-                                        NULL, &watcher),
-                     USHER_OK);
+    assert_int_equal(usher_watch_events(f->e, noun, scope, flags, 0, NULL, &mine), USHER_OK);
+    if (backend->shared) {
+        other = suite_open(backend, f->url, &f->now, NULL);
+        assert_int_equal(usher_watch_events(other, noun, scope, flags, 0, NULL, &others), USHER_OK);
+    }
     for (; *lines != NULL; lines++) {
         if (strncmp(*lines, "now ", 4) == 0) {
             f->now += atoi(*lines + 4);
-            continue;
+        } else if (strcmp(*lines, "hear") != 0) {
+            say(f, USHER_OK, *lines);
+            assert_int_equal(hear_of(f->e, noun, &heard, f->r.version), 0);
+        } else if (other != NULL) {
+            assert_int_equal(hear_of(other, noun, &heard_there, f->r.version), 0);
         }
-        say(f, USHER_OK, *lines);
-        assert_int_equal(hear_of(other, noun, &heard, f->r.version), 0);
     }
     assert_true(heard > 5);
-    usher_unwatch(other, watcher);
-    if (other != f->e)
+    usher_unwatch(f->e, mine);
+    if (other != NULL) {
+        usher_unwatch(other, others);
         usher_close(other);
+    }
 }
 
 static void each_noun_is_followed(void **state)
 {
     /* one act that is two changes; deadlines, and what follows from them; a log of few */
     static const char *const queue[] = {
-        "queue set p log=9 wrapup=1000 maxwait=60000",
+        "queue set p log=50 wrapup=1000 maxwait=60000",
         "queue login p ann",
         "queue apply p u1 lane=vip",
         "queue apply p u2",
         "queue leave p u1",
         "now 1000",
         "queue sweep p",
+        "hear",
         "queue set p log=1",
         "queue leave p u2",
         "queue apply p u3",
@@ -391,20 +398,29 @@ static void each_noun_is_followed(void **state)
         NULL,
     };
     static const char *const id[] = {
-        "id create p log=9", "id next p", "id next p n=700", "id set p by=3", "id set p step=9",
-        "id delete p",       NULL,
+        "id create p log=9",
+        "id next p",
+        "id next p n=700",
+        "id set p by=3",
+        "id set p step=9",
+        "id delete p",
+        "hear",
+        NULL,
     };
     static const char *const serial[] = {
-        "serial rule p log=9 width=4 max=20 critical=1 batch=3",
+        "serial rule p log=50 width=4 max=20 critical=1 batch=3",
         "serial take p n=2",
+        "hear",
         "serial setmax p 20", /* another epoch */
         "serial take p",
         "serial setmaxcur p 30",
+        "hear",
         "serial setmax p 1",
         "serial take p n=2",
         "serial delete p",
         "serial rule p log=9",
         "serial take p",
+        "hear",
         NULL,
     };
     static const char *const gapfree[] = {
@@ -416,6 +432,7 @@ static void each_noun_is_followed(void **state)
         "serial sweep g",
         "serial reserve g owner=bob",
         "serial setmax g 1",
+        "hear",
         NULL,
     };
     struct fixture *f = *state;

@@ -248,7 +248,7 @@ command(struct usher_engine *e, const struct call *c, struct usher_reply **ret_r
 
     give_all(&to, c);
     command.tag = c->opt != NULL ? c->opt->post : NULL;
-    if (command.tag != NULL)
+    if (command.tag != NULL || ret_reply == NULL)
         return usher_post(e, &command, 1, timeout_ms);
     status = usher_execute(e, &command, 1, timeout_ms, &reply);
     if (reply == NULL)

@@ -158,9 +158,13 @@ enum usher_status usher__operation_begin(struct usher__entering *in, uint32_t ve
 enum usher_status usher__operation_of(const struct usher_command *c, struct usher_operation *op,
                                       char epoch[USHER__EPOCH_SIZE], struct usher_result *r)
 {
-    struct usher__entering in = { .op = op, .epoch = epoch, .r = r };
-    enum usher_status status = usher__operation_begin(&in, c->verb, c->scope, c->scope_size);
+    struct usher__entering in;
+    enum usher_status status;
 
+    in.op = op;
+    in.epoch = epoch;
+    in.r = r;
+    status = usher__operation_begin(&in, c->verb, c->scope, c->scope_size);
     if (status == USHER_OK && c->values == NULL && c->n != 0)
         return wrong(r, "values", "are NULL");
     for (size_t i = 0; i < c->n && status == USHER_OK; i++)

@@ -979,7 +979,7 @@ mutant 'calls: an answer that nobody wants is always ok' src/engine/door.c \
     's/^    \*ret_status = a->r.status;/    *ret_status = USHER_IS_DONE(a->r.status) ? USHER_OK : a->r.status;/' tests/model/test_calls
 mutant 'calls: what a later version says is left out' src/calls/calls.c \
     's/^        if (((const char \*)p)\[i\] != 0)/        if (i == 0)/' tests/model/test_calls
-mutant 'calls: one that is posted waits' src/calls/calls.c 's/^    if (command.tag != NULL)/    if (command.tag == \&command)/' \
+mutant 'calls: one that is posted waits' src/calls/calls.c 's/^    if (command.tag != NULL || ret_reply == NULL)/    if (command.tag == \&command)/' \
     tests/model/test_calls
 text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \

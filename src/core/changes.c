@@ -77,7 +77,9 @@ void usher__changes_of(const struct usher_result *r, struct usher__changes *ret)
 
 bool usher__changes_go_on(uint64_t from_epoch, uint64_t from, uint64_t epoch, uint64_t version)
 {
-    return epoch == from_epoch || (version > from && epoch - from_epoch <= version - from);
+    uint64_t n = epoch - from_epoch; /* of more than a log has nobody hears; versions may jump */
+
+    return epoch == from_epoch || (version > from && n <= version - from && n <= USHER_LOG_MAX);
 }
 
 struct usher_text usher__changes_value(const struct usher_result *r, size_t i)

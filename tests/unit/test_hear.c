@@ -28,6 +28,7 @@
 #include <usher/extension.h>
 #include <usher/store.h>
 
+#include "core/changes.h"
 #include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/hooks.h"
@@ -1670,9 +1671,26 @@ static void an_extension_is_fed(void **state)
     world_close(&w);
 }
 
+/* A rule of serials gets the next epoch with some changes; what is made anew has any. */
+static void an_epoch_that_grows_with_the_versions_is_of_one_history(void **state)
+{
+    const uint64_t e = UINT64_C(0x1122334455667788), jump = UINT64_C(1) << 47;
+
+    (void)state;
+    assert_true(usher__changes_go_on(e, 5, e, 5) && usher__changes_go_on(e, 5, e, 3));
+    assert_true(usher__changes_go_on(e, 5, e + 1, 6) && usher__changes_go_on(e, 5, e + 2, 9));
+    assert_false(usher__changes_go_on(e, 5, e + 2, 6));
+    assert_false(usher__changes_go_on(e, 5, e + 1, 5));
+    assert_false(usher__changes_go_on(e, 5, e - 1, 9));
+    /* versions jump where a store changes hands: that says nothing of epochs */
+    assert_true(usher__changes_go_on(e, 5, e + 1, jump));
+    assert_false(usher__changes_go_on(e, 5, e + jump / 2, jump));
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_epoch_that_grows_with_the_versions_is_of_one_history),
         cmocka_unit_test(each_watcher_hears_what_it_is_of),
         cmocka_unit_test(a_notice_comes_before_the_reply_to_its_command),
         cmocka_unit_test(an_event_outlives_the_engine),

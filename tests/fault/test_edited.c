@@ -835,6 +835,9 @@ static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
         { "{q}:queue", "1:ann", 40, "queue room q ann", HUGE_BYTES },
         { "{q}:queue", "1:ann", 40, "queue logout q ann", HUGE_BYTES },
         { "{q}:queue", "1:ann", 47, "queue free q ann", HUGE_BYTES },
+        /* the newest period of its counts of use, the seventh count behind the header */
+        { "{d}:serial", "head", 45 + 6 * 7, "serial take d", HUGE_BYTES },
+        { "{d}:serial", "head", 45 + 6 * 7, "serial tick d", "\377\377\377\377\377\377\377", 7 },
         /* 4 to 9 of g are lost: its state, rank, first, period, last */
         { "{g}:serial", "6:4", 10, "serial confirm g G5 token=6", "\3", 1 },
         { "{g}:serial", "6:4", 40, "serial confirm g G5 token=6", HUGE_BYTES },

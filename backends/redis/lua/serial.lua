@@ -258,6 +258,7 @@ end
 -- The counts of use as they are now: newest period, twelve counts.
 function S.use_now()
     local bucket, now, use = S.count[K.COUNT_BUCKET + 1], floor(S.now / K.USE_MS), {}
+    if bucket < 0 or bucket > now then S.damaged() end -- beyond 2^53 a loop down from it would not end
     for i = 0, 5 do
         local two = S.count[K.COUNT_USE + 1 + i]
         use[2 * i], use[2 * i + 1] = two % K.USE_BIT, floor(two / K.USE_BIT)

@@ -31,6 +31,9 @@ static const char *scope_fault(const struct usher_scope *scope)
     if (pair(counts + COUNT_TAKEN) > pair(counts + COUNT_CUR) || pair(set + SET_START) < 1 ||
         counts[COUNT_BUCKET] < 0 || counts[COUNT_BUCKET] > USHER_TIME_MAX / USHER__USE_MS)
         return "a counter";
+    for (int i = COUNT_USE; i < COUNT_USE + USHER__USE_PERIODS / 2; i++)
+        if (counts[i] < 0)
+            return "a count of use";
     if (set[SET_STAMP] < USHER_SERIAL_STAMP_TAKE || set[SET_STAMP] > USHER_SERIAL_STAMP_FILL ||
         set[SET_MODE] < USHER_SERIAL_MODE_QUEUE || set[SET_MODE] > USHER_SERIAL_MODE_GAPFREE)
         return "a setting";

@@ -603,6 +603,7 @@ static void an_edit_is_named_as_damage(void **state)
         { "UPDATE scope SET s10 = 99 WHERE noun = 4 AND name = 's'", "serial show s", "a setting" },
         { "UPDATE scope SET s11 = 7 WHERE noun = 4 AND name = 's'", "serial show s", "a setting" },
         { "UPDATE scope SET s13 = 0 WHERE noun = 4 AND name = 's'", "serial show s", "a setting" },
+        { "UPDATE scope SET c7 = -1 WHERE noun = 4 AND name = 's'", "serial take s", "a count" },
         { "UPDATE scope SET s0 = 7 WHERE noun = 1 AND name = 'p'", "number call p", "an order" },
         { "UPDATE scope SET s2 = 7 WHERE noun = 2 AND name = 'q'", "queue stats q", "a setting" },
         /* 4 to 9 of g are lost */
@@ -838,6 +839,7 @@ static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
         /* the newest period of its counts of use, the seventh count behind the header */
         { "{d}:serial", "head", 45 + 6 * 7, "serial take d", HUGE_BYTES },
         { "{d}:serial", "head", 45 + 6 * 7, "serial tick d", "\377\377\377\377\377\377\377", 7 },
+        { "{d}:serial", "head", 45 + 9 * 7, "serial take d", "\377\377\377\377\377\377\377", 7 },
         /* 4 to 9 of g are lost: its state, rank, first, period, last */
         { "{g}:serial", "6:4", 10, "serial confirm g G5 token=6", "\3", 1 },
         { "{g}:serial", "6:4", 40, "serial confirm g G5 token=6", HUGE_BYTES },

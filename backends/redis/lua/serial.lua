@@ -261,6 +261,7 @@ function S.use_now()
     if bucket < 0 or bucket > now then S.damaged() end -- beyond 2^53 a loop down from it would not end
     for i = 0, 5 do
         local two = S.count[K.COUNT_USE + 1 + i]
+        if two < 0 then S.damaged() end
         use[2 * i], use[2 * i + 1] = two % K.USE_BIT, floor(two / K.USE_BIT)
     end
     if now - bucket >= 12 then

@@ -29,8 +29,8 @@ struct usher__redis_map {
     _Atomic bool doubtful;
     _Atomic int64_t next_ms; /* not to be asked for before */
     /* With the store's lock. */
-    bool asked_for; /* a thread is at it */
-    unsigned turn;  /* so that it is not always the same node */
+    int64_t asked_until_ms; /* somebody is at it, until then at most */
+    unsigned turn;          /* so that it is not always the same node */
     size_t n_known;
     struct usher__redis_member *known; /* of the last view: replicas, too */
 };
@@ -99,107 +99,215 @@ static void apply(struct usher__redis_store *s, const struct usher__redis_view *
 
 /* ---- asking ------------------------------------------------------------------------- */
 
-/* The answer to MYID and then that to SLOTS, of @r, which is to be the node @id, "": whichever. */
-static enum usher_status question(struct usher__redis *r, const char *id, int64_t deadline_ms,
-                                  struct redisReply **ret)
+/*
+ * A look: of those who are known (who still have to be who they were), and then of the hosts of the
+ * URL, the first who says something is believed.  One is asked at a time, on a connection of its
+ * own.
+ */
+struct usher__redis_look {
+    struct usher__redis_store *s;
+    size_t room;           /* in `known` */
+    size_t n_known, n, at; /* who may be asked, in turn: who is next */
+    unsigned turn;         /* with which host to begin */
+    int64_t each_ms, deadline_ms;
+    /* Who is asked: NULL, nobody. */
+    struct usher__redis *r;
+    struct usher__redis_node node;     /* its */
+    char id[USHER__REDIS_NODE_ID_MAX]; /* "": whichever it is */
+    bool sent;                         /* it is connected, and was sent the questions */
+    struct redisReply *mine;           /* the answer to the first of them */
+    int64_t until_ms;                  /* it has so long */
+    enum usher_status status;
+    char message[USHER__REDIS_MESSAGE_SIZE];
+    struct usher__redis_member known[];
+};
+
+static size_t look_size(size_t room)
+{
+    return sizeof(struct usher__redis_look) + room * sizeof(struct usher__redis_member);
+}
+
+/* There is room for @room who are known. */
+static struct usher__redis_look *look_new(struct usher__redis_store *s, size_t room,
+                                          int64_t each_ms, int64_t deadline_ms)
+{
+    struct usher__redis_look *l = usher__redis_resize(s->alloc, NULL, 0, look_size(room));
+
+    if (l == NULL)
+        return NULL;
+    memset(l, 0, sizeof *l);
+    l->s = s;
+    l->room = room;
+    l->n = s->like->n_hosts;
+    l->each_ms = each_ms;
+    l->deadline_ms = deadline_ms;
+    l->status = USHER_UNAVAILABLE;
+    return l;
+}
+
+static void look_free(struct usher__redis_look *l)
+{
+    freeReplyObject(l->mine);
+    usher__redis_free(l->r);
+    (void)usher__redis_resize(l->s->alloc, l, look_size(l->room), 0);
+}
+
+/* Begin to ask the next one.  The first of each kind is asked whatever the time. */
+static enum usher_status ask_next(struct usher__redis_look *l)
+{
+    const struct usher__redis_store *s = l->s;
+    int64_t now_ms = usher__redis_clock_ms();
+    size_t host = (l->turn + l->at - l->n_known) % s->like->n_hosts;
+    enum usher_status status;
+
+    if (l->at != 0 && l->at != l->n_known && now_ms >= l->deadline_ms)
+        l->at = l->at < l->n_known ? l->n_known : l->n;
+    if (l->at == l->n)
+        return USHER_UNAVAILABLE;
+    memset(&l->node, 0, sizeof l->node);
+    if (l->at < l->n_known) {
+        l->node.at = l->known[l->at].at;
+        memcpy(l->id, l->known[l->at].id, sizeof l->id);
+    } else {
+        l->node.at = s->like->hosts[host];
+        l->id[0] = '\0';
+    }
+    l->message[0] = '\0';
+    l->at++;
+    l->sent = false;
+    l->until_ms = now_ms + l->each_ms < l->deadline_ms ? now_ms + l->each_ms : l->deadline_ms;
+    l->r = usher__redis_new(l->s, &l->node);
+    if (l->r == NULL)
+        return USHER_NOMEM;
+    status = usher__redis_password(l->r);
+    return status == USHER_OK ? usher__redis_conn_begin_connect(l->r->conn, l->until_ms) : status;
+}
+
+/* It is connected: the two questions. */
+static enum usher_status send_questions(struct usher__redis_look *l)
 {
     static const char *const words[] = { "MYID", "SLOTS" };
-    struct redisReply *mine = NULL;
-    bool other;
-    enum usher_status status = usher__redis_password(r);
 
-    if (status == USHER_OK)
-        status = usher__redis_conn_connect(r->conn, deadline_ms);
-    if (status != USHER_OK)
-        return status;
     for (size_t i = 0; i < 2; i++) {
-        usher__redis_conn_begin(r->conn, 2);
-        usher__redis_conn_arg_str(r->conn, "CLUSTER");
-        usher__redis_conn_arg_str(r->conn, words[i]);
+        usher__redis_conn_begin(l->r->conn, 2);
+        usher__redis_conn_arg_str(l->r->conn, "CLUSTER");
+        usher__redis_conn_arg_str(l->r->conn, words[i]);
     }
-    status = usher__redis_conn_flush(r->conn);
-    if (status == USHER_OK)
-        status = usher__redis_conn_read(r->conn, deadline_ms, &mine);
-    if (status == USHER_OK)
-        status = usher__redis_conn_read(r->conn, deadline_ms, ret);
+    l->sent = true;
+    return usher__redis_conn_flush(l->r->conn);
+}
+
+/* The map as @reply has it. */
+static enum usher_status told(struct usher__redis_look *l, const struct redisReply *reply)
+{
+    const struct usher__redis_address *at = &l->node.at;
+    struct usher__redis_store *s = l->s;
+    struct usher__redis_view *v = NULL;
+    enum usher_status status;
+
     /* who may not ask goes without */
-    other = status == USHER_OK && id[0] != '\0' && mine->type == REDIS_REPLY_STRING &&
-            strcmp(mine->str, id) != 0;
-    freeReplyObject(mine);
-    if (other) {
-        freeReplyObject(*ret);
-        *ret = NULL;
-        usher__redis_conn_refuse(r->conn, "another node has this address now");
-        status = USHER_UNAVAILABLE;
+    if (l->id[0] != '\0' && l->mine->type == REDIS_REPLY_STRING &&
+        strcmp(l->mine->str, l->id) != 0) {
+        usher__redis_conn_refuse(l->r->conn, "another node has this address now");
+        return USHER_UNAVAILABLE;
     }
-    return status;
-}
-
-/* What the node @of says, on a connection of its own. */
-static enum usher_status ask(struct usher__redis_store *s, const struct usher__redis_member *of,
-                             int64_t deadline_ms, struct usher__redis_view **ret, char message[192])
-{
-    const struct usher__redis_address *at = &of->at;
-    struct usher__redis_node node = { .at = *at };
-    struct usher__redis *r = usher__redis_new(s, &node);
-    struct redisReply *reply = NULL;
-    enum usher_status status = USHER_NOMEM;
-
-    if (r == NULL)
-        return status;
-    status = question(r, of->id, deadline_ms, &reply);
-    if (status != USHER_OK) {
-        (void)snprintf(message, 192, "%s", usher__redis_conn_message(r->conn));
-    } else if (reply->type == REDIS_REPLY_ERROR) {
-        (void)snprintf(message, 192, "%s%s", usher__redis_conn_explain(r->conn, reply),
-                       strstr(reply->str, "cluster support disabled") != NULL ? " (use redis://)"
-                                                                              : "");
-        status = USHER_UNAVAILABLE;
-    } else {
-        status = usher__redis_view_read(s->alloc, reply, at, ret);
-        if (status == USHER_OK && (*ret)->covered == 0) {
-            usher__redis_view_free(s->alloc, *ret);
-            status = USHER_UNAVAILABLE;
-        }
-        if (status != USHER_OK)
-            (void)snprintf(message, 192, "redis %.100s:%u: %s", at->host, (unsigned)at->port,
-                           status == USHER_INVALID ? "the answer to CLUSTER SLOTS is not understood"
-                           : status == USHER_NOMEM ? "out of memory"
-                                                   : "no slot of the cluster is served");
+    if (reply->type == REDIS_REPLY_ERROR) {
+        (void)snprintf(
+            l->message, sizeof l->message, "%s%s", usher__redis_conn_explain(l->r->conn, reply),
+            strstr(reply->str, "cluster support disabled") != NULL ? " (use redis://)" : "");
+        return USHER_UNAVAILABLE;
     }
-    freeReplyObject(reply);
-    usher__redis_free(r);
-    return status == USHER_OK || status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
-}
-
-/* Take what the first of @n says who says something, beginning with number @turn.  They are @known,
- * and still have to be who they were, or (NULL) the hosts of the URL. */
-static enum usher_status ask_some(struct usher__redis_store *s,
-                                  const struct usher__redis_member *known, size_t n, unsigned turn,
-                                  int64_t each_ms, int64_t deadline_ms, char message[192])
-{
-    enum usher_status status = USHER_UNAVAILABLE;
-
-    for (size_t i = 0; i < n && status == USHER_UNAVAILABLE; i++) {
-        int64_t until_ms = usher__redis_clock_ms() + each_ms;
-        struct usher__redis_member of = { .master = false };
-        struct usher__redis_view *v;
-
-        if (i > 0 && until_ms - each_ms >= deadline_ms)
-            break;
-        if (known != NULL)
-            of = known[(turn + i) % n];
-        else
-            of.at = s->like->hosts[(turn + i) % n];
-        status = ask(s, &of, until_ms < deadline_ms ? until_ms : deadline_ms, &v, message);
-        if (status != USHER_OK)
-            continue;
+    status = usher__redis_view_read(s->alloc, reply, at, &v);
+    if (status == USHER_OK && v->covered != 0) {
         (void)pthread_mutex_lock(&s->lock);
         apply(s, v);
         (void)pthread_mutex_unlock(&s->lock);
         usher__redis_view_free(s->alloc, v);
+        return USHER_OK;
     }
+    (void)snprintf(l->message, sizeof l->message, "redis %.100s:%u: %s", at->host,
+                   (unsigned)at->port,
+                   status == USHER_INVALID ? "the answer to CLUSTER SLOTS is not understood"
+                   : status == USHER_NOMEM ? "out of memory"
+                                           : "no slot of the cluster is served");
+    if (status == USHER_OK)
+        usher__redis_view_free(s->alloc, v);
+    return status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
+}
+
+/* Who is asked: connect, send, read.  USHER__REDIS_WAITS. */
+static enum usher_status ask_on(struct usher__redis_look *l)
+{
+    struct redisReply *reply = NULL;
+    enum usher_status status = USHER_OK;
+
+    if (!l->sent) {
+        status = usher__redis_conn_go_on(l->r->conn);
+        if (status == USHER_OK)
+            status = send_questions(l);
+    }
+    if (status == USHER_OK && l->mine == NULL)
+        status = usher__redis_conn_next(l->r->conn, &l->mine);
+    if (status == USHER_OK)
+        status = usher__redis_conn_next(l->r->conn, &reply);
+    if (status == USHER_OK)
+        status = told(l, reply);
+    freeReplyObject(reply);
     return status;
+}
+
+/* It took too long. */
+static enum usher_status ask_late(struct usher__redis_look *l)
+{
+    if (l->sent)
+        return usher__redis_conn_late(l->r->conn);
+    usher__redis_conn_slow(l->r->conn);
+    return USHER_UNAVAILABLE;
+}
+
+/* Whoever was asked has said something or nothing, and is not needed any more. */
+static void asked(struct usher__redis_look *l, enum usher_status status)
+{
+    if (status != USHER_OK && l->message[0] == '\0' && l->r != NULL)
+        (void)snprintf(l->message, sizeof l->message, "%s", usher__redis_conn_message(l->r->conn));
+    freeReplyObject(l->mine);
+    l->mine = NULL;
+    usher__redis_free(l->r);
+    l->r = NULL;
+    l->status = status == USHER_OK || status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
+}
+
+bool usher__redis_look_go_on(struct usher__redis_look *l, struct usher_wait *ret)
+{
+    for (;;) {
+        enum usher_status status = USHER_OK;
+
+        if (l->r == NULL) {
+            if (l->at == l->n)
+                return true;
+            status = ask_next(l);
+            if (l->r == NULL && status == USHER_UNAVAILABLE)
+                return true; /* there was no time for more */
+        }
+        if (status == USHER_OK)
+            status = ask_on(l);
+        if (status == USHER__REDIS_WAITS && usher__redis_clock_ms() < l->until_ms) {
+            usher__redis_wants(l->r, ret);
+            ret->until_ms = l->until_ms < ret->until_ms ? l->until_ms : ret->until_ms;
+            return false;
+        }
+        asked(l, status == USHER__REDIS_WAITS ? ask_late(l) : status);
+        if (l->status != USHER_UNAVAILABLE)
+            return true;
+    }
+}
+
+static void look_finish(struct usher__redis_look *l)
+{
+    struct usher_wait wait;
+
+    while (!usher__redis_look_go_on(l, &wait))
+        usher__redis_wait(&wait, INT64_MAX);
 }
 
 /* Has @node something under way, and says nothing? */
@@ -238,54 +346,73 @@ static size_t put_in_turn(struct usher__redis_store *s, unsigned turn,
     return n;
 }
 
-static void look_now(struct usher__redis_store *s, int64_t deadline_ms)
+/* Is the map to be asked for, by whom this says yes to?  He says when he has done so; or his time
+ * is over, for he may have left it. */
+static bool claim(struct usher__redis_map *m, int64_t now_ms, int64_t until_ms)
+{
+    if (now_ms < m->asked_until_ms || now_ms < atomic_load(&m->next_ms))
+        return false;
+    m->asked_until_ms = until_ms;
+    /* what is found out from now on needs another look */
+    atomic_store(&m->doubtful, false);
+    atomic_store(&m->next_ms, now_ms + LOOK_MS + now_ms * 31 % (LOOK_MS / 8));
+    return true;
+}
+
+struct usher__redis_look *usher__redis_look_begin(struct usher__redis_store *s, int64_t deadline_ms)
 {
     struct usher__redis_map *m = s->map;
-    struct usher__redis_member *known = NULL;
-    size_t n = 0, size = 0;
-    unsigned turn = 0;
-    int64_t now_ms = usher__redis_clock_ms();
-    enum usher_status status = USHER_UNAVAILABLE;
-    char message[192];
-    bool mine;
+    struct usher__redis_look *l = NULL;
+    int64_t now_ms;
 
-    /* the thread has a command of its own, perhaps for a node that is well */
+    if (!atomic_load_explicit(&m->doubtful, memory_order_relaxed))
+        return NULL;
+    now_ms = usher__redis_clock_ms();
+    if (now_ms < atomic_load_explicit(&m->next_ms, memory_order_relaxed))
+        return NULL;
+    /* who asks has a command of his own, perhaps for a node that is well */
     if (deadline_ms > now_ms)
         deadline_ms = now_ms + (deadline_ms - now_ms) / LOOK_SHARE;
     (void)pthread_mutex_lock(&s->lock);
-    mine = !m->asked_for && now_ms >= atomic_load(&m->next_ms);
-    if (mine) {
-        m->asked_for = true;
-        turn = m->turn++;
-        /* what is found out from now on needs another look */
-        atomic_store(&m->doubtful, false);
-        atomic_store(&m->next_ms, now_ms + LOOK_MS + now_ms * 31 % (LOOK_MS / 8));
-        known = usher__redis_resize(s->alloc, NULL, 0, m->n_known * sizeof *known);
-        size = m->n_known * sizeof *known;
-        n = known != NULL ? put_in_turn(s, turn, known) : 0;
+    if (claim(m, now_ms, deadline_ms + LOOK_MS)) {
+        l = look_new(s, m->n_known, ANSWER_MS, deadline_ms);
+        if (l != NULL) {
+            l->turn = m->turn++;
+            l->n_known = put_in_turn(s, l->turn, l->known);
+            l->n += l->n_known;
+        } else { /* once more, when there is memory */
+            atomic_store(&m->doubtful, true);
+            m->asked_until_ms = 0;
+        }
     }
     (void)pthread_mutex_unlock(&s->lock);
-    if (!mine)
+    return l;
+}
+
+void usher__redis_look_end(struct usher__redis_look *l)
+{
+    struct usher__redis_store *s;
+
+    if (l == NULL)
         return;
-    if (n > 0)
-        status = ask_some(s, known, n, 0, ANSWER_MS, deadline_ms, message);
-    if (status == USHER_UNAVAILABLE)
-        status = ask_some(s, NULL, s->like->n_hosts, turn, ANSWER_MS, deadline_ms, message);
-    (void)usher__redis_resize(s->alloc, known, known != NULL ? size : 0, 0);
-    if (status != USHER_OK)
-        atomic_store(&m->doubtful, true);
+    s = l->s;
+    if (l->status != USHER_OK)
+        atomic_store(&s->map->doubtful, true);
+    look_free(l);
     (void)pthread_mutex_lock(&s->lock);
-    m->asked_for = false;
+    s->map->asked_until_ms = 0;
     (void)pthread_mutex_unlock(&s->lock);
 }
 
 void usher__redis_look(struct usher_store *store, int64_t deadline_ms)
 {
-    struct usher__redis_store *s = (struct usher__redis_store *)store;
+    struct usher__redis_look *l =
+        usher__redis_look_begin((struct usher__redis_store *)store, deadline_ms);
 
-    if (atomic_load_explicit(&s->map->doubtful, memory_order_relaxed) &&
-        usher__redis_clock_ms() >= atomic_load_explicit(&s->map->next_ms, memory_order_relaxed))
-        look_now(s, deadline_ms);
+    if (l == NULL)
+        return;
+    look_finish(l);
+    usher__redis_look_end(l);
 }
 
 void usher__redis_doubt(struct usher__redis_store *s)
@@ -385,6 +512,8 @@ enum usher_status usher__redis_map_open(struct usher__redis_store *s, int64_t de
                                         char message[192])
 {
     struct usher__redis_map *m = usher__redis_resize(s->alloc, NULL, 0, sizeof *m);
+    struct usher__redis_look *l;
+    enum usher_status status;
 
     if (m == NULL) {
         (void)snprintf(message, 192, "redis: out of memory");
@@ -395,7 +524,16 @@ enum usher_status usher__redis_map_open(struct usher__redis_store *s, int64_t de
         atomic_init(&m->owner[slot], USHER__REDIS_NOBODY);
     atomic_init(&m->next_ms, 0);
     s->map = m;
-    return ask_some(s, NULL, s->like->n_hosts, 0, FIRST_MS, deadline_ms, message);
+    l = look_new(s, 0, FIRST_MS, deadline_ms);
+    if (l == NULL) {
+        (void)snprintf(message, 192, "redis: out of memory");
+        return USHER_NOMEM;
+    }
+    look_finish(l);
+    status = l->status;
+    (void)snprintf(message, 192, "%s", l->message);
+    look_free(l);
+    return status;
 }
 
 void usher__redis_map_free(struct usher__redis_store *s)

@@ -9,7 +9,6 @@
  */
 #include "config.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -445,13 +444,18 @@ void usher__redis_wants(const struct usher__redis *r, struct usher_wait *ret)
         r->asks == USHER__REDIS_ASKS_NOTHING || conn_ms < r->until_ms ? conn_ms : r->until_ms;
 }
 
+void usher__redis_wait_some(struct pollfd *fds, nfds_t n, int64_t until_ms)
+{
+    int64_t left_ms = until_ms - usher__redis_clock_ms();
+
+    (void)poll(fds, n, left_ms > 3600000 ? 3600000 : left_ms > 0 ? (int)left_ms : 0);
+}
+
 void usher__redis_wait(const struct usher_wait *wait, int64_t deadline_ms)
 {
     struct pollfd p = { .fd = wait->fd, .events = wait->events };
-    int64_t until_ms = wait->until_ms < deadline_ms ? wait->until_ms : deadline_ms;
-    int64_t left_ms = until_ms - usher__redis_clock_ms();
 
-    (void)poll(&p, 1, left_ms > 3600000 ? 3600000 : left_ms > 0 ? (int)left_ms : 0);
+    usher__redis_wait_some(&p, 1, wait->until_ms < deadline_ms ? wait->until_ms : deadline_ms);
 }
 
 bool usher__redis_wait_for(struct usher__redis *r, int64_t deadline_ms)

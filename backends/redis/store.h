@@ -5,6 +5,7 @@
 
 #include <usher/store.h>
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -86,12 +87,10 @@ struct usher__redis {
     int64_t until_ms, sent_ms, sent_us;
     unsigned n_questions, n_replies;
     struct redisReply *replies[4];
-    size_t hosts_left;         /* to be tried behind the one that is */
-    unsigned demotions;        /* of the node, when it connected */
-    struct usher__redis *next; /* of those kept until replicas have answered */
-    bool waits;                /* they have been asked */
-    bool drop;                 /* it answers as if it were another one: connect anew */
-    char expects[41];          /* which node of a cluster it should be; "": not known */
+    size_t hosts_left;  /* to be tried behind the one that is */
+    unsigned demotions; /* of the node, when it connected */
+    bool drop;          /* it answers as if it were another one: connect anew */
+    char expects[41];   /* which node of a cluster it should be; "": not known */
     char prefix[USHER__REDIS_PREFIX_MAX + 1];
     /* Those of the URL, one of which is the master or a node of the cluster. */
     struct usher__redis_address hosts[USHER__REDIS_HOSTS_MAX];
@@ -200,6 +199,13 @@ enum usher_status usher__redis_map_open(struct usher__redis_store *s, int64_t de
 void usher__redis_map_free(struct usher__redis_store *s);
 unsigned usher__redis_route(struct usher_store *s, const struct usher_task *task);
 void usher__redis_look(struct usher_store *s, int64_t deadline_ms);
+
+/* The same without waiting.  NULL: there is nothing to look for, or no memory; go_on: true, it is
+ * over; end, which takes NULL, gives it back, over or not. */
+struct usher__redis_look *usher__redis_look_begin(struct usher__redis_store *s,
+                                                  int64_t deadline_ms);
+bool usher__redis_look_go_on(struct usher__redis_look *l, struct usher_wait *ret);
+void usher__redis_look_end(struct usher__redis_look *l);
 /* The map is perhaps not right. */
 void usher__redis_doubt(struct usher__redis_store *s);
 /* What a node has answered: MOVED or ASK.  The number of the node that is meant, which with MOVED
@@ -224,8 +230,9 @@ void usher__redis_wants(const struct usher__redis *r, struct usher_wait *ret);
 
 /* Wait for it; false, and the connection says so: it is too late. */
 bool usher__redis_wait_for(struct usher__redis *r, int64_t deadline_ms);
-/* Wait for @wait, until @deadline_ms. */
+/* Wait for @wait, until @deadline_ms; for one of @fds. */
 void usher__redis_wait(const struct usher_wait *wait, int64_t deadline_ms);
+void usher__redis_wait_some(struct pollfd *fds, nfds_t n, int64_t until_ms);
 
 /* usher__redis_prepare() without scripts, to its end. */
 enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms);

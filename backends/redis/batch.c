@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A batch: its tasks are on their way to all the servers that have their scopes, at once, and none
+ * of them waits for another one's.
+ *
+ * Nothing here waits but execute(), which has poll() between two steps of what begin(), go_on() and
+ * leave() do without.  In a cluster begin() looks for the scopes; with execute() the engine has.
+ */
+#include "config.h"
+
+#include "batch.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef HAVE_SYS_EPOLL_H
+#include <sys/epoll.h>
+#endif
+
+#include <hiredis/hiredis.h>
+
+#include "trip.h"
+
+#define CLAIMED "redis: no answer before the deadline: the scope is in another batch"
+/* WAIT that has run out is answered up to 100 ms later (hz 10). */
+#define WAIT_BACK_MS 120
+
+/* The tasks for one server. */
+struct leg {
+    struct leg *next;
+    struct usher_task *tasks;
+    size_t n;
+    enum { ON_ITS_WAY, WITH_REPLICAS, OVER } stage;
+    struct usher_wait wait; /* what it waits for */
+    bool in_loop;           /* where it waits with others */
+    /* Of copied tasks: where they are in the batch.  NULL: there. */
+    const uint16_t *where;
+    struct usher__redis_trip trip;
+};
+
+struct usher_batch {
+    struct usher__redis_store *s;
+    struct usher_task *tasks;
+    size_t n;
+    const struct usher_context *context;
+    enum { TO_CLAIM, TO_LOOK, TO_GO, UNDER_WAY } stage;
+    bool claimed;
+    struct usher__redis_look *look; /* NULL: it does not */
+    int loop;                       /* readable while one of several legs can go on; -1: none yet */
+    struct leg *legs;
+    struct leg one; /* of a batch for one server */
+};
+
+/* ---- servers ----------------------------------------------------------------------- */
+
+static void begins(struct usher__redis_node *node)
+{
+    if (atomic_fetch_add(&node->under_way, 1) == 0)
+        atomic_store(&node->heard_ms, usher__redis_clock_ms());
+}
+
+static void ends(struct usher__redis_node *node, enum usher_status status)
+{
+    atomic_store(&node->mute, status == USHER_UNAVAILABLE || status == USHER_UNKNOWN);
+    atomic_store(&node->heard_ms, usher__redis_clock_ms());
+    atomic_fetch_sub(&node->under_way, 1);
+}
+
+static void no_memory(struct usher_task *tasks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        usher_result_fail(tasks[i].reply, USHER_NOMEM, "redis: out of memory");
+}
+
+/* ---- replicas ---------------------------------------------------------------------- */
+
+/* Was @task done, and does it wait? */
+static bool waits(const struct usher_task *task)
+{
+    return task->command->wait > 0 && task->reply->status < USHER_INVALID;
+}
+
+/* How long the server may wait, of @left: what it says then must be back in time. */
+static int64_t wait_ms(int64_t left)
+{
+    int64_t back = left / 10 > WAIT_BACK_MS ? left / 10 : WAIT_BACK_MS;
+
+    return left - (back < left / 2 ? back : left / 2);
+}
+
+/*
+ * Ask for as many replicas as one of the tasks does.  WAIT is about what was done on its own
+ * connection, and holds that up, so the leg keeps it until they have answered.  false: none does,
+ * or it cannot be asked.
+ */
+static bool ask_replicas(const struct leg *l, int64_t deadline_ms)
+{
+    struct usher__redis_conn *conn = l->trip.r->conn;
+    uint32_t most = 0;
+    int64_t ms;
+
+    for (size_t i = 0; i < l->n; i++)
+        if (waits(&l->tasks[i]) && l->tasks[i].command->wait > most)
+            most = l->tasks[i].command->wait;
+    if (most == 0 || !usher__redis_conn_is_connected(conn))
+        return false;
+    ms = wait_ms(deadline_ms - usher__redis_clock_ms());
+    if (ms <= 0)
+        return false;
+    usher__redis_conn_begin(conn, 3);
+    usher__redis_conn_arg_str(conn, "WAIT");
+    usher__redis_conn_arg_i64(conn, most);
+    usher__redis_conn_arg_i64(conn, ms);
+    return usher__redis_conn_flush(conn) == USHER_OK;
+}
+
+/* The answer, or NULL: there is none.  What was done stays done, whatever is said of the
+ * replicas. */
+static void replicas_told(const struct leg *l, struct redisReply *reply)
+{
+    struct usher__redis_conn *conn = l->trip.r->conn;
+    uint32_t replicas = 0;
+    const char *why = "";
+
+    if (reply == NULL) {
+        why = usher__redis_conn_message(conn);
+        usher__redis_conn_discard(conn);
+    } else if (reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0) {
+        replicas = reply->integer < UINT32_MAX ? (uint32_t)reply->integer : UINT32_MAX;
+    } else {
+        why = usher__redis_conn_explain(conn, reply);
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        struct usher_result *to = l->tasks[i].reply;
+
+        if (!waits(&l->tasks[i]))
+            continue;
+        to->replicas = replicas;
+        if (why[0] != '\0' && to->message[0] == '\0')
+            (void)snprintf(to->message, sizeof to->message, "%s", why);
+    }
+    freeReplyObject(reply);
+}
+
+/* ---- a leg ------------------------------------------------------------------------- */
+
+static void leg_begin(struct leg *l, struct usher__redis_store *s, struct usher__redis_node *node,
+                      const struct usher_context *context)
+{
+    struct usher__redis *r = usher__redis_take(s, node);
+
+    l->in_loop = false;
+    l->stage = r != NULL ? ON_ITS_WAY : OVER;
+    if (r == NULL) {
+        no_memory(l->tasks, l->n);
+        return;
+    }
+    begins(node);
+    usher__redis_trip_begin(&l->trip, r, l->tasks, l->n, context);
+}
+
+/* It has its answers, and asks nothing of replicas. */
+static void leg_over(struct leg *l)
+{
+    usher__redis_give(l->trip.r);
+    l->stage = OVER;
+}
+
+/* It is with replicas; false: they have not answered yet. */
+static bool leg_replicas(struct leg *l, int64_t deadline_ms)
+{
+    struct usher__redis *r = l->trip.r;
+    struct redisReply *reply = NULL;
+    enum usher_status status = usher__redis_conn_next(r->conn, &reply);
+
+    if (status == USHER__REDIS_WAITS && usher__redis_clock_ms() < deadline_ms) {
+        usher__redis_wants(r, &l->wait);
+        l->wait.until_ms = deadline_ms;
+        return false;
+    }
+    if (status == USHER__REDIS_WAITS)
+        (void)usher__redis_conn_late(r->conn);
+    replicas_told(l, reply);
+    return true;
+}
+
+static void leg_go_on(struct leg *l, int64_t deadline_ms)
+{
+    if (l->stage == ON_ITS_WAY) {
+        if (!usher__redis_trip_go_on(&l->trip, &l->wait))
+            return;
+        ends(l->trip.r->node, l->trip.status);
+        if (!ask_replicas(l, deadline_ms)) {
+            leg_over(l);
+            return;
+        }
+        l->stage = WITH_REPLICAS;
+    }
+    if (l->stage == WITH_REPLICAS && leg_replicas(l, deadline_ms))
+        leg_over(l);
+}
+
+static void leg_leave(struct leg *l)
+{
+    if (l->stage == ON_ITS_WAY)
+        ends(l->trip.r->node, USHER_UNAVAILABLE);
+    if (l->stage == OVER)
+        return;
+    usher__redis_trip_leave(&l->trip);
+    leg_over(l);
+}
+
+/* ---- legs -------------------------------------------------------------------------- */
+
+static size_t leg_size(size_t n)
+{
+    return sizeof(struct leg) + n * (sizeof(struct usher_task) + sizeof(uint16_t));
+}
+
+/* A leg of copies of those tasks that are not @taken and have the lane of @first.  NULL: no
+ * memory, which they are told. */
+static struct leg *leg_new(struct usher_batch *b, size_t first, bool *taken)
+{
+    struct leg *l;
+    struct usher_task *tasks;
+    uint16_t *where;
+    size_t n = 0;
+
+    for (size_t i = first; i < b->n; i++)
+        n += !taken[i] && b->tasks[i].lane == b->tasks[first].lane;
+    l = usher__redis_resize(b->s->alloc, NULL, 0, leg_size(n));
+    tasks = l != NULL ? (struct usher_task *)(void *)(l + 1) : NULL;
+    where = l != NULL ? (uint16_t *)(void *)(tasks + n) : NULL;
+    for (size_t i = first, k = 0; k < n; i++) {
+        if (taken[i] || b->tasks[i].lane != b->tasks[first].lane)
+            continue;
+        taken[i] = true;
+        if (l != NULL) {
+            tasks[k] = b->tasks[i];
+            where[k] = (uint16_t)i;
+        } else {
+            no_memory(&b->tasks[i], 1);
+        }
+        k++;
+    }
+    if (l == NULL)
+        return NULL;
+    l->tasks = tasks;
+    l->where = where;
+    l->n = n;
+    return l;
+}
+
+static bool one_lane(const struct usher_batch *b)
+{
+    size_t i = 1;
+
+    while (i < b->n && b->tasks[i].lane == b->tasks[0].lane)
+        i++;
+    return i >= b->n;
+}
+
+static void legs_begin(struct usher_batch *b)
+{
+    struct usher__redis_store *s = b->s;
+    bool taken[USHER__REDIS_TASKS_MAX] = { false };
+    struct leg **end = &b->legs;
+
+    if (s->map == NULL || one_lane(b)) {
+        b->one.tasks = b->tasks;
+        b->one.n = b->n;
+        b->one.where = NULL;
+        b->one.next = NULL;
+        b->legs = &b->one;
+        leg_begin(&b->one, s, s->node[s->map == NULL ? 0 : b->tasks->lane], b->context);
+        return;
+    }
+    for (size_t i = 0; i < b->n; i++) {
+        if (taken[i])
+            continue;
+        *end = leg_new(b, i, taken);
+        if (*end == NULL)
+            continue;
+        leg_begin(*end, s, s->node[b->tasks[i].lane], b->context);
+        end = &(*end)->next;
+        *end = NULL;
+    }
+}
+
+/* They are over: what is copied goes back. */
+static void legs_end(struct usher_batch *b)
+{
+    while (b->legs != NULL) {
+        struct leg *l = b->legs;
+
+        b->legs = l->next;
+        if (l->where == NULL)
+            continue;
+        for (size_t i = 0; i < l->n; i++)
+            b->tasks[l->where[i]] = l->tasks[i];
+        (void)usher__redis_resize(b->s->alloc, l, leg_size(l->n), 0);
+    }
+}
+
+static void release(struct usher_batch *b)
+{
+    if (b->claimed)
+        usher__redis_release(b->s, b->tasks, b->n);
+    b->claimed = false;
+}
+
+/* All of them that can go on do.  true: all are over. */
+static bool legs_go_on(struct usher_batch *b)
+{
+    bool answered = true, over = true;
+
+    for (struct leg *l = b->legs; l != NULL; l = l->next) {
+        if (l->stage != OVER)
+            leg_go_on(l, b->context->deadline_ms);
+        answered = answered && l->stage != ON_ITS_WAY;
+        over = over && l->stage == OVER;
+    }
+    if (answered) /* while replicas are waited for nobody waits for the scopes */
+        release(b);
+    return over;
+}
+
+/* ---- waiting ----------------------------------------------------------------------- */
+
+static void batch_init(struct usher_batch *b, struct usher__redis_store *s,
+                       struct usher_task *tasks, size_t n, const struct usher_context *context)
+{
+    b->s = s;
+    b->tasks = tasks;
+    b->n = n;
+    b->context = context;
+    b->claimed = false;
+    b->look = NULL;
+    b->loop = -1;
+    b->legs = NULL;
+}
+
+static void wait_for_legs(const struct usher_batch *b)
+{
+    struct pollfd fds[USHER__REDIS_TASKS_MAX];
+    int64_t until_ms = INT64_MAX;
+    nfds_t n = 0;
+
+    for (const struct leg *l = b->legs; l != NULL; l = l->next) {
+        if (l->stage == OVER)
+            continue;
+        fds[n++] = (struct pollfd){ .fd = l->wait.fd, .events = l->wait.events };
+        if (l->wait.until_ms < until_ms)
+            until_ms = l->wait.until_ms;
+    }
+    usher__redis_wait_some(fds, n, until_ms);
+}
+
+static void execute_some(struct usher__redis_store *s, struct usher_task *tasks, size_t n,
+                         const struct usher_context *context)
+{
+    struct usher_batch b;
+
+    batch_init(&b, s, tasks, n, context);
+    if (context->notify != NULL) {
+        b.claimed = usher__redis_claim(s, tasks, n, context->deadline_ms);
+        if (!b.claimed) {
+            for (size_t i = 0; i < n; i++)
+                usher_result_fail(tasks[i].reply, USHER_UNAVAILABLE, CLAIMED);
+            return;
+        }
+    }
+    legs_begin(&b);
+    while (!legs_go_on(&b))
+        wait_for_legs(&b);
+    legs_end(&b);
+}
+
+void usher__redis_execute(struct usher_store *store, struct usher_task *tasks, size_t n,
+                          const struct usher_context *context)
+{
+    struct usher__redis_store *s = (struct usher__redis_store *)store;
+
+    for (size_t from = 0, k; from < n; from += k) {
+        k = n - from < USHER__REDIS_TASKS_MAX ? n - from : USHER__REDIS_TASKS_MAX;
+        execute_some(s, tasks + from, k, context);
+    }
+}
+
+/* ---- not waiting ------------------------------------------------------------------- */
+
+struct usher_batch *usher__redis_begin(struct usher_store *store, struct usher_task *tasks,
+                                       size_t n, const struct usher_context *context)
+{
+    struct usher__redis_store *s = (struct usher__redis_store *)store;
+    struct usher_batch *b = usher__redis_resize(s->alloc, NULL, 0, sizeof *b);
+
+    if (b == NULL)
+        return NULL;
+    USHER_ASSERT(n <= USHER__REDIS_TASKS_MAX);
+    batch_init(b, s, tasks, n, context);
+    b->stage = context->notify != NULL ? TO_CLAIM : TO_LOOK;
+    if (s->map != NULL)
+        b->look = usher__redis_look_begin(s, context->deadline_ms);
+    return b;
+}
+
+/* Its scopes are its own, or it is over.  false: they are another one's; it looks again in a
+ * moment. */
+static bool batch_claim(struct usher_batch *b, struct usher_wait *ret)
+{
+    int64_t now_ms = usher__redis_clock_ms();
+
+    b->claimed = usher__redis_claim(b->s, b->tasks, b->n, -1);
+    if (b->claimed)
+        return true;
+    if (now_ms < b->context->deadline_ms) {
+        *ret = (struct usher_wait){ .fd = -1, .until_ms = now_ms + 1 };
+        return false;
+    }
+    for (size_t i = 0; i < b->n; i++)
+        usher_result_fail(b->tasks[i].reply, USHER_UNAVAILABLE, CLAIMED);
+    return true;
+}
+
+/* The legs are put into the loop of the batch, or taken out: none must be in there while it goes
+ * on, for its socket may be closed then, which a child of fork() may have open still.  false: the
+ * loop cannot tell of it. */
+static bool loop_set(const struct usher_batch *b, struct leg *l, bool waits_there)
+{
+#ifdef HAVE_SYS_EPOLL_H
+    struct epoll_event event = { .events = 0 };
+
+    if (l->in_loop == waits_there || l->wait.fd < 0)
+        return true;
+    if ((l->wait.events & POLLIN) != 0)
+        event.events |= EPOLLIN;
+    if ((l->wait.events & POLLOUT) != 0)
+        event.events |= EPOLLOUT;
+    if (epoll_ctl(b->loop, waits_there ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, l->wait.fd, &event) != 0)
+        return false;
+    l->in_loop = waits_there;
+    return true;
+#else
+    (void)b;
+    (void)l;
+    return !waits_there;
+#endif
+}
+
+static int loop_open(void)
+{
+#ifdef HAVE_SYS_EPOLL_H
+    return epoll_create1(EPOLL_CLOEXEC);
+#else
+    return -1;
+#endif
+}
+
+/* What it waits for: the one leg that is not over, or the first of several. */
+static void legs_wait(struct usher_batch *b, struct usher_wait *ret)
+{
+    size_t n = 0;
+    bool all = true;
+
+    for (const struct leg *l = b->legs; l != NULL; l = l->next) {
+        if (l->stage == OVER)
+            continue;
+        if (n++ == 0)
+            *ret = l->wait;
+        else if (l->wait.until_ms < ret->until_ms)
+            ret->until_ms = l->wait.until_ms;
+    }
+    if (n < 2)
+        return;
+    if (b->loop < 0)
+        b->loop = loop_open();
+    for (struct leg *l = b->legs; l != NULL; l = l->next)
+        if (l->stage != OVER)
+            all = b->loop >= 0 && loop_set(b, l, true) && all;
+    ret->fd = b->loop;
+    ret->events = POLLIN;
+    if (!all) /* no memory, or no descriptors: it is looked at */
+        ret->until_ms = usher__redis_clock_ms() + 1;
+}
+
+static void route(struct usher_batch *b)
+{
+    for (size_t i = 0; b->s->map != NULL && i < b->n; i++) {
+        b->tasks[i].again = 0;
+        b->tasks[i].lane = (uint16_t)usher__redis_route(&b->s->base, &b->tasks[i]);
+    }
+}
+
+static bool batch_go_on(struct usher_batch *b, struct usher_wait *ret)
+{
+    if (b->stage == TO_CLAIM) {
+        if (!batch_claim(b, ret))
+            return false;
+        if (!b->claimed)
+            return true;
+        b->stage = TO_LOOK;
+    }
+    if (b->stage == TO_LOOK) {
+        if (b->look != NULL && !usher__redis_look_go_on(b->look, ret))
+            return false;
+        usher__redis_look_end(b->look);
+        b->look = NULL;
+        b->stage = TO_GO;
+    }
+    if (b->stage == TO_GO) {
+        route(b);
+        legs_begin(b);
+        b->stage = UNDER_WAY;
+    }
+    for (struct leg *l = b->legs; l != NULL; l = l->next)
+        (void)loop_set(b, l, false);
+    if (legs_go_on(b))
+        return true;
+    legs_wait(b, ret);
+    return false;
+}
+
+static void batch_free(struct usher_batch *b)
+{
+    if (b->loop >= 0)
+        (void)close(b->loop);
+    usher__redis_look_end(b->look);
+    release(b);
+    legs_end(b);
+    (void)usher__redis_resize(b->s->alloc, b, sizeof *b, 0);
+}
+
+bool usher__redis_go_on(struct usher_store *store, struct usher_batch *b, struct usher_wait *ret)
+{
+    (void)store;
+    if (!batch_go_on(b, ret))
+        return false;
+    batch_free(b);
+    return true;
+}
+
+void usher__redis_leave(struct usher_store *store, struct usher_batch *b)
+{
+    (void)store;
+    /* in a child of fork() the loop is the parent's as well: nothing is taken out of it */
+    if (b->loop >= 0)
+        (void)close(b->loop);
+    b->loop = -1;
+    for (struct leg *l = b->legs; l != NULL; l = l->next)
+        leg_leave(l);
+    batch_free(b);
+}

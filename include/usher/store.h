@@ -189,12 +189,13 @@ struct usher_store_ops {
     /* Called on a thread that nobody waits for, before tasks are routed: with a deadline, where
      * something is not where it was thought to be, there is time to look. */
     void (*look)(struct usher_store *s, int64_t deadline_ms);
-    /* May, all three or none, without INSTANT and LANES: execute() that does not wait.  begin() of
-     * up to 256 tasks, which live until it is over, as does what @context points to; NULL: no
-     * memory.  go_on() does what can be done now; true: as execute() returns, and the batch is
-     * gone; false: to be called again when what it says has come.  leave() frees a batch that is
-     * not over: what was sent of it may be done or not.  One thread at a time for each batch;
-     * with others in execute(), whatever the capabilities. */
+    /* May, all three or none, without INSTANT: execute() that does not wait.  begin() of up to 256
+     * tasks, which live until it is over, as does what @context points to; NULL: no memory.  With
+     * LANES it does by itself what look() and route() are for, for nobody has called them.  go_on()
+     * does what can be done now; true: as execute() returns, and the batch is gone; false: to be
+     * called again when what it says has come.  leave() frees a batch that is not over: what was
+     * sent of it may be done or not.  One thread at a time for each batch; with others in
+     * execute(), whatever the capabilities. */
     struct usher_batch *(*begin)(struct usher_store *s, struct usher_task *tasks, size_t n,
                                  const struct usher_context *context);
     bool (*go_on)(struct usher_store *s, struct usher_batch *batch, struct usher_wait *ret_wait);

@@ -26,6 +26,7 @@
 #include "core/changes.h"
 #include "core/text.h"
 #include "core/verbs.h"
+#include "engine/again.h"
 #include "engine/ask.h"
 #include "engine/authority.h"
 #include "engine/check.h"
@@ -1085,79 +1086,22 @@ static void execute_lanes(struct usher_engine *e, struct usher_task *tasks, size
         execute_apart(e, tasks, n, deadline_ms);
 }
 
-/* Was a command behind @tasks[i] on its scope done, or may it have been?  Those in doubt may, too,
- * before they are repeated: but not before one that is in doubt itself. */
-static bool passed(const struct usher_task *tasks, size_t i, size_t n)
-{
-    const struct usher_operation *c = tasks[i].command;
-    bool in_doubt = tasks[i].reply->status == USHER_UNKNOWN;
-
-    for (size_t k = i + 1; k < n; k++)
-        if ((tasks[k].again == 0 || (!in_doubt && tasks[k].reply->status == USHER_UNKNOWN)) &&
-            (unsigned)tasks[k].command->verb >> 8 == (unsigned)c->verb >> 8 &&
-            (tasks[k].reply->status < USHER_INVALID || tasks[k].reply->status == USHER_UNKNOWN) &&
-            usher__text_equal(&c->scope, &tasks[k].command->scope))
-            return true;
-    return false;
-}
-
-/* Wait before try number @tries, longer each time, and each a little otherwise; the first two that
- * know better go at once.  false: there is no time left for an answer. */
-static bool wait_again(unsigned tries, bool later, int64_t deadline_ms)
-{
-    int64_t now_ns = usher__monotonic_ns(), ms = INT64_C(1) << (tries < 6 ? tries : 6);
-    struct timespec ts = { 0, 0 };
-
-    if (later || tries > 2)
-        ts.tv_nsec = (long)(ms * 500000 + (now_ns >> 4) % (ms * 500000));
-    if ((now_ns + ts.tv_nsec) / 1000000 + 5 >= deadline_ms) /* else it would end in doubt */
-        return false;
-    if (ts.tv_nsec > 0)
-        (void)nanosleep(&ts, NULL);
-    return true;
-}
-
 /* The thread whose tasks they are tries again, so that nobody waits for it. */
 static void __attribute__((noinline))
 execute_again(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
 {
     struct usher_task rest[CHUNK];
     bool doubt[CHUNK];
+    struct usher__again again = { .tasks = tasks, .n = n, .rest = rest, .doubt = doubt };
+    int64_t pause_ns;
 
-    for (unsigned tries = 1;; tries++) {
-        size_t n_rest = 0;
-        bool later = false;
+    while (usher__again_begin(&again, e->opt.alloc, deadline_ms, &pause_ns)) {
+        struct timespec ts = { 0, (long)pause_ns }; /* less than a second */
 
-        for (size_t i = 0; i < n; i++) {
-            if (tasks[i].again != 0 && passed(tasks, i, n)) {
-                if (tasks[i].reply->status != USHER_UNKNOWN)
-                    usher_result_fail(tasks[i].reply, USHER_UNAVAILABLE,
-                                      "refused, while a later command on the scope was not");
-                tasks[i].again = 0;
-            }
-            if (tasks[i].again == 0)
-                continue;
-            later = later || tasks[i].again == USHER_AGAIN_LATER;
-            rest[n_rest++] = tasks[i];
-        }
-        if (n_rest == 0 || !wait_again(tries, later, deadline_ms))
-            return;
-        for (size_t i = 0; i < n_rest; i++) {
-            doubt[i] = rest[i].reply->status == USHER_UNKNOWN;
-            usher_result_done(rest[i].reply);
-            usher__result_init(rest[i].reply,
-                               (enum usher_noun)((unsigned)rest[i].command->verb >> 8),
-                               e->opt.alloc);
-        }
-        execute_lanes(e, rest, n_rest, deadline_ms);
-        /* who has left the queue knows only of this try */
-        for (size_t i = 0; i < n_rest; i++)
-            if (doubt[i] && rest[i].reply->status == USHER_UNAVAILABLE)
-                rest[i].reply->status = USHER_UNKNOWN;
-        /* those that are done stay in @tasks for passed() */
-        for (size_t i = 0, k = 0; i < n; i++)
-            if (tasks[i].again != 0)
-                tasks[i] = rest[k++];
+        if (pause_ns > 0)
+            (void)nanosleep(&ts, NULL);
+        execute_lanes(e, rest, again.n_rest, deadline_ms);
+        usher__again_end(&again);
     }
 }
 

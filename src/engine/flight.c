@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/verbs.h"
+#include "engine/again.h"
 #include "engine/ask.h"
 #include "engine/engine.h"
 #include "engine/history.h"
@@ -29,15 +30,20 @@ struct usher__flight {
     size_t at;                 /* no task before is unfinished */
     struct usher_batch *batch; /* NULL: none is with the store */
     bool counts;               /* in e->claiming */
+    bool pauses;               /* until then, before the rest is handed over once more */
     bool done;                 /* by the store: it gives way */
     int64_t began_ns, until_ms;
     struct usher_context context;
-    struct usher_task tasks[];
+    struct usher__again again; /* of those that were handed to the store, all or one */
+    struct usher_task *tasks;
 };
 
-static size_t size_of(size_t n)
+/* It, its tasks, and of a store with lanes as many that are handed over once more. */
+static size_t size_of(const struct usher_engine *e, size_t n)
 {
-    return sizeof(struct usher__flight) + n * sizeof(struct usher_task);
+    size_t again = e->routes ? n * (sizeof(struct usher_task) + sizeof(bool)) : 0;
+
+    return sizeof(struct usher__flight) + n * sizeof(struct usher_task) + again;
 }
 
 bool usher__flies(const struct usher_engine *e, unsigned verb)
@@ -65,8 +71,8 @@ static void landed(struct usher__flight *f)
     f->counts = false;
 }
 
-/* Give @n of its tasks to the store. */
-static void take_off(struct usher__flight *f, struct usher_task *tasks, size_t n)
+/* Give @n tasks to the store. */
+static void give(struct usher__flight *f, struct usher_task *tasks, size_t n)
 {
     struct usher_engine *e = f->e;
     struct usher__inside here;
@@ -83,12 +89,40 @@ static void take_off(struct usher__flight *f, struct usher_task *tasks, size_t n
     usher__leave(&here);
 }
 
+/* The first try of @n tasks. */
+static void take_off(struct usher__flight *f, struct usher_task *tasks, size_t n)
+{
+    f->again.tasks = tasks;
+    f->again.n = n;
+    f->again.n_rest = 0;
+    f->again.tries = 0;
+    for (size_t i = 0; i < n; i++)
+        tasks[i].state = tasks[i].again = 0;
+    give(f, tasks, n);
+}
+
+/* A try is over.  true: there is to be another one, in a moment. */
+static bool tries_again(struct usher__flight *f)
+{
+    int64_t ns;
+
+    if (!f->e->routes)
+        return false;
+    if (f->again.n_rest > 0)
+        usher__again_end(&f->again);
+    if (!usher__again_begin(&f->again, f->e->opt.alloc, f->context.deadline_ms, &ns))
+        return false;
+    f->pauses = true;
+    f->until_ms = ns == 0 ? 0 : (usher__monotonic_ns() + ns) / 1000000 + 1;
+    return true;
+}
+
 struct usher__flight *usher__flight_begin(struct usher_engine *e,
                                           const struct usher_operation *commands,
                                           struct usher_result *results, size_t n,
                                           int64_t timeout_ms)
 {
-    struct usher__flight *f = usher__resize(e->opt.alloc, NULL, 0, size_of(n));
+    struct usher__flight *f = usher__resize(e->opt.alloc, NULL, 0, size_of(e, n));
 
     if (f == NULL)
         return NULL;
@@ -97,6 +131,9 @@ struct usher__flight *usher__flight_begin(struct usher_engine *e,
     f->commands = commands;
     f->results = results;
     f->n = n;
+    f->tasks = (struct usher_task *)(void *)(f + 1);
+    f->again.rest = f->tasks + n;
+    f->again.doubt = (bool *)(f->again.rest + n); /* with lanes */
     f->context.deadline_ms = usher__monotonic_ms() + timeout_ms;
     f->began_ns = usher__monotonic_ns();
     f->n_tasks = usher__engine_tasks(e, commands, results, n, f->tasks);
@@ -116,29 +153,53 @@ static bool arrived(struct usher__flight *f)
     return way_ns == 0;
 }
 
-bool usher__flight_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
+/* Go on with what is with the store.  false: it waits. */
+static bool batch_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
 {
     struct usher_engine *e = f->e;
     struct usher__inside here;
     bool over;
 
-    while (f->batch != NULL) {
-        usher__enter(&here, e);
-        atomic_fetch_add(&e->apart, 1);
-        over = e->store->ops->go_on(e->store, f->batch, ret_wait);
-        atomic_fetch_sub(&e->apart, 1);
-        usher__leave(&here);
-        if (!over)
-            return false;
+    usher__enter(&here, e);
+    atomic_fetch_add(&e->apart, 1);
+    over = e->store->ops->go_on(e->store, f->batch, ret_wait);
+    atomic_fetch_sub(&e->apart, 1);
+    usher__leave(&here);
+    if (over)
         landed(f);
-        if (usher__engine_unfinished(e, f->tasks, f->n_tasks, f->context.deadline_ms, &f->at))
-            take_off(f, &f->tasks[f->at], 1);
+    return over;
+}
+
+/* The store has its tasks, or there is nothing (more) that it is to do.  false: it waits. */
+static bool tasks_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
+{
+    for (;;) {
+        if (f->pauses && usher__monotonic_ms() < f->until_ms) {
+            *ret_wait = (struct usher_wait){ .fd = -1, .until_ms = f->until_ms };
+            return false;
+        }
+        if (f->pauses)
+            give(f, f->again.rest, f->again.n_rest);
+        f->pauses = false;
+        if (f->batch != NULL && !batch_go_on(f, ret_wait))
+            return false;
+        if (tries_again(f))
+            continue;
+        if (!usher__engine_unfinished(f->e, f->tasks, f->n_tasks, f->context.deadline_ms, &f->at))
+            return true;
+        take_off(f, &f->tasks[f->at], 1);
     }
+}
+
+bool usher__flight_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
+{
+    if (!f->done && !tasks_go_on(f, ret_wait))
+        return false;
     if (!f->done && !arrived(f)) {
         *ret_wait = (struct usher_wait){ .fd = -1, .until_ms = f->until_ms };
         return false;
     }
-    usher__engine_tell(e, f->commands, f->results, f->n, f->tasks, f->n_tasks,
+    usher__engine_tell(f->e, f->commands, f->results, f->n, f->tasks, f->n_tasks,
                        f->context.deadline_ms);
     return true;
 }
@@ -153,5 +214,5 @@ void usher__flight_end(struct usher__flight *f)
         usher__leave(&here);
         landed(f);
     }
-    (void)usher__resize(f->e->opt.alloc, f, size_of(f->n), 0);
+    (void)usher__resize(f->e->opt.alloc, f, size_of(f->e, f->n), 0);
 }

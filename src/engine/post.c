@@ -5,7 +5,8 @@
  * A command stands in one of two lists: it waits, or its event is ready to be collected.  One
  * thread at a time takes commands from the front of the first list, executes them as
  * usher_execute() would, and appends them to the second, so all are done in the order of posting.
- * That thread is in usher_work(), or in usher_collect() while no thread is in usher_work().
+ * That thread is in usher_work(), or in usher_collect() while no thread is in usher_work().  Of a
+ * store with lanes (a cluster) there are several first lists, each of which is done in its order.
  *
  * A call of usher_post() makes two blocks: the commands with their texts and events, and the
  * replies.  Both exist before a command waits, so what was posted has its answer though there is no
@@ -37,6 +38,10 @@
 #define HAS_LOOP false /* whoever collects waits for the store */
 #endif
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/text.h"
 #include "engine/door.h"
 #include "engine/engine.h"
 #include "engine/flight.h"
@@ -68,6 +73,7 @@ struct parcel {
 
 struct posted {
     struct usher__node node; /* first, so that it is this */
+    unsigned home;           /* with lanes */
     struct parcel *of;
     struct usher_reply *reply; /* that of the event */
     struct usher_command command;
@@ -153,21 +159,22 @@ static int loop_open(int fd)
 /* What is under way waits for something, or is gone on with.  It must not be in there when its
  * socket is closed: a child of fork() may have it open still.  false: the loop cannot tell of it.
  * With the lock. */
-static bool loop_set(const struct usher__post *p, bool waits)
+static bool loop_set(const struct usher__post *p, const struct usher__post_lane *l, bool waits)
 {
 #ifdef HAVE_SYS_EPOLL_H
     struct epoll_event event = { .events = 0 };
 
-    if (p->wait.fd < 0)
+    if (l->wait.fd < 0)
         return true;
-    if ((p->wait.events & POLLIN) != 0)
+    if ((l->wait.events & POLLIN) != 0)
         event.events |= EPOLLIN;
-    if ((p->wait.events & POLLOUT) != 0)
+    if ((l->wait.events & POLLOUT) != 0)
         event.events |= EPOLLOUT;
-    return epoll_ctl(p->fd[USHER__LOOP], waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, p->wait.fd,
+    return epoll_ctl(p->fd[USHER__LOOP], waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, l->wait.fd,
                      &event) == 0;
 #else
     (void)p;
+    (void)l;
     (void)waits;
     return false;
 #endif
@@ -210,19 +217,32 @@ static void descriptor_set(struct usher__post *p, enum usher__descriptor d, bool
 
 /* ---- what there is ---- */
 
-static bool is_under_way(const struct usher__post *p)
+static bool is_under_way(const struct usher__post_lane *l)
 {
-    return p->crossing != NULL || p->reading != NULL;
+    return l->crossing != NULL || l->reading != NULL;
 }
 
-static bool can_work(const struct usher__post *p)
+/* A lane in which there is something to be begun.  NULL: there is none. */
+static struct usher__post_lane *work_of(struct usher__post *p)
 {
-    return !p->executing && (p->waiting.first != NULL || usher__heard_can_read(p));
+    for (unsigned i = 0; i < p->n_lanes; i++) {
+        struct usher__post_lane *l = &p->lane[(p->turn + i) % p->n_lanes];
+
+        if (!l->executing &&
+            (l->waiting.first != NULL || (l == p->lane && usher__heard_can_read(p))))
+            return l;
+    }
+    return NULL;
 }
 
-static bool can_collect(const struct usher__post *p)
+static bool can_work(struct usher__post *p)
 {
-    return p->ready.first != NULL || (can_work(p) && p->workers == 0);
+    return work_of(p) != NULL;
+}
+
+static bool can_collect(struct usher__post *p)
+{
+    return p->ready.first != NULL || (p->workers == 0 && can_work(p));
 }
 
 /* After each change of the above.  With the lock. */
@@ -234,6 +254,29 @@ void usher__post_show(struct usher__post *p)
 
 /* ---- begin and end ------------------------------------------------------------------------ */
 
+#define HOMES_SIZE (USHER__POST_HOMES * sizeof(struct usher__home))
+
+static void post_free(struct usher__post *p)
+{
+    if (p->homes != NULL)
+        (void)usher__resize(p->alloc, p->homes, HOMES_SIZE, 0);
+    (void)usher__resize(p->alloc, p, sizeof *p, 0);
+}
+
+/* As many as the store has, as far as there is room. */
+static bool lanes_new(const struct usher_engine *e, struct usher__post *p)
+{
+    p->n_lanes = e->n_lanes < USHER__POST_LANES ? (unsigned)e->n_lanes : USHER__POST_LANES;
+    for (unsigned i = 0; i < p->n_lanes; i++)
+        p->lane[i].wait.fd = -1;
+    if (p->n_lanes == 1)
+        return true;
+    p->homes = usher__resize(p->alloc, NULL, 0, HOMES_SIZE);
+    if (p->homes != NULL)
+        memset(p->homes, 0, HOMES_SIZE);
+    return p->homes != NULL;
+}
+
 void usher__post_close(struct usher__post *p, bool forked)
 {
     if (p == NULL)
@@ -244,12 +287,14 @@ void usher__post_close(struct usher__post *p, bool forked)
             return;
         (void)pthread_mutex_unlock(&p->lock);
     }
-    drop_all(&p->waiting);
-    drop_all(&p->batch);
+    for (unsigned i = 0; i < p->n_lanes; i++) {
+        drop_all(&p->lane[i].waiting);
+        drop_all(&p->lane[i].batch);
+    }
     drop_all(&p->ready);
     usher__heards_drop(p);
     (void)pthread_mutex_destroy(&p->lock);
-    (void)usher__resize(p->alloc, p, sizeof *p, 0);
+    post_free(p);
 }
 
 static struct usher__post *post_new(const struct usher_engine *e)
@@ -264,7 +309,8 @@ static struct usher__post *post_new(const struct usher_engine *e)
     p->alloc = e->opt.alloc;
     p->limit = e->opt.backlog != 0 ? e->opt.backlog : BACKLOG;
     p->soonest_ms = p->gaps_ms = INT64_MAX;
-    p->wait.fd = p->fd[USHER__LOOP] = -1;
+    p->fd[USHER__LOOP] = -1;
+    good = lanes_new(e, p);
     for (int i = 0; i < USHER__LOOP; i++) {
         p->fd[i] = descriptor_open();
         good = good && p->fd[i] >= 0;
@@ -275,7 +321,7 @@ static struct usher__post *post_new(const struct usher_engine *e)
     }
     if (!good || pthread_mutex_init(&p->lock, NULL) != 0) {
         descriptors_close(p);
-        (void)usher__resize(p->alloc, p, sizeof *p, 0);
+        post_free(p);
         return NULL;
     }
     return p;
@@ -421,6 +467,34 @@ static enum usher_status post_fault(const struct usher_command *commands, size_t
     return USHER_INVALID;
 }
 
+/* Which lane it goes to: that of its scope, or of those that wait already. */
+static struct usher__post_lane *lane_of(struct usher__post *p, struct posted *c)
+{
+    const struct usher_command *of = &c->command;
+    struct usher_operation op = { .verb = USHER_NUMBER_CALL };
+    struct usher__home *home;
+    size_t size = text_size(of->scope_size, of->scope);
+
+    if (p->n_lanes == 1)
+        return p->lane;
+    /* what is wrong is answered so by whichever */
+    if (size != 0 && usher__scope_fault(of->scope, size) == NULL) {
+        op.scope = (struct usher_text){ of->scope, (uint32_t)size };
+        c->home = (unsigned)(XXH3_64bits(of->scope, size) % USHER__POST_HOMES);
+    }
+    home = &p->homes[c->home];
+    if (home->n++ == 0)
+        home->lane = op.scope.size != 0 ? usher__engine_lane(p->e, &op) % p->n_lanes : 0;
+    return &p->lane[home->lane];
+}
+
+/* It is done, or will not be. */
+static void leave_home(struct usher__post *p, const struct posted *c)
+{
+    if (p->homes != NULL)
+        p->homes[c->home].n--;
+}
+
 /* Room for @n more commands. */
 static bool reserve(struct usher__post *p, size_t n)
 {
@@ -466,7 +540,7 @@ enum usher_status usher_post(struct usher_engine *e, const struct usher_command 
         p->soonest_ms = parcel->deadline_ms;
     posted = (struct posted *)(void *)(parcel + 1);
     for (size_t i = 0; i < n; i++)
-        usher__nodes_append(&p->waiting, &posted[i].node);
+        usher__nodes_append(&lane_of(p, &posted[i])->waiting, &posted[i].node);
     usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
     return USHER_OK;
@@ -492,20 +566,21 @@ void usher_event_done(const struct usher_event *event)
 
 /* ---- to do ----------------------------------------------------------------------------------- */
 
-/* Answer those that wait, and have @tag or (@late) no time left.  How many; with the lock. */
-static size_t refuse(struct usher__post *p, const void *tag, bool late, const char *message)
+/* Answer those that wait in @l, and have @tag or (@late) no time left.  How many; with the lock. */
+static size_t refuse_in(struct usher__post *p, struct usher__post_lane *l, const void *tag,
+                        bool late, const char *message)
 {
     struct usher__nodes kept = { NULL, NULL };
     int64_t now_ms = usher__monotonic_ms();
     size_t n = 0;
 
-    p->soonest_ms = INT64_MAX;
-    while (p->waiting.first != NULL) {
-        struct posted *c = posted_of(take(&p->waiting));
+    while (l->waiting.first != NULL) {
+        struct posted *c = posted_of(take(&l->waiting));
 
         if (late ? c->of->deadline_ms <= now_ms : tag == NULL || c->command.tag == tag) {
             usher__reply_refuse(c->reply, &c->command, message);
             usher__nodes_append(&p->ready, &c->node);
+            leave_home(p, c);
             n++;
             continue;
         }
@@ -513,7 +588,17 @@ static size_t refuse(struct usher__post *p, const void *tag, bool late, const ch
         if (c->of->deadline_ms < p->soonest_ms)
             p->soonest_ms = c->of->deadline_ms;
     }
-    p->waiting = kept;
+    l->waiting = kept;
+    return n;
+}
+
+static size_t refuse(struct usher__post *p, const void *tag, bool late, const char *message)
+{
+    size_t n = 0;
+
+    p->soonest_ms = INT64_MAX;
+    for (unsigned i = 0; i < p->n_lanes; i++)
+        n += refuse_in(p, &p->lane[i], tag, late, message);
     return n;
 }
 
@@ -553,15 +638,15 @@ static void do_late(struct usher_engine *e, struct usher__post *p)
  * none of them can be done without waiting.  With the lock.
  */
 static size_t batch_take(const struct usher_engine *e, struct usher__post *p,
-                         struct usher__nodes *batch, struct usher__entry *entries,
-                         int64_t *ret_left_ms, bool *flies)
+                         struct usher__post_lane *l, struct usher__nodes *batch,
+                         struct usher__entry *entries, int64_t *ret_left_ms, bool *flies)
 {
     int64_t now_ms = usher__monotonic_ms(), least = INT64_MAX, most = 0;
     bool matters = *flies;
     size_t n = 0;
 
-    while (p->waiting.first != NULL && n < BATCH) {
-        struct posted *c = posted_of(p->waiting.first);
+    while (l->waiting.first != NULL && n < BATCH) {
+        struct posted *c = posted_of(l->waiting.first);
         int64_t left = c->of->deadline_ms - now_ms;
 
         left = left > 0 ? left : 1;
@@ -574,50 +659,59 @@ static size_t batch_take(const struct usher_engine *e, struct usher__post *p,
         if (matters && n == 0)
             *flies = usher__flies(e, c->command.verb);
         *ret_left_ms = least;
-        usher__nodes_append(batch, take(&p->waiting));
+        usher__nodes_append(batch, take(&l->waiting));
         entries[n++] = (struct usher__entry){ &c->command, c->reply };
     }
-    if (p->waiting.first == NULL)
+    if (p->n_lanes == 1 && l->waiting.first == NULL)
         p->soonest_ms = INT64_MAX;
     return n;
 }
 
 /* What is under way ends, of which the commands have left the store.  With the lock. */
-static void land(struct usher__post *p, bool over)
+static void land(struct usher__post_lane *l, bool over)
 {
-    if (p->reading != NULL)
-        usher__reading_end(p->reading, over);
-    p->has_read = p->reading != NULL;
-    p->crossing = NULL;
-    p->reading = NULL;
-    p->executing = false;
+    if (l->reading != NULL)
+        usher__reading_end(l->reading, over);
+    l->has_read = l->reading != NULL;
+    l->crossing = NULL;
+    l->reading = NULL;
+    l->executing = false;
 }
 
-/* Do of what is under way, at which no thread is, what can be done now.  With the lock, which
+/* The commands of @batch are done. */
+static void batch_done(struct usher__post *p, struct usher__nodes *batch)
+{
+    for (struct usher__node *node = batch->first; p->homes != NULL && node != NULL;
+         node = node->next)
+        leave_home(p, posted_of(node));
+    append_all(&p->ready, batch);
+    *batch = (struct usher__nodes){ NULL, NULL };
+}
+
+/* Do of what is under way in @l, at which no thread is, what can be done now.  With the lock, which
  * others have meanwhile. */
-static void go_on(struct usher__post *p)
+static void go_on(struct usher__post *p, struct usher__post_lane *l)
 {
     struct usher_wait wait = { .fd = -1 };
     bool over;
 
-    (void)loop_set(p, false);
-    p->wait.fd = -1;
-    p->going_on = true;
+    (void)loop_set(p, l, false);
+    l->wait.fd = -1;
+    l->going_on = true;
     (void)pthread_mutex_unlock(&p->lock);
-    over = p->crossing != NULL ? usher__door_go_on(p->crossing, &wait)
-                               : usher__reading_go_on(p->reading, &wait);
-    if (over && p->crossing != NULL)
-        usher__door_end(p->crossing, true);
+    over = l->crossing != NULL ? usher__door_go_on(l->crossing, &wait)
+                               : usher__reading_go_on(l->reading, &wait);
+    if (over && l->crossing != NULL)
+        usher__door_end(l->crossing, true);
     (void)pthread_mutex_lock(&p->lock);
-    p->going_on = false;
+    l->going_on = false;
     if (over) {
-        land(p, true);
-        append_all(&p->ready, &p->batch);
-        p->batch = (struct usher__nodes){ NULL, NULL };
+        land(l, true);
+        batch_done(p, &l->batch);
     } else {
-        p->wait = wait;
-        if (!loop_set(p, true)) /* no memory: it is looked at */
-            p->wait.until_ms = usher__monotonic_ms() + 1;
+        l->wait = wait;
+        if (!loop_set(p, l, true)) /* no memory: it is looked at */
+            l->wait.until_ms = usher__monotonic_ms() + 1;
     }
     usher__post_show(p);
 }
@@ -630,18 +724,50 @@ static int ms_until(int64_t until_ms)
     return left_ms > INT32_MAX ? INT32_MAX : left_ms > 0 ? (int)left_ms : 0;
 }
 
-/* Is something under way that no thread is at, and has what it waits for come? */
-static bool can_go_on(const struct usher__post *p)
+/* What is under way and no thread is at waits for: @fds of poll(), of which there is room for one
+ * for each lane, and how many; and until *@until_ms, if that is not before.  @of: whose each is. */
+static nfds_t waits_of(struct usher__post *p, struct pollfd *fds, struct usher__post_lane **of,
+                       int64_t *until_ms)
 {
-    struct pollfd fd = { p->wait.fd, p->wait.events, 0 };
+    nfds_t n = 0;
 
-    return is_under_way(p) && !p->going_on &&
-           (ms_until(p->wait.until_ms) == 0 || poll(&fd, 1, 0) > 0);
+    for (unsigned i = 0; i < p->n_lanes; i++) {
+        struct usher__post_lane *l = &p->lane[(p->turn + i) % p->n_lanes];
+
+        if (!is_under_way(l) || l->going_on)
+            continue;
+        if (l->wait.until_ms < *until_ms)
+            *until_ms = l->wait.until_ms;
+        of[n] = l;
+        fds[n++] = (struct pollfd){ l->wait.fd, l->wait.events, 0 };
+    }
+    return n;
+}
+
+/* Is something under way that no thread is at, and has what it waits for come?  In which lane;
+ * NULL: in none. */
+static struct usher__post_lane *can_go_on(struct usher__post *p)
+{
+    struct usher__post_lane *of[USHER__POST_LANES];
+    struct pollfd fds[USHER__POST_LANES];
+    int64_t until_ms = INT64_MAX;
+    nfds_t n = waits_of(p, fds, of, &until_ms);
+
+    if (n == 0)
+        return NULL;
+    for (nfds_t i = 0; ms_until(until_ms) == 0 && i < n; i++)
+        if (ms_until(of[i]->wait.until_ms) == 0)
+            return of[i];
+    if (poll(fds, n, 0) > 0)
+        for (nfds_t i = 0; i < n; i++)
+            if (fds[i].revents != 0)
+                return of[i];
+    return NULL;
 }
 
 /* Begin a batch without waiting, or without one to read logs.  false: no memory, who does it has to
  * wait.  With the lock, which others have meanwhile. */
-static bool take_off(struct usher_engine *e, struct usher__post *p,
+static bool take_off(struct usher_engine *e, struct usher__post *p, struct usher__post_lane *l,
                      const struct usher__nodes *batch, const struct usher__entry *entries, size_t n,
                      int64_t left_ms)
 {
@@ -651,65 +777,74 @@ static bool take_off(struct usher_engine *e, struct usher__post *p,
         (void)pthread_mutex_unlock(&p->lock);
         crossing = usher__door_begin(e, entries, n, left_ms);
         (void)pthread_mutex_lock(&p->lock);
-        p->crossing = crossing;
+        l->crossing = crossing;
     } else {
-        p->reading = usher__reading_begin(e, p);
+        l->reading = usher__reading_begin(e, p);
     }
-    if (!is_under_way(p))
+    if (!is_under_way(l))
         return false;
-    p->batch = *batch;
-    go_on(p);
+    l->batch = *batch;
+    go_on(p, l);
     return true;
 }
 
-/* Execute what waits, one batch of it, and read what is to be read of logs; who @flies, without
- * waiting if that can be.  With the lock, which others have meanwhile. */
-static void run(struct usher_engine *e, struct usher__post *p, bool flies)
+/* Execute what waits in @l, one batch of it, and in the first one read what is to be read of logs;
+ * who @flies, without waiting if that can be.  With the lock, which others have meanwhile. */
+static void run(struct usher_engine *e, struct usher__post *p, struct usher__post_lane *l,
+                bool flies)
 {
     struct usher__entry entries[BATCH];
     struct usher__nodes batch = { NULL, NULL };
     int64_t left_ms = 1;
-    bool both = !flies;
+    bool can_read = l == p->lane && usher__heard_can_read(p), both = can_read && !flies;
     /* without a thread it is either, in turn */
-    bool reads = flies && usher__heard_can_read(p) && (!p->has_read || p->waiting.first == NULL);
-    size_t n = reads ? 0 : batch_take(e, p, &batch, entries, &left_ms, &flies);
+    bool reads = flies && can_read && (!l->has_read || l->waiting.first == NULL);
+    size_t n = reads ? 0 : batch_take(e, p, l, &batch, entries, &left_ms, &flies);
 
     flies = flies && (!reads || usher__heards_fly(e, p));
-
-    p->executing = true;
+    p->turn = (unsigned)(l - p->lane + 1) % p->n_lanes;
+    l->executing = true;
     usher__post_show(p);
-    if (flies && take_off(e, p, &batch, entries, n, left_ms))
+    if (flies && take_off(e, p, l, &batch, entries, n, left_ms))
         return;
     if (n > 0) {
         (void)pthread_mutex_unlock(&p->lock);
         usher__door_execute(e, entries, n, left_ms);
         (void)pthread_mutex_lock(&p->lock);
-        append_all(&p->ready, &batch);
+        batch_done(p, &batch);
     }
     if ((both || n == 0) && usher__heard_can_read(p))
         usher__heards_read(e, p);
-    p->has_read = n == 0;
-    p->executing = false;
+    l->has_read = n == 0;
+    l->executing = false;
     usher__post_show(p);
 }
 
 bool usher__post_leave(struct usher__post *p, bool forked)
 {
+    bool going_on = false;
+
     if (p == NULL)
         return true;
     if (forked && pthread_mutex_trylock(&p->lock) != 0)
         return false;
     if (forked)
         (void)pthread_mutex_unlock(&p->lock);
-    if (p->going_on)
+    for (unsigned i = 0; i < p->n_lanes; i++)
+        going_on = going_on || p->lane[i].going_on;
+    if (going_on)
         return false;
-    if (!forked)
-        (void)loop_set(p, false);
-    if (p->crossing != NULL)
-        usher__door_end(p->crossing, false);
-    if (is_under_way(p))
-        land(p, false);
-    p->wait.fd = -1;
+    for (unsigned i = 0; i < p->n_lanes; i++) {
+        struct usher__post_lane *l = &p->lane[i];
+
+        if (!forked)
+            (void)loop_set(p, l, false);
+        if (l->crossing != NULL)
+            usher__door_end(l->crossing, false);
+        if (is_under_way(l))
+            land(l, false);
+        l->wait.fd = -1;
+    }
     return true;
 }
 
@@ -718,20 +853,24 @@ void usher__post_settle(struct usher_engine *e, int64_t deadline_ms)
     struct usher__post *p = atomic_load(&e->post);
 
     while (atomic_load(&e->claiming) != 0 && ms_until(deadline_ms) > 0) {
-        struct pollfd fd = { .fd = -1 };
+        struct usher__post_lane *of[USHER__POST_LANES], *l;
+        struct pollfd fds[USHER__POST_LANES];
+        int64_t until_ms = deadline_ms;
         int ms = 1; /* another thread is at it */
+        nfds_t n = 0;
 
         (void)pthread_mutex_lock(&p->lock);
-        if (can_go_on(p)) {
-            go_on(p);
+        l = can_go_on(p);
+        if (l != NULL) {
+            go_on(p, l);
             ms = 0;
-        } else if (!p->going_on) {
-            fd = (struct pollfd){ p->wait.fd, p->wait.events, 0 };
-            ms = ms_until(p->wait.until_ms < deadline_ms ? p->wait.until_ms : deadline_ms);
-            ms = ms < HELP_MS ? ms : HELP_MS;
+        } else {
+            n = waits_of(p, fds, of, &until_ms);
+            if (n > 0)
+                ms = ms_until(until_ms) < HELP_MS ? ms_until(until_ms) : HELP_MS;
         }
         (void)pthread_mutex_unlock(&p->lock);
-        (void)poll(&fd, 1, ms);
+        (void)poll(fds, n, ms);
     }
     usher__message_set("%s", "");
 }
@@ -764,23 +903,23 @@ static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum u
                      int64_t until_ms)
 {
     bool loop = d == USHER__COLLECT && p->fd[USHER__LOOP] >= 0;
-    struct pollfd fds[] = { { p->fd[loop ? USHER__LOOP : d], POLLIN, 0 },
-                            { p->fd[USHER__INTERRUPT], POLLIN, 0 },
-                            { p->going_on ? -1 : p->wait.fd, p->wait.events, 0 } };
+    struct usher__post_lane *of[USHER__POST_LANES];
+    struct pollfd fds[2 + USHER__POST_LANES] = { { p->fd[loop ? USHER__LOOP : d], POLLIN, 0 },
+                                                 { p->fd[USHER__INTERRUPT], POLLIN, 0 } };
     int64_t now_ms = usher__monotonic_ms();
     int64_t end_ms = late_ms(p) < until_ms ? late_ms(p) : until_ms;
     int ms = -1;
+    nfds_t n;
 
     if (atomic_load(&e->interrupted) || now_ms >= until_ms)
         return false;
     if (p->fd[USHER__LOOP] >= 0 && end_ms - now_ms > HELP_MS)
         end_ms = now_ms + HELP_MS;
+    n = waits_of(p, fds + 2, of, &end_ms);
     if (end_ms != INT64_MAX)
         ms = end_ms - now_ms > INT_MAX ? INT_MAX : end_ms > now_ms ? (int)(end_ms - now_ms) : 0;
-    if (is_under_way(p) && !p->going_on && ms_until(p->wait.until_ms) < ms)
-        ms = ms_until(p->wait.until_ms);
     (void)pthread_mutex_unlock(&p->lock);
-    if (poll(fds, 3, ms) > 0 && fds[1].revents != 0)
+    if (poll(fds, 2 + n, ms) > 0 && fds[1].revents != 0)
         calm(e, p);
     (void)pthread_mutex_lock(&p->lock);
     return true;
@@ -791,6 +930,7 @@ static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum u
 const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_ms)
 {
     struct usher__node *got = NULL;
+    struct usher__post_lane *l;
     struct usher__post *p;
     int64_t until_ms;
 
@@ -805,10 +945,14 @@ const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_
     (void)pthread_mutex_lock(&p->lock);
     do {
         do_late(e, p);
-        if (p->ready.first == NULL && can_go_on(p))
-            go_on(p);
-        if (p->ready.first == NULL && can_collect(p))
-            run(e, p, p->fd[USHER__LOOP] >= 0);
+        for (unsigned i = 0; i < p->n_lanes && p->ready.first == NULL; i++) {
+            l = can_go_on(p);
+            if (l != NULL)
+                go_on(p, l);
+            l = p->ready.first == NULL && p->workers == 0 ? work_of(p) : NULL;
+            if (l != NULL)
+                run(e, p, l, p->fd[USHER__LOOP] >= 0);
+        }
         if (p->ready.first != NULL) {
             got = take(&p->ready);
             if (got->event.kind == USHER_EVENT_REPLY)
@@ -841,17 +985,19 @@ enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms)
     usher__post_show(p);
     for (;;) {
         bool over = timeout_ms >= 0 && status == USHER_OK;
+        struct usher__post_lane *l;
 
         do_late(e, p);
-        if (can_go_on(p)) {
-            go_on(p);
-        } else if (!can_work(p)) {
+        l = can_go_on(p);
+        if (l != NULL) {
+            go_on(p, l);
+        } else if ((l = work_of(p)) == NULL) {
             if (over || !wait_for(e, p, USHER__WORK, until_ms))
                 break;
         } else if (atomic_load(&e->interrupted) || (over && usher__monotonic_ms() >= until_ms)) {
             break;
         } else {
-            run(e, p, false);
+            run(e, p, l, false);
             status = USHER_OK;
         }
     }
@@ -876,20 +1022,19 @@ int usher_fd(struct usher_engine *e)
 int64_t usher_timeout(struct usher_engine *e)
 {
     struct usher__post *p = usher__engine_check(e) == USHER_OK ? atomic_load(&e->post) : NULL;
-    int64_t ms = -1;
+    struct usher__post_lane *of[USHER__POST_LANES];
+    struct pollfd fds[USHER__POST_LANES];
+    int64_t ms = -1, until_ms;
 
     if (p == NULL)
         return -1;
     (void)pthread_mutex_lock(&p->lock);
-    if (can_collect(p)) {
+    until_ms = late_ms(p);
+    (void)waits_of(p, fds, of, &until_ms);
+    if (can_collect(p))
         ms = 0;
-    } else if (late_ms(p) != INT64_MAX) {
-        ms = late_ms(p) - usher__monotonic_ms();
-        ms = ms > INT32_MAX ? INT32_MAX : ms > 0 ? ms : 0;
-    }
-    if (is_under_way(p) && !p->going_on && p->wait.until_ms != INT64_MAX &&
-        (ms < 0 || ms > ms_until(p->wait.until_ms)))
-        ms = ms_until(p->wait.until_ms);
+    else if (until_ms != INT64_MAX)
+        ms = ms_until(until_ms);
     (void)pthread_mutex_unlock(&p->lock);
     return ms;
 }

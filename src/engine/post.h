@@ -40,23 +40,43 @@ struct usher__heards {
     struct usher__heard *first, *last;
 };
 
+/* So many queues of posted commands, each for some lanes of the store: a server that does not
+ * answer holds up those in its own. */
+#define USHER__POST_LANES 16
+#define USHER__POST_HOMES 1024
+
+struct usher__post_lane {
+    struct usher__nodes waiting;
+    bool executing;
+    /* What is under way without a thread, either of them, while `executing`. */
+    struct usher__crossing *crossing; /* the commands of `batch` */
+    struct usher__reading *reading;   /* logs, in the first lane only */
+    struct usher__nodes batch;
+    struct usher_wait wait; /* what it waits for */
+    bool going_on;          /* a thread is at it */
+    bool has_read;          /* the last one was `reading` */
+};
+
+/* While commands on scopes with the same hash are posted and not done, those that are posted then
+ * stand behind them, wherever the scope has gone meanwhile. */
+struct usher__home {
+    uint32_t n;
+    uint32_t lane;
+};
+
 struct usher__post {
     const struct usher_engine *e;
     const struct usher_allocator *alloc;
     size_t limit; /* of commands that are posted and not collected, and of notices not collected */
     pthread_mutex_t lock;
-    struct usher__nodes waiting, ready;
-    size_t n;           /* commands in both lists, being executed, or about to be posted */
+    struct usher__post_lane lane[USHER__POST_LANES];
+    unsigned n_lanes;          /* 1 where the store has none */
+    unsigned turn;             /* with which to begin */
+    struct usher__home *homes; /* USHER__POST_HOMES; NULL with one lane */
+    struct usher__nodes ready;
+    size_t n;           /* commands that are posted and not collected, or about to be posted */
     int64_t soonest_ms; /* no deadline of what waits is before */
     unsigned workers;   /* threads in usher_work() */
-    bool executing;
-    /* What is under way without a thread, either of them, while `executing`. */
-    struct usher__crossing *crossing; /* the commands of `batch` */
-    struct usher__reading *reading;   /* logs */
-    struct usher__nodes batch;
-    struct usher_wait wait;      /* what it waits for */
-    bool going_on;               /* a thread is at it */
-    bool has_read;               /* the last one was `reading` */
     bool is_up[USHER__WORK + 1]; /* is it readable? */
     int fd[USHER__DESCRIPTORS];
 

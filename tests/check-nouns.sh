@@ -67,8 +67,7 @@ src/steps/work.c 12
 src/steps/work.h 15
 src/steps/kept.c 1
 backends/redis/brief.c 12
-backends/redis/cluster.c 1
-backends/redis/redis.c 2
+backends/redis/trip.c 2
 backends/sqlite/authority.c 5
 '
 

@@ -413,13 +413,13 @@ mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c '
     tests/fault/test_disk 'power*'
 
 # ---- Redis: the store ----
-mutant 'Redis: everything is sent again' backends/redis/redis.c 's/    if ((flags \& USHER_OPERATION_REPEATABLE) == 0)/    if (flags == 0)/' \
+mutant 'Redis: everything is sent again' backends/redis/trip.c 's/    if ((flags \& USHER_OPERATION_REPEATABLE) == 0)/    if (flags == 0)/' \
     tests/fault/test_redis_faults 'an_answer*'
 mutant 'Redis: a lost answer is one that was not sent' backends/redis/conn.c '/^size_t usher__redis_conn_unsent_from(/,/^}/s/    return lo;/    return 0;/' \
     tests/fault/test_redis_faults 'an_answer*'
-mutant 'Redis: a refused command overtakes others' backends/redis/redis.c 's/        if (passed) {/        if (false) {/' \
+mutant 'Redis: a refused command overtakes others' backends/redis/trip.c 's/        if (passed) {/        if (false) {/' \
     tests/fault/test_redis_faults 'a_command_refused*'
-mutant 'Redis: a server that takes no writes is kept' backends/redis/redis.c 's/            atomic_fetch_add(&r->node->demotions, 1);/            atomic_fetch_add(\&r->node->demotions, 0);/' \
+mutant 'Redis: a server that takes no writes is kept' backends/redis/trip.c 's/            atomic_fetch_add(&r->node->demotions, 1);/            atomic_fetch_add(\&r->node->demotions, 0);/' \
     tests/fault/test_redis_roles 'a_name*'
 mutant 'Redis: replicas are read from' backends/redis/ready.c 's/    if (role.size > 0 \&\& !usher__redis_info_is(&role, "master")) {/    if (false) {/' \
     tests/fault/test_redis_roles 'a_replica*'
@@ -428,11 +428,11 @@ mutant 'Redis: the network delivers what was given up' backends/redis/conn.c \
     tests/fault/test_redis_faults 'what_was_given_up*'
 mutant 'Redis: the role is asked at connect only' backends/redis/ready.c 's/^#define ROLE_MS 1000 /#define ROLE_MS 1000000 /' \
     tests/fault/test_redis_roles 'a_demoted*'
-mutant 'Redis: who writes is asked for rights to read' backends/redis/redis.c 's/        return "write";/        return "read";/' \
+mutant 'Redis: who writes is asked for rights to read' backends/redis/trip.c 's/        return "write";/        return "read";/' \
     tests/unit/test_redis_script 'a_right_that_is_missing*'
-mutant 'Redis: rights are asked with each call' backends/redis/redis.c 's/        script->may = USHER__REDIS_MAY_WRITE;/        script->may = USHER__REDIS_MAY_READ;/' \
+mutant 'Redis: rights are asked with each call' backends/redis/trip.c 's/        script->may = USHER__REDIS_MAY_WRITE;/        script->may = USHER__REDIS_MAY_READ;/' \
     tests/unit/test_redis_script 'rights_are_asked_once*'
-mutant 'Redis: who reads is refused with who writes' backends/redis/redis.c 's/        if (!apart || /        if (true || /' \
+mutant 'Redis: who reads is refused with who writes' backends/redis/trip.c 's/        if (!apart || /        if (true || /' \
     tests/unit/test_redis_script 'what_reads*'
 mutant 'script: nobody asks for the right to take out of a list' backends/redis/lua/rights.lua 's/HDEL HSET ZADD ZREM/HDEL HSET ZADD/' \
     tests/unit/test_redis_script 'a_right_that_is_missing*'
@@ -472,16 +472,17 @@ mutant 'TLS: a stream is ended in a child' backends/redis/tls.c \
 mutant 'TLS: options of `rediss:` are taken by all' backends/redis/url.c \
     's/} else if (o->over_tls \&\& usher__redis_is_tls/} else if (usher__redis_is_tls/' tests/fault/test_redis_tls 'options*'
 mutant 'Redis: who collects waits for the server' src/engine/post.c \
-    's/^            run(e, p, p->fd\[USHER__LOOP\] >= 0);/            run(e, p, false);/' tests/fault/test_post_loop 'a_slow*'
+    's/^                run(e, p, l, p->fd\[USHER__LOOP\] >= 0);/                run(e, p, l, false);/' tests/fault/test_post_loop 'a_slow*'
 mutant 'Redis: a connection is given up with its batch' backends/redis/ready.c \
     's/^    if (share < least || /    if (share < 0 || /' tests/fault/test_post_loop 'a_small*'
 mutant 'Redis: who calls waits for what was posted' src/engine/engine.c \
     's/^        usher__post_settle(e, deadline_ms);/        usher__post_settle(e, 0 * deadline_ms);/' tests/fault/test_post_loop 'who_calls*'
 mutant 'Redis: what is due before what was posted is done but once' src/engine/flight.c \
-    's/^        if (usher__engine_unfinished(e, f->tasks/        if (f->at == f->n_tasks \&\& usher__engine_unfinished(e, f->tasks/' \
+    's/^        if (!usher__engine_unfinished(f->e/        if (f->at != f->n_tasks || !usher__engine_unfinished(f->e/' \
     tests/conformance/on_redis 'what_is_posted*'
-mutant 'Redis: what was posted has no deadline' backends/redis/redis.c \
-    's/^    t->b.lost = usher__redis_conn_late(t->r->conn);/    return false;/' tests/fault/test_post_loop 'nor_does*'
+mutant 'Redis: what was posted has no deadline' backends/redis/trip.c \
+    's/^    t->b.lost = usher__redis_conn_late(t->r->conn);/    return false;/' \
+    tests/cluster/test_cluster_posted 'a_node_that_says_nothing_holds*'
 mutant 'redis: a script is sent with each connection' backends/redis/ready.c \
     's/^        memcpy(r->script\[i\].sha, s->script.*/        r->script[i].sha[0] = 0 * s->n_nodes;/' \
     tests/fault/test_redis_faults 'a_script_is*'
@@ -490,10 +491,9 @@ mutant 'redis: a long scan fails when it asks who the server is' backends/redis/
     tests/fault/test_redis_faults 'many_scopes*'
 mutant 'redis: who waits for replicas holds up the others' src/engine/engine.c \
     's/^    while (i < n \&\& tasks\[i\].command->wait == 0)/    while (i < n)/' tests/fault/test_redis_wait 'nobody*'
-mutant 'redis: scopes stay taken while replicas are waited for' backends/redis/redis.c \
-    '/^        usher__redis_release(s, tasks, n);/{N;N;s/.*/        if (kept.first != NULL) wait_for_replicas(\&kept, tasks, n, context->deadline_ms);\n    if (context->notify != NULL)\n        usher__redis_release(s, tasks, n);/}' \
-    tests/fault/test_redis_wait 'nobody*'
-mutant 'redis: replicas are waited for beyond the deadline' backends/redis/redis.c \
+mutant 'redis: scopes stay taken while replicas are waited for' backends/redis/batch.c \
+    's/^    if (answered) .*/    if (over)/' tests/fault/test_redis_wait 'nobody*'
+mutant 'redis: replicas are waited for beyond the deadline' backends/redis/batch.c \
     's/^    return left - (back < left \/ 2/    return left + (back < left \/ 2/' \
     tests/fault/test_redis_wait 'it_does*'
 mutant 'script: a change is not published' backends/redis/lua/room_fast_end.lua 's/^if S.push then/if false then/' \
@@ -507,7 +507,7 @@ mutant 'usher: how a server is set up is told with each command' src/cli/main.c 
 mutant 'redis: the password is that of the beginning' backends/redis/password.c \
     's/^    if (r->password_file\[0\] != .*/    if (r->password_file[0] != 0 \&\& r->password[0] == 0)/' tests/fault/test_redis_password 'a_file*'
 mutant 'cluster: the map is asked for with the password of the beginning' backends/redis/cluster.c \
-    's/^    enum usher_status status = usher__redis_password(r);/    enum usher_status status = USHER_OK;/' \
+    's/^    status = usher__redis_password(l->r);/    status = USHER_OK;/' \
     tests/fault/test_redis_password 'each_node*'
 mutant 'cluster: each scope of a node that is silent is waited for' src/engine/room_index.c \
     's/^    if (u->lanes < SILENT_MAX)/    if (u->lanes > SILENT_MAX)/' tests/cluster/test_cluster_apart
@@ -521,7 +521,7 @@ mutant 'status: a replica is never behind' backends/redis/info.c 's/? of_master 
 mutant 'status: what failed is not counted' src/engine/engine.c \
     's/^        atomic_fetch_add_explicit(&e->unavailable, 1/        atomic_fetch_add_explicit(\&e->unavailable, 0/' \
     tests/fault/test_redis_status 'what_failed*'
-mutant 'cluster: ASKING is left out' backends/redis/redis.c \
+mutant 'cluster: ASKING is left out' backends/redis/trip.c \
     's/    if (b->asks\[call\]) { \/\* holds.*/    if (false) {/' tests/cluster/test_cluster_cases 'ask_sends*'
 mutant 'cluster: MOVED is not remembered' backends/redis/cluster.c 's/^        if (!asks)$/        if (false)/' \
     tests/cluster/test_cluster_cases 'moved_is_followed*'
@@ -532,12 +532,28 @@ mutant 'cluster: the map is asked for with each redirect' backends/redis/cluster
 mutant 'cluster: whoever has the address is the node' backends/redis/ready.c \
     's/ \&\& strcmp(reply->str, r->expects) != 0) {/ \&\& r->expects[0] == 0) {/' \
     tests/cluster/test_cluster_cases 'another_cluster*'
-mutant 'cluster: a node that says nothing has all the time' backends/redis/redis.c \
-    's/now_ms + left \/ (int64_t)n_left/now_ms + left/' tests/cluster/test_cluster_cases 'a_node_that_says*'
-mutant 'engine: what was refused is sent behind what came after it' src/engine/engine.c \
-    's/if (tasks\[i\].again != 0 \&\& passed(tasks, i, n))/if (false)/' \
+mutant 'cluster: the first of those who are asked for the map has all the time' backends/redis/cluster.c \
+    's/^    l->until_ms = .*/    l->until_ms = now_ms + 60000;/' tests/cluster/test_cluster_cases 'who_asks*'
+mutant 'cluster: nodes are asked one after the other' backends/redis/batch.c \
+    's/^            leg_go_on(l, b->context->deadline_ms);/            over ? leg_go_on(l, b->context->deadline_ms) : (void)(l->wait.fd = -1, l->wait.until_ms = 0);/' \
+    tests/cluster/test_cluster_cases 'nodes_may*'
+mutant 'cluster: what was posted is waited for together' src/engine/post.c \
+    's/ < USHER__POST_LANES ? (unsigned)e->n_lanes : USHER__POST_LANES;/ < 1 ? 0 : 1;/' \
+    tests/cluster/test_cluster_posted 'a_node_that_says_nothing_holds*'
+mutant 'cluster: what was posted goes where its scope is' src/engine/post.c \
+    's/^    if (home->n++ == 0)$/    if (home->n++ + 1 > 0)/' tests/cluster/test_cluster_posted 'a_scope_that_moves*'
+mutant 'cluster: where a scope is at home is for ever' src/engine/post.c \
+    's/^        p->homes\[c->home\].n--;/        (void)c;/' tests/cluster/test_cluster_posted 'a_scope_that_moves*'
+mutant 'cluster: what was posted is not tried elsewhere' src/engine/flight.c \
+    's/^    if (!f->e->routes)$/    if (f->e->routes)/' tests/cluster/test_cluster_posted 'moved_is_followed*'
+mutant 'cluster: what was posted never looks for its scope' backends/redis/batch.c \
+    's/^    if (s->map != NULL)$/    if (s == NULL)/' tests/cluster/test_cluster_posted 'after_moved*'
+mutant 'cluster: who leaves a look keeps others from it' backends/redis/cluster.c \
+    's/^    s->map->asked_until_ms = 0;/    s->map->asked_until_ms = INT64_MAX;/' tests/cluster/test_cluster_cases 'after_moved*'
+mutant 'engine: what was refused is sent behind what came after it' src/engine/again.c \
+    's/if (t->again != 0 \&\& passed(a->tasks, i, a->n))/if (false)/' \
     tests/cluster/test_cluster_cases 'what_was_refused*'
-mutant 'engine: who tries again does not wait' src/engine/engine.c 's/    if (later || tries > 2)$/    if (false)/' \
+mutant 'engine: who tries again does not wait' src/engine/again.c 's/    if (later || tries > 2)$/    if (false)/' \
     tests/cluster/test_cluster_cases 'two_that_name*'
 mutant 'engine: one lane for all nodes' src/engine/engine.c \
     's/ combine(e, &e->lanes\[tasks\[0\].lane\], tasks/ combine(e, \&e->lanes[0], tasks/' \
@@ -758,7 +774,7 @@ mutant 'post: the descriptor stays readable' src/engine/post.c 's/^        descr
     $posts 'the_descriptor*'
 mutant 'post: who has little time takes it from all' src/engine/post.c 's/ \&\& most \/ 2 > least)/ \&\& most < 0)/' \
     $posts 'who_has_much*'
-mutant 'post: a worker keeps nobody else from executing' src/engine/post.c 's/(can_work(p) \&\& p->workers == 0)/can_work(p)/' \
+mutant 'post: a worker keeps nobody else from executing' src/engine/post.c 's/ \&\& p->workers == 0 ? work_of(p)/ ? work_of(p)/' \
     $posts 'a_worker*'
 
 # ---- notices that are collected ----

@@ -180,26 +180,29 @@ USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum ushe
  * usher_collect() also does what is posted, up to 256 commands at a time.
  *
  *  - On memory it never waits.
- *  - On one Redis server (also over TLS, and where the master is one of several hosts) it does what
- *    can be done now and comes back to the rest when the descriptor or the timer says so:
- *    connecting, handshake, scripts, answers, another try after a failure.  It stands still only
+ *  - On Redis (also over TLS, where the master is one of several hosts, and on a cluster) it does
+ *    what can be done now and comes back to the rest when the descriptor or the timer says so:
+ *    connecting, handshake, scripts, answers, another try after a failure, which node of a cluster
+ *    has a scope.  A node that does not answer holds up what was posted for its own scopes (and of
+ *    more than 16 nodes, for those of others in its share).  It stands still only
  *    for the name of a host that a name server has to be asked for, with each new connection
  *    (addresses and names in a local file are not asked for), and for the program's own hooks.
  *    Some commands are several of the store, and it waits for those as on SQLite: `room open`,
  *    `room close` and `room sweep`, and a room that is found to be gone; with an authority `serial`
  *    and `id` commands that may have to ask it; with a history those of queues; with a journal all.
- *  - On SQLite it waits for the disk, on a cluster for its nodes.
+ *  - On SQLite it waits for the disk.
  *
- * A program whose loop must not wait for these gives usher_work() a thread of its own.
+ * A program whose loop must not wait for that gives usher_work() a thread of its own.
  * examples/epoll.c is a whole program.
  *
  * Posted commands are done in the order of posting, one batch after the other, and their events
- * come in that order.  What is cancelled, or has no time left before it is begun, is answered at
- * once and so may be earlier.  There is no order between them and the commands of other calls.
- * usher_watch_events() has what is changed collected as well, before the reply to who changed it.
+ * come in that order; on a cluster in that of each scope.  What is cancelled, or has no time left
+ * before it is begun, is answered at once and so may be earlier.  There is no order between them
+ * and the commands of other calls. usher_watch_events() has what is changed collected as well,
+ * before the reply to who changed it.
  *
  * The first of these calls (but usher_cancel(), usher_timeout(), usher_interrupt()) takes three
- * descriptors, four on one Redis server, which usher_close() gives back; an engine that never posts
+ * descriptors, four on Redis, which usher_close() gives back; an engine that never posts
  * has none.  In a watcher of the engine they may be called, but usher_collect() and usher_work()
  * with a timeout of 0 only. After fork() the child's calls answer as all calls do, and leave the
  * parent's descriptors alone.

@@ -471,7 +471,7 @@ static enum usher_status post_fault(const struct usher_command *commands, size_t
 static struct usher__post_lane *lane_of(struct usher__post *p, struct posted *c)
 {
     const struct usher_command *of = &c->command;
-    struct usher_operation op = { .verb = USHER_NUMBER_CALL };
+    struct usher_operation op = { .verb = (enum usher_verb)c->command.verb };
     struct usher__home *home;
     size_t size = text_size(of->scope_size, of->scope);
 

@@ -1239,6 +1239,20 @@ static void a_scope_that_moves_keeps_its_order(void **state)
     assert_int_equal(l.r[3].epoch, FAKE_EPOCH(1));
     assert_int_equal(l.r[0].status, USHER_OK);
     assert_int_equal(l.r[3].status, USHER_OK);
+    /* and now it is one of that node's, where one thing is under way at a time */
+    scope_at(1, 3, 0, other);
+    (void)snprintf(with, sizeof with, "{%s}", other);
+    fake_rule(f, 1, &held);
+    loop_post(&l, other, LONG);
+    seen = fake_seen(f, 1, "EVALSHA");
+    while (fake_seen(f, 1, "EVALSHA") == seen)
+        loop_turn(&l);
+    loop_post(&l, scope, LONG);
+    for (int i = 0; i < 20; i++)
+        loop_turn(&l);
+    assert_int_equal(fake_seen(f, FAKE_ALL, "EVALSHA"), seen + 3); /* and two of node 0, 2 */
+    fake_release(f, 1);
+    loop_until(&l, 6);
     loop_done(&l);
     usher_close(l.e);
     fake_stop(f);

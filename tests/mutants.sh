@@ -808,9 +808,9 @@ mutant 'a log keeps one notice more than it should' src/steps/log.c 's/k < ERASE
 mutant 'a log that is not wanted has a hole' src/steps/log.c 's/if (limit == 0 \&\& n <= ERASED_MAX) {/if (limit == 0) {/' \
     $memory 'a_log_goes_by*'
 mutant 'a log keeps the first of two notices that come at once, whatever is wanted' src/steps/log.c 's/if (stored + (int64_t)i >= gone)/if (true)/' \
-    tests/model/test_queue_differential 'all_stores*'
+    $memory 'a_log_may*'
 mutant 'script: a log keeps the first of two notices that come at once, whatever is wanted' backends/redis/lua/common.lua 's/if stored + k > gone then/if true then/' \
-    tests/model/test_queue_differential 'all_stores*'
+    tests/conformance/on_redis 'a_log_may*'
 mutant 'drop: the log of a queue stays' src/steps/queue.c 's/"1323303132405063" "7080"/"1323303132405063" "70"/' \
     $memory 'a_log_goes_with*'
 mutant 'a dispenser that is deleted takes its log with it' src/steps/id.c '/counts\[USHER__COUNT_ID_CHANGES\] = was/d' \

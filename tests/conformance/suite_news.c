@@ -122,6 +122,21 @@ static void a_log_has_the_last_notices(void **state)
     assert_string_equal(f->r.message, "there is no such version");
 }
 
+/* A caller is seated as it comes: of the two notices of one write the last is kept. */
+static void a_log_may_be_shorter_than_one_change_tells(void **state)
+{
+    struct fixture *f = *state;
+
+    say(f, USHER_OK, "queue set q log=1");
+    say(f, USHER_OK, "queue login q ann");
+    say(f, USHER_OK, "queue apply q u1"); /* versions 3 and 4 */
+    say(f, USHER_STALE, "queue changes q since=2");
+    say(f, USHER_OK, "queue changes q since=3");
+    say(f, USHER_OK, "queue set q log=2");
+    say(f, USHER_STALE, "queue changes q since=2");
+    say(f, USHER_OK, "queue changes q since=3");
+}
+
 static void a_log_goes_by_steps_when_none_is_wanted(void **state)
 {
     struct fixture *f = *state;
@@ -473,11 +488,16 @@ int suite_news(const struct backend *b)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     static const struct CMUnitTest tests[] = {
-        TEST(a_log_has_the_last_notices),           TEST(a_log_goes_by_steps_when_none_is_wanted),
-        TEST(what_has_ended_was_somebodys),         TEST(a_change_of_settings_says_which),
-        TEST(what_changes_nothing_is_no_news),      TEST(a_log_goes_with_its_scope),
-        TEST(who_follows_hears_each_change_once),   TEST(each_noun_is_followed),
+        TEST(a_log_has_the_last_notices),
+        TEST(a_log_goes_by_steps_when_none_is_wanted),
+        TEST(what_has_ended_was_somebodys),
+        TEST(a_change_of_settings_says_which),
+        TEST(what_changes_nothing_is_no_news),
+        TEST(a_log_goes_with_its_scope),
+        TEST(who_follows_hears_each_change_once),
+        TEST(each_noun_is_followed),
         TEST(what_is_made_anew_goes_on_in_its_log),
+        TEST(a_log_may_be_shorter_than_one_change_tells),
     };
 
     backend = b;

@@ -476,7 +476,7 @@ int main(int argc, char **argv)
         .worlds = names,
         .n_worlds = PROFILES,
         .seconds_sqlite = 20,
-        .seconds_redis = 75,
+        .seconds_redis = 40,
         .first = first,
         .alphabet = alphabet,
         .resolve = resolve,

@@ -222,34 +222,38 @@ static bool is_under_way(const struct usher__post_lane *l)
     return l->crossing != NULL || l->reading != NULL;
 }
 
-/* A lane in which there is something to be begun.  NULL: there is none. */
-static struct usher__post_lane *work_of(struct usher__post *p)
+static inline bool has_work(const struct usher__post *p, const struct usher__post_lane *l)
 {
-    for (unsigned i = 0; i < p->n_lanes; i++) {
-        struct usher__post_lane *l = &p->lane[(p->turn + i) % p->n_lanes];
+    return !l->executing &&
+           (l->waiting.first != NULL || (l == p->lane && usher__heard_can_read(p)));
+}
 
-        if (!l->executing &&
-            (l->waiting.first != NULL || (l == p->lane && usher__heard_can_read(p))))
+static struct usher__post_lane *work_of_some(struct usher__post *p)
+{
+    for (unsigned i = 0, at = p->turn; i < p->n_lanes; i++, at++) {
+        struct usher__post_lane *l = &p->lane[at < p->n_lanes ? at : at - p->n_lanes];
+
+        if (has_work(p, l))
             return l;
     }
     return NULL;
 }
 
-static bool can_work(struct usher__post *p)
+/* A lane in which there is something to be begun.  NULL: there is none. */
+static inline struct usher__post_lane *work_of(struct usher__post *p)
 {
-    return work_of(p) != NULL;
+    if (p->n_lanes > 1)
+        return work_of_some(p);
+    return has_work(p, p->lane) ? p->lane : NULL;
 }
 
-static bool can_collect(struct usher__post *p)
-{
-    return p->ready.first != NULL || (p->workers == 0 && can_work(p));
-}
-
-/* After each change of the above.  With the lock. */
+/* After each change of what there is to be done or to collect.  With the lock. */
 void usher__post_show(struct usher__post *p)
 {
-    descriptor_set(p, USHER__COLLECT, can_collect(p));
-    descriptor_set(p, USHER__WORK, can_work(p) && p->workers > 0);
+    bool work = work_of(p) != NULL;
+
+    descriptor_set(p, USHER__COLLECT, p->ready.first != NULL || (work && p->workers == 0));
+    descriptor_set(p, USHER__WORK, work && p->workers > 0);
 }
 
 /* ---- begin and end ------------------------------------------------------------------------ */
@@ -467,25 +471,27 @@ static enum usher_status post_fault(const struct usher_command *commands, size_t
     return USHER_INVALID;
 }
 
-/* Which lane it goes to: that of its scope, or of those that wait already. */
-static struct usher__post_lane *lane_of(struct usher__post *p, struct posted *c)
+/* Which lane of several it goes to: that of its scope, or of those that wait already. */
+static struct usher__post_lane *home_of(struct usher__post *p, struct posted *c)
 {
-    const struct usher_command *of = &c->command;
     struct usher_operation op = { .verb = (enum usher_verb)c->command.verb };
+    size_t size = text_size(c->command.scope_size, c->command.scope);
     struct usher__home *home;
-    size_t size = text_size(of->scope_size, of->scope);
 
-    if (p->n_lanes == 1)
-        return p->lane;
     /* what is wrong is answered so by whichever */
-    if (size != 0 && usher__scope_fault(of->scope, size) == NULL) {
-        op.scope = (struct usher_text){ of->scope, (uint32_t)size };
-        c->home = (unsigned)(XXH3_64bits(of->scope, size) % USHER__POST_HOMES);
+    if (size != 0 && usher__scope_fault(c->command.scope, size) == NULL) {
+        op.scope = (struct usher_text){ c->command.scope, (uint32_t)size };
+        c->home = (unsigned)(XXH3_64bits(c->command.scope, size) % USHER__POST_HOMES);
     }
     home = &p->homes[c->home];
     if (home->n++ == 0)
         home->lane = op.scope.size != 0 ? usher__engine_lane(p->e, &op) % p->n_lanes : 0;
     return &p->lane[home->lane];
+}
+
+static struct usher__post_lane *lane_of(struct usher__post *p, struct posted *c)
+{
+    return p->homes == NULL ? p->lane : home_of(p, c);
 }
 
 /* It is done, or will not be. */
@@ -668,11 +674,12 @@ static size_t batch_take(const struct usher_engine *e, struct usher__post *p,
 }
 
 /* What is under way ends, of which the commands have left the store.  With the lock. */
-static void land(struct usher__post_lane *l, bool over)
+static void land(struct usher__post *p, struct usher__post_lane *l, bool over)
 {
     if (l->reading != NULL)
         usher__reading_end(l->reading, over);
     l->has_read = l->reading != NULL;
+    p->n_under_way -= is_under_way(l);
     l->crossing = NULL;
     l->reading = NULL;
     l->executing = false;
@@ -706,7 +713,7 @@ static void go_on(struct usher__post *p, struct usher__post_lane *l)
     (void)pthread_mutex_lock(&p->lock);
     l->going_on = false;
     if (over) {
-        land(l, true);
+        land(p, l, true);
         batch_done(p, &l->batch);
     } else {
         l->wait = wait;
@@ -731,8 +738,8 @@ static nfds_t waits_of(struct usher__post *p, struct pollfd *fds, struct usher__
 {
     nfds_t n = 0;
 
-    for (unsigned i = 0; i < p->n_lanes; i++) {
-        struct usher__post_lane *l = &p->lane[(p->turn + i) % p->n_lanes];
+    for (unsigned i = 0, at = p->turn; i < p->n_lanes; i++, at++) {
+        struct usher__post_lane *l = &p->lane[at < p->n_lanes ? at : at - p->n_lanes];
 
         if (!is_under_way(l) || l->going_on)
             continue;
@@ -744,9 +751,7 @@ static nfds_t waits_of(struct usher__post *p, struct pollfd *fds, struct usher__
     return n;
 }
 
-/* Is something under way that no thread is at, and has what it waits for come?  In which lane;
- * NULL: in none. */
-static struct usher__post_lane *can_go_on(struct usher__post *p)
+static struct usher__post_lane *can_go_on_some(struct usher__post *p)
 {
     struct usher__post_lane *of[USHER__POST_LANES];
     struct pollfd fds[USHER__POST_LANES];
@@ -763,6 +768,13 @@ static struct usher__post_lane *can_go_on(struct usher__post *p)
             if (fds[i].revents != 0)
                 return of[i];
     return NULL;
+}
+
+/* Is something under way that no thread is at, and has what it waits for come?  In which lane;
+ * NULL: in none. */
+static inline struct usher__post_lane *can_go_on(struct usher__post *p)
+{
+    return p->n_under_way != 0 ? can_go_on_some(p) : NULL;
 }
 
 /* Begin a batch without waiting, or without one to read logs.  false: no memory, who does it has to
@@ -783,6 +795,7 @@ static bool take_off(struct usher_engine *e, struct usher__post *p, struct usher
     }
     if (!is_under_way(l))
         return false;
+    p->n_under_way++;
     l->batch = *batch;
     go_on(p, l);
     return true;
@@ -802,7 +815,7 @@ static void run(struct usher_engine *e, struct usher__post *p, struct usher__pos
     size_t n = reads ? 0 : batch_take(e, p, l, &batch, entries, &left_ms, &flies);
 
     flies = flies && (!reads || usher__heards_fly(e, p));
-    p->turn = (unsigned)(l - p->lane + 1) % p->n_lanes;
+    p->turn = (unsigned)(l - p->lane) + 1 < p->n_lanes ? (unsigned)(l - p->lane) + 1 : 0;
     l->executing = true;
     usher__post_show(p);
     if (flies && take_off(e, p, l, &batch, entries, n, left_ms))
@@ -842,7 +855,7 @@ bool usher__post_leave(struct usher__post *p, bool forked)
         if (l->crossing != NULL)
             usher__door_end(l->crossing, false);
         if (is_under_way(l))
-            land(l, false);
+            land(p, l, false);
         l->wait.fd = -1;
     }
     return true;
@@ -1031,7 +1044,7 @@ int64_t usher_timeout(struct usher_engine *e)
     (void)pthread_mutex_lock(&p->lock);
     until_ms = late_ms(p);
     (void)waits_of(p, fds, of, &until_ms);
-    if (can_collect(p))
+    if (p->ready.first != NULL || (p->workers == 0 && work_of(p) != NULL))
         ms = 0;
     else if (until_ms != INT64_MAX)
         ms = ms_until(until_ms);

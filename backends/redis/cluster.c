@@ -268,7 +268,7 @@ static enum usher_status ask_late(struct usher__redis_look *l)
 /* Whoever was asked has said something or nothing, and is not needed any more. */
 static void asked(struct usher__redis_look *l, enum usher_status status)
 {
-    if (status != USHER_OK && l->message[0] == '\0' && l->r != NULL)
+    if (status != USHER_OK && l->message[0] == '\0')
         (void)snprintf(l->message, sizeof l->message, "%s", usher__redis_conn_message(l->r->conn));
     freeReplyObject(l->mine);
     l->mine = NULL;
@@ -282,12 +282,11 @@ bool usher__redis_look_go_on(struct usher__redis_look *l, struct usher_wait *ret
     for (;;) {
         enum usher_status status = USHER_OK;
 
-        if (l->r == NULL) {
-            if (l->at == l->n)
-                return true;
+        if (l->r == NULL && l->at < l->n)
             status = ask_next(l);
-            if (l->r == NULL && status == USHER_UNAVAILABLE)
-                return true; /* there was no time for more */
+        if (l->r == NULL) { /* no memory, no time or nobody is left */
+            l->status = status == USHER_NOMEM ? status : l->status;
+            return true;
         }
         if (status == USHER_OK)
             status = ask_on(l);

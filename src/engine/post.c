@@ -304,7 +304,7 @@ void usher__post_close(struct usher__post *p, bool forked)
 static struct usher__post *post_new(const struct usher_engine *e)
 {
     struct usher__post *p = usher__resize(e->opt.alloc, NULL, 0, sizeof *p);
-    bool good = true;
+    bool good;
 
     if (p == NULL)
         return NULL;

@@ -70,8 +70,8 @@ struct usher__post {
     size_t limit; /* of commands that are posted and not collected, and of notices not collected */
     pthread_mutex_t lock;
     struct usher__post_lane lane[USHER__POST_LANES];
-    unsigned n_lanes; /* 1 where the store has none */
-    unsigned n_under_way;
+    unsigned n_lanes;          /* 1 where the store has none */
+    unsigned n_under_way;      /* lanes in which something is, without a thread */
     unsigned turn;             /* with which to begin */
     struct usher__home *homes; /* USHER__POST_HOMES; NULL with one lane */
     struct usher__nodes ready;

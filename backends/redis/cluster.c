@@ -157,7 +157,6 @@ static enum usher_status ask_next(struct usher__redis_look *l)
 {
     const struct usher__redis_store *s = l->s;
     int64_t now_ms = usher__redis_clock_ms();
-    size_t host = (l->turn + l->at - l->n_known) % s->like->n_hosts;
     enum usher_status status;
 
     if (l->at != 0 && l->at != l->n_known && now_ms >= l->deadline_ms)
@@ -169,7 +168,7 @@ static enum usher_status ask_next(struct usher__redis_look *l)
         l->node.at = l->known[l->at].at;
         memcpy(l->id, l->known[l->at].id, sizeof l->id);
     } else {
-        l->node.at = s->like->hosts[host];
+        l->node.at = s->like->hosts[(l->turn + l->at - l->n_known) % s->like->n_hosts];
         l->id[0] = '\0';
     }
     l->message[0] = '\0';

@@ -202,10 +202,10 @@ USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum ushe
  * before the reply to who changed it.
  *
  * The first of these calls (but usher_cancel(), usher_timeout(), usher_interrupt()) takes three
- * descriptors, four on Redis, which usher_close() gives back; an engine that never posts
- * has none.  In a watcher of the engine they may be called, but usher_collect() and usher_work()
- * with a timeout of 0 only. After fork() the child's calls answer as all calls do, and leave the
- * parent's descriptors alone.
+ * descriptors, four on Redis, which usher_close() gives back; an engine that never posts has none.
+ * What is under way for several nodes of a cluster has one more.  In a watcher of the engine they
+ * may be called, but usher_collect() and usher_work() with a timeout of 0 only.  After fork() the
+ * child's calls answer as all calls do, and leave the parent's descriptors alone.
  */
 enum usher_event_kind {
     USHER_EVENT_REPLY = 1, /* to a command that was posted */

@@ -538,8 +538,10 @@ mutant 'cluster: nodes are asked one after the other' backends/redis/batch.c \
     's/^            leg_go_on(l, b->context->deadline_ms);/            over ? leg_go_on(l, b->context->deadline_ms) : (void)(l->wait.fd = -1, l->wait.until_ms = 0);/' \
     tests/cluster/test_cluster_cases 'nodes_may*'
 mutant 'cluster: what was posted is waited for together' src/engine/post.c \
-    's/ < USHER__POST_LANES ? (unsigned)e->n_lanes : USHER__POST_LANES;/ < 1 ? 0 : 1;/' \
+    's/ < USHER__POST_QUEUES ? (unsigned)e->n_lanes : USHER__POST_QUEUES;/ < 1 ? 2 : 1;/' \
     tests/cluster/test_cluster_posted 'a_node_that_says_nothing_holds*'
+mutant 'cluster: logs are read where commands are done' src/engine/post.c \
+    's/^    p->reads = .*/    p->reads = p->lane;/' tests/cluster/test_cluster_posted 'a_node_that_says_nothing_holds*'
 mutant 'cluster: what was posted goes where its scope is' src/engine/post.c \
     's/^    if (home->n++ == 0)$/    if (home->n++ + 1 > 0)/' tests/cluster/test_cluster_posted 'a_scope_that_moves*'
 mutant 'cluster: where a scope is at home is for ever' src/engine/post.c \

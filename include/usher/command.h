@@ -183,9 +183,10 @@ USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum ushe
  *  - On Redis (also over TLS, where the master is one of several hosts, and on a cluster) it does
  *    what can be done now and comes back to the rest when the descriptor or the timer says so:
  *    connecting, handshake, scripts, answers, another try after a failure, which node of a cluster
- *    has a scope.  A node that does not answer holds up what was posted for its own scopes (and of
- *    more than 16 nodes, for those of others in its share).  It stands still only
- *    for the name of a host that a name server has to be asked for, with each new connection
+ *    has a scope.  A node that does not answer holds up what was posted for its own scopes (of
+ *    more than 16 nodes, for those of others in its share as well), and what is read of logs for
+ *    watchers until the engine's timeout.  usher_collect() stands still only for the name of a host
+ *    that a name server has to be asked for, with each new connection
  *    (addresses and names in a local file are not asked for), and for the program's own hooks.
  *    Some commands are several of the store, and it waits for those as on SQLite: `room open`,
  *    `room close` and `room sweep`, and a room that is found to be gone; with an authority `serial`

@@ -225,7 +225,7 @@ static bool is_under_way(const struct usher__post_lane *l)
 static inline bool has_work(const struct usher__post *p, const struct usher__post_lane *l)
 {
     return !l->executing &&
-           (l->waiting.first != NULL || (l == p->lane && usher__heard_can_read(p)));
+           (l->waiting.first != NULL || (l == p->reads && usher__heard_can_read(p)));
 }
 
 static struct usher__post_lane *work_of_some(struct usher__post *p)
@@ -267,10 +267,13 @@ static void post_free(struct usher__post *p)
     (void)usher__resize(p->alloc, p, sizeof *p, 0);
 }
 
-/* As many as the store has, as far as there is room. */
+/* As many as the store has, as far as there is room; and where there are several, another one for
+ * logs: what is read of a node that does not answer holds up no commands. */
 static bool lanes_new(const struct usher_engine *e, struct usher__post *p)
 {
-    p->n_lanes = e->n_lanes < USHER__POST_LANES ? (unsigned)e->n_lanes : USHER__POST_LANES;
+    p->n_queues = e->n_lanes < USHER__POST_QUEUES ? (unsigned)e->n_lanes : USHER__POST_QUEUES;
+    p->n_lanes = p->n_queues > 1 ? p->n_queues + 1 : 1;
+    p->reads = &p->lane[p->n_lanes - 1];
     for (unsigned i = 0; i < p->n_lanes; i++)
         p->lane[i].wait.fd = -1;
     if (p->n_lanes == 1)
@@ -485,7 +488,7 @@ static struct usher__post_lane *home_of(struct usher__post *p, struct posted *c)
     }
     home = &p->homes[c->home];
     if (home->n++ == 0)
-        home->lane = op.scope.size != 0 ? usher__engine_lane(p->e, &op) % p->n_lanes : 0;
+        home->lane = op.scope.size != 0 ? usher__engine_lane(p->e, &op) % p->n_queues : 0;
     return &p->lane[home->lane];
 }
 
@@ -801,7 +804,7 @@ static bool take_off(struct usher_engine *e, struct usher__post *p, struct usher
     return true;
 }
 
-/* Execute what waits in @l, one batch of it, and in the first one read what is to be read of logs;
+/* Execute what waits in @l, one batch of it, and if it is the one for logs read what is to be read;
  * who @flies, without waiting if that can be.  With the lock, which others have meanwhile. */
 static void run(struct usher_engine *e, struct usher__post *p, struct usher__post_lane *l,
                 bool flies)
@@ -809,7 +812,7 @@ static void run(struct usher_engine *e, struct usher__post *p, struct usher__pos
     struct usher__entry entries[BATCH];
     struct usher__nodes batch = { NULL, NULL };
     int64_t left_ms = 1;
-    bool can_read = l == p->lane && usher__heard_can_read(p), both = can_read && !flies;
+    bool can_read = l == p->reads && usher__heard_can_read(p), both = can_read && !flies;
     /* without a thread it is either, in turn */
     bool reads = flies && can_read && (!l->has_read || l->waiting.first == NULL);
     size_t n = reads ? 0 : batch_take(e, p, l, &batch, entries, &left_ms, &flies);

@@ -41,8 +41,9 @@ struct usher__heards {
 };
 
 /* So many queues of posted commands, each for some lanes of the store: a server that does not
- * answer holds up those in its own. */
-#define USHER__POST_LANES 16
+ * answer holds up those in its own.  And where there are several, a lane for logs. */
+#define USHER__POST_QUEUES 16
+#define USHER__POST_LANES (USHER__POST_QUEUES + 1)
 #define USHER__POST_HOMES 1024
 
 struct usher__post_lane {
@@ -50,7 +51,7 @@ struct usher__post_lane {
     bool executing;
     /* What is under way without a thread, either of them, while `executing`. */
     struct usher__crossing *crossing; /* the commands of `batch` */
-    struct usher__reading *reading;   /* logs, in the first lane only */
+    struct usher__reading *reading;   /* logs, in one lane only */
     struct usher__nodes batch;
     struct usher_wait wait; /* what it waits for */
     bool going_on;          /* a thread is at it */
@@ -70,10 +71,11 @@ struct usher__post {
     size_t limit; /* of commands that are posted and not collected, and of notices not collected */
     pthread_mutex_t lock;
     struct usher__post_lane lane[USHER__POST_LANES];
-    unsigned n_lanes;          /* 1 where the store has none */
-    unsigned n_under_way;      /* lanes in which something is, without a thread */
-    unsigned turn;             /* with which to begin */
-    struct usher__home *homes; /* USHER__POST_HOMES; NULL with one lane */
+    unsigned n_queues, n_lanes;     /* of commands, of all; both 1 where the store has none */
+    struct usher__post_lane *reads; /* the one for logs */
+    unsigned n_under_way;           /* lanes in which something is, without a thread */
+    unsigned turn;                  /* with which to begin */
+    struct usher__home *homes;      /* USHER__POST_HOMES; NULL with one lane */
     struct usher__nodes ready;
     size_t n;           /* commands that are posted and not collected, or about to be posted */
     int64_t soonest_ms; /* no deadline of what waits is before */

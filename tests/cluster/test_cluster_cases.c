@@ -106,18 +106,23 @@ struct one {
     atomic_bool there;
 };
 
-static void hear(const struct usher_event *event)
+/* false: it is none of those that are waited for. */
+static bool hear(const struct usher_event *event)
 {
     struct one *one = event->tag;
+    bool replies = event->kind == USHER_EVENT_REPLY;
 
-    assert_int_equal(event->kind, USHER_EVENT_REPLY);
-    usher__result_init(one->r, USHER_NUMBER, usher__allocator(NULL));
-    one->r->status = event->reply->status;
-    one->r->epoch = event->reply->epoch;
-    one->r->version = event->reply->version;
-    (void)snprintf(one->r->message, sizeof one->r->message, "%s", event->reply->message);
+    if (replies) {
+        usher__result_init(one->r, USHER_NUMBER, usher__allocator(NULL));
+        one->r->status = event->reply->status;
+        one->r->epoch = event->reply->epoch;
+        one->r->version = event->reply->version;
+        (void)snprintf(one->r->message, sizeof one->r->message, "%s", event->reply->message);
+    }
     usher_event_done(event);
-    atomic_store(&one->there, true);
+    if (replies)
+        atomic_store(&one->there, true);
+    return replies;
 }
 
 static void operate(struct usher_engine *e, char (*text)[TEXT_MAX], struct usher_result *r,
@@ -140,7 +145,7 @@ static void operate(struct usher_engine *e, char (*text)[TEXT_MAX], struct usher
             const struct usher_event *event = usher_collect(e, 10);
 
             if (event != NULL)
-                hear(event);
+                (void)hear(event);
         }
 }
 
@@ -1140,10 +1145,8 @@ static void loop_turn(struct loop *l)
         from = clock_us();
         event = usher_collect(l->e, 0);
         l->longest_us = clock_us() - from > l->longest_us ? clock_us() - from : l->longest_us;
-        if (event != NULL) {
-            hear(event);
-            l->there++;
-        }
+        if (event != NULL)
+            l->there += hear(event);
     } while (event != NULL);
 }
 
@@ -1165,40 +1168,49 @@ static void loop_done(struct loop *l)
     l->n = l->there = 0;
 }
 
-/* Nor does it hold up the loop, that connects to it, looks for its slots and asks it for them. */
+/* Nor does it hold up the loop, that connects to it, looks for its slots and asks it for a log. */
 static void a_node_that_says_nothing_holds_up_nobody_but_its_own(void **state)
 {
+    const int64_t wait = share_slow() ? 4000 : 2000;
+
     (void)state;
     for (int i = 0; i < 3; i++) {
         struct fake *f = cluster_of(3);
         struct loop l = { .e = engine_on(f, LONG) };
         char mine[SCOPE_MAX], scope[SCOPE_MAX];
+        struct usher_watcher *watcher;
         int64_t from;
 
-        scope_at(0, 3, 0, mine);
+        scope_at(2, 3, 0, mine);
         if (i == 0)
-            assert_int_equal(add(l.e, mine), 0); /* it is connected */
+            assert_int_equal(add(l.e, mine), 2); /* it is connected */
         if (i < 2)
-            rule_of(f, 0, NULL, 0, FAKE_SILENT);
+            rule_of(f, 2, NULL, 0, FAKE_SILENT);
         else
-            fake_down(f, 0, true);
+            fake_down(f, 2, true);
+        assert_int_equal(usher_watch_events(l.e, USHER_NUMBER, mine,
+                                            USHER_WATCH_SINCE | USHER_WATCH_ALL, 0, NULL, &watcher),
+                         USHER_OK);
+        loop_turn(&l);
         from = clock_ms();
-        loop_post(&l, mine, 2000);
+        loop_post(&l, mine, wait);
         loop_turn(&l);
         for (int k = 0; k < 20; k++) {
-            loop_post(&l, scope_at(1 + k % 2, 3, k, scope), LONG);
+            loop_post(&l, scope_at(k % 2, 3, k, scope), LONG);
             loop_turn(&l);
         }
         loop_until(&l, 20);
-        assert_true(clock_ms() - from < 2000);
+        assert_true(clock_ms() - from < wait);
         assert_false(atomic_load(&l.one[0].there));
         for (size_t k = 1; k <= 20; k++)
             assert_int_equal(l.r[k].status, USHER_OK);
         loop_until(&l, 21);
-        assert_int_equal(l.r[0].status, i == 0 ? USHER_UNKNOWN : USHER_UNAVAILABLE);
-        assert_in_range(clock_ms() - from, 1900, 2000 + OVER);
+        assert_true(l.r[0].status == USHER_UNAVAILABLE ||
+                    (i == 0 && l.r[0].status == USHER_UNKNOWN));
+        assert_in_range(clock_ms() - from, wait - 100, wait + (share_slow() ? 4 : 1) * OVER);
         print_message("longest %" PRId64 " us\n", l.longest_us);
-        assert_in_range(l.longest_us, 0, 500000); /* with a machine that has other things to do */
+        /* a call that waits does so until then; the machine has other things to do as well */
+        assert_in_range(l.longest_us, 0, wait * 1000 / 3);
         loop_done(&l);
         usher_close(l.e);
         fake_stop(f);

@@ -457,7 +457,8 @@ static void expire_one(struct work *w, struct model_number *n)
         ends(w, n, n->until, w->p->set.rest_ms, USHER_NUMBER_EXPIRE);
         return;
     }
-    n->until = 0;
+    /* the gap may have grown while it rested */
+    n->until = n->used + w->p->set.gap_ms > n->until ? n->used + w->p->set.gap_ms : 0;
     if (free_now(n))
         joins(w, n);
     changed(w, USHER_NUMBER_EXPIRE, model_state(n), model_state(n), n);

@@ -250,8 +250,8 @@ for i = 1, n_commands do
             version, clock, due, now, dirty, n_dirty, head_changed
         -- what is being dropped is there only for who goes on with it, or makes it anew
         local was, hidden = exists, false
-        if K.DROPS ~= '' and exists and count[1] == K.DROPPING and verb ~= K.DROP_VERB
-            and not string.find(K.CREATES, string.format(' %d ', verb), 1, true) then
+        local dropping = K.DROPS ~= '' and exists and count[1] == K.DROPPING and verb ~= K.DROP_VERB
+        if dropping and not string.find(K.CREATES, string.format(' %d ', verb), 1, true) then
             was, hidden, S.exists, S.epoch, S.due = false, true, false, '0000000000000000', -1
         end
         S.a, S.verb, S.req, S.seed, S.watch, S.print = a, a[1], a[3], a[4], a[5], a[6] or 0
@@ -276,7 +276,9 @@ for i = 1, n_commands do
         end
         -- as they are shown: those of one that is there, or was
         local shown, shown_version, shown_due = epoch, version == first and last or version, due
-        if not was and not S.exists then shown, shown_version, shown_due = '0000000000000000', 0, -1 end
+        if not S.exists and (not was or dropping) then
+            shown, shown_version, shown_due = '0000000000000000', 0, -1
+        end
         if S.epoch_first and S.epoch_first ~= epoch then table.insert(S.notices, 1, S.epoch_first) end
         local answer = S.answer
         if not answer then

@@ -326,6 +326,20 @@ static void a_pool_may_be_made_anew_while_it_is_dropped(void **state)
     gone(f, USHER_NUMBER, "p");
 }
 
+/* Who asks for its settings makes none, and is told of none. */
+static void whoever_looks_at_what_is_being_dropped_sees_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    many(f, "p", 1000);
+    SAY(USHER_OK, "number drop p");
+    assert_true(f->r.of.number.more);
+    SAY(USHER_MISSING, "number set p");
+    assert_true(f->r.epoch == 0 && f->r.version == 0);
+    SAY(USHER_MISSING, "number stats p");
+    audit(f->e);
+}
+
 struct heard {
     unsigned n, drops;
     uint64_t version;
@@ -579,6 +593,7 @@ int suite_drop(const struct backend *b)
         TEST(a_hold_of_before_is_never_somebody_elses),
         TEST(a_large_pool_goes_in_bounded_steps),
         TEST(a_pool_may_be_made_anew_while_it_is_dropped),
+        TEST(whoever_looks_at_what_is_being_dropped_sees_nothing),
         TEST(a_watcher_hears_of_one_change),
         TEST(a_request_id_goes_with_its_pool),
         TEST(two_may_drop_it_at_once),

@@ -812,9 +812,10 @@ static void run(struct usher_engine *e, struct usher__post *p, struct usher__pos
     struct usher__entry entries[BATCH];
     struct usher__nodes batch = { NULL, NULL };
     int64_t left_ms = 1;
-    bool can_read = l == p->reads && usher__heard_can_read(p), both = can_read && !flies;
+    bool both = l == p->reads && !flies;
     /* without a thread it is either, in turn */
-    bool reads = flies && can_read && (!l->has_read || l->waiting.first == NULL);
+    bool reads = flies && l == p->reads && usher__heard_can_read(p) &&
+                 (!l->has_read || l->waiting.first == NULL);
     size_t n = reads ? 0 : batch_take(e, p, l, &batch, entries, &left_ms, &flies);
 
     flies = flies && (!reads || usher__heards_fly(e, p));

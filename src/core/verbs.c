@@ -12,6 +12,7 @@
 #define PLACED USHER__PLACED
 #define READS USHER__READS
 #define NOTICES USHER__NOTICES
+#define BEYOND USHER__BEYOND
 
 enum {
 #define F(name, code, type, ...) TYPE_OF_##name = USHER_TYPE_##type,

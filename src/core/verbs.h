@@ -127,9 +127,10 @@ enum usher__verb_flag {
     USHER__IF_OWNER = 1u << 3,
     USHER__NEEDS_TOKEN = 1u << 4,
     USHER__COMMUTES = 1u << 5,
-    USHER__PLACED = 1u << 6, /* the first of its keys may be given in its place */
-    USHER__READS = 1u << 7,  /* it WRITES what ends by itself, and nothing of its own */
-    USHER__NOTICES = 1u << 8 /* its rows are the notices of the scope's log */
+    USHER__PLACED = 1u << 6,  /* the first of its keys may be given in its place */
+    USHER__READS = 1u << 7,   /* it WRITES what ends by itself, and nothing of its own */
+    USHER__NOTICES = 1u << 8, /* its rows are the notices of the scope's log */
+    USHER__BEYOND = 1u << 9   /* to begin with or behind it another scope is written to */
 };
 
 struct usher__verb {

@@ -1221,6 +1221,12 @@ static inline void answered(const struct usher_task *t)
         hooks->answered(t->command, t->reply);
 }
 
+void usher__engine_answered(const struct usher_task *tasks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        answered(&tasks[i]);
+}
+
 /* At most CHUNK commands. */
 static inline void execute_chunk(struct usher_engine *e, const struct usher_operation *commands,
                                  struct usher_result *replies, size_t n, int64_t deadline_ms)
@@ -1269,8 +1275,7 @@ static size_t plain(struct usher_engine *e, const struct usher_operation *comman
     return i;
 }
 
-/* Of the commands, the first noun that has a way of its own; NULL: none has. */
-static const struct usher__hooks *executes(const struct usher_operation *commands, size_t n)
+static inline const struct usher__hooks *executes(const struct usher_operation *commands, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct usher__hooks *hooks = usher__hooks_of(commands[i].verb);
@@ -1281,6 +1286,11 @@ static const struct usher__hooks *executes(const struct usher_operation *command
     return NULL;
 }
 
+const struct usher__hooks *usher__engine_executes(const struct usher_operation *commands, size_t n)
+{
+    return executes(commands, n);
+}
+
 /* The watchers' part of a call. */
 static void deliver(struct usher_engine *e)
 {
@@ -1289,15 +1299,8 @@ static void deliver(struct usher_engine *e)
 }
 
 void usher__engine_tell(struct usher_engine *e, const struct usher_operation *commands,
-                        struct usher_result *replies, size_t n, const struct usher_task *tasks,
-                        size_t n_tasks, int64_t deadline_ms)
+                        const struct usher_result *replies, size_t n)
 {
-    const struct usher__hooks *own = executes(commands, n);
-
-    for (size_t i = 0; i < n_tasks; i++)
-        answered(&tasks[i]);
-    if (own != NULL)
-        own->executed(e, commands, replies, n, deadline_ms);
     (void)replies_look(e, commands, replies, n, USHER_OK);
     deliver(e);
 }

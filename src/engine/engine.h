@@ -127,10 +127,13 @@ bool usher__engine_context(struct usher_engine *e, const struct usher_task *task
  * for too much was due before: it is to be executed once more.  false: there is none. */
 bool usher__engine_unfinished(struct usher_engine *e, struct usher_task *tasks, size_t n,
                               int64_t deadline_ms, size_t *at);
-/* What is to be done when all are: for rooms that are gone, hooks and watchers. */
+/* The store has answered @tasks. */
+void usher__engine_answered(const struct usher_task *tasks, size_t n);
+/* All are answered: hooks and watchers. */
 void usher__engine_tell(struct usher_engine *e, const struct usher_operation *commands,
-                        struct usher_result *replies, size_t n, const struct usher_task *tasks,
-                        size_t n_tasks, int64_t deadline_ms);
+                        const struct usher_result *replies, size_t n);
+/* Of the commands, the first noun that has a way of its own; NULL: none has. */
+const struct usher__hooks *usher__engine_executes(const struct usher_operation *commands, size_t n);
 
 /* CLOCK_MONOTONIC: for deadlines. */
 int64_t usher__monotonic_ms(void);

@@ -4,8 +4,9 @@
  *
  * It is what execute_chunk() is, with the waiting taken out: commands are checked, those that are
  * good are a batch of the store, and one of which there was too much to be done before is another
- * batch, alone, until it is done.  No leader, no queue: it has a connection of its own, and one
- * such call is under way at a time.
+ * batch, alone, until it is done.  Where a noun has a plan for its commands, each step of it is
+ * that.  No leader, no queue: it has a connection of its own, and one such call is under way at a
+ * time.
  */
 #include "config.h"
 
@@ -19,31 +20,36 @@
 #include "engine/engine.h"
 #include "engine/history.h"
 #include "engine/memory.h"
+#include "engine/nouns.h"
 #include "engine/result.h"
-#include "engine/room_index.h"
 
 struct usher__flight {
     struct usher_engine *e;
     const struct usher_operation *commands;
     struct usher_result *results;
-    size_t n, n_tasks;
+    size_t n;
+    const struct usher__hooks *own; /* of the noun with a plan; NULL: all is one step */
+    void *plan;
+    struct usher__step step;
+    int64_t deadline_ms;
+    size_t n_tasks;            /* of the step */
     size_t at;                 /* no task before is unfinished */
     struct usher_batch *batch; /* NULL: none is with the store */
     bool counts;               /* in e->claiming */
-    bool pauses;               /* until then, before the rest is handed over once more */
-    bool done;                 /* by the store: it gives way */
-    int64_t began_ns, until_ms;
+    bool pauses;               /* until then, before anything (more) is handed over */
+    int64_t until_ms;
     struct usher_context context;
     struct usher__again again; /* of those that were handed to the store, all or one */
     struct usher_task *tasks;
 };
 
-/* It, its tasks, and of a store with lanes as many that are handed over once more. */
-static size_t size_of(const struct usher_engine *e, size_t n)
+/* It, its plan, its tasks, and of a store with lanes as many that are handed over once more. */
+static size_t size_of(const struct usher_engine *e, const struct usher__hooks *own, size_t n)
 {
     size_t again = e->routes ? n * (sizeof(struct usher_task) + sizeof(bool)) : 0;
 
-    return sizeof(struct usher__flight) + n * sizeof(struct usher_task) + again;
+    return sizeof(struct usher__flight) + (own != NULL ? own->plan_size : 0) +
+           n * sizeof(struct usher_task) + again;
 }
 
 bool usher__flies(const struct usher_engine *e, unsigned verb)
@@ -52,14 +58,9 @@ bool usher__flies(const struct usher_engine *e, unsigned verb)
 
     if (e->store->ops->begin == NULL || e->journal)
         return false;
-    switch (verb >> 8) {
-    case USHER_QUEUE:
-        return e->history == NULL && !usher__archive_takes(e, &command);
-    case USHER_ROOM:
-        return verb != USHER_ROOM_OPEN && verb != USHER_ROOM_CLOSE && verb != USHER_ROOM_SWEEP;
-    default:
-        return e->authority == NULL || !usher__asks(&command);
-    }
+    if (verb >> 8 == USHER_QUEUE && (e->history != NULL || usher__archive_takes(e, &command)))
+        return false;
+    return e->authority == NULL || !usher__asks(&command);
 }
 
 /* The store has taken its batch back. */
@@ -98,7 +99,37 @@ static void take_off(struct usher__flight *f, struct usher_task *tasks, size_t n
     f->again.tries = 0;
     for (size_t i = 0; i < n; i++)
         tasks[i].state = tasks[i].again = 0;
-    give(f, tasks, n);
+    if (n > 0)
+        give(f, tasks, n);
+}
+
+static void pause_for(struct usher__flight *f, int64_t ns)
+{
+    f->pauses = true;
+    f->until_ms = ns == 0 ? 0 : (usher__monotonic_ns() + ns) / 1000000 + 1;
+}
+
+/* Begin the step. */
+static void step_begin(struct usher__flight *f)
+{
+    const struct usher__step *s = &f->step;
+
+    f->at = 0;
+    f->context.deadline_ms = s->deadline_ms;
+    f->n_tasks = s->n > 0 ? usher__engine_tasks(f->e, s->commands, s->replies, s->n, f->tasks) : 0;
+    take_off(f, f->tasks, f->n_tasks);
+    if (s->n == 0)
+        pause_for(f, s->pause_ns);
+}
+
+/* The step is done.  true: it was not the last one, and the next one has begun. */
+static bool next_step(struct usher__flight *f)
+{
+    usher__engine_answered(f->tasks, f->n_tasks);
+    if (f->own == NULL || !f->own->next(f->plan, &f->step))
+        return false;
+    step_begin(f);
+    return true;
 }
 
 /* A try is over.  true: there is to be another one, in a moment. */
@@ -112,8 +143,7 @@ static bool tries_again(struct usher__flight *f)
         usher__again_end(&f->again);
     if (!usher__again_begin(&f->again, f->e->opt.alloc, f->context.deadline_ms, &ns))
         return false;
-    f->pauses = true;
-    f->until_ms = ns == 0 ? 0 : (usher__monotonic_ns() + ns) / 1000000 + 1;
+    pause_for(f, ns);
     return true;
 }
 
@@ -122,7 +152,8 @@ struct usher__flight *usher__flight_begin(struct usher_engine *e,
                                           struct usher_result *results, size_t n,
                                           int64_t timeout_ms)
 {
-    struct usher__flight *f = usher__resize(e->opt.alloc, NULL, 0, size_of(e, n));
+    const struct usher__hooks *own = usher__engine_executes(commands, n);
+    struct usher__flight *f = usher__resize(e->opt.alloc, NULL, 0, size_of(e, own, n));
 
     if (f == NULL)
         return NULL;
@@ -131,26 +162,20 @@ struct usher__flight *usher__flight_begin(struct usher_engine *e,
     f->commands = commands;
     f->results = results;
     f->n = n;
-    f->tasks = (struct usher_task *)(void *)(f + 1);
+    f->own = own;
+    f->plan = f + 1;
+    f->tasks = (struct usher_task *)(void *)((char *)f->plan + (own != NULL ? own->plan_size : 0));
     f->again.rest = f->tasks + n;
     f->again.doubt = (bool *)(f->again.rest + n); /* with lanes */
-    f->context.deadline_ms = usher__monotonic_ms() + timeout_ms;
-    f->began_ns = usher__monotonic_ns();
-    f->n_tasks = usher__engine_tasks(e, commands, results, n, f->tasks);
-    if (f->n_tasks > 0)
-        take_off(f, f->tasks, f->n_tasks);
+    f->deadline_ms = usher__monotonic_ms() + timeout_ms;
+    f->step = (struct usher__step){ commands, results, n, f->deadline_ms, 0 };
+    if (own != NULL) {
+        own->plan(f->plan, e, commands, results, n, f->deadline_ms);
+        if (!own->next(f->plan, &f->step))
+            f->step.n = 0; /* none of them is a command: all are answered */
+    }
+    step_begin(f);
     return f;
-}
-
-/* The store has done all of it.  true: nothing is waited for; false: it gives way until then. */
-static bool arrived(struct usher__flight *f)
-{
-    int64_t way_ns =
-        usher__room_way_ns(f->commands, f->results, f->n, usher__monotonic_ns() - f->began_ns);
-
-    f->done = true;
-    f->until_ms = (usher__monotonic_ns() + way_ns) / 1000000 + 1;
-    return way_ns == 0;
 }
 
 /* Go on with what is with the store.  false: it waits. */
@@ -178,7 +203,7 @@ static bool tasks_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
             *ret_wait = (struct usher_wait){ .fd = -1, .until_ms = f->until_ms };
             return false;
         }
-        if (f->pauses)
+        if (f->pauses && f->again.n_rest > 0)
             give(f, f->again.rest, f->again.n_rest);
         f->pauses = false;
         if (f->batch != NULL && !batch_go_on(f, ret_wait))
@@ -193,14 +218,11 @@ static bool tasks_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
 
 bool usher__flight_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
 {
-    if (!f->done && !tasks_go_on(f, ret_wait))
-        return false;
-    if (!f->done && !arrived(f)) {
-        *ret_wait = (struct usher_wait){ .fd = -1, .until_ms = f->until_ms };
-        return false;
-    }
-    usher__engine_tell(f->e, f->commands, f->results, f->n, f->tasks, f->n_tasks,
-                       f->context.deadline_ms);
+    do
+        if (!tasks_go_on(f, ret_wait))
+            return false;
+    while (next_step(f));
+    usher__engine_tell(f->e, f->commands, f->results, f->n);
     return true;
 }
 
@@ -214,5 +236,7 @@ void usher__flight_end(struct usher__flight *f)
         usher__leave(&here);
         landed(f);
     }
-    (void)usher__resize(f->e->opt.alloc, f, size_of(f->e, f->n), 0);
+    if (f->own != NULL)
+        f->own->leave(f->plan);
+    (void)usher__resize(f->e->opt.alloc, f, size_of(f->e, f->own, f->n), 0);
 }

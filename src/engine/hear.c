@@ -56,7 +56,8 @@ struct place {
 struct usher__heard {
     struct usher__due due; /* first, so that it is this: at look_ms or tend_ms */
     struct usher__post *p;
-    struct usher__heard *then[2]; /* in `behind`, in `gaps` */
+    struct usher__heard *then[2];  /* in `behind`, in `gaps` */
+    struct usher__post_lane *lane; /* with `listed`: whose `behind` */
     void *tag;
     enum usher_noun noun;
 
@@ -313,13 +314,28 @@ static void miss(struct usher__heard *h, const struct usher_notice *n)
 
 /* ---- to follow ------------------------------------------------------------------------------ */
 
+/* What is asked for it: its log, or to sweep its scope. */
+static unsigned verb_of(const struct usher__heard *h)
+{
+    return (h->sweeps ? usher__sweep_verb(h->noun) : usher__changes_verb(h->noun))->verb;
+}
+
+/* The one of the server that has its scope. */
+static struct usher__post_lane *lane_of(const struct usher__heard *h)
+{
+    struct usher_text scope = { h->scope, (uint32_t)h->scope_size };
+
+    return usher__post_lane(h->p, verb_of(h), &scope);
+}
+
 /* There is something to be asked for it. */
 static void be_listed(struct usher__heard *h)
 {
     if (h->listed || h->reading)
         return;
     h->listed = true;
-    heards_append(&h->p->behind, BEHIND, h);
+    h->lane = lane_of(h);
+    heards_append(&h->lane->behind, BEHIND, h);
 }
 
 static void be_behind(struct usher__heard *h)
@@ -618,22 +634,18 @@ static void read_command(struct usher__heard *h, struct usher_operation *c, size
     usher__changes_ask(c, h->noun, &scope, h->place.version, max);
 }
 
-bool usher__heard_can_read(const struct usher__post *p)
+bool usher__heard_can_read(const struct usher__post *p, const struct usher__post_lane *l)
 {
-    return p->behind.first != NULL && p->n_notices < p->limit;
+    return l->behind.first != NULL && p->n_notices < p->limit;
 }
 
-bool usher__heards_fly(const struct usher_engine *e, const struct usher__post *p)
+bool usher__heards_fly(const struct usher_engine *e, const struct usher__post_lane *l)
 {
-    const struct usher__heard *h = p->behind.first;
+    const struct usher__heard *h = l->behind.first;
 
-    for (size_t i = 0; h != NULL && i < READS; i++, h = h->then[BEHIND]) {
-        const struct usher__verb *verb =
-            h->sweeps ? usher__sweep_verb(h->noun) : usher__changes_verb(h->noun);
-
-        if (!usher__flies(e, verb->verb))
+    for (size_t i = 0; h != NULL && i < READS; i++, h = h->then[BEHIND])
+        if (!usher__flies(e, verb_of(h)))
             return false;
-    }
     return true;
 }
 
@@ -648,16 +660,17 @@ struct usher__reading {
     struct usher_result results[READS];
 };
 
-static void reading_take(struct usher__post *p, struct usher__reading *r)
+static void reading_take(struct usher__post *p, struct usher__post_lane *l,
+                         struct usher__reading *r)
 {
     memset(r, 0, sizeof *r);
     r->p = p;
-    for (; r->n < READS && usher__heard_can_read(p); r->n++) {
+    for (; r->n < READS && usher__heard_can_read(p, l); r->n++) {
         size_t room = p->limit - p->n_notices;
 
-        r->asked[r->n] = p->behind.first->sweeps ? 0 : room < PAGE ? room : PAGE;
+        r->asked[r->n] = l->behind.first->sweeps ? 0 : room < PAGE ? room : PAGE;
         p->n_notices += r->asked[r->n];
-        r->heards[r->n] = heards_take(&p->behind, BEHIND);
+        r->heards[r->n] = heards_take(&l->behind, BEHIND);
         read_command(r->heards[r->n], &r->commands[r->n], r->asked[r->n]);
     }
 }
@@ -675,12 +688,12 @@ static void reading_done(struct usher__reading *r, bool over)
         usher_result_done(&r->results[i]);
 }
 
-void usher__heards_read(struct usher_engine *e, struct usher__post *p)
+void usher__heards_read(struct usher_engine *e, struct usher__post *p, struct usher__post_lane *l)
 {
     struct usher__reading r;
     enum usher_status status;
 
-    reading_take(p, &r);
+    reading_take(p, l, &r);
     usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
     status = usher__engine_operate(e, r.commands, r.results, r.n, 0);
@@ -689,13 +702,14 @@ void usher__heards_read(struct usher_engine *e, struct usher__post *p)
     reading_done(&r, status != USHER_INVALID);
 }
 
-struct usher__reading *usher__reading_begin(struct usher_engine *e, struct usher__post *p)
+struct usher__reading *usher__reading_begin(struct usher_engine *e, struct usher__post *p,
+                                            struct usher__post_lane *l)
 {
     struct usher__reading *r = usher__resize(p->alloc, NULL, 0, sizeof *r);
 
     if (r == NULL)
         return NULL;
-    reading_take(p, r);
+    reading_take(p, l, r);
     (void)pthread_mutex_unlock(&p->lock);
     r->flight = usher__flight_begin(e, r->commands, r->results, r->n, e->timeout_ms);
     (void)pthread_mutex_lock(&p->lock);
@@ -860,7 +874,8 @@ void usher__heard_remove(struct usher__heard *h)
 
     (void)pthread_mutex_lock(&p->lock);
     ready_without(p, h);
-    heards_without(&p->behind, BEHIND, h);
+    if (h->listed)
+        heards_without(&h->lane->behind, BEHIND, h);
     heards_without(&p->gaps, GAPS, h);
     usher__dues_remove(&p->heards, &h->due);
     if (h->reading)

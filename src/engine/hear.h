@@ -33,17 +33,18 @@ void usher__heard_doubt(struct usher__heard *h, const struct usher_notice *n);
 
 /* ---- by post.c, with the lock of @p -------------------------------------------------------- */
 
-/* Is there a log to be read, and room for what comes of it? */
-bool usher__heard_can_read(const struct usher__post *p);
+/* Is there a log to be read in @l, and room for what comes of it? */
+bool usher__heard_can_read(const struct usher__post *p, const struct usher__post_lane *l);
 /* Do those that are read next not have to be waited for (flight.h)? */
-bool usher__heards_fly(const struct usher_engine *e, const struct usher__post *p);
+bool usher__heards_fly(const struct usher_engine *e, const struct usher__post_lane *l);
 /* Read some.  Others have the lock meanwhile. */
-void usher__heards_read(struct usher_engine *e, struct usher__post *p);
+void usher__heards_read(struct usher_engine *e, struct usher__post *p, struct usher__post_lane *l);
 /* The same without waiting, where `room changes` flies (flight.h), as with the door; go_on without
  * the lock.  NULL: no memory, and they are read later. */
 struct usher__reading;
 struct usher_wait;
-struct usher__reading *usher__reading_begin(struct usher_engine *e, struct usher__post *p);
+struct usher__reading *usher__reading_begin(struct usher_engine *e, struct usher__post *p,
+                                            struct usher__post_lane *l);
 bool usher__reading_go_on(struct usher__reading *r, struct usher_wait *ret_wait);
 void usher__reading_end(struct usher__reading *r, bool over);
 /* No watcher has to do anything by itself before. */

@@ -15,6 +15,15 @@
 
 #include "core/verbs.h"
 
+/* A step of what commands are that the store does not get as they are. */
+struct usher__step {
+    const struct usher_operation *commands;
+    struct usher_result *replies;
+    size_t n; /* 0: leave the store to others for so long */
+    int64_t deadline_ms;
+    int64_t pause_ns;
+};
+
 struct usher__hooks {
     /* What the types of the arguments do not say: NULL, or what is wrong, of the argument
      * *@ret_word if that is set. */
@@ -29,9 +38,14 @@ struct usher__hooks {
     /* In place of usher__engine_execute_all(), for commands of which some are of this noun. */
     void (*execute)(struct usher_engine *e, const struct usher_operation *commands,
                     struct usher_result *replies, size_t n, int64_t deadline_ms);
-    /* What that does when the store has answered; for who asks the store by himself. */
-    void (*executed)(struct usher_engine *e, const struct usher_operation *commands,
-                     struct usher_result *replies, size_t n, int64_t deadline_ms);
+    /* The same for who does not wait, in steps.  A plan has @plan_size bytes; `next`, when the step
+     * before is done, says which one is next, or false: all are answered; `leave` gives back what
+     * the plan has, at its end or before. */
+    size_t plan_size;
+    void (*plan)(void *plan, struct usher_engine *e, const struct usher_operation *commands,
+                 struct usher_result *replies, size_t n, int64_t deadline_ms);
+    bool (*next)(void *plan, struct usher__step *ret_step);
+    void (*leave)(void *plan);
     /* Words of codes; "?" of one that is not known. */
     const char *(*state_word)(unsigned code), *(*why_word)(unsigned code);
     /* What a notice with a subject is about; NULL: nothing that is known. */

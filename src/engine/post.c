@@ -224,8 +224,7 @@ static bool is_under_way(const struct usher__post_lane *l)
 
 static inline bool has_work(const struct usher__post *p, const struct usher__post_lane *l)
 {
-    return !l->executing &&
-           (l->waiting.first != NULL || (l == p->reads && usher__heard_can_read(p)));
+    return !l->executing && (l->waiting.first != NULL || usher__heard_can_read(p, l));
 }
 
 static struct usher__post_lane *work_of_some(struct usher__post *p)
@@ -267,13 +266,11 @@ static void post_free(struct usher__post *p)
     (void)usher__resize(p->alloc, p, sizeof *p, 0);
 }
 
-/* As many as the store has, as far as there is room; and where there are several, another one for
- * logs: what is read of a node that does not answer holds up no commands. */
+/* As many as the store has, as far as there is room, and where there are several, another one. */
 static bool lanes_new(const struct usher_engine *e, struct usher__post *p)
 {
     p->n_queues = e->n_lanes < USHER__POST_QUEUES ? (unsigned)e->n_lanes : USHER__POST_QUEUES;
     p->n_lanes = p->n_queues > 1 ? p->n_queues + 1 : 1;
-    p->reads = &p->lane[p->n_lanes - 1];
     for (unsigned i = 0; i < p->n_lanes; i++)
         p->lane[i].wait.fd = -1;
     if (p->n_lanes == 1)
@@ -474,21 +471,34 @@ static enum usher_status post_fault(const struct usher_command *commands, size_t
     return USHER_INVALID;
 }
 
+struct usher__post_lane *usher__post_lane(struct usher__post *p, unsigned verb,
+                                          const struct usher_text *scope)
+{
+    struct usher_operation op = { .verb = (enum usher_verb)verb, .scope = *scope };
+
+    if (p->n_lanes == 1 || scope->size == 0)
+        return p->lane;
+    return &p->lane[usher__engine_lane(p->e, &op) % p->n_queues];
+}
+
 /* Which lane of several it goes to: that of its scope, or of those that wait already. */
 static struct usher__post_lane *home_of(struct usher__post *p, struct posted *c)
 {
-    struct usher_operation op = { .verb = (enum usher_verb)c->command.verb };
+    const struct usher__verb *verb = usher__verb(c->command.verb);
     size_t size = text_size(c->command.scope_size, c->command.scope);
+    struct usher_text scope = { NULL, 0 };
     struct usher__home *home;
 
     /* what is wrong is answered so by whichever */
     if (size != 0 && usher__scope_fault(c->command.scope, size) == NULL) {
-        op.scope = (struct usher_text){ c->command.scope, (uint32_t)size };
+        scope = (struct usher_text){ c->command.scope, (uint32_t)size };
         c->home = (unsigned)(XXH3_64bits(c->command.scope, size) % USHER__POST_HOMES);
     }
     home = &p->homes[c->home];
     if (home->n++ == 0)
-        home->lane = op.scope.size != 0 ? usher__engine_lane(p->e, &op) % p->n_queues : 0;
+        home->lane = verb != NULL && (verb->flags & USHER__BEYOND) != 0
+                         ? p->n_queues
+                         : (unsigned)(usher__post_lane(p, c->command.verb, &scope) - p->lane);
     return &p->lane[home->lane];
 }
 
@@ -794,7 +804,7 @@ static bool take_off(struct usher_engine *e, struct usher__post *p, struct usher
         (void)pthread_mutex_lock(&p->lock);
         l->crossing = crossing;
     } else {
-        l->reading = usher__reading_begin(e, p);
+        l->reading = usher__reading_begin(e, p, l);
     }
     if (!is_under_way(l))
         return false;
@@ -804,21 +814,20 @@ static bool take_off(struct usher_engine *e, struct usher__post *p, struct usher
     return true;
 }
 
-/* Execute what waits in @l, one batch of it, and if it is the one for logs read what is to be read;
- * who @flies, without waiting if that can be.  With the lock, which others have meanwhile. */
+/* Execute what waits in @l, one batch of it, and read what is to be read; who @flies, without
+ * waiting if that can be.  With the lock, which others have meanwhile. */
 static void run(struct usher_engine *e, struct usher__post *p, struct usher__post_lane *l,
                 bool flies)
 {
     struct usher__entry entries[BATCH];
     struct usher__nodes batch = { NULL, NULL };
     int64_t left_ms = 1;
-    bool both = l == p->reads && !flies;
+    bool both = !flies;
     /* without a thread it is either, in turn */
-    bool reads = flies && l == p->reads && usher__heard_can_read(p) &&
-                 (!l->has_read || l->waiting.first == NULL);
+    bool reads = flies && usher__heard_can_read(p, l) && (!l->has_read || l->waiting.first == NULL);
     size_t n = reads ? 0 : batch_take(e, p, l, &batch, entries, &left_ms, &flies);
 
-    flies = flies && (!reads || usher__heards_fly(e, p));
+    flies = flies && (!reads || usher__heards_fly(e, l));
     p->turn = (unsigned)(l - p->lane) + 1 < p->n_lanes ? (unsigned)(l - p->lane) + 1 : 0;
     l->executing = true;
     usher__post_show(p);
@@ -830,8 +839,8 @@ static void run(struct usher_engine *e, struct usher__post *p, struct usher__pos
         (void)pthread_mutex_lock(&p->lock);
         batch_done(p, &batch);
     }
-    if ((both || n == 0) && usher__heard_can_read(p))
-        usher__heards_read(e, p);
+    if ((both || n == 0) && usher__heard_can_read(p, l))
+        usher__heards_read(e, p, l);
     l->has_read = n == 0;
     l->executing = false;
     usher__post_show(p);

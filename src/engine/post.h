@@ -40,18 +40,20 @@ struct usher__heards {
     struct usher__heard *first, *last;
 };
 
-/* So many queues of posted commands, each for some lanes of the store: a server that does not
- * answer holds up those in its own.  And where there are several, a lane for logs. */
+/* So many queues of posted commands, and of logs to be read, each for some lanes of the store: a
+ * server that does not answer holds up those in its own.  And where there are several, another one
+ * for commands that two servers may have to do with (USHER__BEYOND). */
 #define USHER__POST_QUEUES 16
 #define USHER__POST_LANES (USHER__POST_QUEUES + 1)
 #define USHER__POST_HOMES 1024
 
 struct usher__post_lane {
     struct usher__nodes waiting;
+    struct usher__heards behind; /* those who have to read their log */
     bool executing;
     /* What is under way without a thread, either of them, while `executing`. */
     struct usher__crossing *crossing; /* the commands of `batch` */
-    struct usher__reading *reading;   /* logs, in one lane only */
+    struct usher__reading *reading;   /* logs */
     struct usher__nodes batch;
     struct usher_wait wait; /* what it waits for */
     bool going_on;          /* a thread is at it */
@@ -71,11 +73,10 @@ struct usher__post {
     size_t limit; /* of commands that are posted and not collected, and of notices not collected */
     pthread_mutex_t lock;
     struct usher__post_lane lane[USHER__POST_LANES];
-    unsigned n_queues, n_lanes;     /* of commands, of all; both 1 where the store has none */
-    struct usher__post_lane *reads; /* the one for logs */
-    unsigned n_under_way;           /* lanes in which something is, without a thread */
-    unsigned turn;                  /* with which to begin */
-    struct usher__home *homes;      /* USHER__POST_HOMES; NULL with one lane */
+    unsigned n_queues, n_lanes; /* with the other one; both 1 where the store has no lanes */
+    unsigned n_under_way;       /* lanes in which something is, without a thread */
+    unsigned turn;              /* with which to begin */
+    struct usher__home *homes;  /* USHER__POST_HOMES; NULL with one lane */
     struct usher__nodes ready;
     size_t n;           /* commands that are posted and not collected, or about to be posted */
     int64_t soonest_ms; /* no deadline of what waits is before */
@@ -84,11 +85,10 @@ struct usher__post {
     int fd[USHER__DESCRIPTORS];
 
     /* hear.c */
-    struct usher__dues heards;   /* all */
-    struct usher__heards behind; /* those who have to read their log */
-    struct usher__heards gaps;   /* those who have missed something that was not told */
-    size_t n_notices;            /* notices and gaps in `ready`, and about to come from a log */
-    int64_t gaps_ms;             /* then there may be memory for the first of `gaps` */
+    struct usher__dues heards; /* all */
+    struct usher__heards gaps; /* those who have missed something that was not told */
+    size_t n_notices;          /* notices and gaps in `ready`, and about to come from a log */
+    int64_t gaps_ms;           /* then there may be memory for the first of `gaps` */
 };
 
 /* That of @e, made with its first use.  NULL, said by usher_message(): it cannot be. */
@@ -105,6 +105,10 @@ bool usher__post_leave(struct usher__post *p, bool forked);
 /* Help what is under way without a thread and has scopes to itself, if others may have to wait for
  * these: until it is over, or @deadline_ms. */
 void usher__post_settle(struct usher_engine *e, int64_t deadline_ms);
+
+/* The lane for what is asked of @scope. */
+struct usher__post_lane *usher__post_lane(struct usher__post *p, unsigned verb,
+                                          const struct usher_text *scope);
 
 void usher__nodes_append(struct usher__nodes *l, struct usher__node *node);
 

@@ -24,33 +24,27 @@
  */
 #include "config.h"
 
-#include "engine/engine.h"
 #include "engine/room_index.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/check.h"
+#include "engine/engine.h"
 #include "engine/memory.h"
 #include "engine/result.h"
+#include "engine/room_plan.h"
 
 #define PARTITIONS 64
-#define TIDY_TRIES 16
 #define EVERY_DEFAULT 60000
 #define LEASE_DEFAULT 30000
 
 /* ---- one command on a partition ---------------------------------------------------- */
 
-struct asked {
-    struct usher_operation c;
-    char scope[8];
-};
-
-static unsigned partition_of(const struct usher_text *room)
+unsigned usher__room_partition_of(const struct usher_text *room)
 {
     uint32_t hash = UINT32_C(2166136261);
 
@@ -61,12 +55,12 @@ static unsigned partition_of(const struct usher_text *room)
 
 void usher__room_partition(const struct usher_text *room, char name[USHER__ROOM_PARTITION])
 {
-    (void)snprintf(name, USHER__ROOM_PARTITION, "p%02u", partition_of(room) % PARTITIONS);
+    (void)snprintf(name, USHER__ROOM_PARTITION, "p%02u",
+                   usher__room_partition_of(room) % PARTITIONS);
 }
 
-/* The time is that of the command of the application, if it named one. */
-static void begin(struct asked *a, enum usher_verb verb, unsigned partition,
-                  const struct usher_operation *of)
+void usher__room_asked(struct usher__room_asked *a, enum usher_verb verb, unsigned partition,
+                       const struct usher_operation *of)
 {
     memset(&a->c, 0, sizeof a->c);
     a->c.verb = verb;
@@ -79,353 +73,11 @@ static void begin(struct asked *a, enum usher_verb verb, unsigned partition,
     }
 }
 
-static enum usher_status ask(struct usher_engine *e, const struct asked *a,
+static enum usher_status ask(struct usher_engine *e, const struct usher__room_asked *a,
                              struct usher_result *reply)
 {
     (void)usher_operate(e, &a->c, reply, 1);
     return reply->status;
-}
-
-/* ---- several commands in one batch ------------------------------------------------- */
-
-/* Commands that go to the store together, each on behalf of one of the application's. */
-struct together {
-    struct usher_engine *e;
-    int64_t deadline_ms; /* 0: as long as the engine waits */
-    size_t n, room;
-    struct asked *asked;
-    struct usher_operation *commands;
-    struct usher_result *replies;
-    const struct usher_operation **of;
-};
-
-#define TOGETHER_SIZE                                                                      \
-    (sizeof(struct asked) + sizeof(struct usher_operation) + sizeof(struct usher_result) + \
-     sizeof(const struct usher_operation *))
-
-/* For at most @room of them.  False: no memory. */
-static bool together_open(struct together *t, struct usher_engine *e, size_t room)
-{
-    t->e = e;
-    t->deadline_ms = 0;
-    t->n = 0;
-    t->room = room;
-    t->asked = usher__resize(e->opt.alloc, NULL, 0, room * TOGETHER_SIZE);
-    if (t->asked == NULL)
-        return false;
-    t->commands = (struct usher_operation *)(t->asked + room);
-    t->replies = (struct usher_result *)(t->commands + room);
-    t->of = (const struct usher_operation **)(t->replies + room);
-    return true;
-}
-
-static void together_close(const struct together *t)
-{
-    (void)usher__resize(t->e->opt.alloc, t->asked, t->room * TOGETHER_SIZE, 0);
-}
-
-/* @verb on the entry of the room of @of. */
-static struct usher_operation *together_add(struct together *t, enum usher_verb verb,
-                                            const struct usher_operation *of)
-{
-    struct asked *a = &t->asked[t->n];
-    struct usher_operation *c = &t->commands[t->n];
-
-    begin(a, verb, partition_of(&of->scope), of);
-    a->c.arg.rooms.room = of->scope;
-    *c = a->c;
-    t->of[t->n++] = of;
-    return c;
-}
-
-/* For usher__engine_operate(): what the caller of the application still waits.  What he has begun
- * is asked for though his time is over: it may be there at once. */
-static int64_t left(int64_t deadline_ms)
-{
-    int64_t ms = deadline_ms != 0 ? deadline_ms - usher__monotonic_ms() : 0;
-
-    return deadline_ms == 0 || ms > 0 ? ms : 1;
-}
-
-static void together_ask(const struct together *t)
-{
-    if (t->n > 0)
-        (void)usher__engine_operate(t->e, t->commands, t->replies, t->n, left(t->deadline_ms));
-}
-
-/* The token of an entry of which it is not known that it has a room; 0: there is none such. */
-static uint64_t doubtful(enum usher_verb verb, const struct usher_result *reply)
-{
-    const struct usher_rooms_result *r = &reply->of.rooms;
-
-    if (reply->status != USHER_OK)
-        return 0;
-    if (verb == USHER_ROOMS_FIND)
-        return r->rows->token;
-    /* before this put somebody else found nothing to drop, or was not let */
-    return r->n_rows == 0 || r->rows->state == USHER_ROOMS_DOUBTED ? r->token : 0;
-}
-
-/* Of the entries that were found or put in @t, drop those without a room.  All replies are done
- * with.  Who puts an entry meanwhile may have seen the room that is gone since, so it is looked at
- * again; not for ever, a patrol finds it too. */
-static void tidy_found(struct together *t)
-{
-    for (int tries = 0; t->n > 0; tries++) {
-        size_t all = t->n;
-
-        /* Behind the look at its entry: the room itself. */
-        t->n = 0;
-        for (size_t i = 0; i < all; i++) {
-            uint64_t token = doubtful(t->commands[i].verb, &t->replies[i]);
-            struct usher_operation *c, *drop;
-
-            usher_result_done(&t->replies[i]);
-            if (token == 0)
-                continue;
-            drop = &t->asked[t->n].c;
-            c = together_add(t, USHER_ROOMS_DROP, t->of[i]);
-            drop->given |= USHER_GIVEN_ROOMS_TOKEN;
-            drop->arg.rooms.token = (int64_t)token;
-            memset(&c->arg, 0, sizeof c->arg);
-            c->verb = USHER_ROOM_SHOW;
-            c->scope = t->of[t->n - 1]->scope;
-        }
-        together_ask(t);
-        all = t->n;
-        t->n = 0;
-        for (size_t i = 0; i < all; i++) {
-            const struct usher_result *r = &t->replies[i];
-            bool there = r->status != USHER_MISSING || r->epoch != 0;
-
-            usher_result_done(&t->replies[i]);
-            if (there)
-                continue;
-            t->commands[t->n] = t->asked[i].c;
-            t->of[t->n++] = t->of[i];
-        }
-        together_ask(t);
-        all = t->n;
-        t->n = 0;
-        for (size_t i = 0; i < all; i++) {
-            bool again = t->replies[i].status == USHER_STALE && tries < TIDY_TRIES;
-
-            usher_result_done(&t->replies[i]);
-            if (again)
-                (void)together_add(t, USHER_ROOMS_FIND, t->of[i]);
-        }
-        together_ask(t);
-    }
-}
-
-/* Drop the entry of the room of @of, if there is no such room. */
-static void tidy(struct usher_engine *e, const struct usher_operation *of)
-{
-    struct together t;
-
-    if (!together_open(&t, e, 1))
-        return;
-    (void)together_add(&t, USHER_ROOMS_FIND, of);
-    together_ask(&t);
-    tidy_found(&t);
-    together_close(&t);
-}
-
-/* The room of @of is open. */
-static void put(struct usher_engine *e, const struct usher_operation *of, int64_t created_ms)
-{
-    struct together t;
-    struct usher_operation *c;
-
-    if (!together_open(&t, e, 1))
-        return;
-    c = together_add(&t, USHER_ROOMS_PUT, of);
-    c->given |= USHER_GIVEN_ROOMS_CREATED;
-    c->arg.rooms.created_ms = created_ms;
-    together_ask(&t);
-    tidy_found(&t);
-    together_close(&t);
-}
-
-/* ---- erasing ------------------------------------------------------------------------ */
-
-/* Go on erasing the room of @of until nothing is left of it.  A sweep, for should another room be
- * open under the name by now, it does no harm. */
-static void erase_rest(struct usher_engine *e, const struct usher_operation *of,
-                       int64_t deadline_ms)
-{
-    struct usher_operation c;
-    struct usher_result reply;
-    bool closing;
-
-    memset(&c, 0, sizeof c);
-    c.verb = USHER_ROOM_SWEEP;
-    c.scope = of->scope;
-    c.given = (of->given & USHER_GIVEN_NOW) | USHER_GIVEN_ROOM_MAX;
-    c.now_ms = of->now_ms;
-    c.arg.room.max = 1;
-    do {
-        (void)usher__engine_operate(e, &c, &reply, 1, left(deadline_ms));
-        closing = reply.status < USHER_INVALID && reply.of.room.state == USHER_ROOM_STATE_CLOSING;
-        usher_result_done(&reply);
-    } while (closing && (deadline_ms == 0 || usher__monotonic_ms() < deadline_ms));
-}
-
-bool usher__room_any_on(const struct usher_operation *commands, size_t n,
-                        const struct usher_operation *command)
-{
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned)commands[i].verb >> 8 == USHER_ROOM &&
-            usher__text_equal(&commands[i].scope, &command->scope))
-            return true;
-    return false;
-}
-
-void usher__room_reopen(struct usher_engine *e, const struct usher_operation *command,
-                        struct usher_result *reply, int64_t deadline_ms)
-{
-    if (command->verb != USHER_ROOM_OPEN || reply->status != USHER_REFUSED ||
-        reply->of.room.state != USHER_ROOM_STATE_CLOSING)
-        return;
-    erase_rest(e, command, deadline_ms);
-    usher_result_done(reply);
-    usher__engine_execute(e, command, reply, deadline_ms);
-}
-
-int64_t usher__room_way_ns(const struct usher_operation *commands,
-                           const struct usher_result *replies, size_t n, int64_t took_ns)
-{
-    const int64_t most = 100000000;
-    bool erased = false;
-
-    for (size_t i = 0; i < n && !erased; i++)
-        erased = (unsigned)commands[i].verb >> 8 == USHER_ROOM &&
-                 replies[i].status < USHER_INVALID && /* so it is a verb */
-                 replies[i].of.room.state == USHER_ROOM_STATE_CLOSING &&
-                 (usher__verb((unsigned)commands[i].verb)->flags & USHER__WRITES) != 0;
-    if (!erased)
-        return 0;
-    return took_ns < most ? took_ns : most;
-}
-
-/* ---- around the commands of the application ----------------------------------------- */
-
-static void cannot(struct usher_result *reply, enum usher_status status, const char *why)
-{
-    char line[192];
-
-    (void)snprintf(line, sizeof line, "the index of rooms cannot be written: %.150s", why);
-    usher_result_fail(reply, status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status, line);
-}
-
-/* Of the rooms of the commands of @t, which had entries: erase what is left of those that are being
- * closed. */
-static void erase_closing(struct together *t, int64_t deadline_ms)
-{
-    for (size_t i = 0; i < t->n; i++) {
-        struct usher_operation *c = &t->commands[i];
-
-        memset(c, 0, sizeof *c);
-        c->verb = USHER_ROOM_SHOW;
-        c->scope = t->of[i]->scope;
-        c->given = t->of[i]->given & USHER_GIVEN_NOW;
-        c->now_ms = t->of[i]->now_ms;
-    }
-    together_ask(t);
-    for (size_t i = 0; i < t->n; i++) {
-        bool closing = t->replies[i].status == USHER_MISSING &&
-                       t->replies[i].of.room.state == USHER_ROOM_STATE_CLOSING;
-
-        usher_result_done(&t->replies[i]);
-        if (closing)
-            erase_rest(t->e, t->of[i], deadline_ms);
-    }
-}
-
-void usher__room_index_before(struct usher_engine *e, const struct usher_operation *commands,
-                              struct usher_result *replies, size_t n, int64_t deadline_ms)
-{
-    struct together t;
-    size_t opens = 0;
-    bool memory;
-
-    for (size_t i = 0; i < n; i++)
-        opens += commands[i].verb == USHER_ROOM_OPEN;
-    if (opens == 0)
-        return;
-    memory = together_open(&t, e, opens);
-    for (size_t i = 0; i < n; i++) {
-        if (commands[i].verb != USHER_ROOM_OPEN)
-            continue;
-        usher__result_init(&replies[i], USHER_ROOM, e->opt.alloc);
-        if (!memory)
-            cannot(&replies[i], USHER_NOMEM, usher_status_text(USHER_NOMEM));
-        else if (usher__operation_check(&commands[i], NULL, &replies[i]) == USHER_OK)
-            (void)together_add(&t, USHER_ROOMS_PUT, &commands[i]);
-        else
-            replies[i].status = USHER_OK; /* it is told so where all are checked */
-    }
-    if (!memory)
-        return;
-    t.deadline_ms = deadline_ms;
-    together_ask(&t);
-    opens = 0;
-    for (size_t i = 0; i < t.n; i++) {
-        bool known = t.replies[i].of.rooms.n_rows > 0;
-
-        if (t.replies[i].status >= USHER_INVALID)
-            cannot(&replies[t.of[i] - commands], t.replies[i].status, t.replies[i].message);
-        usher_result_done(&t.replies[i]);
-        /* what comes before it in the batch is to come before it */
-        if (known && !usher__room_any_on(commands, (size_t)(t.of[i] - commands), t.of[i]))
-            t.of[opens++] = t.of[i];
-    }
-    t.n = opens;
-    erase_closing(&t, deadline_ms);
-    together_close(&t);
-}
-
-/* What has to be done in the index for @command; false: nothing. */
-static bool follows(const struct usher_operation *command, const struct usher_result *reply,
-                    enum usher_verb *ret_verb)
-{
-    const struct usher_room_result *r = &reply->of.room;
-    bool gone = reply->epoch != 0 && r->state == USHER_ROOM_STATE_CLOSED;
-    bool open = command->verb == USHER_ROOM_OPEN && reply->status != USHER_MISSING;
-
-    /* what is stale is there, and may tell nothing else */
-    if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID || reply->status == USHER_STALE)
-        return false;
-    *ret_verb = open ? USHER_ROOMS_PUT : USHER_ROOMS_FIND;
-    return open || gone || (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
-}
-
-void usher__room_index_after(struct usher_engine *e, const struct usher_operation *commands,
-                             const struct usher_result *replies, size_t n, int64_t deadline_ms)
-{
-    enum usher_verb verb;
-    struct together t;
-    size_t all = 0;
-
-    for (size_t i = 0; i < n; i++)
-        all += follows(&commands[i], &replies[i], &verb);
-    if (all == 0 || !together_open(&t, e, all))
-        return;
-    t.deadline_ms = deadline_ms;
-    for (size_t i = 0; i < n; i++) {
-        struct usher_operation *c;
-
-        if (!follows(&commands[i], &replies[i], &verb))
-            continue;
-        c = together_add(&t, verb, &commands[i]);
-        if (verb != USHER_ROOMS_PUT)
-            continue;
-        c->given |= USHER_GIVEN_ROOMS_CREATED;
-        c->arg.rooms.created_ms = replies[i].of.room.created_ms;
-    }
-    together_ask(&t);
-    tidy_found(&t);
-    together_close(&t);
 }
 
 /* ---- list --------------------------------------------------------------------------- */
@@ -689,7 +341,7 @@ enum usher_status usher_room_list_result(struct usher_engine *e, const char *aft
                                          int64_t created_ms, size_t max, int64_t now_ms,
                                          struct usher_result *ret_reply)
 {
-    struct asked *a;
+    struct usher__room_asked *a;
     struct usher_operation of;
     struct usher_operation *commands;
     struct usher_result *pages;
@@ -713,7 +365,7 @@ enum usher_status usher_room_list_result(struct usher_engine *e, const char *aft
     commands = (struct usher_operation *)(a + PARTITIONS);
     pages = (struct usher_result *)(commands + PARTITIONS);
     if (after != NULL && created_ms == 0) {
-        begin(a, USHER_ROOMS_FIND, partition_of(&name), NULL);
+        usher__room_asked(a, USHER_ROOMS_FIND, usher__room_partition_of(&name), NULL);
         a->c.arg.rooms.room = name;
         status = ask(e, a, pages);
         if (status == USHER_OK)
@@ -728,7 +380,7 @@ enum usher_status usher_room_list_result(struct usher_engine *e, const char *aft
         }
     }
     for (unsigned p = 0; p < PARTITIONS; p++) {
-        begin(&a[p], USHER_ROOMS_LIST, p, NULL);
+        usher__room_asked(&a[p], USHER_ROOMS_LIST, p, NULL);
         a[p].c.given |= USHER_GIVEN_ROOMS_MAX;
         a[p].c.arg.rooms.max = (int64_t)max;
         if (after != NULL) {
@@ -799,9 +451,9 @@ static bool visit(struct usher_engine *e, const struct usher_operation *of,
         state = sweep(e, &c, u, &failed);
     there = state == USHER_ROOM_STATE_OPEN || state == USHER_ROOM_STATE_LOCKED;
     if (!there)
-        tidy(e, &c);
+        usher__room_tidy(e, &c);
     else if (row->state != USHER_ROOMS_OPEN && !failed)
-        put(e, &c, row->created_ms); /* who opened it did not come so far */
+        usher__room_put(e, &c, row->created_ms); /* who opened it did not come so far */
     return there;
 }
 
@@ -809,11 +461,11 @@ static bool visit(struct usher_engine *e, const struct usher_operation *of,
 static enum usher_status claim(struct usher_engine *e, const struct usher_operation *of, unsigned p,
                                size_t max, struct unseen *u, struct usher_result *reply)
 {
-    struct asked a;
+    struct usher__room_asked a;
     struct usher_result page;
     enum usher_status status;
 
-    begin(&a, USHER_ROOMS_CLAIM, p, of);
+    usher__room_asked(&a, USHER_ROOMS_CLAIM, p, of);
     a.c.given |= USHER_GIVEN_ROOMS_MAX | USHER_GIVEN_ROOMS_EVERY | USHER_GIVEN_ROOMS_LEASE;
     a.c.arg.rooms = of->arg.rooms;
     a.c.arg.rooms.max = (int64_t)max;
@@ -863,7 +515,7 @@ enum usher_status usher_room_patrol_result(struct usher_engine *e, const char *w
     of.arg.rooms.every_ms = every_ms;
     of.arg.rooms.lease_ms = lease_ms;
     /* workers begin at different places, so that they seldom meet */
-    from = partition_of(&name);
+    from = usher__room_partition_of(&name);
     memset(&unseen, 0, sizeof unseen);
     for (unsigned i = 0; i < PARTITIONS && status == USHER_OK; i++)
         status = claim(e, &of, from + i, batch - ret_reply->of.room.n_rows, &unseen, ret_reply);
@@ -889,12 +541,12 @@ struct said {
 static struct said hear(struct usher_engine *e, const struct usher_text *room)
 {
     struct said said;
-    struct asked a;
+    struct usher__room_asked a;
     struct usher_operation c;
     struct usher_result reply;
 
     memset(&said, 0, sizeof said);
-    begin(&a, USHER_ROOMS_FIND, partition_of(room), NULL);
+    usher__room_asked(&a, USHER_ROOMS_FIND, usher__room_partition_of(room), NULL);
     a.c.arg.rooms.room = *room;
     said.status = ask(e, &a, &reply);
     if (said.status == USHER_OK && reply.of.rooms.n_rows == 1) {
@@ -922,7 +574,7 @@ enum usher_status usher__room_index_check(struct usher_engine *e, const struct u
                                           bool repair, const char **ret_fault, bool *ret_repaired)
 {
     struct said first = hear(e, room), then;
-    struct asked a;
+    struct usher__room_asked a;
     struct usher_result reply;
     enum usher_status status;
 
@@ -940,7 +592,8 @@ enum usher_status usher__room_index_check(struct usher_engine *e, const struct u
         *ret_fault = "is in the index of rooms, but there is no such room";
     if (*ret_fault == NULL || !repair)
         return USHER_OK;
-    begin(&a, then.entry ? USHER_ROOMS_DROP : USHER_ROOMS_PUT, partition_of(room), NULL);
+    usher__room_asked(&a, then.entry ? USHER_ROOMS_DROP : USHER_ROOMS_PUT,
+                      usher__room_partition_of(room), NULL);
     a.c.arg.rooms.room = *room;
     if (then.entry) {
         a.c.given |= USHER_GIVEN_ROOMS_TOKEN;

@@ -1,0 +1,641 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What commands of rooms are to the store, step by step.
+ *
+ *  before    the entries of those that are to be opened are put; what is left of old rooms of
+ *            these names is erased
+ *  commands  as they are, but for an `open` that is refused because the old room is being erased:
+ *            behind commands of the batch that have closed it, or because somebody else has, a
+ *            moment ago
+ *  after     entries of rooms that are open are put again, those of rooms that are gone are dropped
+ *
+ * Why in this order stands in room_index.c.
+ */
+#include "config.h"
+
+#include "engine/room_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/text.h"
+#include "core/verbs.h"
+#include "engine/check.h"
+#include "engine/engine.h"
+#include "engine/memory.h"
+#include "engine/result.h"
+
+#define TIDY_TRIES 16
+#define WAY_MAX_NS 100000000
+
+/* ---- entries ------------------------------------------------------------------------------ */
+
+#define ENTRY_SIZE                                                       \
+    (sizeof(struct usher__room_asked) + sizeof(struct usher_operation) + \
+     sizeof(struct usher_result) + sizeof(const struct usher_operation *))
+
+/* For at most @room of them.  False: no memory. */
+static bool entries_open(struct usher__room_entries *t, const struct usher_allocator *alloc,
+                         size_t room)
+{
+    t->alloc = alloc;
+    t->n = 0;
+    t->room = room;
+    t->asked = usher__resize(alloc, NULL, 0, room * ENTRY_SIZE);
+    if (t->asked == NULL)
+        return false;
+    t->commands = (struct usher_operation *)(t->asked + room);
+    t->replies = (struct usher_result *)(t->commands + room);
+    t->of = (const struct usher_operation **)(t->replies + room);
+    return true;
+}
+
+static void entries_close(struct usher__room_entries *t)
+{
+    if (t->asked != NULL)
+        (void)usher__resize(t->alloc, t->asked, t->room * ENTRY_SIZE, 0);
+    t->asked = NULL;
+    t->n = 0;
+}
+
+/* @verb on the entry of the room of @of. */
+static struct usher_operation *entries_add(struct usher__room_entries *t, enum usher_verb verb,
+                                           const struct usher_operation *of)
+{
+    struct usher__room_asked *a = &t->asked[t->n];
+    struct usher_operation *c = &t->commands[t->n];
+
+    usher__room_asked(a, verb, usher__room_partition_of(&of->scope), of);
+    a->c.arg.rooms.room = of->scope;
+    *c = a->c;
+    t->of[t->n++] = of;
+    return c;
+}
+
+/* In its place: what is the room of @of? */
+static void show(struct usher_operation *c, const struct usher_operation *of)
+{
+    memset(c, 0, sizeof *c);
+    c->verb = USHER_ROOM_SHOW;
+    c->scope = of->scope;
+    c->given = of->given & USHER_GIVEN_NOW;
+    c->now_ms = of->now_ms;
+}
+
+/* ---- steps -------------------------------------------------------------------------------- */
+
+/* What is begun is asked for though the time is over: it may be there at once. */
+static int64_t deadline(const struct usher__room_plan *p)
+{
+    int64_t least_ms = p->deadline_ms != 0 ? usher__monotonic_ms() + 1 : 0;
+
+    return p->deadline_ms > least_ms ? p->deadline_ms : least_ms;
+}
+
+/* The step is @n commands of the plan's own. */
+static bool step_own(struct usher__room_plan *p, const struct usher_operation *commands,
+                     struct usher_result *replies, size_t n, enum usher__room_stage then,
+                     struct usher__step *step)
+{
+    p->stage = then;
+    p->own = replies;
+    p->n_own = n;
+    *step = (struct usher__step){ commands, replies, n, deadline(p), 0 };
+    return n > 0;
+}
+
+/* Those of the entries. */
+static bool step_entries(struct usher__room_plan *p, enum usher__room_stage then,
+                         struct usher__step *step)
+{
+    return step_own(p, p->entries.commands, p->entries.replies, p->entries.n, then, step);
+}
+
+/* The commands @from to @end of the application. */
+static bool step_commands(struct usher__room_plan *p, size_t from, size_t end,
+                          enum usher__room_stage then, struct usher__step *step)
+{
+    p->stage = then;
+    *step = (struct usher__step){ p->commands + from, p->replies + from, end - from, p->deadline_ms,
+                                  0 };
+    return end > from;
+}
+
+/* Who erased a part of a room with one of the @n commands leaves the store to others for as long
+ * as that took. */
+static bool step_way(struct usher__room_plan *p, const struct usher_operation *commands,
+                     const struct usher_result *replies, size_t n, struct usher__step *step)
+{
+    bool erased = false;
+    int64_t ns;
+
+    if (!p->e->waits) /* a step takes less time than it takes to sleep */
+        return false;
+    for (size_t i = 0; i < n && !erased; i++)
+        erased = (unsigned)commands[i].verb >> 8 == USHER_ROOM &&
+                 replies[i].status < USHER_INVALID && /* so it is a verb */
+                 replies[i].of.room.state == USHER_ROOM_STATE_CLOSING &&
+                 (usher__verb((unsigned)commands[i].verb)->flags & USHER__WRITES) != 0;
+    if (!erased)
+        return false;
+    ns = usher__monotonic_ns() - p->began_ns;
+    *step = (struct usher__step){ .pause_ns = ns < WAY_MAX_NS ? ns : WAY_MAX_NS };
+    return ns > 0;
+}
+
+/* ---- to erase a room ---------------------------------------------------------------------- */
+
+/* Go on erasing the room of @of until nothing is left of it, and then with @then. */
+static void erase(struct usher__room_plan *p, const struct usher_operation *of,
+                  enum usher__room_stage then)
+{
+    p->erases = of;
+    p->erased = then;
+    p->stage = USHER__ROOM_SWEEP;
+}
+
+/* A sweep, for should another room be open under the name by now, it does no harm. */
+static bool sweep(struct usher__room_plan *p, struct usher__step *step)
+{
+    struct usher_operation *c = &p->sweep;
+    const struct usher_operation *of = p->erases;
+
+    memset(c, 0, sizeof *c);
+    c->verb = USHER_ROOM_SWEEP;
+    c->scope = of->scope;
+    c->given = (of->given & USHER_GIVEN_NOW) | USHER_GIVEN_ROOM_MAX;
+    c->now_ms = of->now_ms;
+    c->arg.room.max = 1;
+    p->began_ns = p->e->waits ? usher__monotonic_ns() : 0;
+    return step_own(p, c, &p->swept, 1, USHER__ROOM_SWEPT, step);
+}
+
+static bool swept(struct usher__room_plan *p, struct usher__step *step)
+{
+    const struct usher_result *r = &p->swept;
+    bool way = step_way(p, &p->sweep, r, 1, step);
+    bool closing = r->status < USHER_INVALID && r->of.room.state == USHER_ROOM_STATE_CLOSING &&
+                   (p->deadline_ms == 0 || usher__monotonic_ms() < p->deadline_ms);
+
+    usher_result_done(&p->swept);
+    p->stage = closing ? USHER__ROOM_SWEEP : p->erased;
+    return closing && way;
+}
+
+/* ---- before ------------------------------------------------------------------------------- */
+
+static void cannot(struct usher_result *reply, enum usher_status status, const char *why)
+{
+    char line[192];
+
+    (void)snprintf(line, sizeof line, "the index of rooms cannot be written: %.150s", why);
+    usher_result_fail(reply, status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status, line);
+}
+
+static bool begin_commands(struct usher__room_plan *p)
+{
+    entries_close(&p->entries);
+    p->at = 0;
+    p->began_ns = p->e->waits ? usher__monotonic_ns() : 0;
+    p->stage = USHER__ROOM_SECTION;
+    return false;
+}
+
+/* An `open` whose reply says `invalid` or worse afterwards must not be. */
+static bool begin(struct usher__room_plan *p, struct usher__step *step)
+{
+    size_t opens = 0;
+    bool memory;
+
+    for (size_t i = 0; i < p->n; i++)
+        opens += p->commands[i].verb == USHER_ROOM_OPEN;
+    if (opens == 0)
+        return begin_commands(p);
+    memory = entries_open(&p->entries, p->e->opt.alloc, opens);
+    for (size_t i = 0; i < p->n; i++) {
+        struct usher_result *reply = &p->replies[i];
+
+        if (p->commands[i].verb != USHER_ROOM_OPEN)
+            continue;
+        usher__result_init(reply, USHER_ROOM, p->e->opt.alloc);
+        if (!memory)
+            cannot(reply, USHER_NOMEM, usher_status_text(USHER_NOMEM));
+        else if (usher__operation_check(&p->commands[i], NULL, reply) == USHER_OK)
+            (void)entries_add(&p->entries, USHER_ROOMS_PUT, &p->commands[i]);
+        else
+            reply->status = USHER_OK; /* it is told so where all are checked */
+    }
+    return memory ? step_entries(p, USHER__ROOM_PUT, step) : begin_commands(p);
+}
+
+/* The entries are put: look at those rooms that had one. */
+static bool put(struct usher__room_plan *p, struct usher__step *step)
+{
+    struct usher__room_entries *t = &p->entries;
+    size_t all = t->n;
+
+    t->n = 0;
+    for (size_t i = 0; i < all; i++) {
+        const struct usher_operation *of = t->of[i];
+        bool known = t->replies[i].of.rooms.n_rows > 0;
+
+        if (t->replies[i].status >= USHER_INVALID)
+            cannot(&p->replies[of - p->commands], t->replies[i].status, t->replies[i].message);
+        usher_result_done(&t->replies[i]);
+        /* what comes before it in the batch is to come before it */
+        if (!known || usher__room_any_on(p->commands, (size_t)(of - p->commands), of))
+            continue;
+        show(&t->commands[t->n], of);
+        t->of[t->n++] = of;
+    }
+    return step_entries(p, USHER__ROOM_SEEN, step);
+}
+
+/* Some of them are being closed. */
+static bool seen(struct usher__room_plan *p)
+{
+    struct usher__room_entries *t = &p->entries;
+    size_t all = t->n;
+
+    t->n = 0;
+    for (size_t i = 0; i < all; i++) {
+        bool closing = t->replies[i].status == USHER_MISSING &&
+                       t->replies[i].of.room.state == USHER_ROOM_STATE_CLOSING;
+
+        usher_result_done(&t->replies[i]);
+        if (closing)
+            t->of[t->n++] = t->of[i];
+    }
+    p->at = 0;
+    p->stage = USHER__ROOM_ERASE_NEXT;
+    return false;
+}
+
+static bool erase_next(struct usher__room_plan *p)
+{
+    if (p->at == p->entries.n)
+        return begin_commands(p);
+    erase(p, p->entries.of[p->at++], USHER__ROOM_ERASE_NEXT);
+    return false;
+}
+
+/* ---- the commands ------------------------------------------------------------------------- */
+
+bool usher__room_any_on(const struct usher_operation *commands, size_t n,
+                        const struct usher_operation *command)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned)commands[i].verb >> 8 == USHER_ROOM &&
+            usher__text_equal(&commands[i].scope, &command->scope))
+            return true;
+    return false;
+}
+
+/*
+ * Those up to the next `open` that must not be, or that stands behind other commands on its room.
+ * These may have closed it: so it is waited for, and those behind it meet the new one.
+ */
+static bool section(struct usher__room_plan *p, struct usher__step *step)
+{
+    size_t from = p->from;
+
+    while (p->at < p->n) {
+        const struct usher_operation *c = &p->commands[p->at];
+        size_t i = p->at++;
+        bool left_out;
+
+        if (c->verb != USHER_ROOM_OPEN)
+            continue;
+        left_out = p->replies[i].status >= USHER_INVALID;
+        if (!left_out && !usher__room_any_on(p->commands, i, c))
+            continue;
+        p->from = i + 1;
+        return step_commands(p, from, left_out ? i : i + 1,
+                             left_out ? USHER__ROOM_SECTION : USHER__ROOM_REOPEN, step);
+    }
+    p->from = p->n;
+    return step_commands(p, from, p->n, USHER__ROOM_GIVE_WAY, step);
+}
+
+/* The command before `at` is an `open`.  If the old room of the name is being erased: erase the
+ * rest of it, and ask again. */
+static bool reopen(struct usher__room_plan *p, enum usher__room_stage then)
+{
+    const struct usher_result *reply = &p->replies[p->at - 1];
+
+    p->stage = then;
+    if (reply->status != USHER_REFUSED || reply->of.room.state != USHER_ROOM_STATE_CLOSING)
+        return false;
+    p->reopened = then;
+    erase(p, &p->commands[p->at - 1], USHER__ROOM_AGAIN);
+    return false;
+}
+
+static bool again(struct usher__room_plan *p, struct usher__step *step)
+{
+    usher_result_done(&p->replies[p->at - 1]);
+    return step_commands(p, p->at - 1, p->at, p->reopened, step);
+}
+
+static bool give_way(struct usher__room_plan *p, struct usher__step *step)
+{
+    p->at = 0;
+    p->stage = USHER__ROOM_LAST;
+    return step_way(p, p->commands, p->replies, p->n, step);
+}
+
+/* Somebody else has begun to close it a moment ago? */
+static bool last(struct usher__room_plan *p)
+{
+    while (p->at < p->n) {
+        const struct usher_operation *c = &p->commands[p->at++];
+
+        if (c->verb == USHER_ROOM_OPEN && !usher__room_any_on(c + 1, p->n - p->at, c))
+            return reopen(p, USHER__ROOM_LAST);
+    }
+    p->stage = USHER__ROOM_AFTER;
+    return false;
+}
+
+/* ---- after -------------------------------------------------------------------------------- */
+
+/* What has to be done in the index for @command; false: nothing. */
+static bool follows(const struct usher_operation *command, const struct usher_result *reply,
+                    enum usher_verb *ret_verb)
+{
+    const struct usher_room_result *r = &reply->of.room;
+    bool gone = reply->epoch != 0 && r->state == USHER_ROOM_STATE_CLOSED;
+    bool open = command->verb == USHER_ROOM_OPEN && reply->status != USHER_MISSING;
+
+    /* what is stale is there, and may tell nothing else */
+    if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID || reply->status == USHER_STALE)
+        return false;
+    *ret_verb = open ? USHER_ROOMS_PUT : USHER_ROOMS_FIND;
+    return open || gone || (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
+}
+
+static bool after(struct usher__room_plan *p, struct usher__step *step)
+{
+    enum usher_verb verb;
+    size_t all = 0;
+
+    p->stage = USHER__ROOM_TELL;
+    for (size_t i = 0; i < p->n; i++)
+        all += follows(&p->commands[i], &p->replies[i], &verb);
+    if (all == 0 || !entries_open(&p->entries, p->e->opt.alloc, all))
+        return false;
+    for (size_t i = 0; i < p->n; i++) {
+        struct usher_operation *c;
+
+        if (!follows(&p->commands[i], &p->replies[i], &verb))
+            continue;
+        c = entries_add(&p->entries, verb, &p->commands[i]);
+        if (verb != USHER_ROOMS_PUT)
+            continue;
+        c->given |= USHER_GIVEN_ROOMS_CREATED;
+        c->arg.rooms.created_ms = p->replies[i].of.room.created_ms;
+    }
+    return step_entries(p, USHER__ROOM_FOUND, step);
+}
+
+/* The token of an entry of which it is not known that it has a room; 0: there is none such. */
+static uint64_t doubtful(enum usher_verb verb, const struct usher_result *reply)
+{
+    const struct usher_rooms_result *r = &reply->of.rooms;
+
+    if (reply->status != USHER_OK)
+        return 0;
+    if (verb == USHER_ROOMS_FIND)
+        return r->rows->token;
+    /* before this put somebody else found nothing to drop, or was not let */
+    return r->n_rows == 0 || r->rows->state == USHER_ROOMS_DOUBTED ? r->token : 0;
+}
+
+/* Behind the look at the entries, which were found or put: the rooms themselves. */
+static bool found(struct usher__room_plan *p, struct usher__step *step)
+{
+    struct usher__room_entries *t = &p->entries;
+    size_t all = t->n;
+
+    t->n = 0;
+    for (size_t i = 0; i < all; i++) {
+        uint64_t token = doubtful(t->commands[i].verb, &t->replies[i]);
+        struct usher_operation *c, *drop;
+
+        usher_result_done(&t->replies[i]);
+        if (token == 0)
+            continue;
+        drop = &t->asked[t->n].c;
+        c = entries_add(t, USHER_ROOMS_DROP, t->of[i]);
+        drop->given |= USHER_GIVEN_ROOMS_TOKEN;
+        drop->arg.rooms.token = (int64_t)token;
+        show(c, t->of[t->n - 1]);
+    }
+    return step_entries(p, USHER__ROOM_LOOKED, step);
+}
+
+/* Drop the entries of those that are not there. */
+static bool looked(struct usher__room_plan *p, struct usher__step *step)
+{
+    struct usher__room_entries *t = &p->entries;
+    size_t all = t->n;
+
+    t->n = 0;
+    for (size_t i = 0; i < all; i++) {
+        const struct usher_result *r = &t->replies[i];
+        bool there = r->status != USHER_MISSING || r->epoch != 0;
+
+        usher_result_done(&t->replies[i]);
+        if (there)
+            continue;
+        t->commands[t->n] = t->asked[i].c;
+        t->of[t->n++] = t->of[i];
+    }
+    return step_entries(p, USHER__ROOM_DROPPED, step);
+}
+
+/* Who put an entry meanwhile may have seen the room that is gone since, so it is looked at again;
+ * not for ever, a patrol finds it too. */
+static bool dropped(struct usher__room_plan *p, struct usher__step *step)
+{
+    struct usher__room_entries *t = &p->entries;
+    size_t all = t->n;
+
+    t->n = 0;
+    for (size_t i = 0; i < all; i++) {
+        bool stale = t->replies[i].status == USHER_STALE && p->tries < TIDY_TRIES;
+
+        usher_result_done(&t->replies[i]);
+        if (stale)
+            (void)entries_add(t, USHER_ROOMS_FIND, t->of[i]);
+    }
+    p->tries++;
+    if (t->n > 0)
+        return step_entries(p, USHER__ROOM_FOUND, step);
+    p->stage = USHER__ROOM_TELL;
+    return false;
+}
+
+/* What has waited to be told together may have waited long enough. */
+static void tell_together(struct usher__room_plan *p)
+{
+    struct usher_engine *e = p->e;
+    int64_t now_ms;
+
+    if (atomic_load_explicit(&e->watches.n_gathered, memory_order_relaxed) == 0)
+        return;
+    now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;
+    for (size_t i = 0; i < p->n; i++)
+        if ((unsigned)p->commands[i].verb >> 8 == USHER_ROOM)
+            usher__watches_meet(
+                &e->watches, &p->commands[i], &p->replies[i],
+                (p->commands[i].given & USHER_GIVEN_NOW) != 0 ? p->commands[i].now_ms : now_ms);
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+/* Of an allocator that is not known yet, nothing is to be given back. */
+static void plan_init(struct usher__room_plan *p, struct usher_engine *e, int64_t deadline_ms)
+{
+    p->e = e;
+    p->commands = NULL;
+    p->replies = NULL;
+    p->n = 0;
+    p->deadline_ms = deadline_ms;
+    p->stage = USHER__ROOM_BEGIN;
+    p->from = p->at = 0;
+    p->tries = 0;
+    p->n_own = 0;
+    p->entries.asked = NULL;
+}
+
+void usher__room_plan_begin(void *plan, struct usher_engine *e,
+                            const struct usher_operation *commands, struct usher_result *replies,
+                            size_t n, int64_t deadline_ms)
+{
+    struct usher__room_plan *p = plan;
+
+    plan_init(p, e, deadline_ms);
+    p->commands = commands;
+    p->replies = replies;
+    p->n = n;
+}
+
+/* Go on to the next stage.  true: it begins with *@step. */
+static bool go_on(struct usher__room_plan *p, struct usher__step *step)
+{
+    switch (p->stage) {
+    case USHER__ROOM_BEGIN:
+        return begin(p, step);
+    case USHER__ROOM_PUT:
+        return put(p, step);
+    case USHER__ROOM_SEEN:
+        return seen(p);
+    case USHER__ROOM_ERASE_NEXT:
+        return erase_next(p);
+    case USHER__ROOM_SECTION:
+        return section(p, step);
+    case USHER__ROOM_REOPEN:
+        return reopen(p, USHER__ROOM_SECTION);
+    case USHER__ROOM_AGAIN:
+        return again(p, step);
+    case USHER__ROOM_GIVE_WAY:
+        return give_way(p, step);
+    case USHER__ROOM_LAST:
+        return last(p);
+    case USHER__ROOM_AFTER:
+        return after(p, step);
+    case USHER__ROOM_FOUND:
+        return found(p, step);
+    case USHER__ROOM_LOOKED:
+        return looked(p, step);
+    case USHER__ROOM_DROPPED:
+        return dropped(p, step);
+    case USHER__ROOM_SWEEP:
+        return sweep(p, step);
+    case USHER__ROOM_SWEPT:
+        return swept(p, step);
+    case USHER__ROOM_TELL:
+    case USHER__ROOM_END:
+        tell_together(p);
+        p->stage = USHER__ROOM_END;
+    }
+    return false;
+}
+
+bool usher__room_plan_next(void *plan, struct usher__step *ret_step)
+{
+    struct usher__room_plan *p = plan;
+
+    p->n_own = 0; /* each stage gives back what it asked for */
+    while (p->stage != USHER__ROOM_END)
+        if (go_on(p, ret_step))
+            return true;
+    return false;
+}
+
+void usher__room_plan_leave(void *plan)
+{
+    struct usher__room_plan *p = plan;
+
+    for (size_t i = 0; i < p->n_own; i++)
+        usher_result_done(&p->own[i]);
+    p->n_own = 0;
+    entries_close(&p->entries);
+}
+
+static void run(struct usher__room_plan *p)
+{
+    struct usher__step step;
+
+    while (usher__room_plan_next(p, &step)) {
+        struct timespec pause = { 0, (long)step.pause_ns };
+
+        if (step.n == 0)
+            (void)nanosleep(&pause, NULL);
+        else
+            usher__engine_execute_all(p->e, step.commands, step.replies, step.n, step.deadline_ms);
+    }
+    usher__room_plan_leave(p);
+}
+
+void usher__room_plan_run(struct usher_engine *e, const struct usher_operation *commands,
+                          struct usher_result *replies, size_t n, int64_t deadline_ms)
+{
+    struct usher__room_plan p;
+
+    usher__room_plan_begin(&p, e, commands, replies, n, deadline_ms);
+    run(&p);
+}
+
+/* From the entry of the room of @of on, which is found or put. */
+static void run_entry(struct usher_engine *e, enum usher_verb verb,
+                      const struct usher_operation *of, int64_t created_ms)
+{
+    struct usher__room_plan p;
+    struct usher__step step;
+    struct usher_operation *c;
+
+    plan_init(&p, e, e->waits ? usher__monotonic_ms() + e->timeout_ms : 0);
+    if (!entries_open(&p.entries, e->opt.alloc, 1))
+        return;
+    c = entries_add(&p.entries, verb, of);
+    if (verb == USHER_ROOMS_PUT) {
+        c->given |= USHER_GIVEN_ROOMS_CREATED;
+        c->arg.rooms.created_ms = created_ms;
+    }
+    (void)step_entries(&p, USHER__ROOM_FOUND, &step);
+    usher__engine_execute_all(e, step.commands, step.replies, step.n, step.deadline_ms);
+    run(&p);
+}
+
+void usher__room_tidy(struct usher_engine *e, const struct usher_operation *of)
+{
+    run_entry(e, USHER_ROOMS_FIND, of, 0);
+}
+
+void usher__room_put(struct usher_engine *e, const struct usher_operation *of, int64_t created_ms)
+{
+    run_entry(e, USHER_ROOMS_PUT, of, created_ms);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands of rooms, with what the index of rooms has to know of them, as steps for the store: who
+ * goes through them waits for each, or does not.
+ */
+#ifndef USHER_ENGINE_ROOM_PLAN_H
+#define USHER_ENGINE_ROOM_PLAN_H
+
+#include <usher/operation.h>
+
+#include "engine/nouns.h"
+#include "engine/room_index.h"
+
+/* The entries of some rooms: commands on them that go to the store together. */
+struct usher__room_entries {
+    const struct usher_allocator *alloc;
+    size_t n, room;
+    struct usher__room_asked *asked; /* NULL: there are none, nor room for any */
+    struct usher_operation *commands;
+    struct usher_result *replies;
+    const struct usher_operation **of; /* on behalf of which command of the application each is */
+};
+
+enum usher__room_stage {
+    USHER__ROOM_BEGIN,
+    USHER__ROOM_PUT,
+    USHER__ROOM_SEEN,
+    USHER__ROOM_ERASE_NEXT,
+    USHER__ROOM_SECTION,
+    USHER__ROOM_REOPEN,
+    USHER__ROOM_AGAIN,
+    USHER__ROOM_GIVE_WAY,
+    USHER__ROOM_LAST,
+    USHER__ROOM_AFTER,
+    USHER__ROOM_FOUND,
+    USHER__ROOM_LOOKED,
+    USHER__ROOM_DROPPED,
+    USHER__ROOM_SWEEP,
+    USHER__ROOM_SWEPT,
+    USHER__ROOM_TELL,
+    USHER__ROOM_END
+};
+
+struct usher__room_plan {
+    struct usher_engine *e;
+    const struct usher_operation *commands;
+    struct usher_result *replies;
+    size_t n;
+    int64_t deadline_ms;
+    enum usher__room_stage stage;
+    enum usher__room_stage erased, reopened; /* where it goes on then */
+    size_t from;                             /* those before it were given to the store */
+    size_t at;                               /* or those before it were looked at */
+    int64_t began_ns;                        /* the commands, or the last sweep */
+    int tries;
+    struct usher_result *own; /* of the step under way, to be given back */
+    size_t n_own;
+    struct usher__room_entries entries;
+    const struct usher_operation *erases; /* whose room is */
+    struct usher_operation sweep;
+    struct usher_result swept;
+};
+
+/* The @n @commands are to be executed until @deadline_ms (0: whatever time it takes).  All of it,
+ * waited for: room_plan_run(). */
+void usher__room_plan_begin(void *plan, struct usher_engine *e,
+                            const struct usher_operation *commands, struct usher_result *replies,
+                            size_t n, int64_t deadline_ms);
+bool usher__room_plan_next(void *plan, struct usher__step *ret_step);
+void usher__room_plan_leave(void *plan);
+void usher__room_plan_run(struct usher_engine *e, const struct usher_operation *commands,
+                          struct usher_result *replies, size_t n, int64_t deadline_ms);
+
+/* Drop the entry of the room of @of, if there is no such room. */
+void usher__room_tidy(struct usher_engine *e, const struct usher_operation *of);
+
+/* The room of @of is open. */
+void usher__room_put(struct usher_engine *e, const struct usher_operation *of, int64_t created_ms);
+
+#endif

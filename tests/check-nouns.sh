@@ -34,6 +34,8 @@ src/engine/room_index.c
 src/engine/room_index.h
 src/engine/room_notice.c
 src/engine/room_notice.h
+src/engine/room_plan.c
+src/engine/room_plan.h
 src/engine/serial.c
 src/engine/serial_authority.c
 src/cli/answer_plain.c
@@ -46,7 +48,6 @@ src/engine/about.c 4
 src/engine/audit.c 13
 src/engine/door.c 4
 src/engine/enter.c 1
-src/engine/flight.c 4
 src/engine/hear.c 4
 src/engine/reply.c 9
 src/engine/see.c 22

@@ -183,14 +183,15 @@ USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum ushe
  *  - On Redis (also over TLS, where the master is one of several hosts, and on a cluster) it does
  *    what can be done now and comes back to the rest when the descriptor or the timer says so:
  *    connecting, handshake, scripts, answers, another try after a failure, which node of a cluster
- *    has a scope.  A node that does not answer holds up what was posted for its own scopes (of
- *    more than 16 nodes, for those of others in its share as well), and what is read of logs for
- *    watchers until the engine's timeout.  usher_collect() stands still only for the name of a host
- *    that a name server has to be asked for, with each new connection
- *    (addresses and names in a local file are not asked for), and for the program's own hooks.
- *    Some commands are several of the store, and it waits for those as on SQLite: `room open`,
- *    `room close` and `room sweep`, and a room that is found to be gone; with an authority `serial`
- *    and `id` commands that may have to ask it; with a history those of queues; with a journal all.
+ *    has a scope.  A node that does not answer holds up what was posted for its own scopes, and
+ *    what is read of their logs (of more than 16 nodes, for those of others in its share as well);
+ *    and `room open`, `close` and `sweep`, for the index of rooms is on all nodes, of one another.
+ *    usher_collect() stands still only for the name of a host that a name server has to be asked
+ *    for, with each new connection (addresses and names in a local file are not asked for), and for
+ *    the program's own functions.  An authority, a history and a journal are such functions, and
+ *    what is done with the store on both sides of them is waited for, too: with an authority
+ *    `serial` and `id` commands that may have to ask it; with a history those of queues; with a
+ *    journal all.
  *  - On SQLite it waits for the disk.
  *
  * A program whose loop must not wait for that gives usher_work() a thread of its own.

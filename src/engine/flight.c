@@ -56,9 +56,7 @@ bool usher__flies(const struct usher_engine *e, unsigned verb)
 {
     const struct usher_operation command = { .verb = (enum usher_verb)verb };
 
-    if (e->store->ops->begin == NULL || e->journal)
-        return false;
-    if (verb >> 8 == USHER_QUEUE && (e->history != NULL || usher__archive_takes(e, &command)))
+    if (e->store->ops->begin == NULL || e->journal || usher__archive_waits(e, &command))
         return false;
     return e->authority == NULL || !usher__asks(&command);
 }

@@ -436,6 +436,12 @@ bool usher__archive_takes(const struct usher_engine *e, const struct usher_opera
            (command->given & ~(uint64_t)USHER_GIVEN_NOW) == 0;
 }
 
+bool usher__archive_waits(const struct usher_engine *e, const struct usher_operation *command)
+{
+    return (e->history != NULL && (unsigned)command->verb >> 8 == USHER_QUEUE) ||
+           usher__archive_takes(e, command);
+}
+
 static void fail(struct usher_result *reply, enum usher_status status, const char *why)
 {
     char line[192];

@@ -20,6 +20,8 @@ void usher__archive_free(struct usher__archive *a);
 
 /* Is @command for a history, @e's own or that within its store, and not for the store as it is? */
 bool usher__archive_takes(const struct usher_engine *e, const struct usher_operation *command);
+/* Is it waited for, or what follows on it? */
+bool usher__archive_waits(const struct usher_engine *e, const struct usher_operation *command);
 void usher__archive_execute(struct usher_engine *e, const struct usher_operation *command,
                             struct usher_result *reply, int64_t deadline_ms);
 

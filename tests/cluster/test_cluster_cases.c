@@ -32,6 +32,7 @@
 #include "engine/memory.h"
 #include "engine/post.h"
 #include "engine/result.h"
+#include "engine/room_index.h"
 #include "lib/calls.h"
 #include "lib/fake.h"
 #include "lib/line.h"
@@ -1221,6 +1222,67 @@ static void a_node_that_says_nothing_holds_up_nobody_but_its_own(void **state)
     }
 }
 
+/* A room of node @node whose entry in the index is on node 2 of three. */
+static const char *room_with_entry(int node, char name[SCOPE_MAX])
+{
+    for (int i = 0;; i++) {
+        char part[USHER__ROOM_PARTITION];
+        struct usher_text text;
+
+        scope_at(node, 3, i, name);
+        text = (struct usher_text){ name, (uint32_t)strlen(name) };
+        usher__room_partition(&text, part);
+        if (fake_slot(part) >= 2 * FAKE_SLOTS / 3)
+            return name;
+    }
+}
+
+/* Not with the log of a scope that it has, and not with the entry of a room that another one has.
+ */
+static void nor_what_others_read_or_open(void **state)
+{
+    struct fake *f = cluster_of(3);
+    struct loop l = { .e = engine_on(f, LONG) };
+    char scope[SCOPE_MAX], room[SCOPE_MAX];
+    const struct usher_command open = {
+        USHER_ROOM_OPEN, USHER_TO_NUL, room_with_entry(0, room), NULL, 0, &l.one[0]
+    };
+    struct usher_watcher *mine, *others;
+    unsigned asked;
+
+    (void)state;
+    rule_of(f, 2, NULL, 0, FAKE_SILENT);
+    (void)add(l.e, scope_at(0, 3, 0, scope));
+    assert_int_equal(usher_watch_events(l.e, USHER_NUMBER, scope_at(2, 3, 0, scope),
+                                        USHER_WATCH_SINCE, 0, NULL, &mine),
+                     USHER_OK);
+    l.one[0].r = &l.r[0];
+    l.n = 1;
+    assert_int_equal(usher_post(l.e, &open, 1, LONG), USHER_OK);
+    loop_turn(&l);
+    for (int i = 0, k = 0; k < 4; i++) {
+        if (strcmp(scope_at(0, 3, i, scope), room) == 0)
+            continue; /* of the same name is behind it */
+        loop_post(&l, scope, LONG);
+        loop_turn(&l);
+        k++;
+    }
+    loop_until(&l, 4);
+    assert_false(atomic_load(&l.one[0].there));
+    asked = fake_seen(f, 0, "EVALSHA");
+    assert_int_equal(
+        usher_watch_events(l.e, USHER_NUMBER, scope, USHER_WATCH_SINCE, 0, NULL, &others),
+        USHER_OK);
+    for (int64_t until = clock_ms() + LONG / 2;
+         fake_seen(f, 0, "EVALSHA") == asked && clock_ms() < until;)
+        loop_turn(&l);
+    assert_true(fake_seen(f, 0, "EVALSHA") > asked);
+    assert_false(atomic_load(&l.one[0].there));
+    loop_done(&l);
+    usher_close(l.e);
+    fake_stop(f);
+}
+
 /* All slots go to another node: what is posted then waits for what was before. */
 static void a_scope_that_moves_keeps_its_order(void **state)
 {
@@ -1375,6 +1437,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(of_several_hosts_the_master_is_found_and_found_again),
 #ifdef POSTED
         cmocka_unit_test(a_node_that_says_nothing_holds_up_nobody_but_its_own),
+        cmocka_unit_test(nor_what_others_read_or_open),
         cmocka_unit_test(a_scope_that_moves_keeps_its_order),
         cmocka_unit_test(what_is_under_way_is_left),
 #endif

@@ -26,6 +26,7 @@
 #include <cmocka.h>
 
 #include <usher/command.h>
+#include <usher/room.h>
 
 #include "lib/proxy.h"
 #include "lib/servers.h"
@@ -264,6 +265,107 @@ static void a_scope_is_tended_without_waiting(void **state)
     assert_in_range(h.longest_us, 0, DELAY_MS * 1000 / 2);
     answers(&h);
     usher_unwatch(h.e, watcher);
+    usher_close(h.e);
+}
+
+/* A room and the index of rooms are two scopes: an `open` is several trips to the server. */
+static void a_room_is_opened_and_closed_without_waiting(void **state)
+{
+    static const enum usher_verb verbs[] = { USHER_ROOM_OPEN, USHER_ROOM_CLOSE, USHER_ROOM_OPEN };
+    const struct usher_value member = USHER_T(USHER_FIELD_MEMBER, "ann");
+    struct usher_reply *rooms;
+    struct host h;
+
+    (void)state;
+    host_open(&h, "");
+    post_add(&h, LONG_MS);
+    post_verb(&h, USHER_ROOM_OPEN, "before", NULL, 0, LONG_MS); /* the scripts are there */
+    answers(&h);
+    proxy_set_drip(proxy, 1000);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        int64_t began_us = clock_us();
+
+        h.longest_us = 0;
+        post_verb(&h, verbs[i], "room", NULL, 0, LONG_MS);
+        while (h.answered < h.posted)
+            tick(&h);
+        began_us = clock_us() - began_us;
+        print_message("%" PRId64 " us, longest %" PRId64 " us\n", began_us, h.longest_us);
+        assert_in_range(began_us, 100000, LONG_MS * 1000);
+        assert_in_range(h.longest_us, 0, began_us / 2);
+    }
+    proxy_set_drip(proxy, 0);
+    /* in one batch: the old room of the name is gone before the new one is there */
+    post_verb(&h, USHER_ROOM_JOIN, "room", &member, 1, LONG_MS);
+    post_verb(&h, USHER_ROOM_CLOSE, "room", NULL, 0, LONG_MS);
+    post_verb(&h, USHER_ROOM_OPEN, "room", NULL, 0, LONG_MS);
+    post_verb(&h, USHER_ROOM_CLOSE, "before", NULL, 0, LONG_MS);
+    answers(&h);
+    assert_int_equal(h.done, h.posted);
+    assert_int_equal(usher_room_list(h.e, NULL, 0, 0, -1, &rooms), USHER_OK);
+    assert_int_equal(rooms->n_rows, 1);
+    assert_string_equal(usher_reply_text(rooms, 0, USHER_FIELD_NAME, NULL), "room");
+    usher_reply_done(rooms);
+    usher_close(h.e);
+}
+
+#define ROOMS 40
+
+/* Connections break, or the engine is closed, at any step of it: whatever was said, a room that is
+ * open has an entry. */
+static void a_room_that_is_open_is_listed_whatever_breaks(void **state)
+{
+    static const enum proxy_fault_kind kinds[] = { PROXY_SWALLOW_REPLY, PROXY_DROP_REQUEST,
+                                                   PROXY_CUT_REQUEST, PROXY_CUT_REPLY };
+    struct usher_reply *rooms;
+    unsigned open = 0;
+    struct host h;
+    char url[96];
+
+    (void)state;
+    host_open(&h, "");
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", proxy_port(proxy));
+    for (unsigned i = 0; i < ROOMS; i++) {
+        struct proxy_fault f = {
+            .kind = kinds[i % 4], .match = "EVALSHA", .skip = i / 4 % 6, .bytes = i
+        };
+        char room[16];
+
+        (void)snprintf(room, sizeof room, "r%u", i);
+        proxy_arm(proxy, &f);
+        post_verb(&h, USHER_ROOM_OPEN, room, NULL, 0, LONG_MS);
+        if (i % 3 == 0)
+            post_verb(&h, USHER_ROOM_CLOSE, room, NULL, 0, LONG_MS);
+        if (i % 5 != 4) {
+            answers(&h);
+            continue;
+        }
+        for (unsigned k = 0; k < i / 5; k++)
+            tick(&h);
+        usher_close(h.e);
+        h.answered = h.posted;
+        if (usher_open(url, NULL, &h.e) != USHER_OK)
+            fail_msg("%s", usher_message());
+    }
+    proxy_arm(proxy, &(struct proxy_fault){ .kind = PROXY_NO_FAULT });
+    assert_int_equal(usher_room_list(h.e, NULL, 0, 0, -1, &rooms), USHER_OK);
+    for (unsigned i = 0; i < ROOMS; i++) {
+        char room[16];
+        bool there = false;
+        enum usher_status status;
+
+        (void)snprintf(room, sizeof room, "r%u", i);
+        for (uint32_t k = 0; k < rooms->n_rows && !there; k++)
+            there = strcmp(usher_reply_text(rooms, k, USHER_FIELD_NAME, NULL), room) == 0;
+        status = usher_room_show(h.e, room, NULL, NULL);
+        if ((status == USHER_OK) != there)
+            fail_msg("%s: %s, %s", room, usher_status_word(status),
+                     there ? "listed" : "not listed");
+        open += status == USHER_OK;
+    }
+    usher_reply_done(rooms);
+    print_message("%u of %d are open\n", open, ROOMS);
+    assert_in_range(open, 1, ROOMS - 1);
     usher_close(h.e);
 }
 
@@ -552,6 +654,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_slow_server_holds_no_turn_up),
         cmocka_unit_test(nor_does_one_that_is_stopped),
         cmocka_unit_test(a_scope_is_tended_without_waiting),
+        cmocka_unit_test(a_room_is_opened_and_closed_without_waiting),
+        cmocka_unit_test(a_room_that_is_open_is_listed_whatever_breaks),
         cmocka_unit_test(a_small_timeout_comes_back),
         cmocka_unit_test(what_breaks_is_done_once_or_in_doubt),
         cmocka_unit_test(what_is_begun_is_not_taken_back),

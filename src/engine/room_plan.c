@@ -210,8 +210,10 @@ static bool begin(struct usher__room_plan *p, struct usher__step *step)
 
     for (size_t i = 0; i < p->n; i++)
         opens += p->commands[i].verb == USHER_ROOM_OPEN;
-    if (opens == 0)
-        return begin_commands(p);
+    if (opens == 0) { /* the most common: one step */
+        p->began_ns = p->e->waits ? usher__monotonic_ns() : 0;
+        return step_commands(p, 0, p->n, USHER__ROOM_GIVE_WAY, step);
+    }
     memory = entries_open(&p->entries, p->e->opt.alloc, opens);
     for (size_t i = 0; i < p->n; i++) {
         struct usher_result *reply = &p->replies[i];

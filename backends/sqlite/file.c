@@ -154,7 +154,7 @@ static const char create[] =
 /* clang-format on */
 
 /* What create[] makes. */
-#define FIRST 7
+#define FIRST 8
 
 /* steps[n] leads from format FIRST + n - 1 to the next, and the first one from nothing. */
 static const char *const steps[USHER__SQLITE_FORMAT - FIRST + 1] = { create };

@@ -66,7 +66,7 @@ struct usher_number_options {
     const char *owner; /* renew, free, list: who holds it: a call, a person */
     /* call, renew, free, list: the machine that carries the call; of several: all of its */
     const char *node;
-    const char *group; /* add: of a new number: an area, a brand */
+    const char *group; /* add, move: where the number belongs: an area, a brand */
     const char *groups; /* call: groups to take from, tried in order; * is any */
     const char *sticky; /* call: the callee: prefer the number last used for it */
     int64_t lease_ms; /* call, renew: a hold ends by itself after this time; none: never */
@@ -322,6 +322,19 @@ USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char
  * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_number_lift(struct usher_engine *e, const char *pool,
+                                              const char *number,
+                                              const struct usher_number_options *opt,
+                                              struct usher_number_answer *ret);
+
+/**
+ * Put @number into the group opt->group, or into none if that is not given.  A call on it goes
+ * on, and when it is over the number is free in the new group.  Its rest, its calls of the day,
+ * its registration and its place in the order stay: who was idle for longest is so in the new
+ * group, too.  A callee that is remembered with it gets it only where the groups of the call
+ * allow.  USHER_OK; USHER_SAME: it is in that group; USHER_MISSING.  O(log n).
+ * Takes opt->group, opt->if_version.
+ */
+USHER_API enum usher_status usher_number_move(struct usher_engine *e, const char *pool,
                                               const char *number,
                                               const struct usher_number_options *opt,
                                               struct usher_number_answer *ret);

@@ -267,7 +267,8 @@ enum usher_noun {
     USHER_NOUN__WIDE = 0x7fffffff
 };
 
-/* Codes are ABI and stored with request ids: append, never reuse. */
+/* Codes are ABI and stored with request ids: append, never reuse.  From 0xc0 of a noun on: verbs
+ * that only notices have. */
 enum usher_verb {
     USHER_NUMBER_ADD = 0x101,
     USHER_NUMBER_DEL,
@@ -285,9 +286,9 @@ enum usher_verb {
     USHER_NUMBER_LIFT,
     USHER_NUMBER_DROP,
     USHER_NUMBER_CHANGES,
-    USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself, or the cap keeps it
-                          * no more */
-    USHER_NUMBER_REST,   /* in notices only: found free, but it has had its calls of the day */
+    USHER_NUMBER_MOVE,
+    USHER_NUMBER_EXPIRE = 0x1c0, /* a hold or a rest ended by itself, or the cap keeps it no more */
+    USHER_NUMBER_REST,           /* found free, but it has had its calls of the day */
     USHER_QUEUE_SET = 0x201,
     USHER_QUEUE_LOGIN,
     USHER_QUEUE_LOGOUT,
@@ -313,8 +314,8 @@ enum usher_verb {
     USHER_QUEUE_DRAIN,
     USHER_QUEUE_DROP,
     USHER_QUEUE_CHANGES,
-    USHER_QUEUE_EXPIRE,  /* in notices only: a deadline has passed */
-    USHER_QUEUE_REQUEUE, /* in notices only: a user whose agent is gone */
+    USHER_QUEUE_EXPIRE = 0x2c0, /* a deadline has passed */
+    USHER_QUEUE_REQUEUE,        /* a user whose agent is gone */
     USHER_ROOM_OPEN = 0x301,
     USHER_ROOM_CLOSE,
     USHER_ROOM_LOCK,
@@ -335,12 +336,12 @@ enum usher_verb {
     USHER_ROOM_SNAPSHOT,
     USHER_ROOM_CHANGES,
     USHER_ROOM_SWEEP,
-    USHER_ROOM_FADE, /* in notices only: a member is away, offline, removed by itself */
+    USHER_ROOM_FADE = 0x3c0, /* a member is away, offline, removed by itself */
     USHER_ROOM_DROP,
     USHER_ROOM_EXPIRE,
-    USHER_ROOM_EMPTY,    /* in notices only: it closes, as nobody was in for a while */
-    USHER_ROOM_DONE,     /* in notices only: the last one, nothing of the room is left */
-    USHER_ROOM_PRESENCE, /* in notices only: several changes, see usher_room_presence() */
+    USHER_ROOM_EMPTY,    /* it closes, as nobody was in for a while */
+    USHER_ROOM_DONE,     /* the last one, nothing of the room is left */
+    USHER_ROOM_PRESENCE, /* several changes, see usher_room_presence() */
     USHER_ID_CREATE = 0x501,
     USHER_ID_NEXT,
     USHER_ID_SHOW,
@@ -368,8 +369,8 @@ enum usher_verb {
     USHER_SERIAL_SWEEP,
     USHER_SERIAL_GRANT,
     USHER_SERIAL_CHANGES,
-    USHER_SERIAL_EXPIRE, /* in notices only: a hold ended by itself */
-    USHER_SERIAL_RESET,  /* in notices only: a new period has begun */
+    USHER_SERIAL_EXPIRE = 0x4c0, /* a hold ended by itself */
+    USHER_SERIAL_RESET,          /* a new period has begun */
 
     USHER_NOTICE_LOST = 0x701, /* in notices only, of any noun: a command was answered USHER_LOST */
 

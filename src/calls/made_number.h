@@ -196,6 +196,15 @@ enum usher_status usher_number_lift(struct usher_engine *e, const char *pool, co
     return usher__call(e, &number_calls, USHER_NUMBER_LIFT, pool, given, 1, NULL, opt, ret, NULL);
 }
 
+enum usher_status usher_number_move(struct usher_engine *e, const char *pool, const char *number,
+                                    const struct usher_number_options *opt,
+                                    struct usher_number_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_NUMBER, USHER_TO_NUL, 0, number } };
+
+    return usher__call(e, &number_calls, USHER_NUMBER_MOVE, pool, given, 1, NULL, opt, ret, NULL);
+}
+
 enum usher_status usher_number_show(struct usher_engine *e, const char *pool, const char *number,
                                     const struct usher_number_options *opt,
                                     struct usher_reply **ret)

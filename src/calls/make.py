@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The calls of each noun: the end of its header, and the tables behind them; and the arguments of
-each noun in usher(1).
+"""The calls of each noun: the end of its header, and the tables behind them; the names that the
+library lets out for them; and in usher(1) the arguments of each noun, and those of its verbs that
+nobody has described there by hand.
 
     make.py LIBRARY SOURCES [--check]
     make.py LIBRARY SOURCES --older DIR | --newer DIR
@@ -28,6 +29,7 @@ ROOM_OF = {"ROOM": "USHER_QUEUE_ROOM_MAX", "SERIAL": "USHER_SERIAL_TEXT_MAX + 1"
            "PREFIX": "USHER_SERIAL_AFFIX_MAX + 1", "SUFFIX": "USHER_SERIAL_AFFIX_MAX + 1",
            "DATE": "USHER_SERIAL_TEXT_MAX + 1", "CHECK_DIGIT": "2"}
 BEGIN = "/* ---- made by src/calls/make.py: do not edit"
+MADE = "    /* made by src/calls/make.py */\n"
 HEAD_OPTIONS = [
     ("size_t size", "set by …_INIT"),
     ("void *post", "not NULL: do not wait, usher_collect() gives the reply with this tag"),
@@ -183,6 +185,7 @@ class Library:
             self.fields[field.name] = field
             code += 1
         self.names = list(self.fields)
+        self.helps = {}  # by noun and verb
 
     def listed(self, ask):
         names, i = [], 0
@@ -201,12 +204,18 @@ class Library:
                      for code in range(about.max + 1)]
         return Argument(about, field, words)
 
+    def must(self, verb, name):
+        about = ArgumentAbout(size=ctypes.sizeof(ArgumentAbout))
+        self.lib.usher_about_argument(verb, self.fields[name].code, ctypes.byref(about))
+        return about.must
+
     def verbs(self, noun):
         code = 0
         while code := self.lib.usher_next_verb(code):
             about = VerbAbout(size=ctypes.sizeof(VerbAbout))
             self.lib.usher_about_verb(code, ctypes.byref(about))
             if about.noun.decode() == noun:
+                self.helps[noun, about.word.decode()] = about.help.decode()
                 yield (code, about.word.decode(),
                        self.listed(lambda i: self.lib.usher_verb_takes(code, i, None)),
                        self.listed(lambda i: self.lib.usher_verb_tells(code, False, i)),
@@ -242,7 +251,7 @@ class Noun:
                     self.scope = line.split()[1]
                 elif line and not line.startswith("#"):
                     self.calls[first] = Call(line)
-        self.fields = library.fields
+        self.fields, self.helps = library.fields, library.helps
         self.args = {}  # by field: what it is, and the verbs that take it
         self.later = []  # members behind those of each struct
         self.used = {}  # (list, field): verbs
@@ -257,7 +266,8 @@ class Noun:
                 sys.exit(f"{self.noun}.txt has no call `{word}`")
             call = self.calls[word]
             seen.add(word)
-            call.rows = bool(rows)
+            call.rows, call.takes, call.code = bool(rows), takes, code
+            call.must = [n for n in takes if library.must(code, n)]
             where = "settings" if call.returns == "settings" else "options"
             if call.returns == "settings":
                 self.append("settings", [n for n in takes if n in tells])
@@ -443,6 +453,23 @@ class Noun:
                       mdoc(of + told if of else told[0].upper() + told[1:]) + "."]
         return lines + [".El"]
 
+    def verb_manual(self, call):
+        """The paragraph of a verb that has none: how it is typed, and what its help says."""
+        words = [self.fields[n].word for n in call.must]
+        lines = [".It Xo", f".Cm {self.noun} {call.word} Ar {' '.join([self.scope] + words)}"]
+        lines += [f".Op Cm {word} Ns = Ns Ar {word}" for word in
+                  [self.fields[n].word for n in call.takes if n not in call.must + ["IF_VERSION"]]]
+        text = self.helps[self.noun, call.word]
+        return lines + [".Xc", mdoc(text[0].upper() + text[1:]) + "."]
+
+    # ---- the names that are let out ----
+
+    def exported(self):
+        names = [f"usher_{self.noun}_{word}" for word in self.calls]
+        names += [f"usher_{self.noun}_{which}_of" for which in
+                  ("answer", "settings", "statistics", "row") if which in self.lists]
+        return names
+
     # ---- the tables and functions ----
 
     def made(self):
@@ -563,10 +590,29 @@ def manual_with(path, nouns):
     with open(path, encoding="utf-8") as file:
         text = file.read()
     for n in nouns:
-        begin = f'.\\" made by src/calls/make.py: {n.noun}\n'
+        begin, end = f'.\\" made by src/calls/make.py: {n.noun}\n', '.\\" end\n'
         at = text.index(begin) + len(begin)
-        text = text[:at] + "\n".join(n.manual()) + "\n" + text[text.index('.\\" end\n', at):]
+        text = text[:at] + "\n".join(n.manual()) + "\n" + text[text.index(end, at):]
+        begin = f'.\\" made by src/calls/make.py: verbs of {n.noun}\n'
+        at = text.index(begin) + len(begin)
+        rest = text[text.index(end, at):]
+        text = text[:at]
+        by_hand = re.findall(f"Cm {n.noun} ([a-z]+(?: , [a-z]+)*)", text + rest)
+        by_hand = " , ".join(by_hand).split(" , ")
+        for call in n.calls.values():
+            if call.word not in by_hand:
+                text += "\n".join(n.verb_manual(call)) + "\n"
+        text += rest
     return text
+
+
+def names_with(path, nouns):
+    """Behind the mark, the names of the calls, in order."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    at = text.index(MADE) + len(MADE)
+    names = sorted(name for n in nouns for name in n.exported())
+    return text[:at] + "".join(f"    {name};\n" for name in names) + text[text.index("local:\n", at):]
 
 
 def comment(text):
@@ -631,6 +677,8 @@ def main():
         files[os.path.join(here, f"made_{n.noun}.h")] = n.made()
     manual = os.path.join(sources, "src", "cli", "usher.1")
     files[manual] = manual_with(manual, nouns).split("\n")[:-1]
+    names = os.path.join(sources, "src", "libusher.map")
+    files[names] = names_with(names, nouns).split("\n")[:-1]
     wrong = 0
     for name, lines in files.items():
         text = "\n".join(lines) + "\n"

@@ -174,7 +174,7 @@ static void blanks_lua(struct out *o, const struct usher__noun *noun)
 /* What all nouns have. */
 static void common_lua(struct out *o, const struct usher__noun *noun)
 {
-    put(o, "local NOUN = '%s'\nlocal FORMAT = 6\nlocal STATUSES = '", noun->word);
+    put(o, "local NOUN = '%s'\nlocal FORMAT = 7\nlocal STATUSES = '", noun->word);
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
         if (usher__is_status(s))
             put(o, " %u=%s", s, usher_status_word((enum usher_status)s));

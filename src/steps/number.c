@@ -1066,6 +1066,35 @@ static enum usher_status lift(work *w)
     return finish(w, &m);
 }
 
+/* Nothing but the group changes: so it keeps its place by rank and order, which no other number
+ * has, in whichever list of a group it stands. */
+static enum usher_status move_group(work *w)
+{
+    struct usher_text group = w->command->arg.number.group, left;
+    int64_t fewer[3];
+    move m;
+    struct usher_record *r = mine(&m);
+    enum usher_status status = load(w, &w->command->arg.number.number, &m);
+
+    if (status != USHER_OK)
+        return status;
+    if (r->state == USHER_NUMBER_STATE_NODATA || usher__text_equal(&r->group, &group)) {
+        answer(w, r->state == USHER_NUMBER_STATE_NODATA ? USHER_MISSING : USHER_SAME, r);
+        return USHER_OK;
+    }
+    begin(w, &m);
+    memcpy(fewer, m.n, sizeof fewer); /* the old group has these less, the new one more */
+    memset(m.n, 0, sizeof m.n);
+    left = r->group;
+    r->group = group;
+    status = save(w, &m);
+    memcpy(m.n, fewer, sizeof m.n);
+    if (status == USHER_OK && left.size != 0)
+        status = save_group(w, &m, &left);
+    answer(w, USHER_OK, r);
+    return status == USHER_OK ? keep_and_commit(w, &m) : status;
+}
+
 /* Begin to extend the hold on @m.  SAME: it ends then already. */
 static enum usher_status extend(work *w, move *m)
 {
@@ -1525,6 +1554,8 @@ static enum usher_status run(work *w)
         return w->command->arg.number.number.data != NULL ? renew(w) : renew_node(w);
     case USHER_NUMBER_LIFT:
         return lift(w);
+    case USHER_NUMBER_MOVE:
+        return move_group(w);
     case USHER_NUMBER_FREE:
         return free_holds(w);
     default:

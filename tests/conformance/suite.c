@@ -1897,6 +1897,77 @@ static void groups_are_tried_in_order(void **state)
     assert_given(f, "desk group=*,a", "none");
 }
 
+static void a_number_that_moves_keeps_its_place(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+
+    missing(f, "move desk a1 group=b");
+    groups(f); /* none, b1, a2, a1: in this order they became idle */
+    missing(f, "move desk nowhere group=b");
+    same(f, "move desk a1 group=a");
+    same(f, "move desk none");
+    version = f->r.version;
+    ok(f, "move desk a2 group=c req=r");
+    assert_int_equal(f->r.version, version + 1);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
+    ok(f, "move desk a2 group=c req=r");
+    assert_true(f->r.repeated && f->r.version == version + 1);
+    same(f, "move desk a2 group=c");
+    ok(f, "move desk none group=c if-version=%u", (unsigned)version + 1);
+    assert_given(f, "desk group=c", "none"); /* idle for longer */
+    assert_given(f, "desk group=c", "a2");
+    empty(f, "call desk group=c");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
+    ok(f, "move desk a2");
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
+    ok(f, "move desk none group=a");
+    empty(f, "call desk group=c");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NO_NUMBER);
+    ok(f, "show desk a2");
+    assert_int_equal(f->r.of.number.rows[0].group.size, 0);
+    assert_given(f, "desk group=b,a,*", "b1");
+    assert_given(f, "desk group=b,a,*", "a1");
+    ok(f, "hangup desk none");
+    ok(f, "hangup desk a2");
+    assert_given(f, "desk group=a", "none"); /* back from its call in its new group */
+    empty(f, "call desk group=a");
+    assert_given(f, "desk", "a2");
+}
+
+static void a_number_moves_with_its_rest_its_cap_and_its_callee(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk sticky=60000 daily=2 rest=1000");
+    ok(f, "add desk n1 group=a");
+    ok(f, "move desk n1 group=b"); /* not registered */
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_DOWN);
+    ok(f, "reg desk n1");
+    assert_given(f, "desk group=b sticky=zoe lease=500", "n1");
+    ok(f, "move desk n1 group=c");
+    f->now += 600; /* the hold is over, and its rest is not */
+    empty(f, "call desk group=c");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
+    ok(f, "move desk n1 group=d");
+    empty(f, "call desk group=c");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NO_NUMBER);
+    empty(f, "call desk group=d");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.next_ms, f->now + 900);
+    f->now += 900;
+    empty(f, "call desk group=b,c sticky=zoe"); /* remembered, but not of these groups */
+    assert_given(f, "desk group=d sticky=zoe", "n1");
+    ok(f, "hangup desk n1 rest=0");
+    empty(f, "call desk group=d");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
+    ok(f, "move desk n1 group=a"); /* aside, and it stays so */
+    empty(f, "call desk group=a");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
+    ok(f, "set desk daily=0");
+    assert_given(f, "desk group=a", "n1");
+}
+
 static void a_group_says_why_it_has_none(void **state)
 {
     struct fixture *f = *state;
@@ -3618,6 +3689,8 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(a_second_hangup_with_no_rest_ends_the_rest),
         TEST(calls_of_the_day_survive_del_and_add),
         TEST(groups_are_tried_in_order),
+        TEST(a_number_that_moves_keeps_its_place),
+        TEST(a_number_moves_with_its_rest_its_cap_and_its_callee),
         TEST(a_group_says_why_it_has_none),
         TEST(a_callee_sees_the_number_it_knows),
         TEST(a_known_number_must_be_of_a_group_asked_for),

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include <usher/command.h>
 #include <usher/operation.h>
 
 #include "lib/calls.h"
@@ -158,10 +159,10 @@ static void done(const char *text)
         fail_msg("%s: %s (%s)", text, usher_status_word(status), message);
 }
 
-/* Of each noun a scope with what is ready, due, held and listed, and all its verbs. */
-static const struct noun {
+/* Of each noun a scope with what is ready, due, held and listed, and its verbs. */
+static struct noun {
     enum usher_noun noun;
-    const char *scope, *make[16], *verbs[40];
+    const char *scope, *make[16], *verbs[40]; /* verbs_of_the_tables() puts those that have none */
 } nouns[] = {
     { USHER_NUMBER,
       "p",
@@ -323,33 +324,33 @@ static void same_digest(const struct noun *n, const char *digest)
     assert_string_equal(now, digest);
 }
 
-/* All verbs, of all nouns: no test of them is forgotten when one is added. */
-static void every_verb_is_tried(void **state)
+/* A verb that has no line above has one with what it must be given: none is forgotten when one is
+ * added.  `drop` needs no key. */
+static void verbs_of_the_tables(void)
 {
-    static const char *const events[] = { "expire", "rest", "requeue",  "fade", "drop",
-                                          "empty",  "done", "presence", "reset" };
+    static char texts[40][128];
+    unsigned n_texts = 0;
 
-    (void)state;
-    for (const struct noun *n = nouns; n < nouns + NOUNS; n++) {
-        for (unsigned code = 1; code < 64; code++) {
-            enum usher_verb verb = (enum usher_verb)((unsigned)n->noun << 8 | code);
-            bool tried = false;
+    for (uint32_t verb = 0; (verb = usher_next_verb(verb)) != 0;) {
+        struct noun *n = nouns;
+        bool tried = strcmp(usher_verb_word((enum usher_verb)verb), "drop") == 0;
+        size_t i = 0;
 
-            if (strcmp(usher_verb_word(verb), "?") == 0)
-                continue;
-            for (size_t i = 0; i < 40 && n->verbs[i] != NULL && !tried; i++) {
-                struct line l;
+        while (n < nouns + NOUNS && (uint32_t)n->noun != verb >> 8)
+            n++;
+        assert_true(n < nouns + NOUNS);
+        for (; n->verbs[i] != NULL; i++) {
+            struct line l;
 
-                line_read(&l, n->verbs[i]);
-                tried = l.c.verb == verb;
-                line_done(&l);
-            }
-            /* the others are what happens by itself */
-            for (size_t i = 0; i < sizeof events / sizeof *events && !tried; i++)
-                tried = strcmp(usher_verb_word(verb), events[i]) == 0;
-            if (!tried)
-                fail_msg("not tried: %s %s", usher_noun_word(n->noun), usher_verb_word(verb));
+            line_read(&l, n->verbs[i]);
+            tried = tried || (uint32_t)l.c.verb == verb;
+            line_done(&l);
         }
+        if (tried)
+            continue;
+        assert_true(i < 39 && n_texts < 40);
+        line_of_verb(texts[n_texts], sizeof texts[0], verb, n->scope);
+        n->verbs[i] = texts[n_texts++];
     }
 }
 
@@ -825,7 +826,6 @@ static void it_is_mended_beside_others(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_verb_is_tried),
         TEST(no_verb_answers_by_what_is_left),
         TEST(nor_does_a_batch_or_a_script_by_hand),
         TEST(lists_are_made_from_the_records),
@@ -842,6 +842,7 @@ int main(int argc, char **argv)
     if (any == NULL)
         return redis_skip();
     redis_server_stop(any);
+    verbs_of_the_tables();
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

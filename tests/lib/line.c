@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <usher/command.h>
+
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/parse.h"
@@ -34,6 +36,34 @@ void line_done(struct line *l)
 {
     usher__words_done(&l->words);
     free(l->block);
+}
+
+void line_of_verb(char *to, size_t size, uint32_t verb, const char *scope)
+{
+    struct usher_verb_about about = { .size = sizeof about };
+    uint32_t field;
+    bool must = true;
+    size_t n;
+
+    if (!usher_about_verb(verb, &about))
+        abort();
+    n = (size_t)snprintf(to, size, "%s %s %s", about.noun, about.word, scope);
+    for (size_t i = 0; (field = usher_verb_takes(verb, i, &must)) != 0 && must; i++) {
+        struct usher_argument_about arg = { .size = sizeof arg };
+        const struct usher_field_about *f = usher_about_field(field);
+
+        if (n >= size || !usher_about_argument(verb, field, &arg))
+            abort();
+        if (f->type == USHER_TYPE_TEXT || f->type == USHER_TYPE_BYTES)
+            n += (size_t)snprintf(to + n, size - n, " x");
+        else if (f->type == USHER_TYPE_CODE)
+            n += (size_t)snprintf(to + n, size - n, " %s",
+                                  usher_code_word((enum usher_noun)(verb >> 8), field, arg.max));
+        else
+            n += (size_t)snprintf(to + n, size - n, " %" PRId64, arg.min > 1 ? arg.min : 1);
+    }
+    if (n >= size)
+        abort();
 }
 
 enum usher_status line_execute(struct usher_engine *e, struct usher_result *ret_reply,

@@ -24,6 +24,10 @@ struct line {
 void line_read(struct line *l, const char *text);
 void line_done(struct line *l);
 
+/* Writes a command of @verb on @scope with no more than what it must be given, as its tables say.
+ */
+void line_of_verb(char *to, size_t size, uint32_t verb, const char *scope);
+
 /* Read it and give it to @e.  Returns the status of the reply, which is the caller's. */
 enum usher_status line_execute(struct usher_engine *e, struct usher_result *ret_reply,
                                const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <usher/command.h>
+
 #include "core/verbs.h"
 
 #define DAY INT64_C(86400000)
@@ -568,21 +570,23 @@ static enum usher_verb any_verb(struct gen *g)
         enum usher_verb verb;
         unsigned weight;
     } verbs[] = {
-        { USHER_NUMBER_CALL, 30 }, { USHER_NUMBER_HANGUP, 18 }, { USHER_NUMBER_RENEW, 8 },
+        { USHER_NUMBER_CALL, 28 }, { USHER_NUMBER_HANGUP, 18 }, { USHER_NUMBER_RENEW, 8 },
         { USHER_NUMBER_REG, 12 },  { USHER_NUMBER_UNREG, 4 },   { USHER_NUMBER_ADD, 8 },
         { USHER_NUMBER_DEL, 3 },   { USHER_NUMBER_FREE, 2 },    { USHER_NUMBER_SHOW, 3 },
         { USHER_NUMBER_LIST, 3 },  { USHER_NUMBER_STATS, 2 },   { USHER_NUMBER_SWEEP, 2 },
         { USHER_NUMBER_LIFT, 1 },  { USHER_NUMBER_DROP, 1 },    { USHER_NUMBER_CHANGES, 3 },
     };
+    const struct usher__noun *noun = usher__noun(USHER_NUMBER);
     uint64_t k = rng_below(&g->rng, 100);
 
     if (rng_chance(&g->rng, g->set))
         return USHER_NUMBER_SET;
-    for (unsigned i = 0;; i++) {
+    for (unsigned i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         if (k < verbs[i].weight)
             return verbs[i].verb;
         k -= verbs[i].weight;
     }
+    return (enum usher_verb)noun->verbs[rng_below(&g->rng, noun->n_verbs)].verb;
 }
 
 void gen_next(struct gen *g, struct gen_command *ret)
@@ -724,7 +728,11 @@ void gen_next(struct gen *g, struct gen_command *ret)
         a->number.data = NULL;
         give_settings(g, ret);
         break;
-    default:
+    default: /* with a number, or not, as the tables say */
+        if (usher_field_of((uint32_t)c->verb, "number") == 0)
+            a->number.data = NULL;
+        if (usher_field_of((uint32_t)c->verb, "group") != 0 && rng_chance(r, g->group))
+            a->group = any(g, &g->groups);
         break;
     }
     if (a->number.data == NULL)

@@ -21,6 +21,8 @@ static bool is_given(uint32_t verb, uint32_t field)
         return field == USHER_FIELD_NUMBER || field == USHER_FIELD_TOKEN;
     case USHER_NUMBER_LIFT:
         return field == USHER_FIELD_NUMBER;
+    case USHER_NUMBER_MOVE:
+        return field == USHER_FIELD_NUMBER;
     case USHER_NUMBER_SHOW:
         return field == USHER_FIELD_NUMBER;
     case USHER_QUEUE_LOGIN:
@@ -135,6 +137,8 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_number_free(e, scope, opt, answer);
     case USHER_NUMBER_LIFT:
         return usher_number_lift(e, scope, string_of(t, USHER_FIELD_NUMBER), opt, answer);
+    case USHER_NUMBER_MOVE:
+        return usher_number_move(e, scope, string_of(t, USHER_FIELD_NUMBER), opt, answer);
     case USHER_NUMBER_SHOW:
         return usher_number_show(e, scope, string_of(t, USHER_FIELD_NUMBER), opt, reply);
     case USHER_NUMBER_LIST:

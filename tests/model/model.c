@@ -113,6 +113,7 @@ static bool arguments_right(const struct usher_operation *c)
         return false;
     switch (c->verb) {
     case USHER_NUMBER_ADD:
+    case USHER_NUMBER_MOVE:
         texts = "ng";
         if (a->group.data != NULL && !is_group(a->group.data, a->group.size))
             return false;
@@ -1000,6 +1001,19 @@ static enum usher_status verb_lift(struct work *w, struct model_number *n)
     return tell(w, USHER_OK, n);
 }
 
+static enum usher_status verb_move(struct work *w, struct model_number *n)
+{
+    const struct usher_text *to = &w->a->group;
+
+    if (n == NULL)
+        return tell(w, USHER_MISSING, NULL);
+    if (to->data == NULL ? n->group.size == 0 : is(&n->group, to->data, to->size))
+        return tell(w, USHER_SAME, n);
+    n->group = text_of(to->data, to->size);
+    changed(w, w->c->verb, model_state(n), model_state(n), n);
+    return tell(w, USHER_OK, n);
+}
+
 /* true: its hold ends at another time now. */
 static bool extended(struct work *w, struct model_number *n)
 {
@@ -1410,6 +1424,8 @@ static enum usher_status answer(struct work *w)
         return verb_renew(w, n);
     case USHER_NUMBER_LIFT:
         return verb_lift(w, n);
+    case USHER_NUMBER_MOVE:
+        return verb_move(w, n);
     case USHER_NUMBER_FREE:
         return verb_free(w, n);
     case USHER_NUMBER_SET:

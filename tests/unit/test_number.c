@@ -717,14 +717,15 @@ static void verbs_are_found_by_code_and_by_word(void **state)
     assert_null(usher__noun(0));
     assert_null(usher__noun(1000));
     assert_null(usher__noun_by_word("numbers"));
-    assert_int_equal(noun->n_verbs, 16);
-    for (unsigned i = 0; i < 16; i++) {
+    assert_true(noun->n_verbs >= sizeof words / sizeof *words);
+    for (unsigned i = 0; i < noun->n_verbs; i++) {
         const struct usher__verb *verb = usher__verb((unsigned)USHER_NUMBER_ADD + i);
 
         assert_non_null(verb);
         assert_int_equal(verb->verb, (unsigned)USHER_NUMBER_ADD + i);
-        assert_string_equal(verb->word, words[i]);
-        assert_string_equal(usher_verb_word((enum usher_verb)verb->verb), words[i]);
+        if (i < sizeof words / sizeof *words) /* these codes are for ever */
+            assert_string_equal(verb->word, words[i]);
+        assert_string_equal(usher_verb_word((enum usher_verb)verb->verb), verb->word);
         assert_true(strlen(verb->help) > 0);
     }
     assert_null(usher__verb(USHER_NUMBER_EXPIRE)); /* in notices only */

@@ -628,6 +628,31 @@ function S.make_steps()
         S.finish(r, state, ends, true, to)
     end
 
+    -- @n more (or -1) in the group @name, of a number like @r
+    local function group_has(name, r, n)
+        if name == '' then return end
+        local g = S.find('2', name) or S.fresh('2', name)
+        g.n0 = g.n0 + n
+        if r.state == K.NUMBER_BUSY_UP then g.n1 = g.n1 + n end
+        if r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 then g.n2 = g.n2 + n end
+        if g.n0 == 0 then S.erase(g) else S.save(g) end
+    end
+
+    -- nothing but the group changes: see move_group()
+    function S.move_group()
+        local r, group = S.load(S.a[K.ARG_NUMBER]), S.a[K.ARG_GROUP] or ''
+        if not r.old then return S.say(K.MISSING, r) end
+        if r.group == group then return S.say(K.SAME, r) end
+        group_has(r.group, r, -1)
+        group_has(group, r, 1)
+        r.group = group
+        S.save(r)
+        if r.rank >= K.ASIDE then S.due_at(S.day_end(S.now)) end
+        S.say(K.OK, r)
+        if S.req then S.keep(S.version + 1) end
+        S.commit(S.verb, r.state, r.state, r)
+    end
+
     -- commands that make several changes
     function S.several(n, more)
         S.status = n > 0 and K.OK or K.SAME
@@ -898,6 +923,7 @@ function S.run()
     if verb == K.V_RENEW then return S.renew_node() end
     if verb == K.V_SWEEP then return S.sweep() end
     if verb == K.V_LIFT then return S.lift() end
+    if verb == K.V_MOVE then return S.move_group() end
     if verb == K.V_SET then return S.settings() end
     S.answer = {K.INVALID, 'the verb is not known'}
 end

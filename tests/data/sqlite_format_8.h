@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of format 7 as statements: the queue "desk" keeps eight visits, one of each outcome and
+ * A file of format 8 as statements: the queue "desk" keeps eight visits, one of each outcome and
  * one seated more.  The queue "other" keeps one of two.
  */
-#ifndef USHER_TESTS_SQLITE_FORMAT_7_H
-#define USHER_TESTS_SQLITE_FORMAT_7_H
+#ifndef USHER_TESTS_SQLITE_FORMAT_8_H
+#define USHER_TESTS_SQLITE_FORMAT_8_H
 
 /* clang-format off */
-static const char sqlite_format_7[] =
+static const char sqlite_format_8[] =
     "CREATE TABLE place( list INTEGER NOT NULL, grp TEXT NOT NULL, hi INTEGER NOT NULL, "
     "ord INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(list, grp, hi, ord)) WITHOUT "
     "ROWID;\n"
@@ -150,7 +150,7 @@ static const char sqlite_format_7[] =
     "CREATE INDEX visit_by_user ON visit(user, ended_ms);\n"
     "CREATE INDEX visit_by_agent ON visit(agent, ended_ms) WHERE agent IS NOT NULL;\n"
     "PRAGMA application_id = 1970497650;\n"
-    "PRAGMA user_version = 7;\n";
+    "PRAGMA user_version = 8;\n";
 /* clang-format on */
 
 #endif

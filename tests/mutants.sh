@@ -175,6 +175,10 @@ mutant 'a request id is for any arguments' src/steps/work.c 's/ \&\& print == us
 mutant 'who is behind is not told what there is' src/steps/room_fields.c \
     's/return now->id.size != 0 ? usher__room_add_row/return now->id.size > 999 ? usher__room_add_row/' \
     $memory 'who_is_behind*'
+mutant 'a number that moves is in its old group, too' src/steps/number.c 's/    if (status == USHER_OK \&\& left.size != 0)/    if (status == USHER_OK \&\& left.size > 99)/' \
+    $memory 'a_number_*'
+mutant 'Redis: a number that moves is in its old group, too' backends/redis/lua/number.lua "s/^        group_has(r.group, r, -1)\$//" \
+    tests/conformance/on_redis 'a_number_*'
 mutant 'rooms: any version will do' src/steps/room.c 's/if (state_of(w) != USHER_ROOM_STATE_CLOSING \&\& usher__other_version(w))/if (false)/' \
     $memory 'who_is_behind*'
 mutant 'a member that goes is taken for a ban as well' src/steps/room_close.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \

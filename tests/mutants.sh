@@ -179,6 +179,8 @@ mutant 'a number that moves is in its old group, too' src/steps/number.c 's/    
     $memory 'a_number_*'
 mutant 'Redis: a number that moves is in its old group, too' backends/redis/lua/number.lua "s/^        group_has(r.group, r, -1)\$//" \
     tests/conformance/on_redis 'a_number_*'
+mutant 'Redis: a pool that is made anew goes on at the time of the old one' backends/redis/lua/common.lua 's/^    if not S.exists then S.now = S.said end.*//' \
+    tests/conformance/on_redis 'one_that_is_made*'
 mutant 'rooms: any version will do' src/steps/room.c 's/if (state_of(w) != USHER_ROOM_STATE_CLOSING \&\& usher__other_version(w))/if (false)/' \
     $memory 'who_is_behind*'
 mutant 'a member that goes is taken for a ban as well' src/steps/room_close.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \

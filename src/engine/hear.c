@@ -320,7 +320,7 @@ static unsigned verb_of(const struct usher__heard *h)
     return (h->sweeps ? usher__sweep_verb(h->noun) : usher__changes_verb(h->noun))->verb;
 }
 
-/* The one of the server that has its scope. */
+/* In which that is done. */
 static struct usher__post_lane *lane_of(const struct usher__heard *h)
 {
     struct usher_text scope = { h->scope, (uint32_t)h->scope_size };

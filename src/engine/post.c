@@ -475,16 +475,18 @@ struct usher__post_lane *usher__post_lane(struct usher__post *p, unsigned verb,
                                           const struct usher_text *scope)
 {
     struct usher_operation op = { .verb = (enum usher_verb)verb, .scope = *scope };
+    const struct usher__verb *about = usher__verb(verb);
 
     if (p->n_lanes == 1 || scope->size == 0)
         return p->lane;
+    if (about != NULL && (about->flags & USHER__BEYOND) != 0)
+        return &p->lane[p->n_queues];
     return &p->lane[usher__engine_lane(p->e, &op) % p->n_queues];
 }
 
 /* Which lane of several it goes to: that of its scope, or of those that wait already. */
 static struct usher__post_lane *home_of(struct usher__post *p, struct posted *c)
 {
-    const struct usher__verb *verb = usher__verb(c->command.verb);
     size_t size = text_size(c->command.scope_size, c->command.scope);
     struct usher_text scope = { NULL, 0 };
     struct usher__home *home;
@@ -496,9 +498,7 @@ static struct usher__post_lane *home_of(struct usher__post *p, struct posted *c)
     }
     home = &p->homes[c->home];
     if (home->n++ == 0)
-        home->lane = verb != NULL && (verb->flags & USHER__BEYOND) != 0
-                         ? p->n_queues
-                         : (unsigned)(usher__post_lane(p, c->command.verb, &scope) - p->lane);
+        home->lane = (unsigned)(usher__post_lane(p, c->command.verb, &scope) - p->lane);
     return &p->lane[home->lane];
 }
 

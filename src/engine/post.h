@@ -106,7 +106,7 @@ bool usher__post_leave(struct usher__post *p, bool forked);
  * these: until it is over, or @deadline_ms. */
 void usher__post_settle(struct usher_engine *e, int64_t deadline_ms);
 
-/* The lane for what is asked of @scope. */
+/* The lane for what is asked of @scope with @verb. */
 struct usher__post_lane *usher__post_lane(struct usher__post *p, unsigned verb,
                                           const struct usher_text *scope);
 

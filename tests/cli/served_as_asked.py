@@ -23,6 +23,7 @@ COMMANDS = [
     ("number renew p{n}", "number={a} owner={a} token={n} lease=9000 node=n{n}"),
     ("number free p{n}", "owner={a} all=1 number={a}"),
     ("number lift p{n} {a}", ""),
+    ("number move p{n} {a}", "group=g{n}"),
     ("number show p{n} {a}", ""),
     ("number list p{n}", "state=busy max={n} after={a}"),
     ("number stats p{n}", ""),

@@ -326,6 +326,22 @@ static void a_pool_may_be_made_anew_while_it_is_dropped(void **state)
     gone(f, USHER_NUMBER, "p");
 }
 
+/* What the old one has seen of time is gone with it. */
+static void one_that_is_made_anew_begins_at_its_own_time(void **state)
+{
+    struct fixture *f = *state;
+
+    many(f, "p", 400);
+    said(f, USHER_OK, "number drop p now=%lld", (long long)f->now + 5000);
+    assert_true(f->r.of.number.more);
+    said(f, USHER_MISSING, "number show p n1 now=%lld", (long long)f->now + 1000);
+    said(f, USHER_OK, "number add p n1 now=%lld", (long long)f->now + 1000);
+    said(f, USHER_OK, "number reg p n1 now=%lld", (long long)f->now + 1000);
+    said(f, USHER_OK, "number call p lease=3000 now=%lld", (long long)f->now + 1000);
+    assert_int_equal(f->r.of.number.until_ms, f->now + 4000);
+    same_digest(f->e, f->twin, USHER_NUMBER, "p");
+}
+
 /* Who asks for its settings makes none, and is told of none. */
 static void whoever_looks_at_what_is_being_dropped_sees_nothing(void **state)
 {
@@ -525,6 +541,7 @@ static void a_command_for_another_version_changes_nothing(void **state)
         "number set s rest=5",
         "number sweep s",
         "number lift s 1",
+        "number move s 1 group=g",
         "number drop s",
         "queue set s ttl=5",
         "queue login s bob",
@@ -593,6 +610,7 @@ int suite_drop(const struct backend *b)
         TEST(a_hold_of_before_is_never_somebody_elses),
         TEST(a_large_pool_goes_in_bounded_steps),
         TEST(a_pool_may_be_made_anew_while_it_is_dropped),
+        TEST(one_that_is_made_anew_begins_at_its_own_time),
         TEST(whoever_looks_at_what_is_being_dropped_sees_nothing),
         TEST(a_watcher_hears_of_one_change),
         TEST(a_request_id_goes_with_its_pool),

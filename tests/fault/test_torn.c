@@ -325,7 +325,7 @@ static void same_digest(const struct noun *n, const char *digest)
 }
 
 /* A verb that has no line above has one with what it must be given: none is forgotten when one is
- * added.  `drop` needs no key. */
+ * added.  What becomes of `drop` is in conformance/suite_drop.c. */
 static void verbs_of_the_tables(void)
 {
     static char texts[40][128];

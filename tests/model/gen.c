@@ -570,11 +570,12 @@ static enum usher_verb any_verb(struct gen *g)
         enum usher_verb verb;
         unsigned weight;
     } verbs[] = {
-        { USHER_NUMBER_CALL, 28 }, { USHER_NUMBER_HANGUP, 18 }, { USHER_NUMBER_RENEW, 8 },
+        { USHER_NUMBER_CALL, 26 }, { USHER_NUMBER_HANGUP, 18 }, { USHER_NUMBER_RENEW, 8 },
         { USHER_NUMBER_REG, 12 },  { USHER_NUMBER_UNREG, 4 },   { USHER_NUMBER_ADD, 8 },
         { USHER_NUMBER_DEL, 3 },   { USHER_NUMBER_FREE, 2 },    { USHER_NUMBER_SHOW, 3 },
         { USHER_NUMBER_LIST, 3 },  { USHER_NUMBER_STATS, 2 },   { USHER_NUMBER_SWEEP, 2 },
         { USHER_NUMBER_LIFT, 1 },  { USHER_NUMBER_DROP, 1 },    { USHER_NUMBER_CHANGES, 3 },
+        { USHER_NUMBER_MOVE, 2 },
     };
     const struct usher__noun *noun = usher__noun(USHER_NUMBER);
     uint64_t k = rng_below(&g->rng, 100);

@@ -472,6 +472,7 @@ function S.drop_meet()
     if not S.drop_step then S.make_drop() end
     if S.verb == K.DROP_VERB then return false end
     S.drop_step()
+    if not S.exists then S.now = S.said end -- its clock is gone with it
     return S.exists
 end
 

@@ -31,7 +31,6 @@ struct usher__flight {
     const struct usher__hooks *own; /* of the noun with a plan; NULL: all is one step */
     void *plan;
     struct usher__step step;
-    int64_t deadline_ms;
     size_t n_tasks;            /* of the step */
     size_t at;                 /* no task before is unfinished */
     struct usher_batch *batch; /* NULL: none is with the store */
@@ -165,10 +164,9 @@ struct usher__flight *usher__flight_begin(struct usher_engine *e,
     f->tasks = (struct usher_task *)(void *)((char *)f->plan + (own != NULL ? own->plan_size : 0));
     f->again.rest = f->tasks + n;
     f->again.doubt = (bool *)(f->again.rest + n); /* with lanes */
-    f->deadline_ms = usher__monotonic_ms() + timeout_ms;
-    f->step = (struct usher__step){ commands, results, n, f->deadline_ms, 0 };
+    f->step = (struct usher__step){ commands, results, n, usher__monotonic_ms() + timeout_ms, 0 };
     if (own != NULL) {
-        own->plan(f->plan, e, commands, results, n, f->deadline_ms);
+        own->plan(f->plan, e, commands, results, n, f->step.deadline_ms);
         if (!own->next(f->plan, &f->step))
             f->step.n = 0; /* none of them is a command: all are answered */
     }

@@ -369,6 +369,78 @@ static void a_room_that_is_open_is_listed_whatever_breaks(void **state)
     usher_close(h.e);
 }
 
+struct scarce {
+    size_t live, n, fails; /* bytes; allocations since they may fail, and which one does */
+};
+
+static void *scarce_resize(void *payload, void *old, size_t had, size_t size)
+{
+    struct scarce *s = payload;
+    void *p = NULL;
+
+    if (size == 0) {
+        free(old);
+        s->live -= had;
+        return NULL;
+    }
+    if (size > had && s->fails != 0 && ++s->n == s->fails)
+        return NULL;
+    p = realloc(old, size);
+    if (p != NULL)
+        s->live += size - had;
+    return p;
+}
+
+/* Each allocation fails once: all is answered and given back, and what is open is listed. */
+static void a_room_is_opened_with_little_memory(void **state)
+{
+    static const enum usher_verb verbs[] = { USHER_ROOM_OPEN, USHER_ROOM_CLOSE, USHER_ROOM_OPEN };
+    struct scarce s = { 0, 0, 0 };
+    const struct usher_allocator alloc = { scarce_resize, &s };
+    struct usher_options options = USHER_OPTIONS_INIT;
+    bool failed = true;
+    size_t k = 0;
+    char url[96];
+
+    (void)state;
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis_server_port(server));
+    options.alloc = &alloc;
+    while (failed) {
+        struct host h = { .posted = 0 };
+        struct usher_command c[3];
+        struct usher_reply *rooms;
+        enum usher_status status;
+
+        assert_int_equal(usher_open(url, &options, &h.e), USHER_OK);
+        for (h.posted = 0; h.posted < 3; h.posted++)
+            c[h.posted] =
+                (struct usher_command){ (uint32_t)verbs[h.posted], USHER_TO_NUL, "room", NULL, 0,
+                                        (void *)h.posted };
+        s.n = 0;
+        s.fails = ++k;
+        if (usher_post(h.e, c, 3, LONG_MS) != USHER_OK)
+            h.posted = 0;
+        while (h.answered < h.posted) {
+            const struct usher_event *event = usher_collect(h.e, 100);
+
+            h.answered += event != NULL;
+            usher_event_done(event);
+        }
+        failed = s.n >= k;
+        s.fails = 0;
+        assert_int_equal(usher_room_list(h.e, NULL, 0, 0, -1, &rooms), USHER_OK);
+        status = usher_room_show(h.e, "room", NULL, NULL);
+        assert_int_equal(rooms->n_rows, status == USHER_OK);
+        assert_true(failed || status == USHER_OK);
+        usher_reply_done(rooms);
+        usher_close(h.e);
+        assert_int_equal(s.live, 0);
+    }
+    print_message("%zu allocations\n", k);
+    assert_true(k > 20);
+}
+
 /* A byte of an answer each millisecond: no command has the time that it takes to connect. */
 static void a_small_timeout_comes_back(void **state)
 {
@@ -656,6 +728,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_scope_is_tended_without_waiting),
         cmocka_unit_test(a_room_is_opened_and_closed_without_waiting),
         cmocka_unit_test(a_room_that_is_open_is_listed_whatever_breaks),
+        cmocka_unit_test(a_room_is_opened_with_little_memory),
         cmocka_unit_test(a_small_timeout_comes_back),
         cmocka_unit_test(what_breaks_is_done_once_or_in_doubt),
         cmocka_unit_test(what_is_begun_is_not_taken_back),

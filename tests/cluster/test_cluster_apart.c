@@ -34,7 +34,7 @@
 #define POOLS 60
 #define ROOMS 30
 #define TIMEOUT_MS 1500
-#define OVER_MS (share_slow() ? 400 : 100)  /* a call may take beyond its deadline */
+#define OVER_MS (share_slow() ? 400 : 250)  /* a call may take beyond its deadline */
 #define CALM_MS (share_slow() ? 1500 : 300) /* a call of a node that lives takes */
 #define WINDOW_MS 800                       /* so long is counted */
 #define PATIENCE_MS 60000

@@ -3,8 +3,9 @@
 # Planted bugs: each is put into a copy of the tree, and a test that is named beside it must fail.
 #   tests/mutants.sh [REGEX]     only those whose name it matches
 #   tests/mutants.sh --planted   only whether the lines that they change are there (seconds)
-# Prints a table (tests/MUTANTS.md is one); the last line says how many were not caught.  Needs what
-# building needs, and a Redis server.  Run by `make check-long'.
+#   tests/mutants.sh --list      only which there are
+# Prints a table; the last line says how many were not caught.  Needs what building needs, and a
+# Redis server.  Run by `make check-long', some half an hour.
 set -u
 : "${top_srcdir:=$(cd "$(dirname "$0")/.." && pwd)}"
 wanted=${1-}
@@ -47,6 +48,11 @@ build() {
 
 # mutant NAME FILE SED PROGRAM [FILTER]: SED plants NAME in FILE, and PROGRAM finds it.
 mutant() {
+    if [ "$wanted" = --list ]; then
+        n=$((n + 1))
+        printf '| %s | `%s` | `%s%s` |\n' "$1" "$2" "${4#tests/}" "${5:+ $5}"
+        return
+    fi
     if [ "$wanted" = --planted ]; then
         n=$((n + 1))
         if sed "$3" "$top_srcdir/$2" | cmp -s - "$top_srcdir/$2"; then
@@ -93,10 +99,14 @@ report() {
         "$verdict" "$(($(date +%s) - began))"
 }
 
-[ "$wanted" = --planted ] || {
+case $wanted in
+--planted) ;;
+--list) printf '| planted | in | caught by |\n| --- | --- | --- |\n' ;;
+*)
     prepare
     printf '| planted | in | test | | |\n| --- | --- | --- | --- | --- |\n'
-}
+    ;;
+esac
 
 memory=tests/conformance/on_memory
 sqlite=tests/conformance/on_sqlite
@@ -1042,8 +1052,9 @@ mutant 'text: what the command said is not told' src/engine/reply.c \
 mutant 'text: an epoch has any number of digits' src/engine/command.c \
     's/return text->size == 16;/return true;/' $text 'what_is_wrong*'
 
-if [ "$wanted" != --planted ]; then
-    echo
-    echo "$n planted, $((n - bad)) caught, $bad not"
-fi
+case $wanted in
+--planted) ;;
+--list) printf '\n%s planted\n' "$n" ;;
+*) printf '\n%s planted, %s caught, %s not\n' "$n" "$((n - bad))" "$bad" ;;
+esac
 [ "$bad" = 0 ]

@@ -116,11 +116,12 @@ static const char create[] =
     "CREATE VIEW pool AS SELECT name AS pool, version, printf('%016x', epoch) AS epoch,"
     " strftime('%Y-%m-%d %H:%M:%f', clock_ms / 1000.0, 'unixepoch') AS changed,"
     " c1 AS idle_down, c2 AS idle_up, c3 AS busy_down, c4 AS busy_up, c5 AS resting,"
-    " c6 AS peers, c7 AS requests, c8 AS calls, c10 AS refused,"
-    " CASE s0 WHEN 1 THEN 'longest-idle' WHEN 2 THEN 'most-recent' WHEN 3 THEN 'random'"
-    " END AS \"order\","
+    " c6 AS peers, c7 AS answers, c8 AS calls, c10 AS refused,"
+    /* made by src/calls/rows.py: settings of number */
+    " CASE s0 WHEN 1 THEN 'longest-idle' WHEN 2 THEN 'most-recent' WHEN 3 THEN 'random' END AS \"order\","
     " s1 AS lease_ms, s2 AS rest_ms, s3 AS daily, s4 AS zone_min, s5 AS strict,"
-    " s6 AS sticky_ms, s7 AS sticky_max, s8 AS requests_max, s9 AS gap_ms"
+    " s6 AS sticky_ms, s7 AS sticky_max, s8 AS requests, s9 AS gap_ms, s10 AS log"
+    /* end */
     " FROM scope WHERE noun = 1 AND c0 = 0;" /* not those that were dropped */
     "CREATE VIEW number AS SELECT s.name AS pool, r.id AS number,"
     " CASE r.state WHEN 1 THEN 'idle+down' WHEN 2 THEN 'idle+up' WHEN 3 THEN 'busy+down'"

@@ -13,9 +13,18 @@
 extern "C" {
 #endif
 
-/* Which integer arguments of a command are given (texts: data is not NULL).  NOW is for all
- * nouns; of the others each noun has its own. */
-enum usher_given {
+/*
+ * Bits of usher_operation.given say which arguments of a command are given; of texts, that data is
+ * not NULL.  NOW is for all nouns; of the others each noun has its own.  What an argument is for,
+ * and which verb takes which: src/core/NOUN_verbs.def.
+ */
+#define USHER_GIVEN_NOW (UINT64_C(1) << 63)
+
+/* ---- arguments ---- */
+
+/* clang-format off */
+/* made by src/calls/rows.py: arguments of number */
+enum usher_number_given {
     USHER_GIVEN_TOKEN = 1u << 6,
     USHER_GIVEN_LEASE = 1u << 7,
     USHER_GIVEN_REST = 1u << 8,
@@ -32,47 +41,38 @@ enum usher_given {
     USHER_GIVEN_IF_VERSION = 1u << 20,
     USHER_GIVEN_GAP = 1u << 21,
     USHER_GIVEN_LOG = 1u << 22,
-    USHER_GIVEN_SINCE = 1u << 23,
-    USHER_GIVEN_ROOM_AFTER = 1u << 8,
-    USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
-    USHER_GIVEN_ROOM_CAPACITY = 1u << 10,
-    USHER_GIVEN_ROOM_LINGER = 1u << 11,
-    USHER_GIVEN_ROOM_TTL = 1u << 12,
-    USHER_GIVEN_ROOM_AWAY = 1u << 13,
-    USHER_GIVEN_ROOM_GRACE = 1u << 14,
-    USHER_GIVEN_ROOM_LOG = 1u << 15,
-    USHER_GIVEN_ROOM_REQUESTS = 1u << 16,
-    USHER_GIVEN_ROOM_BAN = 1u << 17,
-    USHER_GIVEN_ROOM_SINCE = 1u << 18,
-    USHER_GIVEN_ROOM_MAX = 1u << 19,
-    USHER_GIVEN_ROOM_PRESENCE = 1u << 20,
-    USHER_GIVEN_ROOM_PUSH = 1u << 21
+    USHER_GIVEN_SINCE = 1u << 23
 };
-#define USHER_GIVEN_NOW (UINT64_C(1) << 63)
 
-/* Arguments of the number verbs; which verb takes which: src/core/number_verbs.def. */
 struct usher_number_args {
-    struct usher_text number;
-    struct usher_text owner;
-    struct usher_text group;  /* add: one group; call: a list, "A,B,*" */
-    struct usher_text sticky; /* call: the peer to be called */
-    struct usher_text after;  /* list, renew: where the page before says to go on */
-    struct usher_text node;   /* the machine that carries the call, or all of its calls */
-    uint64_t token;
-    int64_t lease_ms, rest_ms;
-    int64_t daily, zone_min, strict, order;
-    int64_t sticky_ms, sticky_max, requests;
-    int64_t state;      /* list: enum usher_number_state, or USHER_NUMBER_STATE_BUSY */
-    int64_t max;        /* list, sweep: rows or changes at most */
-    int64_t all;        /* free: 1, every call of the pool */
-    int64_t if_version; /* only if that is the pool's */
-    int64_t gap_ms, log;
-    int64_t since; /* changes: those behind this version */
+    struct usher_text number; /* the number */
+    struct usher_text owner; /* who holds it: a call, a person */
+    /* where the number belongs: an area, a brand; or groups to take from, tried in order; * is
+     * any */
+    struct usher_text group;
+    struct usher_text sticky; /* the callee: prefer the number last used for it */
+    struct usher_text after; /* go on behind this one, as answered: a number or a token */
+    uint64_t token; /* as answered with it; if it is not current: stale */
+    int64_t lease_ms; /* a hold ends by itself after this time; 0: never */
+    int64_t rest_ms; /* not given out for this time after a call; 0: no rest */
+    int64_t state; /* only those in this state; busy is both */
+    int64_t max; /* at most so many */
+    int64_t order; /* which number comes first; those idle already go before */
+    int64_t daily; /* calls of a number in a local day; 0: any */
+    int64_t zone_min; /* local time, minutes east of UTC; 0: UTC */
+    int64_t strict; /* 1: hangup needs the token */
+    int64_t sticky_ms; /* how long the number of a callee is remembered */
+    int64_t sticky_max; /* how many callees are remembered */
+    int64_t requests; /* how many answers are kept for request ids, each for less than an hour */
+    struct usher_text node; /* the machine that carries the call; of several: all of its */
+    int64_t all; /* every call of the pool */
+    int64_t if_version; /* only if it has this version, else stale */
+    int64_t gap_ms; /* a number rests until this long after its last call began; 0: not so */
+    int64_t log; /* how many notices are kept for changes and watch; 0: none */
+    int64_t since; /* of the changes after this version */
 };
-
-/* ---- queues ---- */
-
-/* Bits of usher_operation.given for queue verbs (texts: data is not NULL). */
+/* end */
+/* made by src/calls/rows.py: arguments of queue */
 enum usher_queue_given {
     USHER_GIVEN_QUEUE_PRIORITY = 1u << 6,
     USHER_GIVEN_QUEUE_SINCE = 1u << 7,
@@ -101,45 +101,246 @@ enum usher_queue_given {
     USHER_GIVEN_QUEUE_SINCE_VERSION = 1u << 30
 };
 
-/* Arguments; which verb takes which: src/core/queue_verbs.def. */
 struct usher_queue_args {
-    struct usher_text agent, user;
-    struct usher_text room;  /* "EPOCH.LOGIN.N": see usher_queue_room_name(); "LOGIN.N" will do */
-    struct usher_text lane;  /* one lane */
-    struct usher_text lanes; /* login: "A,B"; "*" or none: all */
-    struct usher_text after; /* list, agents, history: reply.next of the page before */
-    int64_t priority, since_ms;
-    int64_t capacity, level;
-    int64_t ttl_ms, trigger, strategy, offer_ms, wrapup_ms, limit, maxwait_ms, grace_ms, requeue;
-    int64_t history, zone_min, service_ms, requests;
-    int64_t max;
-    uint64_t token; /* finish: the match that is meant; drain: the version of a visit */
-    int64_t state;  /* list: enum usher_queue_user_state */
-    int64_t archive, until_ms;
-    int64_t if_version; /* only if that is the queue's */
-    int64_t log;
-    int64_t since; /* changes: those behind this version */
+    struct usher_text agent; /* who serves users */
+    struct usher_text user; /* who wants to be served */
+    struct usher_text room; /* as given by login: EPOCH.LOGIN.N, or LOGIN.N */
+    struct usher_text lane; /* a kind of work; "default" if none is named */
+    struct usher_text lanes; /* lanes that the agent serves, in any order; * or none: all */
+    struct usher_text after; /* go on where a page ended: its next */
+    int64_t priority; /* larger first; users who name none have 0 */
+    int64_t since_ms; /* arrival, for the place: not later than now; history: ended then or later */
+    int64_t capacity; /* rooms of the agent */
+    int64_t level; /* for strategy=level: lower levels first */
+    int64_t ttl_ms; /* who gives no sign of life for this time is gone; 0: nobody ever */
+    int64_t trigger; /* who brings users and agents together: arrival and idleness, match, pull */
+    int64_t strategy; /* which of several open agents is given a user */
+    int64_t offer_ms; /* an agent has to accept within this time; 0: users are seated at once */
+    int64_t wrapup_ms; /* after a visit the agent is given nobody for this time; 0: not so */
+    int64_t limit; /* users who may wait, away ones included; 0: any */
+    int64_t maxwait_ms; /* who has waited for this time, an offer included, leaves; 0: never */
+    int64_t grace_ms; /* who was dropped keeps its place for this time; 0: not at all */
+    int64_t requeue; /* users of an agent that is gone wait again, or leave */
+    /* how many ended visits the queue keeps, with archive=0; a history has them besides */
+    int64_t history;
+    int64_t zone_min; /* for what is counted by day: minutes east of UTC; 0: UTC */
+    int64_t service_ms; /* service level: share of users seated within this time */
+    int64_t requests; /* how many answers are kept for request ids */
+    int64_t max; /* at most so many */
+    /* finish: of the match, else stale; drain: drop the visits up to this version */
+    uint64_t token;
+    int64_t state; /* those in this state, not those who wait */
+    /* keep ended visits for a history, and refuse users while so many wait for it */
+    int64_t archive;
+    int64_t until_ms; /* that ended then or earlier */
+    int64_t if_version; /* only if it has this version, else stale */
+    int64_t log; /* how many notices are kept for changes and watch; 0: none */
+    int64_t since; /* of the changes after this version */
+};
+/* end */
+/* made by src/calls/rows.py: arguments of room */
+enum usher_room_given {
+    USHER_GIVEN_ROOM_AFTER = 1u << 8,
+    USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
+    USHER_GIVEN_ROOM_CAPACITY = 1u << 10,
+    USHER_GIVEN_ROOM_LINGER = 1u << 11,
+    USHER_GIVEN_ROOM_TTL = 1u << 12,
+    USHER_GIVEN_ROOM_AWAY = 1u << 13,
+    USHER_GIVEN_ROOM_GRACE = 1u << 14,
+    USHER_GIVEN_ROOM_LOG = 1u << 15,
+    USHER_GIVEN_ROOM_REQUESTS = 1u << 16,
+    USHER_GIVEN_ROOM_BAN = 1u << 17,
+    USHER_GIVEN_ROOM_SINCE = 1u << 18,
+    USHER_GIVEN_ROOM_MAX = 1u << 19,
+    USHER_GIVEN_ROOM_PRESENCE = 1u << 20,
+    USHER_GIVEN_ROOM_PUSH = 1u << 21
 };
 
-struct usher_queue_result_settings {
-    int64_t ttl_ms;   /* default 15,000; 0: nobody is ever dropped */
-    int64_t trigger;  /* enum usher_queue_trigger */
-    int64_t strategy; /* enum usher_queue_strategy */
-    int64_t offer_ms; /* 0: seated at once */
-    int64_t wrapup_ms;
-    int64_t limit;      /* users waiting, away ones included; 0: no limit */
-    int64_t maxwait_ms; /* of waiting, an offer included, a room not; 0: for ever */
-    int64_t grace_ms;   /* 0: who is dropped is gone */
-    int64_t requeue;    /* enum usher_queue_requeue */
-    int64_t history;    /* ended visits that the queue keeps, without `archive`; default 1,000.  A
-                         * history, also that within an SQLite store, has them besides */
-    int64_t zone_min;   /* for what is counted by day: minutes east of UTC */
-    int64_t service_ms; /* service level: seated within this; default 20,000 */
-    int64_t requests;   /* answers kept for request ids; default 10,000 */
-    int64_t archive;    /* ended visits are kept until they are in a history (history.h); while
-                         * so many wait for it, apply is refused.  0: see `history` */
-    int64_t log;        /* notices kept for `changes`; default 0 */
+struct usher_room_args {
+    struct usher_text member; /* a member of the room; or who is to have it; '' is nobody */
+    struct usher_text role; /* a role that one member at a time can have */
+    struct usher_text share; /* what is shown to the others */
+    struct usher_text field; /* the name of a field */
+    struct usher_text value; /* any bytes */
+    struct usher_text expected; /* only if it is this now ('': nothing), else stale */
+    struct usher_text fields; /* any other key=value, up to 32 of them */
+    int64_t after; /* go on where a page ended: its next */
+    int64_t if_version; /* only if it has this version, else stale */
+    int64_t capacity; /* members at most; 0: any */
+    int64_t linger_ms; /* an empty room closes by itself after this time; 0: never */
+    int64_t ttl_ms; /* who is silent for so long is removed; 0: nobody */
+    int64_t away_ms; /* who is silent for so long is away; 0, or not below ttl: nobody */
+    int64_t grace_ms; /* behind ttl, how long one stays a member and may still come back */
+    int64_t log; /* how many notices are kept for changes */
+    int64_t requests; /* how many answers are kept for request ids */
+    int64_t ban_ms; /* and must not join for so long; 0: a ban ends */
+    int64_t since; /* of the changes after this version */
+    int64_t max; /* at most so many */
+    /* who comes and goes is told together, so long after the first at most; 0: one by one */
+    int64_t presence_ms;
+    int64_t push; /* 1: Redis publishes each version, on the channel {ROOM}:room */
 };
+/* end */
+/* made by src/calls/rows.py: arguments of rooms */
+enum usher_rooms_given {
+    USHER_GIVEN_ROOMS_CREATED = 1u << 3,
+    USHER_GIVEN_ROOMS_TOKEN = 1u << 4,
+    USHER_GIVEN_ROOMS_MAX = 1u << 5,
+    USHER_GIVEN_ROOMS_EVERY = 1u << 6,
+    USHER_GIVEN_ROOMS_LEASE = 1u << 7
+};
+
+struct usher_rooms_args {
+    struct usher_text room;
+    struct usher_text worker;
+    struct usher_text after;
+    int64_t created_ms;
+    int64_t token;
+    int64_t max;
+    int64_t every_ms;
+    int64_t lease_ms;
+};
+/* end */
+/* made by src/calls/rows.py: arguments of serial */
+enum usher_serial_given {
+    USHER_GIVEN_SERIAL_WIDTH = 1u << 5,
+    USHER_GIVEN_SERIAL_BASE = 1u << 6,
+    USHER_GIVEN_SERIAL_START = 1u << 7,
+    USHER_GIVEN_SERIAL_STEP = 1u << 8,
+    USHER_GIVEN_SERIAL_RADIX = 1u << 9,
+    USHER_GIVEN_SERIAL_CHECK = 1u << 10,
+    USHER_GIVEN_SERIAL_MAX = 1u << 11,
+    USHER_GIVEN_SERIAL_CRITICAL = 1u << 12,
+    USHER_GIVEN_SERIAL_BATCH = 1u << 13,
+    USHER_GIVEN_SERIAL_RESET = 1u << 14,
+    USHER_GIVEN_SERIAL_ZONE = 1u << 15,
+    USHER_GIVEN_SERIAL_STAMP = 1u << 16,
+    USHER_GIVEN_SERIAL_MODE = 1u << 17,
+    USHER_GIVEN_SERIAL_OVERFLOW = 1u << 18,
+    USHER_GIVEN_SERIAL_LEASE = 1u << 19,
+    USHER_GIVEN_SERIAL_REQUESTS = 1u << 20,
+    USHER_GIVEN_SERIAL_N = 1u << 21,
+    USHER_GIVEN_SERIAL_BY = 1u << 22,
+    USHER_GIVEN_SERIAL_TOKEN = 1u << 23,
+    USHER_GIVEN_SERIAL_FROM = 1u << 24,
+    USHER_GIVEN_SERIAL_TO = 1u << 25,
+    USHER_GIVEN_SERIAL_PERIOD = 1u << 26,
+    USHER_GIVEN_SERIAL_AUTHORITY = 1u << 27,
+    USHER_GIVEN_SERIAL_DEBT = 1u << 28,
+    USHER_GIVEN_SERIAL_IF_VERSION = 1u << 29,
+    USHER_GIVEN_SERIAL_LOG = 1u << 30
+};
+#define USHER_GIVEN_SERIAL_SINCE (UINT64_C(1) << 31)
+#define USHER_GIVEN_SERIAL_MOST (UINT64_C(1) << 32)
+
+struct usher_serial_args {
+    struct usher_text serial; /* the serial as printed */
+    struct usher_text owner; /* who holds it: an order, a person, a server */
+    struct usher_text prefix; /* in front of the serial; up to 48 bytes, perhaps none */
+    struct usher_text suffix; /* behind the serial; up to 48 bytes, perhaps none */
+    struct usher_text date; /* date behind the prefix: %Y %y %m %d %j %H %M %S %% and other text */
+    int64_t width; /* digits of the number, zeroes in front; 0: as many as it takes */
+    int64_t base; /* serial k has the number base + k * step */
+    int64_t start; /* the first k */
+    int64_t step; /* from one number to the next */
+    int64_t radix; /* of the number; digits above 9 are capitals */
+    int64_t check; /* check digit over the digits of date and number */
+    int64_t max; /* the last k that may be made; setmaxcur: up to here they count as taken */
+    int64_t critical; /* a take that leaves so many or fewer in stock makes more */
+    int64_t batch; /* how many are made at once by themselves, at most */
+    int64_t reset; /* k begins at start again with each of these */
+    int64_t zone_min; /* local time, minutes east of UTC; not so that the day goes back; 0: UTC */
+    int64_t stamp; /* whose date a serial has */
+    int64_t mode; /* made ahead, or reserved one by one without gaps */
+    int64_t overflow; /* what becomes of numbers with more digits than width */
+    int64_t lease_ms; /* a number held goes out again after this time; 0: no clock decides */
+    int64_t requests; /* how many answers, and ends of holds, are kept */
+    int64_t n; /* how many */
+    int64_t by; /* max grows by so many */
+    uint64_t token; /* as given by reserve; if it is not current: stale */
+    int64_t from; /* the authority's maximum before */
+    int64_t to; /* the authority's maximum now */
+    int64_t period; /* as check answers: only if it is still this one, else stale */
+    int64_t authority; /* 1: nothing is given out that an authority has not granted */
+    int64_t debt; /* 1: by hand, while the authority cannot be reached */
+    int64_t if_version; /* only if it has this version, else stale */
+    int64_t log; /* how many notices are kept for changes and watch; 0: none */
+    int64_t since; /* of the changes after this version */
+    int64_t most; /* at most so many */
+};
+/* end */
+/* made by src/calls/rows.py: arguments of id */
+enum usher_id_given {
+    USHER_GIVEN_ID_FIRST = 1u << 1,
+    USHER_GIVEN_ID_N = 1u << 2,
+    USHER_GIVEN_ID_START = 1u << 3,
+    USHER_GIVEN_ID_STEP = 1u << 4,
+    USHER_GIVEN_ID_BY = 1u << 5,
+    USHER_GIVEN_ID_TOKEN = 1u << 6,
+    USHER_GIVEN_ID_LIMIT = 1u << 7,
+    USHER_GIVEN_ID_STEP_MAX = 1u << 8,
+    USHER_GIVEN_ID_LIFE = 1u << 9,
+    USHER_GIVEN_ID_MANAGED = 1u << 10,
+    USHER_GIVEN_ID_NEXT = 1u << 11,
+    USHER_GIVEN_ID_MAX = 1u << 12,
+    USHER_GIVEN_ID_REQUESTS = 1u << 13,
+    USHER_GIVEN_ID_IF_VERSION = 1u << 14,
+    USHER_GIVEN_ID_LOG = 1u << 15,
+    USHER_GIVEN_ID_SINCE = 1u << 16,
+    USHER_GIVEN_ID_MOST = 1u << 17
+};
+
+struct usher_id_args {
+    struct usher_text epoch; /* of the dispenser, as answered: if it is another: stale */
+    int64_t first; /* the first id of the range */
+    int64_t n; /* how many ids */
+    int64_t start; /* the first id */
+    int64_t step; /* how many ids a segment has at first */
+    int64_t by; /* the distance of two ids; with start= one of by sites */
+    uint64_t token; /* as answered with it; if it is not current: stale */
+    int64_t limit; /* no id is larger than this */
+    int64_t step_max; /* the step grows to this at most */
+    /* the step doubles when a segment lasts less, halves when twice as long; 0: it stays */
+    int64_t life_ms;
+    int64_t managed; /* 1: segments come from an authority, or by install */
+    int64_t next; /* skip the ids below this one; never back */
+    int64_t max; /* as shown, of the segment before; not given: there is none */
+    int64_t requests; /* how many answers are kept for request ids */
+    int64_t if_version; /* only if it has this version, else stale */
+    int64_t log; /* how many notices are kept for changes and watch; 0: none */
+    int64_t since; /* of the changes after this version */
+    int64_t most; /* at most so many */
+};
+/* end */
+/* clang-format on */
+
+/* ---- queues ---- */
+
+/* clang-format off */
+/* made by src/calls/rows.py: settings of queue */
+struct usher_queue_result_settings {
+    /* who gives no sign of life for this time is gone; 0: nobody ever; default 15,000 */
+    int64_t ttl_ms;
+    int64_t trigger; /* enum usher_queue_trigger */
+    int64_t strategy; /* enum usher_queue_strategy */
+    int64_t offer_ms; /* an agent has to accept within this time; 0: users are seated at once */
+    int64_t wrapup_ms; /* after a visit the agent is given nobody for this time; 0: not so */
+    int64_t limit; /* users who may wait, away ones included; 0: any */
+    int64_t maxwait_ms; /* who has waited for this time, an offer included, leaves; 0: never */
+    int64_t grace_ms; /* who was dropped keeps its place for this time; 0: not at all */
+    int64_t requeue; /* enum usher_queue_requeue */
+    /* how many ended visits the queue keeps, with archive=0; a history has them besides; default
+     * 1,000 */
+    int64_t history;
+    int64_t zone_min; /* for what is counted by day: minutes east of UTC; 0: UTC */
+    int64_t service_ms; /* service level: share of users seated within this time; default 20,000 */
+    int64_t requests; /* how many answers are kept for request ids; default 10,000 */
+    /* keep ended visits for a history, and refuse users while so many wait for it */
+    int64_t archive;
+    int64_t log; /* how many notices are kept for changes and watch; 0: none */
+};
+/* end */
+/* clang-format on */
 
 struct usher_queue_result_statistics {
     int64_t waiting, away, offered, seated;              /* users now */
@@ -212,35 +413,22 @@ struct usher_queue_result {
 
 /* ---- rooms ---- */
 
-/* Arguments of the room verbs; which verb takes which: src/core/room_verbs.def. */
-struct usher_room_args {
-    struct usher_text member, field, value;
-    struct usher_text role, share;
-    struct usher_text expected; /* `if`: the value or holder there must be; "": none */
-    struct usher_text fields;   /* packed */
-    int64_t capacity, linger_ms, ttl_ms, away_ms, grace_ms, log, requests, presence_ms;
-    int64_t push;
-    int64_t ban_ms, if_version, since, max;
-    int64_t after; /* snapshot: at which the last member of the page before has joined */
-};
-
+/* clang-format off */
+/* made by src/calls/rows.py: settings of room */
 struct usher_room_result_settings {
-    int64_t capacity;  /* members at most; 0: any number */
-    int64_t linger_ms; /* an empty room closes by itself after this; 0: never */
-    int64_t ttl_ms;    /* a member is offline after this time without a heartbeat; 0: never */
-    int64_t away_ms;   /* and away after this; 0, or not below ttl: never */
-    int64_t grace_ms;  /* how long who is offline stays a member and can come back */
-    int64_t log;       /* notices kept for `changes`; default USHER_ROOM_LOG_DEFAULT */
-    int64_t requests;  /* answers kept for request ids; default 10,000 */
-    /* who comes and goes is told together, this long after the first of them at most; 0: one by
-     * one.  See usher_room_presence(). */
+    int64_t capacity; /* members at most; 0: any */
+    int64_t linger_ms; /* an empty room closes by itself after this time; 0: never */
+    int64_t ttl_ms; /* who is silent for so long is removed; 0: nobody */
+    int64_t away_ms; /* who is silent for so long is away; 0, or not below ttl: nobody */
+    int64_t grace_ms; /* behind ttl, how long one stays a member and may still come back */
+    int64_t log; /* how many notices are kept for changes; default USHER_ROOM_LOG_DEFAULT */
+    int64_t requests; /* how many answers are kept for request ids; default 10,000 */
+    /* who comes and goes is told together, so long after the first at most; 0: one by one */
     int64_t presence_ms;
-    /* 1: on Redis each change is published: the room's version, in digits, to the channel that has
-     * the name of its hash ("{ROOM}:room" behind the prefix), by PUBLISH, on a cluster by SPUBLISH.
-     * Who hears it reads the log (usher_room_changes()), which is what counts: messages may be
-     * lost.  Other stores keep it and do nothing.  0 or 1. */
-    int64_t push;
+    int64_t push; /* 1: Redis publishes each version, on the channel {ROOM}:room */
 };
+/* end */
+/* clang-format on */
 
 struct usher_room_result_row {
     int kind;  /* enum usher_room_row_kind */
@@ -279,19 +467,6 @@ enum usher_rooms_state {
     USHER_ROOMS_STATE__WIDE = 0x7fffffff
 };
 
-enum usher_rooms_given {
-    USHER_GIVEN_ROOMS_CREATED = 1u << 3,
-    USHER_GIVEN_ROOMS_TOKEN = 1u << 4,
-    USHER_GIVEN_ROOMS_MAX = 1u << 5,
-    USHER_GIVEN_ROOMS_EVERY = 1u << 6,
-    USHER_GIVEN_ROOMS_LEASE = 1u << 7
-};
-
-struct usher_rooms_args {
-    struct usher_text room, worker, after;
-    int64_t created_ms, token, max, every_ms, lease_ms;
-};
-
 struct usher_rooms_row {
     struct usher_text room;
     int state; /* enum usher_rooms_state */
@@ -308,55 +483,6 @@ struct usher_rooms_result {
 
 /* ---- serials ---- */
 
-enum usher_serial_given {
-    USHER_GIVEN_SERIAL_WIDTH = 1u << 5,
-    USHER_GIVEN_SERIAL_BASE = 1u << 6,
-    USHER_GIVEN_SERIAL_START = 1u << 7,
-    USHER_GIVEN_SERIAL_STEP = 1u << 8,
-    USHER_GIVEN_SERIAL_RADIX = 1u << 9,
-    USHER_GIVEN_SERIAL_CHECK = 1u << 10,
-    USHER_GIVEN_SERIAL_MAX = 1u << 11,
-    USHER_GIVEN_SERIAL_CRITICAL = 1u << 12,
-    USHER_GIVEN_SERIAL_BATCH = 1u << 13,
-    USHER_GIVEN_SERIAL_RESET = 1u << 14,
-    USHER_GIVEN_SERIAL_ZONE = 1u << 15,
-    USHER_GIVEN_SERIAL_STAMP = 1u << 16,
-    USHER_GIVEN_SERIAL_MODE = 1u << 17,
-    USHER_GIVEN_SERIAL_OVERFLOW = 1u << 18,
-    USHER_GIVEN_SERIAL_LEASE = 1u << 19,
-    USHER_GIVEN_SERIAL_REQUESTS = 1u << 20,
-    USHER_GIVEN_SERIAL_N = 1u << 21,
-    USHER_GIVEN_SERIAL_BY = 1u << 22,
-    USHER_GIVEN_SERIAL_TOKEN = 1u << 23,
-    USHER_GIVEN_SERIAL_FROM = 1u << 24,
-    USHER_GIVEN_SERIAL_TO = 1u << 25,
-    USHER_GIVEN_SERIAL_PERIOD = 1u << 26,
-    USHER_GIVEN_SERIAL_AUTHORITY = 1u << 27,
-    USHER_GIVEN_SERIAL_DEBT = 1u << 28,
-    USHER_GIVEN_SERIAL_IF_VERSION = 1u << 29,
-    USHER_GIVEN_SERIAL_LOG = 1u << 30
-};
-#define USHER_GIVEN_SERIAL_SINCE (UINT64_C(1) << 31)
-#define USHER_GIVEN_SERIAL_MOST (UINT64_C(1) << 32)
-
-/* Arguments of the serial verbs; which verb takes which: src/core/serial_verbs.def. */
-struct usher_serial_args {
-    struct usher_text serial, owner;
-    struct usher_text prefix, suffix, date; /* size 0 with data: none */
-    int64_t width, base, start, step, radix, check, max, critical, batch, reset, zone_min, stamp,
-        mode, overflow, lease_ms, requests;
-    int64_t n;  /* take, fill: how many; sweep: changes at most */
-    int64_t by; /* setmax */
-    uint64_t token;
-    int64_t from, to, period; /* grant: (from, to] is the store's */
-    int64_t authority;
-    int64_t debt;       /* 1: the authority is away.  setmax raises the grant; take gives fewer */
-    int64_t if_version; /* only if that is the rule's */
-    int64_t log;
-    int64_t since; /* changes: those behind this version */
-    int64_t most;  /* changes: rows at most */
-};
-
 /* Numbers in a row, or one of a gap-free rule, or several of them that are lost. */
 struct usher_serial_result_row {
     int64_t first, n; /* first … first + n - 1, all printed with the date of at_ms */
@@ -369,11 +495,24 @@ struct usher_serial_result_row {
     struct usher_text value;  /* changes: for usher_notice_read(); nothing else is there */
 };
 
+/* clang-format off */
+/* made by src/calls/rows.py: settings of serial */
 struct usher_serial_result_settings {
-    int64_t start, critical, batch, reset, stamp, mode, lease_ms, requests, authority;
-    int64_t log;  /* notices kept for `changes`; default 0 */
-    int64_t made; /* show: 1: numbers were made in this period */
+    int64_t start; /* the first k; default 1 */
+    int64_t critical; /* a take that leaves so many or fewer in stock makes more */
+    int64_t batch; /* how many are made at once by themselves, at most; default 1,000 */
+    int64_t reset; /* enum usher_serial_reset */
+    int64_t stamp; /* enum usher_serial_stamp */
+    int64_t mode; /* enum usher_serial_mode */
+    /* a number held goes out again after this time; 0: no clock decides; default 300,000 */
+    int64_t lease_ms;
+    int64_t requests; /* how many answers, and ends of holds, are kept; default 10,000 */
+    int64_t authority; /* 1: nothing is given out that an authority has not granted */
+    int64_t log; /* how many notices are kept for changes and watch; 0: none */
+    int64_t made; /* numbers were made */
 };
+/* end */
+/* clang-format on */
 
 struct usher_serial_stock {
     int64_t available; /* made and not taken */
@@ -447,55 +586,23 @@ struct usher_serial_form {
 
 /* ---- ids ---- */
 
-/* Which integer arguments of a command are given. */
-enum usher_id_given {
-    USHER_GIVEN_ID_FIRST = 1u << 1,
-    USHER_GIVEN_ID_N = 1u << 2,
-    USHER_GIVEN_ID_START = 1u << 3,
-    USHER_GIVEN_ID_STEP = 1u << 4,
-    USHER_GIVEN_ID_BY = 1u << 5,
-    USHER_GIVEN_ID_TOKEN = 1u << 6,
-    USHER_GIVEN_ID_LIMIT = 1u << 7,
-    USHER_GIVEN_ID_STEP_MAX = 1u << 8,
-    USHER_GIVEN_ID_LIFE = 1u << 9,
-    USHER_GIVEN_ID_MANAGED = 1u << 10,
-    USHER_GIVEN_ID_NEXT = 1u << 11,
-    USHER_GIVEN_ID_MAX = 1u << 12,
-    USHER_GIVEN_ID_REQUESTS = 1u << 13,
-    USHER_GIVEN_ID_IF_VERSION = 1u << 14,
-    USHER_GIVEN_ID_LOG = 1u << 15,
-    USHER_GIVEN_ID_SINCE = 1u << 16,
-    USHER_GIVEN_ID_MOST = 1u << 17
-};
-
-/* Arguments of the id verbs; which verb takes which: src/core/id_verbs.def. */
-struct usher_id_args {
-    struct usher_text epoch; /* return, install: 16 hex digits */
-    uint64_t token;
-    int64_t first, n;
-    int64_t start, step, by, limit, step_max, life_ms, managed;
-    int64_t next; /* set: raise the counter to this */
-    int64_t max;  /* install: that of the segment before */
-    int64_t requests;
-    int64_t if_version; /* only if that is the dispenser's */
-    int64_t log;
-    int64_t since; /* changes: those behind this version */
-    int64_t most;  /* changes: rows at most */
-};
-
+/* clang-format off */
+/* made by src/calls/rows.py: settings of id */
 struct usher_id_result_settings {
-    int64_t start;         /* the first id */
-    int64_t step;          /* ids of a segment, 1 to USHER_ID_N_MAX; default 512 */
-    int64_t by;            /* between two ids; default 1 */
-    int64_t limit;         /* no id is larger; default USHER_ID_LIMIT_MAX */
-    int64_t step_max;      /* the step grows to this at most */
-    int64_t life_ms;       /* it grows when a segment lasts less than this, shrinks when it lasts
-                            * twice as long; 0: the step stays as it is */
-    int64_t managed;       /* 1: segments come by `install` only, or from the engine's authority */
-    int64_t requests;      /* answers kept for request ids, as in number pools */
-    int64_t log;           /* notices kept for `changes`; default 0 */
-    enum usher_id_why why; /* set: why it was refused */
+    int64_t start; /* the first id; default 1 */
+    int64_t step; /* how many ids a segment has at first; default USHER_ID_STEP_DEFAULT */
+    int64_t by; /* the distance of two ids; with start= one of by sites; default 1 */
+    int64_t limit; /* no id is larger than this; default USHER_ID_LIMIT_MAX */
+    int64_t step_max; /* the step grows to this at most; default 1,000,000 */
+    /* the step doubles when a segment lasts less, halves when twice as long; 0: it stays */
+    int64_t life_ms;
+    int64_t managed; /* 1: segments come from an authority, or by install */
+    int64_t requests; /* how many answers are kept for request ids; default 10,000 */
+    int64_t log; /* how many notices are kept for changes and watch; 0: none */
+    enum usher_id_why why; /* why not */
 };
+/* end */
+/* clang-format on */
 
 /* What `show` tells, or a notice of `changes`. */
 struct usher_id_result_row {
@@ -551,20 +658,24 @@ struct usher_operation {
     } arg;
 };
 
+/* clang-format off */
+/* made by src/calls/rows.py: settings of number */
 struct usher_number_result_settings {
-    int64_t order;      /* enum usher_number_order */
-    int64_t lease_ms;   /* of a call that names none; 0: until hangup */
-    int64_t rest_ms;    /* after a call */
-    int64_t daily;      /* calls of one number per local day; 0: no cap */
-    int64_t zone_min;   /* the pool's local time, minutes east of UTC */
-    int64_t strict;     /* 1: hangup needs the token */
-    int64_t sticky_ms;  /* how long a callee's number is remembered; default 7 days */
-    int64_t sticky_max; /* how many callees; default 10,000 */
-    int64_t requests;   /* how many answers are kept for request ids, each for less than an
-                         * hour; default 10,000 */
-    int64_t gap_ms;     /* from the beginning of a call to the next of the same number */
-    int64_t log;        /* notices kept for `changes`; default 0 */
+    int64_t order; /* enum usher_number_order */
+    int64_t lease_ms; /* a hold ends by itself after this time; 0: never */
+    int64_t rest_ms; /* not given out for this time after a call; 0: no rest */
+    int64_t daily; /* calls of a number in a local day; 0: any */
+    int64_t zone_min; /* local time, minutes east of UTC; 0: UTC */
+    int64_t strict; /* 1: hangup needs the token */
+    int64_t sticky_ms; /* how long the number of a callee is remembered; default 604,800,000 */
+    int64_t sticky_max; /* how many callees are remembered; default 10,000 */
+    /* how many answers are kept for request ids, each for less than an hour; default 10,000 */
+    int64_t requests;
+    int64_t gap_ms; /* a number rests until this long after its last call began; 0: not so */
+    int64_t log; /* how many notices are kept for changes and watch; 0: none */
 };
+/* end */
+/* clang-format on */
 
 /* All due expiries applied. */
 struct usher_number_result_statistics {

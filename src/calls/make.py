@@ -19,6 +19,8 @@ import re
 import sys
 import textwrap
 
+import rows
+
 NONE = -2**63
 INT, BOOL, CODE, MS, TIME, MIN, TOKEN, TEXT, BYTES = range(1, 10)
 HEADERS = {"number": "number", "queue": "queue", "room": "room", "serial": "serial", "id": "ids"}
@@ -679,19 +681,9 @@ def main():
     files[manual] = manual_with(manual, nouns).split("\n")[:-1]
     names = os.path.join(sources, "src", "libusher.map")
     files[names] = names_with(names, nouns).split("\n")[:-1]
-    wrong = 0
-    for name, lines in files.items():
-        text = "\n".join(lines) + "\n"
-        old = open(name, encoding="utf-8").read() if os.path.exists(name) else ""
-        if old == text:
-            continue
-        wrong += 1
-        if check:
-            print(f"{name} is not what src/calls/make.py makes: run it")
-        else:
-            with open(name, "w", encoding="utf-8") as file:
-                file.write(text)
-    return 1 if check and wrong else 0
+    files = {name: "\n".join(lines) + "\n" for name, lines in files.items()}
+    return (rows.write(rows.made(sources), check, "src/calls/rows.py") |
+            rows.write(files, check, "src/calls/make.py"))
 
 
 sys.exit(main())

@@ -9,8 +9,9 @@ local given, back = 0, 0
 local of_call, of_hangup, high, high_of, due_bytes, ends, ends_bytes, today, tail, tail_now, tail_span, more
 local plain, lease, rest, zone, strict = K.SHORT_WAY and exists and count[1] ~= K.DROPPING, 0, 0, 0, 0
 if settings and all[3] > 0 then
-    local order, daily, gap, log, _
-    order, lease, rest, daily, zone, strict, _, _, _, gap, log = sunpack('>i7i7i7i7i7i7i7i7i7i7i7', settings)
-    plain = plain and order == K.ORDER_LONGEST_IDLE and daily == 0 and gap == 0 and log == 0 and
+    local order, daily
+    order, lease, rest, daily, zone, strict = sunpack('>i7i7i7i7i7i7', settings)
+    -- and none of those behind sticky=, sticky-max= and requests=: what it does not know is off
+    plain = plain and order == K.ORDER_LONGEST_IDLE and daily == 0 and not string.find(settings, '%Z', 64) and
         count[K.COUNT_CHANGES + 1] == 0
 end

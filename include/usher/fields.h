@@ -199,7 +199,8 @@
     X(TO_STATE, 183, INT, "to", "state after it") \
     X(TIME, 184, TIME, "time", "of the change") \
     X(WAS, 185, TOKEN, "was", "mark before the change") \
-    X(GAP, 186, MS, "gap", "from the beginning of a call to the next of the same number")
+    X(GAP, 186, MS, "gap", "from the beginning of a call to the next of the same number") \
+    X(LEASE_MAX, 187, MS, "lease-max", "a hold ends this long after it began, however often it is renewed; 0: no limit")
 /* clang-format on */
 
 enum usher_field {

@@ -108,10 +108,13 @@ struct usher_number_settings {
     int64_t gap_ms;
     /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
     int64_t log;
+    /* a hold ends this long after it began, however often it is renewed; none: no limit;
+     * default none */
+    int64_t lease_max_ms;
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_SETTINGS_INIT \
-    { sizeof(struct usher_number_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_number_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_NUMBER_SETTINGS_INIT { .size = sizeof(struct usher_number_settings) }
 #endif

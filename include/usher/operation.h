@@ -41,7 +41,8 @@ enum usher_number_given {
     USHER_GIVEN_IF_VERSION = 1u << 20,
     USHER_GIVEN_GAP = 1u << 21,
     USHER_GIVEN_LOG = 1u << 22,
-    USHER_GIVEN_SINCE = 1u << 23
+    USHER_GIVEN_SINCE = 1u << 23,
+    USHER_GIVEN_LEASE_MAX = 1u << 24
 };
 
 struct usher_number_args {
@@ -70,6 +71,8 @@ struct usher_number_args {
     int64_t gap_ms; /* a number rests until this long after its last call began; 0: not so */
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
+    /* a hold ends this long after it began, however often it is renewed; 0: no limit */
+    int64_t lease_max_ms;
 };
 /* end */
 /* made by src/calls/rows.py: arguments of queue */
@@ -673,6 +676,8 @@ struct usher_number_result_settings {
     int64_t requests;
     int64_t gap_ms; /* a number rests until this long after its last call began; 0: not so */
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
+    /* a hold ends this long after it began, however often it is renewed; 0: no limit */
+    int64_t lease_max_ms;
 };
 /* end */
 /* clang-format on */

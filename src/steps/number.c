@@ -738,6 +738,24 @@ static enum usher_status stick(work *w, change *c, const struct usher_text *numb
                                   set[USHER__SET_STICKY_MAX]);
 }
 
+/*
+ * A hold that began at @began lasts @lease_ms from now on, 0: for ever, and by `lease-max` not longer
+ * than that from its beginning.  What the setting was made too late for ends with the next moment, not
+ * in the past.  Returns when it ends, 0: never, and @ret_lease_ms is 0 then alone.
+ */
+static int64_t lasts(const work *w, int64_t began, int64_t lease_ms, int64_t *ret_lease_ms)
+{
+    int64_t most = w->scope.settings[USHER__SET_LEASE_MAX], until;
+
+    if (most > 0 && (lease_ms == 0 || lease_ms > most))
+        lease_ms = most;
+    *ret_lease_ms = lease_ms;
+    until = lease_ms > 0 ? w->now + lease_ms : 0;
+    if (most > 0 && until > began + most)
+        until = began + most > w->now ? began + most : w->now + 1;
+    return until;
+}
+
 /* Give the number to this call, which begins or takes it back: its state is @to then. */
 static enum usher_status take(work *w, move *m, unsigned to)
 {
@@ -747,11 +765,12 @@ static enum usher_status take(work *w, move *m, unsigned to)
     int64_t today = usher__day(w->now, set[USHER__SET_ZONE]);
     int64_t lease =
         (w->command->given & USHER_GIVEN_LEASE) != 0 ? a->lease_ms : set[USHER__SET_LEASE];
+    int64_t until = lasts(w, w->now, lease, &lease);
     int64_t *counts = w->scope.counts;
     enum usher_status status;
 
     begin(w, m);
-    settle(w, r, to, lease > 0 ? w->now + lease : 0, w->scope.version);
+    settle(w, r, to, until, w->scope.version);
     r->token = r->order = w->scope.version;
     r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
     r->n[USHER__N_DAY] = today;
@@ -1095,13 +1114,13 @@ static enum usher_status move_group(work *w)
     return status == USHER_OK ? keep_and_commit(w, &m) : status;
 }
 
-/* Begin to extend the hold on @m.  SAME: it ends then already. */
+/* Begin to extend the hold on @m.  SAME: it ends then already, or may not last longer. */
 static enum usher_status extend(work *w, move *m)
 {
     struct usher_record *r = mine(m);
     int64_t lease = (w->command->given & USHER_GIVEN_LEASE) != 0 ? w->command->arg.number.lease_ms
                                                                  : r->n[USHER__N_LEASE];
-    int64_t until = lease > 0 ? w->now + lease : 0;
+    int64_t until = lasts(w, r->n[USHER__N_USED], lease, &lease);
 
     if (r->until_ms == until && r->n[USHER__N_LEASE] == lease)
         return USHER_SAME;

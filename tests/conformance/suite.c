@@ -1333,6 +1333,46 @@ static void calls_of_a_number_begin_with_a_gap(void **state)
     assert_int_equal(f->r.of.number.until_ms, 0);
 }
 
+static void a_hold_ends_however_often_it_is_renewed(void **state)
+{
+    struct fixture *f = *state;
+    int64_t began = f->now;
+    uint64_t bobs, dans;
+
+    ok(f, "set desk lease=0 lease-max=1000");
+    assert_int_equal(f->r.of.number.of.settings.lease_max_ms, 1000);
+    numbers(f, 3);
+    ok(f, "call desk number=n1 owner=ann node=pbx"); /* not until hangup, though nobody said how long */
+    assert_int_equal(f->r.of.number.until_ms, began + 1000);
+    ok(f, "call desk number=n2 owner=bob node=pbx lease=400");
+    assert_int_equal(f->r.of.number.until_ms, began + 400);
+    bobs = f->r.of.number.token;
+    f->now += 300;
+    ok(f, "renew desk n2 token=%" PRIu64, bobs);
+    assert_int_equal(f->r.of.number.until_ms, began + 700);
+    ok(f, "renew desk n2 lease=0 token=%" PRIu64, bobs);
+    assert_int_equal(f->r.of.number.until_ms, began + 1000);
+    same(f, "renew desk n2 lease=5000 token=%" PRIu64, bobs); /* no longer, and this is told */
+    assert_int_equal(f->r.of.number.until_ms, began + 1000);
+    same(f, "renew desk node=pbx"); /* nor what its machine has forgotten */
+    f->now = began + 1000;
+    ok(f, "call desk owner=eve number=n1");
+    refused(f, "renew desk n2 owner=bob token=%" PRIu64, bobs); /* it was not lost, it ended */
+    /* Set later: what has lasted too long ends when it is renewed next, and not before. */
+    ok(f, "set desk lease-max=0");
+    ok(f, "call desk owner=dan number=n3");
+    assert_int_equal(f->r.of.number.until_ms, 0);
+    dans = f->r.of.number.token;
+    f->now += 5000;
+    ok(f, "set desk lease-max=1000");
+    ok(f, "show desk n3");
+    assert_int_equal(f->r.of.number.rows[0].until_ms, 0);
+    ok(f, "renew desk n3 token=%" PRIu64, dans);
+    assert_int_equal(f->r.of.number.until_ms, f->now + 1);
+    f->now++;
+    ok(f, "call desk owner=fay number=n3");
+}
+
 static void a_rest_goes_on_while_unregistered(void **state)
 {
     struct fixture *f = *state;
@@ -3670,6 +3710,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(a_hangup_may_name_another_rest),
         TEST(an_expired_hold_rests_from_its_deadline_on),
         TEST(calls_of_a_number_begin_with_a_gap),
+        TEST(a_hold_ends_however_often_it_is_renewed),
         TEST(a_rest_goes_on_while_unregistered),
         TEST(a_number_has_so_many_calls_a_local_day),
         TEST(a_call_over_midnight_counts_for_the_day_it_began),

@@ -85,7 +85,8 @@ static bool arguments_right(const struct usher_operation *c)
     const uint32_t settings = USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST |
                               USHER_GIVEN_DAILY | USHER_GIVEN_ZONE | USHER_GIVEN_STRICT |
                               USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
-                              USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG;
+                              USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG |
+                              USHER_GIVEN_LEASE_MAX;
     const char *texts = "";
     uint64_t may = 0;
 
@@ -108,6 +109,7 @@ static bool arguments_right(const struct usher_operation *c)
         !in(c, USHER_GIVEN_REQUESTS, a->requests, 1, 1000000) ||
         !in(c, USHER_GIVEN_GAP, a->gap_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_LOG, a->log, 0, 100000) ||
+        !in(c, USHER_GIVEN_LEASE_MAX, a->lease_max_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_SINCE, a->since, 0, USHER_EXACT_MAX) ||
         !in(c, USHER_GIVEN_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX))
         return false;
@@ -350,6 +352,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_REQUESTS, "requests", a->requests },
         { USHER_GIVEN_GAP, "gap", a->gap_ms },
         { USHER_GIVEN_LOG, "log", a->log },
+        { USHER_GIVEN_LEASE_MAX, "lease-max", a->lease_max_ms },
     };
     size_t n = 0;
 
@@ -663,6 +666,20 @@ static enum usher_status verb_reg(struct work *w, struct model_number *n, bool u
     return tell(w, USHER_OK, n);
 }
 
+/* @n, which is held and has begun, is held for @lease from now on, as far as it may be. */
+static void hold(struct work *w, struct model_number *n, int64_t lease)
+{
+    int64_t most = w->p->set.lease_max_ms;
+
+    n->lease = most != 0 && (lease == 0 || lease > most) ? most : lease;
+    n->until = n->lease == 0 ? 0 : w->now + n->lease;
+    if (most == 0 || n->until <= n->used + most)
+        return;
+    n->until = n->used + most;
+    if (n->until <= w->now)
+        n->until = w->now + 1;
+}
+
 static enum usher_status take(struct work *w, struct model_number *n)
 {
     struct model_pool *p = w->p;
@@ -675,11 +692,10 @@ static enum usher_status take(struct work *w, struct model_number *n)
     n->owner = text_of(w->a->owner.data, w->a->owner.size);
     n->node = text_of(w->a->node.data, w->a->node.size);
     n->token = n->order = p->version + 1;
-    n->lease = lease;
-    n->until = lease > 0 ? w->now + lease : 0;
     n->calls = n->day == today ? n->calls + 1 : 1;
     n->day = today;
     n->used = w->now;
+    hold(w, n, lease);
     p->calls = p->calls_day == today ? p->calls + 1 : 1;
     p->calls_day = today;
     remember_peer(w, n);
@@ -1017,13 +1033,11 @@ static enum usher_status verb_move(struct work *w, struct model_number *n)
 /* true: its hold ends at another time now. */
 static bool extended(struct work *w, struct model_number *n)
 {
-    int64_t lease = w->c->given & USHER_GIVEN_LEASE ? w->a->lease_ms : n->lease;
-    int64_t until = lease > 0 ? w->now + lease : 0;
+    int64_t lease = n->lease, until = n->until;
 
+    hold(w, n, w->c->given & USHER_GIVEN_LEASE ? w->a->lease_ms : lease);
     if (n->lease == lease && n->until == until)
         return false;
-    n->lease = lease;
-    n->until = until;
     changed(w, w->c->verb, model_state(n), model_state(n), n);
     return true;
 }
@@ -1178,6 +1192,8 @@ static enum usher_status verb_set(struct work *w)
         s->gap_ms = a->gap_ms;
     if (given & USHER_GIVEN_LOG)
         s->log = a->log;
+    if (given & USHER_GIVEN_LEASE_MAX)
+        s->lease_max_ms = a->lease_max_ms;
     w->r->of.number.of.settings = *s;
     if (given == 0)
         return USHER_OK; /* a read */

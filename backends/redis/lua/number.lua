@@ -297,12 +297,20 @@ function S.take_free(r)
     return true
 end
 
+-- When a hold that began at @began ends, 0: never, and how long it lasts from now on: see lasts().
+function S.lasts(began, lease)
+    local most = S.set[K.SET_LEASE_MAX + 1]
+    if most == 0 then return lease > 0 and S.now + lease or 0, lease end
+    if lease == 0 or lease > most then lease = most end
+    return math.max(math.min(S.now + lease, began + most), S.now + 1), lease
+end
+
 -- Give @r to this call, its state is @to then: see take().
 function S.take(r, to)
     local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
-    local state, lease = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1]
+    local state, till, lease = r.state, S.lasts(S.now, a[K.ARG_LEASE] or set[K.SET_LEASE + 1])
     local calls = r.n1 == today and r.n0 or 0
-    S.settle(r, to, lease > 0 and S.now + lease or 0, v)
+    S.settle(r, to, till, v)
     r.token, r.order = v, v
     r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, today, S.now, lease, a[K.ARG_OWNER] or ''
     if S.count[K.COUNT_CALLS_DAY + 1] ~= today then
@@ -568,9 +576,9 @@ end
 
 -- Extend the hold on @r; false: it ends then already.  See extend().
 function S.extend(r, told)
-    local state, ends, lease = r.state, r.ends, r.n3
-    if S.a[K.ARG_LEASE] then r.n3 = S.a[K.ARG_LEASE] end
-    S.settle(r, state, r.n3 > 0 and S.now + r.n3 or 0, S.version + 1)
+    local state, ends, lease, till = r.state, r.ends, r.n3
+    till, r.n3 = S.lasts(r.n2, S.a[K.ARG_LEASE] or lease)
+    S.settle(r, state, till, S.version + 1)
     if r.ends == ends and r.n3 == lease then return false end
     if told then
         S.say(K.OK, r)

@@ -1036,6 +1036,10 @@ mutant 'a gap is over with the rest' src/steps/number.c \
 mutant 'a gap is not awaited' src/steps/number.c \
     's/        at = rested(&w->scope, r, at, set\[USHER__SET_REST\]);/        at += set[USHER__SET_REST];/' \
     $memory '*with_a_gap'
+mutant 'a renewed hold lasts as long as it says' src/steps/number.c \
+    's/until > began + most/until > w->now + most/' $memory 'a_hold_ends*'
+mutant 'a limit that came too late ends a hold in the past' src/steps/number.c \
+    's/? began + most : w->now + 1;/? began + most : began + most;/' $memory 'a_hold_ends*'
 mutant 'arguments: a default is told that is none' src/core/room_verbs.def \
     's/^\(ARG(LOG,.*, \)USHER_ROOM_LOG_DEFAULT,/\11,/' tests/unit/test_command 'defaults*'
 mutant 'arguments: the range is that of another verb' src/engine/about.c \

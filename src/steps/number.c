@@ -739,9 +739,9 @@ static enum usher_status stick(work *w, change *c, const struct usher_text *numb
 }
 
 /*
- * A hold that began at @began lasts @lease_ms from now on, 0: for ever, and by `lease-max` not longer
- * than that from its beginning.  What the setting was made too late for ends with the next moment, not
- * in the past.  Returns when it ends, 0: never, and @ret_lease_ms is 0 then alone.
+ * A hold that began at @began lasts @lease_ms from now on, 0: for ever, and by `lease-max` not
+ * longer than that from its beginning.  What the setting was made too late for ends with the next
+ * moment, not in the past.  Returns when it ends, 0: never, and @ret_lease_ms is 0 then alone.
  */
 static int64_t lasts(const work *w, int64_t began, int64_t lease_ms, int64_t *ret_lease_ms)
 {

@@ -1342,7 +1342,8 @@ static void a_hold_ends_however_often_it_is_renewed(void **state)
     ok(f, "set desk lease=0 lease-max=1000");
     assert_int_equal(f->r.of.number.of.settings.lease_max_ms, 1000);
     numbers(f, 3);
-    ok(f, "call desk number=n1 owner=ann node=pbx"); /* not until hangup, though nobody said how long */
+    ok(f, "call desk number=n1 owner=ann node=pbx"); /* not until hangup, though nobody said how
+                                                        long */
     assert_int_equal(f->r.of.number.until_ms, began + 1000);
     ok(f, "call desk number=n2 owner=bob node=pbx lease=400");
     assert_int_equal(f->r.of.number.until_ms, began + 400);

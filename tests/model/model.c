@@ -82,11 +82,10 @@ static bool writes(enum usher_verb verb)
 static bool arguments_right(const struct usher_operation *c)
 {
     const struct usher_number_args *a = &c->arg.number;
-    const uint32_t settings = USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST |
-                              USHER_GIVEN_DAILY | USHER_GIVEN_ZONE | USHER_GIVEN_STRICT |
-                              USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
-                              USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG |
-                              USHER_GIVEN_LEASE_MAX;
+    const uint32_t settings =
+        USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |
+        USHER_GIVEN_ZONE | USHER_GIVEN_STRICT | USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
+        USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG | USHER_GIVEN_LEASE_MAX;
     const char *texts = "";
     uint64_t may = 0;
 

@@ -997,7 +997,7 @@ mutant 'script: half of a pool is there' backends/redis/lua/main.lua "s/and verb
 command=tests/unit/test_command
 mutant 'door: a word is known by its beginning' src/engine/enter.c \
     's/strlen(arg->words\[i\]) == size \&\& //' $command 'what_is_wrong*'
-mutant 'door: an agent is in a room' src/engine/see.c \
+mutant 'door: an agent is in a room' src/engine/queue_hooks.c \
     's/return op->verb != USHER_QUEUE_ALIVE || !agent;/return op->verb != 0 || !agent;/' $command 'an_answer*'
 mutant 'door: an answer that has no room is empty' src/engine/reply.c \
     's/^        to->status = USHER_UNKNOWN;/        to->n_rows = 0;/' $command 'a_reply_that*'

@@ -319,6 +319,8 @@ static const char *const status_texts[] = {
 static const char *const why_words[] = { "?", "none", "busy", "down", "resting", "capped", "due" };
 
 #define WORD(words, i) ((unsigned)(i) < sizeof(words) / sizeof *(words) ? (words)[i] : "?")
+#define LISTED(words, i) /* up to NULL */ \
+    ((unsigned)(i) < sizeof(words) / sizeof *(words)-1 ? (words)[i] : "?")
 
 /* Between the classes there are gaps. */
 static const char *or_none(const char *word)
@@ -351,19 +353,20 @@ const char *usher_number_order_word(enum usher_number_order order)
     return (unsigned)order <= USHER_NUMBER_ORDER_RANDOM ? usher__order_words[order] : "?";
 }
 
-static const char *const agent_state_words[] = {
+const char *const usher__agent_state_words[] = {
 #define S(name, code, word, lists, text) [code] = word,
 #include "agent.def"
     [USHER_QUEUE_AGENT_PAUSING] = "pausing",
+    NULL,
 };
-static const char *const place_words[] = { "none", "room", "offer", "queue", "away" };
+const char *const usher__place_words[] = { "none", "room", "offer", "queue", "away", NULL };
 static const char *const queue_why_words[] = { "none", "no-agent", "no-user", "history", "due" };
-static const char *const outcome_words[] = { "none",    "seated", "left",  "lost",    "timeout",
-                                             "dropped", "cut",    "freed", "requeued" };
+const char *const usher__outcome_words[] = { "none",    "seated", "left",  "lost",     "timeout",
+                                             "dropped", "cut",    "freed", "requeued", NULL };
 
 const char *usher_queue_agent_state_word(enum usher_queue_agent_state state)
 {
-    return WORD(agent_state_words, state);
+    return LISTED(usher__agent_state_words, state);
 }
 
 const char *usher_queue_user_state_word(enum usher_queue_user_state state)
@@ -373,7 +376,7 @@ const char *usher_queue_user_state_word(enum usher_queue_user_state state)
 
 const char *usher_queue_place_word(enum usher_queue_place place)
 {
-    return WORD(place_words, place);
+    return LISTED(usher__place_words, place);
 }
 
 const char *usher_queue_why_word(enum usher_queue_why why)
@@ -383,7 +386,7 @@ const char *usher_queue_why_word(enum usher_queue_why why)
 
 const char *usher_queue_outcome_word(enum usher_queue_outcome outcome)
 {
-    return WORD(outcome_words, outcome);
+    return LISTED(usher__outcome_words, outcome);
 }
 
 const char *usher_queue_trigger_word(enum usher_queue_trigger trigger)

@@ -44,9 +44,8 @@ enum usher__field_type {
     USHER__FIELD_TEXT,  /* struct usher_text: a name, or none */
     USHER__FIELD_VALUE, /* struct usher_text: any bytes */
     /* views only */
-    USHER__FIELD_NEXT,  /* a NAME, if there is more */
-    USHER__FIELD_ROOM,  /* of a queue: the name made of login, which this is, and no */
-    USHER__FIELD_SERIAL /* the text of a serial */
+    USHER__FIELD_NEXT, /* a NAME, if there is more */
+    USHER__FIELD_MADE  /* a text that is made of this and other members */
 };
 
 /* A field of a reply or of a row. */
@@ -271,6 +270,8 @@ extern const char *const usher__overflow_words[];
 const char *usher__fields_fault(const char *data, size_t size);
 extern const char *const usher__trigger_words[], *const usher__strategy_words[];
 extern const char *const usher__requeue_words[], *const usher__user_state_words[];
+extern const char *const usher__agent_state_words[], *const usher__place_words[];
+extern const char *const usher__outcome_words[];
 
 /* The number that @command gives as @field. */
 bool usher__operation_number(const struct usher_operation *command, unsigned field,

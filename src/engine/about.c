@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/room.h"
 #include "core/verbs.h"
 #include "engine/nouns.h"
 #include "engine/reply.h"
@@ -195,15 +196,15 @@ const char *usher_code_word(enum usher_noun noun, uint32_t field, int64_t code)
     case USHER_FIELD_REQUEUE:
         return in(usher__requeue_words, code);
     case USHER_FIELD_AGENT_STATE:
-        return known(usher_queue_agent_state_word((enum usher_queue_agent_state)code));
+        return in(usher__agent_state_words, code);
     case USHER_FIELD_USER_STATE:
         return in(usher__user_state_words, code);
     case USHER_FIELD_PLACE:
-        return known(usher_queue_place_word((enum usher_queue_place)code));
+        return in(usher__place_words, code);
     case USHER_FIELD_OUTCOME:
-        return known(usher_queue_outcome_word((enum usher_queue_outcome)code));
+        return in(usher__outcome_words, code);
     case USHER_FIELD_MEMBER_STATE:
-        return known(usher_room_member_state_word((enum usher_room_member_state)code));
+        return at(usher__member_machine.state_words, usher__member_machine.n_states, code);
     case USHER_FIELD_KIND:
         return at(kind_words, sizeof kind_words / sizeof *kind_words, code);
     case USHER_FIELD_CHECK:

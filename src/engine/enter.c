@@ -143,7 +143,7 @@ enum usher_status usher__operation_begin(struct usher__entering *in, uint32_t ve
     in->verb = usher__verb(verb);
     memset(op, 0, offsetof(struct usher_operation, arg));
     op->verb = (enum usher_verb)verb;
-    if (in->verb == NULL || in->noun->noun == USHER_ROOMS)
+    if (in->verb == NULL || in->noun->hidden)
         return wrong(in->r, "verb", "is not known");
     if (scope_size < USHER_TO_NUL)
         return wrong(in->r, "name of the scope", "has a size that is wrong");

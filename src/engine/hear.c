@@ -33,6 +33,7 @@
 #include "engine/engine.h"
 #include "engine/flight.h"
 #include "engine/memory.h"
+#include "engine/nouns.h"
 #include "engine/watch.h"
 
 #ifdef USHER_HOSTILE
@@ -363,13 +364,14 @@ static void be_current(struct usher__heard *h)
 /* Changes that are told together: is none between them that is not? */
 static bool is_whole(const struct usher_notice *n)
 {
+    const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
     struct usher_notice one;
     uint64_t version = n->before;
     size_t at = 0;
 
-    if (n->verb != USHER_ROOM_PRESENCE)
+    if (hooks->together == 0 || n->verb != hooks->together)
         return true;
-    while (usher_room_presence(n, &at, &one)) {
+    while (hooks->each(n, &at, &one)) {
         if (one.before != version)
             return false;
         version = one.version;
@@ -394,12 +396,13 @@ static bool follows_on(const struct place *to, const struct usher_notice *n)
 static void go_on(struct usher__heard *h, const struct usher_notice *n)
 {
     static const struct place none;
+    const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
 
-    if (n->verb == USHER_ROOM_DONE)
-        h->place = none; /* a room that is opened now begins anew */
+    if (hooks->gone != 0 && n->verb == hooks->gone)
+        h->place = none; /* one that is made now begins anew */
     else
         h->place = (struct place){ n->epoch, n->version, n->mark };
-    h->closing = n->verb == USHER_ROOM_CLOSE || n->verb == USHER_ROOM_EMPTY;
+    h->closing = hooks->closes != NULL && hooks->closes(n->verb);
 }
 
 /* There is something up to @version that is not known. */

@@ -24,6 +24,30 @@ struct usher__step {
     int64_t pause_ns;
 };
 
+typedef void usher__put(void *to, const struct usher_value *value);
+
+/* Which nouns have the hook `applies`, a bit each: that is asked of each field of each answer, so
+ * it is known when these are compiled. */
+#define USHER__APPLY (1u << USHER_QUEUE)
+
+/* A text that is made of other members, with its NUL. */
+#define USHER__MADE_MAX 256
+
+/* Which row is told next, in order from the first. */
+struct usher__row_at {
+    size_t i;        /* of the result */
+    int64_t within;  /* what that stands for, one by one: so many were told */
+    uint64_t before; /* so many stand in the rows before it */
+    uint64_t room[16];
+};
+
+enum usher__gathering {
+    USHER__GATHERING_STAYS, /* nothing */
+    USHER__GATHERING_ENDS,  /* they are told before */
+    USHER__GATHERING_GROWS, /* this may be told with them */
+    USHER__GATHERING_HIDES  /* the same, and its answer knows nothing of them yet */
+};
+
 struct usher__hooks {
     /* What the types of the arguments do not say: NULL, or what is wrong, of the argument
      * *@ret_word if that is set. */
@@ -64,6 +88,49 @@ struct usher__hooks {
     const char *drop_refused;
     /* A notice with it is for the journal of an authority. */
     enum usher_verb expires;
+
+    /* ---- what is told (see.h): of a result besides what the tables say ---- */
+
+    /* Is @f part of the answer?  USHER__APPLY says which nouns have it. */
+    bool (*applies)(const struct usher__field *f, const struct usher_operation *op,
+                    const struct usher_result *r);
+    /* Are settings or figures?  NULL: of what is there. */
+    bool (*has_extras)(const struct usher_operation *op, const struct usher_result *r);
+    /* The i-th field that `say` tells of an answer to @verb; 0: no more. */
+    uint32_t (*says)(uint32_t verb, size_t i);
+    void (*say)(usher__put *put, void *to, const struct usher_operation *op,
+                const struct usher_result *r);
+    /* How many rows there are, and the next one, of a result whose rows are not told one each;
+     * NULL: they are. */
+    size_t (*rows)(const struct usher_operation *op, const struct usher_result *r);
+    const char *(*row)(const struct usher_operation *op, const struct usher_result *r,
+                       struct usher__row_at *at);
+    /* A text that is made of other members: of row @row, with @before in those before it, or of the
+     * answer itself (NULL). */
+    size_t (*text)(const struct usher_result *r, const char *row, uint64_t before,
+                   char to[USHER__MADE_MAX]);
+    /* The name of place @i, from 1, of who logged in at @login.  False: it has not so many. */
+    bool (*place_name)(uint64_t epoch, uint64_t login, int64_t i, char to[USHER__MADE_MAX]);
+    /* Kinds of rows: what is set for all, and a notice. */
+    int row_of_all, row_of_notice;
+
+    /* ---- notices ---- */
+
+    /* The word of a state in it, which is about @of; NULL: it is of nothing that has a state. */
+    const char *(*told_state)(const struct usher_notice *notice, enum usher_subject of,
+                              unsigned state);
+    bool marks; /* `was` and `mark` are set, and no token */
+    /* The verb of several that are told together; each of them, as usher_room_presence() does. */
+    enum usher_verb together;
+    bool (*each)(const struct usher_notice *notice, size_t *at, struct usher_notice *ret_one);
+    /* What a command means for those that wait to be told together; where an answer says up to
+     * which version, and at which mark, a caller was told. */
+    enum usher__gathering (*gathering)(enum usher_verb verb);
+    uint16_t since_at, mark_at;
+    /* The verb of the last notice of a scope, which is gone with it; does one with @verb end it
+     * soon? */
+    enum usher_verb gone;
+    bool (*closes)(enum usher_verb verb);
 };
 
 extern const struct usher__hooks usher__number_hooks, usher__queue_hooks, usher__room_hooks,

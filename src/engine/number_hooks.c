@@ -98,12 +98,20 @@ static enum usher_subject subject(const struct usher_notice *notice)
     return USHER_SUBJECT_NUMBER;
 }
 
+static const char *told_state(const struct usher_notice *n, enum usher_subject of, unsigned state)
+{
+    (void)n;
+    return of == USHER_SUBJECT_NUMBER ? usher_number_state_word((enum usher_number_state)state)
+                                      : NULL;
+}
+
 const struct usher__hooks usher__number_hooks = {
     .fault = fault,
     .fresh = fresh,
     .state_word = state_word,
     .why_word = why_word,
     .subject = subject,
+    .told_state = told_state,
     .why_at = offsetof(struct usher_result, of.number.why),
     .why_due = USHER_NUMBER_WHY_DUE,
     .owner_at = offsetof(struct usher_operation, arg.number.owner),

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/verbs.h"
 #include "engine/nouns.h"
@@ -44,6 +45,56 @@ const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch,
     return to;
 }
 
+/* A verb of a queue may be of an agent or of a user, and the result has fields of both. */
+static bool applies(const struct usher__field *f, const struct usher_operation *op,
+                    const struct usher_result *r)
+{
+    const struct usher_queue_result *q = &r->of.queue;
+    bool agent = op->arg.queue.agent.data != NULL;
+
+    switch (f->code) {
+    case USHER_FIELD_ROOM:
+        return op->verb != USHER_QUEUE_ALIVE || !agent;
+    case USHER_FIELD_LOGIN:
+    case USHER_FIELD_ROOMS:
+        return q->login != 0 && agent;
+    case USHER_FIELD_AGENT_STATE:
+        return agent || q->state != USHER_QUEUE_AGENT_GONE;
+    case USHER_FIELD_INDEX:
+    case USHER_FIELD_WAIT_MS:
+        return q->place != USHER_QUEUE_PLACE_NONE;
+    default:
+        return true;
+    }
+}
+
+/* The name of the room. */
+static size_t text(const struct usher_result *r, const char *row, uint64_t before,
+                   char to[USHER__MADE_MAX])
+{
+    const struct usher_queue_result_row *q = (const void *)row;
+
+    (void)before;
+    if (q == NULL)
+        return strlen(usher_queue_room_name(to, r->epoch, r->of.queue.login, r->of.queue.no));
+    return strlen(usher_queue_room_name(to, q->epoch != 0 ? q->epoch : r->epoch, q->login, q->no));
+}
+
+static bool place_name(uint64_t epoch, uint64_t login, int64_t i, char to[USHER__MADE_MAX])
+{
+    return i <= USHER_QUEUE_CAPACITY_MAX && *usher_queue_room_name(to, epoch, login, i) != '\0';
+}
+
+static const char *told_state(const struct usher_notice *n, enum usher_subject of, unsigned state)
+{
+    (void)n;
+    if (of == USHER_SUBJECT_AGENT)
+        return usher_queue_agent_state_word((enum usher_queue_agent_state)state);
+    return of == USHER_SUBJECT_USER
+               ? usher_queue_user_state_word((enum usher_queue_user_state)state)
+               : NULL;
+}
+
 static enum usher_subject subject(const struct usher_notice *notice)
 {
     /* a user has no token, or an agent */
@@ -56,6 +107,10 @@ const struct usher__hooks usher__queue_hooks = {
     .state_word = state_word,
     .why_word = why_word,
     .subject = subject,
+    .told_state = told_state,
+    .applies = applies,
+    .text = text,
+    .place_name = place_name,
     .why_at = offsetof(struct usher_result, of.queue.why),
     .why_due = USHER_QUEUE_WHY_DUE,
     .drop = USHER_QUEUE_DROP,

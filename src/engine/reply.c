@@ -270,38 +270,25 @@ static bool keep(const struct gather *g, struct head *head, const size_t *row_at
 
 static void __attribute__((noinline))
 row(struct gather *g, const struct usher_operation *op, const struct usher_result *r,
-    const char *base, uint64_t serial)
+    const char *base, uint64_t before)
 {
-    usher__see_row(gather_value, g, op, r, base, serial);
+    usher__see_row(gather_value, g, op, r, base, before);
 }
 
 static void rows(struct gather *g, const struct usher_operation *op, const struct usher_result *r,
                  size_t *row_at, size_t n)
 {
     const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    const struct usher__hooks *hooks = usher__hooks((unsigned)r->noun);
+    struct usher__row_at at = { .i = 0 };
     const char *base;
-    uint64_t serial = 0;
 
     memcpy(&base, (const char *)r + noun->rows_at, sizeof base);
-    if (op->verb == USHER_SERIAL_TAKE) {
-        size_t k = 0;
-
-        for (const struct usher_serial_result_row *s = r->of.serial.rows; k < n; s++)
-            for (int64_t i = 0; i < s->n && k < n; i++, k++) {
-                struct usher_serial_result_row one = *s;
-
-                one.first += i;
-                row_at[k] = g->n;
-                row(g, op, r, (const char *)&one, k);
-            }
-        row_at[n] = g->n;
-        return;
-    }
     for (size_t i = 0; i < n; i++) {
+        const char *from = hooks->row != NULL ? hooks->row(op, r, &at) : base + i * noun->row_size;
+
         row_at[i] = g->n;
-        row(g, op, r, base + i * noun->row_size, serial);
-        if (r->noun == USHER_SERIAL)
-            serial += (uint64_t)r->of.serial.rows[i].n;
+        row(g, op, r, from, at.before);
     }
     row_at[n] = g->n;
 }
@@ -375,7 +362,7 @@ void usher__reply_leave(struct usher_reply *to, const struct usher_operation *op
         asked_at = g.n;
         if (r->status < USHER_INVALID)
             echo(&g, op, r,
-                 (r->noun == USHER_ROOM || usher__see_is_changes((uint32_t)op->verb)) && n > 0);
+                 n > 0 && usher__see_notices(usher__noun((unsigned)r->noun), (uint32_t)op->verb));
         head->n_asked = (uint16_t)(g.n - asked_at);
         kept = keep(&g, head, row_at, n, r->message);
     }
@@ -410,41 +397,32 @@ struct usher_reply *usher_reply_of(const struct usher_operation *command,
     return reply;
 }
 
-/* Its fields and rows are read as those of a room. */
-struct usher_reply *usher__reply_of_rooms(const struct usher_allocator *alloc,
-                                          const struct usher_result *r)
+struct usher_reply *usher__reply_of_list(const struct usher_allocator *alloc,
+                                         const struct usher_result *r,
+                                         const struct usher__listing *list)
 {
-    const struct usher_room_result *room = &r->of.room;
     struct head *head = heads_new(alloc, 1);
-    size_t n = room->n_rows;
-    size_t *row_at = usher__resize(alloc, NULL, 0, (n + 1) * sizeof *row_at);
+    size_t *row_at = usher__resize(alloc, NULL, 0, (list->n + 1) * sizeof *row_at);
     struct gather g;
     bool kept = false;
 
     gather_begin(&g, alloc);
-    if (room->more) {
-        usher__put_text(gather_value, &g, USHER_FIELD_NAME, room->name, room->name_size);
-        usher__put_number(gather_value, &g, USHER_FIELD_CREATED, room->created_ms);
-    }
-    for (size_t i = 0; i < n && row_at != NULL; i++) {
-        const struct usher_room_result_row *row = &room->rows[i];
-
-        row_at[i] = g.n;
-        usher__put_number(gather_value, &g, USHER_FIELD_KIND, row->kind);
-        usher__put_text(gather_value, &g, USHER_FIELD_NAME, row->id.data, row->id.size);
-        usher__put_number(gather_value, &g, USHER_FIELD_SINCE, row->since_ms);
-    }
     if (head != NULL && row_at != NULL) {
-        row_at[n] = g.n;
         usher__reply_begin(&head->r, r);
-        head->r.verb = USHER_ROOM_SHOW;
-        head->r.more = room->more;
-        head->r.n = room->more ? 2 : 0;
-        kept = keep(&g, head, row_at, n, r->message);
+        head->r.verb = list->verb;
+        head->r.more = list->more;
+        list->say(gather_value, &g, r);
+        head->r.n = (uint8_t)g.n;
+        for (size_t i = 0; i < list->n; i++) {
+            row_at[i] = g.n;
+            list->say_row(gather_value, &g, r, i);
+        }
+        row_at[list->n] = g.n;
+        kept = keep(&g, head, row_at, list->n, r->message);
     }
     gather_end(&g);
     if (row_at != NULL)
-        (void)usher__resize(alloc, row_at, (n + 1) * sizeof *row_at, 0);
+        (void)usher__resize(alloc, row_at, (list->n + 1) * sizeof *row_at, 0);
     if (kept || head == NULL)
         return head != NULL ? &head->r : NULL;
     usher__replies_undo(&head->r);

@@ -31,6 +31,53 @@ static const char *state_word(unsigned code)
     return usher_room_state_word((enum usher_room_state)code);
 }
 
+/* Of a member, or of the room itself. */
+static const char *told_state(const struct usher_notice *n, enum usher_subject of, unsigned state)
+{
+    if (of == USHER_SUBJECT_MEMBER)
+        return usher_room_member_state_word((enum usher_room_member_state)state);
+    switch (n->verb) {
+    case USHER_ROOM_OPEN:
+    case USHER_ROOM_CLOSE:
+    case USHER_ROOM_LOCK:
+    case USHER_ROOM_UNLOCK:
+    case USHER_ROOM_EMPTY:
+    case USHER_ROOM_DONE:
+        return usher_room_state_word((enum usher_room_state)state);
+    default:
+        return NULL;
+    }
+}
+
+/* A room that could not be opened has other settings than were asked for. */
+static bool has_extras(const struct usher_operation *op, const struct usher_result *r)
+{
+    return op->verb != USHER_ROOM_OPEN || USHER_IS_DONE(r->status);
+}
+
+static bool closes(enum usher_verb verb)
+{
+    return verb == USHER_ROOM_CLOSE || verb == USHER_ROOM_EMPTY;
+}
+
+static enum usher__gathering gathering(enum usher_verb verb)
+{
+    switch (verb) {
+    case USHER_ROOM_GET:
+    case USHER_ROOM_SHOW:
+    case USHER_ROOM_CHANGES:
+        return USHER__GATHERING_STAYS;
+    case USHER_ROOM_JOIN:
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_SWEEP:
+        return USHER__GATHERING_GROWS;
+    case USHER_ROOM_ALIVE:
+        return USHER__GATHERING_HIDES;
+    default:
+        return USHER__GATHERING_ENDS;
+    }
+}
+
 const struct usher__hooks usher__room_hooks = {
     .fault = fault,
     .execute = usher__room_plan_run,
@@ -40,6 +87,18 @@ const struct usher__hooks usher__room_hooks = {
     .leave = usher__room_plan_leave,
     .state_word = state_word,
     .subject = usher__room_subject,
+    .told_state = told_state,
+    .has_extras = has_extras,
+    .row_of_all = USHER_ROOM_ROW_ALL,
+    .row_of_notice = USHER_ROOM_ROW_NOTICE,
+    .marks = true,
+    .together = USHER_ROOM_PRESENCE,
+    .each = usher_room_presence,
+    .gathering = gathering,
+    .since_at = offsetof(struct usher_result, of.room.since),
+    .mark_at = offsetof(struct usher_result, of.room.mark),
+    .gone = USHER_ROOM_DONE,
+    .closes = closes,
     .drop = USHER_ROOM_CLOSE,
     .dropped_at = offsetof(struct usher_result, of.room.count),
     .more_at = offsetof(struct usher_result, of.room.more),

@@ -35,8 +35,10 @@
 #include "engine/check.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
+#include "engine/reply.h"
 #include "engine/result.h"
 #include "engine/room_plan.h"
+#include "engine/see.h"
 
 #define PARTITIONS 64
 #define EVERY_DEFAULT 60000
@@ -606,4 +608,79 @@ enum usher_status usher__room_index_check(struct usher_engine *e, const struct u
     usher_result_done(&reply);
     *ret_repaired = status == USHER_OK;
     return status >= USHER_INVALID ? status : USHER_OK;
+}
+
+/* ---- the same as replies --------------------------------------------------------------------- */
+
+static void say_where(usher__put *put, void *to, const struct usher_result *r)
+{
+    const struct usher_room_result *room = &r->of.room;
+
+    if (!room->more)
+        return;
+    usher__put_text(put, to, USHER_FIELD_NAME, room->name, room->name_size);
+    usher__put_number(put, to, USHER_FIELD_CREATED, room->created_ms);
+}
+
+static void say_room(usher__put *put, void *to, const struct usher_result *r, size_t i)
+{
+    const struct usher_room_result_row *row = &r->of.room.rows[i];
+
+    usher__put_number(put, to, USHER_FIELD_KIND, row->kind);
+    usher__put_text(put, to, USHER_FIELD_NAME, row->id.data, row->id.size);
+    usher__put_number(put, to, USHER_FIELD_SINCE, row->since_ms);
+}
+
+/* @r, which is given back, as a reply. */
+static enum usher_status rooms_reply(struct usher_engine *e, struct usher_result *r,
+                                     enum usher_status status, struct usher_reply **ret)
+{
+    const struct usher__listing list = { USHER_ROOM_SHOW, r->of.room.n_rows, r->of.room.more,
+                                         say_where, say_room };
+
+    *ret = usher__reply_of_list(e->opt.alloc, r, &list);
+    if (*ret == NULL) {
+        usher__message_set("room: %s", usher__not_kept);
+        status = USHER_NOMEM;
+    }
+    usher_result_done(r);
+    return status;
+}
+
+/* Is there somebody to answer to? */
+static enum usher_status rooms_check(struct usher_engine *e, struct usher_reply **ret)
+{
+    enum usher_status status = usher__engine_check(e);
+
+    if (ret != NULL)
+        *ret = NULL;
+    if (status != USHER_OK || ret != NULL)
+        return status;
+    usher__message_set("room: ret_reply is NULL");
+    return USHER_INVALID;
+}
+
+enum usher_status usher_room_list(struct usher_engine *e, const char *after, int64_t created_ms,
+                                  size_t max, int64_t now_ms, struct usher_reply **ret_reply)
+{
+    enum usher_status status = rooms_check(e, ret_reply);
+    struct usher_result r;
+
+    if (status != USHER_OK)
+        return status;
+    status = usher_room_list_result(e, after, created_ms, max, now_ms, &r);
+    return rooms_reply(e, &r, status, ret_reply);
+}
+
+enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, size_t batch,
+                                    int64_t every_ms, int64_t lease_ms, int64_t now_ms,
+                                    struct usher_reply **ret_reply)
+{
+    enum usher_status status = rooms_check(e, ret_reply);
+    struct usher_result r;
+
+    if (status != USHER_OK)
+        return status;
+    status = usher_room_patrol_result(e, worker, batch, every_ms, lease_ms, now_ms, &r);
+    return rooms_reply(e, &r, status, ret_reply);
 }

@@ -14,8 +14,7 @@
 #include <usher/operation.h>
 
 #include "core/verbs.h"
-
-typedef void usher__put(void *to, const struct usher_value *value);
+#include "engine/nouns.h"
 
 #define USHER__SEE static inline __attribute__((always_inline))
 
@@ -110,29 +109,25 @@ USHER__SEE void usher__see(usher__put *put, void *to, const struct usher__field 
 /* What is not in a field by itself, or not with every answer (see.c). */
 bool usher__see_more_of(const struct usher_result *r);
 bool usher__see_extras(const struct usher_operation *op, const struct usher_result *r);
-bool usher__see_applies(const struct usher__field *f, const struct usher_operation *op,
-                        const struct usher_queue_result *q);
 /* Is @f part of the answer @r to @op? */
 USHER__SEE bool usher__see_is_part(const struct usher__field *f, const struct usher_operation *op,
                                    const struct usher_result *r, enum usher_noun noun)
 {
     return (f->verbs & USHER__VERB_BIT((unsigned)op->verb)) != 0 &&
-           (noun != USHER_QUEUE || usher__see_applies(f, op, &r->of.queue));
+           ((USHER__APPLY >> noun & 1u) == 0 || usher__hooks(noun)->applies(f, op, r));
 }
-bool usher__see_is_rule(const struct usher_operation *op);
 USHER__SEE bool usher__see_is_changes(uint32_t verb)
 {
     const struct usher__verb *known = usher__verb(verb);
 
     return known != NULL && (known->flags & USHER__NOTICES) != 0;
 }
-void usher__see_room(usher__put *put, void *to, uint64_t epoch, uint64_t login, int64_t no);
-void usher__see_form(usher__put *put, void *to, const struct usher_operation *op,
-                     const struct usher_result *r);
+/* Where rows of @verb have a notice, or another value; NULL: nowhere. */
+const struct usher__field *usher__see_notices(const struct usher__noun *noun, uint32_t verb);
 void usher__see_notice(usher__put *put, void *to, const struct usher_operation *op,
                        const struct usher_result *r, const char *base);
 
-/* Rows as a program sees them: those of @r, but of serials that were taken one each. */
+/* How many rows a program sees: see the hook `row`. */
 size_t usher__see_rows(const struct usher_operation *op, const struct usher_result *r);
 
 /* What a reply begins with: all but verb, tag, values, rows and message. */
@@ -147,11 +142,23 @@ USHER__SEE void usher__reply_begin(struct usher_reply *to, const struct usher_re
     to->more = r->status < USHER_INVALID && usher__see_more_of(r);
 }
 
+/* A text that is made: see the hook `text`. */
+USHER__SEE void usher__see_made(usher__put *put, void *to, const struct usher__field *f,
+                                const struct usher_result *r, const char *row, uint64_t before)
+{
+    char text[USHER__MADE_MAX];
+    size_t size = usher__hooks((unsigned)r->noun)->text(r, row, before, text);
+
+    if (size != 0)
+        usher__put_text(put, to, f->code, text, size);
+}
+
 /* The answer, without its rows. */
 USHER__SEE void usher__see_answer(usher__put *put, void *to, const struct usher_operation *op,
                                   const struct usher_result *r)
 {
     const struct usher__noun *noun = usher__noun((unsigned)r->noun);
+    const struct usher__hooks *hooks = usher__hooks((unsigned)r->noun);
     const struct usher__field *f;
     struct usher__seen seen;
     bool extras;
@@ -165,18 +172,18 @@ USHER__SEE void usher__see_answer(usher__put *put, void *to, const struct usher_
     while ((f = usher__seen_next(&seen)) != NULL) {
         if (!usher__see_is_part(f, op, r, r->noun))
             continue;
-        if (f->type == USHER__FIELD_ROOM)
-            usher__see_room(put, to, r->epoch, r->of.queue.login, r->of.queue.no);
+        if (f->type == USHER__FIELD_MADE)
+            usher__see_made(put, to, f, r, NULL, 0);
         else if (f->type != USHER__FIELD_NEXT || usher__see_more_of(r))
             usher__see(put, to, f, (const char *)r, r->noun);
     }
-    if (r->noun == USHER_SERIAL && usher__see_is_rule(op) && usher__see_extras(op, r))
-        usher__see_form(put, to, op, r);
+    if (hooks->say != NULL && usher__see_extras(op, r))
+        hooks->say(put, to, op, r);
 }
 
-/* The row at @base; @serial: how many were taken before its first. */
+/* The row at @base; @before: see struct usher__row_at. */
 USHER__SEE void usher__see_row(usher__put *put, void *to, const struct usher_operation *op,
-                               const struct usher_result *r, const char *base, uint64_t serial)
+                               const struct usher_result *r, const char *base, uint64_t before)
 {
     const struct usher__noun *noun = usher__noun((unsigned)r->noun);
     const struct usher__field *f;
@@ -184,19 +191,10 @@ USHER__SEE void usher__see_row(usher__put *put, void *to, const struct usher_ope
 
     usher__seen_begin(&seen, noun, USHER__VERB_BIT((unsigned)op->verb), true);
     while ((f = usher__seen_next(&seen)) != NULL) {
-        if (f->type == USHER__FIELD_ROOM) {
-            const struct usher_queue_result_row *q =
-                (const struct usher_queue_result_row *)(const void *)base;
-
-            usher__see_room(put, to, q->epoch != 0 ? q->epoch : r->epoch, q->login, q->no);
-        } else if (f->type == USHER__FIELD_SERIAL) {
-            char text[USHER_SERIAL_TEXT_MAX + 1];
-            size_t size = usher_serial_text(r, serial, text, sizeof text);
-
-            usher__put_text(put, to, f->code, text, size);
-        } else {
+        if (f->type == USHER__FIELD_MADE)
+            usher__see_made(put, to, f, r, base, before);
+        else
             usher__see(put, to, f, base, r->noun);
-        }
     }
     if (usher__see_is_changes((uint32_t)op->verb))
         usher__see_notice(put, to, op, r, base);

@@ -11,6 +11,7 @@
 #include "engine/authority.h"
 #include "engine/engine.h"
 #include "engine/nouns.h"
+#include "engine/see.h"
 
 /* ---- words -------------------------------------------------------------------------- */
 
@@ -229,6 +230,143 @@ static enum usher_subject subject(const struct usher_notice *notice)
     return USHER_SUBJECT_SERIAL;
 }
 
+static const char *told_state(const struct usher_notice *n, enum usher_subject of, unsigned state)
+{
+    (void)n;
+    return of == USHER_SUBJECT_SERIAL ? usher_serial_state_word((enum usher_serial_state)state)
+                                      : NULL;
+}
+
+/* ---- what is told --------------------------------------------------------------------------- */
+
+/* The rule itself is asked for. */
+static bool is_rule(const struct usher_operation *op)
+{
+    return op->verb == USHER_SERIAL_RULE || op->verb == USHER_SERIAL_PARSE ||
+           (op->verb == USHER_SERIAL_SHOW && op->arg.serial.serial.data == NULL);
+}
+
+static uint32_t says(uint32_t verb, size_t i)
+{
+    static const uint32_t form[] = {
+        USHER_FIELD_PREFIX,
+        USHER_FIELD_SUFFIX,
+        USHER_FIELD_DATE,
+        USHER_FIELD_WIDTH,
+        USHER_FIELD_BASE,
+        USHER_FIELD_STEP,
+        USHER_FIELD_RADIX,
+        USHER_FIELD_CHECK,
+        USHER_FIELD_ZONE,
+        USHER_FIELD_OVERFLOW,
+        0,
+    };
+    static const uint32_t parts[] = { USHER_FIELD_PREFIX,
+                                      USHER_FIELD_DATE,
+                                      USHER_FIELD_SUFFIX,
+                                      USHER_FIELD_NUMBER_MADE,
+                                      USHER_FIELD_TEXT_VALUE,
+                                      USHER_FIELD_CHECK_DIGIT,
+                                      0 };
+
+    if (verb == USHER_SERIAL_PARSE)
+        return i < sizeof parts / sizeof *parts ? parts[i] : 0;
+    return (verb == USHER_SERIAL_RULE || verb == USHER_SERIAL_SHOW) &&
+                   i < sizeof form / sizeof *form
+               ? form[i]
+               : 0;
+}
+
+static void say_parts(usher__put *put, void *to, const struct usher_operation *op,
+                      const struct usher_result *r)
+{
+    const struct usher_serial_parts *p = &r->of.serial.of.parts;
+    char check = (char)p->check;
+
+    usher__put_text(put, to, USHER_FIELD_DATE, op->arg.serial.serial.data + p->date_at,
+                    (size_t)p->date_size);
+    usher__put_number(put, to, USHER_FIELD_NUMBER_MADE, p->number);
+    usher__put_number(put, to, USHER_FIELD_TEXT_VALUE, p->value);
+    if (check != '\0')
+        usher__put_text(put, to, USHER_FIELD_CHECK_DIGIT, &check, 1);
+}
+
+static void say(usher__put *put, void *to, const struct usher_operation *op,
+                const struct usher_result *r)
+{
+    struct usher_serial_form f;
+
+    if (!is_rule(op) || !usher_serial_form_of(r, &f))
+        return;
+    usher__put_text(put, to, USHER_FIELD_PREFIX, f.prefix, strlen(f.prefix));
+    usher__put_text(put, to, USHER_FIELD_SUFFIX, f.suffix, strlen(f.suffix));
+    if (op->verb == USHER_SERIAL_PARSE) {
+        say_parts(put, to, op, r);
+        return;
+    }
+    usher__put_text(put, to, USHER_FIELD_DATE, f.date, strlen(f.date));
+    usher__put_number(put, to, USHER_FIELD_WIDTH, f.width);
+    usher__put_number(put, to, USHER_FIELD_BASE, f.base);
+    usher__put_number(put, to, USHER_FIELD_STEP, f.step);
+    usher__put_number(put, to, USHER_FIELD_RADIX, f.radix);
+    usher__put_number(put, to, USHER_FIELD_CHECK, f.check);
+    usher__put_number(put, to, USHER_FIELD_ZONE, f.zone_min);
+    usher__put_number(put, to, USHER_FIELD_OVERFLOW, f.overflow);
+}
+
+static bool has_extras(const struct usher_operation *op, const struct usher_result *r)
+{
+    (void)r;
+    return op->verb != USHER_SERIAL_SHOW || is_rule(op);
+}
+
+/* Serials that were taken are a row each.  A rule is shown by a row of no numbers, in which only
+ * its form is. */
+static size_t rows(const struct usher_operation *op, const struct usher_result *r)
+{
+    size_t all = 0;
+
+    if (is_rule(op))
+        return 0;
+    if (op->verb != USHER_SERIAL_TAKE)
+        return r->of.serial.n_rows;
+    for (size_t i = 0; i < r->of.serial.n_rows; i++)
+        all += (size_t)r->of.serial.rows[i].n;
+    return all;
+}
+
+static const char *next_row(const struct usher_operation *op, const struct usher_result *r,
+                            struct usher__row_at *at)
+{
+    const struct usher_serial_result_row *from = r->of.serial.rows;
+    struct usher_serial_result_row *one = (void *)at->room;
+
+    _Static_assert(sizeof *one <= sizeof at->room, "a row has room");
+    if (op->verb != USHER_SERIAL_TAKE) {
+        if (at->i > 0)
+            at->before += (uint64_t)from[at->i - 1].n;
+        return (const char *)&from[at->i++];
+    }
+    if (at->i > 0 || at->within > 0)
+        at->before++;
+    while (at->within == from[at->i].n) {
+        at->i++;
+        at->within = 0;
+    }
+    *one = from[at->i];
+    one->first += at->within++;
+    return (const char *)one;
+}
+
+static size_t text(const struct usher_result *r, const char *row, uint64_t before,
+                   char to[USHER__MADE_MAX])
+{
+    (void)row;
+    return usher_serial_text(r, before, to, USHER__MADE_MAX);
+}
+
+_Static_assert(USHER__MADE_MAX > USHER_SERIAL_TEXT_MAX, "a serial has room");
+
 const struct usher__hooks usher__serial_hooks = {
     .fault = rule_fault,
     .sound = counts_are_sound,
@@ -236,6 +374,13 @@ const struct usher__hooks usher__serial_hooks = {
     .state_word = state_word,
     .why_word = why_word,
     .subject = subject,
+    .told_state = told_state,
+    .has_extras = has_extras,
+    .says = says,
+    .say = say,
+    .rows = rows,
+    .row = next_row,
+    .text = text,
     .owner_at = offsetof(struct usher_operation, arg.serial.owner),
     .drop = USHER_SERIAL_DELETE,
     .drop_refused = "numbers of it are held, or may come back",

@@ -140,7 +140,9 @@ void usher__tell(const struct usher_operation *op, const struct usher_result *r,
     reply.message = r->message;
     usher__reply_begin(&reply, r);
     if (answer != NULL) {
-        bool plain = r->noun != USHER_SERIAL && (more & USHER__VERB_BIT((unsigned)op->verb)) == 0;
+        const struct usher__hooks *hooks = usher__hooks((unsigned)r->noun);
+        bool plain = (more & USHER__VERB_BIT((unsigned)op->verb)) == 0 &&
+                     (hooks->says == NULL || hooks->says((uint32_t)op->verb, 0) == 0);
 
         tell_begin(answer, &reply);
         shape->tell(says && plain ? op : NULL, r, answer);

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/hear.h"
 #include "engine/memory.h"
+#include "engine/nouns.h"
 #include "steps/kept.h"
 #include "steps/work.h"
 
@@ -320,7 +321,7 @@ static bool gathered_new(struct usher__watches *w, struct usher__gathered **at,
     memset(g, 0, sizeof *g);
     g->all.noun = n->noun;
     g->all.epoch = n->epoch;
-    g->all.verb = USHER_ROOM_PRESENCE;
+    g->all.verb = usher__hooks((unsigned)n->noun)->together;
     g->all.token = n->version;
     g->all.before = n->before;
     g->all.was = n->was;
@@ -405,7 +406,7 @@ void usher__watches_queue(void *payload, const struct usher_notice *n)
 {
     struct usher__watches *w = payload;
     bool gathers =
-        n->noun == USHER_ROOM &&
+        usher__hooks((unsigned)n->noun)->together != 0 &&
         (n->wait_ms > 0 || atomic_load_explicit(&w->n_gathered, memory_order_relaxed) != 0);
 
     if (atomic_load_explicit(&w->n, memory_order_acquire) == 0)
@@ -454,13 +455,15 @@ void usher__watches_lost(struct usher__watches *w, const struct usher_operation 
 void usher__watches_meet(struct usher__watches *w, const struct usher_operation *command,
                          struct usher_result *reply, int64_t now_ms)
 {
-    bool waits = command->verb == USHER_ROOM_JOIN || command->verb == USHER_ROOM_LEAVE ||
-                 command->verb == USHER_ROOM_ALIVE || command->verb == USHER_ROOM_SWEEP;
+    const struct usher__hooks *hooks = usher__hooks_of(command->verb);
+    enum usher__gathering does;
     struct usher__gathered **at;
 
     if (atomic_load_explicit(&w->n_gathered, memory_order_relaxed) == 0 ||
-        reply->status >= USHER_INVALID || reply->repeated || command->verb == USHER_ROOM_GET ||
-        command->verb == USHER_ROOM_SHOW || command->verb == USHER_ROOM_CHANGES)
+        reply->status >= USHER_INVALID || reply->repeated || hooks->gathering == NULL)
+        return;
+    does = hooks->gathering(command->verb);
+    if (does == USHER__GATHERING_STAYS)
         return;
     (void)pthread_mutex_lock(&w->lock);
     at = place_of(w, &command->scope);
@@ -468,13 +471,18 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_operation 
     if (*at != NULL && ((*at)->all.epoch != reply->epoch || reply->version < (*at)->all.token))
         at = NULL;
     if (at != NULL && *at != NULL &&
-        (!waits || has_jumped(*at, reply->version) || time_is_over(*at, now_ms))) {
+        (does == USHER__GATHERING_ENDS || has_jumped(*at, reply->version) ||
+         time_is_over(*at, now_ms))) {
         tell_gathered(w, at);
-    } else if (at != NULL && *at != NULL && command->verb == USHER_ROOM_ALIVE &&
-               reply->status == USHER_OK && (*at)->all.epoch == reply->epoch &&
-               (*at)->all.token <= reply->of.room.since) {
-        reply->of.room.since = (*at)->all.before;
-        reply->of.room.mark = (*at)->all.was;
+    } else if (at != NULL && *at != NULL && does == USHER__GATHERING_HIDES &&
+               reply->status == USHER_OK && (*at)->all.epoch == reply->epoch) {
+        uint64_t since;
+
+        memcpy(&since, (char *)reply + hooks->since_at, sizeof since);
+        if ((*at)->all.token <= since) {
+            memcpy((char *)reply + hooks->since_at, &(*at)->all.before, sizeof since);
+            memcpy((char *)reply + hooks->mark_at, &(*at)->all.was, sizeof since);
+        }
     }
     (void)pthread_mutex_unlock(&w->lock);
 }

@@ -15,6 +15,7 @@
 #include "core/pack.h"
 #include "core/text.h"
 #include "core/verbs.h"
+#include "engine/nouns.h"
 #include "engine/reply.h"
 
 /* ---- what is written ----------------------------------------------------------------------- */
@@ -483,31 +484,9 @@ static void packed(struct writer *w, const struct usher_text *data)
 /* NULL: the change is of nothing that has a state. */
 static const char *state_word(const struct usher_notice *n, unsigned state)
 {
-    switch (usher_notice_subject(n)) {
-    case USHER_SUBJECT_NUMBER:
-        return usher_number_state_word((enum usher_number_state)state);
-    case USHER_SUBJECT_AGENT:
-        return usher_queue_agent_state_word((enum usher_queue_agent_state)state);
-    case USHER_SUBJECT_USER:
-        return usher_queue_user_state_word((enum usher_queue_user_state)state);
-    case USHER_SUBJECT_SERIAL:
-        return usher_serial_state_word((enum usher_serial_state)state);
-    case USHER_SUBJECT_MEMBER:
-        return usher_room_member_state_word((enum usher_room_member_state)state);
-    default:
-        break;
-    }
-    switch (n->verb) {
-    case USHER_ROOM_OPEN:
-    case USHER_ROOM_CLOSE:
-    case USHER_ROOM_LOCK:
-    case USHER_ROOM_UNLOCK:
-    case USHER_ROOM_EMPTY:
-    case USHER_ROOM_DONE:
-        return usher_room_state_word((enum usher_room_state)state);
-    default:
-        return NULL;
-    }
+    const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
+
+    return hooks->told_state != NULL ? hooks->told_state(n, usher_notice_subject(n), state) : NULL;
 }
 
 static void key_state(struct writer *w, const char *word, const char *state)
@@ -521,14 +500,15 @@ static void key_state(struct writer *w, const char *word, const char *state)
 static void notice(struct writer *w, const struct usher_notice *n, bool within);
 
 /* What is told together. */
-static void presence(struct writer *w, const struct usher_notice *n)
+static void together(struct writer *w, const struct usher_notice *n,
+                     const struct usher__hooks *hooks)
 {
     struct usher_notice one;
     size_t at = 0;
 
     begin(w, ARRAY);
-    while (usher_room_presence(n, &at, &one))
-        if (one.verb != USHER_ROOM_PRESENCE) {
+    while (hooks->each(n, &at, &one))
+        if (one.verb != hooks->together) {
             element(w);
             notice(w, &one, true);
         }
@@ -538,7 +518,7 @@ static void presence(struct writer *w, const struct usher_notice *n)
 /* @within: of another one, which has been told together with others. */
 static void notice(struct writer *w, const struct usher_notice *n, bool within)
 {
-    bool room = n->noun == USHER_ROOM;
+    const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
     char scope[16 + USHER_NAME_MAX];
 
     (void)snprintf(scope, sizeof scope, "%s/%.*s", usher_noun_word(n->noun),
@@ -560,23 +540,23 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     key_state(w, "from", state_word(n, n->from));
     key_state(w, "to", state_word(n, n->to));
     key(w, "data");
-    if (room && n->verb == USHER_ROOM_PRESENCE && !within)
-        presence(w, n);
+    if (n->verb == hooks->together && hooks->together != 0 && !within)
+        together(w, n, hooks);
     else
         packed(w, &n->data);
     key(w, "owner");
     text_or_nil(w, &n->owner);
     key(w, "time");
     int_put(w, n->now_ms);
-    if (!room && n->token != 0) {
+    if (!hooks->marks && n->token != 0) {
         key(w, "token");
         w->form->token(w, n->token);
     }
-    if (!room && n->until_ms != 0) {
+    if (!hooks->marks && n->until_ms != 0) {
         key(w, "until");
         int_put(w, n->until_ms);
     }
-    if (room) {
+    if (hooks->marks) {
         key(w, "was");
         uint_put(w, n->was);
         key(w, "mark");
@@ -748,14 +728,14 @@ static void value_put(struct writer *w, const struct answer *a, const struct ush
 
 static void rooms(struct writer *w, const struct answer *a)
 {
+    const struct usher__hooks *hooks = usher__hooks(a->noun->noun);
     int64_t n = number_of(&a->own, USHER_FIELD_ROOMS);
-    char name[USHER_QUEUE_ROOM_MAX];
+    uint64_t login = (uint64_t)number_of(&a->own, USHER_FIELD_LOGIN);
+    char name[USHER__MADE_MAX];
 
     begin(w, ARRAY);
-    for (int64_t i = 1; i <= n && i <= USHER_QUEUE_CAPACITY_MAX; i++) {
+    for (int64_t i = 1; i <= n && hooks->place_name(a->reply->epoch, login, i, name); i++) {
         element(w);
-        (void)usher_queue_room_name(name, a->reply->epoch,
-                                    (uint64_t)number_of(&a->own, USHER_FIELD_LOGIN), i);
         word_put(w, name);
     }
     end(w, ARRAY);
@@ -777,6 +757,11 @@ static void map(struct writer *w, const struct answer *a, const struct usher__ke
     end(w, MAP);
 }
 
+static bool is_of_all(const struct answer *a, const struct values *row)
+{
+    return number_of(row, USHER_FIELD_KIND) == usher__hooks(a->noun->noun)->row_of_all;
+}
+
 /* The value of all members for @name, set after @version; NULL: there is none. */
 static bool later_of_all(const struct answer *a, const struct usher_text *name, uint64_t version,
                          struct usher_text *ret_value)
@@ -785,8 +770,7 @@ static bool later_of_all(const struct answer *a, const struct usher_text *name, 
         struct values row = row_of(a, i);
         struct usher_text id = text_of(&row, USHER_FIELD_NAME);
 
-        if (number_of(&row, USHER_FIELD_KIND) == USHER_ROOM_ROW_ALL &&
-            usher__text_equal(&id, name) &&
+        if (is_of_all(a, &row) && usher__text_equal(&id, name) &&
             (uint64_t)number_of(&row, USHER_FIELD_VERSION) > version) {
             *ret_value = text_of(&row, USHER_FIELD_VALUE);
             return true;
@@ -812,7 +796,7 @@ static void merged(struct writer *w, const struct answer *a, const struct usher_
         struct usher_text id = text_of(&row, USHER_FIELD_NAME);
         bool has = false;
 
-        if (number_of(&row, USHER_FIELD_KIND) != USHER_ROOM_ROW_ALL)
+        if (!is_of_all(a, &row))
             continue;
         f = usher__fields(own);
         while (!has && own->size != 0 && usher_fields_next(&f, &name, &value, &version))
@@ -837,7 +821,7 @@ static void notices(struct writer *w, const struct answer *a)
         struct usher_text value = text_of(&row, USHER_FIELD_VALUE);
         struct usher_notice n;
 
-        if ((kind == NULL || kind->number == USHER_ROOM_ROW_NOTICE) &&
+        if ((kind == NULL || kind->number == usher__hooks(a->noun->noun)->row_of_notice) &&
             usher_notice_read((enum usher_noun)a->noun->noun, &scope, a->reply->epoch, &value,
                               &n) == USHER_OK) {
             element(w);

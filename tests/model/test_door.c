@@ -425,7 +425,7 @@ static bool answer_same(const struct usher_operation *c, const struct usher_resu
                 if (!wants_text(&w, f->code, (const char *)r + f->offset + sizeof size, size,
                                 size != 0 && more_of(r)))
                     return false;
-            } else if (f->type == USHER__FIELD_ROOM) {
+            } else if (f->type == USHER__FIELD_MADE && f->code == USHER_FIELD_ROOM) {
                 if (!wants_room(&w, reply->epoch, r->of.queue.login, r->of.queue.no))
                     return false;
             } else if (!wants_field(&w, f, (const char *)r, r)) {
@@ -451,7 +451,7 @@ static bool row_same(const struct usher_operation *c, const struct usher_result 
 
             if ((f->verbs >> (((unsigned)c->verb & 0xff) - 1) & 1u) == 0)
                 continue;
-            if (f->type == USHER__FIELD_ROOM) {
+            if (f->type == USHER__FIELD_MADE && f->code == USHER_FIELD_ROOM) {
                 const struct usher_queue_result_row *q = (const void *)base;
 
                 const struct usher_value *v = value(&w, USHER_FIELD_ROOM);
@@ -462,7 +462,7 @@ static bool row_same(const struct usher_operation *c, const struct usher_result 
                     epoch = strtoull(v->text, NULL, 16);
                 if (!wants_room(&w, epoch, q->login, q->no))
                     return false;
-            } else if (f->type == USHER__FIELD_SERIAL) {
+            } else if (f->type == USHER__FIELD_MADE) {
                 size_t size = usher_serial_text(r, serial, text, sizeof text);
 
                 if (!wants_text(&w, f->code, text, size, true))
@@ -632,7 +632,7 @@ static uint32_t told_by(const struct usher__noun *noun, unsigned list, const str
     for (unsigned i = 0; i < n; i++)
         /* the number of a room comes with its login */
         if (views[i].offset == f->offset ||
-            (views[i].type == USHER__FIELD_ROOM && f->code == USHER_FIELD_ROOMS))
+            (views[i].type == USHER__FIELD_MADE && f->code == USHER_FIELD_ROOMS))
             verbs |= views[i].verbs;
     return verbs;
 }

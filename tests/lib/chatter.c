@@ -36,7 +36,7 @@ void chatter_put(char to[CHATTER_LINE], const char *format, ...)
 
 static void number_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
 {
-    unsigned i = chatter_below(random, CHATTER_NAMES), k = chatter_below(random, 23);
+    unsigned i = chatter_below(random, CHATTER_NAMES), k = chatter_below(random, 26);
 
     if (k < 7)
         chatter_put(to, "number call p owner=o%u lease=%u", chatter_below(random, 9),
@@ -61,6 +61,12 @@ static void number_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t
         chatter_put(to, "number sweep p");
     else if (k < 21)
         chatter_put(to, "number lift p n%u", i);
+    else if (k < 22)
+        chatter_put(to, "number move p n%u%s", i, chatter_below(random, 2) == 0 ? " group=h" : "");
+    else if (k < 23)
+        chatter_put(to, "number renew p node=m%u", i % 2);
+    else if (k < 24)
+        chatter_put(to, "number set p lease-max=%u", chatter_below(random, 3) * 1500);
     else
         chatter_put(to, "number show p n%u", i);
 }

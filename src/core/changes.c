@@ -15,16 +15,6 @@ const struct usher__verb *usher__changes_verb(enum usher_noun noun)
     return NULL;
 }
 
-const struct usher__verb *usher__sweep_verb(enum usher_noun noun)
-{
-    const struct usher__noun *of = usher__noun((unsigned)noun);
-
-    for (unsigned i = 0; of != NULL && i < of->n_verbs; i++)
-        if (strcmp(of->verbs[i].word, "sweep") == 0)
-            return &of->verbs[i];
-    return NULL;
-}
-
 static void give(struct usher_operation *c, const struct usher__noun *noun, unsigned field,
                  int64_t value)
 {

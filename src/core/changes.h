@@ -8,9 +8,6 @@
 /* NULL: scopes of @noun keep no log. */
 const struct usher__verb *usher__changes_verb(enum usher_noun noun);
 
-/* `sweep`.  NULL: nothing of @noun is ever due. */
-const struct usher__verb *usher__sweep_verb(enum usher_noun noun);
-
 /* Ask for the notices of @scope behind @since, @max at most.  @noun keeps a log. */
 void usher__changes_ask(struct usher_operation *c, enum usher_noun noun,
                         const struct usher_text *scope, uint64_t since, size_t max);

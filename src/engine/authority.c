@@ -47,7 +47,7 @@ enum usher_status usher_authority_open(const char *url, const struct usher_alloc
     char why[192] = "";
     enum usher_status status;
 
-    usher__message_set("%s", "");
+    usher__message_clear();
     if (url == NULL || ret_authority == NULL) {
         usher__message_set("authority: %s is NULL", url == NULL ? "url" : "ret_authority");
         return USHER_INVALID;
@@ -88,7 +88,7 @@ enum usher_status usher_authority_events(struct usher_authority *a, enum usher_n
                                          const char *name, uint64_t row, size_t max,
                                          usher_authority_event_fn *fn, void *payload)
 {
-    usher__message_set("%s", "");
+    usher__message_clear();
     if (a == NULL || name == NULL || fn == NULL) {
         usher__message_set("authority: an argument is NULL");
         return USHER_INVALID;

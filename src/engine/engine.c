@@ -106,6 +106,11 @@ static bool is_inside(const struct usher__thread *t, const struct usher_engine *
     return at != NULL;
 }
 
+void usher__message_clear(void)
+{
+    thread.message[0] = '\0';
+}
+
 void usher__message_set(const char *format, ...)
 {
     va_list ap;
@@ -1429,7 +1434,7 @@ static const char *flags_fault(const char *scope, unsigned flags, uint64_t since
 
 static const char *refusal(const struct usher_engine *e, enum usher_noun noun, unsigned flags)
 {
-    if ((flags & USHER_WATCH_TEND) != 0 && usher__sweep_verb(noun) == NULL)
+    if ((flags & USHER_WATCH_TEND) != 0 && usher__hooks((unsigned)noun)->sweep == 0)
         return "nothing of it is ever due";
     if ((flags & USHER_WATCH_TEND) != 0 && e->opt.clock_given)
         return "time is given: nobody knows when something is due";

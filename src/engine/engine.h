@@ -69,6 +69,7 @@ struct usher_engine {
 };
 
 /* Set what usher_message() returns in this thread. */
+void usher__message_clear(void);
 void usher__message_set(const char *format, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 1, 2)))

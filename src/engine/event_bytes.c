@@ -82,7 +82,7 @@ enum usher_status usher_event_unpack(const unsigned char *bytes, size_t size, ui
 {
     struct usher_unpacker u = { bytes, bytes + size };
 
-    usher__message_set("%s", "");
+    usher__message_clear();
     memset(ret_notice, 0, sizeof *ret_notice);
     if (size != 0 && unpack(&u, ret_kind, ret_notice))
         return USHER_OK;

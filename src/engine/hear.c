@@ -34,6 +34,7 @@
 #include "engine/flight.h"
 #include "engine/memory.h"
 #include "engine/nouns.h"
+#include "engine/result.h"
 #include "engine/watch.h"
 
 #ifdef USHER_HOSTILE
@@ -318,7 +319,8 @@ static void miss(struct usher__heard *h, const struct usher_notice *n)
 /* What is asked for it: its log, or to sweep its scope. */
 static unsigned verb_of(const struct usher__heard *h)
 {
-    return (h->sweeps ? usher__sweep_verb(h->noun) : usher__changes_verb(h->noun))->verb;
+    return h->sweeps ? (unsigned)usher__hooks((unsigned)h->noun)->sweep
+                     : usher__changes_verb(h->noun)->verb;
 }
 
 /* In which that is done. */
@@ -486,7 +488,7 @@ static void swept(struct usher__heard *h, const struct usher_result *r)
 static void sweep_command(struct usher__heard *h, struct usher_operation *c)
 {
     memset(c, 0, sizeof *c);
-    c->verb = (enum usher_verb)usher__sweep_verb(h->noun)->verb;
+    c->verb = usher__hooks((unsigned)h->noun)->sweep;
     c->scope = (struct usher_text){ h->scope, h->scope_size };
     h->sweeps = false;
     h->sweeping = true;
@@ -666,14 +668,16 @@ struct usher__reading {
 static void reading_take(struct usher__post *p, struct usher__post_lane *l,
                          struct usher__reading *r)
 {
-    memset(r, 0, sizeof *r);
     r->p = p;
+    r->flight = NULL;
+    r->n = 0;
     for (; r->n < READS && usher__heard_can_read(p, l); r->n++) {
         size_t room = p->limit - p->n_notices;
 
         r->asked[r->n] = l->behind.first->sweeps ? 0 : room < PAGE ? room : PAGE;
         p->n_notices += r->asked[r->n];
         r->heards[r->n] = heards_take(&l->behind, BEHIND);
+        usher__result_blank(&r->results[r->n], r->heards[r->n]->noun, p->alloc);
         read_command(r->heards[r->n], &r->commands[r->n], r->asked[r->n]);
     }
 }

@@ -90,7 +90,7 @@ enum usher_status usher_history_open(const char *url, const struct usher_allocat
     char why[192] = "";
     enum usher_status status;
 
-    usher__message_set("%s", "");
+    usher__message_clear();
     if (url == NULL || ret_history == NULL) {
         usher__message_set("history: %s is NULL", url == NULL ? "url" : "ret_history");
         return USHER_INVALID;

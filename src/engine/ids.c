@@ -961,7 +961,7 @@ enum usher_status usher_ids_open_manager(const struct usher_ids_manager *manager
     struct inner *p;
     enum usher_status status;
 
-    usher__message_set("%s", "");
+    usher__message_clear();
     if (manager == NULL || manager->reserve == NULL || ret_ids == NULL)
         return wrong("manager, its reserve or ret_ids is NULL");
     status = ids_new(opt, &ids, &p);

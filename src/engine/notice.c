@@ -15,7 +15,7 @@ enum usher_status usher_notice_read(enum usher_noun noun, const struct usher_tex
 {
     struct usher_unpacker u;
 
-    usher__message_set("%s", "");
+    usher__message_clear();
     if (scope == NULL || value == NULL || ret_notice == NULL) {
         usher__message_set("notice read: an argument is NULL");
         return USHER_INVALID;

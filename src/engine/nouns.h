@@ -86,6 +86,8 @@ struct usher__hooks {
     enum usher_verb drop;
     uint16_t dropped_at, more_at;
     const char *drop_refused;
+    /* The verb that applies what is due; 0: nothing ever is. */
+    enum usher_verb sweep;
     /* A notice with it is for the journal of an authority. */
     enum usher_verb expires;
 

@@ -116,6 +116,7 @@ const struct usher__hooks usher__number_hooks = {
     .why_due = USHER_NUMBER_WHY_DUE,
     .owner_at = offsetof(struct usher_operation, arg.number.owner),
     .drop = USHER_NUMBER_DROP,
+    .sweep = USHER_NUMBER_SWEEP,
     .dropped_at = offsetof(struct usher_result, of.number.count),
     .more_at = offsetof(struct usher_result, of.number.more),
 };

@@ -898,7 +898,7 @@ void usher__post_settle(struct usher_engine *e, int64_t deadline_ms)
         (void)pthread_mutex_unlock(&p->lock);
         (void)poll(fds, n, ms);
     }
-    usher__message_set("%s", "");
+    usher__message_clear();
 }
 
 /* ---- to wait ------------------------------------------------------------------------------- */
@@ -989,7 +989,7 @@ const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_
         }
     } while (got == NULL && wait_for(e, p, USHER__COLLECT, until_ms));
     (void)pthread_mutex_unlock(&p->lock);
-    usher__message_set("%s", ""); /* what was done has its message in its reply */
+    usher__message_clear(); /* what was done has its message in its reply */
     return got != NULL ? &got->event : NULL;
 }
 
@@ -1030,7 +1030,7 @@ enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms)
     p->workers--;
     usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
-    usher__message_set("%s", "");
+    usher__message_clear();
     if (atomic_load(&e->interrupted)) {
         usher__message_set("work: interrupted");
         status = USHER_UNAVAILABLE;

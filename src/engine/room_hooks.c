@@ -100,6 +100,7 @@ const struct usher__hooks usher__room_hooks = {
     .gone = USHER_ROOM_DONE,
     .closes = closes,
     .drop = USHER_ROOM_CLOSE,
+    .sweep = USHER_ROOM_SWEEP,
     .dropped_at = offsetof(struct usher_result, of.room.count),
     .more_at = offsetof(struct usher_result, of.room.more),
 };

@@ -383,6 +383,7 @@ const struct usher__hooks usher__serial_hooks = {
     .text = text,
     .owner_at = offsetof(struct usher_operation, arg.serial.owner),
     .drop = USHER_SERIAL_DELETE,
+    .sweep = USHER_SERIAL_SWEEP,
     .drop_refused = "numbers of it are held, or may come back",
     .expires = USHER_SERIAL_EXPIRE,
 };

@@ -459,7 +459,7 @@ static const struct usher__machine *machine_by_word(const char *word)
 static enum usher_status arguments(const char *call, const char *noun, const char *buffer,
                                    size_t size, const size_t *ret_length)
 {
-    usher__message_set("%s", "");
+    usher__message_clear();
     if (noun == NULL || ret_length == NULL || (buffer == NULL && size != 0)) {
         usher__message_set("%s: an argument is NULL", call);
         return USHER_INVALID;

@@ -38,6 +38,9 @@ src/engine/room_plan.c
 src/engine/room_plan.h
 src/engine/serial.c
 src/engine/serial_authority.c
+src/steps/form.h
+src/steps/nouns.c
+src/steps/nouns.h
 src/cli/answer_plain.c
 src/cli/import.c
 src/cli/serial_list.c
@@ -64,9 +67,6 @@ src/cli/scopes.c 8
 src/cli/table.c 5
 src/words/parse.c 3
 src/words/parse.h 1
-src/steps/work.c 12
-src/steps/work.h 15
-src/steps/kept.c 1
 backends/redis/brief.c 12
 backends/redis/trip.c 2
 backends/sqlite/authority.c 5
@@ -77,8 +77,8 @@ upper='NUMBER|QUEUE|ROOMS?|SERIAL|ID'
 
 # Without comments and texts, lines with a name of a noun's: "file count".
 named() {
-    for file in src/engine/*.[ch] src/cli/*.[ch] src/words/*.[ch] src/steps/work.[ch] \
-        src/steps/kept.[ch] src/steps/drop.c backends/*/*.[ch] include/usher/store.h; do
+    for file in src/engine/*.[ch] src/cli/*.[ch] src/words/*.[ch] \
+        src/steps/*.[ch] backends/*/*.[ch] include/usher/store.h; do
         n=$(awk '
             {
                 gsub(/"([^"\\]|\\.)*"/, "\"\"")
@@ -96,7 +96,8 @@ named() {
     done
 }
 
-found=$(named | while read -r file n; do
+# Steps of a noun are files with its name.
+found=$(named | grep -vE "^src/steps/($nouns)[_.]" | while read -r file n; do
     case $of_nouns in
     *"
 $file

@@ -164,7 +164,7 @@ mutant 'a call that is over stays with its node' src/steps/number.c 's/return st
     $memory 'calls_of_a_node*'
 mutant 'a page of calls begins anew' src/steps/number.c 's/    if (holds \&\& a->after.data != NULL)/    if (false)/' \
     $memory 'calls_are_listed*'
-mutant 'calls are looked for among all numbers' src/steps/work.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
+mutant 'calls are looked for among all numbers' src/steps/number.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
     $memory 'a_call_among*'
 mutant 'a whole pool is freed unasked' src/engine/number_hooks.c 's/    if (!given \&\& (command->given/    if (false \&\& (command->given/' \
     $memory 'wrong_arguments*'

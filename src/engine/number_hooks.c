@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/nouns.h"
-#include "steps/work.h"
+#include "steps/number.h"
 
 static const char *renew_fault(const struct usher_operation *command)
 {

@@ -13,6 +13,8 @@ cd "$top_srcdir"
 
 # Of one noun each, or of the two that have an authority.
 of_nouns='
+backends/redis/number_brief.c
+backends/redis/number_brief.h
 backends/sqlite/history.c
 backends/sqlite/history.h
 backends/sqlite/visits.c
@@ -67,8 +69,6 @@ src/cli/scopes.c 8
 src/cli/table.c 5
 src/words/parse.c 3
 src/words/parse.h 1
-backends/redis/brief.c 12
-backends/redis/trip.c 2
 backends/sqlite/authority.c 5
 '
 

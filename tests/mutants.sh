@@ -747,7 +747,7 @@ mutant 'script: the short way ends calls of others' backends/redis/lua/number_fa
     $redis 'calls_and_hangups*'
 mutant 'script: others look before the short way has written' backends/redis/lua/main.lua 's/^        --@fast_flush$//' \
     $same
-mutant 'Redis: a token loses its first byte' backends/redis/brief.c 's/a->token >> 56 == 0/true/' \
+mutant 'Redis: a token loses its first byte' backends/redis/number_brief.c 's/a->token >> 56 == 0/true/' \
     $redis 'calls_and_hangups*'
 mutant 'script: a request id is for any arguments' backends/redis/lua/common.lua 's/        if a\[2\] ~= S.print and /        if false and /' \
     $redis 'a_request_id*'
@@ -986,7 +986,7 @@ mutant 'drop: visits are lost with the queue' src/steps/queue.c 's/settings\[SET
 mutant 'if-version: what is due comes behind it' src/steps/number.c \
     's/if (w->scope.due_ms <= w->now \&\& w->command->verb != USHER_NUMBER_SWEEP)/if (w->scope.due_ms <= w->now \&\& (w->command->given \& USHER_GIVEN_IF_VERSION) == 0)/' \
     $memory 'a_command_for*'
-mutant 'if-version: a command with it is short' backends/redis/brief.c 's/(c->given \& USHER_GIVEN_IF_VERSION) != 0 ||/c == NULL ||/' \
+mutant 'if-version: a command with it is short' backends/redis/number_brief.c 's/(c->given \& USHER_GIVEN_IF_VERSION) != 0 ||/c == NULL ||/' \
     $redis 'a_command_for*'
 mutant 'program: nobody is asked' src/cli/drop.c 's/^    if (!yes \&\& (cli->shell/    if (cli == NULL \&\& (cli->shell/' \
     tests/cli/what_is_dropped_is_gone.sh

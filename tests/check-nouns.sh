@@ -15,6 +15,7 @@ cd "$top_srcdir"
 of_nouns='
 backends/redis/number_brief.c
 backends/redis/number_brief.h
+backends/sqlite/authority.c
 backends/sqlite/history.c
 backends/sqlite/history.h
 backends/sqlite/visits.c
@@ -30,6 +31,7 @@ src/engine/extension.c
 src/engine/nouns.c
 src/engine/nouns.h
 src/engine/number_hooks.c
+src/engine/number_tables.c
 src/engine/queue_hooks.c
 src/engine/room_hooks.c
 src/engine/room_index.c
@@ -58,7 +60,6 @@ src/engine/reply.c 9
 src/engine/see.c 22
 src/engine/see.h 8
 src/engine/sides.c 1
-src/engine/tables.c 14
 src/engine/tell.c 1
 src/engine/watch.c 10
 src/engine/write.c 22
@@ -69,7 +70,6 @@ src/cli/scopes.c 8
 src/cli/table.c 5
 src/words/parse.c 3
 src/words/parse.h 1
-backends/sqlite/authority.c 5
 '
 
 nouns='number|queue|rooms?|serial|id'

@@ -15,6 +15,8 @@
 
 #include "core/verbs.h"
 
+struct usher__out; /* tables.h */
+
 /* A step of what commands are that the store does not get as they are. */
 struct usher__step {
     const struct usher_operation *commands;
@@ -64,10 +66,14 @@ struct usher__hooks {
     const char *drop_refused;
     /* A notice with it is for the journal of an authority. */
     enum usher_verb expires;
+    /* Constants for the Lua of the noun, beside those that all have. */
+    void (*lua)(struct usher__out *o);
 };
 
 extern const struct usher__hooks usher__number_hooks, usher__queue_hooks, usher__room_hooks,
     usher__serial_hooks, usher__id_hooks;
+
+void usher__number_lua(struct usher__out *o); /* number_tables.c */
 
 extern const struct usher__hooks *const usher__noun_hooks[USHER__NOUNS]; /* none is NULL */
 

@@ -110,4 +110,5 @@ const struct usher__hooks usher__number_hooks = {
     .drop = USHER_NUMBER_DROP,
     .dropped_at = offsetof(struct usher_result, of.number.count),
     .more_at = offsetof(struct usher_result, of.number.more),
+    .lua = usher__number_lua,
 };

@@ -8,6 +8,7 @@
 
 #include "core/serial.h"
 #include "core/serial_machine.h"
+#include "engine/ask.h"
 #include "engine/authority.h"
 #include "engine/engine.h"
 #include "engine/nouns.h"
@@ -240,6 +241,7 @@ const struct usher__hooks usher__serial_hooks = {
     .drop = USHER_SERIAL_DELETE,
     .drop_refused = "numbers of it are held, or may come back",
     .expires = USHER_SERIAL_EXPIRE,
+    .form_reads = usher__serial_form_reads,
 };
 
 /* ---- journal and rules -------------------------------------------------------------------- */

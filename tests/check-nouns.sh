@@ -13,6 +13,9 @@ cd "$top_srcdir"
 
 # Of one noun each, or of those that have an authority or a history.
 of_nouns='
+backends/redis/number_brief.c
+backends/redis/number_brief.h
+backends/sqlite/authority.c
 backends/sqlite/history.c
 backends/sqlite/history.h
 backends/sqlite/visits.c
@@ -28,6 +31,7 @@ src/engine/extension.c
 src/engine/nouns.c
 src/engine/nouns.h
 src/engine/number_hooks.c
+src/engine/number_tables.c
 src/engine/queue_hooks.c
 src/engine/room_hooks.c
 src/engine/room_index.c
@@ -39,14 +43,15 @@ src/engine/room_plan.h
 src/engine/serial.c
 src/engine/serial_authority.c
 src/engine/sides.c
+src/steps/form.h
+src/steps/nouns.c
+src/steps/nouns.h
 src/cli/answer_plain.c
 src/cli/import.c
 src/cli/serial_list.c
 '
 
 still='
-src/engine/audit.c 13
-src/engine/tables.c 14
 src/cli/help.c 7
 src/cli/look.c 14
 src/cli/run.c 25
@@ -54,12 +59,6 @@ src/cli/scopes.c 8
 src/cli/table.c 5
 src/words/parse.c 3
 src/words/parse.h 1
-src/steps/work.c 12
-src/steps/work.h 15
-src/steps/kept.c 1
-backends/redis/brief.c 12
-backends/redis/trip.c 2
-backends/sqlite/authority.c 5
 '
 
 nouns='number|queue|rooms?|serial|id'
@@ -67,8 +66,8 @@ upper='NUMBER|QUEUE|ROOMS?|SERIAL|ID'
 
 # Without comments and texts, lines with a name of a noun's: "file count".
 named() {
-    for file in src/engine/*.[ch] src/cli/*.[ch] src/words/*.[ch] src/steps/work.[ch] \
-        src/steps/kept.[ch] src/steps/drop.c backends/*/*.[ch] include/usher/store.h; do
+    for file in src/engine/*.[ch] src/cli/*.[ch] src/words/*.[ch] \
+        src/steps/*.[ch] backends/*/*.[ch] include/usher/store.h; do
         n=$(awk '
             {
                 gsub(/"([^"\\]|\\.)*"/, "\"\"")
@@ -86,7 +85,8 @@ named() {
     done
 }
 
-found=$(named | while read -r file n; do
+# Steps of a noun are files with its name.
+found=$(named | grep -vE "^src/steps/($nouns)[_.]" | while read -r file n; do
     case $of_nouns in
     *"
 $file

@@ -164,7 +164,7 @@ mutant 'a call that is over stays with its node' src/steps/number.c 's/return st
     $memory 'calls_of_a_node*'
 mutant 'a page of calls begins anew' src/steps/number.c 's/    if (holds \&\& a->after.data != NULL)/    if (false)/' \
     $memory 'calls_are_listed*'
-mutant 'calls are looked for among all numbers' src/steps/work.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
+mutant 'calls are looked for among all numbers' src/steps/number.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
     $memory 'a_call_among*'
 mutant 'a whole pool is freed unasked' src/engine/number_hooks.c 's/    if (!given \&\& (command->given/    if (false \&\& (command->given/' \
     $memory 'wrong_arguments*'
@@ -203,7 +203,7 @@ mutant 'a page goes on behind what a partition has told' src/engine/room_index.c
     $memory 'only_rooms*'
 mutant 'a check does not look at rooms that are not in the index' src/engine/room_index.c 's/    if (first.there \&\& then.there \&\& !then.entry/    if (first.there \&\& !then.there \&\& !then.entry/' \
     $memory 'the_index*'
-mutant 'a check does not look at entries without a room' src/engine/audit.c 's/return a->scope.noun == USHER_ROOMS \&\& r->state == USHER_ROOMS_OPEN/return a->scope.noun == USHER_ROOMS \&\& r->state > USHER_ROOMS_OPEN/' \
+mutant 'a check does not look at entries without a room' src/engine/room_hooks.c 's/return r->state == USHER_ROOMS_OPEN;/return r->state > USHER_ROOMS_OPEN;/' \
     $memory 'the_index*'
 mutant 'who opened a room does not look when its entry is doubted' src/engine/room_plan.c 's/return r->n_rows == 0 || r->rows->state == USHER_ROOMS_DOUBTED ?/return r->n_rows == 0 ?/' \
     tests/model/test_room_index 'rooms*sqlite'
@@ -747,7 +747,7 @@ mutant 'script: the short way ends calls of others' backends/redis/lua/number_fa
     $redis 'calls_and_hangups*'
 mutant 'script: others look before the short way has written' backends/redis/lua/main.lua 's/^        --@fast_flush$//' \
     $same
-mutant 'Redis: a token loses its first byte' backends/redis/brief.c 's/a->token >> 56 == 0/true/' \
+mutant 'Redis: a token loses its first byte' backends/redis/number_brief.c 's/a->token >> 56 == 0/true/' \
     $redis 'calls_and_hangups*'
 mutant 'script: a request id is for any arguments' backends/redis/lua/common.lua 's/        if a\[2\] ~= S.print and /        if false and /' \
     $redis 'a_request_id*'
@@ -986,7 +986,7 @@ mutant 'drop: visits are lost with the queue' src/steps/queue.c 's/settings\[SET
 mutant 'if-version: what is due comes behind it' src/steps/number.c \
     's/if (w->scope.due_ms <= w->now \&\& w->command->verb != USHER_NUMBER_SWEEP)/if (w->scope.due_ms <= w->now \&\& (w->command->given \& USHER_GIVEN_IF_VERSION) == 0)/' \
     $memory 'a_command_for*'
-mutant 'if-version: a command with it is short' backends/redis/brief.c 's/(c->given \& USHER_GIVEN_IF_VERSION) != 0 ||/c == NULL ||/' \
+mutant 'if-version: a command with it is short' backends/redis/number_brief.c 's/(c->given \& USHER_GIVEN_IF_VERSION) != 0 ||/c == NULL ||/' \
     $redis 'a_command_for*'
 mutant 'program: nobody is asked' src/cli/drop.c 's/^    if (!yes \&\& (cli->shell/    if (cli == NULL \&\& (cli->shell/' \
     tests/cli/what_is_dropped_is_gone.sh

@@ -17,7 +17,7 @@
 
 #include <hiredis/hiredis.h>
 
-#include "brief.h"
+#include "number_brief.h"
 
 typedef struct usher__redis_calls pipeline;
 
@@ -326,16 +326,15 @@ static unsigned char *put_number(unsigned char *at, uint64_t value)
 #define HEAD 24
 
 /*
- * What the script is given: how many commands, of them plain calls, of them brief, the place where
- * the names of fields begin, how far a time may be ahead, which server it is said to be (0: not
- * known, -1: by hand); the commands; what is read from the hash
- * at once: the header, the settings, the numbers that are hung up.  lua/main.lua adds what other
- * commands begin with.
+ * What the script is given: how many commands, of them brief without a record, of them brief, the
+ * place where the names of fields begin, how far a time may be ahead, which server it is said to be
+ * (0: not known, -1: by hand); the commands; what is read from the hash at once: the header, the
+ * settings, the records of brief commands.  lua/main.lua adds what other commands begin with.
  */
 static bool pack_call(struct usher__redis *r, const pipeline *b, size_t call)
 {
     static const char names[] = "\xa4head\xa8settings";
-    unsigned n = 0, calls = 0, brief = 0, values = 6, hangups = 0;
+    unsigned n = 0, brief = 0, values = 6, records = 0, left;
     unsigned char *at;
 
     r->packed_n = HEAD;
@@ -350,31 +349,30 @@ static bool pack_call(struct usher__redis *r, const pipeline *b, size_t call)
         if (!packed_room(r, USHER__REDIS_BRIEF_MAX))
             return false;
         brief++;
-        if (c->verb == USHER_NUMBER_CALL)
-            calls++;
-        else
-            hangups++;
+        if (usher__redis_brief_reads(c))
+            records++;
         r->packed_n +=
-            usher__redis_brief(c, b->context, 2 + hangups, r->packed + r->packed_n, &values);
+            usher__redis_brief(c, b->context, 2 + records, r->packed + r->packed_n, &values);
     }
     if (!packed_room(r, sizeof names))
         return false;
     memcpy(r->packed + r->packed_n, names, sizeof names - 1);
     r->packed_n += sizeof names - 1;
-    for (uint16_t i = b->first[call]; i != NONE && hangups > 0; i = b->next[i]) {
+    left = records;
+    for (uint16_t i = b->first[call]; i != NONE && left > 0; i = b->next[i]) {
         const struct usher_operation *c = b->tasks[i].command;
 
-        if (!usher__redis_is_brief(c, b->context) || c->verb == USHER_NUMBER_CALL)
+        if (!usher__redis_is_brief(c, b->context) || !usher__redis_brief_reads(c))
             continue;
         if (!packed_room(r, USHER__REDIS_BRIEF_MAX))
             return false;
         r->packed_n += usher__redis_brief_field(c, r->packed + r->packed_n);
-        hangups--;
+        left--;
     }
     values++;
     at = r->packed;
     *at++ = (unsigned char)n;
-    *at++ = (unsigned char)calls;
+    *at++ = (unsigned char)(brief - records);
     *at++ = (unsigned char)brief;
     *at++ = 0xcd;
     *at++ = (unsigned char)(values >> 8);

@@ -28,7 +28,7 @@
 #include "core/verbs.h"
 #include "engine/ask.h"
 #include "engine/memory.h"
-#include "engine/room_index.h"
+#include "engine/nouns.h"
 #include "replica/hash.h"
 #include "steps/kept.h"
 #include "steps/work.h"
@@ -57,12 +57,13 @@ struct audit {
     struct usher_engine *e;
     struct torn *torn;
     size_t n_torn, torn_room;
-    uint64_t before;             /* faults before the scope that is looked at */
-    bool is_torn;                /* it is */
-    struct names rooms, entries; /* that there are, and that the index has */
-    struct names rules[2];       /* and dispensers, that there are */
-    struct names doubted[2];     /* those for which it is not the one that the store has */
-    bool settled;                /* they are looked at again */
+    uint64_t before; /* faults before the scope that is looked at */
+    bool is_torn;    /* it is */
+    /* By noun: scopes that an index should have, entries that an index has, and what an authority
+     * keeps. */
+    struct names seen[USHER__NOUNS];
+    struct names doubted[USHER__NOUNS]; /* it does not keep them as the store has them */
+    bool settled;                       /* they are looked at again */
     struct usher_check_result found;
     enum usher_status status; /* of the authority: why the audit cannot go on */
     usher_audit_fn *fn;
@@ -182,11 +183,9 @@ static void names_done(const struct audit *a, const struct names *names)
 
 static void audit_done(const struct audit *a)
 {
-    names_done(a, &a->rooms);
-    names_done(a, &a->entries);
-    for (int i = 0; i < 2; i++) {
-        names_done(a, &a->rules[i]);
-        names_done(a, &a->doubted[i]);
+    for (unsigned noun = 0; noun < USHER__NOUNS; noun++) {
+        names_done(a, &a->seen[noun]);
+        names_done(a, &a->doubted[noun]);
     }
     (void)usher__resize(a->e->opt.alloc, a->torn, a->torn_room * sizeof *a->torn, 0);
 }
@@ -307,14 +306,14 @@ static void audit_granted(struct audit *a, const struct usher_record *r)
               granted, entry.max);
 }
 
-/* The rule or dispenser as the authority keeps it.  It is told after the store, so where the two
- * differ they are looked at again. */
+/* What the authority keeps of the scope.  It is told after the store, so where the two differ they
+ * are looked at again. */
 static enum usher_status audit_kept(struct audit *a, const struct usher_record *r)
 {
     unsigned char form[USHER__FORM_MAX];
     struct usher_text name = { a->name, strlen(a->name) };
     struct usher_authority_entry entry;
-    int of = a->scope.noun == USHER_ID;
+    unsigned noun = a->scope.noun;
     size_t size;
     enum usher_status status = USHER_OK;
 
@@ -324,17 +323,15 @@ static enum usher_status audit_kept(struct audit *a, const struct usher_record *
     if (!a->steps->kept(&a->scope, r, form, &size))
         return USHER_OK;
     if (!a->settled)
-        status = names_add(a, &a->rules[of], &name);
-    if (status != USHER_OK || size == 0 ||
-        !entry_of(a, (enum usher_noun)a->scope.noun, &name, &entry) ||
+        status = names_add(a, &a->seen[noun], &name);
+    if (status != USHER_OK || size == 0 || !entry_of(a, (enum usher_noun)noun, &name, &entry) ||
         (size <= sizeof form && entry.data_size == size && memcmp(entry.data, form, size) == 0))
         return status;
     if (!a->settled)
-        return names_add(a, &a->doubted[of], &name);
+        return names_add(a, &a->doubted[noun], &name);
     if (entry.data_size == 0)
         tell(a, "the authority does not keep it yet: it will when it is next used");
-    else if (of == 0 ? !usher__serial_form_reads(entry.data, entry.data_size)
-                     : !usher__id_form_reads(entry.data, entry.data_size))
+    else if (!usher__hooks(noun)->form_reads(entry.data, entry.data_size))
         fault(a, "what the authority keeps of it cannot be read: it could not be made again");
     else
         tell(a, "is not as the authority keeps it, which will hear of it when it is next used");
@@ -382,8 +379,8 @@ static enum usher_status audit_scope(struct audit *a, const struct usher_scope *
         fault(a, "its name %s", usher__scope_fault(s->name.data, s->name.size));
     else
         audit_granted(a, NULL);
-    if (s->noun == USHER_ROOM)
-        status = names_add(a, &a->rooms, &s->name);
+    if (usher__hooks(s->noun)->index != 0)
+        status = names_add(a, &a->seen[s->noun], &s->name);
     return status == USHER_OK ? audit_kept(a, NULL) : status;
 }
 
@@ -405,6 +402,7 @@ static void audit_order(struct audit *a, const struct usher_record *r)
 
 static enum usher_status audit_record(struct audit *a, const struct usher_record *r)
 {
+    const struct usher__hooks *hooks = usher__hooks(a->scope.noun);
     const char *what = r->kind == 0 || r->kind >= USHER_KINDS
                            ? "is of no known kind"
                            : usher__name_fault(r->id.data, r->id.size);
@@ -449,8 +447,8 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
         if (status != USHER_OK)
             return status;
     }
-    return a->scope.noun == USHER_ROOMS && r->state == USHER_ROOMS_OPEN
-               ? names_add(a, &a->entries, &r->id)
+    return hooks->is_entry != NULL && hooks->is_entry(r)
+               ? names_add(a, &a->seen[a->scope.noun], &r->id)
                : USHER_OK;
 }
 
@@ -608,23 +606,25 @@ static void names_list(const struct names *names, const unsigned char **to)
     qsort(to, names->n, sizeof *to, by_name);
 }
 
-/* The room called @name is in the index alone, or not in it: that was so when they were read. */
-static enum usher_status check_room(struct audit *a, const unsigned char *name, bool repair)
+/* The scope called @name is in the index alone, or not in it: that was so when they were read. */
+static enum usher_status check_indexed(struct audit *a, enum usher_noun noun,
+                                       const unsigned char *name, bool repair)
 {
+    const struct usher__hooks *hooks = usher__hooks(noun);
     struct usher_text text = { (const char *)name + 1, *name };
-    char partition[USHER__ROOM_PARTITION];
+    char part[USHER_NAME_MAX + 1];
     const char *what;
     bool repaired;
-    enum usher_status status = usher__room_index_check(a->e, &text, repair, &what, &repaired);
+    enum usher_status status = hooks->index_check(a->e, &text, repair, &what, &repaired);
 
     /* what is torn does not answer, and has been told of */
-    usher__room_partition(&text, partition);
-    if (status == USHER_UNAVAILABLE && (is_torn(a, USHER_ROOM, text.data, text.size) ||
-                                        is_torn(a, USHER_ROOMS, partition, strlen(partition))))
+    hooks->index_part(&text, part);
+    if (status == USHER_UNAVAILABLE &&
+        (is_torn(a, noun, text.data, text.size) || is_torn(a, hooks->index, part, strlen(part))))
         return USHER_OK;
     if (status != USHER_OK || what == NULL)
         return status;
-    a->scope.noun = USHER_ROOM;
+    a->scope.noun = (uint8_t)noun;
     memcpy(a->name, text.data, text.size);
     a->name[text.size] = '\0';
     fault(a, "%s", what);
@@ -632,48 +632,63 @@ static enum usher_status check_room(struct audit *a, const unsigned char *name, 
     return USHER_OK;
 }
 
-/* Long enough for whoever was about to write in the index what he did to the room. */
+/* Long enough for whoever was about to write in the index what he did to the scope. */
 #define SETTLE_NS 100000000
 
-/* Rooms and their index, which are different scopes. */
-static enum usher_status check_rooms(struct audit *a, bool repair)
+/* Scopes of @noun and their index, which are different scopes. */
+static enum usher_status check_index(struct audit *a, enum usher_noun noun, bool repair)
 {
     const struct timespec settle = { 0, SETTLE_NS };
-    size_t n = a->rooms.n + a->entries.n, r = 0, i = 0;
-    const unsigned char **rooms, **entries;
+    const struct names *there = &a->seen[noun], *indexed = &a->seen[usher__hooks(noun)->index];
+    size_t n = there->n + indexed->n, s = 0, i = 0;
+    const unsigned char **scopes, **entries;
     bool waited = false;
     enum usher_status status = USHER_OK;
 
     if (n == 0)
         return USHER_OK;
     /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
-    rooms = usher__resize(a->e->opt.alloc, NULL, 0, n * sizeof *rooms);
-    if (rooms == NULL)
+    scopes = usher__resize(a->e->opt.alloc, NULL, 0, n * sizeof *scopes);
+    if (scopes == NULL)
         return USHER_NOMEM;
-    entries = rooms + a->rooms.n;
-    names_list(&a->rooms, rooms);
-    names_list(&a->entries, entries);
-    while (status == USHER_OK && (r < a->rooms.n || i < a->entries.n)) {
-        int order = r == a->rooms.n ? 1 : i == a->entries.n ? -1 : by_name(&rooms[r], &entries[i]);
+    entries = scopes + there->n;
+    names_list(there, scopes);
+    names_list(indexed, entries);
+    while (status == USHER_OK && (s < there->n || i < indexed->n)) {
+        int order = s == there->n ? 1 : i == indexed->n ? -1 : by_name(&scopes[s], &entries[i]);
 
         if (order == 0) {
-            r++;
+            s++;
             i++;
             continue;
         }
         if (!waited)
             (void)nanosleep(&settle, NULL);
         waited = true;
-        status = check_room(a, order < 0 ? rooms[r++] : entries[i++], repair);
+        status = check_indexed(a, noun, order < 0 ? scopes[s++] : entries[i++], repair);
     }
     /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
-    (void)usher__resize(a->e->opt.alloc, rooms, n * sizeof *rooms, 0);
+    (void)usher__resize(a->e->opt.alloc, scopes, n * sizeof *scopes, 0);
+    return status;
+}
+
+static enum usher_status check_indexes(struct audit *a, bool repair)
+{
+    enum usher_status status = USHER_OK;
+
+    for (unsigned noun = 1; noun < USHER__NOUNS && status == USHER_OK; noun++) {
+        enum usher_noun index = usher__hooks(noun)->index;
+
+        if (index == 0)
+            continue;
+        status = check_index(a, (enum usher_noun)noun, repair);
+        if (status != USHER_OK)
+            usher__message_set("audit: %s: %s", usher_noun_word(index), usher_status_text(status));
+    }
     return status;
 }
 
 /* ---- what the authority says --------------------------------------------------------- */
-
-static const enum usher_noun of_authority[2] = { USHER_SERIAL, USHER_ID };
 
 static enum usher_status kept_item(void *payload, const struct usher_item *item)
 {
@@ -694,17 +709,17 @@ static enum usher_status check_doubted(struct audit *a)
     const struct timespec settle = { 0, SETTLE_NS };
     enum usher_status status = USHER_OK;
 
-    if (a->doubted[0].n + a->doubted[1].n == 0)
-        return USHER_OK;
-    (void)nanosleep(&settle, NULL);
-    a->settled = true;
-    for (int of = 0; of < 2; of++) {
-        const unsigned char *at = a->doubted[of].bytes;
+    for (unsigned noun = 1; noun < USHER__NOUNS; noun++) {
+        const unsigned char *at = a->doubted[noun].bytes;
 
-        for (size_t i = 0; i < a->doubted[of].n && status == USHER_OK; i++, at += 1 + *at) {
+        if (a->doubted[noun].n > 0 && !a->settled) {
+            (void)nanosleep(&settle, NULL);
+            a->settled = true;
+        }
+        for (size_t i = 0; i < a->doubted[noun].n && status == USHER_OK; i++, at += 1 + *at) {
             struct usher_text name = { (const char *)at + 1, *at };
 
-            status = scan(a->e, "audit", of_authority[of], &name, kept_item, a);
+            status = scan(a->e, "audit", (enum usher_noun)noun, &name, kept_item, a);
             if (status == USHER_OK)
                 status = a->status;
         }
@@ -729,7 +744,7 @@ static void twice_event(void *payload, const struct usher_authority_event *event
 {
     struct audit *a = payload;
 
-    if (!is_name(a, USHER_SERIAL, &event->name))
+    if (!is_name(a, event->noun, &event->name))
         return;
     if (event->n > 1)
         fault(a,
@@ -770,10 +785,10 @@ static void kept_entry(void *payload, const struct usher_text *name,
              entry->max);
 }
 
-static enum usher_status check_entries(struct audit *a, int of)
+static enum usher_status check_entries(struct audit *a, enum usher_noun noun)
 {
     struct usher_authority *authority = a->e->authority;
-    struct lookup l = { a, NULL, a->rules[of].n, of_authority[of] };
+    struct lookup l = { a, NULL, a->seen[noun].n, noun };
     /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     size_t size = l.n * sizeof *l.names;
     char why[192] = "";
@@ -783,9 +798,9 @@ static enum usher_status check_entries(struct audit *a, int of)
         l.names = usher__resize(a->e->opt.alloc, NULL, 0, size);
         if (l.names == NULL)
             return USHER_NOMEM;
-        names_list(&a->rules[of], l.names);
+        names_list(&a->seen[noun], l.names);
     }
-    status = authority->ops->entries(authority, l.noun, usher__monotonic_ms() + a->e->timeout_ms,
+    status = authority->ops->entries(authority, noun, usher__monotonic_ms() + a->e->timeout_ms,
                                      kept_entry, &l, why);
     if (status != USHER_OK)
         authority_failed(a, status, why);
@@ -802,8 +817,10 @@ static enum usher_status check_authority(struct audit *a)
     if (authority == NULL)
         return USHER_OK;
     status = check_doubted(a);
-    for (int of = 0; of < 2 && status == USHER_OK && authority->ops->entries != NULL; of++)
-        status = check_entries(a, of);
+    for (unsigned noun = 1;
+         noun < USHER__NOUNS && status == USHER_OK && authority->ops->entries != NULL; noun++)
+        if (usher__hooks(noun)->form_reads != NULL)
+            status = check_entries(a, (enum usher_noun)noun);
     if (status != USHER_OK || authority->ops->twice == NULL)
         return status;
     status = authority->ops->twice(authority, usher__monotonic_ms() + a->e->timeout_ms, twice_event,
@@ -847,11 +864,8 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
          i++)
         status = mend(&a, &a.torn[i]);
     /* who is not there may be among those that were not seen */
-    if (status == USHER_OK && !a.found.partial) {
-        status = check_rooms(&a, (flags & USHER_CHECK_REPAIR) != 0);
-        if (status != USHER_OK)
-            usher__message_set("audit: rooms: %s", usher_status_text(status));
-    }
+    if (status == USHER_OK && !a.found.partial)
+        status = check_indexes(&a, (flags & USHER_CHECK_REPAIR) != 0);
     if (status == USHER_OK && !a.found.partial)
         status = check_authority(&a);
     audit_done(&a);

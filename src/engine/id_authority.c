@@ -23,7 +23,7 @@
 #include "core/text.h"
 #include "engine/ask.h"
 #include "engine/result.h"
-#include "steps/work.h"
+#include "steps/form.h"
 
 /* ---- as a manager ------------------------------------------------------------------- */
 

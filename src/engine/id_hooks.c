@@ -2,6 +2,7 @@
 /* What the engine does for ids. */
 #include "config.h"
 
+#include "engine/ask.h"
 #include "engine/nouns.h"
 
 static const char *fault(const struct usher_operation *command, const char **ret_word)
@@ -24,4 +25,5 @@ const struct usher__hooks usher__id_hooks = {
     .fault = fault,
     .why_word = why_word,
     .drop = USHER_ID_DELETE,
+    .form_reads = usher__id_form_reads,
 };

@@ -13,5 +13,5 @@ const struct usher__hooks *const usher__noun_hooks[USHER__NOUNS] = {
     [USHER_ROOM] = &usher__room_hooks,
     [USHER_SERIAL] = &usher__serial_hooks,
     [USHER_ID] = &usher__id_hooks,
-    [USHER_ROOMS] = &none,
+    [USHER_ROOMS] = &usher__rooms_hooks,
 };

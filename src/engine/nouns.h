@@ -15,6 +15,9 @@
 
 #include "core/verbs.h"
 
+struct usher_record;
+struct usher__out; /* tables.h */
+
 /* A step of what commands are that the store does not get as they are. */
 struct usher__step {
     const struct usher_operation *commands;
@@ -133,10 +136,27 @@ struct usher__hooks {
      * soon? */
     enum usher_verb gone;
     bool (*closes)(enum usher_verb verb);
+
+    /* ---- besides ---- */
+
+    /* Constants for the Lua of the noun, beside those that all have. */
+    void (*lua)(struct usher__out *o);
+    /* Can a scope be made again from what an authority keeps of it? */
+    bool (*form_reads)(const char *data, size_t size);
+    /* Another noun, whose scopes are an index of this one's, and the name of that in which @name
+     * stands; do they agree about @name, as usher__room_index_check() says? */
+    enum usher_noun index;
+    void (*index_part)(const struct usher_text *name, char part[USHER_NAME_MAX + 1]);
+    enum usher_status (*index_check)(struct usher_engine *e, const struct usher_text *name,
+                                     bool repair, const char **ret_fault, bool *ret_repaired);
+    /* Of an index: does @r say that there is such a scope? */
+    bool (*is_entry)(const struct usher_record *r);
 };
 
 extern const struct usher__hooks usher__number_hooks, usher__queue_hooks, usher__room_hooks,
-    usher__serial_hooks, usher__id_hooks;
+    usher__rooms_hooks, usher__serial_hooks, usher__id_hooks;
+
+void usher__number_lua(struct usher__out *o); /* number_tables.c */
 
 extern const struct usher__hooks *const usher__noun_hooks[USHER__NOUNS]; /* none is NULL */
 

@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/nouns.h"
-#include "steps/work.h"
+#include "steps/number.h"
 
 static const char *renew_fault(const struct usher_operation *command)
 {
@@ -119,4 +119,5 @@ const struct usher__hooks usher__number_hooks = {
     .sweep = USHER_NUMBER_SWEEP,
     .dropped_at = offsetof(struct usher_result, of.number.count),
     .more_at = offsetof(struct usher_result, of.number.more),
+    .lua = usher__number_lua,
 };

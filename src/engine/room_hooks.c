@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine does for rooms. */
+/* What the engine does for rooms and for their index. */
 #include "config.h"
+
+#include <usher/store.h>
 
 #include "core/pack.h"
 #include "core/text.h"
 #include "engine/nouns.h"
+#include "engine/room_index.h"
 #include "engine/room_notice.h"
 #include "engine/room_plan.h"
 
@@ -103,4 +106,16 @@ const struct usher__hooks usher__room_hooks = {
     .sweep = USHER_ROOM_SWEEP,
     .dropped_at = offsetof(struct usher_result, of.room.count),
     .more_at = offsetof(struct usher_result, of.room.more),
+    .index = USHER_ROOMS,
+    .index_part = usher__room_partition,
+    .index_check = usher__room_index_check,
+};
+
+static bool is_entry(const struct usher_record *r)
+{
+    return r->state == USHER_ROOMS_OPEN;
+}
+
+const struct usher__hooks usher__rooms_hooks = {
+    .is_entry = is_entry,
 };

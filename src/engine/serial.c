@@ -8,6 +8,7 @@
 
 #include "core/serial.h"
 #include "core/serial_machine.h"
+#include "engine/ask.h"
 #include "engine/authority.h"
 #include "engine/engine.h"
 #include "engine/nouns.h"
@@ -386,6 +387,7 @@ const struct usher__hooks usher__serial_hooks = {
     .sweep = USHER_SERIAL_SWEEP,
     .drop_refused = "numbers of it are held, or may come back",
     .expires = USHER_SERIAL_EXPIRE,
+    .form_reads = usher__serial_form_reads,
 };
 
 /* ---- journal and rules -------------------------------------------------------------------- */

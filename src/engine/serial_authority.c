@@ -23,7 +23,7 @@
 #include "engine/ask.h"
 #include "engine/clock.h"
 #include "engine/result.h"
-#include "steps/work.h"
+#include "steps/form.h"
 
 /* Numbers reserved in advance, besides those that are asked for: what one commit of the
  * authority is good for, and what is lost with a store at most. */

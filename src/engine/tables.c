@@ -10,30 +10,19 @@
 
 #include "core/changes.h"
 #include "core/machine.h"
-#include "core/number.h"
 #include "core/pack.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
+#include "engine/nouns.h"
 #include "engine/result.h"
+#include "engine/tables.h"
 #include "steps/kept.h"
 #include "steps/work.h"
 #ifdef USHER_WITH_REDIS
 #include "../backends/redis/script.h"
 #endif
 
-/* A text that may be longer than the room for it; `length` goes on counting. */
-struct out {
-    char *to;
-    size_t size, length;
-};
-
-static void put(struct out *o, const char *format, ...)
-#ifdef __GNUC__
-    __attribute__((format(printf, 2, 3)))
-#endif
-    ;
-
-static void put(struct out *o, const char *format, ...)
+void usher__print(struct usher__out *o, const char *format, ...)
 {
     size_t used = o->length < o->size ? o->length : o->size;
     va_list ap;
@@ -48,34 +37,37 @@ static void put(struct out *o, const char *format, ...)
 
 /* ---- for people -------------------------------------------------------------------- */
 
-static void machine_markdown(struct out *o, const struct usher__machine *m)
+static void machine_markdown(struct usher__out *o, const struct usher__machine *m)
 {
-    put(o, "| state | meaning |\n| --- | --- |\n");
+    usher__print(o, "| state | meaning |\n| --- | --- |\n");
     for (unsigned s = 0; s < m->n_states; s++)
-        put(o, "| %s | %s |\n", m->state_words[s], m->state_texts[s]);
-    put(o, "\n| event | meaning |\n| --- | --- |\n");
+        usher__print(o, "| %s | %s |\n", m->state_words[s], m->state_texts[s]);
+    usher__print(o, "\n| event | meaning |\n| --- | --- |\n");
     for (unsigned e = 0; e < m->n_events; e++)
-        put(o, "| %s | %s |\n", m->event_words[e], m->event_texts[e]);
+        usher__print(o, "| %s | %s |\n", m->event_words[e], m->event_texts[e]);
     if (m->n_guards > 1)
-        put(o, "\n| if | meaning |\n| --- | --- |\n");
+        usher__print(o, "\n| if | meaning |\n| --- | --- |\n");
     for (unsigned g = 1; g < m->n_guards; g++)
-        put(o, "| %s | %s |\n", m->guard_words[g], m->guard_texts[g]);
-    put(o, "\n| from | event | if | to | status | why |\n| --- | --- | --- | --- | --- | --- |\n");
+        usher__print(o, "| %s | %s |\n", m->guard_words[g], m->guard_texts[g]);
+    usher__print(
+        o, "\n| from | event | if | to | status | why |\n| --- | --- | --- | --- | --- | --- |\n");
     for (unsigned i = 0; i < m->n_rows; i++) {
         const struct usher__machine_row *row = &m->rows[i];
 
-        put(o, "| %s | %s | %s | %s | %s | %s |\n", m->state_words[row->from],
-            m->event_words[row->event], m->guard_words[row->guard], m->state_words[row->to],
-            usher_status_word((enum usher_status)row->status), row->why);
+        usher__print(o, "| %s | %s | %s | %s | %s | %s |\n", m->state_words[row->from],
+                     m->event_words[row->event], m->guard_words[row->guard],
+                     m->state_words[row->to], usher_status_word((enum usher_status)row->status),
+                     row->why);
     }
 }
 
 /* The events that lead from one state to another, on one arrow. */
-static void machine_dot(struct out *o, const struct usher__machine *m)
+static void machine_dot(struct usher__out *o, const struct usher__machine *m)
 {
-    put(o, "digraph %s {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n", m->word);
+    usher__print(o, "digraph %s {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n",
+                 m->word);
     for (unsigned s = 0; s < m->n_states; s++)
-        put(o, "    \"%s\" [tooltip=\"%s\"];\n", m->state_words[s], m->state_texts[s]);
+        usher__print(o, "    \"%s\" [tooltip=\"%s\"];\n", m->state_words[s], m->state_texts[s]);
     for (unsigned k = 0; k < m->n_states * m->n_states; k++) {
         unsigned from = k / m->n_states, to = k % m->n_states, said = m->n_events;
 
@@ -85,16 +77,17 @@ static void machine_dot(struct out *o, const struct usher__machine *m)
             if (row->from != from || row->to != to || row->status != USHER_OK || row->event == said)
                 continue;
             if (said < m->n_events)
-                put(o, ", ");
+                usher__print(o, ", ");
             else
-                put(o, "    \"%s\" -> \"%s\" [label=\"", m->state_words[from], m->state_words[to]);
-            put(o, "%s", m->event_words[row->event]);
+                usher__print(o, "    \"%s\" -> \"%s\" [label=\"", m->state_words[from],
+                             m->state_words[to]);
+            usher__print(o, "%s", m->event_words[row->event]);
             said = row->event;
         }
         if (said < m->n_events)
-            put(o, "\"];\n");
+            usher__print(o, "\"];\n");
     }
-    put(o, "}\n");
+    usher__print(o, "}\n");
 }
 
 /* ---- for Lua ----------------------------------------------------------------------- */
@@ -105,31 +98,30 @@ static void machine_dot(struct out *o, const struct usher__machine *m)
  * fixed width; a move is two characters, the state from '0' and the status from 'A'.
  */
 
-/* Upper case, with _ for + and -: the name of a constant. */
-static void put_name(struct out *o, const char *before, const char *word)
+void usher__print_name(struct usher__out *o, const char *before, const char *word)
 {
-    put(o, "local %s", before);
+    usher__print(o, "local %s", before);
     for (; *word != '\0'; word++)
-        put(o, "%c",
-            *word == '+' || *word == '-'   ? '_'
-            : *word >= 'a' && *word <= 'z' ? *word - 32
-                                           : *word);
+        usher__print(o, "%c",
+                     *word == '+' || *word == '-'   ? '_'
+                     : *word >= 'a' && *word <= 'z' ? *word - 32
+                                                    : *word);
 }
 
-static void put_int(struct out *o, const char *before, const char *word, long long value)
+void usher__print_int(struct usher__out *o, const char *before, const char *word, long long value)
 {
-    put_name(o, before, word);
-    put(o, " = %lld\n", value);
+    usher__print_name(o, before, word);
+    usher__print(o, " = %lld\n", value);
 }
 
-static void put_bits(struct out *o, uint64_t bits)
+static void print_bits(struct usher__out *o, uint64_t bits)
 {
     const char *comma = "";
 
     for (unsigned i = 0; i < 64; i++) {
         if ((bits >> i & 1u) == 0)
             continue;
-        put(o, "%s%u", comma, i);
+        usher__print(o, "%s%u", comma, i);
         comma = ",";
     }
 }
@@ -138,7 +130,7 @@ static void put_bits(struct out *o, uint64_t bits)
 #define FIRST_ARGUMENT 7
 
 /* ORDER_RANDOM and its like: the codes of an argument that is one of words. */
-static void codes_lua(struct out *o, const struct usher__arg *arg)
+static void codes_lua(struct usher__out *o, const struct usher__arg *arg)
 {
     char prefix[40];
 
@@ -146,109 +138,112 @@ static void codes_lua(struct out *o, const struct usher__arg *arg)
         return;
     (void)snprintf(prefix, sizeof prefix, "%s_", arg->name);
     for (int64_t code = arg->min; code <= arg->max; code++)
-        put_int(o, prefix, arg->words[code], (long long)code);
+        usher__print_int(o, prefix, arg->words[code], (long long)code);
 }
 
 /* The fields of an answer that says nothing, as bytes, by verb that writes. */
-static void blanks_lua(struct out *o, const struct usher__noun *noun)
+static void blanks_lua(struct usher__out *o, const struct usher__noun *noun)
 {
     struct usher_result blank;
     unsigned char bytes[512];
 
     usher__result_init(&blank, (enum usher_noun)noun->noun, NULL);
-    put(o, "local BLANKS = {");
+    usher__print(o, "local BLANKS = {");
     for (unsigned i = 0; i < noun->n_verbs; i++) {
         struct usher__packer p = { bytes, sizeof bytes, 0 };
 
         if ((noun->verbs[i].flags & USHER__WRITES) == 0)
             continue;
         usher__fields_pack(&p, noun, (enum usher_verb)noun->verbs[i].verb, &blank);
-        put(o, "%s[%u]='", i > 0 ? "," : "", noun->verbs[i].verb);
+        usher__print(o, "%s[%u]='", i > 0 ? "," : "", noun->verbs[i].verb);
         for (size_t k = 0; k < p.n && k < sizeof bytes; k++)
-            put(o, "\\%u", bytes[k]);
-        put(o, "'");
+            usher__print(o, "\\%u", bytes[k]);
+        usher__print(o, "'");
     }
-    put(o, "}\n");
+    usher__print(o, "}\n");
 }
 
 /* What all nouns have. */
-static void common_lua(struct out *o, const struct usher__noun *noun)
+static void common_lua(struct usher__out *o, const struct usher__noun *noun)
 {
-    put(o, "local NOUN = '%s'\nlocal FORMAT = 7\nlocal STATUSES = '", noun->word);
+    usher__print(o, "local NOUN = '%s'\nlocal FORMAT = 7\nlocal STATUSES = '", noun->word);
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
         if (usher__is_status(s))
-            put(o, " %u=%s", s, usher_status_word((enum usher_status)s));
-    put(o, " '\n");
+            usher__print(o, " %u=%s", s, usher_status_word((enum usher_status)s));
+    usher__print(o, " '\n");
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
         if (usher__is_status(s))
-            put_int(o, "", usher_status_word((enum usher_status)s), s);
-    put(o, "local VERBS = '");
+            usher__print_int(o, "", usher_status_word((enum usher_status)s), s);
+    usher__print(o, "local VERBS = '");
     for (unsigned i = 0; i < noun->n_verbs; i++) {
-        put(o, " %s=%u:", noun->verbs[i].word, noun->verbs[i].verb);
-        put_bits(o, noun->verbs[i].order);
-        put(o, ":");
-        put_bits(o, noun->verbs[i].keys);
+        usher__print(o, " %s=%u:", noun->verbs[i].word, noun->verbs[i].verb);
+        print_bits(o, noun->verbs[i].order);
+        usher__print(o, ":");
+        print_bits(o, noun->verbs[i].keys);
     }
-    put(o, " '\n");
+    usher__print(o, " '\n");
     for (unsigned i = 0; i < noun->n_verbs; i++)
-        put_int(o, "V_", noun->verbs[i].word, noun->verbs[i].verb);
-    put(o, "local CREATES = '");
+        usher__print_int(o, "V_", noun->verbs[i].word, noun->verbs[i].verb);
+    usher__print(o, "local CREATES = '");
     for (unsigned i = 0; i < noun->n_verbs; i++)
         if ((noun->verbs[i].flags & USHER__CREATES) != 0)
-            put(o, " %u ", noun->verbs[i].verb);
-    put(o, "'\n");
+            usher__print(o, " %u ", noun->verbs[i].verb);
+    usher__print(o, "'\n");
     blanks_lua(o, noun);
-    put(o, "local ARGS = '");
+    usher__print(o, "local ARGS = '");
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
 
-        put(o, " %u=%s:%c:%lld:%lld", i, arg->word,
-            arg->type == USHER__ARG_VALUE    ? 'v'
-            : arg->type == USHER__ARG_MAYBE  ? 'm'
-            : arg->type == USHER__ARG_FIELDS ? 'f'
-            : arg->given == 0                ? 't'
-            : arg->type == USHER__ARG_WIDE   ? 'w'
-                                             : 'n',
-            (long long)arg->min,
-            arg->type == USHER__ARG_TOKEN ? 9007199254740992LL : (long long)arg->max);
+        usher__print(o, " %u=%s:%c:%lld:%lld", i, arg->word,
+                     arg->type == USHER__ARG_VALUE    ? 'v'
+                     : arg->type == USHER__ARG_MAYBE  ? 'm'
+                     : arg->type == USHER__ARG_FIELDS ? 'f'
+                     : arg->given == 0                ? 't'
+                     : arg->type == USHER__ARG_WIDE   ? 'w'
+                                                      : 'n',
+                     (long long)arg->min,
+                     arg->type == USHER__ARG_TOKEN ? 9007199254740992LL : (long long)arg->max);
     }
-    put(o, " '\nlocal PERMANENT = '!%064d'\n", 0);
-    put_int(o, "", "ARG", FIRST_ARGUMENT);
+    usher__print(o, " '\nlocal PERMANENT = '!%064d'\n", 0);
+    usher__print_int(o, "", "ARG", FIRST_ARGUMENT);
     for (unsigned i = 0; i < noun->n_args; i++)
-        put_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
+        usher__print_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
     /* nothing stands there */
     if (noun->if_version == 0)
-        put_int(o, "ARG_", "IF_VERSION", 0);
+        usher__print_int(o, "ARG_", "IF_VERSION", 0);
     if (usher__changes_verb((enum usher_noun)noun->noun) == NULL)
-        put_int(o, "ARG_", "SINCE_VERSION", 0);
+        usher__print_int(o, "ARG_", "SINCE_VERSION", 0);
     for (unsigned i = 0; i < noun->n_args; i++)
         codes_lua(o, &noun->args[i]);
-    put_int(o, "", "GAPS", USHER_GAPS);
-    put_int(o, "", "TIME_MAX", USHER_TIME_MAX);
-    put_int(o, "", "SKEW_DEFAULT", USHER_SKEW_DEFAULT);
-    put_int(o, "", "REQUEST_MS", USHER__REQUEST_MS);
-    put_int(o, "", "EXPIRE_MAX", USHER__EXPIRE_MAX);
-    put_int(o, "", "STEP_MAX", USHER__STEP_MAX);
-    put_int(o, "", "LIST_MAX", USHER_LIST_MAX);
-    put_int(o, "", "LIST_DEFAULT", USHER_LIST_DEFAULT);
+    usher__print_int(o, "", "GAPS", USHER_GAPS);
+    usher__print_int(o, "", "TIME_MAX", USHER_TIME_MAX);
+    usher__print_int(o, "", "SKEW_DEFAULT", USHER_SKEW_DEFAULT);
+    usher__print_int(o, "", "REQUEST_MS", USHER__REQUEST_MS);
+    usher__print_int(o, "", "EXPIRE_MAX", USHER__EXPIRE_MAX);
+    usher__print_int(o, "", "STEP_MAX", USHER__STEP_MAX);
+    usher__print_int(o, "", "LIST_MAX", USHER_LIST_MAX);
+    usher__print_int(o, "", "LIST_DEFAULT", USHER_LIST_DEFAULT);
 }
 
 /* What a stored record begins with, in columns of 10: the word of its state, or of its kind if
  * those of that kind have none.  For each kind from 1 up a row of the states from 0 to 9. */
-static void words_lua(struct out *o, const struct usher__steps *steps)
+static void words_lua(struct usher__out *o, const struct usher__steps *steps)
 {
-    put(o, "local WORDS = '");
+    usher__print(o, "local WORDS = '");
     for (unsigned kind = 1; kind < USHER_KINDS; kind++)
         for (unsigned state = 0; state < 10; state++) {
             const char *word = steps->state_word(kind, state);
 
-            put(o, "%-10s", word != NULL ? word : state == 0 ? usher__kind_word(steps, kind) : "?");
+            usher__print(o, "%-10s",
+                         word != NULL ? word
+                         : state == 0 ? usher__kind_word(steps, kind)
+                                      : "?");
         }
-    put(o, "'\n");
+    usher__print(o, "'\n");
 }
 
 /* Where they stand in scope.settings, and the arguments that change them. */
-static void settings_lua(struct out *o, unsigned verb)
+static void settings_lua(struct usher__out *o, unsigned verb)
 {
     const struct usher__noun *noun = usher__noun(verb >> 8);
     const struct usher__field *told;
@@ -256,55 +251,55 @@ static void settings_lua(struct out *o, unsigned verb)
     unsigned n = 0;
 
     for (; usher__setting(verb, n, &told, &given); n++)
-        put_int(o, "SET_", given->name, n);
-    put_int(o, "", "SETTINGS", n);
-    put(o, "local SETTING_ARGS = {");
+        usher__print_int(o, "SET_", given->name, n);
+    usher__print_int(o, "", "SETTINGS", n);
+    usher__print(o, "local SETTING_ARGS = {");
     for (unsigned i = 0; usher__setting(verb, i, &told, &given); i++)
-        put(o, "%s%u", i > 0 ? ", " : "", FIRST_ARGUMENT + (unsigned)(given - noun->args));
-    put(o, "}\n");
+        usher__print(o, "%s%u", i > 0 ? ", " : "", FIRST_ARGUMENT + (unsigned)(given - noun->args));
+    usher__print(o, "}\n");
 }
 
 /* How the header, its counts and the settings are packed, how long a header is, and no counts. */
-static void packed_lua(struct out *o)
+static void packed_lua(struct usher__out *o)
 {
-    put(o, "local HEAD_PACKED = '>Bc16I7I7i7I7");
+    usher__print(o, "local HEAD_PACKED = '>Bc16I7I7i7I7");
     for (int i = 0; i < USHER_COUNTS; i++)
-        put(o, "i7");
-    put(o, "'\nlocal COUNTS_PACKED = '>");
+        usher__print(o, "i7");
+    usher__print(o, "'\nlocal COUNTS_PACKED = '>");
     for (int i = 0; i < USHER_COUNTS; i++)
-        put(o, "i7");
-    put(o, "'\nlocal SETTINGS_PACKED = '>");
+        usher__print(o, "i7");
+    usher__print(o, "'\nlocal SETTINGS_PACKED = '>");
     for (int i = 0; i < USHER_SETTINGS; i++)
-        put(o, "i7");
-    put(o, "'\nlocal NO_COUNTS = {0");
+        usher__print(o, "i7");
+    usher__print(o, "'\nlocal NO_COUNTS = {0");
     for (int i = 1; i < USHER_COUNTS; i++)
-        put(o, ", 0");
-    put(o, "}\n");
-    put_int(o, "", "HEAD_SIZE", 1 + 16 + 4 * 7 + USHER_COUNTS * 7);
+        usher__print(o, ", 0");
+    usher__print(o, "}\n");
+    usher__print_int(o, "", "HEAD_SIZE", 1 + 16 + 4 * 7 + USHER_COUNTS * 7);
 }
 
 /* A row that is a notice, without it, and where it stands in it. */
-static void notice_row_lua(struct out *o, const struct usher__noun *noun)
+static void notice_row_lua(struct usher__out *o, const struct usher__noun *noun)
 {
     unsigned at = 0;
 
-    put(o, "local NOTICE_ROW = {");
+    usher__print(o, "local NOTICE_ROW = {");
     for (unsigned i = 0; i < noun->n_row; i++) {
         unsigned type = noun->row[i].type;
 
-        put(o, "%s%s", i > 0 ? ", " : "",
-            type >= USHER__FIELD_TEXT   ? "''"
-            : type == USHER__FIELD_WIDE ? "'0'"
-                                        : "0");
+        usher__print(o, "%s%s", i > 0 ? ", " : "",
+                     type >= USHER__FIELD_TEXT   ? "''"
+                     : type == USHER__FIELD_WIDE ? "'0'"
+                                                 : "0");
         if (noun->row[i].code == USHER_FIELD_VALUE)
             at = i + 1;
     }
-    put(o, "}\n");
-    put_int(o, "", "NOTICE_AT", at);
+    usher__print(o, "}\n");
+    usher__print_int(o, "", "NOTICE_AT", at);
 }
 
 /* Of the noun's steps: counts, settings, defaults, and constants of its own. */
-static void steps_lua(struct out *o, const struct usher__noun *noun)
+static void steps_lua(struct usher__out *o, const struct usher__noun *noun)
 {
     const struct usher__steps *steps = usher__steps(noun->noun);
     struct usher_scope scope;
@@ -313,37 +308,37 @@ static void steps_lua(struct out *o, const struct usher__noun *noun)
     words_lua(o, steps);
     memset(&scope, 0, sizeof scope);
     steps->defaults(&scope);
-    put(o, "local DEFAULTS = {");
+    usher__print(o, "local DEFAULTS = {");
     for (int i = 0; i < USHER_SETTINGS; i++)
-        put(o, "%s%lld", i > 0 ? ", " : "", (long long)scope.settings[i]);
-    put(o, "}\nlocal FIRST = '%s'\nlocal LISTED = '%s'\n", steps->first, steps->listed);
-    put(o, "local DROPS = '%s'\n", steps->drops != NULL ? steps->drops : "");
-    put_int(o, "", "DROP_VERB", steps->drop_verb);
-    put_int(o, "", "DROP_MAX", USHER__DROP_MAX);
-    put_int(o, "", "DROPPING", USHER__DROPPING);
+        usher__print(o, "%s%lld", i > 0 ? ", " : "", (long long)scope.settings[i]);
+    usher__print(o, "}\nlocal FIRST = '%s'\nlocal LISTED = '%s'\n", steps->first, steps->listed);
+    usher__print(o, "local DROPS = '%s'\n", steps->drops != NULL ? steps->drops : "");
+    usher__print_int(o, "", "DROP_VERB", steps->drop_verb);
+    usher__print_int(o, "", "DROP_MAX", USHER__DROP_MAX);
+    usher__print_int(o, "", "DROPPING", USHER__DROPPING);
     notice_row_lua(o, noun);
-    put(o, "local LOG_KIND = '%u'\n", steps->log.kind);
-    put_int(o, "LOG_", "SET", steps->log.setting);
-    put_int(o, "LOG_", "CHANGES", steps->log.changes);
-    put_int(o, "LOG_", "SINCE", steps->log.since);
-    put_int(o, "LOG_", "MARK", steps->log.mark);
+    usher__print(o, "local LOG_KIND = '%u'\n", steps->log.kind);
+    usher__print_int(o, "LOG_", "SET", steps->log.setting);
+    usher__print_int(o, "LOG_", "CHANGES", steps->log.changes);
+    usher__print_int(o, "LOG_", "SINCE", steps->log.since);
+    usher__print_int(o, "LOG_", "MARK", steps->log.mark);
     for (int i = 0; i < USHER_COUNTS; i++)
         if (steps->count_names[i] != NULL)
-            put_int(o, "COUNT_", steps->count_names[i], i);
+            usher__print_int(o, "COUNT_", steps->count_names[i], i);
     for (int i = 0; i < USHER_SETTINGS; i++)
         if (steps->setting_names[i] != NULL)
-            put_int(o, "SET_", steps->setting_names[i], i);
+            usher__print_int(o, "SET_", steps->setting_names[i], i);
     if (steps->settings_verb != 0)
         settings_lua(o, steps->settings_verb);
     for (const struct usher__constant *c = steps->constants; c->name != NULL; c++)
-        put_int(o, "", c->name, (long long)c->value);
+        usher__print_int(o, "", c->name, (long long)c->value);
 }
 
 /*
  * AGENT_IDLE, AGENT_E_LOGIN, AGENT_IF_HOLDER; AGENT_STATES (words); AGENT_MOVES and AGENT_LISTS:
  * the first arguments of S.move() and S.slots() of lua/common.lua.
  */
-static void machine_lua(struct out *o, const struct usher__machine *m)
+static void machine_lua(struct usher__out *o, const struct usher__machine *m)
 {
     char prefix[40];
     size_t n = strlen(m->word);
@@ -352,98 +347,33 @@ static void machine_lua(struct out *o, const struct usher__machine *m)
     for (size_t i = 0; i < n; i++)
         prefix[i] = (char)(prefix[i] - 32); /* words of machines are a to z */
     for (unsigned s = 0; s < m->n_states; s++)
-        put_int(o, prefix, m->state_words[s], s);
-    put(o, "local %sSTATES = '", prefix);
+        usher__print_int(o, prefix, m->state_words[s], s);
+    usher__print(o, "local %sSTATES = '", prefix);
     for (unsigned s = 0; s < m->n_states; s++)
-        put(o, "%-10s", m->state_words[s]);
-    put(o, "'\nlocal %sMOVES = '", prefix);
+        usher__print(o, "%-10s", m->state_words[s]);
+    usher__print(o, "'\nlocal %sMOVES = '", prefix);
     for (unsigned k = 0; k < m->n_states * m->n_events * m->n_guards; k++) {
         unsigned event = k / m->n_guards;
         struct usher__move move =
             usher__machine_move(m, event / m->n_events, event % m->n_events, k % m->n_guards);
 
-        put(o, "%c%c", move.row ? '0' + move.to : '?', 'A' + move.status);
+        usher__print(o, "%c%c", move.row ? '0' + move.to : '?', 'A' + move.status);
     }
-    put(o, "', %u, %u\nlocal %sLISTS = ", m->n_events, m->n_guards, prefix);
+    usher__print(o, "', %u, %u\nlocal %sLISTS = ", m->n_events, m->n_guards, prefix);
     for (int due = 0; due < 2; due++) {
         uint64_t lists = 0; /* a digit to the base of 8 for each state */
 
         for (unsigned s = m->n_states; s-- > 0;)
             lists = lists * 8 + m->lists[s][due];
-        put(o, "%s%llu", due != 0 ? ", " : "", (unsigned long long)lists);
+        usher__print(o, "%s%llu", due != 0 ? ", " : "", (unsigned long long)lists);
     }
-    put(o, "\n");
+    usher__print(o, "\n");
     (void)snprintf(prefix + n, sizeof prefix - n, "_E_");
     for (unsigned e = 0; e < m->n_events; e++)
-        put_int(o, prefix, m->event_words[e], e);
+        usher__print_int(o, prefix, m->event_words[e], e);
     (void)snprintf(prefix + n, sizeof prefix - n, "_IF_");
     for (unsigned g = 0; g < m->n_guards; g++)
-        put_int(o, prefix, m->guard_words[g], g);
-}
-
-/* ---- the short way of numbers ------------------------------------------------------- */
-
-/* Does @event lead from @from to @to, with or without the token or the owner? */
-static bool leads(unsigned from, unsigned event, unsigned to)
-{
-    static const unsigned guards[] = { USHER__ANY, USHER__NUMBER_IF_HOLDER };
-    bool all = true;
-
-    for (int i = 0; i < 2; i++) {
-        struct usher__move move =
-            usher__machine_move(&usher__number_machine, from, event, guards[i]);
-
-        all = all && move.row && move.status == USHER_OK && move.to == to;
-    }
-    return all;
-}
-
-static bool stands_in(unsigned state, unsigned lists, unsigned lists_due)
-{
-    return usher__machine_lists(&usher__number_machine, state, 0) == lists &&
-           usher__machine_lists(&usher__number_machine, state, 1) == lists_due;
-}
-
-/*
- * number_fast.lua stands for four rows, and for the lists of two states: a free number is taken,
- * its owner (who has none yet: any) or the holder of its token gives it back, and nobody else does.
- * Where the table says otherwise all commands go the long way.
- */
-static bool short_way(void)
-{
-    unsigned idle = USHER_NUMBER_STATE_IDLE_UP, busy = USHER_NUMBER_STATE_BUSY_UP;
-
-    return leads(idle, USHER__NUMBER_CALL, busy) && leads(busy, USHER__NUMBER_HANGUP, idle) &&
-           stands_in(idle, USHER__LIST_READY, USHER__LIST_DUE) &&
-           stands_in(busy, USHER__LIST_HELD, USHER__LIST_HELD | USHER__LIST_DUE);
-}
-
-/* What a record begins with, HEAD_IDLE_UP: word and code. */
-static void heads_lua(struct out *o)
-{
-    const struct usher__machine *m = &usher__number_machine;
-
-    for (unsigned s = 0; s < m->n_states; s++) {
-        put_name(o, "HEAD_", m->state_words[s]);
-        put(o, " = '%-10s\\%u'\n", m->state_words[s], s);
-    }
-}
-
-static void number_lua(struct out *o)
-{
-    put(o, "local SHORT_WAY = %s\nlocal WHYS = '", short_way() ? "true" : "false");
-    for (unsigned w = 0; w <= USHER_NUMBER_WHY_DUE; w++)
-        put(o, "%-10s", usher_number_why_word((enum usher_number_why)w));
-    put(o, "'\n");
-    heads_lua(o);
-    put(o, "local QUEUED_BYTES = '");
-    for (int shift = 48; shift >= 0; shift -= 8)
-        put(o, "\\%u", (unsigned)(USHER__RANK_QUEUED >> shift & 255u));
-    put(o, "'\n");
-    put_int(o, "WHY_", "NONE", USHER_NUMBER_WHY_NONE); /* two codes that are no word in capitals */
-    put_int(o, "WHY_", "NO_NUMBER", USHER_NUMBER_WHY_NO_NUMBER);
-    for (unsigned w = USHER_NUMBER_WHY_BUSY; w <= USHER_NUMBER_WHY_DUE; w++)
-        put_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);
+        usher__print_int(o, prefix, m->guard_words[g], g);
 }
 
 /* ------------------------------------------------------------------------------------ */
@@ -474,7 +404,7 @@ static enum usher_status arguments(const char *call, const char *noun, const cha
 enum usher_status usher_table(const char *noun, enum usher_table_format format, char *buffer,
                               size_t size, size_t *ret_length)
 {
-    struct out o = { buffer, size, 0 };
+    struct usher__out o = { buffer, size, 0 };
     const struct usher__machine *machine;
     const struct usher__noun *of;
     enum usher_status status = arguments("table", noun, buffer, size, ret_length);
@@ -488,8 +418,8 @@ enum usher_status usher_table(const char *noun, enum usher_table_format format, 
     if (format == USHER_TABLE_LUA && of != NULL) {
         common_lua(&o, of);
         steps_lua(&o, of);
-        if (of->noun == USHER_NUMBER)
-            number_lua(&o);
+        if (usher__hooks(of->noun)->lua != NULL)
+            usher__hooks(of->noun)->lua(&o);
         for (size_t i = 0; usher__machines[i] != NULL; i++)
             if ((unsigned)usher__machines[i]->noun == of->noun)
                 machine_lua(&o, usher__machines[i]);

@@ -9,19 +9,51 @@
  */
 #include "config.h"
 
-#include "work.h"
+#include "nouns.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "core/pack.h"
 #include "core/segment.h"
+#include "form.h"
 
 typedef struct usher__work work;
 typedef struct usher__change change;
 
 /* Beside requests: a notice of the log (log.c). */
 #define KIND_CHANGE 7
+
+/* The order of scope.counts.  A dispenser is nothing but these and its settings; numbers of 64
+ * bits are two: core/wide.h. */
+enum usher__id_count {
+    USHER__COUNT_ID_REQUESTS,
+    USHER__COUNT_ID_THERE,   /* 1; 0: deleted */
+    USHER__COUNT_ID_NEXT,    /* hi, and lo behind it */
+    USHER__COUNT_ID_END = 4, /* 1 more than the segment's max; 0: no segment yet */
+    USHER__COUNT_ID_ISSUED = 6,
+    USHER__COUNT_ID_TOKEN = 8, /* version of the last `next`, or of the `return` behind it */
+    USHER__COUNT_ID_STEP,
+    USHER__COUNT_ID_SEGMENTS,
+    USHER__COUNT_ID_BEGAN,
+    USHER__COUNT_ID_LASTED,
+    USHER__COUNT_ID_STORE,   /* identity of the one that the last segment was put on */
+    USHER__COUNT_ID_CHANGES, /* of the log */
+    USHER__COUNT_ID_SINCE
+};
+
+/* The order of scope.settings. */
+enum usher__id_setting {
+    USHER__SET_ID_START, /* hi, lo */
+    USHER__SET_ID_LIMIT = 2,
+    USHER__SET_ID_STEP = 4,
+    USHER__SET_ID_BY,
+    USHER__SET_ID_STEP_MAX,
+    USHER__SET_ID_LIFE,
+    USHER__SET_ID_MANAGED,
+    USHER__SET_ID_REQUESTS,
+    USHER__SET_ID_LOG
+};
 
 static void defaults(struct usher_scope *scope)
 {

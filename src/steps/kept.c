@@ -10,6 +10,7 @@
 
 #include "core/wide.h"
 #include "core/text.h"
+#include "work.h"
 
 /* Most bytes of a row: one that is larger is not understood. */
 #define ROW_MAX 1024
@@ -209,11 +210,9 @@ uint64_t usher__operation_print(const struct usher_operation *command)
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
     uint64_t texts = verb->texts & noun->texts(command);
-    uint64_t given = command->given & verb->given;
+    uint64_t given = command->given & verb->given & ~usher__steps(noun->noun)->own;
     uint64_t sum = 0;
 
-    if (noun->noun == USHER_SERIAL)
-        given &= ~(uint64_t)USHER_GIVEN_SERIAL_DEBT; /* the same command, asked by the engine */
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
         const char *at = (const char *)command + arg->offset;

@@ -11,7 +11,7 @@
  */
 #include "config.h"
 
-#include "work.h"
+#include "number.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 
 #include "core/number.h"
 #include "core/text.h"
+#include "nouns.h"
 
 typedef struct usher__work work;
 typedef struct usher__change change;

@@ -8,6 +8,7 @@
 
 #include "core/number.h"
 #include "core/text.h"
+#include "nouns.h"
 
 /* ---- settings --------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "core/text.h"
+#include "nouns.h"
 
 /* Minutes; the store is not ours alone, and days are computed with it. */
 #define ZONE_MAX 1440

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "nouns.h"
+
 static const char *scope_fault(const struct usher_scope *scope)
 {
     int64_t state = scope->counts[COUNT_STATE];

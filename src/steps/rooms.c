@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "work.h"
+#include "nouns.h"
 
 #include <string.h>
 

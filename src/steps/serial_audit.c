@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "form.h"
+#include "nouns.h"
+
 /* The rule was deleted. */
 static bool gone(const struct usher_scope *scope)
 {
@@ -295,6 +298,7 @@ const struct usher__steps usher__serial_steps = {
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
     .items = 1u << COUNT_HELD,
+    .own = USHER_GIVEN_SERIAL_DEBT,
     .counted = 1u << COUNT_REQUESTS | 1u << COUNT_HELD | 1u << COUNT_RETURNED | 1u << COUNT_FILLS |
                1u << COUNT_CHANGES,
 };

@@ -578,26 +578,6 @@ enum usher_status usher__say(struct usher_result *reply, enum usher_status statu
     return status;
 }
 
-const struct usher__steps *usher__steps(unsigned noun)
-{
-    switch (noun) {
-    case USHER_NUMBER:
-        return &usher__number_steps;
-    case USHER_ID:
-        return &usher__id_steps;
-    case USHER_ROOM:
-        return &usher__room_steps;
-    case USHER_SERIAL:
-        return &usher__serial_steps;
-    case USHER_QUEUE:
-        return &usher__queue_steps;
-    case USHER_ROOMS:
-        return &usher__rooms_steps;
-    default:
-        return NULL;
-    }
-}
-
 /* ---- settings --------------------------------------------------------------------- */
 
 void usher__settings_default(unsigned verb, int64_t settings[USHER_SETTINGS])

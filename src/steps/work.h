@@ -15,6 +15,7 @@
 #include <usher/store.h>
 
 #include "core/machine.h"
+#include "core/verbs.h"
 
 struct usher__work {
     const struct usher_record_store_ops *ops;
@@ -364,15 +365,8 @@ struct usher__constant {
     int64_t value;
 };
 
-/* What an authority keeps of a rule or a dispenser (engine/ask.h), packed.  Returns its size, or
- * more than there is room for. */
+/* What an authority keeps of a scope (form.h), at most. */
 #define USHER__FORM_MAX 512
-#define USHER__SERIAL_FORM 1 /* the format; raised when it changes */
-#define USHER__ID_FORM 1
-size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, int64_t max,
-                               const struct usher_text *format, unsigned char to[USHER__FORM_MAX]);
-size_t usher__id_form_pack(const struct usher_id_result_settings *set,
-                           unsigned char to[USHER__FORM_MAX]);
 
 /* Where a noun keeps its log (log.c): the kind of its records; how many notices there may be, of
  * the settings; of the counts how many there are, behind which version all are there, and the mark
@@ -434,18 +428,28 @@ struct usher__steps {
     uint32_t counted;     /* bits of counts that must be what tally() says */
     uint32_t statistics;  /* bits of counts that are no state: not in the digest */
     uint32_t items;       /* bits of counts that are how much a person says is in it */
+    uint64_t own;         /* bits of command.given that the engine adds by itself */
 };
 
-extern const struct usher__steps usher__number_steps, usher__queue_steps, usher__room_steps,
-    usher__rooms_steps, usher__serial_steps, usher__id_steps;
+extern const struct usher__steps *const usher__noun_steps[USHER__NOUNS]; /* nouns.c */
 
 /* NULL: no such noun. */
-const struct usher__steps *usher__steps(unsigned noun);
+static inline const struct usher__steps *usher__steps(unsigned noun)
+{
+    return noun < USHER__NOUNS ? usher__noun_steps[noun] : NULL;
+}
 
 static inline const char *usher__kind_word(const struct usher__steps *steps, unsigned kind)
 {
     return steps->kinds[kind] != NULL ? steps->kinds[kind] : "?";
 }
+
+/* Of a noun with settings_verb. */
+void usher__settings_default(unsigned verb, int64_t settings[USHER_SETTINGS]);
+/* Those of the scope, changed as the command says.  False: it says nothing of them. */
+bool usher__settings_given(const struct usher__work *w, unsigned verb, int64_t to[USHER_SETTINGS]);
+void usher__settings_tell(struct usher__work *w, unsigned verb,
+                          const int64_t settings[USHER_SETTINGS]);
 
 /* ---- log.c ---- */
 
@@ -489,100 +493,5 @@ const char *usher__log_fault(const struct usher__log *log, const struct usher_sc
                              const struct usher_record *r);
 void usher__log_tally(const struct usher__log *log, struct usher__tally *t,
                       const struct usher_record *r);
-
-/* ---- number.c ---- */
-
-enum usher__number_kind {
-    USHER__KIND_NUMBER = 1,
-    USHER__KIND_GROUP = 2, /* counts of one group of numbers */
-    USHER__KIND_STICKY = 3 /* the number last used for a peer */
-};
-
-/* The order of scope.counts.  1..4 are states. */
-enum usher__number_count {
-    USHER__COUNT_RESTING = 5,
-    USHER__COUNT_STICKY,
-    USHER__COUNT_REQUESTS,
-    USHER__COUNT_CALLS, /* of the day below */
-    USHER__COUNT_CALLS_DAY,
-    USHER__COUNT_REFUSED, /* a statistic: changes without a version, not in the digest */
-    USHER__COUNT_REFUSED_DAY,
-    USHER__COUNT_CAPPED, /* that stand aside in the idle list */
-    USHER__COUNT_PAST,
-    USHER__COUNT_CHANGES, /* of the log */
-    USHER__COUNT_SINCE
-};
-
-enum usher__number_setting {
-#define SETTING_SET(field) USHER__SET_##field,
-#define SETTING_STATS(field)
-#define SETTING_CHANGES(field)
-#define EXTRA(verb, type, member, field) SETTING_##verb(field)
-#include "core/number_verbs.def"
-#undef SETTING_SET
-#undef SETTING_STATS
-#undef SETTING_CHANGES
-    USHER__SETTINGS
-};
-
-/* See settings_verb. */
-void usher__settings_default(unsigned verb, int64_t settings[USHER_SETTINGS]);
-/* Those of the scope, changed as the command says.  False: it says nothing of them. */
-bool usher__settings_given(const struct usher__work *w, unsigned verb, int64_t to[USHER_SETTINGS]);
-void usher__settings_tell(struct usher__work *w, unsigned verb,
-                          const int64_t settings[USHER_SETTINGS]);
-
-/* record.n of a number. */
-enum usher__number_n {
-    USHER__N_CALLS, /* of day N_DAY */
-    USHER__N_DAY,
-    USHER__N_USED, /* when the last call began */
-    USHER__N_LEASE /* of the hold */
-};
-
-/* `list` is of holds, oldest first, and goes on behind a token. */
-static inline bool usher__number_lists_holds(const struct usher_operation *command)
-{
-    const struct usher_number_args *a = &command->arg.number;
-
-    return a->owner.data != NULL || a->node.data != NULL ||
-           ((command->given & USHER_GIVEN_STATE) != 0 && a->state >= USHER_NUMBER_STATE_BUSY_DOWN);
-}
-
-/* record.n of a group. */
-enum usher__group_n { USHER__N_TOTAL, USHER__N_BUSY_UP, USHER__N_RESTING };
-
-/* ---- id.c ---- */
-
-/* The order of scope.counts.  A dispenser is nothing but these and its settings; numbers of 64
- * bits are two: core/wide.h. */
-enum usher__id_count {
-    USHER__COUNT_ID_REQUESTS,
-    USHER__COUNT_ID_THERE,   /* 1; 0: deleted */
-    USHER__COUNT_ID_NEXT,    /* hi, and lo behind it */
-    USHER__COUNT_ID_END = 4, /* 1 more than the segment's max; 0: no segment yet */
-    USHER__COUNT_ID_ISSUED = 6,
-    USHER__COUNT_ID_TOKEN = 8, /* version of the last `next`, or of the `return` behind it */
-    USHER__COUNT_ID_STEP,
-    USHER__COUNT_ID_SEGMENTS,
-    USHER__COUNT_ID_BEGAN,
-    USHER__COUNT_ID_LASTED,
-    USHER__COUNT_ID_STORE,   /* identity of the one that the last segment was put on */
-    USHER__COUNT_ID_CHANGES, /* of the log */
-    USHER__COUNT_ID_SINCE
-};
-
-/* The order of scope.settings. */
-enum usher__id_setting {
-    USHER__SET_ID_START, /* hi, lo */
-    USHER__SET_ID_LIMIT = 2,
-    USHER__SET_ID_STEP = 4,
-    USHER__SET_ID_BY,
-    USHER__SET_ID_STEP_MAX,
-    USHER__SET_ID_LIFE,
-    USHER__SET_ID_MANAGED,
-    USHER__SET_ID_REQUESTS,
-    USHER__SET_ID_LOG
-};
 
 #endif

@@ -478,7 +478,7 @@ static size_t verbs_of(struct word w, enum usher_verb verbs[CALL_MAX])
         while (--values > 0)
             if (!skip_value(&w))
                 return 0;
-        /* of brief.h */
+        /* of number_brief.h */
         if (verb == 1)
             verb = USHER_NUMBER_CALL;
         else if (verb == 2)

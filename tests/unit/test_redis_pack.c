@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmsgpack of a real server and src/core/pack.c: the same bytes for the same values, and each
- * reads what the other wrote; the brief commands and answers of backends/redis/brief.c. */
+ * reads what the other wrote; the brief commands and answers of backends/redis/number_brief.c. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "../../backends/redis/brief.h"
+#include "../../backends/redis/number_brief.h"
 #include "core/pack.h"
 #include "lib/servers.h"
 
@@ -138,7 +138,7 @@ static struct usher_text name_of(const char *name)
     return (struct usher_text){ name, strlen(name) };
 }
 
-/* Everything of a brief command, in the order of brief.h, `nil' for what is not given. */
+/* Everything of a brief command, in the order of number_brief.h, `nil' for what is not given. */
 static void expect_brief(const struct usher_operation *c, int64_t now_ms, unsigned place,
                          const char *expected)
 {

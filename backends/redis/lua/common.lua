@@ -10,8 +10,8 @@
 -- the C tables (`usher tables NOUN --lua`); the library puts in its value.
 --
 -- A call has any number of commands on one scope in ARGV[1], values behind one another: see
--- pack_call() in redis.c.  Each is applied wholly or not at all.  Its answer is as
--- usher_result_unpack() says (or brief.h); several are an array.
+-- pack_call() in trip.c.  Each is applied wholly or not at all.  Its answer is as
+-- usher_result_unpack() says (or number_brief.h); several are an array.
 --
 -- Keys: all have a member that is never removed, so that none is ever empty (a key that
 -- vanishes and comes back inside a script makes it fail half-way while its slot migrates).

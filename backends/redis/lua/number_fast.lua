@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- In the loop of main.lua: a call by owner and a hangup as nearly all are (nobody watches, no request
--- id, no group, no rest: these are written by brief.c; nothing is due, no daily cap, not in random
+-- id, no group, no rest: these are written by number_brief.c; nothing is due, no daily cap, not in random
 -- order), without functions and tables of their own.  Whatever else comes up is left to number.lua,
 -- before anything was written.
 --

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- A plain call or hangup (brief.h) for number.lua.
+-- A plain call or hangup (number_brief.h) for number.lua.
 if a[1] == 1 then
     a = {K.V_CALL, a[2], nil, nil, 0, [K.ARG_OWNER] = a[4], [K.ARG_LEASE] = a[3]}
 elseif a[1] == 2 then

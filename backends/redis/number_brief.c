@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "brief.h"
+#include "number_brief.h"
 
 #include <string.h>
 

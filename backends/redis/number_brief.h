@@ -10,8 +10,8 @@
  * Their answers, if they succeeded on that way: a byte 1 or 2, the epoch (16 hex digits), the
  * version in 7 bytes, and of a call its deadline in 7 bytes and the number, of a hangup its token.
  */
-#ifndef USHER_REDIS_BRIEF_H
-#define USHER_REDIS_BRIEF_H
+#ifndef USHER_REDIS_NUMBER_BRIEF_H
+#define USHER_REDIS_NUMBER_BRIEF_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,13 @@
 
 bool usher__redis_is_brief(const struct usher_operation *c, const struct usher_context *context);
 
-/* @c is brief; of a hangup, @place is where its record is among those read.  Returns how many bytes
+/* @c is brief: is a record of it read with the header? */
+static inline bool usher__redis_brief_reads(const struct usher_operation *c)
+{
+    return c->verb == USHER_NUMBER_HANGUP;
+}
+
+/* @c is brief; @place is where its record, if any, is among those read.  Returns how many bytes
  * were written; *@values grows by the number of values. */
 size_t usher__redis_brief(const struct usher_operation *c, const struct usher_context *context,
                           unsigned place, unsigned char to[USHER__REDIS_BRIEF_MAX],

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* How tables are written: see tables.c. */
+#ifndef USHER_ENGINE_TABLES_H
+#define USHER_ENGINE_TABLES_H
+
+#include <stddef.h>
+
+/* A text that may be longer than the room for it; `length` goes on counting. */
+struct usher__out {
+    char *to;
+    size_t size, length;
+};
+
+void usher__print(struct usher__out *o, const char *format, ...)
+#ifdef __GNUC__
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+/* A line of Lua begins, `local NAME`: @before and @word in upper case, with _ for + and -. */
+void usher__print_name(struct usher__out *o, const char *before, const char *word);
+/* One of a number: `local NAME = value`. */
+void usher__print_int(struct usher__out *o, const char *before, const char *word, long long value);
+
+#endif

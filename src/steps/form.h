@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* What an authority keeps of a rule or a dispenser (engine/ask.h), packed.  Both return its size,
+ * or more than there is room for. */
+#ifndef USHER_STEPS_FORM_H
+#define USHER_STEPS_FORM_H
+
+#include "work.h"
+
+#define USHER__SERIAL_FORM 1 /* the format; raised when it changes */
+#define USHER__ID_FORM 1
+size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, int64_t max,
+                               const struct usher_text *format, unsigned char to[USHER__FORM_MAX]);
+size_t usher__id_form_pack(const struct usher_id_result_settings *set,
+                           unsigned char to[USHER__FORM_MAX]);
+
+#endif

@@ -62,8 +62,6 @@ src/cli/look.c 14
 src/cli/run.c 25
 src/cli/scopes.c 8
 src/cli/table.c 5
-src/words/parse.c 3
-src/words/parse.h 1
 src/steps/work.c 12
 src/steps/work.h 15
 src/steps/kept.c 1

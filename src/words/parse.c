@@ -361,7 +361,7 @@ static const struct usher__noun *find_noun(const struct parse *p, char message[P
     struct closest closest = { word, NULL, 0 };
     char quoted[PARSE_QUOTE_MAX];
 
-    if (noun != NULL && noun->noun != USHER_ROOMS)
+    if (noun != NULL && !noun->hidden)
         return noun;
     for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
         usher__closest_try(&closest, noun->word);
@@ -449,8 +449,8 @@ static bool fields_take(struct parse *f, const struct usher__noun *noun,
         memcpy((char *)command + of_value->offset, &value, sizeof value);
         return value.size <= USHER_VALUE_MAX || wrong(message, "value has more than 65536 bytes");
     }
-    if (f->n_fields == USHER_ROOM_GIVEN_FIELDS_MAX)
-        return wrong(message, "fields are more than %d", USHER_ROOM_GIVEN_FIELDS_MAX);
+    if (f->n_fields == USHER_FIELDS_MAX)
+        return wrong(message, "fields are more than %d", USHER_FIELDS_MAX);
     f->name[f->n_fields] = name;
     f->value[f->n_fields++] = value;
     return true;

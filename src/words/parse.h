@@ -56,7 +56,7 @@ struct parse {
     void (*also)(struct closest *closest, const char *noun);
     /* Of this command, those that are no arguments of the verb: filled by usher__parse(). */
     const struct usher__arg *fields; /* NULL: the verb takes none */
-    struct usher_text name[USHER_ROOM_GIVEN_FIELDS_MAX], value[USHER_ROOM_GIVEN_FIELDS_MAX];
+    struct usher_text name[USHER_FIELDS_MAX], value[USHER_FIELDS_MAX];
     size_t n_fields;
 };
 

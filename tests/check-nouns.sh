@@ -59,9 +59,7 @@ src/engine/watch.c 10
 src/engine/write.c 22
 src/cli/help.c 7
 src/cli/look.c 14
-src/cli/run.c 25
 src/cli/scopes.c 8
-src/cli/table.c 5
 src/steps/work.c 12
 src/steps/work.h 15
 src/steps/kept.c 1

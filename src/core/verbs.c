@@ -13,6 +13,9 @@
 #define READS USHER__READS
 #define NOTICES USHER__NOTICES
 #define BEYOND USHER__BEYOND
+#define STEPS USHER__STEPS
+#define ENDS USHER__ENDS
+#define LISTS USHER__LISTS
 
 enum {
 #define F(name, code, type, ...) TYPE_OF_##name = USHER_TYPE_##type,

@@ -130,7 +130,10 @@ enum usher__verb_flag {
     USHER__PLACED = 1u << 6,  /* the first of its keys may be given in its place */
     USHER__READS = 1u << 7,   /* it WRITES what ends by itself, and nothing of its own */
     USHER__NOTICES = 1u << 8, /* its rows are the notices of the scope's log */
-    USHER__BEYOND = 1u << 9   /* to begin with or behind it another scope is written to */
+    USHER__BEYOND = 1u << 9,  /* to begin with or behind it another scope is written to */
+    USHER__STEPS = 1u << 10,  /* it counts what it did, and is given again while there is more */
+    USHER__ENDS = 1u << 11,   /* the scope goes with it, and so no answer is kept */
+    USHER__LISTS = 1u << 12   /* its rows are alike: for people they are a table */
 };
 
 struct usher__verb {

@@ -59,7 +59,6 @@ src/engine/watch.c 10
 src/engine/write.c 22
 src/cli/help.c 7
 src/cli/look.c 14
-src/cli/scopes.c 8
 src/steps/work.c 12
 src/steps/work.h 15
 src/steps/kept.c 1

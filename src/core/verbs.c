@@ -88,6 +88,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_NUMBER
 #define NOUN_WORD "number"
 #define NOUN_SCOPE "POOL"
+#define NOUN_ITEMS "numbers", "number", "numbers"
 #define NOUN_HIDDEN false
 #define NOUN_DEF "number_verbs.def"
 #define THE(x) number_##x
@@ -108,6 +109,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ID
 #define NOUN_WORD "id"
 #define NOUN_SCOPE "NAME"
+#define NOUN_ITEMS NULL
 #define NOUN_HIDDEN false
 #define NOUN_DEF "id_verbs.def"
 #define THE(x) id_##x
@@ -126,6 +128,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ROOM
 #define NOUN_WORD "room"
 #define NOUN_SCOPE "ROOM"
+#define NOUN_ITEMS "members", "member", "members"
 #define NOUN_HIDDEN false
 #define NOUN_DEF "room_verbs.def"
 #define THE(x) room_##x
@@ -144,6 +147,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_SERIAL
 #define NOUN_WORD "serial"
 #define NOUN_SCOPE "RULE"
+#define NOUN_ITEMS NULL, "held", "held"
 #define NOUN_HIDDEN false
 #define NOUN_DEF "serial_verbs.def"
 #define THE(x) serial_##x
@@ -162,6 +166,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_QUEUE
 #define NOUN_WORD "queue"
 #define NOUN_SCOPE "Q"
+#define NOUN_ITEMS "agents and users", "agent or user", "agents and users"
 #define NOUN_HIDDEN false
 #define NOUN_DEF "queue_verbs.def"
 #define THE(x) queue_##x
@@ -182,6 +187,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ROOMS
 #define NOUN_WORD "rooms"
 #define NOUN_SCOPE "PARTITION"
+#define NOUN_ITEMS NULL
 #define NOUN_HIDDEN true
 #define NOUN_DEF "rooms_verbs.def"
 #define THE(x) rooms_##x

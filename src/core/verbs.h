@@ -152,7 +152,8 @@ struct usher__noun {
     uint8_t noun;
     bool hidden; /* the engine's own: nobody speaks it */
     const char *word;
-    const char *scope; /* what a scope of it is called in help: "POOL" */
+    const char *scope;    /* what a scope of it is called in help: "POOL" */
+    const char *items[3]; /* what is in a scope: none, one, several; NULL: not said */
     const struct usher__arg *args;
     size_t args_size;      /* of its member of usher_operation.arg */
     unsigned n_args;       /* bit i of the masks above is args[i] */

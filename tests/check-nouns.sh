@@ -40,6 +40,7 @@ src/engine/serial.c
 src/engine/serial_authority.c
 src/cli/answer_plain.c
 src/cli/import.c
+src/cli/room_list.c
 src/cli/serial_list.c
 '
 
@@ -58,7 +59,6 @@ src/engine/tell.c 1
 src/engine/watch.c 10
 src/engine/write.c 22
 src/cli/help.c 7
-src/cli/look.c 14
 src/steps/work.c 12
 src/steps/work.h 15
 src/steps/kept.c 1

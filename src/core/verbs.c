@@ -16,6 +16,7 @@
 #define STEPS USHER__STEPS
 #define ENDS USHER__ENDS
 #define LISTS USHER__LISTS
+#define SHOWS USHER__SHOWS
 
 enum {
 #define F(name, code, type, ...) TYPE_OF_##name = USHER_TYPE_##type,

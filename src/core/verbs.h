@@ -133,7 +133,8 @@ enum usher__verb_flag {
     USHER__BEYOND = 1u << 9,  /* to begin with or behind it another scope is written to */
     USHER__STEPS = 1u << 10,  /* it counts what it did, and is given again while there is more */
     USHER__ENDS = 1u << 11,   /* the scope goes with it, and so no answer is kept */
-    USHER__LISTS = 1u << 12   /* its rows are alike: for people they are a table */
+    USHER__LISTS = 1u << 12,  /* its rows are alike: for people they are a table */
+    USHER__SHOWS = 1u << 13   /* it tells of a scope as a whole: one of each noun */
 };
 
 struct usher__verb {

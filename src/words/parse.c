@@ -78,6 +78,15 @@ bool usher__parse_span(const char *text, int64_t min, int64_t max, int64_t *ret_
     return false;
 }
 
+void usher__scope_word(char to[PARSE_SCOPE_MAX], const struct usher__noun *noun)
+{
+    size_t i = 0;
+
+    for (; noun->scope[i] != '\0' && i < PARSE_SCOPE_MAX - 1; i++)
+        to[i] = (char)(noun->scope[i] - 'A' + 'a');
+    to[i] = '\0';
+}
+
 const char *usher__quote(char to[PARSE_QUOTE_MAX], const char *word)
 {
     size_t size = strlen(word);
@@ -540,7 +549,7 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
     const struct usher__verb *verb;
     const struct usher__arg *arg;
     const char *fault, *value;
-    char scope[16];
+    char scope[PARSE_SCOPE_MAX];
     bool two;
 
     memset(ret_command, 0, sizeof *ret_command);
@@ -560,14 +569,7 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
         return false;
     ret_command->verb = (enum usher_verb)verb->verb;
 
-    /* "POOL" is called pool in messages */
-    for (size_t i = 0; i < sizeof scope; i++) {
-        char c = noun->scope[i];
-
-        scope[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-        if (c == '\0')
-            break;
-    }
+    usher__scope_word(scope, noun);
     if (n < 3 ||
         (p->way == PARSE_TYPED &&
          (by_key(noun, verb, words[2], NULL, &value, &two) != NULL ||

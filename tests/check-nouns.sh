@@ -58,7 +58,6 @@ src/engine/tables.c 14
 src/engine/tell.c 1
 src/engine/watch.c 10
 src/engine/write.c 22
-src/cli/help.c 7
 src/steps/work.c 12
 src/steps/work.h 15
 src/steps/kept.c 1

@@ -42,8 +42,8 @@ extern "C" {
 #define USHER_ROOM_BYTES_MAX 1048576
 #define USHER_ROOM_LOG_DEFAULT 256
 #define USHER_ROOM_BANS_MAX 10000
-#define USHER_ROOM_GIVEN_FIELDS_MAX 32   /* of one command */
-#define USHER_ROOM_MEMBER_FIELDS_MAX 128 /* of one member or share */
+#define USHER_ROOM_GIVEN_FIELDS_MAX USHER_FIELDS_MAX /* of one command */
+#define USHER_ROOM_MEMBER_FIELDS_MAX 128             /* of one member or share */
 #define USHER_NOTICE_DATA_MAX 8192
 
 struct usher_engine;

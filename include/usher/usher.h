@@ -52,6 +52,7 @@ extern "C" {
 
 #define USHER_NAME_MAX 255                        /* bytes of a name, without the closing NUL */
 #define USHER_VALUE_MAX 65536                     /* bytes of a value */
+#define USHER_FIELDS_MAX 32                       /* fields in one text of a command */
 #define USHER_NUMBER_GROUPS_MAX 16                /* groups in one `group=` list of a call */
 #define USHER_LIST_TEXT_MAX 4096                  /* bytes of such a list */
 #define USHER_TIME_MAX INT64_C(253402300799999)   /* the last ms of the year 9999 */

@@ -58,6 +58,7 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n);
 int usher__cli_shell(struct cli *cli);
 int usher__cli_import(struct cli *cli, char *const *words, size_t n);
 int usher__cli_digest(struct cli *cli, char *const *words, size_t n);
+int usher__cli_room_digest(struct cli *cli, char *const *words, size_t n);
 int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n);
 int usher__cli_serial_journal(struct cli *cli, char *const *words, size_t n);
 int usher__cli_rooms(struct cli *cli, char *const *words, size_t n);
@@ -72,6 +73,11 @@ int usher__cli_watch(struct cli *cli, char *const *words, size_t n);
 int usher__cli_serve(struct cli *cli, char *const *words, size_t n);
 
 int usher__cli_help(struct cli *cli, char *const *words, size_t n);
+
+/* NOUN digest SCOPE: @make is given what shows @scope in *@r, and makes the digest ("": none). */
+typedef enum usher_status cli_digest(struct usher_engine *e, struct usher_result *r,
+                                     const char *scope, char digest[33]);
+int usher__cli_digest_by(struct cli *cli, char *const *words, size_t n, cli_digest *make);
 
 /* What is called by one word. */
 struct cli_program {

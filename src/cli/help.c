@@ -17,7 +17,7 @@
 #include "words/closest.h"
 #include "cli/json.h"
 #include "words/parse.h"
-#include "core/number.h"
+#include "core/machine.h"
 #include "core/verbs.h"
 
 /* ---- arguments -------------------------------------------------------------------- */
@@ -119,9 +119,8 @@ static void usage(FILE *out, const struct usher__noun *noun, const struct usher_
 /* ---- one verb --------------------------------------------------------------------- */
 
 /* The rows of the transition table for the event @word.  False: there is no such event. */
-static bool moves(FILE *out, const char *word)
+static bool moves(FILE *out, const struct usher__machine *m, const char *word)
 {
-    const struct usher__machine *m = &usher__number_machine;
     bool first = true;
 
     for (unsigned i = 0; i < m->n_rows; i++) {
@@ -132,31 +131,31 @@ static bool moves(FILE *out, const char *word)
         if (first)
             fprintf(out, "\n  %-10s %-8s %-10s %s\n", "from", "given", "to", "answer");
         first = false;
-        fprintf(out, "  %-10s %-8s %-10s %-8s",
-                usher_number_state_word((enum usher_number_state)row.from),
-                m->guard_words[row.guard], usher_number_state_word((enum usher_number_state)row.to),
-                usher_status_word((enum usher_status)row.status));
+        fprintf(out, "  %-10s %-8s %-10s %-8s", m->state_words[row.from], m->guard_words[row.guard],
+                m->state_words[row.to], usher_status_word((enum usher_status)row.status));
         fprintf(out, row.why[0] != '\0' ? " (%s)\n" : "%s\n", row.why);
     }
     return !first;
 }
 
-/* What happens to a number in each state. */
-static void help_moves(FILE *out, const struct usher__verb *verb)
+/* What happens in each state, where verbs are the events of a machine. */
+static void help_moves(FILE *out, const struct usher__noun *noun, const struct usher__verb *verb)
 {
-    if (moves(out, verb->word))
-        fputs(
-            "\n  given: the owner or token of the hold (holder), another one (other), none though the\n"
-            "  pool is strict (strict), anything while the number rests (resting); else any\n",
-            out);
-    if (verb->verb != USHER_NUMBER_RENEW)
+    const struct usher__machine *const *m = usher__machines;
+    const struct help_moves *of = usher__help_moves;
+
+    while (of->machine != NULL && strcmp(of->machine, noun->word) != 0)
+        of++;
+    if (of->machine == NULL)
         return;
-    fputs(
-        "\nIf the store has lost that the number was given out (`lost`), owner= takes it back unless\n"
-        "somebody else has it: a new hold with a new token, for lease= and of node=.  Whose hold is\n"
-        "still there keeps its token and its node.\n",
-        out);
-    (void)moves(out, usher__number_machine.event_words[USHER__NUMBER_RETAKE]);
+    while (strcmp((*m)->word, of->machine) != 0)
+        m++;
+    if (moves(out, *m, verb->word))
+        fputs(of->given, out);
+    if (strcmp(of->verb, verb->word) == 0) {
+        fputs(of->text, out);
+        (void)moves(out, *m, of->event);
+    }
 }
 
 #define RANGE_MAX 120
@@ -224,8 +223,7 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
                     " ", range);
         putc('\n', out);
     }
-    if (noun->noun == USHER_NUMBER)
-        help_moves(out, verb);
+    help_moves(out, noun, verb);
 }
 
 /* ---- overview --------------------------------------------------------------------- */
@@ -319,10 +317,9 @@ static const char *by_its_name(const char *word)
 
 static bool topic(FILE *out, const char *word, const char *verb)
 {
-    const struct usher__noun *noun =
-        strcmp(word, usher_noun_word(USHER_ROOMS)) != 0 ? usher__noun_by_word(word) : NULL;
+    const struct usher__noun *noun = usher__noun_by_word(word);
 
-    if (noun != NULL)
+    if (noun != NULL && !noun->hidden)
         return noun_topic(out, noun, verb);
     if (verb != NULL)
         return false;

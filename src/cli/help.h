@@ -8,4 +8,12 @@ struct help_topic {
 };
 extern const struct help_topic usher__help_topics[]; /* ends with word NULL */
 
+/* A noun whose verbs are the events of the machine of its word: help shows their rows. */
+struct help_moves {
+    const char *machine;
+    const char *given;               /* what the guards are */
+    const char *verb, *text, *event; /* with that verb, besides: that, and the rows of that event */
+};
+extern const struct help_moves usher__help_moves[]; /* ends with machine NULL */
+
 #endif

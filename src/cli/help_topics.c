@@ -365,4 +365,17 @@ const struct help_topic usher__help_topics[] = {
 
     { NULL, NULL, NULL },
 };
+
+const struct help_moves usher__help_moves[] = {
+    { "number",
+"\n  given: the owner or token of the hold (holder), another one (other), none though the\n"
+"  pool is strict (strict), anything while the number rests (resting); else any\n",
+      "renew",
+"\nIf the store has lost that the number was given out (`lost`), owner= takes it back unless\n"
+"somebody else has it: a new hold with a new token, for lease= and of node=.  Whose hold is\n"
+"still there keeps its token and its node.\n",
+      "retake" },
+
+    { NULL, NULL, NULL, NULL, NULL },
+};
 /* clang-format on */

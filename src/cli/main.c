@@ -94,7 +94,7 @@ const struct cli_verb usher__cli_verbs[] = {
       "add the numbers in a file, one a line (- is standard input); up=1 registers them, too" },
     { "number", "digest", usher__cli_digest, "POOL",
       "128 bits over all that is stored of the pool; alike on every store" },
-    { "room", "digest", usher__cli_digest, "ROOM",
+    { "room", "digest", usher__cli_room_digest, "ROOM",
       "128 bits over what is seen of the room: whoever has a copy can make the same" },
     { "serial", "list", usher__cli_serial_list, "", "the names of all rules" },
     { "serial", "journal", usher__cli_serial_journal, "RULE [since=ROW] [max=N]",

@@ -30,29 +30,20 @@ enum cli_use usher__run_use(const struct usher_operation *command)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
 
-    switch (command->verb) {
-    /* they write what is due meanwhile, but ask nothing more */
-    case USHER_QUEUE_ROOM:
-    case USHER_QUEUE_WHERE:
-    case USHER_QUEUE_LIST:
-    case USHER_QUEUE_AGENTS:
-    case USHER_QUEUE_STATS:
-    case USHER_QUEUE_HISTORY:
-    case USHER_ROOM_SNAPSHOT:
-        return CLI_LOOKS;
-    default:
-        return (verb->flags & USHER__WRITES) != 0 ? CLI_WRITES : CLI_LOOKS;
-    }
+    /* what ends by itself is written meanwhile, but nobody asked for that */
+    return (verb->flags & (USHER__WRITES | USHER__READS)) == USHER__WRITES ? CLI_WRITES : CLI_LOOKS;
 }
 
 bool usher__run_has_steps(const struct usher_operation *command)
 {
-    if (command->verb == USHER_ROOM_CLOSE)
-        return true;
-    if (command->verb == USHER_NUMBER_RENEW)
-        return command->arg.number.number.data == NULL && command->request.data == NULL;
-    return (command->verb == USHER_NUMBER_FREE || command->verb == USHER_NUMBER_SWEEP) &&
-           (command->given & USHER_GIVEN_MAX) == 0 && command->request.data == NULL;
+    const struct usher__verb *verb = usher__verb((unsigned)command->verb);
+    bool one = (verb->flags & USHER__PLACED) != 0 &&
+               (usher__noun((unsigned)command->verb >> 8)->texts(command) & 1u) != 0;
+    int64_t max;
+
+    return (verb->flags & USHER__STEPS) != 0 && !one &&
+           (command->request.data == NULL || (verb->flags & USHER__ENDS) != 0) &&
+           !usher__operation_number(command, USHER_FIELD_MAX, &max);
 }
 
 void usher__run_steps_begin(struct run_steps *s, const struct usher_operation *command)
@@ -61,46 +52,53 @@ void usher__run_steps_begin(struct run_steps *s, const struct usher_operation *c
     s->next = *command;
 }
 
-/* Until nothing of the room is left. */
-static bool room_ends(struct run_steps *s, struct usher_result *reply)
+/* What @reply tells as @field. */
+static void *told(const struct usher__noun *noun, struct usher_result *reply, unsigned field)
 {
-    if (reply->status == USHER_SAME && s->has_last) { /* somebody else did the last step */
-        *reply = s->last;
-        reply->of.room.state = USHER_ROOM_STATE_CLOSED;
-        reply->of.room.more = false;
-        reply->of.room.count = 0;
+    return (char *)reply + noun->outs[noun->out_at[field] - 1].offset;
+}
+
+/* A verb with pages goes on where that of @reply ends. */
+static void go_on(struct run_steps *s, const struct usher__noun *noun,
+                  const struct usher_result *reply)
+{
+    for (unsigned i = 0; i < noun->n_views; i++) {
+        const struct usher__field *view = &noun->views[i];
+        const char *at = (const char *)reply + view->offset;
+        struct usher_text after = { s->after, 0 };
+
+        if (view->type != USHER__FIELD_NEXT || (view->verbs & USHER__VERB_BIT(s->next.verb)) == 0)
+            continue;
+        memcpy(&after.size, at, sizeof after.size);
+        memcpy(s->after, at + sizeof after.size, after.size + 1);
+        memcpy((char *)&s->next + noun->args[noun->arg_at[view->code] - 1].offset, &after,
+               sizeof after);
     }
-    if (reply->status != USHER_OK)
-        return true;
-    if (!reply->of.room.more) {
-        reply->of.room.count += s->total;
-        return true;
-    }
-    s->total += reply->of.room.count;
-    s->last = *reply;
-    s->has_last = true;
-    /* it is closing: the version that it had to have is not asked for any more */
-    s->next.given &= ~(uint64_t)USHER_GIVEN_ROOM_IF_VERSION;
-    return false;
 }
 
 bool usher__run_steps_end(struct run_steps *s, struct usher_result *reply)
 {
-    if (s->next.verb == USHER_ROOM_CLOSE)
-        return room_ends(s, reply);
+    const struct usher__noun *noun = usher__noun((unsigned)s->next.verb >> 8);
+    bool ends = (usher__verb((unsigned)s->next.verb)->flags & USHER__ENDS) != 0;
+    const bool *more;
+    uint64_t *count;
+
     if (!USHER_IS_DONE(reply->status))
         return true;
-    s->total += reply->of.number.count;
-    reply->of.number.count = s->total;
+    if (ends && reply->status == USHER_SAME && s->begun) /* somebody else did the last step */
+        memcpy(reply, s->head, sizeof s->head);
+    more = told(noun, reply, USHER_FIELD_MORE);
+    count = told(noun, reply, USHER_FIELD_COUNT);
+    s->total += *count;
+    *count = s->total;
     if (s->total > 0)
         reply->status = USHER_OK;
-    if (!reply->of.number.more)
+    if (!*more)
         return true;
-    if (s->next.verb == USHER_NUMBER_RENEW) {
-        memcpy(s->after, reply->of.number.number, sizeof s->after);
-        s->next.arg.number.after.data = s->after;
-        s->next.arg.number.after.size = reply->of.number.number_size;
-    }
+    memcpy(s->head, reply, sizeof s->head);
+    s->begun = true;
+    s->next.given &= ~noun->if_version; /* which it has had */
+    go_on(s, noun, reply);
     usher_result_done(reply);
     return false;
 }

@@ -14,8 +14,8 @@ void usher__run_batch(struct usher_engine *e, const struct usher_operation *comm
 /* Does @command only look?  Then it makes no store. */
 enum cli_use usher__run_use(const struct usher_operation *command);
 
-/* `free` and `sweep` work in steps; without a request id (whose repeat would be answered with
- * the first step) or a number of one's own, all of them are one command here. */
+/* Some verbs work in steps (USHER__STEPS); without a request id (whose repeat would be answered
+ * with the first step) or a number of one's own, all of them are one command here. */
 bool usher__run_has_steps(const struct usher_operation *command);
 void usher__run_steps(struct usher_engine *e, const struct usher_operation *command,
                       struct usher_result *ret_reply);
@@ -25,8 +25,8 @@ struct run_steps {
     struct usher_operation next; /* to be executed */
     uint64_t total;
     char after[USHER_NAME_MAX + 1];
-    struct usher_result last; /* of a room */
-    bool has_last;
+    bool begun;
+    unsigned char head[offsetof(struct usher_result, of)]; /* of the answer to the last one */
 };
 void usher__run_steps_begin(struct run_steps *s, const struct usher_operation *command);
 /* @reply to `next`.  True: it is the answer to the whole command now.  False: it was given back,

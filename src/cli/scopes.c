@@ -27,15 +27,6 @@ struct scopes {
     size_t n;
 };
 
-/* Of one, of several. */
-static const char *const items_of[][2] = {
-    [USHER_NUMBER] = { "number", "numbers" },
-    [USHER_QUEUE] = { "agent or user", "agents and users" },
-    [USHER_ROOM] = { "member", "members" },
-    [USHER_SERIAL] = { "held", "held" },
-    [USHER_ID] = { "", "" },
-};
-
 static void keep(void *payload, const struct usher_scope_info *info)
 {
     struct scopes *s = payload;
@@ -95,13 +86,13 @@ static void print_object(const struct scopes *s, enum usher_status status, bool 
 static void print_row(const struct scope *row)
 {
     char time[CLI_TIME_MAX];
-    bool has_items = row->noun != USHER_ID && (row->noun != USHER_SERIAL || row->items > 0);
+    const char *items = usher__noun(row->noun)->items[row->items < 2 ? row->items : 2];
 
     printf("%s/", usher_noun_word(row->noun));
     usher__plain_text(stdout, row->name, strlen(row->name));
     printf(", version %" PRIu64, row->version);
-    if (has_items)
-        printf(", %" PRId64 " %s", row->items, items_of[row->noun][row->items != 1]);
+    if (items != NULL)
+        printf(", %" PRId64 " %s", row->items, items);
     if (row->due_ms != USHER_NEVER)
         printf(", due %s", usher__time_text(time, row->due_ms));
 }
@@ -122,7 +113,7 @@ static void print_table(const struct scopes *s)
 
         usher__table_text(&t, name, (size_t)size);
         usher__table_number(&t, (int64_t)row->version);
-        if (row->noun != USHER_ID)
+        if (usher__noun(row->noun)->items[1] != NULL)
             usher__table_number(&t, row->items);
         else
             usher__table_text(&t, NULL, 0);
@@ -177,7 +168,7 @@ int usher__cli_scopes(struct cli *cli, char *const *words, size_t n)
                 return usher__cli_fail(cli, USHER_INVALID, "max is not a number from 1 to %d",
                                        USHER_LIST_MAX);
         } else if (noun == NULL && (noun = usher__noun_by_word(words[i])) != NULL &&
-                   noun->noun != USHER_ROOMS) {
+                   !noun->hidden) {
             continue;
         } else {
             return usher__cli_fail(cli, USHER_INVALID, "`%s` is not a noun, after= or max=",

@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "core/verbs.h"
 
 #define GAP 2 /* between columns */
 
@@ -172,21 +173,6 @@ static void cell(struct table *t, enum usher_noun noun, const struct usher_value
         usher__table_number(t, v->number);
 }
 
-/* Lists of things that are alike. */
-static bool is_list(enum usher_verb verb)
-{
-    switch (verb) {
-    case USHER_NUMBER_LIST:
-    case USHER_QUEUE_LIST:
-    case USHER_QUEUE_AGENTS:
-    case USHER_QUEUE_HISTORY:
-    case USHER_SERIAL_HOLDS:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* What is printed with each row, and nobody asks for. */
 static bool is_told(uint32_t field)
 {
@@ -212,7 +198,8 @@ bool usher__table_answer(FILE *out, const struct usher_operation *command,
 {
     int64_t now_ms =
         (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : (int64_t)time(NULL) * 1000;
-    bool list = result->status == USHER_OK && is_list(command->verb);
+    bool list = result->status == USHER_OK &&
+                (usher__verb((unsigned)command->verb)->flags & USHER__LISTS) != 0;
     struct usher_reply *reply = list ? usher_reply_of(command, result) : NULL;
     struct table t = { .n_columns = 0 };
     const char *after;

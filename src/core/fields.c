@@ -44,7 +44,7 @@ size_t usher_fields_pack(const struct usher_text *names, const struct usher_text
 
 const char *usher__fields_fault(const char *data, size_t size)
 {
-    struct usher_text names[USHER_ROOM_GIVEN_FIELDS_MAX], value;
+    struct usher_text names[USHER_FIELDS_MAX], value;
     struct usher_unpacker u = usher__unpacker(data, size);
     size_t n;
 
@@ -52,7 +52,7 @@ const char *usher__fields_fault(const char *data, size_t size)
         return "have more than 65536 bytes";
     if (!usher_unpack_array(&u, &n) || n % 2 != 0)
         return "are not packed fields";
-    if (n / 2 > USHER_ROOM_GIVEN_FIELDS_MAX)
+    if (n / 2 > USHER_FIELDS_MAX)
         return "are more than 32";
     for (size_t i = 0; i < n / 2; i++) {
         const char *fault;

@@ -13,6 +13,11 @@
 #define READS USHER__READS
 #define NOTICES USHER__NOTICES
 #define BEYOND USHER__BEYOND
+#define STEPS USHER__STEPS
+#define ENDS USHER__ENDS
+#define LISTS USHER__LISTS
+#define SHOWS USHER__SHOWS
+#define FIGURES USHER__FIGURES
 
 enum {
 #define F(name, code, type, ...) TYPE_OF_##name = USHER_TYPE_##type,
@@ -85,6 +90,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_NUMBER
 #define NOUN_WORD "number"
 #define NOUN_SCOPE "POOL"
+#define NOUN_ITEMS "numbers", "number", "numbers"
 #define NOUN_HIDDEN false
 #define NOUN_DEF "number_verbs.def"
 #define THE(x) number_##x
@@ -105,6 +111,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ID
 #define NOUN_WORD "id"
 #define NOUN_SCOPE "NAME"
+#define NOUN_ITEMS NULL
 #define NOUN_HIDDEN false
 #define NOUN_DEF "id_verbs.def"
 #define THE(x) id_##x
@@ -123,6 +130,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ROOM
 #define NOUN_WORD "room"
 #define NOUN_SCOPE "ROOM"
+#define NOUN_ITEMS "members", "member", "members"
 #define NOUN_HIDDEN false
 #define NOUN_DEF "room_verbs.def"
 #define THE(x) room_##x
@@ -141,6 +149,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_SERIAL
 #define NOUN_WORD "serial"
 #define NOUN_SCOPE "RULE"
+#define NOUN_ITEMS NULL, "held", "held"
 #define NOUN_HIDDEN false
 #define NOUN_DEF "serial_verbs.def"
 #define THE(x) serial_##x
@@ -159,6 +168,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_QUEUE
 #define NOUN_WORD "queue"
 #define NOUN_SCOPE "Q"
+#define NOUN_ITEMS "agents and users", "agent or user", "agents and users"
 #define NOUN_HIDDEN false
 #define NOUN_DEF "queue_verbs.def"
 #define THE(x) queue_##x
@@ -179,6 +189,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_CODE USHER_ROOMS
 #define NOUN_WORD "rooms"
 #define NOUN_SCOPE "PARTITION"
+#define NOUN_ITEMS NULL
 #define NOUN_HIDDEN true
 #define NOUN_DEF "rooms_verbs.def"
 #define THE(x) rooms_##x

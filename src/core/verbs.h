@@ -129,7 +129,12 @@ enum usher__verb_flag {
     USHER__PLACED = 1u << 6,  /* the first of its keys may be given in its place */
     USHER__READS = 1u << 7,   /* it WRITES what ends by itself, and nothing of its own */
     USHER__NOTICES = 1u << 8, /* its rows are the notices of the scope's log */
-    USHER__BEYOND = 1u << 9   /* to begin with or behind it another scope is written to */
+    USHER__BEYOND = 1u << 9,  /* to begin with or behind it another scope is written to */
+    USHER__STEPS = 1u << 10,  /* it counts what it did, and is given again while there is more */
+    USHER__ENDS = 1u << 11,   /* the scope goes with the last step, and no answer is kept */
+    USHER__LISTS = 1u << 12,  /* its rows are alike: for people they are a table */
+    USHER__SHOWS = 1u << 13,  /* it tells of a scope as a whole: one of each noun */
+    USHER__FIGURES = 1u << 14 /* the figures of its answer are of use over time: one of each noun */
 };
 
 struct usher__verb {
@@ -148,7 +153,8 @@ struct usher__noun {
     uint8_t noun;
     bool hidden; /* the engine's own: nobody speaks it */
     const char *word;
-    const char *scope; /* what a scope of it is called in help: "POOL" */
+    const char *scope;    /* what a scope of it is called in help: "POOL" */
+    const char *items[3]; /* what is in a scope: none, one, several; NULL: not said */
     const struct usher__arg *args;
     size_t args_size;      /* of its member of usher_operation.arg */
     unsigned n_args;       /* bit i of the masks above is args[i] */

@@ -189,6 +189,7 @@ static const struct usher__noun THE(noun) = {
     .hidden = NOUN_HIDDEN,
     .word = NOUN_WORD,
     .scope = NOUN_SCOPE,
+    .items = { NOUN_ITEMS },
     .args = THE(args),
     .args_size = sizeof(ARGS_TYPE),
     .n_args = THE(n_args),
@@ -250,6 +251,7 @@ static const struct usher__noun THE(noun) = {
 #undef NOUN_CODE
 #undef NOUN_WORD
 #undef NOUN_SCOPE
+#undef NOUN_ITEMS
 #undef NOUN_HIDDEN
 #undef NOUN_DEF
 #undef THE

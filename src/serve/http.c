@@ -31,23 +31,18 @@ struct http {
 
 /* ---- scopes ------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *noun;
-    uint32_t verb;
-} told_by[] = {
-    { "number", USHER_NUMBER_STATS }, { "queue", USHER_QUEUE_STATS }, { "room", USHER_ROOM_SHOW },
-    { "serial", USHER_SERIAL_CHECK }, { "id", USHER_ID_SHOW },
-};
-
-/* @scope is NOUN/NAME.  0: it is not. */
+/* The verb with figures of @scope, which is NOUN/NAME.  0: it is not. */
 static uint32_t verb_of(const char *scope)
 {
     const char *slash = strchr(scope, '/');
+    const struct usher__noun *noun;
 
-    for (size_t i = 0; slash != NULL && i < sizeof told_by / sizeof *told_by; i++)
-        if (strlen(told_by[i].noun) == (size_t)(slash - scope) &&
-            strncmp(told_by[i].noun, scope, (size_t)(slash - scope)) == 0)
-            return told_by[i].verb;
+    for (unsigned i = 0; slash != NULL && (noun = usher__noun_at(i)) != NULL; i++)
+        if (strlen(noun->word) == (size_t)(slash - scope) &&
+            strncmp(noun->word, scope, (size_t)(slash - scope)) == 0)
+            for (unsigned k = 0; k < noun->n_verbs; k++)
+                if ((noun->verbs[k].flags & USHER__FIGURES) != 0)
+                    return noun->verbs[k].verb;
     return 0;
 }
 

@@ -133,7 +133,7 @@ static const char *read_channel(const struct resp_command *command, size_t i, st
     memcpy(of, word, (size_t)(slash - word));
     of[slash - word] = '\0';
     noun = usher__noun_by_word(of);
-    if (noun == NULL || noun->noun == USHER_ROOMS)
+    if (noun == NULL || noun->hidden)
         return "a channel is NOUN/NAME, and there is no such noun";
     if (usher__scope_fault(slash + 1, strlen(slash + 1)) != NULL)
         return "a channel is NOUN/NAME, and this is no name";

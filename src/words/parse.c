@@ -78,6 +78,15 @@ bool usher__parse_span(const char *text, int64_t min, int64_t max, int64_t *ret_
     return false;
 }
 
+void usher__scope_word(char to[PARSE_SCOPE_MAX], const struct usher__noun *noun)
+{
+    size_t i = 0;
+
+    for (; noun->scope[i] != '\0' && i < PARSE_SCOPE_MAX - 1; i++)
+        to[i] = (char)(noun->scope[i] - 'A' + 'a');
+    to[i] = '\0';
+}
+
 const char *usher__quote(char to[PARSE_QUOTE_MAX], const char *word)
 {
     size_t size = strlen(word);
@@ -361,7 +370,7 @@ static const struct usher__noun *find_noun(const struct parse *p, char message[P
     struct closest closest = { word, NULL, 0 };
     char quoted[PARSE_QUOTE_MAX];
 
-    if (noun != NULL && noun->noun != USHER_ROOMS)
+    if (noun != NULL && !noun->hidden)
         return noun;
     for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
         usher__closest_try(&closest, noun->word);
@@ -449,8 +458,8 @@ static bool fields_take(struct parse *f, const struct usher__noun *noun,
         memcpy((char *)command + of_value->offset, &value, sizeof value);
         return value.size <= USHER_VALUE_MAX || wrong(message, "value has more than 65536 bytes");
     }
-    if (f->n_fields == USHER_ROOM_GIVEN_FIELDS_MAX)
-        return wrong(message, "fields are more than %d", USHER_ROOM_GIVEN_FIELDS_MAX);
+    if (f->n_fields == USHER_FIELDS_MAX)
+        return wrong(message, "fields are more than %d", USHER_FIELDS_MAX);
     f->name[f->n_fields] = name;
     f->value[f->n_fields++] = value;
     return true;
@@ -540,7 +549,7 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
     const struct usher__verb *verb;
     const struct usher__arg *arg;
     const char *fault, *value;
-    char scope[16];
+    char scope[PARSE_SCOPE_MAX];
     bool two;
 
     memset(ret_command, 0, sizeof *ret_command);
@@ -560,14 +569,7 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
         return false;
     ret_command->verb = (enum usher_verb)verb->verb;
 
-    /* "POOL" is called pool in messages */
-    for (size_t i = 0; i < sizeof scope; i++) {
-        char c = noun->scope[i];
-
-        scope[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-        if (c == '\0')
-            break;
-    }
+    usher__scope_word(scope, noun);
     if (n < 3 ||
         (p->way == PARSE_TYPED &&
          (by_key(noun, verb, words[2], NULL, &value, &two) != NULL ||

@@ -27,6 +27,10 @@ bool usher__parse_span(const char *text, int64_t min, int64_t max, int64_t *ret_
 #define PARSE_QUOTE_MAX 64
 const char *usher__quote(char to[PARSE_QUOTE_MAX], const char *word);
 
+/* What a scope of @noun is called in messages: "POOL" is a pool. */
+#define PARSE_SCOPE_MAX 16
+void usher__scope_word(char to[PARSE_SCOPE_MAX], const struct usher__noun *noun);
+
 /* If @word is KEY=value, and KEY is @key (`_` counts as `-`): where the value begins. */
 const char *usher__key_value(const char *word, const char *key);
 
@@ -56,7 +60,7 @@ struct parse {
     void (*also)(struct closest *closest, const char *noun);
     /* Of this command, those that are no arguments of the verb: filled by usher__parse(). */
     const struct usher__arg *fields; /* NULL: the verb takes none */
-    struct usher_text name[USHER_ROOM_GIVEN_FIELDS_MAX], value[USHER_ROOM_GIVEN_FIELDS_MAX];
+    struct usher_text name[USHER_FIELDS_MAX], value[USHER_FIELDS_MAX];
     size_t n_fields;
 };
 

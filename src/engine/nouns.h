@@ -137,7 +137,7 @@ struct usher__hooks {
     enum usher_verb gone;
     bool (*closes)(enum usher_verb verb);
 
-    /* ---- besides ---- */
+    /* ---- scripts, and what is audited ---- */
 
     /* Constants for the Lua of the noun, beside those that all have. */
     void (*lua)(struct usher__out *o);

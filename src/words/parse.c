@@ -82,7 +82,7 @@ void usher__scope_word(char to[PARSE_SCOPE_MAX], const struct usher__noun *noun)
 {
     size_t i = 0;
 
-    for (; noun->scope[i] != '\0' && i < PARSE_SCOPE_MAX - 1; i++)
+    for (; i < PARSE_SCOPE_MAX - 1 && noun->scope[i] != '\0'; i++)
         to[i] = (char)(noun->scope[i] - 'A' + 'a');
     to[i] = '\0';
 }

@@ -23,9 +23,14 @@ uint32_t usher__seen_more(uint32_t verb, bool rows, size_t i)
 
     if (!rows)
         return hooks->says != NULL ? hooks->says(verb, i) : 0;
-    if (!usher__see_is_changes(verb) || i >= NOTICE_FIELDS + 2)
+    if (!usher__see_is_changes(verb))
         return 0;
-    return i < NOTICE_FIELDS ? notice_fields[i] : (hooks->marks ? marks : whose)[i - NOTICE_FIELDS];
+    if (i < NOTICE_FIELDS)
+        return notice_fields[i];
+    i -= NOTICE_FIELDS;
+    if (i >= 2)
+        return 0;
+    return hooks->marks ? marks[i] : whose[i];
 }
 
 bool usher__see_more_of(const struct usher_result *r)

@@ -2394,8 +2394,16 @@ static void who_does_not_listen_is_told_nothing_later(void **state)
         ok(f, "leave r ann");
         usher_unwatch(f->e, a);
         usher_unwatch(f->twin, b);
+        /* who listens now, before it would have been told */
+        assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_words, &w[0], &a), USHER_OK);
+        assert_int_equal(usher_watch(f->twin, USHER_ROOM, "r", hear_words, &w[1], &b), USHER_OK);
+        w[0].last = w[1].last = f->r.version;
         f->now += 1000;
         missing(f, "alive r ann");
+        ok(f, "set r after %d", round);
+        heard(f, w, "set ");
+        usher_unwatch(f->e, a);
+        usher_unwatch(f->twin, b);
     }
 }
 

@@ -1040,8 +1040,8 @@ mutant 'a renewed hold lasts as long as it says' src/steps/number.c \
     's/until > began + most/until > w->now + most/' $memory 'a_hold_ends*'
 mutant 'a limit that came too late ends a hold in the past' src/steps/number.c \
     's/? began + most : w->now + 1;/? began + most : began + most;/' $memory 'a_hold_ends*'
-mutant 'arguments: a default is told that is none' src/core/room_verbs.def \
-    's/^\(ARG(LOG,.*, \)USHER_ROOM_LOG_DEFAULT,/\11,/' tests/unit/test_command 'defaults*'
+mutant 'arguments: a default is told that is none' src/engine/about.c \
+    's/!= 0 ? arg->standard : USHER_NONE;/!= 0 ? arg->min : USHER_NONE;/' tests/unit/test_command 'defaults*'
 mutant 'arguments: the range is that of another verb' src/engine/about.c \
     's/a.max = usher__arg_max(v, arg);/a.max = arg->max;/' tests/unit/test_command 'arguments_are*'
 mutant 'text: a map of RESP2 has half of its elements' src/engine/write.c \

@@ -787,7 +787,7 @@ mutant 'program: who only looks makes a store' src/cli/run.c 's/(verb->flags \& 
     tests/cli/wrong_words_make_no_store.sh
 mutant 'replay: a row that is left out leaves its line behind' src/lab/csv.c 's/^    if (!csv_time(&fields\[columns->start\], &start))/    (void)usher__calls_index(\&c->lines, line->data, line->size);\n&/' \
     tests/cli/recorded_calls_are_replayed.sh
-mutant 'header: its functions are C++ to a C++ compiler' include/usher/queue.h 's/^#ifdef __cplusplus/#ifdef USHER_NEVER/' \
+mutant 'header: its functions are C++ to a C++ compiler' include/usher/queue.h 's/^#ifdef __cplusplus/#ifdef NO_SUCH_COMPILER/' \
     tests/check-cxx.sh
 
 # ---- posted commands ----

@@ -2,10 +2,13 @@
 /* Constants for the Lua of numbers, beside those that all nouns have. */
 #include "config.h"
 
+#include <usher/store.h>
+
 #include "core/machine.h"
 #include "core/number.h"
 #include "engine/nouns.h"
 #include "engine/tables.h"
+#include "steps/number.h"
 
 /* Does @event lead from @from to @to, with or without the token or the owner? */
 static bool leads(unsigned from, unsigned event, unsigned to)
@@ -63,6 +66,9 @@ void usher__number_lua(struct usher__out *o)
     usher__print(o, "local QUEUED_BYTES = '");
     for (int shift = 48; shift >= 0; shift -= 8)
         usher__print(o, "\\%u", (unsigned)(USHER__RANK_QUEUED >> shift & 255u));
+    usher__print(o, "'\nlocal SETTINGS_OFF = '"); /* those behind requests=, packed */
+    for (int byte = 0; byte < 7 * (USHER_SETTINGS - USHER__SET_REQUESTS - 1); byte++)
+        usher__print(o, "\\0");
     usher__print(o, "'\n");
     usher__print_int(o, "WHY_", "NONE",
                      USHER_NUMBER_WHY_NONE); /* two codes that are no word in capitals */

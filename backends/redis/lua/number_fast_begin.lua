@@ -12,6 +12,6 @@ if settings and all[3] > 0 then
     local order, daily
     order, lease, rest, daily, zone, strict = sunpack('>i7i7i7i7i7i7', settings)
     -- and none of those behind sticky=, sticky-max= and requests=: what it does not know is off
-    plain = plain and order == K.ORDER_LONGEST_IDLE and daily == 0 and not string.find(settings, '%Z', 64) and
+    plain = plain and order == K.ORDER_LONGEST_IDLE and daily == 0 and sub(settings, 64) == K.SETTINGS_OFF and
         count[K.COUNT_CHANGES + 1] == 0
 end

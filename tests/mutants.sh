@@ -363,7 +363,7 @@ mutant 'script: an end of a ban has a kept answer' backends/redis/lua/room.lua \
     $redis 'a_sweep_of_bans*'
 
 mutant 'memory: a lock that is taken is not waited for' backends/memory/memory.c \
-    '/^static void lock(/,/^}/s/    (void)pthread_mutex_lock(&shard->lock);/    (void)shard;/' \
+    '/lock_taken(struct shard/,/^}/s/    (void)pthread_mutex_lock(&shard->lock);/    (void)shard;/' \
     tests/fault/test_history 'sixteen_threads*'
 mutant 'SQLite: a command is not one transaction' backends/sqlite/statements.h \
     's/X(BEGIN_WRITE, "BEGIN IMMEDIATE",/X(BEGIN_WRITE, "PRAGMA optimize=0",/; s/X(COMMIT, "COMMIT",/X(COMMIT, "PRAGMA optimize=0",/' \
@@ -379,7 +379,9 @@ mutant 'fields of an answer may be missing' src/engine/wire.c 's/n != 7 + usher_
 
 mutant 'due: not told of a command that fails to find' src/engine/local.c 's/if (status == USHER_OK \&\& w->reply->status < USHER_INVALID)/if (status == USHER_OK \&\& w->reply->status == USHER_OK)/' \
     $memory 'a_reply_says*'
-mutant 'due: what was found is not stored' src/steps/work.c 's/    if (w->scope.ref == NULL || w->scope.due_ms == w->due_stored)/    if (w->due_stored != 1)/' \
+mutant 'what a command is told with is not given back' src/steps/work.c \
+    's/            w->n_buffers = i + 1;/            w->n_buffers = 1;/' tests/fault/test_oom
+mutant 'due: what was found is not stored' src/steps/work.h 's/    return w->scope.ref != NULL \&\& w->scope.due_ms != w->due_stored;/    return w->due_stored == 1;/' \
     $memory 'a_reply_says*'
 mutant 'script: what was found due is not stored' backends/redis/lua/main.lua 's/if S.exists and S.due ~= due then S.head_changed = true end//' \
     $redis 'a_reply_says*'
@@ -1010,9 +1012,9 @@ mutant 'door: a row has the values of the one before' src/engine/reply.c \
 mutant 'calls: none is not given' src/calls/calls.c 's/^            v.number = 0;/            return;/' \
     tests/model/test_calls
 mutant 'calls: a shorter answer is written beyond its end' src/engine/tell.h \
-    's/return (size_t)m->offset + m->size <= a->size;/return a->size != 0;/' tests/model/test_calls
+    's/return (size_t)m->offset + m->size <= size;/return size != 0;/' tests/model/test_calls
 mutant 'calls: a shorter row is written beyond its end' src/calls/calls.c \
-    's/^        if ((size_t)m->offset + m->size > size)/        if (size == 0)/' tests/model/test_calls
+    's/^        if (!usher__fits(m, size))/        if (size == 0)/' tests/model/test_calls
 mutant 'calls: an answer that nobody wants is always ok' src/engine/door.c \
     's/^    \*ret_status = a->r.status;/    *ret_status = USHER_IS_DONE(a->r.status) ? USHER_OK : a->r.status;/' tests/model/test_calls
 mutant 'calls: what a later version says is left out' src/calls/calls.c \

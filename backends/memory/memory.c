@@ -178,15 +178,14 @@ static int compare_id(const void *probe, const void *ref)
 
 /* What @s keeps of the records of kind @k, made if need be: most rooms have few kinds, and
  * there are many rooms.  NULL: no memory. */
-static struct kind *kind_make(struct scope *s, unsigned k, const struct shard *shard)
+static struct kind *__attribute__((noinline))
+kind_new(struct scope *s, unsigned k, const struct shard *shard)
 {
     const struct usher_allocator *alloc = shard->memory->alloc;
     uint64_t seed = shard->scopes[0].seed;
-    struct kind *kind = s->kinds[k];
+    struct kind *kind;
     unsigned flags;
 
-    if (kind != NULL)
-        return kind;
     USHER_ASSERT(k >= 1 && k < USHER_KINDS);
     kind = resize(alloc, NULL, 0, sizeof *kind);
     if (kind == NULL)
@@ -203,6 +202,11 @@ static struct kind *kind_make(struct scope *s, unsigned k, const struct shard *s
         usher__tree_init(&kind->slot[i], NULL);
     s->kinds[k] = kind;
     return kind;
+}
+
+static inline struct kind *kind_make(struct scope *s, unsigned k, const struct shard *shard)
+{
+    return s->kinds[k] != NULL ? s->kinds[k] : kind_new(s, k, shard);
 }
 
 static void record_free(const struct usher_allocator *alloc, struct record *r)
@@ -313,15 +317,21 @@ static inline void relax(void)
  * taken leaves the other thread alone for as long as several commands take, some times, before it
  * sleeps.
  */
-static void lock(struct shard *shard)
+static void __attribute__((noinline)) lock_taken(struct shard *shard)
 {
     for (unsigned n = RELAX_FIRST; n <= RELAX_LAST; n *= 2) {
-        if (pthread_mutex_trylock(&shard->lock) == 0)
-            return;
         for (unsigned i = 0; i < n; i++)
             relax();
+        if (pthread_mutex_trylock(&shard->lock) == 0)
+            return;
     }
     (void)pthread_mutex_lock(&shard->lock);
+}
+
+static inline void lock(struct shard *shard)
+{
+    if (pthread_mutex_trylock(&shard->lock) != 0)
+        lock_taken(shard);
 }
 
 /* ---- transactions and reads ------------------------------------------------------- */
@@ -377,19 +387,29 @@ static void rollback(struct usher_txn *txn)
     (void)pthread_mutex_unlock(&shard_of(txn)->lock);
 }
 
+static enum usher_status __attribute__((noinline))
+find_other(struct shard *shard, enum usher_noun noun, const struct usher_text *name,
+           struct usher_scope *ret_scope)
+{
+    const struct scope *s = usher__table_find(&shard->scopes[(unsigned)noun % NOUNS], name->data,
+                                              name->size, shard->hash);
+
+    if (s == NULL)
+        return USHER_MISSING;
+    shard->recent = s;
+    scope_show(s, ret_scope);
+    return USHER_OK;
+}
+
 static enum usher_status find_scope(struct usher_txn *txn, enum usher_noun noun,
                                     const struct usher_text *name, struct usher_scope *ret_scope)
 {
-    struct shard *shard = shard_of(txn);
+    const struct shard *shard = shard_of(txn);
     const struct scope *s = shard->recent;
 
     if (s == NULL || s->head.hash != shard->hash || s->noun != (unsigned)noun ||
         s->head.len != name->size || memcmp(s->head.bytes, name->data, name->size) != 0)
-        s = usher__table_find(&shard->scopes[(unsigned)noun % NOUNS], name->data, name->size,
-                              shard->hash);
-    if (s == NULL)
-        return USHER_MISSING;
-    shard->recent = s;
+        return find_other(shard_of(txn), noun, name, ret_scope);
     scope_show(s, ret_scope);
     return USHER_OK;
 }
@@ -562,25 +582,34 @@ struct aside {
     char bytes[ASIDE];
 };
 
+static struct name *__attribute__((noinline))
+name_new(struct shard *shard, struct names *names, const struct usher_text *text)
+{
+    struct name *name;
+
+    if (!usher__table_reserve(&names->table, 1))
+        return NULL;
+    name = keyed_new(shard->memory->alloc, offsetof(struct name, head), text,
+                     usher__table_hash(&names->table, text->data, text->size));
+    if (name == NULL)
+        return NULL;
+    shard->found = name;
+    usher__tree_init(&name->list[0], names->counted ? usher__tree_counted : NULL);
+    usher__tree_init(&name->list[1], NULL);
+    (void)usher__table_insert(&names->table, name);
+    return name;
+}
+
 /* The name of @text, made if need be, with a reference.  NULL: no memory. */
 static struct name *name_ref(struct shard *shard, struct names *names,
                              const struct usher_text *text)
 {
     struct name *name = name_find(shard, names, text);
 
-    if (name == NULL) {
-        if (!usher__table_reserve(&names->table, 1))
-            return NULL;
-        name = keyed_new(shard->memory->alloc, offsetof(struct name, head), text,
-                         usher__table_hash(&names->table, text->data, text->size));
-        if (name == NULL)
-            return NULL;
-        shard->found = name;
-        usher__tree_init(&name->list[0], names->counted ? usher__tree_counted : NULL);
-        usher__tree_init(&name->list[1], NULL);
-        (void)usher__table_insert(&names->table, name);
-    }
-    name->refs++;
+    if (name == NULL)
+        name = name_new(shard, names, text);
+    if (name != NULL)
+        name->refs++;
     return name;
 }
 
@@ -683,8 +712,8 @@ static unsigned take_bit(unsigned *bits)
 }
 
 /* A record to be.  NULL: no memory. */
-static struct record *record_new(struct shard *shard, struct kind *kind,
-                                 const struct usher_text *id)
+static struct record *__attribute__((noinline))
+record_new(struct shard *shard, struct kind *kind, const struct usher_text *id)
 {
     /* a change may make as many as it has writes */
     if (!usher__table_reserve(&kind->ids, USHER_CHANGE_MAX))
@@ -702,21 +731,14 @@ static bool has_more(const struct usher_record *r)
     return any != 0;
 }
 
-/* The data with the numbers before them, which are written by apply().  Data that are still as
- * record_show() gave them stay where they are; those of the same size take their place. */
-static bool data_plan(struct shard *shard, const struct usher_record *from, struct plan *p,
-                      struct aside *aside)
+/* Other data than there are: those of the same size take the place of these. */
+static bool __attribute__((noinline))
+data_plan_new(struct shard *shard, const struct usher_record *from, struct plan *p,
+              struct aside *aside)
 {
     const struct record *r = p->record;
-    size_t more;
+    size_t more = p->more ? MORE_SIZE : 0;
 
-    p->more = has_more(from);
-    more = p->more ? MORE_SIZE : 0;
-    p->data_size = more + from->data.size;
-    p->data = r->data;
-    if (p->data_size == r->data_size && p->more == r->more &&
-        (from->data.size == 0 || from->data.data == r->data + more))
-        return true;
     if (p->data_size == r->data_size && from->data.size <= ASIDE - aside->n) {
         p->aside = aside->bytes + aside->n;
         if (from->data.size != 0)
@@ -731,6 +753,23 @@ static bool data_plan(struct shard *shard, const struct usher_record *from, stru
     if (p->data != NULL && from->data.size != 0)
         memcpy(p->data + more, from->data.data, from->data.size);
     return p->data != NULL;
+}
+
+/* The data with the numbers before them, which are written by apply().  Data that are still as
+ * record_show() gave them stay where they are. */
+static inline bool data_plan(struct shard *shard, const struct usher_record *from, struct plan *p,
+                             struct aside *aside)
+{
+    const struct record *r = p->record;
+    size_t more;
+
+    p->more = has_more(from);
+    more = p->more ? MORE_SIZE : 0;
+    p->data_size = more + from->data.size;
+    p->data = r->data;
+    return (p->data_size == r->data_size && p->more == r->more &&
+            (from->data.size == 0 || from->data.data == r->data + more)) ||
+           data_plan_new(shard, from, p, aside);
 }
 
 static inline size_t lists_need(const struct kind *kind, const struct plan *p)
@@ -945,6 +984,18 @@ static void scope_erase(struct shard *shard, struct scope *s)
     usher__tree_pool_trim(&shard->pool, 0);
 }
 
+/* There is no memory for a change, of which so much was planned. */
+static enum usher_status __attribute__((noinline))
+write_nothing(struct shard *shard, const struct usher_scope *scope, struct scope *s,
+              const struct usher_write *writes, struct plan *plans, size_t planned)
+{
+    while (planned-- > 0)
+        unplan(shard, &writes[planned], &plans[planned]);
+    if (scope->ref == NULL)
+        scope_free(s, shard);
+    return USHER_NOMEM;
+}
+
 static enum usher_status write_change(struct usher_txn *txn, struct usher_scope *scope,
                                       const struct usher_write *writes, size_t n)
 {
@@ -964,13 +1015,8 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
         planned++;
     }
     shard->sought_in = NULL;
-    if (!ok || !usher__tree_reserve(&shard->pool, nodes)) {
-        while (planned-- > 0)
-            unplan(shard, &writes[planned], &plans[planned]);
-        if (scope->ref == NULL)
-            scope_free(s, shard);
-        return USHER_NOMEM;
-    }
+    if (!ok || !usher__tree_reserve(&shard->pool, nodes))
+        return write_nothing(shard, scope, s, writes, plans, planned);
 
     for (size_t i = 0; i < n; i++)
         apply(shard, &writes[i], &plans[i]);

@@ -30,7 +30,7 @@ struct options {
 
 /* ---- what is given ----------------------------------------------------------------------- */
 
-static enum usher_status refuse(uint32_t verb, const char *what)
+static enum usher_status __attribute__((noinline)) refuse(uint32_t verb, const char *what)
 {
     struct usher_verb_about about = { .size = sizeof about };
 
@@ -48,15 +48,10 @@ struct usher_value usher__call_bytes(uint32_t field, const struct usher_text *te
     return v;
 }
 
-/* @p, of the program, as a struct of the size that it has here: what is behind an older, shorter
- * one is not given.  NULL: it is longer, and says something that is not known here. */
-static const void *as_here(const void *p, const struct usher__shape *shape, void *copy)
+/* Of another size than here. */
+static const void *__attribute__((noinline))
+copied_here(const void *p, size_t size, const struct usher__shape *shape, void *copy)
 {
-    size_t size;
-
-    memcpy(&size, p, sizeof size);
-    if (size == shape->size)
-        return p;
     if (size < sizeof size || size > STRUCT_MAX || shape->size > HERE_MAX)
         return NULL;
     for (size_t i = shape->size; i < size; i++)
@@ -65,6 +60,16 @@ static const void *as_here(const void *p, const struct usher__shape *shape, void
     memset(copy, 0, shape->size);
     memcpy(copy, p, size < shape->size ? size : shape->size);
     return copy;
+}
+
+/* @p, of the program, as a struct of the size that it has here: what is behind an older, shorter
+ * one is not given.  NULL: it is longer, and says something that is not known here. */
+static inline const void *as_here(const void *p, const struct usher__shape *shape, void *copy)
+{
+    size_t size;
+
+    memcpy(&size, p, sizeof size);
+    return size == shape->size ? p : copied_here(p, size, shape, copy);
 }
 
 /* Where the arguments of a call go: straight into an operation; or, if it is posted or has a reply,
@@ -173,7 +178,7 @@ static void tell_members(const struct usher__shape *shape, bool settings,
         const struct usher__member *m = &shape->members[i];
         const struct usher_value *v;
 
-        if ((size_t)m->offset + m->size > size)
+        if (!usher__fits(m, size))
             continue;
         v = find(values, n, m->told);
         if (v == NULL)
@@ -185,8 +190,8 @@ static void tell_members(const struct usher__shape *shape, bool settings,
 /* ---- a call -------------------------------------------------------------------------------- */
 
 /* Of a call that failed before there was an answer. */
-static enum usher_status nothing_told(const struct usher__calls *of, enum usher_status status,
-                                      struct usher__answer *answer)
+static enum usher_status __attribute__((noinline))
+nothing_told(const struct usher__calls *of, enum usher_status status, struct usher__answer *answer)
 {
     struct usher_reply none = { .due_ms = USHER_NEVER, .message = usher_message() };
 
@@ -221,8 +226,8 @@ INTO give_all(const struct usher__given *to, const struct call *c)
     c->of->options.give(to, c->opt);
 }
 
-static enum usher_status ask(struct usher_engine *e, const struct call *c,
-                             struct usher__answer *answer)
+static inline enum usher_status ask(struct usher_engine *e, const struct call *c,
+                                    struct usher__answer *answer)
 {
     struct usher__asking a;
     const struct usher__given to = { .ask = &a };
@@ -285,8 +290,11 @@ enum usher_status usher__call(struct usher_engine *e, const struct usher__calls 
     }
     if (status != USHER_OK)
         return nothing_told(of, status, to);
-    if (ret_reply != NULL || (c.opt != NULL && c.opt->post != NULL))
-        return command(e, &c, ret_reply);
+    if (ret_reply != NULL || (c.opt != NULL && c.opt->post != NULL)) {
+        const struct call copy = c; /* what has no address may stay in registers */
+
+        return command(e, &copy, ret_reply);
+    }
     return ask(e, &c, to);
 }
 
@@ -373,7 +381,7 @@ INTO tell_none(const struct usher__member *members, size_t n, bool all, struct u
         const struct usher__member *m = &members[i];
         char *to = (char *)a + m->offset;
 
-        if (!all && !usher__fits(m, a))
+        if (!all && !usher__fits(m, a->size))
             break;
         if (m->kind == USHER__MEMBER_CHARS)
             *to = '\0';
@@ -382,16 +390,25 @@ INTO tell_none(const struct usher__member *members, size_t n, bool all, struct u
     }
 }
 
+/* What is the same for all members. */
+struct told {
+    const struct usher_operation *op;
+    const struct usher_result *r;
+    enum usher_noun noun;
+    uint32_t verb; /* its bit */
+    size_t size;   /* of the answer */
+};
+
 /* Write the member with number @at, which counts from 1; 0: the answer has no such member. */
 INTO tell_field(const struct usher__member *members, unsigned at, const struct usher__field *f,
-                enum usher_noun noun, const struct usher_operation *op,
-                const struct usher_result *r, struct usher__answer *a)
+                const struct told *t, struct usher__answer *a)
 {
     const struct usher__member *m = &members[at != 0 ? at - 1 : 0];
     struct usher_value v;
 
-    if (at == 0 || !usher__fits(m, a) || !usher__see_is_part(f, op, r, noun) ||
-        !usher__saw(f, (const char *)r, noun, &v))
+    if (at == 0 || (f->verbs & t->verb) == 0 || !usher__fits(m, t->size) ||
+        !usher__see_applies(f, t->op, t->r, t->noun) ||
+        !usher__saw(f, (const char *)t->r, t->noun, &v))
         return;
     if (v.text == NULL)
         memcpy((char *)a + m->offset, &v.number, sizeof v.number);
@@ -414,8 +431,9 @@ INTO tell_field(const struct usher__member *members, unsigned at, const struct u
                                                verbs };                                        \
         const size_t n = sizeof noun##_answer_at;                                              \
         unsigned at = USHER_FIELD_##field < n ? noun##_answer_at[USHER_FIELD_##field % n] : 0; \
+        const struct told t = { op, r, code, verb, size };                                     \
                                                                                                \
-        tell_field(noun##_answer, at, &f, code, op, r, a);                                     \
+        tell_field(noun##_answer, at, &f, &t, a);                                              \
     }
 #define ALL_VERBS UINT32_MAX
 

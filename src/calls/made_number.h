@@ -100,6 +100,9 @@ static const uint8_t number_answer_at[] = {
 static void number_answer_tell(const struct usher_operation *op, const struct usher_result *r,
                               struct usher__answer *a)
 {
+    const uint32_t verb = op != NULL ? USHER__VERB_BIT((unsigned)op->verb) : 0;
+    const size_t size = a->size;
+
     TELL_NONE(number);
     if (op == NULL)
         return;

@@ -139,6 +139,9 @@ static const uint8_t queue_answer_at[] = {
 static void queue_answer_tell(const struct usher_operation *op, const struct usher_result *r,
                               struct usher__answer *a)
 {
+    const uint32_t verb = op != NULL ? USHER__VERB_BIT((unsigned)op->verb) : 0;
+    const size_t size = a->size;
+
     TELL_NONE(queue);
     if (op == NULL)
         return;

@@ -78,6 +78,9 @@ static const uint8_t room_answer_at[] = {
 static void room_answer_tell(const struct usher_operation *op, const struct usher_result *r,
                               struct usher__answer *a)
 {
+    const uint32_t verb = op != NULL ? USHER__VERB_BIT((unsigned)op->verb) : 0;
+    const size_t size = a->size;
+
     TELL_NONE(room);
     if (op == NULL)
         return;

@@ -503,6 +503,8 @@ class Noun:
                   f"static void {noun}_answer_tell(const struct usher_operation *op, "
                   "const struct usher_result *r,",
                   "                              struct usher__answer *a)", "{",
+                  "    const uint32_t verb = op != NULL ? USHER__VERB_BIT((unsigned)op->verb) : 0;",
+                  "    const size_t size = a->size;", "",
                   f"    TELL_NONE({noun});", "    if (op == NULL)", "        return;",
                   f"#define V(name) USHER__VERB_BIT({code}_##name)",
                   "#define OUT(type, member, field, verbs) "

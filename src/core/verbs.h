@@ -172,6 +172,7 @@ struct usher__noun {
     unsigned n_outs, n_extras, n_row;
     const uint8_t *out_at; /* by enum usher_field, below n_out_at: 1 + the index of its out */
     unsigned n_out_at;
+    size_t more_at; /* the out MORE, a bool there in struct usher_result; 0: it has none */
     /* What else a program sees of that, made of it. */
     const struct usher__field *views, *row_views;
     unsigned n_views, n_row_views;

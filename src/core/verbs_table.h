@@ -212,6 +212,11 @@ static const struct usher__noun THE(noun) = {
     .n_outs = COUNT(THE(outs)),
     .out_at = THE(out_at),
     .n_out_at = COUNT(THE(out_at)),
+    .more_at = 0u
+#define OUT(type, member, field, verbs) \
+    +(FIELD(field) == USHER_FIELD_MORE ? offsetof(struct usher_result, REPLY(member)) : 0u)
+#include NOUN_DEF
+    ,
     .extras = THE(extras),
     .n_extras = COUNT(THE(extras)),
     .row = THE(row),

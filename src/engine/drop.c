@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
-#include "engine/nouns.h"
+#include "engine/see.h"
 
 /* A step whose answer was lost is done again, so often in a row at most. */
 #define TRIES 3
@@ -33,14 +33,15 @@ static void pause_for(int64_t ns)
 /* How many records went with the step that @reply answers; *@ret_more: not all. */
 static int64_t erased(const struct usher_result *reply, bool *ret_more)
 {
-    const struct usher__hooks *hooks = usher__hooks((unsigned)reply->noun);
-    int64_t n;
+    const struct usher__noun *noun = usher__noun((unsigned)reply->noun);
+    enum usher_verb drop = usher__hooks((unsigned)reply->noun)->drop;
+    unsigned at = USHER_FIELD_COUNT < noun->n_out_at ? noun->out_at[USHER_FIELD_COUNT] : 0;
+    const struct usher__field *count = at != 0 ? &noun->outs[at - 1] : NULL;
+    int64_t n = 1;
 
-    *ret_more = false;
-    if (hooks->dropped_at == 0)
-        return 1;
-    memcpy(&n, (const char *)reply + hooks->dropped_at, sizeof n);
-    memcpy(ret_more, (const char *)reply + hooks->more_at, sizeof *ret_more);
+    *ret_more = usher__see_more_of(reply);
+    if (count != NULL && (count->verbs & USHER__VERB_BIT((unsigned)drop)) != 0)
+        memcpy(&n, (const char *)reply + count->offset, sizeof n);
     return n;
 }
 

@@ -53,6 +53,9 @@
 #define CHUNK 256
 #define GATHER 512
 #endif
+
+/* Compiled once for a single command and once for any number. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 /* How often a leader lets other threads run before it goes, at most. */
 #define PATIENCE 32
 
@@ -669,8 +672,8 @@ static bool heard(const struct usher_engine *e, const struct usher_task *tasks, 
     return false;
 }
 
-bool usher__engine_context(struct usher_engine *e, const struct usher_task *tasks, size_t n,
-                           struct usher_context *context)
+ALWAYS_INLINE bool context_make(struct usher_engine *e, const struct usher_task *tasks, size_t n,
+                                struct usher_context *context)
 {
     if (!clock_read(e, context)) {
         clock_refused(tasks, n);
@@ -683,14 +686,20 @@ bool usher__engine_context(struct usher_engine *e, const struct usher_task *task
     return true;
 }
 
+bool usher__engine_context(struct usher_engine *e, const struct usher_task *tasks, size_t n,
+                           struct usher_context *context)
+{
+    return context_make(e, tasks, n, context);
+}
+
 /* @context has its deadline, and what to ask for more. */
-static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
-                          struct usher_context *context)
+ALWAYS_INLINE void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
+                                 struct usher_context *context)
 {
     struct usher__inside here;
 
     usher__enter(&here, e);
-    if (usher__engine_context(e, tasks, n, context))
+    if (context_make(e, tasks, n, context))
         e->store->ops->execute(e->store, tasks, n, context);
     usher__leave(&here);
 }
@@ -1110,9 +1119,9 @@ execute_again(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_
     }
 }
 
-/* In whatever way the store wants them. */
-static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t n,
-                        int64_t deadline_ms)
+/* To a store that is used by one thread at a time, or has lanes. */
+static void __attribute__((noinline))
+give_shared(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
 {
     if (e->routes) {
         bool again = false;
@@ -1126,8 +1135,17 @@ static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t
             execute_again(e, tasks, n, deadline_ms);
     } else if (waits_for_replicas(e, tasks, n)) {
         execute_apart(e, tasks, n, deadline_ms);
-    } else if (e->combines) {
+    } else {
         combine(e, e->lanes, tasks, n, deadline_ms);
+    }
+}
+
+/* In whatever way the store wants them. */
+static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t n,
+                        int64_t deadline_ms)
+{
+    if (e->combines) {
+        give_shared(e, tasks, n, deadline_ms);
     } else {
         struct usher_context context = { .deadline_ms = deadline_ms };
 
@@ -1195,7 +1213,7 @@ finish(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadl
         give(e, &tasks[at], 1, deadline_ms);
 }
 
-static inline size_t make_tasks(struct usher_engine *e, const struct usher_operation *commands,
+ALWAYS_INLINE size_t make_tasks(struct usher_engine *e, const struct usher_operation *commands,
                                 struct usher_result *replies, size_t n, struct usher_task *tasks)
 {
     const struct usher_text *scope = NULL;
@@ -1233,7 +1251,7 @@ void usher__engine_answered(const struct usher_task *tasks, size_t n)
 }
 
 /* At most CHUNK commands. */
-static inline void execute_chunk(struct usher_engine *e, const struct usher_operation *commands,
+ALWAYS_INLINE void execute_chunk(struct usher_engine *e, const struct usher_operation *commands,
                                  struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
     struct usher_task tasks[CHUNK];
@@ -1263,7 +1281,7 @@ void usher__engine_execute_all(struct usher_engine *e, const struct usher_operat
 
 /* How many of the commands, CHUNK at most, go to the store as they are: those behind them, or
  * with 0 the first, need the authority or a history. */
-static size_t plain(struct usher_engine *e, const struct usher_operation *commands, size_t n)
+ALWAYS_INLINE size_t plain(struct usher_engine *e, const struct usher_operation *commands, size_t n)
 {
     size_t i = 0;
 
@@ -1334,19 +1352,13 @@ static int64_t side_deadline(const struct usher_engine *e, int64_t deadline_ms, 
     return e->waits ? deadline_ms : usher__monotonic_ms() + timeout_ms;
 }
 
-enum usher_status usher__engine_operate(struct usher_engine *e,
+ALWAYS_INLINE enum usher_status operate(struct usher_engine *e,
                                         const struct usher_operation *commands,
                                         struct usher_result *replies, size_t n, int64_t timeout_ms)
 {
     enum usher_status worst = USHER_OK;
     int64_t deadline_ms; /* of the whole batch */
 
-    if (commands == NULL || replies == NULL || n == 0 || n > USHER_BATCH_MAX) {
-        usher__message_set("execute: %s", n == 0 || n > USHER_BATCH_MAX
-                                              ? "n is not from 1 to 65536"
-                                              : "commands or replies is NULL");
-        return USHER_INVALID;
-    }
     if (timeout_ms == 0)
         timeout_ms = e->timeout_ms;
     deadline_ms = e->waits ? usher__monotonic_ms() + timeout_ms : 0;
@@ -1375,6 +1387,21 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
         usher__asked_journal(e, side_deadline(e, deadline_ms, timeout_ms));
     deliver(e);
     return worst;
+}
+
+enum usher_status usher__engine_operate(struct usher_engine *e,
+                                        const struct usher_operation *commands,
+                                        struct usher_result *replies, size_t n, int64_t timeout_ms)
+{
+    if (commands == NULL || replies == NULL || n == 0 || n > USHER_BATCH_MAX) {
+        usher__message_set("execute: %s", n == 0 || n > USHER_BATCH_MAX
+                                              ? "n is not from 1 to 65536"
+                                              : "commands or replies is NULL");
+        return USHER_INVALID;
+    }
+    /* one alone, as by every typed call, has code of its own, without the loops */
+    return n == 1 ? operate(e, commands, replies, 1, timeout_ms)
+                  : operate(e, commands, replies, n, timeout_ms);
 }
 
 /* ---- watch ------------------------------------------------------------------------ */

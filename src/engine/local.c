@@ -24,6 +24,9 @@
 #include "engine/nodes.h"
 #include "steps/work.h"
 
+/* Without this each command pays for several calls. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
 struct local {
     struct usher_store base;
     struct usher_store_ops ops;
@@ -158,8 +161,8 @@ static enum usher_status scope_load(struct usher__work *w, const struct usher_op
     return USHER_OK;
 }
 
-static void work_begin(struct usher__work *w, const struct local *l, struct usher__guard *g,
-                       struct usher_txn *txn, const struct usher_context *context)
+ALWAYS_INLINE void work_begin(struct usher__work *w, const struct local *l, struct usher__guard *g,
+                              struct usher_txn *txn, const struct usher_context *context)
 {
     w->ops = l->records->ops;
     w->txn = txn;
@@ -182,15 +185,16 @@ static void work_begin(struct usher__work *w, const struct local *l, struct ushe
     w->at_once = (l->records->ops->caps & USHER_CAP_AT_ONCE) != 0;
     w->answer = NULL;
     w->answer_size = 0;
+    w->n_buffers = 0;
     memset(w->buffer, 0, sizeof w->buffer);
     memset(w->buffer_size, 0, sizeof w->buffer_size);
 }
 
-static void work_end(struct usher__work *w, const struct local *l)
+ALWAYS_INLINE void work_end(struct usher__work *w, const struct local *l)
 {
     if (w->answer != NULL)
         (void)usher__resize(l->alloc, w->answer, w->answer_size, 0);
-    for (size_t i = 0; i < sizeof w->buffer / sizeof *w->buffer; i++)
+    for (size_t i = 0; i < w->n_buffers; i++)
         if (w->buffer[i] != NULL)
             (void)usher__resize(l->alloc, w->buffer[i], w->buffer_size[i], 0);
 }
@@ -214,7 +218,7 @@ static void time_refused(const struct usher__work *w)
 static enum usher_status run(struct usher__work *w, struct usher_task *task, int64_t now)
 {
     const struct usher_operation *command = task->command;
-    bool done;
+    unsigned flags = usher__verb((unsigned)command->verb)->flags;
     enum usher_status status;
 
     if (w->command == NULL || w->hidden || !same_scope(w->command, command)) {
@@ -246,21 +250,25 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
             return USHER_OK;
         }
     }
-    status = usher__drop_meet(w, &done);
-    if (status != USHER_OK || done)
-        return status;
+    if (usher__drop_meets(w)) {
+        bool done;
+
+        status = usher__drop_meet(w, &done);
+        if (status != USHER_OK || done)
+            return status;
+    }
     if (w->scope.ref != NULL) {
         w->reply->epoch = w->scope.epoch;
         w->reply->version = usher__scope_shown(w);
         if (w->now < w->scope.clock_ms)
             w->now = w->scope.clock_ms;
-    } else if ((usher__verb((unsigned)command->verb)->flags & USHER__CREATES) != 0) {
+    } else if ((flags & USHER__CREATES) != 0) {
         w->scope.epoch = new_epoch(w);
     }
     status = w->steps->run(w);
     if (w->trouble[0] != '\0')
         return USHER_UNAVAILABLE;
-    if (status == USHER_OK && (usher__verb((unsigned)command->verb)->flags & USHER__WRITES) != 0)
+    if (status == USHER_OK && (flags & USHER__WRITES) != 0 && usher__due_moved(w))
         status = usher__due_store(w);
     if (status == USHER_OK && w->reply->status < USHER_INVALID)
         w->reply->due_ms = w->scope.due_ms;
@@ -377,8 +385,8 @@ static void expect(const struct usher__work *w, const struct usher_operation *co
 
 /* Tasks from the first on in one transaction, as many as may share it.  Returns how many.
  * *@behind: see usher__work. */
-static size_t share(struct local *l, struct usher_task *tasks, size_t n,
-                    const struct usher_context *context, bool *behind)
+ALWAYS_INLINE size_t share(struct local *l, struct usher_task *tasks, size_t n,
+                           const struct usher_context *context, bool *behind)
 {
     const struct usher_record_store_ops *ops = l->records->ops;
     const struct usher_operation *first = tasks->command;
@@ -424,7 +432,9 @@ static void execute_each(struct usher_store *s, struct usher_task *tasks, size_t
 {
     bool behind = false;
 
-    for (size_t done = 0; done < n;)
+    if (n == 1) /* most often: what loops is left out */
+        (void)share((struct local *)s, tasks, 1, context, &behind);
+    for (size_t done = 0; n > 1 && done < n;)
         done += share((struct local *)s, tasks + done, n - done, context, &behind);
 }
 

@@ -84,10 +84,8 @@ struct usher__hooks {
     /* In struct usher_operation, a text: with it a verb that is USHER__IF_OWNER comes out the same.
      */
     uint16_t owner_at;
-    /* The verb by which a scope goes; in struct usher_result, how many records went with the step
-     * and whether there are more; what it means if it is refused. */
+    /* The verb by which a scope goes; what it means if it is refused. */
     enum usher_verb drop;
-    uint16_t dropped_at, more_at;
     const char *drop_refused;
     /* The verb that applies what is due; 0: nothing ever is. */
     enum usher_verb sweep;

@@ -117,7 +117,5 @@ const struct usher__hooks usher__number_hooks = {
     .owner_at = offsetof(struct usher_operation, arg.number.owner),
     .drop = USHER_NUMBER_DROP,
     .sweep = USHER_NUMBER_SWEEP,
-    .dropped_at = offsetof(struct usher_result, of.number.count),
-    .more_at = offsetof(struct usher_result, of.number.more),
     .lua = usher__number_lua,
 };

@@ -115,6 +115,4 @@ const struct usher__hooks usher__queue_hooks = {
     .why_due = USHER_QUEUE_WHY_DUE,
     .drop = USHER_QUEUE_DROP,
     .sweep = USHER_QUEUE_SWEEP,
-    .dropped_at = offsetof(struct usher_result, of.queue.count),
-    .more_at = offsetof(struct usher_result, of.queue.more),
 };

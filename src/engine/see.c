@@ -33,17 +33,6 @@ uint32_t usher__seen_more(uint32_t verb, bool rows, size_t i)
     return hooks->marks ? marks[i] : whose[i];
 }
 
-bool usher__see_more_of(const struct usher_result *r)
-{
-    const struct usher__noun *noun = usher__noun((unsigned)r->noun);
-    unsigned at = noun->n_out_at > USHER_FIELD_MORE ? noun->out_at[USHER_FIELD_MORE] : 0;
-    bool more = false;
-
-    if (at != 0)
-        memcpy(&more, (const char *)r + noun->outs[at - 1].offset, sizeof more);
-    return more;
-}
-
 const struct usher__field *usher__see_notices(const struct usher__noun *noun, uint32_t verb)
 {
     for (unsigned k = 0; k < noun->n_row; k++)

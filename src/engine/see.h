@@ -106,15 +106,31 @@ USHER__SEE void usher__see(usher__put *put, void *to, const struct usher__field 
         put(to, &v);
 }
 
+/* Is there more behind what @r tells? */
+USHER__SEE bool usher__see_more_of(const struct usher_result *r)
+{
+    size_t at = usher__noun((unsigned)r->noun)->more_at;
+    bool more = false;
+
+    if (at != 0)
+        memcpy(&more, (const char *)r + at, sizeof more);
+    return more;
+}
+
 /* What is not in a field by itself, or not with every answer (see.c). */
-bool usher__see_more_of(const struct usher_result *r);
 bool usher__see_extras(const struct usher_operation *op, const struct usher_result *r);
+/* Is @f, of those that @op tells, part of its answer @r? */
+USHER__SEE bool usher__see_applies(const struct usher__field *f, const struct usher_operation *op,
+                                   const struct usher_result *r, enum usher_noun noun)
+{
+    return (USHER__APPLY >> noun & 1u) == 0 || usher__hooks(noun)->applies(f, op, r);
+}
 /* Is @f part of the answer @r to @op? */
 USHER__SEE bool usher__see_is_part(const struct usher__field *f, const struct usher_operation *op,
                                    const struct usher_result *r, enum usher_noun noun)
 {
     return (f->verbs & USHER__VERB_BIT((unsigned)op->verb)) != 0 &&
-           ((USHER__APPLY >> noun & 1u) == 0 || usher__hooks(noun)->applies(f, op, r));
+           usher__see_applies(f, op, r, noun);
 }
 USHER__SEE bool usher__see_is_changes(uint32_t verb)
 {

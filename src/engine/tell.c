@@ -44,7 +44,7 @@ void usher__tell_member(const struct usher__member *m, const struct usher_value 
     }
 }
 
-static void tell_begin(struct usher__answer *a, const struct usher_reply *r)
+static inline void tell_begin(struct usher__answer *a, const struct usher_reply *r)
 {
     a->epoch = r->epoch;
     a->version = r->version;
@@ -94,7 +94,7 @@ static void tell_value(void *to, const struct usher_value *v)
     if (at == 0 || (t->told >> at & 1) != 0)
         return;
     m = &t->shape->members[at - 1];
-    if (!usher__fits(m, t->answer))
+    if (!usher__fits(m, t->answer->size))
         return;
     t->told |= UINT64_C(1) << at;
     usher__tell_member(m, v, false, (char *)t->answer + m->offset);
@@ -128,27 +128,39 @@ static int64_t why_of(const struct usher__noun *noun, const struct usher_operati
                : 0;
 }
 
+/* To usher_message(). */
+static void __attribute__((noinline))
+tell_why(const struct usher__noun *noun, const struct usher_operation *op,
+         const struct usher_result *r, bool says)
+{
+    struct usher_reply reply;
+
+    reply.verb = (uint32_t)op->verb;
+    reply.status = r->status;
+    reply.message = r->message;
+    usher__tell_message(&reply, says ? why_of(noun, op, r) : 0);
+}
+
 void usher__tell(const struct usher_operation *op, const struct usher_result *r,
                  const struct usher__shape *shape, struct usher__answer *answer)
 {
     const struct usher__noun *noun = usher__noun((unsigned)r->noun);
     uint32_t more = noun->view_verbs | noun->extra_verbs | noun->row_verbs;
     bool says = r->status < USHER_INVALID && (r->status != USHER_MISSING || r->epoch != 0);
-    struct usher_reply reply;
 
-    reply.verb = (uint32_t)op->verb;
-    reply.message = r->message;
-    usher__reply_begin(&reply, r);
     if (answer != NULL) {
         const struct usher__hooks *hooks = usher__hooks((unsigned)r->noun);
         bool plain = (more & USHER__VERB_BIT((unsigned)op->verb)) == 0 &&
                      (hooks->says == NULL || hooks->says((uint32_t)op->verb, 0) == 0);
+        struct usher_reply reply;
 
+        reply.message = r->message;
+        usher__reply_begin(&reply, r);
         tell_begin(answer, &reply);
         shape->tell(says && plain ? op : NULL, r, answer);
         if (says && !plain)
             tell_all(&(struct telling){ shape, answer, 0 }, noun, op, r);
     }
     if (!USHER_IS_DONE(r->status))
-        usher__tell_message(&reply, says ? why_of(noun, op, r) : 0);
+        tell_why(noun, op, r, says);
 }

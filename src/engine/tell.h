@@ -51,10 +51,11 @@ struct usher__answer {
     char message[USHER_MESSAGE_MAX];
 };
 
-/* An older program has a shorter answer: members that it does not know come after the others. */
-static inline bool usher__fits(const struct usher__member *m, const struct usher__answer *a)
+/* An older program has a shorter struct, of @size: members that it does not know come after the
+ * others. */
+static inline bool usher__fits(const struct usher__member *m, size_t size)
 {
-    return (size_t)m->offset + m->size <= a->size;
+    return (size_t)m->offset + m->size <= size;
 }
 
 /* The answer @r to @op to @answer, a struct of @shape, which may be NULL; and to usher_message()

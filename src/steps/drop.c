@@ -21,12 +21,9 @@ typedef struct usher__change change;
 
 static bool is(const struct usher_scope *s, int64_t what)
 {
-    const struct usher__steps *steps;
+    const struct usher__steps *steps = usher__steps(s->noun);
 
-    if (s->counts[USHER__COUNT_DROP] != what) /* most often, and at once */
-        return false;
-    steps = usher__steps(s->noun);
-    return steps != NULL && steps->drops != NULL;
+    return s->counts[USHER__COUNT_DROP] == what && steps != NULL && steps->drops != NULL;
 }
 
 bool usher__scope_dropping(const struct usher_scope *s)
@@ -56,11 +53,9 @@ static void bury(work *w)
     w->steps->defaults(s);
 }
 
-void usher__drop_loaded(work *w)
+void usher__drop_bury(work *w)
 {
-    w->grave = NULL;
-    w->hidden = false;
-    if (w->scope.ref != NULL && usher__scope_dropped(&w->scope))
+    if (usher__scope_dropped(&w->scope))
         bury(w);
 }
 

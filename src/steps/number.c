@@ -193,7 +193,8 @@ static void begin(work *w, move *m)
     }
 }
 
-static enum usher_status save_group(work *w, move *m, const struct usher_text *name)
+static enum usher_status __attribute__((noinline))
+save_group(work *w, move *m, const struct usher_text *name)
 {
     struct usher_record *group = usher__change_next(&m->c);
     enum usher_status status = USHER_MISSING;
@@ -231,7 +232,7 @@ static void join_node(move *m, const struct usher_text *node)
 }
 
 /* It is over. */
-static enum usher_status leave_node(work *w, move *m)
+static enum usher_status __attribute__((noinline)) leave_node(work *w, move *m)
 {
     struct usher_record *of = usher__change_next(&m->c);
     enum usher_status status = w->ops->find(w->txn, &w->scope, KIND_NODE, &mine(m)->id, of);

@@ -23,7 +23,7 @@
 #define UNIT_NS 8000
 #define FAR_AHEAD (UINT64_C(1) << 45)
 
-static void take_over(struct usher__work *w)
+void usher__scope_take_over(struct usher__work *w)
 {
     struct usher_scope *s = &w->scope;
     uint64_t first = s->version, today, place;
@@ -47,13 +47,6 @@ static void take_over(struct usher__work *w)
     w->stored = s->version;
     s->version = first;
     s->writer = w->identity;
-}
-
-void usher__scope_loaded(struct usher__work *w)
-{
-    w->stored = 0;
-    if (w->identity != w->scope.writer && w->identity != 0)
-        take_over(w);
 }
 
 bool usher__scope_lost(struct usher__work *w, uint64_t version)
@@ -87,14 +80,12 @@ uint64_t usher__version_before(const struct usher_scope *s, uint64_t version)
     return s->n_gaps > 0 && last->first + 1 == version ? last->last : version - 1;
 }
 
-bool usher__other_version(struct usher__work *w)
+bool usher__is_other_version(struct usher__work *w)
 {
     const struct usher__noun *noun = usher__noun(w->scope.noun);
     uint64_t epoch = w->reply->epoch, is = w->reply->version;
     int64_t version;
 
-    if ((w->command->given & noun->if_version) == 0)
-        return false;
     memcpy(&version, (const char *)w->command + noun->if_version_at, sizeof version);
     if (w->scope.ref == NULL &&
         (usher__verb((unsigned)w->command->verb)->flags & USHER__CREATES) == 0)
@@ -120,8 +111,8 @@ void usher__no_row(struct usher__work *w, const struct usher__machine *m, unsign
                    m->word, m->state_words[from], m->event_words[event]);
 }
 
-static enum usher_status put(struct usher__work *w, struct usher_scope *s,
-                             const struct usher_write *writes, size_t n)
+static inline enum usher_status put(struct usher__work *w, struct usher_scope *s,
+                                    const struct usher_write *writes, size_t n)
 {
     bool anew = s->ref == NULL && w->grave != NULL;
     enum usher_status status;
@@ -171,15 +162,13 @@ enum usher_status usher__change_write(struct usher__work *w, struct usher__chang
 
 enum usher_status usher__due_store(struct usher__work *w)
 {
-    if (w->scope.ref == NULL || w->scope.due_ms == w->due_stored)
-        return USHER_OK;
     return put_beside(w, &w->scope, NULL, 0);
 }
 
 /* write() may free what the texts of @r point to. */
-static void told_make(struct usher__work *w, struct usher__change *c, struct usher__told *told,
-                      enum usher_verb verb, unsigned from, unsigned to,
-                      const struct usher_record *r)
+static void __attribute__((noinline))
+told_make(struct usher__work *w, struct usher__change *c, struct usher__told *told,
+          enum usher_verb verb, unsigned from, unsigned to, const struct usher_record *r)
 {
     struct usher_notice *notice = &told->notice;
 
@@ -348,6 +337,8 @@ unsigned char *usher__buffer(struct usher__work *w, unsigned i, size_t size)
         if (buffer == NULL)
             return NULL;
         w->buffer[i] = buffer;
+        if (w->n_buffers <= i)
+            w->n_buffers = i + 1;
         w->buffer_size[i] = size;
     }
     return w->buffer[i];
@@ -443,14 +434,12 @@ static enum usher_status answer_make(struct usher__work *w, struct usher__change
     return USHER_OK;
 }
 
-enum usher_status usher__request_keep(struct usher__work *w, struct usher__change *c)
+enum usher_status usher__request_save(struct usher__work *w, struct usher__change *c)
 {
     struct usher_record r;
     int64_t *count = &c->scope->counts[w->steps->requests];
     enum usher_status status;
 
-    if (w->command->request.data == NULL)
-        return USHER_OK;
     /* It may be there still: too old to be answered, or kept by an earlier step. */
     status = USHER_MISSING;
     if (w->scope.ref != NULL)
@@ -532,16 +521,14 @@ static enum usher_status answer_read(struct usher__work *w, const struct usher_t
                : USHER_UNAVAILABLE;
 }
 
-enum usher_status usher__request_find(struct usher__work *w)
+enum usher_status usher__request_look(struct usher__work *w)
 {
     struct usher_record r;
     uint64_t verb;
     bool same = false;
-    enum usher_status status;
+    enum usher_status status =
+        w->ops->find(w->txn, &w->scope, USHER_KIND_REQUEST, &w->command->request, &r);
 
-    if (w->command->request.data == NULL || w->scope.ref == NULL)
-        return USHER_MISSING;
-    status = w->ops->find(w->txn, &w->scope, USHER_KIND_REQUEST, &w->command->request, &r);
     if (status != USHER_OK)
         return status;
     if (r.until_ms <= w->now)

@@ -45,6 +45,7 @@ struct usher__work {
                                        * fails.  USHER__TROUBLE_MAX, "" if nothing is */
     unsigned char *answer;            /* a kept answer that is too long for a change */
     size_t answer_size;
+    unsigned n_buffers;       /* from here on none was asked for */
     unsigned char *buffer[6]; /* the noun's own: usher__buffer() */
     size_t buffer_size[6];
 };
@@ -164,8 +165,22 @@ enum { USHER__COUNT_DROP = 0, USHER__DROPPING = 1, USHER__DROPPED = 2 };
 bool usher__scope_dropping(const struct usher_scope *s);
 bool usher__scope_dropped(const struct usher_scope *s);
 
+/* May w->scope be one of those two?  Most are not, and this says so at once. */
+static inline bool usher__drop_meets(const struct usher__work *w)
+{
+    return w->scope.ref != NULL && w->scope.counts[USHER__COUNT_DROP] != 0;
+}
+
+void usher__drop_bury(struct usher__work *w);
+
 /* w->scope was loaded: one that was dropped does not exist. */
-void usher__drop_loaded(struct usher__work *w);
+static inline void usher__drop_loaded(struct usher__work *w)
+{
+    w->grave = NULL;
+    w->hidden = false;
+    if (usher__drop_meets(w))
+        usher__drop_bury(w);
+}
 
 /* Before w->command is run: what is being dropped is not there, and who makes the scope anew first
  * does a step of it.  *@ret_done: there are more of them, and that is answered. */
@@ -183,7 +198,12 @@ enum usher_status usher__drop(struct usher__work *w, uint64_t *ret_n, bool *ret_
  * that is no more, so only where versions were lost it is.  (Once will do: if more was due than a
  * command applies before its verb, then the version is one that nobody has been told of.)
  */
-bool usher__other_version(struct usher__work *w);
+bool usher__is_other_version(struct usher__work *w);
+static inline bool usher__other_version(struct usher__work *w)
+{
+    return (w->command->given & usher__noun(w->scope.noun)->if_version) != 0 &&
+           usher__is_other_version(w);
+}
 
 /* w->scope does not exist, or not any more. */
 void usher__scope_fresh(struct usher__work *w);
@@ -195,7 +215,13 @@ void usher__scope_fresh(struct usher__work *w);
  * gap.  It is stored with the next change that has a version; until then the scope shows the
  * version that it has.
  */
-void usher__scope_loaded(struct usher__work *w);
+void usher__scope_take_over(struct usher__work *w);
+static inline void usher__scope_loaded(struct usher__work *w)
+{
+    w->stored = 0;
+    if (w->identity != w->scope.writer && w->identity != 0)
+        usher__scope_take_over(w);
+}
 
 /* The version of w->scope as anybody may see it. */
 static inline uint64_t usher__scope_shown(const struct usher__work *w)
@@ -291,6 +317,10 @@ void usher__change_tell(struct usher__work *w, struct usher__change *c, enum ush
 
 /* The store has scope.due_ms as it has been found to be, though nothing else was changed: else each
  * reply would tell the old one again. */
+static inline bool usher__due_moved(const struct usher__work *w)
+{
+    return w->scope.ref != NULL && w->scope.due_ms != w->due_stored;
+}
 enum usher_status usher__due_store(struct usher__work *w);
 
 /* After a write that failed and is not to fail the command: the scope as it is stored. */
@@ -309,7 +339,11 @@ enum usher_status usher__change_remember(struct usher__work *w, struct usher__ch
  * Add to @c what makes a repeat of this command's request id get the answer in w->reply,
  * which is complete but for the version.  Nothing without a request id.
  */
-enum usher_status usher__request_keep(struct usher__work *w, struct usher__change *c);
+enum usher_status usher__request_save(struct usher__work *w, struct usher__change *c);
+static inline enum usher_status usher__request_keep(struct usher__work *w, struct usher__change *c)
+{
+    return w->command->request.data == NULL ? USHER_OK : usher__request_save(w, c);
+}
 
 /* The same for a command that made several changes, or none of its own: a write without a
  * version behind the last of them.  Where these cannot be taken back and there is no memory for
@@ -317,7 +351,12 @@ enum usher_status usher__request_keep(struct usher__work *w, struct usher__chang
 enum usher_status usher__request_keep_last(struct usher__work *w);
 
 /* Answer from an earlier command with the same request id: MISSING if there is none. */
-enum usher_status usher__request_find(struct usher__work *w);
+enum usher_status usher__request_look(struct usher__work *w);
+static inline enum usher_status usher__request_find(struct usher__work *w)
+{
+    return w->command->request.data == NULL || w->scope.ref == NULL ? USHER_MISSING
+                                                                    : usher__request_look(w);
+}
 
 /*
  * More was to be done before the command, or in its way, than one command does: that much is done,

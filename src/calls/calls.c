@@ -8,7 +8,10 @@
 
 #include "engine/door.h"
 #include "engine/engine.h"
+#include "engine/enter.h"
+#include "engine/result.h"
 #include "engine/see.h"
+#include "engine/tell.h"
 
 /* As the structs of all nouns begin. */
 struct options {
@@ -72,20 +75,34 @@ static inline const void *as_here(const void *p, const struct usher__shape *shap
     return size == shape->size ? p : copied_here(p, size, shape, copy);
 }
 
+/* One command on the caller's stack: filled value by value, executed, and its answer told.  Nothing
+ * is allocated for it. */
+struct asking {
+    struct usher_operation op;
+    struct usher_result r;
+    char epoch[USHER__EPOCH_SIZE];
+    struct usher__entering in;
+    enum usher_status status; /* of the values so far: the first fault counts */
+};
+
 /* Where the arguments of a call go: straight into an operation; or, if it is posted or has a reply,
  * into the values of a command. */
 struct usher__given {
-    struct usher__asking *ask;  /* NULL: a command */
+    struct asking *ask;         /* NULL: a command */
     struct usher_command *c;    /* its n counts them */
     struct usher_value *values; /* VALUES_MAX of them */
 };
 
 INTO give(const struct usher__given *to, const struct usher_value *v)
 {
-    if (to->ask != NULL)
-        usher__door_give(to->ask, v);
-    else
+    struct asking *ask = to->ask;
+
+    if (ask != NULL) {
+        if (ask->status == USHER_OK)
+            ask->status = usher__operation_give(&ask->in, v);
+    } else {
         to->values[to->c->n++] = *v;
+    }
 }
 
 /* The member @m at @at, if it is set. */
@@ -229,15 +246,26 @@ INTO give_all(const struct usher__given *to, const struct call *c)
 static inline enum usher_status ask(struct usher_engine *e, const struct call *c,
                                     struct usher__answer *answer)
 {
-    struct usher__asking a;
+    struct asking a;
     const struct usher__given to = { .ask = &a };
-    enum usher_status status, answered;
+    int64_t timeout_ms = c->opt != NULL ? c->opt->timeout_ms : 0;
+    enum usher_status status = timeout_ms != 0 ? usher__door_fault(true, 1, timeout_ms) : USHER_OK;
 
-    usher__door_begin_ask(&a, e, c->verb, c->scope);
+    a.in.op = &a.op;
+    a.in.epoch = a.epoch;
+    a.in.r = &a.r;
+    usher__result_blank(&a.r, (enum usher_noun)(c->verb >> 8), e->opt.alloc);
+    a.status = usher__operation_begin(&a.in, c->verb, c->scope, USHER_TO_NUL);
     give_all(&to, c);
-    status = usher__door_ask(e, &a, c->opt != NULL ? c->opt->timeout_ms : 0, &c->of->answer, answer,
-                             &answered);
-    return status == USHER_OK ? answered : nothing_told(c->of, status, answer);
+    if (status == USHER_OK && a.status == USHER_OK)
+        status = usher__engine_operate(e, &a.op, &a.r, 1, timeout_ms);
+    if (status == USHER_INVALID) /* the call, or the engine itself: the result is not touched */
+        return nothing_told(c->of, status, answer);
+    status = a.r.status;
+    if (answer != NULL || !USHER_IS_DONE(status))
+        usher__tell(&a.op, &a.r, &c->of->answer, answer);
+    usher_result_done(&a.r);
+    return status;
 }
 
 /* Post @c, or execute it for a reply. */

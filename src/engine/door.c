@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "engine/enter.h"
 #include "engine/flight.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
@@ -23,7 +24,7 @@
 
 /* ---- the door -------------------------------------------------------------------------------- */
 
-static enum usher_status call_fault(bool there, size_t n, int64_t timeout_ms)
+enum usher_status usher__door_fault(bool there, size_t n, int64_t timeout_ms)
 {
     const char *fault = NULL;
 
@@ -139,33 +140,6 @@ static enum usher_status slice(struct usher_engine *e, const struct slice *s,
     return slice_leave(s, entries, k, worst == USHER_INVALID ? USHER_OK : worst);
 }
 
-void usher__door_begin_ask(struct usher__asking *a, const struct usher_engine *e, uint32_t verb,
-                           const char *scope)
-{
-    a->in.op = &a->op;
-    a->in.epoch = a->epoch;
-    a->in.r = &a->r;
-    usher__result_blank(&a->r, (enum usher_noun)(verb >> 8), e->opt.alloc);
-    a->status = usher__operation_begin(&a->in, verb, scope, USHER_TO_NUL);
-}
-
-enum usher_status usher__door_ask(struct usher_engine *e, struct usher__asking *a,
-                                  int64_t timeout_ms, const struct usher__shape *shape,
-                                  struct usher__answer *answer, enum usher_status *ret_status)
-{
-    enum usher_status status = call_fault(true, 1, timeout_ms);
-
-    if (status == USHER_OK && a->status == USHER_OK)
-        status = usher__engine_operate(e, &a->op, &a->r, 1, timeout_ms);
-    if (status == USHER_INVALID)
-        return status; /* the call, or the engine itself: the result is not touched */
-    *ret_status = a->r.status;
-    if (answer != NULL || !USHER_IS_DONE(a->r.status))
-        usher__tell(&a->op, &a->r, shape, answer);
-    usher_result_done(&a->r);
-    return USHER_OK;
-}
-
 static int64_t left_ms(int64_t until_ms)
 {
     int64_t left = until_ms - usher__monotonic_ms();
@@ -182,7 +156,7 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
     int64_t until_ms;
 
     if (worst == USHER_OK)
-        worst = call_fault(commands != NULL && ret_replies != NULL, n, timeout_ms);
+        worst = usher__door_fault(commands != NULL && ret_replies != NULL, n, timeout_ms);
     if (ret_replies != NULL)
         *ret_replies = NULL;
     if (worst != USHER_OK)

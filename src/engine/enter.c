@@ -11,11 +11,6 @@
 #include "core/verbs.h"
 #include "engine/result.h"
 
-static size_t size_of(int32_t size, const char *text)
-{
-    return size >= 0 ? (size_t)size : text != NULL ? strlen(text) : 0;
-}
-
 static enum usher_status wrong(struct usher_result *r, const char *field, const char *what)
 {
     char line[160];
@@ -38,7 +33,7 @@ static const char *type_fault(const struct usher_value *v, bool text)
 /* A code by its word. */
 static bool by_word(const struct usher__arg *arg, const struct usher_value *v, int64_t *ret)
 {
-    size_t size = size_of(v->size, v->text);
+    size_t size = usher__text_size(v->size, v->text);
 
     for (int64_t i = arg->min; i <= arg->max; i++)
         if (strlen(arg->words[i]) == size && memcmp(arg->words[i], v->text, size) == 0) {
@@ -84,12 +79,6 @@ static enum usher_status no_argument(const struct usher_field_about *about,
     return wrong(r, about->word, what);
 }
 
-/* The arguments that @verb takes, as bits of usher__entering.left. */
-static uint64_t taken(const struct usher__verb *verb)
-{
-    return (verb->order | verb->keys) << 1;
-}
-
 /* What every verb takes. */
 static enum usher_status give_common(struct usher__entering *in, const char *word,
                                      const struct usher_value *v)
@@ -101,7 +90,7 @@ static enum usher_status give_common(struct usher__entering *in, const char *wor
         return wrong(in->r, word, fault);
     if (v->field == USHER_FIELD_REQUEST) {
         op->request.data = v->text;
-        op->request.size = size_of(v->size, v->text);
+        op->request.size = usher__text_size(v->size, v->text);
     } else if (v->field == USHER_FIELD_NOW) {
         op->given |= USHER_GIVEN_NOW;
         op->now_ms = v->number;
@@ -117,7 +106,7 @@ enum usher_status usher__operation_give_other(struct usher__entering *in, struct
 {
     const struct usher_field_about *about = usher_about_field(v.field);
     unsigned at = v.field < in->noun->n_arg_at ? in->noun->arg_at[v.field] : 0;
-    uint64_t own = taken(in->verb) & UINT64_C(1) << at;
+    uint64_t own = usher__taken(in->verb) & UINT64_C(1) << at;
     unsigned common = v.field == USHER_FIELD_REQUEST ? 1
                       : v.field == USHER_FIELD_NOW   ? 2
                       : v.field == USHER_FIELD_WAIT  ? 4
@@ -134,25 +123,11 @@ enum usher_status usher__operation_give_other(struct usher__entering *in, struct
     return own != 0 ? give_own(in, &in->noun->args[at - 1], &v) : give_common(in, about->word, &v);
 }
 
-enum usher_status usher__operation_begin(struct usher__entering *in, uint32_t verb,
-                                         const char *scope, int32_t scope_size)
+enum usher_status usher__operation_not_begun(const struct usher__entering *in)
 {
-    struct usher_operation *op = in->op;
-
-    in->noun = usher__noun(verb >> 8);
-    in->verb = usher__verb(verb);
-    memset(op, 0, offsetof(struct usher_operation, arg));
-    op->verb = (enum usher_verb)verb;
     if (in->verb == NULL || in->noun->hidden)
         return wrong(in->r, "verb", "is not known");
-    if (scope_size < USHER_TO_NUL)
-        return wrong(in->r, "name of the scope", "has a size that is wrong");
-    memset(&op->arg, 0, in->noun->args_size);
-    op->scope.data = scope;
-    op->scope.size = size_of(scope_size, scope);
-    in->left = taken(in->verb);
-    in->common = 0;
-    return USHER_OK;
+    return wrong(in->r, "name of the scope", "has a size that is wrong");
 }
 
 enum usher_status usher__operation_of(const struct usher_command *c, struct usher_operation *op,

@@ -22,10 +22,41 @@ struct usher__entering {
     unsigned common; /* of what every verb takes, what has been given; see enter.c */
 };
 
+/* Of a text that may end with its NUL; NULL has none. */
+static inline size_t usher__text_size(int32_t size, const char *text)
+{
+    return size >= 0 ? (size_t)size : text != NULL ? strlen(text) : 0;
+}
+
+/* The arguments that @verb takes, as bits of usher__entering.left. */
+static inline uint64_t usher__taken(const struct usher__verb *verb)
+{
+    return (verb->order | verb->keys) << 1;
+}
+
+/* Says why. */
+enum usher_status usher__operation_not_begun(const struct usher__entering *in);
+
 /* Begin; @op, @epoch and @r of @in are set.  USHER_INVALID: @in->r says why, and the caller gives
  * nothing more. */
-enum usher_status usher__operation_begin(struct usher__entering *in, uint32_t verb,
-                                         const char *scope, int32_t scope_size);
+static inline enum usher_status usher__operation_begin(struct usher__entering *in, uint32_t verb,
+                                                       const char *scope, int32_t scope_size)
+{
+    struct usher_operation *op = in->op;
+
+    in->noun = usher__noun(verb >> 8);
+    in->verb = usher__verb(verb);
+    memset(op, 0, offsetof(struct usher_operation, arg));
+    op->verb = (enum usher_verb)verb;
+    if (in->verb == NULL || in->noun->hidden || scope_size < USHER_TO_NUL)
+        return usher__operation_not_begun(in);
+    memset(&op->arg, 0, in->noun->args_size);
+    op->scope.data = scope;
+    op->scope.size = usher__text_size(scope_size, scope);
+    in->left = usher__taken(in->verb);
+    in->common = 0;
+    return USHER_OK;
+}
 
 /* The same as usher__operation_give(), for what it does not do itself. */
 enum usher_status usher__operation_give_other(struct usher__entering *in, struct usher_value v);

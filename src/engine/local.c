@@ -139,7 +139,7 @@ static int64_t now_of(const struct usher_context *context)
     return context->now_ms != 0 ? context->now_ms : usher__wall_ms();
 }
 
-static bool same_scope(const struct usher_operation *a, const struct usher_operation *b)
+ALWAYS_INLINE bool same_scope(const struct usher_operation *a, const struct usher_operation *b)
 {
     return (unsigned)a->verb >> 8 == (unsigned)b->verb >> 8 && a->scope.size == b->scope.size &&
            (a->scope.data == b->scope.data || usher__text_equal(&a->scope, &b->scope));

@@ -879,7 +879,7 @@ mutant 'authority: any server is the one that a grant was put on' backends/redis
     tests/fault/test_authority 'no_id*'
 mutant 'authority: another server goes on with the segment' backends/redis/lua/id.lua 's/if S.count\[K.COUNT_STORE + 1\] ~= server or by ~= 1/if by ~= 1/' \
     tests/fault/test_authority 'no_id*'
-mutant 'serial: another zone makes a day come twice' src/steps/serial_rule.c 's/(made || used) \&\& day_goes_back/false \&\& day_goes_back/' \
+mutant 'serial: another zone makes a day come twice' src/steps/serial_rule.c 's/(m->made || m->used) \&\& day_goes_back/false \&\& day_goes_back/' \
     $memory 'no_day_comes_twice*'
 mutant 'serial: another start makes numbers come again' src/steps/serial_rule.c 's/        set\[SET_RULE\] += MADE;/        set[SET_RULE] += 0;/' \
     $memory 'another_start*'

@@ -125,120 +125,185 @@ static bool day_goes_back(const work *w, int64_t from_min, int64_t to_min)
            usher__serial_period(USHER_SERIAL_RESET_DAY, w->now, from_min);
 }
 
-enum usher_status usher__serial_rule(work *w)
+/* A rule that is made or changed. */
+struct making {
+    bool exists, made,
+        used;   /* as it was: there is one; numbers of it were, or may have been, made */
+    bool moved; /* its days begin at another time */
+    struct usher__serial_format was, f;
+    int64_t set[USHER_SETTINGS], start;
+    struct state s;
+};
+
+/* Does the command say anything?  If not, it asks. */
+static bool says(const work *w)
 {
     const uint64_t not_settings =
         (uint64_t)USHER_GIVEN_NOW | (uint64_t)USHER_GIVEN_SERIAL_IF_VERSION;
     const struct usher_serial_args *a = &w->command->arg.serial;
-    const int64_t *old = w->scope.settings;
-    bool exists = w->scope.ref != NULL && old[SET_RULE] != 0, made, used, restamped, moved;
-    bool any = false; /* lost */
-    struct usher__serial_format f, was;
-    struct usher__packer p;
-    unsigned char packed[USHER__SERIAL_FORMAT_MAX];
-    int64_t set[USHER_SETTINGS], start, period;
-    struct state s;
-    const char *fault;
-    change c;
-    char id[24];
-    enum usher_status status = USHER_OK;
 
-    if (exists && (w->command->given & ~not_settings) == 0 && a->prefix.data == NULL &&
-        a->suffix.data == NULL && a->date.data == NULL)
-        return usher__serial_show(w);
-    memset(&s, 0, sizeof s);
-    memset(&was, 0, sizeof was);
-    was.step = 1;
-    was.radix = 10;
-    was.overflow = USHER_SERIAL_OVERFLOW_REFUSE;
-    memcpy(set, old, sizeof set);
-    if (exists) {
-        status = usher__serial_load(w, &s);
+    return (w->command->given & ~not_settings) != 0 || a->prefix.data != NULL ||
+           a->suffix.data != NULL || a->date.data != NULL;
+}
+
+/* What there was.  MISSING: the reply says why. */
+static enum usher_status rule_before(work *w, struct making *m)
+{
+    struct state *s = &m->s;
+    enum usher_status status;
+
+    memset(s, 0, sizeof *s);
+    memset(&m->was, 0, sizeof m->was);
+    m->was.step = 1;
+    m->was.radix = 10;
+    m->was.overflow = USHER_SERIAL_OVERFLOW_REFUSE;
+    memcpy(m->set, w->scope.settings, sizeof m->set);
+    if (m->exists) {
+        status = usher__serial_load(w, s);
         if (status != USHER_OK)
             return status;
-        if (!usher__serial_unpack(&s.rule.data, &was))
+        if (!usher__serial_unpack(&s->rule.data, &m->was))
             return usher__serial_damaged(w);
-        made = counted(w, s.cur);
-        used = (past(w) & USED) != 0;
-    } else {
-        s.rule.kind = KIND_RULE;
-        s.rule.id = rule_id;
-        s.cur = w->scope.ref != NULL ? pair(w->scope.counts + COUNT_CUR) : 0;
-        s.period = w->scope.counts[COUNT_PERIOD];
-        made = s.cur > 0;
-        used = set[SET_RESET] != USHER_SERIAL_RESET_NONE; /* kept by delete, with the zone */
-        set[SET_RESET] = USHER_SERIAL_RESET_NONE;
-        set[SET_ZONE] = 0;
-        set[SET_LOG] = 0; /* and so is how long the log is */
-    }
-    f = was;
-    overlay(w, &f, set);
-    start = pair(set + SET_START);
-    set[SET_RULE] = 1 + (used ? USED : 0);
-    if (made && (!exists || start != pair(old + SET_START) || (past(w) & MADE) != 0))
-        set[SET_RULE] += MADE;
-    moved = set[SET_ZONE] != old[SET_ZONE] && f.date.size != 0;
-    fault = rule_fault(&f, set);
-    if (fault != NULL) {
-        usher_result_fail(w->reply, USHER_INVALID, fault);
+        m->made = counted(w, s->cur);
+        m->used = (past(w) & USED) != 0;
         return USHER_OK;
     }
-    if (exists)
-        status = usher__serial_lost_any(w, &any);
-    if (status != USHER_OK)
-        return status;
-    /* nor while numbers of a period that is over are lost: whoever has one has to name it still */
-    if (exists && (made || any) &&
-        (f.base != was.base || f.step != was.step || f.radix != was.radix ||
-         (f.check != USHER_SERIAL_CHECK_NONE) != (was.check != USHER_SERIAL_CHECK_NONE) ||
-         set[SET_MODE] != old[SET_MODE]))
-        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_KEPT, &s);
-    if (exists && (set[SET_RESET] != old[SET_RESET] || moved) &&
-        (any || w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0))
-        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
-    if (moved && (made || used) && day_goes_back(w, old[SET_ZONE], set[SET_ZONE]))
-        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_BACK, &s);
-    if (!exists) {
-        if (s.cur < start - 1)
-            s.cur = start - 1;
-        s.taken = s.cur;
-    } else if (!made) {
-        s.taken = s.cur = start - 1;
-    }
-    s.limit = usher__serial_limit(&f, pair(set + SET_MAX), set[SET_MODE], set[SET_RESET]);
-    if (s.limit < s.cur || s.limit < start - 1)
-        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_ROOM, &s);
-    set_pair(set + SET_LIMIT, s.limit);
-    if (!exists || set[SET_RESET] != old[SET_RESET] || set[SET_ZONE] != old[SET_ZONE]) {
-        period = usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]);
-        if (!exists || set[SET_RESET] != old[SET_RESET] || period > s.period)
-            s.period = period;
-    }
-    p.to = packed;
-    p.size = sizeof packed;
-    p.n = 0;
-    usher__serial_pack(&p, &f);
-    if (exists && memcmp(set, old, sizeof set) == 0 && p.n == s.rule.data.size &&
-        memcmp(packed, s.rule.data.data, p.n) == 0)
-        return answer_rule(w, USHER_SAME, set, &s);
+    s->rule.kind = KIND_RULE;
+    s->rule.id = rule_id;
+    s->cur = w->scope.ref != NULL ? pair(w->scope.counts + COUNT_CUR) : 0;
+    s->period = w->scope.counts[COUNT_PERIOD];
+    m->made = s->cur > 0;
+    m->used = m->set[SET_RESET] != USHER_SERIAL_RESET_NONE; /* kept by delete, with the zone */
+    m->set[SET_RESET] = USHER_SERIAL_RESET_NONE;
+    m->set[SET_ZONE] = 0;
+    m->set[SET_LOG] = 0; /* and so is how long the log is */
+    return USHER_OK;
+}
 
-    restamped = exists && (set[SET_STAMP] != old[SET_STAMP] || moved);
+/* As the command says it is to be. */
+static void rule_said(const work *w, struct making *m)
+{
+    const int64_t *old = w->scope.settings;
+    int64_t *set = m->set;
+
+    m->f = m->was;
+    overlay(w, &m->f, set);
+    m->start = pair(set + SET_START);
+    set[SET_RULE] = 1 + (m->used ? USED : 0);
+    if (m->made && (!m->exists || m->start != pair(old + SET_START) || (past(w) & MADE) != 0))
+        set[SET_RULE] += MADE;
+    m->moved = set[SET_ZONE] != old[SET_ZONE] && m->f.date.size != 0;
+}
+
+/* What numbers that were made forbid; @any of them are lost.  While numbers of a period that is
+ * over are lost, nothing that they were made with may change: whoever has one has to name it
+ * still. */
+static enum usher_serial_why rule_denied(const work *w, const struct making *m, bool any)
+{
+    const struct usher__serial_format *f = &m->f, *was = &m->was;
+    const int64_t *old = w->scope.settings, *set = m->set;
+
+    if (m->exists && (m->made || any) &&
+        (f->base != was->base || f->step != was->step || f->radix != was->radix ||
+         (f->check != USHER_SERIAL_CHECK_NONE) != (was->check != USHER_SERIAL_CHECK_NONE) ||
+         set[SET_MODE] != old[SET_MODE]))
+        return USHER_SERIAL_WHY_KEPT;
+    if (m->exists && (set[SET_RESET] != old[SET_RESET] || m->moved) &&
+        (any || w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0))
+        return USHER_SERIAL_WHY_HELD;
+    if (m->moved && (m->made || m->used) && day_goes_back(w, old[SET_ZONE], set[SET_ZONE]))
+        return USHER_SERIAL_WHY_BACK;
+    return USHER_SERIAL_WHY_NONE;
+}
+
+/* Where it goes on, up to which number, in which period.  False: there is no room for that. */
+static bool rule_goes_on(const work *w, struct making *m)
+{
+    const int64_t *old = w->scope.settings;
+    int64_t *set = m->set, period;
+    struct state *s = &m->s;
+
+    if (!m->exists) {
+        if (s->cur < m->start - 1)
+            s->cur = m->start - 1;
+        s->taken = s->cur;
+    } else if (!m->made) {
+        s->taken = s->cur = m->start - 1;
+    }
+    s->limit = usher__serial_limit(&m->f, pair(set + SET_MAX), set[SET_MODE], set[SET_RESET]);
+    if (s->limit < s->cur || s->limit < m->start - 1)
+        return false;
+    set_pair(set + SET_LIMIT, s->limit);
+    if (!m->exists || set[SET_RESET] != old[SET_RESET] || set[SET_ZONE] != old[SET_ZONE]) {
+        period = usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]);
+        if (!m->exists || set[SET_RESET] != old[SET_RESET] || period > s->period)
+            s->period = period;
+    }
+    return true;
+}
+
+static enum usher_status rule_write(work *w, struct making *m)
+{
+    const int64_t *old = w->scope.settings;
+    unsigned char packed[USHER__SERIAL_FORMAT_MAX];
+    struct usher__packer p = { packed, sizeof packed, 0 };
+    struct state *s = &m->s;
+    bool restamped = m->exists && (m->set[SET_STAMP] != old[SET_STAMP] || m->moved);
+    char id[24];
+    change c;
+    enum usher_status status = USHER_OK;
+
+    usher__serial_pack(&p, &m->f);
+    if (m->exists && memcmp(m->set, old, sizeof m->set) == 0 && p.n == s->rule.data.size &&
+        memcmp(packed, s->rule.data.data, p.n) == 0)
+        return answer_rule(w, USHER_SAME, m->set, s);
     usher__change_begin(w, &c);
-    memcpy(c.scope->settings, set, sizeof set);
-    usher__serial_put_counters(&c, &s);
-    s.rule.data.data = (const char *)packed;
-    s.rule.data.size = p.n;
-    usher__serial_put_rule(&c, &s);
+    memcpy(c.scope->settings, m->set, sizeof m->set);
+    usher__serial_put_counters(&c, s);
+    s->rule.data.data = (const char *)packed;
+    s->rule.data.size = p.n;
+    usher__serial_put_rule(&c, s);
     if (restamped)
         status = usher__serial_drop_fills(w, &c);
     if (status != USHER_OK)
         return status;
-    if (restamped && set[SET_STAMP] == USHER_SERIAL_STAMP_FILL && s.cur > s.taken)
-        usher__serial_add_fill(w, &c, s.cur, id);
-    status = answer_rule(w, USHER_OK, set, &s);
+    if (restamped && m->set[SET_STAMP] == USHER_SERIAL_STAMP_FILL && s->cur > s->taken)
+        usher__serial_add_fill(w, &c, s->cur, id);
+    status = answer_rule(w, USHER_OK, m->set, s);
     if (status == USHER_OK)
         status = usher__change_given(w, &c);
     return status == USHER_OK ? usher__serial_finish(w, &c, NULL, 0, 0) : status;
+}
+
+enum usher_status usher__serial_rule(work *w)
+{
+    struct making m;
+    const char *fault;
+    enum usher_serial_why why;
+    bool any = false;
+    enum usher_status status;
+
+    m.exists = w->scope.ref != NULL && w->scope.settings[SET_RULE] != 0;
+    if (m.exists && !says(w))
+        return usher__serial_show(w);
+    status = rule_before(w, &m);
+    if (status != USHER_OK)
+        return status;
+    rule_said(w, &m);
+    fault = rule_fault(&m.f, m.set);
+    if (fault != NULL) {
+        usher_result_fail(w->reply, USHER_INVALID, fault);
+        return USHER_OK;
+    }
+    if (m.exists)
+        status = usher__serial_lost_any(w, &any);
+    if (status != USHER_OK)
+        return status;
+    why = rule_denied(w, &m, any);
+    if (why == USHER_SERIAL_WHY_NONE && !rule_goes_on(w, &m))
+        why = USHER_SERIAL_WHY_ROOM;
+    return why == USHER_SERIAL_WHY_NONE ? rule_write(w, &m)
+                                        : usher__serial_turned_down(w, USHER_REFUSED, why, &m.s);
 }
 
 /* The counters and the zone stay, so that a rule made again under the name repeats nothing. */

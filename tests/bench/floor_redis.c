@@ -56,6 +56,40 @@ static const char *const scripts[FLOOR_SCRIPTS] = {
         "  return 1\n"
         "end\n"
         "return 0\n",
+
+    /* KEYS: seen, users, wait */
+    [FLOOR_PLACE] =
+        "local t = redis.call('TIME')\n"
+        "local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+        "if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return false end\n"
+        "redis.call('ZADD', KEYS[1], now + 30000, ARGV[1])\n"
+        "return {redis.call('HGET', KEYS[2], ARGV[1]), redis.call('ZRANK', KEYS[3], ARGV[1])}\n",
+
+    /* KEYS: seen, version */
+    [FLOOR_ALIVE] = "local t = redis.call('TIME')\n"
+                    "local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+                    "if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return false end\n"
+                    "redis.call('ZADD', KEYS[1], now + 30000, ARGV[1])\n"
+                    "return redis.call('GET', KEYS[2])\n",
+
+    /* KEYS: rule */
+    [FLOOR_SERIAL] = "local n = redis.call('HINCRBY', KEYS[1], 'cur', 1)\n"
+                     "if n > tonumber(redis.call('HGET', KEYS[1], 'max')) then\n"
+                     "  redis.call('HINCRBY', KEYS[1], 'cur', -1)\n"
+                     "  return false\n"
+                     "end\n"
+                     "return redis.call('HGET', KEYS[1], 'prefix') .. string.format('%06d', n)\n",
+
+    /* KEYS: cur */
+    [FLOOR_ID] = "return redis.call('INCRBY', KEYS[1], 1)\n",
+};
+
+/* Behind the scope, in braces. */
+static const char *const parts[FLOOR_SCRIPTS][3] = {
+    [FLOOR_PLACE] = { "seen", "users", "wait" },
+    [FLOOR_ALIVE] = { "seen", "version" },
+    [FLOOR_SERIAL] = { "rule" },
+    [FLOOR_ID] = { "cur" },
 };
 
 static redisReply *get(struct floor_redis *f)
@@ -120,6 +154,45 @@ void floor_redis_noop(struct floor_redis *f, const char *pool)
 {
     send(f, "EVALSHA %s 1 {%s}:free", f->sha[FLOOR_NOOP], pool);
     freeReplyObject(get(f));
+}
+
+void floor_redis_make(struct floor_redis *f, enum floor_script script, const char *scope)
+{
+    size_t sent = 3;
+
+    send(f, "SET {%s}:version 100", scope);
+    send(f, "HSET {%s}:rule cur 0 max 999999999 prefix inv-", scope);
+    send(f, "SET {%s}:cur 0", scope);
+    if (script == FLOOR_PLACE || script == FLOOR_ALIVE)
+        for (int i = 0; i < 100; i++, sent += 3) {
+            send(f, "ZADD {%s}:seen 0 u%d", scope, i);
+            send(f, "HSET {%s}:users u%d waiting", scope, i);
+            send(f, "ZADD {%s}:wait %d u%d", scope, i, i);
+        }
+    for (; sent > 0; sent--)
+        freeReplyObject(get(f));
+}
+
+void floor_redis_run(struct floor_redis *f, enum floor_script script, const char *scope,
+                     const char *user)
+{
+    char keys[3][64], count[2] = { '0', '\0' };
+    const char *argv[7] = { "EVALSHA", f->sha[script], count };
+    redisReply *r;
+    int argc = 3;
+
+    for (int i = 0; i < 3 && parts[script][i] != NULL; i++) {
+        (void)snprintf(keys[i], sizeof keys[i], "{%s}:%s", scope, parts[script][i]);
+        argv[argc++] = keys[i];
+        count[0]++;
+    }
+    argv[argc++] = user;
+    if (redisAppendCommandArgv(f->c, argc, argv, NULL) != REDIS_OK)
+        bench_die("raw Redis: %s", f->c->errstr);
+    r = get(f);
+    if (r->type == REDIS_REPLY_NIL)
+        bench_die("raw Redis: a small script found nothing");
+    freeReplyObject(r);
 }
 
 void floor_redis_send_call(struct floor_redis *f, enum floor_script script, const char *pool,

@@ -8,6 +8,8 @@
  *          the free numbers, a hash of numbers, a hash of owners, a version
  *   SEED   as the description of the pool that started this project has it: a list of the
  *          free numbers, states as JSON in a hash, LREM, no owners, no tokens
+ *   PLACE, ALIVE, SERIAL, ID  the smallest ones for the commonest verbs of the other nouns: one
+ *          who waits is alive and asks for its place; a member is alive; a serial; an id
  */
 #ifndef USHER_BENCH_FLOOR_REDIS_H
 #define USHER_BENCH_FLOOR_REDIS_H
@@ -16,7 +18,16 @@
 
 #include "floor_memory.h"
 
-enum floor_script { FLOOR_NOOP, FLOOR_SMALL, FLOOR_SEED, FLOOR_SCRIPTS };
+enum floor_script {
+    FLOOR_NOOP,
+    FLOOR_SMALL,
+    FLOOR_SEED,
+    FLOOR_PLACE,
+    FLOOR_ALIVE,
+    FLOOR_SERIAL,
+    FLOOR_ID,
+    FLOOR_SCRIPTS
+};
 
 struct floor_redis {
     redisContext *c; /* the caller's */
@@ -35,6 +46,11 @@ void floor_redis_call(struct floor_redis *f, enum floor_script script, const cha
                       const char *owner, struct floor_hold *ret_hold);
 void floor_redis_hangup(struct floor_redis *f, enum floor_script script, const char *pool,
                         const struct floor_hold *hold);
+
+/* Those behind SEED: what @scope needs, with users u0 to u99; one call for @user, waited for. */
+void floor_redis_make(struct floor_redis *f, enum floor_script script, const char *scope);
+void floor_redis_run(struct floor_redis *f, enum floor_script script, const char *scope,
+                     const char *user);
 
 /* The same in two halves, for pipelines; replies come in the order of the commands. */
 void floor_redis_send_call(struct floor_redis *f, enum floor_script script, const char *pool,

@@ -11,6 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <usher/ids.h>
+#include <usher/queue.h>
+#include <usher/room.h>
+#include <usher/serial.h>
+
 #include "floor_redis.h"
 #include "lib/servers.h"
 
@@ -195,21 +200,169 @@ static double watched_side(void *world, double seconds)
 
 /* ---- rows ------------------------------------------------------------------------- */
 
+/* The commonest verbs of the other nouns, by one caller. */
+struct usual {
+    const char *what;
+    enum floor_script script;
+    enum usher_status (*ours)(struct usher_engine *e, const char *user);
+    struct usher_engine *e;
+    struct floor_redis floor;
+    unsigned at;
+};
+
+static enum usher_status place(struct usher_engine *e, const char *user)
+{
+    struct usher_queue_options opt = USHER_QUEUE_OPTIONS_INIT;
+    struct usher_reply *reply;
+    enum usher_status status;
+
+    opt.user = user;
+    status = usher_queue_alive(e, "desk", &opt, &reply);
+    usher_reply_done(reply);
+    return status;
+}
+
+static enum usher_status member_alive(struct usher_engine *e, const char *user)
+{
+    struct usher_room_answer answer = USHER_ROOM_ANSWER_INIT;
+
+    return usher_room_alive(e, "desk", user, NULL, &answer);
+}
+
+static enum usher_status serial(struct usher_engine *e, const char *user)
+{
+    struct usher_reply *reply;
+    enum usher_status status = usher_serial_take(e, "desk", 1, NULL, &reply);
+
+    (void)user;
+    usher_reply_done(reply);
+    return status;
+}
+
+static enum usher_status id(struct usher_engine *e, const char *user)
+{
+    struct usher_id_answer answer = USHER_ID_ANSWER_INIT;
+
+    (void)user;
+    return usher_id_next(e, "desk", 1, NULL, &answer);
+}
+
+static void usual_make(struct usher_engine *e)
+{
+    struct usher_serial_settings rule = USHER_SERIAL_SETTINGS_INIT;
+    enum usher_status status = usher_queue_login(e, "desk", "agent", NULL, NULL);
+
+    rule.prefix = "inv-";
+    rule.width = 6;
+    if (status == USHER_OK)
+        status = usher_room_open(e, "desk", NULL, NULL, NULL);
+    if (status == USHER_OK)
+        status = usher_serial_rule(e, "desk", &rule, NULL, NULL);
+    if (status == USHER_OK)
+        status = usher_id_create(e, "desk", NULL, NULL, NULL);
+    for (int i = 0; i < 100 && status == USHER_OK; i++) {
+        char user[BENCH_NAME];
+
+        (void)snprintf(user, sizeof user, "u%d", i);
+        status = usher_queue_apply(e, "desk", user, NULL, NULL);
+        if (status == USHER_OK)
+            status = usher_room_join(e, "desk", user, NULL, NULL);
+    }
+    if (status != USHER_OK)
+        bench_die("%s", usher_message());
+}
+
+static uint64_t usual_ours(void *world, unsigned thread)
+{
+    struct usual *w = world;
+    char user[BENCH_NAME];
+
+    (void)thread;
+    (void)snprintf(user, sizeof user, "u%u", w->at++ % 100);
+    if (w->ours(w->e, user) > USHER_SAME)
+        bench_die("%s: %s", w->what, usher_message());
+    return 1;
+}
+
+static uint64_t usual_floor(void *world, unsigned thread)
+{
+    struct usual *w = world;
+    char user[BENCH_NAME];
+
+    (void)thread;
+    (void)snprintf(user, sizeof user, "u%u", w->at++ % 100);
+    floor_redis_run(&w->floor, w->script, "floor", user);
+    return 1;
+}
+
+static double usual_ours_side(void *world, double seconds)
+{
+    return bench_waiting(usual_ours, world, seconds);
+}
+
+static double usual_floor_side(void *world, double seconds)
+{
+    return bench_waiting(usual_floor, world, seconds);
+}
+
+static void usual_rows(struct bench *b, struct usher_engine *e, struct floor_redis floor)
+{
+    struct usual verbs[] = {
+        { "one who waits is alive, and its place", FLOOR_PLACE, place, e, floor, 0 },
+        { "a member is alive", FLOOR_ALIVE, member_alive, e, floor, 0 },
+        { "a serial", FLOOR_SERIAL, serial, e, floor, 0 },
+        { "an id", FLOOR_ID, id, e, floor, 0 },
+    };
+
+    usual_make(e);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        struct watched ours = { { usual_ours_side, &verbs[i] }, floor.c, floor_redis_cpu };
+        struct watched by_hand = { { usual_floor_side, &verbs[i] }, floor.c, floor_redis_cpu };
+        char what[96];
+        const struct bench_line line = { "P7",          what, "commands/s", "its smallest script",
+                                         BENCH_AT_MOST, 2.5 };
+
+        (void)snprintf(what, sizeof what, "Redis, by the server's processor time: %s",
+                       verbs[i].what);
+        floor_redis_make(&verbs[i].floor, verbs[i].script, "floor");
+        (void)bench_compare(b, &line, (struct bench_run){ watched_side, &ours },
+                            (struct bench_run){ watched_side, &by_hand });
+    }
+}
+
 void bench_redis_one(struct bench *b)
 {
-    static const struct bench_line line = { "P7",           "Redis: one caller, 10,000 numbers",
-                                            "commands/s",   "EVALSHA of a no-op",
-                                            BENCH_AT_LEAST, 0.9 };
+    static const struct bench_line noops = { "P7",         "Redis: one caller, 10,000 numbers",
+                                             "commands/s", "EVALSHA of a no-op",
+                                             BENCH_NO_BAR, 0 };
+    static const struct bench_line smalls = { "P7",           "Redis: one caller, 10,000 numbers",
+                                              "commands/s",   "a small script",
+                                              BENCH_AT_LEAST, 0.9 };
+    static const struct bench_line cpu = {
+        "P7",          "Redis, by the server's processor time: the same",
+        "commands/s",  "the small script",
+        BENCH_AT_MOST, 1.5
+    };
     struct redis_server *server = server_start(b, "P7");
     struct ours ours;
-    struct raws noop;
+    struct raws noop, small;
+    struct watched of_ours, of_small;
 
     if (server == NULL)
         return;
     ours_open(&ours, server, "desk", 10000);
     raws_open(&noop, server, FLOOR_NOOP, "noop", 0);
-    (void)bench_compare(b, &line, (struct bench_run){ one_side, &ours },
+    raws_open(&small, server, FLOOR_SMALL, "small", 10000);
+    (void)bench_compare(b, &noops, (struct bench_run){ one_side, &ours },
                         (struct bench_run){ raw_one_side, &noop });
+    (void)bench_compare(b, &smalls, (struct bench_run){ one_side, &ours },
+                        (struct bench_run){ raw_one_side, &small });
+    of_ours = (struct watched){ { one_side, &ours }, noop.raw[0].redis.c, floor_redis_cpu };
+    of_small = (struct watched){ { raw_one_side, &small }, noop.raw[0].redis.c, floor_redis_cpu };
+    (void)bench_compare(b, &cpu, (struct bench_run){ watched_side, &of_ours },
+                        (struct bench_run){ watched_side, &of_small });
+    usual_rows(b, ours.e, noop.raw[0].redis);
+    raws_close(&small);
     raws_close(&noop);
     ours_close(&ours);
     redis_server_stop(server);

@@ -16,8 +16,7 @@ bool usher__answer_failed(enum usher_status status)
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
                          int64_t due_ms)
 {
-    putc('{', j->out);
-    j->comma = false;
+    usher__json_open(j, NULL);
     usher__json_text(j, "status", usher_status_word(status));
     usher__json_key(j, "epoch");
     fprintf(j->out, "\"%016" PRIx64 "\"", epoch);

@@ -261,7 +261,7 @@ mutant 'an offer that a look makes began long ago' src/steps/queue_match.c \
     's/        u->n\[U_END\] = w->seen_ms + offer;/        u->n[U_END] = w->now + offer;/' $memory 'an_offer_that_a_look*'
 mutant 'a room of another queue is one of this' src/steps/queue_users.c \
     's/        if (memcmp(text->data, epoch, 16) != 0)/        if (false)/' $memory 'no_two_rooms*'
-mutant 'a room does not tell the token' src/steps/queue_agents.c 's/            row.token = u.token;/            row.token = 0;/' \
+mutant 'a room does not tell the token' src/steps/queue_answer.c 's/        .token = u->token,/        .token = 0,/' \
     $memory 'whoever_tells*'
 mutant 'whom all have refused nobody has' src/steps/queue_match.c \
     's/ == USHER_MISSING \&\& u->data.size != 0 ? pick_of/ == USHER_MISSING \&\& false ? pick_of/' \

@@ -62,14 +62,10 @@ enum usher_status usher__room_set_role(work *w)
     if (status != USHER_OK)
         return status;
     usher__room_answer_name(w, &r.owner);
-    if (a->expected.data != NULL && !usher__text_equal(&a->expected, &r.owner)) {
-        usher__room_answer(w, USHER_STALE);
-        return USHER_OK;
-    }
-    if (usher__text_equal(&a->member, &r.owner)) {
-        usher__room_answer(w, USHER_SAME);
-        return USHER_OK;
-    }
+    if (a->expected.data != NULL && !usher__text_equal(&a->expected, &r.owner))
+        return usher__room_answer(w, USHER_STALE);
+    if (usher__text_equal(&a->member, &r.owner))
+        return usher__room_answer(w, USHER_SAME);
     if (!vacate && member.n[N_ROLES] >= USHER_ROOM_ROLES_MAX)
         return usher__room_turn_down(w, USHER_FULL, "the member has too many roles");
     if (r.id.size == 0 && w->scope.counts[COUNT_ROLES] >= USHER_ROOM_FIELDS_MAX)
@@ -132,10 +128,8 @@ enum usher_status usher__room_share(work *w)
         return status;
     if (full)
         return usher__room_turn_down(w, USHER_FULL, too_many_fields);
-    if (r.id.size != 0 && !changed) {
-        usher__room_answer(w, USHER_SAME);
-        return USHER_OK;
-    }
+    if (r.id.size != 0 && !changed)
+        return usher__room_answer(w, USHER_SAME);
     usher__change_begin(w, &c);
     if (r.id.size == 0) {
         r.id = a->share;
@@ -169,10 +163,8 @@ enum usher_status usher__room_unshare(work *w)
         status = usher__room_expected(w, USHER_ROOM_ROW_SHARE, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
         return status;
-    if (r.id.size == 0) {
-        usher__room_answer(w, USHER_SAME);
-        return USHER_OK;
-    }
+    if (r.id.size == 0)
+        return usher__room_answer(w, USHER_SAME);
     usher__change_begin(w, &c);
     usher__change_erase(&c, &r);
     c.scope->counts[COUNT_SHARES]--;

@@ -5,7 +5,6 @@
 #include "queue.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "core/number.h"
 #include "core/text.h"

@@ -7,7 +7,8 @@
  *
  *   USHER_TEST_SEED      repeats the random part of a run
  *   USHER_STEPS          how many random replies and redirects; 4000
- *   USHER_SLOT_VECTORS   a file of lines "key,slot,..." with a line of headings: all keys without braces are compared
+ *   USHER_SLOT_VECTORS   a file of lines "key,slot,..." with a line of headings: all are compared
+ *                        whose keys are without braces
  */
 #include "config.h"
 

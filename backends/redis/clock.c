@@ -5,6 +5,15 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
+
+int64_t usher__redis_wall_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
 
 bool usher__redis_clock_line(int64_t sent_us, int64_t received_us, int64_t server_us,
                              char line[USHER__REDIS_CLOCK_LINE])

@@ -11,6 +11,8 @@
 #define USHER__REDIS_CLOCK_US INT64_C(1000000)
 #define USHER__REDIS_CLOCK_LINE 192
 
+int64_t usher__redis_wall_us(void); /* CLOCK_REALTIME */
+
 /*
  * What is to be said of a server that was asked for its time at @sent_us, answered @server_us,
  * and was heard at @received_us: microseconds since 1970, none below 0, the first and the

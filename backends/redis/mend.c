@@ -205,13 +205,23 @@ struct mend {
 
 #define STEP_MAX 1000
 
+/* The end of a step that does something only where the mark still is. */
+static enum usher_status step_done(struct mend *m)
+{
+    long long done = 0;
+    enum usher_status status = step_end(m->r, &done, 1, m->message);
+
+    if (status != USHER_OK || done != 0)
+        return status;
+    (void)snprintf(m->message, 192, "others have mended or torn it meanwhile");
+    return USHER_UNAVAILABLE;
+}
+
 /* ZADD or ZREM those of @text. */
 static enum usher_status put_step(struct mend *m, int set, bool add, const struct usher_text *text,
                                   size_t n)
 {
     struct usher__redis *r = m->r;
-    long long done = 0;
-    enum usher_status status;
 
     if (n == 0)
         return USHER_OK;
@@ -223,12 +233,7 @@ static enum usher_status put_step(struct mend *m, int set, bool add, const struc
             usher__redis_conn_arg_str(r->conn, "0");
         usher__redis_conn_arg(r->conn, text[i].data, text[i].size);
     }
-    status = step_end(r, &done, 1, m->message);
-    if (status == USHER_OK && done == 0) {
-        (void)snprintf(m->message, 192, "others have mended or torn it meanwhile");
-        return USHER_UNAVAILABLE;
-    }
-    return status;
+    return step_done(m);
 }
 
 /* Make what is @there what should be: both in order. */
@@ -271,8 +276,6 @@ static enum usher_status put_header(struct mend *m, const struct usher_scope *s)
 {
     struct usher_text head = usher__redis_text_of(m->d->header.page[0]->element[0]);
     char bytes[USHER__REDIS_HEAD], *at = bytes + HEAD_DUE;
-    long long done = 0;
-    enum usher_status status;
 
     if (head.data == NULL || head.size < USHER__REDIS_HEAD)
         return usher__redis_not_understood(m->d, "its header is not understood", m->message);
@@ -283,12 +286,7 @@ static enum usher_status put_header(struct mend *m, const struct usher_scope *s)
         number_put(&at, (uint64_t)s->counts[i]);
     step_begin(m->r, m->sha, m->d, "end", m->mark, 1);
     usher__redis_conn_arg(m->r->conn, bytes, USHER__REDIS_HEAD);
-    status = step_end(m->r, &done, 1, m->message);
-    if (status == USHER_OK && done == 0) {
-        (void)snprintf(m->message, 192, "others have mended or torn it meanwhile");
-        return USHER_UNAVAILABLE;
-    }
-    return status;
+    return step_done(m);
 }
 
 /* Behind the mark: read it all, and put it right. */

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <hiredis/hiredis.h>
 
@@ -103,14 +102,6 @@ static void describe(const struct usher__redis *r, const struct redisReply *pers
     }
 }
 
-static int64_t wall_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
 /* The settings and the time of a master that was not asked before. */
 static enum usher_status ask_settings(struct usher__redis *r)
 {
@@ -122,14 +113,14 @@ static enum usher_status ask_settings(struct usher__redis *r)
     usher__redis_conn_arg_str(r->conn, "appendfsync");
     usher__redis_conn_begin(r->conn, 1);
     usher__redis_conn_arg_str(r->conn, "TIME");
-    r->sent_us = wall_us();
+    r->sent_us = usher__redis_wall_us();
     return send_questions(r, USHER__REDIS_ASKS_SETTINGS, 4);
 }
 
 /* What cannot be read is passed over. */
 static void settings_told(const struct usher__redis *r)
 {
-    int64_t received = wall_us(), time = usher__redis_time(r->replies[3]);
+    int64_t received = usher__redis_wall_us(), time = usher__redis_time(r->replies[3]);
     char line[USHER__REDIS_CLOCK_LINE];
 
     describe(r, r->replies[0], r->replies[1], r->replies[2]);

@@ -66,20 +66,6 @@ unsigned usher__redis_slot_of_tag(const char *tag, size_t size)
     return crc % USHER__REDIS_SLOTS;
 }
 
-unsigned usher__redis_slot(const char *key, size_t size)
-{
-    const char *open = size > 0 ? memchr(key, '{', size) : NULL;
-    const char *close = NULL;
-
-    if (open != NULL) {
-        open++;
-        close = memchr(open, '}', size - (size_t)(open - key));
-    }
-    if (close == NULL || close == open)
-        return usher__redis_slot_of_tag(key, size);
-    return usher__redis_slot_of_tag(open, (size_t)(close - open));
-}
-
 /* ---- addresses --------------------------------------------------------------------- */
 
 /* Printable ASCII without space: it stands in messages and is handed to getaddrinfo(). */

@@ -24,10 +24,8 @@ struct redisReply; /* <hiredis/hiredis.h> */
 #define USHER__REDIS_MEMBERS_MAX 4000  /* with three replicas each */
 #define USHER__REDIS_NOBODY UINT16_MAX /* owner of a slot that is not covered */
 
-/* CRC16 of the tag (what is between the first { and the next }, if that is not empty, else
+/* CRC16 of the tag (what is between the first { and the next } of a key, if that is not empty, else
  * the whole key), below USHER__REDIS_SLOTS. */
-unsigned usher__redis_slot(const char *key, size_t size);
-/* Of what is known to be the tag. */
 unsigned usher__redis_slot_of_tag(const char *tag, size_t size);
 
 /* Of printable ASCII without space; an IPv6 address has no brackets. */

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <hiredis/hiredis.h>
 
+#include "clock.h"
 #include "info.h"
 #include "store.h"
 
@@ -45,14 +45,6 @@ static struct usher_text text(const char *string)
     return t;
 }
 
-static int64_t wall_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
 enum { INFO, FSYNC, TIME, QUESTIONS };
 
 /* The answers to all questions; on failure none is there. */
@@ -75,13 +67,13 @@ static enum usher_status ask(struct usher__redis *r, int64_t deadline_ms,
     usher__redis_conn_arg_str(r->conn, "appendfsync");
     usher__redis_conn_begin(r->conn, 1);
     usher__redis_conn_arg_str(r->conn, "TIME");
-    *ret_sent = wall_us();
+    *ret_sent = usher__redis_wall_us();
     status = usher__redis_conn_flush(r->conn);
     while (n < QUESTIONS && status == USHER_OK) {
         status = usher__redis_conn_read(r->conn, deadline_ms, &replies[n]);
         n += status == USHER_OK;
     }
-    *ret_received = wall_us();
+    *ret_received = usher__redis_wall_us();
     while (status != USHER_OK && n > 0)
         freeReplyObject(replies[--n]);
     return status;

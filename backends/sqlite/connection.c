@@ -10,20 +10,6 @@ static const char *const texts[ST_N] = {
 #undef X
 };
 
-static const char *const vias[ST_N] = {
-#define X(name, text, via) [ST_##name] = via,
-    STATEMENTS(X)
-#undef X
-};
-
-const char *usher__sqlite_statement(unsigned i, const char **ret_via)
-{
-    if (i >= ST_N)
-        return NULL;
-    *ret_via = vias[i];
-    return texts[i];
-}
-
 /* ---- connection ------------------------------------------------------------------- */
 
 /* The first failure counts; later ones come of it. */

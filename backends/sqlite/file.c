@@ -262,7 +262,7 @@ static int busy(void *payload, int times)
 
 /* ---- small statements ------------------------------------------------------------- */
 
-static int execute(sqlite3 *db, const char *sql)
+int usher__sqlite_execute(sqlite3 *db, const char *sql)
 {
     return sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
@@ -308,6 +308,16 @@ static int wal_mode(sqlite3 *db, const int64_t *deadline_ms, bool *ret_wal)
 
 /* ---- opening ---------------------------------------------------------------------- */
 
+void usher__sqlite_mistrust(sqlite3 *db, const int64_t *deadline_ms)
+{
+    (void)sqlite3_extended_result_codes(db, 1);
+    (void)sqlite3_busy_handler(db, busy, (void *)(uintptr_t)deadline_ms);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+}
+
 /* What must hold before anything is read from the file. */
 static int connect(const char *path, int flags, const int64_t *deadline_ms, sqlite3 **ret_db)
 {
@@ -318,33 +328,41 @@ static int connect(const char *path, int flags, const int64_t *deadline_ms, sqli
     *ret_db = db;
     if (rc != SQLITE_OK)
         return rc;
-    (void)sqlite3_extended_result_codes(db, 1);
-    (void)sqlite3_busy_handler(db, busy, (void *)(uintptr_t)deadline_ms);
+    usher__sqlite_mistrust(db, deadline_ms);
     (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_LIMIT);
-    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     return SQLITE_OK;
 }
 
-/* Whose file is it?  *@ret_format is 0 for an empty one. */
-static enum usher_status identify(sqlite3 *db, int64_t *ret_format, char message[192])
+enum usher_status usher__sqlite_marks(sqlite3 *db, int64_t *ret_application, int64_t *ret_format,
+                                      bool *ret_empty, char message[192])
 {
-    int64_t objects = 0, application = 0, format = 0;
+    int64_t objects = 0;
     int rc = ask(db, "SELECT count(*) FROM sqlite_master", &objects);
 
     if (rc == SQLITE_OK)
-        rc = ask(db, "PRAGMA application_id", &application);
+        rc = ask(db, "PRAGMA application_id", ret_application);
     if (rc == SQLITE_OK)
-        rc = ask(db, "PRAGMA user_version", &format);
+        rc = ask(db, "PRAGMA user_version", ret_format);
     if (rc == SQLITE_NOTADB) {
         usher__sqlite_say(message, "the file is not a database");
         return USHER_INVALID;
     }
     if (rc != SQLITE_OK)
         return usher__sqlite_failed(db, rc, message);
-    if (objects == 0 && application == 0 && format == 0) {
+    *ret_empty = objects == 0 && *ret_application == 0 && *ret_format == 0;
+    return USHER_OK;
+}
+
+/* Whose file is it?  *@ret_format is 0 for an empty one. */
+static enum usher_status identify(sqlite3 *db, int64_t *ret_format, char message[192])
+{
+    int64_t application, format;
+    bool empty;
+    enum usher_status status = usher__sqlite_marks(db, &application, &format, &empty, message);
+
+    if (status != USHER_OK)
+        return status;
+    if (empty) {
         *ret_format = 0;
         return USHER_OK;
     }
@@ -370,11 +388,11 @@ static enum usher_status identify(sqlite3 *db, int64_t *ret_format, char message
 /* identify() at one moment. */
 static enum usher_status identify_at_once(sqlite3 *db, int64_t *ret_format, char message[192])
 {
-    int rc = execute(db, "BEGIN");
+    int rc = usher__sqlite_execute(db, "BEGIN");
     enum usher_status status =
         rc == SQLITE_OK ? identify(db, ret_format, message) : usher__sqlite_failed(db, rc, message);
 
-    (void)execute(db, "ROLLBACK");
+    (void)usher__sqlite_execute(db, "ROLLBACK");
     return status;
 }
 
@@ -383,7 +401,7 @@ static enum usher_status migrate(sqlite3 *db, char message[192])
     int64_t format = 0;
     char marks[80];
     enum usher_status status;
-    int rc = execute(db, "BEGIN IMMEDIATE");
+    int rc = usher__sqlite_execute(db, "BEGIN IMMEDIATE");
 
     if (rc != SQLITE_OK)
         return usher__sqlite_failed(db, rc, message);
@@ -393,18 +411,18 @@ static enum usher_status migrate(sqlite3 *db, char message[192])
         size_t step = format != 0 ? (size_t)(format - FIRST + 1) : 0;
 
         while (rc == SQLITE_OK && step < sizeof steps / sizeof *steps)
-            rc = execute(db, steps[step++]);
+            rc = usher__sqlite_execute(db, steps[step++]);
         (void)snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d",
                        USHER__SQLITE_APPLICATION, USHER__SQLITE_FORMAT);
         if (rc == SQLITE_OK)
-            rc = execute(db, marks);
+            rc = usher__sqlite_execute(db, marks);
     }
     if (status == USHER_OK && rc == SQLITE_OK)
-        rc = execute(db, "COMMIT");
+        rc = usher__sqlite_execute(db, "COMMIT");
     if (rc != SQLITE_OK)
         status = usher__sqlite_failed(db, rc, message);
     if (!sqlite3_get_autocommit(db))
-        (void)execute(db, "ROLLBACK");
+        (void)usher__sqlite_execute(db, "ROLLBACK");
     return status;
 }
 
@@ -416,11 +434,11 @@ static enum usher_status settle(sqlite3 *db, enum usher__sqlite_sync sync, char 
         [USHER__SYNC_NORMAL] = "PRAGMA synchronous = NORMAL",
         [USHER__SYNC_OFF] = "PRAGMA synchronous = OFF",
     };
-    int rc = execute(db, synchronous[sync]);
+    int rc = usher__sqlite_execute(db, synchronous[sync]);
 
     if (rc == SQLITE_OK)
-        rc = execute(db, "PRAGMA cache_size = -16384; PRAGMA secure_delete = OFF;"
-                         "PRAGMA cell_size_check = ON");
+        rc = usher__sqlite_execute(db, "PRAGMA cache_size = -16384; PRAGMA secure_delete = OFF;"
+                                       "PRAGMA cell_size_check = ON");
     return rc == SQLITE_OK ? USHER_OK : usher__sqlite_failed(db, rc, message);
 }
 
@@ -552,7 +570,7 @@ enum usher_status usher__sqlite_file_again(const struct usher__sqlite_place *pla
         return status;
     rc = connect(place->path, 0, deadline_ms, &db);
     if (rc == SQLITE_OK)
-        rc = execute(db, "PRAGMA cell_size_check = ON");
+        rc = usher__sqlite_execute(db, "PRAGMA cell_size_check = ON");
     if (rc == SQLITE_OK) {
         *ret_db = db;
         return USHER_OK;

@@ -50,6 +50,17 @@ enum usher_status usher__sqlite_file_moved(const struct usher__sqlite_place *pla
 /* What the error @rc of @db means, said in @message: USHER_NOMEM or USHER_UNAVAILABLE. */
 enum usher_status usher__sqlite_failed(sqlite3 *db, int rc, char message[192]);
 
+int usher__sqlite_execute(sqlite3 *db, const char *sql);
+
+/* Before anything is read: nothing that is in the file's schema is done, and others are waited for
+ * until *@deadline_ms. */
+void usher__sqlite_mistrust(sqlite3 *db, const int64_t *deadline_ms);
+
+/* What its header and its schema say it is.  USHER_OK, USHER_INVALID (no database), and what
+ * failed() says. */
+enum usher_status usher__sqlite_marks(sqlite3 *db, int64_t *ret_application, int64_t *ret_format,
+                                      bool *ret_empty, char message[192]);
+
 /* @text as the one line that a message is, cut to fit. */
 void usher__sqlite_say(char message[192], const char *format, ...)
 #ifdef __GNUC__

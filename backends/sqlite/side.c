@@ -5,69 +5,24 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- opening ------------------------------------------------------------------------ */
-
-static int64_t monotonic_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static int busy(void *payload, int times)
-{
-    const struct usher__sqlite_side *s = payload;
-    struct timespec ts = { 0, 50000L << (times < 6 ? times : 6) };
-
-    if (s->deadline_ms <= monotonic_ms())
-        return 0;
-    (void)nanosleep(&ts, NULL);
-    return 1;
-}
-
-static int execute(sqlite3 *db, const char *sql)
-{
-    return sqlite3_exec(db, sql, NULL, NULL, NULL);
-}
-
-static int ask(sqlite3 *db, const char *sql, int64_t *ret_value)
-{
-    sqlite3_stmt *st;
-    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
-
-    if (rc != SQLITE_OK)
-        return rc;
-    rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW)
-        *ret_value = sqlite3_column_int64(st, 0);
-    (void)sqlite3_finalize(st);
-    return rc == SQLITE_ROW ? SQLITE_OK : rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
-}
 
 /* Make the tables, unless they are there.  Within a transaction. */
 static enum usher_status make_tables(const struct usher__sqlite_side_kind *kind, sqlite3 *db,
                                      char message[192])
 {
-    int64_t objects = 0, application = 0, format = 0;
+    int64_t application, format;
+    bool empty;
     char marks[80];
-    int rc = ask(db, "SELECT count(*) FROM sqlite_master", &objects);
+    enum usher_status status = usher__sqlite_marks(db, &application, &format, &empty, message);
+    int rc;
 
-    if (rc == SQLITE_OK)
-        rc = ask(db, "PRAGMA application_id", &application);
-    if (rc == SQLITE_OK)
-        rc = ask(db, "PRAGMA user_version", &format);
-    if (rc == SQLITE_NOTADB) {
-        usher__sqlite_say(message, "the file is not a database");
-        return USHER_INVALID;
-    }
-    if (rc != SQLITE_OK)
-        return usher__sqlite_failed(db, rc, message);
+    if (status != USHER_OK)
+        return status;
     if (application == kind->application && format == kind->format)
         return USHER_OK;
-    if (objects != 0 || application != 0 || format != 0) {
+    if (!empty) {
         if (application == kind->application)
             usher__sqlite_say(message,
                               "the file is of another format: of an older or a newer usher");
@@ -75,11 +30,11 @@ static enum usher_status make_tables(const struct usher__sqlite_side_kind *kind,
             usher__sqlite_say(message, "the file is not that of %s", kind->what);
         return USHER_INVALID;
     }
-    rc = execute(db, kind->schema);
+    rc = usher__sqlite_execute(db, kind->schema);
     (void)snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d",
                    kind->application, kind->format);
     if (rc == SQLITE_OK)
-        rc = execute(db, marks);
+        rc = usher__sqlite_execute(db, marks);
     return rc == SQLITE_OK ? USHER_OK : usher__sqlite_failed(db, rc, message);
 }
 
@@ -88,15 +43,10 @@ static enum usher_status set_up(struct usher__sqlite_side *s, sqlite3 *db, char 
     enum usher_status status;
     int rc;
 
-    (void)sqlite3_extended_result_codes(db, 1);
-    (void)sqlite3_busy_handler(db, busy, s);
-    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    rc = execute(db, "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON");
+    usher__sqlite_mistrust(db, &s->deadline_ms);
+    rc = usher__sqlite_execute(db, "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON");
     if (rc == SQLITE_OK)
-        rc = execute(db, "BEGIN IMMEDIATE");
+        rc = usher__sqlite_execute(db, "BEGIN IMMEDIATE");
     if (rc == SQLITE_NOTADB) {
         usher__sqlite_say(message, "the file is not a database");
         return USHER_INVALID;
@@ -104,15 +54,15 @@ static enum usher_status set_up(struct usher__sqlite_side *s, sqlite3 *db, char 
     if (rc != SQLITE_OK)
         return usher__sqlite_failed(db, rc, message);
     status = make_tables(s->kind, db, message);
-    rc = execute(db, status == USHER_OK ? "COMMIT" : "ROLLBACK");
+    rc = usher__sqlite_execute(db, status == USHER_OK ? "COMMIT" : "ROLLBACK");
     if (status == USHER_OK && rc != SQLITE_OK)
         status = usher__sqlite_failed(db, rc, message);
     if (!sqlite3_get_autocommit(db))
-        (void)execute(db, "ROLLBACK");
+        (void)usher__sqlite_execute(db, "ROLLBACK");
     if (status != USHER_OK)
         return status;
     /* once it is known to be ours; where it cannot be, the rollback journal does as well */
-    rc = execute(db, "PRAGMA journal_mode = WAL");
+    rc = usher__sqlite_execute(db, "PRAGMA journal_mode = WAL");
     return rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY ? USHER_OK
                                                          : usher__sqlite_failed(db, rc, message);
 }
@@ -150,7 +100,7 @@ enum usher_status usher__sqlite_side_begin(struct usher__sqlite_side *s, bool wr
     status = open_file(s, message);
     if (status != USHER_OK)
         return status;
-    rc = execute(s->db, write ? "BEGIN IMMEDIATE" : "BEGIN");
+    rc = usher__sqlite_execute(s->db, write ? "BEGIN IMMEDIATE" : "BEGIN");
     return rc == SQLITE_OK ? USHER_OK : usher__sqlite_failed(s->db, rc, message);
 }
 
@@ -159,7 +109,7 @@ enum usher_status usher__sqlite_side_end(struct usher__sqlite_side *s, enum ushe
 {
     if (s->db != NULL && !sqlite3_get_autocommit(s->db)) {
         if (status == USHER_OK || status == USHER_FULL) {
-            int rc = execute(s->db, "COMMIT");
+            int rc = usher__sqlite_execute(s->db, "COMMIT");
 
             if (rc != SQLITE_OK) {
                 bool within = !sqlite3_get_autocommit(s->db);
@@ -170,7 +120,8 @@ enum usher_status usher__sqlite_side_end(struct usher__sqlite_side *s, enum ushe
                     status = USHER_UNKNOWN;
             }
         }
-        if (!sqlite3_get_autocommit(s->db) && execute(s->db, "ROLLBACK") != SQLITE_OK) {
+        if (!sqlite3_get_autocommit(s->db) &&
+            usher__sqlite_execute(s->db, "ROLLBACK") != SQLITE_OK) {
             (void)sqlite3_close_v2(s->db); /* opened anew with the next use */
             s->db = NULL;
         }

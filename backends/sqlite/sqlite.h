@@ -31,11 +31,4 @@ enum usher_status usher__sqlite_records(const char *path, enum usher__sqlite_syn
                                         const struct usher_allocator *alloc, int64_t deadline_ms,
                                         struct usher_record_store **ret_records, char message[192]);
 
-/*
- * Statement @i of all that the store ever prepares, for the test that looks at their plans;
- * NULL past the last.  *@ret_via is the index that it has to be served by, "rowid", or NULL
- * for one that reads no table.
- */
-const char *usher__sqlite_statement(unsigned i, const char **ret_via);
-
 #endif

@@ -23,11 +23,6 @@ void usher__answer_json(FILE *out, const struct usher_operation *command,
 void usher__answer_plain(FILE *out, const struct usher_operation *command,
                          const struct usher_result *reply);
 
-/* It was for another version (if-version=), so the answer has no more than the one that there is.
- */
-bool usher__answer_other_version(const struct usher_operation *command,
-                                 const struct usher_result *reply);
-
 /* A notice as an object. */
 void usher__answer_notice(FILE *out, const struct usher_notice *notice);
 

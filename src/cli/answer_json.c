@@ -5,11 +5,8 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <usher/command.h>
-
-#include "core/verbs.h"
 
 bool usher__answer_failed(enum usher_status status)
 {
@@ -19,8 +16,7 @@ bool usher__answer_failed(enum usher_status status)
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
                          int64_t due_ms)
 {
-    putc('{', j->out);
-    j->comma = false;
+    usher__json_open(j, NULL);
     usher__json_text(j, "status", usher_status_word(status));
     usher__json_key(j, "epoch");
     fprintf(j->out, "\"%016" PRIx64 "\"", epoch);
@@ -60,18 +56,6 @@ static void print(FILE *out, size_t write(const void *of, char *to, size_t size)
     putc('\n', out);
     if (text != few)
         free(text);
-}
-
-bool usher__answer_other_version(const struct usher_operation *command,
-                                 const struct usher_result *reply)
-{
-    const struct usher__noun *noun = usher__noun((unsigned)reply->noun);
-    int64_t version;
-
-    if (reply->status != USHER_STALE || noun == NULL || (command->given & noun->if_version) == 0)
-        return false;
-    memcpy(&version, (const char *)command + noun->if_version_at, sizeof version);
-    return (uint64_t)version != reply->version;
 }
 
 void usher__answer_json(FILE *out, const struct usher_operation *command,

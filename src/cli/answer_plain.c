@@ -574,10 +574,12 @@ void usher__answer_plain(FILE *out, const struct usher_operation *command,
                          const struct usher_result *reply)
 {
     struct saying s = { out, command, usher_reply_of(command, reply), USHER_ANSWER };
+    struct usher_value version;
 
     fputs(usher_status_word(reply->status), out);
     if (s.reply != NULL && !usher__answer_failed(reply->status)) {
-        if (usher__answer_other_version(command, reply))
+        if (reply->status == USHER_STALE && asked(&s, "if-version", 10, &version) &&
+            (uint64_t)version.number != reply->version)
             fprintf(out, ": it has version %" PRIu64, reply->version);
         else
             sentence(&s);

@@ -48,6 +48,22 @@ void usher__json_key(struct json *j, const char *key)
     fprintf(j->out, "\"%s\":", key);
 }
 
+void usher__json_open(struct json *j, const char *key)
+{
+    if (key != NULL)
+        usher__json_key(j, key);
+    else if (j->comma)
+        putc(',', j->out);
+    putc('{', j->out);
+    j->comma = false;
+}
+
+void usher__json_close(struct json *j)
+{
+    putc('}', j->out);
+    j->comma = true;
+}
+
 void usher__json_text(struct json *j, const char *key, const char *text)
 {
     usher__json_key(j, key);

@@ -22,6 +22,9 @@ struct json {
 };
 
 void usher__json_key(struct json *j, const char *key);
+/* An object within, by @key, or the next of an array (NULL); close() ends it. */
+void usher__json_open(struct json *j, const char *key);
+void usher__json_close(struct json *j);
 void usher__json_text(struct json *j, const char *key, const char *text);
 /* NULL data or size 0: null. */
 void usher__json_name(struct json *j, const char *key, const struct usher_text *text);

@@ -17,22 +17,6 @@ void usher__lines_open(struct lines *l, int fd, size_t max)
     l->max = max;
 }
 
-void usher__lines_open_bytes(struct lines *l, const void *data, size_t size, size_t max)
-{
-    usher__lines_open(l, -1, max);
-    l->end = true;
-    if (size == 0)
-        return;
-    l->buf = malloc(size);
-    if (l->buf == NULL) {
-        l->error = ENOMEM;
-        return;
-    }
-    memcpy(l->buf, data, size);
-    l->size = l->room = size;
-    l->bytes = size;
-}
-
 void usher__lines_close(struct lines *l)
 {
     free(l->buf);

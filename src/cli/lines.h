@@ -32,8 +32,6 @@ enum lines_result {
 
 /* Lines of @fd of at most @max bytes each. */
 void usher__lines_open(struct lines *l, int fd, size_t max);
-/* The same of a copy of @data. */
-void usher__lines_open_bytes(struct lines *l, const void *data, size_t size, size_t max);
 void usher__lines_close(struct lines *l);
 
 /* The next line without its newline, the first one without the byte order mark of UTF-8; it lives

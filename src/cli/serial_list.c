@@ -105,8 +105,7 @@ static void event_json(struct journal *to, const struct usher_authority_event *e
     char epoch[17];
 
     (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, event->epoch);
-    fputs(to->n > 1 ? ",{" : "{", stdout);
-    j->comma = false;
+    usher__json_open(j, NULL);
     usher__json_int(j, "row", (int64_t)event->row);
     usher__json_int(j, "now", event->now_ms);
     usher__json_text(j, "verb", usher_verb_word(event->verb));
@@ -118,7 +117,7 @@ static void event_json(struct journal *to, const struct usher_authority_event *e
     usher__json_text(j, "epoch", epoch);
     usher__json_uint(j, "version", event->version);
     usher__json_bool(j, "twice", event->twice);
-    putchar('}');
+    usher__json_close(j);
 }
 
 static void event_plain(const struct usher_authority_event *event)

@@ -30,10 +30,7 @@ static void key_int(struct json *j, const char *word, int64_t value)
 /* What is not known is left out. */
 static void object(struct json *j, const struct usher_node *n)
 {
-    if (j->comma)
-        putc(',', j->out);
-    putc('{', j->out);
-    j->comma = false;
+    usher__json_open(j, NULL);
     usher__json_text(j, "role", usher_node_role_word(n->role));
     usher__json_bool(j, "answers", n->answers);
     key(j, "address", &n->address);
@@ -57,8 +54,7 @@ static void object(struct json *j, const struct usher_node *n)
     key_int(j, "lag", n->lag_ms);
     if (n->ahead_ms != USHER_NODE_NO_CLOCK)
         usher__json_int(j, "ahead", n->ahead_ms);
-    putc('}', j->out);
-    j->comma = true;
+    usher__json_close(j);
 }
 
 static void word(const char *before, const struct usher_text *value)

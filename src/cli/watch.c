@@ -16,6 +16,7 @@
 
 #include "cli/answer.h"
 #include "cli/parse.h"
+#include "cli/progress.h"
 #include "cli/run.h"
 #include "core/changes.h"
 #include "core/pack.h"
@@ -249,17 +250,9 @@ static void poll_one(struct watching *w, struct followed *f)
     }
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int poll_all(struct watching *w)
 {
-    int64_t end = now_ms() + w->for_ms;
+    int64_t end = usher__clock_us() / 1000 + w->for_ms;
 
     for (;;) {
         struct timespec pause = { (time_t)(w->every_ms / 1000),
@@ -268,7 +261,7 @@ static int poll_all(struct watching *w)
         for (size_t i = 0; i < w->n; i++)
             poll_one(w, &w->of[i]);
         if (fflush(stdout) != 0 || w->once || (w->has_max && w->left == 0) ||
-            (w->for_ms >= 0 && now_ms() + w->every_ms > end))
+            (w->for_ms >= 0 && usher__clock_us() / 1000 + w->every_ms > end))
             return w->rc;
         (void)nanosleep(&pause, NULL);
     }

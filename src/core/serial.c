@@ -500,12 +500,6 @@ size_t usher__serial_tail(const struct usher__serial_format *f, size_t head, int
     return n + f->suffix.size;
 }
 
-size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int64_t at_ms,
-                           char to[USHER_SERIAL_TEXT_MAX + 1])
-{
-    return usher__serial_tail(f, usher__serial_head(f, at_ms, to), k, to);
-}
-
 /* Where date, number and check digit are in @text. */
 static bool locate(const struct usher__serial_format *f, const struct usher_text *text,
                    size_t *ret_date, size_t *ret_number, size_t *ret_size)

@@ -61,9 +61,6 @@ size_t usher__serial_head(const struct usher__serial_format *f, int64_t at_ms,
  * 2^63 - 1. */
 size_t usher__serial_tail(const struct usher__serial_format *f, size_t head, int64_t k,
                           char to[USHER_SERIAL_TEXT_MAX + 1]);
-/* Both. */
-size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int64_t at_ms,
-                           char to[USHER_SERIAL_TEXT_MAX + 1]);
 
 /* The number in @text, not looking at date and check digit.  False: it is not of this form. */
 bool usher__serial_number(const struct usher__serial_format *f, const struct usher_text *text,

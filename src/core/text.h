@@ -42,4 +42,35 @@ static inline bool usher__text_equal(const struct usher_text *a, const struct us
     return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
+/* Copies @from to @at, where *@to is then.  Returns what is behind it. */
+static inline char *usher__text_copy(struct usher_text *to, const struct usher_text *from, char *at)
+{
+    to->data = at;
+    to->size = from->size;
+    if (from->size != 0)
+        memcpy(at, from->data, from->size);
+    return at + from->size;
+}
+
+/* FNV-1a of @text: the first of several begins with USHER__HASH, each other with the one before. */
+#define USHER__HASH UINT32_C(2166136261)
+static inline uint32_t usher__text_hash(uint32_t hash, const struct usher_text *text)
+{
+    for (size_t i = 0; i < text->size; i++)
+        hash = (hash ^ (unsigned char)text->data[i]) * UINT32_C(16777619);
+    return hash;
+}
+
+/* -1: it is none. */
+static inline int usher__hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
 #endif

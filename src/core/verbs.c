@@ -285,28 +285,26 @@ bool usher__arg_is_span(const struct usher__arg *arg)
 }
 
 /* Verbs that occur in notices only. */
-static const char *const room_told[] = { "fade", "drop", "expire", "empty", "done", "presence" };
+static const struct {
+    enum usher_verb verb;
+    const char *word;
+} told[] = {
+    { USHER_NUMBER_EXPIRE, "expire" }, { USHER_NUMBER_REST, "rest" },
+    { USHER_ROOM_FADE, "fade" },       { USHER_ROOM_DROP, "drop" },
+    { USHER_ROOM_EXPIRE, "expire" },   { USHER_ROOM_EMPTY, "empty" },
+    { USHER_ROOM_DONE, "done" },       { USHER_ROOM_PRESENCE, "presence" },
+    { USHER_SERIAL_EXPIRE, "expire" }, { USHER_SERIAL_RESET, "reset" },
+    { USHER_QUEUE_EXPIRE, "expire" },  { USHER_QUEUE_REQUEUE, "requeue" },
+    { USHER_NOTICE_LOST, "lost" },
+};
 
 const char *usher_verb_word(enum usher_verb verb)
 {
     const struct usher__verb *v = usher__verb((unsigned)verb);
 
-    if (verb == USHER_NUMBER_EXPIRE)
-        return "expire";
-    if (verb == USHER_NUMBER_REST)
-        return "rest";
-    if (verb >= USHER_ROOM_FADE && verb <= USHER_ROOM_PRESENCE)
-        return room_told[verb - USHER_ROOM_FADE];
-    if (verb == USHER_SERIAL_EXPIRE)
-        return "expire";
-    if (verb == USHER_SERIAL_RESET)
-        return "reset";
-    if (verb == USHER_QUEUE_EXPIRE)
-        return "expire";
-    if (verb == USHER_NOTICE_LOST)
-        return "lost";
-    if (verb == USHER_QUEUE_REQUEUE)
-        return "requeue";
+    for (size_t i = 0; v == NULL && i < sizeof told / sizeof *told; i++)
+        if (told[i].verb == verb)
+            return told[i].word;
     return v != NULL ? v->word : "?";
 }
 

@@ -121,14 +121,6 @@ static uint64_t hash_of(const struct usher__ask *a)
 
 /* ---- one at a time ---------------------------------------------------------------------- */
 
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* OK: it is mine, until turn_end().  SAME: somebody has asked since there were @times of it.
  * UNAVAILABLE: the deadline is over.  A pause is waited for if @pauses. */
 static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64_t times,
@@ -138,7 +130,7 @@ static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64
     int64_t now;
 
     (void)pthread_mutex_lock(&t->lock);
-    while ((now = now_ms()) < a->deadline_ms && atomic_load(&t->times) == times &&
+    while ((now = usher__monotonic_ms()) < a->deadline_ms && atomic_load(&t->times) == times &&
            (t->taken || (pauses && now < t->try_ms))) {
         int64_t until = t->taken || t->try_ms > a->deadline_ms ? a->deadline_ms : t->try_ms;
         struct timespec ts = { (time_t)(until / 1000), (long)(until % 1000 * 1000000) };
@@ -163,7 +155,7 @@ static bool in_pause(struct turn *t)
     bool pause;
 
     (void)pthread_mutex_lock(&t->lock);
-    pause = now_ms() < t->try_ms;
+    pause = usher__monotonic_ms() < t->try_ms;
     (void)pthread_mutex_unlock(&t->lock);
     return pause;
 }
@@ -179,7 +171,7 @@ static bool turn_end(struct usher__ask *a, struct turn *t, enum usher_status sta
     if (again) {
         t->pause_ms = t->pause_ms == 0 ? PAUSE_MIN_MS : t->pause_ms * 2;
         t->pause_ms = t->pause_ms < PAUSE_MAX_MS ? t->pause_ms : PAUSE_MAX_MS;
-        t->try_ms = now_ms() + t->pause_ms;
+        t->try_ms = usher__monotonic_ms() + t->pause_ms;
         (void)snprintf(t->why, sizeof t->why, "%s",
                        a->why[0] != '\0' ? a->why : usher_status_text(status));
     } else {

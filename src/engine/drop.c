@@ -15,14 +15,6 @@
 /* What a step may leave to others, at most. */
 #define PAUSE_MAX_NS 100000000
 
-static int64_t clock_ns(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static void pause_for(int64_t ns)
 {
     struct timespec ts = { 0, (long)(ns < PAUSE_MAX_NS ? ns : PAUSE_MAX_NS) };
@@ -90,7 +82,7 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
     c.scope.size = strlen(scope);
     do {
         struct usher_result reply;
-        int64_t began_ns = e->waits ? clock_ns() : 0;
+        int64_t began_ns = e->waits ? usher__monotonic_ns() : 0;
 
         status = usher_operate(e, &c, &reply, 1);
         if (status == USHER_INVALID)
@@ -112,7 +104,7 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
         }
         usher_result_done(&reply);
         if (more && e->waits)
-            pause_for(clock_ns() - began_ns);
+            pause_for(usher__monotonic_ns() - began_ns);
     } while (more);
     if (ret_items != NULL)
         *ret_items = items;

@@ -143,11 +143,9 @@ void usher__archive_free(struct usher__archive *a)
 /* Under the lock.  NULL: not met, or with @make no memory. */
 static struct met *met_find(struct usher__archive *a, const struct usher_text *queue, bool make)
 {
-    uint32_t h = 2166136261u;
+    uint32_t h = usher__text_hash(USHER__HASH, queue);
     struct met *m;
 
-    for (size_t i = 0; i < queue->size; i++)
-        h = (h ^ (unsigned char)queue->data[i]) * 16777619u;
     for (m = a->buckets[h % BUCKETS]; m != NULL; m = m->next)
         if (m->size == queue->size && memcmp(m->name, queue->data, m->size) == 0)
             return m;

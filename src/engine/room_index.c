@@ -48,10 +48,8 @@
 
 unsigned usher__room_partition_of(const struct usher_text *room)
 {
-    uint32_t hash = UINT32_C(2166136261);
+    uint32_t hash = usher__text_hash(USHER__HASH, room);
 
-    for (size_t i = 0; i < room->size; i++)
-        hash = (hash ^ (unsigned char)room->data[i]) * UINT32_C(16777619);
     return (hash ^ hash >> 16) % PARTITIONS;
 }
 

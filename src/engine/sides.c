@@ -5,72 +5,67 @@
 
 #include "engine/engine.h"
 
+static enum usher_status leave(struct usher__inside *here, enum usher_status status)
+{
+    usher__leave(here);
+    return status;
+}
+
 static struct usher__authority_side *side_of(struct usher_authority *a)
 {
     return (struct usher__authority_side *)(void *)a;
+}
+
+static struct usher_authority *a_enter(struct usher__inside *here, struct usher_authority *a)
+{
+    usher__enter(here, side_of(a)->e);
+    return side_of(a)->own;
 }
 
 static enum usher_status a_reserve(struct usher_authority *a,
                                    const struct usher_authority_want *want, int64_t deadline_ms,
                                    struct usher_authority_range *ret_range, char message[192])
 {
-    struct usher_authority *own = side_of(a)->own;
     struct usher__inside here;
-    enum usher_status status;
+    struct usher_authority *own = a_enter(&here, a);
 
-    usher__enter(&here, side_of(a)->e);
-    status = own->ops->reserve(own, want, deadline_ms, ret_range, message);
-    usher__leave(&here);
-    return status;
+    return leave(&here, own->ops->reserve(own, want, deadline_ms, ret_range, message));
 }
 
 static enum usher_status a_read(struct usher_authority *a, enum usher_noun noun,
                                 const struct usher_text *name, int64_t deadline_ms,
                                 struct usher_authority_entry *ret_entry, char message[192])
 {
-    struct usher_authority *own = side_of(a)->own;
     struct usher__inside here;
-    enum usher_status status;
+    struct usher_authority *own = a_enter(&here, a);
 
-    usher__enter(&here, side_of(a)->e);
-    status = own->ops->read(own, noun, name, deadline_ms, ret_entry, message);
-    usher__leave(&here);
-    return status;
+    return leave(&here, own->ops->read(own, noun, name, deadline_ms, ret_entry, message));
 }
 
 static enum usher_status a_release(struct usher_authority *a, enum usher_noun noun,
                                    const struct usher_text *name, int64_t from, int64_t to,
                                    int64_t deadline_ms, char message[192])
 {
-    struct usher_authority *own = side_of(a)->own;
     struct usher__inside here;
-    enum usher_status status;
+    struct usher_authority *own = a_enter(&here, a);
 
-    usher__enter(&here, side_of(a)->e);
-    status = own->ops->release(own, noun, name, from, to, deadline_ms, message);
-    usher__leave(&here);
-    return status;
+    return leave(&here, own->ops->release(own, noun, name, from, to, deadline_ms, message));
 }
 
 static enum usher_status a_journal(struct usher_authority *a, struct usher_authority_event *events,
                                    size_t n, int64_t deadline_ms, char message[192])
 {
-    struct usher_authority *own = side_of(a)->own;
     struct usher__inside here;
-    enum usher_status status;
+    struct usher_authority *own = a_enter(&here, a);
 
-    usher__enter(&here, side_of(a)->e);
-    status = own->ops->journal(own, events, n, deadline_ms, message);
-    usher__leave(&here);
-    return status;
+    return leave(&here, own->ops->journal(own, events, n, deadline_ms, message));
 }
 
 static void a_close(struct usher_authority *a)
 {
-    struct usher_authority *own = side_of(a)->own;
     struct usher__inside here;
+    struct usher_authority *own = a_enter(&here, a);
 
-    usher__enter(&here, side_of(a)->e);
     own->ops->close(own);
     usher__leave(&here);
 }
@@ -87,41 +82,30 @@ static enum usher_status a_events(struct usher_authority *a, enum usher_noun nou
                                   int64_t deadline_ms, usher_authority_event_fn *fn, void *payload,
                                   char message[192])
 {
-    struct usher_authority *own = side_of(a)->own;
     struct usher__inside here;
-    enum usher_status status;
+    struct usher_authority *own = a_enter(&here, a);
 
-    usher__enter(&here, side_of(a)->e);
-    status = own->ops->events(own, noun, name, row, max, deadline_ms, fn, payload, message);
-    usher__leave(&here);
-    return status;
+    return leave(&here,
+                 own->ops->events(own, noun, name, row, max, deadline_ms, fn, payload, message));
 }
 
 static enum usher_status a_twice(struct usher_authority *a, int64_t deadline_ms,
                                  usher_authority_event_fn *fn, void *payload, char message[192])
 {
-    struct usher_authority *own = side_of(a)->own;
     struct usher__inside here;
-    enum usher_status status;
+    struct usher_authority *own = a_enter(&here, a);
 
-    usher__enter(&here, side_of(a)->e);
-    status = own->ops->twice(own, deadline_ms, fn, payload, message);
-    usher__leave(&here);
-    return status;
+    return leave(&here, own->ops->twice(own, deadline_ms, fn, payload, message));
 }
 
 static enum usher_status a_entries(struct usher_authority *a, enum usher_noun noun,
                                    int64_t deadline_ms, usher_authority_entry_fn *fn, void *payload,
                                    char message[192])
 {
-    struct usher_authority *own = side_of(a)->own;
     struct usher__inside here;
-    enum usher_status status;
+    struct usher_authority *own = a_enter(&here, a);
 
-    usher__enter(&here, side_of(a)->e);
-    status = own->ops->entries(own, noun, deadline_ms, fn, payload, message);
-    usher__leave(&here);
-    return status;
+    return leave(&here, own->ops->entries(own, noun, deadline_ms, fn, payload, message));
 }
 
 struct usher_authority *usher__authority_side(struct usher__authority_side *side,
@@ -153,40 +137,37 @@ static struct usher__history_side *history_side_of(struct usher_history *h)
     return (struct usher__history_side *)(void *)h;
 }
 
+static struct usher_history *h_enter(struct usher__inside *here, struct usher_history *h)
+{
+    usher__enter(here, history_side_of(h)->e);
+    return history_side_of(h)->own;
+}
+
 static enum usher_status h_put(struct usher_history *h, const struct usher_text *queue,
                                uint64_t epoch, const struct usher_queue_result_row *visits,
                                size_t n, int64_t deadline_ms, char message[192])
 {
-    struct usher_history *own = history_side_of(h)->own;
     struct usher__inside here;
-    enum usher_status status;
+    struct usher_history *own = h_enter(&here, h);
 
-    usher__enter(&here, history_side_of(h)->e);
-    status = own->ops->put(own, queue, epoch, visits, n, deadline_ms, message);
-    usher__leave(&here);
-    return status;
+    return leave(&here, own->ops->put(own, queue, epoch, visits, n, deadline_ms, message));
 }
 
 static enum usher_status h_read(struct usher_history *h, const struct usher_history_query *query,
                                 int64_t deadline_ms, usher_history_fn *fn, void *payload,
                                 char message[192])
 {
-    struct usher_history *own = history_side_of(h)->own;
     struct usher__inside here;
-    enum usher_status status;
+    struct usher_history *own = h_enter(&here, h);
 
-    usher__enter(&here, history_side_of(h)->e);
-    status = own->ops->read(own, query, deadline_ms, fn, payload, message);
-    usher__leave(&here);
-    return status;
+    return leave(&here, own->ops->read(own, query, deadline_ms, fn, payload, message));
 }
 
 static void h_close(struct usher_history *h)
 {
-    struct usher_history *own = history_side_of(h)->own;
     struct usher__inside here;
+    struct usher_history *own = h_enter(&here, h);
 
-    usher__enter(&here, history_side_of(h)->e);
     own->ops->close(own);
     usher__leave(&here);
 }

@@ -7,16 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+#include "core/text.h"
 
 enum usher_status usher_url_unescape(const char *from, size_t length, char *to, size_t size)
 {
@@ -26,9 +17,10 @@ enum usher_status usher_url_unescape(const char *from, size_t length, char *to, 
         char c = from[i];
 
         if (c == '%') {
-            if (length - i < 3 || hex(from[i + 1]) < 0 || hex(from[i + 2]) < 0)
+            if (length - i < 3 || usher__hex_digit(from[i + 1]) < 0 ||
+                usher__hex_digit(from[i + 2]) < 0)
                 return USHER_INVALID;
-            c = (char)(hex(from[i + 1]) * 16 + hex(from[i + 2]));
+            c = (char)(usher__hex_digit(from[i + 1]) * 16 + usher__hex_digit(from[i + 2]));
             i += 2;
         }
         if (c == '\0' || n + 1 >= size)

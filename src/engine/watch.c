@@ -113,24 +113,6 @@ void usher__watches_done(struct usher__watches *w)
     w->ready = false;
 }
 
-static char *append(struct usher_text *to, const struct usher_text *from, char *at)
-{
-    to->data = at;
-    to->size = from->size;
-    if (from->size != 0)
-        memcpy(at, from->data, from->size);
-    return at + from->size;
-}
-
-static uint32_t hash_of(const struct usher_text *scope)
-{
-    uint32_t hash = UINT32_C(2166136261);
-
-    for (size_t i = 0; i < scope->size; i++)
-        hash = (hash ^ (unsigned char)scope->data[i]) * UINT32_C(16777619);
-    return hash;
-}
-
 /* ---- watchers ------------------------------------------------------------------------------- */
 
 static bool listens(const struct usher_watcher *watch, const struct usher_notice *n)
@@ -148,7 +130,7 @@ static bool listens(const struct usher_watcher *watch, const struct usher_notice
 static struct usher_watcher **list_of(const struct usher__watches *w, enum usher_noun noun,
                                       const struct usher_text *scope)
 {
-    return &w->of_scope[(hash_of(scope) + (uint32_t)noun) & (w->n_lists - 1)];
+    return &w->of_scope[(usher__text_hash(USHER__HASH, scope) + (uint32_t)noun) & (w->n_lists - 1)];
 }
 
 static struct usher_watcher **own_list(struct usher__watches *w, const struct usher_watcher *watch)
@@ -223,10 +205,10 @@ static void keep(struct usher__watches *w, const struct usher_notice *n)
     q->size = size;
     q->notice = *n;
     q->notice.wait_ms = 0;
-    at = append(&q->notice.scope, &n->scope, q->text);
-    at = append(&q->notice.subject, &n->subject, at);
-    at = append(&q->notice.owner, &n->owner, at);
-    (void)append(&q->notice.data, &n->data, at);
+    at = usher__text_copy(&q->notice.scope, &n->scope, q->text);
+    at = usher__text_copy(&q->notice.subject, &n->subject, at);
+    at = usher__text_copy(&q->notice.owner, &n->owner, at);
+    (void)usher__text_copy(&q->notice.data, &n->data, at);
     if (w->tail != NULL)
         w->tail->next = q;
     else
@@ -284,7 +266,8 @@ static struct usher__gathered **place_of(const struct usher__watches *w,
 {
     struct usher__gathered **at;
 
-    for (at = &w->gathered[hash_of(room) % PLACES]; *at != NULL; at = &(*at)->next)
+    for (at = &w->gathered[usher__text_hash(USHER__HASH, room) % PLACES]; *at != NULL;
+         at = &(*at)->next)
         if (usher__text_equal(&(*at)->all.scope, room))
             break;
     return at;
@@ -325,7 +308,7 @@ static bool gathered_new(struct usher__watches *w, struct usher__gathered **at,
     g->all.token = n->version;
     g->all.before = n->before;
     g->all.was = n->was;
-    (void)append(&g->all.scope, &n->scope, g->name);
+    (void)usher__text_copy(&g->all.scope, &n->scope, g->name);
     g->until_ms = n->now_ms + n->wait_ms;
     g->until_here_ms = usher__monotonic_ms() + n->wait_ms;
     *at = g;

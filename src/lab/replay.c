@@ -162,7 +162,8 @@ static bool ended(struct replay *r, const struct event *event, const struct ushe
     return true;
 }
 
-static bool flush(struct replay *r)
+/* With @plain the answers only have to be there. */
+static bool flush(struct replay *r, bool plain)
 {
     bool good = true;
 
@@ -174,8 +175,9 @@ static bool flush(struct replay *r)
 
         if (good && usher__answer_failed(reply->status))
             good = fail(r, reply->status, reply->message);
-        r->pass->moves += reply->status == USHER_OK;
-        if (good)
+        if (!plain)
+            r->pass->moves += reply->status == USHER_OK;
+        if (good && !plain)
             good = r->batch[i].end ? ended(r, &r->batch[i], reply) : began(r, &r->batch[i], reply);
         usher_result_done(&r->replies[i]);
     }
@@ -215,36 +217,19 @@ static bool play(struct replay *r, const struct event *event)
         c->arg.number.token = of->token;
         c->given |= USHER_GIVEN_TOKEN;
     }
-    return r->n < r->batch_size || flush(r);
+    return r->n < r->batch_size || flush(r, false);
 }
 
 /* ---- the pool --------------------------------------------------------------------- */
-
-/* Answers that only have to be there. */
-static bool flush_plain(struct replay *r)
-{
-    bool good = true;
-
-    if (r->n == 0)
-        return true;
-    usher__run_batch(r->cli->engine, r->commands, r->replies, r->n);
-    for (size_t i = 0; i < r->n; i++) {
-        if (good && usher__answer_failed(r->replies[i].status))
-            good = fail(r, r->replies[i].status, r->replies[i].message);
-        usher_result_done(&r->replies[i]);
-    }
-    r->n = 0;
-    return good;
-}
 
 static bool each_line(struct replay *r, enum usher_verb verb, int64_t now_ms)
 {
     for (size_t i = 0; i < r->calls->lines.n; i++) {
         command(r, verb, now_ms)->arg.number.number = r->calls->lines.name[i]->name;
-        if (r->n == BATCH_MAX && !flush_plain(r))
+        if (r->n == BATCH_MAX && !flush(r, true))
             return false;
     }
-    return flush_plain(r);
+    return flush(r, true);
 }
 
 /* A pool with no numbers in it: ours from now on. */
@@ -276,7 +261,7 @@ static bool prepare(struct replay *r, int64_t now_ms)
     c->given |= USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |
                 USHER_GIVEN_STRICT;
     c->arg.number.order = USHER_NUMBER_ORDER_LONGEST_IDLE;
-    return flush_plain(r) && each_line(r, USHER_NUMBER_ADD, now_ms) &&
+    return flush(r, true) && each_line(r, USHER_NUMBER_ADD, now_ms) &&
            each_line(r, USHER_NUMBER_REG, now_ms);
 }
 
@@ -323,7 +308,7 @@ static bool pass(struct replay *r, const char *pool, bool any, struct replay_pas
         if (i % 1024 == 0)
             usher__progress_show(&progress, i, n);
     }
-    good = good && flush(r);
+    good = good && flush(r, false);
     result->wall_us = usher__clock_us() - begin;
     usher__progress_end(&progress);
     if (!good) {

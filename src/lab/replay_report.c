@@ -25,6 +25,8 @@ static void span(const struct calls *c, int64_t *ret_first, int64_t *ret_last)
 
 /* ---- JSON ------------------------------------------------------------------------- */
 
+static const struct usher_text none;
+
 static void time_json(struct json *j, const char *key, int64_t ms)
 {
     usher__json_key(j, key);
@@ -36,13 +38,11 @@ static void time_json(struct json *j, const char *key, int64_t ms)
 
 static void centre_json(struct json *j, const char *key, const struct replay_centre *c)
 {
-    usher__json_key(j, key);
     if (!c->known) {
-        fputs("null", j->out);
+        usher__json_name(j, key, &none);
         return;
     }
-    putc('{', j->out);
-    j->comma = false;
+    usher__json_open(j, key);
     usher__json_uint(j, "calls", c->served + c->hung_up + c->early + c->turned);
     usher__json_uint(j, "served", c->served);
     usher__json_uint(j, "abandoned", c->hung_up + c->early);
@@ -56,8 +56,7 @@ static void centre_json(struct json *j, const char *key, const struct replay_cen
     time_json(j, "wait_90", c->ninety_ms);
     usher__json_uint(j, "within_20s", c->in_time);
     usher__json_uint(j, "longest_queue", c->longest);
-    putc('}', j->out);
-    j->comma = true;
+    usher__json_close(j);
 }
 
 static void speed_json(struct json *j, uint64_t n, int64_t wall_us)
@@ -72,24 +71,18 @@ static void given_json(struct json *j, const struct replay_result *r)
 {
     const struct replay_tickets *t = &r->tickets;
 
-    usher__json_key(j, "ids");
-    putc('{', j->out);
-    j->comma = false;
+    usher__json_open(j, "ids");
     usher__json_uint(j, "ids", r->ids.n);
     usher__json_int(j, "first", r->ids.first);
     usher__json_int(j, "last", r->ids.last);
     usher__json_uint(j, "doubles", r->ids.doubles);
     speed_json(j, r->ids.n, r->ids.wall_us);
-    putc('}', j->out);
-    j->comma = true;
-    usher__json_key(j, "tickets");
-    j->comma = true;
+    usher__json_close(j);
     if (t->n == 0) {
-        fputs("null", j->out);
+        usher__json_name(j, "tickets", &none);
         return;
     }
-    putc('{', j->out);
-    j->comma = false;
+    usher__json_open(j, "tickets");
     usher__json_uint(j, "tickets", t->n);
     usher__json_text(j, "first", t->first);
     usher__json_text(j, "last", t->last);
@@ -97,15 +90,12 @@ static void given_json(struct json *j, const struct replay_result *r)
     usher__json_uint(j, "most", t->most);
     usher__json_uint(j, "doubles", t->doubles);
     speed_json(j, t->n, t->wall_us);
-    putc('}', j->out);
-    j->comma = true;
+    usher__json_close(j);
 }
 
 static void queue_json(struct json *j, const struct replay_queue *q)
 {
-    usher__json_key(j, "queue");
-    putc('{', j->out);
-    j->comma = false;
+    usher__json_open(j, "queue");
     usher__json_uint(j, "agents", q->agents);
     usher__json_uint(j, "on_duty", q->most_on_duty);
     usher__json_uint(j, "doubles", q->doubles);
@@ -113,22 +103,17 @@ static void queue_json(struct json *j, const struct replay_queue *q)
     speed_json(j, q->moves, q->wall_us);
     centre_json(j, "recorded", &q->recorded);
     centre_json(j, "replayed", &q->replayed);
-    putc('}', j->out);
-    j->comma = true;
+    usher__json_close(j);
 }
 
 static void rooms_json(struct json *j, const struct replay_rooms *r)
 {
-    usher__json_key(j, "rooms");
-    putc('{', j->out);
-    j->comma = false;
+    usher__json_open(j, "rooms");
     usher__json_uint(j, "rooms", r->rooms);
     usher__json_uint(j, "open", r->most_open);
     usher__json_uint(j, "transitions", r->moves);
-    usher__json_key(j, "seconds");
-    fprintf(j->out, "%.6f", (double)r->wall_us / 1e6);
-    usher__json_key(j, "per_second");
-    fprintf(j->out, "%.0f}", r->wall_us > 0 ? (double)r->moves * 1e6 / (double)r->wall_us : 0);
+    speed_json(j, r->moves, r->wall_us);
+    usher__json_close(j);
 }
 
 static void report_json(FILE *out, const char *file, const struct calls *c,
@@ -140,7 +125,7 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
     int64_t first, last;
 
     span(c, &first, &last);
-    putc('{', out);
+    usher__json_open(&j, NULL);
     usher__json_text(&j, "status", usher_status_word(doubles > 0 ? USHER_REFUSED : USHER_OK));
     usher__json_text(&j, "file", file);
     usher__json_uint(&j, "rows", c->rows);
@@ -160,11 +145,12 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
     usher__json_int(&j, "first", first);
     usher__json_int(&j, "last", last);
     usher__json_key(&j, "passes");
+    putc('[', out);
+    j.comma = false;
     for (size_t i = 0; i < 2; i++) {
         const struct replay_pass *p = &r->passes[i];
 
-        fputs(i == 0 ? "[{" : ",{", out);
-        j.comma = false;
+        usher__json_open(&j, NULL);
         usher__json_text(&j, "name", p->name);
         usher__json_uint(&j, "calls", c->n);
         usher__json_uint(&j, "refused", p->refused);
@@ -174,10 +160,9 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
         usher__json_uint(&j, "least", p->least);
         usher__json_uint(&j, "most", p->most);
         speed_json(&j, p->moves, p->wall_us);
-        putc('}', out);
+        usher__json_close(&j);
     }
     putc(']', out);
-    j.comma = true;
     given_json(&j, r);
     if (r->queue.agents > 0) {
         queue_json(&j, &r->queue);

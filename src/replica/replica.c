@@ -109,15 +109,6 @@ static void early_doubt(struct usher_replica *r, uint64_t version)
         early_drop(r, at);
 }
 
-static char *copy_text(struct usher_text *to, const struct usher_text *from, char *at)
-{
-    to->data = at;
-    to->size = from->size;
-    if (from->size != 0)
-        memcpy(at, from->data, from->size);
-    return at + from->size;
-}
-
 /* Keep @n if there is room; what is not kept will be asked for.  False: there is another one of
  * the same version, which is not the same. */
 static bool early_keep(struct usher_replica *r, const struct usher_notice *n)
@@ -140,9 +131,9 @@ static bool early_keep(struct usher_replica *r, const struct usher_notice *n)
     e->notice = *n;
     e->notice.scope.data = NULL;
     e->notice.scope.size = 0;
-    text = copy_text(&e->notice.subject, &n->subject, (char *)(e + 1));
-    text = copy_text(&e->notice.owner, &n->owner, text);
-    (void)copy_text(&e->notice.data, &n->data, text);
+    text = usher__text_copy(&e->notice.subject, &n->subject, (char *)(e + 1));
+    text = usher__text_copy(&e->notice.owner, &n->owner, text);
+    (void)usher__text_copy(&e->notice.data, &n->data, text);
     e->next = *at;
     *at = e;
     r->n_early++;

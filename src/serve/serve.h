@@ -95,8 +95,7 @@ struct server {
     struct pollfd *polled;
     size_t polled_room;
     uint64_t last_id;
-    size_t first; /* the client whose turn is first */
-    bool stopping;
+    size_t first;            /* the client whose turn is first */
     int64_t accept_again_ms; /* no descriptors were left; until then nobody is accepted */
     /* of a round */
     struct job jobs[SERVE_BATCH];

@@ -403,7 +403,11 @@ void usher__queue_answer_names(work *w, const struct usher_text *user,
                                const struct usher_text *agent);
 /* About an agent: login, pause … */
 void usher__queue_answer_agent(work *w, enum usher_status status, const struct usher_record *r);
-void usher__queue_answer_no_agent(work *w, enum usher_status status, const struct usher_text *id);
+enum usher_status usher__queue_answer_no_agent(work *w, enum usher_status status,
+                                               const struct usher_text *id);
+
+/* @u as a row, but for its agent. */
+struct usher_queue_result_row usher__queue_user_row(const struct usher_record *u);
 /* The version at which the agent @id logged in: that of its rooms. */
 enum usher_status usher__queue_login_of(work *w, const struct usher_text *id, uint64_t *ret);
 /* @l: its lane; NULL: not at hand. */

@@ -160,8 +160,7 @@ static enum usher_status not_there(work *w, unsigned event, const struct usher_t
     struct usher__move move =
         usher__work_move(w, &usher__agent_machine, USHER_QUEUE_AGENT_GONE, event, USHER__ANY);
 
-    usher__queue_answer_no_agent(w, (enum usher_status)move.status, id);
-    return USHER_OK;
+    return usher__queue_answer_no_agent(w, (enum usher_status)move.status, id);
 }
 
 /* An agent that is not there: its pause is over. */
@@ -180,7 +179,7 @@ static enum usher_status logout_absent(work *w, const struct usher_text *id)
     absent_erase(&act, &r);
     r.until_ms = 0;
     usher__queue_act_about(&act, USHER_QUEUE_LOGOUT, USHER_QUEUE_AGENT_PAUSED, &r);
-    usher__queue_answer_no_agent(w, USHER_OK, id);
+    (void)usher__queue_answer_no_agent(w, USHER_OK, id);
     return usher__queue_act_commit(w, &act);
 }
 
@@ -202,8 +201,7 @@ enum usher_status usher__queue_logout(struct run *run)
         if (status != USHER_OK)
             return status;
     }
-    usher__queue_answer_no_agent(w, USHER_OK, id);
-    return USHER_OK;
+    return usher__queue_answer_no_agent(w, USHER_OK, id);
 }
 
 static enum usher_status pause_or_ready(struct run *run, const struct usher_record *r,
@@ -291,10 +289,8 @@ enum usher_status usher__queue_free(struct run *run)
         struct act act;
         enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
 
-        if (status == USHER_MISSING) {
-            usher__queue_answer_no_agent(w, USHER_MISSING, id);
-            return USHER_OK;
-        }
+        if (status == USHER_MISSING)
+            return usher__queue_answer_no_agent(w, USHER_MISSING, id);
         usher__queue_act_init(&act);
         if (status == USHER_OK)
             status = usher__queue_agent_hold_this(w, &act, &r);
@@ -335,24 +331,17 @@ static enum usher_status rooms_rows(work *w, const struct usher_record *r)
         enum usher_status status;
 
         memset(&row, 0, sizeof row);
-        row.user = a.rooms[i];
-        row.login = r->order;
-        row.no = i + 1;
         if (a.rooms[i].size != 0) {
             struct usher_record u;
 
             status = w->ops->find(w->txn, &w->scope, K_USER, &a.rooms[i], &u);
             if (status != USHER_OK)
                 return status == USHER_MISSING ? damaged(w) : status;
-            row.lane = u.group;
-            row.state = u.state;
-            row.priority = u.n[U_PRIORITY];
-            row.since_ms = u.n[U_SINCE];
-            row.applied_ms = u.n[U_APPLIED];
-            row.matched_ms = u.n[U_MATCHED];
-            row.until_ms = u.until_ms;
-            row.token = u.token;
+            row = usher__queue_user_row(&u);
         }
+        row.user = a.rooms[i];
+        row.login = r->order;
+        row.no = i + 1;
         status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
         if (status != USHER_OK)
             return status;
@@ -367,10 +356,8 @@ enum usher_status usher__queue_room(struct run *run, bool alive)
     struct usher_record r;
     enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
 
-    if (status == USHER_MISSING) {
-        usher__queue_answer_no_agent(w, USHER_MISSING, id);
-        return USHER_OK;
-    }
+    if (status == USHER_MISSING)
+        return usher__queue_answer_no_agent(w, USHER_MISSING, id);
     if (status != USHER_OK)
         return status;
     if (alive) {

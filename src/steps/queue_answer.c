@@ -36,10 +36,28 @@ void usher__queue_answer_agent(work *w, enum usher_status status, const struct u
     usher__queue_answer_names(w, NULL, &r->id);
 }
 
-void usher__queue_answer_no_agent(work *w, enum usher_status status, const struct usher_text *id)
+enum usher_status usher__queue_answer_no_agent(work *w, enum usher_status status,
+                                               const struct usher_text *id)
 {
     w->reply->status = status;
     usher__queue_answer_names(w, NULL, id);
+    return USHER_OK;
+}
+
+struct usher_queue_result_row usher__queue_user_row(const struct usher_record *u)
+{
+    return (struct usher_queue_result_row){
+        .user = u->id,
+        .lane = u->group,
+        .state = u->state,
+        .priority = u->n[U_PRIORITY],
+        .since_ms = u->n[U_SINCE],
+        .applied_ms = u->n[U_APPLIED],
+        .matched_ms = u->n[U_MATCHED],
+        .until_ms = u->until_ms,
+        .no = u->n[U_NO],
+        .token = u->token,
+    };
 }
 
 enum usher_status usher__queue_login_of(work *w, const struct usher_text *id, uint64_t *ret)

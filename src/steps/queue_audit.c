@@ -134,9 +134,7 @@ static uint32_t link_login(const struct usher_text *id)
 /* 31 bits of the texts; different sets of them have different sums, as good as always. */
 static int64_t text_hash(uint32_t h, const struct usher_text *text)
 {
-    for (size_t i = 0; i < text->size; i++)
-        h = (h ^ (unsigned char)text->data[i]) * UINT32_C(16777619);
-    return h >> 1;
+    return usher__text_hash(h, text) >> 1;
 }
 
 void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)

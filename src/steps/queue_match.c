@@ -5,7 +5,6 @@
 #include "queue.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "core/number.h"
 #include "core/text.h"
@@ -75,20 +74,10 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
                                     stored ? USHER_QUEUE_USER_WAITING : USHER_QUEUE_USER_GONE);
     usher__queue_act_about(act, USHER_QUEUE_MATCH, USHER_QUEUE_USER_WAITING, u);
     if (status == USHER_OK && run->matched_rows) {
-        struct usher_queue_result_row row;
+        struct usher_queue_result_row row = usher__queue_user_row(u);
 
-        memset(&row, 0, sizeof row);
-        row.user = u->id;
         row.agent = a->r.id;
-        row.lane = u->group;
         row.login = a->r.order;
-        row.no = no;
-        row.state = u->state;
-        row.priority = u->n[U_PRIORITY];
-        row.since_ms = u->n[U_SINCE];
-        row.applied_ms = u->n[U_APPLIED];
-        row.token = u->token;
-        row.matched_ms = w->now;
         row.until_ms = u->n[U_END];
         status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
     }
@@ -244,31 +233,32 @@ enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act
     return usher__queue_give(run, act, &best, true);
 }
 
+/* A match of agent @r.  MISSING: there is none. */
+static enum usher_status match_of(struct run *run, const struct usher_record *r)
+{
+    struct act act;
+    enum usher_status status;
+
+    usher__queue_act_init(&act);
+    status = usher__queue_agent_hold_this(run->w, &act, r);
+    if (status == USHER_OK)
+        status = usher__queue_match_agent_once(run, &act, false);
+    return status == USHER_OK ? match_commit(run, &act) : status;
+}
+
 /* Matches of the agent that logged in at @login, at most @max. */
 static enum usher_status match_agent(struct run *run, uint64_t login, int64_t max)
 {
-    work *w = run->w;
+    enum usher_status status = USHER_OK;
 
-    for (int64_t i = 0; i < max; i++) {
-        struct act act;
+    for (int64_t i = 0; status == USHER_OK && i < max; i++) {
         struct usher_record r;
-        enum usher_status status = usher__queue_agent_by_login(w, login, &r);
 
-        if (status == USHER_MISSING)
-            break;
-        usher__queue_act_init(&act);
+        status = usher__queue_agent_by_login(run->w, login, &r);
         if (status == USHER_OK)
-            status = usher__queue_agent_hold_this(w, &act, &r);
-        if (status == USHER_OK)
-            status = usher__queue_match_agent_once(run, &act, false);
-        if (status == USHER_MISSING)
-            break;
-        if (status == USHER_OK)
-            status = match_commit(run, &act);
-        if (status != USHER_OK)
-            return status;
+            status = match_of(run, &r);
     }
-    return USHER_OK;
+    return status == USHER_MISSING ? USHER_OK : status;
 }
 
 /*
@@ -281,7 +271,6 @@ static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t ord
     work *w = run->w;
 
     for (int i = 0; i < USHER__EXPIRE_MAX; i++) {
-        struct act act;
         struct usher_record u, a;
         enum usher_status status =
             w->ops->walk(w->txn, &w->scope, K_USER, 0, NULL, rank, order - 1, false, &u);
@@ -289,19 +278,12 @@ static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t ord
         if (status == USHER_MISSING ||
             (status == USHER_OK && (u.rank != rank || u.order != order || due(w, &u))))
             break;
-        usher__queue_act_init(&act);
         if (status == USHER_OK)
             status = usher__queue_pick(w, &u, &a);
         if (status == USHER_OK)
-            status = usher__queue_agent_hold_this(w, &act, &a);
-        if (status == USHER_OK)
-            status = usher__queue_match_agent_once(run, &act, false);
-        if (status == USHER_MISSING)
-            break;
-        if (status == USHER_OK)
-            status = match_commit(run, &act);
+            status = match_of(run, &a);
         if (status != USHER_OK)
-            return status;
+            return status == USHER_MISSING ? USHER_OK : status;
     }
     return USHER_OK;
 }
@@ -342,10 +324,8 @@ enum usher_status usher__queue_pull(struct run *run)
     struct act act;
     enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
 
-    if (status == USHER_MISSING) {
-        usher__queue_answer_no_agent(w, USHER_MISSING, id);
-        return USHER_OK;
-    }
+    if (status == USHER_MISSING)
+        return usher__queue_answer_no_agent(w, USHER_MISSING, id);
     if (status != USHER_OK)
         return status;
     usher__queue_answer_agent(w, USHER_OK, &r);

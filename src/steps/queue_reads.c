@@ -78,18 +78,8 @@ enum usher_status usher__queue_list(work *w)
         order = r.order;
         if (r.state != state || (lane != NULL && !usher__text_equal(lane, &r.group)))
             continue;
-        memset(&row, 0, sizeof row);
-        row.user = r.id;
+        row = usher__queue_user_row(&r);
         row.agent = r.owner;
-        row.lane = r.group;
-        row.state = r.state;
-        row.priority = r.n[U_PRIORITY];
-        row.since_ms = r.n[U_SINCE];
-        row.applied_ms = r.n[U_APPLIED];
-        row.matched_ms = r.n[U_MATCHED];
-        row.until_ms = r.until_ms;
-        row.no = r.n[U_NO];
-        row.token = r.token;
         if (row.no != 0)
             status = usher__queue_login_of(w, &r.owner, &row.login);
         if (status == USHER_OK)

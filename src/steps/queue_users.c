@@ -265,33 +265,21 @@ enum usher_status usher__queue_leave(struct run *run)
 static bool room_parse(const work *w, const struct usher_text *text, uint64_t *ret_login,
                        int64_t *ret_no)
 {
+    struct usher_text rest = *text;
     char epoch[17];
-    uint64_t number[2] = { 0, 0 };
-    unsigned part = 0, digits = 0;
-    size_t i = 0;
+    uint64_t no;
 
     if (text->size > 17 && text->data[16] == '.') { /* neither number has as many digits */
         (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, w->scope.epoch);
         if (memcmp(text->data, epoch, 16) != 0)
             return false;
-        i = 17;
+        rest.data += 17;
+        rest.size -= 17;
     }
-    for (; i < text->size; i++) {
-        char c = text->data[i];
-
-        if (c == '.' && part == 0 && digits > 0) {
-            part = 1;
-            digits = 0;
-        } else if (c >= '0' && c <= '9' && digits < 16 && (c != '0' || digits > 0)) {
-            number[part] = number[part] * 10 + (unsigned)(c - '0');
-            digits++;
-        } else {
-            return false;
-        }
-    }
-    *ret_login = number[0];
-    *ret_no = (int64_t)number[1];
-    return part == 1 && digits > 0;
+    if (!usher__queue_cursor(&rest, ret_login, &no))
+        return false;
+    *ret_no = (int64_t)no;
+    return rest.data[0] != '0' && *((const char *)memchr(rest.data, '.', rest.size) + 1) != '0';
 }
 
 /* The user in @room, whose agent @act holds then.  MISSING: no such room; EMPTY: nobody is in it;

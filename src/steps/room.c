@@ -18,13 +18,14 @@ struct usher__move usher__room_move(work *w, unsigned event)
 }
 
 /* What every answer has; behind the change that it tells of. */
-void usher__room_answer(work *w, enum usher_status status)
+enum usher_status usher__room_answer(work *w, enum usher_status status)
 {
     struct usher_room_result *r = &w->reply->of.room;
 
     w->reply->status = status;
     r->state = (enum usher_room_state)w->scope.counts[COUNT_STATE];
     r->members = (uint64_t)w->scope.counts[COUNT_MEMBERS];
+    return USHER_OK;
 }
 
 void usher__room_answer_name(work *w, const struct usher_text *name)
@@ -148,8 +149,7 @@ static enum usher_status open_room(work *w)
         w->reply->of.room.created_ms = w->scope.counts[COUNT_CREATED];
         if (move.status == USHER_REFUSED)
             return usher__room_turn_down(w, USHER_REFUSED, "the room is being closed");
-        usher__room_answer(w, (enum usher_status)move.status);
-        return USHER_OK;
+        return usher__room_answer(w, (enum usher_status)move.status);
     }
     usher__change_begin(w, &c);
     memcpy(c.scope->settings, new, sizeof new);
@@ -173,10 +173,8 @@ static enum usher_status lock_room(work *w, unsigned event)
 
     if (!usher__room_gate(w, event))
         return USHER_OK;
-    if (move.status != USHER_OK) {
-        usher__room_answer(w, (enum usher_status)move.status);
-        return USHER_OK;
-    }
+    if (move.status != USHER_OK)
+        return usher__room_answer(w, (enum usher_status)move.status);
     usher__change_begin(w, &c);
     c.scope->counts[COUNT_STATE] = move.to;
     usher__room_answer(w, USHER_OK);

@@ -94,8 +94,8 @@ static inline bool due(const struct usher_record *r, int64_t now)
 /* ---- room.c ---- */
 
 struct usher__move usher__room_move(work *w, unsigned event);
-/* What every answer has; behind the change that it tells of. */
-void usher__room_answer(work *w, enum usher_status status);
+/* What every answer has; behind the change that it tells of.  USHER_OK. */
+enum usher_status usher__room_answer(work *w, enum usher_status status);
 void usher__room_answer_name(work *w, const struct usher_text *name);
 enum usher_status usher__room_add_row(work *w, enum usher_room_row_kind kind,
                                       const struct usher_record *r);

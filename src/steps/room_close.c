@@ -118,10 +118,8 @@ enum usher_status usher__room_close(work *w)
     struct usher__move move = usher__room_move(w, USHER__ROOM_CLOSE);
     enum usher_status status = USHER_OK;
 
-    if (move.status != USHER_OK) {
-        usher__room_answer(w, (enum usher_status)move.status);
-        return USHER_OK;
-    }
+    if (move.status != USHER_OK)
+        return usher__room_answer(w, (enum usher_status)move.status);
     if (state_of(w) != move.to)
         status = close_begin(w, move.to, USHER_ROOM_CLOSE);
     if (status == USHER_OK)

@@ -137,8 +137,7 @@ enum usher_status usher__room_set_fields(work *w)
         if (status == USHER_FULL)
             return usher__room_turn_down(w, USHER_FULL,
                                          "the room has too many fields, or too large ones");
-        usher__room_answer(w, USHER_SAME);
-        return USHER_OK;
+        return usher__room_answer(w, USHER_SAME);
     }
     if (status == USHER_OK)
         status = usher__room_tell_fields(w, &c, &a->field, &a->value);
@@ -164,10 +163,8 @@ enum usher_status usher__room_unset(work *w)
         status = usher__room_expected(w, USHER_ROOM_ROW_FIELD, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
         return status;
-    if (r.id.size == 0) {
-        usher__room_answer(w, USHER_SAME);
-        return USHER_OK;
-    }
+    if (r.id.size == 0)
+        return usher__room_answer(w, USHER_SAME);
     usher__change_begin(w, &c);
     usher__change_erase(&c, &r);
     usher__room_count_out(c.scope->counts, &r);
@@ -371,10 +368,8 @@ enum usher_status usher__room_set_member(work *w)
         return status;
     if (full)
         return usher__room_turn_down(w, USHER_FULL, too_many_fields);
-    if (!changed) {
-        usher__room_answer(w, USHER_SAME);
-        return USHER_OK;
-    }
+    if (!changed)
+        return usher__room_answer(w, USHER_SAME);
     usher__change_begin(w, &c);
     usher__change_save(&c, &r);
     status = usher__room_tell_fields(w, &c, &a->field, &a->value);

@@ -155,7 +155,8 @@ enum usher_status usher__room_load_present(work *w, const struct usher_text *id,
 
 /* ---- join, leave, kick, alive ------------------------------------------------------ */
 
-static void answer_member(work *w, enum usher_status status, const struct usher_record *r)
+static enum usher_status answer_member(work *w, enum usher_status status,
+                                       const struct usher_record *r)
 {
     struct usher_room_result *reply = &w->reply->of.room;
 
@@ -163,14 +164,15 @@ static void answer_member(work *w, enum usher_status status, const struct usher_
     usher__room_answer_name(w, &args(w)->member);
     reply->member_state = (enum usher_room_member_state)r->state;
     reply->until_ms = r->until_ms;
+    return USHER_OK;
 }
 
-static void answer_absent(work *w, enum usher_status status)
+static enum usher_status answer_absent(work *w, enum usher_status status)
 {
     struct usher_record r;
 
     memset(&r, 0, sizeof r);
-    answer_member(w, status, &r);
+    return answer_member(w, status, &r);
 }
 
 /* A heartbeat that nobody sees: no version. */
@@ -317,8 +319,7 @@ enum usher_status usher__room_alive(work *w)
     status = usher__room_load(w, &args(w)->member, r);
     if (status == USHER_MISSING) {
         move = usher__room_member_move(w, USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_BEAT);
-        answer_absent(w, (enum usher_status)move.status);
-        return USHER_OK;
+        return answer_absent(w, (enum usher_status)move.status);
     }
     if (status != USHER_OK)
         return status;
@@ -326,10 +327,8 @@ enum usher_status usher__room_alive(work *w)
     seen = r->rank;
     until_ms = r->until_ms;
     move = usher__room_member_move(w, from, USHER__MEMBER_BEAT);
-    if (move.status != USHER_OK) {
-        answer_member(w, (enum usher_status)move.status, r);
-        return USHER_OK;
-    }
+    if (move.status != USHER_OK)
+        return answer_member(w, (enum usher_status)move.status, r);
     if ((uint64_t)w->now > r->rank)
         r->rank = (uint64_t)w->now;
     usher__room_settle(&w->scope, r, move.to, w->now);
@@ -367,10 +366,8 @@ enum usher_status usher__room_leave(work *w, unsigned event)
     move = usher__room_member_move(w, from, event);
     if (ban && from == USHER_ROOM_MEMBER_BANNED && r.until_ms == w->now + args(w)->ban_ms)
         move.status = USHER_SAME; /* it ends then already */
-    if (move.status != USHER_OK) {
-        answer_member(w, (enum usher_status)move.status, &r);
-        return USHER_OK;
-    }
+    if (move.status != USHER_OK)
+        return answer_member(w, (enum usher_status)move.status, &r);
     if (ban && from != USHER_ROOM_MEMBER_BANNED &&
         w->scope.counts[COUNT_BANS] >= USHER_ROOM_BANS_MAX) {
         answer_member(w, USHER_FULL, &r);

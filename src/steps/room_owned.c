@@ -8,13 +8,14 @@
 
 /* ---- roles ------------------------------------------------------------------------ */
 
-/* Role @id with what is due for its holder applied; vacant: id of size 0. */
-static enum usher_status load_role(work *w, const struct usher_text *id, struct usher_record *r)
+/* Role or share @id with what is due for its holder applied; vacant or none: id of size 0. */
+static enum usher_status load_owned(work *w, uint8_t kind, const struct usher_text *id,
+                                    struct usher_record *r)
 {
     char name[USHER_NAME_MAX];
     struct usher_text owner = { name, 0 };
     struct usher_record holder;
-    enum usher_status status = usher__room_find_value(w, ROLE, id, r);
+    enum usher_status status = usher__room_find_value(w, kind, id, r);
 
     if (status != USHER_OK || r->id.size == 0)
         return status;
@@ -23,7 +24,7 @@ static enum usher_status load_role(work *w, const struct usher_text *id, struct 
     status = usher__room_load(w, &owner, &holder);
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
-    return usher__room_find_value(w, ROLE, id, r);
+    return usher__room_find_value(w, kind, id, r);
 }
 
 /* One role or share more or less for member @id. */
@@ -57,18 +58,14 @@ enum usher_status usher__room_set_role(work *w)
     if (status == USHER_MISSING)
         return usher__room_turn_down(w, USHER_MISSING, not_in);
     if (status == USHER_OK)
-        status = load_role(w, &a->role, &r);
+        status = load_owned(w, ROLE, &a->role, &r);
     if (status != USHER_OK)
         return status;
     usher__room_answer_name(w, &r.owner);
-    if (a->expected.data != NULL && !usher__text_equal(&a->expected, &r.owner)) {
-        usher__room_answer(w, USHER_STALE);
-        return USHER_OK;
-    }
-    if (usher__text_equal(&a->member, &r.owner)) {
-        usher__room_answer(w, USHER_SAME);
-        return USHER_OK;
-    }
+    if (a->expected.data != NULL && !usher__text_equal(&a->expected, &r.owner))
+        return usher__room_answer(w, USHER_STALE);
+    if (usher__text_equal(&a->member, &r.owner))
+        return usher__room_answer(w, USHER_SAME);
     if (!vacate && member.n[N_ROLES] >= USHER_ROOM_ROLES_MAX)
         return usher__room_turn_down(w, USHER_FULL, "the member has too many roles");
     if (r.id.size == 0 && w->scope.counts[COUNT_ROLES] >= USHER_ROOM_FIELDS_MAX)
@@ -99,24 +96,6 @@ enum usher_status usher__room_set_role(work *w)
 
 /* ---- shares ----------------------------------------------------------------------- */
 
-/* Share @id with what is due for its owner applied; none: id of size 0. */
-static enum usher_status load_share(work *w, const struct usher_text *id, struct usher_record *r)
-{
-    char name[USHER_NAME_MAX];
-    struct usher_text owner = { name, 0 };
-    struct usher_record member;
-    enum usher_status status = usher__room_find_value(w, SHARE, id, r);
-
-    if (status != USHER_OK || r->id.size == 0)
-        return status;
-    owner.size = r->owner.size;
-    memcpy(name, r->owner.data, owner.size);
-    status = usher__room_load(w, &owner, &member);
-    if (status != USHER_OK && status != USHER_MISSING)
-        return status;
-    return usher__room_find_value(w, SHARE, id, r);
-}
-
 enum usher_status usher__room_share(work *w)
 {
     const struct usher_room_args *a = args(w);
@@ -129,7 +108,7 @@ enum usher_status usher__room_share(work *w)
         return USHER_OK;
     usher__room_answer_name(w, &a->share);
     member.n[N_SHARES] = 0;
-    status = load_share(w, &a->share, &r);
+    status = load_owned(w, SHARE, &a->share, &r);
     if (status == USHER_OK)
         status = usher__room_load_present(w, &a->member, &member);
     if (status == USHER_MISSING)
@@ -149,10 +128,8 @@ enum usher_status usher__room_share(work *w)
         return status;
     if (full)
         return usher__room_turn_down(w, USHER_FULL, too_many_fields);
-    if (r.id.size != 0 && !changed) {
-        usher__room_answer(w, USHER_SAME);
-        return USHER_OK;
-    }
+    if (r.id.size != 0 && !changed)
+        return usher__room_answer(w, USHER_SAME);
     usher__change_begin(w, &c);
     if (r.id.size == 0) {
         r.id = a->share;
@@ -186,10 +163,8 @@ enum usher_status usher__room_unshare(work *w)
         status = usher__room_expected(w, USHER_ROOM_ROW_SHARE, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
         return status;
-    if (r.id.size == 0) {
-        usher__room_answer(w, USHER_SAME);
-        return USHER_OK;
-    }
+    if (r.id.size == 0)
+        return usher__room_answer(w, USHER_SAME);
     usher__change_begin(w, &c);
     usher__change_erase(&c, &r);
     c.scope->counts[COUNT_SHARES]--;

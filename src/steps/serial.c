@@ -36,7 +36,7 @@ enum usher_status usher__serial_damaged(work *w)
 }
 
 /* What a reply always says. */
-void usher__serial_answer(work *w, enum usher_status status, const struct state *s)
+enum usher_status usher__serial_answer(work *w, enum usher_status status, const struct state *s)
 {
     struct usher_serial_result *n = &w->reply->of.serial;
 
@@ -46,6 +46,7 @@ void usher__serial_answer(work *w, enum usher_status status, const struct state 
     n->left = s->limit > s->cur ? s->limit - s->cur : 0;
     n->granted = s->granted;
     n->period = s->period;
+    return USHER_OK;
 }
 
 enum usher_status usher__serial_turned_down(work *w, enum usher_status status,
@@ -307,10 +308,8 @@ static enum usher_status tick(work *w)
         return usher__serial_turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_LOST, &s);
     (void)usher__serial_use_now(w, use, &recent, &longterm);
     want = usher__serial_target(set[SET_CRITICAL], recent, longterm);
-    if (want <= s.cur - s.taken) {
-        usher__serial_answer(w, USHER_SAME, &s);
-        return USHER_OK;
-    }
+    if (want <= s.cur - s.taken)
+        return usher__serial_answer(w, USHER_SAME, &s);
     want -= s.cur - s.taken;
     return make_some(w, &s, want < set[SET_BATCH] ? want : set[SET_BATCH]);
 }
@@ -468,10 +467,8 @@ static enum usher_status setmaxcur(work *w)
         return status;
     if (!queued(w))
         return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
-    if (cur <= s.cur) {
-        usher__serial_answer(w, USHER_SAME, &s);
-        return USHER_OK;
-    }
+    if (cur <= s.cur)
+        return usher__serial_answer(w, USHER_SAME, &s);
     max = max > cur ? max : cur;
     if (!limit_with(w, &s, max, &limit))
         return usher__serial_damaged(w);
@@ -517,19 +514,15 @@ static enum usher_status grant(work *w)
         usher_result_fail(w->reply, USHER_INVALID, "to is less than from");
         return USHER_OK;
     }
-    if ((w->command->given & USHER_GIVEN_SERIAL_PERIOD) != 0 && a->period != s.period) {
-        usher__serial_answer(w, USHER_STALE, &s);
-        return USHER_OK;
-    }
+    if ((w->command->given & USHER_GIVEN_SERIAL_PERIOD) != 0 && a->period != s.period)
+        return usher__serial_answer(w, USHER_STALE, &s);
     top = s.granted > s.cur ? s.granted : s.cur;
     behind = a->from > top;
     another = is_another(w, &s);
     known = !behind ? a->to <= s.granted && (s.debt == 0 || a->to < s.debt)
                     : s.taken == s.limit && s.granted == s.limit && s.debt == 0;
-    if (known && !another) {
-        usher__serial_answer(w, USHER_SAME, &s);
-        return USHER_OK;
-    }
+    if (known && !another)
+        return usher__serial_answer(w, USHER_SAME, &s);
     usher__change_begin(w, &c);
     if (behind)
         top = a->from;

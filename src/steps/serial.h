@@ -167,8 +167,8 @@ static inline void count(int64_t *counts, unsigned state, int64_t by)
 
 /* ---- serial.c ---- */
 
-/* What a reply always says. */
-void usher__serial_answer(work *w, enum usher_status status, const struct state *s);
+/* What a reply always says.  USHER_OK. */
+enum usher_status usher__serial_answer(work *w, enum usher_status status, const struct state *s);
 enum usher_status usher__serial_turned_down(work *w, enum usher_status status,
                                             enum usher_serial_why why, const struct state *s);
 /* MISSING: the reply says why. */

@@ -5,20 +5,11 @@
 
 #include <string.h>
 
+#include "core/text.h"
+
 static bool blank(char c)
 {
     return c == ' ' || c == '\t';
-}
-
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
 }
 
 /* The escape behind a backslash at @p inside of "…": its byte goes to *@to.  Returns how many
@@ -46,8 +37,8 @@ static size_t escape(const char *p, const char *end, char *to)
         *to = '\t';
         return 1;
     case 'x':
-        high = end - p >= 3 ? hex(p[1]) : -1;
-        low = high >= 0 ? hex(p[2]) : -1;
+        high = end - p >= 3 ? usher__hex_digit(p[1]) : -1;
+        low = high >= 0 ? usher__hex_digit(p[2]) : -1;
         if (low < 0)
             return 0;
         *to = (char)(high * 16 + low);

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -1251,16 +1252,61 @@ static void what_tls_holds_is_not_waited_for(void **state)
     peer_stop(&p);
 }
 
-static void play_read_after_the_client_left(struct peer *p)
+/* When the client has said all that it is going to. */
+static void read_late(struct peer *p)
 {
     char buf[16384];
     int n;
 
-    if (!peer_greet(p))
-        return;
     peer_wait(p);
     while ((n = peer_hear(p, buf, sizeof buf)) > 0)
         p->received += (size_t)n;
+}
+
+static void play_accept_and_read_late(struct peer *p)
+{
+    if (peer_accept(p))
+        read_late(p);
+}
+
+/* A server has of a record all or nothing, and of what write told of it has all. */
+static void bytes_count_when_their_record_has_left(void **state)
+{
+    enum { SMALL = 1000, MANY = 40000 };
+    char *text = calloc(1, MANY);
+    int few = 4096;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct peer p = { .version = i % 2 != 0 ? TLS1_2_VERSION : TLS1_3_VERSION };
+        bool by_halves = i >= 2; /* a record is more than the socket takes, or goes in whole */
+        struct usher__redis_tls *t;
+        size_t told = 0;
+        ssize_t n;
+        int fd;
+
+        t = pair_with(&p, play_accept_and_read_late, &fd);
+        assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+        if (by_halves)
+            assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof few), 0);
+        while ((n = usher__redis_tls_write(t, text, by_halves ? MANY : SMALL)) > 0)
+            told += (size_t)n;
+        assert_int_equal(n, IO_AGAIN);
+        assert_true(by_halves || told > 0);
+        assert_int_equal(shutdown(fd, SHUT_WR), 0);
+        peer_go(&p);
+        peer_stop(&p);
+        assert_int_equal(p.received, told);
+        usher__redis_tls_close(t);
+        (void)close(fd);
+    }
+    free(text);
+}
+
+static void play_greet_and_read_late(struct peer *p)
+{
+    if (peer_greet(p))
+        read_late(p);
 }
 
 /* The server can read none but the requests before unsent_from, the last one perhaps in part; those
@@ -1278,7 +1324,7 @@ static void unsent_requests_are_told_to_the_byte(void **state)
         redisReply *reply = NULL;
         size_t unsent;
 
-        peer_start(&p, play_read_after_the_client_left);
+        peer_start(&p, play_greet_and_read_late);
         c = conn_to(p.port, "redis.test");
         connects(c);
         for (int i = 0; i < REQUESTS; i++)
@@ -1452,6 +1498,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(keys_change_and_bytes_come_one_by_one),
         cmocka_unit_test(keys_change_while_the_socket_is_full),
         cmocka_unit_test(what_tls_holds_is_not_waited_for),
+        cmocka_unit_test(bytes_count_when_their_record_has_left),
         cmocka_unit_test(unsent_requests_are_told_to_the_byte),
         cmocka_unit_test(a_server_that_is_gone_kills_nobody),
         cmocka_unit_test(a_server_that_goes_while_it_is_sent_to_kills_nobody),

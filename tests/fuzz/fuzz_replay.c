@@ -31,6 +31,23 @@ static void must_hold(bool good, const char *what)
     abort();
 }
 
+/* Lines of a copy of @data, as if all had been read. */
+static void open_bytes(struct lines *l, const uint8_t *data, size_t size, size_t max)
+{
+    usher__lines_open(l, -1, max);
+    l->end = true;
+    if (size == 0)
+        return;
+    l->buf = malloc(size);
+    if (l->buf == NULL) {
+        l->error = ENOMEM;
+        return;
+    }
+    memcpy(l->buf, data, size);
+    l->size = l->room = size;
+    l->bytes = size;
+}
+
 static void read_as(enum calls_format format, const uint8_t *data, size_t size)
 {
     char message[CLI_MESSAGE_MAX] = "";
@@ -38,7 +55,7 @@ static void read_as(enum calls_format format, const uint8_t *data, size_t size)
     struct lines lines;
 
     memset(&calls, 0, sizeof calls);
-    usher__lines_open_bytes(&lines, data, size, CALLS_LINE_BYTES);
+    open_bytes(&lines, data, size, CALLS_LINE_BYTES);
     if (usher__calls_read(&calls, &lines, format, size % 2 == 0, message)) {
         must_hold(calls.n > 0 && calls.n <= calls.rows, "sorted: there are calls");
         for (size_t i = 0; i < calls.n; i++) {

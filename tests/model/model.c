@@ -335,11 +335,7 @@ struct work {
 static void given_put(struct packed *to, const struct usher_operation *c)
 {
     const struct usher_number_args *a = &c->arg.number;
-    const struct {
-        uint32_t bit;
-        const char *word;
-        int64_t value;
-    } all[] = {
+    const struct said all[] = {
         { USHER_GIVEN_LEASE, "lease", a->lease_ms },
         { USHER_GIVEN_REST, "rest", a->rest_ms },
         { USHER_GIVEN_ORDER, "order", a->order },
@@ -353,14 +349,8 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_LOG, "log", a->log },
         { USHER_GIVEN_LEASE_MAX, "lease-max", a->lease_max_ms },
     };
-    size_t n = 0;
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        n += (c->given & all[i].bit) != 0;
-    put_array(to, 2 * n);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if ((c->given & all[i].bit) != 0)
-            put_said(to, all[i].word, all[i].value);
+    put_given(to, c->given, all, sizeof all / sizeof *all);
 }
 
 /* The change that has just been made to @n (NULL: to the pool itself), which was @owner's. */

@@ -90,6 +90,18 @@ void put_said(struct packed *p, const char *name, int64_t value)
     put_text(p, &text);
 }
 
+void put_given(struct packed *p, uint64_t given, const struct said *all, size_t n)
+{
+    size_t n_given = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_given += (given & all[i].bit) != 0;
+    put_array(p, 2 * n_given);
+    for (size_t i = 0; i < n; i++)
+        if ((given & all[i].bit) != 0)
+            put_said(p, all[i].word, all[i].value);
+}
+
 void model_log_keep(struct model_log *log, int64_t most, const struct usher_notice *n)
 {
     struct packed packed = { NULL, 0, 0 };

@@ -21,6 +21,14 @@ void put_notice(struct packed *p, const struct usher_notice *n);
 /* A name and digits, in an array of twice as many as there are of them. */
 void put_said(struct packed *p, const char *name, int64_t value);
 
+/* Such an array of those of @all whose bit is in @given. */
+struct said {
+    uint64_t bit;
+    const char *word;
+    int64_t value;
+};
+void put_given(struct packed *p, uint64_t given, const struct said *all, size_t n);
+
 /* What a scope keeps of its last changes.  Begin with zeros. */
 struct model_log {
     struct model_logged {

@@ -440,11 +440,7 @@ static bool looks(enum usher_verb verb)
 static void given_put(struct packed *to, const struct usher_operation *c)
 {
     const struct usher_queue_args *a = &c->arg.queue;
-    const struct {
-        uint64_t bit;
-        const char *word;
-        int64_t value;
-    } all[] = {
+    const struct said all[] = {
         { USHER_GIVEN_QUEUE_TTL, "ttl", a->ttl_ms },
         { USHER_GIVEN_QUEUE_TRIGGER, "trigger", a->trigger },
         { USHER_GIVEN_QUEUE_STRATEGY, "strategy", a->strategy },
@@ -461,14 +457,8 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_QUEUE_ARCHIVE, "archive", a->archive },
         { USHER_GIVEN_QUEUE_LOG, "log", a->log },
     };
-    size_t n = 0;
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        n += (c->given & all[i].bit) != 0;
-    put_array(to, 2 * n);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if ((c->given & all[i].bit) != 0)
-            put_said(to, all[i].word, all[i].value);
+    put_given(to, c->given, all, sizeof all / sizeof *all);
 }
 
 /* What that of a user says: its lane, and the room that it has or had. */

@@ -34,6 +34,7 @@
 #include "engine/result.h"
 #include "lib/calls.h"
 #include "sqlite.h"
+#include "statements.h"
 
 /* Kinds of what the tests store as a queue's. */
 enum { PLAIN = 1, RANKED = 3 };
@@ -979,16 +980,25 @@ static void more_scopes_than_are_remembered(void **state)
 
 /* ---- plans ---- */
 
+static const struct {
+    const char *text, *via;
+} statements[] = {
+#define X(name, text, via) { text, via },
+    STATEMENTS(X)
+#undef X
+};
+enum { STATEMENTS_N = sizeof statements / sizeof *statements };
+
 static void every_statement_is_served_by_its_index(void **state)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
     sqlite3 *db = raw(p);
-    const char *statement, *via;
     char explain[1200], want[64];
-    unsigned i, n = 0;
+    unsigned n = 0;
 
-    for (i = 0; (statement = usher__sqlite_statement(i, &via)) != NULL; i++) {
+    for (unsigned i = 0; i < STATEMENTS_N; i++) {
+        const char *statement = statements[i].text, *via = statements[i].via;
         sqlite3_stmt *st;
         const char *by = via; /* of a join: "one, and another" */
         int rc;
@@ -1046,10 +1056,10 @@ static void a_change_opens_no_list_that_stays_as_it_is(void **state)
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
     sqlite3 *db = raw(p);
-    const char *statement, *via;
     unsigned n = 0;
 
-    for (unsigned i = 0; (statement = usher__sqlite_statement(i, &via)) != NULL; i++) {
+    for (unsigned i = 0; i < STATEMENTS_N; i++) {
+        const char *statement = statements[i].text;
         unsigned want = 1;
 
         if (strncmp(statement, "UPDATE record SET", 17) != 0)

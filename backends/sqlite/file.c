@@ -339,6 +339,8 @@ enum usher_status usher__sqlite_marks(sqlite3 *db, int64_t *ret_application, int
     int64_t objects = 0;
     int rc = ask(db, "SELECT count(*) FROM sqlite_master", &objects);
 
+    *ret_application = *ret_format = 0;
+    *ret_empty = false;
     if (rc == SQLITE_OK)
         rc = ask(db, "PRAGMA application_id", ret_application);
     if (rc == SQLITE_OK)

@@ -725,6 +725,12 @@ mutant 'number: all of the node that one is renewed for' src/steps/number.c 's/n
     $memory 'a_number_that_is_taken*'
 mutant 'script: what is taken back is of no node' backends/redis/lua/number.lua 's/^    if a\[K.ARG_NODE\] then$/    if a[K.ARG_NODE] and S.verb == K.V_CALL then/' \
     $redis 'a_number_that_is_taken*'
+mutant 'number: a hold for ever has no longest' src/steps/number.c 's/most > 0 && (lease_ms == 0 || lease_ms > most)/most > 0 \&\& ((lease_ms == 0 \&\& began == w->now) || lease_ms > most)/' \
+    tests/model/test_differential
+mutant 'script: a longest hold that is set too late ends in the past' backends/redis/lua/number.lua 's/math.max(math.min(S.now + lease, began + most), S.now + 1)/math.min(S.now + lease, began + most)/' \
+    tests/model/test_differential
+mutant 'number: a number that is moved takes another place' src/steps/number.c 's/^    r->group = group;$/    r->group = group; r->order = w->scope.version;/' \
+    tests/model/test_exhaustive every_state_in_memory
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
 mutant 'script: any keys are taken by hand' backends/redis/lua/main.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \

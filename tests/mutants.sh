@@ -731,6 +731,10 @@ mutant 'script: a longest hold that is set too late ends in the past' backends/r
     tests/model/test_differential
 mutant 'number: a number that is moved takes another place' src/steps/number.c 's/^    r->group = group;$/    r->group = group; r->order = w->scope.version;/' \
     tests/model/test_exhaustive every_state_in_memory
+mutant 'script: what is taken back has lasted as long as the call before' backends/redis/lua/number.lua 's/local state, till, lease = r.state, S.lasts(S.now, a/local state, till, lease = r.state, S.lasts(S.verb == K.V_RENEW and r.n2 or S.now, a/' \
+    tests/fault/test_lost 'a_longest_hold_is_what_a_server*'
+mutant 'script: a setting that a library does not know is gone with the next one' backends/redis/lua/number.lua 's/^        for i = 1, #S.set do set\[i\] = S.set\[i\] end$/        for i = 1, #S.set do set[i] = i ~= K.SETTINGS and S.set[i] or 0 end/' \
+    tests/fault/test_two_versions
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
 mutant 'script: any keys are taken by hand' backends/redis/lua/main.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \

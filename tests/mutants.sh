@@ -739,6 +739,8 @@ mutant 'Redis: the scopes of a node that has answered wait for the others' backe
     tests/cluster/test_cluster_cases 'what_a_node*'
 mutant 'what is due while its scope is swept is not swept again' src/engine/hear.c 's/    if (h->sweeps || (h->follows/    if ((h->follows/' \
     tests/cluster/test_cluster_rooms 'a_room*'
+mutant 'authority: a rule that is made again has no log' src/engine/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
+    tests/fault/test_lost 'who_follows_hears_of_a_loss*'
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
 mutant 'script: any keys are taken by hand' backends/redis/lua/main.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \

@@ -741,6 +741,8 @@ mutant 'what is due while its scope is swept is not swept again' src/engine/hear
     tests/cluster/test_cluster_rooms 'a_room*'
 mutant 'authority: a rule that is made again has no log' src/engine/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
     tests/fault/test_lost 'who_follows_hears_of_a_loss*'
+mutant 'number: what is taken back has no longest' src/steps/number.c 's/^    int64_t until = lasts(w, w->now, lease, &lease);$/    int64_t until = w->command->verb != USHER_NUMBER_RENEW ? lasts(w, w->now, lease, \&lease) : lease != 0 ? w->now + lease : 0;/' \
+    tests/model/test_lost_exhaustive
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
 mutant 'script: any keys are taken by hand' backends/redis/lua/main.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \

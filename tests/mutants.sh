@@ -727,6 +727,24 @@ mutant 'number: all of the node that one is renewed for' src/steps/number.c 's/n
     $memory 'a_number_that_is_taken*'
 mutant 'script: what is taken back is of no node' backends/redis/lua/number.lua 's/^    if a\[K.ARG_NODE\] then$/    if a[K.ARG_NODE] and S.verb == K.V_CALL then/' \
     $redis 'a_number_that_is_taken*'
+mutant 'number: a hold for ever has no longest' src/steps/number.c 's/most > 0 && (lease_ms == 0 || lease_ms > most)/most > 0 \&\& ((lease_ms == 0 \&\& began == w->now) || lease_ms > most)/' \
+    tests/model/test_differential
+mutant 'script: a longest hold that is set too late ends in the past' backends/redis/lua/number.lua 's/math.max(math.min(S.now + lease, began + most), S.now + 1)/math.min(S.now + lease, began + most)/' \
+    tests/model/test_differential
+mutant 'number: a number that is moved takes another place' src/steps/number.c 's/^    r->group = group;$/    r->group = group; r->order = w->scope.version;/' \
+    tests/model/test_exhaustive every_state_in_memory
+mutant 'script: what is taken back has lasted as long as the call before' backends/redis/lua/number.lua 's/local state, till, lease = r.state, S.lasts(S.now, a/local state, till, lease = r.state, S.lasts(S.verb == K.V_RENEW and r.n2 or S.now, a/' \
+    tests/fault/test_lost 'a_longest_hold_is_what_a_server*'
+mutant 'script: a setting that a library does not know is gone with the next one' backends/redis/lua/number.lua 's/^        for i = 1, #S.set do set\[i\] = S.set\[i\] end$/        for i = 1, #S.set do set[i] = i ~= K.SETTINGS and S.set[i] or 0 end/' \
+    tests/fault/test_two_versions
+mutant 'Redis: the scopes of a node that has answered wait for the others' backends/redis/batch.c 's/    else if (some && b->claimed)/    else if (false \&\& some)/' \
+    tests/cluster/test_cluster_cases 'what_a_node*'
+mutant 'what is due while its scope is swept is not swept again' src/engine/hear.c 's/    if (h->sweeps || (h->follows/    if ((h->follows/' \
+    tests/cluster/test_cluster_rooms 'a_room*'
+mutant 'authority: a rule that is made again has no log' src/engine/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
+    tests/fault/test_lost 'who_follows_hears_of_a_loss*'
+mutant 'number: what is taken back has no longest' src/steps/number.c 's/^    int64_t until = lasts(w, w->now, lease, &lease);$/    int64_t until = w->command->verb != USHER_NUMBER_RENEW ? lasts(w, w->now, lease, \&lease) : lease != 0 ? w->now + lease : 0;/' \
+    tests/model/test_lost_exhaustive
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
 mutant 'script: any keys are taken by hand' backends/redis/lua/main.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \

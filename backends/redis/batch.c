@@ -35,6 +35,7 @@ struct leg {
     enum { ON_ITS_WAY, WITH_REPLICAS, OVER } stage;
     struct usher_wait wait; /* what it waits for */
     bool in_loop;           /* where it waits with others */
+    bool let_go;            /* others may have its scopes */
     /* Of copied tasks: where they are in the batch.  NULL: there. */
     const uint16_t *where;
     struct usher__redis_trip trip;
@@ -46,9 +47,10 @@ struct usher_batch {
     size_t n;
     const struct usher_context *context;
     enum { TO_CLAIM, TO_LOOK, TO_GO, UNDER_WAY } stage;
-    bool claimed;
-    struct usher__redis_look *look; /* NULL: it does not */
-    int loop;                       /* readable while one of several legs can go on; -1: none yet */
+    bool claimed, partly;                     /* all its slots are its own; but for `let_go` */
+    uint64_t let_go[USHER__REDIS_SLOTS / 64]; /* with `partly` */
+    struct usher__redis_look *look;           /* NULL: it does not */
+    int loop; /* readable while one of several legs can go on; -1: none yet */
     struct leg *legs;
     struct leg one; /* of a batch for one server */
 };
@@ -151,7 +153,7 @@ static void leg_begin(struct leg *l, struct usher__redis_store *s, struct usher_
 {
     struct usher__redis *r = usher__redis_take(s, node);
 
-    l->in_loop = false;
+    l->in_loop = l->let_go = false;
     l->stage = r != NULL ? ON_ITS_WAY : OVER;
     if (r == NULL) {
         no_memory(l->tasks, l->n);
@@ -304,26 +306,80 @@ static void legs_end(struct usher_batch *b)
     }
 }
 
+/* ---- whose the scopes are ----------------------------------------------------------- */
+
+static void slots_add(uint64_t slots[USHER__REDIS_SLOTS / 64], const struct usher_task *tasks,
+                      size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct usher_text *scope = &tasks[i].command->scope;
+        unsigned slot = usher__redis_slot_of_tag(scope->data, scope->size);
+
+        slots[slot / 64] |= UINT64_C(1) << (slot % 64);
+    }
+}
+
+static void release_rest(const struct usher_batch *b)
+{
+    uint64_t slots[USHER__REDIS_SLOTS / 64] = { 0 };
+
+    slots_add(slots, b->tasks, b->n);
+    for (size_t i = 0; i < USHER__REDIS_SLOTS / 64; i++)
+        slots[i] &= ~b->let_go[i];
+    usher__redis_release_slots(b->s, slots);
+}
+
 static void release(struct usher_batch *b)
 {
-    if (b->claimed)
+    if (b->claimed && b->partly)
+        release_rest(b);
+    else if (b->claimed)
         usher__redis_release(b->s, b->tasks, b->n);
     b->claimed = false;
+}
+
+/* Those of servers that have answered, while others are waited for: but what a slot that moves has
+ * with two of them stays until both have. */
+static void release_answered(struct usher_batch *b)
+{
+    uint64_t slots[USHER__REDIS_SLOTS / 64] = { 0 }, waits_for[USHER__REDIS_SLOTS / 64] = { 0 };
+    bool any = false;
+
+    for (struct leg *l = b->legs; l != NULL; l = l->next)
+        if (l->stage == ON_ITS_WAY) {
+            slots_add(waits_for, l->tasks, l->n);
+        } else if (!l->let_go) {
+            slots_add(slots, l->tasks, l->n);
+            any = l->let_go = true;
+        }
+    if (!any)
+        return;
+    if (!b->partly)
+        memset(b->let_go, 0, sizeof b->let_go);
+    b->partly = true;
+    for (size_t i = 0; i < USHER__REDIS_SLOTS / 64; i++) {
+        slots[i] &= ~(waits_for[i] | b->let_go[i]);
+        b->let_go[i] |= slots[i];
+    }
+    usher__redis_release_slots(b->s, slots);
 }
 
 /* All of them that can go on do.  true: all are over. */
 static bool legs_go_on(struct usher_batch *b)
 {
-    bool answered = true, over = true;
+    bool answered = true, some = false, over = true;
 
     for (struct leg *l = b->legs; l != NULL; l = l->next) {
         if (l->stage != OVER)
             leg_go_on(l, b->context->deadline_ms);
         answered = answered && l->stage != ON_ITS_WAY;
+        some = some || (l->stage != ON_ITS_WAY && !l->let_go);
         over = over && l->stage == OVER;
     }
     if (answered) /* while replicas are waited for nobody waits for the scopes */
         release(b);
+    else if (some && b->claimed) /* nor while other servers are */
+        release_answered(b);
     return over;
 }
 
@@ -336,7 +392,7 @@ static void batch_init(struct usher_batch *b, struct usher__redis_store *s,
     b->tasks = tasks;
     b->n = n;
     b->context = context;
-    b->claimed = false;
+    b->claimed = b->partly = false;
     b->look = NULL;
     b->loop = -1;
     b->legs = NULL;

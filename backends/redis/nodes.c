@@ -248,3 +248,13 @@ void usher__redis_release(struct usher__redis_store *s, const struct usher_task 
     (void)pthread_cond_broadcast(&s->released);
     (void)pthread_mutex_unlock(&s->lock);
 }
+
+void usher__redis_release_slots(struct usher__redis_store *s,
+                                const uint64_t slots[USHER__REDIS_SLOTS / 64])
+{
+    (void)pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < USHER__REDIS_SLOTS / 64; i++)
+        s->claimed[i] &= ~slots[i];
+    (void)pthread_cond_broadcast(&s->released);
+    (void)pthread_mutex_unlock(&s->lock);
+}

@@ -187,6 +187,8 @@ void usher__redis_nodes_free(struct usher__redis_store *s);
 bool usher__redis_claim(struct usher__redis_store *s, const struct usher_task *tasks, size_t n,
                         int64_t deadline_ms);
 void usher__redis_release(struct usher__redis_store *s, const struct usher_task *tasks, size_t n);
+void usher__redis_release_slots(struct usher__redis_store *s,
+                                const uint64_t slots[USHER__REDIS_SLOTS / 64]);
 
 /* The next host of the URL, for connections that are made from now on by @r. */
 enum usher_status usher__redis_next_host(struct usher__redis *r);

@@ -481,7 +481,8 @@ static void swept(struct usher__heard *h, const struct usher_result *r)
         sweep_in(h, RETRY_MS);
         break;
     }
-    if (h->follows && !h->current && h->look_ms == INT64_MAX)
+    /* something more was due while it was swept, or its log is still to be read */
+    if (h->sweeps || (h->follows && !h->current && h->look_ms == INT64_MAX))
         be_listed(h);
 }
 

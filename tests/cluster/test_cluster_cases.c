@@ -1012,6 +1012,47 @@ static void a_node_that_says_nothing_leaves_time_for_the_others(void **state)
     }
 }
 
+#ifndef POSTED
+
+static void hear_nothing(void *payload, const struct usher_notice *notice)
+{
+    (void)payload;
+    (void)notice;
+}
+
+/* With a watcher, for whom a scope is in one batch at a time: but not for as long as another node
+ * is waited for. */
+static void what_a_node_has_answered_waits_for_no_other(void **state)
+{
+    struct fake *f = cluster_of(3);
+    struct usher_engine *e = engine_on(f, 4 * SHORT);
+    struct usher_watcher *watcher;
+    char scope[SCOPE_MAX], silent[SCOPE_MAX];
+    struct caller c = { .m = { .n = 0 } };
+    int64_t from = clock_ms();
+
+    (void)state;
+    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, hear_nothing, NULL, &watcher), USHER_OK);
+    rule_of(f, 2, "EVALSHA", 0, FAKE_SILENT);
+    many_put(&c.m, "number add %s 1", scope_at(0, 3, 0, scope));
+    many_put(&c.m, "number add %s 1", scope_at(2, 3, 0, silent));
+    caller_start(&c, e);
+    while (fake_seen(f, 0, "EVALSHA") == 0 || fake_seen(f, 2, "EVALSHA") == 0)
+        assert_true(clock_ms() - from < 4 * SHORT);
+    assert_int_equal(add(e, scope), 0);
+    assert_true(clock_ms() - from < 2 * SHORT);
+    (void)pthread_join(c.thread, NULL);
+    many_is(&c.m, 0, USHER_OK);
+    many_is(&c.m, 1, USHER_UNKNOWN);
+    assert_true(clock_ms() - from >= 4 * SHORT - 100);
+    many_done(&c.m);
+    usher_unwatch(e, watcher);
+    usher_close(e);
+    fake_stop(f);
+}
+
+#endif
+
 static void what_may_have_been_done_is_repeated_only_if_it_can_be_told(void **state)
 {
     struct fake *f = cluster_of(2);
@@ -1440,6 +1481,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(nodes_may_answer_in_any_order),
         cmocka_unit_test(of_three_nodes_one_breaks_and_two_answer),
         cmocka_unit_test(a_node_that_says_nothing_leaves_time_for_the_others),
+#ifndef POSTED
+        cmocka_unit_test(what_a_node_has_answered_waits_for_no_other),
+#endif
         cmocka_unit_test(what_may_have_been_done_is_repeated_only_if_it_can_be_told),
         cmocka_unit_test(what_was_refused_is_not_done_after_what_came_behind_it),
         cmocka_unit_test(of_several_hosts_the_master_is_found_and_found_again),

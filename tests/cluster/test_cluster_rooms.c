@@ -11,6 +11,8 @@
  *            something failed or was lost, after it was repaired
  *
  * So many rounds of each as share_rounds() says; a round has the seed USHER_SEED + its number.
+ *
+ * And rooms that are tended while a node says nothing, which has the room or its entry.
  */
 #include "config.h"
 
@@ -28,6 +30,7 @@
 
 #include <cmocka.h>
 
+#include <usher/command.h>
 #include <usher/operation.h>
 
 #include "engine/room_index.h"
@@ -432,12 +435,197 @@ static void the_index_is_right_after_a_master_died(void **state)
     rounds("a master dies", a_master_dies, true);
 }
 
+/* ---- rooms that are tended ---------------------------------------------------------------- */
+
+/* A cluster of its own, whose nodes do not miss each other so soon. */
+static struct redis_cluster *patient;
+
+static unsigned node_of(const char *scope)
+{
+    return (unsigned)(slot_of(scope) * MASTERS / 16384);
+}
+
+/* Number @i of the rooms on node @room whose entries are on node @entry. */
+static void room_on(unsigned room, unsigned entry, unsigned i, char name[16])
+{
+    for (unsigned k = 0;; k++) {
+        char part[USHER__ROOM_PARTITION];
+        struct usher_text text = { name, (size_t)snprintf(name, 16, "den%u", k) };
+
+        usher__room_partition(&text, part);
+        if (node_of(name) == room && node_of(part) == entry && i-- == 0)
+            return;
+    }
+}
+
+static void pool_on(unsigned node, char name[16])
+{
+    for (unsigned k = 0; k == 0 || node_of(name) != node; k++)
+        (void)snprintf(name, 16, "pool%u", k);
+}
+
+static void must(struct usher_engine *e, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void must(struct usher_engine *e, const char *format, ...)
+{
+    struct usher_result r;
+    char text[96];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (line_execute(e, &r, "%s", text) != USHER_OK)
+        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
+    usher_result_done(&r);
+}
+
+static void tend(struct usher_engine *e, enum usher_noun noun, const char *scope)
+{
+    struct usher_watcher *watcher;
+
+    assert_int_equal(usher_watch_events(e, noun, scope, USHER_WATCH_TEND, 0, NULL, &watcher),
+                     USHER_OK);
+}
+
+/* Until it is told that @verb happened to @scope; what else there is to hear is passed over. */
+static void hear_of(struct usher_engine *e, enum usher_verb verb, const char *scope)
+{
+    int64_t end_ms = clock_ms() + PATIENCE_MS;
+
+    while (clock_ms() < end_ms) {
+        const struct usher_event *event = usher_collect(e, 100);
+        const struct usher_notice *n = event != NULL ? event->notice : NULL;
+        bool is = n != NULL && n->verb == verb && n->scope.size == strlen(scope) &&
+                  memcmp(n->scope.data, scope, n->scope.size) == 0;
+
+        usher_event_done(event);
+        if (is)
+            return;
+    }
+    fail_msg("%s of %s is not heard", usher_verb_word(verb), scope);
+}
+
+/* Nobody waits for it here. */
+static void post(struct usher_engine *e, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void post(struct usher_engine *e, const char *format, ...)
+{
+    struct usher_command c;
+    char text[96], room[4096];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    assert_int_equal(usher_command_parse(text, strlen(text), room, sizeof room, &c), USHER_OK);
+    assert_int_equal(usher_post(e, &c, 1, 0), USHER_OK);
+}
+
+static void open_with_one(struct usher_engine *e, const char *room)
+{
+    must(e, "room open %s linger=50", room);
+    must(e, "room join %s ann", room);
+    tend(e, USHER_ROOM, room);
+}
+
+static unsigned listed(struct usher_engine *e)
+{
+    struct usher_result list;
+    unsigned n;
+
+    assert_int_equal(usher_room_list_result(e, NULL, 0, ROOMS, -1, &list), USHER_OK);
+    n = (unsigned)list.of.room.n_rows;
+    usher_result_done(&list);
+    return n;
+}
+
+static int patient_start(void **state)
+{
+    static const char *const config[] = { "cluster-node-timeout 60000",
+                                          "cluster-require-full-coverage no", NULL };
+    struct redis_server_options options = { .config = config };
+
+    (void)state;
+    patient = redis_cluster_start(MASTERS, 0, &options);
+    return patient != NULL ? 0 : -1;
+}
+
+static int patient_stop(void **state)
+{
+    (void)state;
+    for (int i = 0; patient != NULL && i < MASTERS; i++)
+        (void)redis_server_kill(patient->node[i], SIGCONT);
+    redis_cluster_stop(patient);
+    patient = NULL;
+    return 0;
+}
+
+/*
+ * A room closes in time though its entry is on a node that says nothing, and what else is tended
+ * gets on, be it due while that node is waited for; the entry that is left over shows no room to
+ * anybody.  A room that is on the node itself closes when that speaks again.
+ */
+static void a_room_is_tended_though_a_node_says_nothing(void **state)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_check_result found = { 0 };
+    char far[16], near[16], on_it[16], pool[16], at[REDIS_URL_MAX];
+    struct usher_engine *e, *other;
+    enum usher_status status;
+    struct usher_result r;
+
+    (void)state;
+    room_on(0, 2, 0, far);
+    room_on(0, 1, 0, near);
+    room_on(2, 1, 0, on_it);
+    pool_on(0, pool);
+    options.timeout_ms = TIMEOUT_MS;
+    assert_int_equal(usher_open(redis_cluster_url(patient, at), &options, &e), USHER_OK);
+    options.timeout_ms = PATIENCE_MS;
+    assert_int_equal(usher_open(at, &options, &other), USHER_OK);
+    must(e, "number add %s 1", pool);
+    must(e, "number reg %s 1", pool);
+    tend(e, USHER_NUMBER, pool);
+    open_with_one(e, on_it);
+    open_with_one(e, far);
+    open_with_one(e, near);
+    assert_int_equal(listed(other), 3);
+    must(e, "room leave %s ann", on_it);
+    assert_int_equal(redis_server_kill(patient->node[2], SIGSTOP), 0);
+    /* All are swept to begin with, in one batch, which waits for that node.  What is due before it
+     * is over is swept behind it; and again, for the entry is waited for then. */
+    post(e, "room leave %s ann", far);
+    hear_of(e, USHER_ROOM_EMPTY, far);
+    post(e, "room leave %s ann", near);
+    post(e, "number call %s owner=ann lease=50", pool);
+    hear_of(e, USHER_NUMBER_EXPIRE, pool);
+    hear_of(e, USHER_ROOM_EMPTY, near);
+    assert_int_equal(redis_server_kill(patient->node[2], SIGCONT), 0);
+    do { /* of what it did of its own accord, when it spoke again, nobody hears */
+        usher_event_done(usher_collect(e, 10));
+        status = line_execute(other, &r, "room show %s", on_it);
+        usher_result_done(&r);
+    } while (status == USHER_OK);
+    assert_int_equal(status, USHER_MISSING);
+    assert_int_equal(listed(other), 0);
+    /* but their entries may be left, as each is dropped with the answer of another node */
+    assert_int_equal(usher_check(other, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
+    assert_true(found.faults <= 3);
+    assert_int_equal(usher_check(other, 0, say, NULL, &found), USHER_OK);
+    assert_true(found.faults == 0 && !found.partial);
+    usher_close(e);
+    usher_close(other);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(notices_come_in_order_while_slots_move, callers_end),
         cmocka_unit_test_teardown(notices_come_in_order_while_masters_change, callers_end),
         cmocka_unit_test_teardown(the_index_is_right_after_a_master_died, callers_end),
+        cmocka_unit_test_setup_teardown(a_room_is_tended_though_a_node_says_nothing, patient_start,
+                                        patient_stop),
     };
     static const char *const config[] = { "cluster-node-timeout 2000", NULL };
     struct redis_server_options options = { .config = config };

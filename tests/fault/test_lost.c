@@ -19,13 +19,16 @@
 
 #include <cmocka.h>
 
+#include <usher/command.h>
 #include <usher/replica.h>
 #include <usher/store.h>
 #include <usher/operation.h>
 
+#include "core/changes.h"
 #include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/line.h"
+#include "lib/notary.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
@@ -476,6 +479,122 @@ static void reserve(struct usher_engine *e, uint64_t *token)
     usher_result_done(&r);
 }
 
+/* ---- a longest hold ---------------------------------------------------------------------- */
+
+#define T INT64_C(1000000) /* times are given */
+
+static struct usher_engine *opened_in_time(const char *url)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+
+    options.drivers = &fickle_driver;
+    options.clock_given = true;
+    if (usher_open(url, &options, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message());
+    return e;
+}
+
+/* A command on a number, at @at; the token and the end of its hold as the answer has them. */
+static uint64_t held(struct usher_engine *e, enum usher_status want, int64_t at, int64_t until,
+                     const char *format, ...) __attribute__((format(printf, 5, 6)));
+static uint64_t held(struct usher_engine *e, enum usher_status want, int64_t at, int64_t until,
+                     const char *format, ...)
+{
+    struct usher_result r;
+    char line[256];
+    uint64_t token;
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    line_execute(e, &r, "number %s now=%" PRId64, line, T + at);
+    if (r.status != want || r.of.number.until_ms != (until != 0 ? T + until : 0))
+        fail_msg("%s at %" PRId64 ": %s (%s) until %" PRId64, line, at, usher_status_word(r.status),
+                 r.message, r.of.number.until_ms - T);
+    token = r.of.number.token;
+    usher_result_done(&r);
+    return token;
+}
+
+struct longest {
+    uint64_t ann, bob, carl, dora;
+};
+
+/* What the store will have of it. */
+static void longest_begin(struct usher_engine *e, struct longest *l)
+{
+    for (int i = 1; i <= 4; i++) {
+        must(e, USHER_OK, "number add %s %d now=%" PRId64, "p", i, T);
+        must(e, USHER_OK, "number reg %s %d now=%" PRId64, "p", i, T);
+        must(e, USHER_OK, "number add %s %d now=%" PRId64, "q", i, T);
+        must(e, USHER_OK, "number reg %s %d now=%" PRId64, "q", i, T);
+    }
+    must(e, USHER_OK, "number set q lease-max=1000 now=%" PRId64, T);
+    l->ann = held(e, USHER_OK, 0, 0, "call p owner=ann number=1");
+    l->carl = held(e, USHER_OK, 0, 400, "call q owner=carl number=1 lease=400");
+}
+
+/* What it will lose: that one pool has a longest hold from now on and the other one has none. */
+static void longest_goes_on(struct usher_engine *e, struct longest *l)
+{
+    must(e, USHER_OK, "number set p lease-max=1000 now=%" PRId64, T + 100);
+    must(e, USHER_OK, "number set q lease-max=0 now=%" PRId64, T + 100);
+    (void)held(e, USHER_OK, 100, 1000, "renew p 1 token=%" PRIu64, l->ann);
+    (void)held(e, USHER_OK, 100, 0, "renew q 1 token=%" PRIu64 " lease=0", l->carl);
+    l->bob = held(e, USHER_OK, 100, 1100, "call p owner=bob number=2");
+    l->dora = held(e, USHER_OK, 100, 0, "call q owner=dora number=2 node=pbx");
+}
+
+static int64_t longest_of(struct usher_engine *e, const char *pool)
+{
+    struct usher_result r;
+    int64_t longest;
+
+    line_execute(e, &r, "number set %s now=%" PRId64, pool, T + 300);
+    assert_int_equal(r.status, USHER_OK);
+    longest = r.of.number.of.settings.lease_max_ms;
+    usher_result_done(&r);
+    return longest;
+}
+
+/* What the store has not lost is what holds: of calls that it knows still from their beginning, of
+ * those that are taken back from then on, for nobody can tell it more. */
+static void longest_was_lost(struct usher_engine *e, const struct longest *l)
+{
+    uint64_t bob, dora;
+
+    assert_int_equal(longest_of(e, "p"), 0);
+    assert_int_equal(longest_of(e, "q"), 1000);
+    (void)held(e, USHER_SAME, 300, 0, "renew p 1 token=%" PRIu64, l->ann);
+    /* it ends again, and not later because it was to last for ever meanwhile */
+    (void)held(e, USHER_OK, 300, 1000, "renew q 1 token=%" PRIu64 " lease=0", l->carl);
+    must(e, USHER_LOST, "number renew p 2 token=%" PRIu64 " now=%" PRId64, l->bob, T + 300);
+    bob = held(e, USHER_OK, 500, 0, "renew p 2 token=%" PRIu64 " owner=bob", l->bob);
+    dora = held(e, USHER_OK, 500, 1500, "renew q 2 token=%" PRIu64 " owner=dora node=pbx lease=0",
+                l->dora);
+    assert_true(bob != l->bob && dora != l->dora);
+    /* nor does it help to show once more what was lost, or to renew all of the machine */
+    (void)held(e, USHER_SAME, 600, 1500, "renew q 2 token=%" PRIu64 " owner=dora lease=9000",
+               l->dora);
+    must(e, USHER_SAME, "number renew q node=pbx now=%" PRId64, T + 600);
+    /* it is set again */
+    must(e, USHER_OK, "number set p lease-max=1000 now=%" PRId64, T + 700);
+    (void)held(e, USHER_OK, 700, 1000, "renew p 1 token=%" PRIu64, l->ann);
+    (void)held(e, USHER_SAME, 800, 1000, "renew p 1 token=%" PRIu64 " lease=9000", l->ann);
+    (void)held(e, USHER_OK, 800, 1500, "renew p 2 token=%" PRIu64, bob);
+    (void)held(e, USHER_SAME, 900, 1500, "renew p 2 token=%" PRIu64 " owner=bob lease=0", l->bob);
+    /* and all of it is over */
+    must(e, USHER_REFUSED, "number renew q 1 token=%" PRIu64 " now=%" PRId64, l->carl, T + 1000);
+    (void)held(e, USHER_OK, 1000, 2000, "call p owner=eve number=1");
+    must(e, USHER_REFUSED, "number renew p 2 token=%" PRIu64 " now=%" PRId64, bob, T + 1500);
+    (void)held(e, USHER_OK, 1500, 2500, "call q owner=eve number=2");
+    must(e, USHER_LOST, "number renew q 2 token=%" PRIu64 " owner=dora now=%" PRId64, l->dora,
+         T + 1500);
+    sound(e);
+}
+
 struct hearer {
     struct copy *c;
     unsigned ranges;
@@ -614,6 +733,233 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
     usher_close(e);
 }
 
+static void a_longest_hold_is_what_a_store_has_kept_of_it(void **state)
+{
+    struct usher_engine *e = opened_in_time("fickle:");
+    struct fickle_copy *copy;
+    struct longest l;
+
+    (void)state;
+    longest_begin(e, &l);
+    copy = fickle_copy();
+    assert_non_null(copy);
+    longest_goes_on(e, &l);
+    fickle_back(copy);
+    fickle_free(copy);
+    longest_was_lost(e, &l);
+    usher_close(e);
+}
+
+/* ---- logs, and an authority --------------------------------------------------------------- */
+
+#define FOLLOWED 4
+#define HEARD_MAX 64
+
+static const struct {
+    enum usher_noun noun;
+    const char *scope;
+} followed[FOLLOWED] = {
+    { USHER_SERIAL, "s" }, { USHER_SERIAL, "g" }, { USHER_ID, "i" }, { USHER_QUEUE, "q" }
+};
+
+/* What who follows one of them has heard of it. */
+struct follower {
+    unsigned n, gaps;       /* n: behind the last gap */
+    uint64_t from, version; /* where that ended; up to which it was told */
+};
+
+static void followers_begin(struct usher_engine *e, struct follower f[FOLLOWED])
+{
+    memset(f, 0, FOLLOWED * sizeof *f);
+    for (unsigned i = 0; i < FOLLOWED; i++) {
+        struct usher_watcher *watcher;
+
+        assert_int_equal(usher_watch_events(e, followed[i].noun, followed[i].scope,
+                                            USHER_WATCH_SINCE, 0, &f[i], &watcher),
+                         USHER_OK);
+    }
+}
+
+/* Until each was told up to its @version. */
+static void follow_on(struct usher_engine *e, const struct follower all[FOLLOWED],
+                      const uint64_t version[FOLLOWED])
+{
+    for (unsigned i = 0; i < FOLLOWED;) {
+        const struct usher_event *event;
+        struct follower *f;
+        const struct usher_notice *n;
+
+        if (all[i].version == version[i]) {
+            i++;
+            continue;
+        }
+        event = usher_collect(e, 20000);
+        if (event == NULL)
+            fail_msg("%s was told up to %" PRIu64 " and not %" PRIu64, followed[i].scope,
+                     all[i].version, version[i]);
+        f = event->tag;
+        n = event->notice;
+        i = 0;
+        if (n->verb == USHER_NOTICE_LOST) { /* is no change */
+            usher_event_done(event);
+            continue;
+        }
+        if (n->before != f->version)
+            fail_msg("%.*s: %s %" PRIu64 " is told behind %" PRIu64 " and not %" PRIu64,
+                     (int)n->scope.size, n->scope.data, usher_verb_word(n->verb), n->version,
+                     n->before, f->version);
+        f->version = n->version;
+        f->n++;
+        if (event->kind == USHER_EVENT_GAP) {
+            f->gaps++;
+            f->n = 0;
+            f->from = n->version;
+        }
+        usher_event_done(event);
+    }
+}
+
+/* Each has heard of @gaps, and behind the last one of all that the log has there.  With @log, else
+ * there is none any more of a queue, which no authority makes again: all of it is one gap more. */
+static void followers_know(struct usher_engine *e, const struct follower f[FOLLOWED], unsigned gaps,
+                           bool log)
+{
+    for (unsigned i = 0; i < FOLLOWED; i++) {
+        bool is = log || followed[i].noun != USHER_QUEUE;
+        struct usher__changes changes;
+        struct usher_result r;
+
+        line_execute(e, &r, "%s changes %s since=%" PRIu64, usher_noun_word(followed[i].noun),
+                     followed[i].scope, f[i].from > 0 ? f[i].from : 1);
+        assert_int_equal(r.status, is ? USHER_OK : USHER_REFUSED);
+        usher__changes_of(&r, &changes);
+        if (r.version != f[i].version || f[i].gaps != gaps + !is ||
+            (is && changes.n + (f[i].from == 0) != f[i].n))
+            fail_msg("%s: heard of %u gaps and %u changes up to %" PRIu64 ", there are %zu up to "
+                     "%" PRIu64,
+                     followed[i].scope, f[i].gaps, f[i].n, f[i].version, changes.n, r.version);
+        usher_result_done(&r);
+    }
+}
+
+/* Up to @lost of each is lost; up to @kept nothing is. */
+static void since_when(struct usher_engine *e, const struct follower lost[FOLLOWED],
+                       const struct follower kept[FOLLOWED])
+{
+    for (unsigned i = 0; i < FOLLOWED; i++) {
+        const char *noun = usher_noun_word(followed[i].noun);
+
+        must(e, USHER_LOST, "%s changes %s since=%" PRIu64, noun, followed[i].scope,
+             lost[i].version);
+        must(e, USHER_OK, "%s changes %s since=%" PRIu64, noun, followed[i].scope, kept[i].version);
+    }
+}
+
+struct made {
+    int64_t serial, bill, id; /* the last ones */
+    unsigned rounds;
+};
+
+/* No number comes twice. */
+static void go_on(struct usher_engine *e, struct made *m, const struct follower f[FOLLOWED])
+{
+    uint64_t version[FOLLOWED];
+    struct usher_result r;
+
+    assert_int_equal(line_execute(e, &r, "serial take s n=3"), USHER_OK);
+    assert_true(r.of.serial.rows[0].first > m->serial);
+    m->serial = r.of.serial.rows[0].first + 2;
+    version[0] = r.version;
+    usher_result_done(&r);
+    assert_int_equal(line_execute(e, &r, "serial reserve g owner=o%u", m->rounds), USHER_OK);
+    assert_true(r.of.serial.rows[0].first > m->bill);
+    m->bill = r.of.serial.rows[0].first;
+    version[1] = r.version;
+    usher_result_done(&r);
+    assert_int_equal(line_execute(e, &r, "id next i n=5"), USHER_OK);
+    assert_true(r.of.id.first > m->id);
+    m->id = r.of.id.first + 4;
+    version[2] = r.version;
+    usher_result_done(&r);
+    assert_int_equal(line_execute(e, &r, "queue login q u%u", m->rounds++), USHER_OK);
+    version[3] = r.version;
+    usher_result_done(&r);
+    follow_on(e, f, version);
+}
+
+/* Something is done to the store. */
+enum fate { BEGIN, NOTE, GO_BACK, BE_EMPTY };
+
+/* Who follows the logs of a store that goes back, and is lost altogether: what an authority then
+ * makes again of rules and dispensers is a change as any, their logs included. */
+static void follow_what_is_lost(const char *url, void (*fate)(enum fate what))
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct follower f[FOLLOWED], kept[FOLLOWED], lost[FOLLOWED];
+    struct made made = { 0, 0, 0, 0 };
+    struct usher_engine *e;
+    struct notary notary;
+
+    notary_init(&notary);
+    options.drivers = &fickle_driver;
+    options.authority = &notary.base;
+    options.timeout_ms = 20000;
+    assert_int_equal(usher_open(url, &options, &e), USHER_OK);
+    fate(BEGIN);
+    must(e, USHER_OK, "serial rule s prefix=S log=50 batch=4 authority=1");
+    must(e, USHER_OK, "serial rule g prefix=G log=50 mode=gapfree lease=0 authority=1");
+    must(e, USHER_OK, "id create i log=50 managed=1");
+    must(e, USHER_OK, "queue set q log=50 ttl=0");
+    followers_begin(e, f);
+    go_on(e, &made, f);
+    memcpy(kept, f, sizeof f);
+    fate(NOTE);
+    go_on(e, &made, f);
+    go_on(e, &made, f);
+    followers_know(e, f, 0, true);
+    memcpy(lost, f, sizeof f);
+    fate(GO_BACK);
+    since_when(e, lost, kept);
+    for (int i = 0; i < 2; i++) {
+        go_on(e, &made, f);
+        since_when(e, lost, kept);
+        followers_know(e, f, 1, true);
+    }
+    sound(e);
+    fate(BE_EMPTY);
+    for (int i = 0; i < 2; i++) {
+        go_on(e, &made, f);
+        followers_know(e, f, 2, false);
+    }
+    sound(e);
+    usher_close(e);
+    notary_done(&notary);
+}
+
+static void of_fickle(enum fate what)
+{
+    static struct fickle_copy *empty, *copy;
+
+    if (what == BEGIN)
+        empty = fickle_copy();
+    else if (what == NOTE)
+        copy = fickle_copy();
+    assert_true(empty != NULL && (copy != NULL || what == BEGIN));
+    if (what < GO_BACK)
+        return;
+    fickle_back(what == GO_BACK ? copy : empty);
+    if (what == BE_EMPTY) {
+        fickle_free(copy);
+        fickle_free(empty);
+    }
+}
+
+static void who_follows_hears_of_a_loss_and_of_what_an_authority_restores(void **state)
+{
+    (void)state;
+    follow_what_is_lost("fickle:", of_fickle);
+}
+
 #ifdef USHER_WITH_SQLITE
 static char dir[64];
 
@@ -709,6 +1055,27 @@ static void who_follows_a_room_hears_of_what_a_file_lost(void **state)
     in_dir("mv copy s.db");
     e = opened(url);
     room_after_a_loss(e, &old, &lost);
+    usher_close(e);
+}
+
+static void a_longest_hold_is_what_a_file_has_kept_of_it(void **state)
+{
+    struct usher_engine *e;
+    struct longest l;
+    char url[128];
+
+    (void)state;
+    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", dir);
+    e = opened_in_time(url);
+    longest_begin(e, &l);
+    usher_close(e);
+    in_dir("cp s.db copy");
+    e = opened_in_time(url);
+    longest_goes_on(e, &l);
+    usher_close(e);
+    in_dir("mv copy s.db");
+    e = opened_in_time(url);
+    longest_was_lost(e, &l);
     usher_close(e);
 }
 
@@ -871,6 +1238,41 @@ static void an_older_dump_is_noticed(void **state)
     usher_close(e);
 }
 
+static void a_longest_hold_is_what_a_server_has_kept_of_it(void **state)
+{
+    struct usher_engine *e = opened_in_time(url_of(second));
+    struct longest l;
+
+    (void)state;
+    longest_begin(e, &l);
+    assert_true(redis_do_ok(second, "SAVE", NULL));
+    longest_goes_on(e, &l);
+    assert_int_equal(redis_server_kill(second, SIGKILL), 0);
+    assert_true(redis_server_restart(second));
+    longest_was_lost(e, &l);
+    usher_close(e);
+}
+
+static void of_second(enum fate what)
+{
+    if (what == NOTE)
+        assert_true(redis_do_ok(second, "SAVE", NULL));
+    if (what < GO_BACK)
+        return;
+    if (what == BE_EMPTY) {
+        assert_true(redis_do_ok(second, "FLUSHALL", NULL));
+        assert_true(redis_do_ok(second, "SAVE", NULL));
+    }
+    assert_int_equal(redis_server_kill(second, SIGKILL), 0);
+    assert_true(redis_server_restart(second));
+}
+
+static void who_follows_hears_of_what_a_server_lost_and_an_authority_restores(void **state)
+{
+    (void)state;
+    follow_what_is_lost(url_of(second), of_second);
+}
+
 static void what_a_server_lost_leaves_no_hole_and_no_other_place(void **state)
 {
     struct usher_engine *e;
@@ -1013,11 +1415,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_waits_to_be_told_may_be_lost),
         cmocka_unit_test(who_takes_over_at_the_same_time_goes_on_elsewhere),
         cmocka_unit_test(a_call_goes_on_with_a_number_that_is_not_offered),
+        cmocka_unit_test(a_longest_hold_is_what_a_store_has_kept_of_it),
+        cmocka_unit_test(who_follows_hears_of_a_loss_and_of_what_an_authority_restores),
 #ifdef USHER_WITH_SQLITE
         cmocka_unit_test_setup_teardown(an_older_copy_of_a_file_is_noticed, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(what_a_file_lost_leaves_no_hole_and_no_other_place,
                                         make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(who_follows_a_room_hears_of_what_a_file_lost, make_dir,
+                                        remove_dir),
+        cmocka_unit_test_setup_teardown(a_longest_hold_is_what_a_file_has_kept_of_it, make_dir,
                                         remove_dir),
         cmocka_unit_test_setup_teardown(a_copy_that_has_all_loses_nothing, make_dir, remove_dir),
 #endif
@@ -1029,6 +1435,11 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(what_is_torn_and_went_back_is_mended_and_tells_the_loss,
                                         two_servers, no_servers),
         cmocka_unit_test_setup_teardown(an_older_dump_is_noticed, two_servers, no_servers),
+        cmocka_unit_test_setup_teardown(
+            who_follows_hears_of_what_a_server_lost_and_an_authority_restores, two_servers,
+            no_servers),
+        cmocka_unit_test_setup_teardown(a_longest_hold_is_what_a_server_has_kept_of_it, two_servers,
+                                        no_servers),
         cmocka_unit_test_setup_teardown(what_a_server_lost_leaves_no_hole_and_no_other_place,
                                         two_servers, no_servers),
         cmocka_unit_test_setup_teardown(who_lost_nothing_is_told_nothing, two_servers, no_servers),

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -33,6 +34,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
+#include <usher/command.h>
 #include <usher/operation.h>
 
 #include "conn.h"
@@ -1432,6 +1434,149 @@ static void memory_that_is_not_there_is_nomem(void **state)
     assert_null(c);
 }
 
+/* ---- a cluster ----------------------------------------------------------------------------- */
+
+#define MASTERS 2 /* each with a replica */
+#define POOLS 8
+
+/* A node that speaks TLS to everybody but this test.  Its bus is where the others look for it. */
+static struct redis_server *tls_node(int *ret_tls_port)
+{
+    char port[32], bus[32], cert[160], key[160], of[160];
+    const char *const config[] = {
+        port, bus, cert, key, of, "tls-auth-clients no", "tls-cluster yes", "tls-replication yes",
+        /* nobody takes over who does not speak to a replica that stands still */
+        "cluster-node-timeout 60000", NULL
+    };
+    struct redis_server_options options = { .config = config, .cluster = true };
+
+    options.port = redis_free_port();
+    *ret_tls_port = redis_free_port();
+    (void)snprintf(port, sizeof port, "tls-port %d", *ret_tls_port);
+    (void)snprintf(bus, sizeof bus, "cluster-port %d", options.port + 10000);
+    (void)snprintf(cert, sizeof cert, "tls-cert-file %s", file("server.pem"));
+    (void)snprintf(key, sizeof key, "tls-key-file %s", file("server.pem"));
+    (void)snprintf(of, sizeof of, "tls-ca-cert-file %s", file("ca.pem"));
+    return redis_server_start(&options);
+}
+
+static struct redis_cluster *cluster;
+static int tls_port_of_first;
+
+/* Pool number @i: the first half of them are on the first master. */
+static void pool_name(unsigned i, char name[16])
+{
+    for (unsigned k = 0, n = i % (POOLS / MASTERS);; k++) {
+        redisReply *r;
+        bool is;
+
+        (void)snprintf(name, 16, "{w%u}", k);
+        r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", name, NULL);
+        assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
+        is = (unsigned)(r->integer * MASTERS / 16384) == i / (POOLS / MASTERS);
+        freeReplyObject(r);
+        if (is && n-- == 0)
+            break;
+    }
+    (void)snprintf(name, 16, "%.*s", (int)strlen(name) - 2, name + 1);
+}
+
+/* Number @number comes into each pool, in one batch. */
+static void post_to_all(struct usher_engine *e, const char *number, int64_t wait,
+                        int64_t timeout_ms)
+{
+    const struct usher_value v[] = { USHER_T(USHER_FIELD_NUMBER, number),
+                                     USHER_N(USHER_FIELD_WAIT, wait) };
+    struct usher_command c[POOLS];
+    char name[POOLS][16];
+
+    for (uintptr_t i = 0; i < POOLS; i++) {
+        pool_name((unsigned)i, name[i]);
+        c[i] = (struct usher_command){ USHER_NUMBER_ADD, USHER_TO_NUL, name[i], v,
+                                       wait > 0 ? 2 : 1, (void *)i };
+    }
+    assert_int_equal(usher_post(e, c, POOLS, timeout_ms), USHER_OK);
+}
+
+/* The next answer is of which pool; it was done, and so many replicas have it. */
+static unsigned next_done(struct usher_engine *e, unsigned replicas[POOLS])
+{
+    const struct usher_event *event = usher_collect(e, LONG);
+    unsigned i;
+
+    assert_non_null(event);
+    assert_int_equal(event->kind, USHER_EVENT_REPLY);
+    i = (unsigned)(uintptr_t)event->tag;
+    if (event->reply->status != USHER_OK)
+        fail_msg("%u: %s (%s)", i, usher_status_word(event->reply->status), event->reply->message);
+    replicas[i] = event->reply->replicas;
+    usher_event_done(event);
+    return i;
+}
+
+static int cluster_start(void **state)
+{
+    struct redis_server *node[2 * MASTERS];
+    int port;
+
+    (void)state;
+    cert_write_both(&good, file("server.pem"));
+    for (int i = 0; i < 2 * MASTERS; i++)
+        node[i] = tls_node(i == 0 ? &tls_port_of_first : &port);
+    cluster = redis_cluster_of(MASTERS, MASTERS, node, true);
+    return cluster != NULL ? 0 : -1;
+}
+
+static int cluster_stop(void **state)
+{
+    (void)state;
+    if (cluster != NULL)
+        (void)redis_server_kill(cluster->node[MASTERS], SIGCONT);
+    redis_cluster_stop(cluster);
+    cluster = NULL;
+    return 0;
+}
+
+/* In one batch that nobody waits for, over TLS: each node asks its own replicas, and one whose
+ * replica stands still keeps no answer of the other back. */
+static void nodes_of_a_cluster_wait_for_their_replicas(void **state)
+{
+    const int64_t timeout_ms = share_slow() ? 8000 : 2000;
+    unsigned replicas[POOLS];
+    struct usher_engine *e;
+    char at[512];
+    int64_t from;
+
+    (void)state;
+    (void)snprintf(at, sizeof at, "rediss+cluster://127.0.0.1:%d?ca=%s&timeout=%d",
+                   tls_port_of_first, file("ca.pem"), LONG);
+    e = opens(at);
+    post_to_all(e, "1", 1, 0);
+    for (unsigned i = 0; i < POOLS; i++)
+        (void)next_done(e, replicas);
+    for (unsigned i = 0; i < POOLS; i++)
+        assert_int_equal(replicas[i], 1);
+    assert_int_equal(redis_server_kill(cluster->node[MASTERS], SIGSTOP), 0); /* of the first */
+    from = clock_ms();
+    post_to_all(e, "2", 1, timeout_ms);
+    post_to_all(e, "3", 0, 0);
+    for (unsigned i = 0; i < POOLS; i++) { /* the half of either number */
+        unsigned pool = next_done(e, replicas);
+
+        assert_in_range(pool, POOLS / MASTERS, POOLS - 1);
+        assert_int_equal(replicas[pool], i < POOLS / MASTERS);
+    }
+    assert_true(clock_ms() - from < timeout_ms / 2);
+    for (unsigned i = 0; i < POOLS; i++) {
+        unsigned pool = next_done(e, replicas);
+
+        assert_in_range(pool, 0, POOLS / MASTERS - 1);
+        assert_int_equal(replicas[pool], 0);
+    }
+    assert_in_range(clock_ms() - from, timeout_ms * 8 / 10, timeout_ms + SLACK);
+    usher_close(e);
+}
+
 /* ---- all of them --------------------------------------------------------------------------- */
 
 static bool begin(void)
@@ -1503,6 +1648,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_server_that_is_gone_kills_nobody),
         cmocka_unit_test(a_server_that_goes_while_it_is_sent_to_kills_nobody),
         cmocka_unit_test(memory_that_is_not_there_is_nomem),
+        cmocka_unit_test_setup_teardown(nodes_of_a_cluster_wait_for_their_replicas, cluster_start,
+                                        cluster_stop),
     };
     int rc;
 

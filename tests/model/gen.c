@@ -16,7 +16,7 @@
 #define SETTINGS                                                                              \
     (USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |           \
      USHER_GIVEN_ZONE | USHER_GIVEN_STRICT | USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX | \
-     USHER_GIVEN_REQUESTS | USHER_GIVEN_LOG)
+     USHER_GIVEN_REQUESTS | USHER_GIVEN_LOG | USHER_GIVEN_LEASE_MAX)
 
 /* ---- random numbers ---------------------------------------------------------------- */
 
@@ -69,7 +69,7 @@ struct gen {
     char (*lists)[USHER_LIST_TEXT_MAX + 1]; /* of groups, some of them wrong */
     int64_t now;
     int64_t scale; /* what a step of the clock, a lease and a rest are like */
-    unsigned daily, request, sticky, group, owner, given, lease, set, node; /* percents */
+    unsigned daily, request, sticky, group, owner, given, lease, set, node, longest; /* percents */
     bool big;                 /* more numbers than one command brings up to date */
     bool calm;                /* the clock seldom jumps */
     uint64_t made;            /* commands so far */
@@ -251,6 +251,9 @@ struct gen *gen_open(uint64_t seed, unsigned size)
     g->lease = (unsigned)rng_below(r, 3) * 30;
     g->set = (unsigned)(1 + rng_below(r, 4));
     g->node = (unsigned)rng_below(r, 3) * 40;
+    g->longest = rng_chance(r, 40) ? 60 : 5;
+    if (g->longest > 50) /* and now and then it is set while holds go on */
+        g->set = 6;
     if (g->big)
         g->lease = 90;
     if (rng_chance(r, 20)) { /* as most pools are: stores have shorter ways for them */
@@ -386,6 +389,12 @@ static int64_t span(struct gen *g)
     return (int64_t)rng_below(r, 6) * g->scale;
 }
 
+/* Of a hold: often for ever, where lease-max is what ends it. */
+static int64_t lease(struct gen *g)
+{
+    return rng_chance(&g->rng, g->longest / 2) ? 0 : span(g);
+}
+
 static void give_token(struct gen *g, struct gen_command *q)
 {
     struct rng *r = &g->rng;
@@ -475,10 +484,12 @@ static void give_settings(struct gen *g, struct gen_command *q)
             q->c.given |= USHER_GIVEN_REQUESTS;
         if (rng_chance(r, 40))
             q->c.given |= USHER_GIVEN_LOG;
+        if (rng_chance(r, g->longest))
+            q->c.given |= USHER_GIVEN_LEASE_MAX;
     } while ((q->c.given & SETTINGS) == 0);
     give_others(g, &q->c);
     a->order = 1 + (int64_t)rng_below(r, 3);
-    a->lease_ms = span(g);
+    a->lease_ms = lease(g);
     a->rest_ms = rng_chance(r, 40) ? 0 : span(g);
     a->daily = (int64_t)rng_below(r, 4);
     a->zone_min = zones[rng_below(r, sizeof zones / sizeof *zones)];
@@ -488,6 +499,10 @@ static void give_settings(struct gen *g, struct gen_command *q)
         a->sticky_ms = USHER_SPAN_MAX;
     a->sticky_max = (int64_t)rng_below(r, 5);
     a->requests = 1 + (int64_t)rng_below(r, 5);
+    /* Half of them without, for holds that nothing ends until it is set again. */
+    a->lease_max_ms = rng_chance(r, 50) ? 0 : span(g) * (rng_chance(r, 50) ? 1 : 3);
+    if (a->lease_max_ms > USHER_SPAN_MAX)
+        a->lease_max_ms = USHER_SPAN_MAX;
     a->log = rng_chance(r, 30) ? 0 : 1 + (int64_t)rng_below(r, rng_chance(r, 30) ? 200 : 8);
 }
 
@@ -611,6 +626,10 @@ void gen_next(struct gen *g, struct gen_command *ret)
         c->verb = USHER_NUMBER_CALL;
     if (g->big && c->verb == USHER_NUMBER_FREE && rng_chance(r, 80))
         c->verb = USHER_NUMBER_REG;
+    if (g->longest > 50 && c->verb != USHER_NUMBER_SET && rng_chance(r, 30))
+        c->verb = USHER_NUMBER_RENEW; /* again and again */
+    if (g->longest > 50 && c->verb == USHER_NUMBER_DROP && rng_chance(r, 90))
+        c->verb = USHER_NUMBER_SET; /* or holds and settings of the pool do not last */
     if (rng_chance(r, g->request))
         c->request = any(g, &g->requests);
     a->number = any(g, &g->numbers);
@@ -632,7 +651,7 @@ void gen_next(struct gen *g, struct gen_command *ret)
             a->owner = any(g, &g->owners);
         if (rng_chance(r, g->lease)) {
             c->given |= USHER_GIVEN_LEASE;
-            a->lease_ms = span(g);
+            a->lease_ms = lease(g);
         }
         if (rng_chance(r, g->sticky))
             a->sticky = any(g, &g->peers);
@@ -664,7 +683,7 @@ void gen_next(struct gen *g, struct gen_command *ret)
             a->node = any(g, &g->nodes);
         if (rng_chance(r, 50)) {
             c->given |= USHER_GIVEN_LEASE;
-            a->lease_ms = span(g);
+            a->lease_ms = lease(g);
         }
         break;
     case USHER_NUMBER_FREE:

@@ -9,6 +9,8 @@
  *   read      a read changes nothing at all
  *   free      a call gets a number that was idle, up and rested
  *   token     a call's token is larger than every token before it
+ *   longest   what was called or renewed ends as `lease-max` says, or, where that was set too late,
+ *             with the next moment
  *   counts    `stats` counts what `list` lists
  */
 #include "config.h"
@@ -44,7 +46,9 @@ struct profile {
     unsigned n_leases;
     int64_t rests[2]; /* that hangups name; -1: none */
     unsigned n_rests;
-    bool groups, sticky;
+    int64_t longest[2]; /* that lease-max is set to, by commands */
+    unsigned n_longest;
+    bool groups, sticky, moves;
 };
 
 static const struct profile profiles[] = {
@@ -131,6 +135,41 @@ static const struct profile profiles[] = {
         .groups = true,
         .sticky = true,
     },
+    {
+        .name = "a longest hold, with and without",
+        .later = { 0, U },
+        .n_later = 2,
+        .leases = { -1 },
+        .n_leases = 1,
+        .rests = { -1 },
+        .n_rests = 1,
+        .longest = { 0, 2 * U },
+        .n_longest = 2,
+    },
+    {
+        .name = "a longest hold and other groups",
+        .set = { .lease_max_ms = 2 * U, .lease_ms = U },
+        .later = { 0, U },
+        .n_later = 2,
+        .leases = { -1, 0 },
+        .n_leases = 2,
+        .rests = { -1 },
+        .n_rests = 1,
+        .groups = true,
+        .moves = true,
+    },
+    {
+        .name = "one call a day in other groups",
+        .set = { .daily = 1 },
+        .later = { 0, 2 * U },
+        .n_later = 2,
+        .leases = { -1 },
+        .n_leases = 1,
+        .rests = { -1 },
+        .n_rests = 1,
+        .groups = true,
+        .moves = true,
+    },
 };
 #define PROFILES (sizeof profiles / sizeof *profiles)
 
@@ -215,6 +254,10 @@ static void alphabet_make(struct alphabet *w, int64_t later)
             lease_of(s, p->leases[k]);
         }
         tokens_of(symbol(w, USHER_NUMBER_RENEW, numbers[i], later), 1);
+        if (p->moves) {
+            symbol(w, USHER_NUMBER_MOVE, numbers[i], later)->c.arg.number.group = text("g");
+            (void)symbol(w, USHER_NUMBER_MOVE, numbers[i], later);
+        }
     }
     for (unsigned i = 0; i < 3; i++)
         for (unsigned o = 0; o < 3; o++)
@@ -255,6 +298,11 @@ static void alphabet_make(struct alphabet *w, int64_t later)
     s->c.arg.number.max = 1;
     (void)symbol(w, USHER_NUMBER_STATS, NULL, later);
     (void)symbol(w, USHER_NUMBER_SET, NULL, later);
+    for (unsigned k = 0; k < p->n_longest; k++) {
+        s = symbol(w, USHER_NUMBER_SET, NULL, later);
+        s->c.given |= USHER_GIVEN_LEASE_MAX;
+        s->c.arg.number.lease_max_ms = p->longest[k];
+    }
 }
 
 static size_t alphabet(unsigned i, void *ret)
@@ -285,6 +333,7 @@ static size_t first(unsigned i, struct usher_operation ret[EXHAUSTIVE_FIRST])
     a->strict = p->set.strict;
     a->sticky_ms = p->set.sticky_ms;
     a->sticky_max = p->set.sticky_max;
+    a->lease_max_ms = p->set.lease_max_ms;
     if (a->lease_ms != 0)
         c.given |= USHER_GIVEN_LEASE;
     if (a->rest_ms != 0)
@@ -297,6 +346,8 @@ static size_t first(unsigned i, struct usher_operation ret[EXHAUSTIVE_FIRST])
         c.given |= USHER_GIVEN_STRICT;
     if (a->sticky_max != 0)
         c.given |= USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX;
+    if (a->lease_max_ms != 0)
+        c.given |= USHER_GIVEN_LEASE_MAX;
     ret[0] = c;
     return 1;
 }
@@ -318,6 +369,19 @@ static bool ahead(const struct model_pool *p, const struct model_number *a,
     return a->order < b->order;
 }
 
+/* How long a hold goes on already, in a pool that may have a longest: the rest of it is all that
+ * matters, and behind the end nothing does. */
+static int64_t lasted(const struct profile *p, const struct model_number *k, int64_t clock)
+{
+    int64_t most = p->set.lease_max_ms;
+
+    for (unsigned i = 0; i < p->n_longest; i++)
+        most = p->longest[i] > most ? p->longest[i] : most;
+    if (!k->busy || most == 0)
+        return 0;
+    return clock - k->used < most ? clock - k->used : most;
+}
+
 /* What tells states apart, as text.  It does not matter which of the owners is which. */
 static void key(unsigned i, const void *m, char to[EXHAUSTIVE_KEY])
 {
@@ -326,7 +390,6 @@ static void key(unsigned i, const void *m, char to[EXHAUSTIVE_KEY])
     int64_t day = usher__day(p->clock, p->set.zone_min);
     int n = 0;
 
-    (void)i;
     for (unsigned who = 0; who < 2; who++) {
         const struct model_number *k = both[who];
         int64_t calls = k != NULL && k->day == day ? k->calls : 0;
@@ -345,7 +408,16 @@ static void key(unsigned i, const void *m, char to[EXHAUSTIVE_KEY])
                           k->aside && !k->busy && k->up && k->until == 0 ? " aside" : "",
                           k->until == 0 ? 0 : k->until - p->clock, k->lease,
                           calls < p->set.daily ? calls : p->set.daily);
+        if (k != NULL && lasted(&profiles[i], k, p->clock) != 0)
+            n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "for %" PRId64 " ",
+                          lasted(&profiles[i], k, p->clock));
+        if (k != NULL && profiles[i].moves)
+            n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "of %.*s ", (int)k->group.size,
+                          k->group.data);
     }
+    if (profiles[i].n_longest != 0)
+        n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "at most %" PRId64 " ",
+                      p->set.lease_max_ms);
     if (both[0] != NULL && both[1] != NULL)
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "%d", ahead(p, both[0], both[1]));
     if (p->set.daily != 0)
@@ -418,6 +490,17 @@ static bool same_numbers(const struct model_pool *p, const struct model_pool *q)
            memcmp(q->numbers, p->numbers, p->n_numbers * sizeof *p->numbers) == 0;
 }
 
+/* It was called or renewed just now, or asked for anew: by then it is over. */
+static bool ends_in_time(const struct model_pool *p, const struct usher_result *r, int64_t now)
+{
+    const struct model_number *n = model_number(p, r->of.number.number, r->of.number.number_size);
+    int64_t most = p->set.lease_max_ms;
+
+    if (most == 0 || n == NULL || !n->busy)
+        return most == 0;
+    return n->until > now && (n->until <= n->used + most || n->until == now + 1);
+}
+
 static const char *fault(const struct exhaustive_step *s)
 {
     const struct model_pool *p = the_pool(s->before), *q = the_pool(s->after);
@@ -435,6 +518,10 @@ static const char *fault(const struct exhaustive_step *s)
         if (s->r->of.number.token <= p->version)
             return "token";
     }
+    if ((verb == USHER_NUMBER_CALL && s->r->status == USHER_OK) ||
+        (verb == USHER_NUMBER_RENEW && USHER_IS_DONE(s->r->status)))
+        if (!ends_in_time(q, s->r, q->clock))
+            return "longest";
     return counts_fault(s->after);
 }
 
@@ -475,8 +562,8 @@ int main(int argc, char **argv)
         .model = &number_noun,
         .worlds = names,
         .n_worlds = PROFILES,
-        .seconds_sqlite = 20,
-        .seconds_redis = 40,
+        .seconds_sqlite = 25,
+        .seconds_redis = 50,
         .first = first,
         .alphabet = alphabet,
         .resolve = resolve,

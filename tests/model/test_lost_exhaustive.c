@@ -3,12 +3,14 @@
  * Every way in which two servers can change hands, up to a depth: a replica catches up or does not,
  * is promoted while its master goes on or is gone, the one that is given up becomes a replica of
  * the other and is promoted in its turn (A, B, A); on each master calls begin and end and a room is
- * written to, and who has lost a number takes it back, for the node "m".  A store that changes
- * hands (lib/fickle.h) stands for both servers in turn.
+ * written to, who has lost a number takes it back, for the node "m", and calls get a longest time
+ * (lease-max), which may be lost as well.  A store that changes hands (lib/fickle.h) stands for
+ * both servers in turn.
  *
  * Behind each step, what was ever given out is shown to each master.  What is in its history it
  * knows: the hold is current or stale.  What is not, is `lost`; and no two holds, whosever, have
- * one token.  Those that were taken back, and no others, are the calls of their node.
+ * one token.  Those that were taken back, and no others, are the calls of their node.  Who renews
+ * a call for ever is given an end where the store knows of a longest time, and nowhere else.
  */
 #include "config.h"
 
@@ -32,6 +34,7 @@
 #include "lib/share.h"
 
 #define GRANTS 16
+#define LONGEST_MS 36000000 /* longer than it takes */
 
 /* What was given to somebody: a number, and a version of the room. */
 struct grant {
@@ -45,13 +48,15 @@ struct server {
     struct fickle_copy *has;
     uint64_t which;
     bool master;
-    uint32_t history, live; /* of the grants */
+    bool longest;                 /* it knows of one */
+    uint32_t history, live, ends; /* of the grants; ends: it knows when */
 };
 
 struct world {
     struct server servers[2];
     struct grant grants[GRANTS];
     unsigned n, owners;
+    bool longest; /* was set, by either */
 };
 
 static struct usher_engine *e;
@@ -59,8 +64,8 @@ static uint64_t identities;
 static char path[64];
 static uint64_t nodes, lost, retaken, not_retaken;
 
-enum step { CALL, HANGUP, RETAKE, CATCH_UP, PROMOTE, DEMOTE, STEPS };
-static const char letters[] = "chrupd";
+enum step { CALL, HANGUP, RETAKE, LONGEST, CATCH_UP, PROMOTE, DEMOTE, STEPS };
+static const char letters[] = "chrlupd";
 
 static void be(const struct server *s)
 {
@@ -96,6 +101,8 @@ static void add(struct world *w, struct server *s, const struct ask_number_hold 
     g->room = r.version;
     usher_result_done(&r);
     s->history |= 1u << w->n;
+    if (s->longest)
+        s->ends |= 1u << w->n;
     s->live |= 1u << w->n++;
 }
 
@@ -144,6 +151,28 @@ static bool hang_up(struct world *w, struct server *s)
     return true;
 }
 
+/* What is told who renews what is to last for ever. */
+static enum usher_status renewed(const struct server *s, unsigned i)
+{
+    return s->longest && (s->ends & 1u << i) == 0 ? USHER_OK : USHER_SAME;
+}
+
+/* Once on each way and early, so that something follows; nor does it take too long. */
+static bool set_longest(struct world *w, struct server *s)
+{
+    struct usher_result r;
+
+    if (w->longest || w->n > 1)
+        return false;
+    be(s);
+    line_execute(e, &r, "number set p lease-max=%d", LONGEST_MS);
+    assert_int_equal(r.status, USHER_OK);
+    usher_result_done(&r);
+    w->longest = s->longest = true;
+    keep(s);
+    return true;
+}
+
 /* The newest one that @s has lost is taken back there. */
 static bool take_back(struct world *w, struct server *s)
 {
@@ -170,8 +199,10 @@ static bool take_back(struct world *w, struct server *s)
         add(w, s, &hold, w->grants[i].owner, true);
         retaken++;
     } else if (w->grants[by].owner == w->grants[i].owner) { /* it has been, by him */
-        assert_int_equal(status, USHER_SAME);
+        assert_int_equal(status, renewed(s, by));
         assert_true(hold.token == w->grants[by].hold.token);
+        if (s->longest)
+            s->ends |= 1u << by;
     } else {
         assert_int_equal(status, USHER_LOST);
         not_retaken++;
@@ -192,6 +223,8 @@ static bool take(struct world *w, enum step step, unsigned k)
         return s->master && hang_up(w, s);
     case RETAKE:
         return s->master && take_back(w, s);
+    case LONGEST:
+        return s->master && set_longest(w, s);
     case PROMOTE:
         if (s->master)
             return false;
@@ -205,6 +238,8 @@ static bool take(struct world *w, enum step step, unsigned k)
         s->has = other->has;
         s->history = other->history;
         s->live = other->live;
+        s->longest = other->longest;
+        s->ends = other->ends;
         return true;
     }
 }
@@ -244,10 +279,14 @@ static void look(const struct world *w)
             const struct grant *g = &w->grants[i];
             bool known = (s->history & 1u << i) != 0;
             struct usher_result r;
+            int64_t until = 0;
             enum usher_status status =
-                ask_number_renew(e, "p", g->hold.number, g->hold.token, -1, NULL);
+                ask_number_renew(e, "p", g->hold.number, g->hold.token, -1, &until);
 
-            if (known ? (s->live & 1u << i) != 0 ? status != USHER_SAME
+            if (USHER_IS_DONE(status) && (until != 0) != s->longest)
+                fail_msg("%s: %c says that the %u. hold ends at %" PRId64, path, 'a' + (int)k,
+                         i + 1, until);
+            if (known ? (s->live & 1u << i) != 0 ? status != renewed(s, i)
                                                  : status != USHER_STALE && status != USHER_REFUSED
                       : status != USHER_LOST)
                 fail_msg("%s: %c says %s of the %u. hold", path, 'a' + (int)k,

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two engines on one server, of which one is of an older library: its script does not know a
+ * setting that the other one has made.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <usher/operation.h>
+
+#include "lib/line.h"
+#include "lib/servers.h"
+
+static struct redis_server *server;
+
+/* The linker gives the library the second for the first, which is the third here (--wrap). */
+enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
+                                      size_t *ret_length);
+enum usher_status __wrap_usher__redis_script(const char *noun, char *buffer, size_t size,
+                                             size_t *ret_length);
+enum usher_status __real_usher__redis_script(const char *noun, char *buffer, size_t size,
+                                             size_t *ret_length);
+
+static bool older; /* who asks for a script now is of a library that knows no lease-max= */
+
+enum usher_status __wrap_usher__redis_script(const char *noun, char *buffer, size_t size,
+                                             size_t *ret_length)
+{
+    static const char begin[] = "function S.lasts(", most[] = "local most = ";
+    enum usher_status status = __real_usher__redis_script(noun, buffer, size, ret_length);
+    char *at;
+
+    if (status != USHER_OK || !older || strcmp(noun, "number") != 0 || size <= *ret_length)
+        return status;
+    at = strstr(buffer, begin);
+    at = at != NULL ? strstr(at, most) : NULL;
+    if (at == NULL)
+        fail_msg("what an older library does not know is not where it was");
+    at += sizeof most - 1;
+    *at++ = '0';
+    while (*at != '\n')
+        *at++ = ' ';
+    return USHER_OK;
+}
+
+#define T INT64_C(1000000) /* times are given */
+
+static struct usher_engine *of_library(bool is_older)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+    struct usher_result r;
+    char url[REDIS_URL_MAX];
+
+    options.clock_given = true;
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis_server_port(server));
+    assert_int_equal(usher_open(url, &options, &e), USHER_OK);
+    older = is_older;
+    (void)line_execute(e, &r, "number show p 1"); /* now it asks for its script */
+    usher_result_done(&r);
+    older = false;
+    return e;
+}
+
+/* At @at; until when the number is held then, 0: for ever. */
+static uint64_t held(struct usher_engine *e, enum usher_status want, int64_t at, int64_t until,
+                     const char *format, ...) __attribute__((format(printf, 5, 6)));
+static uint64_t held(struct usher_engine *e, enum usher_status want, int64_t at, int64_t until,
+                     const char *format, ...)
+{
+    struct usher_result r;
+    char line[128];
+    uint64_t token;
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    line_execute(e, &r, "number %s now=%" PRId64, line, T + at);
+    if (r.status != want || r.of.number.until_ms != (until != 0 ? T + until : 0))
+        fail_msg("%s at %" PRId64 ": %s (%s) until %" PRId64, line, at, usher_status_word(r.status),
+                 r.message, r.of.number.until_ms - T);
+    token = r.of.number.token;
+    usher_result_done(&r);
+    return token;
+}
+
+static int64_t longest(struct usher_engine *e, const char *settings, int64_t at)
+{
+    struct usher_result r;
+    int64_t ms;
+
+    line_execute(e, &r, "number set p %s now=%" PRId64, settings, T + at);
+    assert_int_equal(r.status, USHER_OK);
+    ms = r.of.number.of.settings.lease_max_ms;
+    usher_result_done(&r);
+    return ms;
+}
+
+/* Two libraries on one pool: the older one gives numbers for as long as it is asked to, but does
+ * not forget what it was not asked for; the other one holds to it wherever it has a say. */
+static void a_longest_hold_outlives_who_does_not_know_of_it(void **state)
+{
+    struct usher_engine *old, *new;
+    uint64_t ann, bob, carl;
+    struct usher_result r;
+    uint64_t faults;
+
+    (void)state;
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    old = of_library(true);
+    new = of_library(false);
+    for (int i = 1; i <= 3; i++) {
+        line_execute(old, &r, "number add p %d now=%" PRId64, i, T);
+        assert_int_equal(r.status, USHER_OK);
+        line_execute(new, &r, "number reg p %d now=%" PRId64, i, T);
+        assert_int_equal(r.status, USHER_OK);
+    }
+    assert_true(longest(new, "lease-max=1000", 0) == 1000);
+    /* both as nearly all call: with the short way of either script */
+    ann = held(old, USHER_OK, 0, 0, "call p owner=ann");
+    bob = held(new, USHER_OK, 0, 1000, "call p owner=bob");
+    carl = held(old, USHER_OK, 100, 0, "call p owner=carl node=pbx");
+    (void)longest(old, "rest=10", 100);
+    assert_true(longest(new, "", 100) == 1000);
+    (void)held(old, USHER_SAME, 200, 0, "renew p 1 token=%" PRIu64, ann);
+    (void)held(new, USHER_OK, 200, 1000, "renew p 1 token=%" PRIu64, ann);
+    (void)held(old, USHER_OK, 300, 5300, "renew p 2 token=%" PRIu64 " lease=5000", bob);
+    (void)held(new, USHER_OK, 400, 1000, "renew p 2 token=%" PRIu64 " lease=5000", bob);
+    (void)held(old, USHER_OK, 500, 5500, "renew p 2 token=%" PRIu64 " lease=5000", bob);
+    /* ann's hold ends for both, bob's and carl's with the next word of who knows it */
+    held(old, USHER_OK, 1010, 0, "call p owner=eve number=1");
+    (void)held(new, USHER_OK, 3000, 3001, "renew p 2 token=%" PRIu64, bob);
+    line_execute(new, &r, "number renew p node=pbx now=%" PRId64, T + 3000);
+    assert_true(r.status == USHER_OK && r.of.number.count == 1);
+    usher_result_done(&r);
+    (void)held(new, USHER_SAME, 3000, 3001, "renew p 3 token=%" PRIu64, carl);
+    (void)held(old, USHER_REFUSED, 3001, 3011, "renew p 3 token=%" PRIu64, carl);
+    held(old, USHER_OK, 3011, 0, "call p owner=fay number=2");
+    assert_int_equal(usher_audit(new, NULL, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+    usher_close(old);
+    usher_close(new);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_longest_hold_outlives_who_does_not_know_of_it),
+    };
+    static const struct redis_server_options options;
+    int rc;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    server = redis_server_start(&options);
+    if (server == NULL)
+        return redis_skip();
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_server_stop(server);
+    return rc;
+}

@@ -737,6 +737,8 @@ mutant 'script: what is taken back has lasted as long as the call before' backen
     tests/fault/test_lost 'a_longest_hold_is_what_a_server*'
 mutant 'script: a setting that a library does not know is gone with the next one' backends/redis/lua/number.lua 's/^        for i = 1, #S.set do set\[i\] = S.set\[i\] end$/        for i = 1, #S.set do set[i] = i ~= K.SETTINGS and S.set[i] or 0 end/' \
     tests/fault/test_two_versions
+mutant 'posted: who waits for replicas holds up the others' src/engine/post.c 's/if (p->replicas != 0 \&\& waits_for_replicas/if (p->replicas == 1000 \&\& waits_for_replicas/' \
+    tests/fault/test_redis_wait 'posted*'
 mutant 'Redis: the scopes of a node that has answered wait for the others' backends/redis/batch.c 's/    else if (some && b->claimed)/    else if (false \&\& some)/' \
     tests/cluster/test_cluster_cases 'what_a_node*'
 mutant 'what is due while its scope is swept is not swept again' src/engine/hear.c 's/    if (h->sweeps || (h->follows/    if ((h->follows/' \

@@ -266,11 +266,16 @@ static void post_free(struct usher__post *p)
     (void)usher__resize(p->alloc, p, sizeof *p, 0);
 }
 
-/* As many as the store has, as far as there is room, and where there are several, another one. */
+/* As many as the store has, as far as there is room, and where there are several, another one; and
+ * those for who waits for replicas. */
 static bool lanes_new(const struct usher_engine *e, struct usher__post *p)
 {
     p->n_queues = e->n_lanes < USHER__POST_QUEUES ? (unsigned)e->n_lanes : USHER__POST_QUEUES;
     p->n_lanes = p->n_queues > 1 ? p->n_queues + 1 : 1;
+    if (e->replicates) {
+        p->replicas = p->n_lanes;
+        p->n_lanes += p->n_queues;
+    }
     for (unsigned i = 0; i < p->n_lanes; i++)
         p->lane[i].wait.fd = -1;
     if (p->n_lanes == 1)
@@ -477,14 +482,25 @@ struct usher__post_lane *usher__post_lane(struct usher__post *p, unsigned verb,
     struct usher_operation op = { .verb = (enum usher_verb)verb, .scope = *scope };
     const struct usher__verb *about = usher__verb(verb);
 
-    if (p->n_lanes == 1 || scope->size == 0)
+    if (p->n_queues == 1 || scope->size == 0)
         return p->lane;
     if (about != NULL && (about->flags & USHER__BEYOND) != 0)
         return &p->lane[p->n_queues];
     return &p->lane[usher__engine_lane(p->e, &op) % p->n_queues];
 }
 
-/* Which lane of several it goes to: that of its scope, or of those that wait already. */
+static bool waits_for_replicas(const struct usher_command *c)
+{
+    size_t i = 0;
+
+    while (i < c->n && c->values != NULL &&
+           (c->values[i].field != USHER_FIELD_WAIT || c->values[i].number == 0))
+        i++;
+    return c->values != NULL && i < c->n;
+}
+
+/* Which lane of several it goes to: that of its scope, or of those that wait already.  A batch is
+ * over when the last of it is, so who waits for replicas has one of its own. */
 static struct usher__post_lane *home_of(struct usher__post *p, struct posted *c)
 {
     size_t size = text_size(c->command.scope_size, c->command.scope);
@@ -497,8 +513,11 @@ static struct usher__post_lane *home_of(struct usher__post *p, struct posted *c)
         c->home = (unsigned)(XXH3_64bits(c->command.scope, size) % USHER__POST_HOMES);
     }
     home = &p->homes[c->home];
-    if (home->n++ == 0)
+    if (home->n++ == 0) {
         home->lane = (unsigned)(usher__post_lane(p, c->command.verb, &scope) - p->lane);
+        if (p->replicas != 0 && waits_for_replicas(&c->command))
+            home->lane = p->replicas + home->lane % p->n_queues;
+    }
     return &p->lane[home->lane];
 }
 

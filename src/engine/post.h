@@ -42,9 +42,10 @@ struct usher__heards {
 
 /* So many queues of posted commands, and of logs to be read, each for some lanes of the store: a
  * server that does not answer holds up those in its own.  And where there are several, another one
- * for commands that two servers may have to do with (USHER__BEYOND). */
+ * for commands that two servers may have to do with (USHER__BEYOND).  Behind these, where the store
+ * has replicas, as many queues for commands that wait for them. */
 #define USHER__POST_QUEUES 16
-#define USHER__POST_LANES (USHER__POST_QUEUES + 1)
+#define USHER__POST_LANES (2 * USHER__POST_QUEUES + 1)
 #define USHER__POST_HOMES 1024
 
 struct usher__post_lane {
@@ -73,7 +74,8 @@ struct usher__post {
     size_t limit; /* of commands that are posted and not collected, and of notices not collected */
     pthread_mutex_t lock;
     struct usher__post_lane lane[USHER__POST_LANES];
-    unsigned n_queues, n_lanes; /* with the other one; both 1 where the store has no lanes */
+    unsigned n_queues, n_lanes; /* with the others; both 1 where the store has nothing of that */
+    unsigned replicas;          /* the first of those that wait for them; 0: there are none */
     unsigned n_under_way;       /* lanes in which something is, without a thread */
     unsigned turn;              /* with which to begin */
     struct usher__home *homes;  /* USHER__POST_HOMES; NULL with one lane */

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include <usher/command.h>
 #include <usher/operation.h>
 
 #include "lib/line.h"
@@ -172,6 +173,57 @@ static void heard(void *payload, const struct usher_notice *notice)
     ++*n;
 }
 
+static void post_add(struct usher_engine *e, const char *pool, const char *number, int64_t wait,
+                     unsigned *tag)
+{
+    const struct usher_value values[] = { USHER_T(USHER_FIELD_NUMBER, number),
+                                          USHER_N(USHER_FIELD_WAIT, wait) };
+    const struct usher_command c = { USHER_NUMBER_ADD, USHER_TO_NUL,        pool,
+                                     values,           wait != 0 ? 2u : 1u, tag };
+
+    assert_int_equal(usher_post(e, &c, 1, 0), USHER_OK);
+}
+
+/* The next one is that of @tag, with so many replicas. */
+static void collected(struct usher_engine *e, unsigned *tag, uint8_t replicas)
+{
+    const struct usher_event *event = usher_collect(e, PATIENCE_MS);
+
+    assert_non_null(event);
+    assert_int_equal(event->kind, USHER_EVENT_REPLY);
+    assert_ptr_equal(event->tag, tag);
+    assert_int_equal(event->reply->status, USHER_OK);
+    assert_int_equal(event->reply->replicas, replicas);
+    usher_event_done(event);
+}
+
+/* Nor do posted commands, but those on the same scope, which stay in their order. */
+static void posted_ones_wait_for_no_other(void **state)
+{
+    struct usher_engine *e = engine_open(PATIENCE_MS);
+    unsigned tag[5];
+    int64_t began;
+
+    (void)state;
+    must(e, "number add slow 1 wait=1", USHER_OK, 1);
+    must(e, "number add quick 1", USHER_OK, 0);
+    assert_int_equal(redis_server_kill(replica, SIGSTOP), 0);
+    began = clock_ms();
+    post_add(e, "slow", "2", 1, &tag[0]);
+    post_add(e, "quick", "2", 0, &tag[1]);
+    post_add(e, "slow", "3", 0, &tag[2]);
+    post_add(e, "quick", "3", 0, &tag[3]);
+    collected(e, &tag[1], 0);
+    collected(e, &tag[3], 0);
+    assert_true(clock_ms() - began < PATIENCE_MS / 2);
+    assert_int_equal(redis_server_kill(replica, SIGCONT), 0);
+    collected(e, &tag[0], 1);
+    collected(e, &tag[2], 0);
+    post_add(e, "slow", "4", 0, &tag[4]); /* nobody is before it any more */
+    collected(e, &tag[4], 0);
+    usher_close(e);
+}
+
 /* More of them than a store keeps connections; on one pool, and one engine, that is watched. */
 #define WAITERS 20
 
@@ -323,6 +375,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(it_does_not_wait_for_ever),
         cmocka_unit_test(how_many_is_checked),
         cmocka_unit_test(a_batch_waits_for_those_that_ask),
+        cmocka_unit_test(posted_ones_wait_for_no_other),
         cmocka_unit_test(nobody_else_waits),
         cmocka_unit_test(who_may_not_wait_is_told_so),
         cmocka_unit_test(each_master_of_a_cluster_waits_for_its_own),

@@ -565,7 +565,7 @@ mutant 'cluster: an open waits among the commands of its node' src/core/room_ver
 mutant 'Redis: the entry of a room is put behind it alone' src/engine/room_plan.c \
     's/^    if (opens == 0) {.*/    if (opens != 77) {/' tests/fault/test_post_loop 'a_room_that*'
 mutant 'cluster: what was posted goes where its scope is' src/engine/post.c \
-    's/^    if (home->n++ == 0)$/    if (home->n++ + 1 > 0)/' tests/cluster/test_cluster_posted 'a_scope_that_moves*'
+    's/^    if (home->n++ == 0) {$/    if (home->n++ + 1 > 0) {/' tests/cluster/test_cluster_posted 'a_scope_that_moves*'
 mutant 'cluster: where a scope is at home is for ever' src/engine/post.c \
     's/^        p->homes\[c->home\].n--;/        (void)c;/' tests/cluster/test_cluster_posted 'a_scope_that_moves*'
 mutant 'cluster: what was posted is not tried elsewhere' src/engine/flight.c \

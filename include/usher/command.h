@@ -199,10 +199,10 @@ USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum ushe
  *
  * Posted commands are done in the order of posting, one batch after the other, and their events
  * come in that order; on a cluster in that of each scope, and on Redis those that wait for replicas
- * (USHER_FIELD_WAIT) hold up no others but those on their scopes.  What is cancelled, or has no time
- * left before it is begun, is answered at once and so may be earlier.  There is no order between them
- * and the commands of other calls. usher_watch_events() has what is changed collected as well,
- * before the reply to who changed it.
+ * (USHER_FIELD_WAIT) hold up no others but those on their scopes.  What is cancelled, or has no
+ * time left before it is begun, is answered at once and so may be earlier.  There is no order
+ * between them and the commands of other calls. usher_watch_events() has what is changed collected
+ * as well, before the reply to who changed it.
  *
  * The first of these calls (but usher_cancel(), usher_timeout(), usher_interrupt()) takes three
  * descriptors, four on Redis, which usher_close() gives back; an engine that never posts has none.

@@ -495,28 +495,7 @@ static struct usher_engine *opened_in_time(const char *url)
     return e;
 }
 
-/* A command on a number, at @at; the token and the end of its hold as the answer has them. */
-static uint64_t held(struct usher_engine *e, enum usher_status want, int64_t at, int64_t until,
-                     const char *format, ...) __attribute__((format(printf, 5, 6)));
-static uint64_t held(struct usher_engine *e, enum usher_status want, int64_t at, int64_t until,
-                     const char *format, ...)
-{
-    struct usher_result r;
-    char line[256];
-    uint64_t token;
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(line, sizeof line, format, ap);
-    va_end(ap);
-    line_execute(e, &r, "number %s now=%" PRId64, line, T + at);
-    if (r.status != want || r.of.number.until_ms != (until != 0 ? T + until : 0))
-        fail_msg("%s at %" PRId64 ": %s (%s) until %" PRId64, line, at, usher_status_word(r.status),
-                 r.message, r.of.number.until_ms - T);
-    token = r.of.number.token;
-    usher_result_done(&r);
-    return token;
-}
+#define held(e, want, at, until, ...) line_held(e, T, want, at, until, __VA_ARGS__)
 
 struct longest {
     uint64_t ann, bob, carl, dora;

@@ -72,28 +72,7 @@ static struct usher_engine *of_library(bool is_older)
     return e;
 }
 
-/* At @at; until when the number is held then, 0: for ever. */
-static uint64_t held(struct usher_engine *e, enum usher_status want, int64_t at, int64_t until,
-                     const char *format, ...) __attribute__((format(printf, 5, 6)));
-static uint64_t held(struct usher_engine *e, enum usher_status want, int64_t at, int64_t until,
-                     const char *format, ...)
-{
-    struct usher_result r;
-    char line[128];
-    uint64_t token;
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(line, sizeof line, format, ap);
-    va_end(ap);
-    line_execute(e, &r, "number %s now=%" PRId64, line, T + at);
-    if (r.status != want || r.of.number.until_ms != (until != 0 ? T + until : 0))
-        fail_msg("%s at %" PRId64 ": %s (%s) until %" PRId64, line, at, usher_status_word(r.status),
-                 r.message, r.of.number.until_ms - T);
-    token = r.of.number.token;
-    usher_result_done(&r);
-    return token;
-}
+#define held(e, want, at, until, ...) line_held(e, T, want, at, until, __VA_ARGS__)
 
 static int64_t longest(struct usher_engine *e, const char *settings, int64_t at)
 {

@@ -104,3 +104,25 @@ char *line_answer(const struct usher_operation *c, const struct usher_result *r)
         memset(p, '0', 16);
     return text;
 }
+
+uint64_t line_held(struct usher_engine *e, int64_t origin, enum usher_status want, int64_t at,
+                   int64_t until, const char *format, ...)
+{
+    struct usher_result r;
+    char line[256];
+    uint64_t token;
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    line_execute(e, &r, "number %s now=%" PRId64, line, origin + at);
+    if (r.status != want || r.of.number.until_ms != (until != 0 ? origin + until : 0)) {
+        (void)fprintf(stderr, "%s at %" PRId64 ": %s (%s) until %" PRId64 "\n", line, at,
+                      usher_status_word(r.status), r.message, r.of.number.until_ms - origin);
+        abort();
+    }
+    token = r.of.number.token;
+    usher_result_done(&r);
+    return token;
+}

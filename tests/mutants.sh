@@ -452,7 +452,7 @@ mutant 'Redis: rights are asked with each call' backends/redis/trip.c 's/       
     tests/unit/test_redis_script 'rights_are_asked_once*'
 mutant 'Redis: who reads is refused with who writes' backends/redis/trip.c 's/        if (!apart || /        if (true || /' \
     tests/unit/test_redis_script 'what_reads*'
-mutant 'script: nobody asks for the right to take out of a list' backends/redis/lua/rights.lua 's/HDEL HSET ZADD ZREM/HDEL HSET ZADD/' \
+mutant 'script: nobody asks for the right to take out of a list' backends/redis/lua/rights.lua "s/, {'ZREM', INDEX, '!'}, {'ZREM', HELD, '!'}//" \
     tests/unit/test_redis_script 'a_right_that_is_missing*'
 mutant 'script: nobody asks whoever types' backends/redis/lua/common.lua 's/        if why then error(why, 0) end//' \
     tests/unit/test_redis_script 'whoever_types*'
@@ -753,7 +753,11 @@ mutant 'script: any keys are taken by hand' backends/redis/lua/main.lua 's/if KE
     tests/cluster/test_by_hand 'keys_that*'
 mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \
     tests/cluster/test_by_hand 'while_a_slot*'
-mutant 'script: whoever may not use keys of two slots is on a cluster' backends/redis/lua/main.lua "s/redis.pcall('INFO', 'cluster')/nil/" \
+mutant 'script: a right is asked without its arguments' backends/redis/lua/rights.lua "s/{'HGET', HASH, 'head'}/{'HGET', HASH}/" \
+    tests/unit/test_redis_script 'rights_are_asked_with_whole*'
+mutant 'script: a right that cannot be asked is missing' backends/redis/lua/rights.lua 's/if good and not may then/if not (good and may) then/' \
+    tests/unit/test_redis_script 'a_right_that_cannot*'
+mutant 'script: a user without INFO is on a cluster' backends/redis/lua/main.lua "s/redis.pcall('CLUSTER', 'INFO')/nil/" \
     tests/cluster/test_by_hand 'a_cluster_is*'
 mutant 'script: what is no verb is the first one' backends/redis/lua/main.lua "s/(word or '%?')/(word or '?')/" \
     tests/cluster/test_by_hand 'keys_that*'

@@ -494,7 +494,17 @@ mutant 'Redis: who collects waits for the server' src/engine/post.c \
 mutant 'Redis: a connection is given up with its batch' backends/redis/ready.c \
     's/^    if (share < least || /    if (share < 0 || /' tests/fault/test_post_loop 'a_small*'
 mutant 'Redis: who calls waits for what was posted' src/engine/engine.c \
-    's/^        usher__post_settle(e, deadline_ms);/        usher__post_settle(e, 0 * deadline_ms);/' tests/fault/test_post_loop 'who_calls*'
+    's/^        usher__post_settle(e, commands, n, deadline_ms);/        (void)watched;/' tests/fault/test_post_loop 'who_calls*'
+mutant 'cluster: a call waits for every posted command' src/engine/post.c \
+    's/^        while (i < p->n_lanes \&\& !has_units(.*/        while (i < p->n_lanes \&\& !is_under_way(\&p->lane[i]))/' \
+    tests/cluster/test_cluster_posted 'a_call_does*'
+mutant 'cluster: a call compares scopes and not their slots' src/engine/post.c \
+    's/^    return ops->unit != NULL ? ops->unit(.*/    return (unsigned)(XXH3_64bits(text.data, text.size) % USHER_UNITS);/' \
+    tests/cluster/test_cluster_posted 'a_call_completes*'
+mutant 'engine: a batch takes the time of its commands' src/engine/engine.c \
+    's/^    return (last - now_ms) \/ 2 <= first - now_ms;/    return now_ms > 0;/' tests/unit/test_batch 'a_batch*'
+mutant 'engine: a caller leaves the queue only where there are lanes' src/engine/engine.c \
+    's/^    while (e->waits \&\& error/    while (e->routes \&\& error/' tests/unit/test_batch 'a_caller*'
 mutant 'Redis: what is due before what was posted is done but once' src/engine/flight.c \
     's/^        if (!usher__engine_unfinished(f->e/        if (f->at != f->n_tasks || !usher__engine_unfinished(f->e/' \
     tests/conformance/on_redis 'what_is_posted*'
@@ -591,7 +601,7 @@ mutant 'engine: who was taken out of the queue leaves it' src/engine/engine.c \
     's/^        left = queue_leave(l, me);/        left = queue_leave(l, me) || true;/' \
     tests/unit/test_lanes 'who_left*'
 mutant 'engine: who waits for a node waits on behind his deadline' src/engine/engine.c \
-    's/^    while (e->routes \&\& error != ETIMEDOUT) {/    while (false) {/' \
+    's/^    while (e->waits \&\& error != ETIMEDOUT) {/    while (false) {/' \
     tests/unit/test_lanes 'who_waits*'
 mutant 'what a store has lost is called stale' src/steps/work.c \
     's/version > s->gaps\[i\].last && version <= s->gaps\[i\].first/false/' \

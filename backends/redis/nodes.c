@@ -201,6 +201,14 @@ void usher__redis_nodes_free(struct usher__redis_store *s)
 
 /* ---- order ------------------------------------------------------------------------- */
 
+_Static_assert(USHER__REDIS_SLOTS == USHER_UNITS, "a unit is a slot");
+
+unsigned usher__redis_unit(struct usher_store *store, const struct usher_text *scope)
+{
+    (void)store;
+    return usher__redis_slot_of_tag(scope->data, scope->size);
+}
+
 static unsigned slot_of(const struct usher_task *task)
 {
     return usher__redis_slot_of_tag(task->command->scope.data, task->command->scope.size);

@@ -87,6 +87,7 @@ static const struct usher_store_ops one_server = {
     .begin = usher__redis_begin,
     .go_on = usher__redis_go_on,
     .leave = usher__redis_leave,
+    .unit = usher__redis_unit,
 };
 
 static const struct usher_store_ops cluster = {
@@ -106,6 +107,7 @@ static const struct usher_store_ops cluster = {
     .begin = usher__redis_begin,
     .go_on = usher__redis_go_on,
     .leave = usher__redis_leave,
+    .unit = usher__redis_unit,
 };
 
 /* A connection, which is kept: that there is one is known then. */

@@ -182,6 +182,8 @@ void usher__redis_give(struct usher__redis *r);
 unsigned usher__redis_node_at(struct usher__redis_store *s, const struct usher__redis_address *at);
 void usher__redis_nodes_free(struct usher__redis_store *s);
 
+unsigned usher__redis_unit(struct usher_store *s, const struct usher_text *scope); /* its slot */
+
 /* The slots of @tasks are the caller's until they are released.  false: they are others' until
  * @deadline_ms (< 0: now). */
 bool usher__redis_claim(struct usher__redis_store *s, const struct usher_task *tasks, size_t n,

@@ -136,6 +136,8 @@ typedef void usher_mend_fn(void *payload, struct usher_scope *scope);
  * appended later.  A status other than USHER_OK ends the reading, which returns it. */
 typedef enum usher_status usher_log_fn(void *payload, const void *row, int64_t place);
 
+#define USHER_UNITS 16384 /* units of order of a store, at most */
+
 struct usher_store_ops {
     size_t size;      /* sizeof(struct usher_store_ops) of the author's compiler */
     const char *name; /* in messages: "sqlite" */
@@ -200,6 +202,11 @@ struct usher_store_ops {
                                  const struct usher_context *context);
     bool (*go_on)(struct usher_store *s, struct usher_batch *batch, struct usher_wait *ret_wait);
     void (*leave)(struct usher_store *s, struct usher_batch *batch);
+    /* May, with begin().  The unit of order of @scope: < USHER_UNITS, always the same, any thread.
+     * With `notify` in its context a batch has the units of its scopes to itself, so that notices
+     * come in order.  A caller first completes batches that have a unit of its commands.  NULL: all
+     * scopes are one unit. */
+    unsigned (*unit)(struct usher_store *s, const struct usher_text *scope);
 };
 
 /* A store's own struct begins with this one. */

@@ -745,14 +745,33 @@ struct usher__batch {
     struct usher_context context;
     struct usher__waiter *last; /* of them; the leader is the first */
     size_t n, n_waiters;
-    int patience; /* how often he will still let other threads run before he goes on */
+    int64_t latest_ms; /* deadline of them */
+    int patience;      /* yields to other threads that are left to the leader */
     struct usher_task tasks[GATHER];
 };
+
+/*
+ * Return whether @w may join @b.  A batch has one deadline, the earliest of its commands, and each
+ * of them keeps at least half of the time that it has left.
+ */
+static bool shares_time(const struct usher__waiter *w, const struct usher__batch *b)
+{
+    int64_t first = b->context.deadline_ms, last = b->latest_ms, now_ms;
+
+    if (first == last && w->deadline_ms == first)
+        return true; /* or the store does not wait */
+    if (w->deadline_ms < first)
+        first = w->deadline_ms;
+    if (w->deadline_ms > last)
+        last = w->deadline_ms;
+    now_ms = usher__monotonic_ms();
+    return (last - now_ms) / 2 <= first - now_ms;
+}
 
 /* Take into @b what is queued, as far as there is room.  With the lock. */
 static void gather(struct usher__lane *l, struct usher__batch *b)
 {
-    while (l->first != NULL && b->n + l->first->n <= GATHER &&
+    while (l->first != NULL && b->n + l->first->n <= GATHER && shares_time(l->first, b) &&
            (l->leaders_max == 1 || b->n_waiters < l->expected)) {
         struct usher__waiter *w = queue_take(l);
 
@@ -761,9 +780,11 @@ static void gather(struct usher__lane *l, struct usher__batch *b)
         b->n += w->n;
         b->n_waiters++;
         l->under_way++;
-        /* nobody waits longer than he asked for */
+        /* a command waits no longer than its caller allows */
         if (w->deadline_ms < b->context.deadline_ms)
             b->context.deadline_ms = w->deadline_ms;
+        if (w->deadline_ms > b->latest_ms)
+            b->latest_ms = w->deadline_ms;
     }
 }
 
@@ -824,7 +845,7 @@ static void lead(struct usher_engine *e, struct usher__lane *l, struct usher__wa
     struct usher__waiter *next = NULL;
 
     USHER_ASSERT(me->n <= GATHER && me->next == NULL);
-    b.context.deadline_ms = me->deadline_ms;
+    b.context.deadline_ms = b.latest_ms = me->deadline_ms;
     b.context.more = e->asks ? more : NULL;
     b.last = me;
     b.n = me->n;
@@ -903,10 +924,9 @@ static void acquired(sem_t *wake)
 }
 
 /*
- * Wait for a leader to execute the tasks of @me, or to be one.  With lanes a waiter may have come
- * back to the queue of a node for another try and have less time left than those whom it waits for,
- * so it leaves at its deadline.  One that was taken out of the queue waits on: whoever took it
- * keeps its deadline.  false: it left.
+ * Wait for a leader to execute the tasks of @me, or to be one.  The waiter leaves the queue at its
+ * deadline, because the batches before it may have more time.  A waiter that a leader has taken out
+ * of the queue waits on: the leader's batch keeps its deadline.  false: it left.
  */
 static bool await(const struct usher_engine *e, struct usher__lane *l, struct usher__waiter *me)
 {
@@ -915,7 +935,7 @@ static bool await(const struct usher_engine *e, struct usher__lane *l, struct us
     bool left = false;
     int error = 0;
 
-    while (e->routes && error != ETIMEDOUT) {
+    while (e->waits && error != ETIMEDOUT) {
         if (sem_clockwait(&me->wake, CLOCK_MONOTONIC, &until) == 0) {
             acquired(&me->wake);
             return true;
@@ -960,8 +980,9 @@ combine(struct usher_engine *e, struct usher__lane *l, struct usher_task *tasks,
             wake(me.next, me.n_heirs);
         } else {
             for (size_t i = 0; i < n; i++)
-                usher_result_fail(tasks[i].reply, USHER_UNAVAILABLE,
-                                  "no answer before the deadline: others wait for the same node");
+                usher_result_fail(
+                    tasks[i].reply, USHER_UNAVAILABLE,
+                    "no answer before the deadline: earlier commands still wait for the store");
         }
     }
     if (leads)
@@ -1363,7 +1384,7 @@ ALWAYS_INLINE enum usher_status operate(struct usher_engine *e,
         timeout_ms = e->timeout_ms;
     deadline_ms = e->waits ? usher__monotonic_ms() + timeout_ms : 0;
     if (atomic_load_explicit(&e->claiming, memory_order_relaxed) != 0 && watched(e))
-        usher__post_settle(e, deadline_ms);
+        usher__post_settle(e, commands, n, deadline_ms);
     for (size_t from = 0, k; from < n; from += k) {
         const struct usher__hooks *own;
 

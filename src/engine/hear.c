@@ -740,6 +740,16 @@ void usher__reading_end(struct usher__reading *r, bool over)
     (void)usher__resize(r->p->alloc, r, sizeof *r, 0);
 }
 
+size_t usher__reading_size(const struct usher__reading *r)
+{
+    return r->n;
+}
+
+const struct usher_operation *usher__reading_at(const struct usher__reading *r, size_t i)
+{
+    return &r->commands[i];
+}
+
 int64_t usher__heards_ms(const struct usher__post *p)
 {
     int64_t ms = usher__dues_ms(&p->heards);

@@ -47,6 +47,9 @@ struct usher__reading *usher__reading_begin(struct usher_engine *e, struct usher
                                             struct usher__post_lane *l);
 bool usher__reading_go_on(struct usher__reading *r, struct usher_wait *ret_wait);
 void usher__reading_end(struct usher__reading *r, bool over);
+/* Its commands, which stay as they are. */
+size_t usher__reading_size(const struct usher__reading *r);
+const struct usher_operation *usher__reading_at(const struct usher__reading *r, size_t i);
 /* No watcher has to do anything by itself before. */
 int64_t usher__heards_ms(const struct usher__post *p);
 /* What is to be done by @now_ms. */

@@ -893,29 +893,125 @@ bool usher__post_leave(struct usher__post *p, bool forked)
     return true;
 }
 
-void usher__post_settle(struct usher_engine *e, int64_t deadline_ms)
+/* The units (store.h) of the scopes of some commands, a bit each. */
+struct units {
+    uint64_t bits[USHER_UNITS / 64];
+};
+
+static unsigned unit_of(const struct usher_engine *e, const char *scope, size_t size)
+{
+    const struct usher_store_ops *ops = e->store->ops;
+    struct usher_text text = { scope, size };
+
+    return ops->unit != NULL ? ops->unit(e->store, &text) % USHER_UNITS : 0;
+}
+
+/* The units that a command with @verb on a scope needs: that of the scope, and that of its entry in
+ * an index.  How many. */
+static unsigned units_of(const struct usher_engine *e, unsigned verb, const char *scope,
+                         size_t size, unsigned ret[2])
+{
+    const struct usher__verb *about = usher__verb(verb);
+    char part[USHER_NAME_MAX + 1];
+    struct usher_text text = { scope, size };
+
+    ret[0] = unit_of(e, scope, size);
+    if (about == NULL || (about->flags & USHER__BEYOND) == 0 ||
+        usher__hooks_of((enum usher_verb)verb)->index_part == NULL)
+        return 1;
+    usher__hooks_of((enum usher_verb)verb)->index_part(&text, part);
+    ret[1] = unit_of(e, part, strlen(part));
+    return 2;
+}
+
+static void units_add(struct units *u, const struct usher_engine *e,
+                      const struct usher_operation *c)
+{
+    unsigned unit[2], n = units_of(e, c->verb, c->scope.data, c->scope.size, unit);
+
+    for (unsigned i = 0; i < n; i++)
+        u->bits[unit[i] / 64] |= UINT64_C(1) << (unit[i] % 64);
+}
+
+static bool units_have(const struct units *u, const struct usher_engine *e, unsigned verb,
+                       const char *scope, size_t size)
+{
+    unsigned unit[2], n = units_of(e, verb, scope, size, unit), i = 0;
+
+    while (i < n && (u->bits[unit[i] / 64] >> (unit[i] % 64) & 1) == 0)
+        i++;
+    return i < n;
+}
+
+/* Return whether something of @l is under way on a scope of one of @units.  With the lock. */
+static bool has_units(const struct usher_engine *e, const struct usher__post_lane *l,
+                      const struct units *units)
+{
+    const struct usher__node *node = l->batch.first;
+    size_t i = 0, n = l->reading != NULL ? usher__reading_size(l->reading) : 0;
+    const struct usher_command *c;
+
+    if (!is_under_way(l))
+        return false;
+    for (; i < n; i++) {
+        const struct usher_operation *op = usher__reading_at(l->reading, i);
+
+        if (units_have(units, e, op->verb, op->scope.data, op->scope.size))
+            return true;
+    }
+    for (; node != NULL; node = node->next) {
+        c = &((const struct posted *)(const void *)node)->command;
+        if (c->scope != NULL &&
+            units_have(units, e, c->verb, c->scope, text_size(c->scope_size, c->scope)))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Drive what is under way in @l, as far as it goes without waiting, and return 0.  If nothing can
+ * be done now: return in how many ms to look again, and what there is to wait for.  With the lock,
+ * which is released while it is driven.
+ */
+static int help(struct usher__post *p, struct usher__post_lane *l, int64_t deadline_ms,
+                struct pollfd *ret)
+{
+    int ms;
+
+    if (l->going_on)
+        return 1; /* another thread does it */
+    *ret = (struct pollfd){ l->wait.fd, l->wait.events, 0 };
+    ms = ms_until(l->wait.until_ms < deadline_ms ? l->wait.until_ms : deadline_ms);
+    if (ms > 0 && poll(ret, 1, 0) <= 0)
+        return ms < HELP_MS ? ms : HELP_MS;
+    ret->fd = -1;
+    go_on(p, l);
+    return 0;
+}
+
+void usher__post_settle(struct usher_engine *e, const struct usher_operation *commands, size_t n,
+                        int64_t deadline_ms)
 {
     struct usher__post *p = atomic_load(&e->post);
+    struct units units = { { 0 } };
+    bool found = true;
 
-    while (atomic_load(&e->claiming) != 0 && ms_until(deadline_ms) > 0) {
-        struct usher__post_lane *of[USHER__POST_LANES], *l;
-        struct pollfd fds[USHER__POST_LANES];
-        int64_t until_ms = deadline_ms;
-        int ms = 1; /* another thread is at it */
-        nfds_t n = 0;
+    for (size_t i = 0; i < n; i++)
+        units_add(&units, e, &commands[i]);
+    while (found && atomic_load(&e->claiming) != 0 && ms_until(deadline_ms) > 0) {
+        struct pollfd fd = { .fd = -1 };
+        unsigned i = 0;
+        int ms = 0;
 
         (void)pthread_mutex_lock(&p->lock);
-        l = can_go_on(p);
-        if (l != NULL) {
-            go_on(p, l);
-            ms = 0;
-        } else {
-            n = waits_of(p, fds, of, &until_ms);
-            if (n > 0)
-                ms = ms_until(until_ms) < HELP_MS ? ms_until(until_ms) : HELP_MS;
-        }
+        while (i < p->n_lanes && !has_units(e, &p->lane[i], &units))
+            i++;
+        found = i < p->n_lanes;
+        if (found)
+            ms = help(p, &p->lane[i], deadline_ms, &fd);
         (void)pthread_mutex_unlock(&p->lock);
-        (void)poll(fds, n, ms);
+        if (ms > 0)
+            (void)poll(&fd, 1, ms);
     }
     usher__message_clear();
 }

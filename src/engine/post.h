@@ -104,9 +104,13 @@ void usher__post_close(struct usher__post *p, bool forked);
  * child of a fork (@forked) another thread of the parent was at it, and it stays as it is. */
 bool usher__post_leave(struct usher__post *p, bool forked);
 
-/* Help what is under way without a thread and has scopes to itself, if others may have to wait for
- * these: until it is over, or @deadline_ms. */
-void usher__post_settle(struct usher_engine *e, int64_t deadline_ms);
+/*
+ * Complete posted batches that hold what @commands need, until @deadline_ms.  With a watcher a
+ * batch has the units (store.h) of its scopes to itself, and the caller may be the only thread that
+ * collects: if it waited in the store for a batch of its own, it would wait until its deadline.
+ */
+void usher__post_settle(struct usher_engine *e, const struct usher_operation *commands, size_t n,
+                        int64_t deadline_ms);
 
 /* The lane for what is asked of @scope with @verb. */
 struct usher__post_lane *usher__post_lane(struct usher__post *p, unsigned verb,

@@ -1286,6 +1286,29 @@ static const char *room_with_entry(int node, char name[SCOPE_MAX])
     }
 }
 
+/* A scope of node @node that is not @name. */
+static const char *scope_not(int node, const char *name)
+{
+    static char scope[SCOPE_MAX];
+
+    for (int i = 0; strcmp(scope_at(node, 3, i, scope), name) == 0; i++)
+        ;
+    return scope;
+}
+
+/* By a call, with less time than what is posted. */
+static void add_by_call(struct usher_engine *e, const char *scope)
+{
+    const struct usher_value v = USHER_T(USHER_FIELD_NUMBER, "1");
+    const struct usher_command c = { USHER_NUMBER_ADD, USHER_TO_NUL, scope, &v, 1, NULL };
+    struct usher_reply *reply;
+
+    (void)usher_execute(e, &c, 1, LONG, &reply);
+    if (reply->status != USHER_OK)
+        fail_msg("%s: %s (%s)", scope, usher_status_word(reply->status), reply->message);
+    usher_reply_done(reply);
+}
+
 /* Not with the log of a scope that it has, and not with the entry of a room that another one has.
  */
 static void nor_what_others_read_or_open(void **state)
@@ -1327,6 +1350,72 @@ static void nor_what_others_read_or_open(void **state)
         loop_turn(&l);
     assert_true(fake_seen(f, 0, "EVALSHA") > asked);
     assert_false(atomic_load(&l.one[0].there));
+    loop_done(&l);
+    usher_close(l.e);
+    fake_stop(f);
+}
+
+/* With a watcher a posted batch has its scopes to itself.  A call waits for such a batch only if it
+ * has a slot of the call: here a command, a log that is read, and a room whose entry is on the
+ * silent node. */
+static void a_call_does_not_wait_for_a_node_it_does_not_need(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct fake *f = cluster_of(3);
+        struct loop l = { .e = engine_on(f, LONG) };
+        char mine[SCOPE_MAX], room[SCOPE_MAX];
+        const struct usher_command open = {
+            USHER_ROOM_OPEN, USHER_TO_NUL, room_with_entry(0, room), NULL, 0, &l.one[0]
+        };
+        struct usher_watcher *watcher;
+
+        scope_at(2, 3, 0, mine);
+        add_by_call(l.e, mine);
+        add_by_call(l.e, scope_not(0, room));
+        assert_int_equal(usher_watch_events(l.e, USHER_NUMBER, i == 1 ? mine : NULL,
+                                            i == 1 ? USHER_WATCH_SINCE | USHER_WATCH_ALL : 0, 0,
+                                            NULL, &watcher),
+                         USHER_OK);
+        rule_of(f, 2, NULL, 0, FAKE_SILENT);
+        l.one[0].r = &l.r[0];
+        l.n = 1;
+        if (i == 2)
+            assert_int_equal(usher_post(l.e, &open, 1, 10 * LONG), USHER_OK);
+        if (i == 0) {
+            l.n = 0;
+            loop_post(&l, mine, 10 * LONG);
+        }
+        loop_turn(&l);
+        for (int k = 0; k < 5; k++)
+            add_by_call(l.e, scope_not(0, room));
+        assert_false(atomic_load(&l.one[0].there));
+        loop_done(&l);
+        usher_close(l.e);
+        fake_stop(f);
+    }
+}
+
+/* The caller is the only thread that could complete it. */
+static void a_call_completes_a_posted_command_of_its_slot(void **state)
+{
+    struct fake *f = cluster_of(3);
+    struct loop l = { .e = engine_on(f, LONG) };
+    char posted[SCOPE_MAX], called[SCOPE_MAX];
+    struct usher_watcher *watcher;
+
+    (void)state;
+    scope_at(0, 3, 0, posted);
+    for (int i = 0; i == 0 || fake_slot(called) != fake_slot(posted); i++)
+        (void)snprintf(called, sizeof called, "t%d", i);
+    add_by_call(l.e, posted);
+    assert_int_equal(usher_watch_events(l.e, USHER_NUMBER, NULL, 0, 0, NULL, &watcher), USHER_OK);
+    for (int i = 0; i < 5; i++) {
+        loop_post(&l, posted, LONG);
+        loop_turn(&l);
+        add_by_call(l.e, called);
+    }
+    loop_until(&l, 5);
     loop_done(&l);
     usher_close(l.e);
     fake_stop(f);
@@ -1490,6 +1579,8 @@ int main(int argc, char **argv)
 #ifdef POSTED
         cmocka_unit_test(a_node_that_says_nothing_holds_up_nobody_but_its_own),
         cmocka_unit_test(nor_what_others_read_or_open),
+        cmocka_unit_test(a_call_does_not_wait_for_a_node_it_does_not_need),
+        cmocka_unit_test(a_call_completes_a_posted_command_of_its_slot),
         cmocka_unit_test(a_scope_that_moves_keeps_its_order),
         cmocka_unit_test(what_is_under_way_is_left),
 #endif

@@ -42,6 +42,7 @@
 #include <usher/store.h>
 #include <usher/operation.h>
 
+#include "engine/engine.h"
 #include "lib/cable.h"
 #include "lib/calls.h"
 #include "lib/line.h"
@@ -1384,6 +1385,67 @@ static void a_refused_connection_is_unavailable_in_time(void **state)
     assert_int_equal(ask_number_add(e, "p", "n7", NULL), USHER_OK);
     usher_close(e);
     usher_close(direct);
+}
+
+struct patient {
+    struct usher_engine *e;
+    int64_t timeout_ms;
+    enum usher_status status;
+    _Atomic bool over;
+};
+
+static void *add_patiently(void *payload)
+{
+    const struct usher_value v = USHER_T(USHER_FIELD_NUMBER, "n6");
+    const struct usher_command c = { USHER_NUMBER_ADD, USHER_TO_NUL, "p", &v, 1, NULL };
+    struct patient *t = payload;
+    struct usher_reply *reply;
+
+    (void)usher_execute(t->e, &c, 1, t->timeout_ms, &reply);
+    t->status = reply->status;
+    usher_reply_done(reply);
+    atomic_store(&t->over, true);
+    return NULL;
+}
+
+static unsigned leaders_of(struct usher_engine *e)
+{
+    unsigned n;
+
+    (void)pthread_mutex_lock(&e->lanes->lock);
+    n = e->lanes->leaders;
+    (void)pthread_mutex_unlock(&e->lanes->lock);
+    return n;
+}
+
+/* Two batches may be with the server at a time. */
+static void a_call_keeps_its_timeout_while_the_server_is_silent(void **state)
+{
+    struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
+    struct patient longer[2];
+    pthread_t thread[2];
+
+    (void)state;
+    warm(e);
+    proxy_set_blackhole(proxy, true);
+    for (int i = 0; i < 2; i++) {
+        longer[i] = (struct patient){ .e = e, .timeout_ms = 20 * TIMEOUT };
+        assert_int_equal(pthread_create(&thread[i], NULL, add_patiently, &longer[i]), 0);
+    }
+    while (leaders_of(e) < 2)
+        (void)sched_yield();
+    for (int i = 0; i < 3; i++) {
+        struct patient brief = { .e = e, .timeout_ms = TIMEOUT / 4 };
+
+        (void)add_patiently(&brief);
+        assert_true(brief.status == USHER_UNAVAILABLE || brief.status == USHER_UNKNOWN);
+        assert_false(atomic_load(&longer[0].over) || atomic_load(&longer[1].over));
+    }
+    proxy_set_blackhole(proxy, false);
+    proxy_drop(proxy);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+    usher_close(e);
 }
 
 static void a_batch_of_any_size_has_one_deadline(void **state)
@@ -3539,6 +3601,7 @@ int main(int argc, char **argv)
         TEST(slow_answers_are_waited_for_until_the_deadline),
         TEST(a_black_hole_swallows_no_caller),
         TEST(a_refused_connection_is_unavailable_in_time),
+        TEST(a_call_keeps_its_timeout_while_the_server_is_silent),
         TEST(a_batch_of_any_size_has_one_deadline),
         TEST(a_server_that_is_killed_and_restarted_is_used_again),
         TEST(a_server_that_refuses_is_asked_again_until_the_deadline),

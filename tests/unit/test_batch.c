@@ -27,13 +27,16 @@
 
 #define LONG 60    /* s; a test that waits so long has failed */
 #define BATCHES 64 /* most of a test */
+#define HOUR_MS 3600000
 
 struct fake {
     struct usher_store base;
     sem_t working, go; /* it has begun the first batch; it may ask for more */
-    unsigned batches;
-    size_t n[BATCHES];       /* tasks of each batch, in the end */
-    bool told[BATCHES];      /* somebody listens to it */
+    unsigned held;     /* batches that wait, from the first on */
+    _Atomic unsigned batches;
+    size_t n[BATCHES];  /* tasks of each batch, in the end */
+    bool told[BATCHES]; /* somebody listens to it */
+    int64_t deadline_ms[BATCHES];
     int64_t now_ms[BATCHES]; /* at its end */
     _Atomic int64_t clock;
 };
@@ -51,19 +54,21 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
                     const struct usher_context *context)
 {
     struct fake *f = (struct fake *)s;
-    unsigned batch = f->batches++;
+    unsigned batch = atomic_fetch_add(&f->batches, 1);
     size_t more = n;
 
     assert_true(batch < BATCHES);
-    if (batch == 0) {
+    if (batch < f->held) {
         (void)sem_post(&f->working);
         wait_for(&f->go);
     }
-    for (size_t i = 0; more > 0; n += more = context->more(context->payload))
+    for (size_t i = 0; more > 0;
+         n += more = context->more != NULL ? context->more(context->payload) : 0)
         for (; i < n; i++)
             tasks[i].reply->version = batch + 1;
     f->n[batch] = n;
     f->told[batch] = context->notify != NULL;
+    f->deadline_ms[batch] = context->deadline_ms;
     f->now_ms[batch] = context->now_ms;
 }
 
@@ -106,6 +111,7 @@ struct caller {
     pthread_t thread;
     struct usher_result reply;
     enum usher_status status;
+    int64_t timeout_ms; /* 0: the engine's */
 };
 
 static void *call(void *payload)
@@ -117,15 +123,21 @@ static void *call(void *payload)
     command.verb = USHER_NUMBER_STATS;
     command.scope.data = "p";
     command.scope.size = 1;
-    c->status = usher_operate(c->e, &command, &c->reply, 1);
+    c->status = usher__engine_operate(c->e, &command, &c->reply, 1, c->timeout_ms);
     return NULL;
+}
+
+static void caller_begin_with(struct caller *c, struct usher_engine *e, int64_t timeout_ms)
+{
+    memset(c, 0, sizeof *c);
+    c->e = e;
+    c->timeout_ms = timeout_ms;
+    assert_int_equal(pthread_create(&c->thread, NULL, call, c), 0);
 }
 
 static void caller_begin(struct caller *c, struct usher_engine *e)
 {
-    memset(c, 0, sizeof *c);
-    c->e = e;
-    assert_int_equal(pthread_create(&c->thread, NULL, call, c), 0);
+    caller_begin_with(c, e, 0);
 }
 
 static void wait_queued(struct usher_engine *e, size_t n)
@@ -142,13 +154,21 @@ static void wait_queued(struct usher_engine *e, size_t n)
     }
 }
 
-static struct usher_engine *open_fake(struct fake *f)
+static void queued_is(struct usher_engine *e, size_t n)
+{
+    (void)pthread_mutex_lock(&e->lanes->lock);
+    assert_int_equal(e->lanes->queued, n);
+    (void)pthread_mutex_unlock(&e->lanes->lock);
+}
+
+static struct usher_engine *open_fake_with(struct fake *f, const struct usher_store_ops *own)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_engine *e;
 
     memset(f, 0, sizeof *f);
-    f->base.ops = &ops;
+    f->base.ops = own;
+    f->held = 1;
     atomic_store(&f->clock, 100);
     opt.now_ms = now;
     opt.payload = f;
@@ -156,6 +176,11 @@ static struct usher_engine *open_fake(struct fake *f)
     assert_int_equal(sem_init(&f->go, 0, 0), 0);
     assert_int_equal(usher_open_store(&f->base, &opt, &e), USHER_OK);
     return e;
+}
+
+static struct usher_engine *open_fake(struct fake *f)
+{
+    return open_fake_with(f, &ops);
 }
 
 /* One is at work, @n others come; then it goes on, and all end. */
@@ -266,6 +291,62 @@ static void many_threads_are_all_woken(void **state)
     assert_int_equal(n, THREADS + 1);
 }
 
+/* A store that asks for more (SQLite), and one that has two batches at a time (one Redis). */
+static void a_caller_leaves_the_queue_at_its_deadline(void **state)
+{
+    (void)state;
+    for (unsigned leaders = 1; leaders <= 2; leaders++) {
+        struct usher_store_ops own = ops;
+        struct fake f;
+        struct usher_engine *e;
+        struct caller callers[2], late;
+
+        own.caps = leaders == 1 ? USHER_CAP_MORE : USHER_CAP_TWO;
+        e = open_fake_with(&f, &own);
+        f.held = leaders;
+        for (unsigned i = 0; i < leaders; i++)
+            caller_begin_with(&callers[i], e, HOUR_MS);
+        for (unsigned i = 0; i < leaders; i++)
+            wait_for(&f.working);
+        caller_begin_with(&late, e, 50);
+        assert_int_equal(pthread_join(late.thread, NULL), 0); /* while the store is at work */
+        assert_int_equal(late.status, USHER_UNAVAILABLE);
+        assert_non_null(strstr(late.reply.message, "no answer before the deadline"));
+        queued_is(e, 0);
+        for (unsigned i = 0; i < leaders; i++)
+            (void)sem_post(&f.go);
+        for (unsigned i = 0; i < leaders; i++) {
+            assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
+            assert_int_equal(callers[i].status, USHER_OK);
+        }
+        usher_close(e);
+        assert_int_equal(f.batches, leaders);
+    }
+}
+
+/* The one with a minute is between two with an hour, and joins neither. */
+static void a_batch_leaves_each_command_half_of_its_time(void **state)
+{
+    struct fake f;
+    struct usher_engine *e = open_fake(&f);
+    struct caller callers[4];
+
+    (void)state;
+    caller_begin_with(&callers[0], e, HOUR_MS);
+    wait_for(&f.working);
+    for (size_t i = 1; i < 4; i++) {
+        caller_begin_with(&callers[i], e, i == 2 ? HOUR_MS / 60 : HOUR_MS);
+        wait_queued(e, i);
+    }
+    run(&f, e, callers, 3);
+    assert_int_equal(f.batches, 3);
+    assert_int_equal(f.n[0], 2); /* the first two */
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(callers[i].status, USHER_OK);
+    assert_true(f.deadline_ms[0] - f.deadline_ms[1] > HOUR_MS / 2);
+    assert_true(f.deadline_ms[2] - f.deadline_ms[1] > HOUR_MS / 2);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -274,6 +355,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_clock_out_of_range_spoils_nobody_elses_command),
         cmocka_unit_test(who_has_begun_to_watch_joins_no_batch_of_which_he_would_not_hear),
         cmocka_unit_test(many_threads_are_all_woken),
+        cmocka_unit_test(a_caller_leaves_the_queue_at_its_deadline),
+        cmocka_unit_test(a_batch_leaves_each_command_half_of_its_time),
     };
 
     if (argc > 1)

@@ -240,7 +240,7 @@ static void left_at_its_deadline(struct caller *c, int64_t timeout_ms)
 {
     assert_int_equal(pthread_join(c->thread, NULL), 0);
     assert_int_equal(c->status, USHER_UNAVAILABLE);
-    assert_non_null(strstr(c->reply.message, "others wait for the same node"));
+    assert_non_null(strstr(c->reply.message, "earlier commands still wait for the store"));
     if (c->end_ms - c->begin_ms < timeout_ms - TICK_MS)
         fail_msg("left after %d ms", (int)(c->end_ms - c->begin_ms));
 }

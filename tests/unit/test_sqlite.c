@@ -18,6 +18,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -1721,6 +1722,50 @@ static struct usher_engine *engine_at(struct place *p)
     return e;
 }
 
+struct timed {
+    struct usher_engine *e;
+    int64_t timeout_ms;
+    enum usher_status status;
+    _Atomic bool over;
+};
+
+static void *add_timed(void *payload)
+{
+    const struct usher_value v = USHER_T(USHER_FIELD_NUMBER, "1");
+    const struct usher_command c = { USHER_NUMBER_ADD, USHER_TO_NUL, "desk", &v, 1, NULL };
+    struct timed *t = payload;
+    struct usher_reply *reply;
+
+    (void)usher_execute(t->e, &c, 1, t->timeout_ms, &reply);
+    t->status = reply->status;
+    usher_reply_done(reply);
+    atomic_store(&t->over, true);
+    return NULL;
+}
+
+static void a_call_keeps_its_timeout_while_the_file_is_locked(void **state)
+{
+    struct place *p = *state;
+    struct timed longer = { .e = engine_at(p), .timeout_ms = LONG / 4 };
+    sqlite3 *db = raw(p);
+    pthread_t thread;
+
+    sql(db, "BEGIN IMMEDIATE");
+    assert_int_equal(pthread_create(&thread, NULL, add_timed, &longer), 0);
+    for (int i = 0; i < 4; i++) { /* the first may be the one that waits in the store */
+        struct timed brief = { .e = longer.e, .timeout_ms = SHORT };
+
+        (void)add_timed(&brief);
+        assert_int_equal(brief.status, USHER_UNAVAILABLE);
+        assert_false(atomic_load(&longer.over));
+    }
+    sql(db, "ROLLBACK");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(longer.status, USHER_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    usher_close(longer.e);
+}
+
 static uint64_t faults_found(struct usher_engine *e)
 {
     uint64_t found = UINT64_MAX;
@@ -2872,6 +2917,7 @@ int main(int argc, char **argv)
         T(an_index_that_disagrees_is_noticed),
         T(a_place_in_a_long_list_is_told_from_counts),
         T(who_is_remembered_as_the_first_is_it),
+        T(a_call_keeps_its_timeout_while_the_file_is_locked),
         T(what_a_place_says_is_audited),
         T(rows_of_visits_may_be_deleted_but_not_changed),
         T(a_file_of_something_else_is_left_alone),

@@ -501,6 +501,8 @@ mutant 'cluster: a call waits for every posted command' src/engine/post.c \
 mutant 'cluster: a call compares scopes and not their slots' src/engine/post.c \
     's/^    return ops->unit != NULL ? ops->unit(.*/    return (unsigned)(XXH3_64bits(text.data, text.size) % USHER_UNITS);/' \
     tests/cluster/test_cluster_posted 'a_call_completes*'
+mutant 'serve: before its password a client has limits of its own' src/serve/serve.c \
+    's/^    l->unknown.words = least(10, l->command.words);/    l->unknown.words = 10;/' tests/cli/whatever_comes_serve_goes_on.sh
 mutant 'engine: a batch takes the time of its commands' src/engine/engine.c \
     's/^    return (last - now_ms) \/ 2 <= first - now_ms;/    return now_ms > 0;/' tests/unit/test_batch 'a_batch*'
 mutant 'engine: a caller leaves the queue only where there are lanes' src/engine/engine.c \

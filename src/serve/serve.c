@@ -161,6 +161,19 @@ static void done(struct server *s)
     (void)usher__cli_resize(s, 0);
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The words and bytes that a client may send before its password are no more than afterwards: there
+ * is room for those alone. */
+static void limit_unknown(struct limits *l)
+{
+    l->unknown.words = least(10, l->command.words);
+    l->unknown.bytes = least(16384, l->command.bytes);
+}
+
 int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
 {
     struct server *s = usher__cli_resize(NULL, sizeof *s);
@@ -178,6 +191,7 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
             rc = fail(s, words[i], fault);
     if (rc == 0 && cli->shell)
         rc = usher__cli_fail(cli, USHER_INVALID, "this is the shell");
+    limit_unknown(&s->limits);
     s->word = usher__cli_resize(NULL, s->limits.command.words * sizeof *s->word);
     s->size = usher__cli_resize(NULL, s->limits.command.words * sizeof *s->size);
     if (rc == 0)

@@ -150,15 +150,15 @@ static bool is_http(const struct resp_command *command)
  * last one for this round. */
 static bool take(struct server *s, struct client *c, bool jobs)
 {
-    static const struct resp_limits strange = { 10, 16384 }; /* of who has not said who it is */
     struct resp_command command = { s->word, s->size, 0 };
     char *at = c->in + c->from;
     bool line = *at != '*';
     const char *fault;
     size_t size;
 
-    switch (usher__resp_parse(at, c->end - c->from, c->known ? &s->limits.command : &strange,
-                              s->line, &command, &size, &fault)) {
+    switch (usher__resp_parse(at, c->end - c->from,
+                              c->known ? &s->limits.command : &s->limits.unknown, s->line, &command,
+                              &size, &fault)) {
     case RESP_MORE:
         c->need = size;
         return false;

@@ -117,6 +117,25 @@ def limits_are_kept():
         assert server.info("idle_clients_closed") >= 2 and server.info("rejected_connections") == 1
 
 
+def a_client_without_password_has_the_smaller_limits():
+    for words in (8, 9, 10, 20):
+        with Server("memory:", "--auth-file=DIR/secret", "--words=%d" % words, "--command=1024", wait=False) as server:
+            server.process.wait()
+            with open(server.dir + "/secret", "w") as secret:
+                secret.write("open sesame\n")
+            os.chmod(server.dir + "/secret", 0o600)
+            server.start()
+            most = min(words, 10)
+            c, line, long = server.client(), server.client(), server.client()
+            assert c.ask(*["x"] * most).startswith("NOAUTH ")
+            c.send(*["x"] * (most + 1))
+            assert b"Protocol error: too many words" in c.ended()
+            line.socket.sendall(b"x " * (most + 1) + b"\r\n")
+            assert b"Protocol error: has too many words" in line.ended()
+            long.send("x" * 1100)
+            assert b"Protocol error: command is too long" in long.ended()
+
+
 def the_rest_is_served():
     """100 that do not read, 100 that vanish in the middle, and 20 others meanwhile."""
     with Server("memory:", "--out=100000") as server:

@@ -503,6 +503,17 @@ mutant 'cluster: a call compares scopes and not their slots' src/engine/post.c \
     tests/cluster/test_cluster_posted 'a_call_completes*'
 mutant 'serve: before its password a client has limits of its own' src/serve/serve.c \
     's/^    l->unknown.words = least(10, l->command.words);/    l->unknown.words = 10;/' tests/cli/whatever_comes_serve_goes_on.sh
+mutant 'SQLite: only the file itself is looked for' backends/sqlite/file.c \
+    's/^    for (unsigned i = 1; i < USHER__SQLITE_PARTS \&\& status/    for (unsigned i = 9; i < USHER__SQLITE_PARTS \&\& status/' \
+    tests/unit/test_sqlite 'no_number*'
+mutant 'SQLite: names are looked at but once' backends/sqlite/intact.c \
+    's/^    if (known \&\& in->settled \&\& /    if (known \&\& in->inode != 0 || in->settled \&\& /' \
+    tests/unit/test_sqlite 'a_store_notices_that*'
+mutant 'SQLite: a checkpoint passes for another program' backends/sqlite/intact.c \
+    's/^    over = in->idle \&\& !same \&\& .*/    over = in->idle \&\& !same;/' tests/unit/test_sqlite 'a_store_notices_a_copy_w*'
+mutant 'SQLite: versions may fall' backends/sqlite/remembered.c \
+    's/^    return h->generation != 0 \&\& h->scope.noun/    return h->generation == 1 \&\& h->scope.noun/' \
+    tests/unit/test_sqlite 'a_store_notices_a_copy_r*'
 mutant 'engine: a batch takes the time of its commands' src/engine/engine.c \
     's/^    return (last - now_ms) \/ 2 <= first - now_ms;/    return now_ms > 0;/' tests/unit/test_batch 'a_batch*'
 mutant 'engine: a caller leaves the queue only where there are lanes' src/engine/engine.c \

@@ -510,23 +510,42 @@ static uint64_t identity_of(const char *path)
     return z != 0 ? z : 1;
 }
 
+static const char *const suffixes[USHER__SQLITE_PARTS] = { "", "-wal", "-shm" };
+
+static bool stat_part(const struct usher__sqlite_place *place, unsigned i, struct stat *ret)
+{
+    char path[USHER__SQLITE_PATH + 8];
+
+    if (i == 0)
+        return stat(place->path, ret) == 0;
+    (void)snprintf(path, sizeof path, "%s%s", place->path, suffixes[i]);
+    return stat(path, ret) == 0;
+}
+
+static void find_part(struct usher__sqlite_place *place, unsigned i)
+{
+    struct usher__sqlite_part *part = &place->parts[i];
+    struct stat st;
+
+    part->known = stat_part(place, i, &st);
+    if (part->known) {
+        part->device = st.st_dev;
+        part->inode = st.st_ino;
+    }
+}
+
 static enum usher_status find_place(sqlite3 *db, struct usher__sqlite_place *place,
                                     char message[192])
 {
     const char *path = sqlite3_db_filename(db, "main");
-    struct stat st;
 
     if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof place->path) {
         usher__sqlite_say(message, "the path is longer than %d bytes", USHER__SQLITE_PATH - 1);
         return USHER_UNAVAILABLE;
     }
     memcpy(place->path, path, strlen(path) + 1);
-    place->known = stat(path, &st) == 0;
-    if (place->known) {
-        place->device = st.st_dev;
-        place->inode = st.st_ino;
-    }
-    place->identity = place->known ? identity_of(path) : 0;
+    find_part(place, 0);
+    place->identity = place->parts[0].known ? identity_of(path) : 0;
     return USHER_OK;
 }
 
@@ -541,6 +560,8 @@ enum usher_status usher__sqlite_file_open(const char *path, enum usher__sqlite_s
 
     if (status == USHER_OK)
         status = prepare(db, sync, deadline_ms, message);
+    for (unsigned i = 1; i < USHER__SQLITE_PARTS && status == USHER_OK; i++)
+        find_part(ret_place, i); /* SQLite has made it when it read in WAL mode */
     if (status == USHER_OK)
         *ret_db = db;
     else
@@ -551,13 +572,23 @@ enum usher_status usher__sqlite_file_open(const char *path, enum usher__sqlite_s
 enum usher_status usher__sqlite_file_moved(const struct usher__sqlite_place *place,
                                            char message[192])
 {
-    struct stat st;
+    const char *name = strrchr(place->path, '/');
 
-    if (!place->known ||
-        (stat(place->path, &st) == 0 && st.st_dev == place->device && st.st_ino == place->inode))
-        return USHER_OK;
-    usher__sqlite_say(message, "the file has been moved or deleted: open it anew");
-    return USHER_UNAVAILABLE;
+    name = name != NULL ? name + 1 : place->path;
+    for (unsigned i = 0; i < USHER__SQLITE_PARTS; i++) {
+        const struct usher__sqlite_part *part = &place->parts[i];
+        struct stat st;
+
+        if (!part->known ||
+            (stat_part(place, i, &st) && st.st_dev == part->device && st.st_ino == part->inode))
+            continue;
+        usher__sqlite_say(message,
+                          "%.80s%s was moved, deleted or replaced while it was open: restart the "
+                          "programs that use it",
+                          name, suffixes[i]);
+        return USHER_UNAVAILABLE;
+    }
+    return USHER_OK;
 }
 
 enum usher_status usher__sqlite_file_again(const struct usher__sqlite_place *place,

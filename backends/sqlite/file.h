@@ -17,12 +17,17 @@
 /* Bytes of a full path with its NUL; SQLite has no longer ones. */
 #define USHER__SQLITE_PATH 1024
 
+/* The database is three files while it is open: FILE, FILE-wal and FILE-shm. */
+#define USHER__SQLITE_PARTS 3
+
 /* Where the file is, and which one it is; read by any thread. */
 struct usher__sqlite_place {
     char path[USHER__SQLITE_PATH]; /* full, whatever the working directory is by now */
-    bool known;                    /* the two below; not so if the VFS has files of its own */
-    dev_t device;
-    ino_t inode;
+    struct usher__sqlite_part {
+        bool known; /* the two below; false if the VFS has files of its own */
+        dev_t device;
+        ino_t inode;
+    } parts[USHER__SQLITE_PARTS];
     uint64_t identity; /* identity() of store.h */
 };
 
@@ -42,8 +47,8 @@ enum usher_status usher__sqlite_file_again(const struct usher__sqlite_place *pla
                                            const int64_t *deadline_ms, sqlite3 **ret_db,
                                            char message[192]);
 
-/* USHER_OK; USHER_UNAVAILABLE if the file is no longer at its place: others would open
- * another one by the same name, and know nothing of ours. */
+/* USHER_OK; USHER_UNAVAILABLE if a part of the file is no longer at its place: other processes
+ * would open another one by the same name, and SQLite would not keep them and this one apart. */
 enum usher_status usher__sqlite_file_moved(const struct usher__sqlite_place *place,
                                            char message[192]);
 

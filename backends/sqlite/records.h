@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "file.h"
+#include "intact.h"
 #include "statements.h"
 
 #ifdef USHER_HOSTILE
@@ -116,6 +117,7 @@ struct usher_txn {
 struct sqlite {
     struct usher_record_store base;
     struct usher__sqlite_place place;
+    struct usher__sqlite_intact intact;
     enum usher__sqlite_sync sync;
     char software[32];
     struct usher_txn txn;
@@ -177,6 +179,8 @@ static inline void *resize(const struct usher_allocator *alloc, void *p, size_t 
 /* ---- sqlite.c ---- */
 
 enum usher_status usher__records_commit(struct usher_txn *t);
+/* The file has an earlier state than was read before.  USHER_UNAVAILABLE, from now on. */
+enum usher_status usher__records_went_back(struct usher_txn *t);
 
 /* ---- connection.c ---- */
 

@@ -171,6 +171,15 @@ enum usher_status usher__records_header_put(struct usher_txn *t, struct header *
     return USHER_OK;
 }
 
+/* Return whether @s is an earlier state of the scope whose header was last in @h: it is read again
+ * because another connection has written, and versions never fall. */
+static bool is_older(const struct header *h, unsigned noun, const struct usher_scope *s)
+{
+    return h->generation != 0 && h->scope.noun == noun && h->scope.name.size == s->name.size &&
+           memcmp(h->name, s->name.data, s->name.size) == 0 && h->scope.epoch == s->epoch &&
+           h->scope.version > s->version;
+}
+
 static enum usher_status header_read(struct usher_txn *t, struct header *h, unsigned noun,
                                      const struct usher_text *name)
 {
@@ -192,6 +201,8 @@ static enum usher_status header_read(struct usher_txn *t, struct header *h, unsi
     if (status != USHER_OK)
         return status;
     s.name = *name;
+    if (is_older(h, noun, &s))
+        return usher__records_went_back(t);
     return usher__records_header_put(t, h, &s);
 }
 

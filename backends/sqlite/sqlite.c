@@ -32,12 +32,18 @@
 #include "records.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "visits.h"
 
 /* ---- transactions ----------------------------------------------------------------- */
+
+static struct sqlite *store_of(struct usher_txn *t)
+{
+    return (struct sqlite *)(void *)((char *)t - offsetof(struct sqlite, txn));
+}
 
 static void rollback(struct usher_txn *t)
 {
@@ -49,8 +55,18 @@ static void rollback(struct usher_txn *t)
         (void)usher__records_run_plain(&t->c, ST_ROLLBACK);
         t->c.failed = failed_before;
     }
+    for (size_t i = 0; i < SCOPES; i++) /* what was not committed is no earlier state */
+        if (t->scopes[i].generation == t->generation)
+            t->scopes[i].generation = 0;
     t->generation++;
     usher__records_arena_reset(t);
+}
+
+enum usher_status usher__records_went_back(struct usher_txn *t)
+{
+    store_of(t)->intact.went_back = true;
+    t->c.failed = true;
+    return usher__sqlite_intact(&store_of(t)->intact, &store_of(t)->place, false, t->c.message);
 }
 
 /* SQLite counts the changes of its pages, by others as they are noticed, and by our commits. */
@@ -101,7 +117,7 @@ static enum usher_status begin(struct usher_record_store *store, enum usher_noun
     c->deadline_ms = deadline_ms;
     if (!sqlite3_get_autocommit(c->db)) /* a rollback that failed */
         rollback(t);
-    status = usher__sqlite_file_moved(&s->place, c->message);
+    status = usher__sqlite_intact(&s->intact, &s->place, write, c->message);
     if (status != USHER_OK)
         return status;
     status = usher__records_run_plain(c, write ? ST_BEGIN_WRITE : ST_BEGIN_READ);
@@ -157,6 +173,7 @@ enum usher_status usher__records_commit(struct usher_txn *t)
         status = commit_failed(t, rc, st);
     (void)sqlite3_reset(st);
     t->pages = pages_now(t);
+    usher__sqlite_intact_committed(&store_of(t)->intact, &store_of(t)->place);
     usher__records_arena_reset(t);
     return status;
 }
@@ -277,6 +294,7 @@ enum usher_status usher__sqlite_records(const char *path, enum usher__sqlite_syn
         close_store(&s->base);
         return status;
     }
+    usher__sqlite_intact_begin(&s->intact, s->txn.c.db);
     *ret_records = &s->base;
     return USHER_OK;
 }

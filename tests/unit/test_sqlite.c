@@ -34,6 +34,7 @@
 #include "engine/memory.h"
 #include "engine/result.h"
 #include "lib/calls.h"
+#include "records.h"
 #include "sqlite.h"
 #include "statements.h"
 
@@ -41,6 +42,7 @@
 enum { PLAIN = 1, RANKED = 3 };
 
 #define LONG 60000 /* ms; a test that gets there has failed */
+#undef SHORT       /* of texts that are remembered */
 #define SHORT 60   /* ms; of waits that must end by their deadline */
 
 /* What a failing scan says. */
@@ -2266,6 +2268,154 @@ static void a_file_that_was_moved_is_not_written(void **state)
     s->ops->close(s);
 }
 
+/* The next transaction of @s (with @reads also one that reads) fails, and its message has @words.
+ */
+static void begins_not(struct usher_record_store *s, bool reads, const char *words)
+{
+    struct usher_txn *t = NULL;
+
+    for (int write = !reads; write < 2; write++) {
+        assert_int_equal(
+            s->ops->begin(s, (enum usher_noun)0, NULL, write != 0, now_ms() + LONG, &t),
+            USHER_UNAVAILABLE);
+        if (strstr(s->ops->message(s), words) == NULL)
+            fail_msg("\"%s\" has no \"%s\"", s->ops->message(s), words);
+    }
+}
+
+/* At once, and when nothing was made or removed in the directory for so long that its time alone
+ * is looked at. */
+static void a_store_notices_that_its_wal_or_shm_is_gone(void **state)
+{
+    static const char *const parts[] = { "-wal", "-shm" };
+    struct place *p = *state;
+
+    for (unsigned i = 0; i < 5; i++) {
+        const char *part = parts[i % 2];
+        struct usher_record_store *s;
+        struct usher_record r = new_record("one");
+        char path[128], other[128];
+        int64_t until = now_ms() + LONG;
+
+        (void)snprintf(p->path, sizeof p->path, "%s/part%u.db", p->dir, i);
+        (void)snprintf(path, sizeof path, "%s%s", p->path, part);
+        (void)snprintf(other, sizeof other, "%s/other", p->dir);
+        s = open_at(p);
+        assert_int_equal(put(s, "desk", &r), USHER_OK);
+        while (i == 4 && !((struct sqlite *)s)->intact.settled) {
+            commit(s, begin(s, true));
+            assert_true(now_ms() < until);
+        }
+        if (i % 4 < 2) {
+            assert_int_equal(unlink(path), 0);
+        } else {
+            write_file(other, "", 0);
+            assert_int_equal(rename(other, path), 0);
+        }
+        begins_not(s, true, part);
+        begins_not(s, true, "was moved, deleted or replaced");
+        assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, true, now_ms() + LONG, see, NULL,
+                                      scan_message),
+                         USHER_UNAVAILABLE);
+        s->ops->close(s);
+    }
+}
+
+/* As when an operator removes FILE-shm under a server: the next process makes another one. */
+static void no_number_goes_out_twice_when_the_shm_is_gone(void **state)
+{
+    struct place *p = *state;
+    struct usher_engine *e = engine_at(p);
+    struct usher_number_answer answer = USHER_NUMBER_ANSWER_INIT;
+    char path[128], number[16];
+    pid_t pid;
+
+    for (int i = 0; i < 5; i++) {
+        (void)snprintf(number, sizeof number, "n%d", i);
+        assert_int_equal(ask_number_add(e, "desk", number, NULL), USHER_OK);
+        assert_int_equal(ask_number_reg(e, "desk", number), USHER_OK);
+    }
+    assert_int_equal(usher_number_call(e, "desk", "a", NULL, &answer), USHER_OK);
+    (void)snprintf(path, sizeof path, "%s-shm", p->path);
+    assert_int_equal(unlink(path), 0);
+    pid = fork_child();
+    if (pid == 0) {
+        struct usher_engine *other = engine_at(p);
+
+        _exit(usher_number_call(other, "desk", "b", NULL, &answer) != USHER_OK);
+    }
+    wait_for(pid);
+    assert_int_equal(usher_number_call(e, "desk", "c", NULL, &answer), USHER_UNAVAILABLE);
+    assert_non_null(strstr(answer.message, "pool.db-shm"));
+    usher_close(e);
+}
+
+static void a_store_notices_a_copy_written_over_its_file(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r = new_record("one"), found;
+    sqlite3 *db = raw(p);
+    struct stat before, after;
+    char *copy, name[16];
+    size_t size;
+
+    /* checkpoints of others are nothing to notice */
+    for (int i = 0; i < 30; i++) {
+        (void)snprintf(name, sizeof name, "desk%d", i);
+        assert_int_equal(put(s, name, &r), USHER_OK);
+        sql(db, i % 3 == 0   ? "PRAGMA wal_checkpoint(PASSIVE)"
+                : i % 3 == 1 ? "PRAGMA wal_checkpoint(RESTART)"
+                             : "PRAGMA wal_checkpoint(TRUNCATE)");
+        assert_int_equal(get(s, name, "one", &found), USHER_OK);
+    }
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    copy = bytes_of(p->path, &size);
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    assert_int_equal(stat(p->path, &before), 0);
+    do { /* file systems have coarse clocks */
+        write_file(p->path, copy, size);
+        assert_int_equal(stat(p->path, &after), 0);
+    } while (before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
+             before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+    begins_not(s, false, "was written by another program");
+    free(copy);
+    s->ops->close(s);
+}
+
+/* As `.restore` of sqlite3 puts it back. */
+static void a_store_notices_a_copy_restored_into_its_file(void **state)
+{
+    struct place *p = *state;
+    struct usher_engine *e = engine_at(p);
+    struct usher_number_answer answer = USHER_NUMBER_ANSWER_INIT;
+    char path[128];
+    sqlite3 *db, *copy;
+    sqlite3_backup *b;
+
+    (void)snprintf(path, sizeof path, "%s/copy.db", p->dir);
+    assert_int_equal(ask_number_add(e, "desk", "1", NULL), USHER_OK);
+    for (int back = 0; back < 2; back++) {
+        db = raw(p);
+        assert_int_equal(sqlite3_open(path, &copy), SQLITE_OK);
+        b = back ? sqlite3_backup_init(db, "main", copy, "main")
+                 : sqlite3_backup_init(copy, "main", db, "main");
+        assert_non_null(b);
+        assert_int_equal(sqlite3_backup_step(b, -1), SQLITE_DONE);
+        assert_int_equal(sqlite3_backup_finish(b), SQLITE_OK);
+        assert_int_equal(sqlite3_close(copy), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        if (!back)
+            assert_int_equal(ask_number_reg(e, "desk", "1"), USHER_OK);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(usher_number_call(e, "desk", "a", NULL, &answer), USHER_UNAVAILABLE);
+        assert_non_null(strstr(answer.message, "an older copy was put into the file"));
+    }
+    assert_int_equal(ask_number_add(e, "other", "1", NULL), USHER_UNAVAILABLE);
+    usher_close(e);
+}
+
 /* ---- a VFS that fails ---- */
 
 enum call { CALL_WRITE, CALL_SYNC, CALLS };
@@ -2932,6 +3082,10 @@ int main(int argc, char **argv)
         T(values_that_cannot_be_ours_are_corrupt),
         T(a_hostile_schema_does_nothing),
         T(a_file_that_was_moved_is_not_written),
+        T(a_store_notices_that_its_wal_or_shm_is_gone),
+        T(no_number_goes_out_twice_when_the_shm_is_gone),
+        T(a_store_notices_a_copy_written_over_its_file),
+        T(a_store_notices_a_copy_restored_into_its_file),
         T_FAULTY(where_memory_cannot_be_shared_is_no_place_for_it),
         T_FAULTY(a_commit_that_fails_says_what_became_of_it),
         T_FAULTY(a_large_transaction_fails_as_a_whole),

@@ -176,7 +176,7 @@ mutant 'a callee gets its number from any group' src/steps/number.c 's/capped(&w
     $memory 'a_known_number*'
 mutant 'one callee too few is remembered' src/steps/work.c 's/if (\*count <= limit \&\&/if (*count < limit \&\&/' \
     $memory 'so_many*'
-mutant 'a kept answer never grows old' src/steps/work.c 's/    if (r.until_ms <= w->now)/    if (r.until_ms < 0)/' \
+mutant 'a kept answer never grows old' src/steps/work.c 's/    if (r.until_ms <= w->moment)/    if (r.until_ms < 0)/' \
     $memory 'answers_are_kept*'
 mutant 'a request id is for any verb' src/steps/work.c 's/\*ret_verb == (unsigned)w->command->verb \&\& //' \
     $memory 'a_request_id*'
@@ -189,7 +189,7 @@ mutant 'a number that moves is in its old group, too' src/steps/number.c 's/    
     $memory 'a_number_*'
 mutant 'Redis: a number that moves is in its old group, too' backends/redis/lua/number.lua "s/^        group_has(r.group, r, -1)\$//" \
     tests/conformance/on_redis 'a_number_*'
-mutant 'Redis: a pool that is made anew goes on at the time of the old one' backends/redis/lua/common.lua 's/^    if not S.exists then S.now = S.said end.*//' \
+mutant 'Redis: a pool that is made anew goes on at the time of the old one' backends/redis/lua/common.lua 's/^    if not S.exists then S.time(0) end.*//' \
     tests/conformance/on_redis 'one_that_is_made*'
 mutant 'rooms: any version will do' src/steps/room.c 's/if (state_of(w) != USHER_ROOM_STATE_CLOSING \&\& usher__other_version(w))/if (false)/' \
     $memory 'who_is_behind*'
@@ -258,7 +258,7 @@ mutant 'a command overtakes one that is to come again' src/steps/queue.c 's/    
 mutant 'who looks moves the clock of a queue' src/steps/queue_due.c \
     's/    if (usher__queue_reads(w->command->verb))/    if (false)/' $memory 'a_look_takes*'
 mutant 'an offer that a look makes began long ago' src/steps/queue_match.c \
-    's/        u->n\[U_END\] = w->seen_ms + offer;/        u->n[U_END] = w->now + offer;/' $memory 'an_offer_that_a_look*'
+    's/        u->n\[U_END\] = w->moment + offer;/        u->n[U_END] = w->now + offer;/' $memory 'an_offer_that_a_look*'
 mutant 'a room of another queue is one of this' src/steps/queue_users.c \
     's/        if (memcmp(text->data, epoch, 16) != 0)/        if (false)/' $memory 'no_two_rooms*'
 mutant 'a room does not tell the token' src/steps/queue_answer.c 's/        .token = u->token,/        .token = 0,/' \
@@ -372,7 +372,7 @@ mutant 'SQLite: a command is not one transaction' backends/sqlite/statements.h \
 # ---- the engine ----
 mutant 'notices are told before the commit' src/engine/local.c 's/        inner.notify = pending_add;/        ;/; s/        inner.payload = &pending;/        ;/' \
     tests/fault/test_disk 'any_call_of_the_file_system_may*'
-mutant 'time goes back in a pool' src/engine/local.c 's/if (w->now < w->scope.clock_ms)/if (w->now < 0)/' \
+mutant 'time goes back in a pool' src/steps/work.h 's/    w->now = w->said > last ? w->said : last;/    w->now = w->said;/' \
     $memory 'time_does*'
 mutant 'fields of an answer may be missing' src/engine/wire.c 's/n != 7 + usher__fields_count(noun, command->verb)/n < 7/' \
     tests/unit/test_wire
@@ -685,7 +685,7 @@ mutant 'serial: what was printed before is named by its own token only' src/step
 mutant 'script: what was printed before is named by its own token only' backends/redis/lua/serial.lua \
     's/        local r = not S.queued() and S.by_older_format(serial)$/        local r = nil/' $gapfree
 mutant 'serial: what is over is listed as held' src/steps/serial_holds.c \
-    's/        if (i == 0 \&\& due(&r, w->now))/        if (i > 9 \&\& due(\&r, w->now))/' $gapfree
+    's/        if (i == 0 \&\& due(&r, w->moment))/        if (i > 9 \&\& due(\&r, w->moment))/' $gapfree
 mutant 'serial: numbers go out in the order in which they came back' src/steps/serial_holds.c \
     's/    r->rank = held ? 0 : .*/    r->rank = 0;/' $gapfree
 mutant 'on Redis versions go on behind a loss' backends/redis/lua/main.lua \
@@ -752,11 +752,11 @@ mutant 'script: what is taken back is of no node' backends/redis/lua/number.lua 
     $redis 'a_number_that_is_taken*'
 mutant 'number: a hold for ever has no longest' src/steps/number.c 's/most > 0 && (lease_ms == 0 || lease_ms > most)/most > 0 \&\& ((lease_ms == 0 \&\& began == w->now) || lease_ms > most)/' \
     tests/model/test_differential
-mutant 'script: a longest hold that is set too late ends in the past' backends/redis/lua/number.lua 's/math.max(math.min(S.now + lease, began + most), S.now + 1)/math.min(S.now + lease, began + most)/' \
+mutant 'script: a longest hold that is set too late ends in the past' backends/redis/lua/number.lua 's/math.max(math.min(S.moment + lease, began + most), S.moment + 1)/math.min(S.moment + lease, began + most)/' \
     tests/model/test_differential
 mutant 'number: a number that is moved takes another place' src/steps/number.c 's/^    r->group = group;$/    r->group = group; r->order = w->scope.version;/' \
     tests/model/test_exhaustive every_state_in_memory
-mutant 'script: what is taken back has lasted as long as the call before' backends/redis/lua/number.lua 's/local state, till, lease = r.state, S.lasts(S.now, a/local state, till, lease = r.state, S.lasts(S.verb == K.V_RENEW and r.n2 or S.now, a/' \
+mutant 'script: what is taken back has lasted as long as the call before' backends/redis/lua/number.lua 's/local state, till, lease = r.state, S.lasts(S.moment, a/local state, till, lease = r.state, S.lasts(S.verb == K.V_RENEW and r.n2 or S.moment, a/' \
     tests/fault/test_lost 'a_longest_hold_is_what_a_server*'
 mutant 'script: a setting that a library does not know is gone with the next one' backends/redis/lua/number.lua 's/^        for i = 1, #S.set do set\[i\] = S.set\[i\] end$/        for i = 1, #S.set do set[i] = i ~= K.SETTINGS and S.set[i] or 0 end/' \
     tests/fault/test_two_versions
@@ -768,7 +768,7 @@ mutant 'what is due while its scope is swept is not swept again' src/engine/hear
     tests/cluster/test_cluster_rooms 'a_room*'
 mutant 'authority: a rule that is made again has no log' src/engine/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
     tests/fault/test_lost 'who_follows_hears_of_a_loss*'
-mutant 'number: what is taken back has no longest' src/steps/number.c 's/^    int64_t until = lasts(w, w->now, lease, &lease);$/    int64_t until = w->command->verb != USHER_NUMBER_RENEW ? lasts(w, w->now, lease, \&lease) : lease != 0 ? w->now + lease : 0;/' \
+mutant 'number: what is taken back has no longest' src/steps/number.c 's/^    int64_t until = lasts(w, w->moment, lease, &lease);$/    int64_t until = w->command->verb != USHER_NUMBER_RENEW ? lasts(w, w->moment, lease, \&lease) : lease != 0 ? w->moment + lease : 0;/' \
     tests/model/test_lost_exhaustive
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
@@ -808,7 +808,7 @@ mutant 'script: one kept answer too few' backends/redis/lua/common.lua 's/if n <
     $redis 'answers_are_kept*'
 mutant 'script: time goes back' backends/redis/lua/main.lua 's/if now < clock then now = clock end/if now < 0 then now = clock end/' \
     $redis 'time_does*'
-mutant 'script: a repeat is not known' backends/redis/lua/common.lua "s/if not r or r.ends <= S.now then return nil end/if r then return nil end/" \
+mutant 'script: a repeat is not known' backends/redis/lua/common.lua "s/if not r or r.ends <= S.moment then return nil end/if r then return nil end/" \
     $redis 'a_repeat_gets*'
 mutant 'script: an invalid answer forgets what ended before it' backends/redis/lua/main.lua 's/^        elseif S.notices then/        elseif false then/' \
     $redis 'what_ends*'
@@ -963,7 +963,7 @@ mutant 'serial: a hold without a deadline is due' src/steps/serial_holds.c \
     's/ \&\& r->until_ms != 0 \&\& r->until_ms <= now;/ \&\& r->until_ms <= now;/' \
     $memory 'a_hold_without*'
 mutant 'script: a serial held without a deadline is due' backends/redis/lua/serial.lua \
-    's/ and r.ends ~= 0 and r.ends <= S.now end/ and r.ends <= S.now end/' \
+    's/ and r.ends ~= 0 and r.ends <= S.moment end/ and r.ends <= S.moment end/' \
     $redis 'a_hold_without*'
 mutant 'id: another by leaves the class of start' src/steps/id.c \
     's/    return id + (start % by + by - id % by) % by;/    return id + (start % by) * 0;/' \
@@ -979,8 +979,17 @@ mutant 'SQLite: a blob is a name' backends/sqlite/connection.c 's/(size != 0 \&\
 mutant 'serial: settings of a file are taken' src/steps/serial_audit.c 's/return "a setting";/return NULL;/' \
     tests/fault/test_edited 'an_edit*'
 mutant 'time: any time is taken' src/engine/local.c \
-    's/if (w->now > w->latest) {/if (false) {/' \
+    's/    if (w->said - w->clock > w->context->skew_ms .*{/    if (false) {/' \
     $memory 'a_queue_told*'
+mutant 'time: a clock that is ahead ends what is not due' src/steps/work.h \
+    's/    w->moment = w->now < w->clock ? .*/    w->moment = w->now;/' $memory 'clock_that_is_ahead*'
+mutant 'script: a clock that is ahead ends what is not due' backends/redis/lua/main.lua \
+    's/    local moment = now < wall and now or wall/    local moment = now/' $redis 'clock_that_is_ahead*'
+mutant 'time: a clock that was ahead freezes leases' src/engine/local.c \
+    's/ ? wall_of(w) : w->said;/ ? wall_of(w) : INT64_MAX;/' $memory 'clock_that_is_set_back*'
+mutant 'script: a clock that was ahead freezes leases' backends/redis/lua/main.lua \
+    's/    if skew >= K.TIME_MAX then wall = now end/    if skew >= K.TIME_MAX then wall = math.huge end/' \
+    $redis 'clock_that_is_set_back*'
 mutant 'script: any time is taken' backends/redis/lua/main.lua \
     's/if now > time + skew and now > clock then/if false then/' \
     $redis 'a_queue_told*'
@@ -1081,14 +1090,14 @@ mutant 'text: a token is packed as its digits' src/engine/write.c \
 mutant 'text: any bytes are packed as a text' src/core/pack.c 's/put_code(p, 0xc4, size, 1)/put_code(p, 0xd9, size, 1)/' \
     $text 'each_type_is_packed'
 mutant 'a gap is over with the rest' src/steps/number.c \
-    's/    return at + rest_ms > gap ? at + rest_ms : gap;/    return gap > 0 ? at + rest_ms : gap;/' $memory '*with_a_gap'
+    's/ == 0 || at + rest_ms > gap ? at + rest_ms : gap;/ >= 0 ? at + rest_ms : gap;/' $memory '*with_a_gap'
 mutant 'a gap is not awaited' src/steps/number.c \
     's/        at = rested(&w->scope, r, at, set\[USHER__SET_REST\]);/        at += set[USHER__SET_REST];/' \
     $memory '*with_a_gap'
 mutant 'a renewed hold lasts as long as it says' src/steps/number.c \
     's/until > began + most/until > w->now + most/' $memory 'a_hold_ends*'
 mutant 'a limit that came too late ends a hold in the past' src/steps/number.c \
-    's/? began + most : w->now + 1;/? began + most : began + most;/' $memory 'a_hold_ends*'
+    's/? began + most : w->moment + 1;/? began + most : began + most;/' $memory 'a_hold_ends*'
 mutant 'arguments: a default is told that is none' src/engine/about.c \
     's/!= 0 ? arg->standard : USHER_NONE;/!= 0 ? arg->min : USHER_NONE;/' tests/unit/test_command 'defaults*'
 mutant 'arguments: the range is that of another verb' src/engine/about.c \

@@ -153,7 +153,8 @@
       " WHEN 4 THEN 'timeout' WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed'"  \
       " WHEN 8 THEN 'requeued' END, r.owner,"                                                  \
       " CASE WHEN r.n6 <> 0 THEN v.epoch || '.' || r.n5 || '.' || r.n6 END, nullif(r.n3, 0), r.n4,"     \
-      " ifnull(nullif(r.n3, 0), r.n4) - r.n2, ifnull(r.n4 - nullif(r.n3, 0), 0))",             \
+      " max(ifnull(nullif(r.n3, 0), r.n4) - r.n2, 0),"                                         \
+      " max(ifnull(r.n4 - nullif(r.n3, 0), 0), 0))",                                           \
       "record_ready, and sqlite_autoindex_visit_1")                                            \
                                                                                                \
     X(ADD,                                                                                     \

@@ -66,7 +66,7 @@ extern "C" {
 #define USHER_LIST_DEFAULT 100
 #define USHER_LOG_MAX 100000       /* notices that a scope keeps */
 #define USHER_TIMEOUT_DEFAULT 5000 /* ms */
-#define USHER_SKEW_DEFAULT 300000  /* ms */
+#define USHER_SKEW_DEFAULT 1000    /* ms */
 
 /* ---- answers ---------------------------------------------------------------------- */
 
@@ -172,12 +172,12 @@ struct usher_options {
      * application's. */
     struct usher_history *history;
     /* How far a time that the application gives (`now`, or now_ms() above) may be ahead of the
-     * store's own clock, ms.  One that is farther ahead is USHER_INVALID: a scope's time never
-     * goes back, so a wrong clock would end all its leases and then none.  0: the URL's `skew=`,
-     * or USHER_SKEW_DEFAULT. */
+     * store's own clock, ms.  A time farther ahead is USHER_INVALID.  Within this limit it orders
+     * and stamps, but ends nothing early: what is due ends, and what begins is counted, by the
+     * store's clock.  0: the URL's `skew=`, or USHER_SKEW_DEFAULT. */
     int64_t skew_ms;
-    /* `clock=given`: times are the application's alone, however far ahead, as in a replay, a
-     * simulation or a test. */
+    /* `clock=given`: the application's time is the store's clock, however far ahead, as in a
+     * replay, a simulation or a test. */
     bool clock_given;
     /* The password of a Redis store whose URL has none, as it is now: asked for with each
      * connection that is made, so it may change.  Write at most @size bytes with the NUL to @to

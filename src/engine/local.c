@@ -128,15 +128,23 @@ static uint64_t new_epoch(const void *salt)
     return epoch != 0 ? epoch : 1;
 }
 
-/* What a time that is given may not be later than. */
-static int64_t latest_of(const struct usher_context *context)
+/* The machine's clock is read once in a transaction, and not at all if no command needs it. */
+ALWAYS_INLINE int64_t wall_of(struct usher__work *w)
 {
-    return context->skew_ms < USHER_TIME_MAX ? usher__wall_ms() + context->skew_ms : INT64_MAX;
+    if (w->wall == 0)
+        w->wall = usher__wall_ms();
+    return w->wall;
 }
 
-static int64_t now_of(const struct usher_context *context)
+/* The time that the command says, and that of the store's clock: with `clock=given` the same. */
+ALWAYS_INLINE void clocks_read(struct usher__work *w, const struct usher_operation *command)
 {
-    return context->now_ms != 0 ? context->now_ms : usher__wall_ms();
+    const struct usher_context *context = w->context;
+
+    w->said = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms
+              : context->now_ms != 0                  ? context->now_ms
+                                                      : wall_of(w);
+    w->clock = context->skew_ms < USHER_TIME_MAX ? wall_of(w) : w->said;
 }
 
 ALWAYS_INLINE bool same_scope(const struct usher_operation *a, const struct usher_operation *b)
@@ -180,7 +188,7 @@ ALWAYS_INLINE void work_begin(struct usher__work *w, const struct local *l, stru
     w->command = NULL;
     w->grave = NULL;
     w->hidden = false;
-    w->latest = INT64_MIN;
+    w->wall = 0;
     w->behind = false;
     w->at_once = (l->records->ops->caps & USHER_CAP_AT_ONCE) != 0;
     w->answer = NULL;
@@ -199,8 +207,7 @@ ALWAYS_INLINE void work_end(struct usher__work *w, const struct local *l)
             (void)usher__resize(l->alloc, w->buffer[i], w->buffer_size[i], 0);
 }
 
-/* Applied, it would end every lease of the scope, and none from then on: its time never goes back.
- */
+/* Applied, it would put the scope's last time far ahead, which never goes back. */
 static void time_refused(const struct usher__work *w)
 {
     char line[192];
@@ -209,13 +216,13 @@ static void time_refused(const struct usher__work *w)
     (void)snprintf(line, sizeof line,
                    "now is %" PRId64 " ms ahead of the store's clock and may be %" PRId64
                    " (skew=; for virtual time: clock=given)",
-                   w->now - (w->latest - skew_ms), skew_ms);
+                   w->said - w->clock, skew_ms);
     usher_result_fail(w->reply, USHER_INVALID, line);
 }
 
 /* One command inside a transaction; the last one's scope is known already.  A failure of the
  * store is returned, not answered. */
-static enum usher_status run(struct usher__work *w, struct usher_task *task, int64_t now)
+static enum usher_status run(struct usher__work *w, struct usher_task *task)
 {
     const struct usher_operation *command = task->command;
     unsigned flags = usher__verb((unsigned)command->verb)->flags;
@@ -233,7 +240,7 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
     }
     w->command = command;
     w->reply = task->reply;
-    w->now = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : now;
+    clocks_read(w, command);
     if (w->fault != NULL) {
         char line[96];
 
@@ -241,14 +248,10 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
         usher_result_fail(w->reply, USHER_UNAVAILABLE, line);
         return USHER_OK;
     }
-    /* The store's own clock is never too early, and a time that the scope has seen is harmless. */
-    if (w->now > w->latest && w->now > w->scope.clock_ms &&
-        ((command->given & USHER_GIVEN_NOW) != 0 || w->context->now_ms != 0)) {
-        w->latest = latest_of(w->context);
-        if (w->now > w->latest) {
-            time_refused(w);
-            return USHER_OK;
-        }
+    /* A time that the scope has seen is harmless. */
+    if (w->said - w->clock > w->context->skew_ms && w->said > w->scope.clock_ms) {
+        time_refused(w);
+        return USHER_OK;
     }
     if (usher__drop_meets(w)) {
         bool done;
@@ -260,10 +263,11 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
     if (w->scope.ref != NULL) {
         w->reply->epoch = w->scope.epoch;
         w->reply->version = usher__scope_shown(w);
-        if (w->now < w->scope.clock_ms)
-            w->now = w->scope.clock_ms;
-    } else if ((flags & USHER__CREATES) != 0) {
-        w->scope.epoch = new_epoch(w);
+        usher__work_time(w, w->scope.clock_ms);
+    } else {
+        usher__work_time(w, 0);
+        if ((flags & USHER__CREATES) != 0)
+            w->scope.epoch = new_epoch(w);
     }
     status = w->steps->run(w);
     if (w->trouble[0] != '\0')
@@ -318,8 +322,10 @@ static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t
 
         work_begin(&w, l, g, txn, &inner);
         for (size_t i = 0; more > 0 && status == USHER_OK;) {
-            while (i < *n && status == USHER_OK)
-                status = run(&w, &tasks[i++], now_of(context));
+            while (i < *n && status == USHER_OK) {
+                w.wall = 0;
+                status = run(&w, &tasks[i++]);
+            }
             more = status == USHER_OK && writes && context->more != NULL
                        ? context->more(context->payload)
                        : 0;
@@ -399,12 +405,10 @@ ALWAYS_INLINE size_t share(struct local *l, struct usher_task *tasks, size_t n,
 
     g.fault[0] = '\0';
     if (status == USHER_OK) {
-        int64_t now = now_of(context);
-
         work_begin(&w, l, &g, txn, context);
         w.behind = *behind;
         do {
-            status = run(&w, &tasks[done++], now);
+            status = run(&w, &tasks[done++]);
             if (w.ops->expect != NULL && n - done > AHEAD)
                 expect(&w, tasks[done + AHEAD].command);
         } while (status == USHER_OK && done < n && done < SHARE_MAX &&

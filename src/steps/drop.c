@@ -124,7 +124,6 @@ static enum usher_status step(work *w, uint64_t *ret_n)
 
 enum usher_status usher__drop_meet(work *w, bool *ret_done)
 {
-    int64_t said = w->now;
     uint64_t n;
     enum usher_status status;
 
@@ -137,9 +136,9 @@ enum usher_status usher__drop_meet(work *w, bool *ret_done)
         w->hidden = true;
         return USHER_OK;
     }
-    usher__work_as_of(w, said); /* its clock goes with it */
+    usher__work_as_of(w, w->said); /* its clock goes with it */
     status = w->behind ? USHER_OK : step(w, &n);
-    w->now = said;
+    w->now = w->said;
     if (status == USHER_OK && dropping(w)) {
         *ret_done = true;
         return w->steps->come_again(w);

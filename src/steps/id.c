@@ -156,13 +156,15 @@ static void renew(work *w)
     const int64_t *set = w->scope.settings;
 
     if (counts[USHER__COUNT_ID_SEGMENTS] > 0) {
-        counts[USHER__COUNT_ID_LASTED] = w->now - counts[USHER__COUNT_ID_BEGAN];
+        int64_t lasted = w->moment - counts[USHER__COUNT_ID_BEGAN];
+
+        counts[USHER__COUNT_ID_LASTED] = lasted > 0 ? lasted : 0;
         counts[USHER__COUNT_ID_STEP] = usher__segment_step(
             counts[USHER__COUNT_ID_STEP], counts[USHER__COUNT_ID_LASTED], set[USHER__SET_ID_LIFE],
             set[USHER__SET_ID_STEP], set[USHER__SET_ID_STEP_MAX]);
     }
     counts[USHER__COUNT_ID_SEGMENTS]++;
-    counts[USHER__COUNT_ID_BEGAN] = w->now;
+    counts[USHER__COUNT_ID_BEGAN] = w->moment;
 }
 
 /* ---- settings --------------------------------------------------------------------- */

@@ -61,7 +61,7 @@ static int64_t rested(const struct usher_scope *s, const struct usher_record *r,
 {
     int64_t gap = r->n[USHER__N_USED] + s->settings[USHER__SET_GAP];
 
-    return at + rest_ms > gap ? at + rest_ms : gap;
+    return s->settings[USHER__SET_GAP] == 0 || at + rest_ms > gap ? at + rest_ms : gap;
 }
 
 /* Calls that @r has had on the local day of @at. */
@@ -351,7 +351,7 @@ static enum usher_status first_due(work *w, const struct usher_text *group, int6
                                             USHER__NUMBER_DUE, group, 0, 0, false, r);
 
     *ret_due = status == USHER_OK ? r->until_ms : INT64_MAX;
-    return status == USHER_OK && !due(r, w->now) ? USHER_MISSING : status;
+    return status == USHER_OK && !due(r, w->moment) ? USHER_MISSING : status;
 }
 
 /* Apply up to @max due expiries; *@ret_n says how many it were. */
@@ -363,6 +363,7 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
 
     *ret_n = 0;
     *ret_more = false;
+    /* holds end by the moment, and days by `now`: due_ms is a lower bound of both */
     while (w->scope.due_ms <= w->now) {
         bool ends = true;
 
@@ -403,7 +404,7 @@ static enum usher_status load(work *w, const struct usher_text *id, move *m)
 
     while (w->scope.ref != NULL) {
         status = w->ops->find(w->txn, &w->scope, USHER__KIND_NUMBER, id, r);
-        if (status != USHER_OK || !due(r, w->now))
+        if (status != USHER_OK || !due(r, w->moment))
             break;
         status = expire_one(w, m);
         if (status != USHER_OK)
@@ -570,7 +571,7 @@ static int64_t free_at(const work *w, const struct usher_record *r)
     if (r->state == USHER_NUMBER_STATE_BUSY_UP && at != 0)
         at = rested(&w->scope, r, at, set[USHER__SET_REST]);
     else if (r->state == USHER_NUMBER_STATE_IDLE_UP && at == 0)
-        at = w->now;
+        at = w->moment;
     else if (r->state != USHER_NUMBER_STATE_IDLE_UP)
         at = 0;
     return at != 0 && capped(&w->scope, r, at) ? usher__day_end(at, set[USHER__SET_ZONE]) : at;
@@ -735,7 +736,7 @@ static enum usher_status stick(work *w, change *c, const struct usher_text *numb
     }
     r.id = *peer;
     r.owner = *number;
-    r.until_ms = w->now + set[USHER__SET_STICKY_MS];
+    r.until_ms = w->moment + set[USHER__SET_STICKY_MS];
     return usher__change_remember(w, c, &r, &c->scope->counts[USHER__COUNT_STICKY],
                                   set[USHER__SET_STICKY_MAX]);
 }
@@ -752,9 +753,9 @@ static int64_t lasts(const work *w, int64_t began, int64_t lease_ms, int64_t *re
     if (most > 0 && (lease_ms == 0 || lease_ms > most))
         lease_ms = most;
     *ret_lease_ms = lease_ms;
-    until = lease_ms > 0 ? w->now + lease_ms : 0;
+    until = lease_ms > 0 ? w->moment + lease_ms : 0;
     if (most > 0 && until > began + most)
-        until = began + most > w->now ? began + most : w->now + 1;
+        until = began + most > w->moment ? began + most : w->moment + 1;
     return until;
 }
 
@@ -767,7 +768,7 @@ static enum usher_status take(work *w, move *m, unsigned to)
     int64_t today = usher__day(w->now, set[USHER__SET_ZONE]);
     int64_t lease =
         (w->command->given & USHER_GIVEN_LEASE) != 0 ? a->lease_ms : set[USHER__SET_LEASE];
-    int64_t until = lasts(w, w->now, lease, &lease);
+    int64_t until = lasts(w, w->moment, lease, &lease);
     int64_t *counts = w->scope.counts;
     enum usher_status status;
 
@@ -776,7 +777,7 @@ static enum usher_status take(work *w, move *m, unsigned to)
     r->token = r->order = w->scope.version;
     r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
     r->n[USHER__N_DAY] = today;
-    r->n[USHER__N_USED] = w->now;
+    r->n[USHER__N_USED] = w->moment;
     r->n[USHER__N_LEASE] = lease;
     if (a->owner.data != NULL)
         r->owner = a->owner;
@@ -942,7 +943,7 @@ static enum usher_status take_sticky(work *w, move *m)
     status = w->ops->find(w->txn, &w->scope, USHER__KIND_STICKY, peer, &memory);
     if (status != USHER_OK)
         return status;
-    if (memory.until_ms <= w->now)
+    if (memory.until_ms <= w->moment)
         return USHER_MISSING;
     number.size = memory.owner.size;
     memcpy(copy, memory.owner.data, number.size);
@@ -967,7 +968,7 @@ static enum usher_status held(work *w, const struct usher_text *owner, uint64_t 
         enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER,
                                                 USHER__NUMBER_HELD, owner, 0, 0, false, r);
 
-        if (status != USHER_OK || !due(r, w->now))
+        if (status != USHER_OK || !due(r, w->moment))
             return status;
         status = w->scope.version < last ? expire_one(w, m) : USHER_REFUSED;
         if (status != USHER_OK)
@@ -1064,7 +1065,7 @@ static enum usher_status hangup(work *w)
     if (resting(r))
         settle(w, r, to.to, 0, w->scope.version);
     else
-        release(w, r, to.to, w->now, rest_ms, w->scope.version);
+        release(w, r, to.to, w->moment, rest_ms, w->scope.version);
     return finish(w, &m);
 }
 
@@ -1228,7 +1229,7 @@ static enum usher_status renew_node(work *w)
             return several(w, USHER_OK, n, true);
         }
         order = r->order;
-        if (due(r, w->now)) {
+        if (due(r, w->moment)) {
             status = expire_one(w, &m); /* it is over */
         } else if (move_of(w, r, USHER__NUMBER_RENEW, USHER__NUMBER_IF_HOLDER).status == USHER_OK) {
             status = extend(w, &m);
@@ -1260,7 +1261,7 @@ static struct usher__move move_by_free(work *w, const struct usher_record *r)
 static enum usher_status free_one(work *w, move *m, unsigned to)
 {
     begin(w, m);
-    release(w, mine(m), to, w->now, w->scope.settings[USHER__SET_REST], w->scope.version);
+    release(w, mine(m), to, w->moment, w->scope.settings[USHER__SET_REST], w->scope.version);
     return save(w, m);
 }
 
@@ -1367,8 +1368,14 @@ static enum usher_status set(work *w)
 /* As it is once everything due has happened; nothing is written. */
 static void look(work *w, struct usher_record *r)
 {
-    while (due(r, w->now))
+    while (due(r, w->moment))
         expire(w, r, r->order);
+}
+
+/* How long @r has been held. */
+static int64_t age(const work *w, const struct usher_record *r)
+{
+    return w->moment > r->n[USHER__N_USED] ? w->moment - r->n[USHER__N_USED] : 0;
 }
 
 static enum usher_status add_row(work *w, const struct usher_record *r)
@@ -1387,7 +1394,7 @@ static enum usher_status add_row(work *w, const struct usher_record *r)
     row.calls_today = calls_on(&w->scope, r, w->now);
     row.used_ms = r->n[USHER__N_USED];
     if (busy(r->state)) {
-        row.age_ms = w->now - r->n[USHER__N_USED];
+        row.age_ms = age(w, r);
         row.node = r->data;
     }
     return usher_result_add_row(w->reply, USHER_NUMBER, &row);
@@ -1481,7 +1488,7 @@ static enum usher_status stats(work *w)
     memcpy(counts, w->scope.counts, sizeof counts);
     while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_DUE, NULL,
                                   hi, order, false, &r)) == USHER_OK &&
-           due(&r, w->now)) {
+           due(&r, w->moment)) {
         hi = (uint64_t)r.until_ms;
         order = r.order;
         count(counts, &r, -1);
@@ -1511,8 +1518,8 @@ static enum usher_status stats(work *w)
     while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_HELD, NULL,
                                   0, order, false, &r)) == USHER_OK) {
         order = r.order;
-        if (!due(&r, w->now)) {
-            s->longest_hold_ms = w->now - r.n[USHER__N_USED];
+        if (!due(&r, w->moment)) {
+            s->longest_hold_ms = age(w, &r);
             break;
         }
     }

@@ -242,7 +242,6 @@ static enum usher_status run(work *w)
         run.matched_rows = true;
         max = given(w, USHER_GIVEN_QUEUE_MAX) ? args(w)->max : USHER__STEP_MAX;
     }
-    w->seen_ms = w->now;
     if (w->scope.counts[COUNT_OLD_RANKS] != 0) {
         status = usher__queue_rank_anew(w, USHER__STEP_MAX);
         if (status != USHER_OK)
@@ -250,9 +249,11 @@ static enum usher_status run(work *w)
         if (w->scope.counts[COUNT_OLD_RANKS] != 0)
             return come_again(w);
     }
-    if (w->scope.ref != NULL && w->scope.due_ms <= w->now && v != USHER_QUEUE_DRAIN) {
+    if (w->scope.ref != NULL && w->scope.due_ms <= w->moment && v != USHER_QUEUE_DRAIN) {
+        int64_t now = w->now;
+
         status = usher__queue_expire_due(&run, max, &n, &more);
-        w->now = w->seen_ms;
+        w->now = now;
         if (status != USHER_OK)
             return status;
         if (more && v != USHER_QUEUE_SWEEP)

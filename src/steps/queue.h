@@ -187,9 +187,15 @@ static inline bool given(const work *w, uint64_t bit)
 }
 
 /* By the time of the command, which may be later than that of the change that is being made. */
+/* From @from to @to: a store's clock that is set back makes nothing last less than no time. */
+static inline int64_t lasted(int64_t from, int64_t to)
+{
+    return to > from ? to - from : 0;
+}
+
 static inline bool due(const work *w, const struct usher_record *r)
 {
-    return r->until_ms != 0 && r->until_ms <= w->seen_ms;
+    return r->until_ms != 0 && r->until_ms <= w->moment;
 }
 
 /* The nearer of two deadlines, 0 for none. */

@@ -611,8 +611,8 @@ static struct usher_queue_result_row visit_row(const struct act *act, const stru
     row.applied_ms = u->n[U_APPLIED];
     row.matched_ms = u->state == USHER_QUEUE_USER_SEATED ? u->n[U_MATCHED] : 0;
     row.until_ms = at;
-    row.wait_ms = (row.matched_ms != 0 ? row.matched_ms : at) - row.applied_ms;
-    row.talk_ms = row.matched_ms != 0 ? at - row.matched_ms : 0;
+    row.wait_ms = lasted(row.applied_ms, row.matched_ms != 0 ? row.matched_ms : at);
+    row.talk_ms = row.matched_ms != 0 ? lasted(row.matched_ms, at) : 0;
     row.version = act->c.scope->version;
     return row;
 }
@@ -637,7 +637,7 @@ static enum usher_status visit_end(work *w, struct act *act, const struct usher_
         return status;
     if (seated) {
         usher__queue_figure(s, l, at, F_FINISHED, 1);
-        usher__queue_figure(s, l, at, F_TALK, at - u->n[U_MATCHED]);
+        usher__queue_figure(s, l, at, F_TALK, lasted(u->n[U_MATCHED], at));
     } else {
         usher__queue_figure(s, l, at,
                             outcome == USHER_QUEUE_OUTCOME_TIMEOUT ? F_TIMEOUT : F_ABANDONED, 1);

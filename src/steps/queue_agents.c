@@ -13,7 +13,7 @@ int64_t usher__queue_beat(const work *w)
 {
     int64_t ttl = w->scope.settings[SET_TTL];
 
-    return ttl > 0 ? w->now + ttl : 0;
+    return ttl > 0 ? w->moment + ttl : 0;
 }
 
 /* The lanes of a login: "*" alone if it is among them, each once. */
@@ -139,11 +139,11 @@ enum usher_status usher__queue_login(struct run *run)
     a->r.n[A_LEVEL] = given(w, USHER_GIVEN_QUEUE_LEVEL) ? g->level : 0;
     a->r.n[A_BEAT] = usher__queue_beat(w);
     a->n_lanes = lanes_of(w, a->lanes);
-    a->since = w->now;
-    usher__queue_agent_event(w, &act, USHER__AGENT_LOGIN, w->now);
+    a->since = usher__work_at(w);
+    usher__queue_agent_event(w, &act, USHER__AGENT_LOGIN, usher__work_at(w));
     if (paused == USHER_OK) {
         absent_erase(&act, &absent);
-        usher__queue_agent_event(w, &act, USHER__AGENT_PAUSE, w->now);
+        usher__queue_agent_event(w, &act, USHER__AGENT_PAUSE, usher__work_at(w));
     }
     usher__queue_answer_agent(w, USHER_OK, &a->r);
     status = usher__queue_agent_save(w, &act, true);
@@ -197,7 +197,7 @@ enum usher_status usher__queue_logout(struct run *run)
             return logout_absent(w, id);
         if (status == USHER_OK)
             status = usher__queue_agent_leave(run, &r, USHER__AGENT_LOGOUT, USHER_QUEUE_LOGOUT,
-                                              w->now, &gone);
+                                              usher__work_at(w), &gone);
         if (status != USHER_OK)
             return status;
     }
@@ -233,7 +233,7 @@ static enum usher_status pause_or_ready(struct run *run, const struct usher_reco
         a->r.n[A_OFFERS] -= a->r.n[A_OFFERS] % 4;
     else if (!asked(r))
         a->r.n[A_OFFERS] += used(r) > 0;
-    usher__queue_agent_event(w, &act, event, w->now);
+    usher__queue_agent_event(w, &act, event, usher__work_at(w));
     a->r.until_ms = nearer(a->r.n[A_BEAT], a->r.n[A_WRAP]);
     usher__queue_act_about(&act, verb, from, &a->r);
     usher__queue_answer_agent(w, USHER_OK, &a->r);
@@ -301,7 +301,7 @@ enum usher_status usher__queue_free(struct run *run)
         if (status == USHER_OK)
             status =
                 usher__queue_user_leaves(run, &act, &u, free_to(w, &u), USHER_QUEUE_OUTCOME_FREED,
-                                         true, USHER_QUEUE_FREE, w->now);
+                                         true, USHER_QUEUE_FREE, usher__work_at(w));
         if (status == USHER_OK)
             status = usher__queue_act_commit(w, &act);
         if (status != USHER_OK)

@@ -145,7 +145,7 @@ static enum usher_status expire_next(struct run *run)
     struct usher_record a, u;
     enum usher_status one, two;
 
-    if (w->scope.due_ms > w->seen_ms)
+    if (w->scope.due_ms > w->moment)
         return USHER_MISSING;
     one = w->ops->walk(w->txn, &w->scope, K_AGENT, 1, NULL, 0, 0, false, &a);
     if (one != USHER_OK && one != USHER_MISSING)
@@ -158,7 +158,7 @@ static enum usher_status expire_next(struct run *run)
         w->scope.due_ms = a.until_ms;
     if (two == USHER_OK && u.until_ms < w->scope.due_ms)
         w->scope.due_ms = u.until_ms;
-    if (w->scope.due_ms > w->seen_ms)
+    if (w->scope.due_ms > w->moment)
         return USHER_MISSING;
     /* what follows from a deadline is as of that, too, when nobody but one who looks is there */
     if (usher__queue_reads(w->command->verb))

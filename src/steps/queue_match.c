@@ -12,12 +12,12 @@
 void usher__queue_seated(work *w, struct act *act, struct lane *l, struct usher_record *u)
 {
     const struct usher_scope *s = &w->scope;
-    int64_t wait = w->now - u->n[U_APPLIED];
+    int64_t wait = lasted(u->n[U_APPLIED], usher__work_at(w));
 
-    usher__queue_figure(s, l, w->now, F_SEATED, 1);
-    usher__queue_figure(s, l, w->now, F_WAIT, wait);
+    usher__queue_figure(s, l, usher__work_at(w), F_SEATED, 1);
+    usher__queue_figure(s, l, usher__work_at(w), F_WAIT, wait);
     if (wait <= s->settings[SET_SERVICE])
-        usher__queue_figure(s, l, w->now, F_WITHIN, 1);
+        usher__queue_figure(s, l, usher__work_at(w), F_WITHIN, 1);
     act->agent.r.n[A_SERVED]++;
 }
 
@@ -25,14 +25,14 @@ void usher__queue_seated(work *w, struct act *act, struct lane *l, struct usher_
 static void pace(work *w, struct lane *l, const struct usher_record *u)
 {
     int64_t last = figure(l, F_LAST), paced = figure(l, F_PACE);
-    int64_t d = w->now - (last > u->n[U_APPLIED] ? last : u->n[U_APPLIED]);
+    int64_t d = lasted(last > u->n[U_APPLIED] ? last : u->n[U_APPLIED], usher__work_at(w));
 
-    if (w->now > u->n[U_APPLIED]) {
+    if (usher__work_at(w) > u->n[U_APPLIED]) {
         if (d > DAY_MS)
             d = DAY_MS;
         figure_set(l, F_PACE, paced == 0 ? 16 * d : (7 * paced + 16 * d) / 8);
     }
-    figure_set(l, F_LAST, w->now);
+    figure_set(l, F_LAST, usher__work_at(w));
 }
 
 enum usher_status usher__queue_give(struct run *run, struct act *act, struct usher_record *u,
@@ -56,11 +56,11 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
     pace(w, l, u);
     if (offer > 0) {
         a->r.n[A_OFFERS] += 4;
-        usher__queue_agent_event(w, act, USHER__AGENT_OFFER, w->now);
-        u->n[U_END] = w->seen_ms + offer; /* nobody could see it ring before */
+        usher__queue_agent_event(w, act, USHER__AGENT_OFFER, usher__work_at(w));
+        u->n[U_END] = w->moment + offer; /* nobody could see it ring before */
     } else {
         a->r.n[A_SEATED]++;
-        usher__queue_agent_event(w, act, USHER__AGENT_SEAT, w->now);
+        usher__queue_agent_event(w, act, USHER__AGENT_SEAT, usher__work_at(w));
         usher__queue_seated(w, act, l, u);
         u->n[U_END] = 0;
     }
@@ -68,7 +68,7 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
         u, usher__queue_user_move(w, u, offer > 0 ? USHER__USER_OFFER : USHER__USER_SEAT).to);
     u->owner = a->r.id;
     u->token = act->c.scope->version;
-    u->n[U_MATCHED] = w->now;
+    u->n[U_MATCHED] = usher__work_at(w);
     u->n[U_NO] = no;
     status = usher__queue_user_save(w, act, u,
                                     stored ? USHER_QUEUE_USER_WAITING : USHER_QUEUE_USER_GONE);

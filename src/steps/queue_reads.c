@@ -296,8 +296,8 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_result_ro
     row->applied_ms = r->n[V_APPLIED];
     row->matched_ms = r->n[V_SEATED];
     row->until_ms = r->n[V_END];
-    row->wait_ms = (r->n[V_SEATED] != 0 ? r->n[V_SEATED] : r->n[V_END]) - r->n[V_APPLIED];
-    row->talk_ms = r->n[V_SEATED] != 0 ? r->n[V_END] - r->n[V_SEATED] : 0;
+    row->wait_ms = lasted(r->n[V_APPLIED], r->n[V_SEATED] != 0 ? r->n[V_SEATED] : r->n[V_END]);
+    row->talk_ms = r->n[V_SEATED] != 0 ? lasted(r->n[V_SEATED], r->n[V_END]) : 0;
     row->version = r->order;
     return true;
 }

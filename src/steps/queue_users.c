@@ -137,9 +137,9 @@ enum usher_status usher__queue_apply(struct run *run)
     new.group = g->lane.data != NULL ? g->lane : default_lane;
     new.n[U_PRIORITY] = given(w, USHER_GIVEN_QUEUE_PRIORITY) ? g->priority : 0;
     new.n[U_SINCE] = given(w, USHER_GIVEN_QUEUE_SINCE) ? g->since_ms : w->now;
-    new.n[U_APPLIED] = w->now;
+    new.n[U_APPLIED] = usher__work_at(w);
     new.n[U_BEAT] = usher__queue_beat(w);
-    new.n[U_PATIENCE] = set[SET_MAXWAIT] > 0 ? w->now + set[SET_MAXWAIT] : 0;
+    new.n[U_PATIENCE] = set[SET_MAXWAIT] > 0 ? w->moment + set[SET_MAXWAIT] : 0;
     new.order = usher__version_next(w);
     usher__queue_act_init(&act);
     status = usher__queue_lane_hold(w, &act, &new.group, &l);
@@ -232,7 +232,8 @@ static enum usher_status end_visit(struct run *run, struct act *act, struct ushe
     q->wait_ms = -1;
     q->no = u->n[U_NO];
     q->token = u->token;
-    status = usher__queue_user_leaves(run, act, u, to, outcome, false, w->command->verb, w->now);
+    status = usher__queue_user_leaves(run, act, u, to, outcome, false, w->command->verb,
+                                      usher__work_at(w));
     if (status == USHER_OK && room) {
         q->login = act->agent.r.order;
         status = next_at_once(run, act);
@@ -426,7 +427,7 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
         return status;
     if (!accept) {
         status = usher__queue_user_leaves(run, &act, &u, move.to, USHER_QUEUE_OUTCOME_LEFT, true,
-                                          USHER_QUEUE_REJECT, w->now);
+                                          USHER_QUEUE_REJECT, usher__work_at(w));
     } else {
         usher__queue_act_step(w, &act);
         status = usher__queue_lane_hold(w, &act, &u.group, &l);
@@ -434,8 +435,8 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
             return status;
         act.agent.r.n[A_OFFERS] -= 4;
         act.agent.r.n[A_SEATED]++;
-        usher__queue_agent_event(w, &act, USHER__AGENT_SEAT, w->now);
-        u.n[U_MATCHED] = w->now;
+        usher__queue_agent_event(w, &act, USHER__AGENT_SEAT, usher__work_at(w));
+        u.n[U_MATCHED] = usher__work_at(w);
         u.n[U_END] = 0;
         usher__queue_seated(w, &act, l, &u);
         act.agent.served = w->scope.settings[SET_STRATEGY] == USHER_QUEUE_STRATEGY_FEWEST_SERVED;

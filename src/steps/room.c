@@ -135,10 +135,8 @@ static enum usher_status open_room(work *w)
     change c;
 
     /* a new room begins with a clock of its own, whoever has erased the old one */
-    if (state == USHER_ROOM_STATE_CLOSED && given(w, USHER_GIVEN_NOW))
-        w->now = w->command->now_ms;
-    else if (state == USHER_ROOM_STATE_CLOSED && w->context->now_ms != 0)
-        w->now = w->context->now_ms;
+    if (state == USHER_ROOM_STATE_CLOSED)
+        usher__work_time(w, 0);
 
     (void)usher__settings_given(w, USHER_ROOM_OPEN, new);
     if (state != USHER_ROOM_STATE_CLOSED && memcmp(new, w->scope.settings, sizeof new) != 0)
@@ -156,7 +154,7 @@ static enum usher_status open_room(work *w)
     c.scope->counts[COUNT_STATE] = move.to;
     if (state == USHER_ROOM_STATE_CLOSED) {
         c.scope->counts[COUNT_CREATED] = w->now;
-        c.scope->counts[COUNT_EMPTY] = w->now;
+        c.scope->counts[COUNT_EMPTY] = w->moment;
     }
     usher__room_linger(c.scope);
     usher__room_answer(w, USHER_OK);
@@ -198,13 +196,13 @@ static enum usher_status sweep(work *w)
     while (status == USHER_OK && given(w, USHER_GIVEN_ROOM_TTL) && !reply->more &&
            w->scope.ref != NULL && state_of(w) != USHER_ROOM_STATE_CLOSING) {
         status = w->ops->walk(w->txn, &w->scope, MEMBER, 0, NULL, 0, 0, false, &r);
-        if (status != USHER_OK || (int64_t)r.rank + ttl > w->now)
+        if (status != USHER_OK || (int64_t)r.rank + ttl > w->moment)
             break;
         if ((int64_t)reply->count >= max) {
             reply->more = true;
             break;
         }
-        status = usher__room_remove_one(w, &r, USHER_ROOM_EXPIRE, w->now);
+        status = usher__room_remove_one(w, &r, USHER_ROOM_EXPIRE, w->moment);
         if (usher__work_stops(w, status, reply->count)) {
             reply->more = true;
             status = USHER_OK;
@@ -246,7 +244,7 @@ enum usher_status usher__room_run(work *w)
     if (state_of(w) == USHER_ROOM_STATE_CLOSING) {
         if (w->command->verb != USHER_ROOM_CLOSE)
             status = usher__room_close_step(w, &n); /* the closer may be dead */
-    } else if (w->scope.due_ms <= w->now && w->command->verb != USHER_ROOM_SWEEP) {
+    } else if (w->scope.due_ms <= w->moment && w->command->verb != USHER_ROOM_SWEEP) {
         status = usher__room_expire_due(
             w, w->command->verb == USHER_ROOM_SNAPSHOT ? USHER__STEP_MAX : USHER__EXPIRE_MAX, &n,
             &more);

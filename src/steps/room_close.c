@@ -79,7 +79,7 @@ static enum usher_status closing_some(work *w, change *c, bool *ret_all)
             if (phase > 0)
                 usher__room_count_out(c->scope->counts, &r);
             else
-                status = usher__room_drop(w, c, &r, w->now);
+                status = usher__room_drop(w, c, &r, usher__work_at(w));
             if (status != USHER_OK)
                 return status;
         }
@@ -183,7 +183,7 @@ static enum usher_status expire_until(work *w, int64_t now, int64_t max, uint64_
 enum usher_status usher__room_expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
 {
     int64_t now = w->now;
-    enum usher_status status = expire_until(w, now, max, ret_n, ret_more);
+    enum usher_status status = expire_until(w, w->moment, max, ret_n, ret_more);
 
     w->now = now;
     return status;
@@ -205,12 +205,12 @@ enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_member
     *ret_open = s->ref != NULL && s->counts[COUNT_STATE] != USHER_ROOM_STATE_CLOSING;
     if (!*ret_open)
         return USHER_OK;
-    while (s->due_ms <= w->now &&
+    while (s->due_ms <= w->moment &&
            (status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, hi, order, false, &r)) == USHER_OK &&
-           due(&r, w->now)) {
+           due(&r, w->moment)) {
         hi = (uint64_t)r.until_ms;
         order = r.order;
-        while (present(&r) && due(&r, w->now)) {
+        while (present(&r) && due(&r, w->moment)) {
             unsigned to = usher__room_member_move(w, r.state, usher__room_due_event(s, &r)).to;
 
             if (to != USHER_ROOM_MEMBER_ABSENT) {
@@ -226,7 +226,7 @@ enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_member
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
     *ret_open =
-        members > 0 || s->settings[SET_LINGER] == 0 || empty + s->settings[SET_LINGER] > w->now;
+        members > 0 || s->settings[SET_LINGER] == 0 || empty + s->settings[SET_LINGER] > w->moment;
     *ret_members = (uint64_t)members;
     return USHER_OK;
 }

@@ -136,7 +136,7 @@ enum usher_status usher__room_load(work *w, const struct usher_text *id, struct 
         enum usher_status status =
             w->scope.ref != NULL ? w->ops->find(w->txn, &w->scope, MEMBER, id, r) : USHER_MISSING;
 
-        if (status != USHER_OK || !due(r, w->now))
+        if (status != USHER_OK || !due(r, w->moment))
             return status;
         status = usher__room_expire_one(w, r);
         if (status != USHER_OK)
@@ -165,6 +165,14 @@ static enum usher_status answer_member(work *w, enum usher_status status,
     reply->member_state = (enum usher_room_member_state)r->state;
     reply->until_ms = r->until_ms;
     return USHER_OK;
+}
+
+/* A sign of life of @r.  One that comes late takes nothing back, unless the store's clock went
+ * back. */
+static void see(const work *w, struct usher_record *r)
+{
+    if (w->moment > (int64_t)r->rank || (int64_t)r->rank > w->clock)
+        r->rank = (uint64_t)w->moment;
 }
 
 static enum usher_status answer_absent(work *w, enum usher_status status)
@@ -197,7 +205,7 @@ static enum usher_status make_place(work *w, bool *ret_place)
     *ret_place = true;
     if (s->settings[SET_CAPACITY] == 0 || s->counts[COUNT_MEMBERS] < s->settings[SET_CAPACITY])
         return status;
-    if (s->due_ms <= w->now)
+    if (s->due_ms <= w->moment)
         status = usher__room_expire_due(w, USHER__STEP_MAX, &n, &more);
     *ret_place = s->counts[COUNT_MEMBERS] < s->settings[SET_CAPACITY];
     return status;
@@ -235,12 +243,12 @@ static enum usher_status join_new(work *w, struct usher_record *r)
         return usher__room_turn_down(w, USHER_FULL, too_many_fields);
     }
     usher__change_begin(w, &c);
-    r->rank = (uint64_t)w->now;
+    r->rank = (uint64_t)w->moment;
     r->order = c.scope->version;
     r->n[N_JOINED] = w->now;
     usher__room_settle(c.scope, r,
                        usher__room_member_move(w, USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_JOIN).to,
-                       w->now);
+                       w->moment);
     c.scope->counts[COUNT_MEMBERS]++;
     c.scope->counts[COUNT_EMPTY] = 0;
     usher__change_save(&c, r);
@@ -281,9 +289,8 @@ enum usher_status usher__room_join(work *w)
     }
     if (!changed)
         r.data = before.data;
-    if ((uint64_t)w->now > r.rank)
-        r.rank = (uint64_t)w->now;
-    usher__room_settle(&w->scope, &r, move.to, w->now);
+    see(w, &r);
+    usher__room_settle(&w->scope, &r, move.to, w->moment);
     if (move.status == USHER_SAME && !changed) {
         answer_member(w, USHER_SAME, &r);
         return beat_quietly(w, &c, &r, before.rank, before.until_ms);
@@ -329,9 +336,8 @@ enum usher_status usher__room_alive(work *w)
     move = usher__room_member_move(w, from, USHER__MEMBER_BEAT);
     if (move.status != USHER_OK)
         return answer_member(w, (enum usher_status)move.status, r);
-    if ((uint64_t)w->now > r->rank)
-        r->rank = (uint64_t)w->now;
-    usher__room_settle(&w->scope, r, move.to, w->now);
+    see(w, r);
+    usher__room_settle(&w->scope, r, move.to, w->moment);
     answer_member(w, USHER_OK, r);
     usher__room_answer_point(w);
     if (from == r->state)
@@ -364,7 +370,7 @@ enum usher_status usher__room_leave(work *w, unsigned event)
     }
     from = r.state;
     move = usher__room_member_move(w, from, event);
-    if (ban && from == USHER_ROOM_MEMBER_BANNED && r.until_ms == w->now + args(w)->ban_ms)
+    if (ban && from == USHER_ROOM_MEMBER_BANNED && r.until_ms == w->moment + args(w)->ban_ms)
         move.status = USHER_SAME; /* it ends then already */
     if (move.status != USHER_OK)
         return answer_member(w, (enum usher_status)move.status, &r);
@@ -377,7 +383,7 @@ enum usher_status usher__room_leave(work *w, unsigned event)
     if (!ban)
         usher__change_erase(&c, &r);
     if (present(&r))
-        status = usher__room_drop(w, &c, &r, w->now);
+        status = usher__room_drop(w, &c, &r, w->moment);
     else
         status = USHER_OK;
     if (status != USHER_OK)
@@ -387,7 +393,7 @@ enum usher_status usher__room_leave(work *w, unsigned event)
     r.state = move.to;
     r.until_ms = 0;
     if (ban) {
-        r.until_ms = w->now + args(w)->ban_ms;
+        r.until_ms = w->moment + args(w)->ban_ms;
         r.slots = usher__machine_lists(&usher__member_machine, r.state, r.until_ms);
         r.rank = 0;
         r.order = c.scope->version;

@@ -78,7 +78,7 @@ static enum usher_status put(work *w)
         r.kind = ENTRY;
         r.id = args(w)->room;
         r.rank = (uint64_t)w->now;
-        r.until_ms = w->now;
+        r.until_ms = w->moment;
         r.order = c.scope->version;
         r.slots = 1u | 2u;
         c.scope->counts[COUNT_ENTRIES]++;
@@ -90,7 +90,7 @@ static enum usher_status put(work *w)
         r.rank = (uint64_t)args(w)->created_ms;
     }
     r.token = c.scope->version;
-    r.n[N_PUT] = w->now;
+    r.n[N_PUT] = w->moment;
     w->reply->of.rooms.token = r.token;
     usher__change_save(&c, &r);
     return usher__change_commit(w, &c, USHER_ROOMS_PUT, 0, r.state, &r);
@@ -113,7 +113,7 @@ static enum usher_status drop(work *w)
         return USHER_OK;
     before = r.state;
     w->reply->status = USHER_REFUSED;
-    if (before != USHER_ROOMS_OPEN && w->now < r.n[N_PUT] + OPENING_MS) {
+    if (before != USHER_ROOMS_OPEN && w->moment < r.n[N_PUT] + OPENING_MS) {
         if (before == USHER_ROOMS_DOUBTED)
             return USHER_OK;
         usher__change_begin(w, &c);
@@ -194,19 +194,19 @@ static enum usher_status claim_some(work *w, bool done, int64_t *left, size_t *r
     while (c.n < SOME && (done || *left > 0)) {
         status = w->ops->walk(w->txn, &w->scope, ENTRY, done ? 2 : 1, done ? &a->worker : NULL, hi,
                               order, false, &r);
-        if (status != USHER_OK || (!done && r.until_ms > w->now))
+        if (status != USHER_OK || (!done && r.until_ms > w->moment))
             break;
         hi = done ? 0 : (uint64_t)r.until_ms;
         order = r.order;
         if (done) { /* unless it was too late: then it is due again */
-            if (r.until_ms > w->now)
+            if (r.until_ms > w->moment)
                 r.until_ms = r.n[N_CLAIMED] + a->every_ms;
             r.owner.data = NULL;
             r.owner.size = 0;
             r.slots = 1u | 2u;
         } else {
-            r.until_ms = w->now + a->lease_ms;
-            r.n[N_CLAIMED] = w->now;
+            r.until_ms = w->moment + a->lease_ms;
+            r.n[N_CLAIMED] = w->moment;
             r.owner = a->worker;
             r.slots = 1u | 2u | 4u;
             --*left;

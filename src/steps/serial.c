@@ -287,7 +287,7 @@ int64_t usher__serial_use_now(const work *w, int64_t use[USHER__USE_PERIODS / 2]
     int64_t bucket = w->scope.counts[COUNT_BUCKET];
 
     memcpy(use, w->scope.counts + COUNT_USE, USHER__USE_PERIODS / 2 * sizeof *use);
-    usher__use_slide(&bucket, use, w->now);
+    usher__use_slide(&bucket, use, w->moment);
     *ret_recent = usher__use_sum(bucket, use, USHER__USE_PERIODS / 2);
     *ret_longterm = usher__use_sum(bucket, use, USHER__USE_PERIODS);
     return bucket;
@@ -620,7 +620,8 @@ static enum usher_status run_verb(work *w)
     if (status != USHER_MISSING)
         return status;
     status = begin_period(w);
-    if (status == USHER_OK && w->scope.due_ms <= w->now && w->command->verb != USHER_SERIAL_SWEEP)
+    if (status == USHER_OK && w->scope.due_ms <= w->moment &&
+        w->command->verb != USHER_SERIAL_SWEEP)
         status = usher__serial_expire_due(w, USHER__EXPIRE_MAX, &n, &more);
     if (status != USHER_OK)
         return status;

@@ -209,7 +209,7 @@ enum usher_status usher__serial_expire_due(work *w, int64_t max, uint64_t *ret_n
 
     *ret_n = 0;
     *ret_more = false;
-    while (w->scope.due_ms <= w->now) {
+    while (w->scope.due_ms <= w->moment) {
         status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, DUE, NULL, 0, 0, false, &r);
         if (status == USHER_MISSING) {
             w->scope.due_ms = INT64_MAX;
@@ -217,7 +217,7 @@ enum usher_status usher__serial_expire_due(work *w, int64_t max, uint64_t *ret_n
         }
         if (status != USHER_OK)
             return status;
-        if (r.until_ms > w->now) {
+        if (r.until_ms > w->moment) {
             w->scope.due_ms = r.until_ms;
             break;
         }
@@ -303,7 +303,7 @@ enum usher_status usher__serial_reserve(work *w)
         return usher__serial_turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_LOST, &s);
     if (a->owner.data != NULL) {
         status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, &a->owner, 0, 0, false, &r);
-        while (status == USHER_OK && due(&r, w->now)) {
+        while (status == USHER_OK && due(&r, w->moment)) {
             status = expire_one(w, &s, &r);
             if (status == USHER_OK)
                 status = usher__serial_load(w, &s);
@@ -351,7 +351,7 @@ enum usher_status usher__serial_reserve(work *w)
         r.n[N_STAMP] = w->now;
     r.token = c.scope->version;
     lease = given(w, USHER_GIVEN_SERIAL_LEASE) ? a->lease_ms : w->scope.settings[SET_LEASE];
-    r.until_ms = lease != 0 ? w->now + lease : 0;
+    r.until_ms = lease != 0 ? w->moment + lease : 0;
     if (a->owner.data != NULL)
         r.owner = a->owner;
     r.data = s.rule.data; /* it stays as it is printed now */
@@ -442,7 +442,7 @@ enum usher_status usher__serial_standing(work *w, const struct state *s, int64_t
         name.size = (size_t)snprintf(id, sizeof id, "%" PRId64, rank_of(w, period, k));
         status = w->ops->find(w->txn, &w->scope, KIND_HOLD, &name, r);
     }
-    if (status == USHER_OK && due(r, w->now)) {
+    if (status == USHER_OK && due(r, w->moment)) {
         r->state = (uint8_t)leads(w, s, r, USHER__SERIAL_E_EXPIRE);
         r->until_ms = 0;
         r->owner.size = 0;
@@ -695,7 +695,7 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
     if (queued(w))
         return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
     status = by_token(w, KIND_HOLD, HELD, a->token, &r);
-    if (status == USHER_OK && due(&r, w->now)) {
+    if (status == USHER_OK && due(&r, w->moment)) {
         status = expire_one(w, &s, &r);
         if (status == USHER_OK)
             status = usher__serial_load(w, &s);
@@ -780,7 +780,7 @@ enum usher_status usher__serial_without_due(work *w, const struct state *s,
     while (n->held > 0 &&
            (status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, DUE, NULL, hi, order, false, &r)) ==
                USHER_OK &&
-           due(&r, w->now)) {
+           due(&r, w->moment)) {
         hi = (uint64_t)r.until_ms;
         order = r.order;
         n->held--;
@@ -813,7 +813,7 @@ enum usher_status usher__serial_holds(work *w)
     for (;;) {
         status = w->ops->walk(w->txn, &w->scope, lists[i].kind, lists[i].slot,
                               a->owner.data != NULL ? &a->owner : NULL, hi, order, false, &r);
-        if (status == USHER_OK && i == 1 && !due(&r, w->now))
+        if (status == USHER_OK && i == 1 && !due(&r, w->moment))
             status = USHER_MISSING;
         if (status == USHER_MISSING && i < 3 && a->owner.data == NULL) {
             i++;
@@ -824,7 +824,7 @@ enum usher_status usher__serial_holds(work *w)
             return status == USHER_MISSING ? USHER_OK : status;
         hi = i == 0 ? 0 : i == 1 ? (uint64_t)r.until_ms : r.rank;
         order = r.order;
-        if (i == 0 && due(&r, w->now))
+        if (i == 0 && due(&r, w->moment))
             continue;
         if (i == 1) { /* as it is once that has happened */
             r.state = (uint8_t)leads(w, &s, &r, USHER__SERIAL_E_EXPIRE);

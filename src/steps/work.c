@@ -383,7 +383,7 @@ enum usher_status usher__change_remember(struct usher__work *w, struct usher__ch
         behind = old.order;
         if (r->ref != NULL && usher__text_equal(&old.id, &r->id))
             continue;
-        if (*count <= limit && old.until_ms > w->now)
+        if (*count <= limit && old.until_ms > w->moment)
             break;
         usher__change_erase(c, &old);
         --*count;
@@ -451,7 +451,7 @@ enum usher_status usher__request_save(struct usher__work *w, struct usher__chang
         return status;
     }
     r.id = w->command->request;
-    r.until_ms = w->now + USHER__REQUEST_MS;
+    r.until_ms = w->moment + USHER__REQUEST_MS;
     status = answer_make(w, c, &r.data);
     if (status != USHER_OK)
         return status;
@@ -531,7 +531,7 @@ enum usher_status usher__request_look(struct usher__work *w)
 
     if (status != USHER_OK)
         return status;
-    if (r.until_ms <= w->now)
+    if (r.until_ms <= w->moment)
         return USHER_MISSING;
     status = answer_read(w, &r.data, &verb, &same);
     if (status == USHER_UNAVAILABLE) {

@@ -30,9 +30,12 @@ struct usher__work {
                                        * usher__scope_loaded() */
     uint64_t lost_behind;             /* see usher__scope_lost() */
     int64_t due_stored;               /* scope.due_ms as the store has it */
-    int64_t now;                      /* never before scope.clock_ms */
-    int64_t latest;                   /* times up to here have been found not to be too early */
-    int64_t seen_ms;                  /* of queues: what is due by then is due; see queue.c */
+    int64_t said;                     /* the time of the command */
+    int64_t clock;                    /* that of the store's own clock */
+    int64_t wall;                     /* 0, or what the machine's clock was in this transaction */
+    int64_t now;                      /* orders and stamps; never before scope.clock_ms */
+    int64_t moment;                   /* ends what is due and begins deadlines; never after `now`
+                                       * or `clock` */
     void *grave;                      /* NULL, or the ref of what is left of `scope`, which does not
                                        * exist: see drop.c */
     bool hidden;                      /* `scope` is there, but not for this command */
@@ -115,6 +118,21 @@ static inline struct usher__move usher__work_move(struct usher__work *w,
     usher__row_taken(m, from, event, guard);
 #endif
     return move;
+}
+
+/* Set both times of the command: its own, but never before the scope's last one, and the moment,
+ * which is not after the store's clock.  So a command with a clock that is ahead ends nothing
+ * early, and a scope whose last time is ahead delays no deadline. */
+static inline void usher__work_time(struct usher__work *w, int64_t last)
+{
+    w->now = w->said > last ? w->said : last;
+    w->moment = w->now < w->clock ? w->now : w->clock;
+}
+
+/* When the change that is made happens: at the moment, or earlier by usher__work_as_of(). */
+static inline int64_t usher__work_at(const struct usher__work *w)
+{
+    return w->now < w->moment ? w->now : w->moment;
 }
 
 /* A read applies what is due as of then, so that it takes the scope's clock no further. */

@@ -460,7 +460,7 @@ static void a_look_takes_the_clock_no_further_than_what_was_due(void **state)
     assert_int_equal(f->r.of.queue.rows[0].matched_ms, begin + 5000);
     f->now += 1000;
     STORY(f, { "apply c", "ok queue 0" }, { "list", "ok c" });
-    assert_int_equal(f->r.of.queue.rows[0].applied_ms, begin + 5000);
+    assert_int_equal(f->r.of.queue.rows[0].since_ms, begin + 5000);
     f->now += 10000;
     STORY(f, { "apply d", "ok queue 1" }, { "list", "ok c d" });
     assert_int_equal(f->r.of.queue.rows[1].applied_ms, begin + 11000);

@@ -184,10 +184,11 @@ static void skew_says_how_far_a_time_may_be_ahead(void **state)
     int64_t now = (int64_t)time(NULL) * 1000;
     char line[128];
 
-    /* five minutes, unless told otherwise; the other side of the limit leaves a slow machine room
-     */
-    (void)snprintf(line, sizeof line, "add p 1 now=%lld", (long long)now + 240000);
+    /* A second by default; the other side of the limit leaves a slow machine enough time. */
+    (void)snprintf(line, sizeof line, "add p 1 now=%lld", (long long)now);
     assert_int_equal(done(f, USHER_NUMBER, line), USHER_OK);
+    (void)snprintf(line, sizeof line, "add p 2 now=%lld", (long long)now + 240000);
+    is_refused(f, USHER_NUMBER, line);
     (void)snprintf(line, sizeof line, "add p 2 now=%lld", (long long)now + 3600000);
     is_refused(f, USHER_NUMBER, line);
     engine_open(f, "skew=7200000", false);
@@ -198,6 +199,149 @@ static void skew_says_how_far_a_time_may_be_ahead(void **state)
         assert_int_equal(done(f, USHER_NUMBER, line), USHER_SAME);
     }
     assert_int_equal(done(f, USHER_NUMBER, "add p 3"), USHER_OK);
+}
+
+/* @line with the time @now at its end. */
+static enum usher_status at(struct fixture *f, enum usher_noun noun, int64_t now, const char *line,
+                            struct usher_result *r)
+{
+    char text[160];
+
+    (void)snprintf(text, sizeof text, "%s now=%lld", line, (long long)now);
+    return line_to(f, noun, text, r);
+}
+
+static enum usher_status done_at(struct fixture *f, enum usher_noun noun, int64_t now,
+                                 const char *line)
+{
+    struct usher_result r;
+    enum usher_status status = at(f, noun, now, line, &r);
+
+    usher_result_done(&r);
+    return status;
+}
+
+#define HOUR INT64_C(3600000)
+#define DAY (24 * HOUR)
+
+static int64_t store_clock(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Reads and writes an hour ahead, with leases and heartbeats of some minutes. */
+static void clock_that_is_ahead_ends_no_heartbeat_early(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_result r;
+    int64_t ahead;
+
+    engine_open(f, "skew=7200000", false);
+    ahead = store_clock() + HOUR;
+    assert_int_equal(done(f, USHER_QUEUE, "set q ttl=600000 wrapup=600000"), USHER_OK);
+    assert_int_equal(done(f, USHER_QUEUE, "login q ann"), USHER_OK);
+    assert_int_equal(done(f, USHER_QUEUE, "apply q bob"), USHER_OK);
+    assert_int_equal(done(f, USHER_QUEUE, "apply q kim"), USHER_OK);
+    assert_int_equal(at(f, USHER_QUEUE, ahead, "stats q", &r), USHER_OK);
+    assert_int_equal(r.of.queue.of.stats.agents, 1);
+    assert_int_equal(r.of.queue.of.stats.waiting, 1);
+    usher_result_done(&r);
+    assert_int_equal(done_at(f, USHER_QUEUE, ahead, "apply q lou"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, ahead, "sweep q"), USHER_SAME);
+    assert_int_equal(done(f, USHER_QUEUE, "alive q agent=ann"), USHER_OK);
+    assert_int_equal(done(f, USHER_QUEUE, "where q kim"), USHER_OK);
+    /* the wrap-up is counted by the store's clock, too */
+    assert_int_equal(done_at(f, USHER_QUEUE, ahead, "leave q bob"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, ahead, "agents q"), USHER_OK);
+    assert_int_equal(line_to(f, USHER_QUEUE, "agents q", &r), USHER_OK);
+    assert_true(r.of.queue.rows[0].until_ms <= store_clock() + 600000);
+    usher_result_done(&r);
+
+    assert_int_equal(done(f, USHER_ROOM, "open r ttl=600000"), USHER_OK);
+    assert_int_equal(done(f, USHER_ROOM, "join r ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_ROOM, ahead, "snapshot r"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_ROOM, ahead, "join r bob"), USHER_OK);
+    assert_int_equal(at(f, USHER_ROOM, ahead, "alive r ann", &r), USHER_OK);
+    assert_int_equal(r.of.room.member_state, USHER_ROOM_MEMBER_HERE);
+    assert_true(r.of.room.until_ms <= store_clock() + 600000);
+    usher_result_done(&r);
+}
+
+static void clock_that_is_ahead_ends_no_lease_early(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_result r;
+    char line[96];
+    int64_t ahead;
+
+    engine_open(f, "skew=7200000", false);
+    ahead = store_clock() + HOUR;
+    assert_int_equal(done(f, USHER_NUMBER, "set p lease=600000 rest=600000"), USHER_OK);
+    assert_int_equal(done(f, USHER_NUMBER, "add p 1"), USHER_OK);
+    assert_int_equal(done(f, USHER_NUMBER, "reg p 1"), USHER_OK);
+    assert_int_equal(line_to(f, USHER_NUMBER, "call p owner=a", &r), USHER_OK);
+    (void)snprintf(line, sizeof line, "renew p 1 token=%llu lease=700000",
+                   (unsigned long long)r.of.number.token);
+    usher_result_done(&r);
+    assert_int_equal(done_at(f, USHER_NUMBER, ahead, "call p owner=b"), USHER_EMPTY);
+    assert_int_equal(done_at(f, USHER_NUMBER, ahead, "sweep p"), USHER_SAME);
+    assert_int_equal(at(f, USHER_NUMBER, ahead, line, &r), USHER_OK);
+    assert_true(r.of.number.until_ms <= store_clock() + 700000);
+    usher_result_done(&r);
+    assert_int_equal(at(f, USHER_NUMBER, ahead, "hangup p 1", &r), USHER_OK);
+    assert_true(r.of.number.until_ms <= store_clock() + 600000); /* its rest */
+    usher_result_done(&r);
+
+    assert_int_equal(done(f, USHER_SERIAL, "rule s mode=gapfree lease=600000"), USHER_OK);
+    assert_int_equal(line_to(f, USHER_SERIAL, "reserve s owner=a", &r), USHER_OK);
+    (void)snprintf(line, sizeof line, "confirm s 1 token=%llu",
+                   (unsigned long long)r.of.serial.rows[0].token);
+    usher_result_done(&r);
+    assert_int_equal(at(f, USHER_SERIAL, ahead, "reserve s owner=b", &r), USHER_OK);
+    assert_true(r.of.serial.rows[0].until_ms <= store_clock() + 600000);
+    usher_result_done(&r);
+    assert_int_equal(done_at(f, USHER_SERIAL, ahead, line), USHER_OK);
+}
+
+/* A machine's clock that was a day ahead for one command. */
+static void clock_that_is_set_back_freezes_no_lease(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_result r;
+    const int64_t t = INT64_C(1700000000000);
+
+    engine_open(f, "clock=given", false);
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "add p 1"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "add p 2"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "reg p 1"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "reg p 2"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_NUMBER, t + DAY, "call p owner=x lease=2000"), USHER_OK);
+    assert_int_equal(at(f, USHER_NUMBER, t, "call p owner=y lease=1000", &r), USHER_OK);
+    assert_int_equal(r.of.number.until_ms, t + 1000);
+    usher_result_done(&r);
+    assert_int_equal(done_at(f, USHER_NUMBER, t + 999, "call p owner=z"), USHER_EMPTY);
+    assert_int_equal(done_at(f, USHER_NUMBER, t + 1000, "call p owner=z"), USHER_OK);
+
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "set q ttl=1000"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t + DAY, "login q eve"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "login q ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t + 999, "alive q agent=ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t + 1999, "alive q agent=ann"), USHER_MISSING);
+
+    assert_int_equal(done_at(f, USHER_ROOM, t + DAY, "open r ttl=1000"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_ROOM, t + DAY, "join r eve"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_ROOM, t, "alive r eve"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_ROOM, t + 1000, "alive r eve"), USHER_MISSING);
+
+    assert_int_equal(done_at(f, USHER_SERIAL, t, "rule s mode=gapfree lease=1000"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_SERIAL, t + DAY, "reserve s owner=a"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_SERIAL, t, "reserve s owner=b"), USHER_OK);
+    assert_int_equal(at(f, USHER_SERIAL, t + 1000, "reserve s owner=c", &r), USHER_OK);
+    assert_int_equal(r.of.serial.rows[0].first, 2);
+    usher_result_done(&r);
 }
 
 static void an_application_with_a_wrong_clock_is_told_so(void **state)
@@ -416,6 +560,9 @@ int suite_time(const struct backend *b)
         TEST(a_pool_told_the_year_9999_ends_its_leases_in_time),
         TEST(every_noun_refuses_a_time_too_far_ahead),
         TEST(skew_says_how_far_a_time_may_be_ahead),
+        TEST(clock_that_is_ahead_ends_no_heartbeat_early),
+        TEST(clock_that_is_ahead_ends_no_lease_early),
+        TEST(clock_that_is_set_back_freezes_no_lease),
         TEST(an_application_with_a_wrong_clock_is_told_so),
         TEST(virtual_time_may_be_any),
         TEST(one_wrong_clock_in_a_batch_spoils_nobody_else),

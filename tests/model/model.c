@@ -328,8 +328,14 @@ struct work {
     const struct usher_operation *c;
     const struct usher_number_args *a;
     struct usher_result *r;
-    int64_t now;
+    int64_t now;    /* orders and stamps */
+    int64_t moment; /* ends what is due and begins deadlines: the store's clock, which is given */
 };
+
+static int64_t held_for(const struct work *w, const struct model_number *n)
+{
+    return w->moment > n->used ? w->moment - n->used : 0;
+}
 
 /* What a notice of `set` says. */
 static void given_put(struct packed *to, const struct usher_operation *c)
@@ -422,7 +428,7 @@ static void ends(struct work *w, struct model_number *n, int64_t at, int64_t res
     n->owner = n->node = text_of(NULL, 0);
     n->lease = 0;
     n->until = rest > 0 ? at + rest : 0;
-    if (was_busy && n->used + w->p->set.gap_ms > at)
+    if (was_busy && w->p->set.gap_ms > 0 && n->used + w->p->set.gap_ms > at)
         n->until = later(at + rest, n->used + w->p->set.gap_ms);
     if (free_now(n))
         joins(w, n);
@@ -451,7 +457,9 @@ static void expire_one(struct work *w, struct model_number *n)
         return;
     }
     /* the gap may have grown while it rested */
-    n->until = n->used + w->p->set.gap_ms > n->until ? n->used + w->p->set.gap_ms : 0;
+    n->until = w->p->set.gap_ms > 0 && n->used + w->p->set.gap_ms > n->until
+                   ? n->used + w->p->set.gap_ms
+                   : 0;
     if (free_now(n))
         joins(w, n);
     changed(w, USHER_NUMBER_EXPIRE, model_state(n), model_state(n), n);
@@ -461,7 +469,7 @@ static void expire_one(struct work *w, struct model_number *n)
  * are that a command has no time for. */
 static void up_to_date(struct work *w, struct model_number *n)
 {
-    while (n != NULL && n->until != 0 && n->until <= w->now)
+    while (n != NULL && n->until != 0 && n->until <= w->moment)
         expire_one(w, n);
 }
 
@@ -505,7 +513,7 @@ static uint64_t expire(struct work *w, uint64_t most)
     struct model_number *n;
 
     for (; done < most; done++)
-        if ((n = first_due(w->p)) != NULL && n->until <= w->now)
+        if ((n = first_due(w->p)) != NULL && n->until <= w->moment)
             expire_one(w, n);
         else if ((n = first_back(w, NULL)) != NULL)
             moves(w, n, USHER_NUMBER_EXPIRE);
@@ -533,10 +541,10 @@ static void remember_peer(struct work *w, const struct model_number *n)
     s = &p->stickies[p->n_stickies++];
     s->peer = text_of(peer->data, peer->size);
     s->number = n->id;
-    s->until = w->now + p->set.sticky_ms;
+    s->until = w->moment + p->set.sticky_ms;
     for (int k = 0; k < 2; k++)
         if (p->n_stickies > 1 &&
-            ((int64_t)p->n_stickies > p->set.sticky_max || p->stickies[0].until <= w->now))
+            ((int64_t)p->n_stickies > p->set.sticky_max || p->stickies[0].until <= w->moment))
             removed(p->stickies, &p->n_stickies, sizeof *p->stickies, 0);
 }
 
@@ -558,11 +566,11 @@ static void remember_request(struct work *w)
     q = &p->requests[p->n_requests++];
     q->id = text_of(id->data, id->size);
     q->asked = gen_asked(w->c);
-    q->at = w->now;
+    q->at = w->moment;
     q->answer = *w->r;
     for (int k = 0; k < 2; k++)
-        if (p->n_requests > 1 &&
-            ((int64_t)p->n_requests > p->set.requests || p->requests[0].at + REQUEST_AGE <= w->now))
+        if (p->n_requests > 1 && ((int64_t)p->n_requests > p->set.requests ||
+                                  p->requests[0].at + REQUEST_AGE <= w->moment))
             removed(p->requests, &p->n_requests, sizeof *p->requests, 0);
 }
 
@@ -661,12 +669,12 @@ static void hold(struct work *w, struct model_number *n, int64_t lease)
     int64_t most = w->p->set.lease_max_ms;
 
     n->lease = most != 0 && (lease == 0 || lease > most) ? most : lease;
-    n->until = n->lease == 0 ? 0 : w->now + n->lease;
+    n->until = n->lease == 0 ? 0 : w->moment + n->lease;
     if (most == 0 || n->until <= n->used + most)
         return;
     n->until = n->used + most;
-    if (n->until <= w->now)
-        n->until = w->now + 1;
+    if (n->until <= w->moment)
+        n->until = w->moment + 1;
 }
 
 static enum usher_status take(struct work *w, struct model_number *n)
@@ -683,7 +691,7 @@ static enum usher_status take(struct work *w, struct model_number *n)
     n->token = n->order = p->version + 1;
     n->calls = n->day == today ? n->calls + 1 : 1;
     n->day = today;
-    n->used = w->now;
+    n->used = w->moment;
     hold(w, n, lease);
     p->calls = p->calls_day == today ? p->calls + 1 : 1;
     p->calls_day = today;
@@ -796,7 +804,7 @@ static struct model_number *pick(struct work *w, const struct usher_text *group)
         if (n != NULL)
             return n;
         n = first_due_of(w->p, group);
-        if (n == NULL || n->until > w->now)
+        if (n == NULL || n->until > w->moment)
             return NULL;
         expire_one(w, n);
     }
@@ -812,7 +820,8 @@ static int64_t free_again(const struct model_pool *p, const struct model_number 
             return -1;
         at = now;
     } else if (n->busy) {
-        at = later(at + p->set.rest_ms, n->used + p->set.gap_ms);
+        at = p->set.gap_ms > 0 ? later(at + p->set.rest_ms, n->used + p->set.gap_ms)
+                               : at + p->set.rest_ms;
     }
     return capped(p, n, at) ? midnight_after(p, at) : at;
 }
@@ -847,7 +856,7 @@ static int64_t next_free(struct work *w, const struct usher_text *group, int64_t
             break;
         }
         if (n->up) {
-            next = soonest(next, free_again(w->p, n, w->now));
+            next = soonest(next, free_again(w->p, n, w->moment));
             held |= n->busy && !capped(w->p, n, n->until + w->p->set.rest_ms) &&
                     n->used + w->p->set.gap_ms <= n->until + w->p->set.rest_ms;
         }
@@ -909,7 +918,7 @@ static enum usher_status call_given(struct work *w, struct model_number *n)
             return take(w, n);
         r->why = n->until != 0 ? USHER_NUMBER_WHY_RESTING : USHER_NUMBER_WHY_CAPPED;
     }
-    r->next_ms = n->up ? free_again(w->p, n, w->now) : -1;
+    r->next_ms = n->up ? free_again(w->p, n, w->moment) : -1;
     refused(w);
     (void)tell(w, USHER_REFUSED, n);
     r->token = 0; /* somebody else's */
@@ -928,7 +937,7 @@ static struct model_number *oldest_of_owner(struct work *w)
                 (oldest == NULL || n->order < oldest->order))
                 oldest = n;
         }
-        if (oldest == NULL || oldest->until == 0 || oldest->until > w->now)
+        if (oldest == NULL || oldest->until == 0 || oldest->until > w->moment)
             return oldest;
         expire_one(w, oldest); /* then it is the owner's no more; its rest may be due, too */
     }
@@ -949,7 +958,7 @@ static enum usher_status verb_call(struct work *w, struct model_number *given)
         for (size_t i = 0; i < p->n_stickies; i++) {
             const struct model_sticky *s = &p->stickies[i];
 
-            if (!is(&s->peer, w->a->sticky.data, w->a->sticky.size) || s->until <= w->now)
+            if (!is(&s->peer, w->a->sticky.data, w->a->sticky.size) || s->until <= w->moment)
                 continue;
             n = number_find(p, s->number.data, s->number.size);
             up_to_date(w, n);
@@ -988,7 +997,7 @@ static enum usher_status verb_hangup(struct work *w, struct model_number *n)
         return tell(w, USHER_STALE, n);
     if (!token && w->p->set.strict)
         return tell(w, USHER_REFUSED, n);
-    ends(w, n, w->now, w->c->given & USHER_GIVEN_REST ? w->a->rest_ms : w->p->set.rest_ms,
+    ends(w, n, w->moment, w->c->given & USHER_GIVEN_REST ? w->a->rest_ms : w->p->set.rest_ms,
          w->c->verb);
     return tell(w, USHER_OK, n);
 }
@@ -1061,7 +1070,7 @@ static enum usher_status renew_node(struct work *w)
             break;
         }
         behind = n->token;
-        if (n->until != 0 && n->until <= w->now)
+        if (n->until != 0 && n->until <= w->moment)
             expire_one(w, n);
         else if (extended(w, n))
             r->count++;
@@ -1124,7 +1133,7 @@ static enum usher_status verb_free(struct work *w, struct model_number *given)
     if (!w->p->exists)
         return USHER_MISSING;
     while (r->count < STEP_MOST && (n = oldest_to_free(w)) != NULL) {
-        ends(w, n, w->now, w->p->set.rest_ms, w->c->verb);
+        ends(w, n, w->moment, w->p->set.rest_ms, w->c->verb);
         r->count++;
     }
     r->more = oldest_to_free(w) != NULL;
@@ -1145,7 +1154,7 @@ static enum usher_status verb_sweep(struct work *w)
         most = (uint64_t)w->a->max;
     r->count = expire(w, most);
     n = first_due(w->p);
-    r->more = (n != NULL && n->until <= w->now) || first_back(w, NULL) != NULL;
+    r->more = (n != NULL && n->until <= w->moment) || first_back(w, NULL) != NULL;
     return r->count > 0 ? USHER_OK : USHER_SAME;
 }
 
@@ -1217,7 +1226,7 @@ static void add_row(struct work *w, const struct model_number *n)
     row->until_ms = n->until;
     row->calls_today = n->day == day_of(w->p, w->now) ? n->calls : 0;
     row->used_ms = n->used;
-    row->age_ms = n->busy ? w->now - n->used : 0;
+    row->age_ms = n->busy ? held_for(w, n) : 0;
     row->node = (struct usher_text){ kept(&n->node), n->node.size };
     row->value = (struct usher_text){ NULL, 0 };
     row->capped = n->up && !n->busy && capped(w->p, n, w->now);
@@ -1292,6 +1301,7 @@ static enum usher_status verb_stats(struct work *w)
 {
     const struct model_pool *p = w->p;
     struct usher_number_result_statistics *s = &w->r->of.number.of.stats;
+    const struct model_number *oldest = NULL;
     int64_t today = day_of(p, w->now);
 
     if (!p->exists)
@@ -1306,9 +1316,10 @@ static enum usher_status verb_stats(struct work *w)
         s->busy_down += n->busy && !n->up;
         s->resting += resting(n) && n->up;
         s->capped += free_now(n) && n->aside;
-        if (n->busy && w->now - n->used > s->longest_hold_ms)
-            s->longest_hold_ms = w->now - n->used;
+        if (n->busy && (oldest == NULL || n->token < oldest->token))
+            oldest = n;
     }
+    s->longest_hold_ms = oldest != NULL ? held_for(w, oldest) : 0;
     s->calls_today = p->calls_day == today ? p->calls : 0;
     s->refused_today = p->refused_day >= today ? p->refused : 0;
     return USHER_OK;
@@ -1472,7 +1483,7 @@ static void execute(struct work *w)
         for (size_t i = 0; i < w->p->n_requests; i++) {
             const struct model_request *q = &w->p->requests[i];
 
-            if (!is(&q->id, id->data, id->size) || q->at + REQUEST_AGE <= w->now)
+            if (!is(&q->id, id->data, id->size) || q->at + REQUEST_AGE <= w->moment)
                 continue;
             if (q->asked != gen_asked(w->c)) {
                 r->status = USHER_INVALID; /* as all of them: about no version */
@@ -1519,7 +1530,7 @@ void model_execute(struct model *m, const struct usher_operation *c, struct ushe
     struct model nobody = { NULL, 0, NULL, NULL };
     struct model_pool *p, copy;
     bool hidden;
-    struct work w = { m, NULL, NULL, c, &c->arg.number, r, c->now_ms };
+    struct work w = { m, NULL, NULL, c, &c->arg.number, r, c->now_ms, c->now_ms };
 
     memset(r, 0, sizeof *r);
     r->of.number.why = USHER_NUMBER_WHY_NONE;

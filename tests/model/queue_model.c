@@ -323,6 +323,11 @@ static int64_t user_until(const user *u)
     }
 }
 
+static int64_t span(int64_t from, int64_t to)
+{
+    return to > from ? to - from : 0;
+}
+
 static bool is_due(int64_t until, int64_t now)
 {
     return until != 0 && until <= now;
@@ -420,7 +425,8 @@ struct work {
     const struct usher_queue_args *a;
     struct usher_result *r;
     int64_t now;       /* of the changes that are made */
-    int64_t seen;      /* of the command: what is due by then */
+    int64_t seen;      /* of the command */
+    int64_t moment;    /* what is due by then: the store's clock, which is given */
     bool tell_matches; /* in rows */
     uint64_t matches;
     bool backlog; /* more was due than was applied */
@@ -434,6 +440,12 @@ static bool looks(enum usher_verb verb)
 {
     return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
            verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY;
+}
+
+/* When what is done now happens. */
+static int64_t at_of(const struct work *w)
+{
+    return w->now < w->moment ? w->now : w->moment;
 }
 
 /* What a notice of `set` says. */
@@ -662,7 +674,7 @@ static void stay_ends(queue *q, const user *u, enum usher_queue_outcome outcome,
         l->dropped += outcome == USHER_QUEUE_OUTCOME_DROPPED;
         l->timeout += outcome == USHER_QUEUE_OUTCOME_TIMEOUT;
         l->finished += had_room;
-        l->talk += had_room ? at - u->matched : 0;
+        l->talk += had_room ? span(u->matched, at) : 0;
     }
     memset(&v, 0, sizeof v);
     v.user = u->id;
@@ -686,8 +698,8 @@ static void stay_ends(queue *q, const user *u, enum usher_queue_outcome outcome,
     stay->had_room = had_room;
     stay->seat_day = u->seat_day;
     stay->end_day = day_of(q, at);
-    stay->wait = (had_room ? u->matched : at) - u->applied;
-    stay->talk = had_room ? at - u->matched : 0;
+    stay->wait = span(u->applied, had_room ? u->matched : at);
+    stay->talk = had_room ? span(u->matched, at) : 0;
     if (q->set.history > 0 || q->set.archive > 0) {
         q->visits = grown(q->visits, q->n_visits, sizeof v);
         q->visits[q->n_visits++] = v;
@@ -841,7 +853,7 @@ static bool expire_next(struct work *w)
     for (size_t i = 0; i < q->n_agents; i++) {
         agent *x = &q->agents[i];
 
-        if (is_due(agent_until(x), w->seen) &&
+        if (is_due(agent_until(x), w->moment) &&
             (a == NULL || agent_until(x) < agent_until(a) ||
              (agent_until(x) == agent_until(a) && x->login < a->login)))
             a = x;
@@ -849,7 +861,7 @@ static bool expire_next(struct work *w)
     for (size_t i = 0; i < q->n_users; i++) {
         user *x = &q->users[i];
 
-        if (is_due(user_until(x), w->seen) &&
+        if (is_due(user_until(x), w->moment) &&
             (u == NULL || user_until(x) < user_until(u) ||
              (user_until(x) == user_until(u) && x->version < u->version)))
             u = x;
@@ -885,9 +897,9 @@ static uint64_t expire(struct work *w, uint64_t most)
         settle(w);
     }
     for (size_t i = 0; i < w->q->n_agents; i++)
-        w->backlog |= is_due(agent_until(&w->q->agents[i]), w->seen);
+        w->backlog |= is_due(agent_until(&w->q->agents[i]), w->moment);
     for (size_t i = 0; i < w->q->n_users; i++)
-        w->backlog |= is_due(user_until(&w->q->users[i]), w->seen);
+        w->backlog |= is_due(user_until(&w->q->users[i]), w->moment);
     return done;
 }
 
@@ -951,8 +963,8 @@ static struct usher_queue_result_row *user_row(struct work *w, const user *u,
 /* @u and @a: could they be matched now, if it were not for refusals? */
 static bool may_meet(const struct work *w, const user *u, const agent *a)
 {
-    return u->state == USHER_QUEUE_USER_WAITING && !is_due(user_until(u), w->seen) &&
-           is_open(w->q, a) && !is_due(agent_until(a), w->seen) && serves(a, &u->lane);
+    return u->state == USHER_QUEUE_USER_WAITING && !is_due(user_until(u), w->moment) &&
+           is_open(w->q, a) && !is_due(agent_until(a), w->moment) && serves(a, &u->lane);
 }
 
 /* The open agents that @u may have, in order: those that have not refused it, or with @refused all.
@@ -1015,15 +1027,15 @@ static void takes_seat(struct work *w, user *u, agent *a)
     lane *l = lane_get(w->q, &u->lane);
 
     u->state = USHER_QUEUE_USER_SEATED;
-    u->matched = w->now;
-    u->seat_day = day_of(w->q, w->now);
+    u->matched = at_of(w);
+    u->seat_day = day_of(w->q, at_of(w));
     u->end = 0;
     a->served++;
-    agent_to(a, USHER_QUEUE_AGENT_BUSY, w->now);
-    if (counts_today(w->q, l, w->now)) {
+    agent_to(a, USHER_QUEUE_AGENT_BUSY, at_of(w));
+    if (counts_today(w->q, l, at_of(w))) {
         l->seated++;
-        l->within += w->now - u->applied <= w->q->set.service_ms;
-        l->wait += w->now - u->applied;
+        l->within += span(u->applied, at_of(w)) <= w->q->set.service_ms;
+        l->wait += span(u->applied, at_of(w));
     }
 }
 
@@ -1032,7 +1044,7 @@ static void give(struct work *w, user *u, agent *a)
     queue *q = w->q;
     lane *l = lane_get(q, &u->lane);
     uint64_t version = q->version + 1;
-    int64_t no = 1, from = l->last > u->applied ? l->last : u->applied, d = w->now - from;
+    int64_t no = 1, from = l->last > u->applied ? l->last : u->applied, d = span(from, at_of(w));
 
     for (size_t i = 0; i < q->n_users; i++)
         if (user_before(&q->users[i], u) && same_text(&q->users[i].lane, &u->lane) &&
@@ -1043,12 +1055,12 @@ static void give(struct work *w, user *u, agent *a)
             no++;
             i = SIZE_MAX;
         }
-    if (w->now > u->applied) {
+    if (at_of(w) > u->applied) {
         if (d > DAY)
             d = DAY;
         l->pace = l->pace == 0 ? 16 * d : (7 * l->pace + 16 * d) / 8;
     }
-    l->last = w->now;
+    l->last = at_of(w);
     if (rejects(u, a))
         u->n_rejects = 0;
     u->agent = a->id;
@@ -1058,10 +1070,10 @@ static void give(struct work *w, user *u, agent *a)
     a->matched = version;
     if (q->set.offer_ms > 0) {
         u->state = USHER_QUEUE_USER_OFFERED;
-        u->matched = w->now;
-        u->end = w->seen + q->set.offer_ms;
+        u->matched = at_of(w);
+        u->end = w->moment + q->set.offer_ms;
         if (a->state == USHER_QUEUE_AGENT_IDLE)
-            agent_to(a, USHER_QUEUE_AGENT_OFFERED, w->now);
+            agent_to(a, USHER_QUEUE_AGENT_OFFERED, at_of(w));
     } else {
         takes_seat(w, u, a);
     }
@@ -1100,7 +1112,7 @@ static void match_user(struct work *w, const struct model_text *id)
         user *u = user_find(w->q, id->data, id->size);
         agent *a;
 
-        if (u == NULL || u->state != USHER_QUEUE_USER_WAITING || is_due(user_until(u), w->seen))
+        if (u == NULL || u->state != USHER_QUEUE_USER_WAITING || is_due(user_until(u), w->moment))
             return;
         a = agent_for(w, u);
         if (a == NULL)
@@ -1282,7 +1294,7 @@ static bool forget_pause(struct work *w, const struct model_text *id)
 /* A sign of life: no version, but the clock has seen it. */
 static void hear_of(struct work *w, int64_t *beat)
 {
-    int64_t at = w->q->set.ttl_ms > 0 ? w->now + w->q->set.ttl_ms : 0;
+    int64_t at = w->q->set.ttl_ms > 0 ? w->moment + w->q->set.ttl_ms : 0;
 
     if (*beat == at)
         return;
@@ -1313,13 +1325,13 @@ static enum usher_status verb_login(struct work *w, agent *a)
     a = &w->q->agents[w->q->n_agents++];
     a->id = text_of(x->agent.data, x->agent.size);
     a->state = USHER_QUEUE_AGENT_IDLE;
-    a->state_since = a->login_at = w->now;
+    a->state_since = a->login_at = at_of(w);
     a->login = a->matched = w->q->version + 1;
     a->capacity = (given & USHER_GIVEN_QUEUE_CAPACITY) != 0 ? x->capacity : 1;
     a->level = (given & USHER_GIVEN_QUEUE_LEVEL) != 0 ? x->level : 0;
     a->lanes_size = lanes_size;
     memcpy(a->lanes, lanes, lanes_size);
-    a->beat = w->q->set.ttl_ms > 0 ? w->now + w->q->set.ttl_ms : 0;
+    a->beat = w->q->set.ttl_ms > 0 ? w->moment + w->q->set.ttl_ms : 0;
     if (forget_pause(w, &a->id))
         a->state = USHER_QUEUE_AGENT_PAUSED;
     agent_freed(w, a);
@@ -1337,7 +1349,7 @@ static enum usher_status verb_logout(struct work *w, agent *a)
         notify(w, w->c->verb, USHER_QUEUE_AGENT_PAUSED, USHER_QUEUE_AGENT_GONE, &id, 0, 0, NULL);
         return tell_agent(w, USHER_OK, NULL);
     }
-    while (!agent_leaves(w, a, w->now, w->c->verb))
+    while (!agent_leaves(w, a, at_of(w), w->c->verb))
         continue;
     settle(w);
     return tell_agent(w, USHER_OK, NULL);
@@ -1355,7 +1367,7 @@ static enum usher_status verb_pause(struct work *w, agent *a)
     if (users_with(w->q, a, USHER_QUEUE_USER_GONE) > 0) {
         a->asked = true;
     } else {
-        agent_to(a, USHER_QUEUE_AGENT_PAUSED, w->now);
+        agent_to(a, USHER_QUEUE_AGENT_PAUSED, at_of(w));
         a->wrap = 0;
     }
     agent_changed(w, w->c->verb, from, a);
@@ -1372,7 +1384,7 @@ static bool makes_ready(struct work *w, agent *a)
     a->asked = false;
     a->wrap = 0;
     if (a->state == USHER_QUEUE_AGENT_PAUSED || a->state == USHER_QUEUE_AGENT_WRAPUP)
-        agent_to(a, USHER_QUEUE_AGENT_IDLE, w->now);
+        agent_to(a, USHER_QUEUE_AGENT_IDLE, at_of(w));
     agent_freed(w, a);
     agent_changed(w, USHER_QUEUE_READY, from, a);
     return true;
@@ -1395,10 +1407,10 @@ static enum usher_status verb_free(struct work *w, agent *a)
         return tell_agent(w, USHER_MISSING, NULL);
     for (; (u = first_with(w->q, a)) != NULL; any = true) {
         if (u->state == USHER_QUEUE_USER_SEATED) {
-            visit_ends(w, u, USHER_QUEUE_OUTCOME_FREED, w->now, w->c->verb);
+            visit_ends(w, u, USHER_QUEUE_OUTCOME_FREED, at_of(w), w->c->verb);
         } else {
             reject_add(u, &a->id);
-            user_back(w, u, 0, w->now, w->c->verb);
+            user_back(w, u, 0, at_of(w), w->c->verb);
         }
         r->count++;
     }
@@ -1529,10 +1541,10 @@ static enum usher_status verb_apply(struct work *w, user *u)
     new.state = USHER_QUEUE_USER_WAITING;
     new.priority = (w->c->given & USHER_GIVEN_QUEUE_PRIORITY) != 0 ? x->priority : 0;
     new.since = (w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 ? x->since_ms : w->now;
-    new.applied = w->now;
+    new.applied = at_of(w);
     new.version = q->version + 1;
-    new.beat = q->set.ttl_ms > 0 ? w->now + q->set.ttl_ms : 0;
-    new.patience = q->set.maxwait_ms > 0 ? w->now + q->set.maxwait_ms : 0;
+    new.beat = q->set.ttl_ms > 0 ? w->moment + q->set.ttl_ms : 0;
+    new.patience = q->set.maxwait_ms > 0 ? w->moment + q->set.maxwait_ms : 0;
     for (size_t i = 0; i < q->n_users; i++)
         held += q->users[i].state == USHER_QUEUE_USER_WAITING ||
                 q->users[i].state == USHER_QUEUE_USER_AWAY;
@@ -1569,7 +1581,7 @@ static enum usher_status ends_by_itself(struct work *w, user *u)
     visit_ends(w, u,
                u->state == USHER_QUEUE_USER_SEATED ? USHER_QUEUE_OUTCOME_SEATED
                                                    : USHER_QUEUE_OUTCOME_LEFT,
-               w->now, w->c->verb);
+               at_of(w), w->c->verb);
     settle(w);
     return USHER_OK;
 }
@@ -1700,7 +1712,7 @@ static enum usher_status verb_reject(struct work *w, agent *a, user *u)
     if (u->state != USHER_QUEUE_USER_OFFERED)
         return USHER_REFUSED;
     reject_add(u, &u->agent);
-    user_back(w, u, 0, w->now, w->c->verb);
+    user_back(w, u, 0, at_of(w), w->c->verb);
     w->r->of.queue.state = told(a);
     return USHER_OK;
 }
@@ -1794,7 +1806,7 @@ static void match_all(struct work *w)
             rank = next_rank;
             order = next_order;
             first = false;
-            u = is_due(agent_until(next), w->seen) ? NULL : user_for(w, next);
+            u = is_due(agent_until(next), w->moment) ? NULL : user_for(w, next);
             if (u != NULL)
                 give(w, u, next);
         }
@@ -2073,8 +2085,8 @@ static void visit_add(struct work *w, const struct queue_model_visit *v)
     row->applied_ms = v->applied;
     row->matched_ms = v->seated;
     row->until_ms = v->end;
-    row->wait_ms = (v->had_room ? v->seated : v->end) - v->applied;
-    row->talk_ms = v->had_room ? v->end - v->seated : 0;
+    row->wait_ms = span(v->applied, v->had_room ? v->seated : v->end);
+    row->talk_ms = v->had_room ? span(v->seated, v->end) : 0;
     row->version = v->version;
 }
 
@@ -2161,7 +2173,7 @@ static void remember_request(struct work *w)
     k = &q->requests[q->n_requests++];
     k->id = text_of(id->data, id->size);
     k->asked = gen_asked(w->c);
-    k->at = w->now;
+    k->at = w->moment;
     k->answer = *w->r;
     for (size_t i = 0; i < w->r->of.queue.n_rows; i++) {
         struct queue_model_row *row;
@@ -2175,7 +2187,7 @@ static void remember_request(struct work *w)
     }
     for (int i = 0; i < 2; i++)
         if (q->n_requests > 1 && ((int64_t)q->n_requests > q->set.requests ||
-                                  q->requests[0].at + REQUEST_AGE <= w->now)) {
+                                  q->requests[0].at + REQUEST_AGE <= w->moment)) {
             free(q->requests[0].rows);
             removed(q->requests, &q->n_requests, sizeof *q->requests, 0);
         }
@@ -2406,7 +2418,7 @@ static void execute(struct work *w)
         for (size_t i = 0; i < w->q->n_requests; i++) {
             const struct queue_model_request *k = &w->q->requests[i];
 
-            if (!is(&k->id, id->data, id->size) || k->at + REQUEST_AGE <= w->now)
+            if (!is(&k->id, id->data, id->size) || k->at + REQUEST_AGE <= w->moment)
                 continue;
             if (k->asked != gen_asked(w->c)) {
                 r->status = USHER_INVALID; /* as all of them: about no version */
@@ -2518,6 +2530,7 @@ void queue_model_execute(struct queue_model *m, const struct usher_operation *c,
     w.c = c;
     w.a = &c->arg.queue;
     w.r = r;
+    w.moment = c->now_ms;
     w.now = w.seen = c->now_ms < q->clock ? q->clock : c->now_ms;
     r->version = q->exists ? q->version : 0;
     r->epoch = q->exists ? q->epoch : 0;
@@ -2655,7 +2668,7 @@ static const char *lane_sums_fault(const queue *q, const lane *l)
             !same_text(&u->lane, &l->id))
             continue;
         sum.seated++;
-        sum.wait += u->matched - u->applied;
+        sum.wait += span(u->applied, u->matched);
     }
     if (l->seated != sum.seated || l->wait != sum.wait)
         return "seatings and their waits are those of the stays";

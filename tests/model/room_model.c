@@ -42,7 +42,8 @@ struct work {
     const struct usher_operation *c;
     const struct usher_room_args *a;
     struct usher_result *reply;
-    int64_t now;
+    int64_t now;    /* orders and stamps */
+    int64_t moment; /* ends what is due and begins deadlines: the store's clock, which is given */
     row *rows;
     size_t n_rows;
 };
@@ -712,13 +713,13 @@ static void keep(struct work *w, uint64_t version)
     if (i < r->n_kept)
         kept_remove(r, i);
     for (i = 0; i < 2 && r->n_kept > 0; i++)
-        if ((int64_t)r->n_kept + 1 > r->set[REQUESTS] || r->kept[0].until <= w->now)
+        if ((int64_t)r->n_kept + 1 > r->set[REQUESTS] || r->kept[0].until <= w->moment)
             kept_remove(r, 0);
     r->kept = grown(r->kept, r->n_kept, sizeof *r->kept);
     k = &r->kept[r->n_kept++];
     k->id = text_from(&w->c->request);
     k->asked = gen_asked(w->c);
-    k->until = w->now + REQUEST_MS;
+    k->until = w->moment + REQUEST_MS;
     k->reply = *w->reply;
     k->reply.version = version;
     k->rows = rows_copy(w->rows, w->n_rows);
@@ -734,7 +735,7 @@ static bool answer_kept(struct work *w)
     if (w->c->request.data == NULL)
         return false;
     i = kept_find(w);
-    if (i == w->r->n_kept || w->r->kept[i].until <= w->now)
+    if (i == w->r->n_kept || w->r->kept[i].until <= w->moment)
         return false;
     k = &w->r->kept[i];
     if (k->asked != gen_asked(w->c)) {
@@ -929,7 +930,7 @@ static uint64_t all_overdue(struct work *w, uint64_t max, bool *ret_more)
     member *x;
 
     *ret_more = false;
-    while ((x = first_due(r, now)) != NULL) {
+    while ((x = first_due(r, w->moment)) != NULL) {
         if (n == max) {
             *ret_more = true;
             break;
@@ -939,7 +940,7 @@ static uint64_t all_overdue(struct work *w, uint64_t max, bool *ret_more)
         n++;
     }
     if (!*ret_more && is_open(r) && r->set[LINGER] > 0 && count_in(r) == 0 &&
-        r->empty + r->set[LINGER] <= now) {
+        r->empty + r->set[LINGER] <= w->moment) {
         as_of(w, r->empty + r->set[LINGER]);
         close_begin(w, USHER_ROOM_EMPTY);
         (void)close_step(w);
@@ -954,7 +955,7 @@ static member *load(struct work *w, const struct usher_text *id)
 {
     member *x;
 
-    while ((x = member_find(w->r, id)) != NULL && x->until != 0 && x->until <= w->now)
+    while ((x = member_find(w->r, id)) != NULL && x->until != 0 && x->until <= w->moment)
         overdue(w, x);
     return x;
 }
@@ -1036,7 +1037,8 @@ static void do_open(struct work *w)
         }
     if (!there(r)) {
         r->state = USHER_ROOM_STATE_OPEN;
-        r->created = r->empty = w->now;
+        r->created = w->now;
+        r->empty = w->moment;
         r->epoch++;
     }
     answer(w, differs ? USHER_OK : USHER_SAME);
@@ -1182,10 +1184,9 @@ static void do_member(struct work *w)
 
 static void beat(struct work *w, member *x)
 {
-    if (w->now > x->seen)
-        x->seen = w->now;
+    x->seen = w->moment;
     x->state = USHER_ROOM_MEMBER_HERE;
-    x->until = until_of(w->r, x->state, x->seen, w->now);
+    x->until = until_of(w->r, x->state, x->seen, w->moment);
 }
 
 /* Of @x, which is in: by @verb. */
@@ -1222,7 +1223,7 @@ static void join_new(struct work *w, const struct pairs *pairs)
     x = &r->members[r->n_members++];
     x->id = text_from(&w->a->member);
     x->version = r->version + 1;
-    x->joined = x->seen = w->now;
+    x->joined = w->now;
     (void)put_pairs(w, &x->own, &r->alls, pairs);
     beat(w, x);
     answer_member(w, USHER_OK, (unsigned)x->state, x->until);
@@ -1292,7 +1293,7 @@ static void do_go(struct work *w)
 {
     bool has_ban = w->c->verb == USHER_ROOM_KICK && (w->c->given & USHER_GIVEN_ROOM_BAN) != 0;
     bool bans = has_ban && w->a->ban_ms > 0;
-    int64_t end = bans ? w->now + w->a->ban_ms : 0;
+    int64_t end = bans ? w->moment + w->a->ban_ms : 0;
     unsigned from = USHER_ROOM_MEMBER_ABSENT;
     unsigned to = bans ? USHER_ROOM_MEMBER_BANNED : USHER_ROOM_MEMBER_ABSENT;
     struct usher_notice n;
@@ -1310,7 +1311,7 @@ static void do_go(struct work *w)
         return;
     }
     if (x != NULL)
-        member_goes(r, x, w->now);
+        member_goes(r, x, w->moment);
     if (bans) {
         r->members = grown(r->members, r->n_members, sizeof *r->members);
         x = &r->members[r->n_members++];
@@ -1476,13 +1477,13 @@ static void do_sweep(struct work *w)
                              (x->seen == first->seen && x->version < first->version)))
                 first = x;
         }
-        if (first == NULL || first->seen + w->a->ttl_ms > w->now)
+        if (first == NULL || first->seen + w->a->ttl_ms > w->moment)
             break;
         if (reply->count >= max) {
             reply->more = true;
             break;
         }
-        member_expires(w, first, w->now);
+        member_expires(w, first, w->moment);
         reply->count++;
     }
     answer(w, reply->count > 0 ? USHER_OK : USHER_SAME);
@@ -1603,7 +1604,7 @@ static bool look(struct work *w)
     for (size_t i = 0; open && i < r->n_members; i++) {
         member x = r->members[i];
 
-        while (is_in(&x) && x.until != 0 && x.until <= w->now) {
+        while (is_in(&x) && x.until != 0 && x.until <= w->moment) {
             int64_t at = x.until;
 
             x.state = next_of(r, &x);
@@ -1613,7 +1614,7 @@ static bool look(struct work *w)
         }
         members += is_in(&x);
     }
-    if (open && members == 0 && r->set[LINGER] > 0 && empty + r->set[LINGER] <= w->now)
+    if (open && members == 0 && r->set[LINGER] > 0 && empty + r->set[LINGER] <= w->moment)
         open = false;
     answer(w, open ? USHER_OK : USHER_MISSING);
     w->reply->of.room.members = members;
@@ -1950,6 +1951,7 @@ void room_model_execute(struct room_model *m, const struct usher_operation *c,
         w.r->name = text_from(&c->scope);
         room_vanish(w.r);
     }
+    w.moment = c->now_ms;
     w.now = c->now_ms > w.r->clock ? c->now_ms : w.r->clock;
     if (there(w.r)) {
         r->epoch = w.r->epoch;

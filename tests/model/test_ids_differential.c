@@ -48,6 +48,7 @@ struct ids_model {
     bool there, was; /* was: the scope exists, perhaps deleted */
     uint64_t version;
     int64_t clock;
+    int64_t moment;                       /* of the command: the store's clock, which is given */
     wide next, end, limit, start, issued; /* end: 0 none, else 1 more than max */
     int64_t by, step, step_now, step_max, life, managed, requests, keep;
     int64_t segments, began, lasted;
@@ -97,7 +98,7 @@ static void model_settings(const struct ids_model *m, struct usher_result *r)
 static void model_renew(struct ids_model *m)
 {
     if (m->segments++ > 0) {
-        m->lasted = m->clock - m->began;
+        m->lasted = m->moment > m->began ? m->moment - m->began : 0;
         if (m->life > 0 && m->lasted < m->life)
             m->step_now *= 2;
         else if (m->life > 0 && m->lasted >= 2 * m->life)
@@ -107,7 +108,7 @@ static void model_renew(struct ids_model *m)
         if (m->step_now < m->step)
             m->step_now = m->step;
     }
-    m->began = m->clock;
+    m->began = m->moment;
 }
 
 static void model_take(struct ids_model *m, const struct usher_operation *c)
@@ -142,6 +143,7 @@ static void model_defaults(struct ids_model *m)
     clean.was = m->was;
     clean.version = m->version;
     clean.clock = m->clock;
+    clean.moment = m->moment;
     memcpy(clean.request, m->request, sizeof clean.request);
     clean.log = m->log;
     clean.start = 1;
@@ -393,9 +395,10 @@ static void ids_execute(struct ids_model *m, const struct usher_operation *c,
     bool there = m->there;
 
     memset(r, 0, sizeof *r);
+    m->moment = c->now_ms;
     m->clock = c->now_ms > m->clock ? c->now_ms : m->clock;
     if (c->verb != USHER_ID_SHOW && c->verb != USHER_ID_CHANGES && m->was && request >= 0 &&
-        m->request[request].kept && m->request[request].until > m->clock) {
+        m->request[request].kept && m->request[request].until > m->moment) {
         m->clock = clock;
         *r = m->request[request].reply;
         r->repeated = true;
@@ -410,7 +413,7 @@ static void ids_execute(struct ids_model *m, const struct usher_operation *c,
         model_tell(m, there, c, r);
         if (request >= 0) {
             m->request[request].kept = true;
-            m->request[request].until = m->clock + 3600000;
+            m->request[request].until = m->moment + 3600000;
             m->request[request].asked = *c;
             m->request[request].reply = *r;
         }
@@ -706,8 +709,11 @@ static void run_world(uint64_t seed)
         model_defaults(&models[i]);
     }
     for (unsigned i = 0; i < n_stores; i++) {
+        struct usher_options opt = USHER_OPTIONS_INIT;
+
+        opt.clock_given = true;
         fresh(&stores[i]);
-        if (usher_open(stores[i].url, NULL, &e[i]) != USHER_OK)
+        if (usher_open(stores[i].url, &opt, &e[i]) != USHER_OK)
             fail_msg("%s: %s", stores[i].url, usher_message());
     }
     for (unsigned step = 0; step < WORLD; step++) {

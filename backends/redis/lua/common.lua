@@ -436,6 +436,15 @@ function S.make_log()
     end
 end
 
+-- See usher__work_time(): S.wall is the store's clock.
+function S.time(last)
+    S.now = S.said > last and S.said or last
+    S.moment = S.now < S.wall and S.now or S.wall
+end
+
+-- See usher__work_at().
+function S.at() return S.now < S.moment and S.now or S.moment end
+
 -- See usher__work_as_of().
 function S.as_of(at) S.now = at > S.clock and at or S.clock end
 
@@ -472,7 +481,7 @@ function S.drop_meet()
     if not S.drop_step then S.make_drop() end
     if S.verb == K.DROP_VERB then return false end
     S.drop_step()
-    if not S.exists then S.now = S.said end -- its clock is gone with it
+    if not S.exists then S.time(0) end -- its clock is gone with it
     return S.exists
 end
 
@@ -545,7 +554,7 @@ function S.make_memory()
             if not other then break end
             after = other.order
             if other.id ~= r.id then
-                if n <= limit and other.ends > S.now then break end
+                if n <= limit and other.ends > S.moment then break end
                 S.erase(other)
                 S.add(i, -1)
                 n, erased = n - 1, erased + 1
@@ -560,7 +569,7 @@ function S.make_memory()
         local r = S.find('4', S.req) or S.fresh('4', S.req)
         local kept = {S.verb, S.print, S.status, v, S.rows or {}}
         S.fields(kept, 5)
-        r.ends, r.data = S.now + K.REQUEST_MS, mpack(kept)
+        r.ends, r.data = S.moment + K.REQUEST_MS, mpack(kept)
         S.remember(r, K.COUNT_REQUESTS, (S.pset or S.set)[K.SET_REQUESTS + 1], v)
     end
 
@@ -574,7 +583,7 @@ function S.make_memory()
     -- The kept answer of this command, or nil.
     function S.kept()
         local r = S.exists and S.find('4', S.req)
-        if not r or r.ends <= S.now then return nil end
+        if not r or r.ends <= S.moment then return nil end
         local a = munpack(r.data)
         if a[1] ~= S.verb then
             return {K.INVALID, 'request id was used for `'

@@ -97,7 +97,7 @@ end
 function S.renew(set)
     local c = S.count
     if c[K.COUNT_SEGMENTS + 1] > 0 then
-        local lasted, life = S.now - c[K.COUNT_BEGAN + 1], set[K.SET_LIFE + 1]
+        local lasted, life = math.max(S.moment - c[K.COUNT_BEGAN + 1], 0), set[K.SET_LIFE + 1]
         local step, least, most = c[K.COUNT_STEP + 1], set[K.SET_STEP + 1], set[K.SET_STEP_MAX + 1]
         if life > 0 and lasted < life then
             step = step * 2
@@ -110,7 +110,7 @@ function S.renew(set)
         S.put_count(K.COUNT_STEP, step)
     end
     S.add(K.COUNT_SEGMENTS, 1)
-    S.put_count(K.COUNT_BEGAN, S.now)
+    S.put_count(K.COUNT_BEGAN, S.moment)
 end
 
 -- ---- next ---------------------------------------------------------------------------------

@@ -214,15 +214,15 @@ local set, n_set = {'head', '', '', ''}, 2
 --@fast_begin
 p = 7
 for i = 1, n_commands do
-    local verb, now, done = all[p + 1], all[p + 2], false
+    local verb, now, wall, done = all[p + 1], all[p + 2], nil, false
     if made and S.erased and not exists then epoch, version, first = '0000000000000000', 0, nil end
     if made and S.buried and not exists then epoch, first = '0000000000000000', nil end
-    if not now or now > clock and skew < K.TIME_MAX then
+    if not now or skew < K.TIME_MAX then
         if not time then
             local t = call('TIME')
             time = t[1] * 1000 + math.floor(t[2] / 1000)
         end
-        now = now or time
+        now, wall = now or time, time
         if now > time + skew and now > clock then
             local why = string.format("now is %.0f ms ahead of the store's clock and may be %.0f "
                 .. '(skew=; for virtual time: clock=given)', now - time, skew)
@@ -230,8 +230,11 @@ for i = 1, n_commands do
             if by_hand then out = {'status', 'invalid', 'message', why} end
         end
     end
+    -- with `clock=given' the command's time is that of the store's clock; the rest is usher__work_time()
     local said = now
+    if skew >= K.TIME_MAX then wall = now end
     if now < clock then now = clock end
+    local moment = now < wall and now or wall
     --@fast
     if not done then
         --@fast_flush
@@ -255,7 +258,7 @@ for i = 1, n_commands do
         if dropping and not string.find(K.CREATES, string.format(' %d ', verb), 1, true) then
             was, hidden, S.exists, S.epoch, S.due = false, true, false, '0000000000000000', -1
         end
-        S.said = said
+        S.said, S.wall, S.moment = said, wall, moment
         S.a, S.verb, S.req, S.seed, S.watch, S.print = a, a[1], a[3], a[4], a[5], a[6] or 0
         S.status, S.rows, S.notices, S.answer, S.because = K.OK, nil, nil, nil, nil
         S.epoch_first, S.epoch_told, S.blank = nil, nil, nil

@@ -50,7 +50,10 @@ end
 
 function S.resting(r) return r.state < K.NUMBER_BUSY_DOWN and r.ends ~= 0 end
 
-function S.rested(r, at, rest) return math.max(at + rest, r.n2 + S.set[K.SET_GAP + 1]) end
+function S.rested(r, at, rest)
+    local gap = S.set[K.SET_GAP + 1]
+    return gap > 0 and math.max(at + rest, r.n2 + gap) or at + rest
+end
 
 function S.capped(r, at)
     local daily = S.set[K.SET_DAILY + 1]
@@ -154,7 +157,7 @@ function S.make_expiry()
     function S.first_due(group)
         local r = S.walk('1', '1', group)
         if not r then return nil, -1 end
-        if r.ends > S.now then return nil, r.ends end
+        if r.ends > S.moment then return nil, r.ends end
         return r
     end
 
@@ -199,7 +202,7 @@ end
 -- Number @id with its own due expiries applied; one that is not in the pool is NODATA.
 function S.load(id)
     local r = S.exists and S.find('1', id)
-    while r and r.ends ~= 0 and r.ends <= S.now do
+    while r and r.ends ~= 0 and r.ends <= S.moment do
         if not S.expire then S.make_expiry() end
         S.expire_one(r)
         r = S.find('1', id)
@@ -300,19 +303,19 @@ end
 -- When a hold that began at @began ends, 0: never, and how long it lasts from now on: see lasts().
 function S.lasts(began, lease)
     local most = S.set[K.SET_LEASE_MAX + 1]
-    if most == 0 then return lease > 0 and S.now + lease or 0, lease end
+    if most == 0 then return lease > 0 and S.moment + lease or 0, lease end
     if lease == 0 or lease > most then lease = most end
-    return math.max(math.min(S.now + lease, began + most), S.now + 1), lease
+    return math.max(math.min(S.moment + lease, began + most), S.moment + 1), lease
 end
 
 -- Give @r to this call, its state is @to then: see take().
 function S.take(r, to)
     local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
-    local state, till, lease = r.state, S.lasts(S.now, a[K.ARG_LEASE] or set[K.SET_LEASE + 1])
+    local state, till, lease = r.state, S.lasts(S.moment, a[K.ARG_LEASE] or set[K.SET_LEASE + 1])
     local calls = r.n1 == today and r.n0 or 0
     S.settle(r, to, till, v)
     r.token, r.order = v, v
-    r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, today, S.now, lease, a[K.ARG_OWNER] or ''
+    r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, today, S.moment, lease, a[K.ARG_OWNER] or ''
     if S.count[K.COUNT_CALLS_DAY + 1] ~= today then
         S.add(K.COUNT_CALLS_DAY, today - S.count[K.COUNT_CALLS_DAY + 1])
         S.add(K.COUNT_CALLS, -S.count[K.COUNT_CALLS + 1])
@@ -328,7 +331,7 @@ function S.take(r, to)
     local peer = a[K.ARG_STICKY]
     if peer and set[K.SET_STICKY_MS + 1] > 0 and set[K.SET_STICKY_MAX + 1] > 0 then
         local memory = S.find('3', peer) or S.fresh('3', peer)
-        memory.owner, memory.ends = r.id, S.now + set[K.SET_STICKY_MS + 1]
+        memory.owner, memory.ends = r.id, S.moment + set[K.SET_STICKY_MS + 1]
         if not S.remember then S.make_memory() end
         S.remember(memory, K.COUNT_STICKY, set[K.SET_STICKY_MAX + 1], v)
     end
@@ -384,7 +387,7 @@ function S.make_call()
         if r.state == K.NUMBER_BUSY_UP and at ~= 0 then
             at = S.rested(r, at, S.set[K.SET_REST + 1])
         elseif r.state == K.NUMBER_IDLE_UP and at == 0 then
-            at = S.now
+            at = S.moment
         elseif r.state ~= K.NUMBER_IDLE_UP then
             at = 0
         end
@@ -456,7 +459,7 @@ function S.make_call()
     -- give the number last used for this call's peer; false: not known, or not free
     function S.take_sticky()
         local memory = S.find('3', S.a[K.ARG_STICKY])
-        if not memory or memory.ends <= S.now then return false end
+        if not memory or memory.ends <= S.moment then return false end
         local r, list = S.load(memory.owner), S.a[K.ARG_GROUPS]
         if r.slots % 2 == 0 or S.capped(r, S.now) then return false end
         if list then
@@ -517,7 +520,7 @@ function S.call_any()
     local owner, list, last = a[K.ARG_OWNER], a[K.ARG_GROUPS], S.version + K.STEP_MAX
     if S.exists then
         local r = owner and S.walk('1', '2', owner)
-        while r and r.ends ~= 0 and r.ends <= S.now do
+        while r and r.ends ~= 0 and r.ends <= S.moment do
             if S.version >= last then return S.come_again() end
             if not S.expire then S.make_expiry() end
             S.expire_one(r)
@@ -568,7 +571,7 @@ function S.hangup()
     if S.resting(r) then
         S.settle(r, to, 0, S.version + 1)
     else
-        S.release(r, to, S.now, rest or S.set[K.SET_REST + 1], S.version + 1)
+        S.release(r, to, S.moment, rest or S.set[K.SET_REST + 1], S.version + 1)
     end
     S.say(K.OK, r)
     S.finish(r, state, ends, true, to)
@@ -677,7 +680,7 @@ function S.make_steps()
 
     function S.free_one(r, to, told)
         local state, ends = r.state, r.ends
-        S.release(r, to, S.now, S.set[K.SET_REST + 1], S.version + 1)
+        S.release(r, to, S.moment, S.set[K.SET_REST + 1], S.version + 1)
         if told then S.say(K.OK, r) end
         S.put(r, state, ends, true)
         S.commit(K.V_FREE, state, r.state, r)
@@ -700,7 +703,7 @@ function S.make_steps()
                 return S.several(n, true)
             end
             looked, order = looked + 1, r.order
-            if r.ends ~= 0 and r.ends <= S.now then
+            if r.ends ~= 0 and r.ends <= S.moment then
                 if not S.expire then S.make_expiry() end
                 S.expire_one(r)
             else
@@ -781,7 +784,7 @@ function S.make_reads()
 
     -- as it is once everything due has happened; nothing is written
     function S.look(r)
-        while r.ends ~= 0 and r.ends <= S.now do S.expire(r, r.order) end
+        while r.ends ~= 0 and r.ends <= S.moment do S.expire(r, r.order) end
         return r
     end
 
@@ -790,7 +793,7 @@ function S.make_reads()
         S.rows[#S.rows + 1] = {r.id, r.group, r.owner, r.state,
             r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, r.ends,
             r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.NUMBER_IDLE_UP and S.capped(r, S.now) and 1 or 0,
-            r.state >= K.NUMBER_BUSY_DOWN and S.now - r.n2 or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or '', ''}
+            r.state >= K.NUMBER_BUSY_DOWN and math.max(S.moment - r.n2, 0) or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or '', ''}
     end
 
     function S.show()
@@ -853,7 +856,7 @@ function S.make_reads()
         for i = 1, 5 do c[i] = S.count[i + 1] end
         while true do
             local r = S.walk('1', '1', nil, hi, order)
-            if not r or r.ends > S.now then break end
+            if not r or r.ends > S.moment then break end
             hi, order = r.ends, r.order
             c[r.state] = c[r.state] - 1
             if r.state == K.NUMBER_IDLE_UP then c[5] = c[5] - 1 end
@@ -873,7 +876,7 @@ function S.make_reads()
             local r = S.walk('1', '2', nil, 0, order)
             if not r then break end
             order = r.order
-            if r.ends == 0 or r.ends > S.now then longest = S.now - r.n2 break end
+            if r.ends == 0 or r.ends > S.moment then longest = math.max(S.moment - r.n2, 0) break end
         end
         local today = S.day_of(S.now)
         S.extra = {c[1] + c[2] + c[3] + c[4], c[2], c[1], c[4], c[3], c[5],

@@ -45,14 +45,14 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
             if record and #record == 70
                 and sub(record, 1, 26) == K.HEAD_IDLE_UP .. '\1' .. K.QUEUED_BYTES .. sub(idle[nth], 10, 16) then
                 local span = all[p + 3] or lease
-                if not tail or now ~= tail_now or span ~= tail_span then
-                    ends, today = span > 0 and now + span or 0, math.floor((now + zone * 60000) / 86400000)
+                if not tail or moment ~= tail_moment or now ~= tail_now or span ~= tail_span then
+                    ends, today = span > 0 and moment + span or 0, math.floor((now + zone * 60000) / 86400000)
                     if count[K.COUNT_CALLS_DAY + 1] ~= today then
                         count[K.COUNT_CALLS_DAY + 1], count[K.COUNT_CALLS + 1] = today, -given
                     end
                     ends_bytes = spack('>I7', ends)
                     if ends > 0 and (due < 0 or ends < due) then due, due_bytes = ends, ends_bytes end
-                    tail_now, tail_span, tail, more = now, span, spack('>i7i7', now, span), {}
+                    tail_now, tail_moment, tail_span, tail, more = now, moment, span, spack('>i7i7', moment, span), {}
                 end
                 -- how many calls with this one, and of which day
                 local before = sub(record, 41, 54)

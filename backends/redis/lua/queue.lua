@@ -45,7 +45,10 @@ end
 
 function S.cnt(i) return S.count[i + 1] end
 -- by the time of the command, which may be later than that of the change that is being made
-function S.due_now(r) return r.ends ~= 0 and r.ends <= S.seen end
+-- See lasted() in queue.h.
+function S.lasted(from, to) return to > from and to - from or 0 end
+
+function S.due_now(r) return r.ends ~= 0 and r.ends <= S.moment end
 function S.nearer(a, b)
     if a == 0 then return b end
     if b == 0 or a < b then return a end
@@ -123,15 +126,15 @@ function S.run()
         S.tell_rows, max = true, S.a[K.ARG_MAX] or K.STEP_MAX
     end
     local version, n, more = S.version, 0, false
-    S.seen = S.now
     if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then
         S.rank_anew(K.STEP_MAX)
         if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then return S.come_again() end
     end
-    if S.exists and S.due >= 0 and S.due <= S.now and verb ~= K.V_DRAIN then
+    if S.exists and S.due >= 0 and S.due <= S.moment and verb ~= K.V_DRAIN then
+        local now = S.now
         if not S.expire_next then S.make_expiry() end
         n, more = S.expire_due(max)
-        S.now = S.seen
+        S.now = now
         if more and verb ~= K.V_SWEEP then return S.come_again() end
     end
     if verb ~= K.V_SWEEP and S.other_version() then return end

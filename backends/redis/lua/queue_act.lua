@@ -360,7 +360,7 @@ function S.visit_end(u, outcome, at)
         S.set[K.SET_ARCHIVE + 1]
     if seated then
         S.figure(l, at, 7, 1)
-        S.figure(l, at, 8, at - u.n4)
+        S.figure(l, at, 8, S.lasted(u.n4, at))
     else
         S.figure(l, at, outcome == 4 and 6 or 5, 1)
     end

@@ -4,7 +4,7 @@
 
 function S.beat()
     local ttl = S.set[K.SET_TTL + 1]
-    return ttl > 0 and S.now + ttl or 0
+    return ttl > 0 and S.moment + ttl or 0
 end
 
 -- without a version: a sign of life is no change to be told of
@@ -72,13 +72,13 @@ function S.make_agents()
         local a = S.fresh('1', g[K.ARG_AGENT])
         a.order, a.token = S.act.v, S.act.v
         a.n0, a.n5, a.n2 = g[K.ARG_CAPACITY] or 1, g[K.ARG_LEVEL] or 0, S.beat()
-        a.lanes, a.rooms, a.was_open, a.touched, a.since = S.lanes_of(), {}, false, false, S.now
+        a.lanes, a.rooms, a.was_open, a.touched, a.since = S.lanes_of(), {}, false, false, S.at()
         for i = 1, a.n0 do a.rooms[i] = '' end
-        S.agent_event(a, K.AGENT_E_LOGIN, S.now)
+        S.agent_event(a, K.AGENT_E_LOGIN, S.at())
         local absent = S.absent_find()
         if absent then
             S.absent_erase(absent)
-            S.agent_event(a, K.AGENT_E_PAUSE, S.now)
+            S.agent_event(a, K.AGENT_E_PAUSE, S.at())
         end
         S.say_agent(K.OK, a)
         S.agent_save(a, true)
@@ -112,7 +112,7 @@ function S.make_agents()
         while true do
             local r = S.load('1', id)
             if not r then return S.logout_absent() end
-            if S.agent_leave(r, K.AGENT_E_LOGOUT, S.verb, S.now) then return S.no_agent(K.OK) end
+            if S.agent_leave(r, K.AGENT_E_LOGOUT, S.verb, S.at()) then return S.no_agent(K.OK) end
         end
     end
 
@@ -133,7 +133,7 @@ function S.make_agents()
         elseif not asked and S.used(a) > 0 then
             a.n6 = a.n6 + 1
         end
-        S.agent_event(a, event, S.now)
+        S.agent_event(a, event, S.at())
         a.ends = S.nearer(a.n2, a.n4)
         S.about(verb, from, a)
         S.say_agent(K.OK, a)
@@ -163,7 +163,7 @@ function S.make_agents()
                 return
             end
             local to = S.user_move(u, u.state == K.USER_SEATED and K.USER_E_FINISH or K.USER_E_BACK)
-            S.user_leaves(u, to, 7, true, S.verb, S.now)
+            S.user_leaves(u, to, 7, true, S.verb, S.at())
             S.act_commit()
             n = n + 1
         end

@@ -86,12 +86,12 @@ function S.make_expiry()
 
     -- one change that is due; false: nothing is
     function S.expire_next()
-        if S.due < 0 or S.due > S.seen then return false end
+        if S.due < 0 or S.due > S.moment then return false end
         local a, u = S.walk('1', '1'), S.walk('3', '1')
         S.due = -1
         if a then S.due = a.ends end
         if u and (not a or u.ends < S.due) then S.due = u.ends end
-        if S.due < 0 or S.due > S.seen then return false end
+        if S.due < 0 or S.due > S.moment then return false end
         if S.looks(S.verb) then S.now = S.due > S.clock and S.due or S.clock end
         if a and (not u or a.ends <= u.ends) then
             S.expire_agent(a)

@@ -3,26 +3,26 @@
 -- Who is given to whom: src/steps/queue_match.c.
 
 function S.seated(l, u)
-    local wait = S.now - u.n2
-    S.figure(l, S.now, 2, 1)
-    S.figure(l, S.now, 4, wait)
-    if wait <= S.set[K.SET_SERVICE + 1] then S.figure(l, S.now, 3, 1) end
+    local wait = S.lasted(u.n2, S.at())
+    S.figure(l, S.at(), 2, 1)
+    S.figure(l, S.at(), 4, wait)
+    if wait <= S.set[K.SET_SERVICE + 1] then S.figure(l, S.at(), 3, 1) end
     S.act.agent.n3 = S.act.agent.n3 + 1
 end
 
 function S.pace(l, u)
     local f = l.f
-    local d = S.now - (f[11] > u.n2 and f[11] or u.n2)
-    if S.now > u.n2 then
+    local d = S.lasted(f[11] > u.n2 and f[11] or u.n2, S.at())
+    if S.at() > u.n2 then
         if d > 86400000 then d = 86400000 end
         f[10] = f[10] == 0 and 16 * d or floor((7 * f[10] + 16 * d) / 8)
     end
-    f[11], l.dirty = S.now, true
+    f[11], l.dirty = S.at(), true
 end
 
 function S.row(u, a, no, ends)
     S.rows = S.rows or {}
-    S.rows[#S.rows + 1] = {u.id, a.id, u.group, '', a.order, no, u.state, u.n1, u.n0, u.n2, S.now, ends, 0, 0,
+    S.rows[#S.rows + 1] = {u.id, a.id, u.group, '', a.order, no, u.state, u.n1, u.n0, u.n2, S.at(), ends, 0, 0,
         0, 0, 0, 0, 0, u.token, ''}
 end
 
@@ -35,16 +35,16 @@ function S.give(u, stored)
     S.pace(l, u)
     if offer > 0 then
         a.n6 = a.n6 + 4
-        S.agent_event(a, K.AGENT_E_OFFER, S.now)
-        u.n6 = S.seen + offer -- nobody could see it ring before
+        S.agent_event(a, K.AGENT_E_OFFER, S.at())
+        u.n6 = S.moment + offer -- nobody could see it ring before
     else
         a.n1 = a.n1 + 1
-        S.agent_event(a, K.AGENT_E_SEAT, S.now)
+        S.agent_event(a, K.AGENT_E_SEAT, S.at())
         S.seated(l, u)
         u.n6 = 0
     end
     S.user_settle(u, (S.user_move(u, offer > 0 and K.USER_E_OFFER or K.USER_E_SEAT)))
-    u.owner, u.token, u.n4, u.n5 = a.id, S.act.v, S.now, no
+    u.owner, u.token, u.n4, u.n5 = a.id, S.act.v, S.at(), no
     S.user_save(u, stored and K.USER_WAITING or K.USER_GONE)
     S.about(K.V_MATCH, K.USER_WAITING, u)
     S.n_matched = S.n_matched + 1

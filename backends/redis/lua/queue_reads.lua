@@ -125,7 +125,7 @@ function S.make_reads()
             d = {sub(r.data, 1, at - 1), sub(r.data, at + 1)}
         end
         return {d[1], r.owner, d[2], '', r.n5, r.n6, r.state, r.n0, r.n1, r.n2, r.n3,
-            r.n4, (r.n3 ~= 0 and r.n3 or r.n4) - r.n2, r.n3 ~= 0 and r.n4 - r.n3 or 0, 0, 0, 0, 0, r.order, 0, ''}
+            r.n4, S.lasted(r.n2, r.n3 ~= 0 and r.n3 or r.n4), r.n3 ~= 0 and S.lasted(r.n3, r.n4) or 0, 0, 0, 0, 0, r.order, 0, ''}
     end
 
     function S.history()

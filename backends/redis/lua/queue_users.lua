@@ -66,7 +66,7 @@ function S.apply_verb()
     end
     local new = S.fresh('3', id)
     new.group, new.n1, new.n0 = g[K.ARG_LANE] or 'default', g[K.ARG_PRIORITY] or 0, since or S.now
-    new.n2, new.n3, new.n7 = S.now, S.beat(), set[K.SET_MAXWAIT + 1] > 0 and S.now + set[K.SET_MAXWAIT + 1] or 0
+    new.n2, new.n3, new.n7 = S.at(), S.beat(), set[K.SET_MAXWAIT + 1] > 0 and S.moment + set[K.SET_MAXWAIT + 1] or 0
     new.order = S.version + 1
     S.act_init()
     local l, found = S.lane_hold(new.group), nil
@@ -104,7 +104,7 @@ function S.end_visit(u, outcome, to)
     S.user, S.agent, S.index, S.wait, S.no, S.token = u.id, u.owner, -1, -1, u.n5, u.token
     S.act_init()
     local room = u.owner ~= ''
-    S.user_leaves(u, to, outcome, false, S.verb, S.now)
+    S.user_leaves(u, to, outcome, false, S.verb, S.at())
     if room then
         S.login = S.act.agent.order
         if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
@@ -189,13 +189,13 @@ function S.make_steps()
         S.act_init()
         S.act.agent = S.agent_read(a)
         if not accept then
-            S.user_leaves(u, to, 2, true, S.verb, S.now)
+            S.user_leaves(u, to, 2, true, S.verb, S.at())
         else
             S.step()
             local l = S.lane_hold(u.group)
             a.n6, a.n1 = a.n6 - 4, a.n1 + 1
-            S.agent_event(a, K.AGENT_E_SEAT, S.now)
-            u.n4, u.n6 = S.now, 0
+            S.agent_event(a, K.AGENT_E_SEAT, S.at())
+            u.n4, u.n6 = S.at(), 0
             S.seated(l, u)
             a.served = S.set[K.SET_STRATEGY + 1] == K.STRATEGY_FEWEST_SERVED
             S.user_settle(u, to)

@@ -214,7 +214,7 @@ function S.make_due()
 
     function S.expire_due(max)
         local now = S.now
-        local n, more = S.expire_until(now, max)
+        local n, more = S.expire_until(S.moment, max)
         S.now = now
         return n, more
     end
@@ -225,7 +225,7 @@ function S.load(id)
     while true do
         local r = S.exists and S.find('1', id)
         if not r then return nil end
-        if r.ends == 0 or r.ends > S.now then return r end
+        if r.ends == 0 or r.ends > S.moment then return r end
         if not S.expire_one then S.make_due() end
         S.expire_one(r)
     end
@@ -309,7 +309,7 @@ function S.make_close()
                     local each = phase == 1 and 1 + r.n1 + r.n2 or 1
                     if S.pn > 0 and S.pn / 2 + each > K.CLOSE_MAX then return false end
                     S.erase(r)
-                    if phase > 1 then S.count_out(r) else S.let_go(r, S.now) end
+                    if phase > 1 then S.count_out(r) else S.let_go(r, S.at()) end
                 end
             end
         end
@@ -349,7 +349,7 @@ function S.make_room()
         end
         local from = S.exists and S.n(K.COUNT_STATE) or 0
         -- a new room begins with a clock of its own, whoever has erased the old one
-        if from == K.ROOM_CLOSED then S.now = a[2] or S.now end
+        if from == K.ROOM_CLOSED then S.time(0) end
         if from ~= K.ROOM_CLOSED and changed then event = K.ROOM_E_TUNE end
         local to, status = S.room(event)
         if status ~= K.OK then
@@ -366,7 +366,7 @@ function S.make_room()
         if from == K.ROOM_CLOSED then
             S.version = 0
             S.put(K.COUNT_CREATED, S.now)
-            S.put(K.COUNT_EMPTY, S.now)
+            S.put(K.COUNT_EMPTY, S.moment)
         end
         S.linger()
         S.say(K.OK)
@@ -553,7 +553,7 @@ function S.make_join()
         end
         local limit, place = set[K.SET_CAPACITY + 1], true
         if limit > 0 and S.count[K.COUNT_MEMBERS + 1] >= limit then
-            if S.due >= 0 and S.due <= S.now then
+            if S.due >= 0 and S.due <= S.moment then
                 if not S.expire_due then S.make_due() end
                 S.expire_due(K.STEP_MAX)
             end
@@ -568,8 +568,8 @@ function S.make_join()
         local data, _, full = S.merge('', true)
         r.data = data
         if full then return S.too_large(S.say_member) end
-        r.rank, r.order, r.n0 = S.now, S.version + 1, S.now
-        S.settle(r, S.move(K.MEMBER_MOVES, K.MEMBER_ABSENT, K.MEMBER_E_JOIN), S.now)
+        r.rank, r.order, r.n0 = S.moment, S.version + 1, S.now
+        S.settle(r, S.move(K.MEMBER_MOVES, K.MEMBER_ABSENT, K.MEMBER_E_JOIN), S.moment)
         S.add(K.COUNT_MEMBERS, 1)
         S.put(K.COUNT_EMPTY, 0)
         S.save(r)
@@ -590,8 +590,8 @@ function S.make_join()
         local data, changed, full = S.merge(before, true)
         if full then return S.too_large(S.say_member, r) end
         if changed then r.data = data end
-        if S.now > r.rank then r.rank = S.now end
-        S.settle(r, to, S.now)
+        S.seen(r)
+        S.settle(r, to, S.moment)
         if status == K.SAME and not changed then
             S.say_member(K.SAME, r)
             return S.beat(r, rank, ends)
@@ -600,6 +600,11 @@ function S.make_join()
         S.say_member(K.OK, r)
         S.finish(state, r.state, r, S.told_of())
     end
+end
+
+-- See see() in room_members.c.
+function S.seen(r)
+    if S.moment > r.rank or r.rank > S.wall then r.rank = S.moment end
 end
 
 -- What a replica should have; behind the change that it tells of.
@@ -617,8 +622,8 @@ function S.alive()
     local state, rank, ends = r.state, r.rank, r.ends
     local to, status = S.move(K.MEMBER_MOVES, state, K.MEMBER_E_BEAT)
     if status ~= K.OK then return S.say_member(status, r) end
-    if S.now > r.rank then r.rank = S.now end
-    S.settle(r, to, S.now)
+    S.seen(r)
+    S.settle(r, to, S.moment)
     S.say_member(K.OK, r)
     S.say_point()
     if state == r.state then return S.beat(r, rank, ends) end
@@ -634,7 +639,7 @@ function S.go(event)
     local from = r.state
     local to, status = S.move(K.MEMBER_MOVES, from, event)
     -- it ends then already
-    if ban and from == K.MEMBER_BANNED and r.ends == S.now + length then status = K.SAME end
+    if ban and from == K.MEMBER_BANNED and r.ends == S.moment + length then status = K.SAME end
     if status ~= K.OK then return S.say_member(status, r) end
     if ban and from ~= K.MEMBER_BANNED and S.count[K.COUNT_BANS + 1] >= K.BANS_MAX then
         S.because = 'the room has too many bans'
@@ -643,12 +648,12 @@ function S.go(event)
     if not ban then S.erase(r) end
     if S.present(r) then
         if not S.let_go then S.make_going() end
-        S.let_go(r, S.now)
+        S.let_go(r, S.moment)
     end
     if from == K.MEMBER_BANNED then S.add(K.COUNT_BANS, -1) end
     r.state, r.ends = to, 0
     if ban then
-        r.ends, r.rank, r.order, r.data = S.now + length, 0, S.version + 1, ''
+        r.ends, r.rank, r.order, r.data = S.moment + length, 0, S.version + 1, ''
         r.slots = S.slots(K.MEMBER_LISTS, to, r.ends)
         r.n0, r.n1, r.n2 = 0, 0, 0
         S.add(K.COUNT_BANS, 1)
@@ -768,9 +773,9 @@ function S.sweep()
     local n, more = S.expire_due(max)
     while ttl and not more and S.exists and S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING do
         local r = S.walk('1', '0')
-        if not r or r.rank + ttl > S.now then break end
+        if not r or r.rank + ttl > S.moment then break end
         if n >= max then more = true break end
-        S.remove_one(r, K.V_EXPIRE, S.now)
+        S.remove_one(r, K.V_EXPIRE, S.moment)
         n = n + 1
     end
     S.counted, S.more = n, more and 1 or 0
@@ -790,11 +795,11 @@ function S.make_reads()
         local open = state ~= K.ROOM_CLOSED and state ~= K.ROOM_CLOSING
         if open then
             local hi, order
-            while S.due >= 0 and S.due <= S.now do
+            while S.due >= 0 and S.due <= S.moment do
                 local r = S.walk('1', '1', nil, hi, order)
-                if not r or r.ends > S.now then break end
+                if not r or r.ends > S.moment then break end
                 hi, order = r.ends, r.order
-                while S.present(r) and r.ends ~= 0 and r.ends <= S.now do
+                while S.present(r) and r.ends ~= 0 and r.ends <= S.moment do
                     local to = S.move(K.MEMBER_MOVES, r.state, S.due_event(r))
                     if to ~= K.MEMBER_ABSENT then
                         S.settle(r, to, r.ends)
@@ -805,7 +810,7 @@ function S.make_reads()
                 end
             end
             local span = S.set[K.SET_LINGER + 1]
-            open = members > 0 or span == 0 or empty + span > S.now
+            open = members > 0 or span == 0 or empty + span > S.moment
         else
             members = 0
         end
@@ -910,7 +915,7 @@ function S.run()
     if S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING then
         if not S.close_step then S.make_close() end
         if verb ~= K.V_CLOSE then S.close_step() end
-    elseif S.due >= 0 and S.due <= S.now and verb ~= K.V_SWEEP then
+    elseif S.due >= 0 and S.due <= S.moment and verb ~= K.V_SWEEP then
         if not S.expire_due then S.make_due() end
         S.expire_due(verb == K.V_SNAPSHOT and K.STEP_MAX or K.EXPIRE_MAX)
     end

@@ -25,14 +25,14 @@ function S.put()
         S.add_row(r) -- as it was
     else
         r = S.fresh('1', S.a[K.ARG_ROOM])
-        r.rank, r.ends, r.slots = S.now, S.now, 3
+        r.rank, r.ends, r.slots = S.now, S.moment, 3
         if not S.exists then S.version = 0 end
         r.order = S.version + 1
         S.add(K.COUNT_ENTRIES, 1)
     end
     if r.state ~= K.DOUBTED then r.state = K.OPENING end
     if created then r.state, r.rank = K.OPEN, created end
-    r.token, r.n0, S.token = S.version + 1, S.now, S.version + 1
+    r.token, r.n0, S.token = S.version + 1, S.moment, S.version + 1
     S.save(r)
     S.commit(S.verb, 0, r.state, r)
 end
@@ -45,7 +45,7 @@ function S.drop_it()
     if S.a[K.ARG_TOKEN] ~= r.token then return end
     local before = r.state
     S.status = K.REFUSED
-    if before ~= K.OPEN and S.now < r.n0 + K.OPENING_MS then
+    if before ~= K.OPEN and S.moment < r.n0 + K.OPENING_MS then
         if before == K.DOUBTED then return end
         r.state = K.DOUBTED -- who is opening it looks again
         S.save(r)
@@ -82,13 +82,13 @@ function S.claim_some(done, left)
     local worker, hi, order, n = S.a[K.ARG_WORKER], nil, nil, 0
     while n < K.SOME and (done or left > 0) do
         local r = S.walk('1', done and '2' or '1', done and worker or nil, hi, order)
-        if not r or not done and r.ends > S.now then break end
+        if not r or not done and r.ends > S.moment then break end
         hi, order = r.ends, r.order
         if done then
-            if r.ends > S.now then r.ends = r.n1 + S.a[K.ARG_EVERY] end
+            if r.ends > S.moment then r.ends = r.n1 + S.a[K.ARG_EVERY] end
             r.owner, r.slots = '', 3
         else
-            r.ends, r.n1, r.owner, r.slots = S.now + S.a[K.ARG_LEASE], S.now, worker, 7
+            r.ends, r.n1, r.owner, r.slots = S.moment + S.a[K.ARG_LEASE], S.moment, worker, 7
             left = left - 1
             S.add_row(r)
         end

@@ -257,8 +257,8 @@ end
 
 -- The counts of use as they are now: newest period, twelve counts.
 function S.use_now()
-    local bucket, now, use = S.count[K.COUNT_BUCKET + 1], floor(S.now / K.USE_MS), {}
-    if bucket < 0 or bucket > now then S.damaged() end -- beyond 2^53 a loop down from it would not end
+    local bucket, now, use = S.count[K.COUNT_BUCKET + 1], floor(S.moment / K.USE_MS), {}
+    if bucket < 0 or bucket > floor(S.now / K.USE_MS) then S.damaged() end -- beyond 2^53 a loop down from it would not end
     for i = 0, 5 do
         local two = S.count[K.COUNT_USE + 1 + i]
         if two < 0 then S.damaged() end
@@ -782,7 +782,7 @@ function S.make_holds()
             r.token < s.rule.n4 and K.SERIAL_IF_BEHIND or K.SERIAL_IF_ANY))
     end
 
-    function S.due_now(r) return r.state == HELD and r.ends ~= 0 and r.ends <= S.now end
+    function S.due_now(r) return r.state == HELD and r.ends ~= 0 and r.ends <= S.moment end
 
     function S.expire_one(s, r)
         local from, to = r.state, S.leads(s, r, K.SERIAL_E_EXPIRE)
@@ -792,10 +792,10 @@ function S.make_holds()
 
     function S.expire_due(max)
         local n = 0
-        while S.due >= 0 and S.due <= S.now do
+        while S.due >= 0 and S.due <= S.moment do
             local r = S.walk('3', '1')
             if not r then S.due = -1 break end
-            if r.ends > S.now then S.due = r.ends break end
+            if r.ends > S.moment then S.due = r.ends break end
             if n >= max then return n, true end
             local s = S.load()
             if not s then return n, false end
@@ -861,7 +861,7 @@ function S.make_holds()
         S.put_counters(s)
         if r.n2 == s.period then r.n3 = S.now end
         local lease = a[K.ARG_LEASE] or S.set[K.SET_LEASE + 1]
-        r.token, r.ends = S.version + 1, lease ~= 0 and S.now + lease or 0
+        r.token, r.ends = S.version + 1, lease ~= 0 and S.moment + lease or 0
         if owner then r.owner = owner end
         r.data = s.rule.data
         S.put(r, from, (S.move(K.SERIAL_MOVES, from, K.SERIAL_E_RESERVE)))
@@ -1289,7 +1289,7 @@ function S.run()
     end
     S.begin_period()
     if S.answer then return end
-    if verb ~= K.V_SWEEP and S.due >= 0 and S.due <= S.now then
+    if verb ~= K.V_SWEEP and S.due >= 0 and S.due <= S.moment then
         if not S.expire_due then S.make_holds() end
         S.expire_due(K.EXPIRE_MAX)
     end

@@ -156,7 +156,7 @@ static const char create[] =
 /* clang-format on */
 
 /* What create[] makes. */
-#define FIRST 8
+#define FIRST 9
 
 /* steps[n] leads from format FIRST + n - 1 to the next, and the first one from nothing. */
 static const char *const steps[USHER__SQLITE_FORMAT - FIRST + 1] = { create };

@@ -15,7 +15,7 @@ struct history {
 static const struct usher__sqlite_side_kind kind = {
     .what = "a history",
     .application = 0x75736868, /* "ushh" */
-    .format = 1,
+    .format = 2,
     .schema = USHER__VISIT_TABLE,
 };
 

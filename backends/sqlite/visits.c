@@ -114,44 +114,74 @@ static bool row_of(sqlite3_stmt *st, struct usher_queue_result_row *row)
            read_name(st, 8, true, &row->agent);
 }
 
-static void bind_query(sqlite3_stmt *st, const struct usher_history_query *query,
+/* The end of the visit at @place; 0: there is none. */
+static int ended_at(sqlite3 *db, int64_t place, int64_t *ret_ms)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, "SELECT ended_ms FROM visit WHERE id = ?1", -1, &st, NULL);
+
+    *ret_ms = 0;
+    if (rc != SQLITE_OK)
+        return rc;
+    (void)sqlite3_bind_int64(st, 1, place);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        *ret_ms = sqlite3_column_int64(st, 0);
+    (void)sqlite3_finalize(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+void usher__visits_sql(const struct usher_history_query *query, int64_t ended_ms,
+                       char sql[USHER__VISITS_SQL])
+{
+    bool until = query->until_ms < INT64_MAX || ended_ms != 0;
+    const char *before = "";
+
+    /* a page goes on within the same end; a row that was deleted since is found by its place */
+    if (query->before != 0)
+        before = ended_ms != 0 ? " AND NOT (ended_ms = ?10 AND id >= ?7)" : " AND id < ?7";
+    (void)snprintf(sql, USHER__VISITS_SQL,
+                   "SELECT id, version, user, lane, priority, since_ms, applied_ms, outcome, agent,"
+                   " room, seated_ms, ended_ms, wait_ms, talk_ms FROM visit"
+                   " WHERE queue = ?1%s%s%s%s%s ORDER BY ended_ms DESC, id DESC LIMIT ?6",
+                   query->user.data != NULL ? " AND user = ?2" : "",
+                   query->agent.data != NULL ? " AND agent = ?3" : "",
+                   query->since_ms > 0 || until ? " AND ended_ms BETWEEN ?4 AND ?5" : "", before,
+                   query->version != 0 ? " AND NOT (epoch = ?8 AND version >= ?9)" : "");
+}
+
+static void bind_query(sqlite3_stmt *st, const struct usher_history_query *query, int64_t ended_ms,
                        const char epoch[EPOCH_TEXT])
 {
+    bool within = ended_ms != 0 && ended_ms < query->until_ms;
+
     bind_text(st, 1, &query->queue);
     bind_text(st, 2, &query->user);
     bind_text(st, 3, &query->agent);
     (void)sqlite3_bind_int64(st, 4, query->since_ms);
-    (void)sqlite3_bind_int64(st, 5, query->until_ms);
+    (void)sqlite3_bind_int64(st, 5, within ? ended_ms : query->until_ms);
     (void)sqlite3_bind_int64(st, 6, (int64_t)query->max);
     (void)sqlite3_bind_int64(st, 7, query->before);
     (void)sqlite3_bind_text(st, 8, epoch, EPOCH_TEXT - 1, SQLITE_STATIC);
     (void)sqlite3_bind_int64(st, 9, (int64_t)query->version);
+    (void)sqlite3_bind_int64(st, 10, ended_ms);
 }
 
 enum usher_status usher__visits_read(sqlite3 *db, const struct usher_history_query *query,
                                      usher_history_fn *fn, void *payload, char message[192])
 {
-    char epoch[EPOCH_TEXT], sql[640];
+    char epoch[EPOCH_TEXT], sql[USHER__VISITS_SQL];
     sqlite3_stmt *st = NULL;
     enum usher_status status = USHER_OK;
-    int rc;
+    int64_t ended_ms = 0;
+    int rc = query->before != 0 ? ended_at(db, query->before, &ended_ms) : SQLITE_OK;
 
     epoch_text(epoch, query->epoch);
-    /* Back through the queue until there are enough; but a user has few, and +queue is in no index.
-     */
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT id, version, user, lane, priority, since_ms, applied_ms, outcome, agent,"
-        " room, seated_ms, ended_ms, wait_ms, talk_ms FROM visit"
-        " WHERE %squeue = ?1%s%s%s%s%s ORDER BY id DESC LIMIT ?6",
-        query->user.data != NULL ? "+" : "", query->user.data != NULL ? " AND user = ?2" : "",
-        query->agent.data != NULL ? " AND agent = ?3" : "",
-        query->since_ms > 0 || query->until_ms < INT64_MAX ? " AND ended_ms BETWEEN ?4 AND ?5" : "",
-        query->before != 0 ? " AND id < ?7" : "",
-        query->version != 0 ? " AND NOT (epoch = ?8 AND version >= ?9)" : "");
-    rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    usher__visits_sql(query, ended_ms, sql);
     if (rc == SQLITE_OK)
-        bind_query(st, query, epoch);
+        rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        bind_query(st, query, ended_ms, epoch);
     while (rc == SQLITE_OK && status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct usher_queue_result_row row;
 

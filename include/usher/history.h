@@ -49,8 +49,8 @@ struct usher_history_query {
     size_t max;
 };
 
-/* One row, told latest first.  @place: a number above 0, larger for what was put later.  A status
- * other than USHER_OK ends the reading, which returns it. */
+/* One row; the visit that ended last comes first.  @place: a number above 0, larger for what was
+ * put later.  A status other than USHER_OK ends the reading, which returns it. */
 typedef enum usher_status usher_history_fn(void *payload,
                                            const struct usher_queue_result_row *visit,
                                            int64_t place);

@@ -30,7 +30,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "data/sqlite_format_8.h"
+#include "data/sqlite_format_9.h"
 #include "engine/memory.h"
 #include "engine/result.h"
 #include "lib/calls.h"
@@ -1838,7 +1838,7 @@ static void rows_of_visits_may_be_deleted_but_not_changed(void **state)
     char got[800], statement[200];
     sqlite3 *db;
 
-    raw_sql(p, sqlite_format_8);
+    raw_sql(p, sqlite_format_9);
     e = engine_at(p);
     db = raw(p);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -1915,7 +1915,7 @@ static void a_file_of_another_format_is_refused_and_left_alone(void **state)
 {
     static const char *const marks[][2] = {
         { "PRAGMA user_version = 5", "before 0.1 (format 5)" },
-        { "PRAGMA user_version = 99", "has format 99, this version knows up to 8" },
+        { "PRAGMA user_version = 99", "has format 99, this version knows up to 9" },
     };
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -1966,7 +1966,7 @@ static void an_empty_file_becomes_ours(void **state)
     raw_text(db, "PRAGMA application_id", value, sizeof value);
     assert_string_equal(value, "1970497650"); /* "ushr" */
     raw_text(db, "PRAGMA user_version", value, sizeof value);
-    assert_string_equal(value, "8");
+    assert_string_equal(value, "9");
     raw_text(db, "PRAGMA journal_mode", value, sizeof value);
     assert_string_equal(value, "wal");
     raw_text(db, "PRAGMA integrity_check", value, sizeof value);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of format 8 as statements: the queue "desk" keeps eight visits, one of each outcome and
+ * A file of format 9 as statements: the queue "desk" keeps eight visits, one of each outcome and
  * one seated more.  The queue "other" keeps one of two.
  */
-#ifndef USHER_TESTS_SQLITE_FORMAT_8_H
-#define USHER_TESTS_SQLITE_FORMAT_8_H
+#ifndef USHER_TESTS_SQLITE_FORMAT_9_H
+#define USHER_TESTS_SQLITE_FORMAT_9_H
 
 /* clang-format off */
-static const char sqlite_format_8[] =
+static const char sqlite_format_9[] =
     "CREATE TABLE place( list INTEGER NOT NULL, grp TEXT NOT NULL, hi INTEGER NOT NULL, "
     "ord INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(list, grp, hi, ord)) WITHOUT "
     "ROWID;\n"
@@ -145,12 +145,12 @@ static const char sqlite_format_8[] =
     "CREATE VIEW request AS SELECT s.name AS pool, r.id AS request, CAST(r.data AS TEXT) "
     "AS answer, strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until "
     "FROM scope s JOIN record r ON r.list = s.ref * 16 + 4 WHERE s.noun = 1;\n"
-    "CREATE INDEX visit_by_queue ON visit(queue);\n"
     "CREATE INDEX visit_by_time ON visit(queue, ended_ms);\n"
-    "CREATE INDEX visit_by_user ON visit(user, ended_ms);\n"
-    "CREATE INDEX visit_by_agent ON visit(agent, ended_ms) WHERE agent IS NOT NULL;\n"
+    "CREATE INDEX visit_by_user ON visit(user, queue, ended_ms);\n"
+    "CREATE INDEX visit_by_agent ON visit(agent, queue, ended_ms) WHERE agent IS NOT NULL;"
+    "\n"
     "PRAGMA application_id = 1970497650;\n"
-    "PRAGMA user_version = 8;\n";
+    "PRAGMA user_version = 9;\n";
 /* clang-format on */
 
 #endif

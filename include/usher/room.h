@@ -412,6 +412,7 @@ USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char 
 
 /**
  * Set @field of @member, as usher_room_set(); what is expected is compared with what counts.
+ * This is no heartbeat: any client may set it, so it does not keep @member in the room.
  * Takes opt->fields, opt->expected, opt->if_version.
  */
 USHER_API enum usher_status usher_room_member(struct usher_engine *e, const char *room,

@@ -1798,6 +1798,29 @@ static void check_finds(struct fixture *f, unsigned flags, unsigned faults, cons
     }
 }
 
+/* The entry is put before the room is opened. */
+static void an_open_that_is_refused_leaves_no_entry(void **state)
+{
+    struct fixture *f = *state;
+    char partition[8], name[16];
+
+    for (int i = 0; i < 5; i++) {
+        (void)snprintf(name, sizeof name, "none%d", i);
+        missing(f, "open %s if-version=5", name);
+        assert_true(entry_of(f, name, partition) == 0);
+    }
+    ok(f, "open r");
+    stale(f, "open r if-version=5");
+    assert_true(entry_of(f, "r", partition) != 0);
+    ok(f, "close r");
+    missing(f, "open r if-version=5");
+    assert_true(entry_of(f, "r", partition) == 0);
+    ok(f, "open r");
+    ok(f, "open r capacity=7 if-version=%d", (int)f->r.version);
+    assert_true(listed(f, "r"));
+    check_finds(f, 0, 0, "");
+}
+
 static void the_index_of_rooms_is_checked_and_mended(void **state)
 {
     static const char lost[] = "room/r: is not in the index of rooms\n";
@@ -2608,6 +2631,7 @@ int suite_rooms(const struct backend *b)
         TEST(workers_share_the_rooms_and_each_is_seen_once),
         TEST(any_number_of_workers_share_very_many_rooms),
         TEST(only_rooms_that_are_open_are_listed),
+        TEST(an_open_that_is_refused_leaves_no_entry),
         TEST(the_index_of_rooms_is_checked_and_mended),
         TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there),
         TEST(a_patrol_runs_while_somebody_watches),

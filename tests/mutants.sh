@@ -267,15 +267,28 @@ mutant 'a room of another queue is one of this' src/steps/queue_users.c \
 mutant 'a room does not tell the token' src/steps/queue_answer.c 's/        .token = u->token,/        .token = 0,/' \
     $memory 'whoever_tells*'
 mutant 'whom all have refused nobody has' src/steps/queue_match.c \
-    's/ == USHER_MISSING \&\& u->data.size != 0 ? pick_of/ == USHER_MISSING \&\& false ? pick_of/' \
+    's/ == USHER_MISSING \&\& u->data.size != 0 ? pick_again/ == USHER_MISSING \&\& false ? pick_again/' \
     $memory 'a_user_whom_all*'
 mutant 'script: whom all have refused nobody has' backends/redis/lua/queue_match.lua \
-    "s/ or u.data ~= '' and S.pick_of(u, v, true) or nil/ or nil/" $redis 'a_user_whom_all*'
+    "s/ or u.data == '' then return a end/ or u then return a end/" $redis 'a_user_whom_all*'
+mutant 'an agent has first the user that it has refused' src/steps/queue_match.c \
+    's/    if (!search->refusals)$/    if (false)/' $memory 'a_refusal_delays_no*'
+mutant 'script: an agent has first the user that it has refused' backends/redis/lua/queue_match.lua \
+    's/    if not search.refusals then u, full/    if false then u, full/' $redis 'a_refusal_delays_no*'
+mutant 'a refused user is offered again at once' src/steps/queue_refuse.c \
+    's/    r.until_ms = at + w->scope.settings\[SET_ASK_AGAIN\];/    r.until_ms = at > 0 ? at : 1;/' \
+    $memory 'a_thousand_refusals*'
+mutant 'a search ends where it has to stop' src/steps/queue_match.c \
+    's/    if (status == USHER_FULL) {/    if (false) {/' $memory 'a_search_past_many*'
+mutant 'script: a search ends where it has to stop' backends/redis/lua/queue_match.lua \
+    's/^    if full then$/    if false then/' $redis 'a_search_past_many*'
+mutant 'a lane that is in use is walked past' src/steps/queue_act.c \
+    's/!= 0 ? LANE_IN_USE/!= 0 ? 0/' tests/unit/test_walks
 mutant 'who is left to another agent waits for the next event' src/steps/queue_match.c \
     's/        again = run->passed \&\& .*/        again = false;/' \
     $memory 'who_is_left_to*'
 mutant 'pull respects refusals' src/steps/queue_match.c \
-    's/        status = usher__queue_match_agent_once(run, \&act, true);/        status = usher__queue_match_agent_once(run, \&act, false);/' \
+    's/    status = first_user(run, \&act->agent, true,/    status = first_user(run, \&act->agent, false,/' \
     $memory 'pull_and_move*'
 mutant 'a dead agent has missed nothing' src/steps/queue_due.c \
     's/USHER_QUEUE_OUTCOME_DROPPED, offered,/USHER_QUEUE_OUTCOME_DROPPED, false,/' \
@@ -888,7 +901,7 @@ mutant 'a log keeps the first of two notices that come at once, whatever is want
     $memory 'a_log_may*'
 mutant 'script: a log keeps the first of two notices that come at once, whatever is wanted' backends/redis/lua/common.lua 's/if stored + k > gone then/if true then/' \
     tests/conformance/on_redis 'a_log_may*'
-mutant 'drop: the log of a queue stays' src/steps/queue.c 's/"1323303132405063" "7080"/"1323303132405063" "70"/' \
+mutant 'drop: the log of a queue stays' src/steps/queue.c 's/"1323303132405063" "70809091"/"1323303132405063" "709091"/' \
     $memory 'a_log_goes_with*'
 mutant 'a dispenser that is deleted takes its log with it' src/steps/id.c '/counts\[USHER__COUNT_ID_CHANGES\] = was/d' \
     tests/model/test_ids_differential 'all_stores*'

@@ -200,7 +200,8 @@
     X(TIME, 184, TIME, "time", "of the change") \
     X(WAS, 185, TOKEN, "was", "mark before the change") \
     X(GAP, 186, MS, "gap", "from the beginning of a call to the next of the same number") \
-    X(LEASE_MAX, 187, MS, "lease-max", "a hold ends this long after it began, however often it is renewed; 0: no limit")
+    X(LEASE_MAX, 187, MS, "lease-max", "a hold ends this long after it began, however often it is renewed; 0: no limit") \
+    X(ASK_AGAIN, 188, MS, "again", "an agent that has refused or missed a user is not offered it again before this time")
 /* clang-format on */
 
 enum usher_field {

@@ -85,24 +85,25 @@ enum usher_queue_given {
     USHER_GIVEN_QUEUE_TRIGGER = 1u << 11,
     USHER_GIVEN_QUEUE_STRATEGY = 1u << 12,
     USHER_GIVEN_QUEUE_OFFER = 1u << 13,
-    USHER_GIVEN_QUEUE_WRAPUP = 1u << 14,
-    USHER_GIVEN_QUEUE_LIMIT = 1u << 15,
-    USHER_GIVEN_QUEUE_MAXWAIT = 1u << 16,
-    USHER_GIVEN_QUEUE_GRACE = 1u << 17,
-    USHER_GIVEN_QUEUE_REQUEUE = 1u << 18,
-    USHER_GIVEN_QUEUE_HISTORY = 1u << 19,
-    USHER_GIVEN_QUEUE_ZONE = 1u << 20,
-    USHER_GIVEN_QUEUE_SERVICE = 1u << 21,
-    USHER_GIVEN_QUEUE_REQUESTS = 1u << 22,
-    USHER_GIVEN_QUEUE_MAX = 1u << 23,
-    USHER_GIVEN_QUEUE_TOKEN = 1u << 24,
-    USHER_GIVEN_QUEUE_STATE = 1u << 25,
-    USHER_GIVEN_QUEUE_ARCHIVE = 1u << 26,
-    USHER_GIVEN_QUEUE_UNTIL = 1u << 27,
-    USHER_GIVEN_QUEUE_IF_VERSION = 1u << 28,
-    USHER_GIVEN_QUEUE_LOG = 1u << 29,
-    USHER_GIVEN_QUEUE_SINCE_VERSION = 1u << 30
+    USHER_GIVEN_QUEUE_ASK_AGAIN = 1u << 14,
+    USHER_GIVEN_QUEUE_WRAPUP = 1u << 15,
+    USHER_GIVEN_QUEUE_LIMIT = 1u << 16,
+    USHER_GIVEN_QUEUE_MAXWAIT = 1u << 17,
+    USHER_GIVEN_QUEUE_GRACE = 1u << 18,
+    USHER_GIVEN_QUEUE_REQUEUE = 1u << 19,
+    USHER_GIVEN_QUEUE_HISTORY = 1u << 20,
+    USHER_GIVEN_QUEUE_ZONE = 1u << 21,
+    USHER_GIVEN_QUEUE_SERVICE = 1u << 22,
+    USHER_GIVEN_QUEUE_REQUESTS = 1u << 23,
+    USHER_GIVEN_QUEUE_MAX = 1u << 24,
+    USHER_GIVEN_QUEUE_TOKEN = 1u << 25,
+    USHER_GIVEN_QUEUE_STATE = 1u << 26,
+    USHER_GIVEN_QUEUE_ARCHIVE = 1u << 27,
+    USHER_GIVEN_QUEUE_UNTIL = 1u << 28,
+    USHER_GIVEN_QUEUE_IF_VERSION = 1u << 29,
+    USHER_GIVEN_QUEUE_LOG = 1u << 30
 };
+#define USHER_GIVEN_QUEUE_SINCE_VERSION (UINT64_C(1) << 31)
 
 struct usher_queue_args {
     struct usher_text agent; /* who serves users */
@@ -119,6 +120,8 @@ struct usher_queue_args {
     int64_t trigger; /* who brings users and agents together: arrival and idleness, match, pull */
     int64_t strategy; /* which of several open agents is given a user */
     int64_t offer_ms; /* an agent has to accept within this time; 0: users are seated at once */
+    /* an agent that has refused or missed a user is not offered it again before this time */
+    int64_t again_ms;
     int64_t wrapup_ms; /* after a visit the agent is given nobody for this time; 0: not so */
     int64_t limit; /* users who may wait, away ones included; 0: any */
     int64_t maxwait_ms; /* who has waited for this time, an offer included, leaves; 0: never */
@@ -341,6 +344,9 @@ struct usher_queue_result_settings {
     /* keep ended visits for a history, and refuse users while so many wait for it */
     int64_t archive;
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
+    /* an agent that has refused or missed a user is not offered it again before this time;
+     * default 5,000 */
+    int64_t again_ms;
 };
 /* end */
 /* clang-format on */

@@ -16,6 +16,8 @@
  *  - An agent is open while it has a free room, is not paused or asked to pause, and is not
  *    in wrap-up.  One that becomes open takes the best user among its lanes.  A user who
  *    arrives or comes back takes the best open agent of its lane, by `strategy`.
+ *  - An agent that has refused or missed a user is not offered this user while it can have
+ *    another one, or the user another agent that is open now, and not before `again`.
  *  - Nobody is matched who is due to be gone.
  */
 #ifndef USHER_USHER_H
@@ -31,7 +33,6 @@ extern "C" {
 #define USHER_QUEUE_PRIORITY_MAX 1000 /* of a user */
 #define USHER_QUEUE_LANES_MAX \
     1000 /* lanes of a queue: with users, named by an agent, or with figures of today */
-#define USHER_QUEUE_REJECTS_MAX 16 /* agents that a user remembers to have refused or missed it */
 #define USHER_QUEUE_PATIENCE_LEFT                                  \
     10000 /* ms that who waits again after a room does so at least \
            */
@@ -216,10 +217,13 @@ struct usher_queue_settings {
     int64_t archive;
     /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
     int64_t log;
+    /* an agent that has refused or missed a user is not offered it again before this time;
+     * default 5s */
+    int64_t ask_again_ms;
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_SETTINGS_INIT \
-    { sizeof(struct usher_queue_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_queue_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_QUEUE_SETTINGS_INIT { .size = sizeof(struct usher_queue_settings) }
 #endif
@@ -481,8 +485,8 @@ USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const cha
                                                struct usher_queue_answer *ret);
 
 /**
- * @agent does not take @user, who waits again at its place.  USHER_OK, USHER_REFUSED,
- * USHER_MISSING.
+ * @agent does not take @user, who waits again at its place, for other agents first: see `again`.
+ * USHER_OK, USHER_REFUSED, USHER_MISSING.
  * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const char *queue,

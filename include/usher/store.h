@@ -244,7 +244,7 @@ USHER_API enum usher_status usher_open_store(struct usher_store *store,
 /* Kinds of records are numbers from 1 to USHER_KINDS - 1, which are stored; each noun has its own,
  * all have REQUEST. */
 #define USHER_KIND_REQUEST 4 /* the answer to a request id */
-#define USHER_KINDS 9
+#define USHER_KINDS 10
 
 /* What a store may want to know of a kind. */
 enum usher_kind_flag {

@@ -37,6 +37,7 @@ static const struct usher__member queue_settings[] = {
     MEMBER(struct usher_queue_settings, requests, REQUESTS, REQUESTS, NUMBER),
     MEMBER(struct usher_queue_settings, archive, ARCHIVE, ARCHIVE, NUMBER),
     MEMBER(struct usher_queue_settings, log, LOG, LOG, NUMBER),
+    MEMBER(struct usher_queue_settings, ask_again_ms, ASK_AGAIN, ASK_AGAIN, NUMBER),
 };
 GIVE(queue, settings)
 

@@ -296,7 +296,7 @@ static const char *state_word(unsigned kind, unsigned state)
 }
 
 static const char *const kinds[USHER_KINDS] = { NULL,     "agent", "link",  "user",  "request",
-                                                "absent", "lane",  "visit", "change" };
+                                                "absent", "lane",  "visit", "change", "refusal" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_QUEUE_EXPIRE },
@@ -310,7 +310,8 @@ static const struct usher__constant constants[] = {
     { "CAPACITY_MAX", USHER_QUEUE_CAPACITY_MAX },
     { "PRIORITY_MAX", USHER_QUEUE_PRIORITY_MAX },
     { "LANES_MAX", USHER_QUEUE_LANES_MAX },
-    { "REJECTS_MAX", USHER_QUEUE_REJECTS_MAX },
+    { "FORGET_AT_ONCE", FORGET_AT_ONCE },
+    { "FORGET_MAX", FORGET_MAX },
     { "PLACE_MAX", USHER_QUEUE_TIME_MAX },
     { "FOREVER", USHER__FOREVER },
     { "CHANGE_MAX", USHER_CHANGE_MAX },
@@ -328,7 +329,7 @@ const struct usher__steps usher__queue_steps = {
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.queue.user),
     .sought_kind = K_USER,
-    .drops = "1323303132405063" "7080",
+    .drops = "1323303132405063" "70809091",
     .drop_verb = USHER_QUEUE_DROP,
     .come_again = come_again,
     .first = "1:",

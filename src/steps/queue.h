@@ -16,14 +16,22 @@
  *           agent: who serves a lane
  *   USER    id; group = lane, order = version of apply; slot 0 while it waits, rank = place;
  *           slot 2 while it has a room, owner = the agent, token = version of the match;
- *           data = array of agents not to offer it to again
+ *           data = the key of its refusals, "" while it has none
  *   ABSENT  id of an agent that was silent for too long while it was paused: the next login is
  *           paused
- *   LANE    id; users by state; data = array of figures; slot 0, rank = the day of the figures,
- *           order = version at which it came: see usher__queue_lane_over()
+ *   LANE    id; users by state; data = array of figures; slot 0, rank = the day of the figures, or
+ *           2^52 while users are in it, order = version at which it came: see
+ *           usher__queue_lane_over()
  *   VISIT   id = version of its end; state = outcome, owner = the agent; data = user, a newline
  *           (which no name has), lane: so that a view in SQL can show it
  *   CHANGE  a notice of the log: log.c
+ *   REFUSAL state REFUSED, id "KEY.HASH": an agent has refused or missed a user.  KEY is the
+ * version of the first refusal of the visit, HASH 13 hex digits of the agent's name; group = KEY,
+ *           owner = the agent (slot 2), data = the user, order = version, n[0] = when it was.
+ *           Slot 1 until the agent may be asked again, then slot 0, rank = n[0].
+ *           State FORGOTTEN, id KEY: slot 1: the other refusals of a visit that has ended are to be
+ * erased. State SEARCH, id "?LOGIN": slot 1: an open agent has not looked at all users. See
+ * queue_refuse.c.
  *
  * An act is one write with one or more versions: a change of the command, and the matches
  * that follow from it at once.  It holds the agent and the lanes concerned until it is
@@ -48,7 +56,8 @@ enum kind {
     K_ABSENT = 5,
     K_LANE = 6,
     K_VISIT = 7,
-    K_CHANGE = 8
+    K_CHANGE = 8,
+    K_REFUSAL = 9
 };
 
 /* counts: 1..5 agents by state, 6..9 users by state */
@@ -99,6 +108,10 @@ enum {
     FIGURES
 };
 
+/* States of a refusal, and n: REFUSED since when; SEARCH after which place, or which refusal. */
+enum { R_REFUSED, R_FORGOTTEN, R_SEARCH };
+enum { R_AT, R_ORDER, R_REFUSALS };
+
 #define FIGURE_BYTES 7
 #define DAY_SHIFT 1000 /* so that days of a local time before 1970 are not below zero */
 
@@ -111,7 +124,9 @@ enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
 #define AGENT_DATA (32 + (LANES_MAX + USHER_QUEUE_CAPACITY_MAX) * NAME_PACKED)
 #define RANKS (UINT64_C(1) << 40) /* of a strategy */
 #define ABSENT_MAX 10000          /* pauses of agents that are not there */
-#define PASS_MAX USHER__STEP_MAX  /* looked at in vain, for one match */
+#define PASS_MAX USHER__STEP_MAX  /* looked at in vain: agents for one match, users in a command */
+#define FORGET_AT_ONCE 8          /* refusals with the end of a visit */
+#define FORGET_MAX 50             /* in a step of their own */
 #define DAY_MS INT64_C(86400000)
 
 static const struct usher_text all_lanes = { "*", 1 };
@@ -155,7 +170,7 @@ struct act {
     struct lane lanes[3];
     unsigned char agent_data[AGENT_DATA];
     unsigned char visit_data[2 * USHER_NAME_MAX + 1 + 24]; /* the id stands at the end */
-    unsigned char user_data[USHER_QUEUE_REJECTS_MAX * NAME_PACKED + 8];
+    unsigned char user_data[2 * LANES_MAX * 32];           /* ids at a login; of a refusal */
 };
 
 /* Who became open or waits again: to be matched once the changes that did it are written. */
@@ -172,7 +187,9 @@ struct run {
     work *w;
     struct todo *todo;
     bool matched_rows; /* tell of matches in rows */
-    bool passed;       /* a user who has refused all was left to another agent */
+    bool passed;       /* a user that an agent has refused was left to another agent */
+    bool whole;        /* a search goes on until it is done */
+    unsigned looked;   /* at users in vain */
     uint64_t n_matched;
 };
 
@@ -344,8 +361,6 @@ void usher__queue_agent_settle(struct usher_record *r);
 struct usher__move usher__queue_user_move(work *w, const struct usher_record *r, unsigned event);
 struct usher__move usher__queue_agent_move(work *w, const struct usher_record *r, unsigned event,
                                            unsigned guard);
-/* Is @agent among those that @u is not to be offered to? */
-bool usher__queue_rejects(const struct usher_record *u, const struct usher_text *agent);
 /* @u changes from one state to another: its lane's counts follow, and it is stored. */
 enum usher_status usher__queue_user_save(work *w, struct act *act, struct usher_record *u,
                                          unsigned from);
@@ -365,13 +380,24 @@ void usher__queue_seated(work *w, struct act *act, struct lane *l, struct usher_
  */
 enum usher_status usher__queue_give(struct run *run, struct act *act, struct usher_record *u,
                                     bool stored);
-/* One match of the agent of @act, if there is one to be had: a step.  MISSING: none.
- * @refused: a user who has refused the agent, or missed it, will do as well. */
-enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act, bool refused);
+/* The search of an agent for a user goes on after this place among those who wait, or
+ * after this one of its refusals. */
+struct search {
+    bool refusals;
+    uint64_t rank, order;
+};
+
+/* One match of the agent of @act, if there is one to be had: a step.  MISSING: none.  FULL: it has
+ * not looked at all. */
+enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act,
+                                                struct search *search);
+/* Matches of the agent that logged in at @login, at most @max. */
+enum usher_status usher__queue_match_agent(struct run *run, uint64_t login, int64_t max,
+                                           struct search *search);
 /*
  * The agent that @u is given to: the first of the open ones by strategy that has not refused it,
- * or, if all have, of all of them.  With strategy random it is drawn for the next version, see
- * draw() in number.c.  MISSING: none.
+ * or, if all have, the one whose refusal is the oldest and may be asked again.  With strategy
+ * random it is drawn for the next version, see draw() in number.c.  MISSING: none.
  */
 enum usher_status usher__queue_pick(work *w, const struct usher_record *u, struct usher_record *a);
 /* Match all who became open or wait again.  What has been written before stands: where it
@@ -379,6 +405,27 @@ enum usher_status usher__queue_pick(work *w, const struct usher_record *u, struc
 enum usher_status usher__queue_settle(struct run *run);
 enum usher_status usher__queue_pull(struct run *run);
 enum usher_status usher__queue_match(struct run *run);
+
+/* ---- queue_refuse.c ---- */
+
+/* Has @agent refused or missed @u?  *@r: how. */
+enum usher_status usher__queue_refused(work *w, const struct usher_record *u,
+                                       const struct usher_text *agent, struct usher_record *r);
+/* A change of @act: @agent has refused or missed @u at the time @at. */
+enum usher_status usher__queue_refuse(work *w, struct act *act, struct usher_record *u,
+                                      const struct usher_text *agent, int64_t at);
+/* A change of @act: @agent is asked again, or takes it by itself. */
+enum usher_status usher__queue_refuse_no_more(work *w, struct act *act,
+                                              const struct usher_record *u,
+                                              const struct usher_text *agent);
+/* A change of @act: all refusals of @u are forgotten, some of them later. */
+enum usher_status usher__queue_forget(work *w, struct act *act, const struct usher_record *u,
+                                      int64_t at);
+/* The search of the agent that logged in at @login goes on in the next command. */
+enum usher_status usher__queue_search_later(work *w, uint64_t login, const struct search *search);
+/* A refusal, @r, is due: one change. */
+enum usher_status usher__queue_expire_refusal(struct run *run, struct usher_record *r);
+const char *usher__queue_refusal_fault(const struct usher_record *r);
 
 /* ---- queue_due.c ---- */
 

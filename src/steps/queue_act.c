@@ -350,6 +350,9 @@ enum usher_status usher__queue_lane_over(work *w, struct usher_record *r)
     }
 }
 
+/* A day that is later than all others. */
+#define LANE_IN_USE (UINT64_C(1) << 52)
+
 static void lane_save(struct act *act, struct lane *l)
 {
     if (l->r.ref == NULL) {
@@ -357,7 +360,9 @@ static void lane_save(struct act *act, struct lane *l)
         l->r.order = act->c.scope->version;
     }
     l->r.slots = 1u;
-    l->r.rank = (uint64_t)figure(l, F_DAY);
+    /* a search for a lane that is over stops before those with users */
+    l->r.rank = (l->r.n[0] | l->r.n[1] | l->r.n[2] | l->r.n[3]) != 0 ? LANE_IN_USE
+                                                                     : (uint64_t)figure(l, F_DAY);
     usher__change_save(&act->c, &l->r);
 }
 
@@ -520,44 +525,6 @@ struct usher__move usher__queue_user_move(work *w, const struct usher_record *r,
                             w->scope.settings[SET_GRACE] > 0 ? USHER__USER_IF_GRACE : USHER__ANY);
 }
 
-bool usher__queue_rejects(const struct usher_record *u, const struct usher_text *agent)
-{
-    struct usher_unpacker at = usher__unpacker(u->data.data, u->data.size);
-    struct usher_text text;
-    size_t n;
-
-    if (u->data.size == 0 || !usher_unpack_array(&at, &n))
-        return false;
-    while (n-- > 0 && usher_unpack_text(&at, &text))
-        if (usher__text_equal(&text, agent))
-            return true;
-    return false;
-}
-
-/* Add @agent to them; the oldest is forgotten when there are too many. */
-static void reject_add(struct act *act, struct usher_record *u, const struct usher_text *agent)
-{
-    struct usher_unpacker at = usher__unpacker(u->data.data, u->data.size);
-    struct usher__packer p = { act->user_data, sizeof act->user_data, 0 };
-    struct usher_text text;
-    size_t n = 0;
-
-    if (usher__queue_rejects(u, agent))
-        return;
-    if (u->data.size != 0)
-        (void)usher_unpack_array(&at, &n);
-    if (n >= USHER_QUEUE_REJECTS_MAX) {
-        (void)usher_unpack_text(&at, &text);
-        n = USHER_QUEUE_REJECTS_MAX - 1;
-    }
-    usher__pack_array(&p, n + 1);
-    while (n-- > 0 && usher_unpack_text(&at, &text))
-        usher__pack_text(&p, text.data, text.size);
-    usher__pack_text(&p, agent->data, agent->size);
-    u->data.data = (const char *)act->user_data;
-    u->data.size = p.n;
-}
-
 /* @u, who is in a room of the agent of @act, is there no more. */
 static enum usher_status room_empty(struct run *run, struct act *act, const struct usher_record *u,
                                     int64_t at)
@@ -710,6 +677,8 @@ static enum usher_status user_gone(struct run *run, struct act *act, struct ushe
     if (status == USHER_OK)
         status = visit_end(w, act, u, outcome, at);
     if (status == USHER_OK)
+        status = usher__queue_forget(w, act, u, at);
+    if (status == USHER_OK)
         status = usher__queue_lane_hold(w, act, &u->group, &l);
     if (status != USHER_OK)
         return status;
@@ -764,7 +733,7 @@ static enum usher_status user_back(struct run *run, struct act *act, struct ushe
     if (u->owner.size != 0) {
         status = room_empty(run, act, u, at);
         if (status == USHER_OK && reject)
-            reject_add(act, u, &act->agent.r.id);
+            status = usher__queue_refuse(w, act, u, &act->agent.r.id, at);
         if (status == USHER_OK && from == USHER_QUEUE_USER_SEATED)
             status = visit_end(w, act, u, USHER_QUEUE_OUTCOME_REQUEUED, at);
     }

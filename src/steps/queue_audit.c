@@ -114,6 +114,8 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
     case K_ABSENT:
     case USHER_KIND_REQUEST:
         return r->slots != 1 ? "stands in lists that do not follow from its state" : NULL;
+    case K_REFUSAL:
+        return usher__queue_refusal_fault(r);
     case K_CHANGE:
         return usher__log_fault(&usher__queue_steps.log, scope, r);
     default:
@@ -188,6 +190,8 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case K_CHANGE:
         usher__log_tally(&usher__queue_steps.log, t, r);
+        break;
+    case K_REFUSAL:
         break;
     case K_ABSENT:
         t->counts[COUNT_ABSENT]++;

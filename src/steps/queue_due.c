@@ -142,8 +142,8 @@ enum usher_status usher__queue_expire_user(struct run *run, const struct usher_r
 static enum usher_status expire_next(struct run *run)
 {
     work *w = run->w;
-    struct usher_record a, u;
-    enum usher_status one, two;
+    struct usher_record a, u, r;
+    enum usher_status one, two, three;
 
     if (w->scope.due_ms > w->moment)
         return USHER_MISSING;
@@ -153,28 +153,34 @@ static enum usher_status expire_next(struct run *run)
     two = w->ops->walk(w->txn, &w->scope, K_USER, 1, NULL, 0, 0, false, &u);
     if (two != USHER_OK && two != USHER_MISSING)
         return two;
+    three = w->ops->walk(w->txn, &w->scope, K_REFUSAL, 1, NULL, 0, 0, false, &r);
+    if (three != USHER_OK && three != USHER_MISSING)
+        return three;
     w->scope.due_ms = INT64_MAX;
     if (one == USHER_OK)
         w->scope.due_ms = a.until_ms;
     if (two == USHER_OK && u.until_ms < w->scope.due_ms)
         w->scope.due_ms = u.until_ms;
+    if (three == USHER_OK && r.until_ms < w->scope.due_ms)
+        w->scope.due_ms = r.until_ms;
     if (w->scope.due_ms > w->moment)
         return USHER_MISSING;
     /* what follows from a deadline is as of that, too, when nobody but one who looks is there */
     if (usher__queue_reads(w->command->verb))
         usher__work_as_of(w, w->scope.due_ms);
-    if (one == USHER_OK && (two != USHER_OK || a.until_ms <= u.until_ms))
+    if (one == USHER_OK && a.until_ms == w->scope.due_ms)
         return usher__queue_expire_agent(run, &a);
-    return usher__queue_expire_user(run, &u);
+    return two == USHER_OK && u.until_ms == w->scope.due_ms ? usher__queue_expire_user(run, &u)
+                                                            : usher__queue_expire_refusal(run, &r);
 }
 
 /* scope.due_ms is only a bound. */
 static enum usher_status anything_due(work *w, bool *ret)
 {
-    static const uint8_t kinds_due[] = { K_AGENT, K_USER };
+    static const uint8_t kinds_due[] = { K_AGENT, K_USER, K_REFUSAL };
 
     *ret = false;
-    for (int i = 0; i < 2 && !*ret; i++) {
+    for (int i = 0; i < 3 && !*ret; i++) {
         struct usher_record r;
         enum usher_status status =
             w->ops->walk(w->txn, &w->scope, kinds_due[i], 1, NULL, 0, 0, false, &r);
@@ -210,9 +216,10 @@ enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t
             if (matched != USHER_OK)
                 return matched;
         }
-        if (status == USHER_OK && (int64_t)*ret_n >= max) {
+        if (run->w->scope.due_ms <= run->w->moment)
+            status = USHER_OK; /* a search that was left */
+        if (status == USHER_OK && ((int64_t)*ret_n >= max || run->looked >= PASS_MAX))
             return anything_due(run->w, ret_more);
-        }
     }
     return status == USHER_MISSING ? USHER_OK : status;
 }

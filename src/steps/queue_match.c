@@ -50,6 +50,10 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
     status = usher__queue_lane_hold(w, act, &u->group, &l);
     if (status != USHER_OK)
         return status;
+    if (stored)
+        status = usher__queue_refuse_no_more(w, act, u, &a->r.id);
+    if (status != USHER_OK)
+        return status;
     a->rooms[no - 1] = u->id;
     a->touched = true;
     a->r.token = act->c.scope->version;
@@ -117,9 +121,8 @@ static enum usher_status link_next(work *w, const struct usher_text *lane, uint6
     return USHER_OK;
 }
 
-/* usher__queue_pick() among those that @u has not refused, or with @refused among all. */
-static enum usher_status pick_of(work *w, const struct usher_record *u, bool refused,
-                                 struct usher_record *a)
+/* usher__queue_pick() among those that @u has not refused. */
+static enum usher_status pick_fresh(work *w, const struct usher_record *u, struct usher_record *a)
 {
     bool random = w->scope.settings[SET_STRATEGY] == USHER_QUEUE_STRATEGY_RANDOM, turned = !random;
     uint64_t version = w->scope.version + 1,
@@ -128,8 +131,8 @@ static enum usher_status pick_of(work *w, const struct usher_record *u, bool ref
     uint32_t left = random ? usher__draw_step(version) : 0;
     bool any = false;
 
-    for (int i = 0; i < PASS_MAX; i++) {
-        struct usher_record link;
+    for (int passed = 0; passed < PASS_MAX;) {
+        struct usher_record link, r;
         enum usher_status status = link_next(w, &u->group, rank, order, &link);
 
         if (status == USHER_MISSING) {
@@ -148,14 +151,63 @@ static enum usher_status pick_of(work *w, const struct usher_record *u, bool ref
         status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, a);
         if (status != USHER_OK)
             return status == USHER_MISSING ? damaged(w) : status;
-        if (due(w, a) || (!refused && usher__queue_rejects(u, &link.owner)))
+        passed += due(w, a);
+        status = due(w, a) ? USHER_OK : usher__queue_refused(w, u, &link.owner, &r);
+        if (status == USHER_OK)
             continue;
+        if (status != USHER_MISSING)
+            return status;
         any = random;
         if (left == 0)
             return USHER_OK;
         left--;
     }
     return USHER_MISSING;
+}
+
+static bool serves(const struct agent *a, const struct usher_text *lane)
+{
+    size_t i = 0;
+
+    while (i < a->n_lanes && !usher__text_equal(&a->lanes[i], lane) &&
+           !usher__text_equal(&a->lanes[i], &all_lanes))
+        i++;
+    return i < a->n_lanes;
+}
+
+/* The agent of the oldest refusal of @u that may be asked again and is open.  @self counts as open.
+ * MISSING: there is none. */
+static enum usher_status pick_again(work *w, const struct usher_record *u,
+                                    const struct usher_text *self, struct usher_record *ret)
+{
+    uint64_t rank = 0, order = 0;
+
+    for (;;) {
+        struct usher_record r;
+        struct agent a;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_REFUSAL, 0, &u->data, rank, order, false, &r);
+
+        if (status != USHER_OK)
+            return status;
+        rank = r.rank;
+        order = r.order;
+        if (self != NULL && usher__text_equal(&r.owner, self)) {
+            ret->id = r.owner;
+            return USHER_OK;
+        }
+        status = w->ops->find(w->txn, &w->scope, K_AGENT, &r.owner, &a.r);
+        if (status == USHER_MISSING || (status == USHER_OK && (!is_open(&a.r) || due(w, &a.r))))
+            continue;
+        if (status == USHER_OK && !usher__queue_agent_read(&a))
+            return damaged(w);
+        if (status != USHER_OK)
+            return status;
+        if (serves(&a, &u->group)) {
+            *ret = a.r;
+            return USHER_OK;
+        }
+    }
 }
 
 enum usher_status usher__queue_pick(work *w, const struct usher_record *u, struct usher_record *a)
@@ -166,75 +218,126 @@ enum usher_status usher__queue_pick(work *w, const struct usher_record *u, struc
             w->scope.counts[USHER_QUEUE_AGENT_BUSY] ==
         0)
         return USHER_MISSING;
-    status = pick_of(w, u, false, a);
-    return status == USHER_MISSING && u->data.size != 0 ? pick_of(w, u, true, a) : status;
+    status = pick_fresh(w, u, a);
+    return status == USHER_MISSING && u->data.size != 0 ? pick_again(w, u, NULL, a) : status;
 }
 
-/* The first user of @lane (NULL: of all) whom @agent may have: see `refusals' in queue_verbs.def.
- * MISSING. */
-static enum usher_status head(struct run *run, const struct usher_text *lane,
-                              const struct usher_text *agent, bool refused, struct usher_record *r)
+static bool is_enough(const struct run *run)
+{
+    return run->looked >= PASS_MAX && !run->whole;
+}
+
+/* The first user by place in the lanes of @a that @a has not refused (@any: refused or not), from
+ * @s on.  MISSING.  FULL: it has not looked at all, and goes on from @s. */
+static enum usher_status first_user(struct run *run, const struct agent *a, bool any,
+                                    struct search *s, struct usher_record *ret)
 {
     work *w = run->w;
-    uint64_t rank = 0, order = 0;
-    struct usher_record a;
+    struct usher_record heads[LANES_MAX], refusal;
+    bool there[LANES_MAX];
+    size_t n = a->n_lanes, best = n;
 
-    for (int i = 0; i < PASS_MAX; i++) {
+    for (size_t i = 0;; i++) {
+        /* one of each lane, then another one of the lane of the one that was passed over */
+        size_t k = best == n ? i : best;
+        const struct usher_text *lane =
+            usher__text_equal(&a->lanes[k], &all_lanes) ? NULL : &a->lanes[k];
         enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, K_USER, 0, lane, rank, order, false, r);
+            w->ops->walk(w->txn, &w->scope, K_USER, 0, lane, s->rank, s->order, false, &heads[k]);
+
+        if (status != USHER_OK && status != USHER_MISSING)
+            return status;
+        there[k] = status == USHER_OK;
+        if (i + 1 < n)
+            continue;
+        best = n;
+        for (k = 0; k < n; k++)
+            if (there[k] &&
+                (best == n || heads[k].rank < heads[best].rank ||
+                 (heads[k].rank == heads[best].rank && heads[k].order < heads[best].order)))
+                best = k;
+        if (best == n)
+            return USHER_MISSING;
+        if (!due(w, &heads[best])) {
+            status =
+                any ? USHER_MISSING : usher__queue_refused(w, &heads[best], &a->r.id, &refusal);
+            if (status == USHER_MISSING) {
+                *ret = heads[best];
+                return USHER_OK;
+            }
+            if (status != USHER_OK)
+                return status;
+        }
+        if (is_enough(run))
+            return USHER_FULL;
+        run->looked++;
+        s->rank = heads[best].rank;
+        s->order = heads[best].order;
+    }
+}
+
+/* The user whose refusal by @a is the oldest, if no other agent comes first for it.  As above. */
+static enum usher_status refused_user(struct run *run, const struct agent *a, struct search *s,
+                                      struct usher_record *ret)
+{
+    work *w = run->w;
+
+    for (;; run->looked++) {
+        struct usher_record r, other;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_REFUSAL, 2, &a->r.id, 0, s->order, false, &r);
 
         if (status != USHER_OK)
             return status;
-        if (!due(w, r)) {
-            if (refused || r->data.size == 0 || !usher__queue_rejects(r, agent))
+        if (is_enough(run))
+            return USHER_FULL;
+        s->order = r.order;
+        if (r.until_ms != 0)
+            continue;
+        status = w->ops->find(w->txn, &w->scope, K_USER, &r.data, ret);
+        if (status == USHER_MISSING ||
+            (status == USHER_OK &&
+             (ret->state != USHER_QUEUE_USER_WAITING || due(w, ret) ||
+              !usher__text_equal(&ret->data, &r.group) || !serves(a, &ret->group))))
+            continue;
+        if (status == USHER_OK)
+            status = pick_fresh(w, ret, &other);
+        if (status == USHER_MISSING) {
+            status = pick_again(w, ret, &a->r.id, &other);
+            if (status == USHER_OK && usher__text_equal(&other.id, &a->r.id))
                 return USHER_OK;
-            /* who is becoming open with this change is not among those to pick from */
-            status = usher__queue_pick(w, r, &a);
-            if (status == USHER_MISSING || (status == USHER_OK && usher__text_equal(&a.id, agent)))
-                return USHER_OK;
-            if (status != USHER_OK)
-                return status;
-            run->passed = true;
         }
-        rank = r->rank;
-        order = r->order;
+        if (status != USHER_OK)
+            return status == USHER_MISSING ? damaged(w) : status;
+        run->passed = true;
     }
-    return USHER_MISSING;
 }
 
-enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act, bool refused)
+enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act,
+                                                struct search *search)
 {
     work *w = run->w;
-    struct agent *a = &act->agent;
-    struct usher_record best, r;
-    bool found = false;
+    const struct agent *a = &act->agent;
+    struct usher_record u;
+    enum usher_status status = USHER_MISSING;
 
     if (w->scope.counts[COUNT_USERS + USHER_QUEUE_USER_WAITING] == 0 || !is_open(&a->r) ||
         due(w, &a->r))
         return USHER_MISSING;
-    for (size_t i = 0; i < a->n_lanes; i++) {
-        bool all = usher__text_equal(&a->lanes[i], &all_lanes);
-        enum usher_status status = head(run, all ? NULL : &a->lanes[i], &a->r.id, refused, &r);
-
-        if (status == USHER_MISSING)
-            continue;
-        if (status != USHER_OK)
-            return status;
-        if (!found || r.rank < best.rank || (r.rank == best.rank && r.order < best.order))
-            best = r;
-        found = true;
+    if (!search->refusals)
+        status = first_user(run, a, false, search, &u);
+    if (status == USHER_MISSING) {
+        if (!search->refusals)
+            search->order = 0;
+        search->refusals = true;
+        status = refused_user(run, a, search, &u);
     }
-    if (!found)
-        return USHER_MISSING;
-    if (usher__queue_rejects(&best, &a->r.id)) { /* it begins anew */
-        best.data.data = NULL;
-        best.data.size = 0;
-    }
-    return usher__queue_give(run, act, &best, true);
+    return status == USHER_OK ? usher__queue_give(run, act, &u, true) : status;
 }
 
-/* A match of agent @r.  MISSING: there is none. */
-static enum usher_status match_of(struct run *run, const struct usher_record *r)
+/* A match of agent @r.  MISSING: there is none, or none yet. */
+static enum usher_status match_of(struct run *run, const struct usher_record *r,
+                                  struct search *search)
 {
     struct act act;
     enum usher_status status;
@@ -242,12 +345,16 @@ static enum usher_status match_of(struct run *run, const struct usher_record *r)
     usher__queue_act_init(&act);
     status = usher__queue_agent_hold_this(run->w, &act, r);
     if (status == USHER_OK)
-        status = usher__queue_match_agent_once(run, &act, false);
+        status = usher__queue_match_agent_once(run, &act, search);
+    if (status == USHER_FULL) {
+        status = usher__queue_search_later(run->w, r->order, search);
+        return status == USHER_OK ? USHER_MISSING : status;
+    }
     return status == USHER_OK ? match_commit(run, &act) : status;
 }
 
-/* Matches of the agent that logged in at @login, at most @max. */
-static enum usher_status match_agent(struct run *run, uint64_t login, int64_t max)
+enum usher_status usher__queue_match_agent(struct run *run, uint64_t login, int64_t max,
+                                           struct search *search)
 {
     enum usher_status status = USHER_OK;
 
@@ -256,7 +363,7 @@ static enum usher_status match_agent(struct run *run, uint64_t login, int64_t ma
 
         status = usher__queue_agent_by_login(run->w, login, &r);
         if (status == USHER_OK)
-            status = match_of(run, &r);
+            status = match_of(run, &r, search);
     }
     return status == USHER_MISSING ? USHER_OK : status;
 }
@@ -272,6 +379,7 @@ static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t ord
 
     for (int i = 0; i < USHER__EXPIRE_MAX; i++) {
         struct usher_record u, a;
+        struct search search = { false, 0, 0 };
         enum usher_status status =
             w->ops->walk(w->txn, &w->scope, K_USER, 0, NULL, rank, order - 1, false, &u);
 
@@ -281,7 +389,7 @@ static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t ord
         if (status == USHER_OK)
             status = usher__queue_pick(w, &u, &a);
         if (status == USHER_OK)
-            status = match_of(run, &a);
+            status = match_of(run, &a, &search);
         if (status != USHER_OK)
             return status == USHER_MISSING ? USHER_OK : status;
     }
@@ -299,8 +407,11 @@ enum usher_status usher__queue_settle(struct run *run)
         uint64_t before = run->n_matched;
 
         run->passed = false;
-        for (unsigned i = 0; status == USHER_OK && i < t->n_agents; i++)
-            status = match_agent(run, t->agents[i], USHER_QUEUE_CAPACITY_MAX);
+        for (unsigned i = 0; status == USHER_OK && i < t->n_agents; i++) {
+            struct search search = { false, 0, 0 };
+
+            status = usher__queue_match_agent(run, t->agents[i], USHER_QUEUE_CAPACITY_MAX, &search);
+        }
         for (unsigned i = 0; status == USHER_OK && i < t->n_users; i++)
             status = match_user(run, t->users[i].rank, t->users[i].order);
         /* the agent that it was left to may have another one now */
@@ -315,6 +426,18 @@ enum usher_status usher__queue_settle(struct run *run)
 }
 
 /* ---- pull, match, sweep ----------------------------------------------------------- */
+
+/* The first user for the agent of @act, refused or not.  MISSING. */
+static enum usher_status next_for(struct run *run, struct act *act)
+{
+    struct search search = { false, 0, 0 };
+    struct usher_record u;
+    enum usher_status status;
+
+    run->whole = true;
+    status = first_user(run, &act->agent, true, &search, &u);
+    return status == USHER_OK ? usher__queue_give(run, act, &u, true) : status;
+}
 
 enum usher_status usher__queue_pull(struct run *run)
 {
@@ -336,7 +459,7 @@ enum usher_status usher__queue_pull(struct run *run)
     usher__queue_act_init(&act);
     status = usher__queue_agent_hold_this(w, &act, &r);
     if (status == USHER_OK)
-        status = usher__queue_match_agent_once(run, &act, true);
+        status = next_for(run, &act);
     if (status == USHER_MISSING) {
         w->reply->status = USHER_EMPTY;
         reply_of(w)->why = USHER_QUEUE_WHY_NO_USER;
@@ -353,12 +476,14 @@ enum usher_status usher__queue_match(struct run *run)
     uint64_t before = UINT64_MAX;
     enum usher_status status = USHER_OK;
 
+    run->whole = true;
     while (status == USHER_OK && run->n_matched != before && run->n_matched < USHER__STEP_MAX) {
         uint64_t rank = 0, order = 0;
 
         before = run->n_matched;
         while (w->scope.counts[COUNT_USERS + USHER_QUEUE_USER_WAITING] > 0) {
             struct usher_record link, a;
+            struct search search = { false, 0, 0 };
 
             status = w->ops->walk(w->txn, &w->scope, K_LINK, 0, NULL, rank, order, false, &link);
             if (status != USHER_OK || run->n_matched >= USHER__STEP_MAX)
@@ -369,7 +494,7 @@ enum usher_status usher__queue_match(struct run *run)
             if (status == USHER_MISSING)
                 return damaged(w);
             if (status == USHER_OK)
-                status = match_agent(run, a.order, 1);
+                status = usher__queue_match_agent(run, a.order, 1, &search);
             if (usher__work_stops(w, status, run->n_matched)) {
                 w->reply->status = USHER_OK;
                 reply_of(w)->more = true;

@@ -209,11 +209,14 @@ enum usher_status usher__queue_apply(struct run *run)
 /* After a seated user has left the agent of @act: the next one, in the same write. */
 static enum usher_status next_at_once(struct run *run, struct act *act)
 {
+    struct search search = { false, 0, 0 };
     enum usher_status status;
 
     if (run->w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO)
         return USHER_OK;
-    status = usher__queue_match_agent_once(run, act, false);
+    status = usher__queue_match_agent_once(run, act, &search);
+    if (status == USHER_FULL)
+        return USHER_OK;
     run->todo->n_agents--; /* room_empty() put it there: one room is free, one match is all */
     return status == USHER_MISSING ? USHER_OK : status;
 }
@@ -475,7 +478,7 @@ enum usher_status usher__queue_move(struct run *run)
         new.n[U_PRIORITY] = g->priority;
     if (given(w, USHER_GIVEN_QUEUE_SINCE))
         new.n[U_SINCE] = g->since_ms;
-    new.data.data = NULL; /* an operator brings it together with whom it may have refused */
+    new.data.data = NULL; /* an operator brings it together with agents that have refused it */
     new.data.size = 0;
     if (usher__text_equal(&new.group, &u.group) && place(&new) == place(&u) && u.data.size == 0)
         return usher__queue_answer_user(w, USHER_SAME, &u, 0, NULL);
@@ -493,6 +496,9 @@ enum usher_status usher__queue_move(struct run *run)
         lane_goes(&act, &over);
     if (new.state == USHER_QUEUE_USER_WAITING)
         new.rank = place(&new);
+    status = usher__queue_forget(w, &act, &u, usher__work_at(w));
+    if (status != USHER_OK)
+        return status;
     usher__queue_count(&act, from, u.state, -1);
     usher__queue_count(&act, to, u.state, 1);
     usher__change_save(&act.c, &new);

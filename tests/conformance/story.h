@@ -19,7 +19,7 @@
 
 #define MORNING INT64_C(1699956000000) /* 2023-11-14 10:00 UTC */
 #define MINUTE INT64_C(60000)
-#define AGENTS_MAX 16
+#define AGENTS_MAX 64
 
 struct fixture {
     const struct backend *b;

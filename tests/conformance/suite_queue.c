@@ -486,7 +486,7 @@ static void an_agent_who_is_lost_during_an_offer_gives_the_user_its_place_back(v
         { "alive user=a", "ok offer ann" }, { "alive user=b", "ok queue 0" },
         { "+5000", 0 },
         { "list", "ok a b" },
-        { "login ann", "ok offered" }, { "where a", "ok offer ann" });
+        { "login ann", "ok offered" }, { "where a", "ok queue 0" }, { "where b", "ok offer ann" });
 }
 
 static void a_login_again_during_an_offer_changes_nothing(void **state)

@@ -26,8 +26,15 @@ static void a_user_whom_all_have_refused_is_offered_to_them_again(void **state)
     STORY(*state,
         { "set ttl=0 offer=10000", "ok" }, { "login a", "ok idle" }, { "login b", "ok idle" },
         { "apply u", "ok offer a" }, { "reject a u", "ok u a" }, { "where u", "ok offer b" },
-        { "reject b u", "ok u b" }, { "where u", "ok offer a" }, /* idle for longer */
-        { "reject a u", "ok u a" }, { "where u", "ok offer b" });
+        { "+1", 0 },
+        { "reject b u", "ok u b" }, { "where u", "ok queue 0" },
+        { "+4998", 0 },
+        { "where u", "ok queue 0" },
+        { "+1", 0 },
+        { "where u", "ok offer a" }, /* whose refusal is the oldest */
+        { "reject a u", "ok u a" }, { "where u", "ok queue 0" },
+        { "+1", 0 },
+        { "where u", "ok offer b" });
 }
 
 static void nobody_waits_for_ever_next_to_idle_agents(void **state)
@@ -42,7 +49,8 @@ static void nobody_waits_for_ever_next_to_idle_agents(void **state)
         { "apply v", "ok offer b" },
         { "apply x", "ok queue 0" },
         { "+10000", 0 },
-        { "list", "ok x" }, { "where u", "ok offer b" }, { "where v", "ok offer a" });
+        /* each of them has first the users that it has not missed */
+        { "list", "ok u" }, { "where v", "ok offer a" }, { "where x", "ok offer b" });
 }
 
 static void a_missed_offer_of_the_only_agent_is_made_again(void **state)
@@ -50,6 +58,8 @@ static void a_missed_offer_of_the_only_agent_is_made_again(void **state)
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" }, { "apply u", "ok offer ann" },
         { "apply v", "ok queue 0" },
+        { "+5000", 0 },
+        { "where u", "ok queue 0" }, { "where v", "ok offer ann" },
         { "+5000", 0 },
         { "where u", "ok offer ann" }, { "where v", "ok queue 0" }, { "accept ann u", "ok u ann" });
 }
@@ -59,16 +69,19 @@ static void who_is_busy_or_serves_other_lanes_does_not_count_as_one_to_wait_for(
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann lanes=x", "ok idle" },
         { "login bob lanes=y", "ok idle" }, { "login eve", "ok idle" },
-        { "apply e lane=y", "ok offer bob" }, { "apply u lane=x", "ok offer ann" },
+        { "apply e lane=y", "ok offer bob" }, { "accept bob e", "ok e bob" },
+        { "apply u lane=x", "ok offer ann" },
         { "pause eve", "ok paused" },
-        { "reject ann u", "ok u ann" }, { "where u", "ok offer ann" },
+        { "reject ann u", "ok u ann" }, { "where u", "ok queue 0" },
+        { "+5000", 0 },
+        { "where u", "ok offer ann" },
         { "ready eve", "ok idle" }, { "reject ann u", "ok u ann" }, { "where u", "ok offer eve" });
 }
 
 static void who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next(void **state)
 {
     STORY(*state,
-        { "set ttl=0 offer=60000 strategy=level trigger=timer", "ok" },
+        { "set ttl=0 offer=60000 again=1000 strategy=level trigger=timer", "ok" },
         { "login a lanes=x level=1", "ok idle" }, { "login b lanes=x,y", "ok idle" },
         { "apply u lane=x", "ok queue 0" }, { "match", "ok u>b" }, { "reject b u", "ok u b" },
         { "match", "ok u>a" }, { "reject a u", "ok u a" },
@@ -84,26 +97,30 @@ static void who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next(void
 static void pull_and_move_override_refusals(void **state)
 {
     STORY(*state,
-        { "set ttl=0 offer=5000 trigger=pull", "ok" }, { "login a", "ok idle" }, { "login b", "ok idle" },
+        { "set ttl=0 offer=5000 again=1000 trigger=pull", "ok" }, { "login a", "ok idle" },
+        { "login b", "ok idle" },
         { "apply u", "ok queue 0" }, { "pull a", "ok u>a" }, { "reject a u", "ok u a" },
-        { "match", "ok u>b" }, { "reject b u", "ok u b" }, { "pull b", "ok u>b" },
-        { "reject b u", "ok u b" }, { "set trigger=timer", "ok" }, { "login c", "ok idle" },
-        { "match", "ok u>a" }, { "reject a u", "ok u a" }, { "match", "ok u>c" },
-        { "reject c u", "ok u c" }, { "logout b", "ok gone" }, { "pause c", "ok paused" },
-        { "move u", "ok queue 0" }, { "move u", "same queue 0" }, { "ready c", "ok idle" },
-        { "match", "ok u>a" });
+        { "match", "ok u>b" }, { "reject b u", "ok u b" }, { "match", "same" },
+        { "pull b", "ok u>b" }, { "reject b u", "ok u b" }, { "set trigger=timer", "ok" },
+        { "match", "same" },
+        { "+1000", 0 },
+        { "match", "ok u>a" }, { "reject a u", "ok u a" }, { "match", "ok u>b" },
+        { "reject b u", "ok u b" }, { "match", "same" },
+        { "move u", "ok queue 0" }, { "move u", "same queue 0" }, { "match", "ok u>a" });
 }
 
 static void an_agent_that_is_lost_has_missed_what_it_was_offered(void **state)
 {
     STORY(*state,
-        { "set ttl=1000 offer=60000", "ok" }, { "login c", "ok idle" }, { "login d", "ok idle" },
-        { "apply u", "ok offer c" },
+        { "set ttl=1000 offer=60000 again=1", "ok" }, { "login c", "ok idle" },
+        { "login d", "ok idle" }, { "apply u", "ok offer c" },
         { "+900", 0 },
         { "alive agent=d", "ok idle -" }, { "alive user=u", "ok offer c" },
         { "+100", 0 },
         { "where u", "ok offer d" }, { "login c", "ok idle" }, { "login e", "ok idle" },
         { "reject d u", "ok u d" }, { "where u", "ok offer e" }, { "reject e u", "ok u e" },
+        { "where u", "ok queue 0" },
+        { "+1", 0 },
         { "where u", "ok offer c" });
 }
 
@@ -117,6 +134,88 @@ static void an_agent_that_was_lost_is_not_offered_the_same_user_while_another_is
         { "+100", 0 },
         { "where u", "ok queue 0" }, { "set trigger=timer", "ok" }, { "login c", "ok idle" },
         { "ready d", "ok idle" }, { "match", "ok u>d" });
+}
+
+/* 40 agents of one level, and one of the next. */
+static void level_log_in(struct fixture *f)
+{
+    command(f, "set ttl=0 offer=30000 strategy=level again=86400000");
+    for (int i = 0; i < 40; i++)
+        command(f, "login a%02d level=0", i);
+    command(f, "login boss level=1");
+}
+
+static void the_next_level_is_asked_however_many_have_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    level_log_in(f);
+    command(f, "apply u");
+    for (int i = 0; i < 40; i++) {
+        command(f, "reject a%02d u", i);
+        assert_int_equal(f->r.status, USHER_OK);
+    }
+    STORY(f, { "where u", "ok offer boss" }, { "leave u", "ok u boss" },
+          /* and all of that is forgotten with the visit */
+          { "apply u", "ok offer a00" });
+}
+
+static void the_next_level_is_asked_however_many_have_missed_it(void **state)
+{
+    struct fixture *f = *state;
+
+    level_log_in(f);
+    command(f, "apply u");
+    for (int i = 0; i < 40; i++)
+        STORY(f, { "+30000", 0 }, { "match", "same" });
+    STORY(f, { "where u", "ok offer boss" });
+}
+
+static void a_refusal_delays_no_other_user(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0 offer=10000", "ok" }, { "login ann lanes=x,y", "ok idle" },
+        { "apply u lane=x priority=9", "ok offer ann" }, { "apply v lane=y", "ok queue 0" },
+        { "reject ann u", "ok u ann" }, { "where v", "ok offer ann" }, { "reject ann v", "ok v ann" },
+        { "apply w lane=x", "ok offer ann" }, { "where u", "ok queue 0" }, { "where v", "ok queue 0" },
+        { "+1000", 0 },
+        { "accept ann w", "ok w ann" }, { "finish ann.1", "ok w ann" }, { "agents", "ok ann:idle" });
+    assert_int_equal(f->r.due_ms, MORNING + 5000); /* when it is asked again */
+    STORY(f,
+        { "+4000", 0 },
+        { "where u", "ok offer ann" });
+}
+
+static void a_thousand_refusals_at_once_make_few_changes(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t before;
+
+    STORY(f, { "set ttl=0 offer=10000 again=1", "ok" }, { "login ann", "ok idle" },
+          { "apply u", "ok offer ann" });
+    before = f->r.version;
+    for (int i = 0; i < 1000; i++)
+        command(f, "reject ann u");
+    assert_int_equal(f->r.status, USHER_REFUSED);
+    assert_int_equal(f->r.version, before + 1);
+}
+
+static void a_search_past_many_refused_users_goes_on_in_the_next_command(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=0 offer=60000 again=86400000", "ok" }, { "login ann", "ok idle" });
+    for (int i = 0; i < 1100; i++)
+        command(f, "apply u%04d", i);
+    for (int i = 0; i < 1100; i++) {
+        command(f, "reject ann u%04d", i);
+        assert_int_equal(f->r.status, USHER_OK);
+    }
+    STORY(f, { "pause ann", "ok paused" }, { "apply z", "ok queue 1100" }, { "ready ann", "ok idle" });
+    assert_int_equal(f->r.due_ms, f->now);
+    STORY(f, { "where z", "ok offer ann" }, { "where u0000", "ok queue 0" });
 }
 
 static void users_only_offered_are_not_dropped_when_their_agent_is_lost(void **state)
@@ -393,6 +492,11 @@ int suite_queue_agents(const struct backend *b)
         TEST(pull_and_move_override_refusals),
         TEST(an_agent_that_is_lost_has_missed_what_it_was_offered),
         TEST(an_agent_that_was_lost_is_not_offered_the_same_user_while_another_is_there),
+        TEST(the_next_level_is_asked_however_many_have_refused),
+        TEST(the_next_level_is_asked_however_many_have_missed_it),
+        TEST(a_refusal_delays_no_other_user),
+        TEST(a_thousand_refusals_at_once_make_few_changes),
+        TEST(a_search_past_many_refused_users_goes_on_in_the_next_command),
         TEST(users_only_offered_are_not_dropped_when_their_agent_is_lost),
         TEST(another_strategy_decides_from_the_next_match_on),
         TEST(levels_count_as_soon_as_they_are_the_strategy_and_no_longer),

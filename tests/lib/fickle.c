@@ -13,6 +13,30 @@ struct fickle_copy {
 static struct own_store *latest;
 static uint64_t identity = 1;
 
+static unsigned long looks;
+
+static enum usher_status fickle_find(struct usher_txn *txn, const struct usher_scope *scope,
+                                     uint8_t kind, const struct usher_text *id,
+                                     struct usher_record *ret)
+{
+    looks++;
+    return own_store_ops.find(txn, scope, kind, id, ret);
+}
+
+static enum usher_status fickle_walk(struct usher_txn *txn, const struct usher_scope *scope,
+                                     uint8_t kind, uint8_t slot, const struct usher_text *by,
+                                     uint64_t hi, uint64_t order, bool back,
+                                     struct usher_record *ret)
+{
+    looks++;
+    return own_store_ops.walk(txn, scope, kind, slot, by, hi, order, back, ret);
+}
+
+unsigned long fickle_looks(void)
+{
+    return looks;
+}
+
 static uint64_t identity_now(struct usher_record_store *s)
 {
     (void)s;
@@ -34,6 +58,8 @@ static enum usher_status fickle_open(void *payload, struct usher_url *url,
     ops = own_store_ops;
     ops.name = "fickle";
     ops.identity = identity_now;
+    ops.find = fickle_find;
+    ops.walk = fickle_walk;
     store->base.ops = &ops;
     status = usher_local_store(&store->base, opt->alloc, ret_store);
     if (status != USHER_OK)

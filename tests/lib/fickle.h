@@ -11,6 +11,9 @@
 
 extern const struct usher_driver fickle_driver;
 
+/* How many records were looked for in it so far, by id or in a list. */
+unsigned long fickle_looks(void);
+
 /* It is another store from now on, with everything that it has. */
 void fickle_another(void);
 

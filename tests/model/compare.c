@@ -236,6 +236,7 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_result *a,
         OF(of.settings.requests);
         OF(of.settings.archive);
         OF(of.settings.log);
+        OF(of.settings.again_ms);
     }
     if (verb == USHER_QUEUE_STATS && answered) {
         OF(of.stats.waiting);

@@ -19,7 +19,7 @@ struct queue_gen {
     int64_t now;
     int64_t scale; /* what a step of the clock and a deadline are like */
     /* percents */
-    unsigned request, lane, lanes_of_agent, priority, since, capacity, set, beat;
+    unsigned request, lane, lanes_of_agent, priority, since, capacity, set, beat, refuse;
     bool big;  /* more deadlines at once than one command applies */
     bool calm; /* the clock seldom jumps */
     uint64_t made;
@@ -100,6 +100,7 @@ struct queue_gen *queue_gen_open(uint64_t seed)
     g->set = (unsigned)(1 + rng_below(r, 6));
     g->beat = (unsigned)rng_below(r, 3) * 10;
     g->calm = rng_chance(r, 60);
+    g->refuse = rng_chance(r, 35) ? 10 + (unsigned)rng_below(r, 40) : 0;
     (void)snprintf(g->about, sizeof g->about,
                    "%u queues, %u agents, %u users, %u lanes, %u request ids, "
                    "a step is about %" PRId64 " ms",
@@ -184,13 +185,14 @@ static int64_t span(struct queue_gen *g)
 static void give_settings(struct queue_gen *g, struct usher_operation *c)
 {
     static const uint64_t bits[] = {
-        USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TRIGGER,
-        USHER_GIVEN_QUEUE_STRATEGY, USHER_GIVEN_QUEUE_OFFER,    USHER_GIVEN_QUEUE_OFFER,
-        USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_LIMIT,
-        USHER_GIVEN_QUEUE_MAXWAIT,  USHER_GIVEN_QUEUE_GRACE,    USHER_GIVEN_QUEUE_REQUEUE,
-        USHER_GIVEN_QUEUE_HISTORY,  USHER_GIVEN_QUEUE_ZONE,     USHER_GIVEN_QUEUE_SERVICE,
-        USHER_GIVEN_QUEUE_REQUESTS, USHER_GIVEN_QUEUE_STRATEGY, USHER_GIVEN_QUEUE_ARCHIVE,
-        USHER_GIVEN_QUEUE_LOG,      USHER_GIVEN_QUEUE_LOG,      USHER_GIVEN_QUEUE_LOG
+        USHER_GIVEN_QUEUE_TTL,       USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TRIGGER,
+        USHER_GIVEN_QUEUE_STRATEGY,  USHER_GIVEN_QUEUE_OFFER,    USHER_GIVEN_QUEUE_OFFER,
+        USHER_GIVEN_QUEUE_WRAPUP,    USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_LIMIT,
+        USHER_GIVEN_QUEUE_MAXWAIT,   USHER_GIVEN_QUEUE_GRACE,    USHER_GIVEN_QUEUE_REQUEUE,
+        USHER_GIVEN_QUEUE_HISTORY,   USHER_GIVEN_QUEUE_ZONE,     USHER_GIVEN_QUEUE_SERVICE,
+        USHER_GIVEN_QUEUE_REQUESTS,  USHER_GIVEN_QUEUE_STRATEGY, USHER_GIVEN_QUEUE_ARCHIVE,
+        USHER_GIVEN_QUEUE_LOG,       USHER_GIVEN_QUEUE_LOG,      USHER_GIVEN_QUEUE_LOG,
+        USHER_GIVEN_QUEUE_ASK_AGAIN, USHER_GIVEN_QUEUE_ASK_AGAIN
     };
     static const int64_t zones[] = { 0, 0, 480, -480, 330, -1440, 1440, 1, -1, 840 };
     struct rng *r = &g->rng;
@@ -204,6 +206,7 @@ static void give_settings(struct queue_gen *g, struct usher_operation *c)
     a->trigger = rng_chance(r, 70) ? USHER_QUEUE_TRIGGER_AUTO : 1 + (int64_t)rng_below(r, 3);
     a->strategy = 1 + (int64_t)rng_below(r, 6);
     a->offer_ms = rng_chance(r, 40) ? 0 : span(g);
+    a->again_ms = rng_chance(r, 40) ? 1 : 1 + span(g) / 2;
     a->wrapup_ms = rng_chance(r, 40) ? 0 : span(g);
     a->limit = rng_chance(r, 50) ? 0 : (int64_t)rng_below(r, 6);
     a->maxwait_ms = rng_chance(r, 50) ? 0 : span(g);
@@ -302,6 +305,8 @@ static enum usher_verb any_verb(struct queue_gen *g)
 
     if (rng_chance(&g->rng, g->set))
         return USHER_QUEUE_SET;
+    if (rng_chance(&g->rng, g->refuse))
+        return USHER_QUEUE_REJECT;
     if (rng_chance(&g->rng, g->beat))
         return USHER_QUEUE_ALIVE;
     for (unsigned i = 0;; i++) {
@@ -497,6 +502,10 @@ void queue_gen_next(struct queue_gen *g, struct queue_gen_command *ret)
                                                      : USHER_QUEUE_APPLY;
     }
     arguments(g, ret);
+    if (g->refuse != 0 && c->verb == USHER_QUEUE_SET) {
+        c->given |= USHER_GIVEN_QUEUE_OFFER;
+        c->arg.queue.offer_ms = g->scale * (1 + (int64_t)rng_below(r, 9));
+    }
     if (g->big && g->made == 1) {
         c->given |= USHER_GIVEN_QUEUE_TTL;
         c->arg.queue.ttl_ms = 4 * g->scale;

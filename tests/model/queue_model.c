@@ -19,10 +19,13 @@
 #define PORTION 64          /* deadlines applied before those they made free are matched */
 #define STEP_MOST 1000      /* deadlines of a `sweep`, and matches of a `match` */
 #define LEFT INT64_C(10000) /* of the patience of who comes back, at least */
+#define FORGET_FIRST 8      /* refusals that go with a visit */
+#define FORGET_MOST 50      /* and in a step later */
 
 typedef struct queue_model_agent agent;
 typedef struct queue_model_user user;
 typedef struct queue_model_lane lane;
+typedef struct queue_model_refusal refusal;
 typedef struct queue_model_queue queue;
 
 /* ---- are the arguments right? ------------------------------------------------------ */
@@ -62,6 +65,7 @@ static bool ranges_right(const struct usher_operation *c)
            in(c, USHER_GIVEN_QUEUE_TRIGGER, a->trigger, 1, 3) &&
            in(c, USHER_GIVEN_QUEUE_STRATEGY, a->strategy, 1, 6) &&
            in(c, USHER_GIVEN_QUEUE_OFFER, a->offer_ms, 0, USHER_SPAN_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_ASK_AGAIN, a->again_ms, 1, USHER_SPAN_MAX) &&
            in(c, USHER_GIVEN_QUEUE_WRAPUP, a->wrapup_ms, 0, USHER_SPAN_MAX) &&
            in(c, USHER_GIVEN_QUEUE_LIMIT, a->limit, 0, 1000000000) &&
            in(c, USHER_GIVEN_QUEUE_MAXWAIT, a->maxwait_ms, 0, USHER_SPAN_MAX) &&
@@ -90,7 +94,8 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
                    USHER_GIVEN_QUEUE_OFFER | USHER_GIVEN_QUEUE_WRAPUP | USHER_GIVEN_QUEUE_LIMIT |
                    USHER_GIVEN_QUEUE_MAXWAIT | USHER_GIVEN_QUEUE_GRACE | USHER_GIVEN_QUEUE_REQUEUE |
                    USHER_GIVEN_QUEUE_HISTORY | USHER_GIVEN_QUEUE_ZONE | USHER_GIVEN_QUEUE_SERVICE |
-                   USHER_GIVEN_QUEUE_REQUESTS | USHER_GIVEN_QUEUE_ARCHIVE | USHER_GIVEN_QUEUE_LOG;
+                   USHER_GIVEN_QUEUE_REQUESTS | USHER_GIVEN_QUEUE_ARCHIVE | USHER_GIVEN_QUEUE_LOG |
+                   USHER_GIVEN_QUEUE_ASK_AGAIN;
         return "";
     case USHER_QUEUE_LOGIN:
         *ret_may = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
@@ -186,6 +191,8 @@ static queue queue_copy(const queue *q)
     to.agents = copied(q->agents, q->n_agents, sizeof *q->agents);
     to.absent = copied(q->absent, q->n_absent, sizeof *q->absent);
     to.users = copied(q->users, q->n_users, sizeof *q->users);
+    to.refusals = copied(q->refusals, q->n_refusals, sizeof *q->refusals);
+    to.waste = copied(q->waste, q->n_waste, sizeof *q->waste);
     to.lanes = copied(q->lanes, q->n_lanes, sizeof *q->lanes);
     to.visits = copied(q->visits, q->n_visits, sizeof *q->visits);
     to.stays = copied(q->stays, q->n_stays, sizeof *q->stays);
@@ -216,6 +223,8 @@ static void queue_done(queue *q)
     free(q->agents);
     free(q->absent);
     free(q->users);
+    free(q->refusals);
+    free(q->waste);
     free(q->lanes);
     free(q->visits);
     free(q->stays);
@@ -388,25 +397,70 @@ static size_t count_lanes(const agent *a)
     return n;
 }
 
-static bool rejects(const user *u, const agent *a)
+/* How the agent has refused @u, NULL: it has not. */
+static refusal *refusal_of(const queue *q, const user *u, const struct model_text *agent_id)
 {
-    for (size_t i = 0; i < u->n_rejects; i++)
-        if (same_text(&u->rejects[i], &a->id))
-            return true;
-    return false;
+    for (size_t i = 0; i < q->n_refusals; i++)
+        if (u->key != 0 && q->refusals[i].key == u->key &&
+            same_text(&q->refusals[i].agent, agent_id))
+            return &q->refusals[i];
+    return NULL;
 }
 
-static void reject_add(user *u, const struct model_text *agent_id)
+/* In the change that comes, as of @at. */
+static void refuse(queue *q, user *u, const struct model_text *agent_id, int64_t at)
 {
-    size_t i = 0;
+    refusal *r = refusal_of(q, u, agent_id);
 
-    while (i < u->n_rejects && !same_text(&u->rejects[i], agent_id))
-        i++;
-    if (i < u->n_rejects)
-        return;
-    if (u->n_rejects == USHER_QUEUE_REJECTS_MAX)
-        removed(u->rejects, &u->n_rejects, sizeof *u->rejects, 0);
-    u->rejects[u->n_rejects++] = *agent_id;
+    if (u->key == 0)
+        u->key = q->version + 1;
+    if (r == NULL) {
+        q->refusals = grown(q->refusals, q->n_refusals, sizeof *r);
+        r = &q->refusals[q->n_refusals++];
+    }
+    r->user = u->id;
+    r->agent = *agent_id;
+    r->key = u->key;
+    r->version = q->version + 1;
+    r->at = at;
+    r->until = at + q->set.again_ms;
+}
+
+/* Up to @most refusals of @key go: those whose agents may be asked first, by age, then by the time
+ * when they may.  True: others are left. */
+static bool refusals_go(queue *q, uint64_t key, size_t most)
+{
+    for (;;) {
+        refusal *first = NULL;
+
+        for (size_t i = 0; i < q->n_refusals; i++) {
+            refusal *r = &q->refusals[i];
+            int64_t one = r->until != 0 ? r->until : r->at, two;
+
+            if (r->key != key)
+                continue;
+            two = first == NULL ? 0 : first->until != 0 ? first->until : first->at;
+            if (first == NULL || (r->until == 0) > (first->until == 0) ||
+                ((r->until == 0) == (first->until == 0) &&
+                 (one < two || (one == two && r->version < first->version))))
+                first = r;
+        }
+        if (first == NULL || most-- == 0)
+            return first != NULL;
+        removed(q->refusals, &q->n_refusals, sizeof *first, (size_t)(first - q->refusals));
+    }
+}
+
+/* The change that comes forgets the refusals of @u. */
+static void forget_refusals(queue *q, user *u, int64_t at)
+{
+    if (u->key != 0 && refusals_go(q, u->key, FORGET_FIRST)) {
+        q->waste = grown(q->waste, q->n_waste, sizeof *q->waste);
+        q->waste[q->n_waste].key = u->key;
+        q->waste[q->n_waste].version = q->version + 1;
+        q->waste[q->n_waste++].at = at > 0 ? at : 1;
+    }
+    u->key = 0;
 }
 
 static int64_t day_of(const queue *q, int64_t at)
@@ -428,6 +482,7 @@ struct work {
     int64_t seen;      /* of the command */
     int64_t moment;    /* what is due by then: the store's clock, which is given */
     bool tell_matches; /* in rows */
+    bool pulls;        /* whomever the agent has refused */
     uint64_t matches;
     bool backlog; /* more was due than was applied */
     /* To be matched: who became open, in that order, and who waits again. */
@@ -457,6 +512,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_QUEUE_TRIGGER, "trigger", a->trigger },
         { USHER_GIVEN_QUEUE_STRATEGY, "strategy", a->strategy },
         { USHER_GIVEN_QUEUE_OFFER, "offer", a->offer_ms },
+        { USHER_GIVEN_QUEUE_ASK_AGAIN, "again", a->again_ms },
         { USHER_GIVEN_QUEUE_WRAPUP, "wrapup", a->wrapup_ms },
         { USHER_GIVEN_QUEUE_LIMIT, "limit", a->limit },
         { USHER_GIVEN_QUEUE_MAXWAIT, "maxwait", a->maxwait_ms },
@@ -721,6 +777,7 @@ static void visit_ends(struct work *w, user *u, enum usher_queue_outcome outcome
     unsigned from = (unsigned)u->state;
 
     stay_ends(q, u, outcome, at);
+    forget_refusals(q, u, at);
     q->ended++;
     removed(q->users, &q->n_users, sizeof *u, (size_t)(u - q->users));
     if (a != NULL && a->state != USHER_QUEUE_AGENT_GONE)
@@ -779,7 +836,7 @@ static void user_expires(struct work *w, user *u)
         else
             visit_ends(w, u, USHER_QUEUE_OUTCOME_LOST, at, verb);
     } else { /* an offer that is too old */
-        reject_add(u, &u->agent);
+        refuse(w->q, u, &u->agent, at);
         user_back(w, u, 0, at, verb);
     }
 }
@@ -817,7 +874,7 @@ static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb v
     }
     a->leaving = true; /* nobody more for it */
     if (u->state == USHER_QUEUE_USER_OFFERED)
-        reject_add(u, &a->id);
+        refuse(w->q, u, &a->id, at);
     if (w->q->set.requeue == USHER_QUEUE_REQUEUE_DROP && u->state == USHER_QUEUE_USER_SEATED)
         visit_ends(w, u, USHER_QUEUE_OUTCOME_DROPPED, at, USHER_QUEUE_REQUEUE);
     else
@@ -842,13 +899,59 @@ static void agent_expires(struct work *w, agent *a)
     agent_changed(w, USHER_QUEUE_EXPIRE, from, a);
 }
 
+/* The refusal that ends first, or (@waste) the waste that is to go first, if that is due.  NULL. */
+static refusal *refusal_due(const struct work *w, struct queue_model_waste **ret_waste)
+{
+    queue *q = w->q;
+    refusal *r = NULL;
+    struct queue_model_waste *waste = NULL;
+
+    for (size_t i = 0; i < q->n_refusals; i++) {
+        refusal *x = &q->refusals[i];
+
+        if (is_due(x->until, w->moment) &&
+            (r == NULL || x->until < r->until || (x->until == r->until && x->version < r->version)))
+            r = x;
+    }
+    for (size_t i = 0; i < q->n_waste; i++) {
+        struct queue_model_waste *x = &q->waste[i];
+
+        if (is_due(x->at, w->moment) && (waste == NULL || x->at < waste->at ||
+                                       (x->at == waste->at && x->version < waste->version)))
+            waste = x;
+    }
+    if (waste != NULL && r != NULL &&
+        (r->until < waste->at || (r->until == waste->at && r->version < waste->version)))
+        waste = NULL;
+    *ret_waste = waste;
+    return waste != NULL ? NULL : r;
+}
+
+/* The agent of @r may be asked again. */
+static void refusal_ends(struct work *w, refusal *r)
+{
+    user *u = user_find(w->q, r->user.data, r->user.size);
+
+    r->until = 0;
+    if (u != NULL && u->key == r->key && u->state == USHER_QUEUE_USER_WAITING)
+        list_add(&w->again, &w->n_again, &u->id);
+}
+
+static void waste_goes(queue *q, struct queue_model_waste *waste)
+{
+    if (!refusals_go(q, waste->key, FORGET_MOST))
+        removed(q->waste, &q->n_waste, sizeof *waste, (size_t)(waste - q->waste));
+}
+
 /* One change of what is due, the earliest first.  False: nothing is. */
 static bool expire_next(struct work *w)
 {
     queue *q = w->q;
     agent *a = NULL;
     user *u = NULL;
-    int64_t at;
+    struct queue_model_waste *waste;
+    refusal *r = refusal_due(w, &waste);
+    int64_t at = r != NULL ? r->until : waste != NULL ? waste->at : INT64_MAX;
 
     for (size_t i = 0; i < q->n_agents; i++) {
         agent *x = &q->agents[i];
@@ -866,16 +969,22 @@ static bool expire_next(struct work *w)
              (user_until(x) == user_until(u) && x->version < u->version)))
             u = x;
     }
-    if (a == NULL && u == NULL)
+    if (a == NULL && u == NULL && r == NULL && waste == NULL)
         return false;
-    at = a != NULL && (u == NULL || agent_until(a) <= user_until(u)) ? agent_until(a)
-                                                                     : user_until(u);
+    if (a != NULL && agent_until(a) < at)
+        at = agent_until(a);
+    if (u != NULL && user_until(u) < at)
+        at = user_until(u);
     if (looks(w->c->verb) && w->now < at)
         w->now = at;
-    if (a != NULL && (u == NULL || agent_until(a) <= user_until(u)))
+    if (a != NULL && agent_until(a) == at)
         agent_expires(w, a);
-    else
+    else if (u != NULL && user_until(u) == at)
         user_expires(w, u);
+    else if (r != NULL)
+        refusal_ends(w, r);
+    else
+        waste_goes(q, waste);
     return true;
 }
 
@@ -900,6 +1009,10 @@ static uint64_t expire(struct work *w, uint64_t most)
         w->backlog |= is_due(agent_until(&w->q->agents[i]), w->moment);
     for (size_t i = 0; i < w->q->n_users; i++)
         w->backlog |= is_due(user_until(&w->q->users[i]), w->moment);
+    for (size_t i = 0; i < w->q->n_refusals; i++)
+        w->backlog |= is_due(w->q->refusals[i].until, w->moment);
+    for (size_t i = 0; i < w->q->n_waste; i++)
+        w->backlog |= is_due(w->q->waste[i].at, w->moment);
     return done;
 }
 
@@ -967,15 +1080,14 @@ static bool may_meet(const struct work *w, const user *u, const agent *a)
            is_open(w->q, a) && !is_due(agent_until(a), w->moment) && serves(a, &u->lane);
 }
 
-/* The open agents that @u may have, in order: those that have not refused it, or with @refused all.
- */
-static size_t open_agents(const struct work *w, const user *u, bool refused, agent ***ret)
+/* The open agents that have not refused @u, in order. */
+static size_t open_agents(const struct work *w, const user *u, agent ***ret)
 {
     agent **list = NULL;
     size_t n = 0;
 
     for (size_t i = 0; i < w->q->n_agents; i++) {
-        if (!may_meet(w, u, &w->q->agents[i]) || (!refused && rejects(u, &w->q->agents[i])))
+        if (!may_meet(w, u, &w->q->agents[i]) || refusal_of(w->q, u, &w->q->agents[i].id) != NULL)
             continue;
         list = grown(list, n, sizeof *list);
         list[n++] = &w->q->agents[i];
@@ -990,20 +1102,37 @@ static size_t open_agents(const struct work *w, const user *u, bool refused, age
     return n;
 }
 
+/* The open agent that may be asked again for @u and whose refusal is the oldest.  NULL. */
+static agent *agent_again(const struct work *w, const user *u)
+{
+    const refusal *oldest = NULL;
+    agent *found = NULL;
+
+    for (size_t i = 0; i < w->q->n_agents; i++) {
+        agent *a = &w->q->agents[i];
+        const refusal *r = refusal_of(w->q, u, &a->id);
+
+        if (r == NULL || r->until != 0 || !may_meet(w, u, a))
+            continue;
+        if (oldest == NULL || r->at < oldest->at ||
+            (r->at == oldest->at && r->version < oldest->version)) {
+            oldest = r;
+            found = a;
+        }
+    }
+    return found;
+}
+
 /* The agent that @u gets, NULL if there is none. */
 static agent *agent_for(const struct work *w, const user *u)
 {
     uint64_t version = w->q->version + 1;
     agent **list, *a;
-    size_t n = open_agents(w, u, false, &list), first = 0;
+    size_t n = open_agents(w, u, &list), first = 0;
 
     if (n == 0) {
         free(list);
-        n = open_agents(w, u, true, &list);
-    }
-    if (n == 0) {
-        free(list);
-        return NULL;
+        return agent_again(w, u);
     }
     if (w->q->set.strategy == USHER_QUEUE_STRATEGY_RANDOM) {
         while (first < n && rank_of(w->q, list[first]) < draw(version))
@@ -1015,10 +1144,18 @@ static agent *agent_for(const struct work *w, const user *u)
     return a;
 }
 
-/* And with them? */
+/* And with them?  A pair that has been refused meets when it may be asked again. */
 static bool fits(const struct work *w, const user *u, const agent *a)
 {
-    return may_meet(w, u, a) && (!rejects(u, a) || agent_for(w, u) == a);
+    const refusal *r = refusal_of(w->q, u, &a->id);
+
+    return may_meet(w, u, a) && (r == NULL || r->until == 0);
+}
+
+/* May @a have @u, while it waits for another one? */
+static bool is_first(const struct work *w, const user *u, const agent *a)
+{
+    return may_meet(w, u, a) && refusal_of(w->q, u, &a->id) == NULL;
 }
 
 /* @u has a room for good. */
@@ -1047,9 +1184,9 @@ static void give(struct work *w, user *u, agent *a)
     int64_t no = 1, from = l->last > u->applied ? l->last : u->applied, d = span(from, at_of(w));
 
     for (size_t i = 0; i < q->n_users; i++)
-        if (user_before(&q->users[i], u) && same_text(&q->users[i].lane, &u->lane) &&
-            fits(w, &q->users[i], a))
-            fault(w, "nobody is overtaken in a lane");
+        if (&q->users[i] != u && is_first(w, &q->users[i], a) &&
+            (user_before(&q->users[i], u) || (!w->pulls && refusal_of(q, u, &a->id) != NULL)))
+            fault(w, "no user is overtaken that the agent has not refused");
     for (size_t i = 0; i < q->n_users; i++) /* sorted by nothing: begin again on each hit */
         if (with_agent(&q->users[i], a) && q->users[i].no == no) {
             no++;
@@ -1061,8 +1198,9 @@ static void give(struct work *w, user *u, agent *a)
         l->pace = l->pace == 0 ? 16 * d : (7 * l->pace + 16 * d) / 8;
     }
     l->last = at_of(w);
-    if (rejects(u, a))
-        u->n_rejects = 0;
+    if (refusal_of(q, u, &a->id) != NULL)
+        removed(q->refusals, &q->n_refusals, sizeof *q->refusals,
+                (size_t)(refusal_of(q, u, &a->id) - q->refusals));
     u->agent = a->id;
     u->login = a->login;
     u->no = no;
@@ -1089,9 +1227,24 @@ static user *user_for(const struct work *w, const agent *a)
 {
     user *first = NULL;
 
+    uint64_t oldest = UINT64_MAX;
+
     for (size_t i = 0; i < w->q->n_users; i++)
-        if (fits(w, &w->q->users[i], a) && (first == NULL || user_before(&w->q->users[i], first)))
+        if (is_first(w, &w->q->users[i], a) &&
+            (first == NULL || user_before(&w->q->users[i], first)))
             first = &w->q->users[i];
+    if (first != NULL)
+        return first;
+    for (size_t i = 0; i < w->q->n_users; i++) {
+        user *u = &w->q->users[i];
+        const refusal *r = refusal_of(w->q, u, &a->id);
+
+        if (r != NULL && r->until == 0 && r->version < oldest && may_meet(w, u, a) &&
+            agent_for(w, u) == a) {
+            first = u;
+            oldest = r->version;
+        }
+    }
     return first;
 }
 
@@ -1409,7 +1562,7 @@ static enum usher_status verb_free(struct work *w, agent *a)
         if (u->state == USHER_QUEUE_USER_SEATED) {
             visit_ends(w, u, USHER_QUEUE_OUTCOME_FREED, at_of(w), w->c->verb);
         } else {
-            reject_add(u, &a->id);
+            refuse(w->q, u, &a->id, at_of(w));
             user_back(w, u, 0, at_of(w), w->c->verb);
         }
         r->count++;
@@ -1711,7 +1864,7 @@ static enum usher_status verb_reject(struct work *w, agent *a, user *u)
         return status;
     if (u->state != USHER_QUEUE_USER_OFFERED)
         return USHER_REFUSED;
-    reject_add(u, &u->agent);
+    refuse(w->q, u, &u->agent, at_of(w));
     user_back(w, u, 0, at_of(w), w->c->verb);
     w->r->of.queue.state = told(a);
     return USHER_OK;
@@ -1734,13 +1887,14 @@ static enum usher_status verb_move(struct work *w, user *u)
         moved.priority = x->priority;
     if ((w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0)
         moved.since = x->since_ms;
-    moved.n_rejects = 0; /* with whom it may have refused, too */
     if (same_text(&moved.lane, &u->lane) && moved.priority == u->priority &&
-        moved.since == u->since && u->n_rejects == 0)
+        moved.since == u->since && u->key == 0)
         return tell_user(w, USHER_SAME, u);
     if (!lane_comes(w, &moved.lane))
         return tell_user(w, USHER_FULL, u);
     from = (unsigned)u->state;
+    forget_refusals(w->q, u, at_of(w)); /* with agents that have refused it, too */
+    moved.key = 0;
     *u = moved;
     if (u->state == USHER_QUEUE_USER_WAITING)
         list_add(&w->again, &w->n_again, &u->id);
@@ -1766,8 +1920,9 @@ static enum usher_status verb_pull(struct work *w, agent *a)
         w->r->of.queue.why = USHER_QUEUE_WHY_NO_USER;
         return tell_agent(w, USHER_EMPTY, a);
     }
-    w->tell_matches = true;
+    w->tell_matches = w->pulls = true;
     give(w, u, a);
+    w->pulls = false;
     return tell_agent(w, USHER_OK, a);
 }
 
@@ -1851,6 +2006,8 @@ static enum usher_status verb_set(struct work *w)
         s->strategy = a->strategy;
     if (given & USHER_GIVEN_QUEUE_OFFER)
         s->offer_ms = a->offer_ms;
+    if (given & USHER_GIVEN_QUEUE_ASK_AGAIN)
+        s->again_ms = a->again_ms;
     if (given & USHER_GIVEN_QUEUE_WRAPUP)
         s->wrapup_ms = a->wrapup_ms;
     if (given & USHER_GIVEN_QUEUE_LIMIT)
@@ -2223,6 +2380,7 @@ static void settings_default(queue *q)
     q->set.requeue = USHER_QUEUE_REQUEUE_FRONT;
     q->set.history = 1000;
     q->set.service_ms = 20000;
+    q->set.again_ms = 5000;
     q->set.requests = 10000;
 }
 
@@ -2230,7 +2388,7 @@ static void settings_default(queue *q)
 static size_t records_of(const queue *q)
 {
     size_t n = q->n_agents + q->n_users + q->n_absent + q->n_lanes + q->n_visits + q->n_requests +
-               q->log.n;
+               q->log.n + q->n_refusals + q->n_waste;
 
     for (size_t i = 0; i < q->n_agents; i++)
         n += 2 * count_lanes(&q->agents[i]);
@@ -2492,6 +2650,9 @@ static int64_t due_of(const queue *q)
     for (size_t i = 0; i < q->n_users; i++)
         if (user_until(&q->users[i]) != 0 && user_until(&q->users[i]) < due)
             due = user_until(&q->users[i]);
+    for (size_t i = 0; i < q->n_refusals; i++)
+        if (q->refusals[i].until != 0 && q->refusals[i].until < due)
+            due = q->refusals[i].until;
     return due;
 }
 

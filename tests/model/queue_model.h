@@ -7,8 +7,9 @@
  * empty).  It shares no code with the library: arrays, linear search, one `if` a rule of
  * queue_verbs.def.  The time is always the command's.
  *
- * It watches itself: nobody is overtaken within lane and priority, nobody is lost, nobody waits
- * whom an open agent could take.  queue_model_fault() tells.
+ * It watches itself: an agent takes no user while one with a better place waits that it has not
+ * refused, each user that applied is here or has ended, and no open agent and waiting user are left
+ * that could be matched.  queue_model_fault() says which does not hold.
  *
  * The structs are open so that tests can look inside.  Everything in them belongs to the
  * model; running out of memory aborts.
@@ -51,9 +52,21 @@ struct queue_model_user {
     struct model_text agent;
     uint64_t login, token;
     int64_t no, matched;
-    int64_t seat_day;                                   /* SEATED: the local day on which it was */
-    struct model_text rejects[USHER_QUEUE_REJECTS_MAX]; /* oldest first */
-    size_t n_rejects;
+    int64_t seat_day; /* SEATED: the local day on which it was */
+    uint64_t key;     /* of its refusals: the version of the first; 0: it has none */
+};
+
+/* An agent has refused a user, or missed it. */
+struct queue_model_refusal {
+    struct model_text user, agent;
+    uint64_t key, version;
+    int64_t at, until; /* until: when the agent may be asked again; 0: now */
+};
+
+/* Refusals of a visit that has ended, which are still there. */
+struct queue_model_waste {
+    uint64_t key, version;
+    int64_t at;
 };
 
 /* What is left of a stay when it is over, or of a wait that led to none: for sums. */
@@ -114,6 +127,10 @@ struct queue_model_queue {
     size_t n_users;
     struct model_text *absent; /* agents dropped while they were paused */
     size_t n_absent;
+    struct queue_model_refusal *refusals; /* any order */
+    size_t n_refusals;
+    struct queue_model_waste *waste;
+    size_t n_waste;
     struct queue_model_lane *lanes;
     size_t n_lanes;
     struct queue_model_visit *visits; /* oldest first */

@@ -13,7 +13,7 @@
  *   silence   without a notice nothing changes but a heartbeat
  *   again     a user who applies again has the place and the index that it had
  *   place     nobody's place is changed by others: who waited before and waits, in the same order
- *   reject    who is given to an agent that did not want it has forgotten all refusals
+ *   reject    an agent that has a user has not refused it since it was asked
  *   counts    `stats` counts what `list` and `agents` list
  */
 #include "config.h"
@@ -276,11 +276,12 @@ static size_t first(unsigned i, struct usher_operation ret[EXHAUSTIVE_FIRST])
     c.given = USHER_GIVEN_NOW | USHER_GIVEN_QUEUE_TTL | USHER_GIVEN_QUEUE_TRIGGER |
               USHER_GIVEN_QUEUE_STRATEGY | USHER_GIVEN_QUEUE_OFFER | USHER_GIVEN_QUEUE_WRAPUP |
               USHER_GIVEN_QUEUE_LIMIT | USHER_GIVEN_QUEUE_MAXWAIT | USHER_GIVEN_QUEUE_GRACE |
-              USHER_GIVEN_QUEUE_REQUEUE | USHER_GIVEN_QUEUE_HISTORY;
+              USHER_GIVEN_QUEUE_REQUEUE | USHER_GIVEN_QUEUE_HISTORY | USHER_GIVEN_QUEUE_ASK_AGAIN;
     a->ttl_ms = set->ttl_ms;
     a->trigger = set->trigger != 0 ? set->trigger : USHER_QUEUE_TRIGGER_AUTO;
     a->strategy = set->strategy != 0 ? set->strategy : USHER_QUEUE_STRATEGY_LONGEST_IDLE;
     a->offer_ms = set->offer_ms;
+    a->again_ms = U;
     a->wrapup_ms = set->wrapup_ms;
     a->limit = set->limit;
     a->maxwait_ms = set->maxwait_ms;
@@ -333,6 +334,28 @@ static bool is_absent(const struct queue_model_queue *q, const char *id)
     return false;
 }
 
+/* Which agent has refused which user, until when it is not asked, and in which order they did. */
+static int refusals_key(const struct queue_model_queue *q, const struct queue_model_user *u[2],
+                        char *to, size_t size)
+{
+    int n = 0;
+
+    for (unsigned k = 0; k < 4; k++)
+        for (size_t j = 0; j < q->n_refusals; j++) {
+            const struct queue_model_refusal *r = &q->refusals[j];
+            int before = 0;
+
+            if (u[k / 2] == NULL || r->key != u[k / 2]->key ||
+                strcmp(r->agent.data, agents[k % 2]) != 0)
+                continue;
+            for (size_t i = 0; i < q->n_refusals; i++)
+                before += q->refusals[i].version < r->version;
+            n += snprintf(to + n, size - (size_t)n, " %s not %s %d %" PRId64, users[k / 2],
+                          agents[k % 2], before, from(r->until, q->clock));
+        }
+    return n;
+}
+
 /* In random order who is next depends on versions as such, so that a state may go on in more than
  * one way; the way that was found first is followed. */
 static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
@@ -369,11 +392,8 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
                       (int)u[k]->state, u[k]->lane.data, (int)u[k]->priority, u[k]->agent.data,
                       (int)u[k]->no, from(u[k]->beat, q->clock), from(u[k]->patience, q->clock),
                       from(u[k]->end, q->clock));
-        for (size_t r = 0; r < 2; r++)
-            for (size_t j = 0; j < u[k]->n_rejects; j++)
-                if (strcmp(u[k]->rejects[j].data, agents[r]) == 0)
-                    n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " not %s", agents[r]);
     }
+    n += refusals_key(q, u, to + n, EXHAUSTIVE_KEY - (size_t)n);
     if (u[0] != NULL && u[1] != NULL)
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " %d%d%d", ahead(u[0], u[1]),
                       u[0]->version < u[1]->version,
@@ -452,6 +472,16 @@ static const char *counts_fault(const struct queue_model *m)
     return right ? NULL : "counts";
 }
 
+/* Refusals whose agents may not be asked yet: that they may from now on is no notice. */
+static size_t pending(const struct queue_model_queue *q)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->n_refusals; i++)
+        n += q->refusals[i].until != 0;
+    return n;
+}
+
 static const char *fault(const struct exhaustive_step *s)
 {
     const struct queue_model_queue *p = the_queue(s->before), *q = the_queue(s->after);
@@ -460,7 +490,8 @@ static const char *fault(const struct exhaustive_step *s)
 
     if (is_read(s->c->verb) && s->heard->n != s->heard->by_itself)
         return "read";
-    if (s->heard->n == 0 && (s->changed || q->clock != p->clock) && !is_heartbeat(s))
+    if (s->heard->n == 0 && (s->changed || q->clock != p->clock) && !is_heartbeat(s) &&
+        pending(p) == pending(q))
         return "silence";
     for (unsigned k = 0; k < 2; k++) {
         if (was[k] == NULL || is[k] == NULL || was[k]->version != is[k]->version)
@@ -470,8 +501,9 @@ static const char *fault(const struct exhaustive_step *s)
              was[k]->priority != is[k]->priority ||
              strcmp(was[k]->lane.data, is[k]->lane.data) != 0))
             return "again";
-        for (size_t j = 0; j < is[k]->n_rejects; j++)
-            if (is[k]->no != 0 && strcmp(is[k]->rejects[j].data, is[k]->agent.data) == 0)
+        for (size_t j = 0; j < q->n_refusals; j++)
+            if (is[k]->no != 0 && q->refusals[j].key == is[k]->key &&
+                strcmp(q->refusals[j].agent.data, is[k]->agent.data) == 0)
                 return "reject";
     }
     if (was[0] != NULL && was[1] != NULL && is[0] != NULL && is[1] != NULL &&

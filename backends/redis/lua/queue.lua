@@ -5,7 +5,7 @@
 -- Kinds: 1 an agent (n0 to n7: capacity, seated, beat, served, wrap, level, offers * 4 + 2 while it
 -- goes + 1 if it asked for a pause, in its state since), 2 a link, 3 a user (since, priority, applied,
 -- beat, matched, room, end, patience), 4 request, 5 a pause of an agent that is not there, 6 a lane
--- (users by state), 7 a visit.
+-- (users by state), 7 a visit, 8 a notice, 9 a refusal (state 1: some are to be forgotten, 2: a search).
 --
 -- S.act is the write under way: v its version, agent and lanes what it holds.
 local find, floor, format = string.find, math.floor, string.format
@@ -18,7 +18,7 @@ function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 864000
 function S.begin()
     S.state, S.place, S.why, S.more, S.index, S.wait, S.ends, S.token, S.login, S.no, S.counted, S.user,
         S.agent, S.extra, S.tell_rows, S.n_matched = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', nil, false, 0
-    S.todo_a, S.todo_u, S.act = {}, {}, nil
+    S.todo_a, S.todo_u, S.act, S.whole, S.looked = {}, {}, nil, false, 0
 end
 
 function S.fields(t, n)

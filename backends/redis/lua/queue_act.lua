@@ -252,7 +252,7 @@ function S.act_commit()
                 S.add(K.COUNT_LANES, 1)
                 l.order = act.v
             end
-            l.slots, l.rank = 1, l.f[1]
+            l.slots, l.rank = 1, (l.n0 > 0 or l.n1 > 0 or l.n2 > 0 or l.n3 > 0) and 4503599627370496 or l.f[1]
             l.data = spack(FIGURES, unpack(l.f))
             S.save(l)
         end
@@ -319,23 +319,6 @@ function S.user_move(u, event)
     return S.move(K.USER_MOVES, u.state, event, S.set[K.SET_GRACE + 1] > 0 and K.USER_IF_GRACE or K.USER_IF_ANY)
 end
 
-function S.rejects(u, agent)
-    if u.data == '' then return false end
-    local d = munpack(u.data)
-    for i = 1, #d do
-        if d[i] == agent then return true end
-    end
-    return false
-end
-
-function S.reject_add(u, agent)
-    if S.rejects(u, agent) then return end
-    local d = u.data ~= '' and munpack(u.data) or {}
-    if #d >= K.REJECTS_MAX then table.remove(d, 1) end
-    d[#d + 1] = agent
-    u.data = mpack(d)
-end
-
 function S.room_empty(u, at)
     local a, seated, wrapup = S.agent_hold(u.owner), u.state == K.USER_SEATED, S.set[K.SET_WRAPUP + 1]
     if a.rooms[u.n5] ~= u.id then S.damaged() end
@@ -398,6 +381,10 @@ local function user_gone(u, outcome, verb, at)
     S.step()
     if u.owner ~= '' then S.room_empty(u, at) end
     S.visit_end(u, outcome, at)
+    if u.data ~= '' then
+        if not S.refuse then S.make_refusals() end
+        S.forget(u, at)
+    end
     S.count_user(S.lane_hold(u.group), from, -1)
     S.erase(u)
     S.about(verb, from, {kind = '3', state = K.USER_GONE, token = u.token, ends = 0, owner = u.owner, id = u.id,
@@ -427,7 +414,10 @@ local function user_back(u, to, reject, verb, at)
     S.step()
     if u.owner ~= '' then
         S.room_empty(u, at)
-        if reject then S.reject_add(u, S.act.agent.id) end
+        if reject then
+            if not S.refuse then S.make_refusals() end
+            S.refuse(u, S.act.agent.id, at)
+        end
         if from == K.USER_SEATED then S.visit_end(u, 8, at) end
     end
     S.patience_back(u, at)

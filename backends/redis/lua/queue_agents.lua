@@ -179,7 +179,10 @@ function S.make_agents()
         end
         S.act_init()
         S.act.agent = S.agent_read(r)
-        if not S.match_agent_once(true) then
+        S.whole = true
+        local u = S.first_user(S.act.agent, true, {})
+        if u then S.give(u, true) end
+        if not u then
             S.status, S.why = K.EMPTY, 2
             return
         end
@@ -189,6 +192,7 @@ function S.make_agents()
 
     function S.match()
         local before = -1
+        S.whole = true
         while S.n_matched ~= before and S.n_matched < K.STEP_MAX do
             local rank, order = 0, 0
             before = S.n_matched
@@ -196,7 +200,7 @@ function S.make_agents()
                 local link = S.walk('2', '0', nil, rank, order)
                 if not link or S.n_matched >= K.STEP_MAX then break end
                 rank, order = link.rank, link.order
-                S.match_agent((S.find('1', link.owner) or S.damaged()).order, 1)
+                S.match_agent((S.find('1', link.owner) or S.damaged()).order, 1, {})
             end
         end
         S.status = not S.exists and K.MISSING or S.n_matched > 0 and K.OK or K.SAME

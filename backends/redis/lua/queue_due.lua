@@ -87,16 +87,20 @@ function S.make_expiry()
     -- one change that is due; false: nothing is
     function S.expire_next()
         if S.due < 0 or S.due > S.moment then return false end
-        local a, u = S.walk('1', '1'), S.walk('3', '1')
+        local a, u, r = S.walk('1', '1'), S.walk('3', '1'), S.walk('9', '1')
         S.due = -1
         if a then S.due = a.ends end
-        if u and (not a or u.ends < S.due) then S.due = u.ends end
+        if u and (S.due < 0 or u.ends < S.due) then S.due = u.ends end
+        if r and (S.due < 0 or r.ends < S.due) then S.due = r.ends end
         if S.due < 0 or S.due > S.moment then return false end
         if S.looks(S.verb) then S.now = S.due > S.clock and S.due or S.clock end
-        if a and (not u or a.ends <= u.ends) then
+        if a and a.ends == S.due then
             S.expire_agent(a)
-        else
+        elseif u and u.ends == S.due then
             S.expire_user(u)
+        else
+            if not S.refuse then S.make_refusals() end
+            S.expire_refusal(r)
         end
         return true
     end
@@ -112,11 +116,12 @@ function S.make_expiry()
                 n, portion = n + 1, portion - 1
             end
             S.settle()
+            if S.due >= 0 and S.due <= S.moment then more = true end -- a search that was left
             if not more then return n, false end
-            if n >= max then
+            if n >= max or S.looked >= K.STEP_MAX then
                 -- S.due is only a bound
-                local a, u = S.walk('1', '1'), S.walk('3', '1')
-                return n, a and S.due_now(a) or u and S.due_now(u) or false
+                local a, u, r = S.walk('1', '1'), S.walk('3', '1'), S.walk('9', '1')
+                return n, a and S.due_now(a) or u and S.due_now(u) or r and S.due_now(r) or false
             end
         end
     end

@@ -31,6 +31,10 @@ function S.give(u, stored)
     S.step()
     while a.rooms[no] ~= '' do no = no + 1 end
     local l = S.lane_hold(u.group)
+    if stored and u.data ~= '' then
+        if not S.refuse then S.make_refusals() end
+        S.refuse_no_more(u, a.id)
+    end
     a.rooms[no], a.touched, a.token = u.id, true, S.act.v
     S.pace(l, u)
     if offer > 0 then
@@ -59,15 +63,15 @@ function S.link_next(lane, rank, order)
     return one
 end
 
--- see S.pick(); without @refused among those that @u has not refused
-function S.pick_of(u, v, refused)
+-- among those that @u has not refused: see pick_fresh()
+function S.pick_fresh(u, v)
     local random, rank, order, left, any = S.set[K.SET_STRATEGY + 1] == K.STRATEGY_RANDOM, 0, 0, 0, false
-    local turned = not random
+    local turned, passed = not random, 0
     if random then
         rank = K.STRATEGY_RANDOM * K.RANKS + S.draw(v, 0)
         left = S.draw(v, 2097152) % K.DRAW_STEPS
     end
-    for _ = 1, K.STEP_MAX do
+    while passed < K.STEP_MAX do
         local link = S.link_next(u.group, rank, order)
         if not link then
             if turned and not any then return nil end
@@ -75,7 +79,9 @@ function S.pick_of(u, v, refused)
         else
             rank, order = link.rank, link.order
             local a = S.find('1', link.owner) or S.damaged()
-            if not S.due_now(a) and (refused or not S.rejects(u, a.id)) then
+            if S.due_now(a) then
+                passed = passed + 1
+            elseif not S.refused(u, a.id) then
                 any = random
                 if left == 0 then return a end
                 left = left - 1
@@ -85,51 +91,80 @@ function S.pick_of(u, v, refused)
     return nil
 end
 
+function S.serves(a, lane)
+    for i = 1, #a.lanes do
+        if a.lanes[i] == lane or a.lanes[i] == '*' then return true end
+    end
+    return false
+end
+
 -- the agent that @u is given to at version @v, or nil: see usher__queue_pick()
 function S.pick(u, v)
     if S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) == 0 then return nil end
-    return S.pick_of(u, v, false) or u.data ~= '' and S.pick_of(u, v, true) or nil
+    local a = S.pick_fresh(u, v)
+    if a or u.data == '' then return a end
+    if not S.refuse then S.make_refusals() end
+    return S.pick_again(u)
 end
 
--- the first user of @lane (nil: of all) whom @agent may have, with @refused also one who refused it
-function S.head(lane, agent, refused)
-    local rank, order
-    for _ = 1, K.STEP_MAX do
-        local r = S.walk('3', '0', lane, rank, order)
-        if not r then return nil end
-        if not S.due_now(r) then
-            if refused or not S.rejects(r, agent) then return r end
-            -- who is becoming open with this change is not among those to pick from
-            local a = S.pick(r, (S.act.v or S.version) + 1)
-            if not a or a.id == agent then return r end
-            S.passed = true
+function S.is_enough() return S.looked >= K.STEP_MAX and not S.whole end
+
+-- the first user by place for @a that it has not refused (@any: refused or not), or nil; and true if it
+-- has not looked at all: see first_user()
+function S.first_user(a, any, search)
+    local heads, best, i, n = {}, nil, 1, #a.lanes
+    while true do
+        local k = best or i
+        heads[k] = S.walk('3', '0', a.lanes[k] ~= '*' and a.lanes[k] or nil, search.rank, search.order) or false
+        if best or i == n then
+            best = nil
+            for j = 1, n do
+                local h, b = heads[j], best and heads[best]
+                if h and (not b or h.rank < b.rank or h.rank == b.rank and h.order < b.order) then best = j end
+            end
+            if not best then return nil end
+            local u = heads[best]
+            if not S.due_now(u) and (any or not S.refused(u, a.id)) then return u end
+            if S.is_enough() then return nil, true end
+            S.looked, search.rank, search.order = S.looked + 1, u.rank, u.order
         end
-        rank, order = r.rank, r.order
+        i = i + 1
     end
 end
 
--- one match of the agent of the act; false: there is none to be had
-function S.match_agent_once(refused)
-    local a, best = S.act.agent, nil
+-- one match of the agent of the act; false: there is none to be had; and true: it has not looked at all
+function S.match_agent_once(search)
+    local a, u, full = S.act.agent, nil, nil
     if S.cnt(5 + K.USER_WAITING) == 0 or not S.is_open(a) or S.due_now(a) then return false end
-    for i = 1, #a.lanes do
-        local r = S.head(a.lanes[i] ~= '*' and a.lanes[i] or nil, a.id, refused)
-        if r and (not best or r.rank < best.rank or r.rank == best.rank and r.order < best.order) then best = r end
+    if not search.refusals then u, full = S.first_user(a, false, search) end
+    if not u and not full then
+        if not search.refusals then search.order = 0 end
+        search.refusals = true
+        if not S.refuse then S.make_refusals() end
+        u, full = S.refused_user(a, search)
     end
-    if not best then return false end
-    if S.rejects(best, a.id) then best.data = '' end -- it begins anew
-    S.give(best, true)
+    if not u then return false, full end
+    S.give(u, true)
     return true
 end
 
-function S.match_agent(login, max)
+-- a match of agent @r; false: there is none, or none yet
+function S.match_of(r, search)
+    S.act_init()
+    S.act.agent = S.agent_read(r)
+    local done, full = S.match_agent_once(search)
+    if full then
+        if not S.refuse then S.make_refusals() end
+        S.search_later(r.order, search)
+    end
+    if done then S.act_commit() end
+    return done
+end
+
+function S.match_agent(login, max, search)
     for _ = 1, max do
         local r = S.agent_by_login(login)
-        if not r then return end
-        S.act_init()
-        S.act.agent = S.agent_read(r)
-        if not S.match_agent_once() then return end
-        S.act_commit()
+        if not r or not S.match_of(r, search) then return end
     end
 end
 
@@ -137,12 +172,8 @@ function S.match_user(rank, order)
     for _ = 1, K.EXPIRE_MAX do
         local u = S.walk('3', '0', nil, rank, order - 1)
         if not u or u.rank ~= rank or u.order ~= order or S.due_now(u) then return end
-        S.act_init()
         local a = S.pick(u, S.version + 1)
-        if not a then return end
-        S.act.agent = S.agent_read(a)
-        if not S.match_agent_once() then return end
-        S.act_commit()
+        if not a or not S.match_of(a, {}) then return end
     end
 end
 
@@ -153,7 +184,7 @@ function S.settle()
     while again do
         local before = S.n_matched
         S.passed = false
-        for i = 1, #agents do S.match_agent(agents[i], K.CAPACITY_MAX) end
+        for i = 1, #agents do S.match_agent(agents[i], K.CAPACITY_MAX, {}) end
         for i = 1, #users do S.match_user(users[i][1], users[i][2]) end
         -- the agent that a user was left to may have another one now
         again = S.passed and S.n_matched ~= before

@@ -108,8 +108,8 @@ function S.end_visit(u, outcome, to)
     if room then
         S.login = S.act.agent.order
         if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
-            S.match_agent_once()
-            S.todo_a[#S.todo_a] = nil
+            local _, full = S.match_agent_once({})
+            if not full then S.todo_a[#S.todo_a] = nil end
         end
         S.state = S.shown(S.act.agent)
     end
@@ -215,9 +215,9 @@ function S.make_steps()
         local lane, place = u.group, S.place_of(u)
         local was1, was0 = u.n1, u.n0
         u.group, u.n1, u.n0 = g[K.ARG_LANE] or lane, g[K.ARG_PRIORITY] or was1, g[K.ARG_SINCE] or was0
-        local same = u.data == ''
-        u.data = '' -- an operator brings it together with whom it may have refused
-        if same and u.group == lane and S.place_of(u) == place then
+        local key = u.data
+        u.data = '' -- an operator brings it together with agents that have refused it
+        if key == '' and u.group == lane and S.place_of(u) == place then
             return S.say_user(K.SAME, u)
         end
         S.act_init()
@@ -226,6 +226,10 @@ function S.make_steps()
         if not room then return end
         S.step()
         if over then S.lane_goes(over) end
+        if key ~= '' then
+            if not S.refuse then S.make_refusals() end
+            S.forget({data = key}, S.at())
+        end
         if u.state == K.USER_WAITING then u.rank = S.place_of(u) end
         S.count_user(from, u.state, -1)
         S.count_user(to, u.state, 1)

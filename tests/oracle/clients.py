@@ -95,7 +95,7 @@ class Client(threading.Thread):
         self.done_bills = []  # the last ones confirmed
         self.used = set()  # (rule, serial) of all of them
         self.waiting = None  # a user in a queue, and how often it was looked for
-        self.written = {}  # room -> (version, value) of the last change, None: not known
+        self.written = {}  # room -> (version, value, epoch) of the last change, None: not known
         self.again = None  # a command that got no answer
         self.bare = False  # the store may be without scopes
         self.failure = None
@@ -415,7 +415,8 @@ class Client(threading.Thread):
         def set_(answer, maybe, _sent, _answered):
             if answer["status"] == "ok":
                 self.journal.unique(scopes.room, answer["version"], line)
-                self.written[scopes.room] = None if maybe else (answer["version"], value)
+                self.written[scopes.room] = None if maybe else (answer["version"], value,
+                                                                 answer["epoch"])
             elif answer["status"] != "same":
                 self.other(line, answer)
 
@@ -476,16 +477,19 @@ class Client(threading.Thread):
 
         self.do(line, renewed)
 
-    def show_version(self, room, version, value):
-        has = self.definite("room get %s %s" % (room, self.name)).get("value")
+    def show_version(self, room, version, value, epoch):
+        """A follower at @version; that of a room which was made again since then is stale."""
+        has = self.definite("room get %s %s" % (room, self.name))
         status = self.definite("room changes %s since=%s max=1" % (room, version))["status"]
-        if has == value and status == "lost":
-            self.journal.wrong("false", "%s wrote %s to %s at %s, which the store has: lost" % (
-                self.name, value, room, version))
-        elif has != value and status != "lost":
-            self.journal.wrong("vanished", "%s wrote %s to %s at %s, the store has %s: %s" % (
-                self.name, value, room, version, has, status))
-        if status == "lost":
+        if has.get("value") == value:
+            right = status in ("ok", "stale")  # stale: the log does not go back that far
+        else:
+            right = status == "lost" or has["epoch"] != epoch and status == "stale"
+        if not right:
+            self.journal.wrong("false" if status == "lost" else "vanished", "%s wrote %s to %s at "
+                               "%s, the store has %s: %s" % (self.name, value, room, version,
+                                                             has.get("value"), status))
+        if has.get("value") != value:
             self.journal.count("lost")
             self.written[room] = None
 

@@ -298,6 +298,8 @@ def plan(options):
         left -= n
         kinds = WORLDS[name].kinds()
         bag = sorted(k for k in kinds if options.kind is None or options.kind in k)
+        if not bag:
+            continue
         draws = sorted((k for k in bag if kinds[k].marks["first"]),
                        key=lambda k: kinds[k].marks["first"])[:n]
         draw.shuffle(draws)
@@ -305,6 +307,8 @@ def plan(options):
             draws += draw.sample(bag, len(bag))
         for at in range(0, n, FAULTS_A_WORLD):
             worlds.append((name, options.seed + len(worlds), draws[at:min(n, at + FAULTS_A_WORLD)]))
+    if not worlds:
+        raise SystemExit("no world has a kind of fault with the words: %s" % options.kind)
     return worlds
 
 

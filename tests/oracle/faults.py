@@ -437,7 +437,7 @@ class PairWorld(World):
 
 
 class FileWorld(World):
-    """A file of SQLite, which an older copy is put in the place of."""
+    """A file of SQLite, and copies of it: what usher(1) says in BACKUPS, and what it warns of."""
 
     name = "file"
 
@@ -448,39 +448,85 @@ class FileWorld(World):
         return "sqlite:" + self.file + self.options() + "&sync=normal"
 
     def copy(self):
-        """Copy the file while no program has it open."""
+        """Copy the file while no program has it open, and have clients go on."""
         self.run.close_shells()
         shutil.copy(self.file, self.file + ".old")
         self.run.open_shells()
+        self.go_on()
+
+    def go_on(self):
         self.run.resume()
         self.run.load(self.random.randrange(100, 400))
         self.run.park()
-        self.run.close_shells()
 
-    def put_back(self, how):
+    def put_back(self):
+        """As the manual says, or by a rename."""
+        self.run.close_shells()
         for end in ("-wal", "-shm"):
             if os.path.exists(self.file + end):
                 os.remove(self.file + end)
-        how(self.file + ".old", self.file)
+        if self.random.random() < 0.5:
+            os.replace(self.file, self.file + ".before")
+            shutil.copy(self.file + ".old", self.file)
+        else:
+            os.replace(self.file + ".old", self.file)
         self.run.open_shells()
 
-    @fault(loses=True, quiet=True, first=1)
-    def older_copy_moved_there(self):
-        self.copy()
-        self.put_back(os.replace)
+    def write_over(self):
+        """Write the copy over the file; the clock of the file system may be coarse."""
+        before = os.stat(self.file).st_mtime_ns
+        while True:
+            shutil.copyfile(self.file + ".old", self.file)
+            if os.stat(self.file).st_mtime_ns != before:
+                return
 
-    @fault(hands=True, quiet=True)
-    def whole_copy_moved_there(self):
+    @fault(loses=True, quiet=True, first=1)
+    def older_copy_put_back(self):
+        self.copy()
+        self.put_back()
+
+    @fault(quiet=True)
+    def whole_copy_put_back(self):
         self.run.close_shells()
         shutil.copy(self.file, self.file + ".old")
-        self.put_back(os.replace)
+        self.put_back()
 
     @fault(loses=True, quiet=True)
     def older_copy_written_over(self):
-        """The manual says that it is not noticed; a journal reports serials that come twice."""
+        """It is not noticed; a journal reports serials that come twice."""
         self.copy()
+        self.run.close_shells()
         self.run.abandon()
-        self.put_back(shutil.copyfile)
+        self.write_over()
+        self.run.open_shells()
+
+    @fault(loses=True, quiet=True)
+    def older_copy_written_over_and_renamed(self):
+        """What the manual says to do before a program uses the store again."""
+        self.copy()
+        self.run.close_shells()
+        self.write_over()
+        shutil.copy(self.file, self.file + ".new")
+        os.replace(self.file + ".new", self.file)
+        self.run.open_shells()
+
+    @fault(loses=True, quiet=True)
+    def copy_written_over_while_open(self):
+        """The programs notice it, and a copy is put back as the manual says."""
+        self.copy()
+        self.write_over()
+        self.run.all_unavailable()
+        self.put_back()
+
+    @fault(quiet=True)
+    def part_removed_while_open(self):
+        """The programs notice it, and are started again; what they wrote is in the file."""
+        part = self.file + self.random.choice(("-shm", "-wal"))
+        self.go_on()
+        os.remove(part)
+        self.run.all_unavailable()
+        self.run.close_shells()
+        self.run.open_shells()
 
 
 WORLDS = {world.name: world for world in (ClusterWorld, PairWorld, FileWorld)}

@@ -86,6 +86,15 @@ class Run:
         for client in self.clients:
             client.shell.open()
 
+    def all_unavailable(self):
+        """The store is not what it was: no client may write."""
+        for client in self.clients:
+            line = "room set %s %s x" % (client.scopes[0].room, client.name)
+            answer = client.ask(line)[0]
+            if answer["status"] != "unavailable":
+                self.journal.wrong("other", "%s, though its file is not what it was -> %s" % (
+                    line, answer))
+
     def abandon(self):
         self.journal.life += 1
         for client in self.clients:

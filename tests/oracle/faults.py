@@ -9,11 +9,11 @@ whole and ends with one that will be whole by itself. What the marks mean:
   hands    another server, or another file, may go on with the scopes
   first    rank among the faults that come first, so that a short run has them; 0: none of these
   quiet    all clients are parked
+  unseen   the store cannot notice it, so less is judged afterwards: such faults come last
 """
 
 import os
 import shutil
-import signal
 import time
 
 import servers
@@ -21,10 +21,10 @@ from clients import Scopes
 from servers import Cable, Cluster, Refused, Server, slot_of, wait_for
 
 
-def fault(loses=False, apart=False, hands=True, first=0, quiet=False):
+def fault(loses=False, apart=False, hands=True, first=0, quiet=False, unseen=False):
     def mark(method):
         method.marks = {"loses": loses, "apart": apart, "hands": hands, "first": first,
-                        "quiet": quiet}
+                        "quiet": quiet, "unseen": unseen}
         return method
     return mark
 
@@ -49,6 +49,10 @@ class World:
 
     def wait_whole(self):
         pass
+
+    def failures(self):
+        """Return how often the servers themselves have taken one for dead."""
+        return 0
 
     def end(self):
         pass
@@ -77,6 +81,14 @@ class ClusterWorld(World):
 
     def end(self):
         self.cluster.end()
+
+    def failures(self):
+        texts = (b"Marking node", b"FAIL message received")
+        n = 0
+        for node in self.cluster.nodes:
+            with open(node.path("log"), "rb") as log:
+                n += sum(any(text in line for text in texts) for line in log)
+        return n
 
     def victim(self):
         slot = slot_of(self.random.choice(self.sets).pool)
@@ -227,6 +239,7 @@ class PairWorld(World):
         self.master.start()
         self.replica.start()
         self.follow(self.replica, self.master)
+        self.wait_whole()
         self.plug(self.master)
 
     def url(self, client):
@@ -253,13 +266,9 @@ class PairWorld(World):
 
     def wait_whole(self):
         wait_for("the replica to follow", lambda: self.master.info("role") == "master" and
+                 self.replica.info("master_port") == str(self.master.port) and
                  self.replica.info("master_link_status") == "up" and
-                 self.replica.info("master_port") == str(self.master.port))
-
-    def caught_up(self):
-        """Wait until the replica has all that was answered up to now."""
-        self.master.ask("SET", "marker", "1")
-        wait_for("the replica to catch up", lambda: self.master.ask("WAIT", 1, 1000) == 1)
+                 self.replica.has_all_of(self.master))
 
     def lag(self):
         self.replica.pause()
@@ -341,7 +350,6 @@ class PairWorld(World):
 
     @fault(first=9)
     def failover(self):
-        self.caught_up()
         self.master.ask("FAILOVER", "TO", "127.0.0.1", self.replica.port)
         wait_for("the failover", lambda: self.replica.info("role") == "master" and
                  self.master.info("role") == "slave")
@@ -491,7 +499,7 @@ class FileWorld(World):
         shutil.copy(self.file, self.file + ".old")
         self.put_back()
 
-    @fault(loses=True, quiet=True)
+    @fault(loses=True, quiet=True, unseen=True)
     def older_copy_written_over(self):
         """It is not noticed; a journal reports serials that come twice."""
         self.copy()

@@ -57,12 +57,13 @@ class Journal:
         self.issued = {}
         self.again = set()  # what came twice since a loss that cannot be noticed
         self.confirmed = {}  # (rule, serial) -> documents
+        self.confirms = collections.Counter()  # how often, also for the same document
         self.reported = set()  # (rule, serial) that a row of the store's journal calls twice
         self.apart = []  # times during which two servers may have been masters
         self.wrongs = []
         self.counts = collections.Counter()
         self.life = 0  # one more when a store comes back unnoticed: its tokens come again
-        self.hands = 0.0  # when the last fault that can change the server was over
+        self.hands = False  # a fault that can change the server has happened
         self.losing = False  # a fault that can lose something has happened
         self.fault = "the beginning"
 
@@ -134,6 +135,7 @@ class Journal:
         """@document has @serial now, for good."""
         with self.lock:
             self.counts["confirms"] += 1
+            self.confirms[rule, serial] += 1
             documents = self.confirmed.setdefault((rule, serial), [])
             if document not in documents:
                 documents.append(document)

@@ -178,6 +178,16 @@ class Server:
                 return line.split(":", 1)[1]
         return ""
 
+    def has_all_of(self, master):
+        """Return whether this replica has what @master had written when this was called.
+
+        A replica that has just copied its master gets nothing more for up to a second.
+        """
+        written = int(master.info("master_repl_offset"))
+        wait_for("a replica to catch up", lambda: int(self.info("slave_repl_offset") or -1) >=
+                 written or self.info("role") == "master")
+        return self.info("master_link_status") == "up"
+
     def is_alive(self):
         return self.process is not None and self.process.poll() is None
 
@@ -267,11 +277,12 @@ class Cluster:
             if any("fail" in words[2] for words in self.seen_by(node)):
                 return False
             views.append(self.owners(node))
-        roles = [node.info("role") for node in self.nodes]
-        return (all(view == views[0] for view in views) and len(views[0]) == self.masters and
-                roles.count("master") == self.masters and
-                all(node.info("master_link_status") == "up" if role == "slave" else
-                    node.info("connected_slaves") == "1" for node, role in zip(self.nodes, roles)))
+        masters = [node for node in self.nodes if node.info("role") == "master"]
+        if len(masters) != self.masters or any(view != views[0] for view in views) or \
+                len(views[0]) != self.masters:
+            return False
+        replicas = [self.replica_of(master) for master in masters]
+        return None not in replicas and all(r.has_all_of(m) for r, m in zip(replicas, masters))
 
     def wait_whole(self):
         wait_for("the cluster to be whole", self.is_whole)

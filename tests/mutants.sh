@@ -143,18 +143,38 @@ mutant 'a version is skipped' src/steps/work.h 's/    c->scope->version++;/    c
 mutant 'calls of a group are not counted' src/steps/number.c '/n\[USHER__N_BUSY_UP\] += by;/s/by;/0;/' \
     $memory 'a_group_says*'
 mutant 'an expiry is timed by its discovery' src/steps/number.c \
-    's/release(w, r, to, r->until_ms, busy/release(w, r, to, w->now, busy/' $same
-mutant 'a hold ends a moment late' src/steps/number.c 's/r->until_ms <= now;/r->until_ms < now;/' $same
+    's/release(w, r, to, at, BY_POOL, version);/release(w, r, to, w->moment, BY_POOL, version);/' $same
+mutant 'a hold ends a moment late' src/steps/number.c 's/at != 0 \&\& at <= w->moment;/at != 0 \&\& at < w->moment;/' $same
 mutant 'the next due time is not kept' src/steps/work.h 's/r->until_ms < c->scope->due_ms)/r->until_ms > c->scope->due_ms)/' \
     $memory 'a_hold_that_is_not*'
-mutant 'one who has had its calls ends the search' src/steps/number.c 's/status = replace(w, m, USHER_NUMBER_REST);/return USHER_MISSING;/' \
+mutant 'a number that a lowered cap keeps ends the search' src/steps/number.c '/^static enum usher_status take_first(/,/^}/s/status = judge_one(w, m);/return USHER_MISSING;/' \
     $memory 'a_fresh_number_is*'
+mutant 'a call says that none is free before all are judged' src/steps/number.c 's/    if (status != USHER_MISSING || is_judged(w))/    if (status != USHER_REFUSED)/' \
+    $memory 'a_shorter_gap_frees*'
+mutant 'script: a call says that none is free before all are judged' backends/redis/lua/number.lua 's/if judged then return false end/if S.version then return false end/' \
+    $redis 'a_shorter_gap_frees*'
+mutant 'a limit ends the holds with a lease alone' src/steps/number.c 's/    by_limit = first_limited(w, 0, &limited);/    by_limit = USHER_MISSING;/' \
+    $memory 'a_longest_hold_that*'
+mutant 'a limit ends a hold before it was set' src/steps/number.c 's/return later || at > s->counts\[USHER__COUNT_LIMITED\] ? at : s->counts\[USHER__COUNT_LIMITED\];/return at;/' \
+    $memory 'a_longest_hold_that*'
+mutant 'script: a limit ends a hold before it was set' backends/redis/lua/number.lua 's/ and at or math.max(at, S.count\[K.COUNT_LIMITED + 1\])/ and at or at/' \
+    $redis 'a_longest_hold_that*'
+mutant 'a longer rest reaches those that its own hangup made rest' src/steps/number.c 's/    return rested(s, r, RESTED - 1 - ended, 0);/    return rested(s, r, RESTED - 1 - ended, s->settings[USHER__SET_REST]);/' \
+    $memory 'rests_are_judged*'
+mutant 'a lifted rest comes back with another gap' src/steps/number.c '/^static void end_rest/,/^}/s/    r->n\[USHER__N_LEASE\] = RESTED;//' \
+    $memory 'rests_are_judged*'
+mutant 'script: the short way forgets when a call ended' backends/redis/lua/number_fast.lua 's/ sub(record, 41, 61) .. ended_bytes .. / sub(record, 41, 68) .. /' \
+    $redis 'rests_are_judged*'
+mutant 'stale tells the token of the hold' src/steps/number.c '/^static enum usher_status say_stale/,/^}/s/    w->reply->of.number.token = 0;//' \
+    $memory 'a_token_that*'
+mutant 'script: stale tells the token of the hold' backends/redis/lua/number.lua '/^function S.answer_only/,/^end/s/    S.token = 0//' \
+    $redis 'a_token_that*'
 mutant 'what is due and more than a command applies is not there' src/steps/number.c \
-    's/if (status == USHER_MISSING \&\& w->scope.due_ms <= w->now) {/if (false) {/' $memory 'due_holds*'
-mutant 'nothing is said of what frees none' src/steps/number.c 's/            \*best = r.until_ms;/            ;/' \
+    '/^static enum usher_status find_more(/,/^}/s/    if (w->scope.due_ms <= w->now)/    if (false)/' $memory 'due_holds*'
+mutant 'nothing is said of what frees none' src/steps/number.c 's/            \*best = end;/            ;/' \
     $memory 'what_is_due*'
-mutant 'another cap frees later' src/steps/number.c 's/        due_at(w, w->now); /        ; /' $same
-mutant 'capped numbers stand in order of version' src/core/number.c 's/ + (uint64_t)(calls < most ? calls : most);/;/' \
+mutant 'another cap frees later' src/steps/number.c '/a higher cap only frees/,/^}/s/    due_at(w, w->moment);/    ;/' $same
+mutant 'capped numbers stand in order of version' src/core/number.c 's/ + (uint64_t)(calls < most ? calls : most)) \*/) */' \
     tests/unit/test_number
 mutant 'calls of the day go with the number' src/steps/number.c 's/    if (calls_on(&w->scope, r, w->now) == 0)/    if (r->id.size != 0)/' \
     $memory 'calls_of_the_day*'
@@ -342,9 +362,9 @@ mutant 'an authority may call its engine' src/engine/sides.c \
     's/    usher__enter(here, side_of(a)->e);/    usher__enter(here, NULL);/' \
     tests/fault/test_hooks 'sides_that*'
 mutant 'one call puts aside all that have had their calls' src/steps/number.c \
-    's/^    uint64_t last = w->scope.version + USHER__STEP_MAX;/    uint64_t last = UINT64_MAX;/' $memory 'of_many_over*'
+    's/^    int left = JUDGE_MAX;/    int left = 1 << 30;/' $memory 'of_many_over*'
 mutant 'script: one call puts aside all that have had their calls' backends/redis/lua/number.lua \
-    's/, S.version + K.STEP_MAX$/, math.huge/' $redis 'of_many_over*'
+    's/^    S.left = K.JUDGE_MAX$/    S.left = math.huge/' $redis 'of_many_over*'
 mutant 'others overtake a call that comes again' src/steps/number.c '/^static enum usher_status run(/,/^}/s/    if (w->behind)/    if (false)/' \
     $memory 'of_many_over*'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/steps/queue.c \
@@ -769,14 +789,8 @@ mutant 'number: all of the node that one is renewed for' src/steps/number.c 's/n
     $memory 'a_number_that_is_taken*'
 mutant 'script: what is taken back is of no node' backends/redis/lua/number.lua 's/^    if a\[K.ARG_NODE\] then$/    if a[K.ARG_NODE] and S.verb == K.V_CALL then/' \
     $redis 'a_number_that_is_taken*'
-mutant 'number: a hold for ever has no longest' src/steps/number.c 's/most > 0 && (lease_ms == 0 || lease_ms > most)/most > 0 \&\& ((lease_ms == 0 \&\& began == w->now) || lease_ms > most)/' \
-    tests/model/test_differential
-mutant 'script: a longest hold that is set too late ends in the past' backends/redis/lua/number.lua 's/math.max(math.min(S.moment + lease, began + most), S.moment + 1)/math.min(S.moment + lease, began + most)/' \
-    tests/model/test_differential
 mutant 'number: a number that is moved takes another place' src/steps/number.c 's/^    r->group = group;$/    r->group = group; r->order = w->scope.version;/' \
     tests/model/test_exhaustive every_state_in_memory
-mutant 'script: what is taken back has lasted as long as the call before' backends/redis/lua/number.lua 's/local state, till, lease = r.state, S.lasts(S.moment, a/local state, till, lease = r.state, S.lasts(S.verb == K.V_RENEW and r.n2 or S.moment, a/' \
-    tests/fault/test_lost 'a_longest_hold_is_what_a_server*'
 mutant 'script: a setting that a library does not know is gone with the next one' backends/redis/lua/number.lua 's/^        for i = 1, #S.set do set\[i\] = S.set\[i\] end$/        for i = 1, #S.set do set[i] = i ~= K.SETTINGS and S.set[i] or 0 end/' \
     tests/fault/test_two_versions
 mutant 'posted: who waits for replicas holds up the others' src/engine/post.c 's/if (p->replicas != 0 \&\& waits_for_replicas/if (p->replicas == 1000 \&\& waits_for_replicas/' \
@@ -787,8 +801,6 @@ mutant 'what is due while its scope is swept is not swept again' src/engine/hear
     tests/cluster/test_cluster_rooms 'a_room*'
 mutant 'authority: a rule that is made again has no log' src/engine/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
     tests/fault/test_lost 'who_follows_hears_of_a_loss*'
-mutant 'number: what is taken back has no longest' src/steps/number.c 's/^    int64_t until = lasts(w, w->moment, lease, &lease);$/    int64_t until = w->command->verb != USHER_NUMBER_RENEW ? lasts(w, w->moment, lease, \&lease) : lease != 0 ? w->moment + lease : 0;/' \
-    tests/model/test_lost_exhaustive
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
 mutant 'script: any keys are taken by hand' backends/redis/lua/main.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \
@@ -913,7 +925,7 @@ mutant 'nobody is told whose hold has ended' src/steps/number.c '/^    m->c.owne
     $memory 'what_has_ended*'
 mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.lua "s/r.owner, r.held = '', r.owner end/r.owner = '' end/" \
     $redis 'what_has_ended*'
-mutant 'drop: a log stays' src/steps/number.c 's/"13233040506270"/"132330405062"/' \
+mutant 'drop: a log stays' src/steps/number.c 's/"1323304050627080"/"13233040506280"/' \
     $memory 'a_log_goes_with*'
 mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
     $hears 'a_pool_without*'
@@ -1113,10 +1125,6 @@ mutant 'a gap is over with the rest' src/steps/number.c \
 mutant 'a gap is not awaited' src/steps/number.c \
     's/        at = rested(&w->scope, r, at, set\[USHER__SET_REST\]);/        at += set[USHER__SET_REST];/' \
     $memory '*with_a_gap'
-mutant 'a renewed hold lasts as long as it says' src/steps/number.c \
-    's/until > began + most/until > w->now + most/' $memory 'a_hold_ends*'
-mutant 'a limit that came too late ends a hold in the past' src/steps/number.c \
-    's/? began + most : w->moment + 1;/? began + most : began + most;/' $memory 'a_hold_ends*'
 mutant 'arguments: a default is told that is none' src/engine/about.c \
     's/!= 0 ? arg->standard : USHER_NONE;/!= 0 ? arg->min : USHER_NONE;/' tests/unit/test_command 'defaults*'
 mutant 'arguments: the range is that of another verb' src/engine/about.c \

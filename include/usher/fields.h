@@ -51,7 +51,7 @@
     X(STICKY_MS, 35, MS, "sticky", "how long the number of a callee is remembered") \
     X(STICKY_MAX, 36, INT, "sticky-max", "callees remembered") \
     X(ALL, 37, BOOL, "all", "every one of them") \
-    X(NEXT_FREE, 38, TIME, "next", "nothing gets free by itself before") \
+    X(NEXT_FREE, 38, TIME, "next", "no number gets free by itself before this time") \
     X(RESTING, 39, BOOL, "resting", "it rests") \
     X(CAPPED, 40, BOOL, "capped", "it has had its calls of the day") \
     X(CALLS_TODAY, 41, INT, "calls_today", "calls since local midnight") \

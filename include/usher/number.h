@@ -95,7 +95,8 @@ struct usher_number_settings {
     int64_t order;
     int64_t lease_ms; /* a hold ends by itself after this time; none: never; default none */
     int64_t rest_ms; /* not given out for this time after a call; none: no rest; default none */
-    /* calls of a number in a local day; none: any; 0 to 1,000,000,000; default none */
+    /* calls of a number in a local day, of all numbers at once; none: any; 0 to 1,000,000,000;
+     * default none */
     int64_t daily;
     int64_t zone_min; /* local time, minutes east of UTC; none: UTC; -1440 to 1440; default none */
     int64_t strict; /* 1: hangup needs the token; default none */
@@ -104,12 +105,13 @@ struct usher_number_settings {
     /* how many answers are kept for request ids, each for less than an hour; 1 to 1,000,000;
      * default 10,000 */
     int64_t requests;
-    /* a number rests until this long after its last call began; none: not so; default none */
+    /* a number rests until this long after its last call began, also one that is idle; none:
+     * no gap; default none */
     int64_t gap_ms;
     /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
     int64_t log;
-    /* a hold ends this long after it began, however often it is renewed; none: no limit;
-     * default none */
+    /* a hold ends this long after it began, however often it is renewed, also one that exists;
+     * none: no limit; default none */
     int64_t lease_max_ms;
 };
 #ifdef __cplusplus
@@ -135,16 +137,17 @@ struct usher_number_answer {
     /* call, hangup, renew: of a hold: another one for every later hold of the scope */
     uint64_t token;
     int64_t until_ms; /* call, hangup, renew: when it ends by itself */
-    int64_t next_free_ms; /* call: nothing gets free by itself before */
+    int64_t next_free_ms; /* call: no number gets free by itself before this time */
     int64_t count; /* renew, free, sweep, drop: how many were done */
     char number[USHER_NAME_MAX + 1]; /* call: a number of the pool */
     char after[USHER_NAME_MAX + 1]; /* renew, list: where the page before ended */
     int64_t since_version; /* changes: a version */
+    char owner[USHER_NAME_MAX + 1]; /* who holds it */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_ANSWER_INIT \
     { sizeof(struct usher_number_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, "", \
-    "", 0 }
+    "", 0, "" }
 #else
 #define USHER_NUMBER_ANSWER_INIT { .size = sizeof(struct usher_number_answer) }
 #endif
@@ -259,10 +262,12 @@ USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const cha
  *
  * USHER_OK       the answer has number, token, until_ms
  * USHER_SAME     @owner holds that number already
- * USHER_EMPTY    nothing is free: why, and next_free_ms before which nothing gets free by itself
+ * USHER_EMPTY    no number is free: why, and next_free_ms.  Before that time no number gets free by
+ *                itself.  At that time one is free if at most 64 holds and rests end before it
+ *                and no other command comes between; with more it may be earlier, never later.
  * USHER_MISSING  opt->number is not in the pool
  * USHER_REFUSED  opt->number is busy, not registered, resting, or has had its calls of the day:
- *                why
+ *                why, and next_free_ms
  * USHER_UNKNOWN  no answer: ask again with the same @owner or request
  *
  * The token is a fencing token: another one for each hold of the pool, whatever its store has lost
@@ -281,9 +286,9 @@ USHER_API enum usher_status usher_number_call(struct usher_engine *e, const char
  * End the call on @number.  @token 0: not given (refused by a strict pool).  rest_ms: how long the
  * number rests before it is offered again; not given: the pool's; USHER_NONE: not at all, and it
  * ends the rest of one whose call is over already.
- * USHER_OK; USHER_STALE: @token is not the current one, which the answer has: somebody else's call
- * goes on; USHER_LOST: the store has lost what @token was given for, and the number may be
- * somebody else's; USHER_REFUSED: it is not busy; USHER_MISSING.  O(log n).
+ * USHER_OK; USHER_STALE: @token is not the current one: the call of the answer's owner goes on, until
+ * its until_ms; USHER_LOST: the store has lost what @token was given for, and another call may
+ * have the number; USHER_REFUSED: it is not busy; USHER_MISSING.  O(log n).
  * Takes opt->rest_ms, opt->if_version.
  */
 USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool,
@@ -360,7 +365,9 @@ USHER_API enum usher_status usher_number_list(struct usher_engine *e, const char
                                               struct usher_reply **ret);
 
 /**
- * Figures of @pool: usher_number_statistics_of().  USHER_OK, USHER_MISSING.  O(1) and what is due.
+ * Figures of @pool: usher_number_statistics_of().  The reply has more while numbers are still judged
+ * by a changed setting (set): then counts of resting and capped numbers are not yet those of the
+ * new settings.  USHER_OK, USHER_MISSING.  O(1) and what is due.
  */
 USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
                                                const struct usher_number_options *opt,
@@ -369,7 +376,12 @@ USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const cha
 /**
  * Change those settings of @pool that are given (NULL: none, they are only read); the pool comes
  * into being if need be.  The reply has all of them: usher_number_settings_of().  A change of
- * order holds for numbers as they become idle; those idle before go first.
+ * order holds for numbers as they become idle; those idle before go first.  The limits daily, zone,
+ * rest, gap and lease_max apply to all numbers at once, also to those that are held, rest or are
+ * idle, without a notice for each.  lease_max counts from the beginning of a hold and ends none
+ * before the time of this command.  A rest that a hangup named stays as it was named.  This
+ * command judges up to 128 numbers; the others are judged by later commands, before any of them
+ * is given out or a call says that there is none.
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such pool.
  * Takes opt->if_version.
  */
@@ -379,8 +391,8 @@ USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char 
                                              struct usher_reply **ret);
 
 /**
- * Apply what is due now, opt->max changes at most.  Never needed for correctness.  While the
- * answer has more, ask again.  USHER_OK: count; USHER_SAME, USHER_MISSING.
+ * Apply what is due now, opt->max changes at most, then judge up to 128 numbers by a changed
+ * setting.  Never needed for correctness.  While the answer has more, ask again.  USHER_OK: count; USHER_SAME, USHER_MISSING.
  * Takes opt->max, opt->if_version.
  */
 USHER_API enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,

@@ -59,7 +59,7 @@ struct usher_number_args {
     int64_t state; /* only those in this state; busy is both */
     int64_t max; /* at most so many */
     int64_t order; /* which number comes first; those idle already go before */
-    int64_t daily; /* calls of a number in a local day; 0: any */
+    int64_t daily; /* calls of a number in a local day, of all numbers at once; 0: any */
     int64_t zone_min; /* local time, minutes east of UTC; 0: UTC */
     int64_t strict; /* 1: hangup needs the token */
     int64_t sticky_ms; /* how long the number of a callee is remembered */
@@ -68,10 +68,12 @@ struct usher_number_args {
     struct usher_text node; /* the machine that carries the call; of several: all of its */
     int64_t all; /* every call of the pool */
     int64_t if_version; /* only if it has this version, else stale */
-    int64_t gap_ms; /* a number rests until this long after its last call began; 0: not so */
+    /* a number rests until this long after its last call began, also one that is idle; 0: no gap */
+    int64_t gap_ms;
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
-    /* a hold ends this long after it began, however often it is renewed; 0: no limit */
+    /* a hold ends this long after it began, however often it is renewed, also one that exists;
+     * 0: no limit */
     int64_t lease_max_ms;
 };
 /* end */
@@ -673,16 +675,18 @@ struct usher_number_result_settings {
     int64_t order; /* enum usher_number_order */
     int64_t lease_ms; /* a hold ends by itself after this time; 0: never */
     int64_t rest_ms; /* not given out for this time after a call; 0: no rest */
-    int64_t daily; /* calls of a number in a local day; 0: any */
+    int64_t daily; /* calls of a number in a local day, of all numbers at once; 0: any */
     int64_t zone_min; /* local time, minutes east of UTC; 0: UTC */
     int64_t strict; /* 1: hangup needs the token */
     int64_t sticky_ms; /* how long the number of a callee is remembered; default 604,800,000 */
     int64_t sticky_max; /* how many callees are remembered; default 10,000 */
     /* how many answers are kept for request ids, each for less than an hour; default 10,000 */
     int64_t requests;
-    int64_t gap_ms; /* a number rests until this long after its last call began; 0: not so */
+    /* a number rests until this long after its last call began, also one that is idle; 0: no gap */
+    int64_t gap_ms;
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
-    /* a hold ends this long after it began, however often it is renewed; 0: no limit */
+    /* a hold ends this long after it began, however often it is renewed, also one that exists;
+     * 0: no limit */
     int64_t lease_max_ms;
 };
 /* end */
@@ -695,8 +699,7 @@ struct usher_number_result_statistics {
     int64_t calls_today;     /* numbers given out since local midnight */
     int64_t refused_today;   /* calls answered `empty` or `refused` since then */
     int64_t longest_hold_ms; /* age of the oldest hold, 0 without holds */
-    /* Of idle_up: that stand aside, having had their calls of the day.  When the cap is lowered, a
-     * number counts as soon as a call has met it. */
+    /* Numbers of idle_up that have had their calls of the day. */
     int64_t capped;
 };
 
@@ -717,20 +720,20 @@ struct usher_number_result_row {
 struct usher_number_result {
     enum usher_number_state state; /* of the number, after the command */
     enum usher_number_why why;     /* empty and refused calls, else USHER_NUMBER_WHY_NONE */
-    uint64_t token;                /* of the hold; `stale`: the current one */
+    uint64_t token;                /* of the hold; `stale`: 0, see the row */
     int64_t until_ms;
-    /* Nothing gets free by itself before then: ask again; -1: nothing will.  (A number is free
-     * then, unless more than 64 holds and rests end before that free none: of numbers not
-     * registered, or that rest again.) */
+    /* Before this time no number gets free by itself; -1: none will.  At this time one is free if
+     * at most 64 holds and rests end before it and no other command comes between. */
     int64_t next_ms;
     uint64_t count; /* free, renew of a node, sweep: how many; drop: records erased */
     bool more;      /* free, renew of a node, sweep, list, drop: not all yet, ask again; changes:
-                     * ask since the last row's version */
+                     * ask since the last row's version; stats: numbers are still judged by a
+                     * changed setting */
     size_t number_size;
     char number[USHER_NAME_MAX + 1]; /* NUL-terminated; list, renew of a node: where to go on, or
                                       * "" */
     uint64_t since;                  /* changes: the log reaches back to this version */
-    size_t n_rows;                   /* show: 0 or 1; list; changes */
+    size_t n_rows; /* show: 0 or 1; list; changes; `stale`: 1, its owner and deadline */
     const struct usher_number_result_row *rows; /* owned by the reply */
     union {
         struct usher_number_result_settings settings; /* set */

@@ -288,8 +288,7 @@ enum usher_verb {
     USHER_NUMBER_DROP,
     USHER_NUMBER_CHANGES,
     USHER_NUMBER_MOVE,
-    USHER_NUMBER_EXPIRE = 0x1c0, /* a hold or a rest ended by itself, or the cap keeps it no more */
-    USHER_NUMBER_REST,           /* found free, but it has had its calls of the day */
+    USHER_NUMBER_EXPIRE = 0x1c0, /* a hold or a rest ended by itself */
     USHER_QUEUE_SET = 0x201,
     USHER_QUEUE_LOGIN,
     USHER_QUEUE_LOGOUT,

@@ -46,6 +46,7 @@ static const struct usher__member number_answer[] = {
     MEMBER(struct usher_number_answer, number, NUMBER, NUMBER, CHARS),
     MEMBER(struct usher_number_answer, after, AFTER, AFTER, CHARS),
     MEMBER(struct usher_number_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
+    MEMBER(struct usher_number_answer, owner, OWNER, OWNER, CHARS),
 };
 
 static const struct usher__member number_row[] = {
@@ -95,6 +96,7 @@ static const uint8_t number_answer_at[] = {
     [USHER_FIELD_NUMBER] = 7,
     [USHER_FIELD_AFTER] = 8,
     [USHER_FIELD_SINCE_VERSION] = 9,
+    [USHER_FIELD_OWNER] = 10,
 };
 
 static void number_answer_tell(const struct usher_operation *op, const struct usher_result *r,

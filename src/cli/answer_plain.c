@@ -92,10 +92,10 @@ static const struct {
     { "number", "set", ~MISSING, ": {=ORDER}" },
     { "number", "free sweep list stats set", ALWAYS, "" },
     { "number", "hangup", ALWAYS,
-      ": {@NUMBER} is {STATE}[stale? under token {!TOKEN}]"
+      ": {@NUMBER} is {STATE}[stale?<[, owner {OWNER}]>]"
       "[STATE=busy*?[refused?[!@TOKEN?, and the pool is strict: token= must be given]]]" UNTIL },
     { "number", "renew", ALWAYS,
-      ": [@NUMBER?{@NUMBER} is {!STATE}[stale? under token {!TOKEN}|done?[@OWNER? under token {!TOKEN}]]" UNTIL
+      ": [@NUMBER?{@NUMBER} is {!STATE}[stale?<[, owner {OWNER}]>|done?[@OWNER? under token {!TOKEN}]]" UNTIL
       "|done?{!COUNT} renewed[, more after {AFTER}]]" },
     { "number", NULL, ALWAYS, ": {@NUMBER} is {STATE}" },
 

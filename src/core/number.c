@@ -31,22 +31,20 @@ uint32_t usher__draw_step(uint64_t version)
     return draw(version, UINT32_C(1) << 21) % USHER__DRAW_STEPS;
 }
 
-uint64_t usher__number_rank(int64_t order, uint64_t version)
-{
-    return order == USHER_NUMBER_ORDER_RANDOM ? usher__draw(version) : USHER__RANK_QUEUED;
-}
-
 /* Room for a billion calls a day, the largest cap; days begin far enough behind 0 to be at or above
- * USHER__RANK_CAPPED, and stay below 2^53 up to the year 9999. */
+ * USHER__RANK_CAPPED, and stay below 2^53 up to the year 9999.  The last bit is whether it was
+ * drawn. */
 #define CALLS_BITS 30
 #define DAYS_FROM 8
 
-uint64_t usher__number_rank_capped(int64_t day, int64_t calls)
+uint64_t usher__number_rank_capped(int64_t day, int64_t calls, bool drawn)
 {
     int64_t most = (INT64_C(1) << CALLS_BITS) - 1;
 
     USHER_ASSERT(day >= -DAYS_FROM && calls >= 0);
-    return (((uint64_t)day + DAYS_FROM) << CALLS_BITS) + (uint64_t)(calls < most ? calls : most);
+    return ((((uint64_t)day + DAYS_FROM) << CALLS_BITS) + (uint64_t)(calls < most ? calls : most)) *
+               2 +
+           drawn;
 }
 
 #define DAY_MS INT64_C(86400000)

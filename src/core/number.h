@@ -31,12 +31,18 @@ enum usher__number_slot { USHER__NUMBER_IDLE, USHER__NUMBER_DUE, USHER__NUMBER_H
  *
  * Behind all of them, from USHER__RANK_CAPPED on, stand those that have had their calls of the
  * day, ordered by day and number of calls.  So whom the pool's cap keeps is judged by looking at
- * the first of them: a higher cap, or the next day, frees from the front.
+ * the first of them: a higher cap, or the next day, frees from the front.  Their rank keeps whether
+ * they were in random order, so that a changed cap brings them back to their place.
  */
 #define USHER__RANK_QUEUED (UINT64_C(1) << 32)
 #define USHER__RANK_CAPPED (USHER__RANK_QUEUED + 1)
-uint64_t usher__number_rank(int64_t order, uint64_t version);
-uint64_t usher__number_rank_capped(int64_t day, int64_t calls);
+uint64_t usher__number_rank_capped(int64_t day, int64_t calls, bool drawn);
+
+/* Was a number with this rank, from USHER__RANK_CAPPED on, in random order? */
+static inline bool usher__number_rank_drawn(uint64_t rank)
+{
+    return (rank & 1) != 0;
+}
 
 /* 32 well mixed bits of @version; 32-bit arithmetic only, for Lua does it as well. */
 uint32_t usher__draw(uint64_t version);

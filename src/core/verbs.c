@@ -289,7 +289,7 @@ static const struct {
     enum usher_verb verb;
     const char *word;
 } told[] = {
-    { USHER_NUMBER_EXPIRE, "expire" }, { USHER_NUMBER_REST, "rest" },
+    { USHER_NUMBER_EXPIRE, "expire" },
     { USHER_ROOM_FADE, "fade" },       { USHER_ROOM_DROP, "drop" },
     { USHER_ROOM_EXPIRE, "expire" },   { USHER_ROOM_EMPTY, "empty" },
     { USHER_ROOM_DONE, "done" },       { USHER_ROOM_PRESENCE, "presence" },

@@ -7,7 +7,8 @@
  * call that finds nothing can say why), STICKY (id = peer, owner = number), REQUEST, PAST (id =
  * number: the calls of the day of one that was taken out of the pool), NODE (id = number, owner =
  * the node that carries its call, order = token: a list of holds for each node; the number has the
- * node's name in its data), CHANGE (a notice of the log: log.c).
+ * node's name in its data), CHANGE (a notice of the log: log.c), DAY (id and order = a day; counts
+ * the numbers that stand aside with calls of that day).
  */
 #include "config.h"
 
@@ -30,6 +31,26 @@ typedef struct usher__change change;
 #define KIND_PAST 5
 #define KIND_NODE 6
 #define KIND_CHANGE 7
+#define KIND_DAY 8
+
+/* Numbers that one command looks at, at most, to judge them by a changed setting: a command that
+ * cannot go on without it, `set` and `sweep`; any other command that writes. */
+#define JUDGE_MAX 128
+#define JUDGE_ON_WAY 8
+
+/* Two bits of counts[USHER__COUNT_JUDGE]: the lists that are still to be walked.  The other bits
+ * and counts[USHER__COUNT_JUDGE_HI] are the place in the first of them. */
+enum { JUDGED, JUDGE_IDLE, JUDGE_BOTH, JUDGE_RESTS };
+
+/*
+ * n[USHER__N_LEASE] of a number that is free says how its last call ended.  `rest=` and `gap=` are
+ * judged by it, so a changed setting reaches numbers that rest or are idle:
+ *   RESTED      nothing keeps the number: it had no call, or its rest was ended
+ *   0 or more   the call ended at this time, and the pool's `rest` counts from it
+ *   less        the number rests until RESTED - 1 - n, as its hangup said
+ */
+#define RESTED INT64_C(-1)
+#define BY_POOL INT64_C(-1) /* release(): the pool's `rest` */
 
 static void defaults(struct usher_scope *scope)
 {
@@ -64,6 +85,39 @@ static int64_t rested(const struct usher_scope *s, const struct usher_record *r,
     return s->settings[USHER__SET_GAP] == 0 || at + rest_ms > gap ? at + rest_ms : gap;
 }
 
+/* When @r, which is free, has rested by the pool's settings as they are now. */
+static int64_t rest_end(const struct usher_scope *s, const struct usher_record *r)
+{
+    int64_t ended = r->n[USHER__N_LEASE];
+
+    if (ended == RESTED)
+        return 0;
+    if (ended >= 0)
+        return rested(s, r, ended, s->settings[USHER__SET_REST]);
+    return rested(s, r, RESTED - 1 - ended, 0);
+}
+
+/* The time at which `lease-max` ends the hold on @r; not before the setting was made.  It never
+ * ends a hold before one that began earlier. */
+static int64_t limit_end(const struct usher_scope *s, const struct usher_record *r)
+{
+    int64_t at = r->n[USHER__N_USED] + s->settings[USHER__SET_LEASE_MAX];
+    bool later = r->token > (uint64_t)s->counts[USHER__COUNT_LIMITED_AT];
+
+    return later || at > s->counts[USHER__COUNT_LIMITED] ? at : s->counts[USHER__COUNT_LIMITED];
+}
+
+/* The time at which the hold on @r or its rest ends; 0: it has no end. */
+static int64_t end_of(const struct usher_scope *s, const struct usher_record *r)
+{
+    int64_t at;
+
+    if (s->settings[USHER__SET_LEASE_MAX] == 0 || !busy(r->state))
+        return r->until_ms;
+    at = limit_end(s, r);
+    return r->until_ms != 0 && r->until_ms < at ? r->until_ms : at;
+}
+
 /* Calls that @r has had on the local day of @at. */
 static int64_t calls_on(const struct usher_scope *s, const struct usher_record *r, int64_t at)
 {
@@ -86,15 +140,24 @@ static bool aside(const struct usher_record *r)
     return r->rank >= USHER__RANK_CAPPED;
 }
 
+/* The rank of @r, which is free.  @drawn: of those that are in random order. */
+static uint64_t rank_of(const work *w, const struct usher_record *r, bool drawn)
+{
+    if (capped(&w->scope, r, w->now))
+        return usher__number_rank_capped(r->n[USHER__N_DAY], r->n[USHER__N_CALLS], drawn);
+    return drawn ? usher__draw(r->order) : USHER__RANK_QUEUED;
+}
+
+static bool drawn_now(const work *w)
+{
+    return w->scope.settings[USHER__SET_ORDER] == USHER_NUMBER_ORDER_RANDOM;
+}
+
 /* @r, which is free, takes its place in the idle list at @version. */
 static void place(const work *w, struct usher_record *r, uint64_t version)
 {
-    const struct usher_scope *s = &w->scope;
-
-    r->rank = capped(s, r, w->now)
-                  ? usher__number_rank_capped(r->n[USHER__N_DAY], r->n[USHER__N_CALLS])
-                  : usher__number_rank(s->settings[USHER__SET_ORDER], version);
     r->order = version;
+    r->rank = rank_of(w, r, drawn_now(w));
 }
 
 /*
@@ -119,12 +182,15 @@ static void settle(const work *w, struct usher_record *r, unsigned to, int64_t u
     }
 }
 
-/* @r becomes idle (state @to) at the time @at: by hangup, by an operator, by itself. */
+/* The call of @r ends at the time @at, by hangup, by an operator, by itself: it becomes idle (state
+ * @to) and rests for @rest_ms (or BY_POOL). */
 static void release(const work *w, struct usher_record *r, unsigned to, int64_t at, int64_t rest_ms,
                     uint64_t version)
 {
-    int64_t until = rested(&w->scope, r, at, rest_ms);
+    int64_t until;
 
+    r->n[USHER__N_LEASE] = rest_ms == BY_POOL ? at : RESTED - 1 - (at + rest_ms);
+    until = rest_end(&w->scope, r);
     settle(w, r, to, until > at ? until : 0, version);
 }
 
@@ -135,14 +201,42 @@ static void release(const work *w, struct usher_record *r, unsigned to, int64_t 
 static void expire(work *w, struct usher_record *r, uint64_t version)
 {
     unsigned to = move_of(w, r, USHER__NUMBER_EXPIRE, USHER__ANY).to;
+    int64_t at = end_of(&w->scope, r), until;
 
-    release(w, r, to, r->until_ms, busy(r->state) ? w->scope.settings[USHER__SET_REST] : 0,
-            version);
+    if (busy(r->state)) {
+        release(w, r, to, at, BY_POOL, version);
+        return;
+    }
+    until = rest_end(&w->scope, r); /* the gap may have grown while it rested */
+    settle(w, r, to, until > at ? until : 0, version);
 }
 
-static bool due(const struct usher_record *r, int64_t now)
+static bool due(const work *w, const struct usher_record *r)
 {
-    return r->until_ms != 0 && r->until_ms <= now;
+    int64_t at = end_of(&w->scope, r);
+
+    return at != 0 && at <= w->moment;
+}
+
+/* Is nothing left to be judged by a changed setting? */
+static bool is_judged(const work *w)
+{
+    return w->scope.counts[USHER__COUNT_JUDGE] == JUDGED;
+}
+
+/* Until when @r, which is free, rests as the settings say now; 0: it does not.  A clock that is set
+ * back brings no rest back. */
+static int64_t rests_until(const work *w, const struct usher_record *r)
+{
+    int64_t until = rest_end(&w->scope, r);
+
+    return until > (r->until_ms != 0 ? w->moment : w->now) ? until : 0;
+}
+
+/* @r is free and does not rest as the settings say now. */
+static bool rests_otherwise(const work *w, const struct usher_record *r)
+{
+    return !busy(r->state) && rests_until(w, r) != r->until_ms;
 }
 
 /* Count @r in (@by 1) or out (@by -1) of the pool's and its group's counts. */
@@ -171,6 +265,9 @@ static void count_group(int64_t *n, const struct usher_record *r, int64_t by)
 typedef struct {
     unsigned from; /* its state before */
     int64_t n[3];  /* what its group has more */
+    bool was_aside;
+    int64_t day;      /* the day of its calls, if it was aside */
+    char days[2][24]; /* names of DAY records */
     change c;
 } move;
 
@@ -179,18 +276,69 @@ static struct usher_record *mine(move *m)
     return usher__change_first(&m->c);
 }
 
-static void begin(work *w, move *m)
+/* The change of mine() was begun. */
+static void begun(work *w, move *m)
 {
     const struct usher_record *r = mine(m);
 
-    usher__change_begin(w, &m->c);
     m->from = r->state;
+    m->was_aside = aside(r);
+    m->day = r->n[USHER__N_DAY];
     memset(m->n, 0, sizeof m->n);
     m->c.owner = r->owner;
     if (m->from != USHER_NUMBER_STATE_NODATA) {
         count(w->scope.counts, r, -1);
         count_group(m->n, r, -1);
     }
+}
+
+static void begin(work *w, move *m)
+{
+    usher__change_begin(w, &m->c);
+    begun(w, m);
+}
+
+/* @by more numbers stand aside with calls of @day, whose name is put into @name. */
+static enum usher_status save_day(work *w, move *m, int64_t day, int64_t by, char name[24])
+{
+    struct usher_record *of = usher__change_next(&m->c);
+    struct usher_text id = { name, 0 };
+    enum usher_status status;
+
+    id.size = (size_t)snprintf(name, sizeof m->days[0], "%" PRId64, day);
+    status = w->ops->find(w->txn, &w->scope, KIND_DAY, &id, of);
+    if (status == USHER_MISSING) {
+        memset(of, 0, sizeof *of);
+        of->kind = KIND_DAY;
+        of->id = id;
+        of->slots = 1u;
+        of->order = usher__number_rank_capped(day, 0, false);
+    } else if (status != USHER_OK) {
+        return status;
+    }
+    of->n[0] += by;
+    if (of->n[0] == 0)
+        usher__change_erase(&m->c, of);
+    else
+        usher__change_save(&m->c, of);
+    return USHER_OK;
+}
+
+/* mine() is as it will be stored: see to the counts of those that stand aside. */
+static enum usher_status __attribute__((noinline)) save_days(work *w, move *m)
+{
+    const struct usher_record *r = mine(m);
+    bool is_aside = aside(r);
+    int64_t day = r->n[USHER__N_DAY];
+    enum usher_status status = USHER_OK;
+
+    if (m->was_aside && is_aside && m->day == day)
+        return USHER_OK;
+    if (m->was_aside)
+        status = save_day(w, m, m->day, -1, m->days[0]);
+    if (status == USHER_OK && is_aside)
+        status = save_day(w, m, day, 1, m->days[1]);
+    return status;
 }
 
 static enum usher_status __attribute__((noinline))
@@ -249,6 +397,22 @@ static void due_at(work *w, int64_t at)
         w->scope.due_ms = at;
 }
 
+static enum usher_status first_limited(work *w, uint64_t order, struct usher_record *r);
+
+/* The hold of mine() is over.  If it was the oldest one, the limit of the next one counts now;
+ * after a clock was set back that may be an earlier time. */
+static enum usher_status __attribute__((noinline)) limit_next(work *w, move *m)
+{
+    struct usher_record first;
+    enum usher_status status = first_limited(w, 0, &first);
+
+    if (status == USHER_OK && usher__text_equal(&first.id, &mine(m)->id))
+        status = first_limited(w, first.order, &first);
+    if (status == USHER_OK)
+        due_at(w, limit_end(&w->scope, &first));
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
 /* Put it into the change; in state NODATA it leaves the pool. */
 static enum usher_status save(work *w, move *m)
 {
@@ -265,10 +429,18 @@ static enum usher_status save(work *w, move *m)
         usher__change_save(&m->c, r);
         if (aside(r))
             due_at(w, usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]));
+        if (w->scope.settings[USHER__SET_LEASE_MAX] != 0 && busy(r->state))
+            due_at(w, limit_end(&w->scope, r));
     } else {
+        r->rank = 0;
         usher__change_erase(&m->c, r);
     }
-    if (r->group.size != 0 && (m->n[0] != 0 || m->n[1] != 0 || m->n[2] != 0))
+    if (m->was_aside || aside(r))
+        status = save_days(w, m);
+    if (status == USHER_OK && w->scope.settings[USHER__SET_LEASE_MAX] != 0 && busy(m->from) &&
+        !busy(r->state))
+        status = limit_next(w, m);
+    if (status == USHER_OK && r->group.size != 0 && (m->n[0] != 0 || m->n[1] != 0 || m->n[2] != 0))
         status = save_group(w, m, &r->group);
     return status == USHER_OK && left ? leave_node(w, m) : status;
 }
@@ -276,7 +448,13 @@ static enum usher_status save(work *w, move *m)
 static enum usher_status commit(work *w, move *m, enum usher_verb verb)
 {
     const struct usher_record *r = mine(m);
+    struct usher_record told;
 
+    if (w->scope.settings[USHER__SET_LEASE_MAX] != 0 && busy(r->state)) {
+        told = *r;
+        told.until_ms = end_of(&w->scope, r);
+        return usher__change_commit(w, &m->c, verb, m->from, r->state, &told);
+    }
     return usher__change_commit(w, &m->c, verb, m->from, r->state, r);
 }
 
@@ -296,13 +474,77 @@ static enum usher_status expire_one(work *w, move *m)
     return save_and_commit(w, m, USHER_NUMBER_EXPIRE);
 }
 
-/* @m is free and does not stand where the cap says: a change of its own.  It has had its calls of
- * the day (REST), or the cap keeps it no more (EXPIRE). */
-static enum usher_status replace(work *w, move *m, enum usher_verb verb)
+/* Judge @m, which is free, by the settings as they are now: whether it rests, and whether it stands
+ * aside.  That follows from the settings, so it has no version and no notice, and the number keeps
+ * its order. */
+static enum usher_status judge_one(work *w, move *m)
 {
-    begin(w, m);
-    place(w, mine(m), w->scope.version);
-    return save_and_commit(w, m, verb);
+    struct usher_record *r = mine(m);
+    bool idle = (r->slots & 1u << USHER__NUMBER_IDLE) != 0;
+    bool drawn = !idle      ? drawn_now(w)
+                 : aside(r) ? usher__number_rank_drawn(r->rank)
+                            : r->rank < USHER__RANK_QUEUED;
+    enum usher_status status;
+
+    usher__change_begin_quietly(w, &m->c);
+    begun(w, m);
+    r->until_ms = rests_until(w, r);
+    r->slots = usher__machine_lists(&usher__number_machine, r->state, r->until_ms);
+    r->rank = (r->slots & 1u << USHER__NUMBER_IDLE) != 0 ? rank_of(w, r, drawn) : 0;
+    status = save(w, m);
+    return status == USHER_OK ? usher__change_write(w, &m->c) : status;
+}
+
+/* Does @r stand where the settings say? */
+static bool is_right(const work *w, const struct usher_record *r)
+{
+    return !rests_otherwise(w, r) &&
+           ((r->slots & 1u << USHER__NUMBER_IDLE) == 0 || aside(r) == capped(&w->scope, r, w->now));
+}
+
+/* The next number of the list that is walked, and the place after it.  MISSING. */
+static enum usher_status judge_next(work *w, struct usher_record *r)
+{
+    int64_t *at = &w->scope.counts[USHER__COUNT_JUDGE],
+            *hi = &w->scope.counts[USHER__COUNT_JUDGE_HI];
+    int64_t lists = *at & JUDGE_RESTS;
+    unsigned slot = lists == JUDGE_RESTS ? USHER__NUMBER_DUE : USHER__NUMBER_IDLE;
+    enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, (uint8_t)slot,
+                                            NULL, (uint64_t)*hi, (uint64_t)*at >> 2, false, r);
+
+    if (status == USHER_OK) {
+        *at = (int64_t)(r->order << 2) + lists;
+        *hi = slot == USHER__NUMBER_DUE ? r->until_ms : (int64_t)r->rank;
+    } else if (status == USHER_MISSING) {
+        *at = lists == JUDGE_BOTH ? JUDGE_RESTS : JUDGED;
+        *hi = 0;
+    }
+    return status;
+}
+
+/* Go on with the judging that a changed setting began, for at most *@left numbers. */
+static enum usher_status judge(work *w, int *left)
+{
+    move m;
+    const struct usher_record *r = mine(&m);
+    enum usher_status status = USHER_OK;
+
+    if (is_judged(w))
+        return USHER_OK;
+    while (status == USHER_OK && !is_judged(w) && *left > 0) {
+        status = judge_next(w, mine(&m));
+        if (status == USHER_MISSING) {
+            status = USHER_OK;
+            continue;
+        }
+        --*left;
+        if (status == USHER_OK && !due(w, r) && !is_right(w, r))
+            status = judge_one(w, &m);
+    }
+    if (status != USHER_OK)
+        return status;
+    usher__change_begin_quietly(w, &m.c);
+    return usher__change_write(w, &m.c);
 }
 
 static enum usher_status walk_idle(work *w, const struct usher_text *group, uint64_t rank,
@@ -313,49 +555,101 @@ static enum usher_status walk_idle(work *w, const struct usher_text *group, uint
 }
 
 /*
- * The next of @group (NULL: any), behind (*@rank, *@order), of those that stand aside and that the
- * cap does not keep any more; begin with USHER__RANK_CAPPED and 0.  They are in order of day and
- * calls: if one is kept, so are all others of its day.  MISSING.
+ * The first of @group (NULL: any) of those that stand aside and that the cap does not keep any
+ * more. They are in order of day and calls: if one is kept, so are all others of its day.  MISSING.
  */
-static enum usher_status walk_aside(work *w, const struct usher_text *group, uint64_t *rank,
-                                    uint64_t *order, struct usher_record *r)
+static enum usher_status first_aside(work *w, const struct usher_text *group,
+                                     struct usher_record *r)
 {
     enum usher_status status = USHER_MISSING;
 
     if (w->scope.counts[USHER__COUNT_CAPPED] != 0)
-        status = walk_idle(w, group, *rank, *order, false, r);
+        status = walk_idle(w, group, USHER__RANK_CAPPED, 0, false, r);
     if (status == USHER_OK && capped(&w->scope, r, w->now))
-        status = walk_idle(w, group, usher__number_rank_capped(r->n[USHER__N_DAY] + 1, 0), 0, false,
-                           r); /* of a later day: the zone was another one */
-    if (status == USHER_OK) {
-        *rank = r->rank;
-        *order = r->order;
-    }
+        status = walk_idle(w, group, usher__number_rank_capped(r->n[USHER__N_DAY] + 1, 0, false), 0,
+                           false, r); /* of a later day: the zone was another one */
     return status;
 }
 
-static enum usher_status first_aside(work *w, const struct usher_text *group,
-                                     struct usher_record *r)
+/* How many stand aside that the cap keeps. */
+static enum usher_status count_capped(work *w, int64_t *ret)
 {
-    uint64_t rank = USHER__RANK_CAPPED, order = 0;
+    struct usher_record of;
+    char name[24];
+    struct usher_text id = { name, 0 };
+    enum usher_status status;
 
-    return walk_aside(w, group, &rank, &order, r);
+    *ret = 0;
+    if (w->scope.counts[USHER__COUNT_CAPPED] == 0)
+        return USHER_OK;
+    id.size = (size_t)snprintf(name, sizeof name, "%" PRId64,
+                               usher__day(w->now, w->scope.settings[USHER__SET_ZONE]));
+    status = w->ops->find(w->txn, &w->scope, KIND_DAY, &id, &of);
+    if (status == USHER_OK)
+        *ret = of.n[0];
+    return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* The first of @group (NULL: any) whose hold or rest is over.  MISSING: nothing is due; *@ret_due
- * is then when something will be. */
+/* The oldest hold, if `lease-max` limits holds.  MISSING. */
+static enum usher_status first_limited(work *w, uint64_t order, struct usher_record *r)
+{
+    if (w->scope.settings[USHER__SET_LEASE_MAX] == 0)
+        return USHER_MISSING;
+    return w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_HELD, NULL, 0, order,
+                        false, r);
+}
+
+/* The first of @group (NULL: any) whose lease or rest is over, or the first of all holds that
+ * `lease-max` ends.  MISSING: nothing is due; *@ret_due is then when something will be. */
 static enum usher_status first_due(work *w, const struct usher_text *group, int64_t *ret_due,
                                    struct usher_record *r)
 {
+    struct usher_record limited;
     enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER,
                                             USHER__NUMBER_DUE, group, 0, 0, false, r);
+    enum usher_status by_limit;
 
     *ret_due = status == USHER_OK ? r->until_ms : INT64_MAX;
-    return status == USHER_OK && !due(r, w->moment) ? USHER_MISSING : status;
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    by_limit = first_limited(w, 0, &limited);
+    if (by_limit == USHER_OK && limit_end(&w->scope, &limited) < *ret_due) {
+        *ret_due = limit_end(&w->scope, &limited);
+        *r = limited;
+    } else if (by_limit != USHER_OK && by_limit != USHER_MISSING) {
+        return by_limit;
+    }
+    return *ret_due <= w->moment ? USHER_OK : USHER_MISSING;
 }
 
-/* Apply up to @max due expiries; *@ret_n says how many it were. */
-static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
+/* Nothing is due before @next.  Judge up to @judges numbers, and keep when the scope is due. */
+static enum usher_status none_due(work *w, int64_t next, int judges, bool *ret_more)
+{
+    int64_t n_capped;
+    enum usher_status status;
+
+    w->scope.due_ms = next; /* judging may find an earlier one */
+    status = judge(w, &judges);
+    if (usher__work_stops(w, status, 1)) {
+        *ret_more = true;
+        return USHER_OK;
+    }
+    if (status == USHER_OK)
+        status = count_capped(w, &n_capped);
+    if (status != USHER_OK)
+        return status;
+    if (n_capped != 0)
+        due_at(w, usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]));
+    if (!is_judged(w)) {
+        due_at(w, w->moment);
+        *ret_more = true;
+    }
+    return USHER_OK;
+}
+
+/* Apply up to @max due expiries, then judge up to @judges numbers; *@ret_n: how many expired. */
+static enum usher_status expire_due(work *w, int64_t max, int judges, uint64_t *ret_n,
+                                    bool *ret_more)
 {
     move m;
     int64_t next;
@@ -365,26 +659,16 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
     *ret_more = false;
     /* holds end by the moment, and days by `now`: due_ms is a lower bound of both */
     while (w->scope.due_ms <= w->now) {
-        bool ends = true;
-
         status = first_due(w, NULL, &next, mine(&m));
-        if (status == USHER_MISSING) {
-            ends = false;
-            status = first_aside(w, NULL, mine(&m));
-        }
-        if (status == USHER_MISSING) {
-            w->scope.due_ms = next;
-            if (w->scope.counts[USHER__COUNT_CAPPED] != 0)
-                due_at(w, usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]));
-            break;
-        }
+        if (status == USHER_MISSING)
+            return none_due(w, next, judges, ret_more);
         if (status != USHER_OK)
             return status;
         if ((int64_t)*ret_n >= max) {
             *ret_more = true;
             break;
         }
-        status = ends ? expire_one(w, &m) : replace(w, &m, USHER_NUMBER_EXPIRE);
+        status = expire_one(w, &m);
         if (usher__work_stops(w, status, *ret_n)) {
             *ret_more = true;
             break;
@@ -396,7 +680,8 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
     return USHER_OK;
 }
 
-/* Find number @id with its own due expiries applied; one that is not in the pool is NODATA. */
+/* Find number @id with its own due expiries applied, and judged; one that is not in the pool is
+ * NODATA. */
 static enum usher_status load(work *w, const struct usher_text *id, move *m)
 {
     struct usher_record *r = mine(m);
@@ -404,9 +689,14 @@ static enum usher_status load(work *w, const struct usher_text *id, move *m)
 
     while (w->scope.ref != NULL) {
         status = w->ops->find(w->txn, &w->scope, USHER__KIND_NUMBER, id, r);
-        if (status != USHER_OK || !due(r, w->moment))
+        if (status != USHER_OK)
             break;
-        status = expire_one(w, m);
+        if (due(w, r))
+            status = expire_one(w, m);
+        else if (rests_otherwise(w, r))
+            status = judge_one(w, m);
+        else
+            break;
         if (status != USHER_OK)
             return status;
     }
@@ -415,6 +705,7 @@ static enum usher_status load(work *w, const struct usher_text *id, move *m)
     memset(r, 0, sizeof *r);
     r->kind = USHER__KIND_NUMBER;
     r->id = *id;
+    r->n[USHER__N_LEASE] = RESTED;
     return USHER_OK;
 }
 
@@ -427,7 +718,7 @@ static void answer(work *w, enum usher_status status, const struct usher_record 
     w->reply->status = status;
     n->state = (enum usher_number_state)r->state;
     n->token = r->token;
-    n->until_ms = r->until_ms;
+    n->until_ms = end_of(&w->scope, r);
     n->number_size = r->id.size;
     memcpy(n->number, r->id.data, r->id.size);
     n->number[r->id.size] = '\0';
@@ -561,12 +852,11 @@ static enum usher_status count_refusal(work *w)
     return usher__change_write(w, &c);
 }
 
-/* When @r may be free: its rest or its hold ends (and it rests again), and it has not had its calls
- * of the day then; 0: not known. */
-static int64_t free_at(const work *w, const struct usher_record *r)
+/* When @r may be free: its rest or its hold ends at @at, 0: never (and it rests again), and it has
+ * not had its calls of the day then; 0: not known. */
+static int64_t free_at(const work *w, const struct usher_record *r, int64_t at)
 {
     const int64_t *set = w->scope.settings;
-    int64_t at = r->until_ms;
 
     if (r->state == USHER_NUMBER_STATE_BUSY_UP && at != 0)
         at = rested(&w->scope, r, at, set[USHER__SET_REST]);
@@ -577,43 +867,97 @@ static int64_t free_at(const work *w, const struct usher_record *r)
     return at != 0 && capped(&w->scope, r, at) ? usher__day_end(at, set[USHER__SET_ZONE]) : at;
 }
 
+/* Holds and rests in order of their ends, of two lists: those with a lease or rest, of a group, and
+ * those that `lease-max` limits, of all groups. */
+struct ends {
+    const struct usher_text *group;
+    struct usher_record r[2];
+    enum usher_status status[2]; /* MISSING: none is left */
+    int looked;                  /* at holds of all groups */
+    int64_t limit;               /* the last one: limits end holds in their order */
+};
+
+static void ends_step(work *w, struct ends *e, unsigned list)
+{
+    struct usher_record *r = &e->r[list];
+
+    e->status[list] = list == 0
+                          ? w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_DUE,
+                                         e->group, (uint64_t)r->until_ms, r->order, false, r)
+                          : first_limited(w, r->order, r);
+    if (list == 1)
+        e->looked++;
+}
+
+/* The next end, of *@ret_r at *@ret_at.  MISSING. */
+static enum usher_status ends_next(work *w, struct ends *e, struct usher_record *ret_r,
+                                   int64_t *ret_at)
+{
+    for (;;) {
+        int64_t at[2];
+        unsigned list;
+
+        for (unsigned i = 0; i < 2; i++)
+            if (e->status[i] != USHER_OK && e->status[i] != USHER_MISSING)
+                return e->status[i];
+        if (e->status[0] != USHER_OK && e->status[1] != USHER_OK)
+            return USHER_MISSING;
+        at[0] = e->status[0] == USHER_OK ? e->r[0].until_ms : INT64_MAX;
+        at[1] = e->status[1] == USHER_OK ? limit_end(&w->scope, &e->r[1]) : INT64_MAX;
+        if (at[1] < e->limit)
+            at[1] = e->limit;
+        list = at[1] < at[0];
+        if (list == 1)
+            e->limit = at[1];
+        *ret_r = e->r[list];
+        *ret_at = at[list];
+        if (list == 1 && e->looked > USHER__EXPIRE_MAX)
+            return USHER_OK; /* the last one that is looked at */
+        ends_step(w, e, list);
+        /* each hold once, where it ends */
+        if (list == 0 ? end_of(&w->scope, ret_r) == ret_r->until_ms
+                      : end_of(&w->scope, ret_r) != ret_r->until_ms &&
+                            (e->group == NULL || usher__text_equal(e->group, &ret_r->group)))
+            return USHER_OK;
+    }
+}
+
 /*
  * No number of @group (NULL: any), @rests of which rest, gets free by itself before *@best (< 0: at
  * all).  It is when one does, unless more than USHER__EXPIRE_MAX others come to an end before that
- * do not get free by it (they are not registered, they rest again): then it is when the last of
- * those does.
+ * do not get free by it (they are not registered, they rest again): then it is when the next one
+ * of those ends.
  */
 static enum usher_status next_free(work *w, const struct usher_text *group, int64_t rests,
                                    int64_t *best)
 {
+    struct ends e = { .group = group };
     struct usher_record r;
-    uint64_t hi = 0, order = 0;
     bool held = false;
 
+    for (unsigned list = 0; list < 2; list++)
+        ends_step(w, &e, list);
     for (int i = 0;; i++) {
-        enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER,
-                                                USHER__NUMBER_DUE, group, hi, order, false, &r);
-        int64_t at;
+        int64_t end, at;
+        enum usher_status status = ends_next(w, &e, &r, &end);
 
         if (status == USHER_MISSING)
             break;
         if (status != USHER_OK)
             return status;
-        if ((*best >= 0 && r.until_ms >= *best) || (held && rests == 0))
+        if ((*best >= 0 && end >= *best) || (held && rests == 0))
             break;
-        if (i == USHER__EXPIRE_MAX) {
-            *best = r.until_ms;
+        if (i == USHER__EXPIRE_MAX || e.looked > USHER__EXPIRE_MAX) {
+            *best = end;
             break;
         }
-        at = free_at(w, &r);
+        at = free_at(w, &r, end);
         if (at > 0 && (*best < 0 || at < *best))
             *best = at;
         if (r.state == USHER_NUMBER_STATE_IDLE_UP)
             rests--;
-        else if (at == r.until_ms + w->scope.settings[USHER__SET_REST])
+        else if (at == end + w->scope.settings[USHER__SET_REST])
             held = true; /* and no hold behind it is over earlier */
-        hi = (uint64_t)r.until_ms;
-        order = r.order;
     }
     return USHER_OK;
 }
@@ -705,7 +1049,7 @@ static enum usher_status exhausted(work *w)
 static enum usher_status turned_down(work *w, const struct usher_record *r)
 {
     struct usher_number_result *n = &w->reply->of.number;
-    int64_t at = free_at(w, r);
+    int64_t at = free_at(w, r, end_of(&w->scope, r));
 
     answer(w, USHER_REFUSED, r);
     n->token = 0; /* somebody else's */
@@ -741,24 +1085,6 @@ static enum usher_status stick(work *w, change *c, const struct usher_text *numb
                                   set[USHER__SET_STICKY_MAX]);
 }
 
-/*
- * A hold that began at @began lasts @lease_ms from now on, 0: for ever, and by `lease-max` not
- * longer than that from its beginning.  What the setting was made too late for ends with the next
- * moment, not in the past.  Returns when it ends, 0: never, and @ret_lease_ms is 0 then alone.
- */
-static int64_t lasts(const work *w, int64_t began, int64_t lease_ms, int64_t *ret_lease_ms)
-{
-    int64_t most = w->scope.settings[USHER__SET_LEASE_MAX], until;
-
-    if (most > 0 && (lease_ms == 0 || lease_ms > most))
-        lease_ms = most;
-    *ret_lease_ms = lease_ms;
-    until = lease_ms > 0 ? w->moment + lease_ms : 0;
-    if (most > 0 && until > began + most)
-        until = began + most > w->moment ? began + most : w->moment + 1;
-    return until;
-}
-
 /* Give the number to this call, which begins or takes it back: its state is @to then. */
 static enum usher_status take(work *w, move *m, unsigned to)
 {
@@ -768,12 +1094,11 @@ static enum usher_status take(work *w, move *m, unsigned to)
     int64_t today = usher__day(w->now, set[USHER__SET_ZONE]);
     int64_t lease =
         (w->command->given & USHER_GIVEN_LEASE) != 0 ? a->lease_ms : set[USHER__SET_LEASE];
-    int64_t until = lasts(w, w->moment, lease, &lease);
     int64_t *counts = w->scope.counts;
     enum usher_status status;
 
     begin(w, m);
-    settle(w, r, to, until, w->scope.version);
+    settle(w, r, to, lease > 0 ? w->moment + lease : 0, w->scope.version);
     r->token = r->order = w->scope.version;
     r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
     r->n[USHER__N_DAY] = today;
@@ -882,33 +1207,54 @@ static enum usher_status head(work *w, const struct usher_text *group, struct us
     return walk_offered(w, group, USHER__RANK_CAPPED, 0, true, r);
 }
 
+/* A step of a call that goes on until it knows.  REFUSED: *@left are used up. */
+static enum usher_status step(int *left)
+{
+    if (*left == 0)
+        return USHER_REFUSED;
+    --*left;
+    return USHER_OK;
+}
+
+/* No number of @group is in the idle list.  OK: something was due, or judged, so one may
+ * be. */
+static enum usher_status find_more(work *w, const struct usher_text *group, int *left, move *m)
+{
+    int64_t next;
+    enum usher_status status = USHER_MISSING;
+
+    if (w->scope.due_ms <= w->now)
+        status = first_due(w, group, &next, mine(m));
+    if (status == USHER_OK) {
+        status = step(left);
+        return status == USHER_OK ? expire_one(w, m) : status;
+    }
+    if (status != USHER_MISSING || is_judged(w))
+        return status;
+    return *left > 0 ? judge(w, left) : USHER_REFUSED;
+}
+
 /*
  * Give the first number of @group (NULL: any) to this call.  MISSING: there is none, however many
- * are in the way: those found to have had their calls are put aside, once, and what is due but was
- * more than a command applies on its way is applied until somebody is free.  REFUSED: these were
- * so many that version @last is reached.
+ * are in the way: those that a changed setting keeps are judged, and what is due but was more than
+ * a command applies on its way is applied until a number is free.  REFUSED: these were more than
+ * *@left.
  */
-static enum usher_status take_first(work *w, const struct usher_text *group, uint64_t last, move *m)
+static enum usher_status take_first(work *w, const struct usher_text *group, int *left, move *m)
 {
     for (;;) {
-        int64_t next;
         enum usher_status status = head(w, group, mine(m));
 
-        if (status == USHER_OK) {
-            if (!capped(&w->scope, mine(m), w->now))
-                return take_free(w, m);
-            if (w->scope.version >= last)
-                return USHER_REFUSED;
-            status = replace(w, m, USHER_NUMBER_REST);
-        } else if (status == USHER_MISSING) {
+        if (status == USHER_MISSING)
             status = first_aside(w, group, mine(m));
-            if (status == USHER_OK)
+        if (status == USHER_OK) {
+            if (is_judged(w) || is_right(w, mine(m)))
                 return take_free(w, m);
-            if (status == USHER_MISSING && w->scope.due_ms <= w->now) {
-                status = first_due(w, group, &next, mine(m));
-                if (status == USHER_OK)
-                    status = w->scope.version < last ? expire_one(w, m) : USHER_REFUSED;
-            }
+            status = step(left);
+            if (status == USHER_OK)
+                status = judge_one(w, m);
+        } else if (status == USHER_MISSING) {
+            status = find_more(w, group, left, m);
         }
         if (status != USHER_OK)
             return status;
@@ -956,9 +1302,9 @@ static enum usher_status take_sticky(work *w, move *m)
     return status == USHER_OK ? USHER_MISSING : status;
 }
 
-/* The oldest hold of this call's owner, due expiries applied.  MISSING; REFUSED: they were so many
- * that version @last is reached. */
-static enum usher_status held(work *w, const struct usher_text *owner, uint64_t last, move *m)
+/* The oldest hold of this call's owner, due expiries applied.  MISSING; REFUSED: they were more
+ * than *@left. */
+static enum usher_status held(work *w, const struct usher_text *owner, int *left, move *m)
 {
     struct usher_record *r = mine(m);
 
@@ -968,9 +1314,11 @@ static enum usher_status held(work *w, const struct usher_text *owner, uint64_t 
         enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER,
                                                 USHER__NUMBER_HELD, owner, 0, 0, false, r);
 
-        if (status != USHER_OK || !due(r, w->moment))
+        if (status != USHER_OK || !due(w, r))
             return status;
-        status = w->scope.version < last ? expire_one(w, m) : USHER_REFUSED;
+        status = step(left);
+        if (status == USHER_OK)
+            status = expire_one(w, m);
         if (status != USHER_OK)
             return status;
     }
@@ -999,7 +1347,7 @@ static enum usher_status call_one(work *w, move *m)
 static enum usher_status call(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    uint64_t last = w->scope.version + USHER__STEP_MAX; /* each step has a version */
+    int left = JUDGE_MAX;
     struct usher_text list = a->group, group;
     move m;
     enum usher_status status;
@@ -1010,15 +1358,15 @@ static enum usher_status call(work *w)
     }
     if (w->scope.ref == NULL)
         return exhausted(w);
-    status = held(w, &a->owner, last, &m);
+    status = held(w, &a->owner, &left, &m);
     if (status == USHER_OK)
         return call_one(w, &m);
     if (status == USHER_MISSING)
         status = take_sticky(w, &m);
     if (status == USHER_MISSING && list.data == NULL)
-        status = take_first(w, NULL, last, &m);
+        status = take_first(w, NULL, &left, &m);
     while (status == USHER_MISSING && usher__groups_next(&list, &group))
-        status = take_first(w, any_group(&group) ? NULL : &group, last, &m);
+        status = take_first(w, any_group(&group) ? NULL : &group, &left, &m);
     if (status == USHER_REFUSED)
         return come_again(w);
     return status == USHER_MISSING ? exhausted(w) : status;
@@ -1035,11 +1383,43 @@ static bool token_lost(work *w, const struct usher_record *r)
            r->token != token && usher__scope_lost(w, token);
 }
 
+/* The rest of @r ends, of whatever length, and no setting brings it back. */
+static void end_rest(const work *w, struct usher_record *r, unsigned to)
+{
+    r->n[USHER__N_LEASE] = RESTED;
+    settle(w, r, to, 0, w->scope.version);
+}
+
+/* The answer `stale`: it has the owner and the deadline of the hold, and no token. */
+static enum usher_status say_stale(work *w, const struct usher_record *r)
+{
+    struct usher_number_result_row row;
+
+    answer(w, USHER_STALE, r);
+    w->reply->of.number.token = 0;
+    memset(&row, 0, sizeof row);
+    row.number = r->id;
+    row.owner = r->owner;
+    row.state = (enum usher_number_state)r->state;
+    row.until_ms = end_of(&w->scope, r);
+    return usher_result_add_row(w->reply, USHER_NUMBER, &row);
+}
+
+/* The row of the table does nothing but answer @status. */
+static enum usher_status answer_only(work *w, enum usher_status status,
+                                     const struct usher_record *r)
+{
+    if (status == USHER_STALE)
+        return say_stale(w, r);
+    answer(w, status, r);
+    return USHER_OK;
+}
+
 static enum usher_status hangup(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
     bool rests = (w->command->given & USHER_GIVEN_REST) != 0;
-    int64_t rest_ms = rests ? a->rest_ms : w->scope.settings[USHER__SET_REST];
+    int64_t rest_ms = rests ? a->rest_ms : BY_POOL;
     struct usher__move to;
     unsigned guard = USHER__ANY;
     move m;
@@ -1057,13 +1437,11 @@ static enum usher_status hangup(work *w)
     to = move_of(w, r,
                  rests && rest_ms == 0 && resting(r) ? USHER__NUMBER_UNREST : USHER__NUMBER_HANGUP,
                  guard);
-    if (to.status != USHER_OK) {
-        answer(w, (enum usher_status)to.status, r);
-        return USHER_OK;
-    }
+    if (to.status != USHER_OK)
+        return answer_only(w, (enum usher_status)to.status, r);
     begin(w, &m);
     if (resting(r))
-        settle(w, r, to.to, 0, w->scope.version);
+        end_rest(w, r, to.to);
     else
         release(w, r, to.to, w->moment, rest_ms, w->scope.version);
     return finish(w, &m);
@@ -1084,7 +1462,7 @@ static enum usher_status lift(work *w)
         return USHER_OK;
     }
     begin(w, &m);
-    settle(w, r, to.to, 0, w->scope.version);
+    end_rest(w, r, to.to);
     return finish(w, &m);
 }
 
@@ -1117,13 +1495,14 @@ static enum usher_status move_group(work *w)
     return status == USHER_OK ? keep_and_commit(w, &m) : status;
 }
 
-/* Begin to extend the hold on @m.  SAME: it ends then already, or may not last longer. */
+/* Begin to extend the hold on @m.  SAME: it has this lease and deadline already.  (`lease-max` may
+ * end it earlier, and the answer has that time.) */
 static enum usher_status extend(work *w, move *m)
 {
     struct usher_record *r = mine(m);
     int64_t lease = (w->command->given & USHER_GIVEN_LEASE) != 0 ? w->command->arg.number.lease_ms
                                                                  : r->n[USHER__N_LEASE];
-    int64_t until = lasts(w, r->n[USHER__N_USED], lease, &lease);
+    int64_t until = lease > 0 ? w->moment + lease : 0;
 
     if (r->until_ms == until && r->n[USHER__N_LEASE] == lease)
         return USHER_SAME;
@@ -1163,8 +1542,7 @@ static enum usher_status renew(work *w)
             return finish(w, &m);
         to.status = (uint8_t)status;
     }
-    answer(w, (enum usher_status)to.status, r);
-    return USHER_OK;
+    return answer_only(w, (enum usher_status)to.status, r);
 }
 
 static enum usher_status several(work *w, enum usher_status status, uint64_t n, bool more)
@@ -1229,7 +1607,7 @@ static enum usher_status renew_node(work *w)
             return several(w, USHER_OK, n, true);
         }
         order = r->order;
-        if (due(r, w->moment)) {
+        if (due(w, r)) {
             status = expire_one(w, &m); /* it is over */
         } else if (move_of(w, r, USHER__NUMBER_RENEW, USHER__NUMBER_IF_HOLDER).status == USHER_OK) {
             status = extend(w, &m);
@@ -1261,7 +1639,7 @@ static struct usher__move move_by_free(work *w, const struct usher_record *r)
 static enum usher_status free_one(work *w, move *m, unsigned to)
 {
     begin(w, m);
-    release(w, mine(m), to, w->moment, w->scope.settings[USHER__SET_REST], w->scope.version);
+    release(w, mine(m), to, w->moment, BY_POOL, w->scope.version);
     return save(w, m);
 }
 
@@ -1332,17 +1710,56 @@ static enum usher_status sweep(work *w)
         w->reply->status = USHER_MISSING;
         return USHER_OK;
     }
-    status = expire_due(w, max, &n, &more);
+    status = expire_due(w, max, JUDGE_MAX, &n, &more);
     return several(w, status, n, more);
 }
 
 /* ---- settings --------------------------------------------------------------------- */
 
+/*
+ * The settings of the pool were @old.  The limits among them apply to all numbers at once: those
+ * that are in another list or place by the new ones are found by a walk, in bounded steps.  Until
+ * it is over a call judges each number that it meets, and says `empty` only after it.
+ */
+static void settings_reach(work *w, const int64_t old[USHER_SETTINGS])
+{
+    const int64_t *new = w->scope.settings;
+    int64_t *counts = w->scope.counts;
+    bool zone = new[USHER__SET_DAILY] != 0 && new[USHER__SET_ZONE] != old[USHER__SET_ZONE];
+    bool rests =
+        new[USHER__SET_REST] != old[USHER__SET_REST] || new[USHER__SET_GAP] != old[USHER__SET_GAP];
+    bool longer =
+        new[USHER__SET_REST] > old[USHER__SET_REST] || new[USHER__SET_GAP] > old[USHER__SET_GAP];
+    bool cap = new[USHER__SET_DAILY] != old[USHER__SET_DAILY] || zone;
+
+    if (new[USHER__SET_LEASE_MAX] != old[USHER__SET_LEASE_MAX]) {
+        counts[USHER__COUNT_LIMITED] = w->moment;
+        counts[USHER__COUNT_LIMITED_AT] = (int64_t)w->scope.version;
+        due_at(w, w->moment);
+    }
+    if (counts[USHER__COUNT_CALLS] == 0 || !(rests || cap))
+        return; /* no number has had a call; or nothing is to be judged */
+    if (!is_judged(w))
+        counts[USHER__COUNT_JUDGE] = JUDGE_BOTH;
+    else if (longer || cap)
+        counts[USHER__COUNT_JUDGE] = rests ? JUDGE_BOTH : JUDGE_IDLE;
+    else
+        counts[USHER__COUNT_JUDGE] = JUDGE_RESTS;
+    counts[USHER__COUNT_JUDGE_HI] = 0;
+    /* a higher cap only frees */
+    if (counts[USHER__COUNT_JUDGE] == JUDGE_IDLE && !zone &&
+        (new[USHER__SET_DAILY] == 0 ||
+         (old[USHER__SET_DAILY] != 0 && new[USHER__SET_DAILY] > old[USHER__SET_DAILY])))
+        counts[USHER__COUNT_JUDGE_HI] = (int64_t)USHER__RANK_CAPPED;
+    due_at(w, w->moment);
+}
+
 static enum usher_status set(work *w)
 {
-    int64_t new[USHER_SETTINGS];
-    bool given = usher__settings_given(w, USHER_NUMBER_SET, new);
+    int64_t new[USHER_SETTINGS], old[USHER_SETTINGS];
+    bool given = usher__settings_given(w, USHER_NUMBER_SET, new), follows, more;
     change c;
+    uint64_t n;
     enum usher_status status;
 
     usher__settings_tell(w, USHER_NUMBER_SET, new);
@@ -1352,15 +1769,22 @@ static enum usher_status set(work *w)
     }
     w->reply->status = USHER_OK;
     usher__change_begin(w, &c);
+    memcpy(old, w->scope.settings, sizeof old);
     memcpy(c.scope->settings, new, sizeof new);
-    if (w->scope.counts[USHER__COUNT_CAPPED] != 0)
-        due_at(w, w->now); /* another cap or zone may free them at once */
-    status = usher__request_keep(w, &c);
+    settings_reach(w, old);
+    follows = w->scope.due_ms <= w->now;
+    status = follows ? USHER_OK : usher__request_keep(w, &c);
     if (status == USHER_OK)
         status = usher__change_given(w, &c);
     if (status == USHER_OK)
         status = usher__change_commit(w, &c, USHER_NUMBER_SET, 0, 0, NULL);
-    return status;
+    if (status != USHER_OK || !follows)
+        return status;
+    /* what the new settings end, or put elsewhere, at once, as far as one command does */
+    status = expire_due(w, USHER__EXPIRE_MAX, JUDGE_MAX, &n, &more);
+    if (usher__work_stops(w, status, 1))
+        status = USHER_OK;
+    return status == USHER_OK ? usher__request_keep_last(w) : status;
 }
 
 /* ---- reads ------------------------------------------------------------------------ */
@@ -1368,14 +1792,16 @@ static enum usher_status set(work *w)
 /* As it is once everything due has happened; nothing is written. */
 static void look(work *w, struct usher_record *r)
 {
-    while (due(r, w->moment))
+    while (due(w, r))
         expire(w, r, r->order);
+    if (rests_otherwise(w, r))
+        settle(w, r, r->state, rests_until(w, r), r->order);
 }
 
-/* How long @r has been held. */
-static int64_t age(const work *w, const struct usher_record *r)
+/* How long it is since @began; 0 where the clock was set back since then. */
+static int64_t age(const work *w, int64_t began)
 {
-    return w->moment > r->n[USHER__N_USED] ? w->moment - r->n[USHER__N_USED] : 0;
+    return w->moment > began ? w->moment - began : 0;
 }
 
 static enum usher_status add_row(work *w, const struct usher_record *r)
@@ -1390,11 +1816,11 @@ static enum usher_status add_row(work *w, const struct usher_record *r)
     row.resting = r->state == USHER_NUMBER_STATE_IDLE_UP && r->until_ms != 0;
     row.capped = r->state == USHER_NUMBER_STATE_IDLE_UP && capped(&w->scope, r, w->now);
     row.token = r->token;
-    row.until_ms = r->until_ms;
+    row.until_ms = end_of(&w->scope, r);
     row.calls_today = calls_on(&w->scope, r, w->now);
     row.used_ms = r->n[USHER__N_USED];
     if (busy(r->state)) {
-        row.age_ms = age(w, r);
+        row.age_ms = age(w, r->n[USHER__N_USED]);
         row.node = r->data;
     }
     return usher_result_add_row(w->reply, USHER_NUMBER, &row);
@@ -1472,13 +1898,50 @@ static enum usher_status list(work *w)
     return status;
 }
 
+/* Bring @r, which is due, into @counts as it is then. */
+static void count_as_it_is(work *w, int64_t *counts, struct usher_record *r)
+{
+    count(counts, r, -1);
+    look(w, r);
+    count(counts, r, 1);
+}
+
+/* Bring what is due into @counts; *@ret_oldest: when the oldest hold began, < 0 without one. */
+static enum usher_status count_ended(work *w, int64_t *counts, int64_t *ret_oldest)
+{
+    uint64_t hi = 0, order = 0;
+    struct usher_record r;
+    enum usher_status status;
+
+    while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_DUE, NULL,
+                                  hi, order, false, &r)) == USHER_OK &&
+           r.until_ms <= w->moment) {
+        hi = (uint64_t)r.until_ms;
+        order = r.order;
+        count_as_it_is(w, counts, &r);
+    }
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    order = 0;
+    while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_HELD, NULL,
+                                  0, order, false, &r)) == USHER_OK) {
+        order = r.order;
+        if (!due(w, &r)) {
+            *ret_oldest = r.n[USHER__N_USED];
+            break;
+        }
+        if (r.until_ms == 0 || r.until_ms > w->moment)
+            count_as_it_is(w, counts, &r); /* ended by `lease-max` */
+    }
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
 static enum usher_status stats(work *w)
 {
     struct usher_number_result_statistics *s = &w->reply->of.number.of.stats;
     int64_t counts[USHER_COUNTS];
     int64_t today = usher__day(w->now, w->scope.settings[USHER__SET_ZONE]);
-    uint64_t hi = 0, order = 0;
-    struct usher_record r;
+    int64_t oldest = -1;
     enum usher_status status;
 
     if (w->scope.ref == NULL) {
@@ -1486,22 +1949,10 @@ static enum usher_status stats(work *w)
         return USHER_OK;
     }
     memcpy(counts, w->scope.counts, sizeof counts);
-    while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_DUE, NULL,
-                                  hi, order, false, &r)) == USHER_OK &&
-           due(&r, w->moment)) {
-        hi = (uint64_t)r.until_ms;
-        order = r.order;
-        count(counts, &r, -1);
-        look(w, &r);
-        count(counts, &r, 1);
-    }
-    if (status != USHER_OK && status != USHER_MISSING)
-        return status;
-    hi = USHER__RANK_CAPPED;
-    order = 0;
-    while ((status = walk_aside(w, NULL, &hi, &order, &r)) == USHER_OK)
-        counts[USHER__COUNT_CAPPED]--;
-    if (status != USHER_MISSING)
+    status = count_capped(w, &counts[USHER__COUNT_CAPPED]);
+    if (status == USHER_OK)
+        status = count_ended(w, counts, &oldest);
+    if (status != USHER_OK)
         return status;
     s->idle_down = counts[USHER_NUMBER_STATE_IDLE_DOWN];
     s->idle_up = counts[USHER_NUMBER_STATE_IDLE_UP];
@@ -1514,19 +1965,11 @@ static enum usher_status stats(work *w)
         s->calls_today = counts[USHER__COUNT_CALLS];
     if (counts[USHER__COUNT_REFUSED_DAY] >= today)
         s->refused_today = counts[USHER__COUNT_REFUSED];
-    order = 0;
-    while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_HELD, NULL,
-                                  0, order, false, &r)) == USHER_OK) {
-        order = r.order;
-        if (!due(&r, w->moment)) {
-            s->longest_hold_ms = age(w, &r);
-            break;
-        }
-    }
-    if (status == USHER_MISSING)
-        status = USHER_OK;
+    if (oldest >= 0)
+        s->longest_hold_ms = age(w, oldest);
+    w->reply->of.number.more = !is_judged(w);
     w->reply->status = USHER_OK;
-    return status;
+    return USHER_OK;
 }
 
 /* ---- all together ----------------------------------------------------------------- */
@@ -1557,7 +2000,7 @@ static enum usher_status run(work *w)
     if (w->command->verb == USHER_NUMBER_DROP)
         return usher__drop(w, &w->reply->of.number.count, &w->reply->of.number.more);
     if (w->scope.due_ms <= w->now && w->command->verb != USHER_NUMBER_SWEEP) {
-        status = expire_due(w, USHER__EXPIRE_MAX, &n, &more);
+        status = expire_due(w, USHER__EXPIRE_MAX, JUDGE_ON_WAY, &n, &more);
         if (status != USHER_OK)
             return status;
     }
@@ -1619,11 +2062,14 @@ static const char *scope_fault(const struct usher_scope *scope)
 
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
-    if (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token))
+    if (r->kind != KIND_DAY &&
+        (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token)))
         return "is newer than its scope";
+    if (r->kind == KIND_DAY && r->n[0] <= 0)
+        return "is empty";
     if (r->kind == USHER__KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
         return "is empty";
-    if (r->kind < USHER__KIND_NUMBER || r->kind > KIND_CHANGE)
+    if (r->kind < USHER__KIND_NUMBER || r->kind > KIND_DAY)
         return "is of no known kind";
     if (r->kind == KIND_CHANGE)
         return usher__log_fault(&usher__number_steps.log, scope, r);
@@ -1640,7 +2086,8 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     if (r->slots != usher__machine_lists(&usher__number_machine, r->state, r->until_ms))
         return "stands in lists that do not follow from its state";
     if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0 ? r->rank != 0
-        : aside(r) ? r->rank != usher__number_rank_capped(r->n[USHER__N_DAY], r->n[USHER__N_CALLS])
+        : aside(r) ? r->rank != usher__number_rank_capped(r->n[USHER__N_DAY], r->n[USHER__N_CALLS],
+                                                          usher__number_rank_drawn(r->rank))
                    : r->rank != USHER__RANK_QUEUED && r->rank != usher__draw(r->order))
         return "has a rank that does not follow from its version or its calls";
     if (!busy(r->state) && r->owner.size != 0)
@@ -1664,6 +2111,8 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
             count_group(t->sum, r, 1);
         if (r->data.size != 0)
             t->sum[3]++;
+        if (aside(r))
+            t->sum[4]++;
         break;
     case USHER__KIND_GROUP:
         for (int i = 0; i < 3; i++)
@@ -1674,6 +2123,9 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case KIND_NODE:
         t->sums[3]++;
+        break;
+    case KIND_DAY:
+        usher__tally_add(&t->sums[4], r->n[0], 1);
         break;
     case KIND_CHANGE:
         usher__log_tally(&usher__number_steps.log, t, r);
@@ -1693,16 +2145,20 @@ static const char *state_word(unsigned kind, unsigned state)
                                       : NULL;
 }
 
-static const char *const kinds[USHER_KINDS] = { NULL,      "number", "group", "sticky",
-                                                "request", "past",   "node",  "change" };
+static const char *const kinds[USHER_KINDS] = { NULL,   "number", "group",  "sticky", "request",
+                                                "past", "node",   "change", "day" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_NUMBER_EXPIRE },
-    { "V_REST", USHER_NUMBER_REST },
     { "QUEUED", USHER__RANK_QUEUED },
     { "ASIDE", USHER__RANK_CAPPED },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "PAST_MAX", PAST_MAX },
+    { "JUDGE_MAX", JUDGE_MAX },
+    { "JUDGE_ON_WAY", JUDGE_ON_WAY },
+    { "JUDGE_IDLE", JUDGE_IDLE },
+    { "JUDGE_BOTH", JUDGE_BOTH },
+    { "JUDGE_RESTS", JUDGE_RESTS },
     { "FOREVER", USHER__FOREVER },
     { "BUSY", USHER_NUMBER_STATE_BUSY },
     { NULL, 0 },
@@ -1718,7 +2174,7 @@ const struct usher__steps usher__number_steps = {
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.number.number),
     .sought_kind = USHER__KIND_NUMBER,
-    .drops = "13233040506270",
+    .drops = "1323304050627080",
     .drop_verb = USHER_NUMBER_DROP,
     .come_again = come_again,
     .first = "1:",
@@ -1735,6 +2191,10 @@ const struct usher__steps usher__number_steps = {
         [USHER__COUNT_PAST] = "PAST",
         [USHER__COUNT_CHANGES] = "CHANGES",
         [USHER__COUNT_SINCE] = "SINCE",
+        [USHER__COUNT_LIMITED] = "LIMITED",
+        [USHER__COUNT_LIMITED_AT] = "LIMITED_AT",
+        [USHER__COUNT_JUDGE] = "JUDGE",
+        [USHER__COUNT_JUDGE_HI] = "JUDGE_HI",
     },
     .settings_verb = USHER_NUMBER_SET,
     .constants = constants,
@@ -1744,5 +2204,6 @@ const struct usher__steps usher__number_steps = {
     .counted = (((1u << (USHER__COUNT_REQUESTS + 1)) - 1) & ~1u) | 1u << USHER__COUNT_CAPPED |
                1u << USHER__COUNT_PAST | 1u << USHER__COUNT_CHANGES,
     .items = 0x1e, /* numbers, by state */
-    .statistics = 1u << USHER__COUNT_REFUSED | 1u << USHER__COUNT_REFUSED_DAY,
+    .statistics = 1u << USHER__COUNT_REFUSED | 1u << USHER__COUNT_REFUSED_DAY |
+                  1u << USHER__COUNT_JUDGE | 1u << USHER__COUNT_JUDGE_HI,
 };

@@ -23,7 +23,11 @@ enum usher__number_count {
     USHER__COUNT_CAPPED, /* that stand aside in the idle list */
     USHER__COUNT_PAST,
     USHER__COUNT_CHANGES, /* of the log */
-    USHER__COUNT_SINCE
+    USHER__COUNT_SINCE,
+    USHER__COUNT_LIMITED,    /* when `lease-max` was last set, */
+    USHER__COUNT_LIMITED_AT, /* and the version of that */
+    USHER__COUNT_JUDGE,      /* how far numbers are judged by a changed setting: see number.c */
+    USHER__COUNT_JUDGE_HI
 };
 
 enum usher__number_setting {
@@ -43,7 +47,7 @@ enum usher__number_n {
     USHER__N_CALLS, /* of day N_DAY */
     USHER__N_DAY,
     USHER__N_USED, /* when the last call began */
-    USHER__N_LEASE /* of the hold */
+    USHER__N_LEASE /* of the hold; of one that is free: how its last call ended, see number.c */
 };
 
 /* record.n of a group. */

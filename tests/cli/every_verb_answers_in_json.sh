@@ -52,9 +52,9 @@ cat >wanted_talk <<'EOF'
 > number show p 100 now=2000
 {"status":"ok","epoch":"E","version":3,"due":6000,"number":"100","state":"busy+up","group":"A","owner":"a","token":"3","until":6000,"calls_today":1,"used":1000,"resting":false,"capped":false,"age":1000,"node":null}
 > number hangup p 100 token=2 now=2000
-{"status":"stale","epoch":"E","version":3,"due":6000,"state":"busy+up","until":6000,"token":"3"}
+{"status":"stale","epoch":"E","version":3,"due":6000,"state":"busy+up","until":6000,"owner":"a"}
 > number renew p 100 token=2 now=2000
-{"status":"stale","epoch":"E","version":3,"due":6000,"state":"busy+up","until":6000,"token":"3"}
+{"status":"stale","epoch":"E","version":3,"due":6000,"state":"busy+up","until":6000,"owner":"a"}
 > number renew p 100 token=3 now=2000 lease=7000
 {"status":"ok","epoch":"E","version":4,"due":6000,"state":"busy+up","until":9000}
 > number renew p 100 token=3 now=2000 lease=7000

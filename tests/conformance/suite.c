@@ -609,15 +609,23 @@ static void a_token_that_is_not_current_frees_nobody(void **state)
     anns = f->r.of.number.token;
     ok(f, "hangup desk n1 token=%" PRIu64, anns);
     refused(f, "hangup desk n1 token=%" PRIu64, anns); /* again: there is no call */
-    ok(f, "call desk owner=bob");
+    ok(f, "call desk owner=bob lease=7000");
     bobs = f->r.of.number.token;
     assert_true(bobs > anns);
     digest(f, "desk", before);
-    stale(f, "hangup desk n1 token=%" PRIu64, anns);
-    assert_true(f->r.of.number.token == bobs); /* the current one */
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
-    stale(f, "renew desk n1 token=%" PRIu64 " lease=5", anns);
-    assert_true(f->r.of.number.token == bobs);
+    for (int i = 0; i < 2; i++) { /* the owner and the deadline, and no token */
+        if (i == 0)
+            stale(f, "hangup desk n1 token=%" PRIu64, anns);
+        else
+            stale(f, "renew desk n1 token=%" PRIu64 " lease=5", anns);
+        assert_true(f->r.of.number.token == 0);
+        assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
+        assert_int_equal(f->r.of.number.until_ms, f->now + 7000);
+        assert_int_equal(f->r.of.number.n_rows, 1);
+        assert_text(f->r.of.number.rows[0].owner, "bob");
+        assert_int_equal(f->r.of.number.rows[0].until_ms, f->now + 7000);
+        assert_true(f->r.of.number.rows[0].token == 0);
+    }
     for (uint64_t token = 0; token < 2; token++) {
         stale(f, "hangup desk n1 token=%" PRIu64, token);
         stale(f, "renew desk n1 token=%" PRIu64, token);
@@ -1337,7 +1345,7 @@ static void a_hold_ends_however_often_it_is_renewed(void **state)
 {
     struct fixture *f = *state;
     int64_t began = f->now;
-    uint64_t bobs, dans;
+    uint64_t bobs;
 
     ok(f, "set desk lease=0 lease-max=1000");
     assert_int_equal(f->r.of.number.of.settings.lease_max_ms, 1000);
@@ -1353,25 +1361,211 @@ static void a_hold_ends_however_often_it_is_renewed(void **state)
     assert_int_equal(f->r.of.number.until_ms, began + 700);
     ok(f, "renew desk n2 lease=0 token=%" PRIu64, bobs);
     assert_int_equal(f->r.of.number.until_ms, began + 1000);
-    same(f, "renew desk n2 lease=5000 token=%" PRIu64, bobs); /* no longer, and this is told */
+    ok(f, "renew desk n2 lease=5000 token=%" PRIu64, bobs); /* no longer, and the answer has that */
     assert_int_equal(f->r.of.number.until_ms, began + 1000);
     same(f, "renew desk node=pbx"); /* nor what its machine has forgotten */
     f->now = began + 1000;
     ok(f, "call desk owner=eve number=n1");
     refused(f, "renew desk n2 owner=bob token=%" PRIu64, bobs); /* it was not lost, it ended */
-    /* Set later: what has lasted too long ends when it is renewed next, and not before. */
-    ok(f, "set desk lease-max=0");
-    ok(f, "call desk owner=dan number=n3");
-    assert_int_equal(f->r.of.number.until_ms, 0);
-    dans = f->r.of.number.token;
-    f->now += 5000;
-    ok(f, "set desk lease-max=1000");
+}
+
+/* A limit reaches the holds that are there, and ends none before an older one. */
+static void a_longest_hold_that_is_set_reaches_all_holds(void **state)
+{
+    struct fixture *f = *state;
+    int64_t began = f->now;
+    uint64_t dans;
+
+    ok(f, "set desk rest=50");
+    numbers(f, 4);
+    ok(f, "call desk owner=ann number=n1");
+    f->now = began + 100;
+    ok(f, "call desk owner=bob number=n2 lease=100000");
+    f->now = began + 200;
+    ok(f, "call desk owner=cid number=n3 lease=500");
+    ok(f, "set desk lease-max=2000");
+    assert_int_equal(f->r.due_ms, began + 700);
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].until_ms, began + 2000);
+    ok(f, "show desk n2");
+    assert_int_equal(f->r.of.number.rows[0].until_ms, began + 2100);
     ok(f, "show desk n3");
-    assert_int_equal(f->r.of.number.rows[0].until_ms, 0);
-    ok(f, "renew desk n3 token=%" PRIu64, dans);
+    assert_int_equal(f->r.of.number.rows[0].until_ms, began + 700);
+    /* what has lasted too long ends at once, and then it rests */
+    f->now = began + 650;
+    ok(f, "set desk lease-max=600");
+    assert_int_equal(f->r.version, 2 + 8 + 3 + 2);
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
+    assert_int_equal(f->r.of.number.rows[0].until_ms, f->now + 50);
+    ok(f, "show desk n2");
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
+    assert_int_equal(f->r.of.number.rows[0].until_ms, began + 700);
+    ok(f, "unreg desk n4");
+    empty_at(f, "desk", f->now + 50);
+    f->now = began + 720;
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.resting, 2); /* n2 and n3 */
+    assert_int_equal(f->r.of.number.of.stats.busy_up, 0);
+    /* a higher limit, or none, is that of the lease again */
+    f->now = began + 1000;
+    ok(f, "set desk lease-max=300");
+    ok(f, "call desk owner=dan number=n1 lease=10000");
+    dans = f->r.of.number.token;
+    assert_int_equal(f->r.of.number.until_ms, f->now + 300);
+    ok(f, "set desk lease-max=0");
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].until_ms, f->now + 10000);
+    f->now += 5000;
+    ok(f, "renew desk n1 token=%" PRIu64, dans);
+    assert_int_equal(f->r.of.number.until_ms, f->now + 10000);
+}
+
+/* The lower limit is noticed on all paths: by owner, by number, of a node, in pages. */
+static void a_hold_that_a_limit_ended_is_over_for_every_verb(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token;
+
+    numbers(f, 2);
+    ok(f, "call desk owner=ann number=n1 node=pbx");
+    token = f->r.of.number.token;
+    ok(f, "set desk lease-max=1000");
+    f->now += 999;
+    same(f, "call desk owner=ann");
     assert_int_equal(f->r.of.number.until_ms, f->now + 1);
-    f->now++;
-    ok(f, "call desk owner=fay number=n3");
+    f->now += 1;
+    ok(f, "list desk owner=ann");
+    assert_int_equal(f->r.of.number.n_rows, 0);
+    same(f, "renew desk node=pbx");
+    refused(f, "renew desk n1 token=%" PRIu64, token);
+    refused(f, "hangup desk n1");
+    ok(f, "call desk owner=ann");
+    assert_int_equal(f->r.of.number.until_ms, f->now + 1000);
+}
+
+static void many_holds_that_a_limit_ends_hide_no_number(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 70; i++) {
+        ok(f, "add desk a%02d group=a", i);
+        ok(f, "reg desk a%02d", i);
+        ok(f, "call desk");
+        f->now++;
+    }
+    ok(f, "add desk b1 group=b");
+    ok(f, "reg desk b1");
+    ok(f, "call desk group=b");
+    ok(f, "set desk lease-max=1000");
+    empty(f, "call desk group=b");
+    assert_true(f->r.of.number.next_ms <= f->now + 1000 && f->r.of.number.next_ms > f->now);
+    f->now += 1000;
+    assert_given(f, "desk group=b", "b1");
+}
+
+/* A shorter rest or gap frees at once; a longer one reaches numbers that are idle. */
+static void rests_are_judged_by_the_settings_of_now(void **state)
+{
+    struct fixture *f = *state;
+    int64_t began = f->now;
+    uint64_t v;
+
+    ok(f, "set desk rest=10000 log=100");
+    numbers(f, 3);
+    ok(f, "call desk number=n1");
+    ok(f, "hangup desk n1");
+    ok(f, "call desk number=n2");
+    ok(f, "hangup desk n2 rest=500"); /* its own rest */
+    ok(f, "call desk number=n3");
+    f->now += 100;
+    empty_at(f, "desk", began + 500);
+    ok(f, "set desk rest=50");
+    v = f->r.version;
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.resting, 1);
+    ok(f, "changes desk since=%" PRIu64, v - 1);
+    assert_int_equal(f->r.of.number.n_rows, 1); /* no notice of a number */
+    assert_given(f, "desk", "n1");
+    assert_int_equal(f->r.version, v + 1);
+    ok(f, "hangup desk n1");
+    f->now += 60;
+    assert_given(f, "desk", "n1");
+    ok(f, "hangup desk n1 rest=0");
+    /* the longer rest is for calls that ended by the pool's */
+    ok(f, "hangup desk n3");
+    f->now += 60;
+    ok(f, "sweep desk");
+    ok(f, "set desk rest=1000");
+    ok(f, "show desk n3");
+    assert_true(f->r.of.number.rows[0].resting);
+    assert_int_equal(f->r.of.number.rows[0].until_ms, f->now + 940);
+    ok(f, "show desk n1");
+    assert_false(f->r.of.number.rows[0].resting);
+    /* a gap is for all of them */
+    ok(f, "set desk rest=0 gap=700");
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].until_ms, began + 160 + 700);
+    ok(f, "show desk n3");
+    assert_int_equal(f->r.of.number.rows[0].until_ms, began + 700);
+    empty_at(f, "desk", began + 700);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
+    ok(f, "lift desk n3"); /* and what was lifted, no setting brings back */
+    ok(f, "set desk gap=5000");
+    ok(f, "show desk n3");
+    assert_false(f->r.of.number.rows[0].resting);
+    assert_given(f, "desk", "n3");
+    ok(f, "set desk gap=0");
+    assert_given(f, "desk", "n1");
+}
+
+/* More numbers than one command judges: a call goes on until it is true, and `stats` says `more`.
+ */
+static void a_shorter_gap_frees_one_of_many_at_once(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 300 };
+    uint64_t v;
+
+    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+        return;
+    numbers(f, N);
+    for (int i = 1; i <= N; i++) {
+        ok(f, "call desk number=n%d", i);
+        ok(f, "hangup desk n%d rest=%d", i, i < N ? 2000000 : 0);
+    }
+    ok(f, "set desk gap=3000000"); /* it reaches the one that is idle, and all that rest */
+    ok(f, "stats desk");
+    v = f->r.version;
+    assert_true(f->r.of.number.more);
+    empty_at(f, "desk", f->now + 3000000);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
+    ok(f, "stats desk");
+    assert_false(f->r.of.number.more);
+    assert_int_equal(f->r.of.number.of.stats.resting, N);
+    ok(f, "set desk gap=0"); /* the last of them has no rest of its own */
+    assert_given(f, "desk", "n300");
+    assert_int_equal(f->r.version, v + 2);
+    empty_at(f, "desk", f->now + 2000000);
+}
+
+/* One that is not registered rests as well. */
+static void a_longer_rest_reaches_what_is_not_registered(void **state)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 1);
+    ok(f, "call desk");
+    ok(f, "hangup desk n1");
+    ok(f, "unreg desk n1");
+    ok(f, "set desk rest=1000");
+    f->now += 100;
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].until_ms, f->now + 900);
+    ok(f, "reg desk n1");
+    empty_at(f, "desk", f->now + 900);
+    f->now += 900;
+    assert_given(f, "desk", "n1");
 }
 
 static void a_rest_goes_on_while_unregistered(void **state)
@@ -1475,12 +1669,12 @@ static void a_number_over_a_cap_that_was_lowered_is_put_aside(void **state)
     ok(f, "hangup desk n2");
     ok(f, "set desk daily=1"); /* both are idle and have had it */
     v = f->r.version;
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.capped, 2);
     empty(f, "call desk");
     assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
     assert_int_equal(f->r.of.number.next_ms, midnight);
-    assert_int_equal(f->r.version, v + 2); /* each has been put aside */
-    empty(f, "call desk");
-    assert_int_equal(f->r.version, v + 2); /* once */
+    assert_int_equal(f->r.version, v); /* that is judged, and no change of either */
     f->now = midnight;
     assert_given(f, "desk number=n1", "n1");
     ok(f, "hangup desk n1");
@@ -1537,7 +1731,10 @@ static void of_many_over_a_lowered_cap_no_command_puts_all_aside(void **state)
     portion(f, "call desk");
     assert_int_equal(f->r.status, USHER_REFUSED);
     assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_DUE);
-    assert_int_equal(f->r.version, v + 1000);
+    assert_int_equal(f->r.version, v);
+    portion(f, "stats desk");
+    assert_true(f->r.of.number.more); /* it is not known yet how many the cap keeps */
+    assert_in_range(f->r.of.number.of.stats.capped, 200, 300);
     /* those behind it in a batch wait for it, by the engine */
     for (int k = 0; k < 2; k++) {
         static const char *const lines[3] = { "call desk", "stats desk", "call desk owner=a" };
@@ -1553,6 +1750,7 @@ static void of_many_over_a_lowered_cap_no_command_puts_all_aside(void **state)
         assert_int_equal(r[0].status, USHER_EMPTY);
         assert_int_equal(r[0].of.number.why, USHER_NUMBER_WHY_CAPPED);
         assert_int_equal(r[1].of.number.of.stats.capped, N);
+        assert_int_equal(r[1].version, v);
         assert_int_equal(r[1].of.number.of.stats.refused_today, 1);
         assert_int_equal(r[2].status, USHER_EMPTY);
         for (int i = 0; i < 3; i++)
@@ -1588,6 +1786,8 @@ static void a_cap_that_is_raised_or_lifted_frees_at_once(void **state)
     empty(f, "call desk");
     /* nor does a higher cap end a rest that has another reason */
     ok(f, "set desk daily=6 rest=1000");
+    empty(f, "call desk");
+    f->now += 1000;
     ok(f, "call desk");
     ok(f, "hangup desk n1");
     ok(f, "set desk daily=0");
@@ -1673,12 +1873,12 @@ static void a_fresh_number_is_given_behind_a_thousand_capped_ones(void **state)
     ok(f, "set desk daily=1");
     v = f->r.version;
     assert_given(f, "desk owner=ann", "f");
-    assert_int_equal(f->r.version, v + MANY + 1); /* each was put aside, as a change of its own */
+    assert_int_equal(f->r.version, v + 1);
     ok(f, "hangup desk f");
     empty(f, "call desk");
     assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
     assert_int_equal(f->r.of.number.next_ms, MORNING + 14 * HOUR);
-    assert_int_equal(f->r.version, v + MANY + 2); /* and nobody is looked at twice */
+    assert_int_equal(f->r.version, v + 2);
     ok(f, "add desk g");
     ok(f, "reg desk g");
     assert_given(f, "desk owner=ann", "g");
@@ -2530,21 +2730,21 @@ static void each_change_is_told_in_order(void **state)
     f->now += 100;
     ok(f, "set desk daily=1");
     assert_int_equal(h.n, 16);
-    empty(f, "call desk"); /* it has had its call */
-    assert_heard(f, &h, 17, "rest", "n1", IDLE_UP, IDLE_UP);
+    empty(f, "call desk"); /* it has had its call, and that is no change of it */
+    assert_int_equal(h.n, 16);
     ok(f, "renew desk n1 token=%" PRIu64 " owner=bob node=m lease=1000", LOST_TOKEN);
-    assert_heard(f, &h, 18, "renew", "n1", IDLE_UP, BUSY_UP); /* taken back all the same */
+    assert_heard(f, &h, 17, "renew", "n1", IDLE_UP, BUSY_UP); /* taken back all the same */
     assert_string_equal(h.owner, "bob");
     assert_true(h.last.token == f->r.of.number.token);
     assert_int_equal(h.last.until_ms, f->now + 1000);
     same(f, "renew desk n1 token=%" PRIu64 " owner=bob node=x lease=1000", LOST_TOKEN);
     ok(f, "del desk n1");
-    assert_heard(f, &h, 19, "del", "n1", BUSY_UP, NODATA);
+    assert_heard(f, &h, 18, "del", "n1", BUSY_UP, NODATA);
     ok(f, "add other n1"); /* is not watched */
-    assert_int_equal(h.n, 19);
+    assert_int_equal(h.n, 18);
     usher_unwatch(f->e, watch);
     ok(f, "add desk n1");
-    assert_int_equal(h.n, 19);
+    assert_int_equal(h.n, 18);
 }
 
 static void a_watcher_may_watch_all_and_use_the_engine(void **state)
@@ -2932,7 +3132,6 @@ static void wrong_arguments_are_named(void **state)
         { { .verb = USHER_NUMBER_STATS, .scope = text("a\x01") }, "scope" },
         { { .verb = (enum usher_verb)0, .scope = text("desk") }, "verb" },
         { { .verb = USHER_NUMBER_EXPIRE, .scope = text("desk") }, "verb" },
-        { { .verb = USHER_NUMBER_REST, .scope = text("desk") }, "verb" },
         { { .verb = (enum usher_verb)0x7001, .scope = text("desk") }, "verb" },
         { C(ADD), "number" },
         { C(DEL), "number" },
@@ -3711,6 +3910,12 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(a_hangup_may_name_another_rest),
         TEST(an_expired_hold_rests_from_its_deadline_on),
         TEST(calls_of_a_number_begin_with_a_gap),
+        TEST(a_longest_hold_that_is_set_reaches_all_holds),
+        TEST(a_hold_that_a_limit_ended_is_over_for_every_verb),
+        TEST(many_holds_that_a_limit_ends_hide_no_number),
+        TEST(rests_are_judged_by_the_settings_of_now),
+        TEST(a_shorter_gap_frees_one_of_many_at_once),
+        TEST(a_longer_rest_reaches_what_is_not_registered),
         TEST(a_hold_ends_however_often_it_is_renewed),
         TEST(a_rest_goes_on_while_unregistered),
         TEST(a_number_has_so_many_calls_a_local_day),

@@ -19,6 +19,9 @@
 #define EXPIRE_MOST 64 /* expiries that a command applies on its way */
 #define DUE_LOOK 64    /* due numbers that are looked at for `next` */
 #define DROP_MOST 240  /* records erased by a step of `drop` */
+#define JUDGE_MOST 128 /* numbers that a step judges by a changed setting */
+#define JUDGE_WAY 8    /* and a command that is about something else, on its way */
+#define AGAIN 1000     /* a status: the engine gives the command again */
 #define STEP_MOST 1000 /* numbers freed by `free`, expired by `sweep` if it names no max */
 
 static bool in(const struct usher_operation *c, uint64_t bit, int64_t value, int64_t min,
@@ -232,6 +235,28 @@ static bool capped(const struct model_pool *p, const struct model_number *n, int
     return p->set.daily > 0 && n->day == day_of(p, at) && n->calls >= p->set.daily;
 }
 
+/* When its hold or its rest ends; 0: never.  The pool may limit holds, but it ends none before the
+ * limit was set. */
+static int64_t end_of(const struct model_pool *p, const struct model_number *n)
+{
+    int64_t limit = n->used + p->set.lease_max_ms;
+
+    if (!n->busy || p->set.lease_max_ms == 0)
+        return n->until;
+    if (n->token < p->limited_at && limit < p->limited)
+        limit = p->limited;
+    return n->until != 0 && n->until < limit ? n->until : limit;
+}
+
+/* When a number that is not busy has rested, by the settings as they are. */
+static int64_t rested(const struct model_pool *p, const struct model_number *n)
+{
+    int64_t rest = n->ended + (n->rest >= 0 ? n->rest : p->set.rest_ms);
+    int64_t gap = p->set.gap_ms > 0 ? n->used + p->set.gap_ms : 0;
+
+    return !n->had ? 0 : rest > gap ? rest : gap;
+}
+
 /* In which order the numbers of the idle list are given out. */
 static bool offered_before(const struct model_pool *p, const struct model_number *a,
                            const struct model_number *b)
@@ -386,7 +411,7 @@ static void changed_of(struct work *w, enum usher_verb verb, enum usher_number_s
     if (n != NULL) {
         notice.subject = text_out(&n->id);
         notice.token = n->token;
-        notice.until_ms = n->until;
+        notice.until_ms = end_of(w->p, n);
         notice.owner = text_out(owner);
     }
     model_log_keep(&w->p->log, w->p->set.log, &notice);
@@ -414,63 +439,24 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The hold on @n ended at @at. */
+/* The hold on @n ended at @at; @rest < 0: it rests as the pool says. */
 static void ends(struct work *w, struct model_number *n, int64_t at, int64_t rest,
                  enum usher_verb verb)
 {
     enum usher_number_state from = model_state(n);
     struct model_text owner = n->owner;
 
-    bool was_busy = n->busy;
-
     w->p->ended += n->busy; /* or its rest is another one */
+    n->had = n->busy;       /* if not, a command ends the rest */
+    n->ended = at;
+    n->rest = rest;
     n->busy = false;
     n->owner = n->node = text_of(NULL, 0);
     n->lease = 0;
-    n->until = rest > 0 ? at + rest : 0;
-    if (was_busy && w->p->set.gap_ms > 0 && n->used + w->p->set.gap_ms > at)
-        n->until = later(at + rest, n->used + w->p->set.gap_ms);
+    n->until = rested(w->p, n) > at ? rested(w->p, n) : 0;
     if (free_now(n))
         joins(w, n);
     changed_of(w, verb, from, model_state(n), n, &owner);
-}
-
-/* The number whose hold or rest is to end first, NULL if none has until. */
-static struct model_number *first_due(struct model_pool *p)
-{
-    struct model_number *first = NULL;
-
-    for (size_t i = 0; i < p->n_numbers; i++) {
-        struct model_number *n = &p->numbers[i];
-
-        if (n->until != 0 && (first == NULL || n->until < first->until ||
-                              (n->until == first->until && n->order < first->order)))
-            first = n;
-    }
-    return first;
-}
-
-static void expire_one(struct work *w, struct model_number *n)
-{
-    if (n->busy) {
-        ends(w, n, n->until, w->p->set.rest_ms, USHER_NUMBER_EXPIRE);
-        return;
-    }
-    /* the gap may have grown while it rested */
-    n->until = w->p->set.gap_ms > 0 && n->used + w->p->set.gap_ms > n->until
-                   ? n->used + w->p->set.gap_ms
-                   : 0;
-    if (free_now(n))
-        joins(w, n);
-    changed(w, USHER_NUMBER_EXPIRE, model_state(n), model_state(n), n);
-}
-
-/* A number that is looked at has its own due expiries applied, however many others there
- * are that a command has no time for. */
-static void up_to_date(struct work *w, struct model_number *n)
-{
-    while (n != NULL && n->until != 0 && n->until <= w->moment)
-        expire_one(w, n);
 }
 
 /* Of the group, or of any if @group is "*" or NULL. */
@@ -478,6 +464,159 @@ static bool in_group(const struct model_number *n, const struct usher_text *grou
 {
     return group == NULL || (group->size == 1 && group->data[0] == '*') ||
            is(&n->group, group->data, group->size);
+}
+
+/* Does the limit of the pool end the hold on @n, and not its lease? */
+static bool limited(const struct model_pool *p, const struct model_number *n)
+{
+    return end_of(p, n) != n->until;
+}
+
+static int64_t limit_of(const struct model_pool *p, const struct model_number *n)
+{
+    int64_t limit = n->used + p->set.lease_max_ms;
+
+    return n->token < p->limited_at ? later(limit, p->limited) : limit;
+}
+
+/* The oldest hold, if the pool limits them; NULL. */
+static struct model_number *first_limited(struct model_pool *p)
+{
+    struct model_number *oldest = NULL;
+
+    for (size_t i = 0; i < p->n_numbers && p->set.lease_max_ms != 0; i++)
+        if (p->numbers[i].busy && (oldest == NULL || p->numbers[i].token < oldest->token))
+            oldest = &p->numbers[i];
+    return oldest;
+}
+
+/* The number of @group (NULL: any) whose lease or rest is to end first, or the oldest hold, if its
+ * limit is earlier: limits end holds in their order.  *@ret_at: when.  NULL: none has an end. */
+static struct model_number *first_due(struct model_pool *p, const struct usher_text *group,
+                                      int64_t *ret_at)
+{
+    struct model_number *first = NULL, *oldest = first_limited(p);
+
+    for (size_t i = 0; i < p->n_numbers; i++) {
+        struct model_number *n = &p->numbers[i];
+
+        if (n->until != 0 && in_group(n, group) &&
+            (first == NULL || n->until < first->until ||
+             (n->until == first->until && n->order < first->order)))
+            first = n;
+    }
+    *ret_at = first != NULL ? first->until : USHER_NEVER;
+    if (oldest != NULL && (first == NULL || limit_of(p, oldest) < *ret_at)) {
+        *ret_at = limit_of(p, oldest);
+        return oldest;
+    }
+    return first;
+}
+
+static void expire_one(struct work *w, struct model_number *n)
+{
+    if (n->busy) {
+        ends(w, n, end_of(w->p, n), -1, USHER_NUMBER_EXPIRE);
+        return;
+    }
+    /* it may have to rest for longer since it was last looked at */
+    n->until = rested(w->p, n) > n->until ? rested(w->p, n) : 0;
+    if (free_now(n))
+        joins(w, n);
+    changed(w, USHER_NUMBER_EXPIRE, model_state(n), model_state(n), n);
+}
+
+static bool is_due(const struct work *w, const struct model_number *n)
+{
+    return end_of(w->p, n) != 0 && end_of(w->p, n) <= w->moment;
+}
+
+static int64_t rests_until(const struct work *w, const struct model_number *n)
+{
+    int64_t until = rested(w->p, n);
+
+    /* a clock that is set back brings no rest back */
+    return until > (n->until != 0 ? w->moment : w->now) ? until : 0;
+}
+
+/* It is as the settings say now, which is no change. */
+static void judge_one(struct work *w, struct model_number *n)
+{
+    bool was = free_now(n);
+
+    n->until = rests_until(w, n);
+    if (free_now(n) && !was)
+        n->drawn = w->p->set.order == USHER_NUMBER_ORDER_RANDOM;
+    n->aside = free_now(n) && capped(w->p, n, w->now);
+}
+
+/* It rests as the settings say. */
+static void rest_anew(struct work *w, struct model_number *n)
+{
+    if (!n->busy && n->until != rests_until(w, n))
+        judge_one(w, n);
+}
+
+static bool is_right(const struct work *w, const struct model_number *n)
+{
+    return n->busy ||
+           (n->until == rests_until(w, n) && (!free_now(n) || n->aside == capped(w->p, n, w->now)));
+}
+
+/* Its place in the list that is walked, or false. */
+static bool judged_at(const struct model_pool *p, const struct model_number *n, uint64_t *hi)
+{
+    if (p->judge == MODEL_JUDGE_RESTS) {
+        *hi = (uint64_t)n->until;
+        return n->until != 0;
+    }
+    *hi = n->aside   ? (((uint64_t)(n->day + 8) << 30) + (uint64_t)n->calls) * 2 + n->drawn
+          : n->drawn ? draw(n->order)
+                     : UINT64_C(1) << 32;
+    return free_now(n);
+}
+
+/* Judge up to @left numbers; how many are left. */
+static int judge(struct work *w, int left)
+{
+    struct model_pool *p = w->p;
+
+    while (p->judge != MODEL_JUDGED && left > 0) {
+        struct model_number *next = NULL;
+        uint64_t hi = 0, at;
+
+        for (size_t i = 0; i < p->n_numbers; i++) {
+            struct model_number *n = &p->numbers[i];
+
+            if (!judged_at(p, n, &at) || at < p->judge_hi ||
+                (at == p->judge_hi && n->order <= p->judge_order))
+                continue;
+            if (next == NULL || at < hi || (at == hi && n->order < next->order)) {
+                next = n;
+                hi = at;
+            }
+        }
+        p->judge_hi = hi;
+        p->judge_order = next != NULL ? next->order : 0;
+        if (next == NULL) {
+            p->judge = p->judge == MODEL_JUDGE_BOTH ? MODEL_JUDGE_RESTS : MODEL_JUDGED;
+            continue;
+        }
+        left--;
+        if (!is_due(w, next) && !is_right(w, next))
+            judge_one(w, next);
+    }
+    return left;
+}
+
+/* A number that is looked at has its own due expiries applied, however many others there
+ * are that a command has no time for. */
+static void up_to_date(struct work *w, struct model_number *n)
+{
+    while (n != NULL && is_due(w, n))
+        expire_one(w, n);
+    if (n != NULL)
+        rest_anew(w, n);
 }
 
 /* Of those of @group that stand aside and need not any more the one of the earliest day, with the
@@ -499,26 +638,19 @@ static struct model_number *first_back(const struct work *w, const struct usher_
     return first;
 }
 
-/* It is free and gets another place among those that are: the one that it should have now. */
-static void moves(struct work *w, struct model_number *n, enum usher_verb verb)
-{
-    joins(w, n);
-    changed(w, verb, USHER_NUMBER_STATE_IDLE_UP, USHER_NUMBER_STATE_IDLE_UP, n);
-}
-
-/* At most @most of what is due; returns how many. */
-static uint64_t expire(struct work *w, uint64_t most)
+/* At most @most of what is due, and then @judges numbers are judged; returns how many ended. */
+static uint64_t expire(struct work *w, uint64_t most, int judges)
 {
     uint64_t done = 0;
     struct model_number *n;
+    int64_t at;
 
-    for (; done < most; done++)
-        if ((n = first_due(w->p)) != NULL && n->until <= w->moment)
-            expire_one(w, n);
-        else if ((n = first_back(w, NULL)) != NULL)
-            moves(w, n, USHER_NUMBER_EXPIRE);
-        else
-            break;
+    for (; (n = first_due(w->p, NULL, &at)) != NULL && at <= w->moment; done++) {
+        if (done == most)
+            return done;
+        expire_one(w, n);
+    }
+    (void)judge(w, judges);
     return done;
 }
 
@@ -585,10 +717,34 @@ static enum usher_status tell(struct work *w, enum usher_status status,
 
     r->state = n != NULL ? model_state(n) : USHER_NUMBER_STATE_NODATA;
     r->token = n != NULL ? n->token : 0;
-    r->until_ms = n != NULL ? n->until : 0;
+    r->until_ms = n != NULL ? end_of(w->p, n) : 0;
     r->number_size = id.size;
     memcpy(r->number, id.data, sizeof r->number);
     return status;
+}
+
+static const char *kept(const struct model_text *t)
+{
+    return memcpy(grown(NULL, t->size, 1), t->data, t->size);
+}
+
+/* It is another hold: its owner and its deadline, and not its token. */
+static enum usher_status tell_stale(struct work *w, const struct model_number *n)
+{
+    struct usher_number_result *r = &w->r->of.number;
+    struct usher_number_result_row *row;
+
+    (void)tell(w, USHER_STALE, n);
+    r->token = 0;
+    w->r->block = grown(w->r->block, r->n_rows, sizeof *row);
+    r->rows = w->r->block;
+    row = (struct usher_number_result_row *)w->r->block + r->n_rows++;
+    memset(row, 0, sizeof *row);
+    row->number = (struct usher_text){ kept(&n->id), n->id.size };
+    row->owner = (struct usher_text){ kept(&n->owner), n->owner.size };
+    row->state = model_state(n);
+    row->until_ms = end_of(w->p, n);
+    return USHER_STALE;
 }
 
 /* The page ends with the call that has @token. */
@@ -626,11 +782,13 @@ static enum usher_status verb_add(struct work *w, struct model_number *n)
 
 static enum usher_status verb_del(struct work *w, struct model_number *n)
 {
+    enum usher_number_state from;
     struct model_number gone;
 
     if (n == NULL)
         return tell(w, USHER_SAME, NULL);
     gone = *n;
+    from = model_state(n);
     w->p->ended += n->busy;
     if (n->calls > 0 && n->day == day_of(w->p, w->now)) {
         struct model_past *past;
@@ -643,7 +801,8 @@ static enum usher_status verb_del(struct work *w, struct model_number *n)
         past->used = n->used;
     }
     removed(w->p->numbers, &w->p->n_numbers, sizeof *n, (size_t)(n - w->p->numbers));
-    changed(w, w->c->verb, model_state(&gone), USHER_NUMBER_STATE_NODATA, &gone);
+    gone.busy = false;
+    changed(w, w->c->verb, from, USHER_NUMBER_STATE_NODATA, &gone);
     return tell(w, USHER_OK, NULL);
 }
 
@@ -663,18 +822,11 @@ static enum usher_status verb_reg(struct work *w, struct model_number *n, bool u
     return tell(w, USHER_OK, n);
 }
 
-/* @n, which is held and has begun, is held for @lease from now on, as far as it may be. */
+/* @n, which is held, is held for @lease from now on. */
 static void hold(struct work *w, struct model_number *n, int64_t lease)
 {
-    int64_t most = w->p->set.lease_max_ms;
-
-    n->lease = most != 0 && (lease == 0 || lease > most) ? most : lease;
+    n->lease = lease;
     n->until = n->lease == 0 ? 0 : w->moment + n->lease;
-    if (most == 0 || n->until <= n->used + most)
-        return;
-    n->until = n->used + most;
-    if (n->until <= w->moment)
-        n->until = w->moment + 1;
 }
 
 static enum usher_status take(struct work *w, struct model_number *n)
@@ -773,48 +925,43 @@ static struct model_number *first_offered(struct work *w, const struct usher_tex
     return head;
 }
 
-/* The number whose hold or rest is to end first of @group's. */
-static struct model_number *first_due_of(struct model_pool *p, const struct usher_text *group)
-{
-    struct model_number *first = NULL;
-
-    for (size_t i = 0; i < p->n_numbers; i++) {
-        struct model_number *n = &p->numbers[i];
-
-        if (n->until != 0 && in_group(n, group) &&
-            (first == NULL || n->until < first->until ||
-             (n->until == first->until && n->order < first->order)))
-            first = n;
-    }
-    return first;
-}
-
-/* The number that a call on @group gets, NULL if none. */
-static struct model_number *pick(struct work *w, const struct usher_text *group)
+/* The number that a call on @group gets, NULL if none.  *@left < 0: the call is to come again. */
+static struct model_number *pick(struct work *w, const struct usher_text *group, int *left)
 {
     for (;;) {
         struct model_number *n = first_offered(w, group);
+        bool due = false;
+        int64_t at;
 
-        if (n != NULL && capped(w->p, n, w->now)) {
-            moves(w, n, USHER_NUMBER_REST);
-            continue;
-        }
         if (n == NULL)
             n = first_back(w, group);
-        if (n != NULL)
+        if (n != NULL && (w->p->judge == MODEL_JUDGED || is_right(w, n)))
             return n;
-        n = first_due_of(w->p, group);
-        if (n == NULL || n->until > w->moment)
+        if (n == NULL) {
+            n = first_due(w->p, group, &at);
+            due = n != NULL && at <= w->moment;
+            if (!due) {
+                if (w->p->judge == MODEL_JUDGED)
+                    return NULL;
+                *left = *left > 0 ? judge(w, *left) : -1;
+                if (*left < 0)
+                    return NULL;
+                continue;
+            }
+        }
+        if (--*left < 0)
             return NULL;
-        expire_one(w, n);
+        if (due)
+            expire_one(w, n);
+        else
+            judge_one(w, n);
     }
 }
 
-/* When a number that is up gets free by itself, if it does, else -1. */
-static int64_t free_again(const struct model_pool *p, const struct model_number *n, int64_t now)
+/* When a number that is up, whose hold or rest ends at @at, gets free by itself; -1: never. */
+static int64_t free_again(const struct model_pool *p, const struct model_number *n, int64_t at,
+                          int64_t now)
 {
-    int64_t at = n->until;
-
     if (at == 0) {
         if (n->busy)
             return -1;
@@ -831,38 +978,81 @@ static int64_t soonest(int64_t a, int64_t b)
     return a < 0 || b < a ? b : a;
 }
 
+/* A hold or a rest that ends by itself. */
+struct end {
+    const struct model_number *n;
+    int64_t at;
+};
+
+/* Of @group, in order; those that the limit ends come after the others of the same time.  Returns
+ * how many. */
+static size_t all_ends(struct model_pool *p, const struct usher_text *group, struct end *ends)
+{
+    struct model_pool rest = pool_copy(p);
+    int64_t limit = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_numbers; i++)
+        if (p->numbers[i].until != 0 && !limited(p, &p->numbers[i]) &&
+            in_group(&p->numbers[i], group))
+            ends[n++] = (struct end){ &p->numbers[i], p->numbers[i].until };
+    for (size_t i = 1; i < n; i++)
+        for (size_t j = i;
+             j > 0 && (ends[j].at < ends[j - 1].at ||
+                       (ends[j].at == ends[j - 1].at && ends[j].n->order < ends[j - 1].n->order));
+             j--) {
+            struct end swap = ends[j];
+
+            ends[j] = ends[j - 1];
+            ends[j - 1] = swap;
+        }
+    for (struct model_number *k; (k = first_limited(&rest)) != NULL;) {
+        const struct model_number *here = number_find(p, k->id.data, k->id.size);
+        size_t to = n;
+
+        limit = later(limit, limit_of(p, here));
+        removed(rest.numbers, &rest.n_numbers, sizeof *k, (size_t)(k - rest.numbers));
+        if (!limited(p, here) || !in_group(here, group))
+            continue;
+        for (; to > 0 && ends[to - 1].at > limit; to--)
+            ends[to] = ends[to - 1];
+        ends[to] = (struct end){ here, limit };
+        n++;
+    }
+    pool_done(&rest);
+    return n;
+}
+
 /*
  * When a number of @group gets free, or @next if that is before; -1: none does by itself.  Of more
  * than DUE_LOOK that end before and free none, the next one's end.
  */
 static int64_t next_free(struct work *w, const struct usher_text *group, int64_t next)
 {
-    struct model_pool rest = pool_copy(w->p);
-    const struct model_number *n;
+    struct model_pool *p = w->p;
+    struct end *ends = grown(NULL, p->n_numbers, sizeof *ends);
+    size_t n = all_ends(p, group, ends), rests = 0;
     bool held = false; /* found a hold whose end frees it */
 
-    for (size_t i = rest.n_numbers; i-- > 0;)
-        if (!in_group(&rest.numbers[i], group) || rest.numbers[i].until == 0)
-            removed(rest.numbers, &rest.n_numbers, sizeof *rest.numbers, i);
-    for (int k = 0; (n = first_due(&rest)) != NULL; k++) {
-        bool more_rest = false;
+    for (size_t i = 0; i < p->n_numbers; i++)
+        rests += resting(&p->numbers[i]) && p->numbers[i].up && in_group(&p->numbers[i], group);
+    for (size_t i = 0; i < n; i++) {
+        const struct model_number *k = ends[i].n;
+        int64_t at = ends[i].at, soon = at + p->set.rest_ms;
 
-        for (size_t i = 0; i < rest.n_numbers; i++)
-            more_rest |= !rest.numbers[i].busy && rest.numbers[i].up;
-        if ((next >= 0 && n->until >= next) || (held && !more_rest))
+        if ((next >= 0 && at >= next) || (held && rests == 0))
             break;
-        if (k == DUE_LOOK) {
-            next = n->until;
+        if (i == DUE_LOOK) {
+            next = at;
             break;
         }
-        if (n->up) {
-            next = soonest(next, free_again(w->p, n, w->moment));
-            held |= n->busy && !capped(w->p, n, n->until + w->p->set.rest_ms) &&
-                    n->used + w->p->set.gap_ms <= n->until + w->p->set.rest_ms;
-        }
-        removed(rest.numbers, &rest.n_numbers, sizeof *n, (size_t)(n - rest.numbers));
+        rests -= resting(k) && k->up;
+        if (!k->up)
+            continue;
+        next = soonest(next, free_again(p, k, at, w->moment));
+        held |= k->busy && free_again(p, k, at, w->moment) == soon;
     }
-    pool_done(&rest);
+    free(ends);
     return next;
 }
 
@@ -918,14 +1108,14 @@ static enum usher_status call_given(struct work *w, struct model_number *n)
             return take(w, n);
         r->why = n->until != 0 ? USHER_NUMBER_WHY_RESTING : USHER_NUMBER_WHY_CAPPED;
     }
-    r->next_ms = n->up ? free_again(w->p, n, w->moment) : -1;
+    r->next_ms = n->up ? free_again(w->p, n, end_of(w->p, n), w->moment) : -1;
     refused(w);
     (void)tell(w, USHER_REFUSED, n);
     r->token = 0; /* somebody else's */
     return USHER_REFUSED;
 }
 
-static struct model_number *oldest_of_owner(struct work *w)
+static struct model_number *oldest_of_owner(struct work *w, int *left)
 {
     for (;;) {
         struct model_number *oldest = NULL;
@@ -937,8 +1127,10 @@ static struct model_number *oldest_of_owner(struct work *w)
                 (oldest == NULL || n->order < oldest->order))
                 oldest = n;
         }
-        if (oldest == NULL || oldest->until == 0 || oldest->until > w->moment)
+        if (oldest == NULL || !is_due(w, oldest))
             return oldest;
+        if (--*left < 0)
+            return NULL;
         expire_one(w, oldest); /* then it is the owner's no more; its rest may be due, too */
     }
 }
@@ -949,11 +1141,14 @@ static enum usher_status verb_call(struct work *w, struct model_number *given)
     const struct usher_text *owner = &w->a->owner, *groups = &w->a->group;
     struct model_number *n = NULL;
     struct usher_text g;
+    int left = JUDGE_MOST;
 
     if (w->a->number.data != NULL)
         return call_given(w, given);
-    if (owner->data != NULL && (n = oldest_of_owner(w)) != NULL)
+    if (owner->data != NULL && (n = oldest_of_owner(w, &left)) != NULL)
         return tell(w, USHER_SAME, n);
+    if (left < 0)
+        return AGAIN;
     if (w->a->sticky.data != NULL)
         for (size_t i = 0; i < p->n_stickies; i++) {
             const struct model_sticky *s = &p->stickies[i];
@@ -967,10 +1162,12 @@ static enum usher_status verb_call(struct work *w, struct model_number *given)
         }
     n = NULL;
     if (groups->data == NULL)
-        n = pick(w, NULL);
+        n = pick(w, NULL, &left);
     else
-        for (size_t i = 0; n == NULL && group_at(groups, i, &g); i++)
-            n = pick(w, &g);
+        for (size_t i = 0; n == NULL && left >= 0 && group_at(groups, i, &g); i++)
+            n = pick(w, &g, &left);
+    if (left < 0)
+        return AGAIN;
     return n != NULL ? take(w, n) : nothing_free(w);
 }
 
@@ -994,11 +1191,10 @@ static enum usher_status verb_hangup(struct work *w, struct model_number *n)
     if (!n->busy && !again)
         return tell(w, USHER_REFUSED, n);
     if (token && w->a->token != n->token)
-        return tell(w, USHER_STALE, n);
+        return tell_stale(w, n);
     if (!token && w->p->set.strict)
         return tell(w, USHER_REFUSED, n);
-    ends(w, n, w->moment, w->c->given & USHER_GIVEN_REST ? w->a->rest_ms : w->p->set.rest_ms,
-         w->c->verb);
+    ends(w, n, w->moment, w->c->given & USHER_GIVEN_REST ? w->a->rest_ms : -1, w->c->verb);
     return tell(w, USHER_OK, n);
 }
 
@@ -1009,6 +1205,7 @@ static enum usher_status verb_lift(struct work *w, struct model_number *n)
     if (!resting(n))
         return tell(w, USHER_SAME, n);
     n->until = 0;
+    n->had = false;
     if (free_now(n))
         joins(w, n);
     changed(w, w->c->verb, model_state(n), model_state(n), n);
@@ -1070,7 +1267,7 @@ static enum usher_status renew_node(struct work *w)
             break;
         }
         behind = n->token;
-        if (n->until != 0 && n->until <= w->moment)
+        if (is_due(w, n))
             expire_one(w, n);
         else if (extended(w, n))
             r->count++;
@@ -1096,7 +1293,7 @@ static enum usher_status verb_renew(struct work *w, struct model_number *n)
     if (!n->busy)
         return tell(w, USHER_REFUSED, n);
     if (w->a->token != n->token)
-        return tell(w, USHER_STALE, n);
+        return tell_stale(w, n);
     return tell(w, extended(w, n) ? USHER_OK : USHER_SAME, n);
 }
 
@@ -1133,7 +1330,7 @@ static enum usher_status verb_free(struct work *w, struct model_number *given)
     if (!w->p->exists)
         return USHER_MISSING;
     while (r->count < STEP_MOST && (n = oldest_to_free(w)) != NULL) {
-        ends(w, n, w->moment, w->p->set.rest_ms, w->c->verb);
+        ends(w, n, w->moment, -1, w->c->verb);
         r->count++;
     }
     r->more = oldest_to_free(w) != NULL;
@@ -1147,15 +1344,40 @@ static enum usher_status verb_sweep(struct work *w)
     struct usher_number_result *r = &w->r->of.number;
     const struct model_number *n;
     uint64_t most = STEP_MOST;
+    int64_t at;
 
     if (!w->p->exists)
         return USHER_MISSING;
     if ((w->c->given & USHER_GIVEN_MAX) != 0)
         most = (uint64_t)w->a->max;
-    r->count = expire(w, most);
-    n = first_due(w->p);
-    r->more = (n != NULL && n->until <= w->moment) || first_back(w, NULL) != NULL;
+    r->count = expire(w, most, JUDGE_MOST);
+    n = first_due(w->p, NULL, &at);
+    r->more = (n != NULL && at <= w->moment) || w->p->judge != MODEL_JUDGED;
     return r->count > 0 ? USHER_OK : USHER_SAME;
+}
+
+/* The settings were @before: the limits among them are those of all numbers, without a change of
+ * each. */
+static void reach(struct work *w, const struct usher_number_result_settings *before)
+{
+    struct model_pool *p = w->p;
+    const struct usher_number_result_settings *s = &p->set;
+    bool rests = s->rest_ms != before->rest_ms || s->gap_ms != before->gap_ms;
+    bool longer = s->rest_ms > before->rest_ms || s->gap_ms > before->gap_ms;
+    bool zone = s->daily != 0 && s->zone_min != before->zone_min;
+    bool cap = s->daily != before->daily || zone;
+
+    if (p->calls != 0 && (rests || cap)) {
+        p->judge = p->judge != MODEL_JUDGED ? MODEL_JUDGE_BOTH
+                   : !longer && !cap        ? MODEL_JUDGE_RESTS
+                   : rests                  ? MODEL_JUDGE_BOTH
+                                            : MODEL_JUDGE_IDLE;
+        p->judge_hi = p->judge_order = 0;
+        if (p->judge == MODEL_JUDGE_IDLE && !zone &&
+            (s->daily == 0 || (before->daily != 0 && s->daily > before->daily)))
+            p->judge_hi = (UINT64_C(1) << 32) + 1; /* a higher cap only frees */
+    }
+    (void)expire(w, EXPIRE_MOST, JUDGE_MOST);
 }
 
 static enum usher_status verb_set(struct work *w)
@@ -1198,16 +1420,16 @@ static enum usher_status verb_set(struct work *w)
     if (w->p->exists && memcmp(s, &before, sizeof before) == 0)
         return USHER_SAME;
     w->p->exists = true;
+    if (s->lease_max_ms != before.lease_max_ms) {
+        w->p->limited = w->moment;
+        w->p->limited_at = w->p->version + 1;
+    }
     changed(w, w->c->verb, 0, 0, NULL);
+    reach(w, &before);
     return USHER_OK;
 }
 
 /* ---- verbs that read --------------------------------------------------------------- */
-
-static const char *kept(const struct model_text *t)
-{
-    return memcpy(grown(NULL, t->size, 1), t->data, t->size);
-}
 
 static void add_row(struct work *w, const struct model_number *n)
 {
@@ -1223,7 +1445,7 @@ static void add_row(struct work *w, const struct model_number *n)
     row->state = model_state(n);
     row->resting = resting(n) && n->up; /* one that is down rests, too, but to no end */
     row->token = n->token;
-    row->until_ms = n->until;
+    row->until_ms = end_of(w->p, n);
     row->calls_today = n->day == day_of(w->p, w->now) ? n->calls : 0;
     row->used_ms = n->used;
     row->age_ms = n->busy ? held_for(w, n) : 0;
@@ -1315,11 +1537,12 @@ static enum usher_status verb_stats(struct work *w)
         s->busy_up += n->busy && n->up;
         s->busy_down += n->busy && !n->up;
         s->resting += resting(n) && n->up;
-        s->capped += free_now(n) && n->aside;
+        s->capped += free_now(n) && n->aside && capped(p, n, w->now);
         if (n->busy && (oldest == NULL || n->token < oldest->token))
             oldest = n;
     }
     s->longest_hold_ms = oldest != NULL ? held_for(w, oldest) : 0;
+    w->r->of.number.more = p->judge != MODEL_JUDGED;
     s->calls_today = p->calls_day == today ? p->calls : 0;
     s->refused_today = p->refused_day >= today ? p->refused : 0;
     return USHER_OK;
@@ -1346,6 +1569,11 @@ static size_t records_of(const struct model_pool *p)
             first = !is(&p->numbers[k].group, a->group.data, a->group.size);
         n += first;
         n += a->busy && a->node.size != 0;
+        first = free_now(a) && a->aside;
+        for (size_t k = 0; k < i && first; k++)
+            first =
+                !free_now(&p->numbers[k]) || !p->numbers[k].aside || p->numbers[k].day != a->day;
+        n += first; /* its day */
     }
     return n;
 }
@@ -1371,6 +1599,9 @@ static enum usher_status verb_drop(struct work *w)
         p->n_numbers = p->n_past = p->n_stickies = p->n_requests = 0;
         p->calls = p->calls_day = p->refused = p->refused_day = 0;
         p->begun = p->ended = 0;
+        p->limited = 0;
+        p->limited_at = 0;
+        p->judge = MODEL_JUDGED;
         settings_default(p);
         changed(w, USHER_NUMBER_DROP, USHER_NUMBER_STATE_NODATA, USHER_NUMBER_STATE_NODATA, NULL);
     }
@@ -1503,14 +1734,16 @@ static void execute(struct work *w)
             w->p->epoch++;
         return;
     }
-    if (w->c->verb != USHER_NUMBER_SWEEP)
-        expire(w, EXPIRE_MOST);
-    version = w->p->version;
-    if (other_version(w)) {
-        r->version = w->p->exists ? w->p->version : 0;
-        return;
-    }
-    r->status = answer(w);
+    do {
+        if (w->c->verb != USHER_NUMBER_SWEEP)
+            expire(w, EXPIRE_MOST, JUDGE_WAY);
+        version = w->p->version;
+        if (other_version(w)) {
+            r->version = w->p->exists ? w->p->version : 0;
+            return;
+        }
+        r->status = answer(w);
+    } while ((int)r->status == AGAIN);
     r->version = w->p->exists ? w->p->version : 0;
     r->epoch = w->p->exists ? w->p->epoch : 0;
     if (r->status == USHER_OK && w->p->version > version)
@@ -1520,9 +1753,10 @@ static void execute(struct work *w)
 /* When something of @p ends by itself, as it is stored. */
 static int64_t due_of(struct model_pool *p)
 {
-    const struct model_number *n = first_due(p);
+    int64_t at;
 
-    return n != NULL ? n->until : USHER_NEVER;
+    (void)first_due(p, NULL, &at);
+    return at;
 }
 
 void model_execute(struct model *m, const struct usher_operation *c, struct usher_result *r)
@@ -1572,7 +1806,12 @@ void model_execute(struct model *m, const struct usher_operation *c, struct ushe
     w.stored = p;
     w.p = &copy;
     w.m = &nobody;
-    (void)expire(&w, UINT64_MAX);
+    (void)expire(&w, UINT64_MAX, 0);
+    for (size_t i = 0; i < copy.n_numbers; i++)
+        if (c->verb == USHER_NUMBER_STATS) /* counts what ends in its turn */
+            rest_anew(&w, &copy.numbers[i]);
+        else
+            up_to_date(&w, &copy.numbers[i]);
     r->status = answer(&w);
     pool_done(&copy);
     p->exists = p->exists || hidden;

@@ -34,7 +34,11 @@ struct model_number {
     struct model_text owner, node;
     uint64_t token;
     int64_t lease;
-    int64_t until;  /* busy: end of the hold; idle: end of the rest; 0: none */
+    int64_t until; /* busy: end of the lease; idle: end of the rest; 0: none */
+    /* idle: how the last call ended */
+    bool had;       /* there was one, and its rest was not ended by a command */
+    int64_t ended;  /* when */
+    int64_t rest;   /* the rest that its hangup said; < 0: none, the pool's */
     uint64_t order; /* the version at which it was taken, or last joined the idle list */
     bool drawn;     /* joined while the pool was in random order */
     bool aside;     /* free, and behind all others: had its calls of the day when it got there */
@@ -83,6 +87,11 @@ struct model_pool {
     /* What the model adds up. */
     uint64_t begun, ended; /* holds */
     bool zoned;            /* its zone has changed: days came twice */
+    int64_t limited;       /* when lease-max was last set, and at which version */
+    uint64_t limited_at;
+    /* A changed setting reaches the numbers in bounded steps: how far. */
+    enum { MODEL_JUDGED, MODEL_JUDGE_IDLE, MODEL_JUDGE_BOTH, MODEL_JUDGE_RESTS } judge;
+    uint64_t judge_hi, judge_order;
 };
 
 struct model {

@@ -9,8 +9,7 @@
  *   read      a read changes nothing at all
  *   free      a call gets a number that was idle, up and rested
  *   token     a call's token is larger than every token before it
- *   longest   what was called or renewed ends as `lease-max` says, or, where that was set too late,
- *             with the next moment
+ *   longest   what was called or renewed ends as `lease-max` says, and not before it was set
  *   counts    `stats` counts what `list` lists
  */
 #include "config.h"
@@ -438,12 +437,21 @@ static void key(unsigned i, const void *m, char to[EXHAUSTIVE_KEY])
 
 /* ---- invariants -------------------------------------------------------------------- */
 
+/* `lease-max` has ended the hold on @n. */
+static bool is_limited(const struct model_pool *p, const struct model_number *n, int64_t now)
+{
+    int64_t most = p->set.lease_max_ms;
+
+    return most != 0 && n->used + most <= now;
+}
+
 static bool free_before(const struct model_pool *p, const struct usher_result *r, int64_t now)
 {
     const struct model_number *n = model_number(p, r->of.number.number, r->of.number.number_size);
 
     /* up, and neither a hold nor a rest that goes on */
-    return n != NULL && n->up && (n->until == 0 ? !n->busy : n->until <= now);
+    return n != NULL && n->up &&
+           ((n->until == 0 ? !n->busy : n->until <= now) || (n->busy && is_limited(p, n, now)));
 }
 
 static const char *counts_fault(const struct model *m)
@@ -490,7 +498,7 @@ static bool same_numbers(const struct model_pool *p, const struct model_pool *q)
            memcmp(q->numbers, p->numbers, p->n_numbers * sizeof *p->numbers) == 0;
 }
 
-/* It was called or renewed just now, or asked for anew: by then it is over. */
+/* It was called or renewed just now, or asked for again: by then it is over. */
 static bool ends_in_time(const struct model_pool *p, const struct usher_result *r, int64_t now)
 {
     const struct model_number *n = model_number(p, r->of.number.number, r->of.number.number_size);
@@ -498,7 +506,7 @@ static bool ends_in_time(const struct model_pool *p, const struct usher_result *
 
     if (most == 0 || n == NULL || !n->busy)
         return most == 0;
-    return n->until > now && (n->until <= n->used + most || n->until == now + 1);
+    return r->of.number.until_ms > now && r->of.number.until_ms <= n->used + most;
 }
 
 static const char *fault(const struct exhaustive_step *s)
@@ -540,7 +548,7 @@ static void now(const void *model, uint64_t *ret_version, int64_t *ret_clock)
 
 static bool by_itself(enum usher_verb verb)
 {
-    return verb == USHER_NUMBER_EXPIRE || verb == USHER_NUMBER_REST;
+    return verb == USHER_NUMBER_EXPIRE;
 }
 
 static struct usher_operation look(unsigned i)

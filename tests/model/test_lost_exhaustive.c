@@ -48,8 +48,8 @@ struct server {
     struct fickle_copy *has;
     uint64_t which;
     bool master;
-    bool longest;                 /* it knows of one */
-    uint32_t history, live, ends; /* of the grants; ends: it knows when */
+    bool longest;           /* it knows of one */
+    uint32_t history, live; /* of the grants */
 };
 
 struct world {
@@ -101,8 +101,6 @@ static void add(struct world *w, struct server *s, const struct ask_number_hold 
     g->room = r.version;
     usher_result_done(&r);
     s->history |= 1u << w->n;
-    if (s->longest)
-        s->ends |= 1u << w->n;
     s->live |= 1u << w->n++;
 }
 
@@ -151,12 +149,6 @@ static bool hang_up(struct world *w, struct server *s)
     return true;
 }
 
-/* What is told who renews what is to last for ever. */
-static enum usher_status renewed(const struct server *s, unsigned i)
-{
-    return s->longest && (s->ends & 1u << i) == 0 ? USHER_OK : USHER_SAME;
-}
-
 /* Once on each way and early, so that something follows; nor does it take too long. */
 static bool set_longest(struct world *w, struct server *s)
 {
@@ -199,10 +191,8 @@ static bool take_back(struct world *w, struct server *s)
         add(w, s, &hold, w->grants[i].owner, true);
         retaken++;
     } else if (w->grants[by].owner == w->grants[i].owner) { /* it has been, by him */
-        assert_int_equal(status, renewed(s, by));
+        assert_int_equal(status, USHER_SAME);
         assert_true(hold.token == w->grants[by].hold.token);
-        if (s->longest)
-            s->ends |= 1u << by;
     } else {
         assert_int_equal(status, USHER_LOST);
         not_retaken++;
@@ -239,7 +229,6 @@ static bool take(struct world *w, enum step step, unsigned k)
         s->history = other->history;
         s->live = other->live;
         s->longest = other->longest;
-        s->ends = other->ends;
         return true;
     }
 }
@@ -286,7 +275,7 @@ static void look(const struct world *w)
             if (USHER_IS_DONE(status) && (until != 0) != s->longest)
                 fail_msg("%s: %c says that the %u. hold ends at %" PRId64, path, 'a' + (int)k,
                          i + 1, until);
-            if (known ? (s->live & 1u << i) != 0 ? status != renewed(s, i)
+            if (known ? (s->live & 1u << i) != 0 ? status != USHER_SAME
                                                  : status != USHER_STALE && status != USHER_REFUSED
                       : status != USHER_LOST)
                 fail_msg("%s: %c says %s of the %u. hold", path, 'a' + (int)k,

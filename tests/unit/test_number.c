@@ -349,15 +349,11 @@ static void the_head_of_a_list_is_a_fair_draw(void **state)
             }
 }
 
-static void ranks_are_drawn_in_random_order_only(void **state)
+static void ranks_that_are_drawn_are_below_all_others(void **state)
 {
     (void)state;
-    for (uint64_t v = 1; v < 1000; v++) {
-        assert_true(usher__number_rank(USHER_NUMBER_ORDER_LONGEST_IDLE, v) == USHER__RANK_QUEUED);
-        assert_true(usher__number_rank(USHER_NUMBER_ORDER_MOST_RECENT, v) == USHER__RANK_QUEUED);
-        assert_true(usher__number_rank(USHER_NUMBER_ORDER_RANDOM, v) == usher__draw(v));
-        assert_true(usher__number_rank(USHER_NUMBER_ORDER_RANDOM, v) < USHER__RANK_QUEUED);
-    }
+    for (uint64_t v = 1; v < 1000; v++)
+        assert_true(usher__draw(v) < USHER__RANK_QUEUED);
 }
 
 /* ---- days -------------------------------------------------------------------------- */
@@ -453,15 +449,20 @@ static void ranks_of_capped_numbers_are_in_order_of_day_and_calls(void **state)
     (void)state;
     for (size_t d = 0; d < sizeof days / sizeof *days; d++)
         for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
-            uint64_t rank = usher__number_rank_capped(days[d], calls[c]);
+            for (int drawn = 0; drawn < 2; drawn++) {
+                uint64_t rank = usher__number_rank_capped(days[d], calls[c], drawn != 0);
 
-            assert_true(rank > last);
-            assert_true(rank < UINT64_C(1) << 53);
-            last = rank;
+                assert_true(rank > last);
+                assert_true(rank < UINT64_C(1) << 53);
+                assert_true(usher__number_rank_drawn(rank) == (drawn != 0));
+                last = rank;
+            }
         }
     /* more calls than a cap can be are all the same */
-    assert_true(usher__number_rank_capped(5, 1 << 30) == usher__number_rank_capped(5, INT64_MAX));
-    assert_true(usher__number_rank_capped(5, INT64_MAX) < usher__number_rank_capped(6, 0));
+    assert_true(usher__number_rank_capped(5, 1 << 30, false) ==
+                usher__number_rank_capped(5, INT64_MAX, false));
+    assert_true(usher__number_rank_capped(5, INT64_MAX, true) <
+                usher__number_rank_capped(6, 0, false));
 }
 
 /* ---- names ------------------------------------------------------------------------- */
@@ -729,13 +730,11 @@ static void verbs_are_found_by_code_and_by_word(void **state)
         assert_true(strlen(verb->help) > 0);
     }
     assert_null(usher__verb(USHER_NUMBER_EXPIRE)); /* in notices only */
-    assert_null(usher__verb(USHER_NUMBER_REST));
     assert_null(usher__verb(0));
     assert_null(usher__verb(0x100));
     assert_null(usher__verb(0x7001));
     assert_null(usher__verb(UINT32_MAX));
     assert_string_equal(usher_verb_word(USHER_NUMBER_EXPIRE), "expire");
-    assert_string_equal(usher_verb_word(USHER_NUMBER_REST), "rest");
     assert_string_equal(usher_verb_word((enum usher_verb)0x1ff), "?");
     assert_string_equal(usher_noun_word(USHER_NUMBER), "number");
     assert_string_equal(usher_noun_word((enum usher_noun)9), "?");
@@ -753,7 +752,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_draw_is_the_same_for_ever),
         cmocka_unit_test(versions_in_a_row_draw_different_numbers),
         cmocka_unit_test(the_head_of_a_list_is_a_fair_draw),
-        cmocka_unit_test(ranks_are_drawn_in_random_order_only),
+        cmocka_unit_test(ranks_that_are_drawn_are_below_all_others),
         cmocka_unit_test(days_begin_at_local_midnight),
         cmocka_unit_test(a_day_ends_where_the_next_one_begins),
         cmocka_unit_test(a_number_that_had_its_calls_is_capped_until_midnight),

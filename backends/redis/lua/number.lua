@@ -3,7 +3,8 @@
 -- The verbs of a number pool: the same steps as src/steps/number.c, in its order.  Kinds: 1 a
 -- number (n0 to n3: calls, day, used, lease), 2 a group (total, busy+up, resting), 3 sticky,
 -- 4 request, 5 the calls of the day of a number that was taken out, 6 a hold in the list of the node
--- that carries the call (owner; the number has it in its data), 7 a notice of the log.
+-- that carries the call (owner; the number has it in its data), 7 a notice of the log, 8 a day (n0: how
+-- many numbers stand aside with calls of it).
 local find, floor = string.find, math.floor
 
 function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end
@@ -39,7 +40,7 @@ function S.hand(out, answer)
 end
 
 function S.say(status, r)
-    S.status, S.state, S.token, S.ends, S.number = status, r.state, r.token, r.ends, r.id
+    S.status, S.state, S.token, S.ends, S.number = status, r.state, r.token, S.end_of(r), r.id
 end
 
 function S.nodata(status)
@@ -55,20 +56,61 @@ function S.rested(r, at, rest)
     return gap > 0 and math.max(at + rest, r.n2 + gap) or at + rest
 end
 
+-- When @r, which is free, has rested by the settings as they are now; n3 says how its last call ended.
+-- See rest_end().
+function S.rest_end(r)
+    if r.n3 == -1 then return 0 end
+    if r.n3 >= 0 then return S.rested(r, r.n3, S.set[K.SET_REST + 1]) end
+    return S.rested(r, -2 - r.n3, 0)
+end
+
+function S.limit_end(r)
+    local at = r.n2 + S.set[K.SET_LEASE_MAX + 1]
+    return r.token > S.count[K.COUNT_LIMITED_AT + 1] and at or math.max(at, S.count[K.COUNT_LIMITED + 1])
+end
+
+-- The oldest hold after @order, if `lease-max` limits holds.
+function S.first_limited(order)
+    return S.set[K.SET_LEASE_MAX + 1] ~= 0 and S.walk('1', '2', nil, 0, order) or nil
+end
+
+-- The time at which the hold on @r or its rest ends; 0: it has no end.  See end_of().
+function S.end_of(r)
+    if S.set[K.SET_LEASE_MAX + 1] == 0 or r.state < K.NUMBER_BUSY_DOWN then return r.ends end
+    local at = S.limit_end(r)
+    return r.ends ~= 0 and r.ends < at and r.ends or at
+end
+
+function S.is_due(r)
+    local at = S.end_of(r)
+    return at ~= 0 and at <= S.moment
+end
+
+-- Until when @r, which is free, rests as the settings say now: see rests_until().
+function S.rests_until(r)
+    local ends = S.rest_end(r)
+    return ends > (r.ends ~= 0 and S.moment or S.now) and ends or 0
+end
+
+function S.rests_otherwise(r) return r.state < K.NUMBER_BUSY_DOWN and S.rests_until(r) ~= r.ends end
+
 function S.capped(r, at)
     local daily = S.set[K.SET_DAILY + 1]
     return daily > 0 and r.n1 == S.day_of(at) and r.n0 >= daily
 end
 
--- @r, which is free, takes its place in the idle list at version @v: see place() and
--- usher__number_rank_capped().
-function S.place(r, v)
+-- See rank_of() and usher__number_rank_capped().
+function S.rank_of(r, drawn)
     if S.capped(r, S.now) then
-        r.rank = (r.n1 + 8) * 1073741824 + (r.n0 < 1073741823 and r.n0 or 1073741823)
-    else
-        r.rank = S.set[K.SET_ORDER + 1] == K.ORDER_RANDOM and S.draw(v, 0) or K.QUEUED
+        return ((r.n1 + 8) * 1073741824 + (r.n0 < 1073741823 and r.n0 or 1073741823)) * 2 + (drawn and 1 or 0)
     end
+    return drawn and S.draw(r.order, 0) or K.QUEUED
+end
+
+-- @r, which is free, takes its place in the idle list at version @v: see place().
+function S.place(r, v)
     r.order = v
+    r.rank = S.rank_of(r, S.set[K.SET_ORDER + 1] == K.ORDER_RANDOM)
 end
 
 -- Put @r into state @to at version @v: see settle().
@@ -84,9 +126,10 @@ function S.settle(r, to, ends, v)
     if to < K.NUMBER_BUSY_DOWN then r.owner, r.held = '', r.owner end
 end
 
--- @r becomes idle: see release().
+-- The call of @r ends at @at and it rests for @rest (nil: by the pool): see release().
 function S.release(r, to, at, rest, v)
-    local ends = S.rested(r, at, rest)
+    r.n3 = rest and -2 - (at + rest) or at
+    local ends = S.rest_end(r)
     S.settle(r, to, ends > at and ends or 0, v)
 end
 
@@ -94,6 +137,18 @@ end
 function S.due_at(at)
     local due = S.pdue or S.due
     if due < 0 or at < due then S.pdue = at end
+end
+
+-- @by more numbers stand aside with calls of @day: see save_day().
+function S.put_day(day, by)
+    local id = string.format('%.0f', day)
+    local of = S.find('8', id)
+    if not of then
+        of = S.fresh('8', id)
+        of.slots, of.order = 1, (day + 8) * 2147483648
+    end
+    of.n0 = of.n0 + by
+    if of.n0 == 0 then S.erase(of) else S.save(of) end
 end
 
 -- Put the move of a number from @before (its state, what it had until then) to @after into the
@@ -104,11 +159,12 @@ function S.put(r, state, ends, after)
         local of = S.find('6', r.id)
         if of then S.erase(of) end
     end
-    local total, up, rest = 0, 0, 0
+    local total, up, rest, was_aside = 0, 0, 0, false
     if state then
         S.add(state, -1)
         total, up, rest = -1, state == K.NUMBER_BUSY_UP and -1 or 0, state == K.NUMBER_IDLE_UP and ends ~= 0 and -1 or 0
-        if r.old[3] >= K.ASIDE then S.add(K.COUNT_CAPPED, -1) end
+        was_aside = r.old[3] >= K.ASIDE
+        if was_aside then S.add(K.COUNT_CAPPED, -1) end
     end
     if after then
         S.add(r.state, 1)
@@ -120,8 +176,24 @@ function S.put(r, state, ends, after)
             S.add(K.COUNT_CAPPED, 1)
             S.due_at(S.day_end(S.now))
         end
+        if S.set[K.SET_LEASE_MAX + 1] ~= 0 and r.state >= K.NUMBER_BUSY_DOWN then S.due_at(S.limit_end(r)) end
     else
+        r.rank = 0
         S.erase(r)
+    end
+    if was_aside or r.rank >= K.ASIDE then
+        local day = r.day or r.n1
+        if not (was_aside and r.rank >= K.ASIDE and day == r.n1) then
+            if was_aside then S.put_day(day, -1) end
+            if r.rank >= K.ASIDE then S.put_day(r.n1, 1) end
+        end
+    end
+    -- see limit_next()
+    if S.set[K.SET_LEASE_MAX + 1] ~= 0 and state and state >= K.NUMBER_BUSY_DOWN
+        and not (after and r.state >= K.NUMBER_BUSY_DOWN) then
+        local first = S.first_limited()
+        if first and first.id == r.id then first = S.first_limited(first.order) end
+        if first then S.due_at(S.limit_end(first)) end
     end
     S.add(K.COUNT_RESTING, rest)
     if r.group ~= '' and (total ~= 0 or up ~= 0 or rest ~= 0) then
@@ -135,79 +207,145 @@ end
 function S.finish(r, state, ends, after, to)
     S.put(r, state, ends, after)
     if S.req then S.keep(S.version + 1) end
-    S.commit(S.verb, state or K.NUMBER_NODATA, to, r)
+    S.tell(S.verb, state or K.NUMBER_NODATA, to, r)
+end
+
+-- Commit a change of @r, with the end of its hold as `lease-max` has it: see commit().
+function S.tell(verb, from, to, r)
+    local ends = r.ends
+    r.ends = S.end_of(r)
+    S.commit(verb, from, to, r)
+    r.ends = ends
 end
 
 -- ---- expiry -------------------------------------------------------------------------------
 
 function S.make_expiry()
     function S.expire(r, v)
-        local to = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_EXPIRE)
-        S.release(r, to, r.ends, r.state >= K.NUMBER_BUSY_DOWN and S.set[K.SET_REST + 1] or 0, v)
+        local to, at = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_EXPIRE), S.end_of(r)
+        if r.state >= K.NUMBER_BUSY_DOWN then return S.release(r, to, at, nil, v) end
+        local ends = S.rest_end(r)
+        S.settle(r, to, ends > at and ends or 0, v)
     end
 
     function S.expire_one(r)
         local state, ends = r.state, r.ends
         S.expire(r, S.version + 1)
         S.put(r, state, ends, true)
-        S.commit(K.V_EXPIRE, state, r.state, r)
+        S.tell(K.V_EXPIRE, state, r.state, r)
     end
 
-    -- The first of @group (nil: any) whose hold or rest is over; nil, and when something will be.
+    -- See judge_one(), is_right().
+    function S.judge_one(r)
+        local idle, state, ends, drawn = r.slots % 2 == 1, r.state, r.ends, nil
+        if not idle then
+            drawn = S.set[K.SET_ORDER + 1] == K.ORDER_RANDOM
+        elseif r.rank >= K.ASIDE then
+            drawn = r.rank % 2 == 1
+        else
+            drawn = r.rank < K.QUEUED
+        end
+        r.ends = S.rests_until(r)
+        r.slots = S.slots(K.NUMBER_LISTS, state, r.ends)
+        r.rank = r.slots % 2 == 1 and S.rank_of(r, drawn) or 0
+        r.held = nil
+        S.put(r, state, ends, true)
+        S.apply()
+    end
+
+    function S.is_right(r)
+        return not S.rests_otherwise(r) and (r.slots % 2 == 0 or (r.rank >= K.ASIDE) == S.capped(r, S.now))
+    end
+
+    -- Go on with the judging that a changed setting began, for at most @left numbers; how many are left:
+    -- see judge_next() and judge().
+    function S.judge(left)
+        local function set_count(i, value) S.add(i, value - S.count[i + 1]) end
+        while left > 0 and S.count[K.COUNT_JUDGE + 1] ~= 0 do
+            local at = S.count[K.COUNT_JUDGE + 1]
+            local lists = at % 4
+            local slot = lists == K.JUDGE_RESTS and '1' or '0'
+            local r = S.walk('1', slot, nil, S.count[K.COUNT_JUDGE_HI + 1], (at - lists) / 4)
+            if r then
+                set_count(K.COUNT_JUDGE, r.order * 4 + lists)
+                set_count(K.COUNT_JUDGE_HI, slot == '1' and r.ends or r.rank)
+                left = left - 1
+                if not S.is_due(r) and not S.is_right(r) then S.judge_one(r) end
+            else
+                set_count(K.COUNT_JUDGE, lists == K.JUDGE_BOTH and K.JUDGE_RESTS or 0)
+                set_count(K.COUNT_JUDGE_HI, 0)
+            end
+        end
+        S.apply()
+        return left
+    end
+
+    -- How many stand aside that the cap keeps.
+    function S.count_capped()
+        if S.count[K.COUNT_CAPPED + 1] == 0 then return 0 end
+        local of = S.find('8', string.format('%.0f', S.day_of(S.now)))
+        return of and of.n0 or 0
+    end
+
+    -- The first of @group (nil: any) whose lease or rest is over, or the first of all holds that
+    -- `lease-max` ends; nil, and when something will be.
     function S.first_due(group)
-        local r = S.walk('1', '1', group)
-        if not r then return nil, -1 end
-        if r.ends > S.moment then return nil, r.ends end
+        local r, limited = S.walk('1', '1', group), S.first_limited()
+        local at = r and r.ends or -1
+        if limited and (at < 0 or S.limit_end(limited) < at) then r, at = limited, S.limit_end(limited) end
+        if not r or at > S.moment then return nil, at end
         return r
     end
 
-    -- Apply up to @max due expiries; how many it were, and whether there are more.
-    function S.expire_due(max)
+    -- See none_due(): are there more to be judged?
+    local function none_due(due, judges)
+        S.due = due
+        if S.count[K.COUNT_JUDGE + 1] ~= 0 then S.judge(judges) end
+        if S.count_capped() ~= 0 then
+            local morning = S.day_end(S.now)
+            if S.due < 0 or morning < S.due then S.due = morning end
+        end
+        if S.count[K.COUNT_JUDGE + 1] == 0 then return false end
+        if S.due < 0 or S.moment < S.due then S.due = S.moment end
+        return true
+    end
+
+    -- Apply up to @max due expiries, then judge up to @judges numbers; how many expired, and whether
+    -- there are more.
+    function S.expire_due(max, judges)
         local n = 0
         while S.due >= 0 and S.due <= S.now do
             local r, due = S.first_due()
-            local back = not r and S.walk_aside(nil, K.ASIDE, 0)
-            if not r and not back then
-                S.due = due
-                if S.count[K.COUNT_CAPPED + 1] ~= 0 then
-                    local morning = S.day_end(S.now)
-                    if due < 0 or morning < due then S.due = morning end
-                end
-                break
-            end
+            if not r then return n, none_due(due, judges) end
             if n >= max then return n, true end
-            if r then S.expire_one(r) else S.replace(back, K.V_EXPIRE) end
+            S.expire_one(r)
             n = n + 1
         end
         return n, false
     end
 
-    -- @r is free and does not stand where the cap says: see replace().
-    function S.replace(r, verb)
-        S.place(r, S.version + 1)
-        r.held = nil
-        S.put(r, r.state, r.ends, true)
-        S.commit(verb, r.state, r.state, r)
-    end
-
-    -- The next of those that stand aside and that the cap keeps no more: see walk_aside().
-    function S.walk_aside(group, rank, order)
+    -- The first of those that stand aside and that the cap keeps no more: see first_aside().
+    function S.first_aside(group)
         if S.count[K.COUNT_CAPPED + 1] == 0 then return nil end
-        local r = S.walk('1', '0', group, rank, order)
-        if r and S.capped(r, S.now) then r = S.walk('1', '0', group, (r.n1 + 9) * 1073741824, 0) end
+        local r = S.walk('1', '0', group, K.ASIDE, 0)
+        if r and S.capped(r, S.now) then r = S.walk('1', '0', group, (r.n1 + 9) * 2147483648, 0) end
         return r
     end
 end
 
--- Number @id with its own due expiries applied; one that is not in the pool is NODATA.
+-- Number @id with its own due expiries applied, and judged; one that is not in the pool is NODATA.
 function S.load(id)
     local r = S.exists and S.find('1', id)
-    while r and r.ends ~= 0 and r.ends <= S.moment do
+    while r do
+        local due = S.is_due(r)
+        if not due and not S.rests_otherwise(r) then return r end
         if not S.expire then S.make_expiry() end
-        S.expire_one(r)
+        if due then S.expire_one(r) else S.judge_one(r) end
         r = S.find('1', id)
     end
-    return r or S.fresh('1', id)
+    r = S.fresh('1', id)
+    r.n3 = -1
+    return r
 end
 
 -- ---- add, del, reg, unreg -----------------------------------------------------------------
@@ -300,20 +438,12 @@ function S.take_free(r)
     return true
 end
 
--- When a hold that began at @began ends, 0: never, and how long it lasts from now on: see lasts().
-function S.lasts(began, lease)
-    local most = S.set[K.SET_LEASE_MAX + 1]
-    if most == 0 then return lease > 0 and S.moment + lease or 0, lease end
-    if lease == 0 or lease > most then lease = most end
-    return math.max(math.min(S.moment + lease, began + most), S.moment + 1), lease
-end
-
 -- Give @r to this call, its state is @to then: see take().
 function S.take(r, to)
     local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
-    local state, till, lease = r.state, S.lasts(S.moment, a[K.ARG_LEASE] or set[K.SET_LEASE + 1])
-    local calls = r.n1 == today and r.n0 or 0
-    S.settle(r, to, till, v)
+    local state, lease, calls = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1], r.n1 == today and r.n0 or 0
+    r.day = r.n1
+    S.settle(r, to, lease > 0 and S.moment + lease or 0, v)
     r.token, r.order = v, v
     r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, today, S.moment, lease, a[K.ARG_OWNER] or ''
     if S.count[K.COUNT_CALLS_DAY + 1] ~= today then
@@ -381,9 +511,8 @@ function S.make_call()
         S.apply()
     end
 
-    -- when @r may be free; 0: not known
-    function S.free_at(r)
-        local at = r.ends
+    -- when @r may be free if its hold or rest ends at @at; 0: not known
+    function S.free_at(r, at)
         if r.state == K.NUMBER_BUSY_UP and at ~= 0 then
             at = S.rested(r, at, S.set[K.SET_REST + 1])
         elseif r.state == K.NUMBER_IDLE_UP and at == 0 then
@@ -394,22 +523,49 @@ function S.make_call()
         return at ~= 0 and S.capped(r, at) and S.day_end(at) or at
     end
 
+    -- Holds and rests in order of their ends: a function that gives the next one, and when it ends.  See
+    -- ends_next(); @e.looked: at holds of all groups.
+    local function ends(group, e)
+        local r = {S.walk('1', '1', group), S.first_limited()}
+        local limit = 0
+        e.looked = 1
+        return function()
+            while r[1] or r[2] do
+                local by_limit = r[2] and math.max(S.limit_end(r[2]), limit) -- limits end holds in their order
+                local list = r[2] and (not r[1] or by_limit < r[1].ends) and 2 or 1
+                local this = r[list]
+                local at = list == 1 and this.ends or by_limit
+                if list == 2 then limit = at end
+                if list == 2 and e.looked > K.EXPIRE_MAX then return this, at end
+                if list == 1 then
+                    r[1] = S.walk('1', '1', group, this.ends, this.order)
+                else
+                    r[2], e.looked = S.first_limited(this.order), e.looked + 1
+                end
+                local by_lease = S.end_of(this) == this.ends
+                if list == 1 and by_lease or list == 2 and not by_lease and (not group or this.group == group) then
+                    return this, at
+                end
+            end
+        end
+    end
+
     -- nothing of @group, @rests of which rest, gets free by itself before: see next_free()
     function S.next_free(group, rests, best)
-        local hi, order, held, n = nil, nil, false, 0
-        while true do
-            local r = S.walk('1', '1', group, hi, order)
-            if not r or best >= 0 and r.ends >= best or held and rests == 0 then return best end
-            if n == K.EXPIRE_MAX then return r.ends end
-            local at = S.free_at(r)
+        local e, held, n = {}, false, 0
+        for r, at_end in ends(group, e) do
+            if best >= 0 and at_end >= best or held and rests == 0 then return best end
+            if n == K.EXPIRE_MAX or e.looked > K.EXPIRE_MAX then return at_end end
+            local at = S.free_at(r, at_end)
             if at > 0 and (best < 0 or at < best) then best = at end
             if r.state == K.NUMBER_IDLE_UP then
                 rests = rests - 1
-            elseif at == r.ends + S.set[K.SET_REST + 1] then
+            elseif at == at_end + S.set[K.SET_REST + 1] then
                 held = true
             end
-            hi, order, n = r.ends, r.order, n + 1
+            n = n + 1
         end
+        return best
     end
 
     -- see find_shortage(); true: numbers stand in the idle list that have had their calls
@@ -425,6 +581,7 @@ function S.make_call()
 
     -- nothing is free in the groups asked for: why, and until when
     function S.exhausted()
+        if not S.expire then S.make_expiry() end
         local total, up, rest, list, count, capped = 0, 0, 0, S.a[K.ARG_GROUPS], S.count, false
         local all = not list or find(',' .. list .. ',', ',*,', 1, true)
         if S.exists and all then
@@ -447,7 +604,7 @@ function S.make_call()
     end
 
     function S.turned_down(r)
-        local at = S.free_at(r)
+        local at = S.free_at(r, S.end_of(r))
         S.say(K.REFUSED, r)
         S.token = 0
         S.why = r.state >= K.NUMBER_BUSY_DOWN and K.WHY_BUSY or r.state == K.NUMBER_IDLE_DOWN and K.WHY_DOWN
@@ -494,34 +651,46 @@ function S.come_again()
     return true
 end
 
+-- A step of a call that goes on until it knows; false: no more of them.
+function S.step()
+    S.left = S.left - 1
+    return S.left >= 0
+end
+
 -- Give the first number of @group (nil: any) to this call; false: there is none, however many are
--- in the way.  See take_first().
-function S.take_first(group, last)
+-- in the way.  See take_first() and find_more().
+function S.take_first(group)
     while true do
-        local r = S.head(group)
-        if r and not S.capped(r, S.now) then return S.take_free(r) end
+        local r, judged = S.head(group), S.count[K.COUNT_JUDGE + 1] == 0
+        if r and judged then return S.take_free(r) end
         if not S.expire then S.make_expiry() end
+        r = r or S.first_aside(group)
         if r then
-            if S.version >= last then return S.come_again() end
-            S.replace(r, K.V_REST)
+            if judged or S.is_right(r) then return S.take_free(r) end
+            if not S.step() then return S.come_again() end
+            S.judge_one(r)
         else
-            r = S.walk_aside(group, K.ASIDE, 0)
-            if r then return S.take_free(r) end
             r = S.due >= 0 and S.due <= S.now and S.first_due(group)
-            if not r then return false end
-            if S.version >= last then return S.come_again() end
-            S.expire_one(r)
+            if r then
+                if not S.step() then return S.come_again() end
+                S.expire_one(r)
+            else
+                if judged then return false end
+                if S.left <= 0 then return S.come_again() end
+                S.left = S.judge(S.left)
+            end
         end
     end
 end
 
 function S.call_any()
     local a = S.a
-    local owner, list, last = a[K.ARG_OWNER], a[K.ARG_GROUPS], S.version + K.STEP_MAX
+    local owner, list = a[K.ARG_OWNER], a[K.ARG_GROUPS]
+    S.left = K.JUDGE_MAX
     if S.exists then
         local r = owner and S.walk('1', '2', owner)
-        while r and r.ends ~= 0 and r.ends <= S.moment do
-            if S.version >= last then return S.come_again() end
+        while r and S.is_due(r) do
+            if not S.step() then return S.come_again() end
             if not S.expire then S.make_expiry() end
             S.expire_one(r)
             r = S.walk('1', '2', owner)
@@ -535,10 +704,10 @@ function S.call_any()
             if S.take_sticky() then return end
         end
         if not list then
-            if S.take_first(nil, last) then return end
+            if S.take_first(nil) then return end
         else
             for group in string.gmatch(list, '[^,]+') do
-                if S.take_first(group ~= '*' and group or nil, last) then return end
+                if S.take_first(group ~= '*' and group or nil) then return end
             end
         end
     end
@@ -554,6 +723,21 @@ function S.token_gone(r)
     return token and S.exists and r.token ~= token and S.of_lost(token)
 end
 
+-- See end_rest().
+function S.end_rest(r, to)
+    r.n3 = -1
+    S.settle(r, to, 0, S.version + 1)
+end
+
+-- The row of the table does nothing but answer @what; `stale` has the owner and the deadline of the
+-- hold, and no token: see say_stale().
+function S.answer_only(what, r)
+    S.say(what, r)
+    if what ~= K.STALE then return end
+    S.token = 0
+    S.rows = {{r.id, '', r.owner, r.state, 0, 0, S.end_of(r), 0, 0, 0, 0, '', ''}}
+end
+
 function S.hangup()
     local a = S.a
     local r, token, rest = S.load(a[K.ARG_NUMBER]), a[K.ARG_TOKEN], a[K.ARG_REST]
@@ -566,12 +750,12 @@ function S.hangup()
     end
     local to, what = S.move(K.NUMBER_MOVES, r.state,
         rest == 0 and S.resting(r) and K.NUMBER_E_UNREST or K.NUMBER_E_HANGUP, guard)
-    if what ~= K.OK then return S.say(what, r) end
+    if what ~= K.OK then return S.answer_only(what, r) end
     local state, ends = r.state, r.ends
     if S.resting(r) then
-        S.settle(r, to, 0, S.version + 1)
+        S.end_rest(r, to)
     else
-        S.release(r, to, S.moment, rest or S.set[K.SET_REST + 1], S.version + 1)
+        S.release(r, to, S.moment, rest, S.version + 1)
     end
     S.say(K.OK, r)
     S.finish(r, state, ends, true, to)
@@ -579,16 +763,16 @@ end
 
 -- Extend the hold on @r; false: it ends then already.  See extend().
 function S.extend(r, told)
-    local state, ends, lease, till = r.state, r.ends, r.n3
-    till, r.n3 = S.lasts(r.n2, S.a[K.ARG_LEASE] or lease)
-    S.settle(r, state, till, S.version + 1)
+    local state, ends, lease = r.state, r.ends, r.n3
+    r.n3 = S.a[K.ARG_LEASE] or lease
+    S.settle(r, state, r.n3 > 0 and S.moment + r.n3 or 0, S.version + 1)
     if r.ends == ends and r.n3 == lease then return false end
     if told then
         S.say(K.OK, r)
         S.finish(r, state, ends, true, state)
     else
         S.put(r, state, ends, true)
-        S.commit(K.V_RENEW, state, state, r)
+        S.tell(K.V_RENEW, state, state, r)
     end
     return true
 end
@@ -610,7 +794,7 @@ function S.renew()
         if what ~= K.SAME then return S.say_lost('token') end
     end
     to, what = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_RENEW, guard)
-    if what ~= K.OK then return S.say(what, r) end
+    if what ~= K.OK then return S.answer_only(what, r) end
     if not S.extend(r, true) then S.say(K.SAME, r) end
 end
 
@@ -634,7 +818,7 @@ function S.make_steps()
             S.resting(r) and K.NUMBER_IF_RESTING or K.NUMBER_IF_ANY)
         if what ~= K.OK then return S.say(what, r) end
         local state, ends = r.state, r.ends
-        S.settle(r, to, 0, S.version + 1)
+        S.end_rest(r, to)
         S.say(K.OK, r)
         S.finish(r, state, ends, true, to)
     end
@@ -661,7 +845,7 @@ function S.make_steps()
         if r.rank >= K.ASIDE then S.due_at(S.day_end(S.now)) end
         S.say(K.OK, r)
         if S.req then S.keep(S.version + 1) end
-        S.commit(S.verb, r.state, r.state, r)
+        S.tell(S.verb, r.state, r.state, r)
     end
 
     -- commands that make several changes
@@ -680,7 +864,7 @@ function S.make_steps()
 
     function S.free_one(r, to, told)
         local state, ends = r.state, r.ends
-        S.release(r, to, S.moment, S.set[K.SET_REST + 1], S.version + 1)
+        S.release(r, to, S.moment, nil, S.version + 1)
         if told then S.say(K.OK, r) end
         S.put(r, state, ends, true)
         S.commit(K.V_FREE, state, r.state, r)
@@ -703,7 +887,7 @@ function S.make_steps()
                 return S.several(n, true)
             end
             looked, order = looked + 1, r.order
-            if r.ends ~= 0 and r.ends <= S.moment then
+            if S.is_due(r) then
                 if not S.expire then S.make_expiry() end
                 S.expire_one(r)
             else
@@ -748,7 +932,38 @@ function S.make_steps()
     function S.sweep()
         if not S.exists then S.status = K.MISSING return end
         if not S.expire then S.make_expiry() end
-        S.several(S.expire_due(S.a[K.ARG_MAX] or K.STEP_MAX))
+        S.several(S.expire_due(S.a[K.ARG_MAX] or K.STEP_MAX, K.JUDGE_MAX))
+    end
+
+    -- The limits among the settings apply to all numbers at once: see settings_reach().
+    local function settings_reach(old, new)
+        local function both(setting) return old[setting + 1], new[setting + 1] end
+        local function set_count(i, value) S.add(i, value - S.count[i + 1]) end
+        local cap, cap_new = both(K.SET_DAILY)
+        local zone, zone_new = both(K.SET_ZONE)
+        local rest, rest_new = both(K.SET_REST)
+        local gap, gap_new = both(K.SET_GAP)
+        local limit, limit_new = both(K.SET_LEASE_MAX)
+        local other_zone = cap_new ~= 0 and zone ~= zone_new
+        local rests, longer = rest ~= rest_new or gap ~= gap_new, rest_new > rest or gap_new > gap
+        local caps = cap ~= cap_new or other_zone
+        if limit ~= limit_new then
+            set_count(K.COUNT_LIMITED, S.moment)
+            set_count(K.COUNT_LIMITED_AT, S.version + 1)
+            S.due_at(S.moment)
+        end
+        if S.count[K.COUNT_CALLS + 1] == 0 or not (rests or caps) then return end
+        local lists = K.JUDGE_RESTS
+        if S.count[K.COUNT_JUDGE + 1] ~= 0 then
+            lists = K.JUDGE_BOTH
+        elseif longer or caps then
+            lists = rests and K.JUDGE_BOTH or K.JUDGE_IDLE
+        end
+        set_count(K.COUNT_JUDGE, lists)
+        -- a higher cap only frees
+        set_count(K.COUNT_JUDGE_HI, lists == K.JUDGE_IDLE and not other_zone and
+            (cap_new == 0 or cap ~= 0 and cap_new > cap) and K.ASIDE or 0)
+        S.due_at(S.moment)
     end
 
     function S.settings()
@@ -769,10 +984,17 @@ function S.make_steps()
             S.status = K.SAME
         else
             S.pset = set
-            -- another cap or zone may free them at once
-            if S.count[K.COUNT_CAPPED + 1] ~= 0 then S.due_at(S.now) end
-            if S.req then S.keep(S.version + 1) end
+            settings_reach(S.set, set)
+            local due = S.pdue or S.due
+            local follows = due >= 0 and due <= S.now
+            if S.req and not follows then S.keep(S.version + 1) end
             S.commit(S.verb, 0, 0, nil, S.given())
+            -- what the new settings end, or put elsewhere, at once, as far as one command does
+            if follows then
+                if not S.expire then S.make_expiry() end
+                S.expire_due(K.EXPIRE_MAX, K.JUDGE_MAX)
+                if S.req then S.keep_last() end
+            end
         end
     end
 end
@@ -784,14 +1006,15 @@ function S.make_reads()
 
     -- as it is once everything due has happened; nothing is written
     function S.look(r)
-        while r.ends ~= 0 and r.ends <= S.moment do S.expire(r, r.order) end
+        while S.is_due(r) do S.expire(r, r.order) end
+        if S.rests_otherwise(r) then S.settle(r, r.state, S.rests_until(r), r.order) end
         return r
     end
 
     function S.add_row(r)
         S.rows = S.rows or {}
         S.rows[#S.rows + 1] = {r.id, r.group, r.owner, r.state,
-            r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, r.ends,
+            r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, S.end_of(r),
             r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.NUMBER_IDLE_UP and S.capped(r, S.now) and 1 or 0,
             r.state >= K.NUMBER_BUSY_DOWN and math.max(S.moment - r.n2, 0) or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or '', ''}
     end
@@ -852,12 +1075,10 @@ function S.make_reads()
 
     function S.stats()
         if not S.exists then S.status = K.MISSING return end
-        local c, hi, order, longest, aside = {}, nil, nil, 0, S.count[K.COUNT_CAPPED + 1]
+        local c, hi, order, longest, aside = {}, nil, nil, 0, S.count_capped()
         for i = 1, 5 do c[i] = S.count[i + 1] end
-        while true do
-            local r = S.walk('1', '1', nil, hi, order)
-            if not r or r.ends > S.moment then break end
-            hi, order = r.ends, r.order
+        -- bring @r, which is due, into them as it is then
+        local function count_as_it_is(r)
             c[r.state] = c[r.state] - 1
             if r.state == K.NUMBER_IDLE_UP then c[5] = c[5] - 1 end
             S.look(r)
@@ -865,19 +1086,21 @@ function S.make_reads()
             if r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 then c[5] = c[5] + 1 end
             if r.rank >= K.ASIDE then aside = aside + 1 end
         end
-        hi, order = K.ASIDE, 0
         while true do
-            local r = S.walk_aside(nil, hi, order)
-            if not r then break end
-            hi, order, aside = r.rank, r.order, aside - 1
+            local r = S.walk('1', '1', nil, hi, order)
+            if not r or r.ends > S.moment then break end
+            hi, order = r.ends, r.order
+            count_as_it_is(r)
         end
         order = nil
         while true do
             local r = S.walk('1', '2', nil, 0, order)
             if not r then break end
             order = r.order
-            if r.ends == 0 or r.ends > S.moment then longest = math.max(S.moment - r.n2, 0) break end
+            if not S.is_due(r) then longest = math.max(S.moment - r.n2, 0) break end
+            if r.ends == 0 or r.ends > S.moment then count_as_it_is(r) end -- ended by `lease-max`
         end
+        S.more = S.count[K.COUNT_JUDGE + 1] ~= 0 and 1 or 0
         local today = S.day_of(S.now)
         S.extra = {c[1] + c[2] + c[3] + c[4], c[2], c[1], c[4], c[3], c[5],
             S.count[K.COUNT_CALLS_DAY + 1] == today and S.count[K.COUNT_CALLS + 1] or 0,
@@ -914,7 +1137,7 @@ function S.run()
     end
     if verb ~= K.V_SWEEP and S.due >= 0 and S.due <= S.now then
         if not S.expire then S.make_expiry() end
-        S.expire_due(K.EXPIRE_MAX)
+        S.expire_due(K.EXPIRE_MAX, K.JUDGE_ON_WAY)
     end
     if S.other_version() then return end
     if verb == K.V_CALL then

@@ -96,6 +96,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
             local leased = token and sub(record, 1, 33) ~= K.HEAD_BUSY_UP .. '\4\0\0\0\0\0\0\0' .. token .. token
             if token and (not leased or sub(record, 1, 33) == K.HEAD_BUSY_UP .. '\6\0\0\0\0\0\0\0' .. token .. token) then
                 local bytes = high .. char(low)
+                if moment ~= ended_at then ended_at, ended_bytes = moment, spack('>i7', moment) end
                 hn = hn + 1
                 hz[hn] = held
                 if up > 69 then
@@ -108,7 +109,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                 end
                 ra[rm + 1], ra[rm + 2] = '0', '10' .. K.QUEUED_BYTES .. bytes .. id
                 record = K.HEAD_IDLE_UP .. '\1' .. K.QUEUED_BYTES .. bytes .. token .. '\0\0\0\0\0\0\0'
-                    .. sub(record, 41, 68) .. '\0\0'
+                    .. sub(record, 41, 61) .. ended_bytes .. '\0\0'
                 rm, back = rm + 2, back + 1
                 cache[field], set[n_set + 1], set[n_set + 2] = record, field, record
                 out[i] = of_hangup .. bytes .. due_bytes .. token

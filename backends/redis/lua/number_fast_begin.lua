@@ -7,11 +7,12 @@ local ready, called, rz, rn, hz, hn, ha, hm, ra, rm = false
 local idle, fields, ids, records, nth
 local given, back = 0, 0
 local of_call, of_hangup, high, high_of, due_bytes, ends, ends_bytes, today, tail, tail_now, tail_moment, tail_span, more
+local ended_at, ended_bytes
 local plain, lease, rest, zone, strict = K.SHORT_WAY and exists and count[1] ~= K.DROPPING, 0, 0, 0, 0
 if settings and all[3] > 0 then
     local order, daily
     order, lease, rest, daily, zone, strict = sunpack('>i7i7i7i7i7i7', settings)
     -- and none of those behind sticky=, sticky-max= and requests=: what it does not know is off
     plain = plain and order == K.ORDER_LONGEST_IDLE and daily == 0 and sub(settings, 64) == K.SETTINGS_OFF and
-        count[K.COUNT_CHANGES + 1] == 0
+        count[K.COUNT_CHANGES + 1] == 0 and count[K.COUNT_JUDGE + 1] == 0
 end

@@ -724,9 +724,31 @@ mutant 'serial: what was printed before is named by its own token only' src/step
 mutant 'script: what was printed before is named by its own token only' backends/redis/lua/serial.lua \
     's/        local r = not S.queued() and S.by_older_format(serial)$/        local r = nil/' $gapfree
 mutant 'serial: what is over is listed as held' src/steps/serial_holds.c \
-    's/        if (i == 0 \&\& due(&r, w->moment))/        if (i > 9 \&\& due(\&r, w->moment))/' $gapfree
+    's/    if (i == 0 \&\& over)/    if (i > 9 \&\& over)/' $gapfree
+mutant 'serial: a clock ends a number in doubt' src/core/serial.def \
+    's/^T(DOUBT,     EXPIRE,  ANY,     DOUBT, /T(DOUBT,     EXPIRE,  ANY,     RETURNED, /' \
+    $memory 'a_number_held_before*'
+mutant 'serial: an owner gets its number in doubt again' src/steps/serial_holds.c \
+    's/line > 0 ? (uint64_t)line - 1 : 0, false, r);/(uint64_t)(line \& 0), false, r);/' \
+    $memory 'a_number_held_before*'
+mutant 'script: an owner gets its number in doubt again' backends/redis/lua/serial.lua \
+    "s/owner, 0, line > 0 and line - 1 or nil)/owner, 0, nil)/" $redis 'a_number_held_before*'
+mutant 'serial: what was returned before a loss goes out again' src/steps/serial_holds.c \
+    's/        if (status != USHER_OK || state_of(&w->scope, r) == USHER_SERIAL_STATE_RETURNED)/        if (status != USHER_OK || r->state == USHER_SERIAL_STATE_RETURNED)/' \
+    $memory 'a_number_held_before*'
+mutant 'script: what was returned before a loss goes out again' backends/redis/lua/serial.lua \
+    's/            if not r or S.state_of(r) == RETURNED then return r end/            if true then return r end/' \
+    $redis 'a_number_held_before*'
+mutant 'serial: a number of a past period goes out' src/steps/serial_holds.c \
+    's/    uint64_t hi = s->period > 0 ? .*/    uint64_t hi = 0;/' $memory 'a_number_of_a_past*'
+mutant 'serial: one hold has two ends' src/steps/serial_holds.c \
+    's/        if (status == USHER_OK \&\& !usher__text_equal(&old.id, &name))/        if (status == USHER_NOMEM)/' \
+    $memory 'a_number_of_a_past*'
+mutant 'journal: a second confirm is no error' backends/sqlite/authority.c \
+    's/    if (event->verb != USHER_SERIAL_CONFIRM)/    if (event->verb != USHER_SERIAL_EXPIRE)/' \
+    tests/fault/test_twice 'a_journal_tells*'
 mutant 'serial: numbers go out in the order in which they came back' src/steps/serial_holds.c \
-    's/    r->rank = held ? 0 : .*/    r->rank = 0;/' $gapfree
+    's/        r->rank = (uint64_t)rank_of(w, r->n\[N_PERIOD\], .*/        r->rank = 0;/' $gapfree
 mutant 'on Redis versions go on behind a loss' backends/redis/lua/main.lua \
     's/^        version = first$/        first = version/' \
     tests/fault/test_lost 'of_two_masters*'
@@ -991,10 +1013,10 @@ mutant 'serial: a hold without a deadline stands among what is due' src/steps/se
     's/    r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);/    r->slots = usher__machine_lists(\&usher__serial_machine, to, 1);/' \
     $memory 'a_hold_without*'
 mutant 'serial: a hold without a deadline is due' src/steps/serial_holds.c \
-    's/ \&\& r->until_ms != 0 \&\& r->until_ms <= now;/ \&\& r->until_ms <= now;/' \
+    's/    return r->until_ms != 0 \&\& r->until_ms <= w->moment/    return r->until_ms <= w->moment/' \
     $memory 'a_hold_without*'
 mutant 'script: a serial held without a deadline is due' backends/redis/lua/serial.lua \
-    's/ and r.ends ~= 0 and r.ends <= S.moment end/ and r.ends <= S.moment end/' \
+    's/return r.ends ~= 0 and r.ends <= S.moment and/return r.ends <= S.moment and/' \
     $redis 'a_hold_without*'
 mutant 'id: another by leaves the class of start' src/steps/id.c \
     's/    return id + (start % by + by - id % by) % by;/    return id + (start % by) * 0;/' \

@@ -17,7 +17,7 @@ struct authority {
     struct usher_authority base;
     struct usher__sqlite_side side;
     /* Of the journal, for each take: preparing them takes longer than what they do. */
-    sqlite3_stmt *looks, *adds;
+    sqlite3_stmt *looks, *adds, *confirms;
 };
 
 /* clang-format off */
@@ -196,6 +196,11 @@ static const char look[] =
     " LEFT JOIN (SELECT * FROM journal WHERE noun = ?1 AND name = ?2 AND period = ?10"
     " AND first <= ?11 ORDER BY first DESC, row DESC LIMIT 1)";
 
+/* The rows that begin up to ?11, the last one first: see is_confirmed(). */
+static const char confirms[] =
+    "SELECT verb, first, n, reach FROM journal WHERE noun = ?1 AND name = ?2 AND period = ?10"
+    " AND first <= ?11 AND (version <> ?3 OR first <> ?4) ORDER BY first DESC, row DESC";
+
 static const char add[] =
     "INSERT INTO journal (noun, name, version, first, verb, epoch, period, n, now_ms, until_ms,"
     " owner, serial, reach, twice) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
@@ -274,6 +279,26 @@ static bool is_twice(const struct usher_authority_event *event, const struct bef
                : b->verb != USHER_SERIAL_RETURN && b->verb != USHER_SERIAL_EXPIRE;
 }
 
+/* Was a number of @event, which confirms it, confirmed before?  No row that begins earlier than one
+ * whose `reach` is below the first of them has any of them. */
+static int is_confirmed(sqlite3_stmt *st, const struct usher_authority_event *event, bool *ret)
+{
+    int rc = SQLITE_DONE;
+
+    *ret = false;
+    if (event->verb != USHER_SERIAL_CONFIRM)
+        return rc;
+    bind_event(st, event);
+    (void)sqlite3_bind_int64(st, 10, event->period);
+    (void)sqlite3_bind_int64(st, 11, last_of(event));
+    while (!*ret && (rc = sqlite3_step(st)) == SQLITE_ROW &&
+           sqlite3_column_int64(st, 3) >= event->first)
+        *ret = sqlite3_column_int(st, 0) == USHER_SERIAL_CONFIRM &&
+               sqlite3_column_int64(st, 2) > event->first - sqlite3_column_int64(st, 1);
+    (void)sqlite3_reset(st);
+    return rc == SQLITE_ROW ? SQLITE_DONE : rc;
+}
+
 static int update(sqlite3 *db, const char *sql, int64_t value,
                   const struct usher_authority_event *event)
 {
@@ -294,12 +319,12 @@ static int update(sqlite3 *db, const char *sql, int64_t value,
 }
 
 static int add_event(sqlite3 *db, sqlite3_stmt *st, struct usher_authority_event *event,
-                     const struct before *b)
+                     const struct before *b, bool confirmed)
 {
     int64_t reach = last_of(event);
     int rc;
 
-    event->twice = is_twice(event, b);
+    event->twice = confirmed || is_twice(event, b);
     if (b->there && b->reach > reach)
         reach = b->reach;
     (void)sqlite3_reset(st);
@@ -336,7 +361,8 @@ static void forget_statements(struct authority *own)
 {
     (void)sqlite3_finalize(own->looks);
     (void)sqlite3_finalize(own->adds);
-    own->looks = own->adds = NULL;
+    (void)sqlite3_finalize(own->confirms);
+    own->looks = own->adds = own->confirms = NULL;
 }
 
 /* Unless they are there, of the file as it is open now: one that was closed stays until they go. */
@@ -348,6 +374,8 @@ static enum usher_status prepare(struct authority *own, char message[192])
         return USHER_OK;
     forget_statements(own);
     status = usher__sqlite_side_prepare(&own->side, look, &own->looks, message);
+    if (status == USHER_OK)
+        status = usher__sqlite_side_prepare(&own->side, confirms, &own->confirms, message);
     return status == USHER_OK ? usher__sqlite_side_prepare(&own->side, add, &own->adds, message)
                               : status;
 }
@@ -364,17 +392,21 @@ static enum usher_status journal(struct usher_authority *base, struct usher_auth
         status = prepare(own, message);
     for (size_t i = 0; i < n && status == USHER_OK && rc == SQLITE_DONE; i++) {
         struct before b;
+        bool confirmed = false;
 
         events[i].row = 0;
         events[i].twice = false;
         rc = look_before(own->looks, &events[i], &b);
         if (rc == SQLITE_DONE && !b.known)
-            rc = add_event(a->db, own->adds, &events[i], &b);
+            rc = is_confirmed(own->confirms, &events[i], &confirmed);
+        if (rc == SQLITE_DONE && !b.known)
+            rc = add_event(a->db, own->adds, &events[i], &b, confirmed);
     }
     if (rc != SQLITE_DONE)
         status = usher__sqlite_failed(a->db, rc, message);
     (void)sqlite3_reset(own->looks);
     (void)sqlite3_reset(own->adds);
+    (void)sqlite3_reset(own->confirms);
     return usher__sqlite_side_end(a, status, message);
 }
 

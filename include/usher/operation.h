@@ -240,6 +240,8 @@ enum usher_serial_given {
 };
 #define USHER_GIVEN_SERIAL_SINCE (UINT64_C(1) << 31)
 #define USHER_GIVEN_SERIAL_MOST (UINT64_C(1) << 32)
+#define USHER_GIVEN_SERIAL_DOUBT (UINT64_C(1) << 33)
+#define USHER_GIVEN_SERIAL_BEFORE (UINT64_C(1) << 34)
 
 struct usher_serial_args {
     struct usher_text serial; /* the serial as printed */
@@ -275,6 +277,8 @@ struct usher_serial_args {
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
     int64_t most; /* at most so many */
+    int64_t doubt; /* 1: only numbers in doubt */
+    int64_t before; /* with doubt=1: those reserved at this version or before */
 };
 /* end */
 /* made by src/calls/rows.py: arguments of id */
@@ -534,6 +538,7 @@ struct usher_serial_stock {
     int64_t held, returned; /* of a gap-free rule */
     int64_t taken;          /* the highest number that was ever given out */
     int64_t debt;           /* the authority has not heard of numbers up to this; 0: none */
+    int64_t doubt;          /* of a gap-free rule: USHER_SERIAL_STATE_DOUBT */
 };
 
 struct usher_serial_parts {

@@ -78,16 +78,22 @@ enum usher_serial_overflow {
 enum usher_serial_state {
     USHER_SERIAL_STATE_FREE = 0, /* not given out yet */
     USHER_SERIAL_STATE_HELD = 1,
-    USHER_SERIAL_STATE_RETURNED = 2,  /* goes out before all higher ones */
+    USHER_SERIAL_STATE_RETURNED = 2,  /* goes out before all higher ones of its period */
     USHER_SERIAL_STATE_CONFIRMED = 3, /* these two for good */
     USHER_SERIAL_STATE_VOIDED = 4,
     /* A store that is lost may have given it out: it is not given out again, and stands in `holds`
      * until it is confirmed or voided, under the token shown there or that of who had it. */
     USHER_SERIAL_STATE_LOST = 5,
+    /* It was reserved before the store changed hands (another Redis server, another SQLite file),
+     * or before its authority showed a loss.  The store may have lost what became of it.  Its holder
+     * notices nothing: confirm, return and void with the token have the same answers.  No clock ends
+     * it, no other caller gets it, and its owner gets another number.  One that is returned becomes
+     * voided.  void with doubt=1 ends all of them. */
+    USHER_SERIAL_STATE_DOUBT = 6,
     /* Behind those that go out next, and never again: taken, skipped, or settled longer ago than
      * the rule remembers (the last `requests` numbers; with `reset`, periods that have many may
      * take the place of earlier ones before that). */
-    USHER_SERIAL_STATE_PAST = 6,
+    USHER_SERIAL_STATE_PAST = 7,
     USHER_SERIAL_STATE__WIDE = 0x7fffffff
 };
 
@@ -104,6 +110,8 @@ enum usher_serial_why {
     USHER_SERIAL_WHY_HELD = 7,      /* numbers are held or returned */
     USHER_SERIAL_WHY_FILLS = 8,     /* USHER_SERIAL_FILLS_MAX fills wait to be taken */
     USHER_SERIAL_WHY_BACK = 9,      /* the zone would put the local day back: change it later */
+    USHER_SERIAL_WHY_DUE = 10,      /* of a store: nothing was done, for more was due than one
+                                     * command applies; the engine sends the command again */
     USHER_SERIAL_WHY__WIDE = 0x7fffffff
 };
 
@@ -154,10 +162,14 @@ struct usher_serial_options {
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
     int64_t max; /* changes: at most so many; 1 to 10,000 */
+    int64_t doubt; /* void, holds: 1: only numbers in doubt */
+    /* void: with doubt=1: those reserved at this version or before; 1 to 2^53 - 1 */
+    int64_t before;
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_OPTIONS_INIT \
-    { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
 #else
 #define USHER_SERIAL_OPTIONS_INIT { .size = sizeof(struct usher_serial_options) }
 #endif
@@ -307,10 +319,11 @@ struct usher_serial_statistics {
     int64_t returned; /* numbers given back */
     int64_t taken; /* numbers taken */
     int64_t debt; /* what was given out beyond the grant */
+    int64_t doubt; /* numbers in doubt, which were reserved before the store changed hands */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_STATISTICS_INIT \
-    { sizeof(struct usher_serial_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_serial_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_SERIAL_STATISTICS_INIT { .size = sizeof(struct usher_serial_statistics) }
 #endif
@@ -400,9 +413,10 @@ USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const cha
                                                struct usher_serial_answer *ret);
 
 /**
- * Hold the lowest number there is for @owner (NULL: nobody in particular) for opt->lease_ms (not
- * given: the rule's; USHER_NONE: until it is confirmed, returned or spoilt: no clock decides).
- * The same owner gets the number it holds (USHER_SAME).  USHER_OK: serial, token, until_ms;
+ * Hold the lowest number of the present period for @owner (NULL: it has no name) for
+ * opt->lease_ms (not given: the rule's; USHER_NONE: until it is confirmed, returned or spoilt: no
+ * clock decides).  The same owner gets the number it holds (USHER_SAME), unless that is in doubt
+ * (USHER_SERIAL_STATE_DOUBT): then it gets another one.  USHER_OK: serial, token, until_ms;
  * USHER_EMPTY: the highest is reached.
  * Takes opt->lease_ms, opt->if_version.
  */
@@ -414,11 +428,11 @@ USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const c
 /**
  * The number is used.  @serial is as it was reserved, whatever has become of prefix, suffix, date
  * and width since.  USHER_OK; USHER_SAME: it was done before under @token; USHER_STALE: @token is
- * not the hold of @serial (any more), and nothing is changed; usher_serial_show() says what is;
- * USHER_INVALID: no such serial is known; USHER_LOST: the store has lost that it gave it out under
- * @token, and somebody else has it.
+ * not the hold of @serial (any more), and nothing is changed: the answer has state, and the owner
+ * and until_ms of a hold, never its token; USHER_INVALID: no such serial is known; USHER_LOST: the
+ * store has lost that it gave it out under @token, and another caller has it.
  *
- * If nobody has it, whoever shows the token of a hold that the store has lost settles it still; it
+ * If no other caller has it, the caller that shows the token of a lost hold settles it still; it
  * does not go out again then, nor when it is returned.  The numbers before it that are lost as
  * well become `lost`, as do those that an authority has granted beyond what the store knows: they
  * stand in usher_serial_holds() until somebody settles them, by a token of his own that was lost
@@ -431,7 +445,8 @@ USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const c
                                                  struct usher_serial_answer *ret);
 
 /**
- * The number is not needed and goes out again.  Statuses as usher_serial_confirm().
+ * The number is not needed and goes out again in its period; one in doubt becomes void.  Statuses
+ * as usher_serial_confirm().
  * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,
@@ -440,8 +455,14 @@ USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const ch
                                                 struct usher_serial_answer *ret);
 
 /**
- * The number is spoilt.  Statuses as usher_serial_confirm().
- * Takes opt->n, opt->if_version.
+ * The number is spoilt.  One that was returned in a period that is over is void by the token that
+ * usher_serial_holds() shows.  Statuses as usher_serial_confirm().
+ *
+ * For operators, with opt->doubt = 1 and @serial NULL: all numbers in doubt that were reserved at
+ * version opt->before or earlier (that of usher_serial_holds(), so no number is void that its
+ * answer lacks).  One bounded step: while the answer has more, ask again.  USHER_OK: count;
+ * USHER_SAME: none is in doubt.
+ * Takes opt->n, opt->if_version, opt->doubt, opt->before.
  */
 USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char *rule,
                                               const char *serial, uint64_t token,
@@ -463,7 +484,8 @@ USHER_API enum usher_status usher_serial_show(struct usher_engine *e, const char
 /**
  * Delete @rule.  Its counters stay: made again under its name, it goes on behind them (with
  * another base, step, radix or format, that old and new serials differ is up to whoever makes it).
- * USHER_OK; USHER_SAME: not there; USHER_REFUSED while numbers are held or returned.
+ * USHER_OK; USHER_SAME: not there; USHER_REFUSED while numbers are held, in doubt, returned or
+ * lost.
  * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule,
@@ -471,10 +493,12 @@ USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const ch
                                                 struct usher_serial_answer *ret);
 
 /**
- * Numbers held as rows, the oldest first (by opt->owner, or all, and behind them those returned,
- * whose hold is over and has not been written yet before the others, which come the lowest first;
- * and those lost), opt->n (not given: 100) at most.  USHER_OK.  O(rows), and holds that are over.
- * Takes opt->owner, opt->n.
+ * Numbers held or in doubt as rows, the oldest first (by opt->owner, or with opt->doubt = 1 those
+ * in doubt, or all).  After all come those returned: first those whose hold is over and has not
+ * been written yet, then the others, the lowest first.  Those of periods that are over have a
+ * token, for void.  Those lost come last.  opt->n (not given: 100) at most.  USHER_OK.  O(rows),
+ * and holds that are over.
+ * Takes opt->owner, opt->n, opt->doubt.
  */
 USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,
                                                const struct usher_serial_options *opt,

@@ -11,6 +11,8 @@ static const struct usher__member serial_options[] = {
     MEMBER(struct usher_serial_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
     MEMBER(struct usher_serial_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
     MEMBER(struct usher_serial_options, max, MAX, MAX, NUMBER),
+    MEMBER(struct usher_serial_options, doubt, DOUBT, DOUBT, NUMBER),
+    MEMBER(struct usher_serial_options, before, BEFORE, BEFORE, NUMBER),
 };
 GIVE(serial, options)
 
@@ -100,6 +102,7 @@ static const struct usher__member serial_statistics[] = {
     MEMBER(struct usher_serial_statistics, returned, RETURNED, RETURNED, NUMBER),
     MEMBER(struct usher_serial_statistics, taken, TAKEN, TAKEN, NUMBER),
     MEMBER(struct usher_serial_statistics, debt, DEBT, DEBT, NUMBER),
+    MEMBER(struct usher_serial_statistics, doubt, DOUBT, DOUBT, NUMBER),
 };
 
 static const uint8_t serial_answer_at[] = {

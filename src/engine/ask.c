@@ -393,6 +393,8 @@ void usher__asked_expired(struct usher__asked *asked, const struct usher_allocat
     struct expired *x;
     size_t n;
 
+    if (notice->to != USHER_SERIAL_STATE_RETURNED) /* in doubt, or lost: it has not ended */
+        return;
     /* the number, and the rank that it has by its period: see rank_of() */
     if (!usher_fields_next(&f, &name, &digits, &version) ||
         !usher__wide_read(digits.data, digits.size, &number) ||

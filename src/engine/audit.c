@@ -748,11 +748,13 @@ static void twice_event(void *payload, const struct usher_authority_event *event
         return;
     if (event->n > 1)
         fault(a,
-              "of numbers %" PRId64 " to %" PRId64 " some were issued a second time: row %" PRIu64
-              " of the journal",
+              "of numbers %" PRId64 " to %" PRId64
+              " some were issued or confirmed a second time: row %" PRIu64 " of the journal",
               event->first, (int64_t)((uint64_t)event->first + (uint64_t)event->n - 1), event->row);
     else
-        fault(a, "number %" PRId64 " was issued a second time: row %" PRIu64 " of the journal",
+        fault(a,
+              "number %" PRId64 " was issued or confirmed a second time: row %" PRIu64
+              " of the journal",
               event->first, event->row);
 }
 

@@ -29,11 +29,12 @@ static const struct {
                                 "stay once numbers were made" },
     [USHER_SERIAL_WHY_ROOM] = { "room", "max or width has no room for numbers already made" },
     [USHER_SERIAL_WHY_MODE] = { "mode", "the verb is for rules of the other mode" },
-    [USHER_SERIAL_WHY_HELD] = { "held", "numbers are held or returned" },
+    [USHER_SERIAL_WHY_HELD] = { "held", "numbers are held, in doubt, returned or lost" },
     [USHER_SERIAL_WHY_FILLS] = { "fills", "32 fills wait to be taken" },
     [USHER_SERIAL_WHY_BACK] = { "back",
                                 "in this zone it is still the day before, whose numbers may "
                                 "have been made: change the zone later" },
+    [USHER_SERIAL_WHY_DUE] = { "due", "more was due than one command applies" },
 };
 
 const char *usher_serial_why_word(enum usher_serial_why why)
@@ -150,12 +151,29 @@ bool usher_serial_form_of(const struct usher_result *reply, struct usher_serial_
     return true;
 }
 
+static const char *void_fault(const struct usher_operation *command)
+{
+    bool doubt = (command->given & USHER_GIVEN_SERIAL_DOUBT) != 0;
+    bool before = (command->given & USHER_GIVEN_SERIAL_BEFORE) != 0;
+
+    if (!doubt)
+        return before                                    ? "before goes with doubt=1"
+               : command->arg.serial.serial.data == NULL ? "serial is missing"
+                                                         : NULL;
+    if (command->arg.serial.serial.data != NULL ||
+        (command->given & (USHER_GIVEN_SERIAL_TOKEN | USHER_GIVEN_SERIAL_N)) != 0)
+        return "doubt goes without serial, token and n";
+    return before ? NULL : "before is missing: the version that `holds` answered";
+}
+
 /* What the types of the arguments do not say. */
-static const char *rule_fault(const struct usher_operation *command, const char **ret_word)
+static const char *fault_of(const struct usher_operation *command, const char **ret_word)
 {
     const struct usher_serial_args *a = &command->arg.serial;
     const char *fault;
 
+    if (command->verb == USHER_SERIAL_VOID)
+        return void_fault(command);
     if (command->verb != USHER_SERIAL_RULE)
         return NULL;
     *ret_word = "prefix";
@@ -369,10 +387,12 @@ static size_t text(const struct usher_result *r, const char *row, uint64_t befor
 _Static_assert(USHER__MADE_MAX > USHER_SERIAL_TEXT_MAX, "a serial has room");
 
 const struct usher__hooks usher__serial_hooks = {
-    .fault = rule_fault,
+    .fault = fault_of,
     .sound = counts_are_sound,
     .answered = parsed,
     .state_word = state_word,
+    .why_at = offsetof(struct usher_result, of.serial.why),
+    .why_due = USHER_SERIAL_WHY_DUE,
     .why_word = why_word,
     .subject = subject,
     .told_state = told_state,

@@ -377,8 +377,8 @@ static void see(void *payload, const struct usher_authority_event *event)
     *twice = event->twice;
 }
 
-/* It was issued before: an error, unless the end of the reservation before is on its way here from
- * another engine. */
+/* It was issued or confirmed before: an error, unless the end of the reservation before is on its
+ * way here from another engine. */
 static void tell_twice(ask *a, const struct usher_authority_event *event)
 {
     static const struct timespec pause = { 0, ON_ITS_WAY_MS * 1000000L };
@@ -407,8 +407,9 @@ static void tell_twice(ask *a, const struct usher_authority_event *event)
     {
         char line[128 + USHER_NAME_MAX];
 
-        (void)snprintf(line, sizeof line, "serial/%.*s: issued a second time",
-                       (int)event->name.size, event->name.data);
+        (void)snprintf(line, sizeof line, "serial/%.*s: %s a second time", (int)event->name.size,
+                       event->name.data,
+                       event->verb == USHER_SERIAL_CONFIRM ? "confirmed" : "issued");
         usher__ask_log(a, USHER_LOG_ERROR, line);
     }
 }
@@ -422,6 +423,7 @@ static void journal(ask *a, const struct usher_result *reply)
     /* the row has the date in the serial, which is that of the reservation */
     bool settles =
         a->command->verb != USHER_SERIAL_TAKE && a->command->verb != USHER_SERIAL_RESERVE;
+    bool voids = (a->command->given & USHER_GIVEN_SERIAL_DOUBT) != 0;
     int64_t now = settles ? time_of(a) : 0;
     uint64_t before = 0;
     size_t k = 0;
@@ -441,6 +443,8 @@ static void journal(ask *a, const struct usher_result *reply)
         event->now_ms = settles ? now : n->rows[k].at_ms;
         event->until_ms = event->verb == USHER_SERIAL_RESERVE ? n->rows[k].until_ms : 0;
         event->version = reply->version;
+        if (voids) /* each by a change of its own */
+            event->version -= n->n_rows - 1 - k;
         event->owner = n->rows[k].owner;
         event->text.data = texts[k];
         event->text.size = usher_serial_text(reply, before, texts[k], sizeof texts[k]);

@@ -532,7 +532,7 @@ static enum usher_status grant(work *w)
         bump_epoch(&c);
         n_lost = usher__serial_lose(w, &c, &s, cur, id);
         s.taken = s.cur = cur;
-        s.rule.n[N_LOST] = (int64_t)c.scope->version;
+        raise_line(c.scope, c.scope->version);
         usher__serial_put_counters(&c, &s);
         status = usher__serial_drop_fills(w, &c);
         if (status != USHER_OK)
@@ -577,9 +577,10 @@ static enum usher_status check(work *w)
     n->target = usher__serial_target(n->critical, n->recent, n->longterm);
     n->held = w->scope.counts[COUNT_HELD];
     n->returned = w->scope.counts[COUNT_RETURNED];
+    n->doubt = w->scope.counts[COUNT_DOUBT];
     n->taken = s.taken;
     n->debt = s.debt;
-    return usher__serial_without_due(w, &s, n);
+    return usher__serial_without_due(w, n);
 }
 
 static enum usher_status parse(work *w)
@@ -596,10 +597,16 @@ static enum usher_status parse(work *w)
 
 /* ---- all together ------------------------------------------------------------------- */
 
+enum usher_status usher__serial_come_again(work *w)
+{
+    w->reply->of.serial.why = USHER_SERIAL_WHY_DUE;
+    return usher__come_again(w);
+}
+
 static enum usher_status run_verb(work *w)
 {
     uint64_t n;
-    bool more;
+    bool more = false;
     enum usher_status status;
 
     switch (w->command->verb) {
@@ -616,6 +623,8 @@ static enum usher_status run_verb(work *w)
     default:
         break;
     }
+    if (w->behind)
+        return usher__serial_come_again(w);
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
@@ -625,6 +634,8 @@ static enum usher_status run_verb(work *w)
         status = usher__serial_expire_due(w, USHER__EXPIRE_MAX, &n, &more);
     if (status != USHER_OK)
         return status;
+    if (more)
+        return usher__serial_come_again(w);
     if (usher__other_version(w))
         return USHER_OK;
     switch (w->command->verb) {
@@ -645,7 +656,9 @@ static enum usher_status run_verb(work *w)
     case USHER_SERIAL_RETURN:
         return usher__serial_settle_hold(w, USHER__SERIAL_E_RETURN);
     case USHER_SERIAL_VOID:
-        return usher__serial_settle_hold(w, USHER__SERIAL_E_VOID);
+        return given(w, USHER_GIVEN_SERIAL_DOUBT)
+                   ? usher__serial_void_doubt(w)
+                   : usher__serial_settle_hold(w, USHER__SERIAL_E_VOID);
     case USHER_SERIAL_DELETE:
         return usher__serial_delete_rule(w);
     case USHER_SERIAL_SWEEP:

@@ -2,9 +2,8 @@
 /*
  * The verbs of a serial rule as steps on a record store.
  *
- * Records: RULE (id "rule"; data = the packed format, n = granted, debt, the version at which the
- * store was found to be behind, and the store that grants were installed on, if it has an
- * identity), FILL
+ * Records: RULE (id "rule"; data = the packed format, n = granted, debt, and the store that grants
+ * were installed on, if it has an identity), FILL
  * (stamp=fill: one fill that waits; n = its last number, its time; in order of fills), HOLD (one
  * number of a gap-free rule; id = rank = period and number; held, its data is the format that it
  * was reserved under), END (how the last hold of a number ended, with its format and in order of
@@ -50,7 +49,9 @@ enum count {
     COUNT_RETURNED,
     COUNT_FILLS,
     COUNT_CHANGES, /* of the log */
-    COUNT_SINCE
+    COUNT_SINCE,
+    COUNT_LINE, /* a hold with an earlier token is in doubt: in_doubt() */
+    COUNT_DOUBT
 };
 
 enum setting {
@@ -76,15 +77,19 @@ enum past {
 };
 
 /* record.n of the rule, of a fill, of a hold. */
-enum n { N_GRANT = 0, N_DEBT = 2, N_LOST = 4, N_STORE };
+enum n { N_GRANT = 0, N_DEBT = 2, N_STORE = 5 };
 enum n_fill { N_LAST = 0, N_AT = 2 };
 enum n_hold { N_NUMBER = 0, N_PERIOD = 2, N_STAMP };
-/* Of numbers that are lost: up to here.  Of the end of one: the token that it was claimed by. */
+/* Of numbers that are lost: up to here.  Of the end of one that was lost or in doubt: the token
+ * that it was claimed by. */
 enum n_lost { N_UPTO = 4, N_CLAIM = 4 };
 
 enum slot { READY, DUE, HELD };
 
 static const struct usher_text rule_id = { "rule", 4 };
+
+/* The most that one `void` with doubt=1 ends: the journal takes as many rows of one reply. */
+#define VOID_MAX 32
 
 #define ID_SIZE 24 /* bytes of the id of a hold, an end or a range, with a NUL */
 
@@ -140,11 +145,48 @@ static inline int64_t past(const work *w)
     return w->scope.settings[SET_RULE] - 1;
 }
 
+/* Are numbers held, in doubt or returned?  (Those lost: usher__serial_lost_any().) */
+static inline bool any_open(const work *w)
+{
+    const int64_t *counts = w->scope.counts;
+
+    return counts[COUNT_HELD] + counts[COUNT_DOUBT] + counts[COUNT_RETURNED] > 0;
+}
+
 /* Whether numbers were made in the present period. */
 static inline bool counted(const work *w, int64_t cur)
 {
-    return cur != pair(w->scope.settings + SET_START) - 1 || (past(w) & MADE) != 0 ||
-           w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0;
+    return cur != pair(w->scope.settings + SET_START) - 1 || (past(w) & MADE) != 0 || any_open(w);
+}
+
+/*
+ * The state of hold @r.  A store that changed hands, or that its authority shows a loss, may have
+ * lost what became of the numbers that it had given out.  It remembers the version as a line
+ * (COUNT_LINE).  A number held under an earlier token is in doubt then, and a returned one is
+ * lost.  So no record is written when the line moves, only the counts are: raise_line().  A
+ * record that stands in the way of others is written later.
+ */
+static inline unsigned state_of(const struct usher_scope *scope, const struct usher_record *r)
+{
+    if ((int64_t)r->token >= scope->counts[COUNT_LINE] ||
+        (r->state != USHER_SERIAL_STATE_HELD && r->state != USHER_SERIAL_STATE_RETURNED))
+        return r->state;
+#ifdef USHER_ROWS
+    usher__row_taken(&usher__serial_machine, r->state, USHER__SERIAL_E_LOSE, USHER__ANY);
+#endif
+    return usher__machine_move(&usher__serial_machine, r->state, USHER__SERIAL_E_LOSE, USHER__ANY)
+        .to;
+}
+
+static inline void raise_line(struct usher_scope *scope, uint64_t line)
+{
+    int64_t *counts = scope->counts;
+
+    if ((int64_t)line <= counts[COUNT_LINE])
+        return;
+    counts[COUNT_LINE] = (int64_t)line;
+    counts[COUNT_DOUBT] += counts[COUNT_HELD];
+    counts[COUNT_HELD] = counts[COUNT_RETURNED] = 0;
 }
 
 static inline bool given(const work *w, uint64_t bit)
@@ -163,6 +205,8 @@ static inline void count(int64_t *counts, unsigned state, int64_t by)
         counts[COUNT_HELD] += by;
     else if (state == USHER_SERIAL_STATE_RETURNED)
         counts[COUNT_RETURNED] += by;
+    else if (state == USHER_SERIAL_STATE_DOUBT)
+        counts[COUNT_DOUBT] += by;
 }
 
 /* ---- serial.c ---- */
@@ -193,6 +237,8 @@ void usher__serial_defaults(struct usher_scope *scope);
 /* The counts of use as they are at w->now. */
 int64_t usher__serial_use_now(const work *w, int64_t use[USHER__USE_PERIODS / 2],
                               int64_t *ret_recent, int64_t *ret_longterm);
+/* See usher__come_again(). */
+enum usher_status usher__serial_come_again(work *w);
 /* MISSING: the reply says all. */
 enum usher_status usher__serial_run(work *w);
 
@@ -221,12 +267,13 @@ enum usher_status usher__serial_named(work *w, const struct state *s, int64_t cl
                                       int64_t *ret_period);
 /* confirm, return, void: the token names the hold, and the serial has to be its. */
 enum usher_status usher__serial_settle_hold(work *w, unsigned event);
+/* `void` with doubt=1. */
+enum usher_status usher__serial_void_doubt(work *w);
 enum usher_status usher__serial_sweep(work *w);
-/* @n is told as it is when all that is due has ended. */
-enum usher_status usher__serial_without_due(work *w, const struct state *s,
-                                            struct usher_serial_stock *n);
-/* Numbers held, by owner those alone; those whose hold is over, the first to end first, and those
- * returned; those lost.  Each list goes on behind (hi, order). */
+/* Change @n to what it is when all that is due has ended. */
+enum usher_status usher__serial_without_due(work *w, struct usher_serial_stock *n);
+/* Numbers held or in doubt, by owner or in doubt those alone; those whose hold is over, the first
+ * to end first, and those returned; those lost.  Each list continues after (hi, order). */
 enum usher_status usher__serial_holds(work *w);
 
 /* ---- serial_rule.c ---- */

@@ -17,6 +17,12 @@ static bool gone(const struct usher_scope *scope)
     return scope->settings[SET_RULE] == 0;
 }
 
+static void taken_over(struct usher_scope *scope, uint64_t last)
+{
+    if (!gone(scope))
+        raise_line(scope, last + 1);
+}
+
 static const char *scope_fault(const struct usher_scope *scope)
 {
     const int64_t *set = scope->settings, *counts = scope->counts;
@@ -45,6 +51,8 @@ static const char *scope_fault(const struct usher_scope *scope)
             return "a setting";
     if (set[SET_LOG] < 0 || set[SET_LOG] > USHER_SPAN_MAX)
         return "a setting";
+    if (counts[COUNT_LINE] < 0 || counts[COUNT_DOUBT] < 0)
+        return "a count of numbers in doubt";
     if (set[SET_REQUESTS] < 1) /* ends are kept by what is left of a division by it */
         return "a setting";
     return NULL;
@@ -102,10 +110,14 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
                    ? "is not in the stock"
                    : NULL;
     case KIND_HOLD:
-        if (r->state != USHER_SERIAL_STATE_HELD && r->state != USHER_SERIAL_STATE_RETURNED)
+        if (r->state != USHER_SERIAL_STATE_HELD && r->state != USHER_SERIAL_STATE_RETURNED &&
+            r->state != USHER_SERIAL_STATE_DOUBT)
             return "has no known state";
-        if (r->state == USHER_SERIAL_STATE_HELD && (r->until_ms < 0 || r->token != r->order))
+        if (r->state != USHER_SERIAL_STATE_RETURNED && (r->until_ms < 0 || r->token != r->order))
             return "is held until no time there is, or under a token that is not its version";
+        if (r->state == USHER_SERIAL_STATE_DOUBT &&
+            (r->until_ms != 0 || (scope != NULL && (int64_t)r->token >= scope->counts[COUNT_LINE])))
+            return "is in doubt and has a deadline, or is held since the store changed hands";
         if (r->state == USHER_SERIAL_STATE_RETURNED && (r->owner.size != 0 || r->until_ms != 0))
             return "is returned and has an owner or a deadline";
         if (r->slots != usher__machine_lists(&usher__serial_machine, r->state, r->until_ms))
@@ -152,7 +164,7 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         t->counts[COUNT_FILLS]++;
         break;
     case KIND_HOLD:
-        count(t->counts, r->state, 1);
+        count(t->counts, state_of(t->scope, r), 1);
         break;
     case KIND_END:
     case KIND_LOST:
@@ -238,6 +250,7 @@ static const struct usher__constant constants[] = {
     { "WHY_HELD", USHER_SERIAL_WHY_HELD },
     { "WHY_FILLS", USHER_SERIAL_WHY_FILLS },
     { "WHY_BACK", USHER_SERIAL_WHY_BACK },
+    { "WHY_DUE", USHER_SERIAL_WHY_DUE },
     { "USED", USED },
     { "MADE", MADE },
     { "FILLS_MAX", USHER_SERIAL_FILLS_MAX },
@@ -248,12 +261,15 @@ static const struct usher__constant constants[] = {
     { "SERIAL_PAST", USHER_SERIAL_STATE_PAST },
     { "MOD37_2", USHER_SERIAL_CHECK_MOD37_2 },
     { "TAKE_MAX", USHER_SERIAL_TAKE_MAX },
+    { "VOID_MAX", VOID_MAX },
     { NULL, 0 },
 };
 
 const struct usher__steps usher__serial_steps = {
     .defaults = usher__serial_defaults,
     .run = usher__serial_run,
+    .come_again = usher__serial_come_again,
+    .taken_over = taken_over,
     .gone = gone,
     .scope_fault = scope_fault,
     .record_fault = record_fault,
@@ -276,6 +292,8 @@ const struct usher__steps usher__serial_steps = {
         [COUNT_FILLS] = "FILLS",
         [COUNT_CHANGES] = "CHANGES",
         [COUNT_SINCE] = "SINCE",
+        [COUNT_LINE] = "LINE",
+        [COUNT_DOUBT] = "DOUBT",
     },
     .setting_names = {
         [SET_LIMIT] = "LIMIT",
@@ -297,8 +315,9 @@ const struct usher__steps usher__serial_steps = {
     .log = { KIND_CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, 0 },
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
-    .items = 1u << COUNT_HELD,
+    .items = 1u << COUNT_HELD | 1u << COUNT_DOUBT,
+    .statistics = 1u << COUNT_LINE,
     .own = USHER_GIVEN_SERIAL_DEBT,
     .counted = 1u << COUNT_REQUESTS | 1u << COUNT_HELD | 1u << COUNT_RETURNED | 1u << COUNT_FILLS |
-               1u << COUNT_CHANGES,
+               1u << COUNT_CHANGES | 1u << COUNT_DOUBT,
 };

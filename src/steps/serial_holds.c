@@ -64,19 +64,57 @@ int64_t usher__serial_lose(work *w, change *c, const struct state *s, int64_t la
     return last - s->cur;
 }
 
-/* Those that are lost and have number @k of @period among them.  MISSING. */
-static enum usher_status lost_with(work *w, int64_t k, int64_t period, struct usher_record *r)
+/* The record of number @k of @period that is held, in doubt or returned.  @id is needed as long as
+ * that is.  MISSING. */
+static enum usher_status hold_of(work *w, int64_t k, int64_t period, char id[ID_SIZE],
+                                 struct usher_record *r)
 {
+    struct usher_text name = { id, 0 };
+
+    if (!has_rank(w, k))
+        return USHER_MISSING;
+    name.size = (size_t)snprintf(id, ID_SIZE, "%" PRId64, rank_of(w, period, k));
+    return w->ops->find(w->txn, &w->scope, KIND_HOLD, &name, r);
+}
+
+/* Show @r as it is: one that is in doubt has no deadline, and one that was returned and is lost has
+ * the form of a range of one number.  Its token is the line, so it stays the same later. */
+static void show_state(const work *w, const struct state *s, struct usher_record *r)
+{
+    unsigned state = state_of(&w->scope, r);
+
+    if (state == USHER_SERIAL_STATE_DOUBT) {
+        r->until_ms = 0;
+    } else if (state == USHER_SERIAL_STATE_LOST && r->kind == KIND_HOLD) {
+        memcpy(r->n + N_UPTO, r->n + N_NUMBER, 2 * sizeof *r->n);
+        r->token = (uint64_t)w->scope.counts[COUNT_LINE];
+        r->data = s->rule.data;
+    }
+    r->state = (uint8_t)state;
+}
+
+/* Those that are lost and have number @k of @period among them: a range, or one that was returned.
+ * MISSING. */
+static enum usher_status lost_with(work *w, const struct state *s, int64_t k, int64_t period,
+                                   struct usher_record *r)
+{
+    char id[ID_SIZE];
     enum usher_status status = USHER_MISSING;
 
     if (has_rank(w, k))
         status =
             w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, (uint64_t)rank_of(w, period, k),
                          (uint64_t)USHER_EXACT_MAX + 1, true, r);
-    return status == USHER_OK && (r->n[N_PERIOD] != period || pair(r->n + N_NUMBER) > k ||
-                                  pair(r->n + N_UPTO) < k)
-               ? USHER_MISSING
-               : status;
+    if (status == USHER_OK &&
+        (r->n[N_PERIOD] != period || pair(r->n + N_NUMBER) > k || pair(r->n + N_UPTO) < k))
+        status = USHER_MISSING;
+    if (status != USHER_MISSING)
+        return status;
+    status = hold_of(w, k, period, id, r);
+    if (status != USHER_OK)
+        return status;
+    show_state(w, s, r);
+    return r->state == USHER_SERIAL_STATE_LOST ? USHER_OK : USHER_MISSING;
 }
 
 /* Is any lost? */
@@ -87,6 +125,10 @@ enum usher_status usher__serial_lost_any(work *w, bool *ret_any)
         queued(w) ? USHER_MISSING
                   : w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, 0, 0, false, &r);
 
+    /* All records of returned numbers are older than the line, and so lost. */
+    if (status == USHER_MISSING && !queued(w) && w->scope.counts[COUNT_LINE] != 0 &&
+        w->scope.counts[COUNT_RETURNED] == 0)
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, READY, NULL, 0, 0, false, &r);
     *ret_any = status == USHER_OK;
     return status == USHER_MISSING ? USHER_OK : status;
 }
@@ -96,16 +138,18 @@ enum usher_status usher__serial_lost_any(work *w, bool *ret_any)
 /* Put @r into state @to: what has to follow from it follows here. */
 static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t version)
 {
-    bool held = to == USHER_SERIAL_STATE_HELD;
-
     r->state = (uint8_t)to;
-    r->order = version;
-    r->rank = held ? 0 : (uint64_t)rank_of(w, r->n[N_PERIOD], pair(r->n + N_NUMBER));
-    if (!held) {
-        r->until_ms = 0;
+    if (to == USHER_SERIAL_STATE_RETURNED) {
+        r->order = version;
+        r->rank = (uint64_t)rank_of(w, r->n[N_PERIOD], pair(r->n + N_NUMBER));
         r->owner.data = NULL;
         r->owner.size = 0;
+    } else { /* it stands in order of its token */
+        r->order = r->token;
+        r->rank = 0;
     }
+    if (to != USHER_SERIAL_STATE_HELD)
+        r->until_ms = 0;
     r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);
 }
 
@@ -125,7 +169,8 @@ static struct usher_text end_name(const work *w, int64_t k, int64_t period, char
     return name;
 }
 
-/* How the hold @r has ended, into @c. */
+/* How the hold @r has ended, into @c.  A hold ends once, so no two ends have the same place in the
+ * order of tokens. */
 static enum usher_status keep_end(work *w, change *c, const struct usher_record *r, unsigned to,
                                   char id[ID_SIZE])
 {
@@ -159,13 +204,16 @@ static enum usher_status save(work *w, change *c, struct usher_record *r, unsign
 
     count(c->scope->counts, from, -1);
     count(c->scope->counts, to, 1);
-    if (to != USHER_SERIAL_STATE_HELD) {
+    if (to != USHER_SERIAL_STATE_HELD && to != USHER_SERIAL_STATE_DOUBT) {
+        if (from == USHER_SERIAL_STATE_DOUBT) /* its holder's repeat is the same in any case */
+            r->n[N_CLAIM] = (int64_t)r->token;
         status = keep_end(w, c, r, to, id);
         c->owner = r->owner; /* whose it was */
         r->data.data = NULL; /* of the next one who gets it */
         r->data.size = 0;
     }
-    if (to == USHER_SERIAL_STATE_HELD || to == USHER_SERIAL_STATE_RETURNED) {
+    if (to == USHER_SERIAL_STATE_HELD || to == USHER_SERIAL_STATE_RETURNED ||
+        to == USHER_SERIAL_STATE_DOUBT) {
         settle(w, r, to, c->scope->version);
         usher__change_save(c, r);
     } else {
@@ -174,22 +222,17 @@ static enum usher_status save(work *w, change *c, struct usher_record *r, unsign
     return status;
 }
 
-/* Where @event leads @r, of its holder or by itself. */
-static unsigned leads(work *w, const struct state *s, const struct usher_record *r, unsigned event)
+/* Does a clock end @r by now? */
+static bool due(const work *w, const struct usher_record *r)
 {
-    bool behind = (int64_t)r->token < s->rule.n[N_LOST];
-
-    return move_of(w, r->state, event, behind ? USHER__SERIAL_IF_BEHIND : USHER__ANY).to;
+    return r->until_ms != 0 && r->until_ms <= w->moment &&
+           state_of(&w->scope, r) == USHER_SERIAL_STATE_HELD;
 }
 
-static bool due(const struct usher_record *r, int64_t now)
+/* @r is over.  One in doubt stays so, and stands no longer among those with a deadline. */
+static enum usher_status expire_one(work *w, struct usher_record *r)
 {
-    return r->state == USHER_SERIAL_STATE_HELD && r->until_ms != 0 && r->until_ms <= now;
-}
-
-static enum usher_status expire_one(work *w, const struct state *s, struct usher_record *r)
-{
-    unsigned from = r->state, to = leads(w, s, r, USHER__SERIAL_E_EXPIRE);
+    unsigned from = state_of(&w->scope, r), to = move_of(w, from, USHER__SERIAL_E_EXPIRE, 0).to;
     char id[ID_SIZE];
     change c;
     enum usher_status status;
@@ -200,11 +243,33 @@ static enum usher_status expire_one(work *w, const struct state *s, struct usher
                               : status;
 }
 
+/* @r was returned, and is lost: it stands among those from now on. */
+static enum usher_status lose_one(work *w, const struct state *s, struct usher_record *r)
+{
+    struct usher_record range;
+    char id[ID_SIZE];
+    change c;
+
+    usher__change_begin(w, &c);
+    usher__change_erase(&c, r);
+    memset(&range, 0, sizeof range);
+    range.kind = KIND_LOST;
+    range.state = move_of(w, r->state, USHER__SERIAL_E_LOSE, USHER__ANY).to;
+    range.slots = usher__machine_lists(&usher__serial_machine, range.state, 0);
+    range.token = (uint64_t)w->scope.counts[COUNT_LINE];
+    range.order = c.scope->version;
+    memcpy(range.n, r->n, sizeof range.n);
+    range.data = s->rule.data;
+    range_set(w, &range, pair(r->n + N_NUMBER), pair(r->n + N_NUMBER), id);
+    usher__change_save(&c, &range);
+    return usher__serial_commit(w, &c, USHER_SERIAL_EXPIRE, USHER_SERIAL_STATE_RETURNED,
+                                range.state, &range);
+}
+
 /* Apply up to @max due expiries; *@ret_n says how many it were. */
 enum usher_status usher__serial_expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
 {
     struct usher_record r;
-    struct state s;
     enum usher_status status;
 
     *ret_n = 0;
@@ -225,12 +290,7 @@ enum usher_status usher__serial_expire_due(work *w, int64_t max, uint64_t *ret_n
             *ret_more = true;
             break;
         }
-        status = usher__serial_load(w, &s);
-        if (status != USHER_OK)
-            return status;
-        /* texts of the first record live until the next write only: usher__serial_load() wrote
-         * nothing */
-        status = expire_one(w, &s, &r);
+        status = expire_one(w, &r);
         if (usher__work_stops(w, status, *ret_n)) {
             *ret_more = true;
             break;
@@ -251,8 +311,11 @@ enum usher_status usher__serial_add_hold(work *w, const struct state *s,
     row.first = pair(r->n + N_NUMBER);
     row.n = r->kind == KIND_LOST ? pair(r->n + N_UPTO) - row.first + 1 : 1;
     row.at_ms = r->n[N_STAMP];
-    row.token =
-        r->state == USHER_SERIAL_STATE_HELD || r->state == USHER_SERIAL_STATE_LOST ? r->token : 0;
+    row.token = r->state == USHER_SERIAL_STATE_HELD || r->state == USHER_SERIAL_STATE_LOST ||
+                        r->state == USHER_SERIAL_STATE_DOUBT ||
+                        (r->state == USHER_SERIAL_STATE_RETURNED && r->n[N_PERIOD] < s->period)
+                    ? r->token
+                    : 0;
     row.until_ms = r->until_ms;
     row.state = (enum usher_serial_state)r->state;
     row.owner = r->owner;
@@ -270,18 +333,43 @@ static enum usher_status answer_hold(work *w, enum usher_status what, const stru
     return usher__serial_add_hold(w, s, r);
 }
 
-/* The lowest number that was returned.  Those of before the store was found to be behind go. */
-static enum usher_status lowest(work *w, const struct state *s, struct usher_record *r)
+/* The lowest number of the present period that was returned.  Those that are lost go out of the
+ * way.  MISSING; REFUSED: more of them are in the way. */
+static enum usher_status lowest(work *w, struct state *s, struct usher_record *r)
 {
-    enum usher_status status = USHER_OK;
+    uint64_t hi = s->period > 0 ? (uint64_t)rank_of(w, s->period, 0) : 0;
 
-    for (int i = 0; status == USHER_OK && i < USHER__EXPIRE_MAX; i++) {
-        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, READY, NULL, 0, 0, false, r);
-        if (status != USHER_OK || (int64_t)r->token >= s->rule.n[N_LOST])
+    for (int i = 0;; i++) {
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, KIND_HOLD, READY, NULL, hi, 0, false, r);
+
+        if (status != USHER_OK || state_of(&w->scope, r) == USHER_SERIAL_STATE_RETURNED)
             return status;
-        status = expire_one(w, s, r);
+        if (i == USHER__EXPIRE_MAX)
+            return USHER_REFUSED;
+        status = lose_one(w, s, r);
+        if (status == USHER_OK)
+            status = usher__serial_load(w, s); /* a change was made */
+        if (status != USHER_OK)
+            return status;
     }
-    return status == USHER_OK ? USHER_MISSING : status;
+}
+
+/* The number that @owner holds, and has not since before the line.  MISSING. */
+static enum usher_status held_by(work *w, const struct usher_text *owner, struct usher_record *r)
+{
+    int64_t line = w->scope.counts[COUNT_LINE];
+
+    for (;;) {
+        enum usher_status status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, owner, 0,
+                                                line > 0 ? (uint64_t)line - 1 : 0, false, r);
+
+        if (status != USHER_OK || !due(w, r))
+            return status;
+        status = expire_one(w, r);
+        if (status != USHER_OK)
+            return status;
+    }
 }
 
 enum usher_status usher__serial_reserve(work *w)
@@ -292,6 +380,7 @@ enum usher_status usher__serial_reserve(work *w)
     change c;
     unsigned from;
     int64_t lease;
+    bool held;
     char id[ID_SIZE];
     enum usher_status status = usher__serial_load(w, &s);
 
@@ -302,32 +391,22 @@ enum usher_status usher__serial_reserve(work *w)
     if (lost(w, &s))
         return usher__serial_turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_LOST, &s);
     if (a->owner.data != NULL) {
-        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, &a->owner, 0, 0, false, &r);
-        while (status == USHER_OK && due(&r, w->moment)) {
-            status = expire_one(w, &s, &r);
-            if (status == USHER_OK)
-                status = usher__serial_load(w, &s);
-            if (status == USHER_OK)
-                status =
-                    w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, &a->owner, 0, 0, false, &r);
-        }
-        if (status == USHER_OK)
+        status = held_by(w, &a->owner, &r);
+        if (status != USHER_OK && status != USHER_MISSING)
+            return status;
+        held = status == USHER_OK;
+        status = usher__serial_load(w, &s); /* a change may have been made */
+        if (status != USHER_OK)
+            return status;
+        if (held)
             return answer_hold(
                 w,
                 (enum usher_status)move_of(w, r.state, USHER__SERIAL_E_RESERVE, USHER__ANY).status,
                 &s, &r);
-        if (status != USHER_MISSING)
-            return status;
     }
     status = lowest(w, &s, &r);
-    if (status == USHER_OK || status == USHER_MISSING) {
-        enum usher_status again = usher__serial_load(w, &s); /* a change may have been made */
-
-        if (again != USHER_OK)
-            return again;
-    }
-    if (status == USHER_OK)
-        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, READY, NULL, 0, 0, false, &r);
+    if (status == USHER_REFUSED)
+        return usher__serial_come_again(w);
     if (status == USHER_MISSING) {
         if (room(w, &s) == 0)
             return usher__serial_turned_down(
@@ -346,9 +425,7 @@ enum usher_status usher__serial_reserve(work *w)
     usher__change_begin(w, &c);
     from = r.state;
     usher__serial_put_counters(&c, &s);
-    /* one that was returned in a period that is over keeps its date */
-    if (r.n[N_PERIOD] == s.period)
-        r.n[N_STAMP] = w->now;
+    r.n[N_STAMP] = w->now;
     r.token = c.scope->version;
     lease = given(w, USHER_GIVEN_SERIAL_LEASE) ? a->lease_ms : w->scope.settings[SET_LEASE];
     r.until_ms = lease != 0 ? w->moment + lease : 0;
@@ -435,18 +512,15 @@ enum usher_status usher__serial_standing(work *w, const struct state *s, int64_t
                                          struct usher_record *r)
 {
     char id[ID_SIZE];
-    struct usher_text name = { id, 0 };
-    enum usher_status status = USHER_MISSING;
+    enum usher_status status = queued(w) ? USHER_MISSING : hold_of(w, k, period, id, r);
 
-    if (!queued(w) && has_rank(w, k)) {
-        name.size = (size_t)snprintf(id, sizeof id, "%" PRId64, rank_of(w, period, k));
-        status = w->ops->find(w->txn, &w->scope, KIND_HOLD, &name, r);
-    }
-    if (status == USHER_OK && due(r, w->moment)) {
-        r->state = (uint8_t)leads(w, s, r, USHER__SERIAL_E_EXPIRE);
+    if (status == USHER_OK && due(w, r)) {
+        r->state = USHER_SERIAL_STATE_RETURNED;
         r->until_ms = 0;
         r->owner.size = 0;
     }
+    if (status == USHER_OK)
+        show_state(w, s, r);
     if (status == USHER_OK && r->state == USHER_SERIAL_STATE_RETURNED)
         status = printed_as(w, r);
     if (status == USHER_MISSING && !queued(w)) {
@@ -456,7 +530,7 @@ enum usher_status usher__serial_standing(work *w, const struct state *s, int64_t
             status = USHER_MISSING;
     }
     if (status == USHER_MISSING && !queued(w)) {
-        status = lost_with(w, k, period, r);
+        status = lost_with(w, s, k, period, r);
         set_pair(r->n + N_NUMBER, k);
         set_pair(r->n + N_UPTO, k);
     }
@@ -472,8 +546,8 @@ enum usher_status usher__serial_standing(work *w, const struct state *s, int64_t
     return USHER_OK;
 }
 
-/* @event under a token that is not the one: say which is, and how the number stands.  One of which
- * nothing is known is as one that was never given out. */
+/* @event under a token that is not the one: reply how the number stands, who holds it and until
+ * when.  One of which nothing is known is as one that was never given out. */
 static enum usher_status stale(work *w, const struct state *s, unsigned event, int64_t k,
                                int64_t period)
 {
@@ -485,9 +559,58 @@ static enum usher_status stale(work *w, const struct state *s, unsigned event, i
         return status;
     usher__serial_answer(
         w, (enum usher_status)move_of(w, state, event, USHER__SERIAL_IF_OTHER).status, s);
-    w->reply->of.serial.token = r.state == USHER_SERIAL_STATE_RETURNED ? 0 : r.token;
     w->reply->of.serial.until_ms = r.until_ms;
+    r.token = 0; /* its holder alone has it */
     return usher__serial_add_hold(w, s, &r);
+}
+
+/* `void` of number @k of @period, which was returned and whose period is over, by the token of its
+ * last hold.  MISSING: it is no such number. */
+static enum usher_status void_past(work *w, const struct state *s, int64_t k, int64_t period)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    const unsigned from = USHER_SERIAL_STATE_RETURNED;
+    struct usher_record r, old;
+    struct usher_text format = s->rule.data;
+    char id[ID_SIZE], end[ID_SIZE];
+    unsigned to;
+    change c;
+    enum usher_status status = period < s->period ? hold_of(w, k, period, id, &r) : USHER_MISSING;
+
+    if (status != USHER_OK || state_of(&w->scope, &r) != from || r.token != a->token)
+        return status == USHER_OK ? USHER_MISSING : status;
+    status = by_token(w, KIND_END, READY, r.token, &old);
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    if (status == USHER_OK)
+        format = old.data;
+    to = move_of(w, from, USHER__SERIAL_E_VOID, USHER__SERIAL_IF_PAST).to;
+    r.data = format;
+    usher__change_begin(w, &c);
+    count(c.scope->counts, from, -1);
+    { /* its end has another name if `requests` was changed since */
+        struct usher_text name = end_name(w, k, period, end);
+
+        if (status == USHER_OK && !usher__text_equal(&old.id, &name))
+            usher__change_erase(&c, &old);
+    }
+    status = keep_end(w, &c, &r, to, end);
+    if (status != USHER_OK)
+        return status;
+    usher__change_erase(&c, &r);
+    r.state = (uint8_t)to;
+    status = answer_hold(w, USHER_OK, s, &r);
+    return status == USHER_OK ? usher__serial_finish(w, &c, &r, from, to) : status;
+}
+
+/* @event of number @k of @period, which is not held under the token. */
+static enum usher_status not_held(work *w, const struct state *s, unsigned event, int64_t k,
+                                  int64_t period)
+{
+    enum usher_status status =
+        event == USHER__SERIAL_E_VOID ? void_past(w, s, k, period) : USHER_MISSING;
+
+    return status == USHER_MISSING ? stale(w, s, event, k, period) : status;
 }
 
 /* The number that @serial told when it was lost: the format may be another one by now.  One that
@@ -563,7 +686,7 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
                    ? answer_hold(w, USHER_SAME, s, &one)
                    : USHER_MISSING;
     if (status == USHER_OK || status == USHER_MISSING)
-        status = lost_with(w, k, period, &all);
+        status = lost_with(w, s, k, period, &all);
     if (status == USHER_OK) {
         last = pair(all.n + N_UPTO);
         if (!of_lost && a->token != all.token)
@@ -695,8 +818,8 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
     if (queued(w))
         return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
     status = by_token(w, KIND_HOLD, HELD, a->token, &r);
-    if (status == USHER_OK && due(&r, w->moment)) {
-        status = expire_one(w, &s, &r);
+    if (status == USHER_OK && due(w, &r)) {
+        status = expire_one(w, &r);
         if (status == USHER_OK)
             status = usher__serial_load(w, &s);
         if (status == USHER_OK)
@@ -708,8 +831,8 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
             return USHER_OK;
         }
         format = r.data;
-        from = r.state;
-        to = leads(w, &s, &r, event);
+        from = state_of(&w->scope, &r);
+        to = move_of(w, from, event, USHER__ANY).to;
         usher__change_begin(w, &c);
         status = save(w, &c, &r, from, to, id);
         if (status != USHER_OK)
@@ -723,9 +846,11 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
     if (status == USHER_MISSING)
         status = by_token(w, KIND_END, READY, a->token, &r);
     if (status == USHER_OK && r.kind == KIND_END && tells(w, &r, &a->serial)) {
-        if (move_of(w, r.state, event, USHER__ANY).status == USHER_SAME)
+        if (move_of(w, r.state, event,
+                    r.n[N_CLAIM] == (int64_t)r.token ? USHER__SERIAL_IF_CLAIMED : USHER__ANY)
+                .status == USHER_SAME)
             return answer_hold(w, USHER_SAME, &s, &r);
-        return stale(w, &s, event, pair(r.n + N_NUMBER), r.n[N_PERIOD]);
+        return not_held(w, &s, event, pair(r.n + N_NUMBER), r.n[N_PERIOD]);
     }
     if (status == USHER_OK && r.kind == KIND_END)
         status = USHER_MISSING; /* that of others which were lost with it */
@@ -744,7 +869,61 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
         if (of_lost)
             return usher__say_lost(w, "token");
     }
-    return stale(w, &s, event, number, period);
+    return not_held(w, &s, event, number, period);
+}
+
+/* Numbers in doubt that were reserved at a->before or earlier become void, VOID_MAX at once, each
+ * by a change of its own. */
+enum usher_status usher__serial_void_doubt(work *w)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    struct usher_serial_result *n = &w->reply->of.serial;
+    struct usher_record r;
+    struct usher_text format;
+    struct state s;
+    char id[ID_SIZE];
+    enum usher_status status = usher__serial_load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (queued(w))
+        return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    while ((status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, NULL, 0, 0, false, &r)) ==
+               USHER_OK &&
+           state_of(&w->scope, &r) == USHER_SERIAL_STATE_DOUBT && (int64_t)r.token <= a->before) {
+        unsigned to = move_of(w, USHER_SERIAL_STATE_DOUBT, USHER__SERIAL_E_VOID, USHER__ANY).to;
+        change c;
+
+        if (n->n_rows == VOID_MAX) {
+            n->more = true;
+            break;
+        }
+        format = r.data;
+        usher__change_begin(w, &c);
+        status = save(w, &c, &r, USHER_SERIAL_STATE_DOUBT, to, id);
+        if (status != USHER_OK)
+            break;
+        r.data = format;
+        r.state = (uint8_t)to;
+        r.until_ms = 0;
+        status = usher__serial_add_hold(w, &s, &r);
+        if (status == USHER_OK)
+            status =
+                usher__serial_commit(w, &c, USHER_SERIAL_VOID, USHER_SERIAL_STATE_DOUBT, to, &r);
+        if (status == USHER_OK)
+            status = usher__serial_load(w, &s);
+        if (status != USHER_OK)
+            break;
+    }
+    if (usher__work_stops(w, status, n->n_rows)) {
+        n->more = true;
+        status = USHER_OK;
+    }
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    usher__serial_answer(w, n->n_rows > 0 ? USHER_OK : USHER_SAME, &s);
+    n->count = (int64_t)n->n_rows;
+    return n->n_rows > 0 ? usher__request_keep_last(w) : USHER_OK;
 }
 
 enum usher_status usher__serial_sweep(work *w)
@@ -769,9 +948,8 @@ enum usher_status usher__serial_sweep(work *w)
     return n > 0 ? usher__request_keep_last(w) : USHER_OK;
 }
 
-/* @n is told as it is when all that is due has ended. */
-enum usher_status usher__serial_without_due(work *w, const struct state *s,
-                                            struct usher_serial_stock *n)
+/* Change @n to what it is when all that is due has ended. */
+enum usher_status usher__serial_without_due(work *w, struct usher_serial_stock *n)
 {
     uint64_t hi = 0, order = 0;
     struct usher_record r;
@@ -780,22 +958,44 @@ enum usher_status usher__serial_without_due(work *w, const struct state *s,
     while (n->held > 0 &&
            (status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, DUE, NULL, hi, order, false, &r)) ==
                USHER_OK &&
-           due(&r, w->moment)) {
+           r.until_ms <= w->moment) {
         hi = (uint64_t)r.until_ms;
         order = r.order;
+        if (!due(w, &r))
+            continue; /* it is in doubt */
         n->held--;
-        n->returned += leads(w, s, &r, USHER__SERIAL_E_EXPIRE) == USHER_SERIAL_STATE_RETURNED;
+        n->returned++;
     }
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* Numbers held, by owner those alone; those whose hold is over, the first to end first, and those
- * returned; those lost.  Each list goes on behind (hi, order). */
+/* Show @r, which stands in list @i of `holds`, as it is.  False: it is not listed there. */
+static bool listed(const work *w, const struct state *s, unsigned i, struct usher_record *r)
+{
+    bool over = due(w, r);
+
+    if (i == 0 && over)
+        return false;
+    if (i == 1) { /* as it is once that has happened */
+        if (!over)
+            return false;
+        r->state = USHER_SERIAL_STATE_RETURNED;
+        r->until_ms = 0;
+        r->owner.size = 0;
+        r->data.size = 0;
+    }
+    show_state(w, s, r);
+    return true;
+}
+
+/* Numbers held or in doubt, by owner or in doubt those alone; those whose hold is over, the first
+ * to end first, and those returned; those lost.  Each list continues after (hi, order). */
 enum usher_status usher__serial_holds(work *w)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
     size_t max = given(w, USHER_GIVEN_SERIAL_N) ? (size_t)a->n : USHER_LIST_DEFAULT;
     struct usher_serial_result *n = &w->reply->of.serial;
+    bool doubt = given(w, USHER_GIVEN_SERIAL_DOUBT);
     uint64_t hi = 0, order = 0;
     struct usher_record r;
     struct state s;
@@ -813,9 +1013,10 @@ enum usher_status usher__serial_holds(work *w)
     for (;;) {
         status = w->ops->walk(w->txn, &w->scope, lists[i].kind, lists[i].slot,
                               a->owner.data != NULL ? &a->owner : NULL, hi, order, false, &r);
-        if (status == USHER_OK && i == 1 && !due(&r, w->moment))
+        if (status == USHER_OK && ((i == 1 && r.until_ms > w->moment) ||
+                                   (doubt && (int64_t)r.token >= w->scope.counts[COUNT_LINE])))
             status = USHER_MISSING;
-        if (status == USHER_MISSING && i < 3 && a->owner.data == NULL) {
+        if (status == USHER_MISSING && i < 3 && a->owner.data == NULL && !doubt) {
             i++;
             hi = order = 0;
             continue;
@@ -824,16 +1025,8 @@ enum usher_status usher__serial_holds(work *w)
             return status == USHER_MISSING ? USHER_OK : status;
         hi = i == 0 ? 0 : i == 1 ? (uint64_t)r.until_ms : r.rank;
         order = r.order;
-        if (i == 0 && due(&r, w->moment))
+        if (!listed(w, &s, i, &r))
             continue;
-        if (i == 1) { /* as it is once that has happened */
-            r.state = (uint8_t)leads(w, &s, &r, USHER__SERIAL_E_EXPIRE);
-            if (r.state != USHER_SERIAL_STATE_RETURNED)
-                continue;
-            r.until_ms = 0;
-            r.owner.size = 0;
-            r.data.size = 0;
-        }
         if (n->n_rows == max) {
             n->more = true;
             return USHER_OK;

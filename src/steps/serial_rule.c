@@ -209,7 +209,7 @@ static enum usher_serial_why rule_denied(const work *w, const struct making *m, 
          set[SET_MODE] != old[SET_MODE]))
         return USHER_SERIAL_WHY_KEPT;
     if (m->exists && (set[SET_RESET] != old[SET_RESET] || m->moved) &&
-        (any || w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0))
+        (any || any_open(w)))
         return USHER_SERIAL_WHY_HELD;
     if (m->moved && (m->made || m->used) && day_goes_back(w, old[SET_ZONE], set[SET_ZONE]))
         return USHER_SERIAL_WHY_BACK;
@@ -325,7 +325,7 @@ enum usher_status usher__serial_delete_rule(work *w)
     status = usher__serial_lost_any(w, &any);
     if (status != USHER_OK)
         return status;
-    if (any || w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
+    if (any || any_open(w))
         return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
     usher__change_begin(w, &c);
     status = usher__serial_drop_fills(w, &c);

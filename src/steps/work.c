@@ -47,6 +47,8 @@ void usher__scope_take_over(struct usher__work *w)
     w->stored = s->version;
     s->version = first;
     s->writer = w->identity;
+    if (w->steps->taken_over != NULL)
+        w->steps->taken_over(s, w->stored);
 }
 
 bool usher__scope_lost(struct usher__work *w, uint64_t version)

@@ -447,6 +447,9 @@ struct usher__steps {
     const char *(*record_fault)(const struct usher_scope *scope, const struct usher_record *r);
     /* Count @r. */
     void (*tally)(struct usher__tally *t, const struct usher_record *r);
+    /* May be NULL.  Another store wrote @scope last, and @last is the last version that is known not
+     * to be lost: usher__scope_take_over(). */
+    void (*taken_over)(struct usher_scope *scope, uint64_t last);
     /* May be NULL.  Of @scope nothing is there but what has been given out. */
     bool (*gone)(const struct usher_scope *scope);
     /* May be NULL.  Up to which number the scope (@r NULL) or its record @r says that an authority

@@ -12,7 +12,7 @@ cat >wanted_talk <<'EOT'
 > serial fill ord 5 now=1699920000000
 {"status":"ok","epoch":"E","version":2,"due":null,"made":5,"left":7}
 > serial check ord now=1699920000000
-{"status":"ok","epoch":"E","version":2,"due":null,"available":5,"recent":0,"longterm":0,"critical":0,"batch":3,"cur":5,"max":12,"left":7,"taken":0,"target":1,"held":0,"returned":0,"granted":0,"debt":0}
+{"status":"ok","epoch":"E","version":2,"due":null,"available":5,"recent":0,"longterm":0,"critical":0,"batch":3,"cur":5,"max":12,"left":7,"taken":0,"target":1,"held":0,"returned":0,"granted":0,"debt":0,"doubt":0}
 > serial take ord now=1699920000000
 {"status":"ok","epoch":"E","version":3,"due":null,"serials":["O202311141001"]}
 > serial take ord n=3 now=1699920000000 req=a
@@ -54,7 +54,7 @@ cat >wanted_talk <<'EOT'
 > serial return inv INV-2023-0000012 token=2 now=1699920000000
 {"status":"same","epoch":"E","version":4,"due":1699920001000,"serial":"INV-2023-0000012","token":"2","until":0,"number":1,"state":"returned"}
 > serial confirm inv INV-2023-0000012 token=2 now=1699920000000
-{"status":"stale","epoch":"E","version":4,"due":1699920001000,"serial":"INV-2023-0000012","token":"0","until":0,"number":1,"state":"returned","owner":null}
+{"status":"stale","epoch":"E","version":4,"due":1699920001000,"serial":"INV-2023-0000012","until":0,"number":1,"state":"returned","owner":null}
 > serial show inv INV-2023-0000020 now=1699920000000
 {"status":"ok","epoch":"E","version":4,"due":1699920001000,"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held","owner":null}
 > serial show inv INV-2023-0000021
@@ -110,7 +110,7 @@ EOF
 lines 0 "$USHER" -s sqlite:people.db serial rule g mode=gapfree
 lines 0 "$USHER" -s sqlite:people.db serial reserve g
 lines 1 "$USHER" -s sqlite:people.db serial confirm g 1 token=1
-holds out.txt 'stale: 1 is not held under token 1: 1 is held under token 2 until 2'
+holds out.txt 'stale: 1 is not held under token 1: 1 is held until 2'
 lines 0 "$USHER" -s sqlite:people.db serial show g 1
 holds out.txt 'ok: 1 is held under token 2 until 2'
 

@@ -144,9 +144,25 @@ static bool is_known(const struct notary *n, const struct usher_authority_event 
     return false;
 }
 
+/* A number that is confirmed was confirmed before, by another change. */
+static bool is_confirmed(const struct notary *n, const struct usher_authority_event *e)
+{
+    for (size_t i = 0; e->verb == USHER_SERIAL_CONFIRM && i < n->n_events; i++) {
+        const struct usher_authority_event *o = &n->events[i].event;
+
+        if (o->noun == e->noun && same_text(&o->name, &e->name) && o->period == e->period &&
+            o->verb == e->verb && o->first < e->first + e->n && e->first < o->first + o->n &&
+            (o->version != e->version || o->first != e->first))
+            return true;
+    }
+    return false;
+}
+
 /* Number by number: the last event of each. */
 static bool is_twice(const struct notary *n, const struct usher_authority_event *e)
 {
+    if (is_confirmed(n, e))
+        return true;
     for (int64_t k = e->first; is_issue(e) && k < e->first + e->n; k++) {
         const struct usher_authority_event *o = NULL;
 

@@ -143,13 +143,13 @@ static struct number *held_by(const char *owner)
     return NULL;
 }
 
-/* NULL: there is none, and none can be made. */
+/* The lowest number of the present period.  NULL: there is none, and none can be made. */
 static struct number *lowest(void)
 {
     struct number *best = NULL;
 
     for (unsigned i = 0; i < w.n; i++)
-        if (w.of[i].state == USHER_SERIAL_STATE_RETURNED &&
+        if (w.of[i].state == USHER_SERIAL_STATE_RETURNED && w.of[i].period == w.period &&
             (best == NULL || before(&w.of[i], best)))
             best = &w.of[i];
     if (best == NULL && w.cur < w.max) {
@@ -166,6 +166,12 @@ static enum usher_status settled(struct number *n, const char *text, uint64_t to
                                  enum usher_serial_state to)
 {
     if (n->state == USHER_SERIAL_STATE_HELD && token == n->token && strcmp(text, n->text) == 0) {
+        end(n, to);
+        return USHER_OK;
+    }
+    /* the number of a document that never was: no later period has a use for it */
+    if (n->state == USHER_SERIAL_STATE_RETURNED && to == USHER_SERIAL_STATE_VOIDED &&
+        n->period < w.period && token == n->token && strcmp(text, n->end.text) == 0) {
         end(n, to);
         return USHER_OK;
     }
@@ -211,8 +217,7 @@ static void reserve(void)
         n->state = USHER_SERIAL_STATE_HELD;
         n->until_ms = span != 0 ? w.now_ms + span : 0;
         (void)snprintf(n->owner, sizeof n->owner, "%s", owner != NULL ? owner : "");
-        if (n->period == w.period) /* else it keeps the date of its period */
-            n->date_ms = w.now_ms;
+        n->date_ms = w.now_ms;
         print(n);
     }
     EACH(s)
@@ -304,6 +309,17 @@ static int by_token(const void *a, const void *b)
     return (*x)->token < (*y)->token ? -1 : (*x)->token > (*y)->token;
 }
 
+/* The row of a number that was returned: in a period that is over, void takes the token there. */
+static void told_open(const struct usher_serial_result_row *row)
+{
+    bool found = false;
+
+    for (unsigned i = 0; i < w.n && !found; i++)
+        found = w.of[i].state == USHER_SERIAL_STATE_RETURNED && w.of[i].k == row->first &&
+                row->token == (w.of[i].period < w.period ? w.of[i].token : 0);
+    assert_true(found);
+}
+
 /* Those that are held, the oldest first, and unless it is by @owner (NULL: anybody) behind them
  * those returned.  Of these the lowest come first, behind some whose end has not been written yet:
  * which, the model does not know, but all stores tell the same ones. */
@@ -340,6 +356,7 @@ static void list(const char *owner)
 
                 assert_int_equal(row->state, USHER_SERIAL_STATE_RETURNED);
                 assert_int_equal(row->owner.size, 0);
+                told_open(row);
                 for (unsigned k = held; k < n; k++) {
                     is += r.of.serial.rows[k].first == row->first;
                     should += want[k]->k == row->first;

@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The verbs of a serial rule: the same steps as src/steps/serial*.c, in their order.  Kinds: 1 the
--- rule (n0 n1 granted, n2 n3 debt, n4 the version at which the store was found to be behind, n5
--- the server that grants were installed on), 2 a fill (n0 n1 its last number, n2 its
+-- rule (n0 n1 granted, n2 n3 debt, n5 the server that grants were installed on), 2 a fill (n0 n1 its last number, n2 its
 -- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request, 5 how the last hold of a number
 -- ended (as a hold; its id is a place of which there are as many as are remembered; n4 the token
--- that it was claimed by, if it was lost), 6 numbers that are lost (as a hold, from n0 n1 up to n4 n5).
+-- that it was claimed by, if it was lost or in doubt), 6 numbers that are lost (as a hold, from n0 n1 up to n4 n5).
 --
 -- Serials are not printed here: rows tell numbers and times, and the client prints.
 --@wide
@@ -15,6 +14,21 @@
 function S.begin()
     S.why, S.counted, S.left, S.cur, S.max, S.granted, S.period = 0, 0, '0', '0', '0', '0', 0
     S.token, S.ends, S.more, S.extra, S.data = 0, 0, 0, nil, nil
+    -- see taken_over()
+    if S.jump_from and S.exists and S.set[K.SET_RULE + 1] ~= 0 then
+        S.raise_line(S.jump_from + 1)
+        S.ln = 0 -- that stays if the command fails
+    end
+end
+
+-- see raise_line()
+function S.raise_line(line)
+    if line <= S.count[K.COUNT_LINE + 1] then return end
+    local held = S.count[K.COUNT_HELD + 1]
+    S.put_count(K.COUNT_LINE, line)
+    S.add(K.COUNT_DOUBT, held)
+    S.add(K.COUNT_HELD, -held)
+    S.put_count(K.COUNT_RETURNED, 0)
 end
 
 function S.fields(t, n)
@@ -164,12 +178,30 @@ function S.used() return (S.set[K.SET_RULE + 1] - 1) % K.MADE == K.USED end
 
 function S.marked() return S.set[K.SET_RULE + 1] - 1 >= K.MADE end
 
+-- see any_open()
+function S.any_open()
+    return S.counting(K.COUNT_HELD) + S.counting(K.COUNT_DOUBT) + S.counting(K.COUNT_RETURNED) > 0
+end
+
 -- whether numbers were made in the present period
 function S.made(cur)
     local before = S.plus(S.get(S.set, K.SET_START), -1)
-    return S.less(cur, before) or S.less(before, cur) or S.marked() or
-        S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED) > 0
+    return S.less(cur, before) or S.less(before, cur) or S.marked() or S.any_open()
 end
+
+-- The format of a rule, packed in @data, as an array; nil: it is none.
+function S.format_of(data)
+    local good, f = pcall(munpack, data)
+    if not good or type(f) ~= 'table' or #f ~= 10 then return nil end
+    for i = 1, 10 do
+        if type(f[i]) ~= (i <= 4 and 'string' or 'number') then return nil end
+    end
+    if not string.find(f[4], '^%d+$') or f[5] < 1 or f[7] < 10 or f[7] > 36 then return nil end
+    return f
+end
+
+-- The same of the rule itself, which must have one.
+function S.format(s) return S.format_of(s.rule.data) or S.damaged() end
 
 function S.begin_period()
     local set = S.set
@@ -222,7 +254,11 @@ function S.finish_max(max, s) S.finish_saying('max', S.digits(max), 'cur', S.dig
 
 function S.queued() return S.set[K.SET_MODE + 1] == K.MODE_QUEUE end
 
-function S.lost_any() return not S.queued() and S.walk('6', '0') ~= nil end
+-- see usher__serial_lost_any()
+function S.lost_any()
+    return not S.queued() and (S.walk('6', '0') ~= nil or S.counting(K.COUNT_LINE) ~= 0 and
+        S.counting(K.COUNT_RETURNED) == 0 and S.walk('3', '0') ~= nil)
+end
 
 -- ---- fill, tick, take -----------------------------------------------------------------------
 
@@ -456,11 +492,11 @@ function S.make_rules()
         given = given or a[K.ARG_LOG]
         if not given then return S.show() end
         S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0}
-        local records = S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED)
+        local open = S.any_open()
         if exists then
             s = S.load()
             if not s then return end
-            was = munpack(s.rule.data)
+            was = S.format(s)
             made, used = S.made(s.cur), S.used()
         else
             was = {'', '', '', '0', 1, 0, 10, 0, K.OVERFLOW_REFUSE, 0}
@@ -525,7 +561,7 @@ function S.make_rules()
             (f[8] ~= 0) ~= (was[8] ~= 0) or mode ~= old[K.SET_MODE + 1]) then
             return S.turned_down(K.REFUSED, K.WHY_KEPT, s)
         end
-        if exists and (reset ~= old[K.SET_RESET + 1] or moved) and (records > 0 or lost) then
+        if exists and (reset ~= old[K.SET_RESET + 1] or moved) and (open or lost) then
             return S.turned_down(K.REFUSED, K.WHY_HELD, s)
         end
         -- the same number may be printed in each period: so no day may come twice
@@ -569,7 +605,7 @@ function S.make_rules()
         end
         local s = S.load()
         if not s then return end
-        if S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED) > 0 or S.lost_any() then
+        if S.any_open() or S.lost_any() then
             return S.turned_down(K.REFUSED, K.WHY_HELD, s)
         end
         S.drop_fills()
@@ -603,7 +639,7 @@ function S.make_rules()
             return {x[1] + y[1] + floor(low / 1000000000), low % 1000000000}
         end
         max = beyond and MOST or add(max, by)
-        s.limit = S.limit(munpack(s.rule.data), max, set[K.SET_MODE + 1], set[K.SET_RESET + 1])
+        s.limit = S.limit(S.format(s), max, set[K.SET_MODE + 1], set[K.SET_RESET + 1])
         local top = S.less(s.cur, s.granted) and s.granted or s.cur
         if debt and not S.less(top, s.limit) then return S.turned_down(K.FULL, K.WHY_EXHAUSTED, s) end
         S.pset = {}
@@ -627,7 +663,7 @@ function S.make_rules()
         if not S.less(s.cur, cur) then return S.tell(K.SAME, s) end
         local max = S.get(set, K.SET_MAX)
         if S.less(max, cur) then max = cur end
-        local limit = S.limit(munpack(s.rule.data), max, set[K.SET_MODE + 1], set[K.SET_RESET + 1])
+        local limit = S.limit(S.format(s), max, set[K.SET_MODE + 1], set[K.SET_RESET + 1])
         if S.less(limit, cur) then return S.turned_down(K.FULL, K.WHY_ROOM, s) end
         S.pset = {}
         for i = 1, #set do S.pset[i] = set[i] end
@@ -671,7 +707,8 @@ function S.make_rules()
                 S.counted = S.lose(s, cur)
             end
             s.cur = cur
-            s.taken, s.rule.n4, bump = s.cur, S.version + 1, true
+            s.taken, bump = s.cur, true
+            S.raise_line(S.version + 1)
             S.put_counters(s)
             S.drop_fills()
         end
@@ -687,7 +724,7 @@ end
 -- ---- gap-free -----------------------------------------------------------------------------------
 
 function S.make_holds()
-    local HELD, RETURNED = K.SERIAL_HELD, K.SERIAL_RETURNED
+    local HELD, RETURNED, DOUBT, LOST = K.SERIAL_HELD, K.SERIAL_RETURNED, K.SERIAL_DOUBT, K.SERIAL_LOST
 
     function S.rank(period, number)
         local n = number[1] * 1000000000 + number[2]
@@ -731,15 +768,42 @@ function S.make_holds()
         return r
     end
 
+    -- see hold_of()
+    function S.hold_of(k, period)
+        return S.has_rank(k) and S.find('3', format('%.0f', S.rank(period, k))) or nil
+    end
+
+    -- see state_of()
+    function S.state_of(r)
+        if r.token >= S.count[K.COUNT_LINE + 1] or r.state ~= HELD and r.state ~= RETURNED then
+            return r.state
+        end
+        return (S.move(K.SERIAL_MOVES, r.state, K.SERIAL_E_LOSE))
+    end
+
+    -- see show_state()
+    function S.show_state(s, r)
+        r.state = S.state_of(r)
+        if r.state == DOUBT then
+            r.ends = 0
+        elseif r.state == LOST and r.kind == '3' then
+            r.n4, r.n5, r.token, r.data = r.n0, r.n1, S.count[K.COUNT_LINE + 1], s.rule.data
+        end
+        return r
+    end
+
     -- see lost_with()
-    function S.lost_with(k, period)
+    function S.lost_with(s, k, period)
         local r = S.has_rank(k) and S.walk('6', '0', nil, S.rank(period, k), 9007199254740992, true)
-        return r and S.sound_range(r).n2 == period and not S.less({r.n4, r.n5}, k) and r or nil
+        if r and S.sound_range(r).n2 == period and not S.less({r.n4, r.n5}, k) then return r end
+        r = S.hold_of(k, period)
+        return r and S.show_state(s, r).state == LOST and r or nil
     end
 
     function S.tally(state, by)
         if state == HELD then S.add(K.COUNT_HELD, by) end
         if state == RETURNED then S.add(K.COUNT_RETURNED, by) end
+        if state == DOUBT then S.add(K.COUNT_DOUBT, by) end
     end
 
     -- see end_name()
@@ -762,32 +826,42 @@ function S.make_holds()
     function S.put(r, from, to)
         S.tally(from, -1)
         S.tally(to, 1)
-        if to ~= HELD then
+        if to ~= HELD and to ~= DOUBT then
+            if from == DOUBT then r.n4 = r.token end
             S.keep_end(r, to)
             r.data = ''
         end
-        if to ~= HELD and to ~= RETURNED then return S.erase(r) end
-        r.state, r.order = to, S.version + 1
-        if to == HELD then
-            r.rank, r.held = 0, nil
+        if to ~= HELD and to ~= RETURNED and to ~= DOUBT then return S.erase(r) end
+        r.state = to
+        if to == RETURNED then
+            r.order, r.rank, r.owner, r.held = S.version + 1, S.rank(r.n2, {r.n0, r.n1}), '', r.owner
         else
-            r.rank, r.ends, r.owner, r.held = S.rank(r.n2, {r.n0, r.n1}), 0, '', r.owner
+            r.order, r.rank, r.held = r.token, 0, nil
         end
+        if to ~= HELD then r.ends = 0 end
         r.slots = S.slots(K.SERIAL_LISTS, to, r.ends)
         S.save(r)
     end
 
-    function S.leads(s, r, event)
-        return (S.move(K.SERIAL_MOVES, r.state, event,
-            r.token < s.rule.n4 and K.SERIAL_IF_BEHIND or K.SERIAL_IF_ANY))
-    end
+    -- see due()
+    function S.due_now(r) return r.ends ~= 0 and r.ends <= S.moment and S.state_of(r) == HELD end
 
-    function S.due_now(r) return r.state == HELD and r.ends ~= 0 and r.ends <= S.moment end
-
-    function S.expire_one(s, r)
-        local from, to = r.state, S.leads(s, r, K.SERIAL_E_EXPIRE)
+    function S.expire_one(r)
+        local from = S.state_of(r)
+        local to = S.move(K.SERIAL_MOVES, from, K.SERIAL_E_EXPIRE)
         S.put(r, from, to)
         S.commit(K.V_EXPIRE, from, to, r, S.number_told(r))
+    end
+
+    -- see lose_one()
+    function S.lose_one(s, r)
+        local k = {r.n0, r.n1}
+        local range = S.range_of(S.rank(r.n2, k), r.n2, k, k)
+        S.erase(r)
+        range.state = S.move(K.SERIAL_MOVES, r.state, K.SERIAL_E_LOSE)
+        range.token, range.order, range.n3, range.data = S.count[K.COUNT_LINE + 1], S.version + 1, r.n3, s.rule.data
+        S.save(range)
+        S.commit(K.V_EXPIRE, RETURNED, range.state, range, S.number_told(range))
     end
 
     function S.expire_due(max)
@@ -797,9 +871,7 @@ function S.make_holds()
             if not r then S.due = -1 break end
             if r.ends > S.moment then S.due = r.ends break end
             if n >= max then return n, true end
-            local s = S.load()
-            if not s then return n, false end
-            S.expire_one(s, r)
+            S.expire_one(r)
             n = n + 1
         end
         return n, false
@@ -808,8 +880,10 @@ function S.make_holds()
     function S.add_hold(s, r)
         S.rows = S.rows or {}
         local n = r.kind == '6' and S.many({r.n0, r.n1}, {r.n4, r.n5}) + 1 or 1
-        S.rows[#S.rows + 1] = {S.digits({r.n0, r.n1}), n, r.n3, (r.state == HELD or r.state == K.SERIAL_LOST)
-            and r.token or 0, r.ends, r.state, r.owner, r.data ~= '' and r.data or s.rule.data, ''}
+        local token = (r.state == HELD or r.state == LOST or r.state == DOUBT or
+            r.state == RETURNED and r.n2 < s.period) and r.token or 0
+        S.rows[#S.rows + 1] = {S.digits({r.n0, r.n1}), n, r.n3, token, r.ends, r.state, r.owner,
+            r.data ~= '' and r.data or s.rule.data, ''}
     end
 
     function S.say_hold(what, s, r)
@@ -818,12 +892,25 @@ function S.make_holds()
         S.add_hold(s, r)
     end
 
-    -- the lowest that was returned; those of before the store was found to be behind go
+    -- see lowest(); false: more of those lost are in the way
     function S.lowest(s)
-        for _ = 1, K.EXPIRE_MAX do
-            local r = S.walk('3', '0')
-            if not r or r.token >= s.rule.n4 then return r end
-            S.expire_one(s, r)
+        local hi, i = s.period > 0 and S.rank(s.period, {0, 0}) or 0, 0
+        while true do
+            local r = S.walk('3', '0', nil, hi, 0)
+            if not r or S.state_of(r) == RETURNED then return r end
+            if i == K.EXPIRE_MAX then return false end
+            S.lose_one(s, r)
+            i = i + 1
+        end
+    end
+
+    -- see held_by()
+    function S.held_by(owner)
+        local line = S.count[K.COUNT_LINE + 1]
+        while true do
+            local r = S.walk('3', '2', owner, 0, line > 0 and line - 1 or nil)
+            if not r or not S.due_now(r) then return r end
+            S.expire_one(r)
         end
     end
 
@@ -835,18 +922,15 @@ function S.make_holds()
         if S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
         if S.lost(s) then return end
         if owner then
-            local r = S.walk('3', '2', owner)
-            while r and S.due_now(r) do
-                S.expire_one(s, r)
-                s = S.load()
-                r = S.walk('3', '2', owner)
-            end
+            local r = S.held_by(owner)
+            s = S.load()
             if r then
                 local _, what = S.move(K.SERIAL_MOVES, r.state, K.SERIAL_E_RESERVE)
                 return S.say_hold(what, s, r)
             end
         end
         local r = S.lowest(s)
+        if r == false then return S.come_again() end
         s = S.load()
         if not r then
             if S.room(s, 1) == 0 then
@@ -859,7 +943,7 @@ function S.make_holds()
         end
         local from = r.state
         S.put_counters(s)
-        if r.n2 == s.period then r.n3 = S.now end
+        r.n3 = S.now
         local lease = a[K.ARG_LEASE] or S.set[K.SET_LEASE + 1]
         r.token, r.ends = S.version + 1, lease ~= 0 and S.moment + lease or 0
         if owner then r.owner = owner end
@@ -978,7 +1062,8 @@ function S.make_holds()
 
     -- see tells()
     function S.tells(r, serial)
-        local f = munpack(r.data)
+        local f = S.format_of(r.data)
+        if not f then return false end
         if r.kind == '5' and r.n4 ~= 0 then
             local number, period = S.place(f, serial)
             return number and number[1] == r.n0 and number[2] == r.n1 and period == r.n2
@@ -1002,10 +1087,9 @@ function S.make_holds()
     function S.standing(s, k, period)
         local r
         if not S.queued() then
-            r = S.has_rank(k) and S.find('3', format('%.0f', S.rank(period, k)))
-            if r and S.due_now(r) then
-                r.state, r.ends, r.owner = S.leads(s, r, K.SERIAL_E_EXPIRE), 0, ''
-            end
+            r = S.hold_of(k, period)
+            if r and S.due_now(r) then r.state, r.ends, r.owner = RETURNED, 0, '' end
+            if r then S.show_state(s, r) end
             if r and r.state == RETURNED then -- see printed_as()
                 local last = r.data == '' and S.end_of(k, period)
                 if last then r.data = last.data end
@@ -1016,7 +1100,7 @@ function S.make_holds()
                 if r and r.state == RETURNED then r = nil end
             end
             if not r then
-                r = S.lost_with(k, period)
+                r = S.lost_with(s, k, period)
                 if r then r.n0, r.n1, r.n4, r.n5 = k[1], k[2], k[1], k[2] end
             end
         end
@@ -1031,8 +1115,32 @@ function S.make_holds()
         local _, what = S.move(K.SERIAL_MOVES, r.state ~= K.SERIAL_PAST and r.state or K.SERIAL_FREE, event,
             K.SERIAL_IF_OTHER)
         S.tell(what, s)
-        S.token, S.ends = r.state == RETURNED and 0 or r.token, r.ends
+        S.ends, r.token = r.ends, 0
         S.add_hold(s, r)
+    end
+
+    -- see void_past(); true: it is answered
+    function S.void_past(s, k, period)
+        local token = S.a[K.ARG_TOKEN]
+        local r = period < s.period and S.hold_of(k, period)
+        if not r or S.state_of(r) ~= RETURNED or r.token ~= token then return false end
+        local old, to = S.by_token('5', '0', token), S.move(K.SERIAL_MOVES, RETURNED, K.SERIAL_E_VOID, K.SERIAL_IF_PAST)
+        r.data = old and old.data or s.rule.data
+        S.tally(RETURNED, -1)
+        if old and old.id ~= S.end_id(k, period) then S.erase(old) end
+        S.keep_end(r, to)
+        S.erase(r)
+        r.state = to
+        S.say_hold(K.OK, s, r)
+        r.data = ''
+        S.finish(r, RETURNED, to)
+        return true
+    end
+
+    -- see not_held()
+    function S.not_held(s, event, k, period)
+        if event == K.SERIAL_E_VOID and S.void_past(s, k, period) then return end
+        S.stale(s, event, k, period)
     end
 
     -- see lost_by_format()
@@ -1041,7 +1149,8 @@ function S.make_holds()
         for _ = 1, K.STEP_MAX do
             local r = S.walk('6', '0', nil, hi, order)
             if not r then break end
-            local k, period = S.place(munpack(S.sound_range(r).data), serial)
+            local f, k, period = S.format_of(S.sound_range(r).data), nil, nil
+            if f then k, period = S.place(f, serial) end
             if k and period == r.n2 and not S.less(k, {r.n0, r.n1}) and not S.less({r.n4, r.n5}, k) then
                 return k, period
             end
@@ -1067,7 +1176,7 @@ function S.make_holds()
             S.say_hold(K.SAME, s, ended)
             return true
         end
-        local all, last = S.lost_with(k, period), nil
+        local all, last = S.lost_with(s, k, period), nil
         if all then
             last = {all.n4, all.n5}
             if not of_lost and token ~= all.token then return false end
@@ -1128,7 +1237,7 @@ function S.make_holds()
     -- see named(); nil: S.answer says why
     function S.named(s, claim)
         local serial = S.a[K.ARG_SERIAL]
-        local number, period = S.place(munpack(s.rule.data), serial)
+        local number, period = S.place(S.format(s), serial)
         if number then return number, period end
         local r = not S.queued() and S.by_older_format(serial)
         if r then return {r.n0, r.n1}, r.n2 end
@@ -1145,7 +1254,7 @@ function S.make_holds()
         local serial, token = a[K.ARG_SERIAL], a[K.ARG_TOKEN]
         local r, ended = S.by_token('3', '2', token), nil
         if r and S.due_now(r) then
-            S.expire_one(s, r)
+            S.expire_one(r)
             s, r = S.load(), nil
         end
         if r and S.tells(r, serial) then
@@ -1153,7 +1262,8 @@ function S.make_holds()
                 S.answer = {K.INVALID, 'n is of numbers that are lost'}
                 return
             end
-            local from, to, data = r.state, S.leads(s, r, event), r.data
+            local from, data = S.state_of(r), r.data
+            local to = S.move(K.SERIAL_MOVES, from, event)
             S.put(r, from, to)
             r.state, r.ends, r.data = to, 0, data
             S.say_hold(K.OK, s, r)
@@ -1162,9 +1272,10 @@ function S.make_holds()
         end
         if not r then ended = S.by_token('5', '0', token) end
         if ended and S.tells(ended, serial) then
-            local _, what = S.move(K.SERIAL_MOVES, ended.state, event)
+            local _, what = S.move(K.SERIAL_MOVES, ended.state, event,
+                ended.n4 == ended.token and K.SERIAL_IF_CLAIMED or K.SERIAL_IF_ANY)
             if what == K.SAME then return S.say_hold(K.SAME, s, ended) end
-            return S.stale(s, event, {ended.n0, ended.n1}, ended.n2)
+            return S.not_held(s, event, {ended.n0, ended.n1}, ended.n2)
         end
         local number, period = S.named(s, token)
         if not number then return end
@@ -1173,7 +1284,7 @@ function S.make_holds()
             if S.settle_lost(s, event, number, period, of_lost) then return end
             if of_lost then return S.say_lost('token') end
         end
-        S.stale(s, event, number, period)
+        S.not_held(s, event, number, period)
     end
 
     function S.show_number(s)
@@ -1193,24 +1304,53 @@ function S.make_holds()
         if n > 0 and S.req then S.keep_last() end
     end
 
+    -- see usher__serial_void_doubt()
+    function S.void_doubt()
+        local s, n, last = S.load(), 0, nil
+        if not s then return end
+        if S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
+        while true do
+            local r = S.walk('3', '2')
+            if not r or S.state_of(r) ~= DOUBT or r.token > S.a[K.ARG_BEFORE] then break end
+            if n == K.VOID_MAX then
+                S.more = 1
+                break
+            end
+            local to, data = S.move(K.SERIAL_MOVES, DOUBT, K.SERIAL_E_VOID), r.data
+            S.put(r, DOUBT, to)
+            r.state, r.ends, r.data = to, 0, data
+            S.add_hold(s, r)
+            r.data = ''
+            S.commit(K.V_VOID, DOUBT, to, r, S.number_told(r))
+            n = n + 1
+        end
+        S.tell(n > 0 and K.OK or K.SAME, S.load())
+        S.counted = n
+        if n > 0 and S.req then S.keep_last() end
+    end
+
     function S.holds()
         local a, list, lists = S.a, 1, {'32', '31', '30', '60'}
-        local owner, max, hi, order = a[K.ARG_OWNER] or nil, a[K.ARG_N] or K.LIST_DEFAULT, 0, nil
+        local owner, doubt = a[K.ARG_OWNER] or nil, a[K.ARG_DOUBT]
+        local max, hi, order = a[K.ARG_N] or K.LIST_DEFAULT, 0, nil
         local s, n = S.load(), 0
         if not s then return end
         S.tell(K.OK, s)
         while true do
             local r = S.walk(sub(lists[list], 1, 1), sub(lists[list], 2), owner, hi, order)
-            if r and list == 2 and not S.due_now(r) then r = nil end
+            if r and (list == 2 and r.ends > S.moment or doubt and r.token >= S.count[K.COUNT_LINE + 1]) then
+                r = nil
+            end
             if not r then
-                if list == 4 or owner then return end
+                if list == 4 or owner or doubt then return end
                 list, hi, order = list + 1, 0, nil
             else
                 hi, order = list == 1 and 0 or list == 2 and r.ends or r.rank, r.order
-                local shown = list > 2 or list == 1 and not S.due_now(r)
+                local over, shown = S.due_now(r), true
+                if list == 1 then shown = not over end
                 if list == 2 then
-                    r.state, r.ends, r.owner, r.data = S.leads(s, r, K.SERIAL_E_EXPIRE), 0, '', ''
-                    shown = r.state == RETURNED
+                    shown = over
+                    if over then r.state, r.ends, r.owner, r.data = RETURNED, 0, '', '' end
                 end
                 if shown then
                     if n == max then
@@ -1218,20 +1358,20 @@ function S.make_holds()
                         return
                     end
                     if list == 4 then S.sound_range(r) end
-                    S.add_hold(s, r)
+                    S.add_hold(s, S.show_state(s, r))
                     n = n + 1
                 end
             end
         end
     end
 
-    function S.due_counts(s)
+    function S.due_counts()
         local held, returned, hi, order = S.count[K.COUNT_HELD + 1], S.count[K.COUNT_RETURNED + 1], nil, nil
         while held > 0 do
             local r = S.walk('3', '1', nil, hi, order)
-            if not r or not S.due_now(r) then break end
-            hi, order, held = r.ends, r.order, held - 1
-            if S.leads(s, r, K.SERIAL_E_EXPIRE) == RETURNED then returned = returned + 1 end
+            if not r or r.ends > S.moment then break end
+            hi, order = r.ends, r.order
+            if S.due_now(r) then held, returned = held - 1, returned + 1 end
         end
         return held, returned
     end
@@ -1242,7 +1382,7 @@ end
 function S.check()
     local s, set = S.load(), S.set
     if not s then
-        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, '0', '0'}
+        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, '0', '0', 0}
         return
     end
     S.tell(K.OK, s)
@@ -1251,11 +1391,18 @@ function S.check()
     held, returned = S.count[K.COUNT_HELD + 1], S.count[K.COUNT_RETURNED + 1]
     if held > 0 then
         if not S.due_counts then S.make_holds() end
-        held, returned = S.due_counts(s)
+        held, returned = S.due_counts()
     end
     S.extra = {S.digits(S.minus(s.cur, s.taken)), recent, longterm, set[K.SET_CRITICAL + 1],
         set[K.SET_BATCH + 1], S.target(recent, longterm), held, returned, S.digits(s.taken),
-        S.digits(s.debt)}
+        S.digits(s.debt), S.count[K.COUNT_DOUBT + 1]}
+end
+
+-- see usher__serial_come_again()
+function S.come_again()
+    S.behind, S.status, S.why, S.counted, S.rows = true, K.REFUSED, K.WHY_DUE, 0, nil
+    S.because = 'more was to be done first than one command does: again'
+    if S.verb == K.V_RULE then S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0} end
 end
 
 function S.parse()
@@ -1283,6 +1430,7 @@ function S.run()
         S.make_rules()
         return S.show()
     end
+    if S.behind then return S.come_again() end
     if S.req then
         S.answer = S.kept()
         if S.answer then return end
@@ -1291,7 +1439,8 @@ function S.run()
     if S.answer then return end
     if verb ~= K.V_SWEEP and S.due >= 0 and S.due <= S.moment then
         if not S.expire_due then S.make_holds() end
-        S.expire_due(K.EXPIRE_MAX)
+        local _, more = S.expire_due(K.EXPIRE_MAX)
+        if more then return S.come_again() end
     end
     if S.other_version() then return end
     if verb == K.V_TAKE then return S.take() end
@@ -1310,7 +1459,10 @@ function S.run()
     if verb == K.V_RESERVE then return S.reserve() end
     if verb == K.V_CONFIRM then return S.settle_hold(K.SERIAL_E_CONFIRM) end
     if verb == K.V_RETURN then return S.settle_hold(K.SERIAL_E_RETURN) end
-    if verb == K.V_VOID then return S.settle_hold(K.SERIAL_E_VOID) end
+    if verb == K.V_VOID then
+        if S.a[K.ARG_DOUBT] then return S.void_doubt() end
+        return S.settle_hold(K.SERIAL_E_VOID)
+    end
     if verb == K.V_SWEEP then return S.sweep() end
     S.answer = {K.INVALID, 'the verb is not known'}
 end

@@ -85,7 +85,8 @@ struct usher_authority_event {
     struct usher_text owner; /* size 0: nobody */
     struct usher_text text;  /* the (first) serial as it was printed; size 0: an expiry */
     bool again;   /* the answer to a repeat: it may be there, under an older epoch, too */
-    bool twice;   /* told: an issue of numbers of which one had been issued before */
+    bool twice;   /* told: an issue of numbers of which one had been issued before, or a second
+                   * confirm */
     uint64_t row; /* told: its place, larger for all that were added later */
 };
 

@@ -771,6 +771,117 @@ static void both_journals_say_the_same(void **state)
     assert_true(twice > rounds);
 }
 
+/*
+ * An owner that asks again after its confirm was lost gets another number, whatever was done before
+ * the change of hands (authority, journal).  A second confirm is reported, and no verb fails on
+ * what was returned then.
+ */
+static void an_owner_gets_another_number_after_a_loss(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++)
+        EACH_STORE(name)
+        {
+            struct world w;
+            struct notary n;
+            struct lines lines;
+            struct seen seen = { 0, 0 };
+            struct usher_result r;
+            uint64_t first, second, third;
+            char line[100];
+
+            notary_init(&n);
+            world_open(&w, name, own ? &n.base : NULL);
+            must(&w, USHER_OK, "serial rule g prefix=G mode=gapfree lease=60000");
+            assert_int_equal(issue(&w, "serial reserve g owner=server1", &first), 1);
+            assert_int_equal(issue(&w, "serial reserve g owner=server2", &second), 2);
+            settle(&w, "return", "G2", second);
+            back_up(&w);
+            settle(&w, "confirm", "G1", first); /* which is lost */
+            put_back(&w, false);
+            w.now += 120000; /* no clock ends it */
+            assert_true(issue(&w, "serial reserve g owner=server1", &third) > 2);
+            must(&w, USHER_SAME, "serial reserve g owner=server1");
+            must(&w, USHER_OK, "serial rule g prefix=H");
+            (void)snprintf(line, sizeof line, "serial confirm g G2 token=%" PRIu64, second);
+            must(&w, USHER_STALE, line);
+            line_execute(w.e, &r, "serial show g G777");
+            assert_int_equal(r.status, USHER_INVALID);
+            usher_result_done(&r);
+            line_execute(w.e, &r, "serial holds g");
+            assert_int_equal(r.of.serial.rows[0].state, USHER_SERIAL_STATE_DOUBT);
+            usher_result_done(&r);
+            assert_int_equal(w.logged.errors, 0);
+            assert_int_equal(faults(&w, &lines), 0);
+            settle(&w, "confirm", "G1", first);
+            assert_int_equal(w.logged.errors, 1);
+            assert_non_null(
+                strstr(w.logged.line, "serial/g: confirmed a second time: number 1, row "));
+            assert_int_equal(usher_serial_journal(w.e, "g", 0, 0, count_twice, &seen), USHER_OK);
+            assert_int_equal(seen.twice, 1);
+            assert_int_equal(faults(&w, &lines), 1);
+            world_close(&w);
+            notary_done(&n);
+        }
+}
+
+/* Rows of the journal for numbers in doubt that a person ends. */
+static void what_a_person_ends_in_doubt_is_in_the_journal(void **state)
+{
+    (void)state;
+    EACH_STORE(name)
+    {
+        struct world w;
+        struct seen seen = { 0, 0 };
+        struct usher_result r;
+        char line[100];
+
+        world_open(&w, name, NULL);
+        must(&w, USHER_OK, "serial rule g mode=gapfree lease=60000");
+        for (int i = 0; i < 40; i++)
+            assert_int_equal(issue(&w, "serial reserve g", NULL), i + 1);
+        back_up(&w);
+        put_back(&w, false);
+        line_execute(w.e, &r, "serial holds g doubt=1 n=50");
+        assert_int_equal(r.of.serial.n_rows, 40);
+        (void)snprintf(line, sizeof line, "serial void g doubt=1 before=%" PRIu64, r.version);
+        usher_result_done(&r);
+        must(&w, USHER_OK, line);
+        must(&w, USHER_OK, line);
+        must(&w, USHER_SAME, line);
+        assert_int_equal(usher_serial_journal(w.e, "g", 0, 0, count_twice, &seen), USHER_OK);
+        assert_int_equal(seen.n, 80);
+        assert_int_equal(seen.twice, 0);
+        all_is_well(&w);
+        world_close(&w);
+    }
+}
+
+/* The end of a number that was returned before a loss has one place, whatever `requests` became. */
+static void one_hold_ends_once_whatever_requests_became(void **state)
+{
+    (void)state;
+    EACH_STORE(name)
+    {
+        struct world w;
+        uint64_t token = 0;
+
+        world_open(&w, name, NULL);
+        must(&w, USHER_OK, "serial rule g requests=5 mode=gapfree lease=0");
+        for (int i = 0; i < 6; i++)
+            assert_int_equal(issue(&w, "serial reserve g", &token), i + 1);
+        settle(&w, "return", "6", token);
+        must(&w, USHER_OK, "serial rule g requests=7");
+        back_up(&w);
+        put_back(&w, false);
+        assert_true(issue(&w, "serial reserve g", NULL) > 6);
+        must(&w, USHER_OK, "serial rule g requests=2");
+        must(&w, USHER_OK, "serial rule g requests=50");
+        all_is_well(&w);
+        world_close(&w);
+    }
+}
+
 /* ---- what the authority knows -------------------------------------------------------------- */
 
 static void edit(const struct world *w, const char *sql)
@@ -904,6 +1015,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_journal_tells_an_issue_from_its_repeat),
         cmocka_unit_test(an_end_that_is_late_makes_a_reserve_right),
         cmocka_unit_test(both_journals_say_the_same),
+        cmocka_unit_test(an_owner_gets_another_number_after_a_loss),
+        cmocka_unit_test(what_a_person_ends_in_doubt_is_in_the_journal),
+        cmocka_unit_test(one_hold_ends_once_whatever_requests_became),
         cmocka_unit_test(a_check_compares_what_is_kept),
         cmocka_unit_test(what_a_store_has_lost_is_told_and_no_fault),
     };

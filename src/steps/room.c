@@ -253,7 +253,7 @@ enum usher_status usher__room_run(work *w)
         return status;
     /* of one that is being closed all that is left to do is to erase it */
     if (state_of(w) != USHER_ROOM_STATE_CLOSING && usher__other_version(w))
-        return USHER_OK;
+        return w->reply->status == USHER_STALE ? usher__room_stale(w) : USHER_OK;
     switch (w->command->verb) {
     case USHER_ROOM_OPEN:
         return open_room(w);

@@ -157,6 +157,8 @@ enum usher_status usher__room_kick(work *w);
 /* ---- room_owned.c ---- */
 
 enum usher_status usher__room_set_role(work *w);
+/* Answer STALE, with the holder of the role. */
+enum usher_status usher__room_stale_role(work *w);
 enum usher_status usher__room_share(work *w);
 enum usher_status usher__room_unshare(work *w);
 
@@ -182,6 +184,8 @@ enum usher_status usher__room_set_all(work *w);
 enum usher_status usher__room_merge(work *w, bool of_member, const struct usher_text *field,
                                     struct usher_text *data, bool *ret_changed, bool *ret_full);
 enum usher_status usher__room_set_member(work *w);
+/* `if-version=` is not the version: answer with what is there of that which the command names. */
+enum usher_status usher__room_stale(work *w);
 
 /* ---- room_reads.c ---- */
 

@@ -331,12 +331,30 @@ enum usher_status usher__room_merge(work *w, bool of_member, const struct usher_
     return status;
 }
 
+/* The value of @field that counts for member @r, where @all is that of all members.  False: the
+ * fields of @r cannot be read. */
+static bool value_of(const struct usher_record *r, const struct usher_record *all,
+                     const struct usher_text *field, struct usher_record *ret)
+{
+    struct fields own;
+    const struct entry *e;
+
+    if (!fields_read(&own, &r->data))
+        return false;
+    e = fields_find(&own, field);
+    *ret = *all;
+    if (e != NULL && e->version > all->order) {
+        ret->id = e->name;
+        ret->data = e->value;
+        ret->order = e->version;
+    }
+    return true;
+}
+
 enum usher_status usher__room_set_member(work *w)
 {
     const struct usher_room_args *a = args(w);
     struct usher_record r, all, now;
-    struct fields own;
-    const struct entry *e;
     bool as_expected, changed, full;
     change c;
     enum usher_status status;
@@ -351,14 +369,7 @@ enum usher_status usher__room_set_member(work *w)
         status = usher__room_find_value(w, ALL, &a->field, &all);
     if (status != USHER_OK)
         return status;
-    if (a->expected.data != NULL && fields_read(&own, &r.data)) {
-        e = fields_find(&own, &a->field);
-        now = all;
-        if (e != NULL && e->version > all.order) {
-            now.id = e->name;
-            now.data = e->value;
-            now.order = e->version;
-        }
+    if (a->expected.data != NULL && value_of(&r, &all, &a->field, &now)) {
         status = usher__room_expected(w, USHER_ROOM_ROW_FIELD, &now, &as_expected);
         if (status != USHER_OK || !as_expected)
             return status;
@@ -377,4 +388,63 @@ enum usher_status usher__room_set_member(work *w)
         return status;
     usher__room_answer(w, USHER_OK);
     return usher__room_finish(w, &c, r.state, r.state, &r);
+}
+
+/* ---- stale ------------------------------------------------------------------------ */
+
+/* Answer with the record of @kind and @id, as a row of @row. */
+static enum usher_status stale_field(work *w, uint8_t kind, enum usher_room_row_kind row)
+{
+    struct usher_record r;
+    enum usher_status status = usher__room_find_value(w, kind, &args(w)->field, &r);
+
+    return status == USHER_OK && r.id.size != 0 ? usher__room_add_row(w, row, &r) : status;
+}
+
+/* Answer with the state of the member, and with the value of its field if one is named. */
+static enum usher_status stale_member(work *w, bool field)
+{
+    const struct usher_room_args *a = args(w);
+    struct usher_record r, all, now;
+    enum usher_status status = usher__room_load(w, &a->member, &r);
+
+    usher__room_answer(w, USHER_STALE);
+    usher__room_answer_name(w, &a->member);
+    if (status != USHER_OK)
+        return status == USHER_MISSING ? USHER_OK : status;
+    w->reply->of.room.member_state = (enum usher_room_member_state)r.state;
+    w->reply->of.room.until_ms = r.until_ms;
+    if (!field)
+        return USHER_OK;
+    status = usher__room_find_value(w, ALL, &a->field, &all);
+    if (status == USHER_OK && value_of(&r, &all, &a->field, &now) && now.id.size != 0)
+        status = usher__room_add_row(w, USHER_ROOM_ROW_FIELD, &now);
+    return status;
+}
+
+enum usher_status usher__room_stale(work *w)
+{
+    usher__room_answer(w, USHER_STALE);
+    switch (w->command->verb) {
+    case USHER_ROOM_OPEN:
+        usher__room_settings_from(w, w->scope.settings);
+        w->reply->of.room.created_ms = w->scope.counts[COUNT_CREATED];
+        return USHER_OK;
+    case USHER_ROOM_SET:
+    case USHER_ROOM_UNSET:
+        return stale_field(w, FIELD, USHER_ROOM_ROW_FIELD);
+    case USHER_ROOM_ALL:
+        return stale_field(w, ALL, USHER_ROOM_ROW_ALL);
+    case USHER_ROOM_ROLE:
+        return usher__room_stale_role(w);
+    case USHER_ROOM_JOIN:
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_KICK:
+    case USHER_ROOM_ALIVE:
+        return stale_member(w, false);
+    case USHER_ROOM_MEMBER:
+        return stale_member(w, true);
+    default:
+        return USHER_OK;
+    }
 }

@@ -94,6 +94,17 @@ enum usher_status usher__room_set_role(work *w)
     return usher__room_finish(w, &c, 0, 0, &r);
 }
 
+enum usher_status usher__room_stale_role(work *w)
+{
+    struct usher_record r;
+    enum usher_status status = load_owned(w, ROLE, &args(w)->role, &r);
+
+    usher__room_answer(w, USHER_STALE);
+    if (status == USHER_OK)
+        usher__room_answer_name(w, &r.owner);
+    return status;
+}
+
 /* ---- shares ----------------------------------------------------------------------- */
 
 enum usher_status usher__room_share(work *w)

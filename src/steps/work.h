@@ -212,9 +212,10 @@ enum usher_status usher__drop(struct usher__work *w, uint64_t *ret_n, bool *ret_
 /*
  * `if-version=`, asked when what is due has been applied: is the command to be done at another
  * version than w->scope has, or on one that is not there and would be made?  That is answered:
- * STALE or MISSING and nothing else, or LOST.  One above the version may be of a scope of the name
- * that is no more, so only where versions were lost it is.  (Once will do: if more was due than a
- * command applies before its verb, then the version is one that nobody has been told of.)
+ * STALE or MISSING and nothing else (rooms add what there is), or LOST.  One above the version may
+ * be of a scope of the name that is no more, so only where versions were lost it is.  (Once will
+ * do: if more was due than a command applies before its verb, then the version is one that nobody
+ * has been told of.)
  */
 bool usher__is_other_version(struct usher__work *w);
 static inline bool usher__other_version(struct usher__work *w)

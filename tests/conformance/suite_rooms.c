@@ -902,27 +902,33 @@ static void to_mute_a_million_takes_no_longer_than_to_mute_one(void **state)
  * is done; `if=` asks for what there is. */
 static void who_is_behind_is_told_the_version(void **state)
 {
-    static const char *const lines[] = {
-        "open r log=9 if-version=1",
-        "set r topic x if-version=1",
-        "set r topic x if=bye if-version=1",
-        "unset r topic if-version=1",
-        "all r mic x if-version=1",
-        "member r ann mic x if-version=1",
-        "member r bob mic x if-version=1",
-        "role r host '' if-version=1",
-        "role r guest bob if-version=1",
-        "kick r ann if-version=1",
-        "join r eve if-version=1",
-        "join r bob if-version=1",
-        "leave r ann if-version=1",
-        "alive r ann if-version=1",
-        "share r bob screen if-version=1",
-        "unshare r screen if-version=1",
-        "lock r if-version=1",
-        "close r if-version=1",
-        "sweep r if-version=1",
-        "snapshot r if-version=1",
+    static const struct {
+        const char *command, *name;
+        enum usher_room_member_state state;
+        const char *value;
+    } lines[] = {
+        { "open r log=9 if-version=1", "", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "set r topic x if-version=1", "", USHER_ROOM_MEMBER_ABSENT, "bye" },
+        { "set r none x if-version=1", "", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "set r topic x if=bye if-version=1", "", USHER_ROOM_MEMBER_ABSENT, "bye" },
+        { "unset r topic if-version=1", "", USHER_ROOM_MEMBER_ABSENT, "bye" },
+        { "all r mic x if-version=1", "", USHER_ROOM_MEMBER_ABSENT, "off" },
+        { "member r ann mic x if-version=1", "ann", USHER_ROOM_MEMBER_HERE, "off" },
+        { "member r ann cam x if-version=1", "ann", USHER_ROOM_MEMBER_HERE, "low" },
+        { "member r bob mic x if-version=1", "bob", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "role r host '' if-version=1", "ann", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "role r guest bob if-version=1", "", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "kick r ann if-version=1", "ann", USHER_ROOM_MEMBER_HERE, NULL },
+        { "join r eve if-version=1", "eve", USHER_ROOM_MEMBER_BANNED, NULL },
+        { "join r bob if-version=1", "bob", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "leave r ann if-version=1", "ann", USHER_ROOM_MEMBER_HERE, NULL },
+        { "alive r ann if-version=1", "ann", USHER_ROOM_MEMBER_HERE, NULL },
+        { "share r bob screen if-version=1", "", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "unshare r screen if-version=1", "", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "lock r if-version=1", "", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "close r if-version=1", "", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "sweep r if-version=1", "", USHER_ROOM_MEMBER_ABSENT, NULL },
+        { "snapshot r if-version=1", "", USHER_ROOM_MEMBER_ABSENT, NULL },
     };
     struct fixture *f = *state;
     const struct usher_room_result_row *row;
@@ -930,16 +936,27 @@ static void who_is_behind_is_told_the_version(void **state)
 
     ok(f, "open r");
     ok(f, "set r topic bye");
-    ok(f, "join r ann mic=on");
+    ok(f, "join r ann mic=on cam=low");
     ok(f, "role r host ann");
     ok(f, "share r ann screen w=1");
     ok(f, "all r mic off");
     ok(f, "kick r eve ban=5000");
     version = f->r.version;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        stale(f, "%s", lines[i]);
-        assert_true(f->r.version == version && f->r.of.room.n_rows == 0);
+        stale(f, "%s", lines[i].command);
+        assert_true(f->r.version == version && f->r.of.room.members == 1);
+        assert_true(f->r.of.room.state == USHER_ROOM_STATE_OPEN);
+        assert_string_equal(f->r.of.room.name, lines[i].name);
+        assert_int_equal(f->r.of.room.member_state, lines[i].state);
+        assert_int_equal(f->r.of.room.n_rows, lines[i].value != NULL);
+        if (lines[i].value != NULL)
+            assert_true(is_text(f->r.of.room.rows->value, lines[i].value));
     }
+    stale(f, "open r log=9 if-version=1");
+    assert_int_equal(f->r.of.room.settings.log, 256);
+    assert_true(f->r.of.room.created_ms != 0);
+    stale(f, "kick r eve if-version=1");
+    assert_true(f->r.of.room.until_ms == f->now + 5000);
     stale(f, "set r topic x if=by");
     row = row_of(f, USHER_ROOM_ROW_FIELD, "topic");
     assert_true(row != NULL && is_text(row->value, "bye") && f->r.of.room.n_rows == 1);

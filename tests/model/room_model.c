@@ -1782,6 +1782,54 @@ static bool right(const struct usher_operation *c)
 
 /* ---- all together ------------------------------------------------------------------- */
 
+/* `if-version=` is another one: what there is now of that which the command names. */
+static void do_stale(struct work *w)
+{
+    const struct usher_text *field = &w->a->field;
+    const struct room_model_field *f = NULL, *all = field_find(&w->r->alls, field);
+    struct room_model_role *role;
+    struct usher_text holder;
+    member *x;
+
+    switch (w->c->verb) {
+    case USHER_ROOM_OPEN:
+        settings_out(w);
+        break;
+    case USHER_ROOM_SET:
+    case USHER_ROOM_UNSET:
+        f = field_find(&w->r->fields, field);
+        break;
+    case USHER_ROOM_ALL:
+        f = all;
+        break;
+    case USHER_ROOM_ROLE:
+        role = role_find(w->r, &w->a->role);
+        if (role != NULL)
+            load_owner(w, role->holder);
+        role = role_find(w->r, &w->a->role);
+        holder = role != NULL ? out(role->holder) : none;
+        answer_name(w, &holder);
+        break;
+    case USHER_ROOM_JOIN:
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_KICK:
+    case USHER_ROOM_ALIVE:
+    case USHER_ROOM_MEMBER:
+        x = load(w, &w->a->member);
+        answer_member(w, USHER_STALE, x != NULL ? (unsigned)x->state : 0, x != NULL ? x->until : 0);
+        if (x == NULL || w->c->verb != USHER_ROOM_MEMBER)
+            break;
+        f = field_find(&x->own, field);
+        f = f != NULL && (all == NULL || f->version > all->version) ? f : all;
+        break;
+    default:
+        break;
+    }
+    answer(w, USHER_STALE);
+    if (f != NULL)
+        add_field(w, w->c->verb == USHER_ROOM_ALL ? USHER_ROOM_ROW_ALL : USHER_ROOM_ROW_FIELD, f);
+}
+
 static void write_verb(struct work *w)
 {
     switch (w->c->verb) {
@@ -1867,7 +1915,7 @@ static void run(struct work *w)
     if (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSED && asks(w))
         w->reply->status = USHER_MISSING;
     else if (is_open(r) && asks(w) && (uint64_t)w->a->if_version != r->version)
-        w->reply->status = USHER_STALE;
+        do_stale(w);
     else
         write_verb(w);
 }

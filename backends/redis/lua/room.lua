@@ -439,6 +439,17 @@ function S.expected(kind, now)
     return false
 end
 
+-- the value of @field that counts for member @r
+function S.value_of(r, field)
+    local now, t = S.find('7', field), r.data ~= '' and munpack(r.data) or {}
+    for i = 1, #t, 3 do
+        if t[i] == field and t[i + 2] > (now and now.order or 0) then
+            return {id = field, owner = '', data = t[i + 1], order = t[i + 2]}
+        end
+    end
+    return now
+end
+
 function S.make_fields()
     -- false: too many or too large
     function S.put_value(r, kind, field, value)
@@ -513,16 +524,7 @@ function S.make_fields()
         S.name = a[K.ARG_MEMBER]
         local r = S.load_present(S.name)
         if not r then return S.not_in() end
-        if a[K.ARG_IF] then
-            local now, t = S.find('7', field), r.data ~= '' and munpack(r.data) or {}
-            for i = 1, #t, 3 do
-                if t[i] == field and t[i + 2] > (now and now.order or 0) then
-                    now = {id = field, owner = '', data = t[i + 1], order = t[i + 2]}
-                    break
-                end
-            end
-            if not S.expected(K.ROW_FIELD, now) then return end
-        end
+        if a[K.ARG_IF] and not S.expected(K.ROW_FIELD, S.value_of(r, field)) then return end
         local data, changed, full = S.merge(r.data, true, field)
         if full then return S.too_large(S.say) end
         if not changed then return S.say(K.SAME) end
@@ -898,6 +900,34 @@ function S.snapshot()
     end
 end
 
+-- ---- stale --------------------------------------------------------------------------------
+
+-- See usher__room_stale().
+function S.stale()
+    if S.status ~= K.STALE then return end
+    local verb, a, r = S.verb, S.a, nil
+    S.blank = nil
+    if verb == K.V_SET or verb == K.V_UNSET or verb == K.V_ALL then
+        r = S.find(verb == K.V_ALL and '7' or '2', a[K.ARG_FIELD])
+        if r then S.add_row(verb == K.V_ALL and K.ROW_ALL or K.ROW_FIELD, r) end
+    elseif verb == K.V_ROLE then
+        if not S.set_role then S.make_owned() end
+        r = S.load_owned('3', a[K.ARG_ROLE])
+        S.name = r and r.owner or ''
+    elseif verb == K.V_JOIN or verb == K.V_LEAVE or verb == K.V_KICK or verb == K.V_ALIVE or verb == K.V_MEMBER then
+        r = S.load(a[K.ARG_MEMBER])
+        S.say_member(K.STALE, r)
+        if verb == K.V_MEMBER and r then
+            r = S.value_of(r, a[K.ARG_FIELD])
+            if r then S.add_row(K.ROW_FIELD, r) end
+        end
+    elseif verb == K.V_OPEN then
+        for i = 1, K.SETTINGS do S.extra[i] = S.set[i] end
+        S.created = S.n(K.COUNT_CREATED)
+    end
+    S.say(K.STALE)
+end
+
 -- ---- all together -------------------------------------------------------------------------
 
 function S.run()
@@ -920,7 +950,7 @@ function S.run()
         S.expire_due(verb == K.V_SNAPSHOT and K.STEP_MAX or K.EXPIRE_MAX)
     end
     -- of one that is being closed all that is left to do is to erase it
-    if not (S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING) and S.other_version() then return end
+    if not (S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING) and S.other_version() then return S.stale() end
     if verb == K.V_ALIVE then return S.alive() end
     if verb == K.V_JOIN then
         if not S.join then S.make_join() end

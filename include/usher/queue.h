@@ -567,7 +567,7 @@ USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char
 
 /**
  * Figures of opt->lane, or of all of @queue: usher_queue_statistics_of().  USHER_OK,
- * USHER_MISSING.  O(lanes).
+ * USHER_MISSING.  O(lanes), with opt->lane O(agents that name the lane).
  * Takes opt->lane, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,

@@ -38,6 +38,9 @@ typedef struct usher__change change;
 #define JUDGE_MAX 128
 #define JUDGE_ON_WAY 8
 
+/* Changes that one command makes at most: a script of Redis is some 100,000 instructions each. */
+#define CHANGES_MAX 200
+
 /* Two bits of counts[USHER__COUNT_JUDGE]: the lists that are still to be walked.  The other bits
  * and counts[USHER__COUNT_JUDGE_HI] are the place in the first of them. */
 enum { JUDGED, JUDGE_IDLE, JUDGE_BOTH, JUDGE_RESTS };
@@ -86,7 +89,7 @@ static int64_t rested(const struct usher_scope *s, const struct usher_record *r,
 }
 
 /* When @r, which is free, has rested by the pool's settings as they are now. */
-static int64_t rest_end(const struct usher_scope *s, const struct usher_record *r)
+static inline int64_t rest_end(const struct usher_scope *s, const struct usher_record *r)
 {
     int64_t ended = r->n[USHER__N_LEASE];
 
@@ -108,7 +111,7 @@ static int64_t limit_end(const struct usher_scope *s, const struct usher_record 
 }
 
 /* The time at which the hold on @r or its rest ends; 0: it has no end. */
-static int64_t end_of(const struct usher_scope *s, const struct usher_record *r)
+static inline int64_t end_of(const struct usher_scope *s, const struct usher_record *r)
 {
     int64_t at;
 
@@ -154,7 +157,7 @@ static bool drawn_now(const work *w)
 }
 
 /* @r, which is free, takes its place in the idle list at @version. */
-static void place(const work *w, struct usher_record *r, uint64_t version)
+static inline void place(const work *w, struct usher_record *r, uint64_t version)
 {
     r->order = version;
     r->rank = rank_of(w, r, drawn_now(w));
@@ -164,8 +167,8 @@ static void place(const work *w, struct usher_record *r, uint64_t version)
  * Put @r into state @to at version @version.  What has to follow from the state follows
  * here and nowhere else: the lists, the order in them, who holds it.
  */
-static void settle(const work *w, struct usher_record *r, unsigned to, int64_t until_ms,
-                   uint64_t version)
+static inline void settle(const work *w, struct usher_record *r, unsigned to, int64_t until_ms,
+                          uint64_t version)
 {
     uint8_t was = r->slots;
 
@@ -277,7 +280,7 @@ static struct usher_record *mine(move *m)
 }
 
 /* The change of mine() was begun. */
-static void begun(work *w, move *m)
+static inline void begun(work *w, move *m)
 {
     const struct usher_record *r = mine(m);
 
@@ -419,6 +422,7 @@ static enum usher_status save(work *w, move *m)
     struct usher_record *r = mine(m);
 
     bool left = r->data.size != 0 && !busy(r->state); /* its node */
+    bool limits = w->scope.settings[USHER__SET_LEASE_MAX] != 0;
     enum usher_status status = USHER_OK;
 
     if (left)
@@ -429,7 +433,7 @@ static enum usher_status save(work *w, move *m)
         usher__change_save(&m->c, r);
         if (aside(r))
             due_at(w, usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]));
-        if (w->scope.settings[USHER__SET_LEASE_MAX] != 0 && busy(r->state))
+        if (limits && busy(r->state))
             due_at(w, limit_end(&w->scope, r));
     } else {
         r->rank = 0;
@@ -437,24 +441,29 @@ static enum usher_status save(work *w, move *m)
     }
     if (m->was_aside || aside(r))
         status = save_days(w, m);
-    if (status == USHER_OK && w->scope.settings[USHER__SET_LEASE_MAX] != 0 && busy(m->from) &&
-        !busy(r->state))
+    if (status == USHER_OK && limits && busy(m->from) && !busy(r->state))
         status = limit_next(w, m);
     if (status == USHER_OK && r->group.size != 0 && (m->n[0] != 0 || m->n[1] != 0 || m->n[2] != 0))
         status = save_group(w, m, &r->group);
     return status == USHER_OK && left ? leave_node(w, m) : status;
 }
 
-static enum usher_status commit(work *w, move *m, enum usher_verb verb)
+/* Its notice has the end that `lease-max` gives the hold. */
+static enum usher_status __attribute__((noinline))
+commit_limited(work *w, move *m, enum usher_verb verb)
+{
+    struct usher_record told = *mine(m);
+
+    told.until_ms = end_of(&w->scope, &told);
+    return usher__change_commit(w, &m->c, verb, m->from, told.state, &told);
+}
+
+static inline enum usher_status commit(work *w, move *m, enum usher_verb verb)
 {
     const struct usher_record *r = mine(m);
-    struct usher_record told;
 
-    if (w->scope.settings[USHER__SET_LEASE_MAX] != 0 && busy(r->state)) {
-        told = *r;
-        told.until_ms = end_of(&w->scope, r);
-        return usher__change_commit(w, &m->c, verb, m->from, r->state, &told);
-    }
+    if (w->scope.settings[USHER__SET_LEASE_MAX] != 0 && busy(r->state))
+        return commit_limited(w, m, verb);
     return usher__change_commit(w, &m->c, verb, m->from, r->state, r);
 }
 
@@ -711,7 +720,7 @@ static enum usher_status load(work *w, const struct usher_text *id, move *m)
 
 /* ---- replies ---------------------------------------------------------------------- */
 
-static void answer(work *w, enum usher_status status, const struct usher_record *r)
+static inline void answer(work *w, enum usher_status status, const struct usher_record *r)
 {
     struct usher_number_result *n = &w->reply->of.number;
 
@@ -1602,7 +1611,7 @@ static enum usher_status renew_node(work *w)
         status = walk_held(w, &a->owner, &a->node, behind, mine(&m));
         if (status != USHER_OK)
             break;
-        if (looked == USHER__STEP_MAX) {
+        if (looked == CHANGES_MAX) {
             answer_token(w, behind);
             return several(w, USHER_OK, n, true);
         }
@@ -1674,7 +1683,7 @@ static enum usher_status free_holds(work *w)
     }
     while (status == USHER_OK) {
         status = walk_held(w, &a->owner, &a->node, order, mine(&m));
-        if (status == USHER_OK && n == USHER__STEP_MAX) {
+        if (status == USHER_OK && n == CHANGES_MAX) {
             more = true;
             break;
         }
@@ -1703,7 +1712,7 @@ static enum usher_status sweep(work *w)
     uint64_t n;
     bool more;
     int64_t max =
-        (w->command->given & USHER_GIVEN_MAX) != 0 ? w->command->arg.number.max : USHER__STEP_MAX;
+        (w->command->given & USHER_GIVEN_MAX) != 0 ? w->command->arg.number.max : CHANGES_MAX;
     enum usher_status status;
 
     if (w->scope.ref == NULL) {
@@ -2154,6 +2163,7 @@ static const struct usher__constant constants[] = {
     { "ASIDE", USHER__RANK_CAPPED },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "PAST_MAX", PAST_MAX },
+    { "CHANGES_MAX", CHANGES_MAX },
     { "JUDGE_MAX", JUDGE_MAX },
     { "JUDGE_ON_WAY", JUDGE_ON_WAY },
     { "JUDGE_IDLE", JUDGE_IDLE },

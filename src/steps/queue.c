@@ -49,9 +49,10 @@ static enum usher_status wait_no_more(struct run *run, const int64_t new[USHER_S
     if (memcmp(others, w->scope.settings, sizeof others) != 0)
         status = settings_write(w, others);
     if (status == USHER_OK && w->scope.counts[COUNT_OLD_RANKS] != 0)
-        status = usher__queue_rank_anew(w, USHER__STEP_MAX);
+        status = usher__queue_rank_anew(w, RANKED_MAX);
     *ret_left = w->scope.counts[COUNT_OLD_RANKS] != 0;
     if (status == USHER_OK && !*ret_left) {
+        run->most = MATCHED_MAX;
         status = usher__queue_match(run);
         *ret_left = reply_of(w)->more;
     }
@@ -243,7 +244,7 @@ static enum usher_status run(work *w)
         max = given(w, USHER_GIVEN_QUEUE_MAX) ? args(w)->max : USHER__STEP_MAX;
     }
     if (w->scope.counts[COUNT_OLD_RANKS] != 0) {
-        status = usher__queue_rank_anew(w, USHER__STEP_MAX);
+        status = usher__queue_rank_anew(w, RANKED_MAX);
         if (status != USHER_OK)
             return status;
         if (w->scope.counts[COUNT_OLD_RANKS] != 0)
@@ -303,6 +304,8 @@ static const struct usher__constant constants[] = {
     { "V_REQUEUE", USHER_QUEUE_REQUEUE },
     { "PATIENCE_LEFT", USHER_QUEUE_PATIENCE_LEFT },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
+    { "RANKED_MAX", RANKED_MAX },
+    { "MATCHED_MAX", MATCHED_MAX },
     { "FIGURES", FIGURES },
     { "AGENT_PAUSING", USHER_QUEUE_AGENT_PAUSING },
     { "RANKS", RANKS },

@@ -221,6 +221,7 @@ struct command {
     unsigned more;
 };
 #define PAGE (3 * 100) /* a page has 100 rows, of up to three records each */
+#define CHANGES 3000   /* a step of numbers makes up to 200 changes */
 #define STEP 14000     /* a step makes up to 1,000 changes */
 #define ON_WAY 60      /* a command judges 8 numbers on its way */
 #define JUDGED 1000    /* a step judges 128 numbers */
@@ -240,7 +241,7 @@ static const struct command commands[] = {
     { "number hangup p h1 token=5", 0 },
     { "number hangup p h1", 0 },
     { "number renew p h2 token=5", 0 },
-    { "number renew p node=m lease=5000000", STEP },
+    { "number renew p node=m lease=5000000", CHANGES },
     { "number free p owner=o3", 0 },
     { "number free p number=h4", 0 },
     { "number lift p r1", 0 },
@@ -258,7 +259,7 @@ static const struct command commands[] = {
     { "number set p daily=2", JUDGED },
     { "number sweep p", JUDGED },
     { "number call p owner=n5", ON_WAY },
-    { "number free p node=m", STEP },
+    { "number free p node=m", CHANGES },
     { "queue set q grace=1", 0 },
     { "queue login q new lanes=A", 0 },
     { "queue where q w5", 0 },

@@ -127,7 +127,7 @@ function S.run()
     end
     local version, n, more = S.version, 0, false
     if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then
-        S.rank_anew(K.STEP_MAX)
+        S.rank_anew(K.RANKED_MAX)
         if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then return S.come_again() end
     end
     if S.exists and S.due >= 0 and S.due <= S.moment and verb ~= K.V_DRAIN then

@@ -190,21 +190,22 @@ function S.make_agents()
         S.act_commit()
     end
 
-    function S.match()
+    function S.match(most)
         local before = -1
+        most = most or K.STEP_MAX
         S.whole = true
-        while S.n_matched ~= before and S.n_matched < K.STEP_MAX do
+        while S.n_matched ~= before and S.n_matched < most do
             local rank, order = 0, 0
             before = S.n_matched
             while S.cnt(5 + K.USER_WAITING) > 0 do
                 local link = S.walk('2', '0', nil, rank, order)
-                if not link or S.n_matched >= K.STEP_MAX then break end
+                if not link or S.n_matched >= most then break end
                 rank, order = link.rank, link.order
                 S.match_agent((S.find('1', link.owner) or S.damaged()).order, 1, {})
             end
         end
         S.status = not S.exists and K.MISSING or S.n_matched > 0 and K.OK or K.SAME
-        S.more = S.n_matched >= K.STEP_MAX and S.cnt(5 + K.USER_WAITING) > 0 and 1 or 0
+        S.more = S.n_matched >= most and S.cnt(5 + K.USER_WAITING) > 0 and 1 or 0
     end
 end
 

@@ -257,10 +257,10 @@ function S.make_steps()
             differ = differ or others[i] ~= S.set[i]
         end
         if differ then S.settings_write(others) end
-        if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then S.rank_anew(K.STEP_MAX) end
+        if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then S.rank_anew(K.RANKED_MAX) end
         if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then return true end
         if not S.match then S.make_agents() end
-        S.match()
+        S.match(K.MATCHED_MAX)
         return S.more == 1
     end
 

@@ -742,6 +742,9 @@ mutant 'serial: what was returned before a loss goes out again' src/steps/serial
 mutant 'script: what was returned before a loss goes out again' backends/redis/lua/serial.lua \
     's/            if not r or S.state_of(r) == RETURNED then return r end/            if true then return r end/' \
     $redis 'a_number_held_before*'
+mutant 'serial: a row names another serial' src/engine/serial.c \
+    's/        !usher__serial_time(&f, serial, row->at_ms, &row->at_ms))/        false)/' \
+    $memory 'a_serial_is_shown*'
 mutant 'serial: a number of a past period goes out' src/steps/serial_holds.c \
     's/    uint64_t hi = s->period > 0 ? .*/    uint64_t hi = 0;/' $memory 'a_number_of_a_past*'
 mutant 'serial: one hold has two ends' src/steps/serial_holds.c \

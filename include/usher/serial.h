@@ -112,6 +112,7 @@ enum usher_serial_why {
     USHER_SERIAL_WHY_BACK = 9,      /* the zone would put the local day back: change it later */
     USHER_SERIAL_WHY_DUE = 10,      /* of a store: nothing was done, for more was due than one
                                      * command applies; the engine sends the command again */
+    USHER_SERIAL_WHY_UNKNOWN = 11,  /* no such serial is known: its number was printed otherwise */
     USHER_SERIAL_WHY__WIDE = 0x7fffffff
 };
 
@@ -471,7 +472,8 @@ USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char
 
 /**
  * How @serial stands, as a row; NULL: the rule.  Writes nothing.  USHER_OK; USHER_MISSING;
- * USHER_INVALID: it is none of this rule, or its check digit is wrong.  One that is not printed as
+ * USHER_INVALID: it is none of this rule, its check digit is wrong, or its number is held as
+ * another serial.  One that is not printed as
  * the rule prints now is known while its number is held or it is remembered how its last hold
  * ended; it is looked for among the 1,000 numbers longest held and the 1,000 ends of the latest
  * holds.

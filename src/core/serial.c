@@ -351,6 +351,15 @@ static bool date_reads(const struct usher_text *pattern, const char *text, struc
         case 'j':
             ret->of_year = (int)value;
             break;
+        case 'H':
+            ret->hour = (int)value;
+            break;
+        case 'M':
+            ret->minute = (int)value;
+            break;
+        case 'S':
+            ret->second = (int)value;
+            break;
         default:
             break;
         }
@@ -574,6 +583,34 @@ bool usher__serial_place(const struct usher__serial_format *f, const struct ushe
         return false;
     *ret_period = reset != USHER_SERIAL_RESET_NONE ? date_period(reset, &when) : 0;
     return true;
+}
+
+bool usher__serial_time(const struct usher__serial_format *f, const struct usher_text *text,
+                        int64_t near_ms, int64_t *ret_ms)
+{
+    size_t date, number, size;
+    struct date when, near;
+    int64_t days;
+
+    *ret_ms = near_ms;
+    if (usher__serial_dated(f, text, near_ms))
+        return true;
+    if (!locate(f, text, &date, &number, &size) || !date_reads(&f->date, text->data + date, &when))
+        return false;
+    days = usher__serial_period(USHER_SERIAL_RESET_DAY, near_ms, f->zone_min);
+    civil(days, &near);
+    if (when.year == 0 && when.month == 0 && when.of_year == 0) {
+        when.year = near.year;
+        when.month = near.month;
+        if (when.day == 0)
+            when.day = near.day;
+    } else if (when.year == 0) {
+        when.year = near.year;
+    }
+    days = date_period(USHER_SERIAL_RESET_DAY, &when);
+    *ret_ms = days * INT64_C(86400000) +
+              ((when.hour * INT64_C(60) + when.minute - f->zone_min) * 60 + when.second) * 1000;
+    return usher__serial_dated(f, text, *ret_ms);
 }
 
 const char *usher__serial_parse(const struct usher__serial_format *f, const struct usher_text *text,

@@ -34,6 +34,7 @@ static const struct {
     [USHER_SERIAL_WHY_BACK] = { "back",
                                 "in this zone it is still the day before, whose numbers may "
                                 "have been made: change the zone later" },
+    [USHER_SERIAL_WHY_UNKNOWN] = { "unknown", "the number is known as another serial" },
     [USHER_SERIAL_WHY_DUE] = { "due", "more was due than one command applies" },
 };
 
@@ -203,6 +204,39 @@ static bool counts_are_sound(const struct usher_operation *command,
     return command->verb != USHER_SERIAL_TAKE || n == s->count;
 }
 
+/*
+ * The row of @reply is how the number of @serial stands.  A row without a record has no date of its
+ * own, so it gets the one that @serial has: a row names the serial that was asked for.  False: the
+ * number was printed otherwise, so nothing is known of this serial.
+ */
+static bool names(struct usher_result *reply, const struct usher_text *serial)
+{
+    struct usher_serial_result_row *row = (void *)(uintptr_t)reply->of.serial.rows;
+    struct usher__serial_format f;
+    char text[USHER_SERIAL_TEXT_MAX + 1];
+    size_t size = usher_serial_text(reply, 0, text, sizeof text);
+
+    if (size == serial->size && memcmp(text, serial->data, size) == 0)
+        return true;
+    switch (row->state) {
+    case USHER_SERIAL_STATE_FREE:
+    case USHER_SERIAL_STATE_PAST:
+    case USHER_SERIAL_STATE_RETURNED:
+    case USHER_SERIAL_STATE_LOST:
+        break;
+    case USHER_SERIAL_STATE_HELD:
+    case USHER_SERIAL_STATE_DOUBT:
+        return false;
+    default: /* one that was lost and claimed is known by its period alone */
+        return true;
+    }
+    if (!usher__serial_unpack(&row->format, &f) ||
+        !usher__serial_time(&f, serial, row->at_ms, &row->at_ms))
+        return false;
+    size = usher_serial_text(reply, 0, text, sizeof text);
+    return size == serial->size && memcmp(text, serial->data, size) == 0;
+}
+
 /* The store has answered `parse`, or `show` of a serial, with the rule: take the serial apart. */
 static void parsed(const struct usher_operation *command, struct usher_result *reply)
 {
@@ -212,6 +246,12 @@ static void parsed(const struct usher_operation *command, struct usher_result *r
     struct usher__serial_parts parts;
     const char *fault;
 
+    if (reply->status == USHER_STALE && command->verb != USHER_SERIAL_GRANT &&
+        serial->data != NULL && reply->of.serial.n_rows == 1 && !names(reply, serial)) {
+        reply->of.serial.n_rows = 0;
+        reply->of.serial.until_ms = 0;
+        reply->of.serial.why = USHER_SERIAL_WHY_UNKNOWN;
+    }
     if (reply->status != USHER_OK || (command->verb != USHER_SERIAL_PARSE &&
                                       (command->verb != USHER_SERIAL_SHOW || serial->data == NULL)))
         return;
@@ -222,6 +262,11 @@ static void parsed(const struct usher_operation *command, struct usher_result *r
     fault = usher__serial_parse(&f, serial, &parts);
     if (fault != NULL) {
         usher_result_fail(reply, USHER_INVALID, fault);
+        return;
+    }
+    if (command->verb == USHER_SERIAL_SHOW && !names(reply, serial)) {
+        usher_result_fail(reply, USHER_INVALID,
+                          "serial is unknown: its number is held as another serial");
         return;
     }
     if (command->verb != USHER_SERIAL_PARSE)

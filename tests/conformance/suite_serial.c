@@ -924,6 +924,58 @@ static void a_number_held_before_a_loss_is_in_doubt(void **state)
     assert_int_equal(f->r.of.serial.n_rows, 1);
 }
 
+/* A row is of the serial that was asked for, or there is none. */
+static void a_serial_is_shown_under_its_own_name(void **state)
+{
+    static const char *const events[] = { "confirm", "return", "void" };
+    struct fixture *f = *state;
+    uint64_t token;
+
+    f->now = LEAP + 10 * HOUR;
+    ok(f, "rule d prefix=D date=%%Y%%m%%d- width=3");
+    ok(f, "take d");
+    assert_string_equal(serial(f, 0), "D20240229-001");
+    f->now += DAY;
+    ok(f, "show d serial=D20240229-001");
+    assert_string_equal(serial(f, 0), "D20240229-001");
+    assert_stands(f, "past", 0);
+    ok(f, "show d serial=D20270228-002");
+    invalid(f, "show d serial=D20240230-001"); /* no such day */
+    ok(f, "rule q prefix=Q date=%%Y- reset=year width=2");
+    ok(f, "take q n=3");
+    ok(f, "show q serial=Q2027-02");
+    assert_string_equal(serial(f, 0), "Q2027-02");
+    assert_stands(f, "free", 0);
+    ok(f, "show q serial=Q2021-02");
+    assert_string_equal(serial(f, 0), "Q2021-02");
+    assert_stands(f, "past", 0);
+    ok(f, "rule g prefix=G date=%%Y%%m%%d- mode=gapfree requests=2 lease=0");
+    ok(f, "reserve g owner=o");
+    assert_string_equal(serial(f, 0), "G20240301-1");
+    token = f->r.of.serial.token;
+    for (int i = 0; i < 3; i++) {
+        stale(f, "%s g G20240301-1 token=1", events[i]);
+        assert_stands(f, "held", 0);
+        assert_string_equal(serial(f, 0), "G20240301-1");
+        stale(f, "%s g G20240302-1 token=%" PRIu64, events[i], token); /* is not its name */
+        assert_int_equal(f->r.of.serial.n_rows, 0);
+        assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_UNKNOWN);
+        stale(f, "%s g G20240302-5 token=%" PRIu64, events[i], token);
+        assert_stands(f, "free", 0);
+        assert_string_equal(serial(f, 0), "G20240302-5");
+    }
+    invalid(f, "show g serial=G20240302-1");
+    ok(f, "confirm g G20240301-1 token=%" PRIu64, token);
+    for (int i = 0; i < 2; i++) {
+        ok(f, "reserve g");
+        ok(f, "void g %s token=%" PRIu64, serial(f, 0), f->r.of.serial.token);
+    }
+    f->now += DAY;
+    ok(f, "show g serial=G20240301-1");
+    assert_string_equal(serial(f, 0), "G20240301-1");
+    assert_stands(f, "past", 0);
+}
+
 /* By hand, all together; not those that are in doubt since later. */
 static void numbers_in_doubt_are_voided_together(void **state)
 {
@@ -1134,7 +1186,9 @@ static void a_number_keeps_the_format_it_was_reserved_under(void **state)
     ok(f, "reserve r owner=q");
     assert_string_equal(serial(f, 0), "B01-2");
     later = f->r.of.serial.token;
-    stale(f, "confirm r B01-0002/x token=%" PRIu64, token);
+    stale(f, "confirm r B01-0002/x token=%" PRIu64, token); /* it is no hold any more */
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_UNKNOWN);
+    stale(f, "confirm r B01-2 token=%" PRIu64, token);
     assert_stands(f, "held", 0);
     assert_int_equal(f->r.of.serial.rows->owner.size, 1);
     stale(f, "void r B01-2 token=%" PRIu64, token + 1);
@@ -1425,6 +1479,7 @@ static void a_hold_without_a_deadline_is_ended_by_its_token_only(void **state)
 static void a_number_of_a_past_period_is_given_to_no_new_document(void **state)
 {
     struct fixture *f = *state;
+    char last[USHER_SERIAL_TEXT_MAX + 1];
     uint64_t token[2];
 
     f->now = LEAP + 307 * DAY - 1000;
@@ -1473,8 +1528,9 @@ static void a_number_of_a_past_period_is_given_to_no_new_document(void **state)
     /* one of the present period goes out again, so void is stale */
     ok(f, "reserve i lease=500");
     token[0] = f->r.of.serial.token;
-    ok(f, "return i R2025-00033 token=%" PRIu64, token[0]);
-    stale(f, "void i R2025-00033 token=%" PRIu64, token[0]);
+    memcpy(last, serial(f, 0), sizeof last);
+    ok(f, "return i %s token=%" PRIu64, last, token[0]);
+    stale(f, "void i %s token=%" PRIu64, last, token[0]);
     assert_stands(f, "returned", 0);
 }
 
@@ -1949,6 +2005,7 @@ int suite_serial(const struct backend *b)
         TEST(numbers_that_come_back_go_out_first_and_in_order),
         TEST(what_a_lost_store_gave_out_is_seen),
         TEST(a_number_held_before_a_loss_is_in_doubt),
+        TEST(a_serial_is_shown_under_its_own_name),
         TEST(numbers_in_doubt_are_voided_together),
         TEST(a_reserve_is_right_whatever_is_in_its_way),
         TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost),

@@ -756,7 +756,7 @@ mutant 'journal: a second confirm is no error' backends/sqlite/authority.c \
 mutant 'serial: numbers go out in the order in which they came back' src/steps/serial_holds.c \
     's/        r->rank = (uint64_t)rank_of(w, r->n\[N_PERIOD\], .*/        r->rank = 0;/' $gapfree
 mutant 'on Redis versions go on behind a loss' backends/redis/lua/main.lua \
-    's/^        version = first$/        first = version/' \
+    's/^    version = first$/    first = version/' \
     tests/fault/test_lost 'of_two_masters*'
 mutant 'on Redis gaps are not kept' backends/redis/lua/main.lua \
     "s/set\[n + 1\], set\[n + 2\] = 'gaps', gaps/set[n + 1], set[n + 2] = 'gaps', ''/" \
@@ -768,8 +768,11 @@ mutant 'on Redis who has the last version before a jump has lost it' backends/re
     's/if v > last and v <= first then/if v >= last and v <= first then/' \
     tests/crash/test_loss 'slots_move*'
 mutant 'on Redis a jump is within what the other one may reach' backends/redis/lua/main.lua \
-    's/^        last, first = version, math.max(version, today) + 1048576 + place/        last, first = version, version + 1/' \
+    's/^    last, first = version, math.max(version, today) + 1048576 + place/    last, first = version, version + 1/' \
     tests/crash/test_loss 'a_master_is_cut_off'
+mutant 'on Redis a store that was emptied begins at 1' backends/redis/lua/main.lua \
+    's/^local jumps = not header and all.*/local jumps = false/' \
+    tests/crash/test_loss 'a_wiped*'
 mutant 'on Redis the first notice behind a loss tells no gap' backends/redis/lua/common.lua \
     's/^function S.told(v) return .*/function S.told(v) return v end/' \
     tests/fault/test_lost_together 'watchers*'

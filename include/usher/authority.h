@@ -80,8 +80,8 @@ struct usher_authority_event {
     int64_t first, n;       /* numbers first … first + n - 1 */
     int64_t now_ms;
     int64_t until_ms;        /* reserve: then it ends by itself; else 0 */
-    uint64_t epoch, version; /* of the scope: a lost one begins at version 1 again, with another
-                              * epoch */
+    uint64_t epoch, version; /* of the scope: after a loss it begins again with another epoch,
+                              * at version 1 or (Redis) at one of the time of day */
     struct usher_text owner; /* size 0: nobody */
     struct usher_text text;  /* the (first) serial as it was printed; size 0: an expiry */
     bool again;   /* the answer to a repeat: it may be there, under an older epoch, too */

@@ -4,7 +4,8 @@
 # is gone afterwards.
 #
 #   STORES      the stores to try: memory, SQLite, then those in $USHER_TEST_STORES, URLs of
-#               Redis servers without options, each under a prefix of its own
+#               Redis servers without options, each under a prefix of its own; those of Redis
+#               with clock=given, so that versions begin at 1 as on the others
 #   redis_too   adds a Redis server of our own to STORES; on a socket file, gone with us
 set -u
 : "${USHER:=usher}"
@@ -36,7 +37,7 @@ if [ "${WITH_SQLITE:-yes}" = yes ]; then
     STORES="$STORES sqlite:$dir/store.db"
 fi
 for store in ${USHER_TEST_STORES-}; do
-    STORES="$STORES $store?prefix=cli$$"
+    STORES="$STORES $store?prefix=cli$$&clock=given"
 done
 
 # start_redis ARGUMENT...: a Redis server in $dir; 1 if it ended at once, as when its port is
@@ -98,7 +99,7 @@ redis_too() {
         tail -5 redis.log
         exit 1
     fi
-    STORES="$STORES redis+unix://$dir/redis.sock"
+    STORES="$STORES redis+unix://$dir/redis.sock?clock=given"
 }
 
 # mask: epochs are drawn by chance; E is one, also in the id of a room of a queue, 0 is that of a

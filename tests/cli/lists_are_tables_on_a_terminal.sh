@@ -38,7 +38,7 @@ EOF
 for store in $STORES; do
     case $store in
     memory:) continue ;;
-    *\?*) url="$store&clock=given" ;;
+    *clock=given*) url=$store ;;
     *) url="$store?clock=given" ;;
     esac
     while read -r line; do

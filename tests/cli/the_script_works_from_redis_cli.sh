@@ -39,7 +39,8 @@ event refused idle+down hangup 123456
 event ok idle+up reg 123456
 event ok busy+up call
 lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" --json number show numpool 123456 now=1
-holds out.txt '"version":7,"due":null,"number":"123456","state":"busy+up","group":null,"owner":null,"token":"7",'
+version=$(sed -n 's/.*"version":\([0-9]*\),.*/\1/p' out.txt)
+holds out.txt '"due":null,"number":"123456","state":"busy+up","group":null,"owner":null,"token":"'"$version"'",'
 lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" check
 
 # A script with a constant that no table has cannot be made.

@@ -6,7 +6,7 @@ redis_too
 
 for store in $STORES; do
     case $store in
-    *\?*) url="$store&clock=given" ;;
+    *clock=given*) url=$store ;;
     *) url="$store?clock=given" ;;
     esac
     talk "$url" <<'END'

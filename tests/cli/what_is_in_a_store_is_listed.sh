@@ -45,7 +45,7 @@ EOF
 
 for store in $STORES; do
     case $store in
-    *\?*) url="$store&clock=given" ;;
+    *clock=given*) url=$store ;;
     *) url="$store?clock=given" ;;
     esac
     talk "$url" <wanted_talk

@@ -26,7 +26,8 @@
 static struct redis_server *single;
 static struct redis_cluster *cluster;
 
-/* What a person types of each noun, and the status of the answer.  No time is asked for. */
+/* Lines that a person types of each noun, and the status of the answer.  No time is asked for, and
+ * '@' is the token of the answer before. */
 static const struct typed {
     const char *noun;
     struct {
@@ -40,7 +41,7 @@ static const struct typed {
         { "call owner ann lease 60000 now 2000 req r1", "ok" },
         { "call owner ann lease 60000 now 2000 req r1", "ok" },
         { "stats now 2000", "ok" },
-        { "hangup 101 token 3 now 3000", "ok" },
+        { "hangup 101 token @ now 3000", "ok" },
         { "call 101 now 3000", "ok" },
         { "fly 101", "invalid" } } },
     { "queue",
@@ -65,7 +66,7 @@ static const struct typed {
     { "serial",
       { { "rule width 4 mode 2 now 1000", "ok" },
         { "reserve owner ann now 1000", "ok" },
-        { "confirm 0001 token 2 now 2000", "ok" },
+        { "confirm 0001 token @ now 2000", "ok" },
         { "holds now 2000", "ok" } } },
     { "id",
       { { "create step 10 now 1000", "ok" },
@@ -168,23 +169,53 @@ static void assert_error(redisReply *reply, const char *words)
     freeReplyObject(reply);
 }
 
-/* All but the epoch, which is drawn; names of rooms begin with it. */
-static void write_down(const redisReply *reply, char *to, size_t size)
+/* Return the number at *@at and move *@at past it. */
+static unsigned long long digits(const char **at)
+{
+    char *end;
+    unsigned long long n = strtoull(*at, &end, 10);
+
+    *at = end;
+    return n;
+}
+
+/* All but the epoch, which is drawn; names of rooms begin with it.  Versions and tokens are written
+ * as they follow *@base, the version before the first one (0: @reply has that). */
+static void write_down(const redisReply *reply, unsigned long long *base, char *to, size_t size)
 {
     bool drawn = strcmp(reply->element[2]->str, "epoch") == 0;
     const char *epoch = reply->element[3]->str;
     size_t n = strlen(to);
 
+    if (*base == 0)
+        *base = strtoull(value_of(reply, "version"), NULL, 10) - 1;
     for (size_t i = 0; i < reply->elements; i++) {
         const redisReply *e = reply->element[i];
+        char number[24];
+        const char *text = e->str;
 
-        if (e->type == REDIS_REPLY_INTEGER)
-            n += (size_t)snprintf(to + n, size - n, "%lld ", e->integer);
-        else if (e->type == REDIS_REPLY_STRING)
-            n += (size_t)snprintf(to + n, size - n, "%s ",
-                                  e->str + (drawn && strncmp(e->str, epoch, 16) == 0 ? 16 : 0));
-        else
+        if (e->type == REDIS_REPLY_INTEGER) {
+            (void)snprintf(number, sizeof number, "%lld", e->integer);
+            text = number;
+        } else if (e->type != REDIS_REPLY_STRING) {
             fail_msg("value %zu is of type %d", i, e->type);
+        } else if (drawn && strncmp(e->str, epoch, 16) == 0) {
+            text += 16;
+        }
+        while (*text != '\0') {
+            const char *from = text;
+            bool is_number = *text >= '0' && *text <= '9';
+            unsigned long long v = is_number ? digits(&text) : 0;
+
+            if (v > *base && v < *base + 1000)
+                n += (size_t)snprintf(to + n, size - n, "+%llu", v - *base);
+            else
+                n += (size_t)snprintf(to + n, size - n, "%.*s", is_number ? (int)(text - from) : 1,
+                                      from);
+            text += is_number ? 0 : 1;
+            assert_true(n < size);
+        }
+        n += (size_t)snprintf(to + n, size - n, " ");
         assert_true(n < size);
     }
     (void)snprintf(to + n, size - n, "\n");
@@ -222,37 +253,45 @@ static redisContext *connected(struct redis_server *s)
 
 /* ---- tests ----------------------------------------------------------------------------- */
 
-/* Say the lines of a noun; @told is what was answered, @digest what the library finds then. */
+/* Say the lines of a noun; The answers are written to @told.  The library finds no fault with it. */
 static void say_all(struct redis_server *s, const struct typed *noun, bool by_one, char *told,
-                    size_t size, char digest[33])
+                    size_t size)
 {
     redisContext *c = connected(s);
-    char sha[41], url[REDIS_URL_MAX];
+    char sha[41], url[REDIS_URL_MAX], token[24] = "";
+    unsigned long long base = 0;
     struct usher_engine *e;
-    enum usher_noun code = USHER_NUMBER;
+    uint64_t faults = 1;
 
     assert_true(redis_do_ok(s, "FLUSHALL", NULL));
     load(s, noun->noun, sha);
     told[0] = '\0';
     for (size_t i = 0; noun->line[i].words != NULL; i++) {
-        const char *words = noun->line[i].words;
-        redisReply *reply = type(
-            c, sha, by_one ? one_key("", scope, words) : declared("", scope, noun->noun, words));
+        const char *words = noun->line[i].words, *at = strchr(words, '@');
+        char line[128];
+        redisReply *reply;
 
+        (void)snprintf(line, sizeof line, "%.*s%s%s", at != NULL ? (int)(at - words) : 127, words,
+                       at != NULL ? token : "", at != NULL ? at + 1 : "");
+        reply =
+            type(c, sha, by_one ? one_key("", scope, line) : declared("", scope, noun->noun, line));
         if (strcmp(value_of(reply, "status"), noun->line[i].status) != 0)
-            fail_msg("%s %s: %s %s", noun->noun, words, value_of(reply, "status"),
+            fail_msg("%s %s: %s %s", noun->noun, line, value_of(reply, "status"),
                      value_of(reply, "message"));
-        write_down(reply, told, size);
+        write_down(reply, &base, told, size);
+        if (strtoull(value_of(reply, "token"), NULL, 10) > 0)
+            (void)snprintf(token, sizeof token, "%s", value_of(reply, "token"));
         freeReplyObject(reply);
     }
     assert_int_equal(redis_server_keys(s), 3);
     redisFree(c);
-
-    while (strcmp(usher_noun_word(code), noun->noun) != 0)
-        code = (enum usher_noun)((int)code + 1);
+    if (s != single) /* the audit is of a whole cluster */
+        return;
     if (usher_open(redis_server_url(s, url), NULL, &e) != USHER_OK)
         fail_msg("%s", usher_message());
-    assert_int_equal(usher_digest(e, code, scope, digest), USHER_OK);
+    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+    /* a direct call writes a room or its entry in the index, not both */
+    assert_int_equal(faults, strcmp(noun->noun, "room") == 0);
     usher_close(e);
 }
 
@@ -261,15 +300,12 @@ static void each_noun_is_spoken_by_hand_with_its_keys(void **state)
     (void)state;
     for (const struct typed *noun = nouns; noun < nouns + NOUNS; noun++) {
         char one[8192], three[8192], node[8192];
-        char of_one[33], of_three[33], of_node[33];
 
-        say_all(single, noun, true, one, sizeof one, of_one);
-        say_all(single, noun, false, three, sizeof three, of_three);
-        say_all(owner_of(scope), noun, false, node, sizeof node, of_node);
+        say_all(single, noun, true, one, sizeof one);
+        say_all(single, noun, false, three, sizeof three);
+        say_all(owner_of(scope), noun, false, node, sizeof node);
         assert_string_equal(three, one);
         assert_string_equal(node, one);
-        assert_string_equal(of_three, of_one);
-        assert_string_equal(of_node, of_one);
     }
 }
 
@@ -288,7 +324,7 @@ static void one_key_is_refused_by_a_node_of_a_cluster(void **state)
         for (size_t i = 0; noun->line[i].words != NULL; i++) {
             const char *words = noun->line[i].words;
 
-            if (strcmp(noun->line[i].status, "invalid") == 0)
+            if (strcmp(noun->line[i].status, "invalid") == 0 || strchr(words, '@') != NULL)
                 continue;
             (void)snprintf(form, sizeof form,
                            ": EVALSHA sha 3 t:{p}:%s t:{p}:%s:index t:{p}:%s:held %.*s", noun->noun,

@@ -809,11 +809,10 @@ static void followers_know(struct usher_engine *e, const struct follower f[FOLLO
         struct usher_result r;
 
         line_execute(e, &r, "%s changes %s since=%" PRIu64, usher_noun_word(followed[i].noun),
-                     followed[i].scope, f[i].from > 0 ? f[i].from : 1);
+                     followed[i].scope, f[i].from);
         assert_int_equal(r.status, is ? USHER_OK : USHER_REFUSED);
         usher__changes_of(&r, &changes);
-        if (r.version != f[i].version || f[i].gaps != gaps + !is ||
-            (is && changes.n + (f[i].from == 0) != f[i].n))
+        if (r.version != f[i].version || f[i].gaps != gaps + !is || (is && changes.n != f[i].n))
             fail_msg("%s: heard of %u gaps and %u changes up to %" PRIu64 ", there are %zu up to "
                      "%" PRIu64,
                      followed[i].scope, f[i].gaps, f[i].n, f[i].version, changes.n, r.version);

@@ -39,7 +39,7 @@ static int one_server(void **state)
     server = redis_server_start(&options);
     if (server == NULL)
         return -1;
-    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=60000",
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=60000&clock=given",
                    redis_server_port(server));
     return usher_open(url, NULL, &engine) == USHER_OK ? 0 : -1;
 }

@@ -45,6 +45,7 @@ static bool follow(struct process *p)
     struct usher_options opt = USHER_OPTIONS_INIT;
 
     opt.timeout_ms = 60000; /* a loaded machine is no fault */
+    opt.clock_given = true; /* versions begin at 1 */
     if (usher_open(p->url, &opt, &p->e) != USHER_OK ||
         usher_watch_events(p->e, USHER_NUMBER, "p", USHER_WATCH_SINCE | USHER_WATCH_ALL, p->heard,
                            NULL, &p->watcher) != USHER_OK)
@@ -108,6 +109,7 @@ static void both(const struct test_store *store)
     pid_t pid;
 
     b.who = 'b';
+    opt.clock_given = true;
     assert_true(store->fresh(url));
     assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
     assert_int_equal(line_execute(e, &r, "number set p log=%d", 2 * CHANGES), USHER_OK);

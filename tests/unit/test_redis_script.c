@@ -387,7 +387,7 @@ static struct usher_engine *open_least(const struct least *l, bool more, const c
             assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", rights[i], NULL));
     if (more && l->more != NULL)
         assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", l->more, NULL));
-    (void)snprintf(url, sizeof url, "redis://desk:secret@127.0.0.1:%d?prefix=t:&timeout=20000",
+    (void)snprintf(url, sizeof url, "redis://desk:secret@127.0.0.1:%d?prefix=t:&timeout=20000&clock=given",
                    redis_server_port(server));
     if (usher_open(url, NULL, &e) != USHER_OK)
         fail_msg("%s", usher_message());
@@ -507,7 +507,7 @@ static struct usher_engine *open_admin(void)
     struct usher_engine *e;
     char url[128];
 
-    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?prefix=t:&timeout=20000",
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?prefix=t:&timeout=20000&clock=given",
                    redis_server_port(server));
     if (usher_open(url, NULL, &e) != USHER_OK)
         fail_msg("%s", usher_message());

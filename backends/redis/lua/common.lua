@@ -279,17 +279,19 @@ function S.version_shown() return S.version == S.jump_to and S.jump_from or S.ve
 -- See usher__scope_lost() and usher__say_lost().
 function S.all_gaps() return S.gaps or call('HGET', HASH, 'gaps') or '' end
 
+-- The versions of a room of before are stale, and no loss: a room that is closed leaves nothing.
 function S.of_lost(v)
     local gaps = S.all_gaps()
+    local reopened = K.NOUN == 'room' and sub(gaps, 1, 7) == '\0\0\0\0\0\0\0'
     for i = 1, #gaps, 14 do
         local last, first = sunpack('>I7I7', gaps, i)
         if v > last and v <= first then
             S.lost_behind = last
-            return true
+            return not reopened or i > 1, true
         end
     end
     S.lost_behind = S.version_shown()
-    return v > S.version
+    return v > S.version and not (reopened and #gaps == 14)
 end
 
 function S.say_lost(what)
@@ -403,11 +405,13 @@ function S.make_log()
             S.status, S.because = K.REFUSED, 'no log is kept: with log=N the last N notices are'
             return bytes
         end
-        if since ~= S.version_shown() and S.all_gaps() ~= '' and S.of_lost(since) then
+        local lost, old = false, false
+        if since ~= S.version_shown() and S.all_gaps() ~= '' then lost, old = S.of_lost(since) end
+        if lost then
             S.say_lost('version')
             return bytes
         end
-        if since < S.count[K.LOG_SINCE + 1] or since > S.version_shown() then
+        if old or since < S.count[K.LOG_SINCE + 1] or since > S.version_shown() then
             S.status = K.STALE
             if since > S.version_shown() then S.because = 'there is no such version' end
             return bytes
@@ -454,6 +458,15 @@ function S.vanish()
     S.exists, S.erased, S.set_changed = false, true, false
     S.set, S.due, S.clock, S.gaps, S.jump_to = K.DEFAULTS, -1, 0, '', nil
     for i = 1, #S.count do S.count[i] = 0 end
+end
+
+-- The versions of a scope that is made again in the call that erased it.
+function S.renumber()
+    if S.begins_at_1 then
+        S.version = 0
+    elseif S.erased and S.version > 0 then
+        S.jump_from, S.jump_to, S.gaps = 0, S.version, spack('>I7I7', 0, S.version)
+    end
 end
 
 -- See usher__other_version().

@@ -188,23 +188,28 @@ if wrong then
     for i = 1, n_commands do out[i] = mpack(wrong) end
     return out[2] and out or out[1]
 end
+-- A scope that is new begins where no scope before it can have been, as after a change of the server: the
+-- store may have been emptied, and a token of before must not be one of now.  The gap begins at 0 then.
+local jumps = not header and all[5] < K.TIME_MAX
 if own ~= writer and own ~= 0 and (header or own < 0) then
-    -- the client's knowledge may be old, and whoever types has none
+    -- the client's knowledge may be old, and a direct call has none
     --@identity
     own = id
-    if header and own ~= writer and own ~= 0 then
-        local t = call('TIME')
-        time = t[1] * 1000 + math.floor(t[2] / 1000)
-        local today = t[1] * 125000 + math.floor(t[2] / 8)
-        local place = tonumber(sub(redis.sha1hex(own .. ' ' .. t[2] .. HASH), 1, 9), 16)
-        place = math.floor(place / (version - today < 35184372088832 and 4 or 65536))
-        last, first = version, math.max(version, today) + 1048576 + place
-        gaps = call('HGET', HASH, 'gaps') or ''
-        -- the oldest two as one
-        if #gaps >= 14 * K.GAPS then gaps = sub(gaps, 1, 7) .. sub(gaps, 21 - 14 * K.GAPS) end
-        gaps = gaps .. spack('>I7I7', last, first)
-        version = first
-    end
+    jumps = jumps or header and own ~= writer and own ~= 0
+end
+if jumps then
+    local t = call('TIME')
+    time = t[1] * 1000 + math.floor(t[2] / 1000)
+    local today = t[1] * 125000 + math.floor(t[2] / 8)
+    local place = tonumber(sub(redis.sha1hex(own .. ' ' .. t[2] .. HASH), 1, 9), 16)
+    place = math.floor(place / (version - today < 35184372088832 and 4 or 65536))
+    last, first = version, math.max(version, today) + 1048576 + place
+    gaps = header and call('HGET', HASH, 'gaps') or ''
+    -- the oldest two as one, but for the one that the scope began with
+    local k = sub(gaps, 1, 7) == '\0\0\0\0\0\0\0' and 14 or 0
+    if #gaps >= 14 * K.GAPS then gaps = sub(gaps, 1, k + 7) .. sub(gaps, k + 22) end
+    gaps = gaps .. spack('>I7I7', last, first)
+    version = first
 end
 
 -- ---- the commands -------------------------------------------------------------------------
@@ -215,7 +220,7 @@ local set, n_set = {'head', '', '', ''}, 2
 p = 7
 for i = 1, n_commands do
     local verb, now, wall, done = all[p + 1], all[p + 2], nil, false
-    if made and S.erased and not exists then epoch, version, first = '0000000000000000', 0, nil end
+    if made and S.erased and not exists then epoch, first = '0000000000000000', nil end
     if made and S.buried and not exists then epoch, first = '0000000000000000', nil end
     if not now or skew < K.TIME_MAX then
         if not time then
@@ -247,7 +252,7 @@ for i = 1, n_commands do
                 if cache[args[c]] == nil then cache[args[c]] = got[c] end
             end
             S.cache, S.count, S.n_commands = cache, count, n_commands
-            S.jump_from, S.jump_to, S.gaps = last, first, gaps
+            S.jump_from, S.jump_to, S.gaps, S.begins_at_1 = last, first, gaps, skew >= K.TIME_MAX
             S.set = settings and {sunpack(K.SETTINGS_PACKED, settings)} or K.DEFAULTS
         end
         S.exists, S.epoch, S.version, S.clock, S.due, S.now, S.dirty, S.nd, S.head_changed = exists, epoch,
@@ -278,6 +283,7 @@ for i = 1, n_commands do
         if not hidden then
             exists, epoch, version, clock, due, n_dirty, head_changed = S.exists, S.epoch, S.version, S.clock,
                 S.due, S.nd, S.head_changed
+            if S.erased then last, first, gaps = S.jump_from, S.jump_to, S.gaps ~= '' and S.gaps or nil end
         end
         -- as they are shown: those of one that is there, or was
         local shown, shown_version, shown_due = epoch, version == first and last or version, due
@@ -330,7 +336,7 @@ elseif head_changed then
     set[2] = spack(K.HEAD_PACKED, K.FORMAT, epoch, version, clock, due, writer,
         unpack(count))
     if not exists then set[1] = 'gone' end
-    if gaps and not S.erased then
+    if gaps then
         set[n + 1], set[n + 2] = 'gaps', gaps
         n = n + 2
     end
@@ -339,8 +345,8 @@ elseif head_changed then
         n = n + 2
     end
     if S.erased then
-        left[1], left[2] = 'gaps', 'settings'
-        k = S.set_changed and 1 or 2
+        if not S.set_changed then left[1], k = 'settings', 1 end
+        if not gaps then left[k + 1], k = 'gaps', k + 1 end
     end
     if not exists then
         left[1], left[2] = 'head', 'settings'

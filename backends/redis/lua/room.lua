@@ -364,7 +364,7 @@ function S.make_room()
         end
         S.put(K.COUNT_STATE, to)
         if from == K.ROOM_CLOSED then
-            S.version = 0
+            S.renumber()
             S.put(K.COUNT_CREATED, S.now)
             S.put(K.COUNT_EMPTY, S.moment)
         end

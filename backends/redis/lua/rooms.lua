@@ -26,7 +26,7 @@ function S.put()
     else
         r = S.fresh('1', S.a[K.ARG_ROOM])
         r.rank, r.ends, r.slots = S.now, S.moment, 3
-        if not S.exists then S.version = 0 end
+        if not S.exists then S.renumber() end
         r.order = S.version + 1
         S.add(K.COUNT_ENTRIES, 1)
     end

@@ -770,6 +770,12 @@ mutant 'on Redis who has the last version before a jump has lost it' backends/re
 mutant 'on Redis a jump is within what the other one may reach' backends/redis/lua/main.lua \
     's/^    last, first = version, math.max(version, today) + 1048576 + place/    last, first = version, version + 1/' \
     tests/crash/test_loss 'a_master_is_cut_off'
+mutant 'script: a heartbeat on the fast path leaves the deadline' backends/redis/lua/room_fast.lua \
+    "s/spack('>I7c7c7I7', at, order, token, till)/spack('>I7c7c7I7', at, order, token, ends)/" \
+    tests/model/test_room_differential
+mutant 'script: a full log keeps the members of its list' backends/redis/lua/common.lua \
+    "s/            S.leave(S.ready, '', '', '', old\[k\])//" \
+    tests/model/test_room_differential
 mutant 'on Redis a store that was emptied begins at 1' backends/redis/lua/main.lua \
     's/^local jumps = not header and all.*/local jumps = false/' \
     tests/crash/test_loss 'a_wiped*'

@@ -354,7 +354,8 @@ static enum usher_status mend(struct usher__redis *r, enum usher_noun noun,
                               char message[192])
 {
     struct usher__redis_dump d = { .noun = noun, .name = scope };
-    char sha[41], mark[USHER__REDIS_MARK + 1], permanent[USHER__REDIS_CONSTANT_MAX];
+    char sha[41], mark[USHER__REDIS_MARK + 1];
+    const struct usher__redis_tables *tables;
     struct mend m = { .r = r, .d = &d, .sha = sha, .mark = mark, .message = message };
     uint64_t random = (uint64_t)usher__redis_clock_ms() ^ (uint64_t)(uintptr_t)&d;
     long long was[4] = { 0 };
@@ -365,10 +366,13 @@ static enum usher_status mend(struct usher__redis *r, enum usher_noun noun,
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
         random *= UINT64_C(0x9e3779b97f4a7c15);
     (void)snprintf(mark, sizeof mark, "%016" PRIx64, random);
-    if (!usher__redis_constant(usher_noun_word(noun), "PERMANENT", permanent))
+    tables = usher__redis_tables(r, noun);
+    if (tables == NULL)
+        return USHER_NOMEM;
+    if (tables->noun != noun)
         return usher__redis_not_understood(&d, "its tables are not known", message);
     step_begin(r, sha, &d, "begin", mark, 1);
-    usher__redis_conn_arg_str(r->conn, permanent);
+    usher__redis_conn_arg_str(r->conn, tables->permanent);
     status = step_end(r, was, 4, message);
     if (status == USHER_OK && was[0] == 0)
         return drop_rest(&m);

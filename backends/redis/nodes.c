@@ -30,6 +30,7 @@ void usher__redis_free(struct usher__redis *r)
         usher__redis_conn_close(r->conn);
     usher__redis_replies_free(r);
     (void)usher__redis_resize(r->alloc, r->packed, r->packed_size, 0);
+    (void)usher__redis_resize(r->alloc, r->tables, r->tables != NULL ? sizeof *r->tables : 0, 0);
     explicit_bzero(r->password, sizeof r->password);
     (void)usher__redis_resize(r->alloc, r, sizeof *r, 0);
 }
@@ -65,6 +66,7 @@ struct usher__redis *usher__redis_new(struct usher__redis_store *s, struct usher
         return NULL;
     *r = *like;
     r->conn = NULL;
+    r->tables = NULL;
     r->store = s;
     r->node = node;
     r->random ^= (uint64_t)(uintptr_t)r ^ (uint64_t)usher__redis_clock_ms();

@@ -144,13 +144,10 @@ void usher__redis_dump_done(const struct usher__redis *r, struct usher__redis_du
 
 #define PAGE "1000"
 
-static enum usher_status read_header(struct usher__redis *r, struct usher__redis_dump *d,
-                                     char message[192])
+void usher__redis_head_ask(struct usher__redis *r, const struct usher__redis_dump *d)
 {
     char key[USHER__REDIS_KEY_MAX];
     size_t size = usher__redis_key(r, d->noun, d->name, "", key);
-    struct redisReply *reply;
-    enum usher_status status;
 
     usher__redis_conn_begin(r->conn, 5);
     usher__redis_conn_arg_str(r->conn, "HMGET");
@@ -158,7 +155,14 @@ static enum usher_status read_header(struct usher__redis *r, struct usher__redis
     usher__redis_conn_arg_str(r->conn, "head");
     usher__redis_conn_arg_str(r->conn, "settings");
     usher__redis_conn_arg_str(r->conn, "gaps");
-    status = usher__redis_ask(r, &reply, message);
+}
+
+enum usher_status usher__redis_head_take(struct usher__redis *r, struct usher__redis_dump *d,
+                                         char message[192])
+{
+    struct redisReply *reply;
+    enum usher_status status = usher__redis_ask(r, &reply, message);
+
     if (status != USHER_OK)
         return status;
     if (reply->elements != 3) {
@@ -167,6 +171,18 @@ static enum usher_status read_header(struct usher__redis *r, struct usher__redis
         return USHER_UNAVAILABLE;
     }
     return pages_add(r, &d->header, reply) ? USHER_OK : USHER_NOMEM;
+}
+
+static enum usher_status read_header(struct usher__redis *r, struct usher__redis_dump *d,
+                                     char message[192])
+{
+    usher__redis_head_ask(r, d);
+    return usher__redis_head_take(r, d, message);
+}
+
+bool usher__redis_head_missing(const struct usher__redis_dump *d)
+{
+    return d->header.page[0]->element[0]->type == REDIS_REPLY_NIL;
 }
 
 static void ask_fields(struct usher__redis *r, const struct usher__redis_dump *d,
@@ -297,7 +313,7 @@ enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__
     for (unsigned tries = 0;; tries++) {
         enum usher_status status = read_header(r, d, message);
 
-        if (status == USHER_OK && d->header.page[0]->element[0]->type == REDIS_REPLY_NIL)
+        if (status == USHER_OK && usher__redis_head_missing(d))
             return USHER_MISSING;
         if (status == USHER_OK)
             status = read_pages(r, d, message);
@@ -318,9 +334,7 @@ enum usher_status usher__redis_read_head(struct usher__redis *r, struct usher__r
 {
     enum usher_status status = read_header(r, d, message);
 
-    return status == USHER_OK && d->header.page[0]->element[0]->type == REDIS_REPLY_NIL
-               ? USHER_MISSING
-               : status;
+    return status == USHER_OK && usher__redis_head_missing(d) ? USHER_MISSING : status;
 }
 
 static int compare_records(const void *a, const void *b)
@@ -397,33 +411,42 @@ enum usher_status usher__redis_not_understood(const struct usher__redis_dump *d,
     return USHER_INVALID;
 }
 
-enum usher_status usher__redis_reading_make(const struct usher__redis *r,
+const struct usher__redis_tables *usher__redis_tables(struct usher__redis *r, enum usher_noun noun)
+{
+    if (r->tables == NULL)
+        r->tables = usher__redis_resize(r->alloc, NULL, 0, sizeof *r->tables);
+    else if (r->tables->noun == noun)
+        return r->tables;
+    if (r->tables != NULL)
+        (void)usher__redis_tables_of(noun, r->tables);
+    return r->tables;
+}
+
+enum usher_status usher__redis_reading_make(struct usher__redis *r,
                                             const struct usher__redis_dump *d,
                                             struct usher__redis_reading *to, char message[192])
 {
     struct usher_text head = usher__redis_text_of(d->header.page[0]->element[0]);
     struct usher_text settings = usher__redis_text_of(d->header.page[0]->element[1]);
     struct usher_text gaps = usher__redis_text_of(d->header.page[0]->element[2]);
-    char format[USHER__REDIS_CONSTANT_MAX], defaults[USHER__REDIS_CONSTANT_MAX];
-    char words[USHER__REDIS_CONSTANT_MAX];
-    const char *noun = usher_noun_word(d->noun);
+    const struct usher__redis_tables *t = usher__redis_tables(r, d->noun);
 
+    if (t == NULL)
+        return USHER_NOMEM;
+    to->listed = t->listed;
+    to->permanent = t->permanent;
     memset(&to->scope, 0, sizeof to->scope);
     to->scope.noun = (uint8_t)d->noun;
     to->scope.name = *d->name;
-    if (!usher__redis_constant(noun, "FORMAT", format) ||
-        !usher__redis_constant(noun, "PERMANENT", to->permanent) ||
-        !usher__redis_constant(noun, "WORDS", words) ||
-        strlen(words) != (size_t)(USHER_KINDS - 1) * USHER__REDIS_STATES * USHER__REDIS_WORD ||
-        !usher__redis_constant(noun, "DEFAULTS", defaults) ||
-        !usher__redis_constant(noun, "LISTED", to->listed))
+    if (t->noun != d->noun ||
+        strlen(t->words) != (size_t)(USHER_KINDS - 1) * USHER__REDIS_STATES * USHER__REDIS_WORD)
         return usher__redis_not_understood(d, "its tables are not known", message);
-    if (!usher__redis_head_read(head, strtoll(format, NULL, 10), &to->scope))
+    if (!usher__redis_head_read(head, strtoll(t->format, NULL, 10), &to->scope))
         return usher__redis_not_understood(d, "its header is not understood", message);
     if (settings.data != NULL ? !usher__redis_settings_read(settings, &to->scope)
-                              : !usher__redis_defaults_read(defaults, &to->scope))
+                              : !usher__redis_defaults_read(t->defaults, &to->scope))
         return usher__redis_not_understood(d, "its settings are not understood", message);
     if (!usher__redis_gaps_read(gaps, &to->scope))
         return usher__redis_not_understood(d, "its gaps are not understood", message);
-    return records_make(r, d, words, &to->records) ? USHER_OK : USHER_NOMEM;
+    return records_make(r, d, t->words, &to->records) ? USHER_OK : USHER_NOMEM;
 }

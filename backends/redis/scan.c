@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* prefix{*}:noun*, the prefix taken as it stands. */
+/* prefix{*}:noun*, or of noun 0 prefix{*}:*, the prefix taken as it stands. */
 static size_t pattern(const struct usher__redis *r, enum usher_noun noun, char *to, size_t size)
 {
     size_t n = 0;
@@ -21,11 +21,33 @@ static size_t pattern(const struct usher__redis *r, enum usher_noun noun, char *
             to[n++] = '\\';
         to[n++] = *p;
     }
-    return n + (size_t)snprintf(to + n, size - n, "{*}:%s*", usher_noun_word(noun));
+    return n + (size_t)snprintf(to + n, size - n, "{*}:%s*",
+                                (unsigned)noun != 0 ? usher_noun_word(noun) : "");
+}
+
+static bool is_noun(unsigned n)
+{
+    return usher_noun_word((enum usher_noun)n)[0] != '?';
+}
+
+/* Add the scope that @key is one of the keys of to those of its noun, which is @noun or (0) any.
+ * False: no memory. */
+static bool add_scope(const struct usher__redis *r, enum usher_noun noun,
+                      const struct redisReply *key,
+                      struct usher__redis_names names[USHER__REDIS_NOUNS])
+{
+    struct usher_text name;
+
+    for (unsigned n = 1; n < USHER__REDIS_NOUNS; n++)
+        if (((unsigned)noun == 0 ? is_noun(n) : n == (unsigned)noun) &&
+            usher__redis_scope_of(r, (enum usher_noun)n, key, &name))
+            return usher__redis_names_add(r->alloc, &names[n], &name);
+    return true;
 }
 
 static enum usher_status find_scopes(struct usher__redis *r, enum usher_noun noun,
-                                     struct usher__redis_names *names, char message[192])
+                                     struct usher__redis_names names[USHER__REDIS_NOUNS],
+                                     char message[192])
 {
     char match[2 * USHER__REDIS_PREFIX_MAX + 24], cursor[24] = "0";
     size_t size = pattern(r, noun, match, sizeof match);
@@ -52,13 +74,9 @@ static enum usher_status find_scopes(struct usher__redis *r, enum usher_noun nou
             return USHER_UNAVAILABLE;
         }
         (void)snprintf(cursor, sizeof cursor, "%s", reply->element[0]->str);
-        for (size_t i = 0; i < reply->element[1]->elements && status == USHER_OK; i++) {
-            struct usher_text name;
-
-            if (usher__redis_scope_of(r, noun, reply->element[1]->element[i], &name) &&
-                !usher__redis_names_add(r->alloc, names, &name))
+        for (size_t i = 0; i < reply->element[1]->elements && status == USHER_OK; i++)
+            if (!add_scope(r, noun, reply->element[1]->element[i], names))
                 status = USHER_NOMEM;
-        }
         freeReplyObject(reply);
         if (status != USHER_OK)
             return status;
@@ -175,11 +193,12 @@ static enum usher_status show_scope(struct usher__redis *r, const struct usher__
 {
     struct usher_text head = usher__redis_text_of(d->header.page[0]->element[0]);
     struct usher__redis_reading from;
-    struct ids ids = { &from.records, from.listed, 0 };
+    struct ids ids = { &from.records, NULL, 0 };
     enum usher_status status = usher__redis_reading_make(r, d, &from, message);
 
     if (status != USHER_OK)
         return status;
+    ids.listed = from.listed;
     status = usher__redis_show_records(&from, fn, payload);
     if (!records) {
         usher__redis_records_done(r, &from.records);
@@ -336,10 +355,11 @@ static enum usher_status scan_scope(struct eyes *e, enum usher_noun noun,
     return status;
 }
 
-/* The names of all scopes of @noun.  Of a cluster each master is asked twice: a scope that moves
- * from one that was not asked so far to one that was is there the second time. */
+/* The names of all scopes of @noun, or (0) of each noun.  Of a cluster each master is asked twice:
+ * a scope that moves from one that was not asked so far to one that was is there the second time.
+ */
 static enum usher_status find_all(struct eyes *e, enum usher_noun noun,
-                                  struct usher__redis_names *names)
+                                  struct usher__redis_names names[USHER__REDIS_NOUNS])
 {
     unsigned number[USHER__REDIS_NODES_MAX];
     size_t n = usher__redis_masters(e->store, number);
@@ -359,21 +379,125 @@ static enum usher_status find_all(struct eyes *e, enum usher_noun noun,
             status = USHER_OK;
         }
     }
-    if (names->n > 1)
-        qsort(names->text, names->n, sizeof *names->text, usher__redis_compare_names);
     return status;
 }
 
-static enum usher_status scan_noun(struct eyes *e, enum usher_noun noun, usher_scan_fn *fn,
+/* Sort @names, and leave each once. */
+static void sort_names(const struct usher_allocator *alloc, struct usher__redis_names *names)
+{
+    size_t n = 0;
+
+    if (names->n > 1)
+        qsort(names->text, names->n, sizeof *names->text, usher__redis_compare_names);
+    for (size_t i = 0; i < names->n; i++) {
+        if (n == 0 || usher__redis_compare_text(&names->text[i], &names->text[n - 1]) != 0)
+            names->text[n++] = names->text[i];
+        else
+            (void)usher__redis_resize(alloc, (void *)(uintptr_t)names->text[i].data,
+                                      names->text[i].size, 0);
+    }
+    names->n = n;
+}
+
+/* Headers that are asked for at once. */
+#define HEADS 64
+
+struct head {
+    struct usher__redis_dump d;
+    unsigned node;
+    bool asked;
+    struct usher__redis *r; /* by which it was read; NULL: it was not */
+};
+
+/* Read those of the @n headers that are at node @number, in one write.  A header that does not come
+ * this way is left to read_scope(). */
+static enum usher_status read_heads(struct eyes *e, unsigned number, struct head *heads, size_t n)
+{
+    struct usher__redis *r;
+    enum usher_status status = e->blind[number] ? USHER_UNAVAILABLE : eye(e, number, &r);
+
+    for (size_t i = 0; i < n; i++)
+        heads[i].asked = heads[i].asked || heads[i].node == number;
+    if (status != USHER_OK)
+        return status;
+    for (size_t i = 0; i < n; i++)
+        if (heads[i].node == number)
+            usher__redis_head_ask(r, &heads[i].d);
+    for (size_t i = 0; i < n && status == USHER_OK; i++) {
+        if (heads[i].node != number)
+            continue;
+        status = usher__redis_head_take(r, &heads[i].d, e->message);
+        if (status == USHER_OK)
+            heads[i].r = r;
+    }
+    if (status != USHER_OK) /* replies are left */
+        usher__redis_conn_discard(r->conn);
+    return status;
+}
+
+/* Show the headers of @n scopes of @noun. */
+static enum usher_status scan_heads(struct eyes *e, enum usher_noun noun,
+                                    const struct usher_text *names, size_t n, usher_scan_fn *fn,
+                                    void *payload)
+{
+    struct head heads[HEADS];
+    enum usher_status status = USHER_OK;
+
+    memset(heads, 0, sizeof heads);
+    for (size_t i = 0; i < n; i++) {
+        heads[i].d.noun = noun;
+        heads[i].d.name = &names[i];
+        heads[i].node = usher__redis_number_of(e->store, &names[i]);
+    }
+    for (size_t i = 0; i < n && status != USHER_NOMEM; i++)
+        if (!heads[i].asked)
+            status = read_heads(e, heads[i].node, heads, n);
+    status = status == USHER_NOMEM ? status : USHER_OK;
+    for (size_t i = 0; i < n; i++) {
+        struct head *h = &heads[i];
+
+        if (status == USHER_OK && h->r == NULL)
+            status = scan_scope(e, noun, h->d.name, true, fn, payload);
+        else if (status == USHER_OK && !usher__redis_head_missing(&h->d))
+            status = show_scope(h->r, &h->d, false, fn, payload, e->message);
+        if (h->r != NULL)
+            usher__redis_dump_done(h->r, &h->d);
+    }
+    return status;
+}
+
+static enum usher_status scan_noun(struct eyes *e, enum usher_noun noun,
+                                   const struct usher__redis_names *names, usher_scan_fn *fn,
                                    void *payload)
 {
-    struct usher__redis_names names = { NULL, 0, 0 };
-    enum usher_status status = find_all(e, noun, &names);
+    enum usher_status status = USHER_OK;
 
-    for (size_t i = 0; i < names.n && status == USHER_OK; i++)
-        if (i == 0 || usher__redis_compare_text(&names.text[i], &names.text[i - 1]) != 0)
-            status = scan_scope(e, noun, &names.text[i], true, fn, payload);
-    usher__redis_names_done(e->store->alloc, &names);
+    for (size_t i = 0; i < names->n && status == USHER_OK;) {
+        size_t n = names->n - i < HEADS ? names->n - i : HEADS;
+
+        if (e->records)
+            n = 1;
+        status = e->records ? scan_scope(e, noun, &names->text[i], true, fn, payload)
+                            : scan_heads(e, noun, &names->text[i], n, fn, payload);
+        i += n;
+    }
+    return status;
+}
+
+static enum usher_status scan_all(struct eyes *e, enum usher_noun noun, usher_scan_fn *fn,
+                                  void *payload)
+{
+    struct usher__redis_names names[USHER__REDIS_NOUNS];
+    enum usher_status status;
+
+    memset(names, 0, sizeof names);
+    status = find_all(e, noun, names);
+    for (unsigned n = 1; n < USHER__REDIS_NOUNS; n++) {
+        sort_names(e->store->alloc, &names[n]);
+        if (status == USHER_OK)
+            status = scan_noun(e, (enum usher_noun)n, &names[n], fn, payload);
+        usher__redis_names_done(e->store->alloc, &names[n]);
+    }
     return status;
 }
 
@@ -396,15 +520,11 @@ enum usher_status usher__redis_scan(struct usher_store *store, enum usher_noun n
     e->message = message;
     if (s->map != NULL)
         usher__redis_look(store, deadline_ms);
-    for (unsigned n = 1; n < USHER__REDIS_NOUNS && status == USHER_OK; n++) {
-        if (((unsigned)noun != 0 && n != (unsigned)noun) ||
-            usher_noun_word((enum usher_noun)n)[0] == '?')
-            continue;
-        if (scope != NULL)
+    if (scope == NULL)
+        status = scan_all(e, noun, fn, payload);
+    for (unsigned n = 1; n < USHER__REDIS_NOUNS && scope != NULL && status == USHER_OK; n++)
+        if ((unsigned)noun == 0 ? is_noun(n) : n == (unsigned)noun)
             status = scan_scope(e, (enum usher_noun)n, scope, false, fn, payload);
-        else
-            status = scan_noun(e, (enum usher_noun)n, fn, payload);
-    }
     if (status == USHER_OK && e->n_blind + e->n_scopes > 0) {
         (void)snprintf(message, 192, "not all was seen (%zu nodes, %zu scopes more): %.100s",
                        e->n_blind, e->n_scopes, e->why);

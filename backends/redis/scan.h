@@ -86,6 +86,13 @@ enum usher_status usher__redis_own_open(struct usher__redis_store *s,
 /* One moment of a scope.  Again while somebody writes and there is time. */
 enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__redis_dump *d,
                                           int64_t deadline_ms, char message[192]);
+/* Ask for the header of @d, and take the answer: of several that are asked for together in their
+ * order. */
+void usher__redis_head_ask(struct usher__redis *r, const struct usher__redis_dump *d);
+enum usher_status usher__redis_head_take(struct usher__redis *r, struct usher__redis_dump *d,
+                                         char message[192]);
+/* Return whether the header that was taken is missing. */
+bool usher__redis_head_missing(const struct usher__redis_dump *d);
 /* The header alone.  MISSING: there is none. */
 enum usher_status usher__redis_read_head(struct usher__redis *r, struct usher__redis_dump *d,
                                          char message[192]);
@@ -106,11 +113,15 @@ enum usher_status usher__redis_not_understood(const struct usher__redis_dump *d,
 struct usher__redis_reading {
     struct usher_scope scope;
     struct usher__redis_records records;
-    char listed[USHER__REDIS_CONSTANT_MAX], permanent[USHER__REDIS_CONSTANT_MAX];
+    const char *listed, *permanent; /* of the tables of the connection */
 };
 
+/* The tables of @noun, kept with the connection; their noun is another one if they are not known.
+ * NULL: no memory. */
+const struct usher__redis_tables *usher__redis_tables(struct usher__redis *r, enum usher_noun noun);
+
 /* With OK there are records to be given back. */
-enum usher_status usher__redis_reading_make(const struct usher__redis *r,
+enum usher_status usher__redis_reading_make(struct usher__redis *r,
                                             const struct usher__redis_dump *d,
                                             struct usher__redis_reading *to, char message[192]);
 

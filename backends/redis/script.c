@@ -167,18 +167,13 @@ enum usher_status usher__redis_script(const char *noun, char *buffer, size_t siz
     return USHER_OK;
 }
 
-bool usher__redis_constant(const char *noun, const char *name,
-                           char value[USHER__REDIS_CONSTANT_MAX])
+/* A value of @constants without its quotes, into @room bytes. */
+static bool take_value(const char *constants, const char *name, char *value, size_t room)
 {
-    char constants[CONSTANTS_MAX];
-    const char *found;
-    size_t n, size;
+    size_t size;
+    const char *found = value_of(constants, name, strlen(name), &size);
 
-    if (usher_table(noun, USHER_TABLE_LUA, constants, sizeof constants, &n) != USHER_OK ||
-        n >= sizeof constants)
-        return false;
-    found = value_of(constants, name, strlen(name), &size);
-    if (found == NULL || size >= USHER__REDIS_CONSTANT_MAX)
+    if (found == NULL || size >= room)
         return false;
     if (size >= 2 && found[0] == '\'') {
         found++;
@@ -186,5 +181,23 @@ bool usher__redis_constant(const char *noun, const char *name,
     }
     memcpy(value, found, size);
     value[size] = '\0';
+    return true;
+}
+
+bool usher__redis_tables_of(enum usher_noun noun, struct usher__redis_tables *t)
+{
+    char constants[CONSTANTS_MAX];
+    size_t n;
+
+    t->noun = (enum usher_noun)0;
+    if (usher_table(usher_noun_word(noun), USHER_TABLE_LUA, constants, sizeof constants, &n) !=
+            USHER_OK ||
+        n >= sizeof constants || !take_value(constants, "FORMAT", t->format, sizeof t->format) ||
+        !take_value(constants, "PERMANENT", t->permanent, sizeof t->permanent) ||
+        !take_value(constants, "WORDS", t->words, sizeof t->words) ||
+        !take_value(constants, "DEFAULTS", t->defaults, sizeof t->defaults) ||
+        !take_value(constants, "LISTED", t->listed, sizeof t->listed))
+        return false;
+    t->noun = noun;
     return true;
 }

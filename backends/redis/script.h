@@ -11,10 +11,18 @@
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length);
 
-/* The value of a constant of its tables, without quotes; false: there is none, or it is too
- * long. */
 #define USHER__REDIS_CONSTANT_MAX 1024
-bool usher__redis_constant(const char *noun, const char *name,
-                           char value[USHER__REDIS_CONSTANT_MAX]);
+
+/* The constants of a noun that a scan needs for each scope, without quotes.  They are kept (struct
+ * usher__redis), because to print the tables takes 1.3 million instructions. */
+struct usher__redis_tables {
+    enum usher_noun noun; /* 0: none is known */
+    char format[24];
+    char permanent[USHER__REDIS_CONSTANT_MAX], words[USHER__REDIS_CONSTANT_MAX];
+    char defaults[USHER__REDIS_CONSTANT_MAX], listed[USHER__REDIS_CONSTANT_MAX];
+};
+
+/* False: one of them is missing. */
+bool usher__redis_tables_of(enum usher_noun noun, struct usher__redis_tables *t);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "conn.h"
+#include "script.h"
 #include "slots.h"
 
 #define USHER__REDIS_PREFIX_MAX 64
@@ -67,7 +68,8 @@ struct usher__redis {
     struct usher__redis_conn *conn;
     struct usher__redis_conn_options options; /* its texts are those below */
     struct usher__redis_loaded script[USHER__REDIS_NOUNS];
-    unsigned char *packed; /* the commands of a call */
+    struct usher__redis_tables *tables; /* of the noun that a scan reads; NULL: it has read none */
+    unsigned char *packed;              /* the commands of a call */
     size_t packed_size;
     size_t packed_n; /* of them in use */
     uint64_t random;

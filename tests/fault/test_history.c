@@ -227,6 +227,7 @@ static bool process(struct history *h, const char *url, struct usher_engine *eng
         struct usher_options options = USHER_OPTIONS_INIT;
 
         options.timeout_ms = PATIENT;
+        options.clock_given = true; /* versions begin at 1, as in the model */
         if (usher_open(url, &options, &own) != USHER_OK) {
             (void)fprintf(stderr, "history: %s\n", usher_message());
             return false;
@@ -683,6 +684,7 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
     size_t each = commands / CLIENTS, n = each * CLIENTS;
     size_t size = sizeof(struct history) + (n + LOOKS) * sizeof(struct event);
     struct history *h = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *engine;
     char url[1200], lines[16][CHATTER_LINE];
     const char *first[16];
@@ -696,7 +698,8 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
     h->scope = scope;
     atomic_store(&h->clock, CHATTER_T0);
     assert_true(plan->fresh(url, sizeof url));
-    if (usher_open(url, NULL, &engine) != USHER_OK)
+    options.clock_given = true; /* versions begin at 1, as in the model */
+    if (usher_open(url, &options, &engine) != USHER_OK)
         fail_msg("%s", usher_message());
     for (unsigned i = 0; i < chatter_n_begin; i++) {
         struct event e;
@@ -723,7 +726,7 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
     } else {
         usher_close(engine);
         n_kills = run_processes(h, url, plan, seed, kills);
-        assert_int_equal(usher_open(url, NULL, &engine), USHER_OK);
+        assert_int_equal(usher_open(url, &options, &engine), USHER_OK);
     }
     for (size_t i = 0; i < LOOKS; i++) {
         struct event *e = &h->events[n];

@@ -387,7 +387,8 @@ static struct usher_engine *open_least(const struct least *l, bool more, const c
             assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", rights[i], NULL));
     if (more && l->more != NULL)
         assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", l->more, NULL));
-    (void)snprintf(url, sizeof url, "redis://desk:secret@127.0.0.1:%d?prefix=t:&timeout=20000&clock=given",
+    (void)snprintf(url, sizeof url,
+                   "redis://desk:secret@127.0.0.1:%d?prefix=t:&timeout=20000&clock=given",
                    redis_server_port(server));
     if (usher_open(url, NULL, &e) != USHER_OK)
         fail_msg("%s", usher_message());
@@ -1025,6 +1026,52 @@ static void a_user_cannot_reach_other_keys(void **state)
     }
 }
 
+/* How often the server was asked for @command since its statistics were reset. */
+static long calls_of(const char *command)
+{
+    redisReply *info = redis_do(server, "INFO", "commandstats", NULL);
+    char words[40];
+    const char *at;
+    long n = 0;
+
+    assert_non_null(info);
+    assert_int_equal(info->type, REDIS_REPLY_STRING);
+    (void)snprintf(words, sizeof words, "cmdstat_%s:calls=", command);
+    at = strstr(info->str, words);
+    if (at != NULL)
+        n = strtol(at + strlen(words), NULL, 10);
+    freeReplyObject(info);
+    return n;
+}
+
+static void count_scope(void *payload, const struct usher_scope_info *info)
+{
+    (void)info;
+    ++*(unsigned *)payload;
+}
+
+static void scopes_of_all_nouns_are_found_by_one_scan(void **state)
+{
+    struct usher_engine *e = open_admin();
+    char message[192], line[40];
+    unsigned n = 0;
+
+    (void)state;
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(line, sizeof line, "number add q%d 1", i);
+        assert_int_equal(say(e, line, message), USHER_OK);
+        (void)snprintf(line, sizeof line, "id create q%d", i);
+        assert_int_equal(say(e, line, message), USHER_OK);
+    }
+    assert_true(redis_do_ok(server, "CONFIG", "RESETSTAT", NULL));
+    assert_int_equal(usher_scopes(e, (enum usher_noun)0, NULL, 0, count_scope, &n, NULL), USHER_OK);
+    assert_int_equal(n, 100);                /* a page */
+    assert_in_range(calls_of("scan"), 1, 2); /* one walk of 600 keys, 1,000 places each */
+    assert_int_equal(calls_of("hmget"), 200);
+    usher_close(e);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -1049,6 +1096,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_server_that_cannot_be_asked_is_not),
         cmocka_unit_test(every_command_of_the_scripts_is_asked_for),
         cmocka_unit_test(a_user_cannot_reach_other_keys),
+        cmocka_unit_test(scopes_of_all_nouns_are_found_by_one_scan),
     };
     static const struct redis_server_options options;
     int rc;

@@ -347,13 +347,21 @@ function S.make_log()
 
     local function set_count(i, value) S.add(i, value - S.count[i + 1]) end
 
+    -- The members of the list are enough, so the records are not read.
     local function erase_oldest(n)
-        for _ = 1, n do
-            local old = S.walk(K.LOG_KIND, '0', nil, 0, S.count[K.LOG_SINCE + 1])
-            if not old then return end
-            S.erase(old)
-            S.add(K.LOG_CHANGES, -1)
-            set_count(K.LOG_SINCE, old.order)
+        if n <= 0 then return end
+        local p, order = K.LOG_KIND .. '0', nil
+        local old = call('ZRANGEBYLEX', INDEX, '(' .. p .. spack('>I7I7', 0, S.count[K.LOG_SINCE + 1]) .. '\255',
+            '(' .. p .. '\255', 'LIMIT', '0', n)
+        for k = 1, #old do
+            S.leave(S.ready, '', '', '', old[k])
+            S.pf[S.pn + 1], S.pf[S.pn + 2] = K.LOG_KIND .. ':' .. sub(old[k], 17), false
+            S.pn = S.pn + 2
+            order = sunpack('>I7', old[k], 10)
+        end
+        if order then
+            S.add(K.LOG_CHANGES, -#old)
+            set_count(K.LOG_SINCE, order)
         end
     end
 

@@ -1,0 +1,49 @@
+-- SPDX-License-Identifier: MIT
+--
+-- In the loop of main.lua: the heartbeat of a member that is here and stays here (no request id, nothing
+-- due, the same lists), without functions.  All other heartbeats are left to room.lua.  A list loses the old
+-- member before it gets the new one: with a full memory the server accepts that order only.
+if verb == K.V_ALIVE and not done and not made and not by_hand and exists and all[p] < K.ARG_IF_VERSION
+    and not all[p + 3] and (due < 0 or due > moment) and count[K.COUNT_STATE + 1] < K.ROOM_CLOSING then
+    sets = sets or settings and {sunpack(K.SETTINGS_PACKED, settings)} or K.DEFAULTS
+    if not cached then
+        cached = true
+        for c = 3, n_args do
+            if cache[args[c]] == nil then cache[args[c]] = got[c] end
+        end
+    end
+    local member = all[p + K.ARG_MEMBER]
+    local field = '1:' .. member
+    local text = cache[field]
+    if text and byte(text, 11) == K.MEMBER_HERE and byte(text, 12) < 128 and sub(text, 69, 70) == '\0\0' then
+        local slots, rank, order, token, ends = sunpack('>BI7c7c7I7', text, 12)
+        local ttl, away, lists, with_due = sets[K.SET_TTL + 1], sets[K.SET_AWAY + 1], K.MEMBER_LISTS
+        local at = (moment > rank or rank > wall) and moment or rank
+        local till = ttl > 0 and at + ttl or 0
+        if away > 0 and (ttl == 0 or away < ttl) then till = at + away end
+        lists = (till > 0 and with_due or lists) / 8 ^ K.MEMBER_HERE % 8
+        if (ends == 0 or ends > moment) and slots == lists - lists % 1 then
+            if at ~= rank or till ~= ends then
+                local behind = order .. member
+                if slots % 2 == 1 and at ~= rank then
+                    call('ZREM', INDEX, '10' .. sub(text, 13, 19) .. behind)
+                    call('ZADD', INDEX, '0', '10' .. spack('>I7', at) .. behind)
+                end
+                if slots % 4 > 1 and till ~= ends then
+                    call('ZREM', HELD, '11' .. sub(text, 34, 40) .. behind)
+                    call('ZADD', HELD, '0', '11' .. spack('>I7', till) .. behind)
+                end
+                cache[field] = sub(text, 1, 12) .. spack('>I7c7c7I7', at, order, token, till) .. sub(text, 41)
+                if not dirty[field] then
+                    n_dirty = n_dirty + 1
+                    dirty[field], dirty[n_dirty] = true, field
+                end
+                if slots % 4 > 1 and (due < 0 or till < due) then due = till end
+                head_changed = true
+            end
+            local shown = version == first and last or version
+            done, out[i] = true, mpack({K.OK, epoch, shown, due, 0, {}, {}, count[K.COUNT_STATE + 1], K.MEMBER_HERE,
+                count[K.COUNT_MEMBERS + 1], 0, shown, till, 0, 0, member, count[K.COUNT_MARK + 1]})
+        end
+    end
+end

@@ -776,6 +776,12 @@ mutant 'script: a heartbeat on the fast path leaves the deadline' backends/redis
 mutant 'script: a full log keeps the members of its list' backends/redis/lua/common.lua \
     "s/            S.leave(S.ready, '', '', '', old\[k\])//" \
     tests/model/test_room_differential
+mutant 'script: with a full memory a holder is refused' backends/redis/lua/common.lua \
+    "s/if S.verb and frees(S.verb) then/if false then/" \
+    tests/unit/test_redis_script 'holders_go_on*'
+mutant 'script: with a full memory a caller refuses the holders beside it' backends/redis/lua/main.lua \
+    's/            elseif full then/            elseif false then/' \
+    tests/unit/test_redis_script 'a_full_memory*'
 mutant 'on Redis a store that was emptied begins at 1' backends/redis/lua/main.lua \
     's/^local jumps = not header and all.*/local jumps = false/' \
     tests/crash/test_loss 'a_wiped*'

@@ -18,6 +18,7 @@
 #define LISTS USHER__LISTS
 #define SHOWS USHER__SHOWS
 #define FIGURES USHER__FIGURES
+#define FREES USHER__FREES
 
 enum {
 #define F(name, code, type, ...) TYPE_OF_##name = USHER_TYPE_##type,

@@ -134,7 +134,9 @@ enum usher__verb_flag {
     USHER__ENDS = 1u << 11,   /* the scope goes with the last step, and no answer is kept */
     USHER__LISTS = 1u << 12,  /* its rows are alike: for people they are a table */
     USHER__SHOWS = 1u << 13,  /* it tells of a scope as a whole: one of each noun */
-    USHER__FIGURES = 1u << 14 /* the figures of its answer are of use over time: one of each noun */
+    USHER__FIGURES =
+        1u << 14,           /* the figures of its answer are of use over time: one of each noun */
+    USHER__FREES = 1u << 15 /* a store whose memory is full applies it as well */
 };
 
 struct usher__verb {

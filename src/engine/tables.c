@@ -188,6 +188,10 @@ static void common_lua(struct usher__out *o, const struct usher__noun *noun)
     for (unsigned i = 0; i < noun->n_verbs; i++)
         if ((noun->verbs[i].flags & USHER__CREATES) != 0)
             usher__print(o, " %u ", noun->verbs[i].verb);
+    usher__print(o, "'\nlocal FREES = '");
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if ((noun->verbs[i].flags & (USHER__FREES | USHER__READS)) != 0)
+            usher__print(o, " %u ", noun->verbs[i].verb);
     usher__print(o, "'\n");
     blanks_lua(o, noun);
     usher__print(o, "local ARGS = '");

@@ -253,7 +253,7 @@ static redisContext *connected(struct redis_server *s)
 
 /* ---- tests ----------------------------------------------------------------------------- */
 
-/* Say the lines of a noun; The answers are written to @told.  The library finds no fault with it. */
+/* Say the lines of a noun; @told: the answers.  The library finds no fault with it. */
 static void say_all(struct redis_server *s, const struct typed *noun, bool by_one, char *told,
                     size_t size)
 {

@@ -1026,6 +1026,141 @@ static void a_user_cannot_reach_other_keys(void **state)
     }
 }
 
+/* ---- a full memory ---- */
+
+/* Each line with the status that it has when the memory is full; before that the lines of `begin`
+ * are said. */
+static const struct full {
+    const char *begin[8];
+    struct {
+        const char *line;
+        enum usher_status status;
+    } then[12];
+} fulls[] = {
+    { { "number add q 1", "number add q 2", "number add q 3", "number reg q 1", "number reg q 2",
+        "number call q owner=ann lease=60000", "number call q owner=bob" },
+      { { "number add q 4", USHER_UNAVAILABLE },
+        { "number renew q 1 token=6", USHER_OK },
+        { "number renew q 1 token=6 lease=90000", USHER_OK },
+        { "number unreg q 2", USHER_OK },
+        { "number hangup q 2 token=7", USHER_OK },
+        { "number hangup q 1 token=6", USHER_OK },
+        { "number del q 3", USHER_OK } } },
+    { { "queue login q ann capacity=1", "queue apply q u1", "queue apply q u2", "queue apply q u3",
+        "queue apply q u4" },
+      { { "queue apply q u5", USHER_UNAVAILABLE },
+        { "queue alive q agent=ann", USHER_OK },
+        { "queue alive q user=u2", USHER_OK },
+        { "queue where q u3", USHER_OK },
+        { "queue finish q 1.1", USHER_OK },
+        { "queue leave q u4", USHER_OK },
+        { "queue logout q ann", USHER_OK },
+        { "queue leave q u2", USHER_OK } } },
+    { { "room open q ttl=60000", "room join q ann", "room join q bob", "room share q ann board" },
+      { { "room join q eve", USHER_UNAVAILABLE },
+        { "room alive q ann", USHER_OK },
+        { "room unshare q board", USHER_OK },
+        { "room leave q ann", USHER_OK },
+        { "room close q", USHER_OK } } },
+    { { "serial rule q mode=gapfree", "serial reserve q", "serial reserve q", "serial reserve q" },
+      { { "serial reserve q", USHER_UNAVAILABLE },
+        { "serial confirm q 1 token=2", USHER_OK },
+        { "serial return q 2 token=3", USHER_OK },
+        { "serial void q 3 token=4", USHER_OK } } },
+    { { "serial rule q", "serial take q" },
+      { { "serial take q", USHER_UNAVAILABLE }, { "serial delete q", USHER_OK } } },
+    { { "id create q step=10", "id next q n=3" },
+      { { "id next q", USHER_UNAVAILABLE },
+        { "id return q 1 3 token=2", USHER_OK },
+        { "id delete q", USHER_OK } } },
+};
+#define FULLS (sizeof fulls / sizeof *fulls)
+
+static void fill_memory(bool full)
+{
+    assert_true(redis_do_ok(server, "CONFIG", "SET", "maxmemory", full ? "100000" : "0", NULL));
+}
+
+static struct usher_engine *open_with(const char *options)
+{
+    struct usher_engine *e;
+    char url[128];
+
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?prefix=t:&clock=given&%s",
+                   redis_server_port(server), options);
+    if (usher_open(url, NULL, &e) != USHER_OK)
+        fail_msg("%s", usher_message());
+    return e;
+}
+
+/* They keep or give back what they hold; what would take more is refused. */
+static void holders_go_on_when_the_memory_is_full(void **state)
+{
+    struct usher_engine *e = open_with("timeout=200"), *check = open_with("timeout=20000");
+
+    (void)state;
+    for (const struct full *f = fulls; f < fulls + FULLS; f++) {
+        char message[192];
+
+        assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+        for (size_t i = 0; f->begin[i] != NULL; i++)
+            assert_true(USHER_IS_DONE(say(check, f->begin[i], message)) ||
+                        strncmp(f->begin[i], "queue apply", 11) == 0);
+        fill_memory(true);
+        for (size_t i = 0; f->then[i].line != NULL; i++) {
+            enum usher_status status = say(e, f->then[i].line, message);
+
+            if (status != f->then[i].status &&
+                !(USHER_IS_DONE(status) && f->then[i].status == USHER_OK))
+                fail_msg("%s: %s %s", f->then[i].line, usher_status_word(status), message);
+            if (status == USHER_UNAVAILABLE && strstr(message, "OOM") == NULL)
+                fail_msg("%s: %s", f->then[i].line, message);
+        }
+        fill_memory(false);
+        assert_no_faults(check);
+    }
+    usher_close(check);
+    usher_close(e);
+}
+
+/* In one call of the script: the others are not refused with those that need memory. */
+static void a_full_memory_refuses_no_holder_beside_a_caller(void **state)
+{
+    static const char *const lines[] = { "number add q 4", "number call q owner=eve",
+                                         "number hangup q 2 token=7", "number renew q 1 token=6" };
+    struct usher_engine *e = open_with("timeout=2000"), *check = open_with("timeout=20000");
+    const struct full *f = fulls;
+    struct usher_operation c[4];
+    struct usher_result r[4];
+    struct words w[4];
+    char wrong[CLI_MESSAGE_MAX], message[192];
+
+    (void)state;
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    for (size_t i = 0; f->begin[i] != NULL; i++)
+        assert_int_equal(say(check, f->begin[i], message), USHER_OK);
+    memset(w, 0, sizeof w);
+    for (size_t i = 0; i < 4; i++) {
+        unsigned char *block = NULL;
+
+        assert_null(usher__words_split(&w[i], lines[i], strlen(lines[i])));
+        assert_true(usher__parse_command(w[i].word, w[i].n, &c[i], &block, wrong));
+        assert_null(block);
+    }
+    fill_memory(true);
+    (void)usher_operate(e, c, r, 4);
+    fill_memory(false);
+    assert_int_equal(r[0].status, USHER_UNAVAILABLE);
+    assert_true(USHER_IS_DONE(r[2].status) && USHER_IS_DONE(r[3].status));
+    for (size_t i = 0; i < 4; i++) {
+        usher_result_done(&r[i]);
+        usher__words_done(&w[i]);
+    }
+    assert_no_faults(check);
+    usher_close(check);
+    usher_close(e);
+}
+
 /* How often the server was asked for @command since its statistics were reset. */
 static long calls_of(const char *command)
 {
@@ -1096,6 +1231,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_server_that_cannot_be_asked_is_not),
         cmocka_unit_test(every_command_of_the_scripts_is_asked_for),
         cmocka_unit_test(a_user_cannot_reach_other_keys),
+        cmocka_unit_test(holders_go_on_when_the_memory_is_full),
+        cmocka_unit_test(a_full_memory_refuses_no_holder_beside_a_caller),
         cmocka_unit_test(scopes_of_all_nouns_are_found_by_one_scan),
     };
     static const struct redis_server_options options;

@@ -230,6 +230,26 @@ function S.apply_lists(l)
     l.rn, l.zn = 0, 0
 end
 
+-- With a full memory the server refuses (@why) a script's first write if that needs memory, and no later
+-- write.  A command that keeps or gives back a hold (K.FREES) is applied all the same, after a write that needs
+-- none.  Returns 'this' if the command that runs is of this kind, and makes that write; 'other' if one of the
+-- @n commands in @all is; else nil.
+function S.when_full(why, all, n)
+    local p = 7
+    local function frees(verb)
+        return verb == 2 or string.find(K.FREES, string.format(' %d ', verb), 1, true) -- 2: a brief hangup
+    end
+    if not string.find(why, 'OOM ', 1, true) then return nil end
+    if S.verb and frees(S.verb) then
+        call('ZREM', HELD, '')
+        return 'this'
+    end
+    for _ = 1, n do
+        if frees(all[p + 1]) then return 'other' end
+        p = p + all[p] + 1
+    end
+end
+
 -- Write what has been collected.  The index at once, for walks look there; what goes into
 -- the hash is kept for the end of the call, for find() looks at that first.  Nothing can fail
 -- behind the first write (but for a user who loses a right meanwhile, who gets UNKNOWN).

@@ -272,6 +272,20 @@ for i = 1, n_commands do
         local good, why = pcall(S.run)
         if not good then
             why = type(why) == 'table' and why.err or tostring(why)
+            local full = not S.head_changed and not S.half and S.when_full(why, all, n_commands)
+            if full == 'this' then
+                S.drop()
+                S.status, S.rows, S.notices, S.answer, S.because = K.OK, nil, nil, nil, nil
+                S.epoch_first, S.epoch_told, S.blank = nil, nil, nil
+                S.begin()
+                good, why = pcall(S.run)
+                why = not good and (type(why) == 'table' and why.err or tostring(why))
+            elseif full then
+                S.drop()
+                S.answer, good = {K.UNAVAILABLE, why}, true
+            end
+        end
+        if not good then
             -- nothing was written in this call: as if the server had refused it, by its own words
             if not S.head_changed and not S.half then return {err = why} end
             S.drop()
@@ -374,7 +388,12 @@ elseif head_changed then
             end
         end
     end
-    if n > 0 then call('HSET', HASH, unpack(set, 1, n)) end
+    local refused = n > 0 and redis.pcall('HSET', HASH, unpack(set, 1, n))
+    if type(refused) == 'table' then
+        if not made then make() end
+        if S.when_full(refused.err, all, n_commands) == 'other' then call('ZREM', HELD, '') end
+        call('HSET', HASH, unpack(set, 1, n))
+    end
     if k > 0 then call('HDEL', HASH, unpack(left, 1, k)) end
     -- their permanent members go, so they do
     if not exists then

@@ -3,7 +3,12 @@
 -- Write what the short way has collected for the lists.  First into them, then out of them: what
 -- came and went meanwhile is out, and nothing comes back, for members have their version.
 if ready then
-    if hm > 0 then call('ZADD', HELD, unpack(ha, 1, hm)) end
+    local refused = hm > 0 and redis.pcall('ZADD', HELD, unpack(ha, 1, hm))
+    if type(refused) == 'table' then
+        if not made then make() end
+        if S.when_full(refused.err, all, n_commands) then call('ZREM', HELD, '') end
+        call('ZADD', HELD, unpack(ha, 1, hm))
+    end
     if hn > 0 then call('ZREM', HELD, unpack(hz, 1, hn)) end
     if rm > 0 then call('ZADD', INDEX, unpack(ra, 1, rm)) end
     if rn > 0 then call('ZREM', INDEX, unpack(rz, 1, rn)) end

@@ -135,6 +135,7 @@ static const struct usher__constant constants[] = {
     { "VALUE_MAX", USHER_VALUE_MAX },
     { "DATA_MAX", USHER_NOTICE_DATA_MAX },
     { "PAGE_BYTES", PAGE_BYTES },
+    { "ROW_WORK", ROW_WORK },
     { "CLOSE_MAX", CLOSE_MAX },
     { "ROW_FIELD", USHER_ROOM_ROW_FIELD },
     { "ROW_ALL", USHER_ROOM_ROW_ALL },

@@ -98,13 +98,13 @@ static enum usher_status add_member(work *w, const struct usher_record *m, size_
     uint64_t order = 0;
     enum usher_status status = usher__room_add_row(w, USHER_ROOM_ROW_MEMBER, m);
 
-    *bytes += m->data.size;
+    *bytes += ROW_WORK + m->data.size;
     while (status == USHER_OK && m->n[N_SHARES] > 0) {
         status = w->ops->walk(w->txn, &w->scope, SHARE, 2, &m->id, 0, order, false, &r);
         if (status != USHER_OK)
             break;
         order = r.order;
-        *bytes += r.data.size;
+        *bytes += ROW_WORK + r.data.size;
         status = usher__room_add_row(w, USHER_ROOM_ROW_SHARE, &r);
     }
     return status == USHER_MISSING ? USHER_OK : status;

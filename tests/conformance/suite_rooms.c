@@ -1245,6 +1245,34 @@ static void a_snapshot_comes_in_pages(void **state)
     stale(f, "snapshot r after=%d since=%d", (int)after, (int)version + 7);
 }
 
+/* A page takes a server no more than some 10 ms, whatever `max` is, and the pages are the whole room. */
+static void a_page_of_a_snapshot_ends_by_its_work(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t after = 0, epoch, version;
+    int seen = 0, pages = 0;
+    char digest[33];
+
+    ok(f, "open r");
+    for (int i = 0; i < 900; i++)
+        ok(f, "join r m%d", i);
+    do {
+        int n = 0;
+
+        ok(f, "snapshot r max=10000 after=%d", (int)after);
+        for (size_t i = 0; i < f->r.of.room.n_rows; i++)
+            n += f->r.of.room.rows[i].kind == USHER_ROOM_ROW_MEMBER;
+        assert_in_range(n, 1, 420);
+        after = f->r.of.room.since;
+        seen += n;
+        pages++;
+    } while (f->r.of.room.more);
+    assert_int_equal(seen, 900);
+    assert_int_equal(pages, 3);
+    assert_int_equal(usher_room_digest(f->e, "r", &epoch, &version, digest), USHER_OK);
+    assert_true(version == f->r.version);
+}
+
 /* What each change says of the history before it, and what answers say of the whole. */
 static void marks_make_a_chain(void **state)
 {
@@ -2635,6 +2663,7 @@ int suite_rooms(const struct backend *b)
         TEST(no_speaker_is_ever_absent),
         TEST(changes_reach_back_as_far_as_the_log),
         TEST(a_snapshot_comes_in_pages),
+        TEST(a_page_of_a_snapshot_ends_by_its_work),
         TEST(marks_make_a_chain),
         TEST(a_heartbeat_returns_the_newest_version),
         TEST(after_close_nothing_is_left),

@@ -888,13 +888,13 @@ function S.snapshot()
             S.more = 1
             return
         end
-        n, S.since, bytes = n + 1, r.order, bytes + #r.data
+        n, S.since, bytes = n + 1, r.order, bytes + K.ROW_WORK + #r.data
         S.add_row(K.ROW_MEMBER, r)
         local at
         while r.n2 > 0 do
             local share = S.walk('5', '2', r.id, 0, at)
             if not share then break end
-            at, bytes = share.order, bytes + #share.data
+            at, bytes = share.order, bytes + K.ROW_WORK + #share.data
             S.add_row(K.ROW_SHARE, share)
         end
     end

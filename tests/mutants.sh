@@ -963,7 +963,7 @@ mutant 'drop: the log of a queue stays' src/steps/queue.c 's/"1323303132405063" 
     $memory 'a_log_goes_with*'
 mutant 'a dispenser that is deleted takes its log with it' src/steps/id.c '/counts\[USHER__COUNT_ID_CHANGES\] = was/d' \
     tests/model/test_ids_differential 'all_stores*'
-mutant 'script: a rule that is deleted takes its log with it' backends/redis/lua/serial.lua '/S.pset\[K.SET_LOG + 1\] = S.set\[K.SET_LOG + 1\]/d' \
+mutant 'script: a rule that is deleted takes its log with it' backends/redis/lua/serial.lua '/set\[K.SET_LOG + 1\] = S.set\[K.SET_LOG + 1\]/d' \
     $redis 'what_is_made_anew*'
 mutant 'a user that leaves has no room' src/steps/queue_act.c 's/r->owner.size != 0 \&\& act->has_agent ? act->agent.r.order : 0;/0;/' \
     tests/model/test_queue_differential 'all_stores*'
@@ -1005,6 +1005,14 @@ mutant 'authority: another server goes on with the segment' backends/redis/lua/i
     tests/fault/test_authority 'no_id*'
 mutant 'serial: another zone makes a day come twice' src/steps/serial_rule.c 's/(m->made || m->used) \&\& day_goes_back/false \&\& day_goes_back/' \
     $memory 'no_day_comes_twice*'
+mutant 'serial: a coarser reset continues after the last period only' src/steps/serial.c 's/        if (unit != old \&\& pair(past_of(s, reset)) > highest)/        if (unit == 9)/' \
+    $memory 'no_serial_comes_twice*'
+mutant 'serial: a zone that moves to the next day does not begin it' src/steps/serial_rule.c 's/w->now, set\[SET_ZONE\]) > s->period);/w->now, set[SET_ZONE]) > s->period + 9999);/' \
+    $memory 'a_zone_that_moves*'
+mutant 'serial: stock is lost when a rule is deleted' src/steps/serial_rule.c 's/made ? s.taken : 0, \&highest/made ? s.cur : 0, \&highest/' \
+    $memory 'a_rule_made_again_gap_free*'
+mutant 'script: a coarser reset continues after the last period only' backends/redis/lua/serial.lua 's/if unit ~= old and S.less(highest, past\[i\]) then/if unit == 9 then/' \
+    tests/conformance/on_redis 'no_serial_comes_twice*'
 mutant 'serial: another start makes numbers come again' src/steps/serial_rule.c 's/        set\[SET_RULE\] += MADE;/        set[SET_RULE] += 0;/' \
     $memory 'another_start*'
 mutant 'authority: all who need more ask' src/engine/ask.c 's/(t->taken || (pauses \&\& now < t->try_ms))/(pauses \&\& now < t->try_ms)/' \

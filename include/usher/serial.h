@@ -11,11 +11,16 @@
  * In gap-free mode each number is reserved, then confirmed or returned, and the lowest returned
  * one goes out first.
  *
- * No serial of a rule comes twice: counters only grow (but for a new period, whose date is in
- * the serial), and what decides how a number is printed (base, step, radix, whether there is a
- * check digit) stays once numbers were made; the zone may change, but never so that the local day
- * goes back.  Prefix, suffix and date may change at any time; that old and new ones differ is up to
- * whoever changes them.
+ * No serial of a rule comes twice, whatever settings change.  A counter grows, and begins again
+ * only with a new period, whose date is in the serial.  The rule remembers the highest numbers that
+ * were given out in the current month, in the current year and ever.  So a finer reset continues the
+ * counter of the period, a coarser one continues after its own highest number, and so does a rule
+ * that is made again after a delete.  Base, step, radix and whether there is a check digit stay once
+ * numbers were made.  The zone may change, but never so that the local day goes back.
+ *
+ * Prefix, suffix and date may change at any time.  The application has to see to it that two formats
+ * do not print the same text: date=%Y%m with number 10007 prints as date=%Y%m%d with number 007 on
+ * the tenth.
  */
 #ifndef USHER_USHER_H
 #include <usher/usher.h> /* which includes this one where it belongs */
@@ -484,8 +489,9 @@ USHER_API enum usher_status usher_serial_show(struct usher_engine *e, const char
                                               struct usher_reply **ret);
 
 /**
- * Delete @rule.  Its counters stay: made again under its name, it goes on behind them (with
- * another base, step, radix or format, that old and new serials differ is up to whoever makes it).
+ * Delete @rule.  Its counters stay: a rule made again under its name continues after the numbers
+ * that were taken in its period, and makes again those that were made and not taken.  With another
+ * base, step, radix or format the application has to see to it that old and new serials differ.
  * USHER_OK; USHER_SAME: not there; USHER_REFUSED while numbers are held, in doubt, returned or
  * lost.
  * Takes opt->if_version.

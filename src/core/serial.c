@@ -179,6 +179,20 @@ int64_t usher__serial_period(int64_t reset, int64_t now_ms, int64_t zone_min)
     return reset == USHER_SERIAL_RESET_MONTH ? d.year * 12 + d.month - 1 : d.year;
 }
 
+int64_t usher__serial_period_within(int64_t reset, int64_t period, int64_t of)
+{
+    struct date d;
+
+    if (of == USHER_SERIAL_RESET_NONE)
+        return 0;
+    if (of == reset)
+        return period;
+    if (reset == USHER_SERIAL_RESET_MONTH)
+        return period / 12;
+    civil(period, &d);
+    return of == USHER_SERIAL_RESET_MONTH ? d.year * 12 + d.month - 1 : d.year;
+}
+
 const char *usher__serial_affix_fault(const char *data, size_t size)
 {
     if (size == 0)

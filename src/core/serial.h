@@ -48,6 +48,9 @@ unsigned usher__serial_date_finest(const struct usher_text *date);
 /* The period (day, month, year; else 0) of @now_ms in local time. */
 int64_t usher__serial_period(int64_t reset, int64_t now_ms, int64_t zone_min);
 
+/* The period of @of in which @period of @reset lies: @of is @reset or a coarser one. */
+int64_t usher__serial_period_within(int64_t reset, int64_t period, int64_t of);
+
 /* The largest k that may be printed when it may be @max. */
 int64_t usher__serial_limit(const struct usher__serial_format *f, int64_t max, int64_t mode,
                             int64_t reset);

@@ -57,6 +57,16 @@ enum usher_status usher__serial_turned_down(work *w, enum usher_status status,
     return USHER_OK;
 }
 
+/* The one place where a period begins.  @highest: what was made in it before, 0 for nothing. */
+static void begin(struct state *s, const int64_t *set, int64_t period, int64_t highest)
+{
+    int64_t before = pair(set + SET_START) - 1;
+
+    s->period = period;
+    s->taken = s->cur = highest > before ? highest : before;
+    s->granted = s->debt = 0;
+}
+
 /* MISSING: the reply says why. */
 enum usher_status usher__serial_load(work *w, struct state *s)
 {
@@ -80,12 +90,68 @@ enum usher_status usher__serial_load(work *w, struct state *s)
     s->debt = pair(s->rule.n + N_DEBT);
     s->period = counts[COUNT_PERIOD];
     period = usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]);
-    if (period > s->period) {
-        s->period = period;
-        s->taken = s->cur = pair(set + SET_START) - 1;
-        s->granted = s->debt = 0;
-    }
+    if (period > s->period)
+        begin(s, set, period, 0);
     return USHER_OK;
+}
+
+/* Resets in order: the coarser one has the larger number. */
+static int64_t coarseness(int64_t reset)
+{
+    return reset != USHER_SERIAL_RESET_NONE ? reset : USHER_SERIAL_RESET_YEAR + 1;
+}
+
+static int64_t *past_of(struct state *s, int64_t reset)
+{
+    return s->past.n + 2 * (coarseness(reset) - USHER_SERIAL_RESET_MONTH);
+}
+
+enum usher_status usher__serial_enter(work *w, struct state *s, const int64_t *set, int64_t made,
+                                      int64_t *ret_highest)
+{
+    static const int64_t resets[] = { USHER_SERIAL_RESET_DAY, USHER_SERIAL_RESET_MONTH,
+                                      USHER_SERIAL_RESET_YEAR, USHER_SERIAL_RESET_NONE };
+    int64_t old = w->scope.settings[SET_RESET], period = w->scope.counts[COUNT_PERIOD];
+    int64_t to = set[SET_RESET], zone = set[SET_ZONE];
+    enum usher_status status = USHER_MISSING;
+
+    if (w->scope.ref != NULL)
+        status = w->ops->find(w->txn, &w->scope, KIND_PAST, &past_id, &s->past);
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    if (status == USHER_MISSING) {
+        memset(&s->past, 0, sizeof s->past);
+        s->past.kind = KIND_PAST;
+        s->past.id = past_id;
+    }
+    *ret_highest = 0;
+    for (size_t i = 0; i < sizeof resets / sizeof *resets; i++) {
+        int64_t reset = resets[i], unit = coarseness(reset) > coarseness(old) ? reset : old;
+        int64_t highest = made;
+
+        /* the counter has all numbers of its own period, PAST those before it */
+        if (unit != old && pair(past_of(s, reset)) > highest)
+            highest = pair(past_of(s, reset));
+        if (usher__serial_period(unit, w->now, zone) !=
+            usher__serial_period_within(old, period, unit))
+            highest = 0;
+        if (reset == to)
+            *ret_highest = highest;
+        if (reset != USHER_SERIAL_RESET_DAY)
+            set_pair(past_of(s, reset), coarseness(reset) > coarseness(to) ? highest : 0);
+    }
+    begin(s, set, usher__serial_period(to, w->now, zone), *ret_highest);
+    return USHER_OK;
+}
+
+void usher__serial_put_past(change *c, struct state *s)
+{
+    bool any = s->past.ref != NULL;
+
+    for (int i = 0; i < N_PAST; i++)
+        any = any || s->past.n[i] != 0;
+    if (any)
+        usher__change_save(c, &s->past);
 }
 
 void usher__serial_put_counters(change *c, const struct state *s)
@@ -143,10 +209,12 @@ void usher__serial_add_fill(const work *w, change *c, int64_t last, char id[24])
     usher__change_save(c, &r);
 }
 
-/* A new period begins the count anew, as a change of its own.  Periods only grow. */
+/* A new period begins the count again, as a change of its own.  Periods only grow. */
 static enum usher_status begin_period(work *w)
 {
     const int64_t *set = w->scope.settings;
+    int64_t taken = pair(w->scope.counts + COUNT_TAKEN), highest;
+    bool made;
     struct state s;
     change c;
     enum usher_status status;
@@ -155,13 +223,17 @@ static enum usher_status begin_period(work *w)
         usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]) <=
             w->scope.counts[COUNT_PERIOD])
         return USHER_OK;
+    made = counted(w, taken);
     status = usher__serial_load(w, &s);
+    if (status == USHER_OK)
+        status = usher__serial_enter(w, &s, set, made ? taken : 0, &highest);
     if (status != USHER_OK)
         return status;
     usher__change_begin(w, &c);
-    if (counted(w, pair(w->scope.counts + COUNT_CUR)))
+    if (made)
         c.scope->settings[SET_RULE] = 1 + USED;
     usher__serial_put_counters(&c, &s);
+    usher__serial_put_past(&c, &s);
     if (pair(s.rule.n + N_GRANT) != 0 || pair(s.rule.n + N_DEBT) != 0)
         usher__serial_put_rule(&c, &s);
     status = usher__serial_drop_fills(w, &c);

@@ -11,10 +11,15 @@
  * other: end_name()),
  * LOST (numbers of one period that a lost store may have given out; id = rank = period and first
  * number; its data is the format that they were lost under), REQUEST, CHANGE (a notice
- * of the log: log.c).
+ * of the log: log.c), PAST (id "past"; the highest numbers given out in the current month, in the
+ * current year and ever, as far as the counters do not have them).
  *
  * The counters are in the counts of the scope, as pairs (core/wide.h): taken is the last one
  * given out, cur the last one made.  The stock is what lies between.
+ *
+ * The counters belong to the current period of the rule's reset.  PAST has the periods that are
+ * coarser, so that a change of the reset continues after all numbers of its new period.  The
+ * library reads and writes PAST only when a period begins: usher__serial_enter().
  */
 #ifndef USHER_STEPS_SERIAL_H
 #define USHER_STEPS_SERIAL_H
@@ -35,7 +40,8 @@ enum kind {
     KIND_HOLD = 3,
     KIND_END = 5,
     KIND_LOST = 6,
-    KIND_CHANGE = 7
+    KIND_CHANGE = 7,
+    KIND_PAST = 8
 };
 
 enum count {
@@ -68,7 +74,8 @@ enum setting {
     SET_REQUESTS,
     SET_AUTHORITY,
     SET_RULE, /* 1: there is one, plus: */
-    SET_LOG
+    SET_LOG,
+    SET_LOW /* 0: start; else the lowest start with which numbers were made */
 };
 
 enum past {
@@ -83,10 +90,12 @@ enum n_hold { N_NUMBER = 0, N_PERIOD = 2, N_STAMP };
 /* Of numbers that are lost: up to here.  Of the end of one that was lost or in doubt: the token
  * that it was claimed by. */
 enum n_lost { N_UPTO = 4, N_CLAIM = 4 };
+/* PAST: the highest numbers, 0 for none. */
+enum n_past { N_MONTH = 0, N_YEAR = 2, N_EVER = 4, N_PAST = 6 };
 
 enum slot { READY, DUE, HELD };
 
-static const struct usher_text rule_id = { "rule", 4 };
+static const struct usher_text rule_id = { "rule", 4 }, past_id = { "past", 4 };
 
 /* The most that one `void` with doubt=1 ends: the journal takes as many rows of one reply. */
 #define VOID_MAX 32
@@ -107,7 +116,7 @@ static inline void set_pair(int64_t *at, int64_t value)
 /* The rule as it is at w->now. */
 struct state {
     int64_t taken, cur, limit, granted, debt, period;
-    struct usher_record rule;
+    struct usher_record rule, past; /* past: after usher__serial_enter() */
 };
 
 /* The last number that may be made now. */
@@ -189,6 +198,14 @@ static inline void raise_line(struct usher_scope *scope, uint64_t line)
     counts[COUNT_HELD] = counts[COUNT_RETURNED] = 0;
 }
 
+/* The lowest number that the rule can have made. */
+static inline int64_t low(const int64_t *set)
+{
+    int64_t lowest = pair(set + SET_LOW);
+
+    return lowest != 0 ? lowest : pair(set + SET_START);
+}
+
 static inline bool given(const work *w, uint64_t bit)
 {
     return (w->command->given & bit) != 0;
@@ -218,6 +235,13 @@ enum usher_status usher__serial_turned_down(work *w, enum usher_status status,
 /* MISSING: the reply says why. */
 enum usher_status usher__serial_load(work *w, struct state *s);
 enum usher_status usher__serial_damaged(work *w);
+/* Begin the period of @set at w->now.  @made is the last number that was given out in the period
+ * before (0: none).  @s continues after the highest number that was given out in the new period,
+ * which is *@ret_highest (0: none).  No grant and no stock come along: numbers that were made and
+ * not taken are made again. */
+enum usher_status usher__serial_enter(work *w, struct state *s, const int64_t *set, int64_t made,
+                                      int64_t *ret_highest);
+void usher__serial_put_past(change *c, struct state *s);
 void usher__serial_put_counters(change *c, const struct state *s);
 void usher__serial_put_rule(change *c, struct state *s);
 /* All fills go: nobody waits for them any more. */

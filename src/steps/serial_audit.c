@@ -34,6 +34,8 @@ static const char *scope_fault(const struct usher_scope *scope)
     for (int i = SET_LIMIT; i <= SET_START; i += 2)
         if (!usher__wide_sound(set + i, INT64_MAX))
             return "a limit";
+    if (!usher__wide_sound(set + SET_LOW, INT64_MAX))
+        return "a limit";
     for (int i = COUNT_TAKEN; i <= COUNT_CUR; i += 2)
         if (!usher__wide_sound(counts + i, INT64_MAX))
             return "a counter";
@@ -148,6 +150,11 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return NULL;
     case USHER_KIND_REQUEST:
         return NULL;
+    case KIND_PAST:
+        for (int i = 0; i < N_PAST; i += 2)
+            if (!usher__wide_sound(r->n + i, INT64_MAX))
+                return "has a number out of range";
+        return NULL;
     case KIND_CHANGE:
         return usher__log_fault(&usher__serial_steps.log, scope, r);
     default:
@@ -168,6 +175,7 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case KIND_END:
     case KIND_LOST:
+    case KIND_PAST:
         break;
     case KIND_CHANGE:
         usher__log_tally(&usher__serial_steps.log, t, r);
@@ -235,8 +243,8 @@ static bool kept(const struct usher_scope *scope, const struct usher_record *r,
     return true;
 }
 
-static const char *const kinds[USHER_KINDS] = { NULL,      "rule", "fill", "hold",
-                                                "request", "end",  "lost", "change" };
+static const char *const kinds[USHER_KINDS] = { NULL,  "rule", "fill",   "hold", "request",
+                                                "end", "lost", "change", "past" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_SERIAL_EXPIRE },
@@ -310,6 +318,7 @@ const struct usher__steps usher__serial_steps = {
         [SET_AUTHORITY] = "AUTHORITY",
         [SET_RULE] = "RULE",
         [SET_LOG] = "LOG",
+        [SET_LOW] = "LOW",
     },
     .constants = constants,
     .log = { KIND_CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, 0 },

@@ -128,10 +128,12 @@ static bool day_goes_back(const work *w, int64_t from_min, int64_t to_min)
 /* A rule that is made or changed. */
 struct making {
     bool exists, made,
-        used;   /* as it was: there is one; numbers of it were, or may have been, made */
-    bool moved; /* its days begin at another time */
+        used;     /* as it was: there is one; numbers of it were, or may have been, made */
+    bool moved;   /* its days begin at another time */
+    bool entered; /* another period begins with it */
     struct usher__serial_format was, f;
     int64_t set[USHER_SETTINGS], start;
+    int64_t given; /* the last number given out in the period before, 0 for none */
     struct state s;
 };
 
@@ -164,6 +166,7 @@ static enum usher_status rule_before(work *w, struct making *m)
             return status;
         if (!usher__serial_unpack(&s->rule.data, &m->was))
             return usher__serial_damaged(w);
+        m->given = counted(w, s->taken) ? s->taken : 0;
         m->made = counted(w, s->cur);
         m->used = (past(w) & USED) != 0;
         return USHER_OK;
@@ -172,8 +175,9 @@ static enum usher_status rule_before(work *w, struct making *m)
     s->rule.id = rule_id;
     s->cur = w->scope.ref != NULL ? pair(w->scope.counts + COUNT_CUR) : 0;
     s->period = w->scope.counts[COUNT_PERIOD];
+    m->given = s->cur;
     m->made = s->cur > 0;
-    m->used = m->set[SET_RESET] != USHER_SERIAL_RESET_NONE; /* kept by delete, with the zone */
+    m->used = m->set[SET_RESET] != USHER_SERIAL_RESET_NONE; /* delete leaves the rule so */
     m->set[SET_RESET] = USHER_SERIAL_RESET_NONE;
     m->set[SET_ZONE] = 0;
     m->set[SET_LOG] = 0; /* and so is how long the log is */
@@ -189,10 +193,21 @@ static void rule_said(const work *w, struct making *m)
     m->f = m->was;
     overlay(w, &m->f, set);
     m->start = pair(set + SET_START);
+    m->entered = false;
     set[SET_RULE] = 1 + (m->used ? USED : 0);
-    if (m->made && (!m->exists || m->start != pair(old + SET_START) || (past(w) & MADE) != 0))
+    if (m->made && (m->start != pair(old + SET_START) || (past(w) & MADE) != 0))
         set[SET_RULE] += MADE;
+    /* Without a date the zone means nothing: that of the last day that was printed stays known. */
+    if (m->f.date.size != 0)
+        set[SET_ZONE] = m->f.zone_min;
+    else if ((m->made || m->used) && day_goes_back(w, old[SET_ZONE], m->f.zone_min))
+        set[SET_ZONE] = old[SET_ZONE];
     m->moved = set[SET_ZONE] != old[SET_ZONE] && m->f.date.size != 0;
+    if (m->made || m->used) {
+        int64_t lowest = pair(old + SET_LOW) != 0 ? pair(old + SET_LOW) : pair(old + SET_START);
+
+        set_pair(set + SET_LOW, lowest < m->start ? lowest : 0);
+    }
 }
 
 /* What numbers that were made forbid; @any of them are lost.  While numbers of a period that is
@@ -203,10 +218,12 @@ static enum usher_serial_why rule_denied(const work *w, const struct making *m, 
     const struct usher__serial_format *f = &m->f, *was = &m->was;
     const int64_t *old = w->scope.settings, *set = m->set;
 
-    if (m->exists && (m->made || any) &&
+    /* A coarser reset may come back to numbers of earlier periods. */
+    if (m->exists && (m->made || m->used || any) &&
         (f->base != was->base || f->step != was->step || f->radix != was->radix ||
-         (f->check != USHER_SERIAL_CHECK_NONE) != (was->check != USHER_SERIAL_CHECK_NONE) ||
-         set[SET_MODE] != old[SET_MODE]))
+         (f->check != USHER_SERIAL_CHECK_NONE) != (was->check != USHER_SERIAL_CHECK_NONE)))
+        return USHER_SERIAL_WHY_KEPT;
+    if (m->exists && (m->made || any) && set[SET_MODE] != old[SET_MODE])
         return USHER_SERIAL_WHY_KEPT;
     if (m->exists && (set[SET_RESET] != old[SET_RESET] || m->moved) &&
         (any || any_open(w)))
@@ -216,30 +233,28 @@ static enum usher_serial_why rule_denied(const work *w, const struct making *m, 
     return USHER_SERIAL_WHY_NONE;
 }
 
-/* Where it goes on, up to which number, in which period.  False: there is no room for that. */
-static bool rule_goes_on(const work *w, struct making *m)
+/* Set the period of the rule, its counter and its limit.  *@ret_room: false, the limit is
+ * below that. */
+static enum usher_status rule_goes_on(work *w, struct making *m, bool *ret_room)
 {
     const int64_t *old = w->scope.settings;
-    int64_t *set = m->set, period;
+    int64_t *set = m->set, highest;
     struct state *s = &m->s;
+    enum usher_status status = USHER_OK;
 
-    if (!m->exists) {
-        if (s->cur < m->start - 1)
-            s->cur = m->start - 1;
-        s->taken = s->cur;
+    m->entered =
+        !m->exists || set[SET_RESET] != old[SET_RESET] ||
+        (m->moved && usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]) > s->period);
+    if (m->entered) {
+        status = usher__serial_enter(w, s, set, m->given, &highest);
+        set[SET_RULE] = 1 + (m->given != 0 || m->used ? USED : 0) + (highest > 0 ? MADE : 0);
     } else if (!m->made) {
         s->taken = s->cur = m->start - 1;
     }
     s->limit = usher__serial_limit(&m->f, pair(set + SET_MAX), set[SET_MODE], set[SET_RESET]);
-    if (s->limit < s->cur || s->limit < m->start - 1)
-        return false;
     set_pair(set + SET_LIMIT, s->limit);
-    if (!m->exists || set[SET_RESET] != old[SET_RESET] || set[SET_ZONE] != old[SET_ZONE]) {
-        period = usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]);
-        if (!m->exists || set[SET_RESET] != old[SET_RESET] || period > s->period)
-            s->period = period;
-    }
-    return true;
+    *ret_room = s->limit >= s->cur && s->limit >= m->start - 1;
+    return status;
 }
 
 static enum usher_status rule_write(work *w, struct making *m)
@@ -248,7 +263,7 @@ static enum usher_status rule_write(work *w, struct making *m)
     unsigned char packed[USHER__SERIAL_FORMAT_MAX];
     struct usher__packer p = { packed, sizeof packed, 0 };
     struct state *s = &m->s;
-    bool restamped = m->exists && (m->set[SET_STAMP] != old[SET_STAMP] || m->moved);
+    bool restamped = m->exists && (m->set[SET_STAMP] != old[SET_STAMP] || m->moved || m->entered);
     char id[24];
     change c;
     enum usher_status status = USHER_OK;
@@ -260,6 +275,8 @@ static enum usher_status rule_write(work *w, struct making *m)
     usher__change_begin(w, &c);
     memcpy(c.scope->settings, m->set, sizeof m->set);
     usher__serial_put_counters(&c, s);
+    if (m->entered)
+        usher__serial_put_past(&c, s);
     s->rule.data.data = (const char *)packed;
     s->rule.data.size = p.n;
     usher__serial_put_rule(&c, s);
@@ -280,7 +297,7 @@ enum usher_status usher__serial_rule(work *w)
     struct making m;
     const char *fault;
     enum usher_serial_why why;
-    bool any = false;
+    bool any = false, room = true;
     enum usher_status status;
 
     m.exists = w->scope.ref != NULL && w->scope.settings[SET_RULE] != 0;
@@ -300,18 +317,24 @@ enum usher_status usher__serial_rule(work *w)
     if (status != USHER_OK)
         return status;
     why = rule_denied(w, &m, any);
-    if (why == USHER_SERIAL_WHY_NONE && !rule_goes_on(w, &m))
+    if (why == USHER_SERIAL_WHY_NONE)
+        status = rule_goes_on(w, &m, &room);
+    if (status != USHER_OK)
+        return status;
+    if (!room)
         why = USHER_SERIAL_WHY_ROOM;
     return why == USHER_SERIAL_WHY_NONE ? rule_write(w, &m)
                                         : usher__serial_turned_down(w, USHER_REFUSED, why, &m.s);
 }
 
-/* The counters and the zone stay, so that a rule made again under the name repeats nothing. */
+/* A deleted rule is stored as one that begins again each day, without a form: one that is made
+ * again continues after all numbers of its period, and makes again those that were not taken. */
 enum usher_status usher__serial_delete_rule(work *w)
 {
     struct usher_scope fresh;
+    int64_t highest;
     struct state s;
-    bool any;
+    bool any, made;
     change c;
     enum usher_status status;
 
@@ -327,20 +350,25 @@ enum usher_status usher__serial_delete_rule(work *w)
         return status;
     if (any || any_open(w))
         return usher__serial_turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
+    made = counted(w, s.taken);
+    usher__serial_defaults(&fresh);
+    if (made || (past(w) & USED) != 0) {
+        fresh.settings[SET_ZONE] = w->scope.settings[SET_ZONE];
+        fresh.settings[SET_RESET] = USHER_SERIAL_RESET_DAY; /* says so: see usher__serial_rule() */
+        set_pair(fresh.settings + SET_LOW, low(w->scope.settings));
+    }
+    /* its log is that of all rules of the name, as its versions are */
+    fresh.settings[SET_LOG] = w->scope.settings[SET_LOG];
+    status = usher__serial_enter(w, &s, fresh.settings, made ? s.taken : 0, &highest);
+    if (status != USHER_OK)
+        return status;
     usher__change_begin(w, &c);
     status = usher__serial_drop_fills(w, &c);
     if (status != USHER_OK)
         return status;
-    s.taken = s.cur;
     usher__serial_put_counters(&c, &s);
+    usher__serial_put_past(&c, &s);
     usher__change_erase(&c, &s.rule);
-    usher__serial_defaults(&fresh);
-    if (counted(w, s.cur) || (past(w) & USED) != 0) {
-        fresh.settings[SET_ZONE] = w->scope.settings[SET_ZONE];
-        fresh.settings[SET_RESET] = USHER_SERIAL_RESET_DAY; /* says so: see usher__serial_rule() */
-    }
-    /* its log is that of all rules of the name, as its versions are */
-    fresh.settings[SET_LOG] = w->scope.settings[SET_LOG];
     memcpy(c.scope->settings, fresh.settings, sizeof fresh.settings);
     usher__serial_answer(w, USHER_OK, &s);
     return usher__serial_finish(w, &c, NULL, 0, 0);

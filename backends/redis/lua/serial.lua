@@ -4,7 +4,8 @@
 -- rule (n0 n1 granted, n2 n3 debt, n5 the server that grants were installed on), 2 a fill (n0 n1 its last number, n2 its
 -- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request, 5 how the last hold of a number
 -- ended (as a hold; its id is a place of which there are as many as are remembered; n4 the token
--- that it was claimed by, if it was lost or in doubt), 6 numbers that are lost (as a hold, from n0 n1 up to n4 n5).
+-- that it was claimed by, if it was lost or in doubt), 6 numbers that are lost (as a hold, from n0 n1 up to n4 n5),
+-- 8 the highest numbers given out in the current month (n0 n1), year (n2 n3) and ever (n4 n5).
 --
 -- Serials are not printed here: rows tell numbers and times, and the client prints.
 --@wide
@@ -90,6 +91,46 @@ function S.civil(days)
     return year + era * 400 + (month <= 2 and 1 or 0), month, day
 end
 
+-- the one place where a period begins: see begin()
+function S.begin_at(s, set, period, highest)
+    local before = S.plus(S.get(set, K.SET_START), -1)
+    s.period, s.cur = period, S.less(before, highest) and highest or before
+    s.taken, s.granted, s.debt = s.cur, {0, 0}, {0, 0}
+end
+
+-- see usher__serial_period_within()
+function S.within(reset, period, of)
+    if of == 0 then return 0 end
+    if of == reset then return period end
+    if reset == 2 then return floor(period / 12) end
+    local year, month = S.civil(period)
+    return of == 2 and year * 12 + month - 1 or year
+end
+
+-- see usher__serial_enter(): the highest number given out in the period that begins
+function S.enter_period(s, set, made)
+    local old, period, to = S.set[K.SET_RESET + 1], S.count[K.COUNT_PERIOD + 1], set[K.SET_RESET + 1]
+    local r, found = S.find('8', 'past') or S.fresh('8', 'past'), {0, 0}
+    local past = {[2] = {r.n0, r.n1}, [3] = {r.n2, r.n3}, [4] = {r.n4, r.n5}}
+    local function coarseness(reset) return reset ~= 0 and reset or 4 end
+    for i = 1, 4 do
+        local unit, highest = i > coarseness(old) and i % 4 or old, made
+        if unit ~= old and S.less(highest, past[i]) then highest = past[i] end
+        if S.period_of(unit, S.now, set[K.SET_ZONE + 1]) ~= S.within(old, period, unit) then highest = {0, 0} end
+        if i == coarseness(to) then found = highest end
+        past[i] = i > coarseness(to) and highest or {0, 0}
+    end
+    r.n0, r.n1, r.n2, r.n3, r.n4, r.n5 = past[2][1], past[2][2], past[3][1], past[3][2], past[4][1], past[4][2]
+    s.past = r
+    S.begin_at(s, set, S.period_of(to, S.now, set[K.SET_ZONE + 1]), found)
+    return found
+end
+
+function S.put_past(s)
+    local r = s.past
+    if r.old or r.n0 ~= 0 or r.n1 ~= 0 or r.n2 ~= 0 or r.n3 ~= 0 or r.n4 ~= 0 or r.n5 ~= 0 then S.save(r) end
+end
+
 -- nil: S.status or S.answer say why
 function S.load()
     local set, count = S.set, S.count
@@ -106,11 +147,7 @@ function S.load()
         cur = S.get(count, K.COUNT_CUR), granted = {r.n0, r.n1}, debt = {r.n2, r.n3},
         period = count[K.COUNT_PERIOD + 1]}
     local period = S.period_of(set[K.SET_RESET + 1], S.now, set[K.SET_ZONE + 1])
-    if period > s.period then
-        s.period = period
-        s.cur = S.plus(S.get(set, K.SET_START), -1)
-        s.taken, s.granted, s.debt = s.cur, {0, 0}, {0, 0}
-    end
+    if period > s.period then S.begin_at(s, set, period, {0, 0}) end
     return s
 end
 
@@ -183,6 +220,12 @@ function S.any_open()
     return S.counting(K.COUNT_HELD) + S.counting(K.COUNT_DOUBT) + S.counting(K.COUNT_RETURNED) > 0
 end
 
+-- the lowest number that the rule can have made
+function S.low(set)
+    local lowest = S.get(set, K.SET_LOW)
+    return (lowest[1] > 0 or lowest[2] > 0) and lowest or S.get(set, K.SET_START)
+end
+
 -- whether numbers were made in the present period
 function S.made(cur)
     local before = S.plus(S.get(S.set, K.SET_START), -1)
@@ -209,14 +252,17 @@ function S.begin_period()
         S.period_of(set[K.SET_RESET + 1], S.now, set[K.SET_ZONE + 1]) <= S.count[K.COUNT_PERIOD + 1] then
         return
     end
-    local s = S.load()
+    local s, taken = S.load(), S.get(S.count, K.COUNT_TAKEN)
     if not s then return end
-    if S.made(S.get(S.count, K.COUNT_CUR)) then
+    local made = S.made(taken)
+    S.enter_period(s, set, made and taken or {0, 0})
+    if made then
         S.pset = {}
         for i = 1, #set do S.pset[i] = set[i] end
         S.pset[K.SET_RULE + 1] = 1 + K.USED
     end
     S.put_counters(s)
+    S.put_past(s)
     local r = s.rule
     if r.n0 ~= 0 or r.n1 ~= 0 or r.n2 ~= 0 or r.n3 ~= 0 then S.put_rule(s) end
     S.drop_fills()
@@ -509,7 +555,7 @@ function S.make_rules()
         for i = 1, #old do set[i] = old[i] end
         if not exists then
             made = s.cur[1] > 0 or s.cur[2] > 0
-            used = old[K.SET_RESET + 1] ~= 0 -- kept by delete, with the zone
+            used = old[K.SET_RESET + 1] ~= 0 -- delete leaves the rule so
             set[K.SET_RESET + 1], set[K.SET_ZONE + 1], set[K.SET_LOG + 1] = 0, 0, 0 -- so is how long the log is
         end
         local function number(to, i, arg)
@@ -545,8 +591,21 @@ function S.make_rules()
         pair(K.SET_MAX, K.ARG_HIGHEST)
         set[K.SET_RULE + 1] = 1 + (used and K.USED or 0)
         local function differs(i) return set[i + 1] ~= old[i + 1] or set[i + 2] ~= old[i + 2] end
-        if made and (not exists or differs(K.SET_START) or S.marked()) then
-            set[K.SET_RULE + 1] = set[K.SET_RULE + 1] + K.MADE
+        if made and (differs(K.SET_START) or S.marked()) then set[K.SET_RULE + 1] = set[K.SET_RULE + 1] + K.MADE end
+        -- the same number may be printed in each period: so no day may come twice
+        local function goes_back(zone)
+            return S.period_of(1, S.now, zone) < S.period_of(1, S.now, old[K.SET_ZONE + 1])
+        end
+        -- without a date the zone means nothing: that of the last day that was printed stays known
+        if f[3] ~= '' then
+            set[K.SET_ZONE + 1] = f[10]
+        elseif (made or used) and goes_back(f[10]) then
+            set[K.SET_ZONE + 1] = old[K.SET_ZONE + 1]
+        end
+        if made or used then
+            local lowest, start = S.low(old), S.get(set, K.SET_START)
+            if not S.less(lowest, start) then lowest = {0, 0} end
+            set[K.SET_LOW + 1], set[K.SET_LOW + 2] = lowest[1], lowest[2]
         end
         local fault = S.rule_fault(f, set)
         if fault then
@@ -557,38 +616,38 @@ function S.make_rules()
         local zone, zone_was = set[K.SET_ZONE + 1], old[K.SET_ZONE + 1]
         local moved = zone ~= zone_was and f[3] ~= ''
         local lost = exists and S.lost_any()
-        if exists and (made or lost) and (f[4] ~= was[4] or f[5] ~= was[5] or f[7] ~= was[7] or
-            (f[8] ~= 0) ~= (was[8] ~= 0) or mode ~= old[K.SET_MODE + 1]) then
+        -- a coarser reset may come back to numbers of earlier periods
+        if exists and (made or used or lost) and (f[4] ~= was[4] or f[5] ~= was[5] or f[7] ~= was[7] or
+            (f[8] ~= 0) ~= (was[8] ~= 0)) or exists and (made or lost) and mode ~= old[K.SET_MODE + 1] then
             return S.turned_down(K.REFUSED, K.WHY_KEPT, s)
         end
         if exists and (reset ~= old[K.SET_RESET + 1] or moved) and (open or lost) then
             return S.turned_down(K.REFUSED, K.WHY_HELD, s)
         end
-        -- the same number may be printed in each period: so no day may come twice
-        if moved and (made or used) and S.period_of(1, S.now, zone) < S.period_of(1, S.now, zone_was) then
-            return S.turned_down(K.REFUSED, K.WHY_BACK, s)
-        end
+        if moved and (made or used) and goes_back(zone) then return S.turned_down(K.REFUSED, K.WHY_BACK, s) end
         local before = S.plus(S.get(set, K.SET_START), -1)
-        if not exists then
-            if S.less(s.cur, before) then s.cur = before end
-            s.taken = s.cur
+        local entered = not exists or reset ~= old[K.SET_RESET + 1]
+            or moved and S.period_of(reset, S.now, zone) > s.period
+        if entered then
+            local given = {0, 0}
+            if not exists then given = s.cur elseif S.made(s.taken) then given = s.taken end
+            local highest = S.enter_period(s, set, given)
+            set[K.SET_RULE + 1] = 1 + ((given[1] > 0 or given[2] > 0 or used) and K.USED or 0)
+                + ((highest[1] > 0 or highest[2] > 0) and K.MADE or 0)
         elseif not made then
             s.cur, s.taken = before, before
         end
         s.limit = S.limit(f, S.get(set, K.SET_MAX), mode, reset)
         if S.less(s.limit, s.cur) or S.less(s.limit, before) then return S.turned_down(K.REFUSED, K.WHY_ROOM, s) end
         set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2] = s.limit[1], s.limit[2]
-        if not exists or reset ~= old[K.SET_RESET + 1] or zone ~= zone_was then
-            local period = S.period_of(reset, S.now, zone)
-            if not exists or reset ~= old[K.SET_RESET + 1] or period > s.period then s.period = period end
-        end
         local packed, same = mpack(f), exists
         for i = 1, #set do same = same and set[i] == old[i] end
         if same and packed == s.rule.data then return S.say_rule(K.SAME, set, s) end
 
-        local restamped = exists and (set[K.SET_STAMP + 1] ~= old[K.SET_STAMP + 1] or moved)
+        local restamped = exists and (set[K.SET_STAMP + 1] ~= old[K.SET_STAMP + 1] or moved or entered)
         S.pset = set
         S.put_counters(s)
+        if entered then S.put_past(s) end
         s.rule.data = packed
         S.put_rule(s)
         if restamped then S.drop_fills() end
@@ -608,17 +667,21 @@ function S.make_rules()
         if S.any_open() or S.lost_any() then
             return S.turned_down(K.REFUSED, K.WHY_HELD, s)
         end
-        S.drop_fills()
-        s.taken = s.cur
-        S.put_counters(s)
-        S.erase(s.rule)
-        S.pset = {}
-        for i, value in ipairs(K.DEFAULTS) do S.pset[i] = value end
-        if S.made(s.cur) or S.used() then
-            S.pset[K.SET_ZONE + 1], S.pset[K.SET_RESET + 1] = S.set[K.SET_ZONE + 1], 1
+        local made, set = S.made(s.taken), {}
+        for i, value in ipairs(K.DEFAULTS) do set[i] = value end
+        if made or S.used() then
+            local lowest = S.low(S.set)
+            set[K.SET_ZONE + 1], set[K.SET_RESET + 1] = S.set[K.SET_ZONE + 1], 1
+            set[K.SET_LOW + 1], set[K.SET_LOW + 2] = lowest[1], lowest[2]
         end
         -- its log is that of all rules of the name, as its versions are
-        S.pset[K.SET_LOG + 1] = S.set[K.SET_LOG + 1]
+        set[K.SET_LOG + 1] = S.set[K.SET_LOG + 1]
+        S.enter_period(s, set, made and s.taken or {0, 0})
+        S.drop_fills()
+        S.put_counters(s)
+        S.put_past(s)
+        S.erase(s.rule)
+        S.pset = set
         S.tell(K.OK, s)
         S.finish(nil, 0, 0)
     end

@@ -1009,6 +1009,16 @@ mutant 'serial: a coarser reset continues after the last period only' src/steps/
     $memory 'no_serial_comes_twice*'
 mutant 'serial: a zone that moves to the next day does not begin it' src/steps/serial_rule.c 's/w->now, set\[SET_ZONE\]) > s->period);/w->now, set[SET_ZONE]) > s->period + 9999);/' \
     $memory 'a_zone_that_moves*'
+mutant 'serial: a take gets fewer than it asked for' src/steps/serial.c 's/    if (stock + made < n \&\& !must_ask(w, \&s)) {/    if (n < 0) {/' \
+    $memory 'a_take_gets_all*'
+mutant 'serial: a grant takes all of a period' src/engine/serial_authority.c 's/    if (\*ret_n > most)/    if (n > most)/' \
+    tests/fault/test_authority 'a_loss_leaves*'
+mutant 'serial: a number below start is parsed' src/steps/serial.c 's/add_row(w, \&s, low(w->scope.settings), 0, w->now)/add_row(w, \&s, 0, 0, w->now)/' \
+    $memory 'no_number_below*'
+mutant 'digest: the identity of the store is in it' src/steps/serial_audit.c 's/    .store_kind = KIND_RULE,/    .store_kind = 0,/' \
+    tests/conformance/on_redis 'a_rule_with_a_grant*'
+mutant 'serial: a new period takes over the number before' src/steps/serial.c 's/highest > before ? highest : before/s->cur > highest ? s->cur : before/' \
+    tests/model/test_serial_settings
 mutant 'serial: stock is lost when a rule is deleted' src/steps/serial_rule.c 's/made ? s.taken : 0, \&highest/made ? s.cur : 0, \&highest/' \
     $memory 'a_rule_made_again_gap_free*'
 mutant 'script: a coarser reset continues after the last period only' backends/redis/lua/serial.lua 's/if unit ~= old and S.less(highest, past\[i\]) then/if unit == 9 then/' \

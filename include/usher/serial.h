@@ -343,7 +343,8 @@ struct usher_serial_statistics {
 
 /**
  * Make or change @rule: those settings that are given (NULL: none, they are only read).  The reply
- * has all of them: usher_serial_settings_of().  USHER_OK, USHER_SAME; USHER_MISSING: none is
+ * has all of them: usher_serial_settings_of().  Its message warns when batch is more than the
+ * numbers that width allows.  USHER_OK, USHER_SAME; USHER_MISSING: none is
  * given, and there is no such rule; USHER_REFUSED: numbers were made, and base, step, radix, mode
  * and whether there is a check digit stay, or highest or width have no room for them, or the local
  * day of another zone is one before; or numbers are held or returned, and reset and the zone of a
@@ -365,9 +366,9 @@ USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char
                                               struct usher_serial_answer *ret);
 
 /**
- * Take the next @n (1 to USHER_SERIAL_TAKE_MAX), or as many as there are, a row each.  With a
- * request a repeat within an hour gets the same ones.  debt = 1: the authority is away, and fewer
- * will do.  USHER_OK; USHER_EMPTY: the highest is reached.
+ * Take the next @n (1 to USHER_SERIAL_TAKE_MAX), a row each.  With a request a repeat within an
+ * hour gets the same ones.  debt = 1: the authority is away, and fewer will do.  USHER_OK;
+ * USHER_FULL: fewer are left, and left says how many; USHER_EMPTY: none is left.
  * Takes opt->debt, opt->if_version.
  */
 USHER_API enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
@@ -411,7 +412,8 @@ USHER_API enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const
 
 /**
  * Take @serial apart.  USHER_OK: number_made, text_value, prefix, date, suffix, check_digit;
- * USHER_INVALID: it is none of this rule, or its check digit is wrong.
+ * USHER_INVALID: the rule cannot have made it (another form, a number below the lowest start), or
+ * its check digit is wrong.
  */
 USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const char *rule,
                                                const char *serial,

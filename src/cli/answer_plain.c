@@ -159,7 +159,7 @@ static const struct {
     { "serial", "show", DONE,
       ": [@SERIAL?<{SERIAL} is {!STATE}[ by {OWNER}][ under token {TOKEN}][ until {UNTIL}]>"
       "|{=PREFIX}]" },
-    { "serial", "rule", DONE, ": {=PREFIX}" },
+    { "serial", "rule", DONE, ": {=PREFIX}[, {message}]" },
     { "serial", "fill tick", DONE, ": {COUNT} made, [more are possible ({LEFT})|that is all]" },
     { "serial", "take", DONE, ":< {SERIAL}>" },
     { "serial", "check", DONE,

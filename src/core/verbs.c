@@ -31,6 +31,7 @@ enum {
 #define ON_MISSING (1u << USHER_MISSING)
 #define ON_REFUSED (1u << USHER_REFUSED)
 #define ON_EMPTY (1u << USHER_EMPTY)
+#define ON_FULL (1u << USHER_FULL)
 #define ON_STALE (1u << USHER_STALE)
 #define THERE (~ON_MISSING)
 #define ALWAYS UINT32_MAX

@@ -899,20 +899,25 @@ enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *
 
 /* ---- digest ----------------------------------------------------------------------- */
 
+struct digest {
+    struct usher__hash hash;
+    const struct usher__steps *steps; /* of the noun; NULL: it has none */
+};
+
 static enum usher_status digest_item(void *payload, const struct usher_item *item)
 {
-    struct usher__hash *h = payload;
+    struct digest *d = payload;
+    struct usher__hash *h = &d->hash;
 
     if (item->kind == USHER_ITEM_SCOPE) {
         const struct usher_scope *s = item->scope;
-        const struct usher__steps *steps = usher__steps(s->noun);
 
         usher__hash_int(h, s->noun);
         usher__hash_text(h, &s->name);
         usher__hash_int(h, s->version);
         usher__hash_int(h, (uint64_t)s->clock_ms);
         for (int i = 0; i < USHER_COUNTS; i++)
-            if (steps == NULL || (steps->statistics >> i & 1u) == 0)
+            if (d->steps == NULL || (d->steps->statistics >> i & 1u) == 0)
                 usher__hash_int(h, (uint64_t)s->counts[i]);
         for (int i = 0; i < USHER_SETTINGS; i++)
             usher__hash_int(h, (uint64_t)s->settings[i]);
@@ -928,7 +933,8 @@ static enum usher_status digest_item(void *payload, const struct usher_item *ite
         usher__hash_int(h, r->token);
         usher__hash_int(h, (uint64_t)r->until_ms);
         for (int i = 0; i < USHER_NUMBERS; i++)
-            usher__hash_int(h, (uint64_t)r->n[i]);
+            if (d->steps == NULL || r->kind != d->steps->store_kind || i != d->steps->store_n)
+                usher__hash_int(h, (uint64_t)r->n[i]);
         usher__hash_text(h, &r->owner);
         usher__hash_text(h, &r->group);
         usher__hash_text(h, &r->data);
@@ -941,7 +947,7 @@ static enum usher_status digest_item(void *payload, const struct usher_item *ite
 enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, const char *scope,
                                char ret_digest[33])
 {
-    struct usher__hash h;
+    struct digest d;
     struct usher_text name;
     enum usher_status status = usher__engine_check(e);
 
@@ -954,10 +960,11 @@ enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, con
     }
     name.data = scope;
     name.size = strlen(scope);
-    usher__hash_begin(&h);
-    status = scan(e, "digest", noun, &name, digest_item, &h);
+    usher__hash_begin(&d.hash);
+    d.steps = usher__steps((unsigned)noun);
+    status = scan(e, "digest", noun, &name, digest_item, &d);
     if (status != USHER_OK)
         return status;
-    usher__hash_hex(&h, ret_digest);
+    usher__hash_hex(&d.hash, ret_digest);
     return USHER_OK;
 }

@@ -4,6 +4,8 @@
 
 #include <usher/authority.h>
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/serial.h"
@@ -167,6 +169,15 @@ static const char *void_fault(const struct usher_operation *command)
     return before ? NULL : "before is missing: the version that `holds` answered";
 }
 
+static const char *affix_fault(const struct usher_text *affix)
+{
+    const char *fault = usher__serial_affix_fault(affix->data, affix->size);
+
+    if (fault == NULL && affix->size != 0 && memchr(affix->data, '%', affix->size) != NULL)
+        fault = "has a %: dates stand in date=";
+    return fault;
+}
+
 /* What the types of the arguments do not say. */
 static const char *fault_of(const struct usher_operation *command, const char **ret_word)
 {
@@ -178,11 +189,11 @@ static const char *fault_of(const struct usher_operation *command, const char **
     if (command->verb != USHER_SERIAL_RULE)
         return NULL;
     *ret_word = "prefix";
-    fault = usher__serial_affix_fault(a->prefix.data, a->prefix.size);
+    fault = affix_fault(&a->prefix);
     if (fault != NULL)
         return fault;
     *ret_word = "suffix";
-    fault = usher__serial_affix_fault(a->suffix.data, a->suffix.size);
+    fault = affix_fault(&a->suffix);
     if (fault != NULL)
         return fault;
     *ret_word = "date";
@@ -237,13 +248,51 @@ static bool names(struct usher_result *reply, const struct usher_text *serial)
     return size == serial->size && memcmp(text, serial->data, size) == 0;
 }
 
-/* The store has answered `parse`, or `show` of a serial, with the rule: take the serial apart. */
-static void parsed(const struct usher_operation *command, struct usher_result *reply)
+/* A warning with the settings of a rule: the stock would take all numbers of a period. */
+static void batch_is_small(struct usher_result *reply, const struct usher__serial_format *f)
+{
+    const struct usher_serial_result_settings *set = &reply->of.serial.of.settings;
+    int64_t most =
+        usher__serial_limit(f, INT64_MAX, USHER_SERIAL_MODE_QUEUE, USHER_SERIAL_RESET_NONE) -
+        (set->start - 1);
+
+    if (set->mode == USHER_SERIAL_MODE_QUEUE && set->batch > most)
+        (void)snprintf(reply->message, sizeof reply->message,
+                       "batch=%" PRId64 " is more than the %" PRId64 " numbers that width=%" PRId64
+                       " allows",
+                       set->batch, most, f->width);
+}
+
+/* `parse` of the serial in @command.  NULL, or what is wrong with it. */
+static const char *parsed(const struct usher_operation *command, struct usher_result *reply,
+                          const struct usher__serial_format *f)
 {
     const struct usher_text *serial = &command->arg.serial.serial;
     struct usher_serial_parts *to = &reply->of.serial.of.parts;
-    struct usher__serial_format f;
     struct usher__serial_parts parts;
+    const char *fault = usher__serial_parse(f, serial, &parts);
+
+    if (fault == NULL && command->verb == USHER_SERIAL_SHOW && !names(reply, serial))
+        fault = "serial is unknown: its number is held as another serial";
+    if (fault != NULL || command->verb != USHER_SERIAL_PARSE)
+        return fault;
+    /* the row has the lowest number that the rule can have made */
+    if (parts.number < reply->of.serial.rows->first)
+        return "serial is not of this rule: its number is below start";
+    to->number = parts.number;
+    to->value = parts.value;
+    to->date_at = parts.date.data - serial->data;
+    to->date_size = (int64_t)parts.date.size;
+    to->check = (unsigned char)parts.check;
+    return NULL;
+}
+
+/* The store has answered with the format of the rule, or of a serial: read that. */
+static void answered(const struct usher_operation *command, struct usher_result *reply)
+{
+    bool rule = command->verb == USHER_SERIAL_RULE;
+    const struct usher_text *serial = &command->arg.serial.serial;
+    struct usher__serial_format f;
     const char *fault;
 
     if (reply->status == USHER_STALE && command->verb != USHER_SERIAL_GRANT &&
@@ -252,30 +301,22 @@ static void parsed(const struct usher_operation *command, struct usher_result *r
         reply->of.serial.until_ms = 0;
         reply->of.serial.why = USHER_SERIAL_WHY_UNKNOWN;
     }
-    if (reply->status != USHER_OK || (command->verb != USHER_SERIAL_PARSE &&
-                                      (command->verb != USHER_SERIAL_SHOW || serial->data == NULL)))
+    if ((reply->status != USHER_OK && (!rule || reply->status != USHER_SAME)) ||
+        (!rule && command->verb != USHER_SERIAL_PARSE &&
+         (command->verb != USHER_SERIAL_SHOW || serial->data == NULL)))
         return;
     if (reply->of.serial.n_rows != 1 || !usher__serial_unpack(&reply->of.serial.rows->format, &f)) {
-        usher_result_fail(reply, USHER_UNAVAILABLE, "the store is damaged: a rule");
+        if (!rule)
+            usher_result_fail(reply, USHER_UNAVAILABLE, "the store is damaged: a rule");
         return;
     }
-    fault = usher__serial_parse(&f, serial, &parts);
-    if (fault != NULL) {
+    if (rule) {
+        batch_is_small(reply, &f);
+        return;
+    }
+    fault = parsed(command, reply, &f);
+    if (fault != NULL)
         usher_result_fail(reply, USHER_INVALID, fault);
-        return;
-    }
-    if (command->verb == USHER_SERIAL_SHOW && !names(reply, serial)) {
-        usher_result_fail(reply, USHER_INVALID,
-                          "serial is unknown: its number is held as another serial");
-        return;
-    }
-    if (command->verb != USHER_SERIAL_PARSE)
-        return;
-    to->number = parts.number;
-    to->value = parts.value;
-    to->date_at = parts.date.data - serial->data;
-    to->date_size = (int64_t)parts.date.size;
-    to->check = (unsigned char)parts.check;
 }
 
 static const char *state_word(unsigned code)
@@ -434,7 +475,7 @@ _Static_assert(USHER__MADE_MAX > USHER_SERIAL_TEXT_MAX, "a serial has room");
 const struct usher__hooks usher__serial_hooks = {
     .fault = fault_of,
     .sound = counts_are_sound,
-    .answered = parsed,
+    .answered = answered,
     .state_word = state_word,
     .why_at = offsetof(struct usher_result, of.serial.why),
     .why_due = USHER_SERIAL_WHY_DUE,

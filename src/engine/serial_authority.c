@@ -208,8 +208,34 @@ static enum usher_status install(ask *a, const struct usher_authority_range *ran
     return status;
 }
 
-/* Raise the maximum by @n above what @store says and tell the store. */
-static enum usher_status raise_by(ask *a, const struct usher_serial_result *store, int64_t n)
+/* In advance, besides @n, a grant takes at most an eighth of what is left of a bounded period: a
+ * loss of the store must not use up the period. */
+static enum usher_status bounded(ask *a, const struct usher_authority_want *want, int64_t n,
+                                 int64_t *ret_n)
+{
+    struct usher_authority_entry entry;
+    int64_t from = want->floor, most;
+    enum usher_status status;
+
+    *ret_n = n + AHEAD;
+    if (want->limit == INT64_MAX)
+        return USHER_OK;
+    status = a->e->authority->ops->read(a->e->authority, USHER_SERIAL, &want->name, a->deadline_ms,
+                                        &entry, a->why);
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    if (status == USHER_OK && entry.max > from)
+        from = entry.max;
+    most = want->limit > from ? (want->limit - from) / 8 : 0;
+    if (*ret_n > most)
+        *ret_n = n > most ? n : most;
+    return USHER_OK;
+}
+
+/* Raise the maximum by @n above that of @store, and by some in advance if @ahead.  Install the range
+ * in the store. */
+static enum usher_status raise_by(ask *a, const struct usher_serial_result *store, int64_t n,
+                                  bool ahead)
 {
     const struct usher_authority_ops *ops = a->e->authority->ops;
     struct usher_authority_entry entry;
@@ -223,6 +249,9 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_result *stor
     want.floor = store->granted > store->cur ? store->granted : store->cur;
     want.n = n;
     want.limit = store->left > INT64_MAX - store->cur ? INT64_MAX : store->cur + store->left;
+    status = ahead ? bounded(a, &want, n, &want.n) : USHER_OK;
+    if (status != USHER_OK)
+        return status;
     status = ops->reserve(a->e->authority, &want, a->deadline_ms, &range, a->why);
     if (status == USHER_FULL) { /* nothing is left, and the store has to know it */
         status =
@@ -319,7 +348,7 @@ static enum usher_status verify(ask *a)
         if (status != USHER_OK && status != USHER_MISSING)
             return status;
         if (entry.max < issued(&store)) {
-            status = raise_by(a, &store, 0);
+            status = raise_by(a, &store, 0, false);
             return status == USHER_OK ? keep_if_other(a, false) : status;
         }
         if (entry.max <= store.granted || entry.max <= store.cur)
@@ -476,11 +505,7 @@ static bool changes_rule(const struct usher_operation *c)
 /* How many numbers beyond those granted the command may need. */
 static int64_t needs(const struct usher_operation *c)
 {
-    bool given = (c->given & USHER_GIVEN_SERIAL_N) != 0;
-
-    if (c->verb == USHER_SERIAL_RESERVE)
-        return 1; /* a lost store leaves a gap: of no more than it must */
-    return (given ? c->arg.serial.n : 1) + AHEAD;
+    return (c->given & USHER_GIVEN_SERIAL_N) != 0 ? c->arg.serial.n : 1;
 }
 
 static bool asks_needs(const struct usher_result *reply)
@@ -492,10 +517,11 @@ static bool asks_needs(const struct usher_result *reply)
 static enum usher_status asks_raise(ask *a, const struct usher_operation *c,
                                     struct usher_result *reply)
 {
-    return raise_by(a, &reply->of.serial, needs(c));
+    /* of gap-free numbers none in advance: a lost store leaves a gap, no larger than it must be */
+    return raise_by(a, &reply->of.serial, needs(c), c->verb != USHER_SERIAL_RESERVE);
 }
 
-/* A take gets as many as there are. */
+/* While the authority is away, a take gets as many as were granted. */
 static bool asks_less(ask *a, const struct usher_operation *c, struct usher_result *reply)
 {
     struct usher_operation some = *c;
@@ -511,14 +537,15 @@ static bool asks_less(ask *a, const struct usher_operation *c, struct usher_resu
 
 static const struct usher__asks asks = { asks_needs, restore, asks_raise, verify, asks_less };
 
-/* Make the rule, show or change it: what the store has lost is there before, or numbers would be
- * counted by another period that nobody has heard of.  *@ret_floor: what a rule of this name that
- * is deleted has given out. */
+/* Make the rule, show or change it.  The engine first makes again what the store has lost, or
+ * numbers would be counted by another period.  *@ret_floor: up to where a rule of this name that
+ * was deleted may have given out numbers that the store does not know of. */
 static enum usher_status before_rule(ask *a, struct usher_operation *c, struct usher_result *reply,
                                      int64_t *ret_floor)
 {
     struct usher_operation show = usher__ask_another(a, USHER_SERIAL_SHOW);
     struct usher_text name;
+    int64_t known;
     bool there, changes = changes_rule(c);
     struct usher_authority_entry entry;
     enum usher_status status;
@@ -526,6 +553,7 @@ static enum usher_status before_rule(ask *a, struct usher_operation *c, struct u
     *ret_floor = 0;
     usher__ask_run(a, &show, reply);
     there = reply->status != USHER_MISSING;
+    known = there ? 0 : reply->of.serial.granted; /* of a rule that was deleted */
     usher_result_done(reply);
     if (there && !changes)
         return USHER_OK;
@@ -534,7 +562,7 @@ static enum usher_status before_rule(ask *a, struct usher_operation *c, struct u
         name = usher__ask_name(a, 0);
         status = a->e->authority->ops->read(a->e->authority, USHER_SERIAL, &name, a->deadline_ms,
                                             &entry, a->why);
-        *ret_floor = status == USHER_OK ? entry.max : 0;
+        *ret_floor = status == USHER_OK && entry.max > known ? entry.max : 0;
         status = status == USHER_MISSING ? USHER_OK : status;
     } else if (status == USHER_OK) {
         status = usher__ask_verify(a, &asks, true);

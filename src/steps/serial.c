@@ -112,7 +112,7 @@ enum usher_status usher__serial_enter(work *w, struct state *s, const int64_t *s
     static const int64_t resets[] = { USHER_SERIAL_RESET_DAY, USHER_SERIAL_RESET_MONTH,
                                       USHER_SERIAL_RESET_YEAR, USHER_SERIAL_RESET_NONE };
     int64_t old = w->scope.settings[SET_RESET], period = w->scope.counts[COUNT_PERIOD];
-    int64_t to = set[SET_RESET], zone = set[SET_ZONE];
+    int64_t to = set[SET_RESET], zone = set[SET_ZONE], granted = pair(s->rule.n + N_GRANT);
     enum usher_status status = USHER_MISSING;
 
     if (w->scope.ref != NULL)
@@ -140,6 +140,10 @@ enum usher_status usher__serial_enter(work *w, struct state *s, const int64_t *s
         if (reset != USHER_SERIAL_RESET_DAY)
             set_pair(past_of(s, reset), coarseness(reset) > coarseness(to) ? highest : 0);
     }
+    if (granted < made)
+        granted = made;
+    if (granted > pair(s->past.n + N_GRANTED))
+        set_pair(s->past.n + N_GRANTED, granted);
     begin(s, set, usher__serial_period(to, w->now, zone), *ret_highest);
     return USHER_OK;
 }
@@ -443,9 +447,14 @@ static enum usher_status take(work *w)
     if (stock + made < n && must_ask(w, &s) &&
         (stock + made == 0 || !given(w, USHER_GIVEN_SERIAL_DEBT) || a->debt == 0))
         return usher__serial_turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_GRANT, &s);
-    n = stock + made;
-    if (n == 0)
+    if (stock + made == 0)
         return usher__serial_turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_EXHAUSTED, &s);
+    if (stock + made < n && !must_ask(w, &s)) {
+        usher__serial_turned_down(w, USHER_FULL, USHER_SERIAL_WHY_EXHAUSTED, &s);
+        w->reply->of.serial.left = stock + made;
+        return USHER_OK;
+    }
+    n = stock + made;
 
     usher__change_begin(w, &c);
     bucket = usher__serial_use_now(w, use, &recent, &longterm);
@@ -571,7 +580,7 @@ static enum usher_status grant(work *w)
     const struct usher_serial_args *a = &w->command->arg.serial;
     int64_t top, n_lost = 0;
     char id[ID_SIZE];
-    bool known, behind, another;
+    bool known, behind, another, moved;
     struct state s;
     change c;
     enum usher_status status = usher__serial_load(w, &s);
@@ -591,6 +600,7 @@ static enum usher_status grant(work *w)
     top = s.granted > s.cur ? s.granted : s.cur;
     behind = a->from > top;
     another = is_another(w, &s);
+    moved = another && s.rule.n[N_STORE] != 0; /* else it is the first grant of the rule */
     known = !behind ? a->to <= s.granted && (s.debt == 0 || a->to < s.debt)
                     : s.taken == s.limit && s.granted == s.limit && s.debt == 0;
     if (known && !another)
@@ -598,7 +608,7 @@ static enum usher_status grant(work *w)
     usher__change_begin(w, &c);
     if (behind)
         top = a->from;
-    if (behind || another) {
+    if (behind || moved) {
         int64_t cur = top < s.limit ? top : s.limit;
 
         bump_epoch(&c);
@@ -611,7 +621,7 @@ static enum usher_status grant(work *w)
             return status;
     }
     /* Between the limit and a->from all is others': a higher limit has to ask again. */
-    if ((behind || another) && top > s.limit)
+    if ((behind || moved) && top > s.limit)
         s.granted = s.limit;
     else if (a->to > s.granted)
         s.granted = a->to;
@@ -663,8 +673,8 @@ static enum usher_status parse(work *w)
     if (status != USHER_OK)
         return status;
     usher__serial_answer(w, USHER_OK, &s);
-    return usher__serial_add_row(w, &s, 0, 0,
-                                 w->now); /* the rest is done where the reply is read */
+    /* the rest is done where the reply is read */
+    return usher__serial_add_row(w, &s, low(w->scope.settings), 0, w->now);
 }
 
 /* ---- all together ------------------------------------------------------------------- */

@@ -40,6 +40,11 @@ static enum usher_status show_number(work *w, const struct state *s)
     int64_t number, period;
     enum usher_status status = usher__serial_named(w, s, 0, &number, &period);
 
+    if (status == USHER_OK && number < low(w->scope.settings)) {
+        usher_result_fail(w->reply, USHER_INVALID,
+                          "serial is not of this rule: its number is below start");
+        return USHER_MISSING;
+    }
     if (status == USHER_OK)
         status = usher__serial_standing(w, s, number, period, &r);
     if (status != USHER_OK)
@@ -56,6 +61,13 @@ enum usher_status usher__serial_show(work *w)
         w->command->verb == USHER_SERIAL_SHOW && w->command->arg.serial.serial.data != NULL;
     enum usher_status status = usher__serial_load(w, &s);
 
+    if (status == USHER_MISSING && w->scope.ref != NULL && w->scope.settings[SET_RULE] == 0) {
+        /* for the engine: an authority that has granted more knows of a rule that is lost */
+        status = w->ops->find(w->txn, &w->scope, KIND_PAST, &past_id, &s.past);
+        if (status == USHER_OK)
+            w->reply->of.serial.granted = pair(s.past.n + N_GRANTED);
+        return status == USHER_OK ? USHER_MISSING : status;
+    }
     if (status != USHER_OK)
         return status;
     w->reply->of.serial.of.settings.made = counted(w, s.cur);

@@ -488,6 +488,8 @@ struct usher__steps {
     uint8_t requests_max; /* of the settings, how many there may be */
     uint32_t counted;     /* bits of counts that must be what tally() says */
     uint32_t statistics;  /* bits of counts that are no state: not in the digest */
+    uint8_t store_kind;   /* in records of this kind (0: of none), … */
+    uint8_t store_n;      /* … this number is the identity of the store: not in the digest */
     uint32_t items;       /* bits of counts that are how much a person says is in it */
     uint64_t own;         /* bits of command.given that the engine adds by itself */
 };

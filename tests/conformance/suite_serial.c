@@ -209,8 +209,9 @@ static void the_seeds_rule_is_filled_taken_and_exhausted(void **state)
     assert_int_equal(f->r.of.serial.left, 0);
     full(f, "fill ord 1");
     assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_EXHAUSTED);
-    ok(f, "take ord n=100");
-    assert_int_equal(f->r.of.serial.count, 10);
+    full(f, "take ord n=100");
+    assert_int_equal(f->r.of.serial.left, 10);
+    ok(f, "take ord n=10");
     assert_string_equal(serial(f, 9), "O202311141012");
     assert_string_equal(serial(f, 10), "");
     empty(f, "take ord");
@@ -375,8 +376,8 @@ static void numbers_end_where_63_bits_end(void **state)
     full(f, "setmax r 1");
     assert_taken(f, "r", "9223372036854775805");
     assert_int_equal(f->r.of.serial.cur, INT64_MAX);
-    ok(f, "take r n=1000000");
-    assert_int_equal(f->r.of.serial.count, 2);
+    full(f, "take r n=1000000");
+    ok(f, "take r n=2");
     assert_string_equal(serial(f, 1), "9223372036854775807");
     empty(f, "take r");
     full(f, "fill r 1");
@@ -384,8 +385,8 @@ static void numbers_end_where_63_bits_end(void **state)
     same(f, "setmaxcur r %" PRId64, INT64_MAX);
     /* base and step use the room up, too */
     ok(f, "rule s base=%" PRId64 " step=1000000", INT64_C(9223372036852775807));
-    ok(f, "take s n=9");
-    assert_int_equal(f->r.of.serial.count, 2);
+    full(f, "take s n=9");
+    ok(f, "take s n=2");
     assert_string_equal(serial(f, 1), "9223372036854775807");
     empty(f, "take s");
 }
@@ -458,8 +459,10 @@ static void each_format_is_printed_and_parsed(void **state)
     ok(f, "take hex n=2");
     assert_string_equal(serial(f, 1), "0x10000");
     ok(f, "rule two width=2 base=97");
-    ok(f, "take two n=9");
-    assert_int_equal(f->r.of.serial.count, 2);
+    full(f, "take two n=9");
+    assert_int_equal(f->r.of.serial.left, 2);
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_EXHAUSTED);
+    ok(f, "take two n=2");
     empty(f, "take two");
     assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_EXHAUSTED);
     ok(f, "rule two overflow=widen");
@@ -661,14 +664,17 @@ static void no_serial_comes_twice_when_reset_goes_back(void **state)
 static void a_confirmed_number_stays_when_reset_goes_back(void **state)
 {
     struct fixture *f = *state;
-    static const char *const want[] = { "202403-1", "202403-2", "20240305-3", "202403-4" };
+    static const char *const want[] = { "202403-1", "202403-2", "20240305-3", "20240306-1",
+                                        "202403-4" };
 
     f->now = MARCH;
     ok(f, "rule g date=%%Y%%m- reset=month mode=gapfree");
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < 5; i++) {
         if (i == 2)
             ok(f, "rule g date=%%Y%%m%%d- reset=day");
         if (i == 3)
+            f->now += DAY;
+        if (i == 4)
             ok(f, "rule g date=%%Y%%m- reset=month");
         ok(f, "reserve g");
         assert_string_equal(serial(f, 0), want[i]);
@@ -773,6 +779,82 @@ static void a_rule_made_again_gap_free_leaves_no_number_out(void **state)
     ok(f, "delete r");
     ok(f, "rule r prefix=R");
     assert_taken(f, "r", "R4");
+}
+
+/* S25. */
+static void a_take_gets_all_or_says_how_many_are_left(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r width=2");
+    ok(f, "fill r 90");
+    full(f, "take r n=100");
+    assert_int_equal(f->r.of.serial.left, 99);
+    assert_int_equal(f->r.of.serial.n_rows, 0);
+    ok(f, "take r n=97");
+    full(f, "take r n=3");
+    assert_int_equal(f->r.of.serial.left, 2);
+    ok(f, "take r n=2");
+    assert_string_equal(serial(f, 1), "99");
+    empty(f, "take r n=3");
+    empty(f, "take r");
+}
+
+static void a_rule_warns_of_a_batch_beyond_its_width(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r date=%%Y%%m%%d- reset=day width=3");
+    assert_string_equal(f->r.message,
+                        "batch=1000 is more than the 999 numbers that width=3 allows");
+    ok(f, "rule r batch=999");
+    assert_string_equal(f->r.message, "");
+    ok(f, "rule r batch=1000 overflow=widen");
+    assert_string_equal(f->r.message, "");
+}
+
+static void a_percent_sign_belongs_in_the_date(void **state)
+{
+    struct fixture *f = *state;
+
+    invalid(f, "rule r prefix=%%Y-");
+    assert_non_null(strstr(f->r.message, "prefix has a %: dates stand in date="));
+    invalid(f, "rule r suffix=/%%Y");
+    assert_non_null(strstr(f->r.message, "suffix has a %: dates stand in date="));
+    ok(f, "rule r date=%%Y-");
+}
+
+/* F8. */
+static void no_number_below_start_is_of_a_rule(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r prefix=V start=5 base=100 step=3");
+    assert_taken(f, "r", "V115");
+    invalid(f, "parse r V112");
+    invalid(f, "parse r V116");
+    invalid(f, "show r V112");
+    ok(f, "parse r V115");
+    ok(f, "rule r start=3");
+    ok(f, "rule r start=9");
+    ok(f, "parse r V115");
+    ok(f, "parse r V109");
+    invalid(f, "parse r V106");
+    ok(f, "delete r");
+    ok(f, "rule r prefix=V start=9 base=100 step=3");
+    ok(f, "parse r V115");
+    invalid(f, "parse r V106");
+}
+
+/* The identity of a store is no part of its digest. */
+static void a_rule_with_a_grant_has_one_digest_on_all_stores(void **state)
+{
+    static const struct usher_text scope = { "s", 1 };
+    struct fixture *f = *state;
+
+    ok(f, "rule s mode=gapfree requests=5 authority=1");
+    ok(f, "grant s 0 10");
+    digests_agree(f, &scope);
 }
 
 static void the_date_is_that_of_the_take_or_that_of_the_fill(void **state)
@@ -2161,6 +2243,11 @@ int suite_serial(const struct backend *b)
         TEST(a_zone_without_a_date_brings_no_day_again),
         TEST(a_rule_made_again_continues_after_its_period),
         TEST(a_rule_made_again_gap_free_leaves_no_number_out),
+        TEST(a_take_gets_all_or_says_how_many_are_left),
+        TEST(a_rule_warns_of_a_batch_beyond_its_width),
+        TEST(a_percent_sign_belongs_in_the_date),
+        TEST(no_number_below_start_is_of_a_rule),
+        TEST(a_rule_with_a_grant_has_one_digest_on_all_stores),
         TEST(the_date_is_that_of_the_take_or_that_of_the_fill),
         TEST(serials_are_printed_many_at_once_as_one_by_one),
         TEST(a_repeat_gets_the_first_serials),

@@ -507,6 +507,35 @@ static void no_id_comes_twice_when_redis_is_wiped(void **state)
     usher_close(other);
 }
 
+/* S25: the period goes on after the loss. */
+static void a_loss_leaves_most_of_a_bounded_period(void **state)
+{
+    char authority[256], url[REDIS_URL_MAX], text[USHER_SERIAL_TEXT_MAX + 1];
+    struct usher_serial_form form;
+    struct usher_result r;
+    struct usher_engine *e;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    empty_server();
+    e = engine_with(redis_server_url(server, url), authority);
+    memset(&form, 0, sizeof form);
+    form.width = 3;
+    form.authority = 1;
+    assert_int_equal(
+        ask_serial_rule(e, "short", USHER_GIVEN_SERIAL_WIDTH | USHER_GIVEN_SERIAL_AUTHORITY, &form),
+        USHER_OK);
+    for (int64_t i = 0, most = 999, last = 0; i < 3; i++) {
+        assert_int_equal(ask_serial_take(e, "short", 3, NULL, &r), USHER_OK);
+        assert_int_equal(r.of.serial.rows[0].first, last + 1);
+        assert_true(usher_serial_text(&r, 2, text, sizeof text) == 3);
+        usher_result_done(&r);
+        last += (most - last) / 8;
+        empty_server();
+    }
+    usher_close(e);
+}
+
 /* Epoch and segment are the same: only the version has fallen. */
 static void no_id_comes_twice_when_redis_goes_back_within_a_segment(void **state)
 {
@@ -1378,6 +1407,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_id_comes_twice_when_lagging_replicas_take_turns),
         cmocka_unit_test(no_serial_comes_twice_when_a_file_is_put_back),
         cmocka_unit_test(a_new_day_has_a_maximum_of_its_own),
+        cmocka_unit_test(a_loss_leaves_most_of_a_bounded_period),
         cmocka_unit_test(taking_goes_on_while_the_authority_is_away),
         cmocka_unit_test(what_an_authority_was_not_asked_for_is_told_to_it),
         cmocka_unit_test(an_authority_beyond_the_maximum_uses_up_the_rule),

@@ -5,7 +5,8 @@
 -- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request, 5 how the last hold of a number
 -- ended (as a hold; its id is a place of which there are as many as are remembered; n4 the token
 -- that it was claimed by, if it was lost or in doubt), 6 numbers that are lost (as a hold, from n0 n1 up to n4 n5),
--- 8 the highest numbers given out in the current month (n0 n1), year (n2 n3) and ever (n4 n5).
+-- 8 the highest numbers given out in the current month (n0 n1), year (n2 n3) and ever
+-- (n4 n5), and up to where an authority has granted any (n6 n7).
 --
 -- Serials are not printed here: rows tell numbers and times, and the client prints.
 --@wide
@@ -120,6 +121,9 @@ function S.enter_period(s, set, made)
         if i == coarseness(to) then found = highest end
         past[i] = i > coarseness(to) and highest or {0, 0}
     end
+    local granted = {s.rule.n0, s.rule.n1}
+    if S.less(granted, made) then granted = made end
+    if S.less({r.n6, r.n7}, granted) then r.n6, r.n7 = granted[1], granted[2] end
     r.n0, r.n1, r.n2, r.n3, r.n4, r.n5 = past[2][1], past[2][2], past[3][1], past[3][2], past[4][1], past[4][2]
     s.past = r
     S.begin_at(s, set, S.period_of(to, S.now, set[K.SET_ZONE + 1]), found)
@@ -128,7 +132,8 @@ end
 
 function S.put_past(s)
     local r = s.past
-    if r.old or r.n0 ~= 0 or r.n1 ~= 0 or r.n2 ~= 0 or r.n3 ~= 0 or r.n4 ~= 0 or r.n5 ~= 0 then S.save(r) end
+    if r.old or r.n0 ~= 0 or r.n1 ~= 0 or r.n2 ~= 0 or r.n3 ~= 0 or r.n4 ~= 0 or r.n5 ~= 0 or r.n6 ~= 0
+        or r.n7 ~= 0 then S.save(r) end
 end
 
 -- nil: S.status or S.answer say why
@@ -426,8 +431,13 @@ function S.take()
     if stock + made < n and S.must_ask(s) and (stock + made == 0 or (a[K.ARG_DEBT] or 0) == 0) then
         return S.turned_down(K.EMPTY, K.WHY_GRANT, s)
     end
+    if stock + made == 0 then return S.turned_down(K.EMPTY, K.WHY_EXHAUSTED, s) end
+    if stock + made < n and not S.must_ask(s) then
+        S.turned_down(K.FULL, K.WHY_EXHAUSTED, s)
+        S.left = format('%.0f', stock + made)
+        return
+    end
     n = stock + made
-    if n == 0 then return S.turned_down(K.EMPTY, K.WHY_EXHAUSTED, s) end
 
     local bucket, use = S.use_now()
     S.use_add(bucket, use, n)
@@ -507,6 +517,9 @@ function S.make_rules()
         local s = S.load()
         if not s then
             S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
+            -- for the engine: an authority that has granted more knows of a rule that is lost
+            local past = S.exists and S.set[K.SET_RULE + 1] == 0 and S.find('8', 'past')
+            if past then S.granted = S.digits({past.n6, past.n7}) end
             return
         end
         S.say_rule(K.OK, S.set, s)
@@ -518,6 +531,11 @@ function S.make_rules()
                 S.show_number(s)
             end
         end
+    end
+
+    -- what the library refuses before it sends the command
+    function S.affix_fault(arg, word)
+        if string.find(S.a[arg] or '', '%', 1, true) then return word .. ' has a %: dates stand in date=' end
     end
 
     function S.rule_fault(f, set)
@@ -607,7 +625,8 @@ function S.make_rules()
             if not S.less(lowest, start) then lowest = {0, 0} end
             set[K.SET_LOW + 1], set[K.SET_LOW + 2] = lowest[1], lowest[2]
         end
-        local fault = S.rule_fault(f, set)
+        local fault = S.affix_fault(K.ARG_PREFIX, 'prefix') or S.affix_fault(K.ARG_SUFFIX, 'suffix')
+            or S.rule_fault(f, set)
         if fault then
             S.answer = {K.INVALID, fault}
             return
@@ -755,12 +774,13 @@ function S.make_rules()
         if a[K.ARG_PERIOD] and a[K.ARG_PERIOD] ~= s.period then return S.tell(K.STALE, s) end
         local top, server = S.less(s.cur, s.granted) and s.granted or s.cur, S.server()
         local lost, bump = s.rule.n5 ~= server, false
+        local moved = lost and s.rule.n5 ~= 0 -- else it is the first grant of the rule
         local behind, free = S.less(top, from), s.debt[1] == 0 and s.debt[2] == 0
         local known = not behind and not S.less(s.granted, to) and (free or S.less(to, s.debt))
             or behind and free and not S.less(s.taken, s.limit) and s.granted[1] == s.limit[1] and s.granted[2] == s.limit[2]
         if known and not lost then return S.tell(K.SAME, s) end
         local beyond = false
-        if lost or behind then
+        if moved or behind then
             -- what this server has in stock may have been given out by the one before
             local cur = behind and from or top
             beyond = S.less(s.limit, cur)
@@ -1353,6 +1373,10 @@ function S.make_holds()
     function S.show_number(s)
         local number, period = S.named(s)
         if not number then return end
+        if S.less(number, S.low(S.set)) then
+            S.answer = {K.INVALID, 'serial is not of this rule: its number is below start'}
+            return
+        end
         local r = S.standing(s, number, period)
         S.token, S.ends = r.token, r.ends
         S.add_hold(s, r)
@@ -1472,7 +1496,7 @@ function S.parse()
     local s = S.load()
     if not s then return end
     S.tell(K.OK, s)
-    S.add_row(s, {0, 0}, 0, S.now)
+    S.add_row(s, S.low(S.set), 0, S.now)
 end
 
 -- ---- all together -----------------------------------------------------------------------------------

@@ -886,6 +886,86 @@ static void an_authority_beyond_the_maximum_uses_up_the_rule(void **state)
     }
 }
 
+static int64_t clock_now;
+
+static int64_t clock_ms(void *payload)
+{
+    (void)payload;
+    return clock_now;
+}
+
+/* Make one more serial of "p", which begins again with each @reset and prints @date; it is @want.
+ */
+static void one_more(struct usher_engine *e, int64_t reset, const char *date, bool gap_free,
+                     const char *want)
+{
+    struct usher_serial_form form;
+    char text[USHER_SERIAL_TEXT_MAX + 1];
+
+    memset(&form, 0, sizeof form);
+    (void)snprintf(form.date, sizeof form.date, "%s", date);
+    form.reset = reset;
+    form.mode = gap_free ? USHER_SERIAL_MODE_GAPFREE : USHER_SERIAL_MODE_QUEUE;
+    assert_true(USHER_IS_DONE(ask_serial_rule(
+        e, "p", USHER_GIVEN_SERIAL_RESET | USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_MODE,
+        &form)));
+    if (gap_free) {
+        struct ask_serial_hold hold;
+
+        assert_int_equal(ask_serial_reserve(e, "p", NULL, -1, NULL, &hold), USHER_OK);
+        assert_int_equal(ask_serial_confirm(e, "p", hold.serial, hold.token), USHER_OK);
+        memcpy(text, hold.serial, sizeof text);
+    } else {
+        struct usher_result r;
+
+        assert_int_equal(ask_serial_take(e, "p", 1, NULL, &r), USHER_OK);
+        (void)usher_serial_text(&r, 0, text, sizeof text);
+        usher_result_done(&r);
+    }
+    if (want != NULL)
+        assert_string_equal(text, want);
+}
+
+static void is_not_twice(void *payload, const struct usher_authority_event *event)
+{
+    (void)payload;
+    assert_false(event->twice);
+}
+
+/* S21: reset goes finer and back, with an authority and its journal. */
+static void a_reset_that_goes_back_repeats_nothing(void **state)
+{
+    const int64_t day = INT64_C(86400000);
+
+    (void)state;
+    for (int gap_free = 0; gap_free < 2; gap_free++) {
+        struct usher_options opt = USHER_OPTIONS_INIT;
+        struct usher_engine *e = NULL;
+        char url[1600], file[256];
+
+        (void)snprintf(file, sizeof file, "%s", new_file());
+        (void)snprintf(url, sizeof url, "sqlite:%s?authority=sqlite:%s&journal=1&clock=given",
+                       new_file(), file);
+        opt.now_ms = clock_ms;
+        clock_now = 19787 * day; /* 2024-03-05 */
+        assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
+        for (int i = 1; i <= 2; i++)
+            one_more(e, USHER_SERIAL_RESET_MONTH, "%Y%m-", gap_free,
+                     i == 1 ? "202403-1" : "202403-2");
+        one_more(e, USHER_SERIAL_RESET_DAY, "%Y%m%d-", gap_free, "20240305-3");
+        clock_now += day;
+        one_more(e, USHER_SERIAL_RESET_DAY, "%Y%m%d-", gap_free, "20240306-1");
+        /* in mode queue the numbers that the month was granted first are not taken over */
+        one_more(e, USHER_SERIAL_RESET_MONTH, "%Y%m-", gap_free,
+                 gap_free ? "202403-4" : "202403-1002");
+        one_more(e, USHER_SERIAL_RESET_NONE, "", gap_free, NULL);
+        one_more(e, USHER_SERIAL_RESET_DAY, "%Y%m%d-", gap_free, NULL);
+        assert_int_equal(usher_serial_journal(e, "p", 0, 0, is_not_twice, NULL), USHER_OK);
+        no_faults(e);
+        usher_close(e);
+    }
+}
+
 /* Numbers that were counted by one period are not given out by another one after a loss. */
 static void a_lost_rule_is_compared_before_its_period_changes(void **state)
 {
@@ -1411,6 +1491,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(taking_goes_on_while_the_authority_is_away),
         cmocka_unit_test(what_an_authority_was_not_asked_for_is_told_to_it),
         cmocka_unit_test(an_authority_beyond_the_maximum_uses_up_the_rule),
+        cmocka_unit_test(a_reset_that_goes_back_repeats_nothing),
         cmocka_unit_test(a_lost_rule_is_compared_before_its_period_changes),
         cmocka_unit_test(a_lost_rule_is_made_again_before_a_default_one),
         cmocka_unit_test(an_audit_compares_a_store_with_its_authority),

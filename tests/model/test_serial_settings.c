@@ -161,14 +161,22 @@ static void is_next(unsigned s, int64_t k, const char *text)
 static void take(void)
 {
     int64_t n = 1 + (int64_t)rng_below(&w.rng, 5), next = 0;
-    char text[USHER_SERIAL_TEXT_MAX + 1], first[5][USHER_SERIAL_TEXT_MAX + 1];
+    bool again = rng_chance(&w.rng, 20);
+    char text[USHER_SERIAL_TEXT_MAX + 1], first[5][USHER_SERIAL_TEXT_MAX + 1], request[16];
+
+    (void)snprintf(request, sizeof request, "q%u", w.step);
 
     EACH(s)
     {
         struct usher_result r;
         int64_t k = w.next;
 
-        agree("take", s, ask_serial_take(w.e[s], "r", n, NULL, &r), USHER_OK);
+        agree("take", s, ask_serial_take(w.e[s], "r", n, again ? request : NULL, &r), USHER_OK);
+        if (again) { /* the client missed the answer: it gets the same serials */
+            usher_result_done(&r);
+            agree("take", s, ask_serial_take(w.e[s], "r", n, request, &r), USHER_OK);
+            assert_true(r.repeated);
+        }
         assert_int_equal(r.of.serial.count, n);
         for (size_t i = 0; i < r.of.serial.n_rows; i++) {
             const struct usher_serial_result_row *row = &r.of.serial.rows[i];

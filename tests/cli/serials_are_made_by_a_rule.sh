@@ -20,6 +20,8 @@ cat >wanted_talk <<'EOT'
 > serial take ord n=3 now=1699920000000 req=a
 {"status":"ok","epoch":"E","version":4,"due":null,"serials":["O202311141002","O202311141003","O202311141004"],"repeated":true}
 > serial take ord n=100 now=1699920000000
+{"status":"full","epoch":"E","version":4,"due":null,"serials":[],"left":8,"why":"exhausted"}
+> serial take ord n=8 now=1699920000000
 {"status":"ok","epoch":"E","version":5,"due":null,"serials":["O202311141005","O202311141006","O202311141007","O202311141008","O202311141009","O202311141010","O202311141011","O202311141012"]}
 > serial take ord now=1699920000000
 {"status":"empty","epoch":"E","version":5,"due":null,"serials":[],"why":"exhausted"}

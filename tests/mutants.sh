@@ -1085,6 +1085,14 @@ mutant 'time: a clock that was ahead freezes leases' src/engine/local.c \
 mutant 'script: a clock that was ahead freezes leases' backends/redis/lua/main.lua \
     's/    if skew >= K.TIME_MAX then wall = now end/    if skew >= K.TIME_MAX then wall = math.huge end/' \
     $redis 'clock_that_is_set_back*'
+mutant 'time: an outage ends heartbeats' src/steps/work.c 's/    \*ret_new = n >= most;/    *ret_new = false;/' \
+    $memory 'store_that_was_away*'
+mutant 'time: the silence of one is an outage' src/steps/work.c \
+    's/    int most = w->stored != 0 ? 1 : 2, n = 0;/    int most = 1, n = 0;/' $memory 'silence_of_clients*'
+mutant 'time: an outage moves a deadline again and again' src/steps/work.c \
+    's/    w->gap_from = to != 0 .*/    w->gap_from = last;/' $memory 'nobody_who_is_gone*'
+mutant 'script: an outage ends heartbeats' backends/redis/lua/common.lua \
+    's/        if n < most then return false end/        do return false end/' $redis 'store_that_was_away*'
 mutant 'script: any time is taken' backends/redis/lua/main.lua \
     's/if now > time + skew and now > clock then/if false then/' \
     $redis 'a_queue_told*'

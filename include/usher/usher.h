@@ -316,6 +316,7 @@ enum usher_verb {
     USHER_QUEUE_CHANGES,
     USHER_QUEUE_EXPIRE = 0x2c0, /* a deadline has passed */
     USHER_QUEUE_REQUEUE,        /* a user whose agent is gone */
+    USHER_QUEUE_OUTAGE,         /* no command reached the queue for a while: heartbeats go on */
     USHER_ROOM_OPEN = 0x301,
     USHER_ROOM_CLOSE,
     USHER_ROOM_LOCK,
@@ -342,6 +343,7 @@ enum usher_verb {
     USHER_ROOM_EMPTY,    /* it closes, as nobody was in for a while */
     USHER_ROOM_DONE,     /* the last one, nothing of the room is left */
     USHER_ROOM_PRESENCE, /* several changes, see usher_room_presence() */
+    USHER_ROOM_OUTAGE,   /* no command reached the room for a while: heartbeats go on */
     USHER_ID_CREATE = 0x501,
     USHER_ID_NEXT,
     USHER_ID_SHOW,

@@ -297,6 +297,7 @@ static const struct {
     { USHER_ROOM_DONE, "done" },       { USHER_ROOM_PRESENCE, "presence" },
     { USHER_SERIAL_EXPIRE, "expire" }, { USHER_SERIAL_RESET, "reset" },
     { USHER_QUEUE_EXPIRE, "expire" },  { USHER_QUEUE_REQUEUE, "requeue" },
+    { USHER_QUEUE_OUTAGE, "outage" },  { USHER_ROOM_OUTAGE, "outage" },
     { USHER_NOTICE_LOST, "lost" },
 };
 

@@ -240,6 +240,7 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task)
     }
     w->command = command;
     w->reply = task->reply;
+    w->gap_to = 0;
     clocks_read(w, command);
     if (w->fault != NULL) {
         char line[96];

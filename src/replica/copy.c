@@ -640,6 +640,8 @@ static enum usher_status apply(struct usher__copy *c, const struct usher_notice 
         return apply_share(c, n);
     case USHER_ROOM_UNSHARE:
         return apply_removal(c, n, USHER_ROOM_ROW_SHARE);
+    case USHER_ROOM_OUTAGE: /* deadlines, which a copy does not have */
+        return USHER_OK;
     default: /* of a newer library */
         return USHER_INVALID;
     }

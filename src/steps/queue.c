@@ -302,6 +302,7 @@ static const char *const kinds[USHER_KINDS] = { NULL,     "agent", "link",  "use
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_QUEUE_EXPIRE },
     { "V_REQUEUE", USHER_QUEUE_REQUEUE },
+    { "V_OUTAGE", USHER_QUEUE_OUTAGE },
     { "PATIENCE_LEFT", USHER_QUEUE_PATIENCE_LEFT },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "RANKED_MAX", RANKED_MAX },
@@ -322,12 +323,35 @@ static const struct usher__constant constants[] = {
     { NULL, 0 },
 };
 
+static int64_t beat(const struct usher_scope *scope)
+{
+    return scope->settings[SET_TTL];
+}
+
+static int64_t life_ends(const struct usher_scope *scope, const struct usher_record *r)
+{
+    (void)scope;
+    if (r->kind == K_AGENT)
+        return r->n[A_BEAT];
+    return r->state == USHER_QUEUE_USER_AWAY ? r->n[U_END] : r->n[U_BEAT];
+}
+
+static const struct usher__lives lives = {
+    .kinds = { K_AGENT, K_USER },
+    .from = COUNT_OUTAGE_FROM,
+    .to = COUNT_OUTAGE_TO,
+    .verb = USHER_QUEUE_OUTAGE,
+    .beat = beat,
+    .deadline = life_ends,
+};
+
 const struct usher__steps usher__queue_steps = {
     .defaults = defaults,
     .run = run,
     .scope_fault = usher__queue_scope_fault,
     .record_fault = usher__queue_record_fault,
     .tally = usher__queue_tally,
+    .lives = &lives,
     .kinds = kinds,
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.queue.user),
@@ -348,6 +372,8 @@ const struct usher__steps usher__queue_steps = {
         [COUNT_FOR_ALL] = "FOR_ALL",
         [COUNT_CHANGES] = "CHANGES",
         [COUNT_SINCE] = "SINCE",
+        [COUNT_OUTAGE_FROM] = "OUTAGE_FROM",
+        [COUNT_OUTAGE_TO] = "OUTAGE_TO",
     },
     .settings_verb = USHER_QUEUE_SET,
     .constants = constants,

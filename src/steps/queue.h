@@ -70,7 +70,9 @@ enum {
     COUNT_OLD_RANKS, /* 1: links may be ranked by another strategy */
     COUNT_FOR_ALL,   /* agents that serve all lanes */
     COUNT_CHANGES,   /* of the log */
-    COUNT_SINCE
+    COUNT_SINCE,
+    COUNT_OUTAGE_FROM, /* the last outage */
+    COUNT_OUTAGE_TO
 };
 
 enum {

@@ -97,6 +97,14 @@ enum usher_status usher__queue_expire_agent(struct run *run, const struct usher_
     bool gone;
     enum usher_status status;
 
+    if (r->n[A_BEAT] != 0 && r->n[A_BEAT] <= at && usher__outage_end(w, r->n[A_BEAT]) != 0) {
+        struct usher_record lives = *r;
+
+        lives.n[A_BEAT] = usher__outage_end(w, r->n[A_BEAT]);
+        usher__queue_agent_settle(&lives);
+        usher__queue_todo_agent(run, r->order); /* no match took it while it was due */
+        return usher__queue_heartbeat(w, &lives);
+    }
     if (r->n[A_BEAT] != 0 && r->n[A_BEAT] <= at)
         return usher__queue_agent_leave(run, r, USHER__AGENT_LOST, USHER_QUEUE_EXPIRE, at, &gone);
     usher__queue_act_init(&act);
@@ -131,6 +139,17 @@ enum usher_status usher__queue_expire_user(struct run *run, const struct usher_r
         outcome = USHER_QUEUE_OUTCOME_TIMEOUT;
     } else if (u.state == USHER_QUEUE_USER_AWAY || (n[U_BEAT] != 0 && n[U_BEAT] <= at)) {
         event = USHER__USER_DROP;
+    }
+    if (event == USHER__USER_DROP) {
+        int64_t *life = &u.n[u.state == USHER_QUEUE_USER_AWAY ? U_END : U_BEAT];
+
+        if (usher__outage_end(w, *life) != 0) {
+            *life = usher__outage_end(w, *life);
+            usher__queue_user_settle(&u, u.state);
+            if (u.state == USHER_QUEUE_USER_WAITING)
+                usher__queue_todo_user(run, &u);
+            return usher__queue_heartbeat(w, &u);
+        }
     }
     usher__queue_act_init(&act);
     status = usher__queue_user_leaves(run, &act, &u, usher__queue_user_move(w, &u, event).to,
@@ -199,6 +218,9 @@ enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t
 
     *ret_n = 0;
     *ret_more = false;
+    if (usher__queue_reads(run->w->command->verb))
+        usher__work_as_of(run->w, 0);
+    status = usher__outage(run->w);
     while (status == USHER_OK) {
         int64_t left = max - (int64_t)*ret_n, portion = USHER__EXPIRE_MAX;
 

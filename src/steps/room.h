@@ -38,9 +38,11 @@ enum {
     COUNT_BYTES, /* of fields and alls, with their names */
     COUNT_STATE,
     COUNT_CREATED,
-    COUNT_EMPTY, /* without members: since when */
-    COUNT_MARK,  /* of the history up to now */
-    COUNT_SINCE  /* the log has all behind this version */
+    COUNT_EMPTY,       /* without members: since when */
+    COUNT_MARK,        /* of the history up to now */
+    COUNT_SINCE,       /* the log has all behind this version */
+    COUNT_OUTAGE_FROM, /* the last outage */
+    COUNT_OUTAGE_TO
 };
 
 enum {
@@ -136,6 +138,10 @@ struct usher__move usher__room_member_move(work *w, unsigned state, unsigned eve
 /* Put @r, which is present, into @to at the time @at.  What has to follow follows here. */
 void usher__room_settle(const struct usher_scope *s, struct usher_record *r, unsigned to,
                         int64_t at);
+/* For usher__lives. */
+int64_t usher__room_beat(const struct usher_scope *s);
+int64_t usher__room_life_ends(const struct usher_scope *s, const struct usher_record *r);
+enum usher_status usher__room_last(work *w, int64_t *ret_ms);
 /* What happens to @r at its deadline. */
 unsigned usher__room_due_event(const struct usher_scope *s, const struct usher_record *r);
 /* Member @r, which is present, is it no more from @at on: its roles and shares go. */

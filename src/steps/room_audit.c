@@ -126,6 +126,7 @@ static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_ROOM_EXPIRE },
     { "V_EMPTY", USHER_ROOM_EMPTY },
     { "V_DONE", USHER_ROOM_DONE },
+    { "V_OUTAGE", USHER_ROOM_OUTAGE },
     { "ROLES_MAX", USHER_ROOM_ROLES_MAX },
     { "SHARES_MAX", USHER_ROOM_SHARES_MAX },
     { "FIELDS_MAX", USHER_ROOM_FIELDS_MAX },
@@ -146,12 +147,23 @@ static const struct usher__constant constants[] = {
     { NULL, 0 },
 };
 
+static const struct usher__lives lives = {
+    .kinds = { MEMBER, 0 },
+    .from = COUNT_OUTAGE_FROM,
+    .to = COUNT_OUTAGE_TO,
+    .verb = USHER_ROOM_OUTAGE,
+    .beat = usher__room_beat,
+    .deadline = usher__room_life_ends,
+    .last = usher__room_last,
+};
+
 const struct usher__steps usher__room_steps = {
     .defaults = usher__room_defaults,
     .run = usher__room_run,
     .scope_fault = scope_fault,
     .record_fault = record_fault,
     .tally = tally,
+    .lives = &lives,
     .kinds = kinds,
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.room.member),
@@ -173,6 +185,8 @@ const struct usher__steps usher__room_steps = {
         [COUNT_EMPTY] = "EMPTY",
         [COUNT_MARK] = "MARK",
         [COUNT_SINCE] = "SINCE",
+        [COUNT_OUTAGE_FROM] = "OUTAGE_FROM",
+        [COUNT_OUTAGE_TO] = "OUTAGE_TO",
     },
     .settings_verb = USHER_ROOM_OPEN,
     .constants = constants,

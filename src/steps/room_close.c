@@ -141,6 +141,15 @@ static enum usher_status expire_until(work *w, int64_t now, int64_t max, uint64_
 
     *ret_n = 0;
     *ret_more = false;
+    if (w->scope.due_ms <= now) {
+        enum usher_status status;
+
+        if (reads)
+            usher__work_as_of(w, 0);
+        status = usher__outage(w);
+        if (status != USHER_OK)
+            return status;
+    }
     while (w->scope.due_ms <= now) {
         struct usher_scope *s = &w->scope;
         enum usher_status status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, 0, 0, false, &r);
@@ -200,12 +209,15 @@ enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_member
     uint64_t hi = 0, order = 0;
     struct usher_record r;
     enum usher_status status = USHER_OK;
+    bool gap;
 
     *ret_members = 0;
     *ret_open = s->ref != NULL && s->counts[COUNT_STATE] != USHER_ROOM_STATE_CLOSING;
     if (!*ret_open)
         return USHER_OK;
-    while (s->due_ms <= w->moment &&
+    if (s->due_ms <= w->moment)
+        status = usher__outage_look(w, &gap);
+    while (status == USHER_OK && s->due_ms <= w->moment &&
            (status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, hi, order, false, &r)) == USHER_OK &&
            due(&r, w->moment)) {
         hi = (uint64_t)r.until_ms;
@@ -213,6 +225,10 @@ enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_member
         while (present(&r) && due(&r, w->moment)) {
             unsigned to = usher__room_member_move(w, r.state, usher__room_due_event(s, &r)).to;
 
+            if (usher__outage_end(w, r.until_ms) != 0) {
+                r.until_ms = usher__outage_end(w, r.until_ms);
+                continue;
+            }
             if (to != USHER_ROOM_MEMBER_ABSENT) {
                 usher__room_settle(s, &r, to, r.until_ms);
                 continue;

@@ -39,6 +39,29 @@ void usher__room_settle(const struct usher_scope *s, struct usher_record *r, uns
     r->slots = usher__machine_lists(&usher__member_machine, to, r->until_ms);
 }
 
+int64_t usher__room_beat(const struct usher_scope *s)
+{
+    return s->settings[fades(s) ? SET_AWAY : SET_TTL];
+}
+
+int64_t usher__room_life_ends(const struct usher_scope *s, const struct usher_record *r)
+{
+    (void)s;
+    return present(r) ? r->until_ms : 0;
+}
+
+/* A heartbeat does not set the room's clock, but the member's. */
+enum usher_status usher__room_last(work *w, int64_t *ret_ms)
+{
+    struct usher_record r;
+    enum usher_status status =
+        w->ops->walk(w->txn, &w->scope, MEMBER, 0, NULL, UINT64_MAX, UINT64_MAX, true, &r);
+
+    if (status == USHER_OK && (int64_t)r.rank > *ret_ms)
+        *ret_ms = (int64_t)r.rank;
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
 /* What happens to @r at its deadline. */
 unsigned usher__room_due_event(const struct usher_scope *s, const struct usher_record *r)
 {
@@ -118,6 +141,12 @@ enum usher_status usher__room_expire_one(work *w, struct usher_record *r)
         usher__change_begin_quietly(w, &c);
         usher__change_erase(&c, r);
         c.scope->counts[COUNT_BANS]--;
+        return usher__change_write(w, &c);
+    }
+    if (usher__outage_end(w, r->until_ms) != 0) {
+        usher__change_begin_quietly(w, &c);
+        r->until_ms = usher__outage_end(w, r->until_ms);
+        usher__change_save(&c, r);
         return usher__change_write(w, &c);
     }
     if (move.to == USHER_ROOM_MEMBER_ABSENT)

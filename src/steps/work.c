@@ -603,3 +603,78 @@ void usher__settings_tell(struct usher__work *w, unsigned verb,
     for (unsigned i = 0; usher__setting(verb, i, &told, &given); i++)
         memcpy((char *)w->reply + told->offset, &settings[i], sizeof settings[i]);
 }
+
+/* ---- outages ------------------------------------------------------------------------ */
+
+/* *@n: of the records in @kind whose deadline is in the gap, up to @most. */
+static enum usher_status count_in_gap(struct usher__work *w, uint8_t kind, int most, int *n)
+{
+    const struct usher__lives *lives = w->steps->lives;
+    uint64_t hi = 0, order = 0;
+
+    for (int i = 0; i < USHER__EXPIRE_MAX && *n < most; i++) {
+        struct usher_record r;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, kind, 1, NULL, hi, order, false, &r);
+        int64_t at;
+
+        if (status != USHER_OK || r.until_ms > w->moment)
+            return status == USHER_MISSING ? USHER_OK : status;
+        hi = (uint64_t)r.until_ms;
+        order = r.order;
+        at = lives->deadline(&w->scope, &r);
+        *n += at > w->gap_from && at <= w->moment;
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__outage_look(struct usher__work *w, bool *ret_new)
+{
+    const struct usher__lives *lives = w->steps->lives;
+    int64_t beat = lives->beat(&w->scope), last = w->scope.clock_ms;
+    int64_t from = w->scope.counts[lives->from], to = w->scope.counts[lives->to];
+    int most = w->stored != 0 ? 1 : 2, n = 0;
+    enum usher_status status = USHER_OK;
+
+    *ret_new = false;
+    w->gap_from = beat != 0 ? from : 0;
+    w->gap_to = beat != 0 ? to : 0;
+    w->gap_end = to + beat;
+    if (beat == 0 || w->scope.ref == NULL || (w->stored == 0 && w->moment - last <= beat / 2))
+        return USHER_OK;
+    if (lives->last != NULL)
+        status = lives->last(w, &last);
+    if (status != USHER_OK || (w->stored == 0 && w->moment - last <= beat / 2))
+        return status;
+    w->gap_from = to != 0 && to + beat > last ? to + beat : last;
+    for (int i = 0; i < 2 && lives->kinds[i] != 0 && status == USHER_OK; i++)
+        status = count_in_gap(w, lives->kinds[i], most, &n);
+    *ret_new = n >= most;
+    if (!*ret_new)
+        w->gap_from = from;
+    else
+        w->gap_to = w->moment;
+    w->gap_end = w->gap_to + beat;
+    return status;
+}
+
+enum usher_status usher__outage(struct usher__work *w)
+{
+    const struct usher__lives *lives = w->steps->lives;
+    struct usher__change c;
+    bool new;
+    enum usher_status status = usher__outage_look(w, &new);
+
+    if (status != USHER_OK || !new)
+        return status;
+    usher__change_begin(w, &c);
+    c.scope->counts[lives->from] = w->gap_from;
+    c.scope->counts[lives->to] = w->gap_to;
+    {
+        const struct usher__said said[] = { { "from", w->gap_from, NULL },
+                                            { "to", w->gap_to, NULL } };
+
+        status = usher__change_says(w, &c, said, 2);
+    }
+    return status == USHER_OK ? usher__change_commit(w, &c, lives->verb, 0, 0, NULL) : status;
+}

@@ -36,6 +36,8 @@ struct usher__work {
     int64_t now;                      /* orders and stamps; never before scope.clock_ms */
     int64_t moment;                   /* ends what is due and begins deadlines; never after `now`
                                        * or `clock` */
+    int64_t gap_from, gap_to;         /* the last outage of the scope: usher__outage_look() */
+    int64_t gap_end;                  /* when a record ends that the outage has moved */
     void *grave;                      /* NULL, or the ref of what is left of `scope`, which does not
                                        * exist: see drop.c */
     bool hidden;                      /* `scope` is there, but not for this command */
@@ -403,6 +405,25 @@ static inline void usher__tally_add(int64_t *sum, int64_t n, int64_t weight)
     *sum = (int64_t)((uint64_t)*sum + (uint64_t)n * (uint64_t)weight);
 }
 
+/*
+ * A store that is away takes nobody's life.  It was away if no command that writes reached the
+ * scope for longer than half of `beat` although two signs of life were due in that time, or if
+ * another server has the scope now and one was.  Then deadlines between the last command and the
+ * moment are moved to the moment + `beat`, each when it comes up.  Deadlines that an outage has
+ * moved are not moved by the next one: until the end of the last one + `beat` a gap does not begin.
+ *
+ * usher__outage_look() sets w->gap_from and w->gap_to, and writes nothing; usher__outage() makes it
+ * a change of its own.  Both come before anything that is due is applied.
+ */
+enum usher_status usher__outage_look(struct usher__work *w, bool *ret_new);
+enum usher_status usher__outage(struct usher__work *w);
+
+/* When a record that would have ended at @at for want of a sign of life ends instead; 0: then. */
+static inline int64_t usher__outage_end(const struct usher__work *w, int64_t at)
+{
+    return at > w->gap_from && at <= w->gap_to ? w->gap_end : 0;
+}
+
 /* A message for the reply; cut to fit.  Returns @status. */
 enum usher_status usher__say(struct usher_result *reply, enum usher_status status,
                              const char *format, ...)
@@ -433,6 +454,19 @@ struct usher__log {
     uint8_t kind, setting, changes, since, mark;
 };
 
+/* The records of a noun that live by signs of life.  Slot 1 has them by their next deadline. */
+struct usher__lives {
+    uint8_t kinds[2]; /* 0: no second one */
+    uint8_t from, to; /* of the counts: the last outage */
+    enum usher_verb verb;
+    /* In which time a sign of life is expected, the shortest; 0: none is. */
+    int64_t (*beat)(const struct usher_scope *scope);
+    /* When @r ends for want of a sign of life; 0: it does not. */
+    int64_t (*deadline)(const struct usher_scope *scope, const struct usher_record *r);
+    /* May be NULL.  The last sign of life, where these do not set the scope's clock. */
+    enum usher_status (*last)(struct usher__work *w, int64_t *ret_ms);
+};
+
 /* One noun: what the executor, the audit and the digest need to know of it. */
 struct usher__steps {
     /* Counts and settings of a scope that does not exist yet. */
@@ -461,7 +495,8 @@ struct usher__steps {
      * there is one; *@ret_size: of what an authority keeps of it, packed; 0: none keeps it. */
     bool (*kept)(const struct usher_scope *scope, const struct usher_record *r,
                  unsigned char to[USHER__FORM_MAX], size_t *ret_size);
-    const char *const *kinds; /* words, by kind: usher__kind_word() */
+    const struct usher__lives *lives; /* may be NULL */
+    const char *const *kinds;         /* words, by kind: usher__kind_word() */
     /* The word of a record's state; NULL: those of this kind have none. */
     const char *(*state_word)(unsigned kind, unsigned state);
     /* The text in a command, if it is given, that is the id of a record to be looked for, and the

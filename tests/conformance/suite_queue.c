@@ -284,6 +284,7 @@ static void nobody_who_is_gone_counts_for_the_limit(void **state)
         { "set limit=1 maxwait=40000 ttl=15000", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
         { "apply a", "ok queue 0" }, { "apply b", "full" },
         { "leave a", "ok a" }, { "apply b", "ok queue 0" }, { "apply c", "full" },
+        { "+15000", 0 }, { "sweep", "ok 2" }, /* the silence of all is an outage, once */
         { "+15000", 0 }, /* b and ann are lost */
         { "login ann", "ok paused" },
         { "apply c", "ok queue 0" }, { "apply d", "full" },
@@ -1206,8 +1207,8 @@ static void each_change_is_told_with_its_subject(void **state)
     STORY(f,
         { "set ttl=1000 offer=500", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok offer ann" },
         { "accept ann a", "ok a ann" }, { "apply b", "ok queue 0" }, { "finish ann.1", "ok a ann" },
-        { "alive user=b", "ok offer ann" }, { "pause ann", "ok pausing" }, { "+1000", 0 },
-        { "sweep", "ok 3" });
+        { "alive user=b", "ok offer ann" }, { "pause ann", "ok pausing" }, { "+500", 0 },
+        { "sweep", "ok 1" }, { "+500", 0 }, { "sweep", "ok 2" });
     usher_unwatch(f->e, watch);
     assert_string_equal(h.line,
         "set  0>0; login ann 0>1; apply a 0>1; match a 1>2 ann; accept a 2>3 ann; apply b 0>1; "

@@ -368,7 +368,9 @@ static void who_did_not_pause_is_idle_after_silence_whatever_it_did(void **state
         { "set wrapup=60000", "ok" }, { "login ann capacity=2", "ok idle" }, { "apply a", "ok room ann" },
         { "apply b", "ok room ann" }, { "pause ann", "ok pausing" }, { "ready ann", "ok busy" },
         { "finish ann.1", "ok a ann" },
-        { "+15000", 0 },
+        { "+7000", 0 }, { "apply c", "ok queue 0" }, /* so that the silence is no outage */
+        { "+7000", 0 }, { "alive user=c", "ok queue 0" }, { "leave c", "ok c" },
+        { "+1000", 0 },
         { "login ann", "ok idle" });
 }
 

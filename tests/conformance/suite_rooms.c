@@ -149,10 +149,11 @@ static void same_answers(const struct fixture *f, const struct usher_operation *
     size_t n = answer_bytes(c, a, &x), m = answer_bytes(c, b, &y);
 
     if (n != m || memcmp(x, y, n) != 0)
-        fail_msg("%s answers %s (%s), version %" PRIu64 ", %zu rows; memory %s, version %" PRIu64
-                 ", %zu rows, or other fields",
-                 f->b->name, usher_status_word(a->status), a->message, a->version,
-                 a->of.room.n_rows, usher_status_word(b->status), b->version, b->of.room.n_rows);
+        fail_msg("%s answers %s with %s (%s), version %" PRIu64
+                 ", %zu rows; memory %s, version %" PRIu64 ", %zu rows, or other fields",
+                 f->b->name, usher_verb_word(c->verb), usher_status_word(a->status), a->message,
+                 a->version, a->of.room.n_rows, usher_status_word(b->status), b->version,
+                 b->of.room.n_rows);
     free(x);
     free(y);
 }
@@ -590,12 +591,16 @@ static void who_is_silent_goes_in_steps_and_may_come_back(void **state)
     ok(f, "alive r ann");
     ok(f, "alive r bob");
     assert_true(f->r.version == version); /* heartbeats have no version */
-    f->now += 100;
+    f->now += 60;
+    ok(f, "set r topic w"); /* a command, so that the silence is that of the two */
+    f->now += 40;
     ok(f, "alive r bob");
     assert_true(f->r.version > version);
     assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_AWAY);
     assert_int_equal(state_of(f, "bob"), USHER_ROOM_MEMBER_HERE);
-    f->now += 200; /* ann: 300 */
+    f->now += 149;
+    ok(f, "set r topic x");
+    f->now += 51; /* ann: 300 */
     assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_OFFLINE);
     assert_int_equal(state_of(f, "bob"), USHER_ROOM_MEMBER_AWAY);
     assert_holder(f, "speaker", "ann"); /* still a member */
@@ -604,6 +609,8 @@ static void who_is_silent_goes_in_steps_and_may_come_back(void **state)
     assert_int_equal(f->r.of.room.member_state, USHER_ROOM_MEMBER_HERE);
     assert_holder(f, "speaker", "ann");
     assert_counts(f, "ann", "mic", "on");
+    f->now += 300;
+    ok(f, "set r topic y"); /* an outage, once */
     f->now += 500;
     assert_holder(f, "speaker", ""); /* gone, and the role with it */
     assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_ABSENT);
@@ -634,6 +641,7 @@ static void a_member_that_beats_in_time_is_never_removed(void **state)
         in = seen[who] >= 0 && f->now - seen[who] < TTL;
         if (what < 3) {
             f->now += (int64_t)(seed >> 50) % 20;
+            ok(f, "set r step %d", step); /* so that no silence is an outage */
         } else if (what < 5) {
             expect(f, __LINE__, in ? USHER_OK : USHER_MISSING, "alive r m%u", who);
             if (in)
@@ -975,6 +983,8 @@ static void an_expiry_on_the_way_makes_the_version_another(void **state)
         ok(f, "join r m%d", i);
     ok(f, "join r zoe");
     ok(f, "role r host zoe");
+    f->now += 1000;
+    missing(f, "alive r nobody"); /* the silence of all is an outage, once */
     f->now += 1000;
     missing(f, "alive r nobody");
     version = f->r.version;
@@ -1448,6 +1458,8 @@ static void who_comes_when_all_have_gone_finds_no_room(void **state)
             ok(f, "set r field%d x", i);
         for (int i = 0; i < 70; i++)
             ok(f, "join r m%d", i);
+        f->now += 1000;
+        ok(f, "sweep r"); /* the silence of all is an outage, once */
         f->now += 1000;
         missing(f, "join r late");
         assert_int_equal(f->r.of.room.state,
@@ -2376,9 +2388,12 @@ static void who_comes_and_goes_is_told_together(void **state)
     heard(f, w, "(join gus ) open join ");
     ok(f, "open r presence=1000");
     ok(f, "leave r hal");
-    f->now += 60000; /* all are gone by now */
+    f->now += 60000; /* the silence of all is an outage, once */
     ok(f, "sweep r");
-    heard(f, w, "open (leave hal ) ");
+    heard(f, w, "open (leave hal ) outage ");
+    f->now += 60000;
+    ok(f, "sweep r");
+    heard(f, w, "");
     f->now += 1000;
     same(f, "sweep r");
     heard(f, w, "(expire bob expire cid expire eve expire fay expire gus ) ");

@@ -7,6 +7,7 @@
 
 #include "conformance/fixture.h"
 #include "lib/calls.h"
+#include "steps/kept.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -344,6 +345,103 @@ static void clock_that_is_set_back_freezes_no_lease(void **state)
     usher_result_done(&r);
 }
 
+/* The last notice of @scope is an outage between @from and @to. */
+static void outage_is(struct fixture *f, enum usher_noun noun, const char *scope, int64_t from,
+                      int64_t to)
+{
+    struct usher_result r;
+    struct usher_notice n;
+    const struct usher_text *packed;
+    char line[64], want[64];
+    struct usher_text name, value;
+    struct usher_unpacker u;
+    size_t fields;
+
+    (void)snprintf(line, sizeof line, "changes %s", scope);
+    assert_int_equal(line_to(f, noun, line, &r), USHER_OK);
+    packed = noun == USHER_ROOM ? &r.of.room.rows[r.of.room.n_rows - 1].value
+                                : &r.of.queue.rows[r.of.queue.n_rows - 1].value;
+    u = (struct usher_unpacker){ (const unsigned char *)packed->data,
+                                 (const unsigned char *)packed->data + packed->size };
+    memset(&n, 0, sizeof n);
+    assert_true(usher__notice_unpack(&u, &n));
+    assert_string_equal(usher_verb_word(n.verb), "outage");
+    u = (struct usher_unpacker){ (const unsigned char *)n.data.data,
+                                 (const unsigned char *)n.data.data + n.data.size };
+    assert_true(usher_unpack_array(&u, &fields));
+    assert_int_equal(fields, 4);
+    for (int i = 0; i < 2; i++) {
+        assert_true(usher_unpack_text(&u, &name) && usher_unpack_text(&u, &value));
+        assert_memory_equal(name.data, i == 0 ? "from" : "to", name.size);
+        (void)snprintf(want, sizeof want, "%lld", (long long)(i == 0 ? from : to));
+        assert_int_equal(value.size, strlen(want));
+        assert_memory_equal(value.data, want, value.size);
+    }
+    usher_result_done(&r);
+}
+
+/* With default settings: agents and users have 15 s, and no command comes for 20 s. */
+static void store_that_was_away_ends_no_heartbeat(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_result r;
+    const int64_t t = INT64_C(1700000000000), back = t + 20000;
+
+    engine_open(f, "clock=given", false);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "set q log=100"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "login q ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "login q eve"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "apply q bob"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "apply q joe"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "apply q kim"), USHER_OK);
+    assert_int_equal(at(f, USHER_QUEUE, back, "where q kim", &r), USHER_OK); /* a read, too */
+    assert_int_equal(r.of.queue.index, 0);
+    usher_result_done(&r);
+    outage_is(f, USHER_QUEUE, "q", t, back);
+    assert_int_equal(done_at(f, USHER_QUEUE, back, "alive q user=kim"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, back + 5000, "alive q agent=ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, back + 5000, "alive q user=bob"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, back + 5000, "alive q user=joe"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, back + 14999, "alive q user=kim"), USHER_OK);
+    assert_int_equal(at(f, USHER_QUEUE, back + 14999, "stats q", &r), USHER_OK);
+    assert_int_equal(r.of.queue.of.stats.agents, 2);
+    usher_result_done(&r);
+    /* once: eve has not reported since then */
+    assert_int_equal(done_at(f, USHER_QUEUE, back + 15000, "alive q agent=eve"), USHER_MISSING);
+    assert_int_equal(done_at(f, USHER_QUEUE, back + 15000, "where q joe"), USHER_OK);
+
+    assert_int_equal(done_at(f, USHER_ROOM, t, "open r ttl=15000 log=100"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_ROOM, t, "join r ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_ROOM, t, "join r eve"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_ROOM, t + 1000, "alive r ann"), USHER_OK);
+    assert_int_equal(at(f, USHER_ROOM, back, "show r", &r), USHER_OK); /* a read writes nothing */
+    assert_int_equal(r.of.room.members, 2);
+    usher_result_done(&r);
+    assert_int_equal(done_at(f, USHER_ROOM, back, "alive r ann"), USHER_OK);
+    outage_is(f, USHER_ROOM, "r", t + 1000, back);
+    assert_int_equal(done_at(f, USHER_ROOM, back + 14999, "alive r ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_ROOM, back + 15000, "alive r eve"), USHER_MISSING);
+}
+
+/* The silence of one, or of few in a queue that others use, is theirs. */
+static void silence_of_clients_is_no_outage(void **state)
+{
+    struct fixture *f = *state;
+    const int64_t t = INT64_C(1700000000000);
+
+    engine_open(f, "clock=given", false);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "login q ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t + 20000, "alive q agent=ann"), USHER_MISSING);
+    assert_int_equal(done_at(f, USHER_QUEUE, t + 20000, "login q ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t + 20000, "login q eve"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t + 20000, "login q joe"), USHER_OK);
+    for (int i = 1; i <= 4; i++)
+        assert_int_equal(done_at(f, USHER_QUEUE, t + 20000 + i * 5000, "alive q agent=joe"),
+                         USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t + 40000, "alive q agent=ann"), USHER_MISSING);
+    assert_int_equal(done_at(f, USHER_QUEUE, t + 40000, "alive q agent=eve"), USHER_MISSING);
+}
+
 static void an_application_with_a_wrong_clock_is_told_so(void **state)
 {
     struct fixture *f = *state;
@@ -563,6 +661,8 @@ int suite_time(const struct backend *b)
         TEST(clock_that_is_ahead_ends_no_heartbeat_early),
         TEST(clock_that_is_ahead_ends_no_lease_early),
         TEST(clock_that_is_set_back_freezes_no_lease),
+        TEST(store_that_was_away_ends_no_heartbeat),
+        TEST(silence_of_clients_is_no_outage),
         TEST(an_application_with_a_wrong_clock_is_told_so),
         TEST(virtual_time_may_be_any),
         TEST(one_wrong_clock_in_a_batch_spoils_nobody_else),

@@ -575,6 +575,10 @@ static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned
         user_put(&data, u);
     } else if (verb == USHER_QUEUE_SET) {
         given_put(&data, w->c);
+    } else if (verb == USHER_QUEUE_OUTAGE) {
+        const struct said all[] = { { 1, "from", w->q->gap_from }, { 2, "to", w->q->gap_to } };
+
+        put_given(&data, 3, all, 2);
     }
     notice.data = (struct usher_text){ (const char *)data.at, data.n };
     model_log_keep(&w->q->log, w->q->set.log, &notice);
@@ -818,6 +822,52 @@ static void user_back(struct work *w, user *u, int64_t end, int64_t at, enum ush
 
 /* ---- deadlines ---------------------------------------------------------------------- */
 
+/* By when it must give a sign of life. */
+static int64_t *life_of(user *u)
+{
+    return u->state == USHER_QUEUE_USER_AWAY ? &u->end : &u->beat;
+}
+
+static bool in_gap(int64_t at, int64_t from, int64_t to)
+{
+    return at > from && at <= to;
+}
+
+/* It would have ended for want of a sign of life while the store was away: it has more time. */
+static bool outlives(struct work *w, int64_t *life)
+{
+    queue *q = w->q;
+
+    if (q->set.ttl_ms == 0 || !in_gap(*life, q->gap_from, q->gap_to))
+        return false;
+    *life = q->gap_to + q->set.ttl_ms;
+    q->clock = w->now;
+    return true;
+}
+
+/* Was the store away?  No command for longer than half of ttl, and two signs of life were due. */
+static void outage(struct work *w)
+{
+    queue *q = w->q;
+    int64_t ttl = q->set.ttl_ms, from = q->clock;
+    int n = 0;
+
+    if (ttl == 0 || !q->exists || w->moment - q->clock <= ttl / 2)
+        return;
+    if (q->gap_to != 0 && q->gap_to + ttl > from)
+        from = q->gap_to + ttl;
+    for (size_t i = 0; i < q->n_agents; i++)
+        n += in_gap(q->agents[i].beat, from, w->moment);
+    for (size_t i = 0; i < q->n_users; i++)
+        n += is_due(user_until(&q->users[i]), w->moment) &&
+             in_gap(*life_of(&q->users[i]), from, w->moment);
+    if (n < 2)
+        return;
+    q->gap_from = from;
+    q->gap_to = w->moment;
+    notify(w, USHER_QUEUE_OUTAGE, 0, 0, NULL, 0, 0, NULL);
+}
+
 static void user_expires(struct work *w, user *u)
 {
     int64_t at = user_until(u), grace = w->q->set.grace_ms;
@@ -826,6 +876,10 @@ static void user_expires(struct work *w, user *u)
     if ((u->state == USHER_QUEUE_USER_WAITING || u->state == USHER_QUEUE_USER_AWAY) &&
         u->patience == at) {
         visit_ends(w, u, USHER_QUEUE_OUTCOME_TIMEOUT, at, verb);
+    } else if (*life_of(u) == at && (u->state == USHER_QUEUE_USER_AWAY || u->beat == at) &&
+               outlives(w, life_of(u))) {
+        if (u->state == USHER_QUEUE_USER_WAITING)
+            list_add(&w->again, &w->n_again, &u->id);
     } else if (u->state == USHER_QUEUE_USER_SEATED) {
         visit_ends(w, u, USHER_QUEUE_OUTCOME_CUT, at, verb);
     } else if (u->state == USHER_QUEUE_USER_AWAY) {
@@ -888,6 +942,10 @@ static void agent_expires(struct work *w, agent *a)
     int64_t at = agent_until(a);
     unsigned from = (unsigned)told(a);
 
+    if (a->beat == at && outlives(w, &a->beat)) {
+        list_add(&w->open, &w->n_open, &a->id);
+        return;
+    }
     if (a->beat == at) {
         (void)agent_leaves(w, a, at, USHER_QUEUE_EXPIRE);
         return;
@@ -996,6 +1054,7 @@ static uint64_t expire(struct work *w, uint64_t most)
     uint64_t done = 0;
 
     w->backlog = false;
+    outage(w);
     for (bool more = true; more && done < most;) {
         for (int portion = 0; portion < PORTION && done < most; portion++) {
             more = expire_next(w);
@@ -2373,6 +2432,7 @@ static void answer_again(struct work *w, const struct queue_model_request *k)
 
 static void settings_default(queue *q)
 {
+    q->gap_from = q->gap_to = 0;
     memset(&q->set, 0, sizeof q->set);
     q->set.ttl_ms = 15000;
     q->set.trigger = USHER_QUEUE_TRIGGER_AUTO;

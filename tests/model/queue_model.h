@@ -139,6 +139,7 @@ struct queue_model_queue {
     size_t n_stays;
     struct queue_model_request *requests; /* oldest first */
     size_t n_requests;
+    int64_t gap_from, gap_to; /* the last outage */
     /* What the model watches itself by. */
     uint64_t applied, ended;
     const char *fault;

@@ -821,6 +821,62 @@ static void member_expires(struct work *w, const member *x, int64_t at)
     drop(id);
 }
 
+/* How soon the first sign of life is missed; 0: never. */
+static int64_t beat_of(const room *r)
+{
+    return r->set[AWAY] > 0 && (r->set[TTL] == 0 || r->set[AWAY] < r->set[TTL]) ? r->set[AWAY]
+                                                                                : r->set[TTL];
+}
+
+static bool in_gap(const room *r, int64_t at)
+{
+    return beat_of(r) != 0 && at > r->gap_from && at <= r->gap_to;
+}
+
+/* Was the store away?  No command for longer than half of that, and two signs of life were due. */
+static bool was_away(const struct work *w, int64_t *ret_from)
+{
+    const room *r = w->r;
+    int64_t beat = beat_of(r), last = r->clock;
+    int n = 0;
+
+    for (size_t i = 0; i < r->n_members; i++)
+        if (is_in(&r->members[i]) && r->members[i].seen > last)
+            last = r->members[i].seen;
+    if (beat == 0 || !there(r) || w->moment - r->clock <= beat / 2 || w->moment - last <= beat / 2)
+        return false;
+    if (r->gap_to != 0 && r->gap_to + beat > last)
+        last = r->gap_to + beat;
+    for (size_t i = 0; i < r->n_members; i++)
+        n +=
+            is_in(&r->members[i]) && r->members[i].until > last && r->members[i].until <= w->moment;
+    *ret_from = last;
+    return n >= 2;
+}
+
+static void outage(struct work *w)
+{
+    room *r = w->r;
+    struct packed data = { NULL, 0, 0 };
+    struct usher_notice n;
+
+    int64_t from;
+
+    if (r->state == USHER_ROOM_STATE_CLOSING || !was_away(w, &from))
+        return;
+    r->gap_from = from;
+    r->gap_to = w->moment;
+    n = notice_of(w, USHER_ROOM_OUTAGE, 0, 0);
+    {
+        const struct said all[] = { { 1, "from", r->gap_from }, { 2, "to", r->gap_to } };
+
+        put_given(&data, 3, all, 2);
+    }
+    n.data = (struct usher_text){ (const char *)data.at, data.n };
+    changed(w, n);
+    free(data.at);
+}
+
 static void overdue(struct work *w, member *x)
 {
     room *r = w->r;
@@ -830,6 +886,10 @@ static void overdue(struct work *w, member *x)
 
     if (x->state == USHER_ROOM_MEMBER_BANNED) { /* nobody sees it */
         member_remove(r, (size_t)(x - r->members));
+        return;
+    }
+    if (in_gap(r, at)) {
+        x->until = r->gap_to + beat_of(r);
         return;
     }
     if (next_of(r, x) == USHER_ROOM_MEMBER_ABSENT) {
@@ -930,6 +990,9 @@ static uint64_t all_overdue(struct work *w, uint64_t max, bool *ret_more)
     member *x;
 
     *ret_more = false;
+    if (w->c->verb == USHER_ROOM_SNAPSHOT)
+        w->now = r->clock;
+    outage(w);
     while ((x = first_due(r, w->moment)) != NULL) {
         if (n == max) {
             *ret_more = true;
@@ -1600,13 +1663,22 @@ static bool look(struct work *w)
     uint64_t members = 0;
     int64_t empty = r->empty;
     bool open = is_open(r);
+    room seen = *r;
 
+    if (was_away(w, &seen.gap_from))
+        seen.gap_to = w->moment;
+    else
+        seen.gap_from = r->gap_from;
     for (size_t i = 0; open && i < r->n_members; i++) {
         member x = r->members[i];
 
         while (is_in(&x) && x.until != 0 && x.until <= w->moment) {
             int64_t at = x.until;
 
+            if (in_gap(&seen, at)) {
+                x.until = seen.gap_to + beat_of(r);
+                continue;
+            }
             x.state = next_of(r, &x);
             x.until = until_of(r, x.state, x.seen, at);
             if (x.state == USHER_ROOM_MEMBER_ABSENT && at > empty)

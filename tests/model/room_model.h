@@ -86,6 +86,7 @@ struct room_model_room {
     struct room_model_kept *kept; /* by version */
     size_t n_members, n_roles, n_shares, n_log, n_kept;
     uint64_t mark;
+    int64_t gap_from, gap_to; /* the last outage */
 };
 
 struct room_model;

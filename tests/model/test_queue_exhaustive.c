@@ -356,6 +356,19 @@ static int refusals_key(const struct queue_model_queue *q, const struct queue_mo
     return n;
 }
 
+/* Can the last outage still move a deadline, or keep one from being moved? */
+static bool gap_matters(const struct queue_model_queue *q)
+{
+    bool late = false;
+
+    for (size_t i = 0; i < q->n_agents; i++)
+        late |= q->agents[i].beat != 0 && q->agents[i].beat <= q->gap_to;
+    for (size_t i = 0; i < q->n_users; i++)
+        late |= (q->users[i].beat != 0 && q->users[i].beat <= q->gap_to) ||
+                (q->users[i].end != 0 && q->users[i].end <= q->gap_to);
+    return q->gap_to != 0 && (late || q->gap_to + q->set.ttl_ms > q->clock);
+}
+
 /* In random order who is next depends on versions as such, so that a state may go on in more than
  * one way; the way that was found first is followed. */
 static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
@@ -398,6 +411,9 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " %d%d%d", ahead(u[0], u[1]),
                       u[0]->version < u[1]->version,
                       u[0]->since == u[1]->since ? 2 : u[0]->since < u[1]->since);
+    if (gap_matters(q))
+        n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " gap %" PRId64 " %" PRId64,
+                      from(q->gap_from, q->clock), from(q->gap_to, q->clock));
     if (profiles[i].since) /* is there an earlier arrival than that of apply? */
         for (unsigned k = 0; k < 2; k++)
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "%d",
@@ -490,8 +506,9 @@ static const char *fault(const struct exhaustive_step *s)
 
     if (is_read(s->c->verb) && s->heard->n != s->heard->by_itself)
         return "read";
+    /* what an outage has moved has no version, as a heartbeat has none */
     if (s->heard->n == 0 && (s->changed || q->clock != p->clock) && !is_heartbeat(s) &&
-        pending(p) == pending(q))
+        pending(p) == pending(q) && !gap_matters(p) && !gap_matters(q))
         return "silence";
     for (unsigned k = 0; k < 2; k++) {
         if (was[k] == NULL || is[k] == NULL || was[k]->version != is[k]->version)
@@ -532,7 +549,8 @@ static struct usher_operation resolve(const void *model, void *symbol)
 
 static bool by_itself(enum usher_verb verb)
 {
-    return verb == USHER_QUEUE_EXPIRE || verb == USHER_QUEUE_REQUEUE || verb == USHER_QUEUE_MATCH;
+    return verb == USHER_QUEUE_EXPIRE || verb == USHER_QUEUE_REQUEUE || verb == USHER_QUEUE_MATCH ||
+           verb == USHER_QUEUE_OUTAGE;
 }
 
 static struct usher_operation look(unsigned i)

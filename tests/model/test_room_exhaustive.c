@@ -265,12 +265,17 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
     n += (size_t)snprintf(to + n, EXHAUSTIVE_KEY - n, " %s|", owner_of(r, shares[0], &made[0]));
     n += (size_t)snprintf(to + n, EXHAUSTIVE_KEY - n, "%s", owner_of(r, shares[1], &made[1]));
     if (made[0] != 0 && made[1] != 0)
-        (void)snprintf(to + n, EXHAUSTIVE_KEY - n, "%c", made[0] < made[1] ? '<' : '>');
+        n += (size_t)snprintf(to + n, EXHAUSTIVE_KEY - n, "%c", made[0] < made[1] ? '<' : '>');
+    if (r->gap_to != 0 && r->gap_to + 4 * U > r->clock)
+        (void)snprintf(to + n, EXHAUSTIVE_KEY - n, " gap %" PRId64 " %" PRId64,
+                       r->clock - r->gap_from > 4 * U ? 4 * U : r->clock - r->gap_from,
+                       r->clock - r->gap_to);
 }
 
 static bool by_itself(enum usher_verb verb)
 {
-    return verb == USHER_ROOM_FADE || verb == USHER_ROOM_DROP || verb == USHER_ROOM_EXPIRE;
+    return verb == USHER_ROOM_FADE || verb == USHER_ROOM_DROP || verb == USHER_ROOM_EXPIRE ||
+           verb == USHER_ROOM_OUTAGE;
 }
 
 /* ---- invariants -------------------------------------------------------------------- */

@@ -513,6 +513,52 @@ function S.other_version()
     return true
 end
 
+-- Outages: see usher__outage_look().  A noun has S.lives, S.beat_of(), S.life_of(r) and, where
+-- signs of life do not set the scope's clock, S.last_sign().
+function S.make_outage()
+    local function in_gap(kind, most, from)
+        local n, hi, order = 0, nil, nil
+        for _ = 1, S.lives.most do
+            local r = n < most and S.walk(kind, '1', nil, hi, order)
+            if not r or r.ends > S.moment then break end
+            hi, order = r.ends, r.order
+            local at = S.life_of(r)
+            if at > from and at <= S.moment then n = n + 1 end
+        end
+        return n
+    end
+
+    -- true: there is a new one
+    function S.outage_look()
+        local beat, last, taken = S.beat_of(), S.clock, S.jump_to and S.version == S.jump_to
+        S.gap_from, S.gap_to = S.count[S.lives.from + 1], S.count[S.lives.to + 1]
+        if beat == 0 or not S.exists then S.gap_from, S.gap_to = 0, 0 end
+        if beat == 0 or not S.exists or not taken and S.moment - last <= math.floor(beat / 2) then return false end
+        if S.last_sign then last = S.last_sign(last) end
+        if not taken and S.moment - last <= math.floor(beat / 2) then return false end
+        local n, most, from = 0, taken and 1 or 2, last
+        if S.gap_to ~= 0 and S.gap_to + beat > last then from = S.gap_to + beat end
+        for i = 1, #S.lives do n = n + in_gap(S.lives[i], most - n, from) end
+        if n < most then return false end
+        S.gap_from, S.gap_to = from, S.moment
+        return true
+    end
+
+    function S.outage()
+        if not S.outage_look() then return end
+        S.add(S.lives.from, S.gap_from - S.count[S.lives.from + 1])
+        S.add(S.lives.to, S.gap_to - S.count[S.lives.to + 1])
+        local tell = S.tell_outage or S.commit
+        tell(S.lives.verb, 0, 0, nil, S.is_told() and mpack({'from', string.format('%.0f', S.gap_from), 'to',
+            string.format('%.0f', S.gap_to)}) or nil)
+    end
+end
+
+-- When a record that would have ended at @at ends instead, or nil: see usher__outage_end().
+function S.outage_end(at)
+    return S.gap_to and at > S.gap_from and at <= S.gap_to and S.gap_to + S.beat_of() or nil
+end
+
 -- Dropping: see src/steps/drop.c.
 function S.dropping() return S.exists and S.count[1] == K.DROPPING end
 

@@ -45,6 +45,16 @@ end
 
 function S.cnt(i) return S.count[i + 1] end
 -- by the time of the command, which may be later than that of the change that is being made
+-- See lives in queue.c.
+S.lives = {'1', '3', from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE, most = K.EXPIRE_MAX}
+
+function S.beat_of() return S.set[K.SET_TTL + 1] end
+
+function S.life_of(r)
+    if r.kind == '1' then return r.n2 end
+    return r.state == K.USER_AWAY and r.n6 or r.n3
+end
+
 -- See lasted() in queue.h.
 function S.lasted(from, to) return to > from and to - from or 0 end
 

@@ -58,6 +58,13 @@ function S.make_expiry()
 
     function S.expire_agent(r)
         local at, from = r.ends, S.shown(r)
+        local later = r.n2 ~= 0 and r.n2 <= at and S.outage_end(r.n2)
+        if later then
+            r.n2 = later
+            S.agent_settle(r)
+            S.todo_agent(r.order) -- no match took it while it was due
+            return S.heartbeat(r)
+        end
         if r.n2 ~= 0 and r.n2 <= at then return S.agent_leave(r, K.AGENT_E_LOST, K.V_EXPIRE, at) end
         S.act_init()
         local a = S.agent_read(r)
@@ -78,6 +85,13 @@ function S.make_expiry()
             event, outcome = K.USER_E_TIMEOUT, 4
         elseif state == K.USER_AWAY or u.n3 ~= 0 and u.n3 <= at then
             event = K.USER_E_DROP
+        end
+        local later = event == K.USER_E_DROP and S.outage_end(state == K.USER_AWAY and u.n6 or u.n3)
+        if later then
+            u[state == K.USER_AWAY and 'n6' or 'n3'] = later
+            S.user_settle(u, state)
+            if state == K.USER_WAITING then S.todo_user(u) end
+            return S.heartbeat(u)
         end
         S.act_init()
         S.user_leaves(u, (S.user_move(u, event)), outcome, event == K.USER_E_BACK, K.V_EXPIRE, at)
@@ -108,6 +122,9 @@ function S.make_expiry()
     -- up to @max of them, and the matches that follow; how many, and whether there are more
     function S.expire_due(max)
         local n = 0
+        if S.looks(S.verb) then S.as_of(0) end
+        if not S.outage then S.make_outage() end
+        S.outage()
         while true do
             local portion, more = max - n < K.EXPIRE_MAX and max - n or K.EXPIRE_MAX, true
             while portion > 0 do

@@ -128,6 +128,13 @@ function S.tell(verb, from, to, r, data)
     if S.watch == 1 then S.notices[#S.notices][13] = wait end
 end
 
+-- Which is not told together with those who come and go.
+function S.tell_outage(...)
+    if S.set[K.SET_PUSH + 1] == 1 then S.push = S.version + 1 end
+    S.commit(...)
+    if S.watch == 1 then S.notices[#S.notices][13] = 0 end
+end
+
 function S.finish(from, to, r, data)
     if S.req then S.keep(S.version + 1) end
     S.tell(S.verb, from, to, r, data)
@@ -140,6 +147,18 @@ function S.present(r) return r.state >= K.MEMBER_HERE and r.state <= K.MEMBER_OF
 function S.fades()
     local away, ttl = S.set[K.SET_AWAY + 1], S.set[K.SET_TTL + 1]
     return away > 0 and (ttl == 0 or away < ttl)
+end
+
+-- See lives in room_audit.c.
+S.lives = {'1', from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE, most = K.EXPIRE_MAX}
+
+function S.beat_of() return S.set[(S.fades() and K.SET_AWAY or K.SET_TTL) + 1] end
+
+function S.life_of(r) return S.present(r) and r.ends or 0 end
+
+function S.last_sign(last)
+    local r = S.walk('1', '0', nil, nil, nil, true)
+    return r and r.rank > last and r.rank or last
 end
 
 -- Put @r, which is present, into state @to at the time @at.
@@ -171,7 +190,12 @@ function S.make_due()
             S.add(K.COUNT_BANS, -1)
             return S.apply()
         end
-        local to = S.move(K.MEMBER_MOVES, from, event)
+        local to, later = S.move(K.MEMBER_MOVES, from, event), S.outage_end(r.ends)
+        if later then
+            r.ends = later
+            S.save(r)
+            return S.apply()
+        end
         if to == K.MEMBER_ABSENT then return S.remove_one(r, K.V_EXPIRE, r.ends) end
         S.settle(r, to, r.ends)
         S.save(r)
@@ -189,6 +213,11 @@ function S.make_due()
     -- what is due at @now, up to @max changes: how many it were, whether there are more
     function S.expire_until(now, max)
         local n, reads = 0, S.verb == K.V_SNAPSHOT
+        if S.due >= 0 and S.due <= now then
+            if reads then S.as_of(0) end
+            if not S.outage then S.make_outage() end
+            S.outage()
+        end
         while S.due >= 0 and S.due <= now do
             local r = S.walk('1', '1')
             if r and r.ends <= now then
@@ -797,13 +826,19 @@ function S.make_reads()
         local open = state ~= K.ROOM_CLOSED and state ~= K.ROOM_CLOSING
         if open then
             local hi, order
+            if S.due >= 0 and S.due <= S.moment then
+                if not S.outage then S.make_outage() end
+                S.outage_look()
+            end
             while S.due >= 0 and S.due <= S.moment do
                 local r = S.walk('1', '1', nil, hi, order)
                 if not r or r.ends > S.moment then break end
                 hi, order = r.ends, r.order
                 while S.present(r) and r.ends ~= 0 and r.ends <= S.moment do
-                    local to = S.move(K.MEMBER_MOVES, r.state, S.due_event(r))
-                    if to ~= K.MEMBER_ABSENT then
+                    local to, later = S.move(K.MEMBER_MOVES, r.state, S.due_event(r)), S.outage_end(r.ends)
+                    if later then
+                        r.ends = later
+                    elseif to ~= K.MEMBER_ABSENT then
                         S.settle(r, to, r.ends)
                     else
                         r.state, members = to, members - 1

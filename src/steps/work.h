@@ -33,6 +33,7 @@ struct usher__work {
     int64_t said;                     /* the time of the command */
     int64_t clock;                    /* that of the store's own clock */
     int64_t wall;                     /* 0, or what the machine's clock was in this transaction */
+    int64_t last;                     /* the scope's last time, before the command */
     int64_t now;                      /* orders and stamps; never before scope.clock_ms */
     int64_t moment;                   /* ends what is due and begins deadlines; never after `now`
                                        * or `clock` */
@@ -127,6 +128,7 @@ static inline struct usher__move usher__work_move(struct usher__work *w,
  * early, and a scope whose last time is ahead delays no deadline. */
 static inline void usher__work_time(struct usher__work *w, int64_t last)
 {
+    w->last = last;
     w->now = w->said > last ? w->said : last;
     w->moment = w->now < w->clock ? w->now : w->clock;
 }
@@ -482,8 +484,8 @@ struct usher__steps {
     const char *(*record_fault)(const struct usher_scope *scope, const struct usher_record *r);
     /* Count @r. */
     void (*tally)(struct usher__tally *t, const struct usher_record *r);
-    /* May be NULL.  Another store wrote @scope last, and @last is the last version that is known not
-     * to be lost: usher__scope_take_over(). */
+    /* May be NULL.  Another store wrote @scope last, and @last is the last version that is known
+     * not to be lost: usher__scope_take_over(). */
     void (*taken_over)(struct usher_scope *scope, uint64_t last);
     /* May be NULL.  Of @scope nothing is there but what has been given out. */
     bool (*gone)(const struct usher_scope *scope);

@@ -319,7 +319,13 @@ mutant 'a dead agent has missed nothing' src/steps/queue_due.c \
 mutant 'who is offered is dropped with its agent' src/steps/queue_due.c \
     's/bool back = offered || w->scope/bool back = w->scope/' $memory 'users_only_offered*'
 mutant 'a pause is lost with the connection' src/steps/queue_due.c \
-    's/ \&\& event == USHER__AGENT_LOST \&\&$/ \&\& event == USHER__AGENT_DONE \&\&/' $memory 'a_pause_outlives*'
+    's/    paused = event == USHER__AGENT_LOST \&\&$/    paused = event == USHER__AGENT_DONE \&\&/' $memory 'a_pause_outlives*'
+mutant 'a wrap-up is lost with the connection' src/steps/queue_due.c \
+    's/ (paused || act.agent.r.n\[A_WRAP\] > at)) {/ paused) {/' $memory 'a_wrap_up_outlives*'
+mutant 'an offer is a seating for the estimate' src/steps/queue_match.c \
+    's/    if (offer > 0) {$/    pace(w, l, u);\n    if (offer > 0) {/' $memory 'an_estimate_counts*'
+mutant 'only heartbeats are signs of life' src/steps/queue.c \
+    's/        status = usher__queue_agent_alive(run->w, &r);/        ;/' $memory 'each_command_of*'
 mutant 'an agent on its way out has asked for a pause' src/steps/queue_due.c \
     's/        act.agent.r.n\[A_OFFERS\] += goes(r) ? 0 : 2;/        act.agent.r.n[A_OFFERS] |= 3;/' \
     $memory 'who_did_not_pause*'
@@ -333,7 +339,7 @@ mutant 'who accepts has not served yet' src/steps/queue_users.c \
     's/        act.agent.served = .*/        act.agent.served = false;/' \
     $memory 'an_accepted_offer*'
 mutant 'a lane that nobody serves is waited in' src/steps/queue_users.c \
-    's/    if (!found \&\& counts\[COUNT_FOR_ALL\] == 0) {/    if (false) {/' $memory 'who_asks_in*'
+    's/^    if (!found) {$/    if (false) {/' $memory 'who_asks_in*'
 mutant 'agents of all lanes are in no lane' src/steps/queue_reads.c 's/    for (int i = 0; i < 2; i++) {/    for (int i = 0; i < 1; i++) {/' \
     $memory 'figures_of_a_lane*'
 mutant 'a lane that an agent names is over' src/steps/queue_act.c \

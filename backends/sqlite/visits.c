@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/queue.h"
 #include "file.h"
 
 #define EPOCH_TEXT 17 /* 16 hex digits and a NUL */
@@ -50,7 +51,7 @@ int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t 
                                 SQLITE_STATIC);
     else
         (void)sqlite3_bind_null(st, 11);
-    if (v->matched_ms != 0)
+    if (usher__queue_had_room((enum usher_queue_outcome)v->state))
         (void)sqlite3_bind_int64(st, 12, v->matched_ms);
     else
         (void)sqlite3_bind_null(st, 12);

@@ -111,14 +111,17 @@ struct usher_queue_args {
     struct usher_text agent; /* who serves users */
     struct usher_text user; /* who wants to be served */
     struct usher_text room; /* as given by login: EPOCH.LOGIN.N, or LOGIN.N */
-    struct usher_text lane; /* a kind of work; "default" if none is named */
-    struct usher_text lanes; /* lanes that the agent serves, in any order; * or none: all */
+    /* a kind of work; "default" if none is named; a queue has 1,000 at most */
+    struct usher_text lane;
+    /* lanes that the agent serves, at most 16, in any order; * or none: all */
+    struct usher_text lanes;
     struct usher_text after; /* go on where a page ended: its next */
     int64_t priority; /* larger first; users who name none have 0 */
     int64_t since_ms; /* arrival, for the place: not later than now; history: ended then or later */
     int64_t capacity; /* rooms of the agent */
     int64_t level; /* for strategy=level: lower levels first */
-    int64_t ttl_ms; /* who gives no sign of life for this time is gone; 0: nobody ever */
+    /* an agent or user that gives no sign of life for this time is gone; 0: none ever is */
+    int64_t ttl_ms;
     int64_t trigger; /* who brings users and agents together: arrival and idleness, match, pull */
     int64_t strategy; /* which of several open agents is given a user */
     int64_t offer_ms; /* an agent has to accept within this time; 0: users are seated at once */
@@ -126,7 +129,8 @@ struct usher_queue_args {
     int64_t again_ms;
     int64_t wrapup_ms; /* after a visit the agent is given nobody for this time; 0: not so */
     int64_t limit; /* users who may wait, away ones included; 0: any */
-    int64_t maxwait_ms; /* who has waited for this time, an offer included, leaves; 0: never */
+    /* a user that has waited for this time leaves; an offer is not cut; 0: never */
+    int64_t maxwait_ms;
     int64_t grace_ms; /* who was dropped keeps its place for this time; 0: not at all */
     int64_t requeue; /* users of an agent that is gone wait again, or leave */
     /* how many ended visits the queue keeps, with archive=0; a history has them besides */
@@ -331,14 +335,16 @@ struct usher_id_args {
 /* clang-format off */
 /* made by src/calls/rows.py: settings of queue */
 struct usher_queue_result_settings {
-    /* who gives no sign of life for this time is gone; 0: nobody ever; default 15,000 */
+    /* an agent or user that gives no sign of life for this time is gone; 0: none ever is;
+     * default 15,000 */
     int64_t ttl_ms;
     int64_t trigger; /* enum usher_queue_trigger */
     int64_t strategy; /* enum usher_queue_strategy */
     int64_t offer_ms; /* an agent has to accept within this time; 0: users are seated at once */
     int64_t wrapup_ms; /* after a visit the agent is given nobody for this time; 0: not so */
     int64_t limit; /* users who may wait, away ones included; 0: any */
-    int64_t maxwait_ms; /* who has waited for this time, an offer included, leaves; 0: never */
+    /* a user that has waited for this time leaves; an offer is not cut; 0: never */
+    int64_t maxwait_ms;
     int64_t grace_ms; /* who was dropped keeps its place for this time; 0: not at all */
     int64_t requeue; /* enum usher_queue_requeue */
     /* how many ended visits the queue keeps, with archive=0; a history has them besides; default

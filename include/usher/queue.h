@@ -154,8 +154,11 @@ struct usher_queue_options {
     int64_t wait; /* replicas to wait for, when it is done */
     const char *agent; /* alive, history: who serves users */
     const char *user; /* alive, finish, history: who wants to be served */
-    const char *lane; /* apply, list, stats, move: a kind of work; "default" if none is named */
-    const char *lanes; /* login: lanes that the agent serves, in any order; * or none: all */
+    /* apply, list, stats, move: a kind of work; "default" if none is named; a queue has 1,000
+     * at most */
+    const char *lane;
+    /* login: lanes that the agent serves, at most 16, in any order; * or none: all */
+    const char *lanes;
     int64_t capacity; /* login: rooms of the agent; 1 to 32; default 1 */
     int64_t level; /* login: for strategy=level: lower levels first; 0 to 1000 */
     int64_t priority; /* apply, move: larger first; users who name none have 0; 0 to 1000 */
@@ -183,7 +186,8 @@ struct usher_queue_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_queue_settings {
     size_t size; /* set by …_INIT */
-    /* who gives no sign of life for this time is gone; none: nobody ever; default 15s */
+    /* an agent or user that gives no sign of life for this time is gone; none: none ever is;
+     * default 15s */
     int64_t ttl_ms;
     /* enum usher_queue_trigger; who brings users and agents together: arrival and idleness,
      * match, pull; default auto */
@@ -197,7 +201,8 @@ struct usher_queue_settings {
     int64_t wrapup_ms;
     /* users who may wait, away ones included; none: any; 0 to 1,000,000,000; default none */
     int64_t limit;
-    /* who has waited for this time, an offer included, leaves; none: never; default none */
+    /* a user that has waited for this time leaves; an offer is not cut; none: never; default
+     * none */
     int64_t maxwait_ms;
     /* who was dropped keeps its place for this time; none: not at all; default none */
     int64_t grace_ms;
@@ -390,7 +395,8 @@ USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const cha
 /**
  * Nobody more for @agent once its rooms are empty (until then it is told as pausing).  It lasts
  * until usher_queue_ready() or usher_queue_logout(): an agent that is dropped for its silence is
- * paused after its next login.  USHER_OK, USHER_SAME, USHER_MISSING.
+ * paused after its next login.  A wrap-up goes on after the next login likewise, also after
+ * usher_queue_logout().  USHER_OK, USHER_SAME, USHER_MISSING.
  * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue,
@@ -435,6 +441,7 @@ USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char 
  * USHER_OK, USHER_SAME  the answer has place, room, agent, token, index, wait_ms
  * USHER_EMPTY           nobody is logged in who serves the lane, and the user does not wait
  * USHER_FULL            a limit is reached, and the user does not wait
+ * USHER_REFUSED         the user waits in another lane: usher_queue_move()
  *
  * O(log n).
  * Takes opt->lane, opt->priority, opt->since_ms, opt->if_version.

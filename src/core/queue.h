@@ -3,6 +3,10 @@
 #ifndef USHER_CORE_QUEUE_H
 #define USHER_CORE_QUEUE_H
 
+#include <stdbool.h>
+
+#include <usher/usher.h>
+
 #include "machine.h"
 
 enum usher__agent_event {
@@ -28,5 +32,12 @@ enum usher__user_guard {
 };
 
 extern const struct usher__machine usher__agent_machine, usher__user_machine;
+
+/* Does a visit that ended with @outcome end in a room? */
+static inline bool usher__queue_had_room(enum usher_queue_outcome outcome)
+{
+    return outcome != USHER_QUEUE_OUTCOME_LEFT && outcome != USHER_QUEUE_OUTCOME_LOST &&
+           outcome != USHER_QUEUE_OUTCOME_TIMEOUT;
+}
 
 #endif

@@ -104,6 +104,28 @@ static enum usher_status drop(work *w)
 
 /* ---- all together ----------------------------------------------------------------- */
 
+/* A command of an agent is a sign of life, done or not. */
+static enum usher_status alive_first(struct run *run)
+{
+    struct usher_record r;
+    enum usher_status status;
+
+    switch (run->w->command->verb) {
+    case USHER_QUEUE_ACCEPT:
+    case USHER_QUEUE_REJECT:
+    case USHER_QUEUE_PAUSE:
+    case USHER_QUEUE_PULL:
+    case USHER_QUEUE_READY:
+        break;
+    default:
+        return USHER_OK;
+    }
+    status = usher__queue_load(run, K_AGENT, &args(run->w)->agent, &r);
+    if (status == USHER_OK)
+        status = usher__queue_agent_alive(run->w, &r);
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
 static enum usher_status verb(struct run *run)
 {
     work *w = run->w;
@@ -269,7 +291,9 @@ static enum usher_status run(work *w)
     } else {
         version = w->scope.version;
         run.n_matched = 0;
-        status = verb(&run);
+        status = alive_first(&run);
+        if (status == USHER_OK)
+            status = verb(&run);
         n = run.n_matched;
         if (status == USHER_OK)
             status = usher__queue_settle(&run);
@@ -296,7 +320,7 @@ static const char *state_word(unsigned kind, unsigned state)
     return kind == K_USER ? usher_queue_user_state_word((enum usher_queue_user_state)state) : NULL;
 }
 
-static const char *const kinds[USHER_KINDS] = { NULL,     "agent", "link",  "user",  "request",
+static const char *const kinds[USHER_KINDS] = { NULL,     "agent", "link",  "user",   "request",
                                                 "absent", "lane",  "visit", "change", "refusal" };
 
 static const struct usher__constant constants[] = {

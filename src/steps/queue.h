@@ -17,8 +17,8 @@
  *   USER    id; group = lane, order = version of apply; slot 0 while it waits, rank = place;
  *           slot 2 while it has a room, owner = the agent, token = version of the match;
  *           data = the key of its refusals, "" while it has none
- *   ABSENT  id of an agent that was silent for too long while it was paused: the next login is
- *           paused
+ *   ABSENT  id of an agent that was silent for too long while it was paused, or that went in its
+ *           wrap-up: the next login is paused (n[0] is 0) or in wrap-up until n[0]
  *   LANE    id; users by state; data = array of figures; slot 0, rank = the day of the figures, or
  *           2^52 while users are in it, order = version at which it came: see
  *           usher__queue_lane_over()
@@ -480,6 +480,8 @@ enum usher_status usher__queue_answer_gone(work *w, enum usher_status status,
 int64_t usher__queue_beat(const work *w);
 /* Without a version: a sign of life is no change to be told of. */
 enum usher_status usher__queue_heartbeat(work *w, struct usher_record *r);
+/* A command of the agent @r is a sign of life. */
+enum usher_status usher__queue_agent_alive(work *w, struct usher_record *r);
 enum usher_status usher__queue_login(struct run *run);
 enum usher_status usher__queue_logout(struct run *run);
 enum usher_status usher__queue_agent_verb(struct run *run, unsigned event);
@@ -489,6 +491,8 @@ enum usher_status usher__queue_room(struct run *run, bool alive);
 /* ---- queue_users.c ---- */
 
 enum usher_status usher__queue_where(struct run *run, bool alive);
+/* OK: a logged-in agent serves @lane.  MISSING. */
+enum usher_status usher__queue_served(work *w, const struct usher_text *lane);
 int64_t usher__queue_agents_now(const struct usher_scope *s);
 enum usher_status usher__queue_apply(struct run *run);
 enum usher_status usher__queue_leave(struct run *run);

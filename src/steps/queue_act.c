@@ -567,6 +567,7 @@ static struct usher_queue_result_row visit_row(const struct act *act, const stru
                                                enum usher_queue_outcome outcome, int64_t at)
 {
     struct usher_queue_result_row row = { .user = u->id, .agent = u->owner, .lane = u->group };
+    bool seated = u->state == USHER_QUEUE_USER_SEATED;
 
     row.state = (int)outcome;
     if (u->n[U_NO] != 0) {
@@ -576,10 +577,10 @@ static struct usher_queue_result_row visit_row(const struct act *act, const stru
     row.priority = u->n[U_PRIORITY];
     row.since_ms = u->n[U_SINCE];
     row.applied_ms = u->n[U_APPLIED];
-    row.matched_ms = u->state == USHER_QUEUE_USER_SEATED ? u->n[U_MATCHED] : 0;
+    row.matched_ms = seated ? u->n[U_MATCHED] : 0;
     row.until_ms = at;
-    row.wait_ms = lasted(row.applied_ms, row.matched_ms != 0 ? row.matched_ms : at);
-    row.talk_ms = row.matched_ms != 0 ? lasted(row.matched_ms, at) : 0;
+    row.wait_ms = lasted(row.applied_ms, seated ? row.matched_ms : at);
+    row.talk_ms = seated ? lasted(row.matched_ms, at) : 0;
     row.version = act->c.scope->version;
     return row;
 }

@@ -76,7 +76,7 @@ enum usher_status usher__queue_heartbeat(work *w, struct usher_record *r)
     return usher__change_write(w, &c);
 }
 
-static enum usher_status agent_alive(work *w, struct usher_record *r)
+enum usher_status usher__queue_agent_alive(work *w, struct usher_record *r)
 {
     int64_t at = usher__queue_beat(w);
 
@@ -87,7 +87,7 @@ static enum usher_status agent_alive(work *w, struct usher_record *r)
     return usher__queue_heartbeat(w, r);
 }
 
-/* The pause of the agent of the command, from before it was silent for too long.  MISSING. */
+/* The pause or the wrap-up of the agent of the command, from before it went.  MISSING. */
 static enum usher_status absent_find(work *w, struct usher_record *r)
 {
     if (w->scope.counts[COUNT_ABSENT] == 0)
@@ -121,7 +121,7 @@ enum usher_status usher__queue_login(struct run *run)
                 .status;
         usher__queue_answer_agent(w, status, &r);
         if (status == USHER_SAME)
-            return agent_alive(w, &r);
+            return usher__queue_agent_alive(w, &r);
         usher__say(w->reply, status, "is logged in with another capacity, level or other lanes");
         return USHER_OK;
     }
@@ -143,8 +143,14 @@ enum usher_status usher__queue_login(struct run *run)
     usher__queue_agent_event(w, &act, USHER__AGENT_LOGIN, usher__work_at(w));
     if (paused == USHER_OK) {
         absent_erase(&act, &absent);
-        usher__queue_agent_event(w, &act, USHER__AGENT_PAUSE, usher__work_at(w));
+        if (absent.n[0] == 0) {
+            usher__queue_agent_event(w, &act, USHER__AGENT_PAUSE, usher__work_at(w));
+        } else if (absent.n[0] > w->moment) {
+            a->r.n[A_WRAP] = absent.n[0];
+            usher__queue_agent_event(w, &act, USHER__AGENT_WRAP, usher__work_at(w));
+        }
     }
+    usher__queue_agent_settle(&a->r);
     usher__queue_answer_agent(w, USHER_OK, &a->r);
     status = usher__queue_agent_save(w, &act, true);
     usher__queue_act_about(&act, USHER_QUEUE_LOGIN, USHER_QUEUE_AGENT_GONE, &a->r);
@@ -170,7 +176,7 @@ static enum usher_status logout_absent(work *w, const struct usher_text *id)
     struct usher_record r;
     enum usher_status status = absent_find(w, &r);
 
-    if (status == USHER_MISSING)
+    if (status == USHER_MISSING || (status == USHER_OK && r.n[0] != 0))
         return not_there(w, USHER__AGENT_LOGOUT, id);
     if (status != USHER_OK)
         return status;
@@ -363,7 +369,7 @@ enum usher_status usher__queue_room(struct run *run, bool alive)
     if (alive) {
         uint64_t order = r.order;
 
-        status = agent_alive(w, &r);
+        status = usher__queue_agent_alive(w, &r);
         /* it may be open without need: a match had no memory, or the trigger was another */
         if (status == USHER_OK && is_open(&r)) {
             usher__queue_todo_agent(run, order);

@@ -44,6 +44,21 @@ enum usher_status usher__queue_answer_no_agent(work *w, enum usher_status status
     return USHER_OK;
 }
 
+/* When the state ends that is shown, if the user stays alive; 0: at no certain time. */
+static int64_t shown_until(const struct usher_record *u)
+{
+    switch (u->state) {
+    case USHER_QUEUE_USER_WAITING:
+        return u->n[U_PATIENCE];
+    case USHER_QUEUE_USER_OFFERED:
+        return u->n[U_END];
+    case USHER_QUEUE_USER_AWAY:
+        return nearer(u->n[U_END], u->n[U_PATIENCE]);
+    default:
+        return 0;
+    }
+}
+
 struct usher_queue_result_row usher__queue_user_row(const struct usher_record *u)
 {
     return (struct usher_queue_result_row){
@@ -54,7 +69,7 @@ struct usher_queue_result_row usher__queue_user_row(const struct usher_record *u
         .since_ms = u->n[U_SINCE],
         .applied_ms = u->n[U_APPLIED],
         .matched_ms = u->n[U_MATCHED],
-        .until_ms = u->until_ms,
+        .until_ms = shown_until(u),
         .no = u->n[U_NO],
         .token = u->token,
     };
@@ -84,9 +99,17 @@ static enum usher_status answer_waiting(work *w, const struct usher_record *u, c
     if (stored > 0)
         status = w->ops->rank(w->txn, &w->scope, K_USER, 0, &u->group, u->rank, u->order, &before);
     q->index = (int64_t)before;
-    if (figure(l, F_PACE) != 0)
-        q->wait_ms = (q->index + 1) * figure(l, F_PACE) / 16;
-    return status;
+    if (status == USHER_OK && figure(l, F_PACE) != 0) {
+        int64_t idle = lasted(figure(l, F_LAST), usher__work_at(w));
+
+        status = usher__queue_served(w, &u->group);
+        if (status == USHER_OK) {
+            q->wait_ms = (q->index + 1) * figure(l, F_PACE) / 16;
+            if (q->wait_ms < idle)
+                q->wait_ms = idle;
+        }
+    }
+    return status == USHER_MISSING ? USHER_OK : status;
 }
 
 enum usher_status usher__queue_answer_user(work *w, enum usher_status status,

@@ -44,6 +44,7 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     struct act act;
     struct usher_record u;
     unsigned from = shown(r);
+    bool paused;
     enum usher_status status;
 
     usher__queue_act_init(&act);
@@ -72,10 +73,15 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     usher__queue_agent_event(w, &act, event, at);
     usher__queue_act_about(&act, verb, from, &act.agent.r);
     status = usher__queue_links_erase(w, &act);
-    if (status == USHER_OK && event == USHER__AGENT_LOST &&
-        (from == USHER_QUEUE_AGENT_PAUSED || from == USHER_QUEUE_AGENT_PAUSING)) {
-        struct usher_record absent = { .kind = K_ABSENT, .id = r->id, .until_ms = USHER__FOREVER };
+    paused = event == USHER__AGENT_LOST &&
+             (from == USHER_QUEUE_AGENT_PAUSED || from == USHER_QUEUE_AGENT_PAUSING);
+    if (status == USHER_OK && (paused || act.agent.r.n[A_WRAP] > at)) {
+        struct usher_record absent = { .kind = K_ABSENT, .id = r->id };
 
+        /* less than for ever: an absence that is over goes for it */
+        absent.until_ms = USHER__FOREVER - 1;
+        if (!paused)
+            absent.until_ms = absent.n[0] = act.agent.r.n[A_WRAP];
         status = usher__change_remember(w, &act.c, &absent, &act.c.scope->counts[COUNT_ABSENT],
                                         ABSENT_MAX);
     }

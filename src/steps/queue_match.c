@@ -9,18 +9,6 @@
 #include "core/number.h"
 #include "core/text.h"
 
-void usher__queue_seated(work *w, struct act *act, struct lane *l, struct usher_record *u)
-{
-    const struct usher_scope *s = &w->scope;
-    int64_t wait = lasted(u->n[U_APPLIED], usher__work_at(w));
-
-    usher__queue_figure(s, l, usher__work_at(w), F_SEATED, 1);
-    usher__queue_figure(s, l, usher__work_at(w), F_WAIT, wait);
-    if (wait <= s->settings[SET_SERVICE])
-        usher__queue_figure(s, l, usher__work_at(w), F_WITHIN, 1);
-    act->agent.r.n[A_SERVED]++;
-}
-
 /* The pace at which a lane's users get rooms. */
 static void pace(work *w, struct lane *l, const struct usher_record *u)
 {
@@ -33,6 +21,19 @@ static void pace(work *w, struct lane *l, const struct usher_record *u)
         figure_set(l, F_PACE, paced == 0 ? 16 * d : (7 * paced + 16 * d) / 8);
     }
     figure_set(l, F_LAST, usher__work_at(w));
+}
+
+void usher__queue_seated(work *w, struct act *act, struct lane *l, struct usher_record *u)
+{
+    const struct usher_scope *s = &w->scope;
+    int64_t wait = lasted(u->n[U_APPLIED], usher__work_at(w));
+
+    pace(w, l, u);
+    usher__queue_figure(s, l, usher__work_at(w), F_SEATED, 1);
+    usher__queue_figure(s, l, usher__work_at(w), F_WAIT, wait);
+    if (wait <= s->settings[SET_SERVICE])
+        usher__queue_figure(s, l, usher__work_at(w), F_WITHIN, 1);
+    act->agent.r.n[A_SERVED]++;
 }
 
 enum usher_status usher__queue_give(struct run *run, struct act *act, struct usher_record *u,
@@ -57,7 +58,6 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
     a->rooms[no - 1] = u->id;
     a->touched = true;
     a->r.token = act->c.scope->version;
-    pace(w, l, u);
     if (offer > 0) {
         a->r.n[A_OFFERS] += 4;
         usher__queue_agent_event(w, act, USHER__AGENT_OFFER, usher__work_at(w));

@@ -137,7 +137,7 @@ enum usher_status usher__queue_agents(work *w)
         row.state = (int)shown(&a.r);
         row.since_ms = a.since;
         row.matched_ms = a.r.n[A_STATE_SINCE];
-        row.until_ms = a.r.until_ms;
+        row.until_ms = a.r.state == USHER_QUEUE_AGENT_WRAPUP ? a.r.n[A_WRAP] : 0;
         row.capacity = a.r.n[A_CAPACITY];
         row.used = used(&a.r);
         row.served = a.r.n[A_SERVED];
@@ -273,6 +273,7 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_result_ro
     const char *end =
         r->data.size != 0 ? memchr(r->data.data, VISIT_SEPARATOR, r->data.size) : NULL;
     struct usher_unpacker u = usher__unpacker(r->data.data, r->data.size);
+    bool seated;
     size_t n;
 
     memset(row, 0, sizeof *row);
@@ -296,8 +297,9 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_result_ro
     row->applied_ms = r->n[V_APPLIED];
     row->matched_ms = r->n[V_SEATED];
     row->until_ms = r->n[V_END];
-    row->wait_ms = lasted(r->n[V_APPLIED], r->n[V_SEATED] != 0 ? r->n[V_SEATED] : r->n[V_END]);
-    row->talk_ms = r->n[V_SEATED] != 0 ? lasted(r->n[V_SEATED], r->n[V_END]) : 0;
+    seated = usher__queue_had_room((enum usher_queue_outcome)r->state);
+    row->wait_ms = lasted(r->n[V_APPLIED], seated ? r->n[V_SEATED] : r->n[V_END]);
+    row->talk_ms = seated ? lasted(r->n[V_SEATED], r->n[V_END]) : 0;
     row->version = r->order;
     return true;
 }

@@ -85,6 +85,14 @@ int64_t usher__queue_agents_now(const struct usher_scope *s)
     return n;
 }
 
+enum usher_status usher__queue_served(work *w, const struct usher_text *lane)
+{
+    struct usher_record server;
+
+    return w->scope.counts[COUNT_FOR_ALL] != 0 ? USHER_OK
+                                               : usher__queue_server(w, lane, 0, &server);
+}
+
 /* Is there room for @l, should it be new?  OK: one that is over goes for it.  MISSING: none has to.
  * FULL: no, which has been said. */
 static enum usher_status lane_comes(work *w, const struct lane *l, struct usher_record *over)
@@ -117,6 +125,11 @@ enum usher_status usher__queue_apply(struct run *run)
     uint64_t token_login = 0;
     enum usher_status status = usher__queue_load(run, K_USER, &g->user, &u);
 
+    if (status == USHER_OK && g->lane.data != NULL && u.owner.size == 0 &&
+        !usher__text_equal(&g->lane, &u.group)) {
+        usher__say(w->reply, USHER_REFUSED, "the user waits in another lane: move it");
+        return usher__queue_answer_user(w, USHER_REFUSED, &u, 0, NULL);
+    }
     if (status == USHER_OK)
         return user_again(run, &u, true);
     if (status != USHER_MISSING)
@@ -156,10 +169,8 @@ enum usher_status usher__queue_apply(struct run *run)
     }
     if (status != USHER_OK)
         return status;
-    if (!found && counts[COUNT_FOR_ALL] == 0) {
-        struct usher_record server;
-
-        status = usher__queue_server(w, &new.group, 0, &server);
+    if (!found) {
+        status = usher__queue_served(w, &new.group);
         if (status == USHER_MISSING) {
             reply_of(w)->why = USHER_QUEUE_WHY_NO_AGENT;
             return USHER_OK;
@@ -239,6 +250,8 @@ static enum usher_status end_visit(struct run *run, struct act *act, struct ushe
                                       usher__work_at(w));
     if (status == USHER_OK && room) {
         q->login = act->agent.r.order;
+        if (w->command->verb == USHER_QUEUE_FINISH)
+            act->agent.r.n[A_BEAT] = usher__queue_beat(w);
         status = next_at_once(run, act);
         q->state = shown(&act->agent.r);
     }
@@ -354,7 +367,6 @@ enum usher_status usher__queue_finish(struct run *run)
     if ((g->user.data != NULL && !usher__text_equal(&g->user, &u.id)) ||
         (given(w, USHER_GIVEN_QUEUE_TOKEN) && g->token != u.token)) {
         usher__queue_answer_names(w, &u.id, &u.owner);
-        reply_of(w)->token = u.token;
         w->reply->status = USHER_STALE;
         return USHER_OK;
     }

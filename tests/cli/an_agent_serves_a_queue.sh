@@ -23,64 +23,64 @@ cat >wanted_talk <<'END'
 > queue alive desk user=u3 now=15000
 {"status":"ok","epoch":"E","version":5,"due":16000,"place":"queue","index":1,"wait":null}
 > queue alive desk agent=ann now=15000
-{"status":"ok","epoch":"E","version":5,"due":16000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":30000,"token":"3"}]}
+{"status":"ok","epoch":"E","version":5,"due":16000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":0,"token":"3"}]}
 > queue where desk u3 now=17000
 {"status":"ok","epoch":"E","version":6,"due":30000,"place":"queue","index":0,"wait":null}
 > queue room desk ann now=17000
-{"status":"ok","epoch":"E","version":6,"due":30000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":30000,"token":"3"}]}
+{"status":"ok","epoch":"E","version":6,"due":30000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":0,"token":"3"}]}
 > queue finish desk 1.1 now=18000
 {"status":"ok","epoch":"E","version":8,"due":30000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","state":"busy"}
 > queue where desk u3 now=18000
 {"status":"ok","epoch":"E","version":8,"due":30000,"place":"room","room":"E.1.1","agent":"ann","token":"8"}
 > queue alive desk user=u3 now=29000
 {"status":"ok","epoch":"E","version":8,"due":30000,"place":"room","room":"E.1.1","agent":"ann","token":"8"}
-> queue where desk u3 now=30000
-{"status":"ok","epoch":"E","version":10,"due":44000,"place":"queue","index":0,"wait":16997}
-> queue where desk u2 now=30000
+> queue where desk u3 now=33000
+{"status":"ok","epoch":"E","version":10,"due":44000,"place":"queue","index":0,"wait":null}
+> queue where desk u2 now=33000
 {"status":"missing","epoch":"E","version":10,"due":44000,"place":"none"}
-> queue list desk now=30000
-{"status":"ok","epoch":"E","version":10,"due":44000,"users":[{"user":"u3","state":"waiting","lane":"default","priority":0,"since":1003,"applied":30000,"agent":null,"room":null,"matched":0,"until":44000}],"next":null}
-> queue agents desk now=30000
+> queue list desk now=33000
+{"status":"ok","epoch":"E","version":10,"due":44000,"users":[{"user":"u3","state":"waiting","lane":"default","priority":0,"since":1003,"applied":33000,"agent":null,"room":null,"matched":0,"until":0}],"next":null}
+> queue agents desk now=33000
 {"status":"ok","epoch":"E","version":10,"due":44000,"agents":[],"next":null}
-> queue history desk now=30000
-{"status":"ok","epoch":"E","version":10,"due":44000,"visits":[{"user":"u3","lane":"default","priority":0,"applied":1003,"outcome":"requeued","seated":18000,"wait":16997,"agent":"ann","room":"E.1.1","finished":30000,"talk":12000,"since":1003,"version":9},{"user":"u1","lane":"default","priority":0,"applied":1001,"outcome":"seated","seated":1001,"wait":0,"agent":"ann","room":"E.1.1","finished":18000,"talk":16999,"since":1001,"version":7},{"user":"u2","lane":"default","priority":0,"applied":1002,"outcome":"lost","seated":null,"wait":15002,"agent":null,"room":null,"finished":16004,"talk":0,"since":1002,"version":6}],"next":null}
-> queue stats desk now=30000
-{"status":"ok","epoch":"E","version":10,"due":44000,"waiting":1,"seated":0,"agents":0,"longest_wait":28997,"seated_today":2,"abandoned_today":1,"service_level":1.0000,"timeout_today":0,"finished_today":2,"wait":8498,"talk":14499,"offered":0,"away":0,"agents_idle":0,"agents_offered":0,"agents_busy":0,"agents_wrapup":0,"agents_paused":0,"dropped_today":0,"visits":3}
-> queue set desk offer=5000 now=30000
-{"status":"ok","epoch":"E","version":11,"due":44000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0,"log":0}
-> queue login desk bob capacity=2 lanes=default,vip now=31000
-{"status":"ok","epoch":"E","version":13,"due":36000,"agent":"bob","state":"offered","rooms":["E.12.1","E.12.2"]}
-> queue where desk u3 now=31000
-{"status":"ok","epoch":"E","version":13,"due":36000,"place":"offer","room":"E.12.1","agent":"bob","until":36000,"token":"13"}
-> queue accept desk bob u3 now=31000
-{"status":"ok","epoch":"E","version":14,"due":36000,"user":"u3","agent":"bob","room":"E.12.1","token":"13","state":"busy"}
-> queue apply desk u4 lane=vip priority=5 now=32000
-{"status":"ok","epoch":"E","version":16,"due":36000,"place":"offer","room":"E.12.2","agent":"bob","until":37000,"token":"16"}
-> queue pause desk bob now=32000
-{"status":"ok","epoch":"E","version":17,"due":36000,"agent":"bob","state":"pausing","rooms":["E.12.1","E.12.2"]}
-> queue reject desk bob u4 now=32000
-{"status":"ok","epoch":"E","version":18,"due":36000,"user":"u4","agent":"bob","room":"E.12.2","token":"16","state":"pausing"}
-> queue pull desk bob now=32000
-{"status":"refused","epoch":"E","version":18,"due":36000,"matched":[],"message":"the agent takes nobody now"}
-> queue move desk u4 priority=9 now=32000
-{"status":"ok","epoch":"E","version":19,"due":36000,"place":"queue","index":0,"wait":null}
-> queue ready desk bob now=32000
-{"status":"ok","epoch":"E","version":21,"due":36000,"agent":"bob","state":"busy","rooms":["E.12.1","E.12.2"]}
-> queue leave desk u4 now=32000
-{"status":"ok","epoch":"E","version":22,"due":36000,"user":"u4","agent":"bob","room":"E.12.2","token":"21","state":"busy"}
-> queue free desk bob now=32000
-{"status":"ok","epoch":"E","version":23,"due":36000,"agent":"bob","state":"idle","rooms":["E.12.1","E.12.2"],"freed":1}
-> queue pull desk bob now=32000
-{"status":"empty","epoch":"E","version":23,"due":36000,"matched":[],"why":"no-user"}
-> queue match desk now=32000
-{"status":"same","epoch":"E","version":23,"due":36000,"matched":[],"more":false}
-> queue sweep desk now=32000
-{"status":"same","epoch":"E","version":23,"due":36000,"expired":0,"matched":[],"more":false}
-> queue logout desk bob now=32000
-{"status":"ok","epoch":"E","version":24,"due":36000,"agent":"bob","state":"gone","rooms":[]}
-> queue apply desk u5 now=32000
-{"status":"empty","epoch":"E","version":24,"due":36000,"why":"no-agent"}
-> queue alive desk now=32000
+> queue history desk now=33000
+{"status":"ok","epoch":"E","version":10,"due":44000,"visits":[{"user":"u3","lane":"default","priority":0,"applied":1003,"outcome":"requeued","seated":18000,"wait":16997,"agent":"ann","room":"E.1.1","finished":33000,"talk":15000,"since":1003,"version":9},{"user":"u1","lane":"default","priority":0,"applied":1001,"outcome":"seated","seated":1001,"wait":0,"agent":"ann","room":"E.1.1","finished":18000,"talk":16999,"since":1001,"version":7},{"user":"u2","lane":"default","priority":0,"applied":1002,"outcome":"lost","seated":null,"wait":15002,"agent":null,"room":null,"finished":16004,"talk":0,"since":1002,"version":6}],"next":null}
+> queue stats desk now=33000
+{"status":"ok","epoch":"E","version":10,"due":44000,"waiting":1,"seated":0,"agents":0,"longest_wait":31997,"seated_today":2,"abandoned_today":1,"service_level":1.0000,"timeout_today":0,"finished_today":2,"wait":8498,"talk":15999,"offered":0,"away":0,"agents_idle":0,"agents_offered":0,"agents_busy":0,"agents_wrapup":0,"agents_paused":0,"dropped_today":0,"visits":3}
+> queue set desk offer=5000 now=33000
+{"status":"ok","epoch":"E","version":11,"due":44000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0,"log":0,"again":5000}
+> queue login desk bob capacity=2 lanes=default,vip now=34000
+{"status":"ok","epoch":"E","version":13,"due":39000,"agent":"bob","state":"offered","rooms":["E.12.1","E.12.2"]}
+> queue where desk u3 now=34000
+{"status":"ok","epoch":"E","version":13,"due":39000,"place":"offer","room":"E.12.1","agent":"bob","until":39000,"token":"13"}
+> queue accept desk bob u3 now=34000
+{"status":"ok","epoch":"E","version":14,"due":39000,"user":"u3","agent":"bob","room":"E.12.1","token":"13","state":"busy"}
+> queue apply desk u4 lane=vip priority=5 now=35000
+{"status":"ok","epoch":"E","version":16,"due":39000,"place":"offer","room":"E.12.2","agent":"bob","until":40000,"token":"16"}
+> queue pause desk bob now=35000
+{"status":"ok","epoch":"E","version":17,"due":39000,"agent":"bob","state":"pausing","rooms":["E.12.1","E.12.2"]}
+> queue reject desk bob u4 now=35000
+{"status":"ok","epoch":"E","version":18,"due":39000,"user":"u4","agent":"bob","room":"E.12.2","token":"16","state":"pausing"}
+> queue pull desk bob now=35000
+{"status":"refused","epoch":"E","version":18,"due":39000,"matched":[],"message":"the agent takes nobody now"}
+> queue move desk u4 priority=9 now=35000
+{"status":"ok","epoch":"E","version":19,"due":39000,"place":"queue","index":0,"wait":null}
+> queue ready desk bob now=35000
+{"status":"ok","epoch":"E","version":21,"due":39000,"agent":"bob","state":"busy","rooms":["E.12.1","E.12.2"]}
+> queue leave desk u4 now=35000
+{"status":"ok","epoch":"E","version":22,"due":39000,"user":"u4","agent":"bob","room":"E.12.2","token":"21","state":"busy"}
+> queue free desk bob now=35000
+{"status":"ok","epoch":"E","version":23,"due":39000,"agent":"bob","state":"idle","rooms":["E.12.1","E.12.2"],"freed":1}
+> queue pull desk bob now=35000
+{"status":"empty","epoch":"E","version":23,"due":39000,"matched":[],"why":"no-user"}
+> queue match desk now=35000
+{"status":"same","epoch":"E","version":23,"due":39000,"matched":[],"more":false}
+> queue sweep desk now=35000
+{"status":"same","epoch":"E","version":23,"due":39000,"expired":0,"matched":[],"more":false}
+> queue logout desk bob now=35000
+{"status":"ok","epoch":"E","version":24,"due":39000,"agent":"bob","state":"gone","rooms":[]}
+> queue apply desk u5 now=35000
+{"status":"empty","epoch":"E","version":24,"due":39000,"why":"no-agent"}
+> queue alive desk now=35000
 {"status":"invalid","message":"either agent or user is to be given"}
 > queue apply desk u5 priority=1001
 {"status":"invalid","message":"priority is not a number from 0 to 1000"}

@@ -50,7 +50,7 @@ static void the_story_of_one_agent(void **state)
         { "where u3", "ok room ann" },
         { "+8000", 0 },
         { "alive user=u3", "ok room ann" },
-        { "+2000", 0 }, /* nothing was heard of ann */
+        { "+7000", 0 }, /* ann has said nothing since finish */
         { "where u3", "ok queue 0" },
         { "room ann", "missing" },
         { "login bob", "ok busy" },
@@ -72,7 +72,7 @@ static void a_second_apply_changes_neither_place_nor_index(void **state)
         { "login ann", "ok idle" }, { "apply a", "ok room ann" }, { "apply a", "same room ann" },
         { "apply b", "ok queue 0" }, { "apply c", "ok queue 1" },
         { "+1000", 0 },
-        { "apply b priority=9 lane=x", "same queue 0" },
+        { "apply b priority=9", "same queue 0" },
         { "apply c since=1", "same queue 1" },
         { "list", "ok b c" });
 }
@@ -314,6 +314,8 @@ static void a_late_finish_ends_nobody_elses_visit(void **state)
         { "where b", "ok room ann" });
     command(f, "finish ann.1 token=%" PRIu64, token);
     assert_string_equal(f->said, "stale b ann");
+    assert_int_equal(f->r.of.queue.token, 0); /* which is of b alone */
+    command(f, "where b");
     command(f, "finish ann.1 token=%" PRIu64, f->r.of.queue.token);
     assert_string_equal(f->said, "ok b ann");
     STORY(f,

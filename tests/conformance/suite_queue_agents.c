@@ -218,6 +218,99 @@ static void a_search_past_many_refused_users_goes_on_in_the_next_command(void **
     STORY(f, { "where z", "ok offer ann" }, { "where u0000", "ok queue 0" });
 }
 
+/* ---- signs of life, wrap-up ------------------------------------------------------------- */
+
+static void each_command_of_an_agent_is_a_sign_of_life(void **state)
+{
+    STORY(*state,
+        { "set ttl=1000 offer=600", "ok" }, { "login ann", "ok idle" }, { "login eve", "ok idle" },
+        { "apply u", "ok offer ann" },
+        { "+500", 0 },
+        { "accept ann u", "ok u ann" }, { "alive user=u", "ok room ann" }, { "pull eve", "empty" },
+        { "+900", 0 },
+        { "pause ann", "ok pausing" }, { "alive user=u", "ok room ann" }, { "ready eve", "same idle" },
+        { "+900", 0 },
+        { "finish ann.1", "ok u ann" }, { "reject eve u", "missing u eve" },
+        { "+900", 0 },
+        { "agents", "ok ann:paused eve:idle" },
+        { "+100", 0 },
+        { "agents", "ok" });
+}
+
+static void a_wrap_up_outlives_silence_and_logout(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=1000 wrapup=5000", "ok" }, { "login ann", "ok idle" }, { "apply u", "ok room ann" },
+        { "finish ann.1", "ok u ann" },
+        { "+2000", 0 }, /* ann has said nothing */
+        { "agents", "ok" }, { "login ann", "ok wrapup" }, { "logout ann", "ok gone" },
+        { "logout ann", "same gone" }, { "login ann", "ok wrapup" }, { "apply v", "ok queue 0" },
+        { "agents", "ok ann:wrapup" });
+    assert_int_equal(f->r.of.queue.rows[0].until_ms, MORNING + 5000);
+    STORY(f,
+        { "set ttl=0", "ok" }, { "alive user=v", "ok queue 0" }, { "alive agent=ann", "ok wrapup -" },
+        { "+2999", 0 },
+        { "where v", "ok queue 0" },
+        { "+1", 0 },
+        { "where v", "ok room ann" }, { "finish ann.1", "ok v ann" }, { "ready ann", "ok idle" },
+        { "logout ann", "ok gone" }, { "login ann", "ok idle" });
+}
+
+static void a_wrap_up_ends_at_its_time_while_the_agent_is_gone(void **state)
+{
+    STORY(*state,
+        { "set ttl=1000 wrapup=5000", "ok" }, { "login ann", "ok idle" }, { "apply u", "ok room ann" },
+        { "finish ann.1", "ok u ann" },
+        { "+5000", 0 },
+        { "login ann", "ok idle" });
+}
+
+static void apply_moves_no_user_to_another_lane(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply u", "ok room ann" },
+        { "apply v lane=x", "ok queue 0" }, { "apply v lane=y", "refused" }, { "apply v", "same queue 0" },
+        { "apply v lane=x", "same queue 0" }, { "apply u lane=y", "same room ann" });
+}
+
+static void a_visit_from_time_0_on_adds_up(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_queue_result_row *row;
+
+    STORY(f, { "set ttl=0 now=0", "ok" }, { "login ann now=0", "ok idle" },
+          { "apply u now=0", "ok room ann" }, { "leave u now=5000", "ok u ann" });
+    command(f, "stats now=5000");
+    assert_int_equal(f->r.of.queue.of.stats.wait_ms, 0);
+    assert_int_equal(f->r.of.queue.of.stats.talk_ms, 5000);
+    STORY(f, { "history", "ok u:seated" });
+    row = &f->r.of.queue.rows[0];
+    assert_int_equal(row->wait_ms, 0);
+    assert_int_equal(row->talk_ms, 5000);
+}
+
+/* Five minutes between seatings. */
+static void an_estimate_counts_seatings_and_what_has_passed_since(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0 offer=60000 again=1", "ok" }, { "login ann", "ok idle" },
+        { "apply u", "ok offer ann" }, { "accept ann u", "ok u ann" }, { "apply v", "ok queue 0" },
+        { "+300000", 0 },
+        { "finish ann.1", "ok u ann" }, { "accept ann v", "ok v ann" }, { "apply w", "ok queue 0" });
+    assert_int_equal(f->r.of.queue.wait_ms, 300000);
+    STORY(f, { "finish ann.1", "ok v ann" }, { "reject ann w", "ok w ann" }, { "+1", 0 },
+          { "reject ann w", "ok w ann" }, { "where w", "ok queue 0" });
+    assert_int_equal(f->r.of.queue.wait_ms, 300000); /* refusals are no seatings */
+    STORY(f, { "pause ann", "ok paused" }, { "+3600000", 0 }, { "where w", "ok queue 0" });
+    assert_int_equal(f->r.of.queue.wait_ms, 3600001);
+    STORY(f, { "logout ann", "ok gone" }, { "where w", "ok queue 0" });
+    assert_int_equal(f->r.of.queue.wait_ms, -1);
+}
+
 static void users_only_offered_are_not_dropped_when_their_agent_is_lost(void **state)
 {
     struct fixture *f = *state;
@@ -370,7 +463,9 @@ static void who_did_not_pause_is_idle_after_silence_whatever_it_did(void **state
         { "finish ann.1", "ok a ann" },
         { "+7000", 0 }, { "apply c", "ok queue 0" }, /* so that the silence is no outage */
         { "+7000", 0 }, { "alive user=c", "ok queue 0" }, { "leave c", "ok c" },
-        { "+1000", 0 },
+        { "+1000", 0 }, /* the wrap-up goes on */
+        { "login ann", "ok wrapup" }, { "logout ann", "ok gone" },
+        { "+45000", 0 },
         { "login ann", "ok idle" });
 }
 
@@ -431,7 +526,7 @@ static void who_asks_in_a_lane_that_nobody_serves_is_told(void **state)
     assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_NO_AGENT);
     STORY(f,
         { "where u", "missing" }, { "apply u", "empty" }, { "pause ann", "ok paused" },
-        { "apply u lane=sales", "ok queue 0" }, { "apply u lane=billing", "same queue 0" },
+        { "apply u lane=sales", "ok queue 0" }, { "apply u lane=billing", "refused" },
         { "login bob", "ok busy" }, { "apply v lane=billing", "ok queue 0" },
         { "+900", 0 },
         { "alive agent=ann", "ok paused -" },
@@ -499,6 +594,12 @@ int suite_queue_agents(const struct backend *b)
         TEST(a_refusal_delays_no_other_user),
         TEST(a_thousand_refusals_at_once_make_few_changes),
         TEST(a_search_past_many_refused_users_goes_on_in_the_next_command),
+        TEST(each_command_of_an_agent_is_a_sign_of_life),
+        TEST(a_wrap_up_outlives_silence_and_logout),
+        TEST(a_wrap_up_ends_at_its_time_while_the_agent_is_gone),
+        TEST(apply_moves_no_user_to_another_lane),
+        TEST(a_visit_from_time_0_on_adds_up),
+        TEST(an_estimate_counts_seatings_and_what_has_passed_since),
         TEST(users_only_offered_are_not_dropped_when_their_agent_is_lost),
         TEST(another_strategy_decides_from_the_next_match_on),
         TEST(levels_count_as_soon_as_they_are_the_strategy_and_no_longer),

@@ -90,7 +90,8 @@ struct queue_gen *queue_gen_open(uint64_t seed)
     gen_names_make(r, &g->requests, (unsigned)(1 + rng_below(r, 12)), "req", "");
     lists_make(g);
     g->scale = scales[rng_below(r, sizeof scales / sizeof *scales)];
-    g->now = starts[rng_below(r, sizeof starts / sizeof *starts)] + (int64_t)rng_below(r, 3600000);
+    g->now = starts[rng_below(r, sizeof starts / sizeof *starts)] +
+             (rng_chance(r, 15) ? 0 : (int64_t)rng_below(r, 3600000));
     g->request = (unsigned)rng_below(r, 3) * 15;
     g->lane = (unsigned)rng_below(r, 3) * 35;
     g->lanes_of_agent = (unsigned)rng_below(r, 3) * 35;

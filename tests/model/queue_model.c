@@ -337,6 +337,16 @@ static int64_t span(int64_t from, int64_t to)
     return to > from ? to - from : 0;
 }
 
+/* When what is shown of @u ends, if it stays alive. */
+static int64_t user_shown_until(const user *u)
+{
+    if (u->state == USHER_QUEUE_USER_WAITING)
+        return u->patience;
+    if (u->state == USHER_QUEUE_USER_AWAY)
+        return user_until(u);
+    return u->state == USHER_QUEUE_USER_OFFERED ? u->end : 0;
+}
+
 static bool is_due(int64_t until, int64_t now)
 {
     return until != 0 && until <= now;
@@ -907,6 +917,19 @@ static user *first_with(const queue *q, const agent *a)
     return first;
 }
 
+/* The next login of the agent is paused, or (@wrap) in its wrap-up. */
+static void absent_add(struct work *w, const struct model_text *id, int64_t wrap)
+{
+    queue *q = w->q;
+
+    q->absent = grown(q->absent, q->n_absent, sizeof *q->absent);
+    q->absent[q->n_absent].id = *id;
+    q->absent[q->n_absent++].wrap = wrap;
+    for (int i = 0; i < 2; i++) /* up to two that are over go for it */
+        if (q->n_absent > 1 && q->absent[0].wrap != 0 && q->absent[0].wrap <= w->moment)
+            removed(q->absent, &q->n_absent, sizeof *q->absent, 0);
+}
+
 /* One change on its way: a user goes from it, or, without any, it goes itself (true). */
 static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb verb)
 {
@@ -918,7 +941,9 @@ static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb v
 
         if (verb == USHER_QUEUE_EXPIRE &&
             (was == USHER_QUEUE_AGENT_PAUSED || was == USHER_QUEUE_AGENT_PAUSING))
-            list_add(&w->q->absent, &w->q->n_absent, &a->id);
+            absent_add(w, &a->id, 0);
+        else if (a->wrap > at)
+            absent_add(w, &a->id, a->wrap);
         from = was;
     }
     a->state = USHER_QUEUE_AGENT_GONE; /* no wrap-up, no event for a room that becomes empty */
@@ -1128,7 +1153,7 @@ static struct usher_queue_result_row *user_row(struct work *w, const user *u,
     row->since_ms = u->since;
     row->applied_ms = u->applied;
     row->matched_ms = u->matched;
-    row->until_ms = user_until(u);
+    row->until_ms = user_shown_until(u);
     row->token = u->token;
     return row;
 }
@@ -1222,7 +1247,14 @@ static bool is_first(const struct work *w, const user *u, const agent *a)
 static void takes_seat(struct work *w, user *u, agent *a)
 {
     lane *l = lane_get(w->q, &u->lane);
+    int64_t from = l->last > u->applied ? l->last : u->applied, d = span(from, at_of(w));
 
+    if (at_of(w) > u->applied) {
+        if (d > DAY)
+            d = DAY;
+        l->pace = l->pace == 0 ? 16 * d : (7 * l->pace + 16 * d) / 8;
+    }
+    l->last = at_of(w);
     u->state = USHER_QUEUE_USER_SEATED;
     u->matched = at_of(w);
     u->seat_day = day_of(w->q, at_of(w));
@@ -1239,9 +1271,8 @@ static void takes_seat(struct work *w, user *u, agent *a)
 static void give(struct work *w, user *u, agent *a)
 {
     queue *q = w->q;
-    lane *l = lane_get(q, &u->lane);
     uint64_t version = q->version + 1;
-    int64_t no = 1, from = l->last > u->applied ? l->last : u->applied, d = span(from, at_of(w));
+    int64_t no = 1;
 
     for (size_t i = 0; i < q->n_users; i++)
         if (&q->users[i] != u && is_first(w, &q->users[i], a) &&
@@ -1252,12 +1283,6 @@ static void give(struct work *w, user *u, agent *a)
             no++;
             i = SIZE_MAX;
         }
-    if (at_of(w) > u->applied) {
-        if (d > DAY)
-            d = DAY;
-        l->pace = l->pace == 0 ? 16 * d : (7 * l->pace + 16 * d) / 8;
-    }
-    l->last = at_of(w);
     if (refusal_of(q, u, &a->id) != NULL)
         removed(q->refusals, &q->n_refusals, sizeof *q->refusals,
                 (size_t)(refusal_of(q, u, &a->id) - q->refusals));
@@ -1397,6 +1422,16 @@ static enum usher_status tell_agent(struct work *w, enum usher_status status, co
     return status;
 }
 
+/* Does an agent that is there serve the lane?  @by_name: not only as one of all. */
+static bool is_served(const queue *q, const struct model_text *lane_id, bool by_name)
+{
+    for (size_t i = 0; i < q->n_agents; i++)
+        if (serves(&q->agents[i], lane_id) &&
+            !(by_name && q->agents[i].lanes_size == 1 && q->agents[i].lanes[0] == '*'))
+            return true;
+    return false;
+}
+
 static int64_t index_of(const queue *q, const user *u)
 {
     int64_t n = 0;
@@ -1435,8 +1470,11 @@ static enum usher_status tell_user(struct work *w, enum usher_status status, con
         r->place = USHER_QUEUE_PLACE_QUEUE;
         r->index = index_of(w->q, u);
         l = lane_find(w->q, &u->lane);
-        if (l != NULL && l->pace != 0)
+        if (l != NULL && l->pace != 0 && is_served(w->q, &u->lane, false)) {
             r->wait_ms = (r->index + 1) * l->pace / 16;
+            if (r->wait_ms < span(l->last, at_of(w)))
+                r->wait_ms = span(l->last, at_of(w));
+        }
         break;
     }
     return status;
@@ -1493,15 +1531,17 @@ static bool same_lanes(const char *a, size_t a_size, const char *b, size_t b_siz
     return all_among(&these, &those) && all_among(&those, &these);
 }
 
-/* An agent that was paused when it was last heard of is, if it is not there; false: it was not. */
-static bool forget_pause(struct work *w, const struct model_text *id)
+static struct queue_model_absent *absent_of(const queue *q, const struct model_text *id)
 {
-    for (size_t i = 0; i < w->q->n_absent; i++)
-        if (same_text(&w->q->absent[i], id)) {
-            removed(w->q->absent, &w->q->n_absent, sizeof *id, i);
-            return true;
-        }
-    return false;
+    for (size_t i = 0; i < q->n_absent; i++)
+        if (same_text(&q->absent[i].id, id))
+            return &q->absent[i];
+    return NULL;
+}
+
+static void absent_done(queue *q, const struct queue_model_absent *absent)
+{
+    removed(q->absent, &q->n_absent, sizeof *absent, (size_t)(absent - q->absent));
 }
 
 /* A sign of life: no version, but the clock has seen it. */
@@ -1521,6 +1561,7 @@ static enum usher_status verb_login(struct work *w, agent *a)
     const struct usher_queue_args *x = w->a;
     char lanes[USHER_LIST_TEXT_MAX + 1];
     size_t lanes_size = lanes_of(x->lanes.data != NULL ? &x->lanes : &all, lanes);
+    const struct queue_model_absent *absent;
     uint64_t given = w->c->given;
 
     if (a != NULL) {
@@ -1545,8 +1586,16 @@ static enum usher_status verb_login(struct work *w, agent *a)
     a->lanes_size = lanes_size;
     memcpy(a->lanes, lanes, lanes_size);
     a->beat = w->q->set.ttl_ms > 0 ? w->moment + w->q->set.ttl_ms : 0;
-    if (forget_pause(w, &a->id))
-        a->state = USHER_QUEUE_AGENT_PAUSED;
+    absent = absent_of(w->q, &a->id);
+    if (absent != NULL) {
+        if (absent->wrap == 0) {
+            a->state = USHER_QUEUE_AGENT_PAUSED;
+        } else if (absent->wrap > w->moment) {
+            a->wrap = absent->wrap;
+            a->state = USHER_QUEUE_AGENT_WRAPUP;
+        }
+        absent_done(w->q, absent);
+    }
     agent_freed(w, a);
     agent_changed(w, w->c->verb, USHER_QUEUE_AGENT_GONE, a);
     return tell_agent(w, USHER_OK, a);
@@ -1557,8 +1606,11 @@ static enum usher_status verb_logout(struct work *w, agent *a)
     if (a == NULL) {
         struct model_text id = text_of(w->a->agent.data, w->a->agent.size);
 
-        if (!forget_pause(w, &id))
+        const struct queue_model_absent *absent = absent_of(w->q, &id);
+
+        if (absent == NULL || absent->wrap != 0)
             return tell_agent(w, USHER_SAME, NULL);
+        absent_done(w->q, absent);
         notify(w, w->c->verb, USHER_QUEUE_AGENT_PAUSED, USHER_QUEUE_AGENT_GONE, &id, 0, 0, NULL);
         return tell_agent(w, USHER_OK, NULL);
     }
@@ -1649,16 +1701,6 @@ static enum usher_status verb_room(struct work *w, agent *a, enum usher_status s
     return tell_agent(w, status, a);
 }
 
-/* Does an agent that is there serve the lane?  @by_name: not only as one of all. */
-static bool is_served(const queue *q, const struct model_text *lane_id, bool by_name)
-{
-    for (size_t i = 0; i < q->n_agents; i++)
-        if (serves(&q->agents[i], lane_id) &&
-            !(by_name && q->agents[i].lanes_size == 1 && q->agents[i].lanes[0] == '*'))
-            return true;
-    return false;
-}
-
 /* A new lane comes: the one whose figures are the oldest goes, if it has none of today, nobody is
  * in it, and nobody names it.  False: there are as many as there may be. */
 static bool lane_comes(struct work *w, const struct model_text *id)
@@ -1733,6 +1775,9 @@ static enum usher_status verb_apply(struct work *w, user *u)
     if (u != NULL) {
         bool away = u->state == USHER_QUEUE_USER_AWAY;
 
+        if ((away || u->state == USHER_QUEUE_USER_WAITING) && x->lane.data != NULL &&
+            !is(&u->lane, x->lane.data, x->lane.size))
+            return tell_user(w, USHER_REFUSED, u);
         heard_of(w, u);
         return tell_user(w, away ? USHER_OK : USHER_SAME, u);
     }
@@ -1873,11 +1918,11 @@ static enum usher_status verb_finish(struct work *w)
     put_name(r->user, &r->user_size, &u->id);
     if ((w->a->user.data != NULL && !is(&u->id, w->a->user.data, w->a->user.size)) ||
         ((w->c->given & USHER_GIVEN_QUEUE_TOKEN) != 0 && w->a->token != u->token)) {
-        r->token = u->token;
         return USHER_STALE;
     }
     if (u->state != USHER_QUEUE_USER_SEATED)
         return USHER_REFUSED;
+    hear_of(w, &agent_find(w->q, a->id.data, a->id.size)->beat);
     return ends_by_itself(w, u);
 }
 
@@ -2227,7 +2272,7 @@ static enum usher_status verb_agents(struct work *w)
         row->state = (int)told(next);
         row->since_ms = next->login_at;
         row->matched_ms = next->state_since;
-        row->until_ms = agent_until(next);
+        row->until_ms = next->state == USHER_QUEUE_AGENT_WRAPUP ? next->wrap : 0;
         row->capacity = next->capacity;
         row->used = users_with(w->q, next, USHER_QUEUE_USER_GONE);
         row->served = next->served;
@@ -2537,6 +2582,10 @@ static enum usher_status answer(struct work *w)
     agent *a = agent_named(w);
     user *u = user_named(w);
 
+    if (a != NULL && (w->c->verb == USHER_QUEUE_ACCEPT || w->c->verb == USHER_QUEUE_REJECT ||
+                      w->c->verb == USHER_QUEUE_PAUSE || w->c->verb == USHER_QUEUE_PULL ||
+                      w->c->verb == USHER_QUEUE_READY))
+        hear_of(w, &a->beat);
     switch (w->c->verb) {
     case USHER_QUEUE_SET:
         return verb_set(w);

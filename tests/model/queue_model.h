@@ -56,6 +56,12 @@ struct queue_model_user {
     uint64_t key;     /* of its refusals: the version of the first; 0: it has none */
 };
 
+/* An agent that was silent while it was paused, or that went in its wrap-up. */
+struct queue_model_absent {
+    struct model_text id;
+    int64_t wrap; /* the end of its wrap-up; 0: it was paused */
+};
+
 /* An agent has refused a user, or missed it. */
 struct queue_model_refusal {
     struct model_text user, agent;
@@ -125,7 +131,7 @@ struct queue_model_queue {
     size_t n_agents;
     struct queue_model_user *users; /* any order */
     size_t n_users;
-    struct model_text *absent; /* agents dropped while they were paused */
+    struct queue_model_absent *absent; /* oldest first */
     size_t n_absent;
     struct queue_model_refusal *refusals; /* any order */
     size_t n_refusals;

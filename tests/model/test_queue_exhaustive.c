@@ -326,12 +326,14 @@ static int clipped(int64_t n)
     return n < -2 ? -2 : n > 2 ? 2 : (int)n;
 }
 
-static bool is_absent(const struct queue_model_queue *q, const char *id)
+/* The pause or wrap-up of an agent that is not there: -9 nothing, 0 a pause, else when its wrap-up
+ * ends. */
+static int64_t absence(const struct queue_model_queue *q, const char *id)
 {
     for (size_t i = 0; i < q->n_absent; i++)
-        if (strcmp(q->absent[i].data, id) == 0)
-            return true;
-    return false;
+        if (strcmp(q->absent[i].id.data, id) == 0)
+            return q->absent[i].wrap == 0 ? 0 : 10 + from(q->absent[i].wrap, q->clock);
+    return -9;
 }
 
 /* Which agent has refused which user, until when it is not asked, and in which order they did. */
@@ -380,8 +382,7 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
 
     for (unsigned k = 0; k < 2; k++)
         if (a[k] == NULL)
-            n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " -%s",
-                          is_absent(q, agents[k]) ? " paused" : "");
+            n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " - %" PRId64, absence(q, agents[k]));
         else
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n,
                           " %d:%d%s wrap %" PRId64 " beat %" PRId64, (int)a[k]->state,
@@ -432,7 +433,9 @@ static bool is_read(enum usher_verb verb)
 
 static bool is_heartbeat(const struct exhaustive_step *s)
 {
-    return s->c->verb == USHER_QUEUE_ALIVE ||
+    return s->c->verb == USHER_QUEUE_ALIVE || s->c->verb == USHER_QUEUE_ACCEPT ||
+           s->c->verb == USHER_QUEUE_REJECT || s->c->verb == USHER_QUEUE_PULL ||
+           s->c->verb == USHER_QUEUE_PAUSE || s->c->verb == USHER_QUEUE_READY ||
            ((s->c->verb == USHER_QUEUE_APPLY || s->c->verb == USHER_QUEUE_LOGIN) &&
             s->r->status == USHER_SAME);
 }

@@ -153,6 +153,7 @@ function S.run()
         S.counted, S.more = n, more and 1 or 0
     else
         version, S.n_matched = S.version, 0
+        S.alive_first(verb)
         S.dispatch(verb)
         if S.answer then return end
         n = S.n_matched
@@ -164,6 +165,14 @@ function S.run()
         end
     end
     if S.req and S.status == K.OK and S.version ~= version then S.keep_last() end
+end
+
+-- what an agent asks for says that it is alive, done or not
+function S.alive_first(verb)
+    if verb == K.V_ACCEPT or verb == K.V_REJECT or verb == K.V_PAUSE or verb == K.V_PULL or verb == K.V_READY then
+        local r = S.load('1', S.a[K.ARG_AGENT])
+        if r then S.agent_alive(r) end
+    end
 end
 
 function S.dispatch(verb)

@@ -45,7 +45,7 @@ function S.make_agents()
         return true
     end
 
-    -- the pause of the agent of the command, from before it was silent for too long
+    -- the pause or the wrap-up of the agent of the command, from before it went
     function S.absent_find()
         return S.exists and S.cnt(K.COUNT_ABSENT) > 0 and S.find('5', S.a[K.ARG_AGENT]) or nil
     end
@@ -78,7 +78,12 @@ function S.make_agents()
         local absent = S.absent_find()
         if absent then
             S.absent_erase(absent)
-            S.agent_event(a, K.AGENT_E_PAUSE, S.at())
+            if absent.n0 == 0 then
+                S.agent_event(a, K.AGENT_E_PAUSE, S.at())
+            elseif absent.n0 > S.moment then
+                a.n4 = absent.n0
+                S.agent_event(a, K.AGENT_E_WRAP, S.at())
+            end
         end
         S.say_agent(K.OK, a)
         S.agent_save(a, true)
@@ -96,7 +101,7 @@ function S.make_agents()
     -- an agent that is not there: its pause is over
     function S.logout_absent()
         local r = S.absent_find()
-        if not r then return S.not_there(K.AGENT_E_LOGOUT) end
+        if not r or r.n0 ~= 0 then return S.not_there(K.AGENT_E_LOGOUT) end
         S.act_init()
         S.step()
         S.absent_erase(r)
@@ -237,7 +242,7 @@ function S.room(alive)
         if r.rooms[i] ~= '' then
             local u = S.find('3', r.rooms[i]) or S.damaged()
             row[3], row[7], row[8], row[9], row[10], row[11], row[12], row[20] = u.group, u.state, u.n1, u.n0, u.n2,
-                u.n4, u.ends, u.token
+                u.n4, S.shown_until(u), u.token
         end
         S.rows[i] = row
     end

@@ -11,6 +11,13 @@ end
 
 function S.no_agent(status) S.status, S.agent = status, S.a[K.ARG_AGENT] end
 
+-- when the state ends that is shown, if the user stays alive; 0: at no certain time
+function S.shown_until(u)
+    if u.state == K.USER_WAITING then return u.n7 end
+    if u.state == K.USER_OFFERED then return u.n6 end
+    return u.state == K.USER_AWAY and S.nearer(u.n6, u.n7) or 0
+end
+
 function S.say_user(status, u, login)
     local state = u.state
     S.status, S.index, S.wait, S.user, S.agent = status, -1, -1, u.id, u.owner
@@ -24,8 +31,10 @@ function S.say_user(status, u, login)
         S.index = 0
         if l then
             if l.n0 > 0 then S.index = S.rank('3', u.group, u.rank, u.order) end
-            local pace = S.figures(l.data)[10]
-            if pace ~= 0 then S.wait = floor((S.index + 1) * pace / 16) end
+            local f = S.figures(l.data)
+            if f[10] ~= 0 and S.served(u.group) then
+                S.wait = math.max(floor((S.index + 1) * f[10] / 16), S.lasted(f[11], S.at()))
+            end
         end
     end
 end

@@ -44,9 +44,11 @@ function S.make_expiry()
             S.erase(S.find('2', id .. 's') or S.damaged())
         end
         if a.lanes[1] == '*' then S.add(K.COUNT_FOR_ALL, -1) end
-        if event == K.AGENT_E_LOST and (from == K.AGENT_PAUSED or from == K.AGENT_PAUSING) then
+        local paused = event == K.AGENT_E_LOST and (from == K.AGENT_PAUSED or from == K.AGENT_PAUSING)
+        if paused or a.n4 > at then
             local absent = S.fresh('5', a.id)
-            absent.ends = K.FOREVER
+            absent.ends = K.FOREVER - 1
+            if not paused then absent.ends, absent.n0 = a.n4, a.n4 end
             if not S.remember then S.make_memory() end
             S.remember(absent, K.COUNT_ABSENT, K.ABSENT_MAX, S.act.v)
         end

@@ -2,14 +2,6 @@
 --
 -- Who is given to whom: src/steps/queue_match.c.
 
-function S.seated(l, u)
-    local wait = S.lasted(u.n2, S.at())
-    S.figure(l, S.at(), 2, 1)
-    S.figure(l, S.at(), 4, wait)
-    if wait <= S.set[K.SET_SERVICE + 1] then S.figure(l, S.at(), 3, 1) end
-    S.act.agent.n3 = S.act.agent.n3 + 1
-end
-
 function S.pace(l, u)
     local f = l.f
     local d = S.lasted(f[11] > u.n2 and f[11] or u.n2, S.at())
@@ -18,6 +10,15 @@ function S.pace(l, u)
         f[10] = f[10] == 0 and 16 * d or floor((7 * f[10] + 16 * d) / 8)
     end
     f[11], l.dirty = S.at(), true
+end
+
+function S.seated(l, u)
+    local wait = S.lasted(u.n2, S.at())
+    S.pace(l, u)
+    S.figure(l, S.at(), 2, 1)
+    S.figure(l, S.at(), 4, wait)
+    if wait <= S.set[K.SET_SERVICE + 1] then S.figure(l, S.at(), 3, 1) end
+    S.act.agent.n3 = S.act.agent.n3 + 1
 end
 
 function S.row(u, a, no, ends)
@@ -36,7 +37,6 @@ function S.give(u, stored)
         S.refuse_no_more(u, a.id)
     end
     a.rooms[no], a.touched, a.token = u.id, true, S.act.v
-    S.pace(l, u)
     if offer > 0 then
         a.n6 = a.n6 + 4
         S.agent_event(a, K.AGENT_E_OFFER, S.at())

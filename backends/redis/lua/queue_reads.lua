@@ -29,7 +29,8 @@ function S.make_reads()
                 n = n + 1
                 S.rows = S.rows or {}
                 S.rows[n] = {r.id, r.owner, r.group, '', r.n5 ~= 0 and (S.find('1', r.owner) or S.damaged()).order
-                    or 0, r.n5, r.state, r.n1, r.n0, r.n2, r.n4, r.ends, 0, 0, 0, 0, 0, 0, 0, r.token, ''}
+                    or 0, r.n5, r.state, r.n1, r.n0, r.n2, r.n4, S.shown_until(r), 0, 0, 0, 0, 0, 0, 0,
+                    r.token, ''}
             end
         end
     end
@@ -49,7 +50,8 @@ function S.make_reads()
             local r = S.agent_read(S.find('1', sub(m, 3)))
             from, n, S.agent = '(' .. m, n + 1, r.id
             S.rows = S.rows or {}
-            S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, S.shown(r), 0, r.since, 0, r.n7, r.ends,
+            S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, S.shown(r), 0, r.since, 0, r.n7,
+                r.state == K.AGENT_WRAPUP and r.n4 or 0,
                 0, 0, r.n0, S.used(r), r.n3, r.n5, 0, 0, ''}
         end
     end
@@ -124,8 +126,10 @@ function S.make_reads()
             local at = find(r.data, '\n', 1, true) or S.damaged()
             d = {sub(r.data, 1, at - 1), sub(r.data, at + 1)}
         end
+        local seated = r.state < 2 or r.state > 4 -- usher__queue_had_room()
         return {d[1], r.owner, d[2], '', r.n5, r.n6, r.state, r.n0, r.n1, r.n2, r.n3,
-            r.n4, S.lasted(r.n2, r.n3 ~= 0 and r.n3 or r.n4), r.n3 ~= 0 and S.lasted(r.n3, r.n4) or 0, 0, 0, 0, 0, r.order, 0, ''}
+            r.n4, S.lasted(r.n2, seated and r.n3 or r.n4), seated and S.lasted(r.n3, r.n4) or 0, 0, 0, 0, 0,
+            r.order, 0, ''}
     end
 
     function S.history()

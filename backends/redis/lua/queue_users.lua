@@ -37,6 +37,9 @@ function S.where(alive)
     S.say_user(K.OK, u)
 end
 
+-- Does a logged-in agent serve @lane?
+function S.served(lane) return S.cnt(K.COUNT_FOR_ALL) ~= 0 or S.server(lane) ~= nil end
+
 -- Is there room for @l, should it be new?  And one that is over and goes for it, or nil.
 function S.lane_comes(l)
     if l.old then return true end
@@ -57,6 +60,10 @@ function S.apply_verb()
     local g, set = S.a, S.set
     local id, since = g[K.ARG_USER], g[K.ARG_SINCE]
     local u = S.load('3', id)
+    if u and u.owner == '' and g[K.ARG_LANE] and g[K.ARG_LANE] ~= u.group then
+        S.because = 'the user waits in another lane: move it'
+        return S.say_user(K.REFUSED, u)
+    end
     if u then return S.user_again(u, true) end
     S.gone(K.EMPTY, id)
     if S.cnt(1) + S.cnt(2) + S.cnt(3) + S.cnt(4) + S.cnt(5) == 0 then S.why = 1 return end
@@ -72,7 +79,7 @@ function S.apply_verb()
     local l, found = S.lane_hold(new.group), nil
     if set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then found = S.pick(new, S.version + 2) end
     if found then S.act.agent = S.agent_read(found) end
-    if not found and S.cnt(K.COUNT_FOR_ALL) == 0 and not S.server(new.group) then S.why = 1 return end
+    if not found and not S.served(new.group) then S.why = 1 return end
     local alone, limit = l.n0 == 0, set[K.SET_LIMIT + 1]
     if limit > 0 and not found and S.cnt(5 + K.USER_WAITING) + S.cnt(5 + K.USER_AWAY) >= limit then
         S.status, S.because = K.FULL, 'as many users wait as may'
@@ -107,6 +114,7 @@ function S.end_visit(u, outcome, to)
     S.user_leaves(u, to, outcome, false, S.verb, S.at())
     if room then
         S.login = S.act.agent.order
+        if S.verb == K.V_FINISH then S.act.agent.n2 = S.beat() end
         if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
             local _, full = S.match_agent_once({})
             if not full then S.todo_a[#S.todo_a] = nil end
@@ -155,7 +163,7 @@ function S.finish()
         return
     end
     if g[K.ARG_USER] and g[K.ARG_USER] ~= u.id or g[K.ARG_TOKEN] and g[K.ARG_TOKEN] ~= u.token then
-        S.status, S.user, S.agent, S.token = K.STALE, u.id, u.owner, u.token
+        S.status, S.user, S.agent = K.STALE, u.id, u.owner
         return
     end
     local to, what = S.user_move(u, K.USER_E_FINISH)

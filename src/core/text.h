@@ -61,6 +61,14 @@ static inline uint32_t usher__text_hash(uint32_t hash, const struct usher_text *
     return hash;
 }
 
+/* 16 hexadecimal digits of @value; returns their end. */
+static inline char *usher__hex_put(char *to, uint64_t value)
+{
+    for (int shift = 60; shift >= 0; shift -= 4)
+        *to++ = "0123456789abcdef"[value >> shift & 15u];
+    return to;
+}
+
 /* -1: it is none. */
 static inline int usher__hex_digit(char c)
 {

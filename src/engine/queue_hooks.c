@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "core/verbs.h"
+#include "core/wide.h"
 #include "engine/nouns.h"
 
 static const char *fault(const struct usher_operation *command, const char **ret_word)
@@ -38,10 +40,16 @@ static const char *why_word(unsigned code)
 const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch, uint64_t login,
                                   int64_t no)
 {
-    to[0] = '\0';
-    if (no != 0)
-        (void)snprintf(to, USHER_QUEUE_ROOM_MAX, "%016" PRIx64 ".%" PRIu64 ".%" PRId64, epoch,
-                       login, no);
+    char *at = to;
+
+    *at = '\0';
+    if (no == 0)
+        return to;
+    at = usher__hex_put(at, epoch); /* by hand: each answer has one */
+    *at++ = '.';
+    at += usher__wide_text((int64_t)login, at);
+    *at++ = '.';
+    (void)usher__wide_text(no, at);
     return to;
 }
 

@@ -283,11 +283,11 @@ static bool room_parse(const work *w, const struct usher_text *text, uint64_t *r
                        int64_t *ret_no)
 {
     struct usher_text rest = *text;
-    char epoch[17];
+    char epoch[16];
     uint64_t no;
 
     if (text->size > 17 && text->data[16] == '.') { /* neither number has as many digits */
-        (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, w->scope.epoch);
+        (void)usher__hex_put(epoch, w->scope.epoch);
         if (memcmp(text->data, epoch, 16) != 0)
             return false;
         rest.data += 17;

@@ -152,9 +152,10 @@
       " CASE r.state WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost'"               \
       " WHEN 4 THEN 'timeout' WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed'"  \
       " WHEN 8 THEN 'requeued' END, r.owner,"                                                  \
-      " CASE WHEN r.n6 <> 0 THEN v.epoch || '.' || r.n5 || '.' || r.n6 END, nullif(r.n3, 0), r.n4,"     \
-      " max(ifnull(nullif(r.n3, 0), r.n4) - r.n2, 0),"                                         \
-      " max(ifnull(r.n4 - nullif(r.n3, 0), 0), 0))",                                           \
+      " CASE WHEN r.n6 <> 0 THEN v.epoch || '.' || r.n5 || '.' || r.n6 END,"                    \
+      " CASE WHEN r.state IN (2, 3, 4) THEN NULL ELSE r.n3 END, r.n4,"                         \
+      " max(CASE WHEN r.state IN (2, 3, 4) THEN r.n4 ELSE r.n3 END - r.n2, 0),"                \
+      " CASE WHEN r.state IN (2, 3, 4) THEN 0 ELSE max(r.n4 - r.n3, 0) END)",                  \
       "record_ready, and sqlite_autoindex_visit_1")                                            \
                                                                                                \
     X(ADD,                                                                                     \

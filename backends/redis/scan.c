@@ -355,7 +355,7 @@ static enum usher_status scan_scope(struct eyes *e, enum usher_noun noun,
     return status;
 }
 
-/* The names of all scopes of @noun, or (0) of each noun.  Of a cluster each master is asked twice:
+/* The names of all scopes of @noun, or (0) of each noun.  Each master of a cluster is asked twice:
  * a scope that moves from one that was not asked so far to one that was is there the second time.
  */
 static enum usher_status find_all(struct eyes *e, enum usher_noun noun,

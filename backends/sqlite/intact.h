@@ -8,7 +8,7 @@
 
 #include "file.h"
 
-/* Of one connection, between its transactions. */
+/* What one connection remembers between its transactions. */
 struct usher__sqlite_intact {
     /* the directory when all names in it were looked at */
     bool settled; /* a later change of a name in it changes its time */
@@ -27,7 +27,7 @@ struct usher__sqlite_intact {
 /* @db has the file of @place open, and has read from it. */
 void usher__sqlite_intact_begin(struct usher__sqlite_intact *in, sqlite3 *db);
 
-/* After a commit, which may have begun the log anew or made a checkpoint. */
+/* Call this after a commit, which may have restarted the log or made a checkpoint. */
 void usher__sqlite_intact_committed(struct usher__sqlite_intact *in,
                                     const struct usher__sqlite_place *place);
 

@@ -8,7 +8,8 @@
  * gives the caller what lies between the old and the new one, which nobody else will get.
  * What a lost store had left of its range is a gap.  Gaps are allowed, repetition never.  A
  * loss costs a segment of ids (`step`, or what a command asked for), and what a command asked for
- * and 1000 serials, or an eighth of those that a bounded period has left, if that is less; so does, at most, each time that two engines ask at the same moment.
+ * and 1000 serials, or an eighth of those that a bounded period has left, if that is less; so does,
+ * at most, each time that two engines ask at the same moment.
  *
  * There is one on SQLite (usher_authority_open()).  An application writes one on its own
  * database by filling in struct usher_authority_ops, and gives it to the engine in

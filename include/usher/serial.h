@@ -13,14 +13,14 @@
  *
  * No serial of a rule comes twice, whatever settings change.  A counter grows, and begins again
  * only with a new period, whose date is in the serial.  The rule remembers the highest numbers that
- * were given out in the current month, in the current year and ever.  So a finer reset continues the
- * counter of the period, a coarser one continues after its own highest number, and so does a rule
- * that is made again after a delete.  Base, step, radix and whether there is a check digit stay once
- * numbers were made.  The zone may change, but never so that the local day goes back.
+ * were given out in the current month, in the current year and ever.  So a finer reset continues
+ * the counter of the period, a coarser one continues after its own highest number, and so does a
+ * rule that is made again after a delete.  Base, step, radix and whether there is a check digit
+ * stay once numbers were made.  The zone may change, but never so that the local day goes back.
  *
- * Prefix, suffix and date may change at any time.  The application has to see to it that two formats
- * do not print the same text: date=%Y%m with number 10007 prints as date=%Y%m%d with number 007 on
- * the tenth.
+ * Prefix, suffix and date may change at any time.  The application has to see to it that two
+ * formats do not print the same text: date=%Y%m with number 10007 prints as date=%Y%m%d with number
+ * 007 on the tenth.
  */
 #ifndef USHER_USHER_H
 #include <usher/usher.h> /* which includes this one where it belongs */
@@ -90,10 +90,10 @@ enum usher_serial_state {
      * until it is confirmed or voided, under the token shown there or that of who had it. */
     USHER_SERIAL_STATE_LOST = 5,
     /* It was reserved before the store changed hands (another Redis server, another SQLite file),
-     * or before its authority showed a loss.  The store may have lost what became of it.  Its holder
-     * notices nothing: confirm, return and void with the token have the same answers.  No clock ends
-     * it, no other caller gets it, and its owner gets another number.  One that is returned becomes
-     * voided.  void with doubt=1 ends all of them. */
+     * or before its authority showed a loss.  The store may have lost what became of it.  Its
+     * holder notices nothing: confirm, return and void with the token have the same answers.  No
+     * clock ends it, no other caller gets it, and its owner gets another number.  One that is
+     * returned becomes voided.  void with doubt=1 ends all of them. */
     USHER_SERIAL_STATE_DOUBT = 6,
     /* Behind those that go out next, and never again: taken, skipped, or settled longer ago than
      * the rule remembers (the last `requests` numbers; with `reset`, periods that have many may
@@ -367,7 +367,7 @@ USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char
 
 /**
  * Take the next @n (1 to USHER_SERIAL_TAKE_MAX), a row each.  With a request a repeat within an
- * hour gets the same ones.  debt = 1: the authority is away, and fewer will do.  USHER_OK;
+ * hour gets the same ones.  debt = 1: take fewer if the authority is away.  USHER_OK;
  * USHER_FULL: fewer are left, and left says how many; USHER_EMPTY: none is left.
  * Takes opt->debt, opt->if_version.
  */

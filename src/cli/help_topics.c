@@ -101,7 +101,7 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "  if-version=V  only if the version is V still, as an answer has told it: else nothing is done and\n"
 "           the answer is stale, with the version that it is; that of a room also has what the\n"
-"           command names: a field, a role, a member.  What is due by now is a change, too.\n"
+"           command names: a field, a role, a member.  An expiry that is due is a change, too.\n"
 "           What is not there is not made.  With an authority a number or id that had to be granted\n"
 "           first is such a change: ask again\n"
 "\n"

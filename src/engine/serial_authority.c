@@ -232,8 +232,8 @@ static enum usher_status bounded(ask *a, const struct usher_authority_want *want
     return USHER_OK;
 }
 
-/* Raise the maximum by @n above that of @store, and by some in advance if @ahead.  Install the range
- * in the store. */
+/* Raise the maximum by @n above that of @store, and by some in advance if @ahead.  Install the
+ * range in the store. */
 static enum usher_status raise_by(ask *a, const struct usher_serial_result *store, int64_t n,
                                   bool ahead)
 {

@@ -43,9 +43,9 @@ struct limits {
     size_t clients;
     struct resp_limits command;
     struct resp_limits unknown; /* of a client before its password; within `command` */
-    size_t out;      /* bytes that wait for one reader */
-    size_t channels; /* that one client hears */
-    int64_t idle_ms; /* 0: any time */
+    size_t out;                 /* bytes that wait for one reader */
+    size_t channels;            /* that one client hears */
+    int64_t idle_ms;            /* 0: any time */
 };
 
 struct client {

@@ -61,7 +61,7 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
     if (offer > 0) {
         a->r.n[A_OFFERS] += 4;
         usher__queue_agent_event(w, act, USHER__AGENT_OFFER, usher__work_at(w));
-        u->n[U_END] = w->moment + offer; /* nobody could see it ring before */
+        u->n[U_END] = w->moment + offer; /* it did not ring before */
     } else {
         a->r.n[A_SEATED]++;
         usher__queue_agent_event(w, act, USHER__AGENT_SEAT, usher__work_at(w));

@@ -187,7 +187,7 @@ static enum usher_status may_again(struct run *run, struct usher_record *r)
     return status == USHER_OK || status == USHER_MISSING ? usher__change_write(w, &c) : status;
 }
 
-/* A step: the refusals of the key @r->id go, and @r behind the last of them. */
+/* Erase some refusals of the key @r->id, and @r after the last of them. */
 static enum usher_status forget_more(work *w, const struct usher_record *r)
 {
     struct usher__change c;

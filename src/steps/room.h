@@ -40,7 +40,7 @@ enum {
     COUNT_CREATED,
     COUNT_EMPTY,       /* without members: since when */
     COUNT_MARK,        /* of the history up to now */
-    COUNT_SINCE,       /* the log has all behind this version */
+    COUNT_SINCE,       /* the log has all after this version */
     COUNT_OUTAGE_FROM, /* the last outage */
     COUNT_OUTAGE_TO
 };
@@ -64,8 +64,8 @@ enum { N_JOINED, N_ROLES, N_SHARES };
 #define CLOSE_MAX 24
 /* A page of a snapshot ends early when it has so many bytes. */
 #define PAGE_BYTES 1048576
-/* The work that a row of a page is, in bytes: some 55,000 instructions of a Redis server, so a page of 400
- * members is 22 million. */
+/* The work that a row of a page is, in bytes: some 55,000 instructions of a Redis server, so a page
+ * of 400 members is 22 million. */
 #define ROW_WORK 2560
 
 static const char not_in[] = "the member is not in the room";

@@ -87,8 +87,8 @@ enum past {
 enum n { N_GRANT = 0, N_DEBT = 2, N_STORE = 5 };
 enum n_fill { N_LAST = 0, N_AT = 2 };
 enum n_hold { N_NUMBER = 0, N_PERIOD = 2, N_STAMP };
-/* Of numbers that are lost: up to here.  Of the end of one that was lost or in doubt: the token
- * that it was claimed by. */
+/* Numbers that are lost: up to here.  The end of one that was lost or in doubt: the token that
+ * claimed it. */
 enum n_lost { N_UPTO = 4, N_CLAIM = 4 };
 /* PAST: the highest numbers, 0 for none; and up to where an authority has granted any. */
 enum n_past { N_MONTH = 0, N_YEAR = 2, N_EVER = 4, N_GRANTED = 6, N_PAST = 8 };

@@ -237,8 +237,7 @@ static enum usher_serial_why rule_denied(const work *w, const struct making *m, 
         return USHER_SERIAL_WHY_KEPT;
     if (m->exists && (m->made || any) && set[SET_MODE] != old[SET_MODE])
         return USHER_SERIAL_WHY_KEPT;
-    if (m->exists && (set[SET_RESET] != old[SET_RESET] || m->moved) &&
-        (any || any_open(w)))
+    if (m->exists && (set[SET_RESET] != old[SET_RESET] || m->moved) && (any || any_open(w)))
         return USHER_SERIAL_WHY_HELD;
     if (m->moved && (m->made || m->used) && day_goes_back(w, old[SET_ZONE], set[SET_ZONE]))
         return USHER_SERIAL_WHY_BACK;

@@ -217,9 +217,8 @@ enum usher_status usher__drop(struct usher__work *w, uint64_t *ret_n, bool *ret_
  * `if-version=`, asked when what is due has been applied: is the command to be done at another
  * version than w->scope has, or on one that is not there and would be made?  That is answered:
  * STALE or MISSING and nothing else (rooms add what there is), or LOST.  One above the version may
- * be of a scope of the name that is no more, so only where versions were lost it is.  (Once will
- * do: if more was due than a command applies before its verb, then the version is one that nobody
- * has been told of.)
+ * be of a scope of the name that is no more, so only where versions were lost it is.  (One check
+ * is enough: if more was due than a command applies before its verb, no reply has had the version.)
  */
 bool usher__is_other_version(struct usher__work *w);
 static inline bool usher__other_version(struct usher__work *w)
@@ -408,7 +407,7 @@ static inline void usher__tally_add(int64_t *sum, int64_t n, int64_t weight)
 }
 
 /*
- * A store that is away takes nobody's life.  It was away if no command that writes reached the
+ * A store outage ends no heartbeat.  It was away if no command that writes reached the
  * scope for longer than half of `beat` although two signs of life were due in that time, or if
  * another server has the scope now and one was.  Then deadlines between the last command and the
  * moment are moved to the moment + `beat`, each when it comes up.  Deadlines that an outage has

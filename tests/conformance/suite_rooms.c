@@ -1259,7 +1259,8 @@ static void a_snapshot_comes_in_pages(void **state)
     stale(f, "snapshot r after=%d since=%d", (int)after, (int)version + 7);
 }
 
-/* A page takes a server no more than some 10 ms, whatever `max` is, and the pages are the whole room. */
+/* A page takes a server no more than some 10 ms, whatever `max` is, and the pages are the whole
+ * room. */
 static void a_page_of_a_snapshot_ends_by_its_work(void **state)
 {
     struct fixture *f = *state;

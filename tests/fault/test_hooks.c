@@ -319,8 +319,7 @@ static void line_print(void *payload, const char *line)
         return;
     /* A second engine in memory has a store of its own: without an authority both begin at 1. */
     if ((w->store == &own_store || strcmp(w->store->name, "memory") == 0) &&
-        is_on(w, HOOK(SECOND) | HOOK(SECOND_CLOSES)) &&
-        strstr(line, " a second time") != NULL)
+        is_on(w, HOOK(SECOND) | HOOK(SECOND_CLOSES)) && strstr(line, " a second time") != NULL)
         return;
     /* told, and no fault */
     if (strstr(line, "is not as the authority keeps it") != NULL ||

@@ -35,7 +35,7 @@ struct fake {
     unsigned held;     /* batches that wait, from the first on */
     _Atomic unsigned batches;
     size_t n[BATCHES];  /* tasks of each batch, in the end */
-    bool told[BATCHES]; /* somebody listens to it */
+    bool told[BATCHES]; /* it has a watcher */
     int64_t deadline_ms[BATCHES];
     int64_t now_ms[BATCHES]; /* at its end */
     _Atomic int64_t clock;

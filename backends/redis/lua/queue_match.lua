@@ -40,7 +40,7 @@ function S.give(u, stored)
     if offer > 0 then
         a.n6 = a.n6 + 4
         S.agent_event(a, K.AGENT_E_OFFER, S.at())
-        u.n6 = S.moment + offer -- nobody could see it ring before
+        u.n6 = S.moment + offer -- it did not ring before
     else
         a.n1 = a.n1 + 1
         S.agent_event(a, K.AGENT_E_SEAT, S.at())

@@ -93,7 +93,7 @@ function S.make_refusals()
         end
     end
 
-    -- the user whose refusal by @a is the oldest, if it waits for nobody but for @a, or nil; and true if
+    -- the user whose refusal by @a is the oldest, if it waits for @a alone, or nil; and true if
     -- it has not looked at all: see refused_user()
     function S.refused_user(a, search)
         while true do

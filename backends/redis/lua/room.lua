@@ -128,7 +128,7 @@ function S.tell(verb, from, to, r, data)
     if S.watch == 1 then S.notices[#S.notices][13] = wait end
 end
 
--- Which is not told together with those who come and go.
+-- The notice of an outage, which is not delayed as joins and leaves may be.
 function S.tell_outage(...)
     if S.set[K.SET_PUSH + 1] == 1 then S.push = S.version + 1 end
     S.commit(...)

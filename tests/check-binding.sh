@@ -76,7 +76,8 @@ same version=4 state=busy+up token=4 until=TIME number=100
 empty version=4 state=nodata why=busy next=TIME
 ok version=4 more=0
   number=100 group=A owner=ann state=busy+up resting=0 token=4 until=TIME calls_today=1 used=TIME capped=0 age=MS
-stale version=4 state=busy+up token=4 until=TIME
+stale version=4 state=busy+up until=TIME
+  number=100 owner=ann state=busy+up until=TIME
 ok version=5 state=idle+up token=4 until=TIME
 missing version=5 state=nodata number=101
 invalid version=0

@@ -231,10 +231,12 @@ static void each_command_of_an_agent_is_a_sign_of_life(void **state)
         { "pause ann", "ok pausing" }, { "alive user=u", "ok room ann" }, { "ready eve", "same idle" },
         { "+900", 0 },
         { "finish ann.1", "ok u ann" }, { "reject eve u", "missing u eve" },
-        { "+900", 0 },
-        { "agents", "ok ann:paused eve:idle" },
+        { "+600", 0 },
+        { "login zoe", "ok idle" }, /* so that the silence is no outage */
+        { "+300", 0 },
+        { "agents", "ok ann:paused eve:idle zoe:idle" },
         { "+100", 0 },
-        { "agents", "ok" });
+        { "agents", "ok zoe:idle" });
 }
 
 static void a_wrap_up_outlives_silence_and_logout(void **state)

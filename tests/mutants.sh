@@ -1019,6 +1019,9 @@ mutant 'serial: a take gets fewer than it asked for' src/steps/serial.c 's/    i
     $memory 'a_take_gets_all*'
 mutant 'serial: a grant takes all of a period' src/engine/serial_authority.c 's/    if (\*ret_n > most)/    if (n > most)/' \
     tests/fault/test_authority 'a_loss_leaves*'
+mutant 'a grant is installed before an earlier one' src/engine/serial_authority.c \
+    's/if (range.from > want.floor \&\& store->why/if (false \&\& store->why/' \
+    tests/fault/test_authority 'nothing_is_lost_when*'
 mutant 'serial: a number below start is parsed' src/steps/serial.c 's/add_row(w, \&s, low(w->scope.settings), 0, w->now)/add_row(w, \&s, 0, 0, w->now)/' \
     $memory 'no_number_below*'
 mutant 'digest: the identity of the store is in it' src/steps/serial_audit.c 's/    .store_kind = KIND_RULE,/    .store_kind = 0,/' \

@@ -208,6 +208,39 @@ static enum usher_status install(ask *a, const struct usher_authority_range *ran
     return status;
 }
 
+/* How the rule stands.  MISSING: there is none with an authority, or it cannot be seen; the
+ * command itself will say what is wrong. */
+static enum usher_status look(ask *a, struct usher_serial_result *ret)
+{
+    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_result reply;
+    bool there;
+
+    usher__ask_run(a, &c, &reply);
+    there = reply.status == USHER_OK && reply.of.serial.of.settings.authority != 0;
+    *ret = reply.of.serial;
+    usher_result_done(&reply);
+    return there ? USHER_OK : USHER_MISSING;
+}
+
+/* A process that was granted a range installs it within this time, unless it was killed. */
+#define ARRIVES_MS 500
+
+/* The authority has granted numbers up to @from that @store does not have.  Another process may be
+ * about to install them: a store that gets the later range first takes the numbers of the other
+ * process for lost. */
+static void wait_for_others(ask *a, const struct usher_serial_result *store, int64_t from)
+{
+    static const struct timespec pause = { 0, 1000000 };
+    int64_t begun = usher__monotonic_ms(), most = (a->deadline_ms - begun) / 2;
+    int64_t until = begun + (most < ARRIVES_MS ? most : ARRIVES_MS);
+    struct usher_serial_result now;
+
+    while (look(a, &now) == USHER_OK && now.period == store->period && issued(&now) < from &&
+           usher__monotonic_ms() < until)
+        (void)nanosleep(&pause, NULL);
+}
+
 /* In advance, besides @n, a grant takes at most an eighth of what is left of a bounded period: a
  * loss of the store must not use up the period. */
 static enum usher_status bounded(ask *a, const struct usher_authority_want *want, int64_t n,
@@ -260,6 +293,8 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_result *stor
     }
     if (status != USHER_OK)
         return status;
+    if (range.from > want.floor && store->why != USHER_SERIAL_WHY_LOST)
+        wait_for_others(a, store, range.from);
     status = install(a, &range, store->period);
     if (status == USHER_UNAVAILABLE && range.to > range.from) { /* it has not heard of it */
         char why[192];
@@ -271,21 +306,6 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_result *stor
 }
 
 /* ---- once for each rule ------------------------------------------------------------- */
-
-/* How the rule stands.  MISSING: there is none with an authority, or it cannot be seen; the
- * command itself will say what is wrong. */
-static enum usher_status look(ask *a, struct usher_serial_result *ret)
-{
-    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
-    struct usher_result reply;
-    bool there;
-
-    usher__ask_run(a, &c, &reply);
-    there = reply.status == USHER_OK && reply.of.serial.of.settings.authority != 0;
-    *ret = reply.of.serial;
-    usher_result_done(&reply);
-    return there ? USHER_OK : USHER_MISSING;
-}
 
 /* Another process that has been granted a range tells the store in less than this. */
 #define ON_ITS_WAY_MS 20

@@ -1305,12 +1305,13 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
 /* ---- kill -9 ------------------------------------------------------------------------------ */
 
 /* An authority whose process dies with its @dies_at-th request: before it has committed, or behind
- * it, when the store has not heard of it. */
+ * it, when the store has not heard of it.  While @holds_back, a request returns when that ends. */
 struct killer {
     struct usher_authority base;
     struct usher_authority *inner;
     unsigned dies_at, requests;
     bool behind;
+    _Atomic bool holds_back, committed;
 };
 
 static enum usher_status killer_reserve(struct usher_authority *a,
@@ -1327,6 +1328,9 @@ static enum usher_status killer_reserve(struct usher_authority *a,
     status = k->inner->ops->reserve(k->inner, want, deadline_ms, ret_range, message);
     if (dies)
         (void)kill(getpid(), SIGKILL);
+    k->committed = true;
+    while (k->holds_back)
+        (void)usleep(1000);
     return status;
 }
 
@@ -1450,6 +1454,78 @@ static void a_process_killed_between_authority_and_store_repeats_nothing(void **
     }
 }
 
+struct reserver {
+    struct usher_engine *e;
+    const char *owner;
+    enum usher_status status;
+    _Atomic bool done;
+};
+
+static void *reserve_one(void *payload)
+{
+    struct reserver *r = payload;
+    struct ask_serial_hold hold;
+
+    r->status = ask_serial_reserve(r->e, "g", r->owner, -1, NULL, &hold);
+    r->done = true;
+    return NULL;
+}
+
+/* Two engines ask the authority at the same moment, and the one that was granted the lower number
+ * is the later one at the store. */
+static void nothing_is_lost_when_grants_arrive_in_another_order(void **state)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct killer slow = { .base.ops = &killer_ops };
+    struct reserver first = { .owner = "first" }, second = { .owner = "second" };
+    char authority[256], store[300];
+    struct usher_serial_form form;
+    struct usher_result r;
+    pthread_t threads[2];
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    (void)snprintf(store, sizeof store, "sqlite:%s", new_file());
+    slow.inner = open_authority(authority);
+    opt.authority = &slow.base;
+    assert_int_equal(usher_open(store, &opt, &first.e), USHER_OK);
+    second.e = engine_with(store, authority);
+    memset(&form, 0, sizeof form);
+    form.mode = USHER_SERIAL_MODE_GAPFREE;
+    assert_int_equal(ask_serial_rule(first.e, "g", USHER_GIVEN_SERIAL_MODE, &form), USHER_OK);
+    /* each has compared the store with the authority, and number 1 is held */
+    assert_int_equal(
+        ask_serial_reserve(second.e, "g", "ann", -1, NULL, &(struct ask_serial_hold){ 0 }),
+        USHER_OK);
+    assert_int_equal(
+        ask_serial_reserve(first.e, "g", "ann", -1, NULL, &(struct ask_serial_hold){ 0 }),
+        USHER_SAME);
+    slow.committed = false;
+    slow.holds_back = true;
+    assert_int_equal(pthread_create(&threads[0], NULL, reserve_one, &first), 0);
+    while (!slow.committed)
+        (void)usleep(1000);
+    assert_int_equal(pthread_create(&threads[1], NULL, reserve_one, &second), 0);
+    while (max_of(slow.inner, "g") < 3)
+        (void)usleep(1000);
+    /* an engine that does not wait for the lower number is done by now */
+    for (int i = 0; i < 50 && !second.done; i++)
+        (void)usleep(1000);
+    slow.holds_back = false;
+    assert_int_equal(pthread_join(threads[0], NULL), 0);
+    assert_int_equal(pthread_join(threads[1], NULL), 0);
+    assert_int_equal(first.status, USHER_OK);
+    assert_int_equal(second.status, USHER_OK);
+    assert_int_equal(ask_serial_holds(first.e, "g", NULL, 0, &r), USHER_OK);
+    assert_int_equal(r.of.serial.n_rows, 3);
+    for (size_t i = 0; i < r.of.serial.n_rows; i++)
+        assert_int_equal(r.of.serial.rows[i].state, USHER_SERIAL_STATE_HELD);
+    usher_result_done(&r);
+    usher_close(first.e);
+    usher_close(second.e);
+    usher_authority_close(&slow.base);
+}
+
 static void a_deleted_rule_does_not_come_back(void **state)
 {
     char authority[256];
@@ -1499,6 +1575,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_journal_is_in_order_over_losses),
         cmocka_unit_test(the_journal_tells_of_reservations_that_ended_by_themselves),
         cmocka_unit_test(a_process_killed_between_authority_and_store_repeats_nothing),
+        cmocka_unit_test(nothing_is_lost_when_grants_arrive_in_another_order),
         cmocka_unit_test(a_deleted_rule_does_not_come_back),
     };
     const char *tmp = getenv("TMPDIR");

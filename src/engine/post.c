@@ -924,48 +924,49 @@ static unsigned units_of(const struct usher_engine *e, unsigned verb, const char
     return 2;
 }
 
-static void units_add(struct units *u, const struct usher_engine *e,
-                      const struct usher_operation *c)
+static void units_add(struct units *u, const struct usher_engine *e, unsigned verb,
+                      const char *scope, size_t size)
 {
-    unsigned unit[2], n = units_of(e, c->verb, c->scope.data, c->scope.size, unit);
+    unsigned unit[2], n = units_of(e, verb, scope, size, unit);
 
     for (unsigned i = 0; i < n; i++)
         u->bits[unit[i] / 64] |= UINT64_C(1) << (unit[i] % 64);
 }
 
-static bool units_have(const struct units *u, const struct usher_engine *e, unsigned verb,
-                       const char *scope, size_t size)
+static void units_join(struct units *u, const struct units *with)
 {
-    unsigned unit[2], n = units_of(e, verb, scope, size, unit), i = 0;
-
-    while (i < n && (u->bits[unit[i] / 64] >> (unit[i] % 64) & 1) == 0)
-        i++;
-    return i < n;
+    for (size_t i = 0; i < USHER_UNITS / 64; i++)
+        u->bits[i] |= with->bits[i];
 }
 
-/* Return whether something of @l is under way on a scope of one of @units.  With the lock. */
-static bool has_units(const struct usher_engine *e, const struct usher__post_lane *l,
-                      const struct units *units)
+static bool units_meet(const struct units *u, const struct units *with)
 {
-    const struct usher__node *node = l->batch.first;
-    size_t i = 0, n = l->reading != NULL ? usher__reading_size(l->reading) : 0;
-    const struct usher_command *c;
+    size_t i = 0;
 
-    if (!is_under_way(l))
-        return false;
-    for (; i < n; i++) {
+    while (i < USHER_UNITS / 64 && (u->bits[i] & with->bits[i]) == 0)
+        i++;
+    return i < USHER_UNITS / 64;
+}
+
+/* The units of what is under way in @l.  With the lock. */
+static void units_under_way(const struct usher_engine *e, const struct usher__post_lane *l,
+                            struct units *ret)
+{
+    size_t n = l->reading != NULL ? usher__reading_size(l->reading) : 0;
+    const struct usher__node *node = l->batch.first;
+
+    memset(ret, 0, sizeof *ret);
+    for (size_t i = 0; i < n; i++) {
         const struct usher_operation *op = usher__reading_at(l->reading, i);
 
-        if (units_have(units, e, op->verb, op->scope.data, op->scope.size))
-            return true;
+        units_add(ret, e, op->verb, op->scope.data, op->scope.size);
     }
     for (; node != NULL; node = node->next) {
-        c = &((const struct posted *)(const void *)node)->command;
-        if (c->scope != NULL &&
-            units_have(units, e, c->verb, c->scope, text_size(c->scope_size, c->scope)))
-            return true;
+        const struct usher_command *c = &((const struct posted *)(const void *)node)->command;
+
+        if (c->scope != NULL)
+            units_add(ret, e, c->verb, c->scope, text_size(c->scope_size, c->scope));
     }
-    return false;
 }
 
 /*
@@ -989,30 +990,54 @@ static int help(struct usher__post *p, struct usher__post_lane *l, int64_t deadl
     return 0;
 }
 
+/*
+ * Drive the batches and readings of all lanes that have one of @units, and wait until one of them
+ * can go on.  Such a batch may itself wait for units that a batch of another lane has, so its units
+ * are added to @helped, and the batches on those are driven as well.  false: no lane has @units.
+ */
+static bool help_lanes(const struct usher_engine *e, struct usher__post *p,
+                       const struct units *units, struct units *helped, int64_t deadline_ms)
+{
+    struct pollfd fds[USHER__POST_LANES];
+    bool found = false;
+    int least_ms = HELP_MS;
+    nfds_t n = 0;
+
+    (void)pthread_mutex_lock(&p->lock);
+    for (unsigned i = 0; i < p->n_lanes; i++) {
+        struct usher__post_lane *l = &p->lane[i];
+        struct units of;
+        int ms;
+
+        if (!is_under_way(l))
+            continue;
+        units_under_way(e, l, &of);
+        if (!units_meet(&of, helped))
+            continue;
+        found = found || units_meet(&of, units);
+        units_join(helped, &of);
+        fds[n] = (struct pollfd){ .fd = -1 };
+        ms = help(p, l, deadline_ms, &fds[n++]);
+        least_ms = ms < least_ms ? ms : least_ms;
+    }
+    (void)pthread_mutex_unlock(&p->lock);
+    if (found && least_ms > 0)
+        (void)poll(fds, n, least_ms);
+    return found;
+}
+
 void usher__post_settle(struct usher_engine *e, const struct usher_operation *commands, size_t n,
                         int64_t deadline_ms)
 {
     struct usher__post *p = atomic_load(&e->post);
-    struct units units = { { 0 } };
-    bool found = true;
+    struct units units = { { 0 } }, helped;
 
     for (size_t i = 0; i < n; i++)
-        units_add(&units, e, &commands[i]);
-    while (found && atomic_load(&e->claiming) != 0 && ms_until(deadline_ms) > 0) {
-        struct pollfd fd = { .fd = -1 };
-        unsigned i = 0;
-        int ms = 0;
-
-        (void)pthread_mutex_lock(&p->lock);
-        while (i < p->n_lanes && !has_units(e, &p->lane[i], &units))
-            i++;
-        found = i < p->n_lanes;
-        if (found)
-            ms = help(p, &p->lane[i], deadline_ms, &fd);
-        (void)pthread_mutex_unlock(&p->lock);
-        if (ms > 0)
-            (void)poll(&fd, 1, ms);
-    }
+        units_add(&units, e, commands[i].verb, commands[i].scope.data, commands[i].scope.size);
+    helped = units;
+    while (atomic_load(&e->claiming) != 0 && ms_until(deadline_ms) > 0)
+        if (!help_lanes(e, p, &units, &helped, deadline_ms))
+            break;
     usher__message_clear();
 }
 

@@ -106,7 +106,7 @@ static void do_line(struct walk *w, struct usher_engine *e)
         enum usher_status status = line_execute(e, &r, "%s", line);
 
         if (status > USHER_INVALID)
-            fail_msg("%s: %s", line, r.message);
+            fail_msg("seed %" PRIu64 ": %s: %s", w->seed, line, r.message);
         usher_result_done(&r);
     } else {
         struct usher_value v[] = { USHER_T(USHER_FIELD_FIELD, "posted"),
@@ -259,7 +259,8 @@ static void check(struct walk *w)
         if (tries > 0) /* what a server is asked for is on its way */
             (void)poll(&fd, 1, 10);
         collect(w, true);
-        assert_int_equal(usher_room_digest(w->e, ROOM, &epoch, &version, digest), USHER_OK);
+        if (usher_room_digest(w->e, ROOM, &epoch, &version, digest) != USHER_OK)
+            fail_msg("seed %" PRIu64 ": digest: %s", w->seed, usher_message());
     }
     if (is_behind(w, epoch, version))
         fail_msg("seed %" PRIu64 ": told %" PRIu64 " of %" PRIx64 ", the room has %" PRIu64

@@ -75,6 +75,9 @@ struct place {
 
 static unsigned places;
 
+/* Seconds that are added to the time of day, for everything in this process. */
+static _Atomic int64_t skew_s;
+
 /* An empty store of the kind that is the test's initial state. */
 static int place_setup(void **state)
 {
@@ -109,6 +112,7 @@ static int place_setup(void **state)
 
 static int place_teardown(void **state)
 {
+    atomic_store(&skew_s, 0);
     free(*state);
     return 0;
 }
@@ -1223,9 +1227,6 @@ static int64_t fake_clock(void *payload)
     return atomic_load(&fake_now);
 }
 
-/* What is added to the time of day, for everything in this process. */
-static _Atomic int64_t skew_s;
-
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
     int rc = (int)syscall(SYS_clock_gettime, id, ts);
@@ -1251,8 +1252,20 @@ static struct ask_number_hold call_of(struct usher_engine *e, const char *owner,
     return hold;
 }
 
-/* Both must be alike: a clock that was set back stands still for the pool. */
-static void day_with_a_clock_set_back(struct usher_engine *e, char digest[33])
+/* The place with the clock of the store itself. */
+static struct usher_engine *open_own_clock(const struct place *p,
+                                           const struct usher_options *options)
+{
+    char url[URL_MAX];
+
+    (void)snprintf(url, sizeof url, "%s", p->url);
+    if (p->kind == REDIS)
+        url[strcspn(url, "?")] = '\0';
+    return open_url(url, options);
+}
+
+/* A clock of the application that was set back stands still for the pool. */
+static void day_of_an_application_set_back(struct usher_engine *e, char digest[33])
 {
     struct usher_number_result_settings set = { .lease_ms = 1000 };
     struct ask_number_hold ann, bob, carl;
@@ -1303,7 +1316,7 @@ static void day_with_a_clock_set_back(struct usher_engine *e, char digest[33])
     audit_is_clean(e);
 }
 
-static void a_clock_set_back_stands_still(void **state)
+static void application_that_sets_its_clock_back_stands_still(void **state)
 {
     const struct place *p = *state;
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -1311,21 +1324,106 @@ static void a_clock_set_back_stands_still(void **state)
     char a[33], b[33];
 
     options.now_ms = fake_clock;
+    e = open_own_clock(p, &options);
+    twin = open_url("memory:", &options);
+    day_of_an_application_set_back(e, a);
+    day_of_an_application_set_back(twin, b);
+    if (p->kind != REDIS) /* its versions begin at the time of day */
+        assert_string_equal(a, b);
+    usher_close(twin);
+    usher_close(e);
+}
+
+/* A clock of the store that was set back by two days: a new lease ends by that clock, an old one
+ * when it was to end, and neither days nor the order go back. */
+static void day_of_a_store_set_back(struct usher_engine *e, char digest[33])
+{
+    const int64_t back = T0 - INT64_C(2) * 24 * 3600 * 1000;
+    struct usher_number_result_settings set = { .lease_ms = 1000 };
+    struct ask_number_hold ann, bob, carl, dora;
+    struct usher_number_result_statistics stats;
+    struct usher_result list;
+    uint64_t expired = 0;
+
+    atomic_store(&fake_now, T0);
+    assert_int_equal(ask_number_set(e, "p", USHER_GIVEN_LEASE, &set), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n2", NULL), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "p", "n1"), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "p", "n2"), USHER_OK);
+    ann = call_of(e, "ann", USHER_OK);
+    assert_string_equal(ann.number, "n1");
+    assert_true(ann.until_ms == T0 + 1000);
+
+    atomic_store(&fake_now, back);
+    bob = call_of(e, "bob", USHER_OK);
+    assert_string_equal(bob.number, "n2");
+    assert_true(bob.until_ms == back + 1000);
+    assert_true(bob.version == ann.version + 1 && bob.token > ann.token);
+    assert_int_equal(ask_number_stats(e, "p", &stats), USHER_OK);
+    assert_true(stats.longest_hold_ms == 0 && stats.calls_today == 2);
+    assert_int_equal(ask_number_list(e, "p", -1, NULL, NULL, 0, &list), USHER_OK);
+    assert_int_equal(list.of.number.n_rows, 2);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(list.of.number.rows[i].calls_today, 1);
+    usher_result_done(&list);
+
+    atomic_store(&fake_now, back + 999);
+    assert_int_equal(ask_number_sweep(e, "p", &expired), USHER_SAME);
+    (void)call_of(e, "carl", USHER_EMPTY);
+    atomic_store(&fake_now, back + 1000);
+    assert_int_equal(ask_number_sweep(e, "p", &expired), USHER_OK);
+    assert_true(expired == 1);
+    carl = call_of(e, "carl", USHER_OK);
+    assert_string_equal(carl.number, "n2");
+    assert_true(carl.until_ms == back + 2000);
+    assert_int_equal(ask_number_hangup(e, "p", "n2", carl.token, 100), USHER_OK);
+    atomic_store(&fake_now, back + 1099);
+    (void)call_of(e, "dora", USHER_EMPTY);
+    atomic_store(&fake_now, back + 1100); /* the rest is over */
+    dora = call_of(e, "dora", USHER_OK);
+    assert_string_equal(dora.number, "n2");
+    assert_int_equal(ask_number_stats(e, "p", &stats), USHER_OK);
+    assert_true(stats.calls_today == 4);
+
+    atomic_store(&fake_now, T0 + 999);
+    assert_int_equal(ask_number_sweep(e, "p", &expired), USHER_OK);
+    assert_true(expired == 1);
+    assert_int_equal(ask_number_renew(e, "p", "n2", dora.token, 0, NULL), USHER_REFUSED);
+    atomic_store(&fake_now, T0 + 1000);
+    assert_int_equal(ask_number_sweep(e, "p", &expired), USHER_OK);
+    assert_true(expired == 1);
+    atomic_store(&fake_now, 1); /* what has expired does not come back */
+    assert_int_equal(ask_number_renew(e, "p", "n1", ann.token, 0, NULL), USHER_REFUSED);
+    assert_int_equal(usher_digest(e, USHER_NUMBER, "p", digest), USHER_OK);
+    audit_is_clean(e);
+}
+
+static void store_that_sets_its_clock_back_freezes_no_lease(void **state)
+{
+    const struct place *p = *state;
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e, *twin;
+    char a[33], b[33];
+
+    options.now_ms = fake_clock;
+    options.clock_given = true;
     e = open_url(p->url, &options);
     twin = open_url("memory:", &options);
-    day_with_a_clock_set_back(e, a);
-    day_with_a_clock_set_back(twin, b);
+    day_of_a_store_set_back(e, a);
+    day_of_a_store_set_back(twin, b);
     assert_string_equal(a, b);
     usher_close(twin);
     usher_close(e);
 }
 
+/* The clock of a memory store and of a file is this machine's.  That of a server is another one. */
 static void the_time_of_day_may_be_set_back(void **state)
 {
     const struct place *p = *state;
-    struct usher_engine *e = open_url(p->url, NULL);
+    struct usher_engine *e = open_own_clock(p, NULL);
     struct usher_number_result_settings set = { .lease_ms = 3600000 };
-    struct ask_number_hold ann, bob;
+    struct ask_number_hold ann, bob, carl;
 
     assert_int_equal(ask_number_set(e, "p", USHER_GIVEN_LEASE, &set), USHER_OK);
     assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
@@ -1336,10 +1434,21 @@ static void the_time_of_day_may_be_set_back(void **state)
     atomic_store(&skew_s, -100000);
     bob = call_of(e, "bob", USHER_OK);
     assert_true(bob.version == ann.version + 1);
-    assert_true(bob.until_ms >= ann.until_ms);
     (void)call_of(e, "carl", USHER_EMPTY);
+    if (p->kind == REDIS) {
+        assert_true(bob.until_ms >= ann.until_ms);
+    } else {
+        struct timespec ts;
+
+        assert_int_equal(clock_gettime(CLOCK_REALTIME, &ts), 0);
+        assert_true(bob.until_ms >= ann.until_ms - 100000 * INT64_C(1000));
+        assert_true(bob.until_ms <= (int64_t)(ts.tv_sec + 1) * 1000 + 3600000);
+    }
+    atomic_store(&skew_s, -100000 + 3600); /* an hour later the new lease is over */
+    carl = call_of(e, "carl", p->kind == REDIS ? USHER_EMPTY : USHER_OK);
+    if (p->kind != REDIS)
+        assert_string_equal(carl.number, "n2");
     atomic_store(&skew_s, 7200);
-    /* that of a server is another clock */
     if (p->kind == REDIS)
         assert_true(done(ask_number_renew(e, "p", "n1", ann.token, 0, NULL)));
     else
@@ -1359,7 +1468,7 @@ static void a_clock_that_shows_nonsense_harms_no_store(void **state)
     struct ask_number_hold hold;
 
     options.now_ms = fake_clock;
-    e = open_url(p->url, &options);
+    e = open_own_clock(p, &options);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         struct usher_number_result_settings set = { .lease_ms = USHER_SPAN_MAX, .rest_ms = 1 };
         struct usher_number_result_statistics stats;
@@ -1384,7 +1493,7 @@ static void a_clock_that_shows_nonsense_harms_no_store(void **state)
         audit_is_clean(e);
     }
     usher_close(e);
-    e = open_url(p->url, &options); /* and after it was written and read again */
+    e = open_own_clock(p, &options); /* and after it was written and read again */
     audit_is_clean(e);
     if (p->kind != MEMORY)
         assert_true(done(ask_number_add(e, "p0", "n3", NULL)));
@@ -1896,7 +2005,8 @@ int main(int argc, char **argv)
         ON(memory, a_child_is_told_to_open_its_own_engine),
         ON(memory, a_child_and_its_parent_share_the_store_each_with_its_engine),
         ON(memory, without_descriptors_left_what_is_open_goes_on),
-        ON(memory, a_clock_set_back_stands_still),
+        ON(memory, application_that_sets_its_clock_back_stands_still),
+        ON(memory, store_that_sets_its_clock_back_freezes_no_lease),
         ON(memory, the_time_of_day_may_be_set_back),
         ON(memory, a_clock_that_shows_nonsense_harms_no_store),
         ON(memory, audit_and_digest_may_run_while_others_work),
@@ -1917,7 +2027,8 @@ int main(int argc, char **argv)
         ON(sqlite, a_full_disk_loses_nothing),
         ON(sqlite, a_read_only_file_or_folder_is_refused_with_the_reason),
         ON(sqlite, a_file_that_is_deleted_under_the_engine_is_noticed),
-        ON(sqlite, a_clock_set_back_stands_still),
+        ON(sqlite, application_that_sets_its_clock_back_stands_still),
+        ON(sqlite, store_that_sets_its_clock_back_freezes_no_lease),
         ON(sqlite, the_time_of_day_may_be_set_back),
         ON(sqlite, a_clock_that_shows_nonsense_harms_no_store),
         ON(sqlite, audit_and_digest_may_run_while_others_work),
@@ -1936,7 +2047,8 @@ int main(int argc, char **argv)
         ON(redis, without_descriptors_left_what_is_open_goes_on),
         ON(redis, a_server_that_dies_while_it_is_written_to_raises_no_signal),
         ON(redis, a_lost_connection_without_descriptors_comes_back_later),
-        ON(redis, a_clock_set_back_stands_still),
+        ON(redis, application_that_sets_its_clock_back_stands_still),
+        ON(redis, store_that_sets_its_clock_back_freezes_no_lease),
         ON(redis, the_time_of_day_may_be_set_back),
         ON(redis, a_clock_that_shows_nonsense_harms_no_store),
         ON(redis, audit_and_digest_may_run_while_others_work),

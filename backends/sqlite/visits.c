@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/queue.h"
 #include "file.h"
 
 #define EPOCH_TEXT 17 /* 16 hex digits and a NUL */
@@ -24,6 +23,13 @@ static void bind_text(sqlite3_stmt *st, int i, const struct usher_text *text)
 static void epoch_text(char to[EPOCH_TEXT], uint64_t epoch)
 {
     (void)snprintf(to, EPOCH_TEXT, "%016" PRIx64, epoch);
+}
+
+/* Return whether a visit that ended with @outcome had a room; VISITS_DIFFER says the same. */
+static bool had_room(int outcome)
+{
+    return outcome != USHER_QUEUE_OUTCOME_LEFT && outcome != USHER_QUEUE_OUTCOME_LOST &&
+           outcome != USHER_QUEUE_OUTCOME_TIMEOUT;
 }
 
 /* ---- add ---------------------------------------------------------------------------- */
@@ -51,7 +57,7 @@ int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t 
                                 SQLITE_STATIC);
     else
         (void)sqlite3_bind_null(st, 11);
-    if (usher__queue_had_room((enum usher_queue_outcome)v->state))
+    if (had_room(v->state))
         (void)sqlite3_bind_int64(st, 12, v->matched_ms);
     else
         (void)sqlite3_bind_null(st, 12);

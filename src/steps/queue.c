@@ -122,7 +122,7 @@ static enum usher_status alive_first(struct run *run)
     }
     status = usher__queue_load(run, K_AGENT, &args(run->w)->agent, &r);
     if (status == USHER_OK)
-        status = usher__queue_agent_alive(run->w, &r);
+        status = usher__queue_agent_alive(run, &r);
     return status == USHER_MISSING ? USHER_OK : status;
 }
 

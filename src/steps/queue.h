@@ -481,7 +481,7 @@ int64_t usher__queue_beat(const work *w);
 /* Without a version: a sign of life is no change to be told of. */
 enum usher_status usher__queue_heartbeat(work *w, struct usher_record *r);
 /* A command of the agent @r is a sign of life. */
-enum usher_status usher__queue_agent_alive(work *w, struct usher_record *r);
+enum usher_status usher__queue_agent_alive(struct run *run, struct usher_record *r);
 enum usher_status usher__queue_login(struct run *run);
 enum usher_status usher__queue_logout(struct run *run);
 enum usher_status usher__queue_agent_verb(struct run *run, unsigned event);

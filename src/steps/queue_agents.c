@@ -76,15 +76,19 @@ enum usher_status usher__queue_heartbeat(work *w, struct usher_record *r)
     return usher__change_write(w, &c);
 }
 
-enum usher_status usher__queue_agent_alive(work *w, struct usher_record *r)
+enum usher_status usher__queue_agent_alive(struct run *run, struct usher_record *r)
 {
-    int64_t at = usher__queue_beat(w);
+    int64_t at = usher__queue_beat(run->w);
 
+    /* it may be open without need: no match took it while it was due, or had memory, or the trigger
+     * was another */
+    if (is_open(r))
+        usher__queue_todo_agent(run, r->order);
     if (r->n[A_BEAT] == at)
         return USHER_OK;
     r->n[A_BEAT] = at;
     usher__queue_agent_settle(r);
-    return usher__queue_heartbeat(w, r);
+    return usher__queue_heartbeat(run->w, r);
 }
 
 /* The pause or the wrap-up of the agent of the command, from before it went.  MISSING. */
@@ -121,7 +125,7 @@ enum usher_status usher__queue_login(struct run *run)
                 .status;
         usher__queue_answer_agent(w, status, &r);
         if (status == USHER_SAME)
-            return usher__queue_agent_alive(w, &r);
+            return usher__queue_agent_alive(run, &r);
         usher__say(w->reply, status, "is logged in with another capacity, level or other lanes");
         return USHER_OK;
     }
@@ -367,14 +371,9 @@ enum usher_status usher__queue_room(struct run *run, bool alive)
     if (status != USHER_OK)
         return status;
     if (alive) {
-        uint64_t order = r.order;
-
-        status = usher__queue_agent_alive(w, &r);
-        /* it may be open without need: a match had no memory, or the trigger was another */
-        if (status == USHER_OK && is_open(&r)) {
-            usher__queue_todo_agent(run, order);
+        status = usher__queue_agent_alive(run, &r);
+        if (status == USHER_OK)
             status = usher__queue_settle(run);
-        }
         if (status == USHER_OK)
             status = w->ops->find(w->txn, &w->scope, K_AGENT, id, &r);
         if (status != USHER_OK)

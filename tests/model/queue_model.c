@@ -1098,6 +1098,8 @@ static uint64_t expire(struct work *w, uint64_t most)
         w->backlog |= is_due(w->q->refusals[i].until, w->moment);
     for (size_t i = 0; i < w->q->n_waste; i++)
         w->backlog |= is_due(w->q->waste[i].at, w->moment);
+    if (w->backlog && w->moment > w->q->behind)
+        w->q->behind = w->moment;
     return done;
 }
 
@@ -1555,6 +1557,15 @@ static void hear_of(struct work *w, int64_t *beat)
     w->q->clock = w->now;
 }
 
+/* A command of @a is a sign of life.  No match may have taken it while it was due, or another trigger
+ * was set. */
+static void agent_alive(struct work *w, agent *a)
+{
+    if (is_open(w->q, a))
+        list_add(&w->open, &w->n_open, &a->id);
+    hear_of(w, &a->beat);
+}
+
 static enum usher_status verb_login(struct work *w, agent *a)
 {
     static const struct usher_text all = { "*", 1 };
@@ -1571,7 +1582,7 @@ static enum usher_status verb_login(struct work *w, agent *a)
             ((given & USHER_GIVEN_QUEUE_LEVEL) == 0 || x->level == a->level);
 
         if (same)
-            hear_of(w, &a->beat);
+            agent_alive(w, a);
         return tell_agent(w, same ? USHER_SAME : USHER_REFUSED, a);
     }
     w->q->exists = true;
@@ -1751,9 +1762,7 @@ static enum usher_status verb_alive(struct work *w, agent *a, user *u)
 
     if (w->a->agent.data != NULL) {
         if (a != NULL) {
-            hear_of(w, &a->beat);
-            if (is_open(w->q, a)) /* after another trigger, perhaps */
-                list_add(&w->open, &w->n_open, &a->id);
+            agent_alive(w, a);
             settle(w);
         }
         return verb_room(w, a, status);
@@ -2478,7 +2487,7 @@ static void answer_again(struct work *w, const struct queue_model_request *k)
 
 static void settings_default(queue *q)
 {
-    q->gap_from = q->gap_to = 0;
+    q->gap_from = q->gap_to = q->behind = 0;
     memset(&q->set, 0, sizeof q->set);
     q->set.ttl_ms = 15000;
     q->set.trigger = USHER_QUEUE_TRIGGER_AUTO;
@@ -2585,7 +2594,7 @@ static enum usher_status answer(struct work *w)
     if (a != NULL && (w->c->verb == USHER_QUEUE_ACCEPT || w->c->verb == USHER_QUEUE_REJECT ||
                       w->c->verb == USHER_QUEUE_PAUSE || w->c->verb == USHER_QUEUE_PULL ||
                       w->c->verb == USHER_QUEUE_READY))
-        hear_of(w, &a->beat);
+        agent_alive(w, a);
     switch (w->c->verb) {
     case USHER_QUEUE_SET:
         return verb_set(w);
@@ -2738,15 +2747,20 @@ static void execute(struct work *w)
         remember_request(w);
 }
 
-/* Nobody waits whom somebody could take. */
+/* No waiting user and open agent are left that could be matched.  If the clock went back before all
+ * that was due had been applied, some of it is matched at its next heartbeat. */
 static void check_idle_hands(struct work *w)
 {
+    int64_t last = w->q->behind;
+
     if (w->q->set.trigger != USHER_QUEUE_TRIGGER_AUTO || w->backlog)
         return;
     for (size_t i = 0; i < w->q->n_users; i++)
         for (size_t j = 0; j < w->q->n_agents; j++)
-            if (fits(w, &w->q->users[i], &w->q->agents[j]))
-                fault(w, "nobody waits whom an open agent could take");
+            if (fits(w, &w->q->users[i], &w->q->agents[j]) &&
+                !is_due(user_until(&w->q->users[i]), last) &&
+                !is_due(agent_until(&w->q->agents[j]), last))
+                fault(w, "an open agent and a waiting user are not matched");
 }
 
 /* When something of @q ends by itself. */

@@ -371,6 +371,18 @@ static bool gap_matters(const struct queue_model_queue *q)
     return q->gap_to != 0 && (late || q->gap_to + q->set.ttl_ms > q->clock);
 }
 
+/* Has what was due by `behind' perhaps not been applied? */
+static bool behind_matters(const struct queue_model_queue *q)
+{
+    bool late = false;
+
+    for (size_t i = 0; i < q->n_agents; i++)
+        late |= q->agents[i].beat != 0 && q->agents[i].beat <= q->behind;
+    for (size_t i = 0; i < q->n_users; i++)
+        late |= q->users[i].beat != 0 && q->users[i].beat <= q->behind;
+    return late;
+}
+
 /* In random order who is next depends on versions as such, so that a state may go on in more than
  * one way; the way that was found first is followed. */
 static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
@@ -415,6 +427,9 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
     if (gap_matters(q))
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " gap %" PRId64 " %" PRId64,
                       from(q->gap_from, q->clock), from(q->gap_to, q->clock));
+    if (behind_matters(q))
+        n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " behind %" PRId64,
+                      from(q->behind, q->clock));
     if (profiles[i].since) /* is there an earlier arrival than that of apply? */
         for (unsigned k = 0; k < 2; k++)
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "%d",

@@ -216,6 +216,7 @@ end
 
 function S.agent_alive(r)
     local at = S.beat()
+    if S.is_open(r) then S.todo_agent(r.order) end
     if r.n2 == at then return end
     r.n2 = at
     S.agent_settle(r)
@@ -228,10 +229,7 @@ function S.room(alive)
     if not r then return S.no_agent(K.MISSING) end
     if alive then
         S.agent_alive(r)
-        if S.is_open(r) then
-            S.todo_agent(r.order)
-            S.settle()
-        end
+        S.settle()
         r = S.find('1', id)
     end
     S.say_agent(K.OK, r)

@@ -30,6 +30,7 @@ EOT
 EOT
 
     # A user and an agent of a queue each have states of their own, also where both just expire.
+    # A time without writes is an outage: it ends neither of them, and the next silence does.
     cat >in <<'EOT'
 watch queue/Q
 queue set Q offer=500 wrapup=100 now=1000
@@ -39,6 +40,7 @@ queue accept Q ann ann now=1100
 queue finish Q 2.1 now=2000
 queue apply Q bob now=2000
 queue sweep Q now=2100
+queue sweep Q now=30000
 queue sweep Q now=90000
 EOT
     lines 0 "$USHER" -s "$store" shell -e <in
@@ -52,6 +54,9 @@ EOT
 "finish","subject":"ann","from":"seated","to":"gone" {"lane":"default","room":"2.1"} "ann"
 "apply","subject":"bob","from":"gone","to":"waiting" {"lane":"default"} null
 "expire","subject":"ann","from":"wrapup","to":"idle" {} null
+"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","room":"2.1"} "ann"
+"outage","subject":null,"from":null,"to":null {"from":"2100","to":"30000"} null
+"expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default"} null
 "match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","room":"2.1"} "ann"
 "expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default"} null
 "expire","subject":"ann","from":"idle","to":"gone" {} null

@@ -520,7 +520,7 @@ static void longest_goes_on(struct usher_engine *e, struct longest *l)
 {
     must(e, USHER_OK, "number set p lease-max=1000 now=%" PRId64, T + 100);
     must(e, USHER_OK, "number set q lease-max=0 now=%" PRId64, T + 100);
-    (void)held(e, USHER_OK, 100, 1000, "renew p 1 token=%" PRIu64, l->ann);
+    (void)held(e, USHER_SAME, 100, 1000, "renew p 1 token=%" PRIu64, l->ann);
     (void)held(e, USHER_OK, 100, 0, "renew q 1 token=%" PRIu64 " lease=0", l->carl);
     l->bob = held(e, USHER_OK, 100, 1100, "call p owner=bob number=2");
     l->dora = held(e, USHER_OK, 100, 0, "call q owner=dora number=2 node=pbx");
@@ -555,14 +555,14 @@ static void longest_was_lost(struct usher_engine *e, const struct longest *l)
                 l->dora);
     assert_true(bob != l->bob && dora != l->dora);
     /* nor does it help to show once more what was lost, or to renew all of the machine */
-    (void)held(e, USHER_SAME, 600, 1500, "renew q 2 token=%" PRIu64 " owner=dora lease=9000",
+    (void)held(e, USHER_OK, 600, 1500, "renew q 2 token=%" PRIu64 " owner=dora lease=9000",
                l->dora);
     must(e, USHER_SAME, "number renew q node=pbx now=%" PRId64, T + 600);
     /* it is set again */
     must(e, USHER_OK, "number set p lease-max=1000 now=%" PRId64, T + 700);
-    (void)held(e, USHER_OK, 700, 1000, "renew p 1 token=%" PRIu64, l->ann);
-    (void)held(e, USHER_SAME, 800, 1000, "renew p 1 token=%" PRIu64 " lease=9000", l->ann);
-    (void)held(e, USHER_OK, 800, 1500, "renew p 2 token=%" PRIu64, bob);
+    (void)held(e, USHER_SAME, 700, 1000, "renew p 1 token=%" PRIu64, l->ann);
+    (void)held(e, USHER_OK, 800, 1000, "renew p 1 token=%" PRIu64 " lease=9000", l->ann);
+    (void)held(e, USHER_SAME, 800, 1500, "renew p 2 token=%" PRIu64, bob);
     (void)held(e, USHER_SAME, 900, 1500, "renew p 2 token=%" PRIu64 " owner=bob lease=0", l->bob);
     /* and all of it is over */
     must(e, USHER_REFUSED, "number renew q 1 token=%" PRIu64 " now=%" PRId64, l->carl, T + 1000);

@@ -36,20 +36,22 @@ static bool older; /* who asks for a script now is of a library that knows no le
 enum usher_status __wrap_usher__redis_script(const char *noun, char *buffer, size_t size,
                                              size_t *ret_length)
 {
-    static const char begin[] = "function S.lasts(", most[] = "local most = ";
+    static const char end_of[] = "function S.end_of(", begin[] = "S.set[";
     enum usher_status status = __real_usher__redis_script(noun, buffer, size, ret_length);
+    char setting[32] = "";
     char *at;
 
     if (status != USHER_OK || !older || strcmp(noun, "number") != 0 || size <= *ret_length)
         return status;
-    at = strstr(buffer, begin);
-    at = at != NULL ? strstr(at, most) : NULL;
-    if (at == NULL)
+    /* the first setting of that function is lease-max=, which is 0 for the older library */
+    at = strstr(buffer, end_of);
+    at = at != NULL ? strstr(at, begin) : NULL;
+    if (at == NULL || sscanf(at, "%31[^]]]", setting) != 1)
         fail_msg("what an older library does not know is not where it was");
-    at += sizeof most - 1;
-    *at++ = '0';
-    while (*at != '\n')
-        *at++ = ' ';
+    for (at = strstr(buffer, setting); at != NULL; at = strstr(at, setting)) {
+        memset(at, ' ', strlen(setting) + 1); /* and the bracket */
+        *at = '0';
+    }
     return USHER_OK;
 }
 
@@ -86,8 +88,8 @@ static int64_t longest(struct usher_engine *e, const char *settings, int64_t at)
     return ms;
 }
 
-/* Two libraries on one pool: the older one gives numbers for as long as it is asked to, but does
- * not forget what it was not asked for; the other one holds to it wherever it has a say. */
+/* Two libraries on one pool: the older one gives numbers for as long as its callers ask, but keeps
+ * the setting that it does not know.  The other one ends each hold in time, for both. */
 static void a_longest_hold_outlives_who_does_not_know_of_it(void **state)
 {
     struct usher_engine *old, *new;
@@ -113,19 +115,23 @@ static void a_longest_hold_outlives_who_does_not_know_of_it(void **state)
     (void)longest(old, "rest=10", 100);
     assert_true(longest(new, "", 100) == 1000);
     (void)held(old, USHER_SAME, 200, 0, "renew p 1 token=%" PRIu64, ann);
-    (void)held(new, USHER_OK, 200, 1000, "renew p 1 token=%" PRIu64, ann);
+    (void)held(new, USHER_SAME, 200, 1000, "renew p 1 token=%" PRIu64, ann);
     (void)held(old, USHER_OK, 300, 5300, "renew p 2 token=%" PRIu64 " lease=5000", bob);
     (void)held(new, USHER_OK, 400, 1000, "renew p 2 token=%" PRIu64 " lease=5000", bob);
     (void)held(old, USHER_OK, 500, 5500, "renew p 2 token=%" PRIu64 " lease=5000", bob);
-    /* ann's hold ends for both, bob's and carl's with the next word of who knows it */
-    held(old, USHER_OK, 1010, 0, "call p owner=eve number=1");
-    (void)held(new, USHER_OK, 3000, 3001, "renew p 2 token=%" PRIu64, bob);
-    line_execute(new, &r, "number renew p node=pbx now=%" PRId64, T + 3000);
-    assert_true(r.status == USHER_OK && r.of.number.count == 1);
+    (void)held(old, USHER_SAME, 1005, 0, "renew p 1 token=%" PRIu64, ann);
+    /* the next command of the newer library ends the holds of ann and bob, and carl's is younger */
+    held(new, USHER_OK, 1050, 2050, "call p owner=eve number=1");
+    (void)held(old, USHER_STALE, 1050, 0, "renew p 1 token=%" PRIu64, ann);
+    (void)held(new, USHER_REFUSED, 1050, 0, "renew p 2 token=%" PRIu64, bob);
+    (void)held(old, USHER_SAME, 1060, 0, "renew p 3 token=%" PRIu64, carl);
+    line_execute(new, &r, "number renew p node=pbx now=%" PRId64, T + 1060);
+    assert_true(r.status == USHER_SAME && r.of.number.count == 0);
     usher_result_done(&r);
-    (void)held(new, USHER_SAME, 3000, 3001, "renew p 3 token=%" PRIu64, carl);
-    (void)held(old, USHER_REFUSED, 3001, 3011, "renew p 3 token=%" PRIu64, carl);
-    held(old, USHER_OK, 3011, 0, "call p owner=fay number=2");
+    (void)held(new, USHER_SAME, 1060, 1100, "renew p 3 token=%" PRIu64, carl);
+    (void)held(new, USHER_REFUSED, 1200, 0, "renew p 3 token=%" PRIu64, carl);
+    (void)held(old, USHER_REFUSED, 1200, 0, "renew p 3 token=%" PRIu64, carl);
+    held(old, USHER_OK, 1200, 0, "call p owner=fay number=3");
     assert_int_equal(usher_audit(new, NULL, NULL, &faults), USHER_OK);
     assert_int_equal(faults, 0);
     usher_close(old);

@@ -46,11 +46,11 @@ const struct script scripts[SCRIPTS] = {
           "queue move desk u3 priority=9 lane=x" NOW "00070",
           "queue finish desk 2.1 req=r2" NOW "00080", /* u3 is seated */
           "queue leave desk u4" NOW "00090",
-          "queue set desk offer=400 wrapup=500" NOW "00100",
+          "queue set desk offer=400 wrapup=500 again=10" NOW "00100",
           "queue apply desk u5" NOW "00110",
           "queue login desk a2 level=1" NOW "00120", /* u5 is offered */
-          "queue reject desk a2 u5" NOW "00130",     /* all have refused it: offered once more */
-          "queue apply desk u6" NOW "00140",
+          "queue reject desk a2 u5" NOW "00130",     /* u5 waits */
+          "queue apply desk u6" NOW "00140",         /* a2 is asked again for u5 */
           "queue accept desk a2 u5" NOW "00150",
           "queue logout desk a1" NOW "00160", /* u2 and u3 wait again */
           "queue free desk a2" NOW "00170",   /* and is offered u3 */

@@ -390,6 +390,7 @@ elseif head_changed then
     end
     local refused = n > 0 and redis.pcall('HSET', HASH, unpack(set, 1, n))
     if type(refused) == 'table' then
+        if string.find(refused.err, 'READONLY ', 1, true) then return refused end
         if not made then make() end
         if S.when_full(refused.err, all, n_commands) == 'other' then call('ZREM', HELD, '') end
         call('HSET', HASH, unpack(set, 1, n))

@@ -5,6 +5,8 @@
 if ready then
     local refused = hm > 0 and redis.pcall('ZADD', HELD, unpack(ha, 1, hm))
     if type(refused) == 'table' then
+        -- a replica is not asked again
+        if string.find(refused.err, 'READONLY ', 1, true) then return refused end
         if not made then make() end
         if S.when_full(refused.err, all, n_commands) then call('ZREM', HELD, '') end
         call('ZADD', HELD, unpack(ha, 1, hm))

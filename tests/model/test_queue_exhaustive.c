@@ -59,7 +59,6 @@ static const struct profile profiles[] = {
     { "arrivals", { 0 }, 1, { .history = 3 }, .capacity = 1, .lanes = true, .since = true },
     { "pauses", { 0 }, 1, { .history = 3 }, .capacity = 2, .rests = true },
     { "offers", { 0, U }, 2, { .offer_ms = U }, .capacity = 1 },
-    { "offers to the dead", { 0, U }, 2, { .ttl_ms = U, .offer_ms = 2 * U }, .capacity = 1 },
     { "wrap-up", { 0, U }, 2, { .wrapup_ms = 2 * U }, .capacity = 1 },
     { "who is left, leaves", { 0, U }, 2,
       { .ttl_ms = U, .requeue = USHER_QUEUE_REQUEUE_DROP, .limit = 1, .wrapup_ms = U }, .capacity = 1 },
@@ -69,11 +68,12 @@ static const struct profile profiles[] = {
     { "least-busy", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_LEAST_BUSY }, .capacity = 2 },
     { "level", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_LEVEL }, .capacity = 1, .rests = true },
     { "random", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_RANDOM }, .capacity = 2 },
-    /* as large as all above together: not where everything is slow */
+    /* not where everything is slow */
     { "heartbeats", { 0, U }, 2, { .ttl_ms = 2 * U }, .capacity = 1 },
+    /* from here on with USHER_LONG=1 only */
+    { "offers to the dead", { 0, U }, 2, { .ttl_ms = U, .offer_ms = 2 * U }, .capacity = 1 },
     { "grace and patience", { 0, U }, 2, { .ttl_ms = U, .grace_ms = U, .maxwait_ms = 2 * U },
       .capacity = 1 },
-    /* from here on with USHER_LONG=1 only */
     { "heartbeats in lanes", { 0, U }, 2, { .ttl_ms = 2 * U }, .capacity = 1, .lanes = true },
     { "offers in lanes", { 0, U }, 2, { .offer_ms = U }, .capacity = 2, .lanes = true },
     { "offers, grace and lanes", { 0, U }, 2, { .ttl_ms = U, .offer_ms = U, .grace_ms = U },
@@ -86,8 +86,8 @@ static const struct profile profiles[] = {
 };
 /* clang-format on */
 #define PROFILES (sizeof profiles / sizeof *profiles)
-#define PROFILES_SHORT 16
-#define PROFILES_SLOW 14
+#define PROFILES_SHORT 14
+#define PROFILES_SLOW 13
 
 static const char scope[] = "desk";
 static const char *const agents[] = { "a", "b" };

@@ -86,7 +86,8 @@ static void show_state(const work *w, const struct state *s, struct usher_record
     if (state == USHER_SERIAL_STATE_DOUBT) {
         r->until_ms = 0;
     } else if (state == USHER_SERIAL_STATE_LOST && r->kind == KIND_HOLD) {
-        memcpy(r->n + N_UPTO, r->n + N_NUMBER, 2 * sizeof *r->n);
+        r->n[N_UPTO] = r->n[N_NUMBER];
+        r->n[N_UPTO + 1] = r->n[N_NUMBER + 1];
         r->token = (uint64_t)w->scope.counts[COUNT_LINE];
         r->data = s->rule.data;
     }

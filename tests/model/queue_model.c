@@ -1557,8 +1557,8 @@ static void hear_of(struct work *w, int64_t *beat)
     w->q->clock = w->now;
 }
 
-/* A command of @a is a sign of life.  No match may have taken it while it was due, or another trigger
- * was set. */
+/* A command of @a is a sign of life.  No match may have taken it while it was due, or another
+ * trigger was set. */
 static void agent_alive(struct work *w, agent *a)
 {
     if (is_open(w->q, a))

@@ -146,7 +146,7 @@ struct queue_model_queue {
     struct queue_model_request *requests; /* oldest first */
     size_t n_requests;
     int64_t gap_from, gap_to; /* the last outage */
-    int64_t behind; /* what was due by then may not have been applied */
+    int64_t behind;           /* what was due by then may not have been applied */
     /* What the model watches itself by. */
     uint64_t applied, ended;
     const char *fault;

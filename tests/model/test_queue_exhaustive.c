@@ -592,9 +592,9 @@ int main(int argc, char **argv)
         .name = "queue exhaustive",
         .model = &queue_noun,
         .worlds = names,
-        .n_worlds = share_long()   ? PROFILES
-                    : share_slow() ? PROFILES_SLOW
-                                   : PROFILES_SHORT,
+        .n_worlds = share_long() || getenv("USHER_WORLD") != NULL ? PROFILES
+                    : share_slow()                                ? PROFILES_SLOW
+                                                                  : PROFILES_SHORT,
         .seconds_sqlite = 5,
         .seconds_redis = 8,
         .first = first,

@@ -83,9 +83,11 @@ static enum usher_status names_look(struct usher__sqlite_intact *in,
     status = usher__sqlite_file_moved(place, message);
     (void)clock_gettime(CLOCK_REALTIME, &now);
     in->settled = status == USHER_OK && known && is_settled(&st.st_ctim, &now);
-    in->device = st.st_dev;
-    in->inode = st.st_ino;
-    in->changed = st.st_ctim;
+    if (known) {
+        in->device = st.st_dev;
+        in->inode = st.st_ino;
+        in->changed = st.st_ctim;
+    }
     return status;
 }
 

@@ -37,7 +37,7 @@ const struct script scripts[SCRIPTS] = {
     { USHER_QUEUE,
       "desk",
       {
-          "queue set desk ttl=60000 grace=3000 history=2" NOW "00000",
+          "queue set desk ttl=20000 grace=3000 history=2" NOW "00000",
           "queue login desk a1 capacity=2 lanes=default,x" NOW "00010",
           "queue apply desk u1 lane=x priority=2" NOW "00020", /* and seated, in 2.1 */
           "queue apply desk u2 req=r1" NOW "00030",
@@ -57,6 +57,7 @@ const struct script scripts[SCRIPTS] = {
           "queue set desk trigger=timer offer=0" NOW "00180",
           "queue login desk a3 capacity=2" NOW "00190",
           "queue match desk" NOW "00200", /* u2 and u6 are seated */
+          "queue sweep desk" NOW "30000", /* an outage: heartbeats move */
           "queue sweep desk" NOW "70000", /* nobody has been alive */
       } },
     { USHER_ROOM,
@@ -82,7 +83,8 @@ const struct script scripts[SCRIPTS] = {
           "room join lounge m3" NOW "00170",
           "room sweep lounge" NOW "02000", /* the ban is over */
           "room join lounge m4" NOW "02010",
-          "room sweep lounge" NOW "09000", /* and so are m3 and m4 */
+          "room sweep lounge" NOW "04000", /* and so is m3 */
+          "room sweep lounge" NOW "09000", /* and m4 */
           "room close lounge" NOW "09010", /* a step */
           "room close lounge" NOW "09011",
           "room open lounge" NOW "09020",

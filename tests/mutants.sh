@@ -301,6 +301,12 @@ mutant 'script: an agent has first the user that it has refused' backends/redis/
 mutant 'a refused user is offered again at once' src/steps/queue_refuse.c \
     's/    r.until_ms = at + w->scope.settings\[SET_ASK_AGAIN\];/    r.until_ms = at > 0 ? at : 1;/' \
     $memory 'a_thousand_refusals*'
+mutant 'the end of a refusal is counted' src/steps/queue_due.c \
+    's/            \*ret_n += run->w->scope.version != version;/            ++*ret_n;/' $memory 'a_sweep_that_makes*'
+mutant 'script: the end of a refusal is counted' backends/redis/lua/queue_due.lua \
+    's/                if S.version ~= version then counted/                if true then counted/' $redis 'a_sweep_that_makes*'
+mutant 'a sweep that changes nothing is ok' src/steps/queue.c \
+    's/: w->scope.version != version ? USHER_OK/: true ? USHER_OK/' $memory 'a_sweep_that_makes*'
 mutant 'a search ends where it has to stop' src/steps/queue_match.c \
     's/    if (status == USHER_FULL) {/    if (false) {/' $memory 'a_search_past_many*'
 mutant 'script: a search ends where it has to stop' backends/redis/lua/queue_match.lua \

@@ -522,8 +522,8 @@ USHER_API enum usher_status usher_queue_match(struct usher_engine *e, const char
 
 /**
  * Apply what is due now, opt->max changes at most.  Never needed for correctness.  While the reply
- * has more, ask again; rows are the matches that came of it.  USHER_OK: the answer has count;
- * USHER_SAME, USHER_MISSING.
+ * has more, ask again; rows are the matches that came of it.  USHER_OK: it made a version, and
+ * the answer has count, of the ends that made one; USHER_SAME, USHER_MISSING.
  * Takes opt->max, opt->if_version.
  */
 USHER_API enum usher_status usher_queue_sweep(struct usher_engine *e, const char *queue,

@@ -285,7 +285,9 @@ static enum usher_status run(work *w)
     if (v != USHER_QUEUE_SWEEP && usher__other_version(w))
         return USHER_OK;
     if (v == USHER_QUEUE_SWEEP) {
-        w->reply->status = w->scope.ref == NULL ? USHER_MISSING : n > 0 ? USHER_OK : USHER_SAME;
+        w->reply->status = w->scope.ref == NULL          ? USHER_MISSING
+                           : w->scope.version != version ? USHER_OK
+                                                         : USHER_SAME;
         reply_of(w)->count = n;
         reply_of(w)->more = more;
     } else {

@@ -448,7 +448,8 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
 enum usher_status usher__queue_expire_agent(struct run *run, const struct usher_record *r);
 /* The same for a user. */
 enum usher_status usher__queue_expire_user(struct run *run, const struct usher_record *r);
-/* Up to @max changes that are due, and the matches that follow from them. */
+/* Up to @max changes that are due, and the matches that follow from them.  *@ret_n: of these
+ * changes, how many made a version. */
 enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t *ret_n,
                                           bool *ret_more);
 /* The record of @kind (agent or user).  MISSING. */

@@ -221,6 +221,7 @@ enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t
                                           bool *ret_more)
 {
     enum usher_status status = USHER_OK;
+    uint64_t n = 0;
 
     *ret_n = 0;
     *ret_more = false;
@@ -228,13 +229,20 @@ enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t
         usher__work_as_of(run->w, 0);
     status = usher__outage(run->w);
     while (status == USHER_OK) {
-        int64_t left = max - (int64_t)*ret_n, portion = USHER__EXPIRE_MAX;
+        int64_t left = max - (int64_t)n, portion = USHER__EXPIRE_MAX;
 
         if (left < portion)
             portion = left;
-        while (portion-- > 0 && (status = expire_next(run)) == USHER_OK)
-            ++*ret_n;
-        if (usher__work_stops(run->w, status, *ret_n)) {
+        while (portion-- > 0) {
+            uint64_t version = run->w->scope.version;
+
+            status = expire_next(run);
+            if (status != USHER_OK)
+                break;
+            n++;
+            *ret_n += run->w->scope.version != version;
+        }
+        if (usher__work_stops(run->w, status, n)) {
             *ret_more = true;
             return usher__queue_settle(run);
         }
@@ -246,7 +254,7 @@ enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t
         }
         if (run->w->scope.due_ms <= run->w->moment)
             status = USHER_OK; /* a search that was left */
-        if (status == USHER_OK && ((int64_t)*ret_n >= max || run->looked >= PASS_MAX))
+        if (status == USHER_OK && ((int64_t)n >= max || run->looked >= PASS_MAX))
             return anything_due(run->w, ret_more);
     }
     return status == USHER_MISSING ? USHER_OK : status;

@@ -78,6 +78,19 @@ static void who_is_busy_or_serves_other_lanes_does_not_count_as_one_to_wait_for(
         { "ready eve", "ok idle" }, { "reject ann u", "ok u ann" }, { "where u", "ok offer eve" });
 }
 
+static void a_sweep_that_makes_no_version_is_the_same(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 offer=60000 again=1000 trigger=timer", "ok" }, { "login ann", "ok idle" },
+        { "apply u", "ok queue 0" }, { "match", "ok u>ann" }, { "reject ann u", "ok u ann" },
+        { "+1000", 0 },
+        /* the refusal ends */
+        { "sweep", "same 0" }, { "match", "ok u>ann" },
+        { "set trigger=auto", "ok" }, { "reject ann u", "ok u ann" },
+        { "+1000", 0 },
+        { "sweep", "ok 0 u>ann" }, { "sweep", "same 0" });
+}
+
 static void who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next(void **state)
 {
     STORY(*state,
@@ -587,6 +600,7 @@ int suite_queue_agents(const struct backend *b)
         TEST(nobody_waits_for_ever_next_to_idle_agents),
         TEST(a_missed_offer_of_the_only_agent_is_made_again),
         TEST(who_is_busy_or_serves_other_lanes_does_not_count_as_one_to_wait_for),
+        TEST(a_sweep_that_makes_no_version_is_the_same),
         TEST(who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next),
         TEST(pull_and_move_override_refusals),
         TEST(an_agent_that_is_lost_has_missed_what_it_was_offered),

@@ -454,7 +454,7 @@ static void replay(struct history *h, size_t n, const char *const *first, size_t
 {
     struct replay r;
     void *state;
-    int64_t latest_begin = 0;
+    const struct event *latest = NULL; /* began last, of those up to a version */
     uint64_t at = 0;
 
     memset(&r, 0, sizeof r);
@@ -491,12 +491,12 @@ static void replay(struct history *h, size_t n, const char *const *first, size_t
     for (size_t i = 0; i < r.n; i++) {
         const struct event *e = r.events[i];
 
-        if (e->ended_ns < latest_begin)
-            fail_msg("version %" PRIu64 " is later than what began when it had ended: %s",
-                     e->version, e->line);
-        if (e->began_ns > latest_begin)
-            latest_begin = e->began_ns;
-        r.began_max[i] = latest_begin;
+        if (latest == NULL || e->began_ns > latest->began_ns)
+            latest = e;
+        if (e->ended_ns < latest->began_ns)
+            fail_msg("%s -> %s: ended at version %" PRIu64 " before this began: %s -> %s", e->line,
+                     e->answer, e->version, latest->line, latest->answer);
+        r.began_max[i] = latest->began_ns;
     }
     r.end = worked_ns() + SEARCH * INT64_C(1000000000);
     state = state_open(&r);
@@ -708,11 +708,13 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
         lines[n_first][0] = '\0';
         chatter_put(lines[n_first], "%s now=%" PRId64, chatter_begin[i], CHATTER_T0);
         /* Who is away would come back by a heartbeat; and one that nobody was told of is no
-         * version that is missing, yet somebody lives on. */
+         * version that is missing, yet somebody lives on.  The end of a refusal makes no version,
+         * either, so with kills none ends. */
         if (strstr(lines[n_first], " desk ") != NULL)
             (void)snprintf(lines[n_first], CHATTER_LINE,
-                           "queue set desk ttl=%d history=20 now=%" PRId64,
-                           plan->kills > 0 ? 0 : 4000, CHATTER_T0);
+                           "queue set desk ttl=%d again=%d history=20 now=%" PRId64,
+                           plan->kills > 0 ? 0 : 4000, plan->kills > 0 ? 3600000 : 1000,
+                           CHATTER_T0);
         memset(&e, 0, sizeof e);
         memcpy(e.line, lines[n_first], sizeof e.line);
         assert_true(event_execute(engine, &e, &known));

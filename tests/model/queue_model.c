@@ -1074,19 +1074,22 @@ static bool expire_next(struct work *w)
 
 static void settle(struct work *w);
 
-/* At most @most of what is due; returns how many. */
+/* At most @most of what is due; returns how many of them made a version. */
 static uint64_t expire(struct work *w, uint64_t most)
 {
-    uint64_t done = 0;
+    uint64_t done = 0, changes = 0;
 
     w->backlog = false;
     outage(w);
     for (bool more = true; more && done < most;) {
         for (int portion = 0; portion < PORTION && done < most; portion++) {
+            uint64_t version = w->q->version;
+
             more = expire_next(w);
             if (!more)
                 break;
             done++;
+            changes += w->q->version > version;
         }
         settle(w);
     }
@@ -1100,7 +1103,7 @@ static uint64_t expire(struct work *w, uint64_t most)
         w->backlog |= is_due(w->q->waste[i].at, w->moment);
     if (w->backlog && w->moment > w->q->behind)
         w->q->behind = w->moment;
-    return done;
+    return changes;
 }
 
 /* All of it, before anything else. */
@@ -2093,6 +2096,7 @@ static enum usher_status verb_match(struct work *w)
 static enum usher_status verb_sweep(struct work *w)
 {
     struct usher_queue_result *r = &w->r->of.queue;
+    uint64_t version = w->q->version;
 
     if (!w->q->exists)
         return USHER_MISSING;
@@ -2100,7 +2104,7 @@ static enum usher_status verb_sweep(struct work *w)
     r->count =
         expire(w, (w->c->given & USHER_GIVEN_QUEUE_MAX) != 0 ? (uint64_t)w->a->max : STEP_MOST);
     r->more = w->backlog;
-    return r->count > 0 ? USHER_OK : USHER_SAME;
+    return w->q->version > version ? USHER_OK : USHER_SAME;
 }
 
 static enum usher_status verb_set(struct work *w)

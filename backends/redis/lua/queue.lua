@@ -149,7 +149,7 @@ function S.run()
     end
     if verb ~= K.V_SWEEP and S.other_version() then return end
     if verb == K.V_SWEEP then
-        S.status = not S.exists and K.MISSING or n > 0 and K.OK or K.SAME
+        S.status = not S.exists and K.MISSING or S.version ~= version and K.OK or K.SAME
         S.counted, S.more = n, more and 1 or 0
     else
         version, S.n_matched = S.version, 0

@@ -121,26 +121,28 @@ function S.make_expiry()
         return true
     end
 
-    -- up to @max of them, and the matches that follow; how many, and whether there are more
+    -- up to @max of them, and the matches that follow; how many made a version, and whether there are more
     function S.expire_due(max)
-        local n = 0
+        local n, counted = 0, 0
         if S.looks(S.verb) then S.as_of(0) end
         if not S.outage then S.make_outage() end
         S.outage()
         while true do
             local portion, more = max - n < K.EXPIRE_MAX and max - n or K.EXPIRE_MAX, true
             while portion > 0 do
+                local version = S.version
                 more = S.expire_next()
                 if not more then break end
                 n, portion = n + 1, portion - 1
+                if S.version ~= version then counted = counted + 1 end
             end
             S.settle()
             if S.due >= 0 and S.due <= S.moment then more = true end -- a search that was left
-            if not more then return n, false end
+            if not more then return counted, false end
             if n >= max or S.looked >= K.STEP_MAX then
                 -- S.due is only a bound
                 local a, u, r = S.walk('1', '1'), S.walk('3', '1'), S.walk('9', '1')
-                return n, a and S.due_now(a) or u and S.due_now(u) or r and S.due_now(r) or false
+                return counted, a and S.due_now(a) or u and S.due_now(u) or r and S.due_now(r) or false
             end
         end
     end

@@ -1091,6 +1091,9 @@ mutant 'SQLite: a blob is a name' backends/sqlite/connection.c 's/(size != 0 \&\
     tests/fault/test_edited 'an_edit*'
 mutant 'serial: settings of a file are taken' src/steps/serial_audit.c 's/return "a setting";/return NULL;/' \
     tests/fault/test_edited 'an_edit*'
+mutant 'queue: a store that fails is asked without end' src/steps/queue_due.c \
+    's/        if (status == USHER_MISSING \&\& run->w->scope.due_ms/        if (run->w->scope.due_ms/' \
+    tests/fault/test_edited 'an_edit*'
 mutant 'time: any time is taken' src/engine/local.c \
     's/    if (w->said - w->clock > w->context->skew_ms .*{/    if (false) {/' \
     $memory 'a_queue_told*'

@@ -271,7 +271,9 @@ static inline struct usher_queue_result *reply_of(work *w)
 
 static inline enum usher_status damaged(work *w)
 {
-    usher_result_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: an agent cannot be read");
+    static const char line[] = "the store is damaged: an agent cannot be read";
+
+    memcpy(w->trouble, line, sizeof line);
     return USHER_UNAVAILABLE;
 }
 

@@ -252,7 +252,7 @@ enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t
             if (matched != USHER_OK)
                 return matched;
         }
-        if (run->w->scope.due_ms <= run->w->moment)
+        if (status == USHER_MISSING && run->w->scope.due_ms <= run->w->moment)
             status = USHER_OK; /* a search that was left */
         if (status == USHER_OK && ((int64_t)n >= max || run->looked >= PASS_MAX))
             return anything_due(run->w, ret_more);

@@ -568,8 +568,10 @@ mutant 'SQLite: a checkpoint passes for another program' backends/sqlite/intact.
 mutant 'SQLite: versions may fall' backends/sqlite/remembered.c \
     's/^    return h->generation != 0 \&\& h->scope.noun/    return h->generation == 1 \&\& h->scope.noun/' \
     tests/unit/test_sqlite 'a_store_notices_a_copy_r*'
+mutant 'SQLite: the second page of a range shows what the queue keeps' src/engine/history.c \
+    's/reading.last, query.version)$/reading.last, (uint64_t)0)/' tests/fault/test_visits 'a_range*'
 mutant 'SQLite: visits of an agent are looked for by time' backends/sqlite/visits.h \
-    's/visit_by_agent ON visit(agent, queue, ended_ms)/visit_by_agent ON visit(agent, ended_ms)/' \
+    's/visit_by_agent ON visit(agent, queue, id, ended_ms)/visit_by_agent ON visit(agent, ended_ms)/' \
     tests/fault/test_visits 'visits_are*'
 mutant 'engine: a batch takes the time of its commands' src/engine/engine.c \
     's/^    return (last - now_ms) \/ 2 <= first - now_ms;/    return now_ms > 0;/' tests/unit/test_batch 'a_batch*'

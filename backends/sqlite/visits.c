@@ -138,10 +138,18 @@ static int ended_at(sqlite3 *db, int64_t place, int64_t *ret_ms)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* A range of time alone goes along the times: in any other order the whole range would be sorted.
+ */
+static bool by_end(const struct usher_history_query *query)
+{
+    return (query->since_ms > 0 || query->until_ms < INT64_MAX) && query->user.data == NULL &&
+           query->agent.data == NULL;
+}
+
 void usher__visits_sql(const struct usher_history_query *query, int64_t ended_ms,
                        char sql[USHER__VISITS_SQL])
 {
-    bool until = query->until_ms < INT64_MAX || ended_ms != 0;
+    bool within = query->since_ms > 0 || query->until_ms < INT64_MAX;
     const char *before = "";
 
     /* a page goes on within the same end; a row that was deleted since is found by its place */
@@ -150,11 +158,14 @@ void usher__visits_sql(const struct usher_history_query *query, int64_t ended_ms
     (void)snprintf(sql, USHER__VISITS_SQL,
                    "SELECT id, version, user, lane, priority, since_ms, applied_ms, outcome, agent,"
                    " room, seated_ms, ended_ms, wait_ms, talk_ms FROM visit"
-                   " WHERE queue = ?1%s%s%s%s%s ORDER BY ended_ms DESC, id DESC LIMIT ?6",
+                   " WHERE queue = ?1%s%s%s%s%s ORDER BY %sid DESC LIMIT ?6",
                    query->user.data != NULL ? " AND user = ?2" : "",
                    query->agent.data != NULL ? " AND agent = ?3" : "",
-                   query->since_ms > 0 || until ? " AND ended_ms BETWEEN ?4 AND ?5" : "", before,
-                   query->version != 0 ? " AND NOT (epoch = ?8 AND version >= ?9)" : "");
+                   !within         ? ""
+                   : by_end(query) ? " AND ended_ms BETWEEN ?4 AND ?5"
+                                   : " AND +ended_ms BETWEEN ?4 AND ?5", /* not by time */
+                   before, query->version != 0 ? " AND NOT (epoch = ?8 AND version >= ?9)" : "",
+                   by_end(query) ? "ended_ms DESC, " : "");
 }
 
 static void bind_query(sqlite3_stmt *st, const struct usher_history_query *query, int64_t ended_ms,
@@ -181,8 +192,10 @@ enum usher_status usher__visits_read(sqlite3 *db, const struct usher_history_que
     sqlite3_stmt *st = NULL;
     enum usher_status status = USHER_OK;
     int64_t ended_ms = 0;
-    int rc = query->before != 0 ? ended_at(db, query->before, &ended_ms) : SQLITE_OK;
+    int rc = SQLITE_OK;
 
+    if (query->before != 0 && by_end(query))
+        rc = ended_at(db, query->before, &ended_ms);
     epoch_text(epoch, query->epoch);
     usher__visits_sql(query, ended_ms, sql);
     if (rc == SQLITE_OK)

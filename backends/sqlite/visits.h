@@ -34,9 +34,11 @@
     " talk_ms INTEGER NOT NULL,"                                                               \
     " UNIQUE (queue, epoch, version, user, applied_ms));"                                      \
     /* each serves usher__visits_sql() in its order, without sorting */                       \
+    "CREATE INDEX visit_by_queue ON visit(queue);" /* and by id */                             \
     "CREATE INDEX visit_by_time ON visit(queue, ended_ms);"                                    \
-    "CREATE INDEX visit_by_user ON visit(user, queue, ended_ms);"                              \
-    "CREATE INDEX visit_by_agent ON visit(agent, queue, ended_ms) WHERE agent IS NOT NULL;"
+    "CREATE INDEX visit_by_user ON visit(user, queue, id, ended_ms);"                          \
+    "CREATE INDEX visit_by_agent ON visit(agent, queue, id, ended_ms)"                         \
+    " WHERE agent IS NOT NULL;"
 
 #define USHER__VISIT_COLUMNS                                                                   \
     "queue, epoch, version, user, lane, priority, since_ms, applied_ms, outcome, agent, room," \
@@ -53,13 +55,14 @@
 int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t epoch,
                      const struct usher_queue_result_row *visit);
 
-/* The statement for @query; @ended_ms: the end of the visit at its `before`, or 0. */
+/* The statement for @query; @ended_ms: the end of the visit at its `before`, or 0.  Only a range of
+ * time without user and agent needs that end. */
 #define USHER__VISITS_SQL 640
 void usher__visits_sql(const struct usher_history_query *query, int64_t ended_ms,
                        char sql[USHER__VISITS_SQL]);
 
 /* Tell @fn of those asked for: as read() of a history, within a transaction or without one.  The
- * latest end comes first. */
+ * latest row comes first; in a range of time without user and agent, the latest end. */
 enum usher_status usher__visits_read(sqlite3 *db, const struct usher_history_query *query,
                                      usher_history_fn *fn, void *payload, char message[192]);
 

@@ -44,12 +44,13 @@ struct usher_history_query {
     struct usher_text queue;
     struct usher_text user, agent; /* data NULL: any */
     int64_t since_ms, until_ms;    /* that ended within; both included */
-    int64_t before;                /* put before the one at this place; 0: from the latest on */
+    int64_t before;                /* those after the one at this place; 0: from the latest on */
     uint64_t epoch, version;       /* not those of this epoch from this version on; 0: any */
     size_t max;
 };
 
-/* One row; the visit that ended last comes first.  @place: a number above 0, larger for what was
+/* One row.  The visit that was put last comes first; in a range of time without user and agent a
+ * history may show the latest end first.  @place: a number above 0, larger for what was
  * put later.  A status other than USHER_OK ends the reading, which returns it. */
 typedef enum usher_status usher_history_fn(void *payload,
                                            const struct usher_queue_result_row *visit,

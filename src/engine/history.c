@@ -528,22 +528,31 @@ static enum usher_status read_visits(struct usher_engine *e,
     return h->ops->read != NULL ? h->ops->read(h, query, deadline_ms, add, reading, why) : USHER_OK;
 }
 
-/* "0.VERSION": in the store; "1.PLACE": in the history.  False: it is neither. */
-static bool after_read(const struct usher_text *after, bool *ret_there, uint64_t *ret_at)
+/* The end of a page.  "0.VERSION": in the store; "1.PLACE.VERSION": in the history, after the
+ * store showed its visits down to VERSION (0: none).  False: it is neither. */
+static bool after_read(const struct usher_text *after, bool *ret_there, int64_t *ret_place,
+                       uint64_t *ret_version)
 {
-    uint64_t at = 0;
+    uint64_t part[3] = { 0, 0, 0 };
+    size_t last = 0, digits = 0;
 
-    if (after->size < 3 || after->size > 18 || (after->data[0] != '0' && after->data[0] != '1') ||
-        after->data[1] != '.')
-        return false;
-    for (size_t i = 2; i < after->size; i++) {
-        if (after->data[i] < '0' || after->data[i] > '9')
+    for (size_t i = 0; i < after->size; i++) {
+        char c = after->data[i];
+
+        if (c == '.' && digits > 0 && last < 2) {
+            last++;
+            digits = 0;
+        } else if (c >= '0' && c <= '9' && digits < 16) {
+            part[last] = part[last] * 10 + (unsigned)(c - '0');
+            digits++;
+        } else {
             return false;
-        at = at * 10 + (unsigned)(after->data[i] - '0');
+        }
     }
-    *ret_there = after->data[0] == '1';
-    *ret_at = at;
-    return true;
+    *ret_there = part[0] == 1;
+    *ret_place = *ret_there ? (int64_t)part[1] : 0;
+    *ret_version = part[last];
+    return digits > 0 && part[0] <= 1 && last == part[0] + 1;
 }
 
 static void history(struct usher_engine *e, const struct usher_operation *command,
@@ -555,10 +564,11 @@ static void history(struct usher_engine *e, const struct usher_operation *comman
     struct usher_operation c = *command;
     struct reading reading = { .reply = reply };
     char why[192] = "";
-    uint64_t at = 0;
-    bool there = false, given = g->after.data != NULL && after_read(&g->after, &there, &at);
+    bool there = false;
     enum usher_status status;
 
+    if (!after_read(&g->after, &there, &query.before, &query.version))
+        there = false;
     if (there) { /* all of the store has been told */
         c.arg.queue.after.data = "0.1";
         c.arg.queue.after.size = 3;
@@ -576,14 +586,11 @@ static void history(struct usher_engine *e, const struct usher_operation *comman
         (command->given & USHER_GIVEN_QUEUE_MAX) != 0 ? (size_t)g->max : USHER_LIST_DEFAULT;
     reading.left -= q->n_rows;
     query.max = reading.left + 1;
-    if (there)
-        query.before = (int64_t)at;
-    /* what was told of the store may be in the history by now */
+    /* The visits that the store has shown are in the history, or may be by now.  Each page of it
+     * leaves them out: in a range of time they may come late, if the clock was set back. */
     query.epoch = reply->epoch;
     if (q->n_rows > 0)
         query.version = q->rows[q->n_rows - 1].version;
-    else if (given && !there)
-        query.version = at;
     status = read_visits(e, &query, deadline_ms, &reading, why);
     if (status != USHER_OK) {
         fail(reply, status, why);
@@ -593,7 +600,8 @@ static void history(struct usher_engine *e, const struct usher_operation *comman
         q->more = true;
         q->agent_size =
             (size_t)(reading.last != 0
-                         ? snprintf(q->agent, sizeof q->agent, "1.%" PRId64, reading.last)
+                         ? snprintf(q->agent, sizeof q->agent, "1.%" PRId64 ".%" PRIu64,
+                                    reading.last, query.version)
                          : snprintf(q->agent, sizeof q->agent, "0.%" PRIu64, query.version));
     }
     if (reply->status == USHER_MISSING && (there || q->n_rows > 0))

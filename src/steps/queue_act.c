@@ -603,8 +603,6 @@ static enum usher_status visit_end(work *w, struct act *act, const struct usher_
 
     if (status != USHER_OK)
         return status;
-    if (at < w->last) /* visits end in the order of their versions */
-        at = w->last;
     if (seated) {
         usher__queue_figure(s, l, at, F_FINISHED, 1);
         usher__queue_figure(s, l, at, F_TALK, lasted(u->n[U_MATCHED], at));

@@ -33,7 +33,6 @@ struct usher__work {
     int64_t said;                     /* the time of the command */
     int64_t clock;                    /* that of the store's own clock */
     int64_t wall;                     /* 0, or what the machine's clock was in this transaction */
-    int64_t last;                     /* the scope's last time, before the command */
     int64_t now;                      /* orders and stamps; never before scope.clock_ms */
     int64_t moment;                   /* ends what is due and begins deadlines; never after `now`
                                        * or `clock` */
@@ -128,7 +127,6 @@ static inline struct usher__move usher__work_move(struct usher__work *w,
  * early, and a scope whose last time is ahead delays no deadline. */
 static inline void usher__work_time(struct usher__work *w, int64_t last)
 {
-    w->last = last;
     w->now = w->said > last ? w->said : last;
     w->moment = w->now < w->clock ? w->now : w->clock;
 }

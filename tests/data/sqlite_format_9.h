@@ -145,10 +145,11 @@ static const char sqlite_format_9[] =
     "CREATE VIEW request AS SELECT s.name AS pool, r.id AS request, CAST(r.data AS TEXT) "
     "AS answer, strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until "
     "FROM scope s JOIN record r ON r.list = s.ref * 16 + 4 WHERE s.noun = 1;\n"
+    "CREATE INDEX visit_by_queue ON visit(queue);\n"
     "CREATE INDEX visit_by_time ON visit(queue, ended_ms);\n"
-    "CREATE INDEX visit_by_user ON visit(user, queue, ended_ms);\n"
-    "CREATE INDEX visit_by_agent ON visit(agent, queue, ended_ms) WHERE agent IS NOT NULL;"
-    "\n"
+    "CREATE INDEX visit_by_user ON visit(user, queue, id, ended_ms);\n"
+    "CREATE INDEX visit_by_agent ON visit(agent, queue, id, ended_ms) WHERE agent IS NOT "
+    "NULL;\n"
     "PRAGMA application_id = 1970497650;\n"
     "PRAGMA user_version = 9;\n";
 /* clang-format on */

@@ -144,10 +144,12 @@ static void served_by_indices(sqlite3 *db)
             q.until_ms = 9;
         if ((i & 16) != 0)
             q.before = 7;
-        for (int64_t ended_ms = 0; ended_ms < 2; ended_ms++) {
+        for (int64_t ended_ms = 0; ended_ms < 1 + (int64_t)((i & 3) == 0 && (i & 12) != 0);
+             ended_ms++) {
             usher__visits_sql(&q, ended_ms, sql);
             served_by(db, sql,
-                      (i & 3) == 0   ? "visit_by_time"
+                      (i & 15) == 0  ? "visit_by_queue"
+                      : (i & 3) == 0 ? "visit_by_time"
                       : (i & 3) == 1 ? "visit_by_user"
                       : (i & 3) == 2 ? "visit_by_agent"
                                      : "visit_by_");
@@ -413,6 +415,47 @@ static void a_store_tells_of_all_visits_as_a_queue_that_keeps_them(void **state)
     usher_close(e[1]);
 }
 
+/* Visits that ended while the clock was ahead have later ends than the visits after them.  A range
+ * of time shows each visit once, whatever the page's length. */
+static void a_range_of_time_shows_each_visit_once(void **state)
+{
+    char store[256];
+    struct usher_queue_result_settings set = { .history = 3 };
+    struct usher_engine *e;
+
+    (void)state;
+    new_path(store);
+    e = engine_open(store, NULL);
+    queue_make(e);
+    for (uint64_t i = 0; i < 3; i++)
+        assert_int_equal(visit(e, i), USHER_OK);
+    (void)ask(store, "UPDATE visit SET ended_ms = ended_ms + 3600000");
+    assert_int_equal(ask_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
+    for (uint64_t i = 3; i < 7; i++)
+        assert_int_equal(visit(e, i), USHER_OK);
+    for (size_t max = 1; max < 9; max++) {
+        struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
+        char after[USHER_NAME_MAX + 1] = "", users[64] = "";
+        struct usher_result r;
+        bool more;
+
+        filter.since_ms = 1;
+        do {
+            assert_int_equal(
+                ask_queue_history(e, "desk", &filter, after[0] != '\0' ? after : NULL, max, &r),
+                USHER_OK);
+            for (size_t i = 0; i < r.of.queue.n_rows; i++)
+                (void)snprintf(users + strlen(users), sizeof users - strlen(users), "%.*s ",
+                               (int)r.of.queue.rows[i].user.size, r.of.queue.rows[i].user.data);
+            more = r.of.queue.more;
+            (void)snprintf(after, sizeof after, "%s", r.of.queue.agent);
+            usher_result_done(&r);
+        } while (more && strlen(users) < 40);
+        assert_string_equal(users, "u6 u5 u4 u2 u1 u0 u3 "); /* three are kept, then by the end */
+    }
+    usher_close(e);
+}
+
 static size_t visits_of(struct usher_engine *e, const char *user, const char *agent)
 {
     struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
@@ -439,13 +482,13 @@ static void visits_are_found_by_an_index_among_many(void **state)
     queue_make(e);
     assert_int_equal(visit(e, 7), USHER_OK);
     assert_int_equal(sqlite3_open(store, &db), SQLITE_OK);
-    assert_int_equal(
-        sqlite3_exec(db,
-                     "WITH RECURSIVE i(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM i"
-                     " WHERE i < 50000) INSERT INTO visit SELECT NULL, 'desk', 'x', i, 'many' || i,"
-                     " 'default', 0, i, i, 'left', NULL, NULL, NULL, i, 0, 0 FROM i",
-                     NULL, NULL, NULL),
-        SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "WITH RECURSIVE i(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM i"
+                                  " WHERE i < 50000) INSERT INTO visit SELECT NULL,"
+                                  " iif(i % 50, 'desk' || i % 50, 'desk'), 'x', i, 'many' || i,"
+                                  " 'default', 0, i, i, 'left', NULL, NULL, NULL, i, 0, 0 FROM i",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
     for (int analyzed = 0; analyzed < 2; analyzed++) { /* whether SQLite knows how many there are */
         served_by_indices(db);
         assert_int_equal(sqlite3_exec(db, "ANALYZE", NULL, NULL, NULL), SQLITE_OK);
@@ -883,6 +926,7 @@ int main(void)
         cmocka_unit_test(a_url_of_a_history_is_checked),
         cmocka_unit_test(a_visit_is_a_row_that_sql_can_ask_for),
         cmocka_unit_test(a_visit_is_a_row_of_its_store_by_its_end),
+        cmocka_unit_test(a_range_of_time_shows_each_visit_once),
         cmocka_unit_test(visits_are_found_by_an_index_among_many),
         cmocka_unit_test(a_store_tells_of_all_visits_as_a_queue_that_keeps_them),
         cmocka_unit_test(who_is_killed_loses_no_visit_and_puts_none_twice),

@@ -142,17 +142,22 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
     return d.equal;
 }
 
-void queue_history_cut(const char *store, enum usher_verb verb, const struct usher_result *model,
-                       struct usher_result *r)
+void queue_history_cut(const char *store, const struct usher_operation *c,
+                       const struct usher_result *model, struct usher_result *r)
 {
+    const struct usher_queue_args *g = &c->arg.queue;
+    bool by_end = g->user.data == NULL && g->agent.data == NULL &&
+                  (((c->given & USHER_GIVEN_QUEUE_SINCE) != 0 && g->since_ms > 0) ||
+                   ((c->given & USHER_GIVEN_QUEUE_UNTIL) != 0 && g->until_ms < INT64_MAX));
     const struct usher_queue_result *m = &model->of.queue;
     struct usher_queue_result *q = &r->of.queue;
 
-    if (verb != USHER_QUEUE_HISTORY || strcmp(store, "sqlite") != 0 || m->more ||
+    if (c->verb != USHER_QUEUE_HISTORY || strcmp(store, "sqlite") != 0 || m->more ||
         q->n_rows < m->n_rows)
         return;
     for (size_t i = m->n_rows > 0 ? m->n_rows : 1; i < q->n_rows; i++)
-        if (q->rows[i].version >= q->rows[i - 1].version)
+        if (by_end ? i > m->n_rows && q->rows[i].until_ms > q->rows[i - 1].until_ms
+                   : q->rows[i].version >= q->rows[i - 1].version)
             return;
     if (q->n_rows > 0 && r->status == USHER_OK && model->status == USHER_MISSING)
         r->status = USHER_MISSING; /* a queue that was dropped */

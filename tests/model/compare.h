@@ -19,8 +19,8 @@ bool room_replies_equal(enum usher_verb verb, const struct usher_result *a,
 /* @store has, or has not, a history within it.  Where it tells of visits that the queue does not
  * keep any more, behind those that it keeps (which the model tells of), @r is cut to the latter:
  * test_visits.c is about the others. */
-void queue_history_cut(const char *store, enum usher_verb verb, const struct usher_result *model,
-                       struct usher_result *r);
+void queue_history_cut(const char *store, const struct usher_operation *c,
+                       const struct usher_result *model, struct usher_result *r);
 bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, FILE *f);
 
 /* All of it, some lines. */

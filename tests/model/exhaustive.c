@@ -356,7 +356,7 @@ static void runner_flush(struct runner *r)
     if (watch != NULL)
         usher_unwatch(r->e, watch);
     for (size_t i = 0; i < r->n && equal; i++) {
-        queue_history_cut(r->store->name, r->c[i].verb, &r->want[i], &r->got[i]);
+        queue_history_cut(r->store->name, &r->c[i], &r->want[i], &r->got[i]);
         equal = noun->model->replies_equal(r->c[i].verb, &r->want[i], &r->got[i], NULL);
         if (!equal)
             runner_differs(r, i);

@@ -330,7 +330,7 @@ static size_t run_batch(const struct world *w, struct target *t,
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
-        queue_history_cut(t->store->name, commands[i].verb, &model[i], &replies[i]);
+        queue_history_cut(t->store->name, &commands[i], &model[i], &replies[i]);
         if (bad == n &&
             (!noun->model->replies_equal(commands[i].verb, &model[i], &replies[i], NULL) ||
              !same_epoch(w, t, &commands[i], &model[i], &replies[i]))) {

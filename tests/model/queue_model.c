@@ -490,7 +490,6 @@ struct work {
     struct usher_result *r;
     int64_t now;       /* of the changes that are made */
     int64_t seen;      /* of the command */
-    int64_t last;      /* of the queue, before the command */
     int64_t moment;    /* what is due by then: the store's clock, which is given */
     bool tell_matches; /* in rows */
     bool pulls;        /* whomever the agent has refused */
@@ -791,7 +790,7 @@ static void visit_ends(struct work *w, user *u, enum usher_queue_outcome outcome
     struct queue_model_user gone = *u;
     unsigned from = (unsigned)u->state;
 
-    stay_ends(q, u, outcome, at < w->last ? w->last : at);
+    stay_ends(q, u, outcome, at);
     forget_refusals(q, u, at);
     q->ended++;
     removed(q->users, &q->n_users, sizeof *u, (size_t)(u - q->users));
@@ -812,7 +811,7 @@ static void user_back(struct work *w, user *u, int64_t end, int64_t at, enum ush
     if (had_room) { /* it talked, and waits from now on: the rest of its patience begins */
         int64_t rest = u->patience - u->matched;
 
-        stay_ends(w->q, u, USHER_QUEUE_OUTCOME_REQUEUED, at < w->last ? w->last : at);
+        stay_ends(w->q, u, USHER_QUEUE_OUTCOME_REQUEUED, at);
         u->applied = at;
         if (u->patience != 0)
             u->patience = at + (rest < LEFT ? LEFT : rest);
@@ -2820,7 +2819,6 @@ void queue_model_execute(struct queue_model *m, const struct usher_operation *c,
     w.a = &c->arg.queue;
     w.r = r;
     w.moment = c->now_ms;
-    w.last = q->clock;
     w.now = w.seen = c->now_ms < q->clock ? q->clock : c->now_ms;
     r->version = q->exists ? q->version : 0;
     r->epoch = q->exists ? q->epoch : 0;

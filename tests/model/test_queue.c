@@ -571,8 +571,10 @@ static void file_remove(void)
 static struct usher_engine *store_open(const char *name)
 {
     char url[256] = "memory:";
+    struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_engine *e = NULL;
 
+    opt.clock_given = true; /* versions begin at 1 on Redis, too */
     if (strcmp(name, "sqlite") == 0) {
         file_remove();
         (void)snprintf(url, sizeof url, "sqlite:%s/q.db?sync=off", directory);
@@ -585,7 +587,7 @@ static struct usher_engine *store_open(const char *name)
         (void)snprintf(url, sizeof url, "%s", redis_server_url(server, of_server));
     }
 #endif
-    if (usher_open(url, NULL, &e) != USHER_OK)
+    if (usher_open(url, &opt, &e) != USHER_OK)
         fail_msg("%s: %s", url, usher_message());
     return e;
 }
@@ -632,7 +634,7 @@ static void world_run(uint64_t seed, unsigned n)
             if ((r[s].status >= USHER_UNAVAILABLE && r[s].status != USHER_LOST) ||
                 (r[s].status == USHER_INVALID && s > 0 && r[0].status != USHER_INVALID))
                 world_fail(i, &c, store_names[s], r[s].message);
-            queue_history_cut(store_names[s], c.verb, &r[0], &r[s]);
+            queue_history_cut(store_names[s], &c, &r[0], &r[s]);
             what = s > 0 ? difference(c.verb, &r[0], &r[s]) : w.fault;
             if (what != NULL && s > 0)
                 print_error("%s, version %" PRIu64 " %s; %s, version %" PRIu64 " %s\n",

@@ -283,7 +283,7 @@ static size_t run(const struct world *w, struct babbled **list, size_t n, size_t
             for (size_t i = 0; i < k; i++) {
                 const struct usher_operation *c = &list[at + i]->c;
 
-                queue_history_cut(stores[s].name, c->verb, &first[i], &replies[i]);
+                queue_history_cut(stores[s].name, c, &first[i], &replies[i]);
                 heartbeat_cut(c, k, &first[i], &replies[i]);
                 if (bad == n && !babble_same(c, &first[i], &replies[i], NULL)) {
                     bad = at + i;

@@ -470,7 +470,6 @@ end
 
 -- See usher__work_time(): S.wall is the store's clock.
 function S.time(last)
-    S.last = last
     S.now = S.said > last and S.said or last
     S.moment = S.now < S.wall and S.now or S.wall
 end

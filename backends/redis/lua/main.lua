@@ -263,7 +263,7 @@ for i = 1, n_commands do
         if dropping and not string.find(K.CREATES, string.format(' %d ', verb), 1, true) then
             was, hidden, S.exists, S.epoch, S.due = false, true, false, '0000000000000000', -1
         end
-        S.said, S.wall, S.moment, S.last, S.gap_to = said, wall, moment, clock, nil
+        S.said, S.wall, S.moment, S.gap_to = said, wall, moment, nil
         S.a, S.verb, S.req, S.seed, S.watch, S.print = a, a[1], a[3], a[4], a[5], a[6] or 0
         S.status, S.rows, S.notices, S.answer, S.because = K.OK, nil, nil, nil, nil
         S.epoch_first, S.epoch_told, S.blank = nil, nil, nil

@@ -341,7 +341,6 @@ end
 function S.visit_end(u, outcome, at)
     local l, seated, history, archive = S.lane_hold(u.group), u.state == K.USER_SEATED, S.set[K.SET_HISTORY + 1],
         S.set[K.SET_ARCHIVE + 1]
-    if at < S.last then at = S.last end -- visits end in the order of their versions
     if seated then
         S.figure(l, at, 7, 1)
         S.figure(l, at, 8, S.lasted(u.n4, at))

@@ -183,7 +183,7 @@ static bool is_older(const struct header *h, unsigned noun, const struct usher_s
 static enum usher_status header_read(struct usher_txn *t, struct header *h, unsigned noun,
                                      const struct usher_text *name)
 {
-    struct usher_scope s;
+    struct usher_scope s = { 0 };
     sqlite3_stmt *st = NULL;
     enum usher_status status = usher__records_get(&t->c, ST_SCOPE_FIND, &st);
     int rc;

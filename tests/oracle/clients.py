@@ -354,7 +354,7 @@ class Client(threading.Thread):
         if self.random.random() < 0.3:
             line += " lease=300"  # it may end; once it is in doubt, no clock ends it
 
-        def reserved(answer, _maybe, _sent, _answered):
+        def reserved(answer, maybe, sent, _answered):
             if answer["status"] not in DONE:
                 self.other(line, answer)
                 return
@@ -368,6 +368,8 @@ class Client(threading.Thread):
                 self.n += 1
                 if answer["status"] == "ok":
                     self.journal.unique(rule, token, bill["document"])
+                if maybe or self.has_ended(bill) or self.journal.is_apart(sent):
+                    self.journal.uncertain.add((rule, serial))
                 self.bills.append(bill)
 
         self.do(line, reserved)
@@ -380,6 +382,8 @@ class Client(threading.Thread):
 
         def settled(answer, maybe, _sent, _answered):
             status = answer["status"]
+            if maybe or status == "same":
+                self.journal.uncertain.add((bill["rule"], bill["serial"]))
             if status in DONE:
                 if verb == "confirm":
                     self.journal.confirm(bill["rule"], bill["serial"], bill["document"])
@@ -407,7 +411,8 @@ class Client(threading.Thread):
                 bill["rule"], bill["serial"], bill["token"]))
             if answer["status"] in DONE:
                 self.journal.confirm(bill["rule"], bill["serial"], bill["document"])
-            elif answer["status"] != "lost":
+            elif answer["status"] != "lost" and \
+                    len(self.journal.confirmed[bill["rule"], bill["serial"]]) == 1:
                 self.journal.wrong("vanished", "confirmed %s -> %s" % (bill, answer))
         self.done_bills = []
 

@@ -58,6 +58,7 @@ class Journal:
         self.again = set()  # what came twice since a loss that cannot be noticed
         self.confirmed = {}  # (rule, serial) -> documents
         self.confirms = collections.Counter()  # how often, also for the same document
+        self.uncertain = set()  # (rule, serial): an answer was lost or late, or two were masters
         self.reported = set()  # (rule, serial) that a row of the store's journal calls twice
         self.apart = []  # times during which two servers may have been masters
         self.wrongs = []

@@ -1024,7 +1024,7 @@ mutant 'serial: another zone makes a day come twice' src/steps/serial_rule.c 's/
     $memory 'no_day_comes_twice*'
 mutant 'serial: a coarser reset continues after the last period only' src/steps/serial.c 's/        if (unit != old \&\& pair(past_of(s, reset)) > highest)/        if (unit == 9)/' \
     $memory 'no_serial_comes_twice*'
-mutant 'serial: a zone that moves to the next day does not begin it' src/steps/serial_rule.c 's/w->now, set\[SET_ZONE\]) > s->period);/w->now, set[SET_ZONE]) > s->period + 9999);/' \
+mutant 'serial: a zone that moves to the next day does not begin it' src/steps/serial_rule.c 's/\(status = usher__serial_enter(w, s, set, m->given, \&highest)\);/\1, s->cur = s->taken = m->given > s->cur ? m->given : s->cur;/' \
     $memory 'a_zone_that_moves*'
 mutant 'serial: a take gets fewer than it asked for' src/steps/serial.c 's/    if (stock + made < n \&\& !must_ask(w, \&s)) {/    if (n < 0) {/' \
     $memory 'a_take_gets_all*'

@@ -331,7 +331,7 @@ mutant 'a wrap-up is lost with the connection' src/steps/queue_due.c \
 mutant 'an offer is a seating for the estimate' src/steps/queue_match.c \
     's/    if (offer > 0) {$/    pace(w, l, u);\n    if (offer > 0) {/' $memory 'an_estimate_counts*'
 mutant 'only heartbeats are signs of life' src/steps/queue.c \
-    's/        status = usher__queue_agent_alive(run->w, &r);/        ;/' $memory 'each_command_of*'
+    's/        status = usher__queue_agent_alive(run, &r);/        ;/' $memory 'each_command_of*'
 mutant 'an agent on its way out has asked for a pause' src/steps/queue_due.c \
     's/        act.agent.r.n\[A_OFFERS\] += goes(r) ? 0 : 2;/        act.agent.r.n[A_OFFERS] |= 3;/' \
     $memory 'who_did_not_pause*'

@@ -359,7 +359,8 @@ static bool scenario(const char *url, const struct script *script, size_t which,
                 status = call(&w, i, false);
             }
             if (script != NULL && fired && done(status))
-                forgotten = left_over(&w, i, at_first);
+                forgotten = left_over(&w, i, at_first) ||
+                            (w.at_once && is_heartbeat(script->lines[i])); /* it was two writes */
         }
         if (!done(status))
             fail_msg("%s: %s", name_of(&w, i), usher_message());

@@ -244,28 +244,15 @@ static const char *name_of(const struct world *w, size_t i)
     return w->script != NULL ? w->script->lines[i] : calls[i].name;
 }
 
-/* Return whether @line is a command that is a heartbeat of an agent, whatever becomes of it. */
-static bool is_heartbeat(const char *line)
-{
-    static const char *const verbs[] = { "accept", "reject", "pause", "pull", "ready" };
-    bool found = false;
-
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs && strncmp(line, "queue ", 6) == 0; i++)
-        found |= strncmp(line + 6, verbs[i], strlen(verbs[i])) == 0;
-    return found;
-}
-
-/* Nothing is changed unless it succeeds.  What ends by itself, and a heartbeat, are written before
- * the command, and memory cannot take them back; and what is left of an old room is erased by
+/* Nothing is changed unless it succeeds.  What ends by itself is a change of its own before that
+ * of the command, which memory cannot take back; and what is left of an old room is erased by
  * commands of their own, before one is opened. */
 static bool is_atomic(const struct world *w, size_t i)
 {
-    const char *line = w->script != NULL ? w->script->lines[i] : "";
-
     if (w->script == NULL)
         return calls[i].atomic;
-    return w->at_once ? !notes.ended[i + 1] && !is_heartbeat(line)
-                      : !notes.ended[i + 1] || strncmp(line, "room open ", 10) != 0;
+    return !notes.ended[i + 1] ||
+           (!w->at_once && strncmp(w->script->lines[i], "room open ", 10) != 0);
 }
 
 /* @exactly: a script's answer is the one noted. */
@@ -365,8 +352,7 @@ static bool scenario(const char *url, const struct script *script, size_t which,
             fail_msg("%s: %s", name_of(&w, i), usher_message());
     }
     usher_unwatch(w.e, watch);
-    /* heartbeats and refusals are writes of their own: what is left of them may differ */
-    if (script != NULL && !forgotten && !(w.at_once && script->noun == USHER_QUEUE))
+    if (script != NULL && !forgotten)
         (void)script_check(w.e, script, &notes, notes.n, notes.n);
     script_sound(w.e);
     usher_close(w.e);

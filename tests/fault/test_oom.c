@@ -244,15 +244,28 @@ static const char *name_of(const struct world *w, size_t i)
     return w->script != NULL ? w->script->lines[i] : calls[i].name;
 }
 
-/* Nothing is changed unless it succeeds.  What ends by itself is a change of its own before that
- * of the command, which memory cannot take back; and what is left of an old room is erased by
+/* Return whether @line is a command that is a heartbeat of an agent, whatever becomes of it. */
+static bool is_heartbeat(const char *line)
+{
+    static const char *const verbs[] = { "accept", "reject", "pause", "pull", "ready" };
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs && strncmp(line, "queue ", 6) == 0; i++)
+        found |= strncmp(line + 6, verbs[i], strlen(verbs[i])) == 0;
+    return found;
+}
+
+/* Nothing is changed unless it succeeds.  What ends by itself, and a heartbeat, are written before
+ * the command, and memory cannot take them back; and what is left of an old room is erased by
  * commands of their own, before one is opened. */
 static bool is_atomic(const struct world *w, size_t i)
 {
+    const char *line = w->script != NULL ? w->script->lines[i] : "";
+
     if (w->script == NULL)
         return calls[i].atomic;
-    return !notes.ended[i + 1] ||
-           (!w->at_once && strncmp(w->script->lines[i], "room open ", 10) != 0);
+    return w->at_once ? !notes.ended[i + 1] && !is_heartbeat(line)
+                      : !notes.ended[i + 1] || strncmp(line, "room open ", 10) != 0;
 }
 
 /* @exactly: a script's answer is the one noted. */

@@ -50,7 +50,8 @@ const struct script scripts[SCRIPTS] = {
           "queue apply desk u5" NOW "00110",
           "queue login desk a2 level=1" NOW "00120", /* u5 is offered */
           "queue reject desk a2 u5" NOW "00130",     /* u5 waits */
-          "queue apply desk u6" NOW "00140",         /* a2 is asked again for u5 */
+          "queue sweep desk" NOW "00140",            /* a2 is asked again for u5 */
+          "queue apply desk u6" NOW "00145",
           "queue accept desk a2 u5" NOW "00150",
           "queue logout desk a1" NOW "00160", /* u2 and u3 wait again */
           "queue free desk a2" NOW "00170",   /* and is offered u3 */

@@ -42,7 +42,7 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
 {
     work *w = run->w;
     struct act act;
-    struct usher_record u;
+    struct usher_record u = { 0 };
     unsigned from = shown(r);
     bool paused;
     enum usher_status status;

@@ -16,10 +16,21 @@
 
 /* ---- commands --------------------------------------------------------------------- */
 
-static bool is_given(const struct usher_operation *command, const struct usher__arg *arg,
-                     const struct usher_text *text)
+/* The text at @arg, which is one; an argument of another type is shorter. */
+static struct usher_text text_of(const struct usher_operation *command,
+                                 const struct usher__arg *arg)
 {
-    return arg->given != 0 ? (command->given & arg->given) != 0 : text->data != NULL;
+    struct usher_text text;
+
+    USHER_ASSERT(arg->given == 0);
+    memcpy(&text, (const char *)command + arg->offset, sizeof text);
+    return text;
+}
+
+static bool is_given(const struct usher_operation *command, const struct usher__arg *arg)
+{
+    return arg->given != 0 ? (command->given & arg->given) != 0
+                           : text_of(command, arg).data != NULL;
 }
 
 size_t usher_operation_pack(const struct usher_operation *command, int64_t now_ms, uint64_t epoch,
@@ -32,13 +43,9 @@ size_t usher_operation_pack(const struct usher_operation *command, int64_t now_m
     unsigned n = 0;
 
     p.to = to;
-    for (unsigned i = 0; i < noun->n_args; i++) {
-        struct usher_text text;
-
-        memcpy(&text, (const char *)command + noun->args[i].offset, sizeof text);
-        if ((takes >> i & 1u) != 0 && is_given(command, &noun->args[i], &text))
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if ((takes >> i & 1u) != 0 && is_given(command, &noun->args[i]))
             n = i + 1;
-    }
     usher__pack_array(&p, n > 0 || command->request.data != NULL ? 6 + n : 5);
     usher__pack_uint(&p, (unsigned)command->verb);
     if ((command->given & USHER_GIVEN_NOW) != 0)
@@ -72,20 +79,23 @@ size_t usher_operation_pack(const struct usher_operation *command, int64_t now_m
         int64_t number;
         uint64_t token;
 
-        memcpy(&text, at, sizeof text);
         memcpy(&number, at, sizeof number);
         memcpy(&token, at, sizeof token);
-        if ((takes >> i & 1u) == 0 || !is_given(command, arg, &text))
+        if ((takes >> i & 1u) == 0 || !is_given(command, arg)) {
             usher__pack_nil(&p);
-        else if (arg->given == 0)
+            continue;
+        }
+        if (arg->given == 0) {
+            text = text_of(command, arg);
             usher__pack_text(&p, text.data, text.size);
-        else if (arg->type == USHER__ARG_TOKEN)
+        } else if (arg->type == USHER__ARG_TOKEN) {
             /* no scope has one beyond: what is not exact everywhere need not travel */
             usher__pack_uint(&p, token <= USHER_EXACT_MAX ? token : USHER_EXACT_MAX + 1);
-        else if (arg->type == USHER__ARG_WIDE)
+        } else if (arg->type == USHER__ARG_WIDE) {
             usher__pack_text(&p, digits, usher__wide_text(number, digits));
-        else
+        } else {
             usher__pack_int(&p, number);
+        }
     }
     return p.n;
 }

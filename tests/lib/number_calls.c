@@ -62,6 +62,14 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_oper
     return reply->status;
 }
 
+/* The reply to a command with @status is not needed any more. */
+static enum usher_status over(enum usher_status status, struct usher_result *reply)
+{
+    if (status != USHER_INVALID) /* see execute() */
+        usher_result_done(reply);
+    return status;
+}
+
 static enum usher_status simple(struct usher_engine *e, enum usher_verb verb, const char *pool,
                                 const char *number, const char *group)
 {
@@ -70,7 +78,7 @@ static enum usher_status simple(struct usher_engine *e, enum usher_verb verb, co
 
     command_init(&c, verb, pool, number);
     c.arg.number.group = text(group);
-    return execute(e, &c, &reply);
+    return over(execute(e, &c, &reply), &reply);
 }
 
 enum usher_status ask_number_add(struct usher_engine *e, const char *pool, const char *number,
@@ -148,7 +156,7 @@ enum usher_status ask_number_call(struct usher_engine *e, const char *pool, cons
     status = execute(e, &c, &reply);
     if (USHER_IS_DONE(status))
         hold_write(&reply, ret_hold);
-    return status;
+    return over(status, &reply);
 }
 
 enum usher_status ask_number_hangup(struct usher_engine *e, const char *pool, const char *number,
@@ -166,7 +174,7 @@ enum usher_status ask_number_hangup(struct usher_engine *e, const char *pool, co
         c.given |= USHER_GIVEN_REST;
         c.arg.number.rest_ms = rest_ms;
     }
-    return execute(e, &c, &reply);
+    return over(execute(e, &c, &reply), &reply);
 }
 
 enum usher_status ask_number_renew(struct usher_engine *e, const char *pool, const char *number,
@@ -183,7 +191,7 @@ enum usher_status ask_number_renew(struct usher_engine *e, const char *pool, con
     status = execute(e, &c, &reply);
     if (ret_until_ms != NULL && USHER_IS_DONE(status))
         *ret_until_ms = reply.of.number.until_ms;
-    return status;
+    return over(status, &reply);
 }
 
 enum usher_status ask_number_renew_as(struct usher_engine *e, const char *pool, const char *owner,
@@ -212,7 +220,7 @@ enum usher_status ask_number_renew_as(struct usher_engine *e, const char *pool, 
     status = execute(e, &c, &reply);
     if (USHER_IS_DONE(status))
         hold_write(&reply, hold);
-    return status;
+    return over(status, &reply);
 }
 
 /* A command that works in bounded steps, until it says that there is no more. */

@@ -95,9 +95,10 @@ unsigned long hooks_read_command(const struct usher_operation *c)
     for (unsigned i = 0; noun != NULL && i < noun->n_args; i++) {
         struct usher_text t;
 
+        if (noun->args[i].given != 0)
+            continue; /* a number, which is shorter */
         memcpy(&t, (const char *)c + noun->args[i].offset, sizeof t);
-        if (noun->args[i].given == 0)
-            sum += read_text(&t);
+        sum += read_text(&t);
     }
     return sum;
 }

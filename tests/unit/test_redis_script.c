@@ -1096,7 +1096,7 @@ static struct usher_engine *open_with(const char *options)
 /* They keep or give back what they hold; what would take more is refused. */
 static void holders_go_on_when_the_memory_is_full(void **state)
 {
-    struct usher_engine *e = open_with("timeout=200"), *check = open_with("timeout=20000");
+    struct usher_engine *e = open_with("timeout=1500"), *check = open_with("timeout=20000");
 
     (void)state;
     for (const struct full *f = fulls; f < fulls + FULLS; f++) {

@@ -796,6 +796,9 @@ mutant 'script: a full log keeps the members of its list' backends/redis/lua/com
 mutant 'script: a page of a snapshot takes as long as it likes' backends/redis/lua/room.lua \
     's/bytes + K.ROW_WORK + #r.data/bytes + #r.data/' \
     $redis 'a_page_of*'
+mutant 'script: a page of a list takes as long as it likes' backends/redis/lua/number.lua \
+    's/looked == K.PAGE_MAX/looked == K.LIST_MAX/' \
+    $redis 'a_page_of*'
 mutant 'script: with a full memory a holder is refused' backends/redis/lua/common.lua \
     "s/if S.verb and frees(S.verb) then/if false then/" \
     tests/unit/test_redis_script 'holders_go_on*'

@@ -74,7 +74,9 @@ struct usher_number_options {
     int64_t state; /* list: only those in this state; busy is both */
     int64_t all; /* free: every call of the pool */
     const char *after; /* renew, list: go on behind this one, as answered: a number or a token */
-    int64_t max; /* list, sweep, changes: at most so many; 1 to 10,000 */
+    /* list, sweep, changes: at most so many; a page of a list ends after 256 records; 1 to
+     * 10,000 */
+    int64_t max;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
 };
@@ -357,7 +359,7 @@ USHER_API enum usher_status usher_number_show(struct usher_engine *e, const char
  * Numbers in byte order behind opt->after as rows, opt->max (not given: 100) at most.  With
  * opt->owner, opt->node or a busy state: calls, oldest first.  state: enum usher_number_state, or
  * USHER_NUMBER_STATE_BUSY.  While the reply has more, go on after its answer's after.
- * USHER_OK, USHER_MISSING.  One command looks at USHER_LIST_MAX numbers at most.
+ * USHER_OK, USHER_MISSING.  One page looks at USHER_PAGE_MAX numbers at most.
  * Takes opt->owner, opt->node, opt->state, opt->after, opt->max.
  */
 USHER_API enum usher_status usher_number_list(struct usher_engine *e, const char *pool,

@@ -64,7 +64,8 @@ extern "C" {
 #define USHER_WAIT_MAX 255                        /* replicas that a command waits for */
 #define USHER_LIST_MAX 10000                      /* rows of one list, records moved by one sweep */
 #define USHER_LIST_DEFAULT 100
-#define USHER_LOG_MAX 100000       /* notices that a scope keeps */
+#define USHER_PAGE_MAX 256   /* records that one page of a list looks at, whatever its max is */
+#define USHER_LOG_MAX 100000 /* notices that a scope keeps */
 #define USHER_TIMEOUT_DEFAULT 5000 /* ms */
 #define USHER_SKEW_DEFAULT 1000    /* ms */
 

@@ -1879,7 +1879,7 @@ static enum usher_status list(work *w)
             status = w->ops->next(w->txn, &w->scope, USHER__KIND_NUMBER, &after, &r);
         if (status != USHER_OK)
             break;
-        if (n->n_rows == max || looked == USHER_LIST_MAX) {
+        if (n->n_rows == max || looked == USHER_PAGE_MAX) {
             n->more = true; /* after n->number */
             return USHER_OK;
         }

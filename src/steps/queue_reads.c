@@ -13,7 +13,9 @@
 
 static size_t rows_max(const work *w)
 {
-    return given(w, USHER_GIVEN_QUEUE_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT;
+    size_t max = given(w, USHER_GIVEN_QUEUE_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT;
+
+    return max < USHER_PAGE_MAX ? max : USHER_PAGE_MAX;
 }
 
 bool usher__queue_cursor(const struct usher_text *text, uint64_t *ret_hi, uint64_t *ret_order)
@@ -68,7 +70,7 @@ enum usher_status usher__queue_list(work *w)
             return USHER_OK;
         if (status != USHER_OK)
             return status;
-        if (q->n_rows == max || looked == USHER_LIST_MAX) {
+        if (q->n_rows == max || looked == USHER_PAGE_MAX) {
             q->more = true;
             q->agent_size =
                 (size_t)snprintf(q->agent, sizeof q->agent, "%" PRIu64 ".%" PRIu64, hi, order);
@@ -340,7 +342,7 @@ enum usher_status usher__queue_history(work *w)
             return USHER_OK;
         if (status != USHER_OK)
             return status;
-        if (q->n_rows == max || looked == USHER_LIST_MAX) {
+        if (q->n_rows == max || looked == USHER_PAGE_MAX) {
             q->more = true;
             q->agent_size = (size_t)snprintf(q->agent, sizeof q->agent, "0.%" PRIu64, before);
             return USHER_OK;

@@ -973,6 +973,34 @@ static void a_call_among_many_numbers_is_on_the_first_page(void **state)
     assert_false(f->r.of.number.more);
 }
 
+/* No page holds the server up, whatever its max is. */
+static void a_page_of_a_list_ends_by_its_work(void **state)
+{
+    enum { N = 2 * USHER_PAGE_MAX + 1 };
+    struct fixture *f = *state;
+    const struct usher_number_result *r = &f->r.of.number;
+    char after[USHER_NAME_MAX + 1];
+
+    ok(f, "set desk log=1000");
+    for (int i = 0; i < N; i++)
+        ok(f, "add desk n%03d", i);
+    ok(f, "list desk max=10000");
+    for (int page = 1; page <= 2; page++) {
+        assert_int_equal(r->n_rows, USHER_PAGE_MAX);
+        assert_true(r->more);
+        (void)snprintf(after, sizeof after, "%s", r->number);
+        ok(f, "list desk max=10000 after=%s", after);
+    }
+    assert_int_equal(r->n_rows, 1);
+    assert_false(r->more);
+    ok(f, "list desk state=idle+up max=10000"); /* of those there are none */
+    assert_int_equal(r->n_rows, 0);
+    assert_true(r->more);
+    ok(f, "changes desk max=10000");
+    assert_int_equal(r->n_rows, USHER_PAGE_MAX);
+    assert_true(r->more);
+}
+
 static void a_node_with_many_calls_is_renewed_in_pages(void **state)
 {
     enum { N = 2100 };
@@ -3901,6 +3929,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(calls_of_a_node_go_together_and_owners_name_one),
         TEST(calls_are_listed_oldest_first_and_in_pages),
         TEST(a_call_among_many_numbers_is_on_the_first_page),
+        TEST(a_page_of_a_list_ends_by_its_work),
         TEST(a_node_with_many_calls_is_renewed_in_pages),
         TEST(a_number_that_is_taken_back_is_of_the_node_that_is_said),
         TEST(who_renews_as_an_owner_gives_the_options_of_the_call),

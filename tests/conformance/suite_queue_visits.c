@@ -373,7 +373,7 @@ static void every_verb_is_true_with_hundreds_due(void **state)
         { "room ann", "ok idle -" },   { "alive user=u1", "missing" },
         { "match", "same" },           { "pull ann", "empty" },
         { "leave u1", "missing u1" },  { "move u1 priority=3", "missing" },
-        { "set service=1", "ok" },     { "history user=nobody", "ok" },
+        { "set service=1", "ok" },     { "history user=nobody", "ok …" },
         { "logout ann", "ok gone" },
     };
     struct fixture *f = *state;
@@ -384,6 +384,54 @@ static void every_verb_is_true_with_hundreds_due(void **state)
         assert_int_equal(f->r.of.queue.why,
                          i == 7 ? USHER_QUEUE_WHY_NO_USER : USHER_QUEUE_WHY_NONE);
     }
+}
+
+/* Read all pages of @verb, which may have up to 10,000 rows each; return how many rows they have.
+ */
+static size_t pages_of(struct fixture *f, const char *verb, unsigned *ret_pages)
+{
+    const struct usher_queue_result *q = &f->r.of.queue;
+    char next[USHER_NAME_MAX + 1] = "";
+    size_t rows = 0;
+
+    *ret_pages = 0;
+    do {
+        if (next[0] == '\0')
+            command(f, "%s max=10000", verb);
+        else
+            command(f, "%s max=10000 after=%s", verb, next);
+        assert_int_equal(f->r.status, USHER_OK);
+        assert_true(q->n_rows <= USHER_PAGE_MAX);
+        rows += q->n_rows;
+        (void)snprintf(next, sizeof next, "%s", q->agent);
+        ++*ret_pages;
+    } while (q->more);
+    return rows;
+}
+
+/* No page holds the server up, whatever its max is. */
+static void a_page_of_a_list_ends_by_its_work(void **state)
+{
+    enum { N = 2 * USHER_PAGE_MAX + 1 };
+    struct fixture *f = *state;
+    unsigned pages;
+
+    command(f, "set trigger=pull history=%d", N);
+    for (int i = 0; i < N; i++)
+        command(f, "login a%d", i);
+    for (int i = 0; i < N; i++)
+        command(f, "apply u%d", i);
+    assert_int_equal(pages_of(f, "agents", &pages), N);
+    assert_int_equal(pages, 3);
+    assert_int_equal(pages_of(f, "list", &pages), N);
+    assert_int_equal(pages, 3);
+    assert_int_equal(pages_of(f, "list lane=none", &pages), 0);
+    for (int i = 0; i < N; i++)
+        command(f, "leave u%d", i);
+    assert_int_equal(pages_of(f, "history", &pages), N);
+    assert_int_equal(pages, 3);
+    assert_int_equal(pages_of(f, "history user=u0", &pages), 1); /* the oldest */
+    assert_int_equal(pages, 3);
 }
 
 /* With a descriptor for a loop of the host's, and without. */
@@ -545,6 +593,7 @@ int suite_queue_visits(const struct backend *b)
         TEST(an_offer_that_ends_in_time_leaves_the_rest),
         TEST(figures_are_true_with_thousands_due),
         TEST(every_verb_is_true_with_hundreds_due),
+        TEST(a_page_of_a_list_ends_by_its_work),
         TEST(what_is_posted_comes_behind_what_is_due),
         TEST(a_batch_keeps_its_order_though_much_is_due),
         TEST(a_look_takes_the_clock_no_further_than_what_was_due),

@@ -173,7 +173,7 @@ USHER_API enum usher_status ask_number_show(struct usher_engine *e, const char *
  *  @state -1: all.  With @owner (not NULL: only what it holds) or a busy state: calls, oldest
  *  first, from the index of what is held.  When reply.of.number.more, go on after
  *  reply.of.number.number: a number or, of calls, the token of the last one.
- *  USHER_OK, USHER_MISSING (no such pool).  One command looks at USHER_LIST_MAX numbers
+ *  USHER_OK, USHER_MISSING (no such pool).  One page looks at USHER_PAGE_MAX numbers
  *  at most. */
 USHER_API enum usher_status ask_number_list(struct usher_engine *e, const char *pool, int state,
                                             const char *owner, const char *after, size_t max,

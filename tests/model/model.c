@@ -1500,7 +1500,7 @@ static enum usher_status verb_list(struct work *w)
     if (!w->p->exists)
         return USHER_MISSING;
     while ((next = list_next(w, &after, order)) != NULL) {
-        if (r->n_rows == most || looked++ == USHER_LIST_MAX) {
+        if (r->n_rows == most || looked++ == USHER_PAGE_MAX) {
             r->more = true;
             r->number_size = after.size;
             memcpy(r->number, after.data, sizeof r->number);

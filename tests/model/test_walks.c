@@ -248,7 +248,7 @@ static const struct command commands[] = {
     { "number move p f3 group=g1", 0 },
     { "number show p c1", 0 },
     { "number list p", PAGE },
-    { "number list p state=idle+down max=1", 5 * MANY }, /* it looks at USHER_LIST_MAX at most */
+    { "number list p state=idle+down max=1", 5 * MANY }, /* it looks at USHER_PAGE_MAX at most */
     { "number list p owner=o5", 0 },
     { "number list p node=m", PAGE },
     { "number list p state=busy", PAGE },

@@ -447,7 +447,7 @@ function S.make_log()
         for n = 0, max do
             local r = S.walk(K.LOG_KIND, '0', nil, 0, since)
             if not r then return bytes end
-            if n == max or n > 0 and bytes >= page then return bytes, true end
+            if n == max or n == K.PAGE_MAX or n > 0 and bytes >= page then return bytes, true end
             since, bytes = r.order, bytes + #r.data
             add(r)
         end

@@ -1055,7 +1055,7 @@ function S.make_reads()
                 end
             end
             for i = 1, #members do
-                if n == max or looked == K.LIST_MAX then
+                if n == max or looked == K.PAGE_MAX then
                     S.more = 1
                     return
                 end

@@ -9,10 +9,15 @@ function S.make_reads()
         return tonumber(hi), tonumber(order)
     end
 
+    function S.rows_max()
+        local max = S.a[K.ARG_MAX] or K.LIST_DEFAULT
+        return max < K.PAGE_MAX and max or K.PAGE_MAX
+    end
+
     function S.list()
         local a = S.a
         local state, lane, max = a[K.ARG_STATE] or K.USER_WAITING, a[K.ARG_LANE] or nil,
-            a[K.ARG_MAX] or K.LIST_DEFAULT
+            S.rows_max()
         local slot = state == K.USER_WAITING and '0' or state == K.USER_AWAY and '1' or '2'
         local hi, order = S.cursor()
         if not S.exists then S.status = K.MISSING return end
@@ -20,7 +25,7 @@ function S.make_reads()
         while true do
             local r = S.walk('3', slot, slot ~= '2' and lane or nil, hi, order)
             if not r then return end
-            if n == max or looked == K.LIST_MAX then
+            if n == max or looked == K.PAGE_MAX then
                 S.more, S.agent = 1, format('%.0f.%.0f', hi or 0, order or 0)
                 return
             end
@@ -37,7 +42,7 @@ function S.make_reads()
 
     function S.agents()
         local a = S.a
-        local max, from, n = a[K.ARG_MAX] or K.LIST_DEFAULT, '[1n', 0
+        local max, from, n = S.rows_max(), '[1n', 0
         if not S.exists then S.status = K.MISSING return end
         if a[K.ARG_AFTER] then from = '(1n' .. a[K.ARG_AFTER] end
         while true do
@@ -134,7 +139,7 @@ function S.make_reads()
 
     function S.history()
         local a = S.a
-        local max, since, till = a[K.ARG_MAX] or K.LIST_DEFAULT, a[K.ARG_SINCE] or nil, a[K.ARG_UNTIL] or nil
+        local max, since, till = S.rows_max(), a[K.ARG_SINCE] or nil, a[K.ARG_UNTIL] or nil
         local user, agent = a[K.ARG_USER] or nil, a[K.ARG_AGENT] or nil
         local _, before = S.cursor()
         if not S.exists then S.status = K.MISSING return end
@@ -142,7 +147,7 @@ function S.make_reads()
         while true do
             local r = S.walk('7', '0', nil, 0, before, true)
             if not r then return end
-            if n == max or looked == K.LIST_MAX then
+            if n == max or looked == K.PAGE_MAX then
                 S.more, S.agent = 1, format('0.%.0f', before)
                 return
             end
@@ -182,7 +187,7 @@ function S.make_reads()
 
     function S.drain()
         local a, behind, n = S.a, nil, 0
-        local max = a[K.ARG_MAX] or K.LIST_DEFAULT
+        local max = S.rows_max()
         if not S.exists then S.status = K.MISSING return end
         if a[K.ARG_TOKEN] then S.drop_visits(a[K.ARG_TOKEN], a[K.ARG_UNTIL] or nil) end
         while true do

@@ -57,7 +57,7 @@ struct usher_number_args {
     int64_t lease_ms; /* a hold ends by itself after this time; 0: never */
     int64_t rest_ms; /* not given out for this time after a call; 0: no rest */
     int64_t state; /* only those in this state; busy is both */
-    int64_t max; /* at most so many; a page of a list ends after 256 records */
+    int64_t max; /* most rows, or changes of a sweep; a page ends after 256 records */
     int64_t order; /* which number comes first; those idle already go before */
     int64_t daily; /* calls of a number in a local day, of all numbers at once; 0: any */
     int64_t zone_min; /* local time, minutes east of UTC; 0: UTC */
@@ -138,7 +138,7 @@ struct usher_queue_args {
     int64_t zone_min; /* for what is counted by day: minutes east of UTC; 0: UTC */
     int64_t service_ms; /* service level: share of users seated within this time */
     int64_t requests; /* how many answers are kept for request ids */
-    int64_t max; /* at most so many; a page of a list ends after 256 records */
+    int64_t max; /* most rows, or changes of a sweep; a page ends after 256 records */
     /* finish: of the match, else stale; drain: drop the visits up to this version */
     uint64_t token;
     int64_t state; /* those in this state, not those who wait */
@@ -187,7 +187,8 @@ struct usher_room_args {
     int64_t requests; /* how many answers are kept for request ids */
     int64_t ban_ms; /* and must not join for so long; 0: a ban ends */
     int64_t since; /* of the changes after this version */
-    int64_t max; /* at most so many; a page ends after 256 notices, or some 400 rows */
+    /* most rows, or changes of a sweep; a page ends after 256 notices, or some 400 rows */
+    int64_t max;
     /* who comes and goes is told together, so long after the first at most; 0: one by one */
     int64_t presence_ms;
     int64_t push; /* 1: Redis publishes each version, on the channel {ROOM}:room */
@@ -280,7 +281,7 @@ struct usher_serial_args {
     int64_t if_version; /* only if it has this version, else stale */
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
-    int64_t most; /* at most so many; a page of a list ends after 256 records */
+    int64_t most; /* most rows, or changes of a sweep; a page ends after 256 records */
     int64_t doubt; /* 1: only numbers in doubt */
     int64_t before; /* with doubt=1: those reserved at this version or before */
 };
@@ -325,7 +326,7 @@ struct usher_id_args {
     int64_t if_version; /* only if it has this version, else stale */
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
-    int64_t most; /* at most so many; a page of a list ends after 256 records */
+    int64_t most; /* most rows, or changes of a sweep; a page ends after 256 records */
 };
 /* end */
 /* clang-format on */

@@ -199,8 +199,8 @@ struct usher_room_options {
     int64_t since_version; /* snapshot, changes: of the changes after this version; 0 to 2^53 - 1 */
     int64_t after_version; /* snapshot: go on where a page ended: its next; 0 to 2^53 - 1 */
     int64_t ttl_ms; /* sweep: who is silent for so long is removed; none: nobody */
-    /* snapshot, changes, sweep: at most so many; a page ends after 256 notices, or some 400
-     * rows; 1 to 10,000 */
+    /* snapshot, changes, sweep: most rows, or changes of a sweep; a page ends after 256
+     * notices, or some 400 rows; 1 to 10,000 */
     int64_t max;
 };
 #ifdef __cplusplus

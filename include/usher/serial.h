@@ -167,7 +167,7 @@ struct usher_serial_options {
     int64_t period;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
-    /* changes: at most so many; a page of a list ends after 256 records; 1 to 10,000 */
+    /* changes: most rows, or changes of a sweep; a page ends after 256 records; 1 to 10,000 */
     int64_t max;
     int64_t doubt; /* void, holds: 1: only numbers in doubt */
     /* void: with doubt=1: those reserved at this version or before; 1 to 2^53 - 1 */

@@ -1073,6 +1073,24 @@ static bool expire_next(struct work *w)
 
 static void settle(struct work *w);
 
+/* Whether something is due and not yet applied; then w->q->behind tells it later. */
+static bool anything_due(struct work *w)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < w->q->n_agents; i++)
+        found |= is_due(agent_until(&w->q->agents[i]), w->moment);
+    for (size_t i = 0; i < w->q->n_users; i++)
+        found |= is_due(user_until(&w->q->users[i]), w->moment);
+    for (size_t i = 0; i < w->q->n_refusals; i++)
+        found |= is_due(w->q->refusals[i].until, w->moment);
+    for (size_t i = 0; i < w->q->n_waste; i++)
+        found |= is_due(w->q->waste[i].at, w->moment);
+    if (found && w->moment > w->q->behind)
+        w->q->behind = w->moment;
+    return found;
+}
+
 /* At most @most of what is due; returns how many of them made a version. */
 static uint64_t expire(struct work *w, uint64_t most)
 {
@@ -1092,16 +1110,7 @@ static uint64_t expire(struct work *w, uint64_t most)
         }
         settle(w);
     }
-    for (size_t i = 0; i < w->q->n_agents; i++)
-        w->backlog |= is_due(agent_until(&w->q->agents[i]), w->moment);
-    for (size_t i = 0; i < w->q->n_users; i++)
-        w->backlog |= is_due(user_until(&w->q->users[i]), w->moment);
-    for (size_t i = 0; i < w->q->n_refusals; i++)
-        w->backlog |= is_due(w->q->refusals[i].until, w->moment);
-    for (size_t i = 0; i < w->q->n_waste; i++)
-        w->backlog |= is_due(w->q->waste[i].at, w->moment);
-    if (w->backlog && w->moment > w->q->behind)
-        w->q->behind = w->moment;
+    w->backlog |= anything_due(w);
     return changes;
 }
 
@@ -2733,6 +2742,7 @@ static void execute(struct work *w)
     }
     r->status = answer(w);
     settle(w);
+    (void)anything_due(w); /* one whose offer was refused at the end of its wait */
     if (w->matches > 0 &&
         (w->c->verb == USHER_QUEUE_LOGIN || w->c->verb == USHER_QUEUE_READY ||
          w->c->verb == USHER_QUEUE_FREE || w->c->verb == USHER_QUEUE_REJECT) &&

@@ -955,9 +955,14 @@ static struct scope *scope_new(struct shard *shard, const struct usher_scope *sc
 {
     struct usher__table *scopes = &shard->scopes[scope->noun % NOUNS];
 
+    struct scope *s;
+
     if (!usher__table_reserve(scopes, 1))
         return NULL;
-    return keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name, shard->hash);
+    s = keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name, shard->hash);
+    if (s != NULL)
+        s->noun = scope->noun; /* kind_new() needs it, before the first change is made */
+    return s;
 }
 
 static void scope_store(struct scope *s, const struct usher_scope *from)

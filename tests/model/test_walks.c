@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -424,6 +425,51 @@ static void figures_cost_the_same_on_the_next_day(void **state)
         fail_msg("stats: %" PRIu64 " with %d, %" PRIu64 " with %d", n[0], FEW, n[1], MANY);
 }
 
+static uint64_t allocated; /* times */
+
+static void *resize_counted(void *payload, void *p, size_t old, size_t size)
+{
+    (void)payload, (void)old;
+    if (size == 0) {
+        free(p);
+        return NULL;
+    }
+    allocated++;
+    return realloc(p, size);
+}
+
+/* The memory store keeps the order by name from the first record on: who lists first does not make
+ * it for all records. */
+static void the_first_list_makes_no_order(void **state)
+{
+    static const char *const filled[][2] = {
+        { "number add p n", "number list p max=1" },
+        { "queue login q a", "queue agents q max=1" },
+    };
+    const struct usher_allocator alloc = { resize_counted, NULL };
+    struct usher_options options = USHER_OPTIONS_INIT;
+
+    (void)state;
+    options.alloc = &alloc;
+    now = NOW;
+    for (size_t i = 0; i < sizeof filled / sizeof *filled; i++) {
+        uint64_t n[2];
+
+        for (int w = 0; w < 2; w++) {
+            assert_int_equal(usher_open("memory:", &options, &e), USHER_OK);
+            for (unsigned k = 0; k < (w == 0 ? FEW : MANY); k++)
+                must("%s%u", filled[i][0], k);
+            allocated = 0;
+            must("%s", filled[i][1]);
+            n[w] = allocated;
+            usher_close(e);
+        }
+        if (n[1] > n[0] + 3)
+            fail_msg("%s: %" PRIu64 " allocations with %d, %" PRIu64 " with %d", filled[i][1], n[0],
+                     FEW, n[1], MANY);
+    }
+}
+
 /* By the tables: a new verb has to be counted, too. */
 static void every_verb_is_counted(void **state)
 {
@@ -452,6 +498,7 @@ int main(void)
         cmocka_unit_test(every_verb_is_counted),
         cmocka_unit_test(no_verb_walks_over_what_it_has_no_use_for),
         cmocka_unit_test(figures_cost_the_same_on_the_next_day),
+        cmocka_unit_test(the_first_list_makes_no_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1073,7 +1073,7 @@ static bool expire_next(struct work *w)
 
 static void settle(struct work *w);
 
-/* Whether something is due and not yet applied; then w->q->behind tells it later. */
+/* Return whether something is due and not applied; keep the latest time of that in `behind`. */
 static bool anything_due(struct work *w)
 {
     bool found = false;

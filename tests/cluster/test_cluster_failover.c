@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every noun with default settings, in scopes on all masters, while a master dies or stops: who had
+ * something before and reports again has it still, with the same token.
+ *
+ * A master that stops does so until a call to it has failed; with USHER_LONG=1 for 20 s, more than
+ * the 15 s after which a queue ends an agent or a user that does not report.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/operation.h>
+
+#include "lib/line.h"
+#include "lib/servers.h"
+#include "lib/share.h"
+
+#define MASTERS 3
+#define EACH 6 /* scopes of each noun */
+#define PATIENCE_MS 60000
+#define SHORT_MS 500 /* of a call that is to fail */
+#define STOP_S 20
+
+/* What was handed out in scope i of each noun. */
+struct handed {
+    uint64_t call, seat, login, serial; /* tokens; the login that the room is of */
+    int64_t id;
+};
+
+static struct redis_cluster *cluster;
+static char url[REDIS_URL_MAX];
+
+static enum usher_status __attribute__((format(printf, 3, 4)))
+say(struct usher_engine *e, struct usher_result *ret, const char *format, ...)
+{
+    char text[128];
+    enum usher_status status;
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    status = line_execute(e, ret, "%s", text);
+    if (status != USHER_OK && status != USHER_SAME)
+        fail_msg("%s: %s (%s)", text, usher_status_word(status), ret->message);
+    return status;
+}
+
+#define OK(...)                         \
+    do {                                \
+        struct usher_result ok;         \
+        (void)say(e, &ok, __VA_ARGS__); \
+        usher_result_done(&ok);         \
+    } while (false)
+
+static struct usher_engine *open_with(int timeout_ms)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+
+    options.timeout_ms = timeout_ms;
+    assert_int_equal(usher_open(url, &options, &e), USHER_OK);
+    return e;
+}
+
+/* In scope @i of each noun: a call, a user in a room and one who waits, a member, a reserved
+ * serial, an id. */
+static void hand_out(struct usher_engine *e, unsigned i, struct handed *h)
+{
+    struct usher_result r;
+
+    OK("number add pool%u 100", i);
+    OK("number reg pool%u 100", i);
+    (void)say(e, &r, "number call pool%u owner=ann", i);
+    h->call = r.of.number.token;
+    usher_result_done(&r);
+    OK("queue login desk%u eve", i);
+    (void)say(e, &r, "queue apply desk%u seated", i);
+    h->seat = r.of.queue.token;
+    h->login = r.of.queue.login;
+    usher_result_done(&r);
+    OK("queue apply desk%u waiting", i);
+    OK("room open hall%u", i);
+    OK("room join hall%u kim", i);
+    OK("serial rule bill%u mode=gapfree", i);
+    (void)say(e, &r, "serial reserve bill%u owner=joe", i);
+    h->serial = r.of.serial.token;
+    usher_result_done(&r);
+    OK("id create row%u", i);
+    (void)say(e, &r, "id next row%u", i);
+    h->id = r.of.id.first;
+    usher_result_done(&r);
+}
+
+/* All of them report. */
+static void report(struct usher_engine *e, unsigned i, struct handed *h)
+{
+    struct usher_result r;
+
+    (void)say(e, &r, "number renew pool%u 100 token=%" PRIu64, i, h->call);
+    assert_true(r.of.number.token == h->call);
+    usher_result_done(&r);
+    OK("queue alive desk%u agent=eve", i);
+    OK("queue alive desk%u user=seated", i);
+    OK("queue alive desk%u user=waiting", i);
+    (void)say(e, &r, "queue where desk%u seated", i);
+    assert_true(r.of.queue.token == h->seat);
+    usher_result_done(&r);
+    (void)say(e, &r, "queue stats desk%u", i);
+    assert_int_equal(r.of.queue.of.stats.waiting, 1);
+    assert_int_equal(r.of.queue.of.stats.agents, 1);
+    usher_result_done(&r);
+    OK("room alive hall%u kim", i);
+    (void)say(e, &r, "id next row%u", i);
+    assert_true(r.of.id.first > h->id);
+    h->id = r.of.id.first;
+    usher_result_done(&r);
+}
+
+static void finish(struct usher_engine *e, unsigned i, const struct handed *h)
+{
+    OK("serial confirm bill%u 1 token=%" PRIu64, i, h->serial);
+    OK("number hangup pool%u 100 token=%" PRIu64, i, h->call);
+    OK("queue finish desk%u %" PRIu64 ".1 user=seated token=%" PRIu64, i, h->login, h->seat);
+    OK("room close hall%u", i);
+}
+
+/* @away: what happens to a master meanwhile. */
+static void through(void (*away)(void))
+{
+    struct usher_engine *e = open_with(PATIENCE_MS);
+    struct usher_check_result found = { 0 };
+    struct handed handed[EACH];
+
+    for (int i = 0; i < cluster->nodes; i++)
+        if (redis_do_ok(cluster->node[i], "READWRITE", NULL)) /* a replica refuses it */
+            freeReplyObject(redis_do(cluster->node[i], "FLUSHALL", NULL));
+    for (unsigned i = 0; i < EACH; i++)
+        hand_out(e, i, &handed[i]);
+    away();
+    for (unsigned i = 0; i < EACH; i++)
+        report(e, i, &handed[i]);
+    for (unsigned i = 0; i < EACH; i++)
+        finish(e, i, &handed[i]);
+    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(found.faults, 0);
+    usher_close(e);
+}
+
+static struct redis_server *a_master(void)
+{
+    struct redis_server *master = redis_cluster_owner(cluster, cluster->node[0], 100);
+
+    assert_non_null(master);
+    return master;
+}
+
+static void dies(void)
+{
+    struct redis_server *master = a_master(), *heir = redis_cluster_replica_of(cluster, master);
+
+    assert_non_null(heir);
+    for (int i = 0; i < cluster->nodes; i++) /* what was answered is on the replicas */
+        freeReplyObject(redis_do(cluster->node[i], "WAIT", "1", "10000", NULL));
+    assert_int_equal(redis_server_kill(master, SIGKILL), 0);
+    assert_true(redis_server_wait_info(heir, "replication", "role:master", PATIENCE_MS));
+    assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
+}
+
+/* Ask in all slots, until one is not answered. */
+static void stops(void)
+{
+    struct redis_server *master = a_master();
+    struct usher_engine *e = open_with(SHORT_MS);
+    const struct timespec span = { STOP_S, 0 };
+    bool failed = false;
+
+    assert_int_equal(redis_server_kill(master, SIGSTOP), 0);
+    for (unsigned i = 0; i < EACH && !failed; i++) {
+        struct usher_result r;
+
+        failed = line_execute(e, &r, "number stats pool%u", i) != USHER_OK;
+        usher_result_done(&r);
+    }
+    if (share_long())
+        (void)nanosleep(&span, NULL);
+    assert_int_equal(redis_server_kill(master, SIGCONT), 0);
+    usher_close(e);
+    assert_true(failed);
+}
+
+static void all_that_report_are_there_after_a_master_died(void **state)
+{
+    (void)state;
+    through(dies);
+}
+
+static void all_that_report_are_there_after_a_master_stopped(void **state)
+{
+    (void)state;
+    through(stops);
+}
+
+static int start(const char *timeout)
+{
+    const char *const config[] = { timeout, "cluster-require-full-coverage no", NULL };
+    struct redis_server_options options = { .config = config };
+
+    cluster = redis_cluster_start(MASTERS, MASTERS, &options);
+    if (cluster != NULL)
+        (void)redis_cluster_url(cluster, url);
+    return cluster != NULL ? 0 : -1;
+}
+
+static int impatient(void **state)
+{
+    (void)state;
+    return start("cluster-node-timeout 2000");
+}
+
+static int patient(void **state)
+{
+    (void)state;
+    return start("cluster-node-timeout 120000");
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    redis_cluster_stop(cluster);
+    cluster = NULL;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(all_that_report_are_there_after_a_master_died, impatient,
+                                        stop),
+        cmocka_unit_test_setup_teardown(all_that_report_are_there_after_a_master_stopped, patient,
+                                        stop),
+    };
+    const struct redis_server_options any = { 0 };
+    struct redis_server *probe = redis_server_start(&any);
+
+    if (probe == NULL)
+        return redis_skip();
+    redis_server_stop(probe);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -606,11 +606,12 @@ void usher__settings_tell(struct usher__work *w, unsigned verb,
 
 /* ---- outages ------------------------------------------------------------------------ */
 
-/* *@n: of the records in @kind whose deadline is in the gap, up to @most. */
+/* Add to *@n the records of @kind whose deadline is in the gap, up to @most.  What is due before
+ * the gap is passed over: after an outage many have the same deadline. */
 static enum usher_status count_in_gap(struct usher__work *w, uint8_t kind, int most, int *n)
 {
     const struct usher__lives *lives = w->steps->lives;
-    uint64_t hi = 0, order = 0;
+    uint64_t hi = (uint64_t)w->gap_from + 1, order = 0;
 
     for (int i = 0; i < USHER__EXPIRE_MAX && *n < most; i++) {
         struct usher_record r;

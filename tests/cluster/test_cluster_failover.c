@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every noun with default settings, in scopes on all masters, while a master dies or stops: who had
- * something before and reports again has it still, with the same token.
+ * Every noun with default settings, in scopes on all masters, while a master dies or stops: each
+ * holder that reports afterwards still has what it had before, with the same token.
  *
  * A master that stops does so until a call to it has failed; with USHER_LONG=1 for 20 s, more than
  * the 15 s after which a queue ends an agent or a user that does not report.
@@ -32,7 +32,7 @@
 #define SHORT_MS 500 /* of a call that is to fail */
 #define STOP_S 20
 
-/* What was handed out in scope i of each noun. */
+/* The answers in scope i of each noun. */
 struct handed {
     uint64_t call, seat, login, serial; /* tokens; the login that the room is of */
     int64_t id;
@@ -136,7 +136,7 @@ static void finish(struct usher_engine *e, unsigned i, const struct handed *h)
     OK("room close hall%u", i);
 }
 
-/* @away: what happens to a master meanwhile. */
+/* Report before and after @away, which kills or stops a master. */
 static void through(void (*away)(void))
 {
     struct usher_engine *e = open_with(PATIENCE_MS);

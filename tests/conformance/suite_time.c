@@ -9,6 +9,7 @@
 #include "lib/calls.h"
 #include "steps/kept.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -345,8 +346,8 @@ static void clock_that_is_set_back_freezes_no_lease(void **state)
     usher_result_done(&r);
 }
 
-/* The last notice of @scope is an outage between @from and @to. */
-static void outage_is(struct fixture *f, enum usher_noun noun, const char *scope, int64_t from,
+/* The last notice of the changes asked for is an outage between @from and @to. */
+static void outage_is(struct fixture *f, enum usher_noun noun, const char *changes, int64_t from,
                       int64_t to)
 {
     struct usher_result r;
@@ -357,7 +358,7 @@ static void outage_is(struct fixture *f, enum usher_noun noun, const char *scope
     struct usher_unpacker u;
     size_t fields;
 
-    (void)snprintf(line, sizeof line, "changes %s", scope);
+    (void)snprintf(line, sizeof line, "changes %s", changes);
     assert_int_equal(line_to(f, noun, line, &r), USHER_OK);
     packed = noun == USHER_ROOM ? &r.of.room.rows[r.of.room.n_rows - 1].value
                                 : &r.of.queue.rows[r.of.queue.n_rows - 1].value;
@@ -421,6 +422,34 @@ static void store_that_was_away_ends_no_heartbeat(void **state)
     outage_is(f, USHER_ROOM, "r", t + 1000, back);
     assert_int_equal(done_at(f, USHER_ROOM, back + 14999, "alive r ann"), USHER_OK);
     assert_int_equal(done_at(f, USHER_ROOM, back + 15000, "alive r eve"), USHER_MISSING);
+}
+
+/* All who were there during an outage get the same deadline.  Those who came later are still seen
+ * in the next outage. */
+static void many_that_end_hide_no_outage(void **state)
+{
+    enum { MANY = 100 }; /* more than one step looks at */
+    struct fixture *f = *state;
+    struct usher_result r;
+    const int64_t t = INT64_C(1700000000000), back = t + 20000, again = t + 45000;
+    char line[64];
+
+    engine_open(f, "clock=given", false);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "set q log=10000"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "login q ann"), USHER_OK);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(line, sizeof line, "apply q u%d", i);
+        assert_int_equal(done_at(f, USHER_QUEUE, t, line), USHER_OK);
+    }
+    assert_int_equal(done_at(f, USHER_QUEUE, back, "alive q agent=ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, back + 5000, "apply q bob"), USHER_OK);
+    assert_int_equal(at(f, USHER_QUEUE, back + 5000, "apply q eve", &r), USHER_OK);
+    (void)snprintf(line, sizeof line, "q since=%" PRIu64 " max=1", r.version);
+    usher_result_done(&r);
+    assert_int_equal(done_at(f, USHER_QUEUE, again, "where q u1"), USHER_MISSING);
+    outage_is(f, USHER_QUEUE, line, t + 35000, again); /* before anybody ends */
+    assert_int_equal(done_at(f, USHER_QUEUE, again, "alive q user=bob"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, again, "alive q user=eve"), USHER_OK);
 }
 
 /* The silence of one, or of few in a queue that others use, is theirs. */
@@ -662,6 +691,7 @@ int suite_time(const struct backend *b)
         TEST(clock_that_is_ahead_ends_no_lease_early),
         TEST(clock_that_is_set_back_freezes_no_lease),
         TEST(store_that_was_away_ends_no_heartbeat),
+        TEST(many_that_end_hide_no_outage),
         TEST(silence_of_clients_is_no_outage),
         TEST(an_application_with_a_wrong_clock_is_told_so),
         TEST(virtual_time_may_be_any),

@@ -867,9 +867,10 @@ static void outage(struct work *w)
     if (q->gap_to != 0 && q->gap_to + ttl > from)
         from = q->gap_to + ttl;
     for (size_t i = 0; i < q->n_agents; i++)
-        n += in_gap(q->agents[i].beat, from, w->moment);
+        n += in_gap(agent_until(&q->agents[i]), from, w->moment) &&
+             in_gap(q->agents[i].beat, from, w->moment);
     for (size_t i = 0; i < q->n_users; i++)
-        n += is_due(user_until(&q->users[i]), w->moment) &&
+        n += in_gap(user_until(&q->users[i]), from, w->moment) &&
              in_gap(*life_of(&q->users[i]), from, w->moment);
     if (n < 2)
         return;

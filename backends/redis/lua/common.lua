@@ -517,7 +517,7 @@ end
 -- signs of life do not set the scope's clock, S.last_sign().
 function S.make_outage()
     local function in_gap(kind, most, from)
-        local n, hi, order = 0, nil, nil
+        local n, hi, order = 0, from + 1, 0
         for _ = 1, S.lives.most do
             local r = n < most and S.walk(kind, '1', nil, hi, order)
             if not r or r.ends > S.moment then break end

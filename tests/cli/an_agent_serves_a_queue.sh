@@ -93,6 +93,25 @@ for store in $STORES; do
     talk "$store" <wanted_talk
 done
 
+# 0 is a time: who was seated at it was seated, and of who never was `seated` is null.
+cat >wanted_early <<'END'
+> queue login early ann now=0
+{"status":"ok","epoch":"E","version":1,"due":15000,"agent":"ann","state":"idle","rooms":["E.1.1"]}
+> queue apply early u1 now=0
+{"status":"ok","epoch":"E","version":3,"due":15000,"place":"room","room":"E.1.1","agent":"ann","token":"3"}
+> queue apply early u2 now=0
+{"status":"ok","epoch":"E","version":4,"due":15000,"place":"queue","index":0,"wait":null}
+> queue leave early u2 now=3000
+{"status":"ok","epoch":"E","version":5,"due":15000,"user":"u2","agent":null,"room":null}
+> queue leave early u1 now=5000
+{"status":"ok","epoch":"E","version":6,"due":15000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","state":"idle"}
+> queue history early now=5000
+{"status":"ok","epoch":"E","version":6,"due":15000,"visits":[{"user":"u1","lane":"default","priority":0,"applied":0,"outcome":"seated","seated":0,"wait":0,"agent":"ann","room":"E.1.1","finished":5000,"talk":5000,"since":0,"version":6},{"user":"u2","lane":"default","priority":0,"applied":0,"outcome":"left","seated":null,"wait":3000,"agent":null,"room":null,"finished":3000,"talk":0,"since":0,"version":5}],"next":null}
+END
+for store in $STORES; do
+    talk "$store" <wanted_early
+done
+
 # Ended visits go into one file from every store; one process a command, as from a script.
 if [ "${WITH_SQLITE:-yes}" = yes ]; then
     for store in $STORES; do

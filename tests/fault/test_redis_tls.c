@@ -459,7 +459,7 @@ static void a_server_that_is_killed_is_told_of_and_found_again(void **state)
 
 #define CALLERS 64
 #define CALLS 6
-#define ROWS 500
+#define ROWS USHER_PAGE_MAX
 
 static void *calls_and_lists(void *payload)
 {

@@ -445,7 +445,7 @@ static void what_is_right_is_silent(void **state)
             if (own) { /* away: by hand, and paid when it is back */
                 atomic_store(&n.answer, USHER_UNAVAILABLE);
                 usher_close(w.e);
-                w.opt.timeout_ms = 500; /* all of it is waited for */
+                w.opt.timeout_ms = share_slow() ? 2000 : 500; /* all of it is waited for */
                 if (strcmp(name, "fickle") != 0) {
                     w.e = engine_of(&w);
                     must(&w, USHER_OK, "serial setmax d 2000");

@@ -441,8 +441,8 @@ static void a_server_that_is_killed_is_told_of_and_found_again(void **state)
 
     (void)state;
     present(&good);
-    (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?timeout=300&ca=%s", tls_port,
-                   file("ca.pem"));
+    (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?timeout=%d&ca=%s", tls_port,
+                   share_slow() ? 2000 : 300, file("ca.pem"));
     e = with_a_number(where);
     must_call(e);
     assert_int_equal(redis_server_kill(server, SIGKILL), 0);

@@ -300,8 +300,7 @@ struct usher_id_options {
     int64_t highest;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
-    /* changes: most rows, or changes of a sweep; a page ends after 256 records; 1 to 10,000 */
-    int64_t max;
+    int64_t max; /* changes: the most notices; a page ends after 256; 1 to 10,000 */
 };
 #ifdef __cplusplus
 #define USHER_ID_OPTIONS_INIT \

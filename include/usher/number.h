@@ -73,9 +73,9 @@ struct usher_number_options {
     int64_t rest_ms; /* hangup: not given out for this time after a call; none: no rest */
     int64_t state; /* list: only those in this state; busy is both */
     int64_t all; /* free: every call of the pool */
-    const char *after; /* renew, list: go on behind this one, as answered: a number or a token */
-    /* list, sweep, changes: most rows, or changes of a sweep; a page ends after 256 records; 1
-     * to 10,000 */
+    const char *after; /* renew, list: go on after this one, as answered: a number or a token */
+    /* list, sweep, changes: the most rows, or changes of a sweep; a page ends after 256
+     * records; 1 to 10,000 */
     int64_t max;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */

@@ -52,12 +52,12 @@ struct usher_number_args {
      * any */
     struct usher_text group;
     struct usher_text sticky; /* the callee: prefer the number last used for it */
-    struct usher_text after; /* go on behind this one, as answered: a number or a token */
+    struct usher_text after; /* go on after this one, as answered: a number or a token */
     uint64_t token; /* as answered with it; if it is not current: stale */
     int64_t lease_ms; /* a hold ends by itself after this time; 0: never */
     int64_t rest_ms; /* not given out for this time after a call; 0: no rest */
     int64_t state; /* only those in this state; busy is both */
-    int64_t max; /* most rows, or changes of a sweep; a page ends after 256 records */
+    int64_t max; /* the most rows, or changes of a sweep; a page ends after 256 records */
     int64_t order; /* which number comes first; those idle already go before */
     int64_t daily; /* calls of a number in a local day, of all numbers at once; 0: any */
     int64_t zone_min; /* local time, minutes east of UTC; 0: UTC */
@@ -117,7 +117,8 @@ struct usher_queue_args {
     struct usher_text lanes;
     struct usher_text after; /* go on where a page ended: its next */
     int64_t priority; /* larger first; users who name none have 0 */
-    int64_t since_ms; /* arrival, for the place: not later than now; history: ended then or later */
+    /* arrival, which gives the place: not later than now; history: ended then or later */
+    int64_t since_ms;
     int64_t capacity; /* rooms of the agent */
     int64_t level; /* for strategy=level: lower levels first */
     /* an agent or user that gives no sign of life for this time is gone; 0: none ever is */
@@ -127,22 +128,23 @@ struct usher_queue_args {
     int64_t offer_ms; /* an agent has to accept within this time; 0: users are seated at once */
     /* an agent that has refused or missed a user is not offered it again before this time */
     int64_t again_ms;
-    int64_t wrapup_ms; /* after a visit the agent is given nobody for this time; 0: not so */
-    int64_t limit; /* users who may wait, away ones included; 0: any */
+    /* after a visit the agent gets no user for this time; 0: it gets one at once */
+    int64_t wrapup_ms;
+    int64_t limit; /* most waiting users, with those that are away; 0: no limit */
     /* a user that has waited for this time leaves; an offer is not cut; 0: never */
     int64_t maxwait_ms;
-    int64_t grace_ms; /* who was dropped keeps its place for this time; 0: not at all */
+    int64_t grace_ms; /* a user without a heartbeat keeps its place for this time; 0: none */
     int64_t requeue; /* users of an agent that is gone wait again, or leave */
     /* how many ended visits the queue keeps, with archive=0; a history has them besides */
     int64_t history;
     int64_t zone_min; /* for what is counted by day: minutes east of UTC; 0: UTC */
     int64_t service_ms; /* service level: share of users seated within this time */
     int64_t requests; /* how many answers are kept for request ids */
-    int64_t max; /* most rows, or changes of a sweep; a page ends after 256 records */
+    int64_t max; /* the most rows, or changes of a sweep; a page ends after 256 records */
     /* finish: of the match, else stale; drain: drop the visits up to this version */
     uint64_t token;
     int64_t state; /* those in this state, not those who wait */
-    /* keep ended visits for a history, and refuse users while so many wait for it */
+    /* keep ended visits for a history; refuse users while this number of visits waits for it */
     int64_t archive;
     int64_t until_ms; /* that ended then or earlier */
     int64_t if_version; /* only if it has this version, else stale */
@@ -169,7 +171,7 @@ enum usher_room_given {
 };
 
 struct usher_room_args {
-    struct usher_text member; /* a member of the room; or who is to have it; '' is nobody */
+    struct usher_text member; /* a member of the room; or the member that gets it; '': none */
     struct usher_text role; /* a role that one member at a time can have */
     struct usher_text share; /* what is shown to the others */
     struct usher_text field; /* the name of a field */
@@ -180,16 +182,17 @@ struct usher_room_args {
     int64_t if_version; /* only if it has this version, else stale */
     int64_t capacity; /* members at most; 0: any */
     int64_t linger_ms; /* an empty room closes by itself after this time; 0: never */
-    int64_t ttl_ms; /* who is silent for so long is removed; 0: nobody */
-    int64_t away_ms; /* who is silent for so long is away; 0, or not below ttl: nobody */
-    int64_t grace_ms; /* behind ttl, how long one stays a member and may still come back */
+    int64_t ttl_ms; /* a member without a heartbeat for this time is removed; 0: never */
+    /* a member without a heartbeat for this time is away; 0, or not below ttl: never */
+    int64_t away_ms;
+    int64_t grace_ms; /* after ttl, how long a member may still come back */
     int64_t log; /* how many notices are kept for changes */
     int64_t requests; /* how many answers are kept for request ids */
-    int64_t ban_ms; /* and must not join for so long; 0: a ban ends */
+    int64_t ban_ms; /* the member must not join for this time; 0: end its ban */
     int64_t since; /* of the changes after this version */
-    /* most rows, or changes of a sweep; a page ends after 256 notices, or some 400 rows */
+    /* the most members, notices or changes; a page ends after some 400 members or 256 notices */
     int64_t max;
-    /* who comes and goes is told together, so long after the first at most; 0: one by one */
+    /* collect joins and leaves for at most this time into one notice; 0: one by one */
     int64_t presence_ms;
     int64_t push; /* 1: Redis publishes each version, on the channel {ROOM}:room */
 };
@@ -252,8 +255,8 @@ struct usher_serial_args {
     struct usher_text serial; /* the serial as printed */
     struct usher_text owner; /* who holds it: an order, a person, a server */
     struct usher_text prefix; /* in front of the serial; up to 48 bytes, perhaps none */
-    struct usher_text suffix; /* behind the serial; up to 48 bytes, perhaps none */
-    struct usher_text date; /* date behind the prefix: %Y %y %m %d %j %H %M %S %% and other text */
+    struct usher_text suffix; /* text after the serial; up to 48 bytes, may be empty */
+    struct usher_text date; /* date after the prefix: %Y %y %m %d %j %H %M %S %% and other text */
     int64_t width; /* digits of the number, zeroes in front; 0: as many as it takes */
     int64_t base; /* serial k has the number base + k * step */
     int64_t start; /* the first k */
@@ -261,7 +264,7 @@ struct usher_serial_args {
     int64_t radix; /* of the number; digits above 9 are capitals */
     int64_t check; /* check digit over the digits of date and number */
     int64_t max; /* the last k that may be made; setmaxcur: up to here they count as taken */
-    int64_t critical; /* a take that leaves so many or fewer in stock makes more */
+    int64_t critical; /* a take that leaves this stock or less makes more */
     int64_t batch; /* how many are made at once by themselves, at most */
     int64_t reset; /* k begins at start again with each of these */
     int64_t zone_min; /* local time, minutes east of UTC; not so that the day goes back; 0: UTC */
@@ -271,7 +274,7 @@ struct usher_serial_args {
     int64_t lease_ms; /* a number held goes out again after this time; 0: no clock decides */
     int64_t requests; /* how many answers, and ends of holds, are kept */
     int64_t n; /* how many */
-    int64_t by; /* max grows by so many */
+    int64_t by; /* max grows by this number */
     uint64_t token; /* as given by reserve; if it is not current: stale */
     int64_t from; /* the authority's maximum before */
     int64_t to; /* the authority's maximum now */
@@ -281,7 +284,7 @@ struct usher_serial_args {
     int64_t if_version; /* only if it has this version, else stale */
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
-    int64_t most; /* most rows, or changes of a sweep; a page ends after 256 records */
+    int64_t most; /* the most notices; a page ends after 256 */
     int64_t doubt; /* 1: only numbers in doubt */
     int64_t before; /* with doubt=1: those reserved at this version or before */
 };
@@ -326,7 +329,7 @@ struct usher_id_args {
     int64_t if_version; /* only if it has this version, else stale */
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
-    int64_t most; /* most rows, or changes of a sweep; a page ends after 256 records */
+    int64_t most; /* the most notices; a page ends after 256 */
 };
 /* end */
 /* clang-format on */
@@ -342,11 +345,12 @@ struct usher_queue_result_settings {
     int64_t trigger; /* enum usher_queue_trigger */
     int64_t strategy; /* enum usher_queue_strategy */
     int64_t offer_ms; /* an agent has to accept within this time; 0: users are seated at once */
-    int64_t wrapup_ms; /* after a visit the agent is given nobody for this time; 0: not so */
-    int64_t limit; /* users who may wait, away ones included; 0: any */
+    /* after a visit the agent gets no user for this time; 0: it gets one at once */
+    int64_t wrapup_ms;
+    int64_t limit; /* most waiting users, with those that are away; 0: no limit */
     /* a user that has waited for this time leaves; an offer is not cut; 0: never */
     int64_t maxwait_ms;
-    int64_t grace_ms; /* who was dropped keeps its place for this time; 0: not at all */
+    int64_t grace_ms; /* a user without a heartbeat keeps its place for this time; 0: none */
     int64_t requeue; /* enum usher_queue_requeue */
     /* how many ended visits the queue keeps, with archive=0; a history has them besides; default
      * 1,000 */
@@ -354,7 +358,7 @@ struct usher_queue_result_settings {
     int64_t zone_min; /* for what is counted by day: minutes east of UTC; 0: UTC */
     int64_t service_ms; /* service level: share of users seated within this time; default 20,000 */
     int64_t requests; /* how many answers are kept for request ids; default 10,000 */
-    /* keep ended visits for a history, and refuse users while so many wait for it */
+    /* keep ended visits for a history; refuse users while this number of visits waits for it */
     int64_t archive;
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     /* an agent that has refused or missed a user is not offered it again before this time;
@@ -440,12 +444,13 @@ struct usher_queue_result {
 struct usher_room_result_settings {
     int64_t capacity; /* members at most; 0: any */
     int64_t linger_ms; /* an empty room closes by itself after this time; 0: never */
-    int64_t ttl_ms; /* who is silent for so long is removed; 0: nobody */
-    int64_t away_ms; /* who is silent for so long is away; 0, or not below ttl: nobody */
-    int64_t grace_ms; /* behind ttl, how long one stays a member and may still come back */
+    int64_t ttl_ms; /* a member without a heartbeat for this time is removed; 0: never */
+    /* a member without a heartbeat for this time is away; 0, or not below ttl: never */
+    int64_t away_ms;
+    int64_t grace_ms; /* after ttl, how long a member may still come back */
     int64_t log; /* how many notices are kept for changes; default USHER_ROOM_LOG_DEFAULT */
     int64_t requests; /* how many answers are kept for request ids; default 10,000 */
-    /* who comes and goes is told together, so long after the first at most; 0: one by one */
+    /* collect joins and leaves for at most this time into one notice; 0: one by one */
     int64_t presence_ms;
     int64_t push; /* 1: Redis publishes each version, on the channel {ROOM}:room */
 };
@@ -521,7 +526,7 @@ struct usher_serial_result_row {
 /* made by src/calls/rows.py: settings of serial */
 struct usher_serial_result_settings {
     int64_t start; /* the first k; default 1 */
-    int64_t critical; /* a take that leaves so many or fewer in stock makes more */
+    int64_t critical; /* a take that leaves this stock or less makes more */
     int64_t batch; /* how many are made at once by themselves, at most; default 1,000 */
     int64_t reset; /* enum usher_serial_reset */
     int64_t stamp; /* enum usher_serial_stamp */

@@ -162,15 +162,16 @@ struct usher_queue_options {
     int64_t capacity; /* login: rooms of the agent; 1 to 32; default 1 */
     int64_t level; /* login: for strategy=level: lower levels first; 0 to 1000 */
     int64_t priority; /* apply, move: larger first; users who name none have 0; 0 to 1000 */
-    /* apply, history, move: arrival, for the place: not later than now; history: ended then or
-     * later */
+    /* apply, history, move: arrival, which gives the place: not later than now; history: ended
+     * then or later */
     int64_t since_ms;
     int64_t until_ms; /* history, drain: that ended then or earlier */
     /* drain: finish: of the match, else stale; drain: drop the visits up to this version */
     uint64_t token;
     int64_t state; /* list: those in this state, not those who wait */
     const char *after; /* list, agents, history: go on where a page ended: its next */
-    int64_t max; /* most rows, or changes of a sweep; a page ends after 256 records; 1 to 10,000 */
+    /* the most rows, or changes of a sweep; a page ends after 256 records; 1 to 10,000 */
+    int64_t max;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
 };
@@ -197,14 +198,16 @@ struct usher_queue_settings {
     int64_t strategy;
     /* an agent has to accept within this time; none: users are seated at once; default none */
     int64_t offer_ms;
-    /* after a visit the agent is given nobody for this time; none: not so; default none */
+    /* after a visit the agent gets no user for this time; none: it gets one at once; default
+     * none */
     int64_t wrapup_ms;
-    /* users who may wait, away ones included; none: any; 0 to 1,000,000,000; default none */
+    /* most waiting users, with those that are away; none: no limit; 0 to 1,000,000,000;
+     * default none */
     int64_t limit;
     /* a user that has waited for this time leaves; an offer is not cut; none: never; default
      * none */
     int64_t maxwait_ms;
-    /* who was dropped keeps its place for this time; none: not at all; default none */
+    /* a user without a heartbeat keeps its place for this time; none: none; default none */
     int64_t grace_ms;
     /* enum usher_queue_requeue; users of an agent that is gone wait again, or leave; default
      * front */
@@ -217,8 +220,8 @@ struct usher_queue_settings {
     int64_t service_ms; /* service level: share of users seated within this time; default 20s */
     /* how many answers are kept for request ids; 1 to 1,000,000; default 10,000 */
     int64_t requests;
-    /* keep ended visits for a history, and refuse users while so many wait for it; see
-     * usher/history.h; 0 to 1,000,000,000; default none */
+    /* keep ended visits for a history; refuse users while this number of visits waits for it;
+     * see usher/history.h; 0 to 1,000,000,000; default none */
     int64_t archive;
     /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
     int64_t log;

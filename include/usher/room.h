@@ -146,13 +146,13 @@ USHER_API enum usher_status usher_room_digest(struct usher_engine *e, const char
                                               char ret_digest[33]);
 
 /**
- * Open rooms by (time of opening, name), at most @max (0: 100) of them: rows with name, since_ms
- * (when it was opened).  While the reply has more, go on with @after and @created_ms = name and
- * created_ms of its answer (usher_room_answer_of(); @created_ms 0: that of @after, which must
- * still be open: else USHER_MISSING).  A room that is open all the while is on exactly one page,
- * one that is closed or whose linger is over on none; so a page may have fewer than @max though
- * there are more.  @now_ms < 0: the engine's clock.  64 commands in one batch, then one for each
- * room.
+ * Open rooms by (time of opening, name), at most @max (0: 100) of them and USHER_PAGE_MAX: rows
+ * with name, since_ms (when it was opened).  While the reply has more, go on with @after and
+ * @created_ms = name and created_ms of its answer (usher_room_answer_of(); @created_ms 0: that of
+ * @after, which must still be open: else USHER_MISSING).  A room that is open all the while is on
+ * exactly one page, one that is closed or whose linger is over on none; so a page may have fewer
+ * than @max though there are more.  @now_ms < 0: the engine's clock.  64 commands in one batch,
+ * then one for each room.
  *
  * *@ret_reply is the caller's, NULL if the call itself failed.  USHER_OK, USHER_MISSING,
  * USHER_INVALID, USHER_NOMEM; USHER_UNAVAILABLE: a part of the store does not answer, the message
@@ -195,12 +195,12 @@ struct usher_room_options {
     /* set, unset, member, role: only if it is this now ('': nothing), else stale */
     struct usher_text expected;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
-    int64_t ban_ms; /* kick: and must not join for so long; none: a ban ends */
+    int64_t ban_ms; /* kick: the member must not join for this time; none: end its ban */
     int64_t since_version; /* snapshot, changes: of the changes after this version; 0 to 2^53 - 1 */
     int64_t after_version; /* snapshot: go on where a page ended: its next; 0 to 2^53 - 1 */
-    int64_t ttl_ms; /* sweep: who is silent for so long is removed; none: nobody */
-    /* snapshot, changes, sweep: most rows, or changes of a sweep; a page ends after 256
-     * notices, or some 400 rows; 1 to 10,000 */
+    int64_t ttl_ms; /* sweep: a member without a heartbeat for this time is removed; none: never */
+    /* snapshot, changes, sweep: the most members, notices or changes; a page ends after some
+     * 400 members or 256 notices; 1 to 10,000 */
     int64_t max;
 };
 #ifdef __cplusplus
@@ -218,16 +218,17 @@ struct usher_room_settings {
     int64_t capacity; /* members at most; none: any; 0 to 1,000,000,000; default none */
     /* an empty room closes by itself after this time; none: never; default none */
     int64_t linger_ms;
-    int64_t ttl_ms; /* who is silent for so long is removed; none: nobody; default none */
-    /* who is silent for so long is away; none, or not below ttl: nobody; default none */
+    /* a member without a heartbeat for this time is removed; none: never; default none */
+    int64_t ttl_ms;
+    /* a member without a heartbeat for this time is away; none, or not below ttl: never;
+     * default none */
     int64_t away_ms;
-    /* behind ttl, how long one stays a member and may still come back; default none */
-    int64_t grace_ms;
+    int64_t grace_ms; /* after ttl, how long a member may still come back; default none */
     int64_t log; /* how many notices are kept for changes; 1 to 100,000; default 256 */
     /* how many answers are kept for request ids; 1 to 1,000,000; default 10,000 */
     int64_t requests;
-    /* who comes and goes is told together, so long after the first at most; none: one by one;
-     * see usher_room_presence(); default none */
+    /* collect joins and leaves for at most this time into one notice; none: one by one; see
+     * usher_room_presence(); default none */
     int64_t presence_ms;
     /* 1: Redis publishes each version, on the channel {ROOM}:room; the version in digits,
      * behind the prefix, by PUBLISH, on a cluster by SPUBLISH.  Who hears it reads the log

@@ -167,8 +167,7 @@ struct usher_serial_options {
     int64_t period;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
-    /* changes: most rows, or changes of a sweep; a page ends after 256 records; 1 to 10,000 */
-    int64_t max;
+    int64_t max; /* changes: the most notices; a page ends after 256; 1 to 10,000 */
     int64_t doubt; /* void, holds: 1: only numbers in doubt */
     /* void: with doubt=1: those reserved at this version or before; 1 to 2^53 - 1 */
     int64_t before;
@@ -187,8 +186,8 @@ struct usher_serial_settings {
     size_t size; /* set by …_INIT */
     /* in front of the serial; up to 48 bytes, perhaps none; none: "" said aloud */
     const char *prefix;
-    const char *suffix; /* behind the serial; up to 48 bytes, perhaps none */
-    const char *date; /* date behind the prefix: %Y %y %m %d %j %H %M %S %% and other text */
+    const char *suffix; /* text after the serial; up to 48 bytes, may be empty */
+    const char *date; /* date after the prefix: %Y %y %m %d %j %H %M %S %% and other text */
     /* digits of the number, zeroes in front; none: as many as it takes; 0 to 40; default none */
     int64_t width;
     int64_t base; /* serial k has the number base + k * step; 0 to 2^63 - 1; default none */
@@ -201,9 +200,9 @@ struct usher_serial_settings {
     /* the last k that may be made; setmaxcur: up to here they count as taken; 0 to 2^63 - 1;
      * default 2^63 - 1 */
     int64_t highest;
-    /* a take that leaves so many or fewer in stock makes more; at most batch, up to critical +
-     * f, where f is what was taken in the last half hour, plus what that is more than in the
-     * half hour before (at least 1); tick does the same; 0 to 1,000,000,000; default none */
+    /* a take that leaves this stock or less makes more; at most batch, up to critical + f,
+     * where f is what was taken in the last half hour, plus what that is more than in the half
+     * hour before (at least 1); tick does the same; 0 to 1,000,000,000; default none */
     int64_t critical;
     /* how many are made at once by themselves, at most; 1 to 1,000,000,000; default 1000 */
     int64_t batch;

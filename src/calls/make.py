@@ -449,7 +449,7 @@ class Noun:
     def manual(self):
         lines = [f".Ss Arguments of {self.noun}", ".Bl -tag -width 11n -compact"]
         for argument, words in self.args.values():
-            of = f"Of {', '.join(words)}: " if len(words) < 5 else ""
+            of = f"For {', '.join(words)}: " if len(words) < 5 else ""
             told = argument.told(argument.field.name in self.lists["settings"])
             lines += [f".It Cm {argument.field.word}",
                       mdoc(of + told if of else told[0].upper() + told[1:]) + "."]

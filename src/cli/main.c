@@ -114,7 +114,7 @@ const struct cli_verb usher__cli_verbs[] = {
       "\n"
       "  after       go on where a page ended: its next\n"
       "  created     those opened then or later (0 to 253402300799999)\n"
-      "  max         at most so many (1 to 10000)\n" },
+      "  max         the most rooms (1 to 10000); a page ends after 256\n" },
     { "room", "patrol", usher__cli_rooms, "WORKER [batch=N] [every=MS] [lease=MS]",
       "rooms that are due for a look, each handed to one worker\n"
       "\n"

@@ -353,12 +353,12 @@ enum usher_status usher_room_list_result(struct usher_engine *e, const char *aft
 
     if (status != USHER_OK)
         return status;
-    max = max == 0 ? USHER_LIST_DEFAULT : max;
     if (max > USHER_LIST_MAX || created_ms < 0 || created_ms > USHER_TIME_MAX ||
         now_ms > USHER_TIME_MAX)
         return fault("list", "max, created or now is out of range", ret_reply);
     if (after != NULL && usher__scope_fault(name.data, name.size) != NULL)
         return fault("list", "after is not a name", ret_reply);
+    max = max == 0 ? USHER_LIST_DEFAULT : max < USHER_PAGE_MAX ? max : USHER_PAGE_MAX;
     a = usher__resize(e->opt.alloc, NULL, 0, size);
     if (a == NULL)
         return finish("list", USHER_NOMEM, "", ret_reply);

@@ -1646,6 +1646,43 @@ static void same_index(struct fixture *f)
     }
 }
 
+/* The same holds for notices, and for the list of rooms. */
+static void pages_of_changes_and_rooms_end_by_their_work(void **state)
+{
+    enum { N = USHER_PAGE_MAX + 1 };
+    struct fixture *f = *state;
+    char after[USHER_NAME_MAX + 1];
+    struct usher_result r;
+    int64_t created;
+    uint64_t since;
+
+    ok(f, "open r log=1000");
+    since = f->r.version;
+    for (int i = 0; i < N; i++)
+        ok(f, "set r topic %d", i);
+    ok(f, "changes r since=%" PRIu64 " max=10000", since);
+    assert_int_equal(f->r.of.room.n_rows, USHER_PAGE_MAX);
+    assert_true(f->r.of.room.more);
+    ok(f, "changes r since=%" PRIu64 " max=10000", since + USHER_PAGE_MAX);
+    assert_int_equal(f->r.of.room.n_rows, 1);
+    assert_false(f->r.of.room.more);
+    for (int i = 1; i < N; i++) {
+        f->now++;
+        ok(f, "open room%d", i);
+    }
+    assert_int_equal(usher_room_list_result(f->e, NULL, 0, USHER_LIST_MAX, -1, &r), USHER_OK);
+    assert_int_equal(r.of.room.n_rows, USHER_PAGE_MAX);
+    assert_true(r.of.room.more);
+    memcpy(after, r.of.room.name, sizeof after);
+    created = r.of.room.created_ms;
+    usher_result_done(&r);
+    assert_int_equal(usher_room_list_result(f->e, after, created, USHER_LIST_MAX, -1, &r),
+                     USHER_OK);
+    assert_int_equal(r.of.room.n_rows, 1);
+    assert_false(r.of.room.more);
+    usher_result_done(&r);
+}
+
 static void rooms_are_listed_by_time_and_name(void **state)
 {
     struct fixture *f = *state;
@@ -2693,6 +2730,7 @@ int suite_rooms(const struct backend *b)
         TEST(the_closer_may_die_at_any_step),
         TEST(an_empty_room_closes_by_itself),
         TEST(a_room_may_vanish_and_come_back_in_one_batch),
+        TEST(pages_of_changes_and_rooms_end_by_their_work),
         TEST(rooms_are_listed_by_time_and_name),
         TEST(workers_share_the_rooms_and_each_is_seen_once),
         TEST(any_number_of_workers_share_very_many_rooms),

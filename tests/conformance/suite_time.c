@@ -447,7 +447,7 @@ static void many_that_end_hide_no_outage(void **state)
     (void)snprintf(line, sizeof line, "q since=%" PRIu64 " max=1", r.version);
     usher_result_done(&r);
     assert_int_equal(done_at(f, USHER_QUEUE, again, "where q u1"), USHER_MISSING);
-    outage_is(f, USHER_QUEUE, line, t + 35000, again); /* before anybody ends */
+    outage_is(f, USHER_QUEUE, line, t + 35000, again); /* it comes before the first end */
     assert_int_equal(done_at(f, USHER_QUEUE, again, "alive q user=bob"), USHER_OK);
     assert_int_equal(done_at(f, USHER_QUEUE, again, "alive q user=eve"), USHER_OK);
 }

@@ -606,8 +606,8 @@ void usher__settings_tell(struct usher__work *w, unsigned verb,
 
 /* ---- outages ------------------------------------------------------------------------ */
 
-/* Add to *@n the records of @kind whose deadline is in the gap, up to @most.  The walk begins at the
- * gap: after an outage many records have one deadline before it. */
+/* Add to *@n the records of @kind whose deadline is in the gap, up to @most.  The walk begins at
+ * the gap: after an outage many records have one deadline before it. */
 static enum usher_status count_in_gap(struct usher__work *w, uint8_t kind, int most, int *n)
 {
     const struct usher__lives *lives = w->steps->lives;

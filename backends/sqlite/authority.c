@@ -17,7 +17,7 @@ struct authority {
     struct usher_authority base;
     struct usher__sqlite_side side;
     /* Of the journal, for each take: preparing them takes longer than what they do. */
-    sqlite3_stmt *looks, *adds, *confirms;
+    sqlite3_stmt *looks, *adds, *settled;
 };
 
 /* clang-format off */
@@ -196,10 +196,11 @@ static const char look[] =
     " LEFT JOIN (SELECT * FROM journal WHERE noun = ?1 AND name = ?2 AND period = ?10"
     " AND first <= ?11 ORDER BY first DESC, row DESC LIMIT 1)";
 
-/* The rows that begin up to ?11, the last one first: see is_confirmed(). */
-static const char confirms[] =
-    "SELECT verb, first, n, reach FROM journal WHERE noun = ?1 AND name = ?2 AND period = ?10"
-    " AND first <= ?11 AND (version <> ?3 OR first <> ?4) ORDER BY first DESC, row DESC";
+/* The rows that begin up to ?11, the last one first: see is_settled(). */
+static const char settled[] =
+    "SELECT verb, first, n, reach, version, epoch FROM journal WHERE noun = ?1 AND name = ?2"
+    " AND period = ?10 AND first <= ?11 AND (version <> ?3 OR first <> ?4)"
+    " ORDER BY first DESC, row DESC";
 
 static const char add[] =
     "INSERT INTO journal (noun, name, version, first, verb, epoch, period, n, now_ms, until_ms,"
@@ -216,6 +217,11 @@ struct before {
 static bool is_issue(const struct usher_authority_event *event)
 {
     return event->verb == USHER_SERIAL_TAKE || event->verb == USHER_SERIAL_RESERVE;
+}
+
+static bool is_end(enum usher_verb verb)
+{
+    return verb == USHER_SERIAL_RETURN || verb == USHER_SERIAL_VOID || verb == USHER_SERIAL_EXPIRE;
 }
 
 static int64_t last_of(const struct usher_authority_event *event)
@@ -279,22 +285,39 @@ static bool is_twice(const struct usher_authority_event *event, const struct bef
                : b->verb != USHER_SERIAL_RETURN && b->verb != USHER_SERIAL_EXPIRE;
 }
 
-/* Was a number of @event, which confirms it, confirmed before?  No row that begins earlier than one
+/* Do @event and the row at which @st stands settle one number twice?  In one epoch nothing follows
+ * a confirm; two masters give such versions. */
+static bool settles_twice(const struct usher_authority_event *event, sqlite3_stmt *st)
+{
+    enum usher_verb before = (enum usher_verb)sqlite3_column_int(st, 0);
+    uint64_t version = (uint64_t)sqlite3_column_int64(st, 4);
+
+    if (sqlite3_column_int64(st, 2) <= event->first - sqlite3_column_int64(st, 1))
+        return false; /* it ends before the first number of @event */
+    if (event->verb == before)
+        return before == USHER_SERIAL_CONFIRM;
+    if ((uint64_t)sqlite3_column_int64(st, 5) != event->epoch)
+        return false;
+    if (event->verb == USHER_SERIAL_CONFIRM)
+        return is_end(before) && version > event->version;
+    return before == USHER_SERIAL_CONFIRM && version < event->version;
+}
+
+/* Was a number of @event, which settles it, settled before?  No row that begins earlier than one
  * whose `reach` is below the first of them has any of them. */
-static int is_confirmed(sqlite3_stmt *st, const struct usher_authority_event *event, bool *ret)
+static int is_settled(sqlite3_stmt *st, const struct usher_authority_event *event, bool *ret)
 {
     int rc = SQLITE_DONE;
 
     *ret = false;
-    if (event->verb != USHER_SERIAL_CONFIRM)
+    if (is_issue(event))
         return rc;
     bind_event(st, event);
     (void)sqlite3_bind_int64(st, 10, event->period);
     (void)sqlite3_bind_int64(st, 11, last_of(event));
     while (!*ret && (rc = sqlite3_step(st)) == SQLITE_ROW &&
            sqlite3_column_int64(st, 3) >= event->first)
-        *ret = sqlite3_column_int(st, 0) == USHER_SERIAL_CONFIRM &&
-               sqlite3_column_int64(st, 2) > event->first - sqlite3_column_int64(st, 1);
+        *ret = settles_twice(event, st);
     (void)sqlite3_reset(st);
     return rc == SQLITE_ROW ? SQLITE_DONE : rc;
 }
@@ -313,18 +336,20 @@ static int update(sqlite3 *db, const char *sql, int64_t value,
     (void)sqlite3_bind_int64(st, 4, event->period);
     (void)sqlite3_bind_int64(st, 5, event->first);
     (void)sqlite3_bind_int64(st, 6, last_of(event));
+    if (sqlite3_bind_parameter_count(st) > 6)
+        (void)sqlite3_bind_int(st, 7, (int)USHER_SERIAL_RESERVE);
     rc = sqlite3_step(st);
     (void)sqlite3_finalize(st);
     return rc;
 }
 
 static int add_event(sqlite3 *db, sqlite3_stmt *st, struct usher_authority_event *event,
-                     const struct before *b, bool confirmed)
+                     const struct before *b, bool settled_before)
 {
     int64_t reach = last_of(event);
     int rc;
 
-    event->twice = confirmed || is_twice(event, b);
+    event->twice = settled_before || is_twice(event, b);
     if (b->there && b->reach > reach)
         reach = b->reach;
     (void)sqlite3_reset(st);
@@ -349,11 +374,12 @@ static int add_event(sqlite3 *db, sqlite3_stmt *st, struct usher_authority_event
     /* an end that is late: it was followed by a reserve */
     if (rc == SQLITE_DONE && b->there && (uint64_t)b->version > event->version &&
         (event->verb == USHER_SERIAL_RETURN || event->verb == USHER_SERIAL_EXPIRE))
-        rc = update(db,
-                    "UPDATE journal SET twice = 0 WHERE row = (SELECT row FROM journal"
-                    " WHERE noun = ?2 AND name = ?3 AND period = ?4 AND first = ?5 AND twice <> 0"
-                    " AND n = 1 AND version > ?1 ORDER BY version, row LIMIT 1) AND ?6 = ?5",
-                    (int64_t)event->version, event);
+        rc = update(
+            db,
+            "UPDATE journal SET twice = 0 WHERE row = (SELECT row FROM journal"
+            " WHERE noun = ?2 AND name = ?3 AND period = ?4 AND first = ?5 AND twice <> 0"
+            " AND n = 1 AND version > ?1 AND verb = ?7 ORDER BY version, row LIMIT 1) AND ?6 = ?5",
+            (int64_t)event->version, event);
     return rc;
 }
 
@@ -361,8 +387,8 @@ static void forget_statements(struct authority *own)
 {
     (void)sqlite3_finalize(own->looks);
     (void)sqlite3_finalize(own->adds);
-    (void)sqlite3_finalize(own->confirms);
-    own->looks = own->adds = own->confirms = NULL;
+    (void)sqlite3_finalize(own->settled);
+    own->looks = own->adds = own->settled = NULL;
 }
 
 /* Unless they are there, of the file as it is open now: one that was closed stays until they go. */
@@ -375,7 +401,7 @@ static enum usher_status prepare(struct authority *own, char message[192])
     forget_statements(own);
     status = usher__sqlite_side_prepare(&own->side, look, &own->looks, message);
     if (status == USHER_OK)
-        status = usher__sqlite_side_prepare(&own->side, confirms, &own->confirms, message);
+        status = usher__sqlite_side_prepare(&own->side, settled, &own->settled, message);
     return status == USHER_OK ? usher__sqlite_side_prepare(&own->side, add, &own->adds, message)
                               : status;
 }
@@ -392,21 +418,21 @@ static enum usher_status journal(struct usher_authority *base, struct usher_auth
         status = prepare(own, message);
     for (size_t i = 0; i < n && status == USHER_OK && rc == SQLITE_DONE; i++) {
         struct before b;
-        bool confirmed = false;
+        bool settled_before = false;
 
         events[i].row = 0;
         events[i].twice = false;
         rc = look_before(own->looks, &events[i], &b);
         if (rc == SQLITE_DONE && !b.known)
-            rc = is_confirmed(own->confirms, &events[i], &confirmed);
+            rc = is_settled(own->settled, &events[i], &settled_before);
         if (rc == SQLITE_DONE && !b.known)
-            rc = add_event(a->db, own->adds, &events[i], &b, confirmed);
+            rc = add_event(a->db, own->adds, &events[i], &b, settled_before);
     }
     if (rc != SQLITE_DONE)
         status = usher__sqlite_failed(a->db, rc, message);
     (void)sqlite3_reset(own->looks);
     (void)sqlite3_reset(own->adds);
-    (void)sqlite3_reset(own->confirms);
+    (void)sqlite3_reset(own->settled);
     return usher__sqlite_side_end(a, status, message);
 }
 

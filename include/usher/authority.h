@@ -86,8 +86,7 @@ struct usher_authority_event {
     struct usher_text owner; /* size 0: nobody */
     struct usher_text text;  /* the (first) serial as it was printed; size 0: an expiry */
     bool again;   /* the answer to a repeat: it may be there, under an older epoch, too */
-    bool twice;   /* told: an issue of numbers of which one had been issued before, or a second
-                   * confirm */
+    bool twice;   /* set by journal(): a number was issued or settled a second time */
     uint64_t row; /* told: its place, larger for all that were added later */
 };
 
@@ -140,6 +139,10 @@ struct usher_authority_ops {
      * <= now_ms), but not after a take, a confirm or a void.  Engines may add what they did in
      * another order: a return or expire whose version is less than that of what was added last of
      * its number makes that reserve of it right which is `twice` and has the next version.
+     *
+     * `twice` is also a confirm of a number that was confirmed before, by another change.  And in
+     * one epoch, whichever of them is added last: a confirm, and a return, void or expire of the
+     * same number that has a later version.  Two masters at once do that.
      *
      * USHER_OK, USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.
      */

@@ -322,8 +322,9 @@ const struct help_topic usher__help_topics[] = {
 "hand (`usher help serial setmax`).\n"
 "\n"
 "With journal=1 as well it keeps the life of each serial, and an error is logged when one is issued\n"
-"a second time.  `usher check` counts these, compares the rules and dispensers of the store with what\n"
-"the file keeps of them, and tells which of them the store has lost.  See `usher help serials`.\n" },
+"or settled a second time.  `usher check` counts these, compares the rules and dispensers of the\n"
+"store with what the file keeps of them, and tells which of them the store has lost.  See\n"
+"`usher help serials`.\n" },
 
     { "lanes", "kinds of work in a queue",
 "A user waits in one lane (`queue apply Q USER lane=sales`; \"default\" if none is named).  An agent\n"

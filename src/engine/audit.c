@@ -749,11 +749,11 @@ static void twice_event(void *payload, const struct usher_authority_event *event
     if (event->n > 1)
         fault(a,
               "of numbers %" PRId64 " to %" PRId64
-              " some were issued or confirmed a second time: row %" PRIu64 " of the journal",
+              " some were issued or settled a second time: row %" PRIu64 " of the journal",
               event->first, (int64_t)((uint64_t)event->first + (uint64_t)event->n - 1), event->row);
     else
         fault(a,
-              "number %" PRId64 " was issued or confirmed a second time: row %" PRIu64
+              "number %" PRId64 " was issued or settled a second time: row %" PRIu64
               " of the journal",
               event->first, event->row);
 }

@@ -426,7 +426,7 @@ static void see(void *payload, const struct usher_authority_event *event)
     *twice = event->twice;
 }
 
-/* It was issued or confirmed before: an error, unless the end of the reservation before is on its
+/* It was issued or settled before: an error, unless the end of the reservation before is on its
  * way here from another engine. */
 static void tell_twice(ask *a, const struct usher_authority_event *event)
 {
@@ -458,7 +458,10 @@ static void tell_twice(ask *a, const struct usher_authority_event *event)
 
         (void)snprintf(line, sizeof line, "serial/%.*s: %s a second time", (int)event->name.size,
                        event->name.data,
-                       event->verb == USHER_SERIAL_CONFIRM ? "confirmed" : "issued");
+                       event->verb == USHER_SERIAL_TAKE || event->verb == USHER_SERIAL_RESERVE
+                           ? "issued"
+                       : event->verb == USHER_SERIAL_CONFIRM ? "confirmed"
+                                                             : "ended");
         usher__ask_log(a, USHER_LOG_ERROR, line);
     }
 }

@@ -359,7 +359,7 @@ static void what_a_store_repeats_is_told(void **state)
             assert_int_equal(faults(&w, &lines), 2);
             if (strncmp(
                     lines.line[0],
-                    "serial/q: of numbers 3 to 5 some were issued or confirmed a second time: row ",
+                    "serial/q: of numbers 3 to 5 some were issued or settled a second time: row ",
                     64) != 0)
                 fail_msg("%s: %s", name, lines.line[0]);
             world_close(&w);
@@ -654,6 +654,20 @@ static void a_journal_tells_an_issue_from_its_repeat(void **state)
         { CONFIRM, 0, 514, 2, 2, 49, 914, 0, false, true, true },  /* the last one of them */
         { CONFIRM, 0, 508, 3, 2, 50, 915, 0, false, true, true },  /* the first one of them */
         { CONFIRM, 1, 500, 1, 2, 51, 916, 0, false, true, false }, /* of another period */
+        /* Two masters: one has confirmed what the other one ends, and its versions are smaller. */
+        { RESERVE, 0, 600, 1, 2, 60, 1000, 1100, false, true, false },
+        { EXPIRE, 0, 600, 1, 2, 61, 1100, 0, false, true, false },
+        { RESERVE, 0, 600, 1, 2, 62, 1100, 1900, false, true, false },
+        { CONFIRM, 0, 600, 1, 2, 63, 1120, 0, false, true, false },
+        { RETURN, 0, 600, 1, 2, 961, 1110, 0, false, true, true },
+        { RETURN, 0, 600, 1, 2, 961, 1110, 0, true, false, false },
+        { RESERVE, 0, 601, 1, 2, 64, 1000, 1100, false, true, false },
+        { VOID, 0, 601, 1, 2, 962, 1010, 0, false, true, false },
+        { CONFIRM, 0, 601, 1, 2, 65, 1020, 0, false, true, true }, /* the end was first */
+        { RESERVE, 0, 602, 1, 2, 66, 1000, 1100, false, true, false },
+        { CONFIRM, 0, 602, 1, 2, 69, 1120, 0, false, true, false },
+        { EXPIRE, 0, 602, 1, 2, 67, 1100, 0, false, true, false }, /* before its last reserve */
+        { EXPIRE, 0, 602, 1, 3, 70, 1100, 0, false, true, false }, /* of another epoch */
     };
     struct notary n;
 

@@ -144,14 +144,31 @@ static bool is_known(const struct notary *n, const struct usher_authority_event 
     return false;
 }
 
-/* A number that is confirmed was confirmed before, by another change. */
-static bool is_confirmed(const struct notary *n, const struct usher_authority_event *e)
+static bool is_end(const struct usher_authority_event *e)
 {
-    for (size_t i = 0; e->verb == USHER_SERIAL_CONFIRM && i < n->n_events; i++) {
+    return e->verb == USHER_SERIAL_RETURN || e->verb == USHER_SERIAL_VOID ||
+           e->verb == USHER_SERIAL_EXPIRE;
+}
+
+/* Two confirms, or in one epoch a confirm and an end that has a later version. */
+static bool both_settle(const struct usher_authority_event *a,
+                        const struct usher_authority_event *b)
+{
+    if (a->verb != USHER_SERIAL_CONFIRM)
+        return b->verb == USHER_SERIAL_CONFIRM && both_settle(b, a);
+    if (b->verb == USHER_SERIAL_CONFIRM)
+        return true;
+    return is_end(b) && a->epoch == b->epoch && a->version < b->version;
+}
+
+/* A number of @e was settled before, by another change. */
+static bool is_settled(const struct notary *n, const struct usher_authority_event *e)
+{
+    for (size_t i = 0; i < n->n_events; i++) {
         const struct usher_authority_event *o = &n->events[i].event;
 
         if (o->noun == e->noun && same_text(&o->name, &e->name) && o->period == e->period &&
-            o->verb == e->verb && o->first < e->first + e->n && e->first < o->first + o->n &&
+            both_settle(o, e) && o->first < e->first + e->n && e->first < o->first + o->n &&
             (o->version != e->version || o->first != e->first))
             return true;
     }
@@ -161,7 +178,7 @@ static bool is_confirmed(const struct notary *n, const struct usher_authority_ev
 /* Number by number: the last event of each. */
 static bool is_twice(const struct notary *n, const struct usher_authority_event *e)
 {
-    if (is_confirmed(n, e))
+    if (is_settled(n, e))
         return true;
     for (int64_t k = e->first; is_issue(e) && k < e->first + e->n; k++) {
         const struct usher_authority_event *o = NULL;
@@ -200,7 +217,7 @@ static void settle(struct notary *n, const struct usher_authority_event *e)
             o->first != e->first)
             continue;
         last = o;
-        if (o->twice && o->n == 1 && o->version > e->version &&
+        if (o->twice && o->verb == USHER_SERIAL_RESERVE && o->n == 1 && o->version > e->version &&
             (next == NULL || o->version < next->version))
             next = o;
     }

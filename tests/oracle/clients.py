@@ -380,9 +380,9 @@ class Client(threading.Thread):
             self.bills.remove(bill)
         line = "serial %s %s %s token=%s" % (verb, bill["rule"], bill["serial"], bill["token"])
 
-        def settled(answer, maybe, _sent, _answered):
+        def settled(answer, maybe, sent, _answered):
             status = answer["status"]
-            if maybe or status == "same":
+            if maybe or status == "same" or self.journal.is_apart(sent):
                 self.journal.uncertain.add((bill["rule"], bill["serial"]))
             if status in DONE:
                 if verb == "confirm":

@@ -16,7 +16,8 @@ Verdicts, each a sentence in `wrongs`:
   twice      a serial or an id came twice although an authority grants them
   again      an owner is given a gap-free number that it has confirmed
   confirmed  a gap-free number was confirmed for two documents without a report
-  hole       a confirmed gap-free number is something else now, or a number has no state
+  hole       a confirmed gap-free number is something else now without a report, or a number has no
+             state
   doubt      a reservation is in doubt although no server changed since it was made
   check      `usher check` found a fault
   other      a client got an answer that it cannot get

@@ -123,6 +123,15 @@ class Run:
             if answer["status"] not in ("unknown", "unavailable") or time.monotonic() > until:
                 raise RuntimeError("%s: %s" % (line, answer))
 
+    def pages(self, shell, line, rows):
+        """Return the rows of all pages of a list."""
+        found, after = [], ""
+        while after is not None:
+            answer = self.must(shell, line + (after and " after=" + after))
+            found += answer[rows]
+            after = answer["next"]
+        return found
+
     def park(self):
         for client in self.clients:
             client.go.clear()
@@ -230,13 +239,12 @@ class Run:
         claims = [c for client in self.clients for c in client.numbers + client.seats]
         tokens = {(c.scope, str(c.thing), c.token) for c in claims}
         users = {c.owner for c in claims}
-        rows = self.must(operator, "number list %s state=busy max=1000" % scopes.pool)["numbers"]
-        for row in rows:
+        for row in self.pages(operator, "number list %s state=busy" % scopes.pool, "numbers"):
             if (scopes.pool, row["number"], row["token"]) not in tokens:
                 self.must(operator, "number free %s number=%s" % (scopes.pool, row["number"]))
         for state in ("waiting", "seated", "offered"):
-            rows = self.must(operator, "queue list %s state=%s max=1000" % (scopes.queue, state))
-            for row in rows["users"]:
+            line = "queue list %s state=%s" % (scopes.queue, state)
+            for row in self.pages(operator, line, "users"):
                 if row["user"] not in users:
                     self.must(operator, "queue leave %s %s" % (scopes.queue, row["user"]),
                               "missing")
@@ -298,8 +306,9 @@ class Run:
                 state = answer.get("state")
                 if self.journal.life > 0:
                     continue
-                if state == "free" or serial in mine and state not in ("confirmed", "lost",
-                                                                       "doubt", "past"):
+                known = ("confirmed", "lost", "doubt", "past")
+                if state == "free" or serial in mine and state not in known and \
+                        (scopes.bill, serial) not in self.journal.reported:
                     self.journal.wrong("hole", "%s of %s, %s: %s" % (
                         serial, scopes.bill, "confirmed" if serial in mine else "never confirmed",
                         state))

@@ -338,11 +338,17 @@ mutant 'an agent on its way out has asked for a pause' src/steps/queue_due.c \
     's/        act.agent.r.n\[A_OFFERS\] += goes(r) ? 0 : 2;/        act.agent.r.n[A_OFFERS] |= 3;/' \
     $memory 'who_did_not_pause*'
 mutant 'agents stand where another strategy put them' src/steps/queue.c \
-    's/        c.scope->counts\[COUNT_OLD_RANKS\] = 1;/        ;/' $memory 'levels_count*'
+    's/        c.scope->counts\[COUNT_OLD\] |= OLD_RANKS;/        ;/' $memory 'levels_count*'
+mutant 'another ttl does not reach the agents that are there' src/steps/queue_limits.c \
+    's/    if (list == AGENTS) {/    if (list == LISTS) {/' $memory 'another_ttl*'
+mutant 'a lowered maxwait ends a user in the past' src/steps/queue_limits.c \
+    's/    return waits \&\& at <= limits->n\[L_AT\] ? limits->n\[L_AT\] + 1 : at;/    return at;/' $memory 'a_lower_maxwait*'
+mutant 'script: a bounded step of limits is all of it' backends/redis/lua/queue_limits.lua \
+    's/            if l.n1 == #lists then/            if true then/' $redis 'the_new_limits*'
 mutant 'a bounded step of ranking is all of it' src/steps/queue.c \
-    's/        if (w->scope.counts\[COUNT_OLD_RANKS\] != 0)$/        if (false)/' $memory 'however_many*'
+    's/        if (w->scope.counts\[COUNT_OLD\] != 0)$/        if (false)/' $memory 'however_many*'
 mutant 'script: a bounded step of ranking is all of it' backends/redis/lua/queue.lua \
-    's/        if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then return S.come_again() end//' $redis 'however_many*'
+    's/and S.reach() then return S.come_again() end/then S.reach() end/' $redis 'however_many*'
 mutant 'who accepts has not served yet' src/steps/queue_users.c \
     's/        act.agent.served = .*/        act.agent.served = false;/' \
     $memory 'an_accepted_offer*'
@@ -770,7 +776,10 @@ mutant 'serial: one hold has two ends' src/steps/serial_holds.c \
     's/        if (status == USHER_OK \&\& !usher__text_equal(&old.id, &name))/        if (status == USHER_NOMEM)/' \
     $memory 'a_number_of_a_past*'
 mutant 'journal: a second confirm is no error' backends/sqlite/authority.c \
-    's/    if (event->verb != USHER_SERIAL_CONFIRM)/    if (event->verb != USHER_SERIAL_EXPIRE)/' \
+    's/        return before == USHER_SERIAL_CONFIRM;/        return false;/' \
+    tests/fault/test_twice 'a_journal_tells*'
+mutant 'journal: another master may end what is confirmed' backends/sqlite/authority.c \
+    's/    return before == USHER_SERIAL_CONFIRM \&\& version < event->version;/    return false;/' \
     tests/fault/test_twice 'a_journal_tells*'
 mutant 'serial: numbers go out in the order in which they came back' src/steps/serial_holds.c \
     's/        r->rank = (uint64_t)rank_of(w, r->n\[N_PERIOD\], .*/        r->rank = 0;/' $gapfree

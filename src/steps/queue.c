@@ -27,10 +27,19 @@ static enum usher_status settings_write(work *w, const int64_t new[USHER_SETTING
 
     usher__change_begin(w, &c);
     if (new[SET_STRATEGY] != c.scope->settings[SET_STRATEGY])
-        c.scope->counts[COUNT_OLD_RANKS] = 1;
+        c.scope->counts[COUNT_OLD] |= OLD_RANKS;
+    usher__queue_limits_change(w, &c, new);
     memcpy(c.scope->settings, new, USHER_SETTINGS * sizeof *new);
     status = usher__change_given(w, &c);
     return status == USHER_OK ? usher__change_commit(w, &c, USHER_QUEUE_SET, 0, 0, NULL) : status;
+}
+
+/* Bring some of what is there in line with changed settings.  COUNT_OLD is 0 when all is. */
+static enum usher_status reach(work *w)
+{
+    enum usher_status status = usher__queue_rank_anew(w, RANKED_MAX);
+
+    return status == USHER_OK ? usher__queue_limits_reach(w, RANKED_MAX) : status;
 }
 
 /*
@@ -48,9 +57,9 @@ static enum usher_status wait_no_more(struct run *run, const int64_t new[USHER_S
     others[SET_TRIGGER] = w->scope.settings[SET_TRIGGER];
     if (memcmp(others, w->scope.settings, sizeof others) != 0)
         status = settings_write(w, others);
-    if (status == USHER_OK && w->scope.counts[COUNT_OLD_RANKS] != 0)
-        status = usher__queue_rank_anew(w, RANKED_MAX);
-    *ret_left = w->scope.counts[COUNT_OLD_RANKS] != 0;
+    if (status == USHER_OK)
+        status = reach(w);
+    *ret_left = w->scope.counts[COUNT_OLD] != 0;
     if (status == USHER_OK && !*ret_left) {
         run->most = MATCHED_MAX;
         status = usher__queue_match(run);
@@ -265,11 +274,11 @@ static enum usher_status run(work *w)
         run.matched_rows = true;
         max = given(w, USHER_GIVEN_QUEUE_MAX) ? args(w)->max : USHER__STEP_MAX;
     }
-    if (w->scope.counts[COUNT_OLD_RANKS] != 0) {
-        status = usher__queue_rank_anew(w, RANKED_MAX);
+    if (w->scope.counts[COUNT_OLD] != 0) {
+        status = reach(w);
         if (status != USHER_OK)
             return status;
-        if (w->scope.counts[COUNT_OLD_RANKS] != 0)
+        if (w->scope.counts[COUNT_OLD] != 0)
             return come_again(w);
     }
     if (w->scope.ref != NULL && w->scope.due_ms <= w->moment && v != USHER_QUEUE_DRAIN) {
@@ -332,6 +341,8 @@ static const struct usher__constant constants[] = {
     { "PATIENCE_LEFT", USHER_QUEUE_PATIENCE_LEFT },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "RANKED_MAX", RANKED_MAX },
+    { "OLD_RANKS", OLD_RANKS },
+    { "OLD_LIMITS", OLD_LIMITS },
     { "MATCHED_MAX", MATCHED_MAX },
     { "FIGURES", FIGURES },
     { "AGENT_PAUSING", USHER_QUEUE_AGENT_PAUSING },
@@ -394,7 +405,7 @@ const struct usher__steps usher__queue_steps = {
         [COUNT_VISITS] = "VISITS",
         [COUNT_REQUESTS] = "REQUESTS",
         [COUNT_ABSENT] = "ABSENT",
-        [COUNT_OLD_RANKS] = "OLD_RANKS",
+        [COUNT_OLD] = "OLD",
         [COUNT_FOR_ALL] = "FOR_ALL",
         [COUNT_CHANGES] = "CHANGES",
         [COUNT_SINCE] = "SINCE",

@@ -32,6 +32,8 @@
  *           State FORGOTTEN, id KEY: slot 1: the other refusals of a visit that has ended are to be
  * erased. State SEARCH, id "?LOGIN": slot 1: an open agent has not looked at all users. See
  * queue_refuse.c.
+ *           State LIMITS, id "?": slot 1: deadlines do not yet follow from ttl and maxwait. See
+ * queue_limits.c.
  *
  * An act is one write with one or more versions: a change of the command, and the matches
  * that follow from it at once.  It holds the agent and the lanes concerned until it is
@@ -67,9 +69,9 @@ enum {
     COUNT_VISITS,
     COUNT_REQUESTS,
     COUNT_ABSENT,
-    COUNT_OLD_RANKS, /* 1: links may be ranked by another strategy */
-    COUNT_FOR_ALL,   /* agents that serve all lanes */
-    COUNT_CHANGES,   /* of the log */
+    COUNT_OLD,     /* of what other settings made that are to be found: OLD_RANKS, OLD_LIMITS */
+    COUNT_FOR_ALL, /* agents that serve all lanes */
+    COUNT_CHANGES, /* of the log */
     COUNT_SINCE,
     COUNT_OUTAGE_FROM, /* the last outage */
     COUNT_OUTAGE_TO
@@ -86,6 +88,9 @@ enum {
 #undef SETTING_CHANGES
     SETTINGS
 };
+
+/* Links may be ranked by another strategy; deadlines may follow from another ttl or maxwait. */
+enum { OLD_RANKS = 1, OLD_LIMITS = 2 };
 
 /* n of an agent: SEATED users, OFFERS * 4 + 2 while it goes + 1 if it ASKED for a pause, … */
 enum { A_CAPACITY, A_SEATED, A_BEAT, A_SERVED, A_WRAP, A_LEVEL, A_OFFERS, A_STATE_SINCE };
@@ -110,8 +115,9 @@ enum {
     FIGURES
 };
 
-/* States of a refusal, and n: REFUSED since when; SEARCH after which place, or which refusal. */
-enum { R_REFUSED, R_FORGOTTEN, R_SEARCH };
+/* States of a refusal, and n: REFUSED since when; SEARCH after which place, or which refusal;
+ * LIMITS: queue_limits.c. */
+enum { R_REFUSED, R_FORGOTTEN, R_SEARCH, R_LIMITS };
 enum { R_AT, R_ORDER, R_REFUSALS };
 
 #define FIGURE_BYTES 7
@@ -127,7 +133,7 @@ enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
 #define RANKS (UINT64_C(1) << 40) /* of a strategy */
 #define ABSENT_MAX 10000          /* pauses of agents that are not there */
 #define PASS_MAX USHER__STEP_MAX  /* looked at in vain: agents for one match, users in a command */
-#define RANKED_MAX 200            /* agents that a command ranks by a changed strategy */
+#define RANKED_MAX 200            /* records that a command brings in line with a changed setting */
 #define MATCHED_MAX 100           /* matches of a step of `set trigger=auto` */
 #define FORGET_AT_ONCE 8          /* refusals with the end of a visit */
 #define FORGET_MAX 50             /* in a step of their own */
@@ -331,7 +337,7 @@ void usher__queue_agent_event(work *w, struct act *act, unsigned event, int64_t 
 enum usher_status usher__queue_links_erase(work *w, struct act *act);
 /*
  * Up to @max links that another strategy has ranked are ranked by the one in force, without a
- * version and a notice: agents are as they were.  COUNT_OLD_RANKS is 0 when none is left.
+ * version and a notice: agents are as they were.  OLD_RANKS is gone when none is left.
  */
 enum usher_status usher__queue_rank_anew(work *w, int64_t max);
 enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh);
@@ -412,6 +418,14 @@ enum usher_status usher__queue_pick(work *w, const struct usher_record *u, struc
 enum usher_status usher__queue_settle(struct run *run);
 enum usher_status usher__queue_pull(struct run *run);
 enum usher_status usher__queue_match(struct run *run);
+
+/* ---- queue_limits.c ---- */
+
+/* A change of @c: it sets @new, and deadlines of agents and users are to follow. */
+void usher__queue_limits_change(work *w, struct usher__change *c,
+                                const int64_t new[USHER_SETTINGS]);
+/* Up to @max deadlines do so.  OLD_LIMITS is gone when none is left. */
+enum usher_status usher__queue_limits_reach(work *w, int64_t max);
 
 /* ---- queue_refuse.c ---- */
 

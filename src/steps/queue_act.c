@@ -230,7 +230,7 @@ enum usher_status usher__queue_rank_anew(work *w, int64_t max)
     uint64_t strategy = (uint64_t)w->scope.settings[SET_STRATEGY], rank = 0, order = 0;
     enum usher_status status = USHER_OK;
 
-    while (status == USHER_OK && max > 0 && w->scope.counts[COUNT_OLD_RANKS] != 0) {
+    while (status == USHER_OK && max > 0 && (w->scope.counts[COUNT_OLD] & OLD_RANKS) != 0) {
         struct usher__change c;
 
         usher__change_begin_quietly(w, &c);
@@ -253,7 +253,7 @@ enum usher_status usher__queue_rank_anew(work *w, int64_t max)
             }
         }
         if (status == USHER_MISSING)
-            c.scope->counts[COUNT_OLD_RANKS] = 0;
+            c.scope->counts[COUNT_OLD] &= ~(int64_t)OLD_RANKS;
         if (status == USHER_OK || status == USHER_MISSING)
             status = usher__change_write(w, &c);
     }

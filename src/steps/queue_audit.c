@@ -97,7 +97,7 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
     case K_LINK:
         if (r->slots == 4u)
             return r->group.size == 0 || r->owner.size == 0 ? "serves nothing" : NULL;
-        if (scope != NULL && r->slots != 0 && scope->counts[COUNT_OLD_RANKS] == 0 &&
+        if (scope != NULL && r->slots != 0 && (scope->counts[COUNT_OLD] & OLD_RANKS) == 0 &&
             r->rank / RANKS != (uint64_t)scope->settings[SET_STRATEGY])
             return "is ranked by a strategy that is not in force";
         return r->slots > 1 || r->group.size == 0 || r->owner.size == 0 ||

@@ -234,7 +234,7 @@ const char *usher__queue_refusal_fault(const struct usher_record *r)
     bool pends = r->until_ms != 0;
     unsigned slots = pends ? USHER__LIST_DUE : USHER__LIST_READY;
 
-    if (r->state > R_SEARCH)
+    if (r->state > R_LIMITS)
         return "has no known state";
     if (r->state != R_REFUSED)
         return r->slots != USHER__LIST_DUE || !pends ? "is never done" : NULL;

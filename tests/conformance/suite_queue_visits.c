@@ -236,6 +236,163 @@ static void time_away_counts_as_waiting(void **state)
     adds_up(f);
 }
 
+/* ---- limits that change -------------------------------------------------------------- */
+
+static void another_maxwait_reaches_waiting_users(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    STORY(f,
+        { "set ttl=0 maxwait=3600000", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
+        { "apply a", "ok queue 0" },
+        { "+1000", 0 },
+        { "apply b", "ok queue 1" }, { "set maxwait=300000", "ok" },
+        { "+1000", 0 },
+        { "apply c", "ok queue 2" },
+        { "+297999", 0 },
+        { "list", "ok a b c" },
+        { "+1", 0 },
+        { "list", "ok b c" }, { "set maxwait=0", "ok" },
+        { "+3302000", 0 },
+        { "list", "ok b c" }, { "set maxwait=3602000", "ok" }, { "list", "ok b c" },
+        { "+1000", 0 },
+        { "list", "ok c" }, { "history", "ok b:timeout a:timeout" });
+    last_visit(f, USHER_QUEUE_OUTCOME_TIMEOUT, 3602000, 0, begin + 1000, 3602000);
+    adds_up(f);
+}
+
+/* Users whose time is over already leave after the change, in the order of their arrival. */
+static void a_lower_maxwait_ends_no_younger_one_before_an_older_one(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
+        { "apply a priority=1", "ok queue 0" },
+        { "+1000", 0 },
+        { "apply b priority=3", "ok queue 0" },
+        { "+1000", 0 },
+        { "apply c priority=2", "ok queue 1" }, { "set maxwait=500", "ok" }, { "list", "ok b c a" },
+        { "+1", 0 },
+        { "list", "ok c" }, { "history", "ok b:timeout a:timeout" });
+    last_visit(f, USHER_QUEUE_OUTCOME_TIMEOUT, 1001, 0, begin + 1000, 1001);
+    STORY(f, { "+499", 0 }, { "list", "ok" }, { "history", "ok c:timeout b:timeout a:timeout" });
+    adds_up(f);
+}
+
+static void another_maxwait_reaches_users_in_every_state(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=5000 grace=60000", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
+        { "apply bob", "ok queue 0" },
+        { "+3000", 0 }, { "alive agent=ann", "ok paused -" },
+        { "+3000", 0 },
+        { "where bob", "ok away" }, { "set maxwait=10000 ttl=0", "ok" },
+        { "+3999", 0 },
+        { "where bob", "ok away" },
+        { "+1", 0 },
+        { "where bob", "missing" }, { "history", "ok bob:timeout" },
+        /* An offer is not cut: a user that has waited too long by its end leaves then. */
+        { "set maxwait=0 offer=10000", "ok" }, { "ready ann", "ok idle" }, { "apply bob", "ok offer ann" },
+        { "+5000", 0 },
+        { "set maxwait=1000", "ok" },
+        { "+4999", 0 },
+        { "where bob", "ok offer ann" },
+        { "+1", 0 },
+        { "where bob", "missing" }, { "history", "ok bob:timeout bob:timeout" },
+        /* In a room patience does not pass. */
+        { "set maxwait=0 offer=0", "ok" }, { "pause ann", "ok paused" }, { "apply bob", "ok queue 0" },
+        { "+20000", 0 },
+        { "ready ann", "ok busy" }, { "set maxwait=35000", "ok" },
+        { "+3600000", 0 },
+        { "logout ann", "ok gone" },
+        { "+14999", 0 },
+        { "where bob", "ok queue 0" },
+        { "+1", 0 },
+        { "where bob", "missing" });
+    adds_up(f);
+}
+
+static void another_ttl_counts_from_the_change(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply bob", "ok room ann" },
+        { "+3600000", 0 },
+        { "set ttl=20000", "ok" },
+        { "+19000", 0 },
+        { "alive user=bob", "ok room ann" },
+        { "+999", 0 },
+        { "agents", "ok ann:busy" },
+        { "+1", 0 },
+        { "agents", "ok" }, { "where bob", "ok queue 0" },
+        /* No silent agent ends then. */
+        { "set ttl=0", "ok" }, { "login ann", "ok busy" },
+        { "+3600000", 0 },
+        { "agents", "ok ann:busy" }, { "where bob", "ok room ann" },
+        /* A lower one counts from the change as well, */
+        { "set ttl=100000", "ok" },
+        { "+90000", 0 },
+        { "set ttl=15000", "ok" }, { "alive user=bob", "ok room ann" },
+        { "+14000", 0 }, { "alive user=bob", "ok room ann" },
+        { "+999", 0 },
+        { "agents", "ok ann:busy" },
+        { "+1", 0 },
+        { "agents", "ok" },
+        /* and a higher one from the last sign of life. */
+        { "login ann", "ok busy" },
+        { "+13000", 0 }, { "alive user=bob", "ok room ann" },
+        { "set ttl=30000", "ok" },
+        { "+16999", 0 }, { "alive user=bob", "ok room ann" },
+        { "agents", "ok ann:busy" },
+        { "+1", 0 },
+        { "agents", "ok" });
+}
+
+/* More than one command brings in line with it, agents as well. */
+static void the_new_limits_reach_hundreds_of_users(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_queue_result_statistics *stats = &f->r.of.queue.of.stats;
+    enum { N = 700 };
+
+    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+        return;
+    STORY(f, { "set ttl=0", "ok" });
+    for (int i = 0; i < N; i++) {
+        command(f, "login a%d lanes=l", i);
+        command(f, "apply u%d lane=l", i);
+        command(f, "apply w%d lane=m", i);
+        if (i == 0) {
+            command(f, "login mia lanes=m");
+            command(f, "pause mia");
+        }
+    }
+    command(f, "stats");
+    assert_true(stats->waiting >= N - 1);
+    STORY(f, { "set ttl=15000 maxwait=1000 strategy=level", "ok" }, { "set maxwait=5000", "ok" });
+    f->now += 4000;
+    command(f, "stats");
+    assert_true(stats->waiting >= N - 1);
+    f->now += 1000;
+    command(f, "stats");
+    assert_int_equal(stats->waiting, 0);
+    assert_true(stats->timeout_today >= N - 1);
+    assert_int_equal(stats->agents, N + 1);
+    f->now += 9999;
+    STORY(f, { "alive agent=mia", "ok paused -" });
+    command(f, "stats");
+    assert_int_equal(stats->agents, N + 1);
+    f->now += 1;
+    command(f, "stats");
+    assert_int_equal(stats->agents, 1);
+}
+
 /* bob has 15 s, of which 10 are over when ann, who has 10 to answer, is offered him. */
 static void offered_late(struct fixture *f)
 {
@@ -586,6 +743,11 @@ int suite_queue_visits(const struct backend *b)
         TEST(who_comes_back_has_the_rest_of_the_patience),
         TEST(who_comes_back_has_ten_seconds_at_least),
         TEST(time_away_counts_as_waiting),
+        TEST(another_maxwait_reaches_waiting_users),
+        TEST(a_lower_maxwait_ends_no_younger_one_before_an_older_one),
+        TEST(another_maxwait_reaches_users_in_every_state),
+        TEST(another_ttl_counts_from_the_change),
+        TEST(the_new_limits_reach_hundreds_of_users),
         TEST(an_offer_under_way_is_not_cut),
         TEST(patience_is_judged_when_the_offer_ends),
         TEST(patience_is_judged_when_the_offer_is_rejected),

@@ -2116,6 +2116,38 @@ static enum usher_status verb_sweep(struct work *w)
     return w->q->version > version ? USHER_OK : USHER_SAME;
 }
 
+/* A deadline for a sign of life under another ttl: one that is raised counts from the last sign of
+ * life, one that is lowered or set from now. */
+static int64_t beat_anew(const struct work *w, int64_t beat, int64_t before, int64_t ttl)
+{
+    if (ttl == before)
+        return beat;
+    if (ttl == 0)
+        return 0;
+    return before != 0 && beat != 0 && ttl > before ? beat + (ttl - before) : w->moment + ttl;
+}
+
+/* Another ttl or maxwait reaches all agents and users at once. */
+static void limits_reach(struct work *w, const struct usher_queue_result_settings *before,
+                         const struct usher_queue_result_settings *s)
+{
+    queue *q = w->q;
+
+    for (size_t i = 0; i < q->n_agents; i++)
+        q->agents[i].beat = beat_anew(w, q->agents[i].beat, before->ttl_ms, s->ttl_ms);
+    for (size_t i = 0; i < q->n_users; i++) {
+        user *u = &q->users[i];
+
+        if (u->state != USHER_QUEUE_USER_AWAY)
+            u->beat = beat_anew(w, u->beat, before->ttl_ms, s->ttl_ms);
+        if (s->maxwait_ms == before->maxwait_ms)
+            continue;
+        u->patience = s->maxwait_ms != 0 ? u->applied + s->maxwait_ms : 0;
+        if (s->maxwait_ms != 0 && u->no == 0 && u->patience <= w->moment)
+            u->patience = w->moment + 1;
+    }
+}
+
 static enum usher_status verb_set(struct work *w)
 {
     struct usher_queue_result_settings *s = &w->q->set, before = *s;
@@ -2163,6 +2195,7 @@ static enum usher_status verb_set(struct work *w)
     if (w->q->exists && memcmp(s, &before, sizeof before) == 0)
         return USHER_SAME;
     w->q->exists = true;
+    limits_reach(w, &before, s);
     if (before.trigger != USHER_QUEUE_TRIGGER_AUTO && s->trigger == USHER_QUEUE_TRIGGER_AUTO) {
         /* it comes last, when nobody waits for it any more */
         s->trigger = before.trigger;

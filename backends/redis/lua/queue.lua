@@ -5,7 +5,8 @@
 -- Kinds: 1 an agent (n0 to n7: capacity, seated, beat, served, wrap, level, offers * 4 + 2 while it
 -- goes + 1 if it asked for a pause, in its state since), 2 a link, 3 a user (since, priority, applied,
 -- beat, matched, room, end, patience), 4 request, 5 a pause of an agent that is not there, 6 a lane
--- (users by state), 7 a visit, 8 a notice, 9 a refusal (state 1: some are to be forgotten, 2: a search).
+-- (users by state), 7 a visit, 8 a notice, 9 a refusal (state 1: some are to be forgotten, 2: a search,
+-- 3: limits to follow).
 --
 -- S.act is the write under way: v its version, agent and lanes what it holds.
 local find, floor, format = string.find, math.floor, string.format
@@ -136,10 +137,7 @@ function S.run()
         S.tell_rows, max = true, S.a[K.ARG_MAX] or K.STEP_MAX
     end
     local version, n, more = S.version, 0, false
-    if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then
-        S.rank_anew(K.RANKED_MAX)
-        if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then return S.come_again() end
-    end
+    if S.cnt(K.COUNT_OLD) ~= 0 and S.reach() then return S.come_again() end
     if S.exists and S.due >= 0 and S.due <= S.moment and verb ~= K.V_DRAIN then
         local now = S.now
         if not S.expire_next then S.make_expiry() end

@@ -130,12 +130,12 @@ function S.server(lane, order) return S.walk('2', '2', lane, 0, order) end
 function S.rank_anew(max)
     local strategy, rank, order = S.set[K.SET_STRATEGY + 1], 0, 0
     if strategy < K.STRATEGY_LONGEST_IDLE or strategy > K.STRATEGY_RANDOM then S.damaged() end
-    while max > 0 and S.cnt(K.COUNT_OLD_RANKS) ~= 0 do
+    while max > 0 and S.cnt(K.COUNT_OLD) % 2 == K.OLD_RANKS do
         local n = 0
         while max > 0 and n < K.CHANGE_MAX do
             local r = S.walk('2', '0', nil, rank, order)
             if not r then
-                S.add(K.COUNT_OLD_RANKS, -S.cnt(K.COUNT_OLD_RANKS))
+                S.add(K.COUNT_OLD, -K.OLD_RANKS)
                 break
             end
             if floor(r.rank / K.RANKS) == strategy then

@@ -250,9 +250,10 @@ function S.make_steps()
     end
 
     function S.settings_write(set)
-        if set[K.SET_STRATEGY + 1] ~= S.set[K.SET_STRATEGY + 1] then
-            S.add(K.COUNT_OLD_RANKS, 1 - S.cnt(K.COUNT_OLD_RANKS))
+        if set[K.SET_STRATEGY + 1] ~= S.set[K.SET_STRATEGY + 1] and S.cnt(K.COUNT_OLD) % 2 == 0 then
+            S.add(K.COUNT_OLD, K.OLD_RANKS)
         end
+        S.limits_change(set)
         S.pset = set
         S.commit(S.verb, 0, 0, nil, S.given())
     end
@@ -265,8 +266,7 @@ function S.make_steps()
             differ = differ or others[i] ~= S.set[i]
         end
         if differ then S.settings_write(others) end
-        if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then S.rank_anew(K.RANKED_MAX) end
-        if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then return true end
+        if S.reach() then return true end
         if not S.match then S.make_agents() end
         S.match(K.MATCHED_MAX)
         return S.more == 1

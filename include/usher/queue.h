@@ -364,10 +364,9 @@ struct usher_queue_statistics {
  * time since when a user waits; if that is over already, the user leaves 1 ms after the change.
  * A raised ttl counts from the last sign of life; one that is lowered, or set where there was
  * none, counts from the change.  With ttl 0 no silent agent or user ends.
- * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such queue.  O(1); the next
- * commands change deadlines (ttl, maxwait) and ranks (strategy) in bounded steps, and a command
- * that makes trigger auto gives waiting users to agents in bounded steps, which the next commands
- * go on with.
+ * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such queue.  O(1); this and
+ * the next commands change deadlines (ttl, maxwait) and ranks (strategy), and give waiting users
+ * to agents if it makes trigger auto, in bounded steps.
  * Takes opt->if_version.
  */
 USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,

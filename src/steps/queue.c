@@ -91,7 +91,10 @@ static enum usher_status set(struct run *run)
         return come_again(w);
     }
     w->reply->status = USHER_OK;
-    return settings_write(w, new);
+    status = settings_write(w, new);
+    if (status == USHER_OK)
+        status = reach(w); /* the next commands go on with what is left */
+    return usher__work_stops(w, status, 1) ? USHER_OK : status;
 }
 
 /* Visits that nobody has put into the history yet are not to be lost with it. */

@@ -313,7 +313,7 @@ struct replay {
     struct event **events;          /* in order */
     size_t n;
     int64_t *began_max; /* of the events up to that one */
-    struct ghost ghosts[CLIENTS * KILLS_MAX * 2];
+    struct ghost ghosts[CLIENTS * KILLS_MAX * 16];
     size_t n_ghosts, explained, choices;
     int64_t end; /* of the search */
     /* The event at which the furthest try ended, and what it should have been told. */

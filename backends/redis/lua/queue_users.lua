@@ -295,6 +295,7 @@ function S.make_steps()
             end
             S.status = K.OK
             S.settings_write(set)
+            S.reach() -- the next commands go on with what is left
         end
     end
 end

@@ -323,7 +323,7 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "With journal=1 as well it keeps the life of each serial, and an error is logged when one is issued\n"
 "or settled a second time.  `usher check` counts these, compares the rules and dispensers of the\n"
-"store with what the file keeps of them, and tells which of them the store has lost.  See\n"
+"store with what the file keeps of them, and names those that the store has lost.  See\n"
 "`usher help serials`.\n" },
 
     { "lanes", "kinds of work in a queue",

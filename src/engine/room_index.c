@@ -529,7 +529,11 @@ enum usher_status usher_room_patrol_result(struct usher_engine *e, const char *w
 
 /* ---- check -------------------------------------------------------------------------- */
 
-/* What the store says of one room, and of its entry, one behind the other. */
+/* A check needs no time: at this one nothing is due, and an engine's clock that is ahead of the
+ * store's is not asked. */
+#define NOTHING_DUE_MS 1
+
+/* What the store says of one room, and of its entry, one after the other. */
 struct said {
     enum usher_status status;
     bool entry, there, open;
@@ -548,6 +552,8 @@ static struct said hear(struct usher_engine *e, const struct usher_text *room)
     memset(&said, 0, sizeof said);
     usher__room_asked(&a, USHER_ROOMS_FIND, usher__room_partition_of(room), NULL);
     a.c.arg.rooms.room = *room;
+    a.c.given |= USHER_GIVEN_NOW;
+    a.c.now_ms = NOTHING_DUE_MS;
     said.status = ask(e, &a, &reply);
     if (said.status == USHER_OK && reply.of.rooms.n_rows == 1) {
         said.entry = true;
@@ -560,6 +566,8 @@ static struct said hear(struct usher_engine *e, const struct usher_text *room)
     memset(&c, 0, sizeof c);
     c.verb = USHER_ROOM_SHOW;
     c.scope = *room;
+    c.given = USHER_GIVEN_NOW;
+    c.now_ms = NOTHING_DUE_MS;
     (void)usher_operate(e, &c, &reply, 1);
     said.status = reply.status < USHER_INVALID ? USHER_OK : reply.status;
     said.open = reply.status == USHER_OK;

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "conformance/fixture.h"
+#include "engine/room_index.h"
 #include "lib/calls.h"
 #include "steps/kept.h"
 
@@ -487,6 +488,28 @@ static void an_application_with_a_wrong_clock_is_told_so(void **state)
     assert_int_equal(ask_number_reg(f->e, "p", "1"), USHER_OK);
 }
 
+/* A check asks the store once more for a room that is in the index alone. */
+static void check_needs_no_right_clock(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_text r = text("r");
+    struct usher_check_result found;
+    char part[USHER__ROOM_PARTITION], line[64];
+
+    usher__room_partition(&r, part);
+    (void)snprintf(line, sizeof line, "put %s r created=1", part);
+    f->now = (int64_t)time(NULL) * 1000;
+    engine_open(f, "", true);
+    assert_int_equal(done(f, USHER_ROOMS, line), USHER_OK);
+    f->now += INT64_C(86400000);
+    assert_int_equal(done(f, USHER_ROOM, "show r"), USHER_INVALID);
+    assert_int_equal(usher_check(f->e, 0, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(found.faults, 1);
+    f->now -= INT64_C(86400000);
+    assert_int_equal(usher_check(f->e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(found.repaired, 1);
+}
+
 static void virtual_time_may_be_any(void **state)
 {
     struct fixture *f = *state;
@@ -694,6 +717,7 @@ int suite_time(const struct backend *b)
         TEST(many_that_end_hide_no_outage),
         TEST(silence_of_clients_is_no_outage),
         TEST(an_application_with_a_wrong_clock_is_told_so),
+        TEST(check_needs_no_right_clock),
         TEST(virtual_time_may_be_any),
         TEST(one_wrong_clock_in_a_batch_spoils_nobody_else),
         TEST(who_looks_at_a_room_does_not_move_its_clock),

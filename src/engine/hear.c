@@ -46,7 +46,10 @@
 #endif
 #define RETRY_MS 100 /* there was no memory, or no answer */
 #define EVERY_MS 500 /* between two looks at a log that others may write to */
-#define EARLY_MS 3   /* until the next sweep, where the store says that it is not yet time */
+#define LOOK_MS 2000 /* the clock is looked at again: it may be set, and the machine may sleep */
+/* Until the next sweep, where the store says that it is not yet time; twice that when it says so
+ * again, because its clock may be much slower. */
+#define EARLY_MS 3
 
 /* Where a follower is in the history of its scope. */
 struct place {
@@ -85,8 +88,10 @@ struct usher__heard {
     bool tends;
     bool sweeps;     /* its scope is to be swept */
     bool sweeping;   /* `reading` is that */
-    int64_t tend_ms; /* then it is */
-    uint64_t told;   /* version of the newest notice that `tend_ms` may be from */
+    int64_t tend_ms; /* then it is, if it is due */
+    int64_t due_ms;  /* by the clock; 0: at tend_ms */
+    int64_t early_ms;
+    uint64_t told; /* version of the newest notice that `tend_ms` may be from */
 
     size_t scope_size;
     char scope[USHER_NAME_MAX];
@@ -442,12 +447,26 @@ static int64_t clock_ms(const struct usher_engine *e)
     return ms;
 }
 
-static void sweep_in(struct usher__heard *h, int64_t ms)
+static void tend_in(struct usher__heard *h, int64_t ms)
 {
     int64_t at_ms = usher__monotonic_ms() + ms;
 
     if (at_ms < h->tend_ms)
         tend_at(h, at_ms);
+}
+
+/* Sweep, whether something is due or not. */
+static void sweep_in(struct usher__heard *h, int64_t ms)
+{
+    h->due_ms = 0;
+    tend_in(h, ms);
+}
+
+/* Forget what was due: a sweep comes only for later notices and answers. */
+static void tend_not(struct usher__heard *h)
+{
+    h->due_ms = USHER_NEVER;
+    tend_at(h, INT64_MAX);
 }
 
 /* Nothing of its scope is due before @due_ms (0: not known); swept @least_ms from now, or later. */
@@ -457,23 +476,31 @@ static void tend(struct usher__heard *h, int64_t due_ms, int64_t least_ms)
 
     if (due_ms == USHER_NEVER)
         return;
+    if (due_ms < h->due_ms)
+        h->due_ms = due_ms;
     /* both clocks are read in whole milliseconds: one more, and it is not too early */
     if (due_ms != 0)
         left_ms = due_ms - clock_ms(h->p->e) + 1;
-    sweep_in(h, left_ms > least_ms ? left_ms : least_ms);
+    if (left_ms > LOOK_MS)
+        left_ms = LOOK_MS;
+    tend_in(h, left_ms > least_ms ? left_ms : least_ms);
 }
 
 static void swept(struct usher__heard *h, const struct usher_result *r)
 {
     /* it knows better than what was told before it was over */
     if (USHER_IS_DONE(r->status) && h->told <= r->version)
-        tend_at(h, INT64_MAX);
+        tend_not(h);
     switch (r->status) {
     case USHER_OK:
+        h->early_ms = EARLY_MS;
         tend(h, r->due_ms, 0);
         break;
     case USHER_SAME:
-        tend(h, r->due_ms, EARLY_MS);
+        h->early_ms = r->due_ms > clock_ms(h->p->e) ? EARLY_MS : 2 * h->early_ms;
+        if (h->early_ms > LOOK_MS)
+            h->early_ms = LOOK_MS;
+        tend(h, r->due_ms, h->early_ms);
         break;
     case USHER_MISSING: /* who makes it tells */
         break;
@@ -765,9 +792,15 @@ void usher__heards_look(struct usher__post *p, int64_t now_ms)
         if (h->look_ms <= now_ms)
             be_behind(h);
         if (h->tend_ms <= now_ms) {
-            tend_at(h, INT64_MAX);
-            h->sweeps = true;
-            be_listed(h);
+            int64_t due_ms = h->due_ms;
+
+            tend_not(h);
+            if (due_ms > clock_ms(p->e)) {
+                tend(h, due_ms, 0);
+            } else {
+                h->sweeps = true;
+                be_listed(h);
+            }
         }
     }
     p->gaps_ms = INT64_MAX;
@@ -831,6 +864,8 @@ struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher_
     h->tag = how->tag;
     h->noun = how->noun;
     h->look_ms = h->tend_ms = INT64_MAX;
+    h->due_ms = USHER_NEVER;
+    h->early_ms = EARLY_MS;
     if (how->scope != NULL) {
         h->scope_size = strlen(how->scope);
         memcpy(h->scope, how->scope, h->scope_size);

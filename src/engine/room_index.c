@@ -533,7 +533,7 @@ enum usher_status usher_room_patrol_result(struct usher_engine *e, const char *w
  * store's is not asked. */
 #define NOTHING_DUE_MS 1
 
-/* What the store says of one room, and of its entry, one after the other. */
+/* Answers of the store about one room and, before, about its entry. */
 struct said {
     enum usher_status status;
     bool entry, there, open;

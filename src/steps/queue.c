@@ -92,8 +92,9 @@ static enum usher_status set(struct run *run)
     }
     w->reply->status = USHER_OK;
     status = settings_write(w, new);
-    if (status == USHER_OK)
-        status = reach(w); /* the next commands go on with what is left */
+    if (status != USHER_OK)
+        return status;
+    status = reach(w); /* the next commands go on with what is left */
     return usher__work_stops(w, status, 1) ? USHER_OK : status;
 }
 

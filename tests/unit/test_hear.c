@@ -981,6 +981,70 @@ static void what_is_tended_moves_by_itself(void **state)
     on_each(tended);
 }
 
+/* Another engine makes the hold: what the watcher reads of the log says when it ends. */
+static void a_hold_of_another_engine_is_tended(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < n_stores; i++) {
+        struct usher_watcher *watcher;
+        struct usher_engine *other;
+        struct world w;
+        int64_t due_ms;
+
+        if (strcmp(stores[i].name, "memory") == 0) /* it has one engine */
+            continue;
+        world_begin(&w);
+        world_open(&w, &stores[i]);
+        assert_int_equal(usher_open(w.url, NULL, &other), USHER_OK);
+        (void)must(other, USHER_OK, "number set p log=10");
+        (void)must(other, USHER_OK, "number add p 1");
+        (void)must(other, USHER_OK, "number reg p 1");
+        watcher = tend(w.e, USHER_NUMBER, "p", USHER_WATCH_SINCE, 1);
+        must_come(w.e, USHER_NUMBER_SET, 0);
+        must_come(w.e, USHER_NUMBER_ADD, 0);
+        must_come(w.e, USHER_NUMBER_REG, 0);
+        assert_null(usher_collect(w.e, 0));
+        due_ms = until_of(other, "number call p owner=ann lease=100");
+        must_come(w.e, USHER_NUMBER_CALL, 0);
+        must_come(w.e, USHER_NUMBER_EXPIRE, due_ms);
+        usher_unwatch(w.e, watcher);
+        usher_close(other);
+        world_close(&w);
+    }
+}
+
+static int64_t later_clock(void *payload)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000 + *(const int64_t *)payload;
+}
+
+/* A machine has slept, or its clock was set: the timer does not stand for what was left before. */
+static void a_clock_that_steps_forward_is_noticed(void **state)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_watcher *watcher;
+    struct usher_engine *e;
+    int64_t step = -3 * INT64_C(3600000), due_ms;
+
+    (void)state;
+    opt.now_ms = later_clock;
+    opt.payload = &step;
+    assert_int_equal(usher_open("memory:", &opt, &e), USHER_OK);
+    (void)must(e, USHER_OK, "number add p 1");
+    (void)must(e, USHER_OK, "number reg p 1");
+    due_ms = until_of(e, "number call p lease=7200000");
+    watcher = tend(e, USHER_NUMBER, "p", 0, 1);
+    assert_null(usher_collect(e, 0));
+    assert_in_range(usher_timeout(e), 1, 10000);
+    step = 0;
+    must_come(e, USHER_NUMBER_EXPIRE, due_ms);
+    usher_unwatch(e, watcher);
+    usher_close(e);
+}
+
 /* Many at once, with one timer: each within moments, and nothing is asked between. */
 static void a_wall_of_scopes_has_one_timer(void **state)
 {
@@ -1707,6 +1771,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_log_that_does_not_reach_back_is_a_gap),
         cmocka_unit_test(a_pool_without_a_log_is_told_of_with_gaps),
         cmocka_unit_test(what_is_tended_moves_by_itself),
+        cmocka_unit_test(a_hold_of_another_engine_is_tended),
+        cmocka_unit_test(a_clock_that_steps_forward_is_noticed),
         cmocka_unit_test(a_wall_of_scopes_has_one_timer),
         cmocka_unit_test(each_of_many_hears_its_own),
         cmocka_unit_test(a_room_may_come_and_go),

@@ -1007,8 +1007,13 @@ mutant 'drop: a log stays' src/steps/number.c 's/"1323304050627080"/"13233040506
 mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
     $hears 'a_pool_without*'
 mutant 'hear: what is due in a scope that is tended stays' src/engine/hear.c \
-    's/^            h->sweeps = true;/            h->sweeps = false;/' \
+    's/^                h->sweeps = true;/                h->sweeps = false;/' \
     $hears 'what_is_tended*'
+mutant 'hear: the clock is not looked at again' src/engine/hear.c \
+    's/    if (left_ms > LOOK_MS)$/    if (left_ms == -1)/' $hears 'a_clock_that*'
+mutant 'hear: what is read of a log says not what is due' src/engine/hear.c \
+    's/^    if (h->tends \&\& r->status < USHER_INVALID)/    if (h->tends \&\& r->status < USHER_OK)/' \
+    $hears 'a_hold_of*'
 mutant 'hear: a sweep is followed by one for what it has told of' src/engine/hear.c \
     's/h->told <= r->version)/h->told < r->version)/' \
     $hears 'a_wall*'

@@ -342,7 +342,7 @@ mutant 'agents stand where another strategy put them' src/steps/queue.c \
 mutant 'another ttl does not reach the agents that are there' src/steps/queue_limits.c \
     's/    if (list == AGENTS) {/    if (list == LISTS) {/' $memory 'another_ttl*'
 mutant 'a lowered maxwait ends a user in the past' src/steps/queue_limits.c \
-    's/    return waits \&\& at <= limits->n\[L_AT\] ? limits->n\[L_AT\] + 1 : at;/    return at;/' $memory 'a_lower_maxwait*'
+    's/    return waits \&\& at <= limits->n\[L_AT\] ?/    return waits \&\& at < 0 ?/' $memory 'a_lower_maxwait*'
 mutant 'script: a bounded step of limits is all of it' backends/redis/lua/queue_limits.lua \
     's/            if l.n1 == #lists then/            if true then/' $redis 'the_new_limits*'
 mutant 'a bounded step of ranking is all of it' src/steps/queue.c \

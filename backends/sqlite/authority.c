@@ -17,8 +17,13 @@ struct authority {
     struct usher_authority base;
     struct usher__sqlite_side side;
     /* Of the journal, for each take: preparing them takes longer than what they do. */
-    sqlite3_stmt *looks, *adds, *settled;
+    sqlite3_stmt *looks, *adds, *settled, *confirmed;
 };
+
+/* In the file, so it stays as it is. */
+#define CONFIRM "1034"
+
+_Static_assert(USHER_SERIAL_CONFIRM == 1034, "the journal keeps verbs by number");
 
 /* clang-format off */
 static const char schema[] =
@@ -47,13 +52,14 @@ static const char schema[] =
     "CREATE INDEX journal_of ON journal(noun, name);" /* in order of rows */
     "CREATE INDEX journal_issue ON journal(noun, name, version, first);"
     "CREATE INDEX journal_number ON journal(noun, name, period, first);"
+    "CREATE INDEX journal_confirmed ON journal(noun, name, period, first) WHERE verb = " CONFIRM ";"
     "CREATE INDEX journal_twice ON journal(row) WHERE twice <> 0;";
 /* clang-format on */
 
 static const struct usher__sqlite_side_kind kind = {
     .what = "an authority",
     .application = 0x75736861, /* "usha" */
-    .format = 3,
+    .format = 4,
     .schema = schema,
 };
 
@@ -197,10 +203,16 @@ static const char look[] =
     " AND first <= ?11 ORDER BY first DESC, row DESC LIMIT 1)";
 
 /* The rows that begin up to ?11, the last one first: see is_settled(). */
-static const char settled[] =
-    "SELECT verb, first, n, reach, version, epoch FROM journal WHERE noun = ?1 AND name = ?2"
+#define SETTLED                                                                               \
+    "SELECT verb, first, n, reach, version, epoch FROM journal WHERE noun = ?1 AND name = ?2" \
     " AND period = ?10 AND first <= ?11 AND (version <> ?3 OR first <> ?4)"
-    " ORDER BY first DESC, row DESC";
+
+#define LAST_FIRST " ORDER BY first DESC, row DESC"
+
+static const char settled[] = SETTLED LAST_FIRST;
+
+/* A number may be returned many times, and is confirmed once. */
+static const char confirmed[] = SETTLED " AND verb = " CONFIRM LAST_FIRST;
 
 static const char add[] =
     "INSERT INTO journal (noun, name, version, first, verb, epoch, period, n, now_ms, until_ms,"
@@ -388,7 +400,8 @@ static void forget_statements(struct authority *own)
     (void)sqlite3_finalize(own->looks);
     (void)sqlite3_finalize(own->adds);
     (void)sqlite3_finalize(own->settled);
-    own->looks = own->adds = own->settled = NULL;
+    (void)sqlite3_finalize(own->confirmed);
+    own->looks = own->adds = own->settled = own->confirmed = NULL;
 }
 
 /* Unless they are there, of the file as it is open now: one that was closed stays until they go. */
@@ -402,6 +415,8 @@ static enum usher_status prepare(struct authority *own, char message[192])
     status = usher__sqlite_side_prepare(&own->side, look, &own->looks, message);
     if (status == USHER_OK)
         status = usher__sqlite_side_prepare(&own->side, settled, &own->settled, message);
+    if (status == USHER_OK)
+        status = usher__sqlite_side_prepare(&own->side, confirmed, &own->confirmed, message);
     return status == USHER_OK ? usher__sqlite_side_prepare(&own->side, add, &own->adds, message)
                               : status;
 }
@@ -424,7 +439,8 @@ static enum usher_status journal(struct usher_authority *base, struct usher_auth
         events[i].twice = false;
         rc = look_before(own->looks, &events[i], &b);
         if (rc == SQLITE_DONE && !b.known)
-            rc = is_settled(own->settled, &events[i], &settled_before);
+            rc = is_settled(is_end(events[i].verb) ? own->confirmed : own->settled, &events[i],
+                            &settled_before);
         if (rc == SQLITE_DONE && !b.known)
             rc = add_event(a->db, own->adds, &events[i], &b, settled_before);
     }
@@ -433,6 +449,7 @@ static enum usher_status journal(struct usher_authority *base, struct usher_auth
     (void)sqlite3_reset(own->looks);
     (void)sqlite3_reset(own->adds);
     (void)sqlite3_reset(own->settled);
+    (void)sqlite3_reset(own->confirmed);
     return usher__sqlite_side_end(a, status, message);
 }
 

@@ -701,6 +701,46 @@ static void a_journal_tells_an_issue_from_its_repeat(void **state)
     notary_done(&n);
 }
 
+/* Instructions of SQLite's statements, of the whole program. */
+static unsigned long n_steps;
+
+int __real_sqlite3_step(sqlite3_stmt *st);
+int __wrap_sqlite3_step(sqlite3_stmt *st);
+
+int __wrap_sqlite3_step(sqlite3_stmt *st)
+{
+    int rc = __real_sqlite3_step(st);
+
+    n_steps += (unsigned long)sqlite3_stmt_status(st, SQLITE_STMTSTATUS_VM_STEP, 1);
+    return rc;
+}
+
+/* However often a number was returned, its next return costs the same. */
+static void a_return_costs_the_same_each_time(void **state)
+{
+    struct usher_authority *a = file_authority();
+    unsigned long first = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 300; i++) {
+        struct entry x = { RESERVE, 0, 7, 1, 1, 2 * i + 1, 10 * i, 10 * i + 5, false, true, false };
+        struct usher_authority_event event = event_of(&x, "r");
+        unsigned long before;
+        char why[192] = "";
+
+        assert_int_equal(a->ops->journal(a, &event, 1, deadline(), why), USHER_OK);
+        x = (struct entry){ RETURN, 0, 7, 1, 1, 2 * i + 2, 10 * i + 1, 0, false, true, false };
+        event = event_of(&x, "r");
+        before = n_steps;
+        assert_int_equal(a->ops->journal(a, &event, 1, deadline(), why), USHER_OK);
+        if (i == 1)
+            first = n_steps - before;
+        assert_true(i <= 1 || n_steps - before <= first);
+    }
+    assert_true(first > 0);
+    usher_authority_close(a);
+}
+
 /* The return of one engine is later in the journal than the reserve of another one that it led to.
  */
 static void an_end_that_is_late_makes_a_reserve_right(void **state)
@@ -1029,6 +1069,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_journal_tells_an_issue_from_its_repeat),
         cmocka_unit_test(an_end_that_is_late_makes_a_reserve_right),
         cmocka_unit_test(both_journals_say_the_same),
+        cmocka_unit_test(a_return_costs_the_same_each_time),
         cmocka_unit_test(an_owner_gets_another_number_after_a_loss),
         cmocka_unit_test(what_a_person_ends_in_doubt_is_in_the_journal),
         cmocka_unit_test(one_hold_ends_once_whatever_requests_became),

@@ -218,8 +218,21 @@ mutant 'a member that goes is taken for a ban as well' src/steps/room_close.c 's
 mutant 'a name is refused while its old room is erased' src/engine/room_plan.c 's/        if (closing)$/        if (false)/' \
     $memory 'a_name_whose*'
 mutant 'an open that makes no room puts an entry' src/engine/room_plan.c \
-    's/^        else if ((p->commands\[i\].given & USHER_GIVEN_ROOM_IF_VERSION) == 0)/        else/' \
+    's/^        else if (p->commands\[i\].arg.room.epoch.data == NULL)/        else/' \
     tests/conformance/on_memory 'an_open_that_is_refused*'
+mutant 'a version of a closed room is one of the next room' src/steps/work.c \
+    's/^            if (is_epoch(w))/            if (is_epoch(w) || true)/' \
+    tests/conformance/on_memory 'a_version_of_a_closed*'
+mutant 'a room takes a version without an epoch' src/engine/room_hooks.c \
+    's/ && a->epoch.data == NULL)/ \&\& false)/' tests/conformance/on_memory 'a_version_of_a_closed*'
+mutant 'a digest depends on epochs' src/steps/kept.c \
+    's/ || arg->type == USHER__ARG_EPOCH)/)/' tests/model/test_room_differential
+mutant 'on Redis a version of a closed room is one of the next room' \
+    backends/redis/lua/common.lua 's/ and (not e or e == S.epoch) then/ then/' \
+    tests/conformance/on_redis 'a_version_of_a_closed*'
+mutant 'a long life of a number makes its return slow' backends/sqlite/authority.c \
+    's/is_settled(is_end(events\[i\].verb) ? own->confirmed : own->settled,/is_settled(own->settled,/' \
+    tests/fault/test_twice 'a_return_costs*'
 mutant 'what is stale by its version says nothing' src/steps/room.c \
     's/ return w->reply->status == USHER_STALE ? usher__room_stale(w) : USHER_OK;/ return USHER_OK;/' \
     tests/conformance/on_memory 'who_is_behind*'
@@ -1180,7 +1193,7 @@ mutant 'drop: half of a pool is there' src/steps/drop.c 's/if ((usher__verb((uns
     $memory 'a_large_pool*'
 mutant 'drop: a step is the last one' src/steps/drop.c 's/if (\*ret_n == USHER__DROP_MAX)/if (*ret_n > USHER__DROP_MAX)/' \
     $memory 'a_large_pool*'
-mutant 'drop: another pool will do as well' src/steps/work.c 's/if ((uint64_t)version == usher__scope_shown(w))/if ((uint64_t)version <= usher__scope_shown(w))/' \
+mutant 'drop: another pool will do as well' src/steps/work.c 's/ (uint64_t)version == usher__scope_shown(w))/ (uint64_t)version <= usher__scope_shown(w))/' \
     $memory 'a_pool_may_be_made*'
 mutant 'drop: what is left is shown' src/engine/local.c 's/t->dropped = usher__scope_dropped(item->scope);/t->dropped = false;/' \
     $memory 'of_a_pool_that_was_dropped*'

@@ -11,7 +11,7 @@ bool usher__redis_is_brief(const struct usher_operation *c, const struct usher_c
 
     /* 0 is a time, too, but here the server's clock */
     if (c->request.data != NULL || context->notify != NULL ||
-        (c->given & USHER_GIVEN_IF_VERSION) != 0 ||
+        (c->given & USHER_GIVEN_IF_VERSION) != 0 || a->epoch.data != NULL ||
         ((c->given & USHER_GIVEN_NOW) != 0 && c->now_ms == 0))
         return false;
     if (c->verb == USHER_NUMBER_CALL)

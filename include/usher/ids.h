@@ -294,7 +294,7 @@ struct usher_id_options {
     int64_t now_ms; /* the time of the command; not given: the engine's clock */
     int64_t wait; /* replicas to wait for, when it is done */
     int64_t next; /* set: skip the ids below this one; never back; 0 to 2^63 - 1 */
-    uint64_t epoch; /* return, install: of the dispenser, as answered: if it is another: stale */
+    uint64_t epoch; /* only if it has this epoch, as answered, else stale */
     uint64_t token; /* return: as answered with it; if it is not current: stale */
     /* install: as shown, of the segment before; not given: there is none; 0 to 2^63 - 1 */
     int64_t highest;
@@ -353,7 +353,7 @@ struct usher_id_answer {
     /* next, show, return, install: from one number to the next; of ids: so many in a segment */
     int64_t step;
     int64_t by; /* next, return, install: from one id to the next */
-    uint64_t token; /* next, return: of a hold: another one for every later hold of the scope */
+    uint64_t token; /* next: of a hold: another one for every later hold of the scope */
     int64_t why; /* set: why not */
     int64_t since_version; /* changes: a version */
 };
@@ -410,7 +410,7 @@ struct usher_id_row {
 /**
  * Make @dispenser.  USHER_OK; USHER_SAME: it is there, with these settings; USHER_REFUSED: it is
  * there with others.
- * Takes opt->if_version.
+ * Takes opt->epoch, opt->if_version.
  */
 USHER_API enum usher_status usher_id_create(struct usher_engine *e, const char *dispenser,
                                             const struct usher_id_settings *settings,
@@ -424,7 +424,7 @@ USHER_API enum usher_status usher_id_create(struct usher_engine *e, const char *
  * USHER_OK     first, n, by, token
  * USHER_FULL   the limit is reached; if some are left, first and n say which
  * USHER_EMPTY  the segment of a managed dispenser has not so many; it waits for `install`
- * Takes opt->if_version.
+ * Takes opt->epoch, opt->if_version.
  */
 USHER_API enum usher_status usher_id_next(struct usher_engine *e, const char *dispenser, int64_t n,
                                           const struct usher_id_options *opt,
@@ -440,7 +440,7 @@ USHER_API enum usher_status usher_id_show(struct usher_engine *e, const char *di
  * to that, or to the first id behind it that is start + k * by.  The reply has all of them:
  * usher_id_settings_of().  USHER_OK, USHER_SAME, USHER_MISSING; USHER_REFUSED: the counter is
  * higher already, or by is no multiple of what it was: why.
- * Takes opt->next, opt->if_version.
+ * Takes opt->next, opt->epoch, opt->if_version.
  */
 USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *dispenser,
                                          const struct usher_id_settings *settings,
@@ -450,7 +450,7 @@ USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *dis
 /**
  * Forget @dispenser and all it has given out: made anew, it begins again, but for one whose
  * segments an authority grants.  USHER_OK; USHER_SAME: it is not there.
- * Takes opt->if_version.
+ * Takes opt->epoch, opt->if_version.
  */
 USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *dispenser,
                                             const struct usher_id_options *opt,
@@ -487,7 +487,7 @@ USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char 
  * data of next, return and install: first and n.  USHER_OK, USHER_MISSING; USHER_REFUSED: no log
  * is kept; USHER_STALE: it does not reach back so far (the answer's since_version says how far), or
  * it is newer than the dispenser; USHER_LOST.  usher_watch_events() follows it.
- * Takes opt->since_version, opt->max.
+ * Takes opt->epoch, opt->since_version, opt->max.
  */
 USHER_API enum usher_status usher_id_changes(struct usher_engine *e, const char *dispenser,
                                              const struct usher_id_options *opt,

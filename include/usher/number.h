@@ -78,12 +78,13 @@ struct usher_number_options {
      * records; 1 to 10,000 */
     int64_t max;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
+    uint64_t epoch; /* only if it has this epoch, as answered, else stale */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_OPTIONS_INIT \
     { sizeof(struct usher_number_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, \
-    NULL, 0, 0, 0, 0, NULL, 0, 0, 0 }
+    NULL, 0, 0, 0, 0, NULL, 0, 0, 0, 0 }
 #else
 #define USHER_NUMBER_OPTIONS_INIT { .size = sizeof(struct usher_number_options) }
 #endif
@@ -219,7 +220,7 @@ struct usher_number_statistics {
 /**
  * Put @number into @pool, idle+down; the pool comes into being with its first number.  USHER_OK;
  * USHER_SAME: it is there, and its group stays.  O(log n).
- * Takes opt->group, opt->if_version.
+ * Takes opt->group, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_add(struct usher_engine *e, const char *pool,
                                              const char *number,
@@ -229,7 +230,7 @@ USHER_API enum usher_status usher_number_add(struct usher_engine *e, const char 
 /**
  * Take @number out of @pool, even in a call.  Its calls of the day are remembered (of the last
  * 10,000 numbers) should it be put back.  USHER_OK; USHER_SAME: it is not there.  O(log n).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_del(struct usher_engine *e, const char *pool,
                                              const char *number,
@@ -238,7 +239,7 @@ USHER_API enum usher_status usher_number_del(struct usher_engine *e, const char 
 
 /**
  * Register @number: it may be given out.  USHER_OK, USHER_SAME, USHER_MISSING.  O(log n).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_reg(struct usher_engine *e, const char *pool,
                                              const char *number,
@@ -247,7 +248,7 @@ USHER_API enum usher_status usher_number_reg(struct usher_engine *e, const char 
 
 /**
  * Unregister @number; a call under way goes on.  USHER_OK, USHER_SAME, USHER_MISSING.  O(log n).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool,
                                                const char *number,
@@ -277,7 +278,8 @@ USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const cha
  * those of the one that is given up may be larger than those of the other.  One of a store that
  * has no identity (memory) as long as the pool is not made anew.
  * O(log n).  Table: event `call`.
- * Takes opt->number, opt->node, opt->groups, opt->sticky, opt->lease_ms, opt->if_version.
+ * Takes opt->number, opt->node, opt->groups, opt->sticky, opt->lease_ms, opt->if_version,
+ * opt->epoch.
  */
 USHER_API enum usher_status usher_number_call(struct usher_engine *e, const char *pool,
                                               const char *owner,
@@ -291,7 +293,7 @@ USHER_API enum usher_status usher_number_call(struct usher_engine *e, const char
  * USHER_OK; USHER_STALE: @token is not the current one: the call of the answer's owner goes on, until
  * its until_ms; USHER_LOST: the store has lost what @token was given for, and another call may
  * have the number; USHER_REFUSED: it is not busy; USHER_MISSING.  O(log n).
- * Takes opt->rest_ms, opt->if_version.
+ * Takes opt->rest_ms, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool,
                                                 const char *number, uint64_t token,
@@ -307,7 +309,7 @@ USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const ch
  * answer has count, and while there is more, after for the next call.
  * USHER_OK, USHER_SAME (of a node: there was nothing to extend); USHER_STALE, USHER_LOST,
  * USHER_REFUSED, USHER_MISSING as for hangup.  O(log n) a hold.  Table: events `renew`, `retake`.
- * Takes opt->owner, opt->node, opt->lease_ms, opt->after, opt->if_version.
+ * Takes opt->owner, opt->node, opt->lease_ms, opt->after, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const char *pool,
                                                const char *number, uint64_t token,
@@ -319,7 +321,7 @@ USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const cha
  * opt->all = 1 all of @pool.  One bounded step: while the answer has more, ask again.
  * USHER_OK: the answer has count; USHER_SAME: there was nothing to free; USHER_MISSING: no such
  * pool or number; USHER_INVALID: none of them is given.
- * Takes opt->number, opt->owner, opt->node, opt->all, opt->if_version.
+ * Takes opt->number, opt->owner, opt->node, opt->all, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char *pool,
                                               const struct usher_number_options *opt,
@@ -329,7 +331,7 @@ USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char
  * For operators: end the rest of @number, however long it was to be.  Its calls of the day stay:
  * if the pool's cap is reached, no call gets it before the cap is raised or the day is over.
  * USHER_OK; USHER_SAME: it does not rest; USHER_MISSING.  O(log n).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_lift(struct usher_engine *e, const char *pool,
                                               const char *number,
@@ -342,7 +344,7 @@ USHER_API enum usher_status usher_number_lift(struct usher_engine *e, const char
  * its registration and its place in the order stay: who was idle for longest is so in the new
  * group, too.  A callee that is remembered with it gets it only where the groups of the call
  * allow.  USHER_OK; USHER_SAME: it is in that group; USHER_MISSING.  O(log n).
- * Takes opt->group, opt->if_version.
+ * Takes opt->group, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_move(struct usher_engine *e, const char *pool,
                                               const char *number,
@@ -385,7 +387,7 @@ USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const cha
  * command judges up to 128 numbers; the others are judged by later commands, before any of them
  * is given out or a call says that there is none.
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such pool.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char *pool,
                                              const struct usher_number_settings *settings,
@@ -395,7 +397,7 @@ USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char 
 /**
  * Apply what is due now, opt->max changes at most, then judge up to 128 numbers by a changed
  * setting.  Never needed for correctness.  While the answer has more, ask again.  USHER_OK: count; USHER_SAME, USHER_MISSING.
- * Takes opt->max, opt->if_version.
+ * Takes opt->max, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
                                                const struct usher_number_options *opt,
@@ -405,7 +407,7 @@ USHER_API enum usher_status usher_number_sweep(struct usher_engine *e, const cha
  * For operators: erase @pool, whatever is in it, in bounded steps: while the answer has more, ask
  * again.  usher_drop() does that.  USHER_OK: the answer has count, in records; USHER_SAME: there
  * is none.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_drop(struct usher_engine *e, const char *pool,
                                               const struct usher_number_options *opt,
@@ -417,7 +419,7 @@ USHER_API enum usher_status usher_number_drop(struct usher_engine *e, const char
  * the hold, also where it has ended.  USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept;
  * USHER_STALE: it does not reach back so far (the answer's since_version says how far), or it is
  * newer than the pool; USHER_LOST.  usher_watch_events() follows it.
- * Takes opt->max, opt->since_version.
+ * Takes opt->max, opt->epoch, opt->since_version.
  */
 USHER_API enum usher_status usher_number_changes(struct usher_engine *e, const char *pool,
                                                  const struct usher_number_options *opt,

@@ -39,10 +39,10 @@ enum usher_number_given {
     USHER_GIVEN_REQUESTS = 1u << 17,
     USHER_GIVEN_ALL = 1u << 19,
     USHER_GIVEN_IF_VERSION = 1u << 20,
-    USHER_GIVEN_GAP = 1u << 21,
-    USHER_GIVEN_LOG = 1u << 22,
-    USHER_GIVEN_SINCE = 1u << 23,
-    USHER_GIVEN_LEASE_MAX = 1u << 24
+    USHER_GIVEN_GAP = 1u << 22,
+    USHER_GIVEN_LOG = 1u << 23,
+    USHER_GIVEN_SINCE = 1u << 24,
+    USHER_GIVEN_LEASE_MAX = 1u << 25
 };
 
 struct usher_number_args {
@@ -68,6 +68,7 @@ struct usher_number_args {
     struct usher_text node; /* the machine that carries the call; of several: all of its */
     int64_t all; /* every call of the pool */
     int64_t if_version; /* only if it has this version, else stale */
+    struct usher_text epoch; /* only if it has this epoch, as answered, else stale */
     /* a number rests until this long after its last call began, also one that is idle; 0: no gap */
     int64_t gap_ms;
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
@@ -102,10 +103,10 @@ enum usher_queue_given {
     USHER_GIVEN_QUEUE_STATE = 1u << 26,
     USHER_GIVEN_QUEUE_ARCHIVE = 1u << 27,
     USHER_GIVEN_QUEUE_UNTIL = 1u << 28,
-    USHER_GIVEN_QUEUE_IF_VERSION = 1u << 29,
-    USHER_GIVEN_QUEUE_LOG = 1u << 30
+    USHER_GIVEN_QUEUE_IF_VERSION = 1u << 29
 };
-#define USHER_GIVEN_QUEUE_SINCE_VERSION (UINT64_C(1) << 31)
+#define USHER_GIVEN_QUEUE_LOG (UINT64_C(1) << 31)
+#define USHER_GIVEN_QUEUE_SINCE_VERSION (UINT64_C(1) << 32)
 
 struct usher_queue_args {
     struct usher_text agent; /* who serves users */
@@ -148,6 +149,7 @@ struct usher_queue_args {
     int64_t archive;
     int64_t until_ms; /* that ended then or earlier */
     int64_t if_version; /* only if it has this version, else stale */
+    struct usher_text epoch; /* only if it has this epoch, as answered, else stale */
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
 };
@@ -156,18 +158,18 @@ struct usher_queue_args {
 enum usher_room_given {
     USHER_GIVEN_ROOM_AFTER = 1u << 8,
     USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
-    USHER_GIVEN_ROOM_CAPACITY = 1u << 10,
-    USHER_GIVEN_ROOM_LINGER = 1u << 11,
-    USHER_GIVEN_ROOM_TTL = 1u << 12,
-    USHER_GIVEN_ROOM_AWAY = 1u << 13,
-    USHER_GIVEN_ROOM_GRACE = 1u << 14,
-    USHER_GIVEN_ROOM_LOG = 1u << 15,
-    USHER_GIVEN_ROOM_REQUESTS = 1u << 16,
-    USHER_GIVEN_ROOM_BAN = 1u << 17,
-    USHER_GIVEN_ROOM_SINCE = 1u << 18,
-    USHER_GIVEN_ROOM_MAX = 1u << 19,
-    USHER_GIVEN_ROOM_PRESENCE = 1u << 20,
-    USHER_GIVEN_ROOM_PUSH = 1u << 21
+    USHER_GIVEN_ROOM_CAPACITY = 1u << 11,
+    USHER_GIVEN_ROOM_LINGER = 1u << 12,
+    USHER_GIVEN_ROOM_TTL = 1u << 13,
+    USHER_GIVEN_ROOM_AWAY = 1u << 14,
+    USHER_GIVEN_ROOM_GRACE = 1u << 15,
+    USHER_GIVEN_ROOM_LOG = 1u << 16,
+    USHER_GIVEN_ROOM_REQUESTS = 1u << 17,
+    USHER_GIVEN_ROOM_BAN = 1u << 18,
+    USHER_GIVEN_ROOM_SINCE = 1u << 19,
+    USHER_GIVEN_ROOM_MAX = 1u << 20,
+    USHER_GIVEN_ROOM_PRESENCE = 1u << 21,
+    USHER_GIVEN_ROOM_PUSH = 1u << 22
 };
 
 struct usher_room_args {
@@ -180,6 +182,7 @@ struct usher_room_args {
     struct usher_text fields; /* any other key=value, up to 32 of them */
     int64_t after; /* go on where a page ended: its next */
     int64_t if_version; /* only if it has this version, else stale */
+    struct usher_text epoch; /* only if it has this epoch, as answered, else stale */
     int64_t capacity; /* members at most; 0: any */
     int64_t linger_ms; /* an empty room closes by itself after this time; 0: never */
     int64_t ttl_ms; /* a member without a heartbeat for this time is removed; 0: never */
@@ -243,13 +246,13 @@ enum usher_serial_given {
     USHER_GIVEN_SERIAL_PERIOD = 1u << 26,
     USHER_GIVEN_SERIAL_AUTHORITY = 1u << 27,
     USHER_GIVEN_SERIAL_DEBT = 1u << 28,
-    USHER_GIVEN_SERIAL_IF_VERSION = 1u << 29,
-    USHER_GIVEN_SERIAL_LOG = 1u << 30
+    USHER_GIVEN_SERIAL_IF_VERSION = 1u << 29
 };
-#define USHER_GIVEN_SERIAL_SINCE (UINT64_C(1) << 31)
-#define USHER_GIVEN_SERIAL_MOST (UINT64_C(1) << 32)
-#define USHER_GIVEN_SERIAL_DOUBT (UINT64_C(1) << 33)
-#define USHER_GIVEN_SERIAL_BEFORE (UINT64_C(1) << 34)
+#define USHER_GIVEN_SERIAL_LOG (UINT64_C(1) << 31)
+#define USHER_GIVEN_SERIAL_SINCE (UINT64_C(1) << 32)
+#define USHER_GIVEN_SERIAL_MOST (UINT64_C(1) << 33)
+#define USHER_GIVEN_SERIAL_DOUBT (UINT64_C(1) << 34)
+#define USHER_GIVEN_SERIAL_BEFORE (UINT64_C(1) << 35)
 
 struct usher_serial_args {
     struct usher_text serial; /* the serial as printed */
@@ -282,6 +285,7 @@ struct usher_serial_args {
     int64_t authority; /* 1: nothing is given out that an authority has not granted */
     int64_t debt; /* 1: by hand, while the authority cannot be reached */
     int64_t if_version; /* only if it has this version, else stale */
+    struct usher_text epoch; /* only if it has this epoch, as answered, else stale */
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
     int64_t most; /* the most notices; a page ends after 256 */
@@ -291,27 +295,26 @@ struct usher_serial_args {
 /* end */
 /* made by src/calls/rows.py: arguments of id */
 enum usher_id_given {
-    USHER_GIVEN_ID_FIRST = 1u << 1,
-    USHER_GIVEN_ID_N = 1u << 2,
-    USHER_GIVEN_ID_START = 1u << 3,
-    USHER_GIVEN_ID_STEP = 1u << 4,
-    USHER_GIVEN_ID_BY = 1u << 5,
-    USHER_GIVEN_ID_TOKEN = 1u << 6,
-    USHER_GIVEN_ID_LIMIT = 1u << 7,
-    USHER_GIVEN_ID_STEP_MAX = 1u << 8,
-    USHER_GIVEN_ID_LIFE = 1u << 9,
-    USHER_GIVEN_ID_MANAGED = 1u << 10,
-    USHER_GIVEN_ID_NEXT = 1u << 11,
-    USHER_GIVEN_ID_MAX = 1u << 12,
-    USHER_GIVEN_ID_REQUESTS = 1u << 13,
-    USHER_GIVEN_ID_IF_VERSION = 1u << 14,
+    USHER_GIVEN_ID_FIRST = 1u << 0,
+    USHER_GIVEN_ID_N = 1u << 1,
+    USHER_GIVEN_ID_START = 1u << 2,
+    USHER_GIVEN_ID_STEP = 1u << 3,
+    USHER_GIVEN_ID_BY = 1u << 4,
+    USHER_GIVEN_ID_TOKEN = 1u << 5,
+    USHER_GIVEN_ID_LIMIT = 1u << 6,
+    USHER_GIVEN_ID_STEP_MAX = 1u << 7,
+    USHER_GIVEN_ID_LIFE = 1u << 8,
+    USHER_GIVEN_ID_MANAGED = 1u << 9,
+    USHER_GIVEN_ID_NEXT = 1u << 10,
+    USHER_GIVEN_ID_MAX = 1u << 11,
+    USHER_GIVEN_ID_REQUESTS = 1u << 12,
+    USHER_GIVEN_ID_IF_VERSION = 1u << 13,
     USHER_GIVEN_ID_LOG = 1u << 15,
     USHER_GIVEN_ID_SINCE = 1u << 16,
     USHER_GIVEN_ID_MOST = 1u << 17
 };
 
 struct usher_id_args {
-    struct usher_text epoch; /* of the dispenser, as answered: if it is another: stale */
     int64_t first; /* the first id of the range */
     int64_t n; /* how many ids */
     int64_t start; /* the first id */
@@ -327,6 +330,7 @@ struct usher_id_args {
     int64_t max; /* as shown, of the segment before; not given: there is none */
     int64_t requests; /* how many answers are kept for request ids */
     int64_t if_version; /* only if it has this version, else stale */
+    struct usher_text epoch; /* only if it has this epoch, as answered, else stale */
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
     int64_t most; /* the most notices; a page ends after 256 */

@@ -173,12 +173,13 @@ struct usher_queue_options {
     /* the most rows, or changes of a sweep; a page ends after 256 records; 1 to 10,000 */
     int64_t max;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
+    uint64_t epoch; /* only if it has this epoch, as answered, else stale */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_OPTIONS_INIT \
     { sizeof(struct usher_queue_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, \
-    0, 0, 0, 0, NULL, 0, 0, 0 }
+    0, 0, 0, 0, NULL, 0, 0, 0, 0 }
 #else
 #define USHER_QUEUE_OPTIONS_INIT { .size = sizeof(struct usher_queue_options) }
 #endif
@@ -367,7 +368,7 @@ struct usher_queue_statistics {
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such queue.  O(1); this and
  * the next commands change deadlines (ttl, maxwait) and ranks (strategy), and give waiting users
  * to agents if it makes trigger auto, in bounded steps.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
                                             const struct usher_queue_settings *settings,
@@ -380,7 +381,7 @@ USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *
  * Users who wait are matched at once.
  * USHER_OK; USHER_SAME: it is logged in like that (a sign of life); USHER_REFUSED: it is with
  * other arguments.  O(lanes * log n).
- * Takes opt->lanes, opt->capacity, opt->level, opt->if_version.
+ * Takes opt->lanes, opt->capacity, opt->level, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -392,7 +393,7 @@ USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char
  * that of an agent that was dropped for its silence.  USHER_OK, USHER_SAME (not there).  After
  * USHER_NOMEM of a memory store some of them may have done so; a repeat goes on.
  * O(capacity * log n).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue,
                                                const char *agent,
@@ -404,7 +405,7 @@ USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const cha
  * until usher_queue_ready() or usher_queue_logout(): an agent that is dropped for its silence is
  * paused after its next login.  A wrap-up goes on after the next login likewise, also after
  * usher_queue_logout().  USHER_OK, USHER_SAME, USHER_MISSING.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -413,7 +414,7 @@ USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char
 
 /**
  * End pause and wrap-up of @agent.  USHER_OK, USHER_SAME, USHER_MISSING.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -423,7 +424,7 @@ USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char
 /**
  * Heartbeat of opt->agent, whose rooms are the rows, or of opt->user, and where it is: the answer;
  * one that was away is back at its place.  USHER_OK, USHER_MISSING.  O(log n).
- * Takes opt->agent, opt->user, opt->if_version.
+ * Takes opt->agent, opt->user, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_alive(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
@@ -431,7 +432,7 @@ USHER_API enum usher_status usher_queue_alive(struct usher_engine *e, const char
 
 /**
  * The rooms of @agent as rows, and who is in them.  No heartbeat.  USHER_OK, USHER_MISSING.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char *queue,
                                              const char *agent,
@@ -451,7 +452,7 @@ USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char 
  * USHER_REFUSED         the user waits in another lane: usher_queue_move()
  *
  * O(log n).
- * Takes opt->lane, opt->priority, opt->since_ms, opt->if_version.
+ * Takes opt->lane, opt->priority, opt->since_ms, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue,
                                               const char *user,
@@ -460,7 +461,7 @@ USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char
 
 /**
  * Where @user is.  No heartbeat.  USHER_OK, USHER_MISSING.  O(log n).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char *queue,
                                               const char *user,
@@ -469,7 +470,7 @@ USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char
 
 /**
  * @user goes, from wherever it is.  USHER_OK, USHER_MISSING.  O(log n).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue,
                                               const char *user,
@@ -481,7 +482,7 @@ USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char
  * given) or opt->user only if it is that one's visit: a late finish ends no other.
  * USHER_OK; USHER_STALE; USHER_LOST: the store has lost the login or the visit that it is of;
  * USHER_REFUSED: nobody is seated there; USHER_MISSING: no such room.  O(log n).
- * Takes opt->user, opt->if_version.
+ * Takes opt->user, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_finish(struct usher_engine *e, const char *queue,
                                                const char *room, uint64_t token,
@@ -491,7 +492,7 @@ USHER_API enum usher_status usher_queue_finish(struct usher_engine *e, const cha
 /**
  * @agent takes @user, who is offered to it.  USHER_OK; USHER_SAME: seated already; USHER_REFUSED:
  * not offered to it; USHER_MISSING.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const char *queue,
                                                const char *agent, const char *user,
@@ -501,7 +502,7 @@ USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const cha
 /**
  * @agent does not take @user, who waits again at its place, for other agents first: see `again`.
  * USHER_OK, USHER_REFUSED, USHER_MISSING.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const char *queue,
                                                const char *agent, const char *user,
@@ -511,7 +512,7 @@ USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const cha
 /**
  * @agent asks for the next user: the answer has user, room, token.  USHER_OK; USHER_EMPTY;
  * USHER_REFUSED: not open (full, paused, wrap-up); USHER_MISSING.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue,
                                              const char *agent,
@@ -521,7 +522,7 @@ USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char 
 /**
  * Match all that can be, 1,000 at most (then there is more): the rows say whom with whom.
  * USHER_OK; USHER_SAME: nothing to match.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
@@ -531,7 +532,7 @@ USHER_API enum usher_status usher_queue_match(struct usher_engine *e, const char
  * Apply what is due now, opt->max changes at most.  Never needed for correctness.  While the reply
  * has more, ask again; rows are the matches that came of it.  USHER_OK: it made a version, and
  * the answer has count, of the ends that made one; USHER_SAME, USHER_MISSING.
- * Takes opt->max, opt->if_version.
+ * Takes opt->max, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_sweep(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
@@ -541,7 +542,7 @@ USHER_API enum usher_status usher_queue_sweep(struct usher_engine *e, const char
  * Users in opt->state (not given: waiting) of opt->lane (not given: all) in order as rows, opt->max
  * (not given: 100) at most, behind opt->after.  While the reply has more, go on after its
  * answer's after.  USHER_OK, USHER_MISSING.
- * Takes opt->lane, opt->state, opt->after, opt->max, opt->if_version.
+ * Takes opt->lane, opt->state, opt->after, opt->max, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_list(struct usher_engine *e, const char *queue,
                                              const struct usher_queue_options *opt,
@@ -549,7 +550,7 @@ USHER_API enum usher_status usher_queue_list(struct usher_engine *e, const char 
 
 /**
  * Agents in byte order, in pages likewise.  USHER_OK, USHER_MISSING.
- * Takes opt->after, opt->max, opt->if_version.
+ * Takes opt->after, opt->max, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue,
                                                const struct usher_queue_options *opt,
@@ -561,7 +562,7 @@ USHER_API enum usher_status usher_queue_agents(struct usher_engine *e, const cha
  * engine's history, or without one those of the history within the store (SQLite: all that ever
  * ended).  USHER_OK, USHER_MISSING.
  * Takes opt->agent, opt->user, opt->since_ms, opt->until_ms, opt->after, opt->max,
- * opt->if_version.
+ * opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
                                                 const struct usher_queue_options *opt,
@@ -573,7 +574,7 @@ USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const ch
  * away only those to opt->token, a version of a row, or all that ended by opt->until_ms.
  * USHER_OK: the answer has count; USHER_SAME: there was none; USHER_MISSING; USHER_UNAVAILABLE:
  * not all, the others stay in the store.
- * Takes opt->until_ms, opt->token, opt->max, opt->if_version.
+ * Takes opt->until_ms, opt->token, opt->max, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
@@ -582,7 +583,7 @@ USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char
 /**
  * Figures of opt->lane, or of all of @queue: usher_queue_statistics_of().  USHER_OK,
  * USHER_MISSING.  O(lanes), with opt->lane O(agents that name the lane).
- * Takes opt->lane, opt->if_version.
+ * Takes opt->lane, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
@@ -591,7 +592,7 @@ USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char
 /**
  * For operators: another opt->lane, opt->priority (USHER_NONE: 0) or arrival opt->since_ms for
  * @user, who waits.  USHER_OK, USHER_SAME; USHER_REFUSED: it does not wait; USHER_MISSING.
- * Takes opt->lane, opt->priority, opt->since_ms, opt->if_version.
+ * Takes opt->lane, opt->priority, opt->since_ms, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char *queue,
                                              const char *user,
@@ -601,7 +602,7 @@ USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char 
 /**
  * For operators: end all visits of @agent by force and make it ready.  While the answer has more,
  * ask again.  USHER_OK: count; USHER_SAME, USHER_MISSING.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char *queue,
                                              const char *agent,
@@ -612,7 +613,7 @@ USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char 
  * For operators: erase @queue, whatever is in it, in bounded steps: while the answer has more, ask
  * again.  usher_drop() does that.  USHER_OK: the answer has count, in records; USHER_SAME: there
  * is none; USHER_REFUSED: it keeps ended visits for the history (archive).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_drop(struct usher_engine *e, const char *queue,
                                              const struct usher_queue_options *opt,
@@ -625,7 +626,7 @@ USHER_API enum usher_status usher_queue_drop(struct usher_engine *e, const char 
  * USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept; USHER_STALE: it does not reach back so
  * far (the answer's since_version says how far), or it is newer than the queue; USHER_LOST.
  * usher_watch_events() follows it.
- * Takes opt->max, opt->since_version.
+ * Takes opt->max, opt->epoch, opt->since_version.
  */
 USHER_API enum usher_status usher_queue_changes(struct usher_engine *e, const char *queue,
                                                 const struct usher_queue_options *opt,

@@ -195,6 +195,7 @@ struct usher_room_options {
     /* set, unset, member, role: only if it is this now ('': nothing), else stale */
     struct usher_text expected;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
+    uint64_t epoch; /* only if it has this epoch, as answered, else stale */
     int64_t ban_ms; /* kick: the member must not join for this time; none: end its ban */
     int64_t since_version; /* snapshot, changes: of the changes after this version; 0 to 2^53 - 1 */
     int64_t after_version; /* snapshot: go on where a page ended: its next; 0 to 2^53 - 1 */
@@ -206,7 +207,7 @@ struct usher_room_options {
 #ifdef __cplusplus
 #define USHER_ROOM_OPTIONS_INIT \
     { sizeof(struct usher_room_options), NULL, 0, NULL, 0, 0, { NULL, 0 }, { NULL, 0 }, 0, 0, 0, \
-    0, 0, 0 }
+    0, 0, 0, 0 }
 #else
 #define USHER_ROOM_OPTIONS_INIT { .size = sizeof(struct usher_room_options) }
 #endif
@@ -316,7 +317,7 @@ struct usher_room_row {
  * Open @room; settings are those of a new one.  USHER_OK; USHER_SAME: it is open already, and its
  * settings, which the reply has, stay as they are; USHER_REFUSED: a room of the name is closing,
  * and what is left of it could not be erased in time.  O(1), but for what is left to erase.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *room,
                                             const struct usher_room_settings *settings,
@@ -326,7 +327,7 @@ USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *
 /**
  * Close @room and erase it, in bounded steps: while the answer has more, ask again.  USHER_OK;
  * USHER_SAME: there is none.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_close(struct usher_engine *e, const char *room,
                                              const struct usher_room_options *opt,
@@ -334,7 +335,7 @@ USHER_API enum usher_status usher_room_close(struct usher_engine *e, const char 
 
 /**
  * Let nobody new join.  USHER_OK, USHER_SAME.  O(1).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_lock(struct usher_engine *e, const char *room,
                                             const struct usher_room_options *opt,
@@ -342,7 +343,7 @@ USHER_API enum usher_status usher_room_lock(struct usher_engine *e, const char *
 
 /**
  * Let anybody join again.  USHER_OK, USHER_SAME.  O(1).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_unlock(struct usher_engine *e, const char *room,
                                               const struct usher_room_options *opt,
@@ -352,7 +353,7 @@ USHER_API enum usher_status usher_room_unlock(struct usher_engine *e, const char
  * Set @field of @room to @value.  With opt->expected only if it is that (of no bytes: not
  * set, or empty); opt->fields, packed, are more fields of the same change.  USHER_OK, USHER_SAME;
  * USHER_STALE, USHER_FULL.  O(log n).
- * Takes opt->fields, opt->expected, opt->if_version.
+ * Takes opt->fields, opt->expected, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_set(struct usher_engine *e, const char *room,
                                            const char *field, const struct usher_text *value,
@@ -361,7 +362,7 @@ USHER_API enum usher_status usher_room_set(struct usher_engine *e, const char *r
 
 /**
  * Remove @field.  USHER_OK, USHER_SAME; USHER_STALE.  O(log n).
- * Takes opt->expected, opt->if_version.
+ * Takes opt->expected, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_unset(struct usher_engine *e, const char *room,
                                              const char *field,
@@ -377,7 +378,7 @@ USHER_API enum usher_status usher_room_get(struct usher_engine *e, const char *r
  * @member comes in, with opt->fields (packed) of its own.  Again: its fields and its heartbeat.
  * USHER_OK; USHER_SAME: it was there, just so; USHER_REFUSED: locked, or banned until until_ms;
  * USHER_FULL.  O(log n).
- * Takes opt->fields, opt->if_version.
+ * Takes opt->fields, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_join(struct usher_engine *e, const char *room,
                                             const char *member,
@@ -386,7 +387,7 @@ USHER_API enum usher_status usher_room_join(struct usher_engine *e, const char *
 
 /**
  * @member leaves; its roles and shares go with it.  USHER_OK, USHER_SAME.  O(log n).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char *room,
                                              const char *member,
@@ -396,7 +397,7 @@ USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char 
 /**
  * Put @member out, and with opt->ban_ms keep it out for so long; USHER_NONE lifts a ban, not given
  * leaves it alone.  USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n).
- * Takes opt->if_version, opt->ban_ms.
+ * Takes opt->if_version, opt->epoch, opt->ban_ms.
  */
 USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *room,
                                             const char *member,
@@ -406,7 +407,7 @@ USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *
 /**
  * A heartbeat of @member.  The answer's epoch, since_version and mark are the newest that were
  * told of: a replica that has others is behind.  USHER_OK; USHER_MISSING: it has to join (again).
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char *room,
                                              const char *member,
@@ -416,7 +417,7 @@ USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char 
 /**
  * Set @field of @member, as usher_room_set(); what is expected is compared with what counts.
  * This is no heartbeat: any client may set it, so it does not keep @member in the room.
- * Takes opt->fields, opt->expected, opt->if_version.
+ * Takes opt->fields, opt->expected, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_member(struct usher_engine *e, const char *room,
                                               const char *member, const char *field,
@@ -427,7 +428,7 @@ USHER_API enum usher_status usher_room_member(struct usher_engine *e, const char
 /**
  * Set @field of all members at once: O(1), one short notice, however many they are.  USHER_OK,
  * USHER_FULL.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_all(struct usher_engine *e, const char *room,
                                            const char *field, const struct usher_text *value,
@@ -438,7 +439,7 @@ USHER_API enum usher_status usher_room_all(struct usher_engine *e, const char *r
  * Give @role to @holder ("": to nobody), with opt->expected only if that one (of no bytes:
  * nobody) has it.  USHER_OK, USHER_SAME; USHER_STALE: the answer has the owner; USHER_MISSING: no
  * such member; USHER_FULL.
- * Takes opt->expected, opt->if_version.
+ * Takes opt->expected, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_role(struct usher_engine *e, const char *room,
                                             const char *role, const char *holder,
@@ -449,7 +450,7 @@ USHER_API enum usher_status usher_room_role(struct usher_engine *e, const char *
  * A thing that @member shows to the others, gone when it leaves; @share is its name.  Again: its
  * opt->fields.  USHER_OK, USHER_SAME; USHER_REFUSED: it is another member's; USHER_MISSING,
  * USHER_FULL.
- * Takes opt->fields, opt->if_version.
+ * Takes opt->fields, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_share(struct usher_engine *e, const char *room,
                                              const char *member, const char *share,
@@ -458,7 +459,7 @@ USHER_API enum usher_status usher_room_share(struct usher_engine *e, const char 
 
 /**
  * Remove @share.  USHER_OK, USHER_SAME.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const char *room,
                                                const char *share,
@@ -484,7 +485,7 @@ USHER_API enum usher_status usher_room_show(struct usher_engine *e, const char *
  * since_version = that of the last.
  * USHER_OK, USHER_MISSING; USHER_STALE: the log does not reach back so far: begin anew; USHER_LOST
  * likewise.  A replica (usher/replica.h) does all this.
- * Takes opt->if_version, opt->since_version, opt->after_version, opt->max.
+ * Takes opt->if_version, opt->epoch, opt->since_version, opt->after_version, opt->max.
  */
 USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
                                                 const struct usher_room_options *opt,
@@ -494,7 +495,7 @@ USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const ch
  * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
  * oldest first.  USHER_OK, USHER_MISSING; USHER_STALE: the log does not reach back so far (the
  * answer's since_version says how far), or it is newer than the room; USHER_LOST: take a snapshot.
- * Takes opt->since_version, opt->max.
+ * Takes opt->epoch, opt->since_version, opt->max.
  */
 USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const char *room,
                                                const struct usher_room_options *opt,
@@ -504,7 +505,7 @@ USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const cha
  * Apply what is due; with opt->ttl_ms also remove who was silent for so long.  One bounded step:
  * rows are those removed; while the reply has more, there are others.  USHER_OK, USHER_SAME,
  * USHER_MISSING.
- * Takes opt->if_version, opt->ttl_ms, opt->max.
+ * Takes opt->if_version, opt->epoch, opt->ttl_ms, opt->max.
  */
 USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char *room,
                                              const struct usher_room_options *opt,

@@ -166,6 +166,7 @@ struct usher_serial_options {
     /* grant: as check answers: only if it is still this one, else stale; -1 to 2,932,896 */
     int64_t period;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
+    uint64_t epoch; /* only if it has this epoch, as answered, else stale */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
     int64_t max; /* changes: the most notices; a page ends after 256; 1 to 10,000 */
     int64_t doubt; /* void, holds: 1: only numbers in doubt */
@@ -174,8 +175,8 @@ struct usher_serial_options {
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_OPTIONS_INIT \
-    { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
-    }
+    { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+    0 }
 #else
 #define USHER_SERIAL_OPTIONS_INIT { .size = sizeof(struct usher_serial_options) }
 #endif
@@ -349,7 +350,7 @@ struct usher_serial_statistics {
  * and whether there is a check digit stay, or highest or width have no room for them, or the local
  * day of another zone is one before; or numbers are held or returned, and reset and the zone of a
  * date stay: why.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
                                               const struct usher_serial_settings *settings,
@@ -359,7 +360,7 @@ USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char
 /**
  * Make @n ahead (1 to USHER_SERIAL_FILL_MAX).  USHER_OK: count are made and left may still be;
  * USHER_FULL: the highest is reached.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, int64_t n,
                                               const struct usher_serial_options *opt,
@@ -369,7 +370,7 @@ USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char
  * Take the next @n (1 to USHER_SERIAL_TAKE_MAX), a row each.  With a request a repeat within an
  * hour gets the same ones.  debt = 1: take fewer if the authority is away.  USHER_OK;
  * USHER_FULL: fewer are left, and left says how many; USHER_EMPTY: none is left.
- * Takes opt->debt, opt->if_version.
+ * Takes opt->debt, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
                                               const struct usher_serial_options *opt,
@@ -382,7 +383,7 @@ USHER_API enum usher_status usher_serial_check(struct usher_engine *e, const cha
 
 /**
  * Make as many as the demand asks for.  USHER_OK: count; USHER_SAME: enough in stock; USHER_FULL.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule,
                                               const struct usher_serial_options *opt,
@@ -392,7 +393,7 @@ USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char
  * Raise the highest by @raise; the scope gets another epoch.  While the authority of a rule cannot
  * be reached, what the store may give out without it is raised by as much: a debt, which it is
  * told of when it is back.  USHER_OK: highest; USHER_FULL: it would pass 2^63 - 1.
- * Takes opt->debt, opt->if_version.
+ * Takes opt->debt, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule,
                                                 int64_t raise,
@@ -403,7 +404,7 @@ USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const ch
  * Go on behind @highest: the stock up to there is dropped, the highest is raised if need be, the
  * scope gets another epoch.  USHER_OK; USHER_SAME: it is that far already; USHER_FULL: the width
  * has no room.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rule,
                                                    int64_t highest,
@@ -426,7 +427,7 @@ USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const cha
  * clock decides).  The same owner gets the number it holds (USHER_SAME), unless that is in doubt
  * (USHER_SERIAL_STATE_DOUBT): then it gets another one.  USHER_OK: serial, token, until_ms;
  * USHER_EMPTY: the highest is reached.
- * Takes opt->lease_ms, opt->if_version.
+ * Takes opt->lease_ms, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
                                                  const char *owner,
@@ -445,7 +446,7 @@ USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const c
  * well become `lost`, as do those that an authority has granted beyond what the store knows: they
  * stand in usher_serial_holds() until somebody settles them, by a token of his own that was lost
  * or by the one that is shown there (opt->n of them at once).
- * Takes opt->n, opt->if_version.
+ * Takes opt->n, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
                                                  const char *serial, uint64_t token,
@@ -455,7 +456,7 @@ USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const c
 /**
  * The number is not needed and goes out again in its period; one in doubt becomes void.  Statuses
  * as usher_serial_confirm().
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,
                                                 const char *serial, uint64_t token,
@@ -470,7 +471,7 @@ USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const ch
  * version opt->before or earlier (that of usher_serial_holds(), so no number is void that its
  * answer lacks).  One bounded step: while the answer has more, ask again.  USHER_OK: count;
  * USHER_SAME: none is in doubt.
- * Takes opt->n, opt->if_version, opt->doubt, opt->before.
+ * Takes opt->n, opt->if_version, opt->epoch, opt->doubt, opt->before.
  */
 USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char *rule,
                                               const char *serial, uint64_t token,
@@ -496,7 +497,7 @@ USHER_API enum usher_status usher_serial_show(struct usher_engine *e, const char
  * base, step, radix or format the application has to see to it that old and new serials differ.
  * USHER_OK; USHER_SAME: not there; USHER_REFUSED while numbers are held, in doubt, returned or
  * lost.
- * Takes opt->if_version.
+ * Takes opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule,
                                                 const struct usher_serial_options *opt,
@@ -517,7 +518,7 @@ USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const cha
 /**
  * Apply what is due now.  Never needed for correctness.  While the answer has more, ask again.
  * USHER_OK: count; USHER_SAME.
- * Takes opt->n, opt->if_version.
+ * Takes opt->n, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
                                                const struct usher_serial_options *opt,
@@ -526,7 +527,7 @@ USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const cha
 /**
  * For authorities: numbers behind @from up to @to are the store's to give out.  USHER_OK,
  * USHER_SAME, USHER_REFUSED.
- * Takes opt->period, opt->if_version.
+ * Takes opt->period, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_grant(struct usher_engine *e, const char *rule,
                                                int64_t from, int64_t to,
@@ -540,7 +541,7 @@ USHER_API enum usher_status usher_serial_grant(struct usher_engine *e, const cha
  * USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept; USHER_STALE: it does not reach back so
  * far (the answer's since_version says how far), or it is newer than the rule; USHER_LOST.
  * usher_watch_events() follows it.
- * Takes opt->since_version, opt->max.
+ * Takes opt->epoch, opt->since_version, opt->max.
  */
 USHER_API enum usher_status usher_serial_changes(struct usher_engine *e, const char *rule,
                                                  const struct usher_serial_options *opt,

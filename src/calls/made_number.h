@@ -16,6 +16,7 @@ static const struct usher__member number_options[] = {
     MEMBER(struct usher_number_options, after, AFTER, AFTER, STRING),
     MEMBER(struct usher_number_options, max, MAX, MAX, NUMBER),
     MEMBER(struct usher_number_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
+    MEMBER(struct usher_number_options, epoch, EPOCH, EPOCH, TOKEN),
     MEMBER(struct usher_number_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
 GIVE(number, options)

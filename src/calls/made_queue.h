@@ -17,6 +17,7 @@ static const struct usher__member queue_options[] = {
     MEMBER(struct usher_queue_options, after, AFTER, AFTER, STRING),
     MEMBER(struct usher_queue_options, max, MAX, MAX, NUMBER),
     MEMBER(struct usher_queue_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
+    MEMBER(struct usher_queue_options, epoch, EPOCH, EPOCH, TOKEN),
     MEMBER(struct usher_queue_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
 GIVE(queue, options)

@@ -6,6 +6,7 @@ static const struct usher__member room_options[] = {
     MEMBER(struct usher_room_options, fields, FIELDS, FIELDS, BYTES),
     MEMBER(struct usher_room_options, expected, IF, IF, BYTES),
     MEMBER(struct usher_room_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
+    MEMBER(struct usher_room_options, epoch, EPOCH, EPOCH, TOKEN),
     MEMBER(struct usher_room_options, ban_ms, BAN, BAN, NUMBER),
     MEMBER(struct usher_room_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
     MEMBER(struct usher_room_options, after_version, AFTER_VERSION, AFTER_VERSION, NUMBER),

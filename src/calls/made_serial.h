@@ -9,6 +9,7 @@ static const struct usher__member serial_options[] = {
     MEMBER(struct usher_serial_options, debt, DEBT, DEBT, NUMBER),
     MEMBER(struct usher_serial_options, period, PERIOD, PERIOD, NUMBER),
     MEMBER(struct usher_serial_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
+    MEMBER(struct usher_serial_options, epoch, EPOCH, EPOCH, TOKEN),
     MEMBER(struct usher_serial_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
     MEMBER(struct usher_serial_options, max, MAX, MAX, NUMBER),
     MEMBER(struct usher_serial_options, doubt, DOUBT, DOUBT, NUMBER),

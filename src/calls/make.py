@@ -460,7 +460,9 @@ class Noun:
         words = [self.fields[n].word for n in call.must]
         lines = [".It Xo", f".Cm {self.noun} {call.word} Ar {' '.join([self.scope] + words)}"]
         lines += [f".Op Cm {word} Ns = Ns Ar {word}" for word in
-                  [self.fields[n].word for n in call.takes if n not in call.must + ["IF_VERSION"]]]
+                  [self.fields[n].word for n in call.takes
+                   if n not in call.must + ["IF_VERSION"] +
+                   (["EPOCH"] if "IF_VERSION" in call.takes else [])]]
         text = self.helps[self.noun, call.word]
         return lines + [".Xc", mdoc(text[0].upper() + text[1:]) + "."]
 

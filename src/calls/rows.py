@@ -15,7 +15,7 @@ import sys
 import textwrap
 
 NOUNS = ("number", "queue", "room", "rooms", "serial", "id")
-TEXTS = {"NAME", "GROUP", "GROUPS", "VALUE", "MAYBE", "FIELDS"}
+TEXTS = {"NAME", "GROUP", "GROUPS", "VALUE", "MAYBE", "EPOCH", "FIELDS"}
 
 
 class Row:

@@ -574,13 +574,18 @@ void usher__answer_plain(FILE *out, const struct usher_operation *command,
                          const struct usher_result *reply)
 {
     struct saying s = { out, command, usher_reply_of(command, reply), USHER_ANSWER };
-    struct usher_value version;
+    struct usher_value version, epoch;
+    char is[17];
 
     fputs(usher_status_word(reply->status), out);
+    (void)snprintf(is, sizeof is, "%016" PRIx64, reply->epoch);
     if (s.reply != NULL && !usher__answer_failed(reply->status)) {
-        if (reply->status == USHER_STALE && asked(&s, "if-version", 10, &version) &&
+        if (reply->status == USHER_STALE && asked(&s, "IF_VERSION", 10, &version) &&
             (uint64_t)version.number != reply->version)
             fprintf(out, ": it has version %" PRIu64, reply->version);
+        else if (reply->status == USHER_STALE && asked(&s, "EPOCH", 5, &epoch) &&
+                 memcmp(epoch.text, is, 16) != 0)
+            fprintf(out, ": it has epoch %s", is);
         else
             sentence(&s);
         if (reply->repeated)

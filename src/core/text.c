@@ -206,6 +206,15 @@ const char *usher__groups_fault(const char *data, size_t size)
     return NULL;
 }
 
+const char *usher__epoch_fault(const char *data, size_t size)
+{
+    bool digits = size == 16;
+
+    for (size_t i = 0; i < size && digits; i++)
+        digits = (data[i] >= '0' && data[i] <= '9') || (data[i] >= 'a' && data[i] <= 'f');
+    return digits ? NULL : "is not 16 hex digits";
+}
+
 bool usher__text_token(const struct usher_text *text, uint64_t *ret)
 {
     uint64_t value = 0;

@@ -22,6 +22,9 @@ const char *usher__group_fault(const char *data, size_t size);
 /* The same for a list "A,B,*" of groups. */
 const char *usher__groups_fault(const char *data, size_t size);
 
+/* 16 hex digits, as an epoch is answered. */
+const char *usher__epoch_fault(const char *data, size_t size);
+
 /* Take the next group off @list (at most USHER_NUMBER_GROUPS_MAX); false when there is none. */
 bool usher__groups_next(struct usher_text *list, struct usher_text *ret_group);
 

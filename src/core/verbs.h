@@ -14,6 +14,7 @@ enum usher__arg_type {
     USHER__ARG_GROUPS,
     USHER__ARG_VALUE,
     USHER__ARG_MAYBE,  /* a name or nothing at all */
+    USHER__ARG_EPOCH,  /* 16 hex digits */
     USHER__ARG_FIELDS, /* packed fields; the last text */
     USHER__ARG_INT,
     USHER__ARG_TOKEN,
@@ -167,6 +168,7 @@ struct usher__noun {
     uint64_t token;       /* the bit of the argument of type TOKEN, 0 if it has none */
     uint64_t if_version;  /* the same of if-version, … */
     size_t if_version_at; /* … an int64_t there in struct usher_operation */
+    size_t epoch_at;      /* a struct usher_text there; 0: the noun has no such argument */
     const struct usher__verb *verbs;
     unsigned n_verbs;
     /* What is answered. */

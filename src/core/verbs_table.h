@@ -37,14 +37,19 @@ enum {
 #include NOUN_DEF
 
 #define IS_IF_VERSION(name) (FIELD(name) == USHER_FIELD_IF_VERSION)
+#define IS_EPOCH(name) (FIELD(name) == USHER_FIELD_EPOCH)
 
 /* What every verb that writes takes besides, if the noun has it. */
 enum {
     THE(if_version) = 0
 #define ARG(name, ...) | (IS_IF_VERSION(name) ? A(name) : UINT64_C(0))
 #include NOUN_DEF
+    ,
+    THE(if_same) = 0
+#define ARG(name, ...) | (IS_IF_VERSION(name) || IS_EPOCH(name) ? A(name) : UINT64_C(0))
+#include NOUN_DEF
 };
-#define TAKEN(keys, flags) ((keys) | (((flags)&WRITES) != 0 ? (uint64_t)THE(if_version) : 0u))
+#define TAKEN(keys, flags) ((keys) | (((flags)&WRITES) != 0 ? (uint64_t)THE(if_same) : 0u))
 
 static const struct usher__arg THE(args)[] = {
 #define ARG(name, word, type, field, given, min, max, words, standard, help) \
@@ -79,8 +84,8 @@ static const struct usher__verb THE(verbs)[] = {
       word,                                                                       \
       order,                                                                      \
       TAKEN(keys, flags),                                                         \
-      ((order) | (keys)) & (uint64_t)THE(texts),                                  \
-      EMPTY((order) | (keys)),                                                    \
+      ((order) | TAKEN(keys, flags)) & (uint64_t)THE(texts),                      \
+      EMPTY((order) | TAKEN(keys, flags)),                                        \
       USHER_GIVEN_NOW | (((order) | TAKEN(keys, flags)) & ~(uint64_t)THE(texts)), \
       flags,                                                                      \
       help },
@@ -206,6 +211,11 @@ static const struct usher__noun THE(noun) = {
     +(IS_IF_VERSION(name) ? offsetof(struct usher_operation, ARGS(field)) : 0u)
 #include NOUN_DEF
     ,
+    .epoch_at = 0u
+#define ARG(name, word, type, field, ...) \
+    +(IS_EPOCH(name) ? offsetof(struct usher_operation, ARGS(field)) : 0u)
+#include NOUN_DEF
+    ,
     .verbs = THE(verbs),
     .n_verbs = COUNT(THE(verbs)),
     .outs = THE(outs),
@@ -252,6 +262,7 @@ static const struct usher__noun THE(noun) = {
 #undef EMPTY
 #undef COUNT
 #undef IS_IF_VERSION
+#undef IS_EPOCH
 #undef TAKEN
 #undef NOUN_CODE
 #undef NOUN_WORD

@@ -36,6 +36,8 @@ static const char *text_fault(const struct usher__arg *arg, const struct usher_t
         return text->size > USHER_VALUE_MAX ? "has more than 65536 bytes" : NULL;
     case USHER__ARG_MAYBE:
         return text->size != 0 ? usher__name_fault(text->data, text->size) : NULL;
+    case USHER__ARG_EPOCH:
+        return usher__epoch_fault(text->data, text->size);
     case USHER__ARG_FIELDS:
         return usher__fields_fault(text->data, text->size);
     default:

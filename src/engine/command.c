@@ -88,7 +88,7 @@ static bool given(const struct usher_operation *op, const struct usher__arg *arg
     if (text.data == NULL)
         return false;
     give(ret, arg->code, 0, &text);
-    if (arg->code != USHER_FIELD_EPOCH)
+    if (arg->type != USHER__ARG_EPOCH)
         return true;
     if (!epoch_of(&text, &number)) {
         *ret_fault = "epoch is not 16 hex digits";

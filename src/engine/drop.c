@@ -2,12 +2,15 @@
 /* usher_drop(): a scope goes, step by step. */
 #include "config.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
+#include "engine/enter.h"
 #include "engine/see.h"
 
 /* A step whose answer was lost is done again, so often in a row at most. */
@@ -37,15 +40,18 @@ static int64_t erased(const struct usher_result *reply, bool *ret_more)
     return n;
 }
 
-/* Steps behind the first are for that scope only: one that others have made since has another
- * version. */
-static void only_this(struct usher_operation *c, uint64_t version)
+/* All further steps are for that scope only, not for one that others have made since. */
+static void only_this(struct usher_operation *c, const struct usher_result *is,
+                      char epoch[USHER__EPOCH_SIZE])
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
-    int64_t value = (int64_t)version;
+    int64_t version = (int64_t)is->version;
+    struct usher_text text = { epoch, 0 };
 
     c->given |= noun->if_version;
-    memcpy((char *)c + noun->if_version_at, &value, sizeof value);
+    memcpy((char *)c + noun->if_version_at, &version, sizeof version);
+    text.size = (size_t)snprintf(epoch, USHER__EPOCH_SIZE, "%016" PRIx64, is->epoch);
+    memcpy((char *)c + noun->epoch_at, &text, sizeof text);
 }
 
 static void explain(const struct usher_operation *c, enum usher_status status, const char *why)
@@ -63,6 +69,7 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
                              int64_t *ret_items)
 {
     struct usher_operation c;
+    char epoch[USHER__EPOCH_SIZE];
     int64_t items = 0;
     bool begun = false, more = false;
     unsigned tries = 0;
@@ -91,7 +98,7 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
         more = false;
         if (status == USHER_OK) {
             items += erased(&reply, &more);
-            only_this(&c, reply.version);
+            only_this(&c, &reply, epoch);
             begun = true;
             tries = 0;
         } else if (status == USHER_UNKNOWN && begun && ++tries < TRIES) {

@@ -49,7 +49,7 @@ static enum usher_status give_own(struct usher__entering *in, const struct usher
                                   const struct usher_value *v)
 {
     char *to = (char *)in->op + arg->offset;
-    bool is_epoch = arg->code == USHER_FIELD_EPOCH;
+    bool is_epoch = arg->type == USHER__ARG_EPOCH;
     bool word = arg->type == USHER__ARG_WORD && v->text != NULL && v->size >= USHER_TO_NUL;
     const char *fault = word ? NULL : type_fault(v, arg->type < USHER__ARG_INT && !is_epoch);
     int64_t number;

@@ -11,7 +11,9 @@
 
 #include "engine/reply.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/verbs.h"
@@ -295,16 +297,21 @@ static void rows(struct gather *g, const struct usher_operation *op, const struc
 
 const char usher__not_kept[] = "out of memory for the answer: it may have been applied";
 
-/* It was for another version (if-version), so there is nothing to say but which one there is. */
+/* It was for another version or epoch, so there is nothing to say but which ones there are. */
 static bool other_version(const struct usher_operation *op, const struct usher_result *r)
 {
     const struct usher__noun *noun = usher__noun((unsigned)op->verb >> 8);
+    char epoch[17];
+    struct usher_text text;
     int64_t version;
 
-    if (r->status != USHER_STALE || (op->given & noun->if_version) == 0)
+    if (r->status != USHER_STALE || noun->if_version == 0 || r->noun == USHER_ROOM)
         return false;
     memcpy(&version, (const char *)op + noun->if_version_at, sizeof version);
-    return (uint64_t)version != r->version;
+    memcpy(&text, (const char *)op + noun->epoch_at, sizeof text);
+    (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, r->epoch);
+    return ((op->given & noun->if_version) != 0 && (uint64_t)version != r->version) ||
+           (text.data != NULL && memcmp(text.data, epoch, 16) != 0);
 }
 
 /* What of @op is told with the answer. */

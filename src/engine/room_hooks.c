@@ -11,7 +11,8 @@
 #include "engine/room_notice.h"
 #include "engine/room_plan.h"
 
-/* `set` and `member`: the first field must not be there a second time. */
+/* A room that is opened again begins at version 1.  `set` and `member`: the first field must not be
+ * there a second time. */
 static const char *fault(const struct usher_operation *command, const char **ret_word)
 {
     const struct usher_room_args *a = &command->arg.room;
@@ -19,7 +20,10 @@ static const char *fault(const struct usher_operation *command, const char **ret
     struct usher_text name, value;
     uint64_t version;
 
-    (void)ret_word;
+    if ((command->given & USHER_GIVEN_ROOM_IF_VERSION) != 0 && a->epoch.data == NULL) {
+        *ret_word = "if-version";
+        return "needs epoch=, as answered with that version";
+    }
     if ((command->verb != USHER_ROOM_SET && command->verb != USHER_ROOM_MEMBER) ||
         a->fields.data == NULL)
         return NULL;

@@ -3,7 +3,7 @@
  * What commands of rooms are to the store, step by step.
  *
  *  before    the entries of those that are to be opened are put, but not for an `open` with
- *            `if-version`, which makes no room; what is left of old rooms of these names is erased
+ *            `epoch`, which makes no room; what is left of old rooms of these names is erased
  *  commands  as they are, but for an `open` that is refused because the old room is being erased:
  *            behind commands of the batch that have closed it, or because somebody else has, a
  *            moment ago
@@ -225,7 +225,7 @@ static bool begin(struct usher__room_plan *p, struct usher__step *step)
             cannot(reply, USHER_NOMEM, usher_status_text(USHER_NOMEM));
         else if (usher__operation_check(&p->commands[i], NULL, reply) != USHER_OK)
             reply->status = USHER_OK; /* refused where all are checked */
-        else if ((p->commands[i].given & USHER_GIVEN_ROOM_IF_VERSION) == 0)
+        else if (p->commands[i].arg.room.epoch.data == NULL)
             (void)entries_add(&p->entries, USHER_ROOMS_PUT, &p->commands[i]);
     }
     return memory ? step_entries(p, USHER__ROOM_PUT, step) : begin_commands(p);

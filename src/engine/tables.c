@@ -201,6 +201,7 @@ static void common_lua(struct usher__out *o, const struct usher__noun *noun)
         usher__print(o, " %u=%s:%c:%lld:%lld", i, arg->word,
                      arg->type == USHER__ARG_VALUE    ? 'v'
                      : arg->type == USHER__ARG_MAYBE  ? 'm'
+                     : arg->type == USHER__ARG_EPOCH  ? 'e'
                      : arg->type == USHER__ARG_FIELDS ? 'f'
                      : arg->given == 0                ? 't'
                      : arg->type == USHER__ARG_WIDE   ? 'w'
@@ -215,6 +216,8 @@ static void common_lua(struct usher__out *o, const struct usher__noun *noun)
     /* nothing stands there */
     if (noun->if_version == 0)
         usher__print_int(o, "ARG_", "IF_VERSION", 0);
+    if (noun->epoch_at == 0)
+        usher__print_int(o, "ARG_", "EPOCH", 0);
     if (usher__changes_verb((enum usher_noun)noun->noun) == NULL)
         usher__print_int(o, "ARG_", "SINCE_VERSION", 0);
     for (unsigned i = 0; i < noun->n_args; i++)

@@ -4,6 +4,8 @@
 
 #include "replica/copy.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <usher/replica.h>
@@ -80,6 +82,7 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
 {
     bool more = true;
     uint64_t version = 0;
+    char epoch[17];
 
     memset(&p->sum, 0, sizeof p->sum);
     usher__copy_clear(&p->alls);
@@ -91,6 +94,8 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
 
         memset(&args, 0, sizeof args);
         args.if_version = (int64_t)version;
+        if (version != 0)
+            args.epoch = (struct usher_text){ epoch, 16 };
         args.after = (int64_t)p->after;
         status = fetch_page(e, room, &args,
                             version != 0 ? USHER_GIVEN_ROOM_IF_VERSION | USHER_GIVEN_ROOM_AFTER : 0,
@@ -100,6 +105,7 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
         if (status == USHER_OK)
             status = add_page(p, &reply, &more);
         version = reply.version;
+        (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, reply.epoch);
         usher_result_done(&reply);
         if (status != USHER_OK)
             return status;

@@ -357,16 +357,6 @@ static enum usher_status next(work *w)
     return finish_ids(w, &c);
 }
 
-/* Is it this scope that the command means? */
-static bool of_this_epoch(const work *w)
-{
-    const struct usher_text *epoch = &w->command->arg.id.epoch;
-    char digits[17];
-
-    (void)snprintf(digits, sizeof digits, "%016llx", (unsigned long long)w->scope.epoch);
-    return epoch->data == NULL || (epoch->size == 16 && memcmp(epoch->data, digits, 16) == 0);
-}
-
 static enum usher_status give_back(work *w)
 {
     const struct usher_id_args *args = &w->command->arg.id;
@@ -382,12 +372,10 @@ static enum usher_status give_back(work *w)
     issued = usher__wide(&counts[USHER__COUNT_ID_ISSUED]);
     a->first = args->first;
     a->n = args->n;
-    if (!of_this_epoch(w) || args->token == 0 ||
-        args->token != (uint64_t)counts[USHER__COUNT_ID_TOKEN] || (uint64_t)args->n > issued ||
-        (uint64_t)args->first + (uint64_t)args->n * g.by != g.next) {
-        if (of_this_epoch(w) && usher__scope_lost(w, args->token))
+    if (args->token == 0 || args->token != (uint64_t)counts[USHER__COUNT_ID_TOKEN] ||
+        (uint64_t)args->n > issued || (uint64_t)args->first + (uint64_t)args->n * g.by != g.next) {
+        if (usher__scope_lost(w, args->token))
             return usher__say_lost(w, "token");
-        a->token = (uint64_t)counts[USHER__COUNT_ID_TOKEN];
         return answer(w, USHER_STALE);
     }
     usher__change_begin(w, &c);
@@ -414,7 +402,7 @@ static enum usher_status install(work *w)
     a->n = args->n;
     if (w->scope.settings[USHER__SET_ID_MANAGED] == 0)
         return answer(w, USHER_REFUSED);
-    if (!of_this_epoch(w) || max != max_of(&g))
+    if (max != max_of(&g))
         return answer(w, USHER_STALE);
     if ((uint64_t)args->first < g.next || (uint64_t)args->first < g.end)
         return answer(w, USHER_REFUSED);

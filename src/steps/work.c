@@ -82,23 +82,40 @@ uint64_t usher__version_before(const struct usher_scope *s, uint64_t version)
     return s->n_gaps > 0 && last->first + 1 == version ? last->last : version - 1;
 }
 
+/* Does the scope have the epoch that the command gives, if it gives one? */
+static bool is_epoch(const struct usher__work *w)
+{
+    char digits[17];
+    struct usher_text text;
+
+    memcpy(&text, (const char *)w->command + usher__noun(w->scope.noun)->epoch_at, sizeof text);
+    (void)snprintf(digits, sizeof digits, "%016" PRIx64, w->scope.epoch);
+    return text.data == NULL || (text.size == 16 && memcmp(text.data, digits, 16) == 0);
+}
+
 bool usher__is_other_version(struct usher__work *w)
 {
     const struct usher__noun *noun = usher__noun(w->scope.noun);
+    unsigned flags = usher__verb((unsigned)w->command->verb)->flags;
     uint64_t epoch = w->reply->epoch, is = w->reply->version;
     int64_t version;
 
-    memcpy(&version, (const char *)w->command + noun->if_version_at, sizeof version);
-    if (w->scope.ref == NULL &&
-        (usher__verb((unsigned)w->command->verb)->flags & USHER__CREATES) == 0)
+    if (w->scope.ref == NULL && (flags & USHER__CREATES) == 0)
         return false; /* the verb will say so itself */
     if (w->scope.ref != NULL) {
-        if ((uint64_t)version == usher__scope_shown(w))
-            return false;
-        if (w->scope.n_gaps > 0 && usher__scope_lost(w, (uint64_t)version)) {
+        memcpy(&version, (const char *)w->command + noun->if_version_at, sizeof version);
+        if ((w->command->given & noun->if_version) == 0 ||
+            (uint64_t)version == usher__scope_shown(w)) {
+            if (is_epoch(w))
+                return false;
+        } else if (w->scope.n_gaps > 0 && usher__scope_lost(w, (uint64_t)version)) {
             (void)usher__say_lost(w, "version");
             return true;
         }
+    }
+    if ((flags & USHER__WRITES) == 0) { /* `changes`, which has said where its log begins */
+        w->reply->status = USHER_STALE;
+        return true;
     }
     usher_result_fail(w->reply, w->scope.ref != NULL ? USHER_STALE : USHER_MISSING, "");
     w->reply->epoch = epoch;

@@ -12,6 +12,8 @@
 #ifndef USHER_STEPS_WORK_H
 #define USHER_STEPS_WORK_H
 
+#include <string.h>
+
 #include <usher/store.h>
 
 #include "core/machine.h"
@@ -212,16 +214,21 @@ enum usher_status usher__drop(struct usher__work *w, uint64_t *ret_n, bool *ret_
 /* ---- work.c ---- */
 
 /*
- * `if-version=`, asked when what is due has been applied: is the command to be done at another
- * version than w->scope has, or on one that is not there and would be made?  That is answered:
- * STALE or MISSING and nothing else (rooms add what there is), or LOST.  One above the version may
- * be of a scope of the name that is no more, so only where versions were lost it is.  (One check
- * is enough: if more was due than a command applies before its verb, no reply has had the version.)
+ * `if-version=` and `epoch=`, asked when what is due has been applied: is the command for another
+ * version or epoch than w->scope has, or for a scope that is not there and that it would make?
+ * That is answered: STALE or MISSING and nothing else (rooms add what there is), or LOST.  A
+ * version above that of the scope may be one of an earlier scope of this name; LOST only where the
+ * store knows that it lost versions.  (One check is enough: if more was due than a command applies
+ * before its verb, no reply has had the version.)
  */
 bool usher__is_other_version(struct usher__work *w);
 static inline bool usher__other_version(struct usher__work *w)
 {
-    return (w->command->given & usher__noun(w->scope.noun)->if_version) != 0 &&
+    const struct usher__noun *noun = usher__noun(w->scope.noun);
+    struct usher_text epoch;
+
+    memcpy(&epoch, (const char *)w->command + noun->epoch_at, sizeof epoch);
+    return ((w->command->given & noun->if_version) != 0 || epoch.data != NULL) &&
            usher__is_other_version(w);
 }
 

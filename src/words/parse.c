@@ -219,6 +219,9 @@ static bool text_argument(const struct usher__arg *arg, struct usher_text text, 
     case USHER__ARG_MAYBE:
         fault = text.size != 0 ? usher__name_fault(text.data, text.size) : NULL;
         break;
+    case USHER__ARG_EPOCH:
+        fault = usher__epoch_fault(text.data, text.size);
+        break;
     default:
         fault = usher__name_fault(text.data, text.size);
         break;

@@ -20,6 +20,10 @@ cat >wanted_talk <<'EOF'
 > room set r topic new if=other now=1003
 {"status":"stale","epoch":"E","version":4,"due":61000,"value":"a \"b\""}
 > room set r a=1 b=2 if_version=4 now=1003
+{"status":"invalid","message":"if-version needs epoch=, as answered with that version"}
+> room set r a=1 b=2 if_version=4 epoch=0123456789abcdef now=1003
+{"status":"stale","epoch":"E","version":4,"due":61000,"value":null}
+> room set r a=1 b=2 now=1003
 {"status":"ok","epoch":"E","version":5,"due":61000,"value":"1"}
 > room get r now=1003
 {"status":"ok","epoch":"E","version":5,"due":61000,"fields":{"a":"1","b":"2","topic":"a \"b\""}}

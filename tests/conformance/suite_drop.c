@@ -591,7 +591,7 @@ static void a_command_for_another_version_changes_nothing(void **state)
     said(f, USHER_MISSING, "queue login t ann if-version=1");
     said(f, USHER_MISSING, "id create t if-version=1");
     said(f, USHER_MISSING, "serial rule t width=4 if-version=1");
-    said(f, USHER_MISSING, "room open t if-version=1");
+    said(f, USHER_MISSING, "room open t if-version=1 epoch=0000000000000001");
     said(f, USHER_OK, "number add s 3 if-version=3 req=r");
     said(f, USHER_OK, "number add s 3 if-version=3 req=r");
     assert_true(f->r.repeated && f->r.version == 4);

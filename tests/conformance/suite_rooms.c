@@ -158,14 +158,32 @@ static void same_answers(const struct fixture *f, const struct usher_operation *
     free(y);
 }
 
+/* With `if-version=` the epoch that the room has there, unless @c gives one. */
+static enum usher_status operate(struct usher_engine *e, const struct usher_operation *c,
+                                 struct usher_result *ret)
+{
+    struct usher_operation own = *c, show = { .verb = USHER_ROOM_SHOW, .scope = c->scope };
+    struct usher_result r;
+    char epoch[17];
+
+    if ((c->given & USHER_GIVEN_ROOM_IF_VERSION) != 0 && c->arg.room.epoch.data == NULL) {
+        assert_int_equal(usher_operate(e, &show, &r, 1), USHER_OK);
+        (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, r.epoch);
+        usher_result_done(&r);
+        own.arg.room.epoch.data = epoch;
+        own.arg.room.epoch.size = 16;
+    }
+    return usher_operate(e, &own, ret, 1);
+}
+
 static enum usher_status execute(struct fixture *f, const struct usher_operation *c)
 {
     struct usher_result r;
 
     usher_result_done(&f->r);
-    assert_int_equal(usher_operate(f->e, c, &f->r, 1), USHER_OK);
+    assert_int_equal(operate(f->e, c, &f->r), USHER_OK);
     if (f->twin != NULL) {
-        assert_int_equal(usher_operate(f->twin, c, &r, 1), USHER_OK);
+        assert_int_equal(operate(f->twin, c, &r), USHER_OK);
         same_answers(f, c, &f->r, &r);
         usher_result_done(&r);
     }
@@ -356,6 +374,59 @@ static void fields_are_set_compared_and_taken_away(void **state)
     invalid(f, "set r a 1 a=2");
     invalid(f, "set r b 1 a=2 a=3");
     invalid(f, "join r ann =2");
+}
+
+/* R40: the versions of a room that is opened again begin at 1. */
+static void a_version_of_a_closed_room_is_of_no_other(void **state)
+{
+    static const char *const lines[] = { "set r topic two",  "join r ann",    "lock r",
+                                         "close r",          "all r mic off", "sweep r",
+                                         "open r capacity=7" };
+    struct fixture *f = *state;
+    uint64_t before, version;
+    char digest[2][33];
+
+    usher_close(f->twin); /* which has epochs of its own */
+    f->twin = NULL;
+    ok(f, "open r");
+    ok(f, "set r topic one");
+    before = f->r.epoch;
+    version = f->r.version;
+    ok(f, "set r topic two if-version=%" PRIu64 " epoch=%016" PRIx64, version, before);
+    invalid(f, "set r topic two epoch=%" PRIx64 "g", before);
+    ok(f, "close r");
+    missing(f, "open r epoch=%016" PRIx64, before);
+    ok(f, "open r");
+    ok(f, "set r topic one");
+    assert_true(f->r.epoch != before);
+    assert_int_equal(usher_digest(f->e, USHER_ROOM, "r", digest[0]), USHER_OK);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const uint64_t now = f->r.version;
+
+        stale(f, "%s epoch=%016" PRIx64, lines[i], before);
+        assert_true(f->r.epoch != before && f->r.version == now);
+        stale(f, "%s if-version=%" PRIu64 " epoch=%016" PRIx64, lines[i], now, before);
+    }
+    stale(f, "set r topic two epoch=%016" PRIx64, before);
+    assert_true(is_text(row_of(f, USHER_ROOM_ROW_FIELD, "topic")->value, "one"));
+    stale(f, "changes r since=%" PRIu64 " epoch=%016" PRIx64, f->r.version - 1, before);
+    assert_int_equal(f->r.of.room.n_rows, 0);
+    stale(f, "snapshot r since=%" PRIu64 " epoch=%016" PRIx64, f->r.version - 1, before);
+    assert_int_equal(f->r.of.room.n_rows, 0);
+    assert_int_equal(usher_digest(f->e, USHER_ROOM, "r", digest[1]), USHER_OK);
+    assert_string_equal(digest[0], digest[1]);
+    ok(f, "changes r since=%" PRIu64 " epoch=%016" PRIx64, f->r.version - 1, f->r.epoch);
+    assert_int_equal(f->r.of.room.n_rows, 1);
+    ok(f, "set r topic two epoch=%016" PRIx64 " if-version=%" PRIu64, f->r.epoch, f->r.version);
+    { /* without an epoch a version says too little */
+        struct said s;
+
+        said_line(&s, USHER_ROOM, "set r topic three if-version=2");
+        usher_result_done(&f->r);
+        assert_int_equal(usher_operate(f->e, &s.c, &f->r, 1), USHER_OK);
+        assert_int_equal(f->r.status, USHER_INVALID);
+        assert_non_null(strstr(f->r.message, "epoch"));
+    }
 }
 
 static void several_fields_are_one_version(void **state)
@@ -2699,6 +2770,7 @@ int suite_rooms(const struct backend *b)
     static const struct CMUnitTest tests[] = {
         TEST(a_room_is_opened_locked_and_closed),
         TEST(fields_are_set_compared_and_taken_away),
+        TEST(a_version_of_a_closed_room_is_of_no_other),
         TEST(several_fields_are_one_version),
         TEST(limits_are_named_and_change_nothing),
         TEST(joins_and_leaves_may_be_repeated),

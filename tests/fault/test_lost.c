@@ -43,6 +43,7 @@ struct given {
     int64_t id;
     uint64_t id_token;
     uint64_t room; /* the version that it brought about */
+    uint64_t room_epoch;
 };
 
 #define must(e, want, ...)                                                                     \
@@ -107,6 +108,7 @@ static void give(struct usher_engine *e, const char *who, struct given *g)
     line_execute(e, &r, "room set lobby last %s-%u", who, ++sets);
     assert_int_equal(r.status, USHER_OK);
     g->room = r.version;
+    g->room_epoch = r.epoch;
     usher_result_done(&r);
 }
 
@@ -179,9 +181,11 @@ static void all_lost(struct usher_engine *e, const struct given *g, bool bill_is
                   g->bill_token);
     told_lost(e, &h, g->id_token, "", "id return ids %" PRId64 " 5 token=%" PRIu64, g->id,
               g->id_token);
-    told_lost(e, &h, g->room, "zoe", "room join lobby zoe if-version=%" PRIu64, g->room);
+    told_lost(e, &h, g->room, "zoe", "room join lobby zoe if-version=%" PRIu64 " epoch=%016" PRIx64,
+              g->room, g->room_epoch);
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
-        told_lost(e, &h, g->room, i == 0 ? "last" : "", "room %s=%" PRIu64, versions[i], g->room);
+        told_lost(e, &h, g->room, i == 0 ? "last" : "", "room %s=%" PRIu64 " epoch=%016" PRIx64,
+                  versions[i], g->room, g->room_epoch);
     usher_unwatch(e, watch);
 }
 

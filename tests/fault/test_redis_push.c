@@ -113,7 +113,7 @@ static void each_change_is_published_once(void **state)
     /* who repeats is told what was done, and nobody else is told again */
     hears(c, must(e, "room join hall zoe req=once", USHER_OK));
     must(e, "room join hall zoe req=once", USHER_OK);
-    must(e, "room set hall f 4 if-version=2", USHER_STALE);
+    must(e, "room set hall f 4 epoch=0123456789abcdef", USHER_STALE);
     hears_no_more(c, server, "PUBLISH", channel);
 
     /* commands that are one call are one message, of the last */

@@ -903,6 +903,8 @@ uint64_t gen_asked(const struct usher_operation *c)
         abort();
     plain.request.data = NULL;
     plain.given &= ~(uint64_t)USHER_GIVEN_NOW;
+    if ((unsigned)c->verb >> 8 == USHER_ROOM)
+        plain.arg.room.epoch.data = NULL;
     if ((unsigned)c->verb >> 8 == USHER_ROOM && c->arg.room.fields.data != NULL) {
         struct usher_fields fields = { 0 };
         struct usher_text name, value;

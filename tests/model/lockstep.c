@@ -20,6 +20,8 @@
 
 #include <usher/operation.h>
 
+#include "core/text.h"
+#include "core/verbs.h"
 #include "lib/hooks.h"
 #include "lib/share.h"
 #include "lib/stores.h"
@@ -313,18 +315,59 @@ static bool all_audits_clean(const struct target *t, FILE *f)
     return true;
 }
 
-/* One batch on one store, compared with what the model answered: the index of the first
- * command that is answered otherwise, or @n. */
-static size_t run_batch(const struct world *w, struct target *t,
-                        const struct usher_operation *commands, const struct usher_result *model,
-                        size_t n, FILE *f)
+/* The epoch that @c gives, which is one of the model's, as the store has it: another one than that
+ * of the scope becomes one that no scope has. */
+static struct usher_text *epoch_in(struct usher_operation *c)
+{
+    size_t at = usher__noun((unsigned)noun->model->noun)->epoch_at;
+
+    return at != 0 ? (struct usher_text *)(void *)((char *)c + at) : NULL;
+}
+
+static bool has_epoch(const struct usher_operation *c)
+{
+    const struct usher_text *epoch = epoch_in((struct usher_operation *)(uintptr_t)c);
+
+    return epoch != NULL && epoch->data != NULL &&
+           usher__epoch_fault(epoch->data, epoch->size) == NULL;
+}
+
+static void own_epoch(const struct world *w, const struct target *t, struct usher_operation *c,
+                      char to[17])
+{
+    struct usher_text *epoch = epoch_in(c);
+    uint64_t of_model = strtoull(epoch->data, NULL, 16), own = UINT64_MAX;
+
+    for (unsigned k = 0; k < noun->gen_scopes(w->gen); k++)
+        if (c->scope.size == strlen(noun->gen_scope(w->gen, k)) &&
+            memcmp(c->scope.data, noun->gen_scope(w->gen, k), c->scope.size) == 0 &&
+            t->epochs[k] != 0 && t->of_model[k] == of_model)
+            own = t->epochs[k];
+    (void)snprintf(to, 17, "%016" PRIx64, own);
+    epoch->data = to;
+}
+
+/* The messages of the first store to the commands of a batch. */
+static char by_first[BATCH_MAX][sizeof((struct usher_result *)NULL)->message];
+
+/* Some commands of a batch on one store, compared with what the model answered: the index of the
+ * first one that is answered otherwise, or @n. */
+static size_t run_some(const struct world *w, struct target *t,
+                       const struct usher_operation *commands, const struct usher_result *model,
+                       char (*said)[sizeof *by_first], size_t n, FILE *f)
 {
     static struct usher_result replies[BATCH_MAX];
-    static char said[BATCH_MAX][sizeof replies->message]; /* by the first store */
     struct usher_engine *e = t->twin != NULL && t->twins_turn ? t->twin : t->e;
+    struct usher_operation own;
+    char epoch[17];
     size_t bad = n;
 
     t->twins_turn = !t->twins_turn;
+    own = commands[0];
+    if (has_epoch(&own)) {
+        own_epoch(w, t, &own, epoch);
+        commands = &own;
+    }
     if (usher_operate(e, commands, replies, n) == USHER_INVALID) {
         say(f, "%s: usher_operate() refuses: %s\n", t->store->name, usher_message());
         return 0;
@@ -355,6 +398,24 @@ static size_t run_batch(const struct world *w, struct target *t,
         usher_result_done(&replies[i]);
     }
     return bad;
+}
+
+/* A command with an epoch goes alone: an answer to an earlier command may be the first with that
+ * epoch. */
+static size_t run_batch(const struct world *w, struct target *t,
+                        const struct usher_operation *commands, const struct usher_result *model,
+                        size_t n, FILE *f)
+{
+    for (size_t from = 0, k; from < n; from += k) {
+        size_t i;
+
+        for (k = 1; from + k < n && !has_epoch(&commands[from]) && !has_epoch(&commands[from + k]);)
+            k++;
+        i = run_some(w, t, commands + from, model + from, by_first + from, k, f);
+        if (i < k)
+            return from + i;
+    }
+    return n;
 }
 
 /* Do histories and figures add up? */

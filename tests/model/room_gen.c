@@ -187,7 +187,7 @@ static void spoil(struct room_gen *g, struct usher_operation *c)
     struct usher_room_args *a = &c->arg.room;
     struct usher_text wrong = gen_bad(r);
 
-    switch (rng_below(r, 10)) {
+    switch (rng_below(r, 11)) {
     case 0:
         c->scope = rng_chance(r, 30) ? text("{x") : wrong;
         break;
@@ -202,6 +202,9 @@ static void spoil(struct room_gen *g, struct usher_operation *c)
         break;
     case 4:
         a->share = wrong;
+        break;
+    case 10:
+        a->epoch = wrong;
         break;
     case 5:
         c->request = wrong;
@@ -387,7 +390,14 @@ void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
         c->given |= USHER_GIVEN_ROOM_IF_VERSION;
         c->arg.room.if_version = rng_chance(r, 70) ? 0 : (int64_t)rng_below(r, 3) - 1;
         ret->version_of = true;
+        ret->epoch_of = rng_chance(r, 3) ? ROOM_GEN_NO_EPOCH : ROOM_GEN_EPOCH;
     }
+    if (ret->epoch_of == ROOM_GEN_NO_EPOCH && c->verb != USHER_ROOM_GET &&
+        c->verb != USHER_ROOM_SHOW && (c->given & USHER_GIVEN_ROOM_IF_VERSION) == 0 &&
+        g->made > filling && rng_chance(r, g->if_version / 2))
+        ret->epoch_of = ROOM_GEN_EPOCH;
+    if (ret->epoch_of == ROOM_GEN_EPOCH && rng_chance(r, 20))
+        ret->epoch_of = ROOM_GEN_EARLIER;
     if (rng_chance(r, 2))
         spoil(g, c);
     if (c->request.data != NULL)
@@ -441,6 +451,14 @@ struct usher_operation room_gen_resolve(struct room_gen_command *q, const struct
         a->since = a->since + version > 0 ? a->since + version : 0;
     if (q->version_of && (c.given & USHER_GIVEN_ROOM_IF_VERSION) != 0)
         a->if_version = a->if_version + version > 1 ? a->if_version + version : 1;
+    if (q->epoch_of != ROOM_GEN_NO_EPOCH && a->epoch.data == NULL) {
+        uint64_t epoch = room != NULL ? room->epoch : 0;
+
+        a->epoch.data = q->epoch;
+        a->epoch.size = 16;
+        (void)snprintf(q->epoch, sizeof q->epoch, "%016" PRIx64,
+                       epoch - (q->epoch_of == ROOM_GEN_EARLIER));
+    }
     if (q->value_of) {
         a->expected.data = q->text;
         a->expected.size = room != NULL ? value_now(room, &c, q->text) : 0;

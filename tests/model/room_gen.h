@@ -2,9 +2,9 @@
 /*
  * room_gen -- seeded room commands for tests: see gen.h.
  *
- * Versions (`if-version=`, `since=`) are given by how far they are from that of the room, and
- * what there must be (`if=`) may be what there is: both are resolved against the model as it is
- * when the command is executed.
+ * Versions (`if-version=`, `since=`) are given by how far they are from that of the room, an epoch
+ * as the room's or an earlier one, and what there must be (`if=`) may be what there is: all are
+ * resolved against the model as it is when the command is executed.
  */
 #ifndef USHER_TESTS_ROOM_GEN_H
 #define USHER_TESTS_ROOM_GEN_H
@@ -20,9 +20,11 @@ struct room_gen_command {
     struct usher_operation c;
     bool version_of; /* if-version, since: to be added to the version of the room */
     bool value_of;   /* if: what there is now */
+    enum { ROOM_GEN_NO_EPOCH, ROOM_GEN_EPOCH, ROOM_GEN_EARLIER } epoch_of; /* of the model's room */
     size_t fields_size;
     char fields[ROOM_GEN_TEXT]; /* packed */
     char text[ROOM_GEN_TEXT];   /* that of `if` */
+    char epoch[17];
 };
 
 struct room_gen;

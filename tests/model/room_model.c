@@ -1041,10 +1041,22 @@ static void load_owner(struct work *w, text *id)
 
 /* ---- verbs -------------------------------------------------------------------------- */
 
-/* The command is for one version alone. */
+/* The command is for one version, or one epoch, alone. */
 static bool asks(const struct work *w)
 {
-    return (w->c->given & USHER_GIVEN_ROOM_IF_VERSION) != 0;
+    return (w->c->given & USHER_GIVEN_ROOM_IF_VERSION) != 0 || w->a->epoch.data != NULL;
+}
+
+/* And the room has another one. */
+static bool is_other(const struct work *w)
+{
+    const struct usher_text *epoch = &w->a->epoch;
+    char now[17];
+
+    (void)snprintf(now, sizeof now, "%016" PRIx64, w->r->epoch);
+    return ((w->c->given & USHER_GIVEN_ROOM_IF_VERSION) != 0 &&
+            (uint64_t)w->a->if_version != w->r->version) ||
+           (epoch->data != NULL && memcmp(epoch->data, now, 16) != 0);
 }
 
 /* False: it is answered. */
@@ -1723,12 +1735,15 @@ static void do_changes(struct work *w)
     reply->count = r->n_log;
     reply->since = r->version - r->n_log;
     reply->mark = r->mark;
-    add_changes(w, max);
+    if (is_other(w))
+        w->reply->status = USHER_STALE;
+    else
+        add_changes(w, max);
 }
 
 /* ---- are the arguments right? ------------------------------------------------------- */
 
-enum { MEMBER = 1, FIELD = 2, VALUE = 4, IF = 8, FIELDS = 16, ROLE = 32, SHARE = 64 };
+enum { MEMBER = 1, FIELD = 2, VALUE = 4, IF = 8, FIELDS = 16, ROLE = 32, SHARE = 64, EPOCH = 128 };
 
 #define G(name) USHER_GIVEN_ROOM_##name
 #define V(name, must, may, given)               \
@@ -1761,7 +1776,7 @@ static const struct {
     V(UNSHARE, SHARE, 0, G(IF_VERSION)),
     V(SHOW, 0, 0, 0),
     V(SNAPSHOT, 0, 0, G(AFTER) | G(SINCE) | G(MAX) | G(IF_VERSION)),
-    V(CHANGES, 0, 0, G(SINCE) | G(MAX)),
+    V(CHANGES, 0, EPOCH, G(SINCE) | G(MAX)),
     V(SWEEP, 0, 0, G(TTL) | G(MAX) | G(IF_VERSION)),
 };
 
@@ -1789,6 +1804,15 @@ static bool numbers_right(const struct usher_operation *c)
            within(c, G(IF_VERSION), a->if_version, 1, USHER_EXACT_MAX) &&
            within(c, G(SINCE), a->since, 0, USHER_EXACT_MAX) &&
            within(c, G(MAX), a->max, 1, USHER_LIST_MAX);
+}
+
+static bool is_epoch(const struct usher_text *t)
+{
+    bool right = t->size == 16;
+
+    for (size_t i = 0; right && i < 16; i++)
+        right = strchr("0123456789abcdef", t->data[i]) != NULL && t->data[i] != '\0';
+    return right;
 }
 
 /* Of `set` and `member`: a field that is named twice. */
@@ -1829,7 +1853,9 @@ static bool right(const struct usher_operation *c)
         { FIELDS, &a->fields, true },
         { ROLE, &a->role, false },
         { SHARE, &a->share, false },
+        { EPOCH, &a->epoch, true },
     };
+    unsigned may;
     size_t i = 0;
 
     while (i < sizeof takes / sizeof *takes && takes[i].verb != c->verb)
@@ -1839,22 +1865,25 @@ static bool right(const struct usher_operation *c)
         (c->request.data != NULL && !is_name(c->request.data, c->request.size)) ||
         (c->given & ~(uint64_t)USHER_GIVEN_NOW & ~takes[i].given) != 0 || !numbers_right(c))
         return false;
+    may = takes[i].may | ((takes[i].given & G(IF_VERSION)) != 0 ? EPOCH : 0);
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         if (texts[k].t->data == NULL) {
             if ((takes[i].must & texts[k].bit) != 0)
                 return false;
             continue;
         }
-        if (((takes[i].must | takes[i].may) & texts[k].bit) == 0 ||
+        if (((takes[i].must | may) & texts[k].bit) == 0 ||
             (!texts[k].any_bytes && !is_name(texts[k].t->data, texts[k].t->size)))
             return false;
     }
+    if (a->epoch.data != NULL ? !is_epoch(&a->epoch) : (c->given & G(IF_VERSION)) != 0)
+        return false;
     return !twice(c);
 }
 
 /* ---- all together ------------------------------------------------------------------- */
 
-/* `if-version=` is another one: what there is now of that which the command names. */
+/* `if-version=` or `epoch=` is another one: what there is now of that which the command names. */
 static void do_stale(struct work *w)
 {
     const struct usher_text *field = &w->a->field;
@@ -1986,7 +2015,7 @@ static void run(struct work *w)
         (void)close_step(w); /* the engine asks again until it is gone */
     if (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSED && asks(w))
         w->reply->status = USHER_MISSING;
-    else if (is_open(r) && asks(w) && (uint64_t)w->a->if_version != r->version)
+    else if (is_open(r) && is_other(w))
         do_stale(w);
     else
         write_verb(w);

@@ -394,8 +394,9 @@ static bool called(struct world *w, struct usher_engine *e, const struct usher_o
     const struct usher__calls *of = usher__calls_of((enum usher_noun)((unsigned)c->verb >> 8));
     uint32_t verb = (uint32_t)c->verb;
     bool sets = has_settings(verb), posts = rng_chance(&w->rng, 20), good;
-    /* nobody wants the answer; but of ids, later commands say their epoch */
-    bool blind = verb >> 8 != USHER_ID && !is_reply(verb) && rng_chance(&w->rng, 20);
+    /* the caller asks for no answer, unless it may have a new epoch: later commands give that */
+    bool blind = (usher__verb(verb)->flags & USHER__CREATES) == 0 && !is_reply(verb) &&
+                 rng_chance(&w->rng, 20);
     void *settings = sets ? filled(&of->settings, t, verb, NULL) : NULL;
     struct head *opt = filled(&of->options, t, verb, sets ? &of->settings : NULL);
     char *answer = new_struct(&of->answer), *name = malloc(c->scope.size + 1);

@@ -284,13 +284,12 @@ static bool model_verb(struct ids_model *m, const struct usher_operation *c, str
     case USHER_ID_RETURN:
         out->first = a->first;
         out->n = a->n;
-        if (a->epoch.data != NULL || a->token == 0 || a->token != m->token || a->n > m->issued ||
+        if (a->token == 0 || a->token != m->token || a->n > m->issued ||
             a->first + (wide)a->n * m->by != m->next) {
-            if (a->epoch.data == NULL && a->token > m->version) {
+            if (a->token > m->version) {
                 r->status = USHER_LOST;
                 return false;
             }
-            out->token = m->token;
             model_say(m, r, USHER_STALE);
             return false;
         }
@@ -306,8 +305,7 @@ static bool model_verb(struct ids_model *m, const struct usher_operation *c, str
             model_say(m, r, USHER_REFUSED);
             return false;
         }
-        if (a->epoch.data != NULL ||
-            ((c->given & USHER_GIVEN_ID_MAX) != 0 ? a->max : -1) != model_max(m)) {
+        if (((c->given & USHER_GIVEN_ID_MAX) != 0 ? a->max : -1) != model_max(m)) {
             model_say(m, r, USHER_STALE);
             return false;
         }
@@ -383,8 +381,7 @@ static bool same_question(const struct usher_operation *one, const struct usher_
            a->first == b->first && a->token == b->token && a->start == b->start &&
            a->step == b->step && a->by == b->by && a->limit == b->limit &&
            a->step_max == b->step_max && a->life_ms == b->life_ms && a->managed == b->managed &&
-           a->next == b->next && a->max == b->max && a->log == b->log &&
-           a->epoch.data == b->epoch.data;
+           a->next == b->next && a->max == b->max && a->log == b->log;
 }
 
 static void ids_execute(struct ids_model *m, const struct usher_operation *c,
@@ -406,6 +403,12 @@ static void ids_execute(struct ids_model *m, const struct usher_operation *c,
             memset(r, 0, sizeof *r);
             r->status = USHER_INVALID;
         }
+        return;
+    }
+    if (c->arg.id.epoch.data != NULL && (m->was || c->verb == USHER_ID_CREATE)) {
+        m->clock = clock;
+        r->status = m->was ? USHER_STALE : USHER_MISSING; /* it is one that no dispenser has */
+        r->version = m->version;
         return;
     }
     if (model_verb(m, c, r, row)) {
@@ -614,8 +617,6 @@ static void make(struct rng *r, const struct ids_model *models, int64_t *now,
 
             a->first = first < 0 || first > INT64_MAX ? 7 : (int64_t)first;
         }
-        if (rng_chance(r, 5))
-            a->epoch = text_of("0123456789abcdef");
         break;
     case USHER_ID_INSTALL:
         c->given |= USHER_GIVEN_ID_FIRST | USHER_GIVEN_ID_N;
@@ -631,12 +632,12 @@ static void make(struct rng *r, const struct ids_model *models, int64_t *now,
             c->given |= USHER_GIVEN_ID_MAX;
             a->max = model_max(m);
         }
-        if (rng_chance(r, 5))
-            a->epoch = text_of("0123456789abcdef");
         break;
     default:
         break;
     }
+    if (c->verb != USHER_ID_SHOW && c->verb != USHER_ID_CHANGES && rng_chance(r, 4))
+        a->epoch = text_of("0123456789abcdef");
 }
 
 static void print_command(const struct usher_operation *c)

@@ -728,7 +728,9 @@ static bool type_fits(const struct usher__arg *arg, enum usher_type type)
     case USHER__ARG_NAME:
     case USHER__ARG_GROUP:
     case USHER__ARG_GROUPS:
-        return type == USHER_TYPE_TEXT || (arg->code == F(EPOCH) && type == USHER_TYPE_TOKEN);
+        return type == USHER_TYPE_TEXT;
+    case USHER__ARG_EPOCH:
+        return type == USHER_TYPE_TOKEN;
     case USHER__ARG_VALUE:
     case USHER__ARG_MAYBE:
     case USHER__ARG_FIELDS:

@@ -336,7 +336,7 @@ function S.given()
     if not S.is_told() then return nil end
     local t = {}
     for i, word, kind in string.gmatch(K.ARGS, ' (%d+)=([%l-]+):(%l)') do
-        local value = kind ~= 't' and K.ARG + i ~= K.ARG_IF_VERSION and S.a[K.ARG + i]
+        local value = kind ~= 't' and kind ~= 'e' and K.ARG + i ~= K.ARG_IF_VERSION and S.a[K.ARG + i]
         if value then t[#t + 1], t[#t + 2] = word, type(value) == 'string' and value or string.format('%.0f', value) end
     end
     return mpack(t)
@@ -429,6 +429,10 @@ function S.make_log()
     -- See usher__log_read().
     function S.log_read(since, max, page, add)
         local bytes = 0
+        if S.other_version() then
+            S.blank = nil
+            return bytes
+        end
         if not S.log_kept() then
             S.status, S.because = K.REFUSED, 'no log is kept: with log=N the last N notices are'
             return bytes
@@ -499,12 +503,14 @@ end
 
 -- See usher__other_version().
 function S.other_version()
-    local v = S.a[K.ARG_IF_VERSION]
-    if not v or S.exists and v == S.version_shown() then return false end
+    local v, e = S.a[K.ARG_IF_VERSION], S.a[K.ARG_EPOCH]
+    if not (v or e) or S.exists and (not v or v == S.version_shown()) and (not e or e == S.epoch) then
+        return false
+    end
     if not S.exists then
         if not string.find(K.CREATES, string.format(' %d ', S.verb), 1, true) then return false end
         S.status = K.MISSING
-    elseif S.all_gaps() ~= '' and S.of_lost(v) then
+    elseif v and v ~= S.version_shown() and S.all_gaps() ~= '' and S.of_lost(v) then
         S.say_lost('version')
     else
         S.status = K.STALE

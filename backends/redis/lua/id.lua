@@ -249,11 +249,6 @@ function S.make_steps()
 
     -- ---- return, install ----------------------------------------------------------------
 
-    function S.of_this_epoch()
-        local epoch = S.a[K.ARG_EPOCH]
-        return not epoch or epoch == S.epoch
-    end
-
     function S.give_back()
         if not S.there() then S.status = K.MISSING return end
         local a, c = S.a, S.count
@@ -261,10 +256,9 @@ function S.make_steps()
         local issued, next = S.get(c, K.COUNT_ISSUED), S.get(c, K.COUNT_NEXT)
         local behind = S.plus(first, n * S.set[K.SET_BY + 1])
         S.first, S.n = a[K.ARG_FIRST], n
-        if not S.of_this_epoch() or token == 0 or token ~= c[K.COUNT_TOKEN + 1] or S.less(issued, S.big(n))
+        if token == 0 or token ~= c[K.COUNT_TOKEN + 1] or S.less(issued, S.big(n))
             or S.less(behind, next) or S.less(next, behind) then
-            if S.of_this_epoch() and S.of_lost(token) then return S.say_lost('token') end
-            S.token = c[K.COUNT_TOKEN + 1]
+            if S.of_lost(token) then return S.say_lost('token') end
             return S.say(K.STALE)
         end
         S.put_pair(K.COUNT_NEXT, first)
@@ -281,7 +275,7 @@ function S.make_steps()
         local next, stop = S.get(S.count, K.COUNT_NEXT), S.get(S.count, K.COUNT_END)
         S.first, S.n = a[K.ARG_FIRST], n
         if set[K.SET_MANAGED + 1] == 0 then return S.say(K.REFUSED) end
-        if not S.of_this_epoch() or (a[K.ARG_HIGHEST] or '-1') ~= S.max_text(set) then return S.say(K.STALE) end
+        if (a[K.ARG_HIGHEST] or '-1') ~= S.max_text(set) then return S.say(K.STALE) end
         if S.less(first, next) or S.less(first, stop) then return S.say(K.REFUSED) end
         local server = S.server()
         S.renew(set)

@@ -56,6 +56,8 @@ if by_hand then
                 return word .. ' is packed: not by hand'
             elseif kind == 't' or kind == 'm' and value ~= '' then
                 if not is_name(value, word == 'group' and 4096 or 255) then return word .. ' is not a name' end
+            elseif kind == 'e' then
+                if #value ~= 16 or string.find(value, '[^%da-f]') then return word .. ' is not 16 hex digits' end
             elseif kind == 'm' then
                 value = ''
             elseif kind == 'w' then
@@ -107,6 +109,9 @@ if by_hand then
             end
             if known or wrong then return nil, known or wrong end
             at = at + 2
+        end
+        if K.NOUN == 'room' and a[K.ARG_IF_VERSION] and not a[K.ARG_EPOCH] then
+            return nil, 'if-version needs epoch=, as answered with that version'
         end
         return a
     end

@@ -1148,6 +1148,14 @@ mutant 'time: an outage moves a deadline again and again' src/steps/work.c \
     's/    w->gap_from = to != 0 .*/    w->gap_from = last;/' $memory 'nobody_who_is_gone*'
 mutant 'script: an outage ends heartbeats' backends/redis/lua/common.lua \
     's/        if n < most then return false end/        do return false end/' $redis 'store_that_was_away*'
+mutant 'pool: an outage ends leases' src/steps/number.c \
+    's/    return later != 0 ? later : r->until_ms;/    return r->until_ms;/' $memory 'lease_that_ends*'
+mutant 'pool: a lease is put off again and again' src/steps/number.c \
+    's/^    r->until_ms = lease_end(w, r);/    r->until_ms = w->moment + 1;/' $memory 'lease_that_ends*'
+mutant 'pool: a sweep counts what goes on' src/steps/number.c \
+    's/        \*ret_n += over;/        ++*ret_n, (void)over;/' $memory 'lease_that_ends*'
+mutant 'script: an outage ends leases' backends/redis/lua/number.lua \
+    's/^function S.lease_end(r) .*/function S.lease_end(r) return r.ends end/' $redis 'lease_that_ends*'
 mutant 'script: any time is taken' backends/redis/lua/main.lua \
     's/if now > time + skew and now > clock then/if false then/' \
     $redis 'a_queue_told*'

@@ -121,7 +121,7 @@ static const char create[] =
     " CASE s0 WHEN 1 THEN 'longest-idle' WHEN 2 THEN 'most-recent' WHEN 3 THEN 'random' END AS \"order\","
     " s1 AS lease_ms, s2 AS rest_ms, s3 AS daily, s4 AS zone_min, s5 AS strict,"
     " s6 AS sticky_ms, s7 AS sticky_max, s8 AS requests, s9 AS gap_ms, s10 AS log,"
-    " s11 AS lease_max_ms"
+    " s11 AS lease_max_ms, s12 AS outage_ms"
     /* end */
     " FROM scope WHERE noun = 1 AND c0 = 0;" /* not those that were dropped */
     "CREATE VIEW number AS SELECT s.name AS pool, r.id AS number,"

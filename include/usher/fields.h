@@ -202,7 +202,8 @@
     X(GAP, 186, MS, "gap", "from the beginning of a call to the next of the same number") \
     X(LEASE_MAX, 187, MS, "lease-max", "a hold ends this long after it began, however often it is renewed; 0: no limit") \
     X(ASK_AGAIN, 188, MS, "again", "an agent that has refused or missed a user is not offered it again before this time") \
-    X(DOUBT, 189, INT, "doubt", "numbers in doubt, which were reserved before the store changed hands")
+    X(DOUBT, 189, INT, "doubt", "numbers in doubt, which were reserved before the store changed hands") \
+    X(OUTAGE, 190, MS, "outage", "leases that end while no command reaches the pool for half of this time end so long after it; 0: none")
 /* clang-format on */
 
 enum usher_field {

@@ -116,10 +116,13 @@ struct usher_number_settings {
     /* a hold ends this long after it began, however often it is renewed, also one that exists;
      * none: no limit; default none */
     int64_t lease_max_ms;
+    /* a lease that ends in an outage of the store goes on for this time: two leases end, and
+     * no command comes for half of this time; none: never; default none */
+    int64_t outage_ms;
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_SETTINGS_INIT \
-    { sizeof(struct usher_number_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_number_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_NUMBER_SETTINGS_INIT { .size = sizeof(struct usher_number_settings) }
 #endif

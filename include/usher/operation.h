@@ -42,7 +42,8 @@ enum usher_number_given {
     USHER_GIVEN_GAP = 1u << 22,
     USHER_GIVEN_LOG = 1u << 23,
     USHER_GIVEN_SINCE = 1u << 24,
-    USHER_GIVEN_LEASE_MAX = 1u << 25
+    USHER_GIVEN_LEASE_MAX = 1u << 25,
+    USHER_GIVEN_OUTAGE = 1u << 26
 };
 
 struct usher_number_args {
@@ -76,6 +77,9 @@ struct usher_number_args {
     /* a hold ends this long after it began, however often it is renewed, also one that exists;
      * 0: no limit */
     int64_t lease_max_ms;
+    /* a lease that ends in an outage of the store goes on for this time: two leases end, and no
+     * command comes for half of this time; 0: never */
+    int64_t outage_ms;
 };
 /* end */
 /* made by src/calls/rows.py: arguments of queue */
@@ -709,6 +713,9 @@ struct usher_number_result_settings {
     /* a hold ends this long after it began, however often it is renewed, also one that exists;
      * 0: no limit */
     int64_t lease_max_ms;
+    /* a lease that ends in an outage of the store goes on for this time: two leases end, and no
+     * command comes for half of this time; 0: never */
+    int64_t outage_ms;
 };
 /* end */
 /* clang-format on */

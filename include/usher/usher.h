@@ -290,6 +290,7 @@ enum usher_verb {
     USHER_NUMBER_CHANGES,
     USHER_NUMBER_MOVE,
     USHER_NUMBER_EXPIRE = 0x1c0, /* a hold or a rest ended by itself */
+    USHER_NUMBER_OUTAGE,         /* no command reached the pool for a while: leases go on */
     USHER_QUEUE_SET = 0x201,
     USHER_QUEUE_LOGIN,
     USHER_QUEUE_LOGOUT,

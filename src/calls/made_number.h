@@ -34,6 +34,7 @@ static const struct usher__member number_settings[] = {
     MEMBER(struct usher_number_settings, gap_ms, GAP, GAP, NUMBER),
     MEMBER(struct usher_number_settings, log, LOG, LOG, NUMBER),
     MEMBER(struct usher_number_settings, lease_max_ms, LEASE_MAX, LEASE_MAX, NUMBER),
+    MEMBER(struct usher_number_settings, outage_ms, OUTAGE, OUTAGE, NUMBER),
 };
 GIVE(number, settings)
 

@@ -291,13 +291,14 @@ static const struct {
     enum usher_verb verb;
     const char *word;
 } told[] = {
-    { USHER_NUMBER_EXPIRE, "expire" },   { USHER_ROOM_FADE, "fade" },
-    { USHER_ROOM_DROP, "drop" },         { USHER_ROOM_EXPIRE, "expire" },
-    { USHER_ROOM_EMPTY, "empty" },       { USHER_ROOM_DONE, "done" },
-    { USHER_ROOM_PRESENCE, "presence" }, { USHER_SERIAL_EXPIRE, "expire" },
-    { USHER_SERIAL_RESET, "reset" },     { USHER_QUEUE_EXPIRE, "expire" },
-    { USHER_QUEUE_REQUEUE, "requeue" },  { USHER_QUEUE_OUTAGE, "outage" },
-    { USHER_ROOM_OUTAGE, "outage" },     { USHER_NOTICE_LOST, "lost" },
+    { USHER_NUMBER_EXPIRE, "expire" }, { USHER_NUMBER_OUTAGE, "outage" },
+    { USHER_ROOM_FADE, "fade" },       { USHER_ROOM_DROP, "drop" },
+    { USHER_ROOM_EXPIRE, "expire" },   { USHER_ROOM_EMPTY, "empty" },
+    { USHER_ROOM_DONE, "done" },       { USHER_ROOM_PRESENCE, "presence" },
+    { USHER_SERIAL_EXPIRE, "expire" }, { USHER_SERIAL_RESET, "reset" },
+    { USHER_QUEUE_EXPIRE, "expire" },  { USHER_QUEUE_REQUEUE, "requeue" },
+    { USHER_QUEUE_OUTAGE, "outage" },  { USHER_ROOM_OUTAGE, "outage" },
+    { USHER_NOTICE_LOST, "lost" },
 };
 
 const char *usher_verb_word(enum usher_verb verb)

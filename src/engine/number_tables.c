@@ -56,6 +56,9 @@ static void heads_lua(struct usher__out *o)
     }
 }
 
+/* `outage=` and the last one, side by side. */
+#define OUTAGES (USHER__SET_OUTAGE_TO - USHER__SET_OUTAGE + 1)
+
 void usher__number_lua(struct usher__out *o)
 {
     usher__print(o, "local SHORT_WAY = %s\nlocal WHYS = '", short_way() ? "true" : "false");
@@ -66,10 +69,14 @@ void usher__number_lua(struct usher__out *o)
     usher__print(o, "local QUEUED_BYTES = '");
     for (int shift = 48; shift >= 0; shift -= 8)
         usher__print(o, "\\%u", (unsigned)(USHER__RANK_QUEUED >> shift & 255u));
-    usher__print(o, "'\nlocal SETTINGS_OFF = '"); /* those behind requests=, packed */
-    for (int byte = 0; byte < 7 * (USHER_SETTINGS - USHER__SET_REQUESTS - 1); byte++)
+    /* packed: all settings after requests= but those of outages, which need no other way as long as
+     * nothing is due */
+    usher__print(o, "'\nlocal SETTINGS_OFF = '");
+    for (int byte = 0; byte < 7 * (USHER_SETTINGS - USHER__SET_REQUESTS - 1 - OUTAGES); byte++)
         usher__print(o, "\\0");
     usher__print(o, "'\n");
+    usher__print_int(o, "OUTAGES_", "FIRST", 7 * USHER__SET_OUTAGE + 1);
+    usher__print_int(o, "OUTAGES_", "BEHIND", 7 * (USHER__SET_OUTAGE + OUTAGES) + 1);
     usher__print_int(o, "WHY_", "NONE",
                      USHER_NUMBER_WHY_NONE); /* two codes that are no word in capitals */
     usher__print_int(o, "WHY_", "NO_NUMBER", USHER_NUMBER_WHY_NO_NUMBER);

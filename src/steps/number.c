@@ -38,6 +38,9 @@ typedef struct usher__change change;
 #define JUDGE_MAX 128
 #define JUDGE_ON_WAY 8
 
+/* Numbers that are due after an outage, of which two leases are sought. */
+#define OUTAGE_LOOKS 256
+
 /* Changes that one command makes at most: a script of Redis is some 100,000 instructions each. */
 #define CHANGES_MAX 200
 
@@ -110,15 +113,26 @@ static int64_t limit_end(const struct usher_scope *s, const struct usher_record 
     return later || at > s->counts[USHER__COUNT_LIMITED] ? at : s->counts[USHER__COUNT_LIMITED];
 }
 
-/* The time at which the hold on @r or its rest ends; 0: it has no end. */
-static inline int64_t end_of(const struct usher_scope *s, const struct usher_record *r)
+/* When the lease of @r, which is held, ends; 0: it has none. */
+static inline int64_t lease_end(const work *w, const struct usher_record *r)
 {
-    int64_t at;
+    int64_t later = r->until_ms <= w->gap_to ? usher__outage_end(w, r->until_ms) : 0;
 
-    if (s->settings[USHER__SET_LEASE_MAX] == 0 || !busy(r->state))
+    return later != 0 ? later : r->until_ms;
+}
+
+/* The time at which the hold on @r or its rest ends; 0: it has no end. */
+static inline int64_t end_of(const work *w, const struct usher_record *r)
+{
+    int64_t at, lease;
+
+    if (!busy(r->state))
         return r->until_ms;
-    at = limit_end(s, r);
-    return r->until_ms != 0 && r->until_ms < at ? r->until_ms : at;
+    lease = lease_end(w, r);
+    if (w->scope.settings[USHER__SET_LEASE_MAX] == 0)
+        return lease;
+    at = limit_end(&w->scope, r);
+    return lease != 0 && lease < at ? lease : at;
 }
 
 /* Calls that @r has had on the local day of @at. */
@@ -204,7 +218,7 @@ static void release(const work *w, struct usher_record *r, unsigned to, int64_t 
 static void expire(work *w, struct usher_record *r, uint64_t version)
 {
     unsigned to = move_of(w, r, USHER__NUMBER_EXPIRE, USHER__ANY).to;
-    int64_t at = end_of(&w->scope, r), until;
+    int64_t at = end_of(w, r), until;
 
     if (busy(r->state)) {
         release(w, r, to, at, BY_POOL, version);
@@ -216,7 +230,7 @@ static void expire(work *w, struct usher_record *r, uint64_t version)
 
 static bool due(const work *w, const struct usher_record *r)
 {
-    int64_t at = end_of(&w->scope, r);
+    int64_t at = end_of(w, r);
 
     return at != 0 && at <= w->moment;
 }
@@ -454,7 +468,7 @@ commit_limited(work *w, move *m, enum usher_verb verb)
 {
     struct usher_record told = *mine(m);
 
-    told.until_ms = end_of(&w->scope, &told);
+    told.until_ms = end_of(w, &told);
     return usher__change_commit(w, &m->c, verb, m->from, told.state, &told);
 }
 
@@ -475,9 +489,25 @@ static enum usher_status save_and_commit(work *w, move *m, enum usher_verb verb)
     return status == USHER_OK ? commit(w, m, verb) : status;
 }
 
-/* One expiry as a change of its own. */
+/* An outage has moved the end of the lease of @m: as a heartbeat, this has no version and no
+ * notice. */
+static enum usher_status __attribute__((noinline)) put_off(work *w, move *m)
+{
+    struct usher_record *r = mine(m);
+    enum usher_status status;
+
+    usher__change_begin_quietly(w, &m->c);
+    begun(w, m);
+    r->until_ms = lease_end(w, r);
+    status = save(w, m);
+    return status == USHER_OK ? usher__change_write(w, &m->c) : status;
+}
+
+/* Something is due: @m expires, which is a change of its own, or an outage has moved its lease. */
 static enum usher_status expire_one(work *w, move *m)
 {
+    if (!due(w, mine(m)))
+        return put_off(w, m);
     begin(w, m);
     expire(w, mine(m), w->scope.version);
     return save_and_commit(w, m, USHER_NUMBER_EXPIRE);
@@ -656,35 +686,37 @@ static enum usher_status none_due(work *w, int64_t next, int judges, bool *ret_m
     return USHER_OK;
 }
 
-/* Apply up to @max due expiries, then judge up to @judges numbers; *@ret_n: how many expired. */
+/* Apply up to @max of what is due, then judge up to @judges numbers; *@ret_n: how many expired. */
 static enum usher_status expire_due(work *w, int64_t max, int judges, uint64_t *ret_n,
                                     bool *ret_more)
 {
     move m;
     int64_t next;
+    bool over;
     enum usher_status status;
 
     *ret_n = 0;
     *ret_more = false;
     /* holds end by the moment, and days by `now`: due_ms is a lower bound of both */
-    while (w->scope.due_ms <= w->now) {
+    for (int64_t n = 0; w->scope.due_ms <= w->now; n++) {
         status = first_due(w, NULL, &next, mine(&m));
         if (status == USHER_MISSING)
             return none_due(w, next, judges, ret_more);
         if (status != USHER_OK)
             return status;
-        if ((int64_t)*ret_n >= max) {
+        if (n >= max) {
             *ret_more = true;
             break;
         }
+        over = due(w, mine(&m));
         status = expire_one(w, &m);
-        if (usher__work_stops(w, status, *ret_n)) {
+        if (usher__work_stops(w, status, (uint64_t)n)) {
             *ret_more = true;
             break;
         }
         if (status != USHER_OK)
             return status;
-        ++*ret_n;
+        *ret_n += over;
     }
     return USHER_OK;
 }
@@ -727,7 +759,7 @@ static inline void answer(work *w, enum usher_status status, const struct usher_
     w->reply->status = status;
     n->state = (enum usher_number_state)r->state;
     n->token = r->token;
-    n->until_ms = end_of(&w->scope, r);
+    n->until_ms = end_of(w, r);
     n->number_size = r->id.size;
     memcpy(n->number, r->id.data, r->id.size);
     n->number[r->id.size] = '\0';
@@ -924,8 +956,8 @@ static enum usher_status ends_next(work *w, struct ends *e, struct usher_record 
             return USHER_OK; /* the last one that is looked at */
         ends_step(w, e, list);
         /* each hold once, where it ends */
-        if (list == 0 ? end_of(&w->scope, ret_r) == ret_r->until_ms
-                      : end_of(&w->scope, ret_r) != ret_r->until_ms &&
+        if (list == 0 ? end_of(w, ret_r) == ret_r->until_ms
+                      : end_of(w, ret_r) != ret_r->until_ms &&
                             (e->group == NULL || usher__text_equal(e->group, &ret_r->group)))
             return USHER_OK;
     }
@@ -1058,7 +1090,7 @@ static enum usher_status exhausted(work *w)
 static enum usher_status turned_down(work *w, const struct usher_record *r)
 {
     struct usher_number_result *n = &w->reply->of.number;
-    int64_t at = free_at(w, r, end_of(&w->scope, r));
+    int64_t at = free_at(w, r, end_of(w, r));
 
     answer(w, USHER_REFUSED, r);
     n->token = 0; /* somebody else's */
@@ -1410,7 +1442,7 @@ static enum usher_status say_stale(work *w, const struct usher_record *r)
     row.number = r->id;
     row.owner = r->owner;
     row.state = (enum usher_number_state)r->state;
-    row.until_ms = end_of(&w->scope, r);
+    row.until_ms = end_of(w, r);
     return usher_result_add_row(w->reply, USHER_NUMBER, &row);
 }
 
@@ -1707,7 +1739,8 @@ static enum usher_status free_holds(work *w)
     return several(w, status == USHER_MISSING ? USHER_OK : status, n, more);
 }
 
-static enum usher_status sweep(work *w)
+/* The pool had @version before the command: an outage may have made a version, too. */
+static enum usher_status sweep(work *w, uint64_t version)
 {
     uint64_t n;
     bool more;
@@ -1720,7 +1753,11 @@ static enum usher_status sweep(work *w)
         return USHER_OK;
     }
     status = expire_due(w, max, JUDGE_MAX, &n, &more);
-    return several(w, status, n, more);
+    status = several(w, status, n, more);
+    if (status != USHER_OK || n > 0 || w->scope.version == version)
+        return status;
+    w->reply->status = USHER_OK;
+    return usher__request_keep_last(w);
 }
 
 /* ---- settings --------------------------------------------------------------------- */
@@ -1825,7 +1862,7 @@ static enum usher_status add_row(work *w, const struct usher_record *r)
     row.resting = r->state == USHER_NUMBER_STATE_IDLE_UP && r->until_ms != 0;
     row.capped = r->state == USHER_NUMBER_STATE_IDLE_UP && capped(&w->scope, r, w->now);
     row.token = r->token;
-    row.until_ms = end_of(&w->scope, r);
+    row.until_ms = end_of(w, r);
     row.calls_today = calls_on(&w->scope, r, w->now);
     row.used_ms = r->n[USHER__N_USED];
     if (busy(r->state)) {
@@ -1983,14 +2020,31 @@ static enum usher_status stats(work *w)
 
 /* ---- all together ----------------------------------------------------------------- */
 
+/* From here on end_of() knows what an outage moves.  @writes: a new outage is a change. */
+static enum usher_status outage(work *w, bool writes)
+{
+    bool new;
+
+    if (w->scope.settings[USHER__SET_OUTAGE] == 0)
+        return USHER_OK;
+    return writes && w->scope.ref != NULL && w->scope.due_ms <= w->moment
+               ? usher__outage(w)
+               : usher__outage_look(w, &new);
+}
+
 static enum usher_status run(work *w)
 {
-    uint64_t n;
+    uint64_t n, version = w->scope.version;
     bool more;
-    enum usher_status status;
+    enum usher_status status = USHER_OK;
 
     if (w->behind)
         return come_again(w);
+    w->gap_from = w->gap_to = 0;
+    if ((usher__verb((unsigned)w->command->verb)->flags & USHER__WRITES) == 0)
+        status = outage(w, false);
+    if (status != USHER_OK)
+        return status;
     switch (w->command->verb) {
     case USHER_NUMBER_SHOW:
         return show(w);
@@ -2008,6 +2062,9 @@ static enum usher_status run(work *w)
         return status;
     if (w->command->verb == USHER_NUMBER_DROP)
         return usher__drop(w, &w->reply->of.number.count, &w->reply->of.number.more);
+    status = outage(w, true);
+    if (status != USHER_OK)
+        return status;
     if (w->scope.due_ms <= w->now && w->command->verb != USHER_NUMBER_SWEEP) {
         status = expire_due(w, USHER__EXPIRE_MAX, JUDGE_ON_WAY, &n, &more);
         if (status != USHER_OK)
@@ -2017,7 +2074,7 @@ static enum usher_status run(work *w)
         return USHER_OK;
     switch (w->command->verb) {
     case USHER_NUMBER_SWEEP:
-        return sweep(w);
+        return sweep(w, version);
     case USHER_NUMBER_ADD:
         return simple(w, USHER__NUMBER_ADD);
     case USHER_NUMBER_DEL:
@@ -2066,6 +2123,10 @@ static const char *scope_fault(const struct usher_scope *scope)
         return "an order";
     if (any >> SPAN_BITS != 0)
         return "a setting";
+    if (set[USHER__SET_OUTAGE_FROM] < 0 ||
+        set[USHER__SET_OUTAGE_TO] < set[USHER__SET_OUTAGE_FROM] ||
+        set[USHER__SET_OUTAGE_TO] > USHER_TIME_MAX)
+        return "an outage";
     return zone < -ZONE_MAX || zone > ZONE_MAX ? "a time zone" : NULL;
 }
 
@@ -2159,6 +2220,10 @@ static const char *const kinds[USHER_KINDS] = { NULL,   "number", "group",  "sti
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_NUMBER_EXPIRE },
+    { "V_OUTAGE", USHER_NUMBER_OUTAGE },
+    { "OUTAGE_LOOKS", OUTAGE_LOOKS },
+    { "SET_OUTAGE_FROM", USHER__SET_OUTAGE_FROM },
+    { "SET_OUTAGE_TO", USHER__SET_OUTAGE_TO },
     { "QUEUED", USHER__RANK_QUEUED },
     { "ASIDE", USHER__RANK_CAPPED },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
@@ -2174,9 +2239,32 @@ static const struct usher__constant constants[] = {
     { NULL, 0 },
 };
 
+static int64_t beat(const struct usher_scope *scope)
+{
+    return scope->settings[USHER__SET_OUTAGE];
+}
+
+static int64_t lease_ends(const struct usher_scope *scope, const struct usher_record *r)
+{
+    (void)scope;
+    return busy(r->state) ? r->until_ms : 0;
+}
+
+static const struct usher__lives lives = {
+    .kinds = { USHER__KIND_NUMBER },
+    .from = USHER__SET_OUTAGE_FROM,
+    .to = USHER__SET_OUTAGE_TO,
+    .in_settings = true,
+    .looks = OUTAGE_LOOKS,
+    .verb = USHER_NUMBER_OUTAGE,
+    .beat = beat,
+    .deadline = lease_ends,
+};
+
 const struct usher__steps usher__number_steps = {
     .defaults = defaults,
     .run = run,
+    .lives = &lives,
     .scope_fault = scope_fault,
     .record_fault = record_fault,
     .tally = tally,

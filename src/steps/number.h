@@ -39,7 +39,10 @@ enum usher__number_setting {
 #undef SETTING_SET
 #undef SETTING_STATS
 #undef SETTING_CHANGES
-    USHER__SETTINGS
+    USHER__SETTINGS,
+    /* which no command sets: the last outage */
+    USHER__SET_OUTAGE_FROM = USHER__SETTINGS,
+    USHER__SET_OUTAGE_TO
 };
 
 /* record.n of a number. */

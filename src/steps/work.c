@@ -630,7 +630,7 @@ static enum usher_status count_in_gap(struct usher__work *w, uint8_t kind, int m
     const struct usher__lives *lives = w->steps->lives;
     uint64_t hi = (uint64_t)w->gap_from + 1, order = 0;
 
-    for (int i = 0; i < USHER__EXPIRE_MAX && *n < most; i++) {
+    for (int i = 0; i < lives->looks && *n < most; i++) {
         struct usher_record r;
         enum usher_status status =
             w->ops->walk(w->txn, &w->scope, kind, 1, NULL, hi, order, false, &r);
@@ -649,8 +649,9 @@ static enum usher_status count_in_gap(struct usher__work *w, uint8_t kind, int m
 enum usher_status usher__outage_look(struct usher__work *w, bool *ret_new)
 {
     const struct usher__lives *lives = w->steps->lives;
+    const int64_t *kept = lives->in_settings ? w->scope.settings : w->scope.counts;
     int64_t beat = lives->beat(&w->scope), last = w->scope.clock_ms;
-    int64_t from = w->scope.counts[lives->from], to = w->scope.counts[lives->to];
+    int64_t from = kept[lives->from], to = kept[lives->to];
     int most = w->stored != 0 ? 1 : 2, n = 0;
     enum usher_status status = USHER_OK;
 
@@ -680,14 +681,16 @@ enum usher_status usher__outage(struct usher__work *w)
 {
     const struct usher__lives *lives = w->steps->lives;
     struct usher__change c;
+    int64_t *kept;
     bool new;
     enum usher_status status = usher__outage_look(w, &new);
 
     if (status != USHER_OK || !new)
         return status;
     usher__change_begin(w, &c);
-    c.scope->counts[lives->from] = w->gap_from;
-    c.scope->counts[lives->to] = w->gap_to;
+    kept = lives->in_settings ? c.scope->settings : c.scope->counts;
+    kept[lives->from] = w->gap_from;
+    kept[lives->to] = w->gap_to;
     {
         const struct usher__said said[] = { { "from", w->gap_from, NULL },
                                             { "to", w->gap_to, NULL } };

@@ -463,7 +463,9 @@ struct usher__log {
 /* The records of a noun that live by signs of life.  Slot 1 has them by their next deadline. */
 struct usher__lives {
     uint8_t kinds[2]; /* 0: no second one */
-    uint8_t from, to; /* of the counts: the last outage */
+    uint8_t from, to; /* of the counts, or of the settings: the last outage */
+    bool in_settings;
+    int looks; /* records in the gap that are looked at, at most */
     enum usher_verb verb;
     /* In which time a sign of life is expected, the shortest; 0: none is. */
     int64_t (*beat)(const struct usher_scope *scope);

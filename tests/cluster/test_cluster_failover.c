@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every noun with default settings, in scopes on all masters, while a master dies or stops: each
- * holder that reports afterwards still has what it had before, with the same token.
+ * Every noun with default settings, and pools with a lease and `outage=`, in scopes on all masters,
+ * while a master dies or stops: each holder that reports afterwards still has what it had before,
+ * with the same token.
  *
  * A master that stops does so until a call to it has failed; with USHER_LONG=1 for 20 s, more than
  * the 15 s after which a queue ends an agent or a user that does not report.
@@ -80,8 +81,12 @@ static void hand_out(struct usher_engine *e, unsigned i, struct handed *h)
 {
     struct usher_result r;
 
+    OK("number set pool%u lease=15000 outage=15000", i);
     OK("number add pool%u 100", i);
     OK("number reg pool%u 100", i);
+    OK("number add pool%u 200", i);
+    OK("number reg pool%u 200", i);
+    OK("number call pool%u owner=zoe number=200", i);
     (void)say(e, &r, "number call pool%u owner=ann", i);
     h->call = r.of.number.token;
     usher_result_done(&r);

@@ -361,8 +361,9 @@ static void outage_is(struct fixture *f, enum usher_noun noun, const char *chang
 
     (void)snprintf(line, sizeof line, "changes %s", changes);
     assert_int_equal(line_to(f, noun, line, &r), USHER_OK);
-    packed = noun == USHER_ROOM ? &r.of.room.rows[r.of.room.n_rows - 1].value
-                                : &r.of.queue.rows[r.of.queue.n_rows - 1].value;
+    packed = noun == USHER_ROOM     ? &r.of.room.rows[r.of.room.n_rows - 1].value
+             : noun == USHER_NUMBER ? &r.of.number.rows[r.of.number.n_rows - 1].value
+                                    : &r.of.queue.rows[r.of.queue.n_rows - 1].value;
     u = (struct usher_unpacker){ (const unsigned char *)packed->data,
                                  (const unsigned char *)packed->data + packed->size };
     memset(&n, 0, sizeof n);
@@ -451,6 +452,101 @@ static void many_that_end_hide_no_outage(void **state)
     outage_is(f, USHER_QUEUE, line, t + 35000, again); /* it comes before the first end */
     assert_int_equal(done_at(f, USHER_QUEUE, again, "alive q user=bob"), USHER_OK);
     assert_int_equal(done_at(f, USHER_QUEUE, again, "alive q user=eve"), USHER_OK);
+}
+
+/* How many numbers of pool p are held at the time @t. */
+static int64_t held_at(struct fixture *f, int64_t t)
+{
+    struct usher_result r;
+    int64_t n;
+
+    assert_int_equal(at(f, USHER_NUMBER, t, "stats p", &r), USHER_OK);
+    n = r.of.number.of.stats.busy_up;
+    usher_result_done(&r);
+    return n;
+}
+
+static void lease_that_ends_in_an_outage_goes_on(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_result r;
+    const int64_t t = INT64_C(1700000000000), back = t + 60000;
+    char line[64], renew[64];
+
+    engine_open(f, "clock=given", false);
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "set p outage=20000 lease=30000 log=100"),
+                     USHER_OK);
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(line, sizeof line, "add p n%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+        (void)snprintf(line, sizeof line, "reg p n%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+    }
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "call p owner=ann number=n0"), USHER_OK);
+    assert_int_equal(at(f, USHER_NUMBER, t, "call p owner=bob number=n1", &r), USHER_OK);
+    (void)snprintf(renew, sizeof renew, "renew p n1 token=%" PRIu64, r.of.number.token);
+    usher_result_done(&r);
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "call p owner=cid number=n2 lease=50000"),
+                     USHER_OK);
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "call p owner=dan number=n3 lease=0"), USHER_OK);
+
+    /* a read shows it and writes nothing */
+    assert_int_equal(at(f, USHER_NUMBER, back, "show p n2", &r), USHER_OK);
+    assert_int_equal(r.of.number.until_ms, back + 20000);
+    usher_result_done(&r);
+    assert_int_equal(held_at(f, back), 4);
+    assert_int_equal(at(f, USHER_NUMBER, back, "sweep p", &r), USHER_OK);
+    assert_int_equal(r.of.number.count, 0);
+    assert_int_equal(r.due_ms, back + 20000);
+    usher_result_done(&r);
+    outage_is(f, USHER_NUMBER, "p", t, back);
+    assert_int_equal(done_at(f, USHER_NUMBER, back, "sweep p"), USHER_SAME);
+
+    /* a holder reports, the others do not: once is enough */
+    assert_int_equal(done_at(f, USHER_NUMBER, back + 15000, renew), USHER_OK);
+    assert_int_equal(held_at(f, back + 19999), 4);
+    assert_int_equal(held_at(f, back + 20000), 2);
+    assert_int_equal(at(f, USHER_NUMBER, back + 20000, "sweep p", &r), USHER_OK);
+    assert_int_equal(r.of.number.count, 2);
+    usher_result_done(&r);
+
+    /* one lease alone is no outage, and without the setting none is */
+    assert_int_equal(held_at(f, back + 90000), 1);
+    assert_int_equal(done_at(f, USHER_NUMBER, back + 90000, "call p owner=ann number=n0"),
+                     USHER_OK);
+    assert_int_equal(done_at(f, USHER_NUMBER, back + 90000, "call p owner=cid number=n2"),
+                     USHER_OK);
+    assert_int_equal(held_at(f, back + 150000), 3);
+    assert_int_equal(done_at(f, USHER_NUMBER, back + 90000, "set p outage=0"), USHER_OK);
+    assert_int_equal(held_at(f, back + 150000), 1);
+}
+
+/* More than one command puts off; a hold that `lease-max` ends is over all the same. */
+static void an_outage_moves_hundreds_of_leases(void **state)
+{
+    enum { MANY = 300 };
+    struct fixture *f = *state;
+    const int64_t t = INT64_C(1700000000000), back = t + 60000;
+    char line[64];
+
+    engine_open(f, "clock=given", false);
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "set p outage=20000 lease=30000 lease-max=70000"),
+                     USHER_OK);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(line, sizeof line, "add p n%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+        (void)snprintf(line, sizeof line, "reg p n%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+        (void)snprintf(line, sizeof line, "call p owner=u%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+    }
+    assert_int_equal(held_at(f, back), MANY);
+    /* no number is handed out again, though most leases are still to be moved */
+    assert_int_equal(done_at(f, USHER_NUMBER, back, "call p owner=eve"), USHER_EMPTY);
+    assert_int_equal(done_at(f, USHER_NUMBER, back + 9999, "call p owner=eve"), USHER_EMPTY);
+    assert_int_equal(held_at(f, back + 9999), MANY);
+    assert_int_equal(held_at(f, back + 10000), 0); /* by `lease-max` */
+    assert_int_equal(done_at(f, USHER_NUMBER, back + 10000, "call p owner=eve"), USHER_OK);
 }
 
 /* The silence of one, or of few in a queue that others use, is theirs. */
@@ -715,6 +811,8 @@ int suite_time(const struct backend *b)
         TEST(clock_that_is_set_back_freezes_no_lease),
         TEST(store_that_was_away_ends_no_heartbeat),
         TEST(many_that_end_hide_no_outage),
+        TEST(lease_that_ends_in_an_outage_goes_on),
+        TEST(an_outage_moves_hundreds_of_leases),
         TEST(silence_of_clients_is_no_outage),
         TEST(an_application_with_a_wrong_clock_is_told_so),
         TEST(check_needs_no_right_clock),

@@ -16,7 +16,7 @@
 #define SETTINGS                                                                              \
     (USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |           \
      USHER_GIVEN_ZONE | USHER_GIVEN_STRICT | USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX | \
-     USHER_GIVEN_REQUESTS | USHER_GIVEN_LOG | USHER_GIVEN_LEASE_MAX)
+     USHER_GIVEN_REQUESTS | USHER_GIVEN_LOG | USHER_GIVEN_LEASE_MAX | USHER_GIVEN_OUTAGE)
 
 /* ---- random numbers ---------------------------------------------------------------- */
 
@@ -69,7 +69,8 @@ struct gen {
     char (*lists)[USHER_LIST_TEXT_MAX + 1]; /* of groups, some of them wrong */
     int64_t now;
     int64_t scale; /* what a step of the clock, a lease and a rest are like */
-    unsigned daily, request, sticky, group, owner, given, lease, set, node, longest; /* percents */
+    unsigned daily, request, sticky, group, owner, given, lease, set, node, longest,
+        outage;               /* percents */
     bool big;                 /* more numbers than one command brings up to date */
     bool calm;                /* the clock seldom jumps */
     uint64_t made;            /* commands so far */
@@ -252,8 +253,9 @@ struct gen *gen_open(uint64_t seed, unsigned size)
     g->set = (unsigned)(1 + rng_below(r, 4));
     g->node = (unsigned)rng_below(r, 3) * 40;
     g->longest = rng_chance(r, 40) ? 60 : 5;
-    if (g->longest > 50) /* and now and then it is set while holds go on */
-        g->set = 6;
+    g->longest = rng_chance(r, 40) ? 60 : 5;
+    g->outage = rng_chance(r, 40) ? 60 : 5;
+    g->set = 6;
     if (g->big)
         g->lease = 90;
     if (rng_chance(r, 20)) { /* as most pools are: stores have shorter ways for them */
@@ -486,6 +488,8 @@ static void give_settings(struct gen *g, struct gen_command *q)
             q->c.given |= USHER_GIVEN_LOG;
         if (rng_chance(r, g->longest))
             q->c.given |= USHER_GIVEN_LEASE_MAX;
+        if (rng_chance(r, g->outage))
+            q->c.given |= USHER_GIVEN_OUTAGE;
     } while ((q->c.given & SETTINGS) == 0);
     give_others(g, &q->c);
     a->order = 1 + (int64_t)rng_below(r, 3);
@@ -504,6 +508,7 @@ static void give_settings(struct gen *g, struct gen_command *q)
     if (a->lease_max_ms > USHER_SPAN_MAX)
         a->lease_max_ms = USHER_SPAN_MAX;
     a->log = rng_chance(r, 30) ? 0 : 1 + (int64_t)rng_below(r, rng_chance(r, 30) ? 200 : 8);
+    a->outage_ms = rng_chance(r, 20) ? 0 : span(g);
 }
 
 /* Make one argument wrong, or give one that the verb does not take. */

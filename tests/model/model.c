@@ -85,10 +85,11 @@ static bool writes(enum usher_verb verb)
 static bool arguments_right(const struct usher_operation *c)
 {
     const struct usher_number_args *a = &c->arg.number;
-    const uint32_t settings =
-        USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |
-        USHER_GIVEN_ZONE | USHER_GIVEN_STRICT | USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
-        USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG | USHER_GIVEN_LEASE_MAX;
+    const uint32_t settings = USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST |
+                              USHER_GIVEN_DAILY | USHER_GIVEN_ZONE | USHER_GIVEN_STRICT |
+                              USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
+                              USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG |
+                              USHER_GIVEN_LEASE_MAX | USHER_GIVEN_OUTAGE;
     const char *texts = "";
     uint64_t may = 0;
 
@@ -112,6 +113,7 @@ static bool arguments_right(const struct usher_operation *c)
         !in(c, USHER_GIVEN_GAP, a->gap_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_LOG, a->log, 0, 100000) ||
         !in(c, USHER_GIVEN_LEASE_MAX, a->lease_max_ms, 0, USHER_SPAN_MAX) ||
+        !in(c, USHER_GIVEN_OUTAGE, a->outage_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_SINCE, a->since, 0, USHER_EXACT_MAX) ||
         !in(c, USHER_GIVEN_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX))
         return false;
@@ -235,17 +237,25 @@ static bool capped(const struct model_pool *p, const struct model_number *n, int
     return p->set.daily > 0 && n->day == day_of(p, at) && n->calls >= p->set.daily;
 }
 
+/* The same without the limit of the pool.  An outage moves what ended in it. */
+static int64_t lease_end(const struct model_pool *p, const struct model_number *n)
+{
+    bool away = n->busy && n->until > p->seen_from && n->until <= p->seen_to;
+
+    return away ? p->seen_to + p->set.outage_ms : n->until;
+}
+
 /* When its hold or its rest ends; 0: never.  The pool may limit holds, but it ends none before the
  * limit was set. */
 static int64_t end_of(const struct model_pool *p, const struct model_number *n)
 {
-    int64_t limit = n->used + p->set.lease_max_ms;
+    int64_t limit = n->used + p->set.lease_max_ms, lease = lease_end(p, n);
 
     if (!n->busy || p->set.lease_max_ms == 0)
-        return n->until;
+        return lease;
     if (n->token < p->limited_at && limit < p->limited)
         limit = p->limited;
-    return n->until != 0 && n->until < limit ? n->until : limit;
+    return lease != 0 && lease < limit ? lease : limit;
 }
 
 /* When a number that is not busy has rested, by the settings as they are. */
@@ -353,8 +363,9 @@ struct work {
     const struct usher_operation *c;
     const struct usher_number_args *a;
     struct usher_result *r;
-    int64_t now;    /* orders and stamps */
-    int64_t moment; /* ends what is due and begins deadlines: the store's clock, which is given */
+    int64_t now;     /* orders and stamps */
+    int64_t moment;  /* ends what is due and begins deadlines: the store's clock, which is given */
+    uint64_t before; /* the version of the pool before the command */
 };
 
 static int64_t held_for(const struct work *w, const struct model_number *n)
@@ -379,6 +390,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_GAP, "gap", a->gap_ms },
         { USHER_GIVEN_LOG, "log", a->log },
         { USHER_GIVEN_LEASE_MAX, "lease-max", a->lease_max_ms },
+        { USHER_GIVEN_OUTAGE, "outage", a->outage_ms },
     };
 
     put_given(to, c->given, all, sizeof all / sizeof *all);
@@ -406,6 +418,11 @@ static void changed_of(struct work *w, enum usher_verb verb, enum usher_number_s
     notice.to = (uint8_t)to;
     if (verb == USHER_NUMBER_SET) {
         given_put(&data, w->c);
+        notice.data = (struct usher_text){ (const char *)data.at, data.n };
+    } else if (verb == USHER_NUMBER_OUTAGE) {
+        const struct said gap[] = { { 1, "from", w->p->out_from }, { 1, "to", w->p->out_to } };
+
+        put_given(&data, 1, gap, 2);
         notice.data = (struct usher_text){ (const char *)data.at, data.n };
     }
     if (n != NULL) {
@@ -515,6 +532,10 @@ static struct model_number *first_due(struct model_pool *p, const struct usher_t
 
 static void expire_one(struct work *w, struct model_number *n)
 {
+    if (end_of(w->p, n) > w->moment) {
+        n->until = lease_end(w->p, n);
+        return;
+    }
     if (n->busy) {
         ends(w, n, end_of(w->p, n), -1, USHER_NUMBER_EXPIRE);
         return;
@@ -645,13 +666,45 @@ static uint64_t expire(struct work *w, uint64_t most, int judges)
     struct model_number *n;
     int64_t at;
 
-    for (; (n = first_due(w->p, NULL, &at)) != NULL && at <= w->moment; done++) {
-        if (done == most)
+    for (; (n = first_due(w->p, NULL, &at)) != NULL && at <= w->moment; most--) {
+        if (most == 0)
             return done;
+        done += is_due(w, n);
         expire_one(w, n);
     }
     (void)judge(w, judges);
     return done;
+}
+
+/* Is this the end of an outage: longer than half of `outage=`, and two leases ended in it?  It
+ * moves no lease that the one before has moved. */
+static void outage(struct work *w, bool says)
+{
+    struct model_pool *p = w->p;
+    int64_t half = p->set.outage_ms / 2, from = p->clock;
+    unsigned ended = 0;
+
+    p->seen_from = p->seen_to = 0;
+    if (p->set.outage_ms == 0 || !p->exists)
+        return;
+    p->seen_from = p->out_from;
+    p->seen_to = p->out_to;
+    if (w->moment - p->clock <= half)
+        return;
+    if (p->out_to != 0)
+        from = later(from, p->out_to + p->set.outage_ms);
+    for (size_t i = 0; i < p->n_numbers; i++)
+        ended +=
+            p->numbers[i].busy && p->numbers[i].until > from && p->numbers[i].until <= w->moment;
+    if (ended < 2)
+        return;
+    p->seen_from = from;
+    p->seen_to = w->moment;
+    if (!says)
+        return;
+    p->out_from = from;
+    p->out_to = w->moment;
+    changed(w, USHER_NUMBER_OUTAGE, 0, 0, NULL);
 }
 
 /* ---- memories ---------------------------------------------------------------------- */
@@ -1353,7 +1406,7 @@ static enum usher_status verb_sweep(struct work *w)
     r->count = expire(w, most, JUDGE_MOST);
     n = first_due(w->p, NULL, &at);
     r->more = (n != NULL && at <= w->moment) || w->p->judge != MODEL_JUDGED;
-    return r->count > 0 ? USHER_OK : USHER_SAME;
+    return w->p->version != w->before ? USHER_OK : USHER_SAME;
 }
 
 /* The settings were @before: the limits among them are those of all numbers, without a change of
@@ -1414,6 +1467,8 @@ static enum usher_status verb_set(struct work *w)
         s->log = a->log;
     if (given & USHER_GIVEN_LEASE_MAX)
         s->lease_max_ms = a->lease_max_ms;
+    if (given & USHER_GIVEN_OUTAGE)
+        s->outage_ms = a->outage_ms;
     w->r->of.number.of.settings = *s;
     if (given == 0)
         return USHER_OK; /* a read */
@@ -1601,6 +1656,7 @@ static enum usher_status verb_drop(struct work *w)
         p->begun = p->ended = 0;
         p->limited = 0;
         p->limited_at = 0;
+        p->out_from = p->out_to = 0;
         p->judge = MODEL_JUDGED;
         settings_default(p);
         changed(w, USHER_NUMBER_DROP, USHER_NUMBER_STATE_NODATA, USHER_NUMBER_STATE_NODATA, NULL);
@@ -1734,7 +1790,9 @@ static void execute(struct work *w)
             w->p->epoch++;
         return;
     }
+    w->before = version;
     do {
+        outage(w, true);
         if (w->c->verb != USHER_NUMBER_SWEEP)
             expire(w, EXPIRE_MOST, JUDGE_WAY);
         version = w->p->version;
@@ -1764,7 +1822,7 @@ void model_execute(struct model *m, const struct usher_operation *c, struct ushe
     struct model nobody = { NULL, 0, NULL, NULL };
     struct model_pool *p, copy;
     bool hidden;
-    struct work w = { m, NULL, NULL, c, &c->arg.number, r, c->now_ms, c->now_ms };
+    struct work w = { m, NULL, NULL, c, &c->arg.number, r, c->now_ms, c->now_ms, 0 };
 
     memset(r, 0, sizeof *r);
     r->of.number.why = USHER_NUMBER_WHY_NONE;
@@ -1806,6 +1864,7 @@ void model_execute(struct model *m, const struct usher_operation *c, struct ushe
     w.stored = p;
     w.p = &copy;
     w.m = &nobody;
+    outage(&w, false);
     (void)expire(&w, UINT64_MAX, 0);
     for (size_t i = 0; i < copy.n_numbers; i++)
         if (c->verb == USHER_NUMBER_STATS) /* counts what ends in its turn */

@@ -89,6 +89,8 @@ struct model_pool {
     bool zoned;            /* its zone has changed: days came twice */
     int64_t limited;       /* when lease-max was last set, and at which version */
     uint64_t limited_at;
+    int64_t out_from, out_to;   /* the last outage, */
+    int64_t seen_from, seen_to; /* and the one that a command sees */
     /* A changed setting reaches the numbers in bounded steps: how far. */
     enum { MODEL_JUDGED, MODEL_JUDGE_IDLE, MODEL_JUDGE_BOTH, MODEL_JUDGE_RESTS } judge;
     uint64_t judge_hi, judge_order;

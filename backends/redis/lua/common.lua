@@ -537,7 +537,8 @@ function S.make_outage()
     -- true: there is a new one
     function S.outage_look()
         local beat, last, taken = S.beat_of(), S.clock, S.jump_to and S.version == S.jump_to
-        S.gap_from, S.gap_to = S.count[S.lives.from + 1], S.count[S.lives.to + 1]
+        local kept = S.lives.in_settings and S.set or S.count
+        S.gap_from, S.gap_to = kept[S.lives.from + 1], kept[S.lives.to + 1]
         if beat == 0 or not S.exists then S.gap_from, S.gap_to = 0, 0 end
         if beat == 0 or not S.exists or not taken and S.moment - last <= math.floor(beat / 2) then return false end
         if S.last_sign then last = S.last_sign(last) end
@@ -552,8 +553,13 @@ function S.make_outage()
 
     function S.outage()
         if not S.outage_look() then return end
-        S.add(S.lives.from, S.gap_from - S.count[S.lives.from + 1])
-        S.add(S.lives.to, S.gap_to - S.count[S.lives.to + 1])
+        if S.lives.in_settings then
+            S.pset = {unpack(S.set)}
+            S.pset[S.lives.from + 1], S.pset[S.lives.to + 1] = S.gap_from, S.gap_to
+        else
+            S.add(S.lives.from, S.gap_from - S.count[S.lives.from + 1])
+            S.add(S.lives.to, S.gap_to - S.count[S.lives.to + 1])
+        end
         local tell = S.tell_outage or S.commit
         tell(S.lives.verb, 0, 0, nil, S.is_told() and mpack({'from', string.format('%.0f', S.gap_from), 'to',
             string.format('%.0f', S.gap_to)}) or nil)

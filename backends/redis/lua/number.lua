@@ -74,11 +74,29 @@ function S.first_limited(order)
     return S.set[K.SET_LEASE_MAX + 1] ~= 0 and S.walk('1', '2', nil, 0, order) or nil
 end
 
+S.lives = {'1', in_settings = true, from = K.SET_OUTAGE_FROM, to = K.SET_OUTAGE_TO, verb = K.V_OUTAGE,
+    most = K.OUTAGE_LOOKS}
+function S.beat_of() return S.set[K.SET_OUTAGE + 1] end
+function S.life_of(r) return r.state >= K.NUMBER_BUSY_DOWN and r.ends or 0 end
+
+-- From here on S.end_of() knows what an outage moves.  @writes: a new outage is a change.
+function S.meet_outage(writes)
+    S.gap_to = nil
+    if S.set[K.SET_OUTAGE + 1] == 0 then return end
+    if not S.outage then S.make_outage() end
+    if writes and S.exists and S.due >= 0 and S.due <= S.moment then S.outage() else S.outage_look() end
+end
+
+-- When the lease of @r, which is held, ends; 0: it has none.
+function S.lease_end(r) return S.outage_end(r.ends) or r.ends end
+
 -- The time at which the hold on @r or its rest ends; 0: it has no end.  See end_of().
 function S.end_of(r)
-    if S.set[K.SET_LEASE_MAX + 1] == 0 or r.state < K.NUMBER_BUSY_DOWN then return r.ends end
+    if r.state < K.NUMBER_BUSY_DOWN then return r.ends end
+    local lease = S.gap_to and S.lease_end(r) or r.ends
+    if S.set[K.SET_LEASE_MAX + 1] == 0 then return lease end
     local at = S.limit_end(r)
-    return r.ends ~= 0 and r.ends < at and r.ends or at
+    return lease ~= 0 and lease < at and lease or at
 end
 
 function S.is_due(r)
@@ -228,8 +246,14 @@ function S.make_expiry()
         S.settle(r, to, ends > at and ends or 0, v)
     end
 
+    -- Something is due: @r expires, or an outage has moved its lease.
     function S.expire_one(r)
         local state, ends = r.state, r.ends
+        if not S.is_due(r) then
+            r.ends = S.lease_end(r)
+            S.put(r, state, ends, true)
+            return S.apply()
+        end
         S.expire(r, S.version + 1)
         S.put(r, state, ends, true)
         S.tell(K.V_EXPIRE, state, r.state, r)
@@ -310,16 +334,17 @@ function S.make_expiry()
         return true
     end
 
-    -- Apply up to @max due expiries, then judge up to @judges numbers; how many expired, and whether
+    -- Apply up to @max of what is due, then judge up to @judges numbers; how many expired, and whether
     -- there are more.
     function S.expire_due(max, judges)
         local n = 0
         while S.due >= 0 and S.due <= S.now do
             local r, due = S.first_due()
             if not r then return n, none_due(due, judges) end
-            if n >= max then return n, true end
+            if max == 0 then return n, true end
+            if S.is_due(r) then n = n + 1 end
             S.expire_one(r)
-            n = n + 1
+            max = max - 1
         end
         return n, false
     end
@@ -929,10 +954,15 @@ function S.make_steps()
         S.several(n, more)
     end
 
-    function S.sweep()
+    function S.sweep(version)
         if not S.exists then S.status = K.MISSING return end
         if not S.expire then S.make_expiry() end
         S.several(S.expire_due(S.a[K.ARG_MAX] or K.CHANGES_MAX, K.JUDGE_MAX))
+        -- an outage has made a version, too
+        if S.status == K.SAME and S.version ~= version then
+            S.status = K.OK
+            if S.req then S.keep_last() end
+        end
     end
 
     -- The limits among the settings apply to all numbers at once: see settings_reach().
@@ -1115,6 +1145,7 @@ function S.run()
     if S.behind then return S.come_again() end
     if S.drop_meet() then return S.come_again() end
     if verb == K.V_SHOW or verb == K.V_LIST or verb == K.V_STATS or verb == K.V_CHANGES then
+        S.meet_outage(false)
         if not S.look then S.make_reads() end
         if verb == K.V_SHOW then return S.show() end
         if verb == K.V_LIST then return S.list() end
@@ -1135,6 +1166,8 @@ function S.run()
         S.more = S.dropping() and 1 or 0
         return
     end
+    local version = S.version
+    S.meet_outage(true)
     if verb ~= K.V_SWEEP and S.due >= 0 and S.due <= S.now then
         if not S.expire then S.make_expiry() end
         S.expire_due(K.EXPIRE_MAX, K.JUDGE_ON_WAY)
@@ -1155,7 +1188,7 @@ function S.run()
     if not S.several then S.make_steps() end
     if verb == K.V_FREE then return S.free() end
     if verb == K.V_RENEW then return S.renew_node() end
-    if verb == K.V_SWEEP then return S.sweep() end
+    if verb == K.V_SWEEP then return S.sweep(version) end
     if verb == K.V_LIFT then return S.lift() end
     if verb == K.V_MOVE then return S.move_group() end
     if verb == K.V_SET then return S.settings() end

@@ -12,7 +12,8 @@ local plain, lease, rest, zone, strict = K.SHORT_WAY and exists and count[1] ~= 
 if settings and all[3] > 0 then
     local order, daily
     order, lease, rest, daily, zone, strict = sunpack('>i7i7i7i7i7i7', settings)
-    -- and none of those behind sticky=, sticky-max= and requests=: what it does not know is off
-    plain = plain and order == K.ORDER_LONGEST_IDLE and daily == 0 and sub(settings, 64) == K.SETTINGS_OFF and
+    -- all settings after sticky=, sticky-max= and requests= are off, but for outage=
+    plain = plain and order == K.ORDER_LONGEST_IDLE and daily == 0 and
+        sub(settings, 64, K.OUTAGES_FIRST - 1) .. sub(settings, K.OUTAGES_BEHIND) == K.SETTINGS_OFF and
         count[K.COUNT_CHANGES + 1] == 0 and count[K.COUNT_JUDGE + 1] == 0
 end

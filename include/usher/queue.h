@@ -622,7 +622,8 @@ USHER_API enum usher_status usher_queue_drop(struct usher_engine *e, const char 
 /**
  * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
  * oldest first: all that @queue keeps by its setting log.  Of a user, owner is the agent that it
- * is or was with, and data has its lane and room, LOGIN.N.  Applies nothing that is due.
+ * is or was with, and data has its lane and room, LOGIN.N
+ * (usher_queue_room_name() gives the id that answers have).  Applies nothing that is due.
  * USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept; USHER_STALE: it does not reach back so
  * far (the answer's since_version says how far), or it is newer than the queue; USHER_LOST.
  * usher_watch_events() follows it.

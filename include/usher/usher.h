@@ -412,8 +412,9 @@ struct usher_notice {
     /* What it takes to make the same change in a copy: packed fields (room.h), size 0 if there
      * is nothing more to say.  One byte, MessagePack's nil: they are too large to be told.  Of the
      * settings of numbers, queues, serials and ids those that are given, numbers in digits; of a
-     * user of a queue its lane, and the room that it has or had, LOGIN.N; of serials and ids which
-     * numbers: `first` and `n`, or `number`. */
+     * user of a queue its lane, and the room that it has or had, LOGIN.N (with EPOCH. before it, as
+     * in answers, where usher_notice_write() writes it); of serials and ids which numbers: `first`
+     * and `n`, or `number`. */
     struct usher_text data;
     /* Of a room: marks of its history without this change and with it, see room.h. */
     uint64_t was, mark;

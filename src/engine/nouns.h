@@ -44,6 +44,8 @@ struct usher__row_at {
     uint64_t room[16];
 };
 
+#define USHER__TOLD_VALUE 64
+
 enum usher__gathering {
     USHER__GATHERING_STAYS, /* nothing */
     USHER__GATHERING_ENDS,  /* they are told before */
@@ -122,6 +124,10 @@ struct usher__hooks {
     /* The word of a state in it, which is about @of; NULL: it is of nothing that has a state. */
     const char *(*told_state)(const struct usher_notice *notice, enum usher_subject of,
                               unsigned state);
+    /* May be NULL.  *@value, of field @name in the data of a notice, as it is told; @to may hold
+     * it. */
+    void (*told_value)(const struct usher_notice *notice, const struct usher_text *name,
+                       struct usher_text *value, char to[USHER__TOLD_VALUE]);
     bool marks; /* `was` and `mark` are set, and no token */
     /* The verb of several that are told together; each of them, as usher_room_presence() does. */
     enum usher_verb together;

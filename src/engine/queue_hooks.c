@@ -109,6 +109,20 @@ static enum usher_subject subject(const struct usher_notice *notice)
     return notice->token != 0 && notice->owner.size == 0 ? USHER_SUBJECT_AGENT : USHER_SUBJECT_USER;
 }
 
+/* A room is called as in an answer, with the epoch of its queue. */
+static void told_value(const struct usher_notice *notice, const struct usher_text *name,
+                       struct usher_text *value, char to[USHER__TOLD_VALUE])
+{
+    int size;
+
+    if (name->size != 4 || memcmp(name->data, "room", 4) != 0 || value->size == 0)
+        return;
+    size = snprintf(to, USHER__TOLD_VALUE, "%016" PRIx64 ".%.*s", notice->epoch, (int)value->size,
+                    value->data);
+    if (size > 0 && size < USHER__TOLD_VALUE)
+        *value = (struct usher_text){ to, (size_t)size };
+}
+
 const struct usher__hooks usher__queue_hooks = {
     .fault = fault,
     .sound = sound,
@@ -116,6 +130,7 @@ const struct usher__hooks usher__queue_hooks = {
     .why_word = why_word,
     .subject = subject,
     .told_state = told_state,
+    .told_value = told_value,
     .applies = applies,
     .text = text,
     .place_name = place_name,

@@ -461,10 +461,13 @@ static size_t finish(struct writer *w)
 
 /* ---- packed fields ------------------------------------------------------------------------ */
 
-static void packed(struct writer *w, const struct usher_text *data)
+/* @n: the notice that @data is of; NULL: it is of none. */
+static void packed(struct writer *w, const struct usher_text *data, const struct usher_notice *n)
 {
+    const struct usher__hooks *hooks = n != NULL ? usher__hooks((unsigned)n->noun) : NULL;
     struct usher_fields f = usher__fields(data);
     struct usher_text name, value;
+    char whole[USHER__TOLD_VALUE];
     uint64_t version;
 
     if (data->size == 1 && (unsigned char)data->data[0] == 0xc0) { /* too large to be told */
@@ -473,6 +476,8 @@ static void packed(struct writer *w, const struct usher_text *data)
     }
     begin(w, MAP);
     while (data->size != 0 && usher_fields_next(&f, &name, &value, &version)) {
+        if (hooks != NULL && hooks->told_value != NULL)
+            hooks->told_value(n, &name, &value, whole);
         key_text(w, &name);
         bytes_put(w, &value);
     }
@@ -543,7 +548,7 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     if (n->verb == hooks->together && hooks->together != 0 && !within)
         together(w, n, hooks);
     else
-        packed(w, &n->data);
+        packed(w, &n->data, n);
     key(w, "owner");
     text_or_nil(w, &n->owner);
     key(w, "time");
@@ -901,7 +906,7 @@ static void key_put(struct writer *w, const struct answer *a, const struct value
         struct usher_text t = text_of(values, k->field);
 
         if (k->as == USHER__AS_PACKED)
-            packed(w, &t);
+            packed(w, &t, NULL);
         else
             merged(w, a, &t);
         break;

@@ -44,20 +44,21 @@ queue sweep Q now=30000
 queue sweep Q now=90000
 EOT
     lines 0 "$USHER" -s "$store" shell -e <in
-    sed -n 's/.*"verb":\("[a-z]*","subject":.*\),"data":\({[^}]*}\),"owner":\(.*\),"time".*/\1 \2 \3/p' out.txt >got.txt
+    mask <out.txt |
+        sed -n 's/.*"verb":\("[a-z]*","subject":.*\),"data":\({[^}]*}\),"owner":\(.*\),"time".*/\1 \2 \3/p' >got.txt
     cat >wanted.txt <<'EOT'
 "set","subject":null,"from":null,"to":null {"offer":"500","wrapup":"100"} null
 "login","subject":"ann","from":"gone","to":"idle" {} null
 "apply","subject":"ann","from":"gone","to":"waiting" {"lane":"default"} null
-"match","subject":"ann","from":"waiting","to":"offered" {"lane":"default","room":"2.1"} "ann"
-"accept","subject":"ann","from":"offered","to":"seated" {"lane":"default","room":"2.1"} "ann"
-"finish","subject":"ann","from":"seated","to":"gone" {"lane":"default","room":"2.1"} "ann"
+"match","subject":"ann","from":"waiting","to":"offered" {"lane":"default","room":"E.2.1"} "ann"
+"accept","subject":"ann","from":"offered","to":"seated" {"lane":"default","room":"E.2.1"} "ann"
+"finish","subject":"ann","from":"seated","to":"gone" {"lane":"default","room":"E.2.1"} "ann"
 "apply","subject":"bob","from":"gone","to":"waiting" {"lane":"default"} null
 "expire","subject":"ann","from":"wrapup","to":"idle" {} null
-"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","room":"2.1"} "ann"
+"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","room":"E.2.1"} "ann"
 "outage","subject":null,"from":null,"to":null {"from":"2100","to":"30000"} null
 "expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default"} null
-"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","room":"2.1"} "ann"
+"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","room":"E.2.1"} "ann"
 "expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default"} null
 "expire","subject":"ann","from":"idle","to":"gone" {} null
 "expire","subject":"bob","from":"waiting","to":"gone" {"lane":"default"} null
@@ -151,7 +152,7 @@ EOT
 {"scope":"number/W","epoch":"E","version":4,"verb":"call","subject":"7","from":"idle+up","to":"busy+up","data":{},"owner":"ann","time":1000,"token":"4","until":2000}
 {"scope":"number/W","epoch":"E","version":5,"verb":"expire","subject":"7","from":"busy+up","to":"idle+up","data":{},"owner":"ann","time":2000,"token":"4"}
 {"status":"missing","epoch":"0","version":0,"due":null,"scope":"queue/W"}
-{"scope":"queue/Q2","epoch":"E","version":4,"verb":"match","subject":"bob","from":"waiting","to":"seated","data":{"lane":"vip","room":"2.1"},"owner":"ann","time":1000,"token":"4","until":16000}
+{"scope":"queue/Q2","epoch":"E","version":4,"verb":"match","subject":"bob","from":"waiting","to":"seated","data":{"lane":"vip","room":"E.2.1"},"owner":"ann","time":1000,"token":"4","until":16000}
 {"scope":"id/I","epoch":"E","version":2,"verb":"next","subject":null,"from":null,"to":null,"data":{"first":"1","n":"7"},"owner":null,"time":1000}
 {"scope":"serial/S","epoch":"E","version":2,"verb":"reserve","subject":"1","from":"free","to":"held","data":{"number":"1"},"owner":"ann","time":1000,"token":"2","until":2000}
 {"scope":"serial/S","epoch":"E","version":3,"verb":"expire","subject":"1","from":"held","to":"returned","data":{"number":"1"},"owner":"ann","time":2000,"token":"2"}

@@ -1150,6 +1150,9 @@ mutant 'script: an outage ends heartbeats' backends/redis/lua/common.lua \
     's/        if n < most then return false end/        do return false end/' $redis 'store_that_was_away*'
 mutant 'queue: a notice has another name for a room' src/engine/queue_hooks.c \
     's/    if (size > 0 && size < USHER__TOLD_VALUE)/    if (size < 0)/' tests/cli/notices_are_watched.sh
+mutant 'a sweep does all that it is asked for' src/steps/work.h \
+    's/    return given \&\& max < USHER__SWEEP_MAX ? max : USHER__SWEEP_MAX;/    return given ? max : USHER__SWEEP_MAX;/' \
+    $memory 'a_sweep_makes*'
 mutant 'pool: an outage ends leases' src/steps/number.c \
     's/    return later != 0 ? later : r->until_ms;/    return r->until_ms;/' $memory 'lease_that_ends*'
 mutant 'pool: a lease is put off again and again' src/steps/number.c \

@@ -201,7 +201,7 @@ struct usher_room_options {
     int64_t after_version; /* snapshot: go on where a page ended: its next; 0 to 2^53 - 1 */
     int64_t ttl_ms; /* sweep: a member without a heartbeat for this time is removed; none: never */
     /* snapshot, changes, sweep: the most members, notices or changes; a page ends after some
-     * 400 members or 256 notices; 1 to 10,000 */
+     * 400 members or 256 notices, a sweep after 200 changes; 1 to 10,000 */
     int64_t max;
 };
 #ifdef __cplusplus

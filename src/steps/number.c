@@ -41,9 +41,6 @@ typedef struct usher__change change;
 /* Numbers that are due after an outage, of which two leases are sought. */
 #define OUTAGE_LOOKS 256
 
-/* Changes that one command makes at most: a script of Redis is some 100,000 instructions each. */
-#define CHANGES_MAX 200
-
 /* Two bits of counts[USHER__COUNT_JUDGE]: the lists that are still to be walked.  The other bits
  * and counts[USHER__COUNT_JUDGE_HI] are the place in the first of them. */
 enum { JUDGED, JUDGE_IDLE, JUDGE_BOTH, JUDGE_RESTS };
@@ -1643,7 +1640,7 @@ static enum usher_status renew_node(work *w)
         status = walk_held(w, &a->owner, &a->node, behind, mine(&m));
         if (status != USHER_OK)
             break;
-        if (looked == CHANGES_MAX) {
+        if (looked == USHER__SWEEP_MAX) {
             answer_token(w, behind);
             return several(w, USHER_OK, n, true);
         }
@@ -1715,7 +1712,7 @@ static enum usher_status free_holds(work *w)
     }
     while (status == USHER_OK) {
         status = walk_held(w, &a->owner, &a->node, order, mine(&m));
-        if (status == USHER_OK && n == CHANGES_MAX) {
+        if (status == USHER_OK && n == USHER__SWEEP_MAX) {
             more = true;
             break;
         }
@@ -1745,7 +1742,7 @@ static enum usher_status sweep(work *w, uint64_t version)
     uint64_t n;
     bool more;
     int64_t max =
-        (w->command->given & USHER_GIVEN_MAX) != 0 ? w->command->arg.number.max : CHANGES_MAX;
+        usher__sweep_max((w->command->given & USHER_GIVEN_MAX) != 0, w->command->arg.number.max);
     enum usher_status status;
 
     if (w->scope.ref == NULL) {
@@ -2228,7 +2225,6 @@ static const struct usher__constant constants[] = {
     { "ASIDE", USHER__RANK_CAPPED },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "PAST_MAX", PAST_MAX },
-    { "CHANGES_MAX", CHANGES_MAX },
     { "JUDGE_MAX", JUDGE_MAX },
     { "JUDGE_ON_WAY", JUDGE_ON_WAY },
     { "JUDGE_IDLE", JUDGE_IDLE },

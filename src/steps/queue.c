@@ -276,7 +276,7 @@ static enum usher_status run(work *w)
         if (usher__other_version(w))
             return USHER_OK;
         run.matched_rows = true;
-        max = given(w, USHER_GIVEN_QUEUE_MAX) ? args(w)->max : USHER__STEP_MAX;
+        max = usher__sweep_max(given(w, USHER_GIVEN_QUEUE_MAX), args(w)->max);
     }
     if (w->scope.counts[COUNT_OLD] != 0) {
         status = reach(w);

@@ -184,7 +184,7 @@ static enum usher_status lock_room(work *w, unsigned event)
 static enum usher_status sweep(work *w)
 {
     struct usher_room_result *reply = &w->reply->of.room;
-    int64_t max = given(w, USHER_GIVEN_ROOM_MAX) ? args(w)->max : USHER__STEP_MAX;
+    int64_t max = usher__sweep_max(given(w, USHER_GIVEN_ROOM_MAX), args(w)->max);
     int64_t ttl = args(w)->ttl_ms;
     uint64_t version = w->scope.version;
     struct usher_record r;

@@ -932,8 +932,8 @@ enum usher_status usher__serial_sweep(work *w)
     uint64_t n;
     bool more;
     struct state s;
-    int64_t max = (w->command->given & USHER_GIVEN_SERIAL_N) != 0 ? w->command->arg.serial.n
-                                                                  : USHER__STEP_MAX;
+    int64_t max =
+        usher__sweep_max((w->command->given & USHER_GIVEN_SERIAL_N) != 0, w->command->arg.serial.n);
     enum usher_status status = usher__serial_load(w, &s);
 
     if (status != USHER_OK)

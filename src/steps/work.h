@@ -95,6 +95,9 @@ struct usher__change {
 #define USHER__EXPIRE_MAX 64
 /* Changes made by a command that makes many: a bounded step, so that nobody waits for long. */
 #define USHER__STEP_MAX 1000
+/* Changes of a `sweep`, or of another command that makes one of each record, at most, whatever it
+ * is asked for: a script of Redis takes some 100,000 instructions for each. */
+#define USHER__SWEEP_MAX 200
 /* A time that does not come: of records that go by their number only. */
 #define USHER__FOREVER (INT64_C(1) << 52)
 
@@ -398,6 +401,12 @@ enum usher_status usher__come_again(struct usher__work *w);
  * The scope is then as after the last of them.
  */
 bool usher__work_stops(struct usher__work *w, enum usher_status status, uint64_t n);
+
+/* Changes of a sweep that is asked for @max of them, if that is @given. */
+static inline int64_t usher__sweep_max(bool given, int64_t max)
+{
+    return given && max < USHER__SWEEP_MAX ? max : USHER__SWEEP_MAX;
+}
 
 /* For record_fault(). */
 static inline bool usher__is_newer(const struct usher_scope *scope, uint64_t version)

@@ -549,6 +549,62 @@ static void an_outage_moves_hundreds_of_leases(void **state)
     assert_int_equal(done_at(f, USHER_NUMBER, back + 10000, "call p owner=eve"), USHER_OK);
 }
 
+/* A sweep is a bounded step, whatever it is asked for. */
+static void a_sweep_makes_two_hundred_changes(void **state)
+{
+    enum { MANY = 250, MOST = 200 };
+    static const struct {
+        enum usher_noun noun;
+        const char *first, *each, *sweep;
+    } of[] = {
+        { USHER_NUMBER, "set s lease=1000", "call s owner=u", "sweep s max=10000" },
+        { USHER_QUEUE, "set s ttl=0 maxwait=1000", "apply s u", "sweep s max=10000" },
+        { USHER_ROOM, "open s ttl=1000", "join s u", "sweep s max=10000" },
+        { USHER_SERIAL, "rule s mode=gapfree lease=1000", "reserve s owner=u", "sweep s n=10000" },
+    };
+    struct fixture *f = *state;
+    const int64_t t = INT64_C(1700000000000), end = t + 1000;
+    struct usher_result r;
+    char line[64];
+
+    engine_open(f, "clock=given", false);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(line, sizeof line, "add s n%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+        (void)snprintf(line, sizeof line, "reg s n%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+    }
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "login s ann"), USHER_OK);
+    assert_int_equal(done_at(f, USHER_QUEUE, t, "pause s ann"), USHER_OK);
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+        int64_t count[2];
+        bool more[2];
+
+        assert_int_equal(done_at(f, of[k].noun, t, of[k].first), USHER_OK);
+        for (int i = 0; i < MANY; i++) {
+            (void)snprintf(line, sizeof line, "%s%d", of[k].each, i);
+            assert_int_equal(done_at(f, of[k].noun, t, line), USHER_OK);
+        }
+        if (of[k].noun == USHER_ROOM) /* the silence is no outage */
+            assert_int_equal(done_at(f, USHER_ROOM, end - 1, "set s topic x"), USHER_OK);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(at(f, of[k].noun, end, of[k].sweep, &r), USHER_OK);
+            count[i] = of[k].noun == USHER_NUMBER  ? (int64_t)r.of.number.count
+                       : of[k].noun == USHER_QUEUE ? (int64_t)r.of.queue.count
+                       : of[k].noun == USHER_ROOM  ? (int64_t)r.of.room.count
+                                                   : (int64_t)r.of.serial.count;
+            more[i] = of[k].noun == USHER_NUMBER  ? r.of.number.more
+                      : of[k].noun == USHER_QUEUE ? r.of.queue.more
+                      : of[k].noun == USHER_ROOM  ? r.of.room.more
+                                                  : r.of.serial.more;
+            usher_result_done(&r);
+        }
+        assert_int_equal(count[0], MOST);
+        assert_int_equal(count[1], MANY - MOST);
+        assert_true(more[0] && !more[1]);
+    }
+}
+
 /* The silence of one, or of few in a queue that others use, is theirs. */
 static void silence_of_clients_is_no_outage(void **state)
 {
@@ -813,6 +869,7 @@ int suite_time(const struct backend *b)
         TEST(many_that_end_hide_no_outage),
         TEST(lease_that_ends_in_an_outage_goes_on),
         TEST(an_outage_moves_hundreds_of_leases),
+        TEST(a_sweep_makes_two_hundred_changes),
         TEST(silence_of_clients_is_no_outage),
         TEST(an_application_with_a_wrong_clock_is_told_so),
         TEST(check_needs_no_right_clock),

@@ -1401,7 +1401,7 @@ static enum usher_status verb_sweep(struct work *w)
 
     if (!w->p->exists)
         return USHER_MISSING;
-    if ((w->c->given & USHER_GIVEN_MAX) != 0)
+    if ((w->c->given & USHER_GIVEN_MAX) != 0 && w->a->max < STEP_MOST)
         most = (uint64_t)w->a->max;
     r->count = expire(w, most, JUDGE_MOST);
     n = first_due(w->p, NULL, &at);

@@ -17,7 +17,8 @@
 #define DAY INT64_C(86400000)
 #define REQUEST_AGE INT64_C(3600000)
 #define PORTION 64          /* deadlines applied before those they made free are matched */
-#define STEP_MOST 1000      /* deadlines of a `sweep`, and matches of a `match` */
+#define STEP_MOST 1000      /* matches of a `match` */
+#define SWEEP_MOST 200      /* deadlines of a `sweep` */
 #define LEFT INT64_C(10000) /* of the patience of who comes back, at least */
 #define FORGET_FIRST 8      /* refusals that go with a visit */
 #define FORGET_MOST 50      /* and in a step later */
@@ -2110,8 +2111,9 @@ static enum usher_status verb_sweep(struct work *w)
     if (!w->q->exists)
         return USHER_MISSING;
     w->tell_matches = true;
-    r->count =
-        expire(w, (w->c->given & USHER_GIVEN_QUEUE_MAX) != 0 ? (uint64_t)w->a->max : STEP_MOST);
+    r->count = expire(w, (w->c->given & USHER_GIVEN_QUEUE_MAX) != 0 && w->a->max < SWEEP_MOST
+                             ? (uint64_t)w->a->max
+                             : SWEEP_MOST);
     r->more = w->backlog;
     return w->q->version > version ? USHER_OK : USHER_SAME;
 }

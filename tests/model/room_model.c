@@ -15,8 +15,9 @@
 
 #define EXPIRE_MAX 64 /* of a command on its way */
 #define STEP_MAX 1000
-#define WRITES 24 /* of one step of closing, unless one member has more */
-#define OWNED 16  /* roles, or shares, of one member */
+#define SWEEP_MAX 200 /* of a `sweep` */
+#define WRITES 24     /* of one step of closing, unless one member has more */
+#define OWNED 16      /* roles, or shares, of one member */
 #define TOLD_BYTES 8192
 #define REQUEST_MS INT64_C(3600000)
 
@@ -1536,7 +1537,8 @@ static void do_sweep(struct work *w)
 {
     struct usher_room_result *reply = &w->reply->of.room;
     room *r = w->r;
-    uint64_t max = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 ? (uint64_t)w->a->max : STEP_MAX;
+    bool fewer = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 && w->a->max < SWEEP_MAX;
+    uint64_t max = fewer ? (uint64_t)w->a->max : SWEEP_MAX;
     uint64_t before = r->version;
 
     if (!gate(w))

@@ -501,6 +501,9 @@ function S.renumber()
     end
 end
 
+-- See usher__sweep_max().
+function S.sweep_max(max) return max and max < K.SWEEP_MAX and max or K.SWEEP_MAX end
+
 -- See usher__other_version().
 function S.other_version()
     local v, e = S.a[K.ARG_IF_VERSION], S.a[K.ARG_EPOCH]

@@ -907,7 +907,7 @@ function S.make_steps()
         while true do
             local r = S.walk_held(nil, a[K.ARG_NODE], order)
             if not r then break end
-            if looked == K.CHANGES_MAX then
+            if looked == K.SWEEP_MAX then
                 S.number = string.format('%.0f', order)
                 return S.several(n, true)
             end
@@ -943,7 +943,7 @@ function S.make_steps()
         while true do
             local r = S.walk_held(owner, a[K.ARG_NODE], order)
             if not r then break end
-            if n == K.CHANGES_MAX then more = true break end
+            if n == K.SWEEP_MAX then more = true break end
             order = r.order
             local to, what = S.move_by_free(r)
             if what == K.OK then
@@ -957,7 +957,7 @@ function S.make_steps()
     function S.sweep(version)
         if not S.exists then S.status = K.MISSING return end
         if not S.expire then S.make_expiry() end
-        S.several(S.expire_due(S.a[K.ARG_MAX] or K.CHANGES_MAX, K.JUDGE_MAX))
+        S.several(S.expire_due(S.sweep_max(S.a[K.ARG_MAX]), K.JUDGE_MAX))
         -- an outage has made a version, too
         if S.status == K.SAME and S.version ~= version then
             S.status = K.OK

@@ -134,7 +134,7 @@ function S.run()
     if verb == K.V_DROP then return S.drop_queue() end
     if verb == K.V_SWEEP then
         if S.other_version() then return end
-        S.tell_rows, max = true, S.a[K.ARG_MAX] or K.STEP_MAX
+        S.tell_rows, max = true, S.sweep_max(S.a[K.ARG_MAX])
     end
     local version, n, more = S.version, 0, false
     if S.cnt(K.COUNT_OLD) ~= 0 and S.reach() then return S.come_again() end

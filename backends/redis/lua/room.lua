@@ -798,7 +798,7 @@ end
 -- ---- sweep --------------------------------------------------------------------------------
 
 function S.sweep()
-    local max, ttl, version = S.a[K.ARG_MAX] or K.STEP_MAX, S.a[K.ARG_TTL], S.version
+    local max, ttl, version = S.sweep_max(S.a[K.ARG_MAX]), S.a[K.ARG_TTL], S.version
     if not S.gate(K.ROOM_E_CHANGE) then return end
     if not S.expire_due then S.make_due() end
     local n, more = S.expire_due(max)

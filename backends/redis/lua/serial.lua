@@ -1384,7 +1384,7 @@ function S.make_holds()
 
     function S.sweep()
         if not S.load() then return end
-        local n, more = S.expire_due(S.a[K.ARG_N] or K.STEP_MAX)
+        local n, more = S.expire_due(S.sweep_max(S.a[K.ARG_N]))
         local s = S.load()
         S.tell(n > 0 and K.OK or K.SAME, s)
         S.counted, S.more = n, more and 1 or 0

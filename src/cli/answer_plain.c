@@ -584,7 +584,7 @@ void usher__answer_plain(FILE *out, const struct usher_operation *command,
             (uint64_t)version.number != reply->version)
             fprintf(out, ": it has version %" PRIu64, reply->version);
         else if (reply->status == USHER_STALE && asked(&s, "EPOCH", 5, &epoch) &&
-                 memcmp(epoch.text, is, 16) != 0)
+                 epoch.text != NULL && memcmp(epoch.text, is, 16) != 0)
             fprintf(out, ": it has epoch %s", is);
         else
             sentence(&s);

@@ -86,6 +86,8 @@ struct usher__hooks {
     /* In struct usher_operation, a text: with it a verb that is USHER__IF_OWNER comes out the same.
      */
     uint16_t owner_at;
+    /* An answer that is stale by its version or epoch also has what there is now. */
+    bool stale_has_all;
     /* The verb by which a scope goes; what it means if it is refused. */
     enum usher_verb drop;
     const char *drop_refused;

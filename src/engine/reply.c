@@ -305,7 +305,8 @@ static bool other_version(const struct usher_operation *op, const struct usher_r
     struct usher_text text;
     int64_t version;
 
-    if (r->status != USHER_STALE || noun->if_version == 0 || r->noun == USHER_ROOM)
+    if (r->status != USHER_STALE || noun->if_version == 0 ||
+        usher__hooks_of(op->verb)->stale_has_all)
         return false;
     memcpy(&version, (const char *)op + noun->if_version_at, sizeof version);
     memcpy(&text, (const char *)op + noun->epoch_at, sizeof text);

@@ -106,6 +106,7 @@ const struct usher__hooks usher__room_hooks = {
     .mark_at = offsetof(struct usher_result, of.room.mark),
     .gone = USHER_ROOM_DONE,
     .closes = closes,
+    .stale_has_all = true,
     .drop = USHER_ROOM_CLOSE,
     .sweep = USHER_ROOM_SWEEP,
     .index = USHER_ROOMS,

@@ -2018,10 +2018,11 @@ static enum usher_status stats(work *w)
 /* ---- all together ----------------------------------------------------------------- */
 
 /* From here on end_of() knows what an outage moves.  @writes: a new outage is a change. */
-static enum usher_status outage(work *w, bool writes)
+static inline enum usher_status outage(work *w, bool writes)
 {
     bool new;
 
+    w->gap_from = w->gap_to = 0;
     if (w->scope.settings[USHER__SET_OUTAGE] == 0)
         return USHER_OK;
     return writes && w->scope.ref != NULL && w->scope.due_ms <= w->moment
@@ -2029,17 +2030,10 @@ static enum usher_status outage(work *w, bool writes)
                : usher__outage_look(w, &new);
 }
 
-static enum usher_status run(work *w)
+static enum usher_status read_only(work *w)
 {
-    uint64_t n, version = w->scope.version;
-    bool more;
-    enum usher_status status = USHER_OK;
+    enum usher_status status = outage(w, false);
 
-    if (w->behind)
-        return come_again(w);
-    w->gap_from = w->gap_to = 0;
-    if ((usher__verb((unsigned)w->command->verb)->flags & USHER__WRITES) == 0)
-        status = outage(w, false);
     if (status != USHER_OK)
         return status;
     switch (w->command->verb) {
@@ -2049,8 +2043,25 @@ static enum usher_status run(work *w)
         return list(w);
     case USHER_NUMBER_STATS:
         return stats(w);
-    case USHER_NUMBER_CHANGES:
+    default:
         return usher__log_changes(w, &w->reply->of.number.since, &w->reply->of.number.more);
+    }
+}
+
+static enum usher_status run(work *w)
+{
+    uint64_t n, version = w->scope.version;
+    bool more;
+    enum usher_status status;
+
+    if (w->behind)
+        return come_again(w);
+    switch (w->command->verb) {
+    case USHER_NUMBER_SHOW:
+    case USHER_NUMBER_LIST:
+    case USHER_NUMBER_STATS:
+    case USHER_NUMBER_CHANGES:
+        return read_only(w);
     default:
         break;
     }

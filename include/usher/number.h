@@ -386,9 +386,12 @@ USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const cha
  * order holds for numbers as they become idle; those idle before go first.  The limits daily, zone,
  * rest, gap and lease_max apply to all numbers at once, also to those that are held, rest or are
  * idle, without a notice for each.  lease_max counts from the beginning of a hold and ends none
- * before the time of this command.  A rest that a hangup named stays as it was named.  This
- * command judges up to 128 numbers; the others are judged by later commands, before any of them
- * is given out or a call says that there is none.
+ * before the time of this command.  A rest that a hangup named stays as it was named.
+ * With outage the leases that end while the store is away go on: no command came for longer than
+ * half of outage and two leases ended in that time, or another server has the pool now and one
+ * ended.  They end that long after the store is back, once, with one notice (USHER_NUMBER_OUTAGE).
+ * This command judges up to 128 numbers; the others are judged by later commands, before any of
+ * them is given out or a call says that there is none.
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such pool.
  * Takes opt->if_version, opt->epoch.
  */
@@ -398,8 +401,9 @@ USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char 
                                              struct usher_reply **ret);
 
 /**
- * Apply what is due now, opt->max changes at most, then judge up to 128 numbers by a changed
- * setting.  Never needed for correctness.  While the answer has more, ask again.  USHER_OK: count; USHER_SAME, USHER_MISSING.
+ * Apply what is due now, opt->max changes at most and never more than 200, then judge up to 128
+ * numbers by a changed setting.  Never needed for correctness.  While the answer has more, ask
+ * again.  USHER_OK: count, which is 0 if the only change is an outage; USHER_SAME, USHER_MISSING.
  * Takes opt->max, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,

@@ -194,8 +194,11 @@ struct usher_room_options {
     struct usher_text fields; /* set, join, member, share: any other key=value, up to 32 of them */
     /* set, unset, member, role: only if it is this now ('': nothing), else stale */
     struct usher_text expected;
-    int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
-    uint64_t epoch; /* only if it has this epoch, as answered, else stale */
+    /* only if it has this version, else stale; only with epoch=; 1 to 2^53 - 1 */
+    int64_t if_version;
+    /* only if it has this epoch, as answered, else stale; a room that is opened again has
+     * another one */
+    uint64_t epoch;
     int64_t ban_ms; /* kick: the member must not join for this time; none: end its ban */
     int64_t since_version; /* snapshot, changes: of the changes after this version; 0 to 2^53 - 1 */
     int64_t after_version; /* snapshot: go on where a page ended: its next; 0 to 2^53 - 1 */
@@ -502,9 +505,9 @@ USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const cha
                                                struct usher_reply **ret);
 
 /**
- * Apply what is due; with opt->ttl_ms also remove who was silent for so long.  One bounded step:
- * rows are those removed; while the reply has more, there are others.  USHER_OK, USHER_SAME,
- * USHER_MISSING.
+ * Apply what is due; with opt->ttl_ms also remove the members that were silent for that long.  One
+ * bounded step, of 200 changes at most: rows are those removed; while the reply has more, there
+ * are others.  USHER_OK, USHER_SAME, USHER_MISSING.
  * Takes opt->if_version, opt->epoch, opt->ttl_ms, opt->max.
  */
 USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char *room,

@@ -516,8 +516,8 @@ USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const cha
                                                struct usher_reply **ret);
 
 /**
- * Apply what is due now.  Never needed for correctness.  While the answer has more, ask again.
- * USHER_OK: count; USHER_SAME.
+ * Apply what is due now, at most 200 changes.  Never needed for correctness.  While the answer has
+ * more, ask again.  USHER_OK: count; USHER_SAME.
  * Takes opt->n, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,

@@ -190,8 +190,7 @@ struct usher_room_args {
     struct usher_text fields; /* any other key=value, up to 32 of them */
     int64_t after; /* go on where a page ended: its next */
     int64_t if_version; /* only if it has this version, else stale; only with epoch= */
-    /* only if it has this epoch, as answered, else stale; a room that is opened again has
-     * another one */
+    /* only if it has this epoch, else stale; a room that is opened again has another one */
     struct usher_text epoch;
     int64_t capacity; /* members at most; 0: any */
     int64_t linger_ms; /* an empty room closes by itself after this time; 0: never */

@@ -196,8 +196,7 @@ struct usher_room_options {
     struct usher_text expected;
     /* only if it has this version, else stale; only with epoch=; 1 to 2^53 - 1 */
     int64_t if_version;
-    /* only if it has this epoch, as answered, else stale; a room that is opened again has
-     * another one */
+    /* only if it has this epoch, else stale; a room that is opened again has another one */
     uint64_t epoch;
     int64_t ban_ms; /* kick: the member must not join for this time; none: end its ban */
     int64_t since_version; /* snapshot, changes: of the changes after this version; 0 to 2^53 - 1 */

@@ -126,8 +126,8 @@ struct usher__hooks {
     /* The word of a state in it, which is about @of; NULL: it is of nothing that has a state. */
     const char *(*told_state)(const struct usher_notice *notice, enum usher_subject of,
                               unsigned state);
-    /* May be NULL.  *@value, of field @name in the data of a notice, as it is told; @to may hold
-     * it. */
+    /* May be NULL.  Replace *@value, of field @name in the data of a notice, by what a user sees;
+     * @to has room for it. */
     void (*told_value)(const struct usher_notice *notice, const struct usher_text *name,
                        struct usher_text *value, char to[USHER__TOLD_VALUE]);
     bool marks; /* `was` and `mark` are set, and no token */

@@ -9,12 +9,14 @@
 
 #include "script.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lua_text.h"
 
-/* Of the constants' text. */
+/* Of the constants' text, and how many there are. */
 #define CONSTANTS_MAX 16384
+#define CONSTANTS 512
 
 struct out {
     char *to;
@@ -37,25 +39,67 @@ static bool in_name(char c)
     return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The value behind "local NAME = ", up to the end of the line. */
-static const char *value_of(const char *constants, const char *name, size_t size, size_t *ret_size)
+/* The constants of a noun, by name. */
+struct constant {
+    const char *name, *value; /* in the text */
+    size_t name_size, value_size;
+};
+struct constants {
+    struct constant of[CONSTANTS];
+    size_t n;
+    char text[CONSTANTS_MAX];
+};
+
+static int by_name(const void *a, const void *b)
 {
-    static const char local[] = "local ";
+    const struct constant *x = a, *y = b;
 
-    for (const char *line = constants; *line != '\0';) {
-        const char *end = strchr(line, '\n');
-        const char *word = line + sizeof local - 1;
+    if (x->name_size != y->name_size)
+        return x->name_size < y->name_size ? -1 : 1;
+    return memcmp(x->name, y->name, x->name_size);
+}
 
-        if (end == NULL)
-            break;
-        if (strncmp(line, local, sizeof local - 1) == 0 && strncmp(word, name, size) == 0 &&
-            strncmp(word + size, " = ", 3) == 0) {
-            *ret_size = (size_t)(end - (word + size + 3));
-            return word + size + 3;
-        }
-        line = end + 1;
+/* Each line "local NAME = VALUE" of the tables is one.  USHER_INVALID: there are too many. */
+static enum usher_status constants_of(const char *noun, struct constants *c)
+{
+    static const char local[] = "local ", is[] = " = ";
+    const size_t begin = sizeof local - 1, between = sizeof is - 1;
+    const char *line = c->text, *end;
+    size_t size;
+    enum usher_status status = usher_table(noun, USHER_TABLE_LUA, c->text, sizeof c->text, &size);
+
+    if (status != USHER_OK)
+        return status;
+    if (size >= sizeof c->text)
+        return USHER_INVALID;
+    c->n = 0;
+    for (; (end = memchr(line, '\n', size)) != NULL; line = end + 1) {
+        size_t length = (size_t)(end - line), n = 0;
+
+        size -= length + 1;
+        if (length <= begin || memcmp(line, local, begin) != 0)
+            continue;
+        while (in_name(line[begin + n]))
+            n++;
+        if (n == 0 || length < begin + n + between || memcmp(line + begin + n, is, between) != 0)
+            continue;
+        if (c->n == CONSTANTS)
+            return USHER_INVALID;
+        c->of[c->n].name = line + begin;
+        c->of[c->n].name_size = n;
+        c->of[c->n].value = line + begin + n + between;
+        c->of[c->n++].value_size = length - begin - n - between;
     }
-    return NULL;
+    qsort(c->of, c->n, sizeof c->of[0], by_name);
+    return USHER_OK;
+}
+
+/* NULL: there is none of this name. */
+static const struct constant *constant(const struct constants *c, const char *name, size_t size)
+{
+    const struct constant key = { name, NULL, size, 0 };
+
+    return bsearch(&key, c->of, c->n, sizeof c->of[0], by_name);
 }
 
 static bool is(const char *name, const char *text, size_t size)
@@ -79,13 +123,14 @@ static const char *text_of(const char *noun, const char *word, size_t size)
 }
 
 /* False: there is a K.NAME that no constant is for. */
-static bool append_filled(struct out *o, const char *text, size_t length, const char *constants)
+static bool append_filled(struct out *o, const char *text, size_t length,
+                          const struct constants *constants)
 {
     const char *from = text, *end = text + length;
 
     for (const char *p = text; p < end; p++) {
-        const char *value;
-        size_t size = 0, value_size;
+        const struct constant *c;
+        size_t size = 0;
 
         if (p[0] != 'K' || p[1] != '.' || (p > text && (in_name(p[-1]) || p[-1] == '.')))
             continue;
@@ -93,11 +138,11 @@ static bool append_filled(struct out *o, const char *text, size_t length, const 
             size++;
         if (size == 0)
             continue;
-        value = value_of(constants, p + 2, size, &value_size);
-        if (value == NULL)
+        c = constant(constants, p + 2, size);
+        if (c == NULL)
             return false;
         append(o, from, (size_t)(p - from));
-        append(o, value, value_size);
+        append(o, c->value, c->value_size);
         p += 1 + size;
         from = p + 1;
     }
@@ -115,7 +160,8 @@ static bool is_of(const char *name, const char *noun)
 }
 
 /* @text with what its marks name, and theirs.  False: as append_filled(). */
-static bool append_part(struct out *o, const char *text, const char *noun, const char *constants)
+static bool append_part(struct out *o, const char *text, const char *noun,
+                        const struct constants *constants)
 {
     static const char mark[] = "--@";
     const char *at;
@@ -141,62 +187,58 @@ enum usher_status usher__redis_script(const char *noun, char *buffer, size_t siz
                                  "-- Of usher's backends/redis/lua, where the comments are.\n";
     const char *begin = text_of(noun, "begin", 5), *common = text_of(noun, "common", 6);
     const char *end = text_of(noun, "main", 4);
-    char constants[CONSTANTS_MAX];
+    struct constants constants;
     struct out o = { NULL, size, 0 };
-    size_t n;
     bool any = false;
-    enum usher_status status = usher_table(noun, USHER_TABLE_LUA, constants, sizeof constants, &n);
+    enum usher_status status = constants_of(noun, &constants);
 
     o.to = buffer;
     if (status != USHER_OK)
         return status;
     append(&o, header, sizeof header - 1);
-    if (n >= sizeof constants || begin == NULL || common == NULL || end == NULL ||
-        !append_part(&o, begin, noun, constants) || !append_part(&o, common, noun, constants))
+    if (begin == NULL || common == NULL || end == NULL ||
+        !append_part(&o, begin, noun, &constants) || !append_part(&o, common, noun, &constants))
         return USHER_INVALID;
     for (const struct usher__redis_lua_text *t = usher__redis_lua_texts; t->name != NULL; t++) {
         if (!is_of(t->name, noun))
             continue;
-        if (!append_part(&o, t->text, noun, constants))
+        if (!append_part(&o, t->text, noun, &constants))
             return USHER_INVALID;
         any = true;
     }
-    if (!any || !append_part(&o, end, noun, constants))
+    if (!any || !append_part(&o, end, noun, &constants))
         return USHER_INVALID;
     *ret_length = o.length;
     return USHER_OK;
 }
 
 /* A value of @constants without its quotes, into @room bytes. */
-static bool take_value(const char *constants, const char *name, char *value, size_t room)
+static bool take_value(const struct constants *constants, const char *name, char *value,
+                       size_t room)
 {
+    const struct constant *c = constant(constants, name, strlen(name));
+    bool quoted = c != NULL && c->value_size >= 2 && c->value[0] == '\'';
     size_t size;
-    const char *found = value_of(constants, name, strlen(name), &size);
 
-    if (found == NULL || size >= room)
+    if (c == NULL || c->value_size >= room)
         return false;
-    if (size >= 2 && found[0] == '\'') {
-        found++;
-        size -= 2;
-    }
-    memcpy(value, found, size);
+    size = c->value_size - (quoted ? 2 : 0);
+    memcpy(value, c->value + (quoted ? 1 : 0), size);
     value[size] = '\0';
     return true;
 }
 
 bool usher__redis_tables_of(enum usher_noun noun, struct usher__redis_tables *t)
 {
-    char constants[CONSTANTS_MAX];
-    size_t n;
+    struct constants constants;
 
     t->noun = (enum usher_noun)0;
-    if (usher_table(usher_noun_word(noun), USHER_TABLE_LUA, constants, sizeof constants, &n) !=
-            USHER_OK ||
-        n >= sizeof constants || !take_value(constants, "FORMAT", t->format, sizeof t->format) ||
-        !take_value(constants, "PERMANENT", t->permanent, sizeof t->permanent) ||
-        !take_value(constants, "WORDS", t->words, sizeof t->words) ||
-        !take_value(constants, "DEFAULTS", t->defaults, sizeof t->defaults) ||
-        !take_value(constants, "LISTED", t->listed, sizeof t->listed))
+    if (constants_of(usher_noun_word(noun), &constants) != USHER_OK ||
+        !take_value(&constants, "FORMAT", t->format, sizeof t->format) ||
+        !take_value(&constants, "PERMANENT", t->permanent, sizeof t->permanent) ||
+        !take_value(&constants, "WORDS", t->words, sizeof t->words) ||
+        !take_value(&constants, "DEFAULTS", t->defaults, sizeof t->defaults) ||
+        !take_value(&constants, "LISTED", t->listed, sizeof t->listed))
         return false;
     t->noun = noun;
     return true;

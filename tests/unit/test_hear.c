@@ -1076,9 +1076,10 @@ static void a_wall_of_scopes_has_one_timer(void **state)
     }
     while (usher_timeout(w.e) != -1) /* one more is to come where a sweep was early */
         assert_null(usher_collect(w.e, usher_timeout(w.e)));
-    /* commands, one sweep to begin with and one for each end */
+    /* three commands, a first sweep and one when the lease ends; on a slow machine the lease may
+     * end before the first sweep */
     print_message("%" PRIu64 " commands\n", (uint64_t)atomic_load(&w.hooks.traced));
-    assert_in_range(atomic_load(&w.hooks.traced), SCOPES * 5, SCOPES * 5 + SCOPES / 2);
+    assert_in_range(atomic_load(&w.hooks.traced), SCOPES * 4, SCOPES * 5 + SCOPES / 2);
     for (unsigned i = 0; i < SCOPES; i++)
         usher_unwatch(w.e, watchers[i]);
     world_close(&w);

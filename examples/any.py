@@ -19,8 +19,8 @@ class Command(Structure):  # struct usher_command
                 ("values", POINTER(Value)), ("n", c_size_t), ("tag", c_void_p)]
 class Reply(Structure):    # struct usher_reply
     _fields_ = [("status", c_int), ("verb", c_uint32), ("tag", c_void_p), ("epoch", c_uint64),
-                ("version", c_uint64), ("due_ms", c_int64), ("repeated", c_bool), ("more", c_bool),
-                ("replicas", c_uint8), ("n", c_uint8), ("n_rows", c_uint32),
+                ("version", c_uint64), ("due_ms", c_int64), ("now_ms", c_int64), ("repeated", c_bool),
+                ("more", c_bool), ("replicas", c_uint8), ("n", c_uint8), ("n_rows", c_uint32),
                 ("values", POINTER(Value)), ("message", c_char_p)]
 CODE, TOKEN, TEXT, ANSWER = 3, 7, 8, c_size_t(-1).value
 

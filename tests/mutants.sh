@@ -446,7 +446,7 @@ mutant 'notices are told before the commit' src/engine/local.c 's/        inner.
     tests/fault/test_disk 'any_call_of_the_file_system_may*'
 mutant 'time goes back in a pool' src/steps/work.h 's/    w->now = w->said > last ? w->said : last;/    w->now = w->said;/' \
     $memory 'time_does*'
-mutant 'fields of an answer may be missing' src/engine/wire.c 's/n != 7 + usher__fields_count(noun, command->verb)/n < 7/' \
+mutant 'fields of an answer may be missing' src/engine/wire.c 's/n != 8 + usher__fields_count(noun, command->verb)/n < 8/' \
     tests/unit/test_wire
 
 mutant 'due: not told of a command that fails to find' src/engine/local.c 's/if (status == USHER_OK \&\& w->reply->status < USHER_INVALID)/if (status == USHER_OK \&\& w->reply->status == USHER_OK)/' \
@@ -457,7 +457,7 @@ mutant 'due: what was found is not stored' src/steps/work.h 's/    return w->sco
     $memory 'a_reply_says*'
 mutant 'script: what was found due is not stored' backends/redis/lua/main.lua 's/if S.exists and S.due ~= due then S.head_changed = true end//' \
     $redis 'a_reply_says*'
-mutant 'script: a kept answer says what was due then' backends/redis/lua/common.lua 's/S.epoch, a\[4\], S.due, 1/S.epoch, a[4], -1, 1/' \
+mutant 'script: a kept answer says what was due then' backends/redis/lua/common.lua 's/S.epoch, a\[4\], S.due, S/S.epoch, a[4], -1, S/' \
     $redis 'a_reply_says*'
 mutant 'script: the short way tells the first deadline of all' backends/redis/lua/number_fast.lua 's/then due, due_bytes = ends, ends_bytes end/then due = ends end/' \
     $redis 'each_reply*'
@@ -1134,12 +1134,23 @@ mutant 'time: any time is taken' src/engine/local.c \
 mutant 'time: a clock that is ahead ends what is not due' src/steps/work.h \
     's/    w->moment = w->now < w->clock ? .*/    w->moment = w->now;/' $memory 'clock_that_is_ahead*'
 mutant 'script: a clock that is ahead ends what is not due' backends/redis/lua/main.lua \
-    's/    local moment = now < wall and now or wall/    local moment = now/' $redis 'clock_that_is_ahead*'
+    's/    local moment, answered = now < wall and now or wall,/    local moment, answered = now,/' $redis 'clock_that_is_ahead*'
 mutant 'time: a clock that was ahead freezes leases' src/engine/local.c \
     's/ ? wall_of(w) : w->said;/ ? wall_of(w) : INT64_MAX;/' $memory 'clock_that_is_set_back*'
 mutant 'script: a clock that was ahead freezes leases' backends/redis/lua/main.lua \
     's/    if skew >= K.TIME_MAX then wall = now end/    if skew >= K.TIME_MAX then wall = math.huge end/' \
     $redis 'clock_that_is_set_back*'
+mutant 'clock: a watcher believes its own' src/engine/hear.c 's/    if (now_ms != 0)$/    if (now_ms < 0)/' \
+    tests/unit/test_hear '*busy_loop'
+mutant 'clock: an answer has the last time of its scope' src/steps/work.h \
+    's/    return w->said < w->clock ? w->said : w->clock;/    return w->moment;/' \
+    tests/conformance/on_sqlite 'an_answer_has_the_clock*'
+mutant 'script, clock: an answer has the last time of its scope' backends/redis/lua/main.lua \
+    's/said < wall and said or wall/now < wall and now or wall/' \
+    tests/conformance/on_redis 'an_answer_has_the_clock*'
+mutant 'short way, clock: an answer has a time that is ahead' backends/redis/lua/number_fast.lua \
+    "s/answered_of, answered_bytes = answered, spack('>i7', answered)/answered_of, answered_bytes = answered, spack('>i7', now)/" \
+    tests/conformance/on_redis 'an_answer_has_the_clock*'
 mutant 'time: an outage ends heartbeats' src/steps/work.c 's/    \*ret_new = n >= most;/    *ret_new = false;/' \
     $memory 'store_that_was_away*'
 mutant 'time: the silence of one is an outage' src/steps/work.c \

@@ -122,7 +122,8 @@ static bool epoch_read(const char *from, uint64_t *ret)
 }
 
 #define DUE_AT (1 + 16 + 7)
-#define MORE_AT (DUE_AT + 7) /* a call: when it ends; a hangup: its token */
+#define NOW_AT (DUE_AT + 7)
+#define MORE_AT (NOW_AT + 7) /* a call: when it ends; a hangup: its token */
 #define NUMBER_AT (MORE_AT + 7)
 #define NOTHING_DUE (UINT64_MAX >> 8)
 
@@ -150,6 +151,7 @@ bool usher__redis_brief_answer(const struct usher_operation *c, const char *data
     reply->epoch = epoch;
     reply->version = bytes_read(data + 17);
     reply->due_ms = due != NOTHING_DUE ? (int64_t)due : USHER_NEVER;
+    reply->now_ms = (int64_t)bytes_read(data + NOW_AT);
     n->state = call ? USHER_NUMBER_STATE_BUSY_UP : USHER_NUMBER_STATE_IDLE_UP;
     n->why = USHER_NUMBER_WHY_NONE;
     n->token = call ? reply->version : bytes_read(data + MORE_AT);

@@ -8,7 +8,8 @@
  * place among the fields Tokens are 7 bytes, the highest first.
  *
  * Their answers, if they succeeded on that way: a byte 1 or 2, the epoch (16 hex digits), the
- * version in 7 bytes, and of a call its deadline in 7 bytes and the number, of a hangup its token.
+ * version, due and now in 7 bytes each, and of a call its deadline in 7 bytes and the number, of a
+ * hangup its token.
  */
 #ifndef USHER_REDIS_NUMBER_BRIEF_H
 #define USHER_REDIS_NUMBER_BRIEF_H

@@ -14,9 +14,8 @@
 
 #include "lua_text.h"
 
-/* Of the constants' text, and how many there are. */
-#define CONSTANTS_MAX 16384
-#define CONSTANTS 512
+#define CONSTANTS_MAX 16384 /* bytes of their text */
+#define CONSTANTS 512       /* as many as a noun may have */
 
 struct out {
     char *to;

@@ -238,6 +238,8 @@ static int table_of(lua_State *L)
     if (r->due_ms != USHER_NEVER) {
         push_number(L, r->due_ms);
         lua_setfield(L, -2, "due");
+        push_number(L, r->now_ms);
+        lua_setfield(L, -2, "now");
     }
     if (USHER_IS_DONE(r->status))
         return 1;

@@ -60,6 +60,7 @@ struct usher_reply {
     uint64_t epoch;   /* 0: the scope does not exist */
     uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
     int64_t due_ms;   /* nothing of the scope changes by itself before; USHER_NEVER */
+    int64_t now_ms;   /* the same clock at the answer: a timer waits for due_ms - now_ms */
     bool repeated;    /* the kept answer of an earlier command with this request id */
     bool more;        /* not all yet: ask again, with USHER_FIELD_AFTER if the answer has that */
     uint8_t replicas; /* with USHER_FIELD_WAIT: so many have it; at most USHER_WAIT_MAX */

@@ -792,6 +792,10 @@ struct usher_result {
      * reply has the next one.  What was to end may have gone meanwhile: then the sweep is `same`.
      * USHER_NEVER: nothing ends; also of a scope that does not exist, and of a failure. */
     int64_t due_ms;
+    /* The store's clock at the answer, or `now` of the command if that is earlier.  due_ms is by
+     * the same clock: a host, whose own clock may differ, waits for due_ms - now_ms, and 1 ms at
+     * least. 0: of a failure. */
+    int64_t now_ms;
     union {
         struct usher_number_result number;
         struct usher_id_result id;

@@ -245,6 +245,7 @@ struct usher_queue_answer {
     uint64_t epoch; /* 0: the scope does not exist */
     uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
     int64_t due_ms; /* nothing of the scope changes by itself before; USHER_NEVER */
+    int64_t now_ms; /* the same clock at the answer: a timer waits for due_ms - now_ms */
     int64_t replicas; /* with wait: so many have it */
     bool repeated; /* the kept answer of an earlier command with this request id */
     bool more; /* not all yet: ask again */
@@ -267,8 +268,8 @@ struct usher_queue_answer {
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ANSWER_INIT \
-    { sizeof(struct usher_queue_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, "", "", "", "", 0 }
+    { sizeof(struct usher_queue_answer), 0, 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, \
+    0, 0, 0, "", "", "", "", 0 }
 #else
 #define USHER_QUEUE_ANSWER_INIT { .size = sizeof(struct usher_queue_answer) }
 #endif

@@ -444,14 +444,14 @@ USHER_API unsigned usher_operation_flags(const struct usher_operation *command);
  * the end are left out.  A token above USHER_EXACT_MAX, which nothing has, is 2^53.
  *
  * An answer is an array: status (its code), epoch (16 hex digits), version, due (ms; -1: nothing
- * is), 1 if it is the kept answer of an earlier command or else 0, an array of notices (each one an
- * array: verb, version, from, to, token, until, now, owner, subject, data; of a room then was,
- * mark, and how long it may wait; a text between them is the epoch of those behind it, where that
- * is not the answer's; instead of a version there may be two, it and the one before, where that is
- * not one less), an array of rows (each one an array of the fields of a row), then the fields of
- * the reply as they stand in src/core/NOUN_verbs.def, and a message if there is one.  Or an array
- * of a status from `invalid` on and a message; behind them epoch and notices, if what ended by
- * itself was applied before the command failed.
+ * is), now (ms: the store's clock), 1 if it is the kept answer of an earlier command or else 0, an
+ * array of notices (each one an array: verb, version, from, to, token, until, now, owner, subject,
+ * data; of a room then was, mark, and how long it may wait; a text between them is the epoch of
+ * those behind it, where that is not the answer's; instead of a version there may be two, it and
+ * the one before, where that is not one less), an array of rows (each one an array of the fields of
+ * a row), then the fields of the reply as they stand in src/core/NOUN_verbs.def, and a message if
+ * there is one.  Or an array of a status from `invalid` on and a message; behind them epoch and
+ * notices, if what ended by itself was applied before the command failed.
  */
 
 /**

@@ -16,7 +16,7 @@ bool usher__answer_failed(enum usher_status status);
 
 /* {"status":…,"epoch":…,"version":…,"due":… and no end yet */
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
-                         int64_t due_ms);
+                         int64_t due_ms, int64_t now_ms);
 
 void usher__answer_json(FILE *out, const struct usher_operation *command,
                         const struct usher_result *reply);

@@ -14,7 +14,7 @@ bool usher__answer_failed(enum usher_status status)
 }
 
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
-                         int64_t due_ms)
+                         int64_t due_ms, int64_t now_ms)
 {
     usher__json_open(j, NULL);
     usher__json_text(j, "status", usher_status_word(status));
@@ -23,7 +23,7 @@ void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoc
     usher__json_uint(j, "version", version);
     usher__json_key(j, "due");
     if (due_ms != USHER_NEVER)
-        fprintf(j->out, "%" PRId64, due_ms);
+        fprintf(j->out, "%" PRId64 ",\"now\":%" PRId64, due_ms, now_ms);
     else
         fputs("null", j->out);
 }

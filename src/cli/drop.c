@@ -82,7 +82,7 @@ int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
     if (cli->json || cli->shell) {
         struct json j = { stdout, false };
 
-        usher__answer_begin(&j, status, 0, 0, USHER_NEVER);
+        usher__answer_begin(&j, status, 0, 0, USHER_NEVER, 0);
         usher__json_int(&j, "dropped", items);
         puts("}");
     } else {

@@ -39,7 +39,7 @@ struct import {
     char (*names)[USHER_NAME_MAX];
     size_t n;
     uint64_t epoch, version;
-    int64_t due_ms;
+    int64_t due_ms, now_ms;
 };
 
 /* USHER_OK, or why the store failed. */
@@ -63,6 +63,7 @@ static enum usher_status flush(struct import *m, char message[CLI_MESSAGE_MAX])
         m->epoch = r->epoch;
         m->version = r->version;
         m->due_ms = r->due_ms;
+        m->now_ms = r->now_ms;
         if (m->commands[i].verb == USHER_NUMBER_REG)
             m->upped += r->status == USHER_OK;
         else if (r->status == USHER_OK)
@@ -163,7 +164,7 @@ static int answer(struct import *m)
                usher_status_word(status), m->added, m->same, m->bad);
         return 0;
     }
-    usher__answer_begin(&j, status, m->epoch, m->version, m->due_ms);
+    usher__answer_begin(&j, status, m->epoch, m->version, m->due_ms, m->now_ms);
     usher__json_uint(&j, "added", m->added);
     usher__json_uint(&j, "same", m->same);
     usher__json_uint(&j, "bad", m->bad);
@@ -184,6 +185,7 @@ static enum usher_status ask(struct import *m, char message[CLI_MESSAGE_MAX])
     m->epoch = r.epoch;
     m->version = r.version;
     m->due_ms = r.due_ms;
+    m->now_ms = r.now_ms;
     status = usher__answer_failed(r.status) ? r.status : USHER_OK;
     (void)snprintf(message, CLI_MESSAGE_MAX, "%s",
                    r.message[0] != '\0' ? r.message : usher_status_text(r.status));

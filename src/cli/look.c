@@ -229,7 +229,7 @@ static int digest_answer(const struct cli *cli, const struct usher_result *r, co
     if (!cli->json && !cli->shell) {
         printf("%s%s%s\n", usher_status_word(r->status), *digest != '\0' ? ": " : "", digest);
     } else {
-        usher__answer_begin(&j, r->status, r->epoch, r->version, r->due_ms);
+        usher__answer_begin(&j, r->status, r->epoch, r->version, r->due_ms, r->now_ms);
         if (*digest != '\0') /* a room that is not there has none */
             usher__json_text(&j, "digest", digest);
         puts("}");

@@ -184,7 +184,7 @@ static int say_why_not(const struct cli *cli, enum usher_status status)
     if (status != USHER_MISSING || !(cli->json || cli->shell))
         return usher__cli_fail(cli, status, "%s", usher_message());
     /* what is missing has a version as any other answer */
-    usher__answer_begin(&j, status, 0, 0, USHER_NEVER);
+    usher__answer_begin(&j, status, 0, 0, USHER_NEVER, 0);
     usher__json_text(&j, "message", usher_message());
     puts("}");
     return usher__cli_exit_code(status);

@@ -36,7 +36,7 @@ static int rooms_answer(struct cli *cli, struct usher_result *r)
         if (room->partial)
             (void)usher__cli_fail(cli, r->status, "%s", r->message);
     } else {
-        usher__answer_begin(&j, r->status, 0, 0, USHER_NEVER);
+        usher__answer_begin(&j, r->status, 0, 0, USHER_NEVER, 0);
         if (room->partial)
             usher__json_text(&j, "message", r->message);
         usher__json_key(&j, "rooms");

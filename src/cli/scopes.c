@@ -57,7 +57,7 @@ static void print_object(const struct scopes *s, enum usher_status status, bool 
 {
     struct json j = { stdout, false };
 
-    usher__answer_begin(&j, status, 0, 0, USHER_NEVER);
+    usher__answer_begin(&j, status, 0, 0, USHER_NEVER, 0);
     if (status != USHER_OK)
         usher__json_text(&j, "message", usher_message());
     usher__json_key(&j, "scopes");

@@ -68,7 +68,7 @@ int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n)
     if (names.n > 0)
         qsort(names.name, names.n, sizeof *names.name, names_compare);
     if (cli->json || cli->shell) {
-        usher__answer_begin(&j, USHER_OK, 0, 0, USHER_NEVER);
+        usher__answer_begin(&j, USHER_OK, 0, 0, USHER_NEVER, 0);
         usher__json_key(&j, "rules");
         putchar('[');
     } else {

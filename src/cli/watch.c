@@ -143,7 +143,7 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
         putchar('{');
         usher__json_text(&j, "status", usher_status_word(status));
     } else {
-        usher__answer_begin(&j, status, reply->epoch, reply->version, reply->due_ms);
+        usher__answer_begin(&j, status, reply->epoch, reply->version, reply->due_ms, reply->now_ms);
     }
     usher__json_text(&j, "scope", f->scope);
     if (status == USHER_REFUSED)

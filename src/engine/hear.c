@@ -91,7 +91,8 @@ struct usher__heard {
     int64_t tend_ms; /* then it is, if it is due */
     int64_t due_ms;  /* by the clock; 0: at tend_ms */
     int64_t early_ms;
-    uint64_t told; /* version of the newest notice that `tend_ms` may be from */
+    int64_t ahead_ms; /* how far the store's clock is ahead of the engine's */
+    uint64_t told;    /* version of the newest notice that `tend_ms` may be from */
 
     size_t scope_size;
     char scope[USHER_NAME_MAX];
@@ -447,6 +448,19 @@ static int64_t clock_ms(const struct usher_engine *e)
     return ms;
 }
 
+/* By the store's clock, as far as it is known. */
+static int64_t store_ms(const struct usher__heard *h)
+{
+    return clock_ms(h->p->e) + h->ahead_ms;
+}
+
+/* The store's clock is @now_ms; 0: that is not known. */
+static void set_clock(struct usher__heard *h, int64_t now_ms)
+{
+    if (now_ms != 0)
+        h->ahead_ms = now_ms - clock_ms(h->p->e);
+}
+
 static void tend_in(struct usher__heard *h, int64_t ms)
 {
     int64_t at_ms = usher__monotonic_ms() + ms;
@@ -480,7 +494,7 @@ static void tend(struct usher__heard *h, int64_t due_ms, int64_t least_ms)
         h->due_ms = due_ms;
     /* both clocks are read in whole milliseconds: one more, and it is not too early */
     if (due_ms != 0)
-        left_ms = due_ms - clock_ms(h->p->e) + 1;
+        left_ms = due_ms - store_ms(h) + 1;
     if (left_ms > LOOK_MS)
         left_ms = LOOK_MS;
     tend_in(h, left_ms > least_ms ? left_ms : least_ms);
@@ -491,13 +505,14 @@ static void swept(struct usher__heard *h, const struct usher_result *r)
     /* it knows better than what was told before it was over */
     if (USHER_IS_DONE(r->status) && h->told <= r->version)
         tend_not(h);
+    set_clock(h, r->now_ms);
     switch (r->status) {
     case USHER_OK:
         h->early_ms = EARLY_MS;
         tend(h, r->due_ms, 0);
         break;
     case USHER_SAME:
-        h->early_ms = r->due_ms > clock_ms(h->p->e) ? EARLY_MS : 2 * h->early_ms;
+        h->early_ms = r->due_ms > store_ms(h) ? EARLY_MS : 2 * h->early_ms;
         if (h->early_ms > LOOK_MS)
             h->early_ms = LOOK_MS;
         tend(h, r->due_ms, h->early_ms);
@@ -635,8 +650,10 @@ static void read_done(struct usher__heard *h, const struct usher_result *r)
         swept(h, r);
         return;
     }
-    if (h->tends && r->status < USHER_INVALID)
+    if (h->tends && r->status < USHER_INVALID) {
+        set_clock(h, r->now_ms);
         tend(h, r->due_ms, 0);
+    }
     then = read_answer(h, r);
     if (then == CURRENT && h->newer &&
         !(h->newest.version <= h->place.version &&
@@ -795,7 +812,7 @@ void usher__heards_look(struct usher__post *p, int64_t now_ms)
             int64_t due_ms = h->due_ms;
 
             tend_not(h);
-            if (due_ms > clock_ms(p->e)) {
+            if (due_ms > store_ms(h)) {
                 tend(h, due_ms, 0);
             } else {
                 h->sweeps = true;
@@ -823,6 +840,7 @@ void usher__heard_notice(struct usher__heard *h, const struct usher_notice *n)
     (void)pthread_mutex_lock(&p->lock);
     if (h->tends) {
         h->told = n->version;
+        set_clock(h, n->clock_ms);
         tend(h, n->due_ms, 0);
     }
     if (h->follows && n->verb != USHER_NOTICE_LOST)

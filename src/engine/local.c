@@ -275,8 +275,10 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task)
         return USHER_UNAVAILABLE;
     if (status == USHER_OK && (flags & USHER__WRITES) != 0 && usher__due_moved(w))
         status = usher__due_store(w);
-    if (status == USHER_OK && w->reply->status < USHER_INVALID)
+    if (status == USHER_OK && w->reply->status < USHER_INVALID) {
         w->reply->due_ms = w->scope.due_ms;
+        w->reply->now_ms = usher__work_answered(w);
+    }
     return status;
 }
 

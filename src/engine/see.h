@@ -153,6 +153,7 @@ USHER__SEE void usher__reply_begin(struct usher_reply *to, const struct usher_re
     to->epoch = r->epoch;
     to->version = r->version;
     to->due_ms = r->due_ms;
+    to->now_ms = r->now_ms;
     to->repeated = r->repeated;
     to->replicas = (uint8_t)(r->replicas < USHER_WAIT_MAX ? r->replicas : USHER_WAIT_MAX);
     to->more = r->status < USHER_INVALID && usher__see_more_of(r);

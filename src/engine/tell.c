@@ -49,6 +49,7 @@ static inline void tell_begin(struct usher__answer *a, const struct usher_reply 
     a->epoch = r->epoch;
     a->version = r->version;
     a->due_ms = r->due_ms;
+    a->now_ms = r->now_ms;
     a->replicas = r->replicas;
     a->repeated = r->repeated;
     a->more = r->more;

@@ -46,7 +46,7 @@ struct usher__shape {
 struct usher__answer {
     size_t size;
     uint64_t epoch, version;
-    int64_t due_ms, replicas;
+    int64_t due_ms, now_ms, replicas;
     bool repeated, more;
     char message[USHER_MESSAGE_MAX];
 };

@@ -120,9 +120,10 @@ static bool hex_read(const struct usher_text *text, uint64_t *ret)
     return true;
 }
 
-/* @due_ms: of the scope behind the command; 0: not known. */
+/* @due_ms: when the scope is due after the command; @clock_ms: the store's clock; 0: not known. */
 static bool notices_read(struct usher_unpacker *u, const struct usher_operation *command,
-                         uint64_t epoch, int64_t due_ms, const struct usher_context *context)
+                         uint64_t epoch, int64_t due_ms, int64_t clock_ms,
+                         const struct usher_context *context)
 {
     struct usher_notice notice;
     size_t n;
@@ -144,6 +145,7 @@ static bool notices_read(struct usher_unpacker *u, const struct usher_operation 
         notice.scope = command->scope;
         notice.epoch = epoch;
         notice.due_ms = due_ms;
+        notice.clock_ms = clock_ms;
         if (context->notify != NULL)
             context->notify(context->payload, &notice);
     }
@@ -179,7 +181,7 @@ static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum u
         !message_read(u, reply))
         return USHER_INVALID;
     if (n > 2 && (!usher_unpack_text(u, &digits) || !hex_read(&digits, &epoch) ||
-                  !notices_read(u, command, epoch, 0, context)))
+                  !notices_read(u, command, epoch, 0, 0, context)))
         return USHER_INVALID;
     if ((n == 5 && !usher_unpack_uint(u, &version)) || u->at != u->end)
         return USHER_INVALID;
@@ -200,7 +202,7 @@ enum usher_status usher_result_unpack(const struct usher_operation *command, con
     const struct usher__hooks *hooks = usher__hooks_of(command->verb);
     struct usher_unpacker u = usher__unpacker(data, size);
     struct usher_text epoch;
-    int64_t repeated, due;
+    int64_t repeated, due, now;
     uint64_t code;
     size_t n;
     bool has_why;
@@ -210,17 +212,19 @@ enum usher_status usher_result_unpack(const struct usher_operation *command, con
         return USHER_INVALID;
     if (code >= USHER_INVALID)
         return failure_read(&u, n, (enum usher_status)code, command, reply, context);
-    has_why = n == 8 + usher__fields_count(noun, command->verb);
-    if (n != 7 + usher__fields_count(noun, command->verb) + has_why ||
+    has_why = n == 9 + usher__fields_count(noun, command->verb);
+    if (n != 8 + usher__fields_count(noun, command->verb) + has_why ||
         !usher_unpack_text(&u, &epoch) || !hex_read(&epoch, &reply->epoch) ||
         !usher_unpack_uint(&u, &reply->version) || !usher_unpack_int(&u, &due) || due < -1 ||
-        due > USHER_EXACT_MAX || !usher_unpack_int(&u, &repeated) || repeated < 0 || repeated > 1)
+        due > USHER_EXACT_MAX || !usher_unpack_int(&u, &now) || now < 0 || now > USHER_EXACT_MAX ||
+        !usher_unpack_int(&u, &repeated) || repeated < 0 || repeated > 1)
         return USHER_INVALID;
     reply->status = (enum usher_status)code;
     reply->repeated = repeated == 1;
     reply->due_ms = due >= 0 ? due : USHER_NEVER;
+    reply->now_ms = now;
     /* told before what follows is understood: the changes were made in any case */
-    if (!notices_read(&u, command, reply->epoch, reply->due_ms, context))
+    if (!notices_read(&u, command, reply->epoch, reply->due_ms, now, context))
         return USHER_INVALID;
     status = usher__rows_unpack(&u, noun, reply);
     if (status != USHER_OK)

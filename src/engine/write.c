@@ -943,10 +943,13 @@ static void answered(struct writer *w, const struct usher_reply *reply)
     key(w, "version");
     uint_put(w, reply->version);
     key(w, "due");
-    if (reply->due_ms != USHER_NEVER)
+    if (reply->due_ms != USHER_NEVER) {
         int_put(w, reply->due_ms);
-    else
+        key(w, "now");
+        int_put(w, reply->now_ms);
+    } else {
         nil_put(w);
+    }
     if (find(&a.asked, USHER_FIELD_IF_VERSION) == NULL) /* else that is all */
         for (const struct usher__key *k = a.noun->keys; k->verbs != 0; k++)
             key_put(w, &a, &a.own, k);

@@ -136,6 +136,13 @@ static inline void usher__work_time(struct usher__work *w, int64_t last)
     w->moment = w->now < w->clock ? w->now : w->clock;
 }
 
+/* `now` of the answer: unlike the moment it does not stand still while the scope's last time
+ * is ahead, so a timer that waits for due - now is right. */
+static inline int64_t usher__work_answered(const struct usher__work *w)
+{
+    return w->said < w->clock ? w->said : w->clock;
+}
+
 /* When the change that is made happens: at the moment, or earlier by usher__work_as_of(). */
 static inline int64_t usher__work_at(const struct usher__work *w)
 {

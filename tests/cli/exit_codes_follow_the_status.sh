@@ -32,7 +32,7 @@ EOF
 stale: 100 is busy+up, owner a b, held until 1970-01-01T00:00:01.500Z
 EOF
     expect 1 "$USHER" --json number hangup p 100 token=2 now=1000 <<'EOF'
-{"status":"stale","epoch":"E","version":3,"due":1500,"state":"busy+up","until":1500,"owner":"a b"}
+{"status":"stale","epoch":"E","version":3,"due":1500,"now":1000,"state":"busy+up","until":1500,"owner":"a b"}
 EOF
     expect 0 "$USHER" number renew p 100 token=3 owner='a b' node=m now=1000 <<'EOF'
 same: 100 is busy+up under token 3, held until 1970-01-01T00:00:01.500Z

@@ -103,9 +103,10 @@ redis_too() {
 }
 
 # mask: epochs are drawn by chance; E is one, also in the id of a room of a queue, 0 is that of a
-# pool which is not there; D is a digest.
+# pool which is not there; D is a digest, T a time of these years.
 mask() {
-    sed -e 's/"epoch":"0\{16\}"/"epoch":"0"/g' -e 's/"epoch":"[0-9a-f]\{16\}"/"epoch":"E"/g' \
+    sed -e 's/"now":1[0-9]\{12\}/"now":T/g' \
+        -e 's/"epoch":"0\{16\}"/"epoch":"0"/g' -e 's/"epoch":"[0-9a-f]\{16\}"/"epoch":"E"/g' \
         -e 's/"[0-9a-f]\{16\}\(\.[0-9]*\.[0-9]*"\)/"E\1/g' \
         -e 's/"digest":"[0-9a-f]\{32\}"/"digest":"D"/g'
 }

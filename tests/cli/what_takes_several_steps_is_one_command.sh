@@ -19,9 +19,9 @@ for store in $STORES; do
     lines 0 "$USHER" -s "$store" shell <in
     tail -4 out.txt | mask >got
     mv got out.txt
-    holds out.txt '{"status":"ok","epoch":"E","version":'"$((4 * N)),\"due\":6000,\"renewed\":$N,"
+    holds out.txt '{"status":"ok","epoch":"E","version":'"$((4 * N)),\"due\":6000,\"now\":2000,\"renewed\":$N,"
     holds out.txt '{"status":"stale","epoch":"E","version":'"$((4 * N)),"
-    holds out.txt '{"status":"ok","epoch":"E","version":'"$((5 * N)),\"due\":6000,\"freed\":$N,"
-    holds out.txt '{"status":"same","epoch":"E","version":'"$((5 * N)),\"due\":6000,\"freed\":0,"
+    holds out.txt '{"status":"ok","epoch":"E","version":'"$((5 * N)),\"due\":6000,\"now\":3000,\"freed\":$N,"
+    holds out.txt '{"status":"same","epoch":"E","version":'"$((5 * N)),\"due\":6000,\"now\":3000,\"freed\":0,"
 done
 finish

@@ -853,6 +853,66 @@ static void each_reply_of_a_batch_says_what_is_due_after_it(void **state)
     }
 }
 
+/* On the short ways as well, and of the kept answer of a request; a time that has passed is the
+ * answer's, one that is still to come is not. */
+static void an_answer_has_the_clock_that_due_is_by(void **state)
+{
+    static const struct {
+        enum usher_noun noun;
+        const char *line;
+    } steps[] = {
+        { USHER_NUMBER, "add p 1" },
+        { USHER_NUMBER, "reg p 1" },
+        { USHER_NUMBER, "call p owner=ann lease=60000" },
+        { USHER_NUMBER, "hangup p 1" },
+        { USHER_NUMBER, "call p owner=ann req=r1" },
+        { USHER_NUMBER, "call p owner=ann req=r1" },
+        { USHER_NUMBER, "stats p" },
+        { USHER_NUMBER, "stats nowhere" },
+        { USHER_SERIAL, "rule s prefix=A width=6" },
+        { USHER_SERIAL, "fill s 9" },
+        { USHER_SERIAL, "take s" },
+        { USHER_ID, "create i" },
+        { USHER_ID, "next i" },
+        { USHER_ROOM, "open r ttl=60000" },
+        { USHER_ROOM, "join r ann" },
+        { USHER_ROOM, "alive r ann" },
+        { USHER_QUEUE, "login q bob" },
+        { USHER_QUEUE, "apply q lou" },
+    };
+    struct fixture *f = *state;
+    struct usher_result r;
+
+    for (int round = 0; round < 3; round++) {
+        /* as it is; a minute ago; a minute ahead, which skew= allows */
+        engine_open(f, round == 2 ? "skew=100000" : "", round != 0);
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            int64_t before = store_clock(), after, back = 0;
+            char line[120];
+
+            if (round == 1)
+                back = 60000;
+            f->now = before - (round == 1 ? 60000 : -60000);
+            (void)snprintf(line, sizeof line, "%s", steps[i].line);
+            assert_true(line_to(f, steps[i].noun, line, &r) < USHER_INVALID);
+            after = store_clock();
+            if (r.now_ms < before - back || r.now_ms > after - back)
+                fail_msg("round %d, %s: %lld is not from %lld to %lld", round, line,
+                         (long long)r.now_ms, (long long)(before - back),
+                         (long long)(after - back));
+            usher_result_done(&r);
+        }
+    }
+    assert_int_equal(line_to(f, USHER_NUMBER, "stats p now=" YEAR_9999, &r), USHER_INVALID);
+    assert_int_equal(r.now_ms, 0);
+    usher_result_done(&r);
+    engine_open(f, "clock=given", true);
+    f->now = 5;
+    assert_true(line_to(f, USHER_NUMBER, "stats p", &r) < USHER_INVALID);
+    assert_int_equal(r.now_ms, 5);
+    usher_result_done(&r);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int suite_time(const struct backend *b)
@@ -878,6 +938,7 @@ int suite_time(const struct backend *b)
         TEST(who_looks_at_a_room_does_not_move_its_clock),
         TEST(a_reply_says_when_something_ends_by_itself),
         TEST(each_reply_of_a_batch_says_what_is_due_after_it),
+        TEST(an_answer_has_the_clock_that_due_is_by),
     };
 
     backend = b;

@@ -2487,12 +2487,13 @@ struct piece {
 #define PIECES(array) (sizeof(array) / sizeof *(array))
 
 static const struct piece answer_pieces[] = {
-    PIECE("\x9f"), /* so many values */
-    PIECE("\0"),   /* status */
+    PIECE("\xdc\0\x10"), /* how many values follow */
+    PIECE("\0"),         /* status */
     PIECE("\xb0"
           "0123456789abcdef"), /* epoch */
     PIECE("\x07"),             /* version */
     PIECE("\x08"),             /* due */
+    PIECE("\x05"),             /* now */
     PIECE("\0"),               /* repeated */
     PIECE("\x90"),             /* notices */
     PIECE("\x90"),             /* rows */
@@ -2505,8 +2506,8 @@ static const struct piece answer_pieces[] = {
     PIECE("\0"),               /* more */
     PIECE("\xa2n1"),           /* number */
 };
-#define NOTICES 6
-#define ROWS 7
+#define NOTICES 7
+#define ROWS 8
 static const struct piece row_pieces[] = {
     PIECE("\x91\x9d"),             /* one, of thirteen */
     PIECE("\xa2n1"),               /* number */
@@ -2635,9 +2636,9 @@ static void pieces_of_an_answer_that_are_wrong_are_not_believed(void **state)
     static char huge[304] = "\xda\x01\x2c";
     /* As what it could be taken: a number, a number >= 0, one of a few, an array, a name. */
     enum { INT = 1, UINT = 2, FEW = 4, ARRAY = 8, NAME = 16 };
-    static const int kinds[PIECES(answer_pieces)] = { 0,     FEW,   0,         UINT, UINT, FEW,
-                                                      ARRAY, ARRAY, INT | FEW, INT,  UINT, INT,
-                                                      INT,   UINT,  FEW,       NAME };
+    static const int kinds[PIECES(answer_pieces)] = { 0,   FEW,   0,     UINT,      UINT, UINT,
+                                                      FEW, ARRAY, ARRAY, INT | FEW, INT,  UINT,
+                                                      INT, INT,   UINT,  FEW,       NAME };
     const struct {
         struct piece by;
         int kinds;
@@ -3444,8 +3445,9 @@ static void a_person_can_use_the_script_by_hand(void **state)
     assert_answer(by_hand(sha->str, "{numpool}", "reg", "123456"), "ok");
     reply = must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "call", NULL));
     assert_string_equal(reply->element[6]->str, "due");
-    assert_string_equal(reply->element[8]->str, "number");
-    assert_string_equal(reply->element[9]->str, "123456");
+    assert_string_equal(reply->element[8]->str, "now");
+    assert_string_equal(reply->element[10]->str, "number");
+    assert_string_equal(reply->element[11]->str, "123456");
     assert_answer(reply, "ok");
     assert_answer(by_hand(sha->str, "{numpool}", "call", "123456"), "refused");
     row = row_of(e, "numpool", "123456"); /* the same pool to the library */

@@ -397,11 +397,12 @@ size_t fake_answer(enum usher_verb verb, uint64_t epoch, uint64_t version, char 
         memcpy(reply.of.number.number, "1", 2);
     }
     (void)snprintf(digits, sizeof digits, "%016llx", (unsigned long long)epoch);
-    usher__pack_array(&p, 7 + usher__fields_count(noun, verb));
+    usher__pack_array(&p, 8 + usher__fields_count(noun, verb));
     usher__pack_uint(&p, USHER_OK);
     usher__pack_text(&p, digits, 16);
     usher__pack_uint(&p, version);
     usher__pack_int(&p, -1); /* due */
+    usher__pack_uint(&p, 0); /* now */
     usher__pack_uint(&p, 0);
     usher__pack_array(&p, 0);
     usher__pack_array(&p, 0);

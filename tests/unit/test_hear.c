@@ -1045,6 +1045,42 @@ static void a_clock_that_steps_forward_is_noticed(void **state)
     usher_close(e);
 }
 
+static int64_t ahead_clock(void *payload)
+{
+    int64_t half_an_hour = 1800000;
+
+    (void)payload;
+    return later_clock(&half_an_hour);
+}
+
+/* The clock of the application is half an hour ahead of the store's: it is swept when the lease
+ * ends, and not again and again until then. */
+static void a_clock_that_differs_makes_no_busy_loop(void **state)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct hooks hooks;
+    struct usher_watcher *watcher;
+    struct usher_engine *e;
+
+    (void)state;
+    memset(&hooks, 0, sizeof hooks);
+    hooks_trace(&hooks, &opt);
+    opt.now_ms = ahead_clock;
+    assert_int_equal(usher_open("memory:?skew=3600000", &opt, &e), USHER_OK);
+    watcher = tend(e, USHER_NUMBER, "p", 0, 1);
+    (void)must(e, USHER_OK, "number add p 1");
+    (void)must(e, USHER_OK, "number reg p 1");
+    (void)until_of(e, "number call p lease=300");
+    must_come(e, USHER_NUMBER_ADD, 0);
+    must_come(e, USHER_NUMBER_REG, 0);
+    must_come(e, USHER_NUMBER_CALL, 0);
+    must_come(e, USHER_NUMBER_EXPIRE, 0);
+    /* commands, one sweep to begin with and one when the lease ends, which may be one early */
+    assert_in_range(atomic_load(&hooks.traced), 4, 6);
+    usher_unwatch(e, watcher);
+    usher_close(e);
+}
+
 /* Many at once, with one timer: each within moments, and nothing is asked between. */
 static void a_wall_of_scopes_has_one_timer(void **state)
 {
@@ -1774,6 +1810,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_tended_moves_by_itself),
         cmocka_unit_test(a_hold_of_another_engine_is_tended),
         cmocka_unit_test(a_clock_that_steps_forward_is_noticed),
+        cmocka_unit_test(a_clock_that_differs_makes_no_busy_loop),
         cmocka_unit_test(a_wall_of_scopes_has_one_timer),
         cmocka_unit_test(each_of_many_hears_its_own),
         cmocka_unit_test(a_room_may_come_and_go),

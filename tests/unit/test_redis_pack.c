@@ -245,12 +245,14 @@ static void brief_answers_are_understood_whole_or_not_at_all(void **state)
                                  "00000000000000ff"
                                  "\0\0\0\0\0\1\2"
                                  "\0\0\0\0\0\1\4"
+                                 "\0\0\0\0\0\1\1"
                                  "\0\0\0\0\0\2\1"
                                  "n1";
     static const char hung_up[] = "\2"
                                   "00000000000000ff"
                                   "\0\0\0\0\0\1\3"
                                   "\377\377\377\377\377\377\377"
+                                  "\0\0\0\0\0\1\0"
                                   "\0\0\0\0\0\1\2";
     struct usher_operation call = { .verb = USHER_NUMBER_CALL };
     struct usher_operation hangup = { .verb = USHER_NUMBER_HANGUP };
@@ -263,7 +265,7 @@ static void brief_answers_are_understood_whole_or_not_at_all(void **state)
     assert_int_equal(r.status, USHER_OK);
     assert_int_equal(r.epoch, 255);
     assert_int_equal(r.version, 258);
-    assert_true(r.due_ms == 260);
+    assert_true(r.due_ms == 260 && r.now_ms == 257);
     assert_int_equal(r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_int_equal(r.of.number.token, 258);
     assert_int_equal(r.of.number.until_ms, 513);
@@ -271,7 +273,7 @@ static void brief_answers_are_understood_whole_or_not_at_all(void **state)
     assert_string_equal(r.of.number.number, "n1");
     assert_true(usher__redis_brief_answer(&hangup, hung_up, sizeof hung_up - 1, &r));
     assert_int_equal(r.version, 259);
-    assert_true(r.due_ms == USHER_NEVER);
+    assert_true(r.due_ms == USHER_NEVER && r.now_ms == 256);
     assert_int_equal(r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
     assert_int_equal(r.of.number.token, 258);
     assert_int_equal(r.of.number.until_ms, 0);

@@ -170,13 +170,14 @@ static void expect_by_hand(const char *sha, const char *verb, const char *number
                             : redis_do(server, "EVALSHA", sha, "1", "{desk}", verb, NULL);
 
     assert_non_null(reply);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 10)
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 12)
         fail_msg("%s: %s", verb, reply->str != NULL ? reply->str : "no array");
     assert_string_equal(reply->element[0]->str, "status");
     assert_string_equal(reply->element[1]->str, status);
     assert_string_equal(reply->element[6]->str, "due");
-    assert_string_equal(reply->element[8]->str, "number");
-    assert_string_equal(reply->element[9]->str, shown);
+    assert_string_equal(reply->element[8]->str, "now");
+    assert_string_equal(reply->element[10]->str, "number");
+    assert_string_equal(reply->element[11]->str, shown);
     freeReplyObject(reply);
 }
 

@@ -695,8 +695,8 @@ function S.make_memory()
         if a[2] ~= S.print and a[2] ~= 0 and S.print ~= 0 then
             return {K.INVALID, 'request id was used with other arguments'}
         end
-        local answer = {a[3], S.epoch, a[4], S.due, 1, {}}
-        for i = 5, #a do answer[i + 2] = a[i] end
+        local answer = {a[3], S.epoch, a[4], S.due, S.answered, 1, {}}
+        for i = 5, #a do answer[i + 3] = a[i] end
         return answer
     end
 end

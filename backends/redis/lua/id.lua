@@ -29,13 +29,13 @@ end
 function S.hand(out, answer)
     local names = {'first', 'n', 'next', 'max', 'step', 'by', 'token'}
     for i = 1, 7 do
-        local v = answer[7 + i]
+        local v = answer[8 + i]
         out[#out + 1] = names[i]
         out[#out + 1] = type(v) == 'number' and format('%.0f', v) or v
     end
     names = {'next', 'max', 'step', 'start', 'by', 'limit', 'issued', 'segments', 'began', 'lasted',
         'managed'}
-    for _, row in ipairs(answer[7]) do
+    for _, row in ipairs(answer[8]) do
         if row[K.NOTICE_AT] ~= '' then
             out[#out + 1] = row[K.NOTICE_AT]
             row = {}

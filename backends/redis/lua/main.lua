@@ -244,7 +244,7 @@ for i = 1, n_commands do
     local said = now
     if skew >= K.TIME_MAX then wall = now end
     if now < clock then now = clock end
-    local moment = now < wall and now or wall
+    local moment, answered = now < wall and now or wall, said < wall and said or wall
     --@fast
     if not done then
         --@fast_flush
@@ -268,7 +268,7 @@ for i = 1, n_commands do
         if dropping and not string.find(K.CREATES, string.format(' %d ', verb), 1, true) then
             was, hidden, S.exists, S.epoch, S.due = false, true, false, '0000000000000000', -1
         end
-        S.said, S.wall, S.moment, S.gap_to = said, wall, moment, nil
+        S.said, S.wall, S.moment, S.answered, S.gap_to = said, wall, moment, answered, nil
         S.a, S.verb, S.req, S.seed, S.watch, S.print = a, a[1], a[3], a[4], a[5], a[6] or 0
         S.status, S.rows, S.notices, S.answer, S.because = K.OK, nil, nil, nil, nil
         S.epoch_first, S.epoch_told, S.blank = nil, nil, nil
@@ -312,13 +312,13 @@ for i = 1, n_commands do
         if S.epoch_first and S.epoch_first ~= epoch then table.insert(S.notices, 1, S.epoch_first) end
         local answer = S.answer
         if not answer then
-            answer = {S.status, shown, shown_version, shown_due, 0, S.notices or {}, S.rows or {}}
+            answer = {S.status, shown, shown_version, shown_due, answered, 0, S.notices or {}, S.rows or {}}
             if S.blank then
                 local blanks = K.BLANKS
                 local blank = {munpack(blanks[verb])}
-                for k = 1, #blank do answer[7 + k] = blank[k] end
+                for k = 1, #blank do answer[8 + k] = blank[k] end
             else
-                S.fields(answer, 7)
+                S.fields(answer, 8)
             end
             if S.because then answer[#answer + 1] = S.because end
         elseif S.notices then
@@ -331,7 +331,7 @@ for i = 1, n_commands do
                 if answer[5] then out[5], out[6] = 'from', string.format('%.0f', answer[5]) end
             else
                 out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3]), 'due',
-                    string.format('%.0f', answer[4])}
+                    string.format('%.0f', answer[4]), 'now', string.format('%.0f', answer[5])}
                 S.hand(out, answer)
                 if S.because then out[#out + 1], out[#out + 2] = 'message', S.because end
             end

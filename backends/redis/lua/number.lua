@@ -28,15 +28,15 @@ end
 
 function S.hand(out, answer)
     local function int(n) return string.format('%.0f', n) end
-    local more = {'number', answer[15], 'state', string.match(sub(K.NUMBER_STATES, answer[8] * 10 + 1,
-        answer[8] * 10 + 10), '^%S+'), 'token', int(answer[10]), 'until', int(answer[11]), 'next',
-        int(answer[12]), 'count', int(answer[13]), 'more', int(answer[14])}
-    if answer[9] ~= K.WHY_NONE then
-        more[15], more[16] = 'why', string.match(sub(K.WHYS, answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+')
+    local more = {'number', answer[16], 'state', string.match(sub(K.NUMBER_STATES, answer[9] * 10 + 1,
+        answer[9] * 10 + 10), '^%S+'), 'token', int(answer[11]), 'until', int(answer[12]), 'next',
+        int(answer[13]), 'count', int(answer[14]), 'more', int(answer[15])}
+    if answer[10] ~= K.WHY_NONE then
+        more[15], more[16] = 'why', string.match(sub(K.WHYS, answer[10] * 10 + 1, answer[10] * 10 + 10), '^%S+')
     end
-    for i = 16, #answer do more[#more + 1] = int(answer[i]) end
-    for _, row in ipairs(answer[7]) do more[#more + 1] = table.concat(row, ' ') end
-    for i = 1, #more do out[8 + i] = more[i] end
+    for i = 17, #answer do more[#more + 1] = int(answer[i]) end
+    for _, row in ipairs(answer[8]) do more[#more + 1] = table.concat(row, ' ') end
+    for i = 1, #more do out[10 + i] = more[i] end
 end
 
 function S.say(status, r)

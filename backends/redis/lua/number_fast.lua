@@ -18,6 +18,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
     end
     local v = version + 1
     local low = v % 256
+    if answered ~= answered_of then answered_of, answered_bytes = answered, spack('>i7', answered) end
     if v - low ~= high_of then high, high_of = sub(spack('>I7', v), 1, 6), v - low end
     if verb == 1 then
         local owner = all[p + 4]
@@ -76,7 +77,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                 end
                 nth, called[owner], given = nth + 1, true, given + 1
                 cache[field], set[n_set + 1], set[n_set + 2] = record, field, record
-                out[i] = of_call .. bytes .. due_bytes .. ends_bytes .. id
+                out[i] = of_call .. bytes .. due_bytes .. answered_bytes .. ends_bytes .. id
                 version, n_set, done = v, n_set + 2, true
             end
         end
@@ -112,7 +113,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                     .. sub(record, 41, 61) .. ended_bytes .. '\0\0'
                 rm, back = rm + 2, back + 1
                 cache[field], set[n_set + 1], set[n_set + 2] = record, field, record
-                out[i] = of_hangup .. bytes .. due_bytes .. token
+                out[i] = of_hangup .. bytes .. due_bytes .. answered_bytes .. token
                 version, n_set, done = v, n_set + 2, true
             end
         end

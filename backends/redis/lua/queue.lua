@@ -35,13 +35,13 @@ end
 function S.hand(out, answer)
     local function int(n) return format('%.0f', n) end
     local words = {'none', 'room', 'offer', 'queue', 'away'}
-    local more = {'user', answer[19], 'agent', answer[20], 'state', string.match(sub(K.AGENT_STATES
-        .. 'pausing', answer[8] * 10 + 1, answer[8] * 10 + 10), '^%S+'), 'place', words[answer[9] + 1], 'index',
-        int(answer[12]), 'wait', int(answer[13]), 'until', int(answer[14]), 'token', int(answer[15]), 'room',
-        answer[2] .. '.' .. int(answer[16]) .. '.' .. int(answer[17]), 'count', int(answer[18]), 'more', int(answer[11])}
-    for i = 21, #answer do more[#more + 1] = int(answer[i]) end
-    for _, row in ipairs(answer[7]) do more[#more + 1] = table.concat(row, ' ') end
-    for i = 1, #more do out[8 + i] = more[i] end
+    local more = {'user', answer[20], 'agent', answer[21], 'state', string.match(sub(K.AGENT_STATES
+        .. 'pausing', answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+'), 'place', words[answer[10] + 1], 'index',
+        int(answer[13]), 'wait', int(answer[14]), 'until', int(answer[15]), 'token', int(answer[16]), 'room',
+        answer[2] .. '.' .. int(answer[17]) .. '.' .. int(answer[18]), 'count', int(answer[19]), 'more', int(answer[12])}
+    for i = 22, #answer do more[#more + 1] = int(answer[i]) end
+    for _, row in ipairs(answer[8]) do more[#more + 1] = table.concat(row, ' ') end
+    for i = 1, #more do out[10 + i] = more[i] end
 end
 
 function S.cnt(i) return S.count[i + 1] end

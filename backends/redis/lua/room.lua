@@ -29,15 +29,15 @@ end
 
 function S.hand(out, answer)
     local function int(n) return format('%.0f', n) end
-    local more = {'state', string.match(sub(K.ROOM_STATES, answer[8] * 10 + 1, answer[8] * 10 + 10), '^%S+'),
-        'member', string.match(sub(K.MEMBER_STATES, answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+'),
-        'members', int(answer[10]), 'count', int(answer[11]), 'since', int(answer[12]), 'until', int(answer[13]),
-        'created', int(answer[14]), 'more', int(answer[15]), 'name', answer[16]}
-    for i = 17, #answer do more[#more + 1] = int(answer[i]) end
-    for _, row in ipairs(answer[7]) do
+    local more = {'state', string.match(sub(K.ROOM_STATES, answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+'),
+        'member', string.match(sub(K.MEMBER_STATES, answer[10] * 10 + 1, answer[10] * 10 + 10), '^%S+'),
+        'members', int(answer[11]), 'count', int(answer[12]), 'since', int(answer[13]), 'until', int(answer[14]),
+        'created', int(answer[15]), 'more', int(answer[16]), 'name', answer[17]}
+    for i = 18, #answer do more[#more + 1] = int(answer[i]) end
+    for _, row in ipairs(answer[8]) do
         for i = 3, 5 do more[#more + 1] = row[i] end
     end
-    for i = 1, #more do out[8 + i] = more[i] end
+    for i = 1, #more do out[10 + i] = more[i] end
 end
 
 function S.n(i) return S.count[i + 1] end

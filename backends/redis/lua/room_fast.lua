@@ -42,8 +42,8 @@ if verb == K.V_ALIVE and not done and not made and not by_hand and exists and al
                 head_changed = true
             end
             local shown = version == first and last or version
-            done, out[i] = true, mpack({K.OK, epoch, shown, due, 0, {}, {}, count[K.COUNT_STATE + 1], K.MEMBER_HERE,
-                count[K.COUNT_MEMBERS + 1], 0, shown, till, 0, 0, member, count[K.COUNT_MARK + 1]})
+            done, out[i] = true, mpack({K.OK, epoch, shown, due, answered, 0, {}, {}, count[K.COUNT_STATE + 1],
+                K.MEMBER_HERE, count[K.COUNT_MEMBERS + 1], 0, shown, till, 0, 0, member, count[K.COUNT_MARK + 1]})
         end
     end
 end

@@ -9,7 +9,7 @@ function S.fields(t, n)
     if S.verb == K.V_PUT then t[n + 2] = S.token end
 end
 function S.hand(out, answer)
-    for _, row in ipairs(answer[7]) do out[#out + 1] = row[1] end
+    for _, row in ipairs(answer[8]) do out[#out + 1] = row[1] end
 end
 
 function S.add_row(r)

@@ -45,9 +45,9 @@ end
 function S.hand(out, answer)
     local function text(v) return type(v) == 'number' and format('%.0f', v) or v end
     local names = {'why', 'count', 'left', 'cur', 'max', 'granted', 'period', 'token', 'until', 'more'}
-    for i = 1, 10 do out[7 + 2 * i], out[8 + 2 * i] = names[i], text(answer[7 + i]) end
-    for i = 18, #answer do out[#out + 1] = text(answer[i]) end
-    for _, row in ipairs(answer[7]) do
+    for i = 1, 10 do out[9 + 2 * i], out[10 + 2 * i] = names[i], text(answer[8 + i]) end
+    for i = 19, #answer do out[#out + 1] = text(answer[i]) end
+    for _, row in ipairs(answer[8]) do
         out[#out + 1] = row[K.NOTICE_AT] ~= '' and row[K.NOTICE_AT] or row[1] .. ' ' .. text(row[2]) .. ' ' .. text(row[3]) .. ' ' .. text(row[4])
     end
 end

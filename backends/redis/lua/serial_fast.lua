@@ -49,7 +49,7 @@ if verb == K.V_TAKE and not done and not made and not by_hand and exists and all
             taken = taken + n
             low = taken % 1000000000
             count[K.COUNT_TAKEN + 1], count[K.COUNT_TAKEN + 2] = (taken - low) / 1000000000, low
-            out[i] = mpack({K.OK, epoch, version, due, 0, {}, {{first, n, now, 0, 0, 0, '', format_of, ''}}, 0, n,
+            out[i] = mpack({K.OK, epoch, version, due, answered, 0, {}, {{first, n, now, 0, 0, 0, '', format_of, ''}}, 0, n,
                 left_text, cur_text, max_text, granted, count[K.COUNT_PERIOD + 1], 0, 0, 0})
         end
     end

@@ -443,15 +443,23 @@ USHER_API unsigned usher_operation_flags(const struct usher_operation *command);
  * the arguments in the order of src/core/NOUN_verbs.def, nil for those not given; nils at
  * the end are left out.  A token above USHER_EXACT_MAX, which nothing has, is 2^53.
  *
- * An answer is an array: status (its code), epoch (16 hex digits), version, due (ms; -1: nothing
- * is), now (ms: the store's clock), 1 if it is the kept answer of an earlier command or else 0, an
- * array of notices (each one an array: verb, version, from, to, token, until, now, owner, subject,
- * data; of a room then was, mark, and how long it may wait; a text between them is the epoch of
- * those behind it, where that is not the answer's; instead of a version there may be two, it and
- * the one before, where that is not one less), an array of rows (each one an array of the fields of
- * a row), then the fields of the reply as they stand in src/core/NOUN_verbs.def, and a message if
- * there is one.  Or an array of a status from `invalid` on and a message; behind them epoch and
- * notices, if what ended by itself was applied before the command failed.
+ * An answer is an array:
+ *   status      its code
+ *   epoch       16 hex digits
+ *   version
+ *   due         ms; -1: nothing is due
+ *   now         ms; the store's clock
+ *   repeated    1 if it is the kept answer of an earlier command, else 0
+ *   notices     an array, below
+ *   rows        an array; each row is an array of its fields
+ * The fields of the reply follow as they stand in src/core/NOUN_verbs.def, then a message if there
+ * is one.  An answer that failed (`invalid` and later) has a status and a message, and epoch and
+ * notices if what had ended by itself was applied before the command failed.
+ *
+ * A notice is an array: verb, version, from, to, token, until, now, owner, subject, data.  That of
+ * a room has was, mark and the time that it may wait, too.  Two versions in place of one are its
+ * own and the one before, where they do not follow on each other.  A text between two notices is
+ * the epoch of the notices after it, where that is not the epoch of the answer.
  */
 
 /**

@@ -853,6 +853,37 @@ static void each_reply_of_a_batch_says_what_is_due_after_it(void **state)
     }
 }
 
+static void line_of_check(void *payload, const char *line)
+{
+    char *found = payload;
+
+    (void)snprintf(found + strlen(found), 512 - strlen(found), "%s\n", line);
+}
+
+/* No fault, and not of a store with virtual time. */
+static void check_names_a_scope_whose_time_is_ahead(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_check_result result;
+    char found[512] = "";
+
+    assert_int_equal(done(f, USHER_NUMBER, "add now 1"), USHER_OK);
+    assert_int_equal(usher_check(f->e, 0, line_of_check, found, &result), USHER_OK);
+    assert_string_equal(found, "");
+    engine_open(f, "skew=7200000", false);
+    assert_int_equal(done_at(f, USHER_NUMBER, store_clock() + HOUR, "add later 1"), USHER_OK);
+    assert_int_equal(usher_check(f->e, 0, line_of_check, found, &result), USHER_OK);
+    assert_int_equal(result.faults, 0);
+    assert_memory_equal(found, "number/later: its last time is 3", 32);
+    assert_non_null(strstr(found, " ms ahead of the store's clock"));
+    assert_null(strstr(found, "number/now"));
+    found[0] = '\0';
+    engine_open(f, "clock=given", true);
+    f->now = 1;
+    assert_int_equal(usher_check(f->e, 0, line_of_check, found, &result), USHER_OK);
+    assert_string_equal(found, "");
+}
+
 /* On the short ways as well, and of the kept answer of a request; a time that has passed is the
  * answer's, one that is still to come is not. */
 static void an_answer_has_the_clock_that_due_is_by(void **state)
@@ -938,6 +969,7 @@ int suite_time(const struct backend *b)
         TEST(who_looks_at_a_room_does_not_move_its_clock),
         TEST(a_reply_says_when_something_ends_by_itself),
         TEST(each_reply_of_a_batch_says_what_is_due_after_it),
+        TEST(check_names_a_scope_whose_time_is_ahead),
         TEST(an_answer_has_the_clock_that_due_is_by),
     };
 

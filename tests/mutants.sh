@@ -1140,6 +1140,9 @@ mutant 'time: a clock that was ahead freezes leases' src/engine/local.c \
 mutant 'script: a clock that was ahead freezes leases' backends/redis/lua/main.lua \
     's/    if skew >= K.TIME_MAX then wall = now end/    if skew >= K.TIME_MAX then wall = math.huge end/' \
     $redis 'clock_that_is_set_back*'
+mutant 'time: rests hide an outage' src/steps/work.c 's/^            \*n = most;$/            ;/' $memory 'rests_hide*'
+mutant 'script: rests hide an outage' backends/redis/lua/common.lua 's/if looked == K.OUTAGE_LOOKS then return most end/if looked == K.OUTAGE_LOOKS then break end/' \
+    $redis 'rests_hide*'
 mutant 'clock: a watcher believes its own' src/engine/hear.c 's/    if (now_ms != 0)$/    if (now_ms < 0)/' \
     tests/unit/test_hear '*busy_loop'
 mutant 'clock: an answer has the last time of its scope' src/steps/work.h \

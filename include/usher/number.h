@@ -389,8 +389,9 @@ USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const cha
  * idle, without a notice for each.  lease_max counts from the beginning of a hold and ends none
  * before the time of this command.  A rest that a hangup named stays as it was named.
  * With outage the leases that end while the store is away go on: no command came for longer than
- * half of outage and two leases ended in that time, or another server has the pool now and one
- * ended.  They end that long after the store is back, once, with one notice (USHER_NUMBER_OUTAGE).
+ * half of outage and two leases ended in that time (256 rests and leases count as two), or another
+ * server has the pool now and one ended.  They end that long after the store is back, once, with
+ * one notice (USHER_NUMBER_OUTAGE).
  * This command judges up to 128 numbers; the others are judged by later commands, before any of
  * them is given out or a call says that there is none.
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such pool.

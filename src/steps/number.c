@@ -38,9 +38,6 @@ typedef struct usher__change change;
 #define JUDGE_MAX 128
 #define JUDGE_ON_WAY 8
 
-/* Numbers that are due after an outage, of which two leases are sought. */
-#define OUTAGE_LOOKS 256
-
 /* Two bits of counts[USHER__COUNT_JUDGE]: the lists that are still to be walked.  The other bits
  * and counts[USHER__COUNT_JUDGE_HI] are the place in the first of them. */
 enum { JUDGED, JUDGE_IDLE, JUDGE_BOTH, JUDGE_RESTS };
@@ -2229,7 +2226,6 @@ static const char *const kinds[USHER_KINDS] = { NULL,   "number", "group",  "sti
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_NUMBER_EXPIRE },
     { "V_OUTAGE", USHER_NUMBER_OUTAGE },
-    { "OUTAGE_LOOKS", OUTAGE_LOOKS },
     { "SET_OUTAGE_FROM", USHER__SET_OUTAGE_FROM },
     { "SET_OUTAGE_TO", USHER__SET_OUTAGE_TO },
     { "QUEUED", USHER__RANK_QUEUED },
@@ -2262,7 +2258,6 @@ static const struct usher__lives lives = {
     .from = USHER__SET_OUTAGE_FROM,
     .to = USHER__SET_OUTAGE_TO,
     .in_settings = true,
-    .looks = OUTAGE_LOOKS,
     .verb = USHER_NUMBER_OUTAGE,
     .beat = beat,
     .deadline = lease_ends,

@@ -381,7 +381,6 @@ static const struct usher__lives lives = {
     .kinds = { K_AGENT, K_USER },
     .from = COUNT_OUTAGE_FROM,
     .to = COUNT_OUTAGE_TO,
-    .looks = USHER__EXPIRE_MAX,
     .verb = USHER_QUEUE_OUTAGE,
     .beat = beat,
     .deadline = life_ends,

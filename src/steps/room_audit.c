@@ -151,7 +151,6 @@ static const struct usher__lives lives = {
     .kinds = { MEMBER, 0 },
     .from = COUNT_OUTAGE_FROM,
     .to = COUNT_OUTAGE_TO,
-    .looks = USHER__EXPIRE_MAX,
     .verb = USHER_ROOM_OUTAGE,
     .beat = usher__room_beat,
     .deadline = usher__room_life_ends,

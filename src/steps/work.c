@@ -631,7 +631,7 @@ static enum usher_status count_in_gap(struct usher__work *w, uint8_t kind, int m
     const struct usher__lives *lives = w->steps->lives;
     uint64_t hi = (uint64_t)w->gap_from + 1, order = 0;
 
-    for (int i = 0; i < lives->looks && *n < most; i++) {
+    for (int i = 0; *n < most; i++) {
         struct usher_record r;
         enum usher_status status =
             w->ops->walk(w->txn, &w->scope, kind, 1, NULL, hi, order, false, &r);
@@ -639,6 +639,10 @@ static enum usher_status count_in_gap(struct usher__work *w, uint8_t kind, int m
 
         if (status != USHER_OK || r.until_ms > w->moment)
             return status == USHER_MISSING ? USHER_OK : status;
+        if (i == USHER__OUTAGE_LOOKS) {
+            *n = most;
+            break;
+        }
         hi = (uint64_t)r.until_ms;
         order = r.order;
         at = lives->deadline(&w->scope, &r);

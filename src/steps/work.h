@@ -476,12 +476,16 @@ struct usher__log {
     uint8_t kind, setting, changes, since, mark;
 };
 
+/* Deadlines in a gap that are looked at, at most, for signs of life that did not come.  When so
+ * many passed without a command that is an outage, whatever ended: more behind them are not seen.
+ */
+#define USHER__OUTAGE_LOOKS 256
+
 /* The records of a noun that live by signs of life.  Slot 1 has them by their next deadline. */
 struct usher__lives {
     uint8_t kinds[2]; /* 0: no second one */
     uint8_t from, to; /* of the counts, or of the settings: the last outage */
     bool in_settings;
-    int looks; /* records in the gap that are looked at, at most */
     enum usher_verb verb;
     /* In which time a sign of life is expected, the shortest; 0: none is. */
     int64_t (*beat)(const struct usher_scope *scope);

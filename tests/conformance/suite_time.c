@@ -549,6 +549,45 @@ static void an_outage_moves_hundreds_of_leases(void **state)
     assert_int_equal(done_at(f, USHER_NUMBER, back + 10000, "call p owner=eve"), USHER_OK);
 }
 
+/* More rests than a command looks at end before the leases; then the store is away again. */
+static void rests_hide_no_outage(void **state)
+{
+    enum { MANY = 262, CALLS = 2 };
+    struct fixture *f = *state;
+    const int64_t t = INT64_C(1700000000000), back = t + 60000, again = t + 120000;
+    uint64_t token[MANY];
+    struct usher_result r;
+    char line[64];
+
+    engine_open(f, "clock=given", false);
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "set p outage=20000 lease=30000 rest=5000"),
+                     USHER_OK);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(line, sizeof line, "add p n%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+        (void)snprintf(line, sizeof line, "reg p n%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+        (void)snprintf(line, sizeof line, "call p number=n%d owner=u%d", i, i);
+        assert_int_equal(at(f, USHER_NUMBER, t, line, &r), USHER_OK);
+        token[i] = r.of.number.token;
+        usher_result_done(&r);
+        (void)snprintf(line, sizeof line, "hangup p n%d", i);
+        if (i >= CALLS)
+            assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+    }
+    assert_int_equal(held_at(f, back), CALLS);
+    assert_int_equal(done_at(f, USHER_NUMBER, back, "call p number=n0 owner=eve"), USHER_REFUSED);
+    assert_int_equal(held_at(f, back + 19999), CALLS);
+    for (int i = 0; i < CALLS; i++) {
+        (void)snprintf(line, sizeof line, "renew p n%d token=%" PRIu64, i, token[i]);
+        assert_int_equal(done_at(f, USHER_NUMBER, back + 1, line), USHER_OK);
+    }
+    /* the second outage moves both once more, to its own end */
+    assert_int_equal(done_at(f, USHER_NUMBER, again, "call p number=n1 owner=eve"), USHER_REFUSED);
+    assert_int_equal(held_at(f, again + 19999), CALLS);
+    assert_int_equal(held_at(f, again + 20000), 0);
+}
+
 /* A sweep is a bounded step, whatever it is asked for. */
 static void a_sweep_makes_two_hundred_changes(void **state)
 {
@@ -960,6 +999,7 @@ int suite_time(const struct backend *b)
         TEST(many_that_end_hide_no_outage),
         TEST(lease_that_ends_in_an_outage_goes_on),
         TEST(an_outage_moves_hundreds_of_leases),
+        TEST(rests_hide_no_outage),
         TEST(a_sweep_makes_two_hundred_changes),
         TEST(silence_of_clients_is_no_outage),
         TEST(an_application_with_a_wrong_clock_is_told_so),

@@ -527,9 +527,10 @@ end
 function S.make_outage()
     local function in_gap(kind, most, from)
         local n, hi, order = 0, from + 1, 0
-        for _ = 1, S.lives.most do
+        for looked = 0, K.OUTAGE_LOOKS do
             local r = n < most and S.walk(kind, '1', nil, hi, order)
             if not r or r.ends > S.moment then break end
+            if looked == K.OUTAGE_LOOKS then return most end -- see USHER__OUTAGE_LOOKS
             hi, order = r.ends, r.order
             local at = S.life_of(r)
             if at > from and at <= S.moment then n = n + 1 end

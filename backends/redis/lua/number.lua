@@ -74,8 +74,7 @@ function S.first_limited(order)
     return S.set[K.SET_LEASE_MAX + 1] ~= 0 and S.walk('1', '2', nil, 0, order) or nil
 end
 
-S.lives = {'1', in_settings = true, from = K.SET_OUTAGE_FROM, to = K.SET_OUTAGE_TO, verb = K.V_OUTAGE,
-    most = K.OUTAGE_LOOKS}
+S.lives = {'1', in_settings = true, from = K.SET_OUTAGE_FROM, to = K.SET_OUTAGE_TO, verb = K.V_OUTAGE}
 function S.beat_of() return S.set[K.SET_OUTAGE + 1] end
 function S.life_of(r) return r.state >= K.NUMBER_BUSY_DOWN and r.ends or 0 end
 

@@ -47,7 +47,7 @@ end
 function S.cnt(i) return S.count[i + 1] end
 -- by the time of the command, which may be later than that of the change that is being made
 -- See lives in queue.c.
-S.lives = {'1', '3', from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE, most = K.EXPIRE_MAX}
+S.lives = {'1', '3', from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE}
 
 function S.beat_of() return S.set[K.SET_TTL + 1] end
 

@@ -150,7 +150,7 @@ function S.fades()
 end
 
 -- See lives in room_audit.c.
-S.lives = {'1', from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE, most = K.EXPIRE_MAX}
+S.lives = {'1', from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE}
 
 function S.beat_of() return S.set[(S.fades() and K.SET_AWAY or K.SET_TTL) + 1] end
 

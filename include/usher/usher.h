@@ -424,7 +424,6 @@ struct usher_notice {
     /* Behind this change nothing of the scope changes by itself before; USHER_NEVER.  0: not known,
      * as of what comes from a log. */
     int64_t due_ms;
-    int64_t clock_ms; /* with due_ms: the store's clock at the change; else 0 */
 };
 
 /* What a change is about. */

@@ -454,7 +454,8 @@ static int64_t store_ms(const struct usher__heard *h)
     return clock_ms(h->p->e) + h->ahead_ms;
 }
 
-/* The store's clock is @now_ms; 0: that is not known. */
+/* An answer to a command of the engine's own has it; 0: it failed.  A notice would not do: who made
+ * the change may have named another time. */
 static void set_clock(struct usher__heard *h, int64_t now_ms)
 {
     if (now_ms != 0)
@@ -840,7 +841,6 @@ void usher__heard_notice(struct usher__heard *h, const struct usher_notice *n)
     (void)pthread_mutex_lock(&p->lock);
     if (h->tends) {
         h->told = n->version;
-        set_clock(h, n->clock_ms);
         tend(h, n->due_ms, 0);
     }
     if (h->follows && n->verb != USHER_NOTICE_LOST)

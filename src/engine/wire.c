@@ -120,10 +120,9 @@ static bool hex_read(const struct usher_text *text, uint64_t *ret)
     return true;
 }
 
-/* @due_ms: when the scope is due after the command; @clock_ms: the store's clock; 0: not known. */
+/* @due_ms: when the scope is due after the command; 0: not known. */
 static bool notices_read(struct usher_unpacker *u, const struct usher_operation *command,
-                         uint64_t epoch, int64_t due_ms, int64_t clock_ms,
-                         const struct usher_context *context)
+                         uint64_t epoch, int64_t due_ms, const struct usher_context *context)
 {
     struct usher_notice notice;
     size_t n;
@@ -145,7 +144,6 @@ static bool notices_read(struct usher_unpacker *u, const struct usher_operation 
         notice.scope = command->scope;
         notice.epoch = epoch;
         notice.due_ms = due_ms;
-        notice.clock_ms = clock_ms;
         if (context->notify != NULL)
             context->notify(context->payload, &notice);
     }
@@ -181,7 +179,7 @@ static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum u
         !message_read(u, reply))
         return USHER_INVALID;
     if (n > 2 && (!usher_unpack_text(u, &digits) || !hex_read(&digits, &epoch) ||
-                  !notices_read(u, command, epoch, 0, 0, context)))
+                  !notices_read(u, command, epoch, 0, context)))
         return USHER_INVALID;
     if ((n == 5 && !usher_unpack_uint(u, &version)) || u->at != u->end)
         return USHER_INVALID;
@@ -224,7 +222,7 @@ enum usher_status usher_result_unpack(const struct usher_operation *command, con
     reply->due_ms = due >= 0 ? due : USHER_NEVER;
     reply->now_ms = now;
     /* told before what follows is understood: the changes were made in any case */
-    if (!notices_read(&u, command, reply->epoch, reply->due_ms, now, context))
+    if (!notices_read(&u, command, reply->epoch, reply->due_ms, context))
         return USHER_INVALID;
     status = usher__rows_unpack(&u, noun, reply);
     if (status != USHER_OK)

@@ -314,7 +314,6 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
         for (size_t i = 0; i <= c->n_told; i++) {
             c->told[i].notice.epoch = c->scope->epoch;
             c->told[i].notice.due_ms = c->scope->erase ? USHER_NEVER : c->scope->due_ms;
-            c->told[i].notice.clock_ms = usher__work_answered(w);
             w->context->notify(w->context->payload, &c->told[i].notice);
         }
     if (c->scope->erase)

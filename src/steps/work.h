@@ -476,8 +476,8 @@ struct usher__log {
     uint8_t kind, setting, changes, since, mark;
 };
 
-/* Deadlines in a gap that are looked at, at most, for signs of life that did not come.  When so
- * many passed without a command that is an outage, whatever ended: more behind them are not seen.
+/* Deadlines in a gap that are looked at, at most, for signs of life that did not come.  When 256
+ * pass without a command, that is an outage, whatever ended: a look does not see what comes later.
  */
 #define USHER__OUTAGE_LOOKS 256
 

@@ -9,13 +9,14 @@
 
 #include "script.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lua_text.h"
 
-#define CONSTANTS_MAX 16384 /* bytes of their text */
-#define CONSTANTS 512       /* as many as a noun may have */
+#define CONSTANTS_MAX 12288 /* bytes of their text */
+#define CONSTANTS 384       /* as many as a noun may have */
 
 struct out {
     char *to;
@@ -40,8 +41,8 @@ static bool in_name(char c)
 
 /* The constants of a noun, by name. */
 struct constant {
-    const char *name, *value; /* in the text */
-    size_t name_size, value_size;
+    const char *name;
+    uint16_t name_size, value_at, value_size; /* the value stands behind the name */
 };
 struct constants {
     struct constant of[CONSTANTS];
@@ -85,9 +86,9 @@ static enum usher_status constants_of(const char *noun, struct constants *c)
         if (c->n == CONSTANTS)
             return USHER_INVALID;
         c->of[c->n].name = line + begin;
-        c->of[c->n].name_size = n;
-        c->of[c->n].value = line + begin + n + between;
-        c->of[c->n++].value_size = length - begin - n - between;
+        c->of[c->n].name_size = (uint16_t)n;
+        c->of[c->n].value_at = (uint16_t)(n + between);
+        c->of[c->n++].value_size = (uint16_t)(length - begin - n - between);
     }
     qsort(c->of, c->n, sizeof c->of[0], by_name);
     return USHER_OK;
@@ -96,9 +97,9 @@ static enum usher_status constants_of(const char *noun, struct constants *c)
 /* NULL: there is none of this name. */
 static const struct constant *constant(const struct constants *c, const char *name, size_t size)
 {
-    const struct constant key = { name, NULL, size, 0 };
+    const struct constant key = { name, (uint16_t)size, 0, 0 };
 
-    return bsearch(&key, c->of, c->n, sizeof c->of[0], by_name);
+    return size > UINT16_MAX ? NULL : bsearch(&key, c->of, c->n, sizeof c->of[0], by_name);
 }
 
 static bool is(const char *name, const char *text, size_t size)
@@ -141,7 +142,7 @@ static bool append_filled(struct out *o, const char *text, size_t length,
         if (c == NULL)
             return false;
         append(o, from, (size_t)(p - from));
-        append(o, c->value, c->value_size);
+        append(o, c->name + c->value_at, c->value_size);
         p += 1 + size;
         from = p + 1;
     }
@@ -216,13 +217,13 @@ static bool take_value(const struct constants *constants, const char *name, char
                        size_t room)
 {
     const struct constant *c = constant(constants, name, strlen(name));
-    bool quoted = c != NULL && c->value_size >= 2 && c->value[0] == '\'';
+    bool quoted = c != NULL && c->value_size >= 2 && c->name[c->value_at] == '\'';
     size_t size;
 
     if (c == NULL || c->value_size >= room)
         return false;
-    size = c->value_size - (quoted ? 2 : 0);
-    memcpy(value, c->value + (quoted ? 1 : 0), size);
+    size = c->value_size - (quoted ? 2u : 0u);
+    memcpy(value, c->name + c->value_at + (quoted ? 1 : 0), size);
     value[size] = '\0';
     return true;
 }

@@ -520,8 +520,8 @@ USHER_API enum usher_status usher_drop(struct usher_engine *e, enum usher_noun n
  *  count).  With an authority: also that nothing may be given out that it has not granted, that it
  *  keeps rules and dispensers as they are in the store, and that no serial in its journal was
  *  issued twice.  @fn also gets a line of what the authority keeps and the store does not have, and
- *  of each scope whose last time is over 1 s ahead of the store's clock (not where time is given):
- *  neither is a fault.
+ *  (where time is not given) of each scope whose last time is over 1 s ahead of this machine's
+ *  clock: neither is a fault.
  *  USHER_OK even when faults were found; *@ret_faults counts them.  O(records): the engine's
  *  timeout is for the single answer of a server, not for all of it. */
 typedef void usher_audit_fn(void *payload, const char *line);

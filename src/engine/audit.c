@@ -24,13 +24,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/changes.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/ask.h"
+#include "engine/clock.h"
 #include "engine/memory.h"
 #include "engine/nouns.h"
-#include "engine/result.h"
 #include "replica/hash.h"
 #include "steps/kept.h"
 #include "steps/work.h"
@@ -59,7 +58,6 @@ struct torn {
 
 struct audit {
     struct usher_engine *e;
-    int64_t clock_ms, read_ms; /* the store's clock, when it was read; 0: not known */
     struct torn *torn;
     size_t n_torn, torn_room;
     uint64_t before; /* faults before the scope that is looked at */
@@ -353,37 +351,17 @@ static bool gaps_are_sane(const struct usher_scope *s)
     return true;
 }
 
-/* An answer has the store's clock, also of a scope that is not there. */
-static void clock_read(struct audit *a)
-{
-    static const char text[] = "check";
-    struct usher_text name = { text, sizeof text - 1 };
-    enum usher_noun noun = (enum usher_noun)1;
-    struct usher_operation c;
-    struct usher_result r;
-
-    if (a->e->skew_ms >= USHER_TIME_MAX) /* time is given */
-        return;
-    while (usher__changes_verb(noun) == NULL)
-        noun++;
-    usher__changes_ask(&c, noun, &name, 0, 1);
-    usher__result_blank(&r, noun, a->e->opt.alloc);
-    a->read_ms = usher__monotonic_ms();
-    if (usher__engine_operate(a->e, &c, &r, 1, 0) == USHER_OK)
-        a->clock_ms = r.now_ms;
-    usher_result_done(&r);
-}
-
-/* A machine with a clock that was ahead has written it, for instance. */
+/* A machine with a clock that was ahead has written it, for instance.  Where time is given it is
+ * right. */
 static void audit_clock(const struct audit *a, const struct usher_scope *s)
 {
-    int64_t clock_ms = a->clock_ms + (usher__monotonic_ms() - a->read_ms);
+    int64_t ahead_ms = s->clock_ms - usher__wall_ms();
 
-    if (a->clock_ms != 0 && s->clock_ms > clock_ms + AHEAD_MS)
+    if (ahead_ms > AHEAD_MS && a->e->skew_ms < USHER_TIME_MAX)
         tell(a,
-             "its last time is %" PRId64 " ms ahead of the store's clock: until then all its "
+             "its last time is %" PRId64 " ms ahead of this machine's clock: until then all its "
              "changes have that time, and its days and periods are of it",
-             s->clock_ms - clock_ms);
+             ahead_ms);
 }
 
 static enum usher_status audit_scope(struct audit *a, const struct usher_scope *s)
@@ -889,7 +867,6 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
     a.e = e;
     a.fn = fn;
     a.payload = payload;
-    clock_read(&a);
     status = scan(e, "audit", (enum usher_noun)0, NULL, audit_item, &a);
     if (status == USHER_UNAVAILABLE && a.status == USHER_OK && a.found.scopes > 0 &&
         (e->store->ops->caps & USHER_CAP_LANES) != 0) {

@@ -914,7 +914,7 @@ static void check_names_a_scope_whose_time_is_ahead(void **state)
     assert_int_equal(usher_check(f->e, 0, line_of_check, found, &result), USHER_OK);
     assert_int_equal(result.faults, 0);
     assert_memory_equal(found, "number/later: its last time is 3", 32);
-    assert_non_null(strstr(found, " ms ahead of the store's clock"));
+    assert_non_null(strstr(found, " ms ahead of this machine's clock"));
     assert_null(strstr(found, "number/now"));
     found[0] = '\0';
     engine_open(f, "clock=given", true);

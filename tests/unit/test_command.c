@@ -597,7 +597,7 @@ static void a_large_batch_takes_little_memory(void **state)
                        usher_verb_word((enum usher_verb)verbs[k]), (double)(with - after) / 1e6,
                        (double)(peak - after) / 1e6);
         print_message("%s\n", line);
-        assert_true(with - after <= 10000000);
+        assert_true(with - after <= 160 * USHER_BATCH_MAX);
     }
     closed(e);
 }

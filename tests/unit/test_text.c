@@ -237,8 +237,9 @@ static void each_type_is_written(void **state)
          ",\"order\":\"longest-idle\",\"lease\":0,\"rest\":0,\"daily\":0,\"zone\":-60,\"strict\":1,"
          "\"sticky\":7200000,\"sticky_max\":10000,\"requests\":10000");
     /* a token is a string */
-    says("number call p owner=ann lease=5s", 1000,
-         ",\"due\":6000,\"number\":\"100\",\"token\":\"4\",\"until\":6000,\"state\":\"busy+up\"}");
+    says(
+        "number call p owner=ann lease=5s", 1000,
+        ",\"due\":6000,\"now\":1000,\"number\":\"100\",\"token\":\"4\",\"until\":6000,\"state\":\"busy+up\"}");
     says("number call p", 1000, ",\"why\":\"busy\",\"next\":6000}");
     says("number call p number=100", 1000,
          ",\"number\":\"100\",\"state\":\"busy+up\",\"why\":\"busy\",\"next\":6000}");

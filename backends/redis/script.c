@@ -42,7 +42,7 @@ static bool in_name(char c)
 /* The constants of a noun, by name. */
 struct constant {
     const char *name;
-    uint16_t name_size, value_at, value_size; /* the value stands behind the name */
+    uint16_t name_size, value_at, value_size; /* value_at counts from the name */
 };
 struct constants {
     struct constant of[CONSTANTS];

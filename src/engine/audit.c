@@ -351,8 +351,7 @@ static bool gaps_are_sane(const struct usher_scope *s)
     return true;
 }
 
-/* A machine with a clock that was ahead has written it, for instance.  Where time is given it is
- * right. */
+/* A machine whose clock was ahead may have written it.  With `clock=given` any time is right. */
 static void audit_clock(const struct audit *a, const struct usher_scope *s)
 {
     int64_t ahead_ms = s->clock_ms - usher__wall_ms();

@@ -1264,6 +1264,14 @@ mutant 'calls: what a later version says is left out' src/calls/calls.c \
     's/^        if (((const char \*)p)\[i\] != 0)/        if (i == 0)/' tests/model/test_calls
 mutant 'calls: one that is posted waits' src/calls/calls.c 's/^    if (command.tag != NULL || ret_reply == NULL)/    if (command.tag == \&command)/' \
     tests/model/test_calls
+mutant 'queue: the longest wait counts from the arrival' src/steps/queue_reads.c \
+    's/waited = lasted(r.n\[U_APPLIED\], w->now);/waited = since;/' $memory 'the_longest_wait*'
+mutant 'queue: a search for the longest wait ends at the first user' src/steps/queue_reads.c \
+    's/since > s->longest_wait_ms && passed++ < PASS_MAX/false/' $memory 'an_arrival_that*'
+mutant 'redis: an arrival that is later than the wait is not seen' backends/redis/lua/queue_reads.lua \
+    's/math.min(since, S.lasted(r.n2, S.now))/S.lasted(r.n2, S.now)/' $redis 'an_arrival_that*'
+mutant 'redis: agents of a lane are counted without an end' backends/redis/lua/queue_reads.lua \
+    's/if counted == K.STEP_MAX then/if counted == -1 then/' $redis 'figures_of_a_lane*'
 text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'

@@ -111,7 +111,7 @@
     X(AGENTS_BUSY, 95, INT, "agents_busy", "of them with a user") \
     X(AGENTS_WRAPUP, 96, INT, "agents_wrapup", "of them in their time after a visit") \
     X(AGENTS_PAUSED, 97, INT, "agents_paused", "of them paused") \
-    X(LONGEST_WAIT, 98, MS, "longest_wait", "of those who wait") \
+    X(LONGEST_WAIT, 98, MS, "longest_wait", "of the user that has waited longest") \
     X(SEATED_TODAY, 99, INT, "seated_today", "since local midnight") \
     X(ABANDONED_TODAY, 100, INT, "abandoned_today", "left without an agent") \
     X(TIMEOUT_TODAY, 101, INT, "timeout_today", "waited longer than maxwait") \
@@ -203,7 +203,8 @@
     X(LEASE_MAX, 187, MS, "lease-max", "a hold ends this long after it began, however often it is renewed; 0: no limit") \
     X(ASK_AGAIN, 188, MS, "again", "an agent that has refused or missed a user is not offered it again before this time") \
     X(DOUBT, 189, INT, "doubt", "numbers in doubt, which were reserved before the store changed hands") \
-    X(OUTAGE, 190, MS, "outage", "leases that end while no command reaches the pool for half of this time end so long after it; 0: none")
+    X(OUTAGE, 190, MS, "outage", "leases that end while no command reaches the pool for half of this time end so long after it; 0: none") \
+    X(LONGEST_SINCE, 191, MS, "longest_since", "since the arrival of the waiting user that came first")
 /* clang-format on */
 
 enum usher_field {

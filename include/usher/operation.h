@@ -386,18 +386,20 @@ struct usher_queue_result_statistics {
     int64_t waiting, away, offered, seated;              /* users now */
     int64_t agents, idle, ringing, busy, wrapup, paused; /* now, of a lane those that serve it;
                                                           * ringing: offered */
-    int64_t longest_wait_ms; /* since the arrival of who waits longest; 0: nobody waits */
-    int64_t seated_today;    /* users put into rooms since local midnight */
-    int64_t abandoned_today; /* left or lost before that */
-    int64_t timeout_today;   /* waited for maxwait */
-    int64_t finished_today;  /* stays in a room that ended */
-    int64_t service_level;   /* of 10,000 seated today, how many within service_ms; -1: none yet */
-    int64_t wait_ms;         /* mean from apply, or from the return of who lost its agent, to the
-                              * room, of those seated today; -1: none yet */
-    int64_t talk_ms;         /* mean from room to end, of those finished today; -1: none yet */
-    int64_t dropped_today;   /* of those finished: their agent went, with requeue=drop */
-    int64_t visits;          /* ended visits that the queue keeps; with `archive`, those that are
-                              * in no history yet */
+    int64_t longest_wait_ms;  /* of the user that has waited longest, see usher_queue_stats();
+                               * 0: no user waits */
+    int64_t longest_since_ms; /* since the arrival of the user that came first; 0: no user waits */
+    int64_t seated_today;     /* users put into rooms since local midnight */
+    int64_t abandoned_today;  /* left or lost before that */
+    int64_t timeout_today;    /* waited for maxwait */
+    int64_t finished_today;   /* stays in a room that ended */
+    int64_t service_level;    /* of 10,000 seated today, how many within service_ms; -1: none yet */
+    int64_t wait_ms;          /* mean from apply, or from the return of who lost its agent, to the
+                               * room, of those seated today; -1: none yet */
+    int64_t talk_ms;          /* mean from room to end, of those finished today; -1: none yet */
+    int64_t dropped_today;    /* of those finished: their agent went, with requeue=drop */
+    int64_t visits;           /* ended visits that the queue keeps; with `archive`, those that are
+                               * in no history yet */
 };
 
 /*

@@ -334,7 +334,8 @@ struct usher_queue_statistics {
     int64_t agents_busy; /* of them with a user */
     int64_t agents_wrapup; /* of them in their time after a visit */
     int64_t agents_paused; /* of them paused */
-    int64_t longest_wait_ms; /* of those who wait */
+    int64_t longest_wait_ms; /* of the user that has waited longest */
+    int64_t longest_since_ms; /* since the arrival of the waiting user that came first */
     int64_t seated_today; /* since local midnight */
     int64_t abandoned_today; /* left without an agent */
     int64_t timeout_today; /* waited longer than maxwait */
@@ -348,7 +349,7 @@ struct usher_queue_statistics {
 #ifdef __cplusplus
 #define USHER_QUEUE_STATISTICS_INIT \
     { sizeof(struct usher_queue_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0 }
+    0, 0, 0, 0 }
 #else
 #define USHER_QUEUE_STATISTICS_INIT { .size = sizeof(struct usher_queue_statistics) }
 #endif
@@ -584,8 +585,12 @@ USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char
                                               struct usher_reply **ret);
 
 /**
- * Figures of opt->lane, or of all of @queue: usher_queue_statistics_of().  USHER_OK,
- * USHER_MISSING.  O(lanes), with opt->lane O(agents that name the lane).
+ * Figures of opt->lane, or of all of @queue: usher_queue_statistics_of().  longest_wait counts
+ * from the time since when a user waits (applied), but not from before its arrival, which
+ * usher_queue_move() can set later; longest_since counts from arrival.  The reply has more if
+ * figures are too small: of over 1,000 agents that serve the lane 1,000 are counted; or over 1,000
+ * users that wait again, or have a given arrival, stand before the one that has waited longest.
+ * USHER_OK, USHER_MISSING.  O(lanes), with opt->lane O(agents that name the lane), 1,000 at most.
  * Takes opt->lane, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,

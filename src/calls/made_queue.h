@@ -109,6 +109,7 @@ static const struct usher__member queue_statistics[] = {
     MEMBER(struct usher_queue_statistics, agents_wrapup, AGENTS_WRAPUP, AGENTS_WRAPUP, NUMBER),
     MEMBER(struct usher_queue_statistics, agents_paused, AGENTS_PAUSED, AGENTS_PAUSED, NUMBER),
     MEMBER(struct usher_queue_statistics, longest_wait_ms, LONGEST_WAIT, LONGEST_WAIT, NUMBER),
+    MEMBER(struct usher_queue_statistics, longest_since_ms, LONGEST_SINCE, LONGEST_SINCE, NUMBER),
     MEMBER(struct usher_queue_statistics, seated_today, SEATED_TODAY, SEATED_TODAY, NUMBER),
     MEMBER(struct usher_queue_statistics, abandoned_today, ABANDONED_TODAY, ABANDONED_TODAY, NUMBER),
     MEMBER(struct usher_queue_statistics, timeout_today, TIMEOUT_TODAY, TIMEOUT_TODAY, NUMBER),

@@ -150,34 +150,51 @@ enum usher_status usher__queue_agents(work *w)
     }
 }
 
-/* How long the one waits who waits longest.  In each priority it is the first one: the next
- * priority is found behind the last place that this one could have. */
-static enum usher_status longest_wait(work *w, const struct usher_text *lane, int64_t *ret)
+/*
+ * longest_since and longest_wait.  The first user of a priority arrived first in it; the walk finds
+ * the next priority after the last place of this one.  No user has waited for longer than since its
+ * arrival, so the walk stays in a priority only while a later user may have waited longer, and
+ * passes over at most PASS_MAX users.
+ */
+static enum usher_status longest_waits(work *w, const struct usher_text *lane,
+                                       struct usher_queue_result_statistics *s)
 {
     uint64_t rank = 0, order = 0;
+    int passed = 0;
 
-    *ret = 0;
     for (;;) {
         struct usher_record r;
         enum usher_status status =
             w->ops->walk(w->txn, &w->scope, K_USER, 0, lane, rank, order, false, &r);
+        int64_t since, waited;
 
         if (status == USHER_MISSING)
             return USHER_OK;
         if (status != USHER_OK)
             return status;
-        if (w->now - r.n[U_SINCE] > *ret)
-            *ret = w->now - r.n[U_SINCE];
+        since = lasted(r.n[U_SINCE], w->now);
+        waited = lasted(r.n[U_APPLIED], w->now);
+        waited = waited < since ? waited : since; /* `move` can set the arrival later */
+        if (since > s->longest_since_ms)
+            s->longest_since_ms = since;
+        if (waited > s->longest_wait_ms)
+            s->longest_wait_ms = waited;
+        rank = r.rank;
+        order = r.order;
+        if (since > s->longest_wait_ms && passed++ < PASS_MAX)
+            continue;
+        reply_of(w)->more |= since > s->longest_wait_ms;
         rank = ((uint64_t)(USHER_QUEUE_PRIORITY_MAX - r.n[U_PRIORITY]) << 43) +
                (uint64_t)USHER_QUEUE_TIME_MAX;
         order = (UINT64_C(1) << 53) - 1;
     }
 }
 
-/* Of those that serve @lane, how many are in which state. */
+/* Count the agents that serve @lane by state, at most PASS_MAX of them. */
 static enum usher_status servers_count(work *w, const struct usher_text *lane, int64_t *counts)
 {
     const struct usher_text *of[2] = { lane, &all_lanes };
+    int counted = 0;
 
     for (int i = 0; i < 2; i++) {
         uint64_t order = 0;
@@ -188,6 +205,10 @@ static enum usher_status servers_count(work *w, const struct usher_text *lane, i
 
             if (status == USHER_MISSING)
                 break;
+            if (status == USHER_OK && counted++ == PASS_MAX) {
+                reply_of(w)->more = true;
+                return USHER_OK;
+            }
             if (status == USHER_OK)
                 status = w->ops->find(w->txn, &w->scope, K_AGENT, &server.group, &a);
             if (status != USHER_OK)
@@ -266,7 +287,7 @@ enum usher_status usher__queue_stats(work *w)
     s->talk_ms = f[F_FINISHED] > 0 ? f[F_TALK] / f[F_FINISHED] : -1;
     s->dropped_today = f[F_DROPPED];
     w->reply->status = USHER_OK;
-    return longest_wait(w, g->lane.data != NULL ? &g->lane : NULL, &s->longest_wait_ms);
+    return longest_waits(w, g->lane.data != NULL ? &g->lane : NULL, s);
 }
 
 /* @r, a visit, as a row.  False: it cannot be read. */

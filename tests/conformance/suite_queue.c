@@ -904,6 +904,51 @@ static void the_longest_wait_is_found_in_any_priority(void **state)
     assert_int_equal(f->r.of.queue.of.stats.longest_wait_ms, 6000);
 }
 
+static void expect_longest(struct fixture *f, int64_t wait_ms, int64_t since_ms, bool more)
+{
+    command(f, "stats");
+    assert_int_equal(f->r.of.queue.of.stats.longest_wait_ms, wait_ms);
+    assert_int_equal(f->r.of.queue.of.stats.longest_since_ms, since_ms);
+    assert_int_equal(f->r.of.queue.more, more);
+}
+
+static void the_longest_wait_counts_waiting_and_not_talk(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login eve", "ok idle" }, { "pause eve", "ok paused" },
+        { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "+3600000", 0 },
+        { "logout ann", "ok gone" });
+    expect_longest(f, 0, 3600000, false); /* a waits again */
+    STORY(f, { "+1000", 0 }, { "apply b", "ok queue 1" }, { "+5000", 0 });
+    expect_longest(f, 6000, 3606000, false);
+    STORY(f, { "apply c priority=7", "ok queue 0" }, { "+500", 0 }, { "move a priority=7", "ok queue 0" });
+    expect_longest(f, 6500, 3606500, false); /* of a, before c, in the first priority */
+    STORY(f, { "leave a", "ok a" });
+    expect_longest(f, 5500, 5500, false);
+}
+
+static void an_arrival_that_is_given_is_no_time_of_waiting(void **state)
+{
+    struct fixture *f = *state;
+    int64_t now = f->now;
+
+    STORY(f, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
+        { "apply a", "ok queue 0" }, { "+1000", 0 });
+    for (int i = 0; i < 1000; i++) /* they stand before a, but have not waited longer */
+        command(f, "apply u%d since=%" PRId64, i, now - 1 - i);
+    expect_longest(f, 1000, 2000, false);
+    command(f, "apply v since=%" PRId64, now - 2000);
+    expect_longest(f, 0, 3000, true); /* a is the 1,002nd */
+    STORY(f, { "leave v", "ok v" }, { "leave u7", "ok u7" });
+    expect_longest(f, 1000, 2000, false);
+    command(f, "move a since=%" PRId64, f->now); /* now it is the last one */
+    STORY(f, { "+10", 0 });
+    expect_longest(f, 10, 2010, false);
+}
+
 /* The users of all visits, latest first, read in pages of @max. */
 static const char *all_visits(struct fixture *f, int max)
 {
@@ -1732,6 +1777,8 @@ int suite_queue(const struct backend *b)
         TEST(the_estimate_follows_the_pace_of_the_lane),
         TEST(figures_are_those_of_today),
         TEST(the_longest_wait_is_found_in_any_priority),
+        TEST(the_longest_wait_counts_waiting_and_not_talk),
+        TEST(an_arrival_that_is_given_is_no_time_of_waiting),
         TEST(ended_visits_are_kept_with_all_that_a_history_needs),
         TEST(a_store_with_a_history_tells_of_all_visits),
         TEST(a_place_in_a_long_queue_is_counted),

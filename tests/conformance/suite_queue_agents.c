@@ -580,6 +580,28 @@ static void lanes_that_are_over_make_room_for_others(void **state)
     assert_int_equal(f->r.of.queue.of.stats.abandoned_today, 999);
 }
 
+static void figures_of_a_lane_count_a_thousand_agents(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_queue_result *q = &f->r.of.queue;
+
+    STORY(f, { "set ttl=0", "ok" }, { "login eve", "ok idle" }, { "login joe lanes=b", "ok idle" });
+    for (int i = 0; i < 999; i++)
+        command(f, "login g%d lanes=a", i);
+    STORY(f, { "stats lane=a", "ok" });
+    assert_int_equal(q->of.stats.idle, 1000);
+    assert_false(q->more);
+    STORY(f, { "login ann lanes=a,b", "ok idle" }, { "stats lane=a", "ok …" });
+    assert_int_equal(q->of.stats.idle, 1000);
+    assert_true(q->more);
+    STORY(f, { "stats", "ok" }); /* of the whole queue all are counted */
+    assert_int_equal(q->of.stats.idle, 1002);
+    assert_false(q->more);
+    STORY(f, { "stats lane=b", "ok" });
+    assert_int_equal(q->of.stats.idle, 3);
+    assert_false(q->more);
+}
+
 static void the_order_of_lanes_says_nothing(void **state)
 {
     STORY(*state,
@@ -630,6 +652,7 @@ int suite_queue_agents(const struct backend *b)
         TEST(figures_of_a_lane_count_the_agents_that_serve_it),
         TEST(who_asks_in_a_lane_that_nobody_serves_is_told),
         TEST(lanes_that_are_over_make_room_for_others),
+        TEST(figures_of_a_lane_count_a_thousand_agents),
         TEST(the_order_of_lanes_says_nothing),
     };
 

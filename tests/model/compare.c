@@ -255,6 +255,7 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_result *a,
         OF(of.stats.wrapup);
         OF(of.stats.paused);
         OF(of.stats.longest_wait_ms);
+        OF(of.stats.longest_since_ms);
         OF(of.stats.seated_today);
         OF(of.stats.abandoned_today);
         OF(of.stats.timeout_today);

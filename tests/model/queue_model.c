@@ -2356,8 +2356,14 @@ static enum usher_status verb_stats(struct work *w)
         s->away += u->state == USHER_QUEUE_USER_AWAY;
         s->offered += u->state == USHER_QUEUE_USER_OFFERED;
         s->seated += u->state == USHER_QUEUE_USER_SEATED;
-        if (u->state == USHER_QUEUE_USER_WAITING && w->now - u->since > s->longest_wait_ms)
-            s->longest_wait_ms = w->now - u->since;
+        if (u->state == USHER_QUEUE_USER_WAITING) {
+            int64_t began = u->applied > u->since ? u->applied : u->since;
+
+            if (w->now - u->since > s->longest_since_ms)
+                s->longest_since_ms = w->now - u->since;
+            if (w->now - began > s->longest_wait_ms)
+                s->longest_wait_ms = w->now - began;
+        }
     }
     for (size_t i = 0; i < q->n_agents; i++) {
         struct model_text of_lane = text_of(of->data, of->size);

@@ -61,30 +61,44 @@ function S.make_reads()
         end
     end
 
-    function S.longest_wait(lane)
-        local rank, order, longest = nil, nil, 0
+    -- longest_wait and longest_since: see longest_waits() in C
+    function S.longest_waits(lane)
+        local rank, order, came, longest, passed = nil, nil, 0, 0, 0
         while true do
             local r = S.walk('3', '0', lane, rank, order)
-            if not r then return longest end
-            if S.now - r.n0 > longest then longest = S.now - r.n0 end
+            if not r then return longest, came end
             if S.place_of(r) ~= r.rank then S.damaged() end
-            rank, order = (K.PRIORITY_MAX - r.n1) * 8796093022208 + K.PLACE_MAX, 9007199254740991
+            local since = S.lasted(r.n0, S.now)
+            came, longest = math.max(came, since), math.max(longest, math.min(since, S.lasted(r.n2, S.now)))
+            if since > longest and passed < K.STEP_MAX then
+                rank, order, passed = r.rank, r.order, passed + 1
+            else
+                if since > longest then S.more = 1 end
+                rank, order = (K.PRIORITY_MAX - r.n1) * 8796093022208 + K.PLACE_MAX, 9007199254740991
+            end
         end
     end
 
-    -- of those that name @lane, how many are in which state
+    -- count the agents that serve @lane by state, at most K.STEP_MAX of them
     function S.servers_count(lane, x)
-        local r = S.server(lane)
-        while r do
-            local state = (S.find('1', r.group) or S.damaged()).state
-            x[5 + state] = x[5 + state] + 1
-            r = S.server(lane, r.order)
+        local counted = 0
+        for _, of in ipairs({lane, '*'}) do
+            local r = S.server(of)
+            while r do
+                if counted == K.STEP_MAX then
+                    S.more = 1
+                    return
+                end
+                local state = (S.find('1', r.group) or S.damaged()).state
+                x[5 + state], counted = x[5 + state] + 1, counted + 1
+                r = S.server(of, r.order)
+            end
         end
     end
 
     function S.stats()
         S.extra = {}
-        for i = 1, 20 do S.extra[i] = 0 end
+        for i = 1, 21 do S.extra[i] = 0 end
         if not S.exists then S.status = K.MISSING return end
         local x, f, day, lane, from = S.extra, {0, 0, 0, 0, 0, 0, 0, 0, 0}, S.day_of(S.now) + K.DAY_SHIFT,
             S.a[K.ARG_LANE] or nil, '[6n'
@@ -109,17 +123,16 @@ function S.make_reads()
         end
         if lane and S.cnt(K.COUNT_FOR_ALL) < S.cnt(1) + S.cnt(2) + S.cnt(3) + S.cnt(4) + S.cnt(5) then
             S.servers_count(lane, x)
-            S.servers_count('*', x)
         else
             for i = 1, 5 do x[5 + i] = S.cnt(i) end
         end
         for i = 6, 10 do x[5] = x[5] + x[i] end
-        x[11] = S.longest_wait(lane)
-        x[12], x[13], x[14], x[15] = f[2], f[5], f[6], f[7]
-        x[16] = f[2] > 0 and floor(f[3] * 10000 / f[2]) or -1
-        x[17] = f[2] > 0 and floor(f[4] / f[2]) or -1
-        x[18] = f[7] > 0 and floor(f[8] / f[7]) or -1
-        x[19], x[20] = f[9], S.cnt(K.COUNT_VISITS)
+        x[11], x[12] = S.longest_waits(lane)
+        x[13], x[14], x[15], x[16] = f[2], f[5], f[6], f[7]
+        x[17] = f[2] > 0 and floor(f[3] * 10000 / f[2]) or -1
+        x[18] = f[2] > 0 and floor(f[4] / f[2]) or -1
+        x[19] = f[7] > 0 and floor(f[8] / f[7]) or -1
+        x[20], x[21] = f[9], S.cnt(K.COUNT_VISITS)
     end
 
     -- a visit as a row

@@ -164,9 +164,8 @@ static bool sweep(struct usher__room_plan *p, struct usher__step *step)
     memset(c, 0, sizeof *c);
     c->verb = USHER_ROOM_SWEEP;
     c->scope = of->scope;
-    c->given = (of->given & USHER_GIVEN_NOW) | USHER_GIVEN_ROOM_MAX;
+    c->given = of->given & USHER_GIVEN_NOW;
     c->now_ms = of->now_ms;
-    c->arg.room.max = 1;
     p->began_ns = p->e->waits ? usher__monotonic_ns() : 0;
     return step_own(p, c, &p->swept, 1, USHER__ROOM_SWEPT, step);
 }
@@ -175,7 +174,9 @@ static bool swept(struct usher__room_plan *p, struct usher__step *step)
 {
     const struct usher_result *r = &p->swept;
     bool way = step_way(p, &p->sweep, r, 1, step);
-    bool closing = r->status < USHER_INVALID && r->of.room.state == USHER_ROOM_STATE_CLOSING &&
+    /* with `more` members are gone, and the room closes when the last one is */
+    bool closing = r->status < USHER_INVALID &&
+                   (r->of.room.state == USHER_ROOM_STATE_CLOSING || r->of.room.more) &&
                    (p->deadline_ms == 0 || usher__monotonic_ms() < p->deadline_ms);
 
     usher_result_done(&p->swept);

@@ -396,6 +396,10 @@ static void a_version_of_a_closed_room_is_of_no_other(void **state)
     invalid(f, "set r topic two epoch=%" PRIx64 "g", before);
     ok(f, "close r");
     missing(f, "open r epoch=%016" PRIx64, before);
+    ok(f, "open r linger=1000");
+    f->now += 5000; /* the next command closes it, and erases it at once */
+    missing(f, "open r epoch=%016" PRIx64, f->r.epoch);
+    assert_true(f->r.epoch == 0 && f->r.version == 0);
     ok(f, "open r");
     ok(f, "set r topic one");
     assert_true(f->r.epoch != before);
@@ -1634,6 +1638,34 @@ static void the_closer_may_die_at_any_step(void **state)
     }
 }
 
+/* The member is away, then gone; the room closes, and its log takes several steps to erase: all
+ * that happens when a batch begins with `open`. */
+static void an_open_in_a_batch_waits_for_the_old_room(void **state)
+{
+    struct fixture *f = *state;
+    struct said said[2];
+    struct usher_operation c[2];
+    struct usher_result r[2];
+
+    usher_close(f->twin);
+    f->twin = NULL;
+    ok(f, "open r linger=1000 ttl=500 away=100 log=1000");
+    ok(f, "join r ann");
+    for (int i = 0; i < 300; i++)
+        ok(f, "set r topic %d", i);
+    f->now += 10000;
+    said_line(&said[0], USHER_ROOM, "open r");
+    said_line(&said[1], USHER_ROOM, "join r eve");
+    for (size_t i = 0; i < 2; i++)
+        c[i] = said[i].c;
+    assert_int_equal(usher_operate(f->e, c, r, 2), USHER_OK);
+    assert_int_equal(r[0].status, USHER_OK);
+    assert_int_equal(r[0].version, 1);
+    assert_int_equal(r[1].status, USHER_OK);
+    for (size_t i = 0; i < 2; i++)
+        usher_result_done(&r[i]);
+}
+
 static void an_empty_room_closes_by_itself(void **state)
 {
     struct fixture *f = *state;
@@ -2801,6 +2833,7 @@ int suite_rooms(const struct backend *b)
         TEST(a_name_whose_room_is_being_erased_can_be_opened),
         TEST(the_closer_may_die_at_any_step),
         TEST(an_empty_room_closes_by_itself),
+        TEST(an_open_in_a_batch_waits_for_the_old_room),
         TEST(a_room_may_vanish_and_come_back_in_one_batch),
         TEST(pages_of_changes_and_rooms_end_by_their_work),
         TEST(rooms_are_listed_by_time_and_name),

@@ -2015,12 +2015,14 @@ static void run(struct work *w)
         (void)all_overdue(w, verb == USHER_ROOM_SNAPSHOT ? STEP_MAX : EXPIRE_MAX, &more);
     while (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSING && asks(w))
         (void)close_step(w); /* the engine asks again until it is gone */
-    if (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSED && asks(w))
+    if (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSED && asks(w)) {
         w->reply->status = USHER_MISSING;
-    else if (is_open(r) && is_other(w))
+        w->reply->epoch = w->reply->version = 0;
+    } else if (is_open(r) && is_other(w)) {
         do_stale(w);
-    else
+    } else {
         write_verb(w);
+    }
 }
 
 static char *put_out(struct usher_text *to, const text *from, char *at)

@@ -306,7 +306,7 @@ for i = 1, n_commands do
         end
         -- as they are shown: those of one that is there, or was
         local shown, shown_version, shown_due = epoch, version == first and last or version, due
-        if not S.exists and (not was or dropping) then
+        if not S.exists and (not was or dropping or S.blank) then
             shown, shown_version, shown_due = '0000000000000000', 0, -1
         end
         if S.epoch_first and S.epoch_first ~= epoch then table.insert(S.notices, 1, S.epoch_first) end

@@ -162,6 +162,23 @@ static bool same_settings(const struct ids_model *a, const struct ids_model *b)
            a->requests == b->requests && a->keep == b->keep;
 }
 
+/* A new answer takes the place of at most two that are no longer valid, the oldest first.  They do
+ * not come back when a later command has an earlier time. */
+static void forget_two(struct ids_model *m, int request)
+{
+    for (int n = 0; n < 2; n++) {
+        int oldest = -1;
+
+        for (int i = 0; i < REQUESTS; i++)
+            if (m->request[i].kept && i != request &&
+                (oldest < 0 || m->request[i].reply.version < m->request[oldest].reply.version))
+                oldest = i;
+        if (oldest < 0 || m->request[oldest].until > m->moment)
+            return;
+        m->request[oldest].kept = false;
+    }
+}
+
 /* True: something changed. */
 static bool model_verb(struct ids_model *m, const struct usher_operation *c, struct usher_result *r,
                        struct usher_id_result_row *row)
@@ -415,6 +432,7 @@ static void ids_execute(struct ids_model *m, const struct usher_operation *c,
         r->version = ++m->version;
         model_tell(m, there, c, r);
         if (request >= 0) {
+            forget_two(m, request);
             m->request[request].kept = true;
             m->request[request].until = m->moment + 3600000;
             m->request[request].asked = *c;

@@ -1272,6 +1272,18 @@ mutant 'redis: an arrival that is later than the wait is not seen' backends/redi
     's/math.min(since, S.lasted(r.n2, S.now))/S.lasted(r.n2, S.now)/' $redis 'an_arrival_that*'
 mutant 'redis: agents of a lane are counted without an end' backends/redis/lua/queue_reads.lua \
     's/if counted == K.STEP_MAX then/if counted == -1 then/' $redis 'figures_of_a_lane*'
+mutant 'number: calls of a later day do not count today' src/core/number.c \
+    's/day >= usher__day(now_ms, zone_min)/day == usher__day(now_ms, zone_min)/' $memory 'a_day_that*'
+mutant 'redis: calls of a later day do not count today' backends/redis/lua/number.lua \
+    's/r.n1 >= S.day_of(at) and r.n0 >= daily/r.n1 == S.day_of(at) and r.n0 >= daily/' $redis 'a_day_that*'
+mutant 'number: a notice has the end of a lease before its outage' src/steps/number.c \
+    's/(w->gap_to != 0 && r->until_ms <= w->gap_to)/false/' $memory 'lease_that_ends*'
+mutant 'room: an open in a batch does not wait for members to go' src/engine/room_plan.c \
+    's/ || r->of.room.more)/)/' $memory 'an_open_in*'
+mutant 'room: a room that is gone has a version' src/steps/work.c \
+    's/^        return true; .. a room may be gone only now.*/        ;/' $memory 'a_version_of_a_closed*'
+mutant 'redis: a room that is gone has a version' backends/redis/lua/main.lua \
+    's/(not was or dropping or S.blank)/(not was or dropping)/' $redis 'a_version_of_a_closed*'
 text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'

@@ -387,7 +387,8 @@ USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const cha
  * order holds for numbers as they become idle; those idle before go first.  The limits daily, zone,
  * rest, gap and lease_max apply to all numbers at once, also to those that are held, rest or are
  * idle, without a notice for each.  lease_max counts from the beginning of a hold and ends none
- * before the time of this command.  A rest that a hangup named stays as it was named.
+ * before the time of this command.  A rest that a hangup named stays as it was named.  A zone
+ * further west can begin a local day again: calls of a later day count until that day is over.
  * With outage the leases that end while the store is away go on: no command came for longer than
  * half of outage and two leases ended in that time (256 rests and leases count as two), or another
  * server has the pool now and one ended.  They end that long after the store is back, once, with

@@ -67,5 +67,5 @@ int64_t usher__day_end(int64_t now_ms, int64_t zone_min)
 bool usher__number_capped(int64_t now_ms, int64_t daily, int64_t calls, int64_t day,
                           int64_t zone_min)
 {
-    return daily > 0 && calls >= daily && day == usher__day(now_ms, zone_min);
+    return daily > 0 && calls >= daily && day >= usher__day(now_ms, zone_min);
 }

@@ -56,7 +56,8 @@ int64_t usher__day(int64_t now_ms, int64_t zone_min);
 int64_t usher__day_end(int64_t now_ms, int64_t zone_min);
 
 /* Whether a number that has had @calls on local day @day is not to be called at @now_ms, for the
- * cap @daily (0: there is none). */
+ * cap @daily (0: there is none).  It is not until that day is over, also if the day has not begun:
+ * the zone was another one then. */
 bool usher__number_capped(int64_t now_ms, int64_t daily, int64_t calls, int64_t day,
                           int64_t zone_min);
 

@@ -28,6 +28,9 @@ typedef struct usher__change change;
 /* Numbers taken out of a pool whose calls of the day are remembered. */
 #define PAST_MAX 10000
 
+/* How many days a changed zone takes back, at most: from a day east of UTC to a day west of it. */
+#define DAYS_AHEAD 2
+
 #define KIND_PAST 5
 #define KIND_NODE 6
 #define KIND_CHANGE 7
@@ -129,10 +132,14 @@ static inline int64_t end_of(const work *w, const struct usher_record *r)
     return lease != 0 && lease < at ? lease : at;
 }
 
-/* Calls that @r has had on the local day of @at. */
+/*
+ * Calls that @r has had on the local day of @at.  A zone that is set to the west can bring an
+ * earlier day back: calls of a later day count as of today until that day is over, so time only
+ * ends a cap and never begins one.
+ */
 static int64_t calls_on(const struct usher_scope *s, const struct usher_record *r, int64_t at)
 {
-    return r->n[USHER__N_DAY] == usher__day(at, s->settings[USHER__SET_ZONE]) ? r->n[USHER__N_CALLS]
+    return r->n[USHER__N_DAY] >= usher__day(at, s->settings[USHER__SET_ZONE]) ? r->n[USHER__N_CALLS]
                                                                               : 0;
 }
 
@@ -456,9 +463,9 @@ static enum usher_status save(work *w, move *m)
     return status == USHER_OK && left ? leave_node(w, m) : status;
 }
 
-/* Its notice has the end that `lease-max` gives the hold. */
+/* Its notice has the end that `lease-max`, or an outage, gives the hold. */
 static enum usher_status __attribute__((noinline))
-commit_limited(work *w, move *m, enum usher_verb verb)
+commit_ending(work *w, move *m, enum usher_verb verb)
 {
     struct usher_record told = *mine(m);
 
@@ -470,8 +477,9 @@ static inline enum usher_status commit(work *w, move *m, enum usher_verb verb)
 {
     const struct usher_record *r = mine(m);
 
-    if (w->scope.settings[USHER__SET_LEASE_MAX] != 0 && busy(r->state))
-        return commit_limited(w, m, verb);
+    if (busy(r->state) && (w->scope.settings[USHER__SET_LEASE_MAX] != 0 ||
+                           (w->gap_to != 0 && r->until_ms <= w->gap_to)))
+        return commit_ending(w, m, verb);
     return usher__change_commit(w, &m->c, verb, m->from, r->state, r);
 }
 
@@ -598,29 +606,35 @@ static enum usher_status first_aside(work *w, const struct usher_text *group,
 
     if (w->scope.counts[USHER__COUNT_CAPPED] != 0)
         status = walk_idle(w, group, USHER__RANK_CAPPED, 0, false, r);
-    if (status == USHER_OK && capped(&w->scope, r, w->now))
+    while (status == USHER_OK && capped(&w->scope, r, w->now)) /* at most 1 + DAYS_AHEAD days */
         status = walk_idle(w, group, usher__number_rank_capped(r->n[USHER__N_DAY] + 1, 0, false), 0,
-                           false, r); /* of a later day: the zone was another one */
+                           false, r);
     return status;
 }
 
 /* How many stand aside that the cap keeps. */
 static enum usher_status count_capped(work *w, int64_t *ret)
 {
-    struct usher_record of;
-    char name[24];
-    struct usher_text id = { name, 0 };
-    enum usher_status status;
+    int64_t today = usher__day(w->now, w->scope.settings[USHER__SET_ZONE]);
 
     *ret = 0;
-    if (w->scope.counts[USHER__COUNT_CAPPED] == 0)
-        return USHER_OK;
-    id.size = (size_t)snprintf(name, sizeof name, "%" PRId64,
-                               usher__day(w->now, w->scope.settings[USHER__SET_ZONE]));
-    status = w->ops->find(w->txn, &w->scope, KIND_DAY, &id, &of);
-    if (status == USHER_OK)
-        *ret = of.n[0];
-    return status == USHER_MISSING ? USHER_OK : status;
+    if (w->scope.settings[USHER__SET_DAILY] == 0)
+        return USHER_OK; /* numbers that stand aside are being judged */
+    for (int64_t day = today;
+         day <= today + DAYS_AHEAD && *ret < w->scope.counts[USHER__COUNT_CAPPED]; day++) {
+        struct usher_record of;
+        char name[24];
+        struct usher_text id = { name, 0 };
+        enum usher_status status;
+
+        id.size = (size_t)snprintf(name, sizeof name, "%" PRId64, day);
+        status = w->ops->find(w->txn, &w->scope, KIND_DAY, &id, &of);
+        if (status == USHER_OK)
+            *ret += of.n[0];
+        else if (status != USHER_MISSING)
+            return status;
+    }
+    return USHER_OK;
 }
 
 /* The oldest hold, if `lease-max` limits holds.  MISSING. */
@@ -1136,7 +1150,7 @@ static enum usher_status take(work *w, move *m, unsigned to)
     settle(w, r, to, lease > 0 ? w->moment + lease : 0, w->scope.version);
     r->token = r->order = w->scope.version;
     r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
-    r->n[USHER__N_DAY] = today;
+    r->n[USHER__N_DAY] = r->n[USHER__N_DAY] > today ? r->n[USHER__N_DAY] : today;
     r->n[USHER__N_USED] = w->moment;
     r->n[USHER__N_LEASE] = lease;
     if (a->owner.data != NULL)
@@ -1144,7 +1158,7 @@ static enum usher_status take(work *w, move *m, unsigned to)
     if (a->node.data != NULL)
         r->data = a->node;
 
-    if (counts[USHER__COUNT_CALLS_DAY] != today) {
+    if (counts[USHER__COUNT_CALLS_DAY] < today) {
         counts[USHER__COUNT_CALLS_DAY] = today;
         counts[USHER__COUNT_CALLS] = 0;
     }
@@ -2001,7 +2015,7 @@ static enum usher_status stats(work *w)
     s->total = s->idle_down + s->idle_up + s->busy_down + s->busy_up;
     s->resting = counts[USHER__COUNT_RESTING];
     s->capped = counts[USHER__COUNT_CAPPED];
-    if (counts[USHER__COUNT_CALLS_DAY] == today)
+    if (counts[USHER__COUNT_CALLS_DAY] >= today)
         s->calls_today = counts[USHER__COUNT_CALLS];
     if (counts[USHER__COUNT_REFUSED_DAY] >= today)
         s->refused_today = counts[USHER__COUNT_REFUSED];
@@ -2232,6 +2246,7 @@ static const struct usher__constant constants[] = {
     { "ASIDE", USHER__RANK_CAPPED },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "PAST_MAX", PAST_MAX },
+    { "DAYS_AHEAD", DAYS_AHEAD },
     { "JUDGE_MAX", JUDGE_MAX },
     { "JUDGE_ON_WAY", JUDGE_ON_WAY },
     { "JUDGE_IDLE", JUDGE_IDLE },

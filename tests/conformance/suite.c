@@ -1844,8 +1844,9 @@ static void of_several_capped_a_higher_cap_frees_those_below_it(void **state)
     assert_given(f, "desk", "n1");
     assert_given(f, "desk", "n2");
     empty(f, "call desk");
-    /* a number is capped for the day that its calls were of, wherever that is now */
-    ok(f, "set desk zone=-1440");
+    ok(f, "set desk zone=-1440"); /* it is yesterday, and the calls of today count */
+    empty(f, "call desk");
+    ok(f, "set desk zone=1440"); /* it is tomorrow */
     assert_given(f, "desk", "n3");
 }
 
@@ -1860,13 +1861,44 @@ static void another_zone_frees_whose_day_is_another_one(void **state)
     ok(f, "set desk zone=1440"); /* it is tomorrow */
     ok(f, "call desk number=n2");
     ok(f, "hangup desk n2");
-    ok(f, "set desk zone=0"); /* n1 has had its call today, n2 tomorrow */
+    ok(f, "set desk zone=0"); /* n1 has had its call today, and n2 tomorrow: that counts, too */
     assert_given(f, "desk", "n3");
-    assert_given(f, "desk", "n2");
     empty(f, "call desk");
     assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
     ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.capped, 2);
+    f->now += 24 * HOUR;
+    assert_given(f, "desk", "n1");
+    empty(f, "call desk");
+    f->now += 24 * HOUR;
+    assert_given(f, "desk", "n2");
+}
+
+/* A zone to the west brings yesterday back.  If a call of today did not count then, the number
+ * would be capped again from midnight on, ahead of the others. */
+static void a_day_that_comes_twice_hides_no_number(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk daily=1");
+    numbers(f, 1);
+    ok(f, "call desk number=n1");
+    ok(f, "set desk zone=-1440");
+    ok(f, "hangup desk n1");
+    ok(f, "add desk n2");
+    ok(f, "reg desk n2");
+    ok(f, "stats desk");
     assert_int_equal(f->r.of.number.of.stats.capped, 1);
+    assert_int_equal(f->r.of.number.of.stats.calls_today, 1);
+    f->now += 24 * HOUR;
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.capped, 1);
+    assert_given(f, "desk", "n2");
+    ok(f, "hangup desk n2");
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
+    f->now += 24 * HOUR;
+    assert_given(f, "desk", "n1");
 }
 
 /* ---- N16: whatever stands in the way ----------------------------------------------- */
@@ -1925,14 +1957,16 @@ static void one_of_another_day_is_found_behind_a_thousand_capped_ones(void **sta
     struct fixture *f = *state;
 
     a_thousand_used(f, "", last);
-    ok(f, "set desk daily=1");
-    ok(f, "call desk number=f");
-    ok(f, "hangup desk f");
-    empty(f, "call desk"); /* all have been put aside */
-    ok(f, "set desk zone=1440");
+    for (int i = 0; i < MANY; i++) { /* the second call of each */
+        ok(f, "call desk number=n%04d", i);
+        ok(f, "hangup desk n%04d", i);
+    }
+    ok(f, "set desk daily=1 zone=1440");
     ok(f, "call desk number=f"); /* tomorrow's */
     ok(f, "hangup desk f");
     ok(f, "set desk zone=0");
+    empty(f, "call desk"); /* all have been put aside */
+    ok(f, "set desk daily=2");
     assert_given(f, "desk owner=ann", "f");
     empty(f, "call desk");
     assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
@@ -3957,6 +3991,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(a_cap_that_is_raised_or_lifted_frees_at_once),
         TEST(of_several_capped_a_higher_cap_frees_those_below_it),
         TEST(another_zone_frees_whose_day_is_another_one),
+        TEST(a_day_that_comes_twice_hides_no_number),
         TEST(a_fresh_number_is_given_behind_a_thousand_capped_ones),
         TEST(one_of_another_day_is_found_behind_a_thousand_capped_ones),
         TEST(a_fresh_number_of_a_group_goes_before_those_of_others),

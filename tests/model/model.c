@@ -234,7 +234,7 @@ static bool free_now(const struct model_number *n)
 
 static bool capped(const struct model_pool *p, const struct model_number *n, int64_t at)
 {
-    return p->set.daily > 0 && n->day == day_of(p, at) && n->calls >= p->set.daily;
+    return p->set.daily > 0 && n->day >= day_of(p, at) && n->calls >= p->set.daily;
 }
 
 /* The same without the limit of the pool.  An outage moves what ended in it. */
@@ -584,6 +584,12 @@ static bool is_right(const struct work *w, const struct model_number *n)
            (n->until == rests_until(w, n) && (!free_now(n) || n->aside == capped(w->p, n, w->now)));
 }
 
+/* Numbers that stand aside are in order of days and calls, those that drew no place first. */
+static uint64_t rank_aside(const struct model_number *n)
+{
+    return (((uint64_t)(n->day + 8) << 30) + (uint64_t)n->calls) * 2 + n->drawn;
+}
+
 /* Its place in the list that is walked, or false. */
 static bool judged_at(const struct model_pool *p, const struct model_number *n, uint64_t *hi)
 {
@@ -591,9 +597,7 @@ static bool judged_at(const struct model_pool *p, const struct model_number *n, 
         *hi = (uint64_t)n->until;
         return n->until != 0;
     }
-    *hi = n->aside   ? (((uint64_t)(n->day + 8) << 30) + (uint64_t)n->calls) * 2 + n->drawn
-          : n->drawn ? draw(n->order)
-                     : UINT64_C(1) << 32;
+    *hi = n->aside ? rank_aside(n) : n->drawn ? draw(n->order) : UINT64_C(1) << 32;
     return free_now(n);
 }
 
@@ -640,8 +644,7 @@ static void up_to_date(struct work *w, struct model_number *n)
         rest_anew(w, n);
 }
 
-/* Of those of @group that stand aside and need not any more the one of the earliest day, with the
- * fewest calls, that got there first; NULL. */
+/* The first number of @group that stands aside and need not any more; NULL. */
 static struct model_number *first_back(const struct work *w, const struct usher_text *group)
 {
     struct model_number *first = NULL;
@@ -651,9 +654,8 @@ static struct model_number *first_back(const struct work *w, const struct usher_
 
         if (!free_now(n) || !n->aside || capped(w->p, n, w->now) || !in_group(n, group))
             continue;
-        if (first == NULL || n->day < first->day ||
-            (n->day == first->day &&
-             (n->calls < first->calls || (n->calls == first->calls && n->order < first->order))))
+        if (first == NULL || rank_aside(n) < rank_aside(first) ||
+            (rank_aside(n) == rank_aside(first) && n->order < first->order))
             first = n;
     }
     return first;
@@ -821,7 +823,7 @@ static enum usher_status verb_add(struct work *w, struct model_number *n)
 
         if (!same_text(&past->id, &n->id))
             continue;
-        if (past->day == day_of(w->p, w->now)) {
+        if (past->day >= day_of(w->p, w->now)) {
             n->calls = past->calls;
             n->day = past->day;
             n->used = past->used;
@@ -843,7 +845,7 @@ static enum usher_status verb_del(struct work *w, struct model_number *n)
     gone = *n;
     from = model_state(n);
     w->p->ended += n->busy;
-    if (n->calls > 0 && n->day == day_of(w->p, w->now)) {
+    if (n->calls > 0 && n->day >= day_of(w->p, w->now)) {
         struct model_past *past;
 
         w->p->past = grown(w->p->past, w->p->n_past, sizeof *past);
@@ -894,12 +896,12 @@ static enum usher_status take(struct work *w, struct model_number *n)
     n->owner = text_of(w->a->owner.data, w->a->owner.size);
     n->node = text_of(w->a->node.data, w->a->node.size);
     n->token = n->order = p->version + 1;
-    n->calls = n->day == today ? n->calls + 1 : 1;
-    n->day = today;
+    n->calls = n->day >= today ? n->calls + 1 : 1;
+    n->day = later(n->day, today);
     n->used = w->moment;
     hold(w, n, lease);
-    p->calls = p->calls_day == today ? p->calls + 1 : 1;
-    p->calls_day = today;
+    p->calls = p->calls_day >= today ? p->calls + 1 : 1;
+    p->calls_day = later(p->calls_day, today);
     remember_peer(w, n);
     changed(w, w->c->verb, from, model_state(n), n);
     return tell(w, USHER_OK, n);
@@ -1501,7 +1503,7 @@ static void add_row(struct work *w, const struct model_number *n)
     row->resting = resting(n) && n->up; /* one that is down rests, too, but to no end */
     row->token = n->token;
     row->until_ms = end_of(w->p, n);
-    row->calls_today = n->day == day_of(w->p, w->now) ? n->calls : 0;
+    row->calls_today = n->day >= day_of(w->p, w->now) ? n->calls : 0;
     row->used_ms = n->used;
     row->age_ms = n->busy ? held_for(w, n) : 0;
     row->node = (struct usher_text){ kept(&n->node), n->node.size };
@@ -1592,13 +1594,13 @@ static enum usher_status verb_stats(struct work *w)
         s->busy_up += n->busy && n->up;
         s->busy_down += n->busy && !n->up;
         s->resting += resting(n) && n->up;
-        s->capped += free_now(n) && n->aside && capped(p, n, w->now);
+        s->capped += p->set.daily > 0 && free_now(n) && n->aside && n->day >= today;
         if (n->busy && (oldest == NULL || n->token < oldest->token))
             oldest = n;
     }
     s->longest_hold_ms = oldest != NULL ? held_for(w, oldest) : 0;
     w->r->of.number.more = p->judge != MODEL_JUDGED;
-    s->calls_today = p->calls_day == today ? p->calls : 0;
+    s->calls_today = p->calls_day >= today ? p->calls : 0;
     s->refused_today = p->refused_day >= today ? p->refused : 0;
     return USHER_OK;
 }
@@ -1866,11 +1868,8 @@ void model_execute(struct model *m, const struct usher_operation *c, struct ushe
     w.m = &nobody;
     outage(&w, false);
     (void)expire(&w, UINT64_MAX, 0);
-    for (size_t i = 0; i < copy.n_numbers; i++)
-        if (c->verb == USHER_NUMBER_STATS) /* counts what ends in its turn */
-            rest_anew(&w, &copy.numbers[i]);
-        else
-            up_to_date(&w, &copy.numbers[i]);
+    for (size_t i = 0; i < copy.n_numbers && c->verb != USHER_NUMBER_STATS; i++)
+        up_to_date(&w, &copy.numbers[i]); /* figures count the others as they were judged last */
     r->status = answer(&w);
     pool_done(&copy);
     p->exists = p->exists || hidden;

@@ -113,7 +113,7 @@ function S.rests_otherwise(r) return r.state < K.NUMBER_BUSY_DOWN and S.rests_un
 
 function S.capped(r, at)
     local daily = S.set[K.SET_DAILY + 1]
-    return daily > 0 and r.n1 == S.day_of(at) and r.n0 >= daily
+    return daily > 0 and r.n1 >= S.day_of(at) and r.n0 >= daily
 end
 
 -- See rank_of() and usher__number_rank_capped().
@@ -305,9 +305,13 @@ function S.make_expiry()
 
     -- How many stand aside that the cap keeps.
     function S.count_capped()
-        if S.count[K.COUNT_CAPPED + 1] == 0 then return 0 end
-        local of = S.find('8', string.format('%.0f', S.day_of(S.now)))
-        return of and of.n0 or 0
+        if S.count[K.COUNT_CAPPED + 1] == 0 or S.set[K.SET_DAILY + 1] == 0 then return 0 end
+        local n, today = 0, S.day_of(S.now)
+        for day = today, today + K.DAYS_AHEAD do
+            local of = n < S.count[K.COUNT_CAPPED + 1] and S.find('8', string.format('%.0f', day))
+            n = n + (of and of.n0 or 0)
+        end
+        return n
     end
 
     -- The first of @group (nil: any) whose lease or rest is over, or the first of all holds that
@@ -352,7 +356,7 @@ function S.make_expiry()
     function S.first_aside(group)
         if S.count[K.COUNT_CAPPED + 1] == 0 then return nil end
         local r = S.walk('1', '0', group, K.ASIDE, 0)
-        if r and S.capped(r, S.now) then r = S.walk('1', '0', group, (r.n1 + 9) * 2147483648, 0) end
+        while r and S.capped(r, S.now) do r = S.walk('1', '0', group, (r.n1 + 9) * 2147483648, 0) end
         return r
     end
 end
@@ -379,7 +383,7 @@ function S.make_past()
 
     -- It leaves the pool, and its calls of the day stay: see past_keep().
     function S.past_keep(r)
-        if r.n0 == 0 or r.n1 ~= S.day_of(S.now) then return end
+        if r.n0 == 0 or r.n1 < S.day_of(S.now) then return end
         local past = S.fresh('5', r.id)
         past.ends, past.n0, past.n1, past.n2 = K.FOREVER, r.n0, r.n1, r.n2
         S.remember(past, K.COUNT_PAST, K.PAST_MAX, S.version + 1)
@@ -389,7 +393,7 @@ function S.make_past()
     function S.past_recall(r)
         local past = S.find('5', r.id)
         if not past then return end
-        if past.n1 == S.day_of(S.now) then r.n0, r.n1, r.n2 = past.n0, past.n1, past.n2 end
+        if past.n1 >= S.day_of(S.now) then r.n0, r.n1, r.n2 = past.n0, past.n1, past.n2 end
         S.erase(past)
         S.add(K.COUNT_PAST, -1)
     end
@@ -465,12 +469,12 @@ end
 -- Give @r to this call, its state is @to then: see take().
 function S.take(r, to)
     local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
-    local state, lease, calls = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1], r.n1 == today and r.n0 or 0
+    local state, lease, calls = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1], r.n1 >= today and r.n0 or 0
     r.day = r.n1
     S.settle(r, to, lease > 0 and S.moment + lease or 0, v)
     r.token, r.order = v, v
-    r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, today, S.moment, lease, a[K.ARG_OWNER] or ''
-    if S.count[K.COUNT_CALLS_DAY + 1] ~= today then
+    r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, math.max(r.n1, today), S.moment, lease, a[K.ARG_OWNER] or ''
+    if S.count[K.COUNT_CALLS_DAY + 1] < today then
         S.add(K.COUNT_CALLS_DAY, today - S.count[K.COUNT_CALLS_DAY + 1])
         S.add(K.COUNT_CALLS, -S.count[K.COUNT_CALLS + 1])
     end
@@ -1044,7 +1048,7 @@ function S.make_reads()
         S.rows = S.rows or {}
         S.rows[#S.rows + 1] = {r.id, r.group, r.owner, r.state,
             r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, S.end_of(r),
-            r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.NUMBER_IDLE_UP and S.capped(r, S.now) and 1 or 0,
+            r.n1 >= S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.NUMBER_IDLE_UP and S.capped(r, S.now) and 1 or 0,
             r.state >= K.NUMBER_BUSY_DOWN and math.max(S.moment - r.n2, 0) or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or '', ''}
     end
 
@@ -1132,7 +1136,7 @@ function S.make_reads()
         S.more = S.count[K.COUNT_JUDGE + 1] ~= 0 and 1 or 0
         local today = S.day_of(S.now)
         S.extra = {c[1] + c[2] + c[3] + c[4], c[2], c[1], c[4], c[3], c[5],
-            S.count[K.COUNT_CALLS_DAY + 1] == today and S.count[K.COUNT_CALLS + 1] or 0,
+            S.count[K.COUNT_CALLS_DAY + 1] >= today and S.count[K.COUNT_CALLS + 1] or 0,
             S.count[K.COUNT_REFUSED_DAY + 1] >= today and S.count[K.COUNT_REFUSED + 1] or 0, longest, aside}
     end
 end

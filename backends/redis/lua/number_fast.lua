@@ -48,7 +48,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                 local span = all[p + 3] or lease
                 if not tail or moment ~= tail_moment or now ~= tail_now or span ~= tail_span then
                     ends, today = span > 0 and moment + span or 0, math.floor((now + zone * 60000) / 86400000)
-                    if count[K.COUNT_CALLS_DAY + 1] ~= today then
+                    if count[K.COUNT_CALLS_DAY + 1] < today then
                         count[K.COUNT_CALLS_DAY + 1], count[K.COUNT_CALLS + 1] = today, -given
                     end
                     ends_bytes = spack('>I7', ends)
@@ -60,7 +60,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                 local calls = more[before]
                 if not calls then
                     local n, day = sunpack('>i7i7', before)
-                    calls = spack('>i7i7', day == today and n + 1 or 1, today)
+                    calls = day < today and spack('>i7i7', 1, today) or spack('>i7i7', n + 1, day)
                     more[before] = calls
                 end
                 local bytes, id, field = high .. char(low), ids[nth], fields[nth]

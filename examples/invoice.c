@@ -78,24 +78,28 @@ static int invoice(struct usher_engine *e, sqlite3 *books, const char *id, bool 
 /* When the program starts: what was left open by one that died. */
 static void settle(struct usher_engine *e, sqlite3 *books)
 {
+    struct usher_serial_options opt = USHER_SERIAL_OPTIONS_INIT;
     struct usher_serial_row row = USHER_SERIAL_ROW_INIT;
-    struct usher_reply *held;
+    struct usher_reply *page = NULL, *before;
+    bool done;
 
-    if (!USHER_IS_DONE(usher_serial_holds(e, "invoice", NULL, &held))) {
-        usher_reply_done(held);
-        return;
-    }
-    for (size_t i = 0; usher_serial_row_of(held, i, &row); i++) {
-        int stands = row.owner != NULL ? entered(books, row.owner, row.serial) : 0;
+    do {
+        before = page;
+        done = USHER_IS_DONE(usher_serial_holds(e, "invoice", &opt, &page));
+        usher_reply_done(before); /* opt.after was in it */
+        for (size_t i = 0; done && usher_serial_row_of(page, i, &row); i++) {
+            int stands = row.owner != NULL ? entered(books, row.owner, row.serial) : 0;
 
-        if (stands > 0) {
-            (void)usher_serial_confirm(e, "invoice", row.serial, row.token, NULL, NULL);
-            printf("%s was entered before, as %s\n", row.owner, row.serial);
-        } else if (stands == 0) {
-            (void)usher_serial_return(e, "invoice", row.serial, row.token, NULL, NULL);
+            if (stands > 0) {
+                (void)usher_serial_confirm(e, "invoice", row.serial, row.token, NULL, NULL);
+                printf("%s was entered before, as %s\n", row.owner, row.serial);
+            } else if (stands == 0) {
+                (void)usher_serial_return(e, "invoice", row.serial, row.token, NULL, NULL);
+            }
         }
-    }
-    usher_reply_done(held);
+        opt.after = done ? usher_reply_text(page, USHER_ANSWER, USHER_FIELD_AFTER, NULL) : NULL;
+    } while (opt.after != NULL);
+    usher_reply_done(page);
 }
 
 int main(int argc, char **argv)

@@ -780,6 +780,20 @@ mutant 'serial: what was returned before a loss goes out again' src/steps/serial
 mutant 'script: what was returned before a loss goes out again' backends/redis/lua/serial.lua \
     's/            if not r or S.state_of(r) == RETURNED then return r end/            if true then return r end/' \
     $redis 'a_number_held_before*'
+mutant 'serial: a page of holds looks at any number of them' src/steps/serial_holds.c \
+    's/        if (looked == USHER_PAGE_MAX || (shown/        if ((shown/' $memory 'holds_are_listed_in_pages*'
+mutant 'script: a page of holds looks at any number of them' backends/redis/lua/serial.lua \
+    's/                if looked == K.PAGE_MAX or shown and n == max then/                if shown and n == max then/' \
+    $redis 'holds_are_listed_in_pages*'
+mutant 'serial: the next page of holds skips one' src/steps/serial_holds.c \
+    's/^        at = i == 0 ? 0 : i == 1/        order += n->n_rows == max; &/' \
+    $memory 'holds_are_listed_in_pages*'
+mutant 'script: a page of holds begins its list again' backends/redis/lua/serial.lua \
+    's/            list, hi, order = tonumber(i) + 1, tonumber(from), tonumber(by)/            list = tonumber(i) + 1/' \
+    $redis 'pages_of_holds*'
+mutant 'serial: a page of holds by owner goes on in any list' src/steps/serial_holds.c \
+    's/    unsigned n_lists = owner != NULL || doubt ? 1 : HOLD_LISTS;/    unsigned n_lists = HOLD_LISTS;/' \
+    $memory 'holds_are_listed_in_pages*'
 mutant 'serial: a row names another serial' src/engine/serial.c \
     's/        !usher__serial_time(&f, serial, row->at_ms, &row->at_ms))/        false)/' \
     $memory 'a_serial_is_shown*'

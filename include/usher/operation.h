@@ -301,6 +301,7 @@ struct usher_serial_args {
     int64_t most; /* the most notices; a page ends after 256 */
     int64_t doubt; /* 1: only numbers in doubt */
     int64_t before; /* with doubt=1: those reserved at this version or before */
+    struct usher_text after; /* go on where a page ended: its next */
 };
 /* end */
 /* made by src/calls/rows.py: arguments of id */
@@ -569,6 +570,12 @@ struct usher_serial_stock {
     int64_t doubt;          /* of a gap-free rule: USHER_SERIAL_STATE_DOUBT */
 };
 
+/* A page of holds. */
+struct usher_serial_page {
+    size_t next_size;
+    char next[USHER_NAME_MAX + 1]; /* NUL-terminated; where to go on, or "" */
+};
+
 struct usher_serial_parts {
     int64_t number, value;      /* k, and base + k * step */
     int64_t date_at, date_size; /* in the serial */
@@ -584,7 +591,8 @@ struct usher_serial_result {
     int64_t period;
     uint64_t token;
     int64_t until_ms;
-    bool more;      /* sweep: not all yet, ask again; changes: ask since the last row's version */
+    bool more;      /* sweep: not all yet, ask again; holds: go on after of.page.next; changes: ask
+                     * since the last row's version */
     uint64_t since; /* changes: the log reaches back to this version */
     size_t n_rows;
     const struct usher_serial_result_row *rows; /* owned by the reply */
@@ -592,6 +600,7 @@ struct usher_serial_result {
         struct usher_serial_result_settings settings; /* rule, show */
         struct usher_serial_stock stock;              /* check */
         struct usher_serial_parts parts;              /* parse */
+        struct usher_serial_page page;                /* holds */
     } of;
 };
 

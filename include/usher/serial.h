@@ -172,11 +172,12 @@ struct usher_serial_options {
     int64_t doubt; /* void, holds: 1: only numbers in doubt */
     /* void: with doubt=1: those reserved at this version or before; 1 to 2^53 - 1 */
     int64_t before;
+    const char *after; /* holds: go on where a page ended: its next */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_OPTIONS_INIT \
     { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0 }
+    0, NULL }
 #else
 #define USHER_SERIAL_OPTIONS_INIT { .size = sizeof(struct usher_serial_options) }
 #endif
@@ -270,11 +271,12 @@ struct usher_serial_answer {
     char suffix[USHER_SERIAL_AFFIX_MAX + 1]; /* parse, show: what stands behind */
     char check_digit[2]; /* parse: the check digit */
     int64_t since_version; /* changes: a version */
+    char after[USHER_NAME_MAX + 1]; /* holds: where the page before ended */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_ANSWER_INIT \
     { sizeof(struct usher_serial_answer), 0, 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", "", 0 }
+    0, 0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", "", 0, "" }
 #else
 #define USHER_SERIAL_ANSWER_INIT { .size = sizeof(struct usher_serial_answer) }
 #endif
@@ -508,9 +510,11 @@ USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const ch
  * Numbers held or in doubt as rows, the oldest first (by opt->owner, or with opt->doubt = 1 those
  * in doubt, or all).  After all come those returned: first those whose hold is over and has not
  * been written yet, then the others, the lowest first.  Those of periods that are over have a
- * token, for void.  Those lost come last.  opt->n (not given: 100) at most.  USHER_OK.  O(rows),
- * and holds that are over.
- * Takes opt->owner, opt->n, opt->doubt.
+ * token, for void.  Those lost come last.  opt->n (not given: 100) at most, following opt->after.
+ * While the reply has more, give its answer's after as opt->after, also when a page has no rows: a
+ * page looks at USHER_PAGE_MAX numbers at most.  A number that does not change while the pages are
+ * read is in exactly one of them.  USHER_OK; USHER_INVALID: no page ended at opt->after.
+ * Takes opt->owner, opt->n, opt->doubt, opt->after.
  */
 USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,
                                                const struct usher_serial_options *opt,

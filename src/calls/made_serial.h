@@ -14,6 +14,7 @@ static const struct usher__member serial_options[] = {
     MEMBER(struct usher_serial_options, max, MAX, MAX, NUMBER),
     MEMBER(struct usher_serial_options, doubt, DOUBT, DOUBT, NUMBER),
     MEMBER(struct usher_serial_options, before, BEFORE, BEFORE, NUMBER),
+    MEMBER(struct usher_serial_options, after, AFTER, AFTER, STRING),
 };
 GIVE(serial, options)
 
@@ -65,6 +66,7 @@ static const struct usher__member serial_answer[] = {
     MEMBER(struct usher_serial_answer, suffix, SUFFIX, SUFFIX, CHARS),
     MEMBER(struct usher_serial_answer, check_digit, CHECK_DIGIT, CHECK_DIGIT, CHARS),
     MEMBER(struct usher_serial_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
+    MEMBER(struct usher_serial_answer, after, AFTER, AFTER, CHARS),
 };
 
 static const struct usher__member serial_row[] = {
@@ -129,6 +131,7 @@ static const uint8_t serial_answer_at[] = {
     [USHER_FIELD_SUFFIX] = 20,
     [USHER_FIELD_CHECK_DIGIT] = 21,
     [USHER_FIELD_SINCE_VERSION] = 22,
+    [USHER_FIELD_AFTER] = 23,
 };
 
 static void serial_answer_tell(const struct usher_operation *op, const struct usher_result *r,

@@ -175,7 +175,7 @@ static const struct {
       ": <{SERIAL} is {!STATE}>[ under token {TOKEN} until {UNTIL}]" },
     { "serial", "holds", DONE,
       ": {total} number[total=1?|s]<; {SERIAL}[N=1? is| and {more} behind it are] {STATE}"
-      "[STATE=lost? under token {!TOKEN}][ by {OWNER}]>[MORE=1?; there are more]" },
+      "[STATE=lost? under token {!TOKEN}][ by {OWNER}]>[; more after {AFTER}]" },
     { "serial", "sweep", DONE, ": {COUNT} expired" MORE },
     { "serial", "grant", DONE, ": up to {GRANTED}" },
     { "serial", "grant", STALE, ": there is another period by now" },

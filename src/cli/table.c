@@ -226,8 +226,6 @@ bool usher__table_answer(FILE *out, const struct usher_operation *command,
         fputs("more: after=", out);
         usher__plain_text(out, after, size);
         putc('\n', out);
-    } else if (reply->more) {
-        fputs("there are more: n=\n", out);
     }
     usher_reply_done(reply);
     return true;

@@ -236,7 +236,7 @@ static const char *arguments_fault(const work *w)
         return "since is in the future";
     /* who is offered or seated, and visits, stand by their order alone */
     if ((v == USHER_QUEUE_LIST || v == USHER_QUEUE_HISTORY) && g->after.data != NULL &&
-        (!usher__queue_cursor(&g->after, &hi, &order) ||
+        (!usher__cursor(&g->after, &hi, &order) ||
          (hi != 0 && (v == USHER_QUEUE_HISTORY || (given(w, USHER_GIVEN_QUEUE_STATE) &&
                                                    (g->state == USHER_QUEUE_USER_OFFERED ||
                                                     g->state == USHER_QUEUE_USER_SEATED))))))

@@ -519,8 +519,6 @@ enum usher_status usher__queue_move(struct run *run);
 
 /* ---- queue_reads.c ---- */
 
-/* "HI.ORDER", where a page ended.  False: it is not that. */
-bool usher__queue_cursor(const struct usher_text *text, uint64_t *ret_hi, uint64_t *ret_order);
 enum usher_status usher__queue_list(work *w);
 enum usher_status usher__queue_agents(work *w);
 enum usher_status usher__queue_stats(work *w);

@@ -18,29 +18,6 @@ static size_t rows_max(const work *w)
     return max < USHER_PAGE_MAX ? max : USHER_PAGE_MAX;
 }
 
-bool usher__queue_cursor(const struct usher_text *text, uint64_t *ret_hi, uint64_t *ret_order)
-{
-    uint64_t number[2] = { 0, 0 };
-    unsigned part = 0, digits = 0;
-
-    for (size_t i = 0; i < text->size; i++) {
-        char c = text->data[i];
-
-        if (c == '.' && part == 0 && digits > 0) {
-            part = 1;
-            digits = 0;
-        } else if (c >= '0' && c <= '9' && digits < 16) {
-            number[part] = number[part] * 10 + (unsigned)(c - '0');
-            digits++;
-        } else {
-            return false;
-        }
-    }
-    *ret_hi = number[0];
-    *ret_order = number[1];
-    return part == 1 && digits > 0;
-}
-
 enum usher_status usher__queue_list(work *w)
 {
     const struct usher_queue_args *g = args(w);
@@ -54,7 +31,7 @@ enum usher_status usher__queue_list(work *w)
     enum usher_status status = USHER_OK;
 
     if (g->after.data != NULL)
-        (void)usher__queue_cursor(&g->after, &hi, &order);
+        (void)usher__cursor(&g->after, &hi, &order);
     if (w->scope.ref == NULL) {
         w->reply->status = USHER_MISSING;
         return USHER_OK;
@@ -346,7 +323,7 @@ enum usher_status usher__queue_history(work *w)
     size_t max = rows_max(w);
 
     if (g->after.data != NULL)
-        (void)usher__queue_cursor(&g->after, &hi, &before);
+        (void)usher__cursor(&g->after, &hi, &before);
     if (w->scope.ref == NULL) {
         w->reply->status = USHER_MISSING;
         return USHER_OK;

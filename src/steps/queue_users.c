@@ -293,7 +293,7 @@ static bool room_parse(const work *w, const struct usher_text *text, uint64_t *r
         rest.data += 17;
         rest.size -= 17;
     }
-    if (!usher__queue_cursor(&rest, ret_login, &no))
+    if (!usher__cursor(&rest, ret_login, &no))
         return false;
     *ret_no = (int64_t)no;
     return rest.data[0] != '0' && *((const char *)memchr(rest.data, '.', rest.size) + 1) != '0';

@@ -990,49 +990,82 @@ static bool listed(const work *w, const struct state *s, unsigned i, struct ushe
 }
 
 /* Numbers held or in doubt, by owner or in doubt those alone; those whose hold is over, the first
- * to end first, and those returned; those lost.  Each list continues after (hi, order). */
+ * to end first, and those returned; those lost. */
+static const struct {
+    uint8_t kind, slot;
+} hold_lists[] = {
+    { KIND_HOLD, HELD }, { KIND_HOLD, DUE }, { KIND_HOLD, READY }, { KIND_LOST, READY }
+};
+#define HOLD_LISTS (sizeof hold_lists / sizeof *hold_lists)
+
+/* Continue after @text, "LIST.HI.ORDER", of @n_lists lists.  False: no page ended there.  The first
+ * list is in order of tokens alone. */
+static bool holds_from(const struct usher_text *text, unsigned n_lists, unsigned *ret_list,
+                       uint64_t *ret_hi, uint64_t *ret_order)
+{
+    struct usher_text place;
+
+    if (text->size < 2 || text->data[0] < '0' || text->data[0] >= (char)('0' + n_lists) ||
+        text->data[1] != '.')
+        return false;
+    place.data = text->data + 2;
+    place.size = text->size - 2;
+    if (!usher__cursor(&place, ret_hi, ret_order))
+        return false;
+    *ret_list = (unsigned)(text->data[0] - '0');
+    return *ret_list > 0 || *ret_hi == 0;
+}
+
+/* Each list continues after (hi, order). */
 enum usher_status usher__serial_holds(work *w)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
     size_t max = given(w, USHER_GIVEN_SERIAL_N) ? (size_t)a->n : USHER_LIST_DEFAULT;
     struct usher_serial_result *n = &w->reply->of.serial;
     bool doubt = given(w, USHER_GIVEN_SERIAL_DOUBT);
+    const struct usher_text *owner = a->owner.data != NULL ? &a->owner : NULL;
+    unsigned n_lists = owner != NULL || doubt ? 1 : HOLD_LISTS;
     uint64_t hi = 0, order = 0;
     struct usher_record r;
     struct state s;
-    static const struct {
-        uint8_t kind, slot;
-    } lists[] = {
-        { KIND_HOLD, HELD }, { KIND_HOLD, DUE }, { KIND_HOLD, READY }, { KIND_LOST, READY }
-    };
     unsigned i = 0;
     enum usher_status status = usher__serial_load(w, &s);
 
     if (status != USHER_OK)
         return status;
+    if (a->after.data != NULL && !holds_from(&a->after, n_lists, &i, &hi, &order)) {
+        usher_result_fail(w->reply, USHER_INVALID, "after is not where a page ended");
+        return USHER_OK;
+    }
     usher__serial_answer(w, USHER_OK, &s);
-    for (;;) {
-        status = w->ops->walk(w->txn, &w->scope, lists[i].kind, lists[i].slot,
-                              a->owner.data != NULL ? &a->owner : NULL, hi, order, false, &r);
+    for (int looked = 0;; looked++) {
+        uint64_t at;
+        bool shown;
+
+        status = w->ops->walk(w->txn, &w->scope, hold_lists[i].kind, hold_lists[i].slot, owner, hi,
+                              order, false, &r);
         if (status == USHER_OK && ((i == 1 && r.until_ms > w->moment) ||
                                    (doubt && (int64_t)r.token >= w->scope.counts[COUNT_LINE])))
             status = USHER_MISSING;
-        if (status == USHER_MISSING && i < 3 && a->owner.data == NULL && !doubt) {
+        if (status == USHER_MISSING && i + 1 < n_lists) {
             i++;
+            looked--;
             hi = order = 0;
             continue;
         }
         if (status != USHER_OK)
             return status == USHER_MISSING ? USHER_OK : status;
-        hi = i == 0 ? 0 : i == 1 ? (uint64_t)r.until_ms : r.rank;
-        order = r.order;
-        if (!listed(w, &s, i, &r))
-            continue;
-        if (n->n_rows == max) {
+        at = i == 0 ? 0 : i == 1 ? (uint64_t)r.until_ms : r.rank;
+        shown = listed(w, &s, i, &r);
+        if (looked == USHER_PAGE_MAX || (shown && n->n_rows == max)) {
             n->more = true;
+            n->of.page.next_size = (size_t)snprintf(n->of.page.next, sizeof n->of.page.next,
+                                                    "%u.%" PRIu64 ".%" PRIu64, i, hi, order);
             return USHER_OK;
         }
-        status = usher__serial_add_hold(w, &s, &r);
+        hi = at;
+        order = r.order;
+        status = shown ? usher__serial_add_hold(w, &s, &r) : USHER_OK;
         if (status != USHER_OK)
             return status;
     }

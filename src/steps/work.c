@@ -513,6 +513,29 @@ bool usher__work_stops(struct usher__work *w, enum usher_status status, uint64_t
     return status == USHER_NOMEM && n > 0 && w->at_once && scope_anew(w);
 }
 
+bool usher__cursor(const struct usher_text *text, uint64_t *ret_hi, uint64_t *ret_order)
+{
+    uint64_t number[2] = { 0, 0 };
+    unsigned part = 0, digits = 0;
+
+    for (size_t i = 0; i < text->size; i++) {
+        char c = text->data[i];
+
+        if (c == '.' && part == 0 && digits > 0) {
+            part = 1;
+            digits = 0;
+        } else if (c >= '0' && c <= '9' && digits < 16) {
+            number[part] = number[part] * 10 + (unsigned)(c - '0');
+            digits++;
+        } else {
+            return false;
+        }
+    }
+    *ret_hi = number[0];
+    *ret_order = number[1];
+    return part == 1 && digits > 0;
+}
+
 /* @ret_same: it is the answer to what w->command asks; else nothing but its verb is read. */
 static enum usher_status answer_read(struct usher__work *w, const struct usher_text *kept,
                                      uint64_t *ret_verb, bool *ret_same)

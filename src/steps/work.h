@@ -415,6 +415,9 @@ static inline int64_t usher__sweep_max(bool given, int64_t max)
     return given && max < USHER__SWEEP_MAX ? max : USHER__SWEEP_MAX;
 }
 
+/* Read @text, "HI.ORDER", the place in a list where a page ended.  False: it is not that. */
+bool usher__cursor(const struct usher_text *text, uint64_t *ret_hi, uint64_t *ret_order);
+
 /* For record_fault(). */
 static inline bool usher__is_newer(const struct usher_scope *scope, uint64_t version)
 {

@@ -62,7 +62,7 @@ cat >wanted_talk <<'EOT'
 > serial show inv INV-2023-0000021
 {"status":"invalid","message":"serial has a wrong check digit"}
 > serial holds inv now=1699920000000
-{"status":"ok","epoch":"E","version":4,"due":1699920001000,"now":T,"holds":[{"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held","owner":null},{"serial":"INV-2023-0000012","token":"0","until":0,"number":1,"state":"returned","owner":null}],"more":false}
+{"status":"ok","epoch":"E","version":4,"due":1699920001000,"now":T,"holds":[{"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held","owner":null},{"serial":"INV-2023-0000012","token":"0","until":0,"number":1,"state":"returned","owner":null}],"more":false,"next":null}
 > serial reserve inv now=1699920000000
 {"status":"ok","epoch":"E","version":5,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","token":"5","until":1699920300000,"number":1,"state":"held"}
 > serial void inv INV-2023-0000012 token=5 now=1699920000000
@@ -115,6 +115,15 @@ lines 1 "$USHER" -s sqlite:people.db serial confirm g 1 token=1
 holds out.txt 'stale: 1 is not held under token 1: 1 is held until 2'
 lines 0 "$USHER" -s sqlite:people.db serial show g 1
 holds out.txt 'ok: 1 is held under token 2 until 2'
+lines 0 "$USHER" -s sqlite:people.db serial reserve g lease=0
+expect 0 "$USHER" -s sqlite:people.db serial holds g n=1 after=0.0.2 <<'EOF'
+ok: 1 number; 2 is held
+EOF
+lines 0 "$USHER" -s sqlite:people.db serial holds g n=1
+holds out.txt '; more after 0.0.2'
+expect 2 "$USHER" -s sqlite:people.db serial holds g after=2 <<'EOF'
+! usher: invalid: after is not where a page ended
+EOF
 
 # An authority that is none: what it granted is given out, but not in silence.
 expect 2 "$USHER" -s 'sqlite:people.db?journal=1' serial take r <<'EOF'

@@ -1503,6 +1503,170 @@ static void holds_that_are_over_stand_behind_those_that_are_not(void **state)
     assert_string_equal(serial(f, 2), "S2");
 }
 
+/* All that `holds` with @more arguments lists, in pages of @n (0: not given), into @to, with room
+ * for 700.  How often each number of each period is listed is the caller's to judge. */
+static size_t listed(struct fixture *f, const char *more, int n, struct usher_serial_result_row *to)
+{
+    char after[USHER_NAME_MAX + 8] = "", size[16] = "";
+    size_t all = 0;
+
+    if (n != 0)
+        (void)snprintf(size, sizeof size, " n=%d", n);
+    for (;;) {
+        const struct usher_serial_result *r = &f->r.of.serial;
+
+        ok(f, "holds i%s%s%s", more, size, after);
+        assert_true(r->n_rows <= (size_t)(n != 0 && n < USHER_PAGE_MAX ? n
+                                          : n != 0                     ? USHER_PAGE_MAX
+                                                                       : USHER_LIST_DEFAULT));
+        for (size_t i = 0; i < r->n_rows; i++) {
+            assert_true(all < 700);
+            to[all] = r->rows[i];
+            to[all].owner.data = to[all].format.data = NULL;
+            all++;
+        }
+        assert_int_equal(r->more, r->of.page.next_size != 0);
+        assert_int_equal(r->of.page.next[r->of.page.next_size], 0);
+        if (!r->more)
+            return all;
+        (void)snprintf(after, sizeof after, " after=%s", r->of.page.next);
+    }
+}
+
+static bool same_rows(const struct usher_serial_result_row *a,
+                      const struct usher_serial_result_row *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i].first != b[i].first || a[i].n != b[i].n || a[i].token != b[i].token ||
+            a[i].state != b[i].state || a[i].at_ms != b[i].at_ms)
+            return false;
+    return true;
+}
+
+/* Page after page there is each of 600 once: held, over, returned, returned in a period that is
+ * over, lost; and none that is confirmed or void. */
+static void holds_are_listed_in_pages(void **state)
+{
+    static const int sizes[] = { 7, 256, 10000 };
+    static const char *const wrong[] = {
+        "x",    "0",     "0.1",   "4.0.1",  "0.5.1",
+        "0.0.", "0.0.x", "-.0.1", "00.0.1", "0.0.12345678901234567"
+    };
+    static struct usher_serial_result_row whole[700], pages[700];
+    struct fixture *f = *state;
+    size_t n, of[USHER_SERIAL_STATE_DOUBT + 1] = { 0 };
+    uint64_t of_lost;
+
+    if (backend->durable)
+        no_twin(f);
+    ok(f, "rule i date=%%Y%%m%%d- reset=day mode=gapfree lease=0 authority=1");
+    ok(f, "grant i 0 40");
+    for (int i = 0; i < 40; i++)
+        ok(f, "reserve i");
+    for (int i = 0; i < 40; i++)
+        ok(f, "return i 20231114-%d token=%" PRIu64, i + 1, f->r.version - 39);
+    f->now += DAY;
+    ok(f, "grant i 9 150");
+    of_lost = f->r.version;
+    for (int i = 2; i < 9; i += 2)
+        ok(f, "void i 20231115-%d token=%" PRIu64, i, of_lost);
+    for (int i = 0; i < 120; i++)
+        ok(f, "reserve i");
+    for (int i = 0; i < 120; i++)
+        ok(f, "return i 20231115-%d token=%" PRIu64, i + 10, f->r.version - 119);
+    f->now += DAY;
+    ok(f, "grant i 0 450");
+    for (int i = 0; i < 300; i++)
+        ok(f, "reserve i lease=%d", 60000 - i % 3);
+    for (int i = 0; i < 140; i++)
+        ok(f, "reserve i owner=o%d", i);
+    for (int i = 0; i < 10; i++)
+        ok(f, "%s i 20231116-%d token=%" PRIu64,
+           i < 5   ? "return"
+           : i < 8 ? "confirm"
+                   : "void",
+           i + 301, f->r.version - 139);
+    f->now += 60000;
+    n = listed(f, "", 0, whole);
+    assert_int_equal(n, 600);
+    for (size_t i = 0; i < n; i++) {
+        of[whole[i].state]++;
+        for (size_t k = 0; k < i; k++)
+            assert_true(whole[i].first != whole[k].first ||
+                        whole[i].at_ms / DAY != whole[k].at_ms / DAY);
+    }
+    assert_int_equal(of[USHER_SERIAL_STATE_HELD], 130);
+    assert_int_equal(of[USHER_SERIAL_STATE_RETURNED], 300 + 5 + 120);
+    assert_int_equal(of[USHER_SERIAL_STATE_LOST], 40 + 5);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_int_equal(listed(f, "", sizes[i], pages), n);
+        assert_true(same_rows(whole, pages, n));
+    }
+    assert_int_equal(listed(f, " owner=o77", 0, pages), 1);
+    assert_int_equal(pages[0].first, 378);
+    assert_int_equal(listed(f, " doubt=1", 0, pages), 0);
+    /* those whose hold is over are not listed among those that are held, and a page ends all the
+     * same */
+    ok(f, "holds i n=5");
+    assert_true(f->r.of.serial.n_rows == 0 && f->r.of.serial.more);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        invalid(f, "holds i after=%s", wrong[i]);
+        assert_non_null(strstr(f->r.message, "after is not where a page ended"));
+    }
+    ok(f, "holds i after=1.0.0");
+    invalid(f, "holds i after=1.0.0 owner=o77");
+    invalid(f, "holds i after=2.0.0 doubt=1");
+    ok(f, "holds i after=3.9999999999999999.9999999999999999");
+    assert_true(f->r.of.serial.n_rows == 0 && !f->r.of.serial.more);
+}
+
+/* Holds that begin or end between two pages hide no number that is listed all the time. */
+static void pages_of_holds_bear_changes_between_them(void **state)
+{
+    struct fixture *f = *state;
+    char after[USHER_NAME_MAX + 8] = "";
+    int seen[64] = { 0 }, page = 0;
+    bool touched[64] = { false };
+
+    ok(f, "rule i prefix=I mode=gapfree lease=0");
+    for (int i = 1; i <= 40; i++)
+        ok(f, "reserve i owner=o%d lease=%d", i, i > 30 ? 1000 * i : 0);
+    for (int i = 1; i <= 10; i++)
+        ok(f, "return i I%d token=%" PRIu64, i, f->r.version - 39);
+    do {
+        struct usher_serial_result_row row[3];
+
+        ok(f, "holds i n=3%s", after);
+        (void)snprintf(after, sizeof after, " after=%s", f->r.of.serial.of.page.next);
+        if (!f->r.of.serial.more)
+            after[0] = '\0';
+        for (size_t i = 0; i < f->r.of.serial.n_rows; i++) {
+            row[i] = f->r.of.serial.rows[i];
+            seen[row[i].first]++;
+        }
+        if (f->r.of.serial.n_rows < 3)
+            continue;
+        if (row[0].state == USHER_SERIAL_STATE_HELD) {
+            ok(f, "return i I%" PRId64 " token=%" PRIu64, row[0].first, row[0].token);
+            touched[row[0].first] = true;
+        }
+        if (page % 2 == 0 && row[2].state == USHER_SERIAL_STATE_HELD) { /* the page ended there */
+            ok(f, "confirm i I%" PRId64 " token=%" PRIu64, row[2].first, row[2].token);
+            touched[row[2].first] = true;
+        }
+        ok(f, "reserve i"); /* the lowest */
+        touched[f->r.of.serial.rows->first] = true;
+        if (page == 3 || page == 9) /* some that are still to come are over in the next page */
+            f->now += 36000;
+        page++;
+    } while (after[0] != '\0');
+    assert_true(page > 9);
+    for (int i = 1; i <= 40; i++)
+        assert_true(touched[i] || seen[i] >= 1);
+    for (int i = 11; i <= 30; i++)
+        assert_true(touched[i] || seen[i] == 1);
+}
+
 /* The answer was lost: is it done, or has it ended by itself? */
 static void what_was_settled_says_so_when_asked_again(void **state)
 {
@@ -2263,6 +2427,8 @@ int suite_serial(const struct backend *b)
         TEST(a_number_keeps_the_format_it_was_reserved_under),
         TEST(a_hold_is_settled_by_the_serial_that_was_printed),
         TEST(holds_that_are_over_stand_behind_those_that_are_not),
+        TEST(holds_are_listed_in_pages),
+        TEST(pages_of_holds_bear_changes_between_them),
         TEST(what_was_settled_says_so_when_asked_again),
         TEST(one_number_is_shown),
         TEST(a_hold_that_is_late_goes_out_again),

@@ -312,6 +312,9 @@ void babble_learn(struct babble *b, const struct usher_operation *c, const struc
     if (noun->noun == USHER_SERIAL) {
         n = usher_serial_text(r, 0, serial, sizeof serial);
         names_add(&b->serials, serial, n);
+        if (c->verb == USHER_SERIAL_HOLDS)
+            names_add(&b->cursors[USHER_SERIAL], r->of.serial.of.page.next,
+                      r->of.serial.of.page.next_size);
     } else if (noun->noun == USHER_QUEUE && r->of.queue.login != 0) {
         int size = snprintf(room, sizeof room, "%" PRIu64 ".%" PRId64, r->of.queue.login,
                             r->of.queue.no > 0 ? r->of.queue.no : 1);

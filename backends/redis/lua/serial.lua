@@ -36,7 +36,7 @@ end
 function S.fields(t, n)
     t[n + 1], t[n + 2], t[n + 3], t[n + 4], t[n + 5], t[n + 6], t[n + 7], t[n + 8], t[n + 9], t[n + 10] =
         S.why, S.counted, S.left, S.cur, S.max, S.granted, S.period, S.token, S.ends, S.more
-    local extra = S.extra or S.verb == K.V_CHANGES and {0} or nil
+    local extra = S.extra or S.verb == K.V_CHANGES and {0} or S.verb == K.V_HOLDS and {''} or nil
     if extra then
         for i = 1, #extra do t[n + 10 + i] = extra[i] end
     end
@@ -46,6 +46,7 @@ function S.hand(out, answer)
     local function text(v) return type(v) == 'number' and format('%.0f', v) or v end
     local names = {'why', 'count', 'left', 'cur', 'max', 'granted', 'period', 'token', 'until', 'more'}
     for i = 1, 10 do out[9 + 2 * i], out[10 + 2 * i] = names[i], text(answer[8 + i]) end
+    if S.verb == K.V_HOLDS then out[#out + 1] = 'next' end
     for i = 19, #answer do out[#out + 1] = text(answer[i]) end
     for _, row in ipairs(answer[8]) do
         out[#out + 1] = row[K.NOTICE_AT] ~= '' and row[K.NOTICE_AT] or row[1] .. ' ' .. text(row[2]) .. ' ' .. text(row[3]) .. ' ' .. text(row[4])
@@ -1418,10 +1419,19 @@ function S.make_holds()
 
     function S.holds()
         local a, list, lists = S.a, 1, {'32', '31', '30', '60'}
-        local owner, doubt = a[K.ARG_OWNER] or nil, a[K.ARG_DOUBT]
+        local owner, doubt, after = a[K.ARG_OWNER] or nil, a[K.ARG_DOUBT], a[K.ARG_AFTER]
         local max, hi, order = a[K.ARG_N] or K.LIST_DEFAULT, 0, nil
-        local s, n = S.load(), 0
+        local n_lists = (owner or doubt) and 1 or 4
+        local s, n, looked = S.load(), 0, 0
         if not s then return end
+        if after then
+            local i, from, by = string.match(after, '^([0-3])%.(%d+)%.(%d+)$')
+            if not i or #from > 16 or #by > 16 or tonumber(i) >= n_lists or i == '0' and tonumber(from) ~= 0 then
+                S.answer = {K.INVALID, 'after is not where a page ended'}
+                return
+            end
+            list, hi, order = tonumber(i) + 1, tonumber(from), tonumber(by)
+        end
         S.tell(K.OK, s)
         while true do
             local r = S.walk(sub(lists[list], 1, 1), sub(lists[list], 2), owner, hi, order)
@@ -1429,21 +1439,21 @@ function S.make_holds()
                 r = nil
             end
             if not r then
-                if list == 4 or owner or doubt then return end
+                if list == n_lists then return end
                 list, hi, order = list + 1, 0, nil
             else
-                hi, order = list == 1 and 0 or list == 2 and r.ends or r.rank, r.order
-                local over, shown = S.due_now(r), true
+                local at, over, shown = list == 1 and 0 or list == 2 and r.ends or r.rank, S.due_now(r), true
                 if list == 1 then shown = not over end
                 if list == 2 then
                     shown = over
                     if over then r.state, r.ends, r.owner, r.data = RETURNED, 0, '', '' end
                 end
+                if looked == K.PAGE_MAX or shown and n == max then
+                    S.more, S.extra = 1, {format('%d.%.0f.%.0f', list - 1, hi, order or 0)}
+                    return
+                end
+                hi, order, looked = at, r.order, looked + 1
                 if shown then
-                    if n == max then
-                        S.more = 1
-                        return
-                    end
                     if list == 4 then S.sound_range(r) end
                     S.add_hold(s, S.show_state(s, r))
                     n = n + 1

@@ -755,7 +755,7 @@ mutant 'on Redis nobody settles what he has lost' backends/redis/lua/serial.lua 
     tests/fault/test_lost 'what_a_server*'
 gapfree=tests/model/test_gapfree
 mutant 'serial: a number 1 of any day is that of today' src/steps/serial_holds.c \
-    's/           usher__serial_dated(&f, serial, r->n\[N_STAMP\]);/           r->n[N_STAMP] >= 0;/' $gapfree
+    's/usher__serial_dated(&f, serial, r->n\[N_STAMP\]);/r->n[N_STAMP] >= 0;/' $gapfree
 mutant 'script: a number 1 of any day is that of today' backends/redis/lua/serial.lua \
     's/ and S.dated(f, serial, r.n3)$//' $gapfree
 mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/steps/serial_holds.c \
@@ -780,6 +780,20 @@ mutant 'serial: what was returned before a loss goes out again' src/steps/serial
 mutant 'script: what was returned before a loss goes out again' backends/redis/lua/serial.lua \
     's/            if not r or S.state_of(r) == RETURNED then return r end/            if true then return r end/' \
     $redis 'a_number_held_before*'
+mutant 'serial: a number that has ended is known by any date' src/engine/serial.c \
+    '/    case USHER_SERIAL_STATE_LOST:/{n;n;s/    default:/    default: if (row->state > 2 \&\& row->state < 5) return true;/}' \
+    $memory 'a_number_that_has_ended*'
+mutant 'serial: a lost number was printed when it was settled' src/steps/serial_holds.c \
+    's/^    one.n\[N_STAMP\] = printed;/    one.n[N_STAMP] = w->now;/' $memory 'a_lost_number*'
+mutant 'serial: a token alone says that a lost number is settled' src/steps/serial_holds.c \
+    's/^        return tells(&one, &a->serial) \&\&$/        return true \&\&/' $memory 'a_lost_number*'
+mutant 'script: a lost number was printed when it was settled' backends/redis/lua/serial.lua \
+    's/ = v, k\[1\], k\[2\], period, printed, token, data/ = v, k[1], k[2], period, S.now, token, data/' \
+    $redis 'a_lost_number*'
+mutant 'script: a lost number was printed in this year' backends/redis/lua/serial.lua \
+    's/        for years = 0, any_year and 8 or 0 do/        for years = 0, 0 do/' $redis 'a_lost_number*'
+mutant 'serial: what was printed before a loss is forgotten' src/steps/serial_holds.c \
+    's/    else if (!printed_by(&format, /    else if (true || !printed_by(\&format, /' $memory 'a_lost_number*'
 mutant 'serial: a page of holds looks at any number of them' src/steps/serial_holds.c \
     's/        if (looked == USHER_PAGE_MAX || (shown/        if ((shown/' $memory 'holds_are_listed_in_pages*'
 mutant 'script: a page of holds looks at any number of them' backends/redis/lua/serial.lua \

@@ -483,8 +483,8 @@ USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char
 
 /**
  * How @serial stands, as a row; NULL: the rule.  Writes nothing.  USHER_OK; USHER_MISSING;
- * USHER_INVALID: it is none of this rule, its check digit is wrong, or its number is held as
- * another serial.  One that is not printed as
+ * USHER_INVALID: it is none of this rule, its check digit is wrong, or its number is held, or was
+ * confirmed or void, as another serial.  One that is not printed as
  * the rule prints now is known while its number is held or it is remembered how its last hold
  * ended; it is looked for among the 1,000 numbers longest held and the 1,000 ends of the latest
  * holds.

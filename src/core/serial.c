@@ -604,27 +604,30 @@ bool usher__serial_time(const struct usher__serial_format *f, const struct usher
 {
     size_t date, number, size;
     struct date when, near;
-    int64_t days;
+    bool any_year;
 
     *ret_ms = near_ms;
     if (usher__serial_dated(f, text, near_ms))
         return true;
     if (!locate(f, text, &date, &number, &size) || !date_reads(&f->date, text->data + date, &when))
         return false;
-    days = usher__serial_period(USHER_SERIAL_RESET_DAY, near_ms, f->zone_min);
-    civil(days, &near);
-    if (when.year == 0 && when.month == 0 && when.of_year == 0) {
-        when.year = near.year;
-        when.month = near.month;
-        if (when.day == 0)
+    civil(usher__serial_period(USHER_SERIAL_RESET_DAY, near_ms, f->zone_min), &near);
+    any_year = when.year == 0;
+    if (when.month == 0 && when.of_year == 0) {
+        if (any_year && when.day == 0)
             when.day = near.day;
-    } else if (when.year == 0) {
-        when.year = near.year;
+        when.month = any_year && when.day <= 28 ? near.month : 1; /* which has every day */
     }
-    days = date_period(USHER_SERIAL_RESET_DAY, &when);
-    *ret_ms = days * INT64_C(86400000) +
-              ((when.hour * INT64_C(60) + when.minute - f->zone_min) * 60 + when.second) * 1000;
-    return usher__serial_dated(f, text, *ret_ms);
+    for (int years = 0;; years++) { /* to the last leap year */
+        if (any_year)
+            when.year = near.year - years;
+        *ret_ms = date_period(USHER_SERIAL_RESET_DAY, &when) * INT64_C(86400000) +
+                  ((when.hour * INT64_C(60) + when.minute - f->zone_min) * 60 + when.second) * 1000;
+        if (usher__serial_dated(f, text, *ret_ms))
+            return true;
+        if (!any_year || years == 8)
+            return false;
+    }
 }
 
 const char *usher__serial_parse(const struct usher__serial_format *f, const struct usher_text *text,

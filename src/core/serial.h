@@ -78,8 +78,9 @@ bool usher__serial_dated(const struct usher__serial_format *f, const struct ushe
 bool usher__serial_place(const struct usher__serial_format *f, const struct usher_text *text,
                          int64_t reset, int64_t *ret_k, int64_t *ret_period);
 
-/* A time at which @text, which is of this form, is printed: @near_ms if it is one, and what its
- * date does not say is as then.  False: there is none. */
+/* A time at which @text, which is of this form, is printed: @near_ms if it is one.  The parts that
+ * its date lacks are as then; if there is no such date, it is one in January, or of an earlier
+ * year. False: there is no such time. */
 bool usher__serial_time(const struct usher__serial_format *f, const struct usher_text *text,
                         int64_t near_ms, int64_t *ret_ms);
 

@@ -216,9 +216,9 @@ static bool counts_are_sound(const struct usher_operation *command,
 }
 
 /*
- * The row of @reply is how the number of @serial stands.  A row without a record has no date of its
- * own, so it gets the one that @serial has: a row names the serial that was asked for.  False: the
- * number was printed otherwise, so nothing is known of this serial.
+ * The row of @reply is how the number of @serial stands.  A row of a number that is not held and
+ * has not ended has no date of its own, so it gets the one that @serial has: a row names the serial
+ * that was asked for.  False: the number was printed otherwise, so nothing is known of this serial.
  */
 static bool names(struct usher_result *reply, const struct usher_text *serial)
 {
@@ -235,11 +235,8 @@ static bool names(struct usher_result *reply, const struct usher_text *serial)
     case USHER_SERIAL_STATE_RETURNED:
     case USHER_SERIAL_STATE_LOST:
         break;
-    case USHER_SERIAL_STATE_HELD:
-    case USHER_SERIAL_STATE_DOUBT:
+    default:
         return false;
-    default: /* one that was lost and claimed is known by its period alone */
-        return true;
     }
     if (!usher__serial_unpack(&row->format, &f) ||
         !usher__serial_time(&f, serial, row->at_ms, &row->at_ms))
@@ -273,7 +270,7 @@ static const char *parsed(const struct usher_operation *command, struct usher_re
     const char *fault = usher__serial_parse(f, serial, &parts);
 
     if (fault == NULL && command->verb == USHER_SERIAL_SHOW && !names(reply, serial))
-        fault = "serial is unknown: its number is held as another serial";
+        fault = "serial is unknown: its number was printed as another serial";
     if (fault != NULL || command->verb != USHER_SERIAL_PARSE)
         return fault;
     /* the row has the lowest number that the rule can have made */

@@ -447,20 +447,14 @@ enum usher_status usher__serial_reserve(work *w)
     return status == USHER_OK ? usher__serial_finish(w, &c, &r, from, r.state) : status;
 }
 
-/* Is @serial the text that @r was printed as?  When numbers that are lost were printed, nobody
- * knows: of one whom somebody has claimed since then, the period has to do. */
-static bool tells(const work *w, const struct usher_record *r, const struct usher_text *serial)
+/* Is @serial the text that @r was printed as? */
+static bool tells(const struct usher_record *r, const struct usher_text *serial)
 {
     struct usher__serial_format f;
-    int64_t number = 0, period = 0;
+    int64_t number = 0;
 
-    if (!usher__serial_unpack(&r->data, &f))
-        return false;
-    if (r->kind == KIND_END && r->n[N_CLAIM] != 0)
-        return usher__serial_place(&f, serial, w->scope.settings[SET_RESET], &number, &period) &&
-               number == pair(r->n + N_NUMBER) && period == r->n[N_PERIOD];
-    return usher__serial_number(&f, serial, &number) && number == pair(r->n + N_NUMBER) &&
-           usher__serial_dated(&f, serial, r->n[N_STAMP]);
+    return usher__serial_unpack(&r->data, &f) && usher__serial_number(&f, serial, &number) &&
+           number == pair(r->n + N_NUMBER) && usher__serial_dated(&f, serial, r->n[N_STAMP]);
 }
 
 /* The record of @kind in list @slot, in order of tokens, that has this token.  MISSING. */
@@ -501,7 +495,7 @@ static enum usher_status printed_as(work *w, struct usher_record *r)
         else if (status == USHER_MISSING)
             status = USHER_OK;
     }
-    if (r->data.size != 0 && !tells(w, r, &w->command->arg.serial.serial))
+    if (r->data.size != 0 && !tells(r, &w->command->arg.serial.serial))
         r->data.size = 0;
     return status;
 }
@@ -643,7 +637,7 @@ static enum usher_status lost_by_format(work *w, const struct usher_text *serial
         status = w->ops->walk(w->txn, &w->scope, KIND_END, READY, NULL, hi, order, true, &r);
         if (status != USHER_OK)
             return status;
-        if (r.n[N_CLAIM] == claim && tells(w, &r, serial)) {
+        if (r.n[N_CLAIM] == claim && tells(&r, serial)) {
             *ret_k = pair(r.n + N_NUMBER);
             *ret_period = r.n[N_PERIOD];
             return USHER_OK;
@@ -660,6 +654,18 @@ static int64_t claim_of(uint64_t token)
     return token <= USHER_EXACT_MAX ? (int64_t)token : USHER_EXACT_MAX + 1;
 }
 
+/* Is @serial number @k, printed by @format?  Then *@at_ms is when; what its date does not say is as
+ * it was there. */
+static bool printed_by(const struct usher_text *format, const struct usher_text *serial, int64_t k,
+                       int64_t *at_ms)
+{
+    struct usher__serial_format f;
+    int64_t number;
+
+    return usher__serial_unpack(format, &f) && usher__serial_number(&f, serial, &number) &&
+           number == k && usher__serial_time(&f, serial, *at_ms, at_ms);
+}
+
 /* How many numbers may be lost for one that was given out: more than a store gives out in the time
  * in which it can lose something, and few enough to see a mistyped one. */
 #define LOST_MOST (INT64_C(1) << 20)
@@ -669,7 +675,9 @@ static int64_t claim_of(uint64_t token)
  * it is among those that are, or if it is still to come and its token shows the loss (@of_lost):
  * then those before it are lost as well (not where no store has gone before: a mistyped token shows
  * nothing there).  Whoever has a token of what is lost settles his number, whoever has the token of
- * the lost ones any of them.  MISSING: it is not so.
+ * the lost ones any of them.  When it was printed is known from its serial only, which shows the
+ * format that the lost ones had, or that of the last hold of one that was returned.  MISSING: it is
+ * not so.
  */
 static enum usher_status settle_lost(work *w, struct state *s, unsigned event, int64_t k,
                                      int64_t period, bool of_lost)
@@ -678,14 +686,19 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
     int64_t n = given(w, USHER_GIVEN_SERIAL_N) ? a->n : 1, last = 0, claim = claim_of(a->token);
     char ids[4][ID_SIZE];
     struct usher_record all, behind, one;
+    struct usher_text lost_as, format = { NULL, 0 };
     change c;
     unsigned to = move_of(w, USHER_SERIAL_STATE_LOST, event, USHER__ANY).to;
+    int64_t printed;
     enum usher_status status = end_of(w, k, period, &one);
 
     if (status == USHER_OK && one.n[N_CLAIM] != 0 && one.n[N_CLAIM] == claim)
-        return move_of(w, one.state, event, USHER__SERIAL_IF_CLAIMED).status == USHER_SAME
+        return tells(&one, &a->serial) &&
+                       move_of(w, one.state, event, USHER__SERIAL_IF_CLAIMED).status == USHER_SAME
                    ? answer_hold(w, USHER_SAME, s, &one)
                    : USHER_MISSING;
+    if (status == USHER_OK)
+        format = one.data;
     if (status == USHER_OK || status == USHER_MISSING)
         status = lost_with(w, s, k, period, &all);
     if (status == USHER_OK) {
@@ -700,6 +713,12 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
                period != s->period || k <= s->cur || k > s->limit || k - s->cur > LOST_MOST) {
         return status;
     }
+    printed = status == USHER_OK ? all.n[N_STAMP] : w->now;
+    lost_as = status == USHER_OK ? all.data : s->rule.data;
+    if (printed_by(&lost_as, &a->serial, k, &printed))
+        format = lost_as;
+    else if (!printed_by(&format, &a->serial, k, &printed))
+        return USHER_MISSING;
     usher__change_begin(w, &c);
     memset(&one, 0, sizeof one);
     one.token = c.scope->version;
@@ -707,13 +726,9 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
     one.id.size = (size_t)snprintf(ids[3], ID_SIZE, "%" PRId64, rank_of(w, period, k));
     set_pair(one.n + N_NUMBER, k);
     one.n[N_PERIOD] = period;
-    one.n[N_STAMP] = w->now;
+    one.n[N_STAMP] = printed;
     one.n[N_CLAIM] = claim;
-    one.data = s->rule.data;
-    if (status == USHER_OK) {
-        one.n[N_STAMP] = all.n[N_STAMP];
-        one.data = all.data;
-    }
+    one.data = format;
     {
         enum usher_status kept = keep_end(w, &c, &one, to, ids[0]);
 
@@ -764,7 +779,7 @@ static enum usher_status by_older_format(work *w, const struct usher_text *seria
                                   ended ? READY : HELD, NULL, hi, order, ended != 0, r);
             if (status == USHER_MISSING)
                 break;
-            if (status != USHER_OK || tells(w, r, serial))
+            if (status != USHER_OK || tells(r, serial))
                 return status;
             hi = 0;
             order = r->order;
@@ -826,7 +841,7 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
         if (status == USHER_OK)
             status = USHER_MISSING;
     }
-    if (status == USHER_OK && tells(w, &r, &a->serial)) {
+    if (status == USHER_OK && tells(&r, &a->serial)) {
         if (given(w, USHER_GIVEN_SERIAL_N) && a->n > 1) {
             usher_result_fail(w->reply, USHER_INVALID, "n is of numbers that are lost");
             return USHER_OK;
@@ -846,7 +861,7 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
     }
     if (status == USHER_MISSING)
         status = by_token(w, KIND_END, READY, a->token, &r);
-    if (status == USHER_OK && r.kind == KIND_END && tells(w, &r, &a->serial)) {
+    if (status == USHER_OK && r.kind == KIND_END && tells(&r, &a->serial)) {
         if (move_of(w, r.state, event,
                     r.n[N_CLAIM] == (int64_t)r.token ? USHER__SERIAL_IF_CLAIMED : USHER__ANY)
                 .status == USHER_SAME)

@@ -1212,6 +1212,136 @@ static void a_serial_is_shown_under_its_own_name(void **state)
     assert_stands(f, "past", 0);
 }
 
+static void assert_unknown(struct fixture *f)
+{
+    assert_int_equal(f->r.of.serial.n_rows, 0);
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_UNKNOWN);
+}
+
+/* The number of a serial that was never issued may be confirmed or void as another serial. */
+static void a_number_that_has_ended_is_known_by_the_serial_that_was_issued(void **state)
+{
+    static const char *const events[] = { "confirm", "return", "void" };
+    static const char *const resets[] = { "none", "month" };
+    struct fixture *f = *state;
+    uint64_t token;
+
+    f->now = LEAP - 15 * DAY + 10 * HOUR;
+    for (int i = 0; i < 4; i++) {
+        const char *end = i % 2 == 0 ? "confirm" : "void";
+
+        ok(f, "rule r%d prefix=R date=%%Y%%m%%d- reset=%s mode=gapfree", i, resets[i / 2]);
+        ok(f, "reserve r%d", i);
+        assert_string_equal(serial(f, 0), "R20240214-1");
+        token = f->r.of.serial.token;
+        ok(f, "%s r%d R20240214-1 token=%" PRIu64, end, i, token);
+        f->now += DAY;
+        ok(f, "show r%d serial=R20240214-1", i);
+        assert_string_equal(serial(f, 0), "R20240214-1");
+        assert_stands(f, i % 2 == 0 ? "confirmed" : "voided", token);
+        same(f, "%s r%d R20240214-1 token=%" PRIu64, end, i, token);
+        invalid(f, "show r%d serial=R20240215-1", i); /* today's */
+        assert_non_null(strstr(f->r.message, "unknown"));
+        invalid(f, "show r%d serial=R20240216-1", i);
+        for (int k = 0; k < 3; k++) {
+            stale(f, "%s r%d R20240215-1 token=%" PRIu64, events[k], i, token);
+            assert_unknown(f);
+            stale(f, "%s r%d R20240215-1 token=1", events[k], i);
+            if (token != 1)
+                assert_unknown(f);
+        }
+        if (i < 2) { /* no period: there is one number 1 */
+            invalid(f, "show r%d serial=R20240115-1", i);
+        } else {
+            ok(f, "show r%d serial=R20240115-1", i);
+            assert_string_equal(serial(f, 0), "R20240115-1");
+            assert_stands(f, "past", 0);
+            ok(f, "show r%d serial=R20240315-1", i);
+            assert_string_equal(serial(f, 0), "R20240315-1");
+            assert_stands(f, "free", 0);
+            stale(f, "void r%d R20240315-1 token=%" PRIu64, i, token);
+            assert_string_equal(serial(f, 0), "R20240315-1");
+        }
+        f->now -= DAY;
+    }
+}
+
+/* When numbers that are lost were printed is not known, until their holders show them. */
+static void a_lost_number_that_is_settled_is_known_by_the_serial_that_was_shown(void **state)
+{
+    static const struct {
+        const char *date, *was, *other;
+    } rules[] = {
+        { "%Y%m%d-", "20240229-", "20240301-" }, /* in a leap year, by then in another one */
+        { "%m%d-", "0229-", "0301-" },
+        { "%y.%j/", "24.060/", "25.060/" },
+        { "%d%H%M%S-", "31235958-", "31235959-" },
+        { "%Y%d.", "202431.", "202430." },
+        { "%j-", "366-", "365-" },
+        { "%H-", "23-", "22-" },
+        { "%%%m-", "%11-", "%10-" },
+    };
+    struct fixture *f = *state;
+    uint64_t of_lost;
+
+    if (backend->durable)
+        no_twin(f);
+    f->now = LEAP + 400 * DAY;
+    for (size_t i = 0; i < 2 * sizeof rules / sizeof *rules; i++) {
+        const char *was = rules[i / 2].was, *other = rules[i / 2].other;
+        const char *end = i % 2 == 0 ? "confirm" : "void";
+
+        ok(f, "rule r%zu prefix=R date=%s mode=gapfree authority=1 zone=60", i, rules[i / 2].date);
+        ok(f, "grant r%zu 9 12", i);
+        of_lost = f->r.version;
+        f->now += 100 * DAY;
+        stale(f, "confirm r%zu R%s5 token=1", i, was);
+        assert_stands(f, "lost", 0);
+        ok(f, "%s r%zu R%s5 token=%" PRIu64, end, i, was, of_lost);
+        assert_int_equal(strncmp(serial(f, 0) + 1, was, strlen(was)), 0);
+        same(f, "%s r%zu R%s5 token=%" PRIu64, end, i, was, of_lost);
+        assert_int_equal(strncmp(serial(f, 0) + 1, was, strlen(was)), 0);
+        f->now += DAY;
+        ok(f, "show r%zu serial=R%s5", i, was);
+        assert_int_equal(strncmp(serial(f, 0) + 1, was, strlen(was)), 0);
+        assert_stands(f, i % 2 == 0 ? "confirmed" : "voided", f->r.of.serial.token);
+        invalid(f, "show r%zu serial=R%s5", i, other);
+        assert_true(f->r.of.serial.n_rows == 0);
+        stale(f, "%s r%zu R%s5 token=%" PRIu64, end, i, other, of_lost);
+        assert_unknown(f);
+        f->now -= 101 * DAY;
+    }
+    /* there is no such day, and these numbers were never printed by another format */
+    ok(f, "rule i prefix=I date=%%Y%%m%%d- mode=gapfree authority=1");
+    ok(f, "grant i 9 12");
+    stale(f, "confirm i I20230229-5 token=%" PRIu64, f->r.version);
+    ok(f, "rule i suffix=/J");
+    stale(f, "confirm i I20240229-5/J token=%" PRIu64, f->r.version - 1);
+    assert_unknown(f);
+    ok(f, "confirm i I20240229-5 token=%" PRIu64, f->r.version - 1);
+    /* one that was returned may have gone out again under either format */
+    ok(f, "rule j prefix=A mode=gapfree authority=1");
+    ok(f, "grant j 0 5");
+    ok(f, "reserve j");
+    ok(f, "reserve j");
+    ok(f, "return j A1 token=%" PRIu64, f->r.version - 1);
+    ok(f, "return j A2 token=%" PRIu64, f->r.version - 1);
+    ok(f, "rule j prefix=B");
+    ok(f, "grant j 9 12");
+    ok(f, "holds j");
+    of_lost = f->r.of.serial.rows->token;
+    ok(f, "confirm j A1 token=%" PRIu64, of_lost);
+    assert_string_equal(serial(f, 0), "A1");
+    ok(f, "show j serial=A1");
+    assert_stands(f, "confirmed", f->r.of.serial.token);
+    invalid(f, "show j serial=B1");
+    ok(f, "confirm j B2 token=%" PRIu64, of_lost);
+    assert_string_equal(serial(f, 0), "B2");
+    ok(f, "show j serial=B2");
+    assert_stands(f, "confirmed", f->r.of.serial.token);
+    invalid(f, "show j serial=A2");
+}
+
 /* By hand, all together; not those that are in doubt since later. */
 static void numbers_in_doubt_are_voided_together(void **state)
 {
@@ -2419,6 +2549,8 @@ int suite_serial(const struct backend *b)
         TEST(what_a_lost_store_gave_out_is_seen),
         TEST(a_number_held_before_a_loss_is_in_doubt),
         TEST(a_serial_is_shown_under_its_own_name),
+        TEST(a_number_that_has_ended_is_known_by_the_serial_that_was_issued),
+        TEST(a_lost_number_that_is_settled_is_known_by_the_serial_that_was_shown),
         TEST(numbers_in_doubt_are_voided_together),
         TEST(a_reserve_is_right_whatever_is_in_its_way),
         TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost),

@@ -1101,9 +1101,10 @@ function S.make_holds()
         return sub(text, #f[1] + 1, #f[1] + #date) == date
     end
 
-    -- see date_period(); nil: there is no such date
-    function S.period_in(f, text, reset)
-        local at, pattern, i, year, month, day, of_year = #f[1] + 1, f[3], 1, 0, 0, 0, 0
+    -- what the date of @text says, by the letters of its pattern, 0 for the rest; nil: it is none
+    function S.date_in(f, text)
+        local at, pattern, i = #f[1] + 1, f[3], 1
+        local when = {Y = 0, m = 0, d = 0, j = 0, H = 0, M = 0, S = 0}
         local least = {m = 1, d = 1, j = 1, H = 0, M = 0, S = 0}
         local most = {m = 12, d = 31, j = 366, H = 23, M = 59, S = 59}
         while i <= #pattern do
@@ -1121,21 +1122,46 @@ function S.make_holds()
                 if not string.match(part, '^%d+$') then return nil end
                 local value = tonumber(part)
                 if least[c] and (value < least[c] or value > most[c]) then return nil end
-                if c == 'Y' then year = value elseif c == 'y' then year = 2000 + value
-                elseif c == 'm' then month = value elseif c == 'd' then day = value
-                elseif c == 'j' then of_year = value end
+                if c == 'y' then when.Y = 2000 + value else when[c] = value end
                 at = at + size
             end
             i = i + 1
         end
-        if reset == 0 then return 0 end
-        local days
-        if of_year > 0 then
-            days = S.days_to(year, 1, 1) + of_year - 1
-        else
-            days = S.days_to(year, month > 0 and month or 1, month > 0 and day > 0 and day or 1)
+        return when
+    end
+
+    -- the days from 1970-01-01 to such a date
+    function S.days_of(when)
+        if when.j > 0 then return S.days_to(when.Y, 1, 1) + when.j - 1 end
+        return S.days_to(when.Y, when.m > 0 and when.m or 1, when.m > 0 and when.d > 0 and when.d or 1)
+    end
+
+    -- see date_period(); nil: there is no such date
+    function S.period_in(f, text, reset)
+        local when = S.date_in(f, text)
+        if not when then return nil end
+        return reset == 0 and 0 or S.period_of(reset, S.days_of(when) * 86400000, 0)
+    end
+
+    -- see printed_by() and usher__serial_time(); nil: it is not
+    function S.printed_by(data, text, k, near)
+        local f = S.format_of(data)
+        local number = f and S.number_of(f, text)
+        if not number or number[1] ~= k[1] or number[2] ~= k[2] then return nil end
+        if S.dated(f, text, near) then return near end
+        local when, ms = S.date_in(f, text), near + f[10] * 60000
+        if not when then return nil end
+        local year, month, day = S.civil(floor((ms > K.TIME_MAX and K.TIME_MAX or ms) / 86400000))
+        local any_year = when.Y == 0
+        if when.m == 0 and when.j == 0 then
+            if any_year and when.d == 0 then when.d = day end
+            when.m = any_year and when.d <= 28 and month or 1
         end
-        return S.period_of(reset, days * 86400000, 0)
+        for years = 0, any_year and 8 or 0 do
+            if any_year then when.Y = year - years end
+            local at = S.days_of(when) * 86400000 + ((when.H * 60 + when.M - f[10]) * 60 + when.S) * 1000
+            if at >= 0 and at <= K.TIME_MAX and S.dated(f, text, at) then return at end
+        end
     end
 
     function S.place(f, text)
@@ -1148,10 +1174,6 @@ function S.make_holds()
     function S.tells(r, serial)
         local f = S.format_of(r.data)
         if not f then return false end
-        if r.kind == '5' and r.n4 ~= 0 then
-            local number, period = S.place(f, serial)
-            return number and number[1] == r.n0 and number[2] == r.n1 and period == r.n2
-        end
         local number = S.number_of(f, serial)
         return number and number[1] == r.n0 and number[2] == r.n1 and S.dated(f, serial, r.n3)
     end
@@ -1256,7 +1278,7 @@ function S.make_holds()
         local ended = S.end_of(k, period)
         if ended and ended.n4 ~= 0 and ended.n4 == token then
             local _, what = S.move(K.SERIAL_MOVES, ended.state, event, K.SERIAL_IF_CLAIMED)
-            if what ~= K.SAME then return false end
+            if what ~= K.SAME or not S.tells(ended, a[K.ARG_SERIAL]) then return false end
             S.say_hold(K.SAME, s, ended)
             return true
         end
@@ -1273,8 +1295,14 @@ function S.make_holds()
             return false
         end
         local one, v = S.fresh('6', format('%.0f', S.rank(period, k))), S.version + 1
-        one.token, one.n0, one.n1, one.n2, one.n3, one.n4 = v, k[1], k[2], period, all and all.n3 or S.now, token
-        one.data = all and all.data or s.rule.data
+        local data = all and all.data or s.rule.data
+        local printed = S.printed_by(data, a[K.ARG_SERIAL], k, all and all.n3 or S.now)
+        if not printed then
+            data = ended and ended.data or ''
+            printed = S.printed_by(data, a[K.ARG_SERIAL], k, all and all.n3 or S.now)
+            if not printed then return false end
+        end
+        one.token, one.n0, one.n1, one.n2, one.n3, one.n4, one.data = v, k[1], k[2], period, printed, token, data
         S.keep_end(one, to)
         if not all then
             local before = S.plus(k, -1)

@@ -1795,9 +1795,10 @@ static void execute(struct work *w)
     w->before = version;
     do {
         outage(w, true);
-        if (w->c->verb != USHER_NUMBER_SWEEP)
+        if (w->c->verb != USHER_NUMBER_SWEEP) { /* which answers for an outage itself */
             expire(w, EXPIRE_MOST, JUDGE_WAY);
-        version = w->p->version;
+            version = w->p->version;
+        }
         if (other_version(w)) {
             r->version = w->p->exists ? w->p->version : 0;
             return;

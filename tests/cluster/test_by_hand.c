@@ -32,7 +32,7 @@ static const struct typed {
     const char *noun;
     struct {
         const char *words, *status;
-    } line[10];
+    } line[12];
 } nouns[] = {
     { "number",
       { { "add 101 now 1000", "ok" },
@@ -43,6 +43,7 @@ static const struct typed {
         { "stats now 2000", "ok" },
         { "hangup 101 token @ now 3000", "ok" },
         { "call 101 now 3000", "ok" },
+        { "changes now 3000", "refused" },
         { "fly 101", "invalid" } } },
     { "queue",
       { { "set limit 10 now 1000", "ok" },
@@ -50,12 +51,17 @@ static const struct typed {
         { "apply zoe now 2000", "ok" },
         { "apply pia lane x now 2000", "ok" },
         { "where zoe now 2000", "ok" },
+        { "changes now 2000", "refused" },
+        { "pull ann now 2000", "refused" },
+        { "alive now 2000", "invalid" },
         { "leave zoe now 3000", "ok" },
         { "logout ann now 3000", "ok" } } },
     { "room",
       { { "open log 10 now 1000", "ok" },
         { "join ann now 1000", "ok" },
         { "set title x now 1000", "ok" },
+        { "member bob title x now 1000", "missing" },
+        { "role host bob now 1000", "missing" },
         { "show now 1000", "ok" },
         { "leave ann now 2000", "ok" } } },
     { "rooms",
@@ -71,6 +77,7 @@ static const struct typed {
     { "id",
       { { "create step 10 now 1000", "ok" },
         { "next n 5 now 1000", "ok" },
+        { "return 1 5 now 1000", "invalid" },
         { "show now 1000", "ok" } } },
 };
 #define NOUNS (sizeof nouns / sizeof *nouns)

@@ -253,6 +253,10 @@ function S.make_steps()
         if not S.there() then S.status = K.MISSING return end
         local a, c = S.a, S.count
         local n, token, first = a[K.ARG_N], a[K.ARG_TOKEN], S.big(a[K.ARG_FIRST])
+        if not token then
+            S.answer = {K.INVALID, 'token is missing'} -- the library asks this itself
+            return
+        end
         local issued, next = S.get(c, K.COUNT_ISSUED), S.get(c, K.COUNT_NEXT)
         local behind = S.plus(first, n * S.set[K.SET_BY + 1])
         S.first, S.n = a[K.ARG_FIRST], n

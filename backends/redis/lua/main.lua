@@ -320,7 +320,7 @@ for i = 1, n_commands do
             else
                 S.fields(answer, 8)
             end
-            if S.because then answer[#answer + 1] = S.because end
+            if S.because and not by_hand then answer[#answer + 1] = S.because end
         elseif S.notices then
             answer[3], answer[4] = shown, S.notices -- a failure, but what ended by itself before it has
         end

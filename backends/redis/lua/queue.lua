@@ -72,6 +72,9 @@ end
 -- Asked before anything is applied, so that `invalid` changes nothing.
 function S.arguments_fault(verb)
     local since, after = S.a[K.ARG_SINCE], S.a[K.ARG_AFTER]
+    if verb == K.V_ALIVE and not S.a[K.ARG_AGENT] == not S.a[K.ARG_USER] then
+        return 'either agent or user is to be given' -- the library asks this itself
+    end
     if (verb == K.V_APPLY or verb == K.V_LOGIN) and S.now > K.PLACE_MAX then
         return 'now is later than a queue can tell'
     end
@@ -91,7 +94,7 @@ function S.come_again()
     S.because = 'more was to be done first than one command does: again'
     if S.verb == K.V_STATS or S.verb == K.V_SET or S.verb == K.V_CHANGES then
         S.extra = {}
-        for i = 1, S.verb == K.V_SET and K.SETTINGS or S.verb == K.V_STATS and 20 or 1 do S.extra[i] = 0 end
+        for i = 1, S.verb == K.V_SET and K.SETTINGS or S.verb == K.V_STATS and 21 or 1 do S.extra[i] = 0 end
     end
 end
 

@@ -400,7 +400,29 @@ mutant 'an authority may call its engine' src/engine/sides.c \
 mutant 'one call puts aside all that have had their calls' src/steps/number.c \
     's/^    int left = JUDGE_MAX;/    int left = 1 << 30;/' $memory 'of_many_over*'
 mutant 'script: one call puts aside all that have had their calls' backends/redis/lua/number.lua \
-    's/^    S.left = K.JUDGE_MAX$/    S.left = math.huge/' $redis 'of_many_over*'
+    's/^    S.left = S.left or K.JUDGE_MAX.*/    S.left = math.huge/' $redis 'of_many_over*'
+mutant 'each command of a transaction applies a portion of expiries' src/steps/number.c \
+    's/\*ret_more = w->behind = true;/*ret_more = true;/' $memory 'commands_of_a_call*'
+mutant 'script: each command of a call applies a portion of expiries' backends/redis/lua/number.lua \
+    '/^    function S.expire_due/,/^    end/s/S.behind = true/S.behind = S.behind/' $redis 'commands_of_a_call*'
+mutant 'each command of a transaction removes a portion of members' src/steps/room_close.c \
+    's/\*ret_more = w->behind = true;/*ret_more = true;/' $memory 'commands_of_a_call*'
+mutant 'script: each command of a call removes a portion of members' backends/redis/lua/room.lua \
+    '/^    function S.expire_until/,/^    end/s/S.behind = true/S.behind = S.behind/' $redis 'commands_of_a_call*'
+mutant 'script: the first command of a call applies a portion for each' backends/redis/lua/queue.lua \
+    's/local verb, max = S.verb, K.EXPIRE_MAX$/local verb, max = S.verb, K.EXPIRE_MAX * 64/' $redis 'commands_of_a_call*'
+mutant 'Redis: a call overtakes the one before it on its scope' backends/redis/trip.c \
+    's/bool follows = follows_another(b, call);/bool follows = false;/' $redis 'commands_of_a_call*'
+mutant 'a command of a room overtakes one that is to come again' src/engine/room_hooks.c \
+    's/reply->status == USHER_REFUSED \&\& reply->of.room.more/false/' $memory 'commands_of_a_call*'
+mutant 'a snapshot applies a thousand departures' src/steps/room.c \
+    's/usher__room_expire_due(w, USHER__EXPIRE_MAX,/usher__room_expire_due(w, USHER__STEP_MAX,/' $memory 'a_snapshot_applies*'
+mutant 'a room is full, though members are due' src/steps/room_members.c \
+    's/    if (!place \&\& more)/    if (false)/' $memory 'a_join_of_a_full*'
+mutant 'a read of a room looks at all who are due' src/steps/room_close.c \
+    's/ \&\& n++ < USHER_PAGE_MAX//' $memory 'a_read_looks*'
+mutant 'stats look at all holds that ended' src/steps/number.c 's/ \&\& looked < USHER_PAGE_MAX) {/) {/' \
+    $memory 'work_that*'
 mutant 'others overtake a call that comes again' src/steps/number.c '/^static enum usher_status run(/,/^}/s/    if (w->behind)/    if (false)/' \
     $memory 'of_many_over*'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/steps/queue.c \

@@ -406,11 +406,24 @@ static const char *question(const struct usher__redis_loaded *script, const pipe
     return script->may == USHER__REDIS_MAY_READ ? NULL : "read";
 }
 
+/* Is there a call on the scope of @call before it in the pipeline?  If that one left something due,
+ * its commands come again, and so must those of @call: the script then applies nothing. */
+static bool follows_another(const pipeline *b, size_t call)
+{
+    const struct usher_operation *c = b->tasks[b->first[call]].command;
+    size_t i = 0;
+
+    while (i < call && !same_scope(c, b->tasks[b->first[i]].command))
+        i++;
+    return i < call;
+}
+
 static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
 {
     const struct usher_operation *c = b->tasks[b->first[call]].command;
     const struct usher__redis_loaded *script = &r->script[noun_of(c)];
     const char *asks = question(script, b, call);
+    bool follows = follows_another(b, call);
     char key[USHER__REDIS_KEY_MAX];
     size_t size;
 
@@ -423,7 +436,7 @@ static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
         usher__redis_conn_begin(r->conn, 1);
         usher__redis_conn_arg(r->conn, "ASKING", 6);
     }
-    usher__redis_conn_begin(r->conn, asks != NULL ? 8 : 7);
+    usher__redis_conn_begin(r->conn, follows ? 9 : asks != NULL ? 8 : 7);
     usher__redis_conn_arg(r->conn, "EVALSHA", 7);
     usher__redis_conn_arg(r->conn, script->sha, 40);
     usher__redis_conn_arg(r->conn, "3", 1);
@@ -434,8 +447,10 @@ static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
     size = usher__redis_key(r, noun_of(c), &c->scope, ":held", key);
     usher__redis_conn_arg(r->conn, key, size);
     usher__redis_conn_arg(r->conn, r->packed, r->packed_n);
-    if (asks != NULL)
-        usher__redis_conn_arg_str(r->conn, asks);
+    if (asks != NULL || follows)
+        usher__redis_conn_arg_str(r->conn, asks != NULL ? asks : "");
+    if (follows)
+        usher__redis_conn_arg(r->conn, "1", 1);
     return true;
 }
 

@@ -375,7 +375,8 @@ USHER_API enum usher_status usher_number_list(struct usher_engine *e, const char
 /**
  * Figures of @pool: usher_number_statistics_of().  The reply has more while numbers are still judged
  * by a changed setting (set): then counts of resting and capped numbers are not yet those of the
- * new settings.  USHER_OK, USHER_MISSING.  O(1) and what is due.
+ * new settings; and when USHER_PAGE_MAX holds and rests are over that no command has ended yet: any
+ * others count as they are stored.  USHER_OK, USHER_MISSING.  O(1) and what is due.
  */
 USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
                                                const struct usher_number_options *opt,

@@ -470,8 +470,9 @@ USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const cha
                                                struct usher_room_answer *ret);
 
 /**
- * @room and its settings: usher_room_settings_of(), usher_room_answer_of().  USHER_OK,
- * USHER_MISSING.  O(1).
+ * @room and its settings: usher_room_settings_of(), usher_room_answer_of().  Members whose time is
+ * over do not count, but of more than USHER_PAGE_MAX the others still do.  USHER_OK,
+ * USHER_MISSING.  O(1) and what is due.
  */
 USHER_API enum usher_status usher_room_show(struct usher_engine *e, const char *room,
                                             const struct usher_room_options *opt,

@@ -1180,6 +1180,8 @@ static bool unfinished(const struct usher_task *t)
     const struct usher__hooks *hooks = usher__hooks_of(t->command->verb);
     uint32_t why;
 
+    if (hooks->unfinished != NULL)
+        return hooks->unfinished(t->reply);
     if (hooks->why_at == 0)
         return false;
     memcpy(&why, (const char *)t->reply + hooks->why_at, sizeof why);

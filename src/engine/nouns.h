@@ -83,6 +83,8 @@ struct usher__hooks {
      * there was too much to be done before. */
     uint16_t why_at;
     uint32_t why_due;
+    /* The same of a noun without reasons. */
+    bool (*unfinished)(const struct usher_result *reply);
     /* In struct usher_operation, a text: with it a verb that is USHER__IF_OWNER comes out the same.
      */
     uint16_t owner_at;

@@ -62,6 +62,12 @@ static bool has_extras(const struct usher_operation *op, const struct usher_resu
     return op->verb != USHER_ROOM_OPEN || USHER_IS_DONE(r->status);
 }
 
+/* Otherwise a refused command has nothing more. */
+static bool unfinished(const struct usher_result *reply)
+{
+    return reply->status == USHER_REFUSED && reply->of.room.more;
+}
+
 static bool closes(enum usher_verb verb)
 {
     return verb == USHER_ROOM_CLOSE || verb == USHER_ROOM_EMPTY;
@@ -107,6 +113,7 @@ const struct usher__hooks usher__room_hooks = {
     .gone = USHER_ROOM_DONE,
     .closes = closes,
     .stale_has_all = true,
+    .unfinished = unfinished,
     .drop = USHER_ROOM_CLOSE,
     .sweep = USHER_ROOM_SWEEP,
     .index = USHER_ROOMS,

@@ -673,10 +673,11 @@ static enum usher_status first_due(work *w, const struct usher_text *group, int6
 static enum usher_status none_due(work *w, int64_t next, int judges, bool *ret_more)
 {
     int64_t n_capped;
+    int left = judges;
     enum usher_status status;
 
     w->scope.due_ms = next; /* judging may find an earlier one */
-    status = judge(w, &judges);
+    status = judge(w, &left);
     if (usher__work_stops(w, status, 1)) {
         *ret_more = true;
         return USHER_OK;
@@ -690,6 +691,7 @@ static enum usher_status none_due(work *w, int64_t next, int judges, bool *ret_m
     if (!is_judged(w)) {
         due_at(w, w->moment);
         *ret_more = true;
+        w->behind = judges == JUDGE_MAX;
     }
     return USHER_OK;
 }
@@ -713,7 +715,7 @@ static enum usher_status expire_due(work *w, int64_t max, int judges, uint64_t *
         if (status != USHER_OK)
             return status;
         if (n >= max) {
-            *ret_more = true;
+            *ret_more = w->behind = true;
             break;
         }
         over = due(w, mine(&m));
@@ -1601,6 +1603,7 @@ static enum usher_status several(work *w, enum usher_status status, uint64_t n, 
     w->reply->status = n > 0 ? USHER_OK : USHER_SAME;
     w->reply->of.number.count = n;
     w->reply->of.number.more = more;
+    w->behind = more;
     return n > 0 ? usher__request_keep_last(w) : USHER_OK;
 }
 
@@ -1960,30 +1963,36 @@ static void count_as_it_is(work *w, int64_t *counts, struct usher_record *r)
     count(counts, r, 1);
 }
 
-/* Bring what is due into @counts; *@ret_oldest: when the oldest hold began, < 0 without one. */
-static enum usher_status count_ended(work *w, int64_t *counts, int64_t *ret_oldest)
+/* Bring what is due into @counts; *@ret_oldest: when the oldest hold began, < 0 without one.
+ * *@ret_more: USHER_PAGE_MAX are due, and any others count as they are stored. */
+static enum usher_status count_ended(work *w, int64_t *counts, int64_t *ret_oldest, bool *ret_more)
 {
     uint64_t hi = 0, order = 0;
     struct usher_record r;
+    unsigned looked = 0;
     enum usher_status status;
 
     while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_DUE, NULL,
                                   hi, order, false, &r)) == USHER_OK &&
-           r.until_ms <= w->moment) {
+           r.until_ms <= w->moment && looked < USHER_PAGE_MAX) {
+        looked++;
         hi = (uint64_t)r.until_ms;
         order = r.order;
         count_as_it_is(w, counts, &r);
     }
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
+    *ret_more = looked == USHER_PAGE_MAX;
     order = 0;
     while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_HELD, NULL,
                                   0, order, false, &r)) == USHER_OK) {
         order = r.order;
-        if (!due(w, &r)) {
+        if (!due(w, &r) || looked == USHER_PAGE_MAX) {
             *ret_oldest = r.n[USHER__N_USED];
+            *ret_more = looked == USHER_PAGE_MAX;
             break;
         }
+        looked++;
         if (r.until_ms == 0 || r.until_ms > w->moment)
             count_as_it_is(w, counts, &r); /* ended by `lease-max` */
     }
@@ -1996,6 +2005,7 @@ static enum usher_status stats(work *w)
     int64_t counts[USHER_COUNTS];
     int64_t today = usher__day(w->now, w->scope.settings[USHER__SET_ZONE]);
     int64_t oldest = -1;
+    bool more = false;
     enum usher_status status;
 
     if (w->scope.ref == NULL) {
@@ -2005,7 +2015,7 @@ static enum usher_status stats(work *w)
     memcpy(counts, w->scope.counts, sizeof counts);
     status = count_capped(w, &counts[USHER__COUNT_CAPPED]);
     if (status == USHER_OK)
-        status = count_ended(w, counts, &oldest);
+        status = count_ended(w, counts, &oldest, &more);
     if (status != USHER_OK)
         return status;
     s->idle_down = counts[USHER_NUMBER_STATE_IDLE_DOWN];
@@ -2021,7 +2031,7 @@ static enum usher_status stats(work *w)
         s->refused_today = counts[USHER__COUNT_REFUSED];
     if (oldest >= 0)
         s->longest_hold_ms = age(w, oldest);
-    w->reply->of.number.more = !is_judged(w);
+    w->reply->of.number.more = more || !is_judged(w);
     w->reply->status = USHER_OK;
     return USHER_OK;
 }

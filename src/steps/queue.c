@@ -302,7 +302,7 @@ static enum usher_status run(work *w)
                            : w->scope.version != version ? USHER_OK
                                                          : USHER_SAME;
         reply_of(w)->count = n;
-        reply_of(w)->more = more;
+        reply_of(w)->more = w->behind = more;
     } else {
         version = w->scope.version;
         run.n_matched = 0;

@@ -199,7 +199,7 @@ static enum usher_status sweep(work *w)
         if (status != USHER_OK || (int64_t)r.rank + ttl > w->moment)
             break;
         if ((int64_t)reply->count >= max) {
-            reply->more = true;
+            reply->more = w->behind = true;
             break;
         }
         status = usher__room_remove_one(w, &r, USHER_ROOM_EXPIRE, w->moment);
@@ -221,12 +221,20 @@ static enum usher_status sweep(work *w)
 
 /* ---- all together ----------------------------------------------------------------- */
 
+enum usher_status usher__room_come_again(work *w)
+{
+    w->reply->of.room.more = true; /* by which the engine knows it */
+    return usher__come_again(w);
+}
+
 enum usher_status usher__room_run(work *w)
 {
     uint64_t n;
     bool more;
     enum usher_status status;
 
+    if (w->behind)
+        return usher__room_come_again(w);
     switch (w->command->verb) {
     case USHER_ROOM_GET:
         return usher__room_get(w);
@@ -245,9 +253,7 @@ enum usher_status usher__room_run(work *w)
         if (w->command->verb != USHER_ROOM_CLOSE)
             status = usher__room_close_step(w, &n); /* the closer may be dead */
     } else if (w->scope.due_ms <= w->moment && w->command->verb != USHER_ROOM_SWEEP) {
-        status = usher__room_expire_due(
-            w, w->command->verb == USHER_ROOM_SNAPSHOT ? USHER__STEP_MAX : USHER__EXPIRE_MAX, &n,
-            &more);
+        status = usher__room_expire_due(w, USHER__EXPIRE_MAX, &n, &more);
     }
     if (status != USHER_OK)
         return status;

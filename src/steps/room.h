@@ -117,6 +117,8 @@ bool usher__room_gate(work *w, unsigned event);
 enum usher_status usher__room_turn_down(work *w, enum usher_status status, const char *why);
 void usher__room_settings_from(work *w, const int64_t *set);
 enum usher_status usher__room_run(work *w);
+/* See usher__come_again(). */
+enum usher_status usher__room_come_again(work *w);
 void usher__room_defaults(struct usher_scope *scope);
 
 /* ---- room_close.c ---- */

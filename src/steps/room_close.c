@@ -158,7 +158,7 @@ static enum usher_status expire_until(work *w, int64_t now, int64_t max, uint64_
             return status;
         if (status == USHER_OK && due(&r, now)) {
             if ((int64_t)*ret_n >= max) {
-                *ret_more = true;
+                *ret_more = w->behind = true;
                 return USHER_OK;
             }
             if (reads)
@@ -200,7 +200,8 @@ enum usher_status usher__room_expire_due(work *w, int64_t max, uint64_t *ret_n, 
 
 /*
  * For reads: how many members there are once everything due has happened, which writes
- * nothing.  False: the room is closed by then.
+ * nothing; of more than USHER_PAGE_MAX deadlines, the first ones.  False: the room is closed by
+ * then.
  */
 enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_members)
 {
@@ -209,6 +210,7 @@ enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_member
     uint64_t hi = 0, order = 0;
     struct usher_record r;
     enum usher_status status = USHER_OK;
+    int n = 0;
     bool gap;
 
     *ret_members = 0;
@@ -217,7 +219,7 @@ enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_member
         return USHER_OK;
     if (s->due_ms <= w->moment)
         status = usher__outage_look(w, &gap);
-    while (status == USHER_OK && s->due_ms <= w->moment &&
+    while (status == USHER_OK && n++ < USHER_PAGE_MAX && s->due_ms <= w->moment &&
            (status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, hi, order, false, &r)) == USHER_OK &&
            due(&r, w->moment)) {
         hi = (uint64_t)r.until_ms;

@@ -223,19 +223,20 @@ static enum usher_status beat_quietly(work *w, change *c, const struct usher_rec
     return usher__change_write(w, c);
 }
 
-/* Is there a place for one more?  Whoever is gone by now does not take one. */
-static enum usher_status make_place(work *w, bool *ret_place)
+/* Is there a place for one more?  Members whose time is over do not take one.  *@ret_more: there
+ * are more of them. */
+static enum usher_status make_place(work *w, bool *ret_place, bool *ret_more)
 {
     const struct usher_scope *s = &w->scope;
     uint64_t n;
-    bool more;
     enum usher_status status = USHER_OK;
 
     *ret_place = true;
+    *ret_more = false;
     if (s->settings[SET_CAPACITY] == 0 || s->counts[COUNT_MEMBERS] < s->settings[SET_CAPACITY])
         return status;
     if (s->due_ms <= w->moment)
-        status = usher__room_expire_due(w, USHER__STEP_MAX, &n, &more);
+        status = usher__room_expire_due(w, USHER__EXPIRE_MAX, &n, ret_more);
     *ret_place = s->counts[COUNT_MEMBERS] < s->settings[SET_CAPACITY];
     return status;
 }
@@ -244,7 +245,7 @@ static enum usher_status make_place(work *w, bool *ret_place)
 static enum usher_status join_new(work *w, struct usher_record *r)
 {
     const struct usher_room_args *a = args(w);
-    bool place, changed, full;
+    bool place, more, changed, full;
     change c;
     enum usher_status status;
 
@@ -252,9 +253,11 @@ static enum usher_status join_new(work *w, struct usher_record *r)
         answer_absent(w, USHER_REFUSED);
         return usher__room_turn_down(w, USHER_REFUSED, "the room is locked");
     }
-    status = make_place(w, &place);
+    status = make_place(w, &place, &more);
     if (status != USHER_OK)
         return status;
+    if (!place && more)
+        return usher__room_come_again(w);
     if (!usher__room_gate(w, USHER__ROOM_JOIN)) /* it was so empty that it closed */
         return USHER_OK;
     if (!place) {

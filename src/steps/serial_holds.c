@@ -911,7 +911,7 @@ enum usher_status usher__serial_void_doubt(work *w)
         change c;
 
         if (n->n_rows == VOID_MAX) {
-            n->more = true;
+            n->more = w->behind = true;
             break;
         }
         format = r.data;
@@ -961,6 +961,7 @@ enum usher_status usher__serial_sweep(work *w)
     usher__serial_answer(w, n > 0 ? USHER_OK : USHER_SAME, &s);
     w->reply->of.serial.count = (int64_t)n;
     w->reply->of.serial.more = more;
+    w->behind = more;
     return n > 0 ? usher__request_keep_last(w) : USHER_OK;
 }
 

@@ -43,7 +43,7 @@ struct usher__work {
     void *grave;                      /* NULL, or the ref of what is left of `scope`, which does not
                                        * exist: see drop.c */
     bool hidden;                      /* `scope` is there, but not for this command */
-    bool behind;                      /* a command before is to come again: usher__come_again() */
+    bool behind;                      /* those that follow come again: usher__come_again() */
     bool at_once;                     /* what was written stays, even if the command fails then */
     bool guarded;                     /* others can write to the store: what it has is checked */
     const struct usher__steps *steps; /* of the scope's noun */
@@ -398,7 +398,9 @@ static inline enum usher_status usher__request_find(struct usher__work *w)
 /*
  * More was to be done before the command, or in its way, than one command does: that much is done,
  * and the command is to come again when others have had their turn, as the engine has it do.  So
- * must those behind it in the same transaction, or they would overtake it.  The noun says why: DUE.
+ * must the commands after it in the same transaction (Redis: call), or they would overtake it; and
+ * those after a command that was executed though more is due, because each would apply another
+ * portion. The noun reports why: DUE.
  */
 enum usher_status usher__come_again(struct usher__work *w);
 

@@ -7,12 +7,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "core/verbs.h"
+#include "engine/engine.h"
+#include "engine/result.h"
 
 static int64_t clock_of(void *payload)
 {
@@ -179,5 +182,69 @@ void said_line(struct said *s, enum usher_noun noun_code, const char *line)
         s->c.arg.room.fields.size =
             usher_fields_pack(names, values, n, s->fields, sizeof s->fields);
         assert_true(s->c.arg.room.fields.size <= sizeof s->fields);
+    }
+}
+
+void store_answers(struct usher_engine *e, int64_t now, const struct usher_operation *c,
+                   struct usher_result *r, size_t n)
+{
+    struct usher_context context = { .now_ms = now, .skew_ms = USHER_TIME_MAX };
+    struct usher_store *store = e->store;
+    struct usher_task tasks[64];
+
+    assert_in_range(n, 1, 64);
+    memset(tasks, 0, sizeof tasks);
+    for (size_t i = 0; i < n; i++) {
+        usher__result_init(&r[i], (enum usher_noun)((unsigned)c[i].verb >> 8), e->opt.alloc);
+        tasks[i].command = &c[i];
+        tasks[i].reply = &r[i];
+        if ((store->ops->caps & USHER_CAP_LANES) != 0)
+            tasks[i].lane = (uint16_t)store->ops->route(store, &tasks[i]);
+    }
+    context.deadline_ms = usher__monotonic_ms() + 30000;
+    store->ops->execute(store, tasks, n, &context);
+}
+
+void in_portions(struct usher_engine *e, struct usher_engine *twin, int64_t now,
+                 enum usher_noun noun, const char *line, unsigned n, enum usher_status want,
+                 unsigned portion, unsigned done)
+{
+    enum { MOST = 256, CALL = 64 };
+    static struct said said[MOST];
+    static struct usher_operation c[MOST];
+    static struct usher_result r[MOST];
+
+    assert_in_range(n, CALL, MOST);
+    for (unsigned i = 0; i < n; i++) {
+        char words[256];
+        const char *at = strstr(line, "%u");
+
+        assert_non_null(at);
+        (void)snprintf(words, sizeof words, "%.*s%u%s", (int)(at - line), line, i + 1, at + 2);
+        said_line(&said[i], noun, words);
+        c[i] = said[i].c;
+    }
+    for (int k = 0; k < (twin != NULL ? 2 : 1); k++) {
+        struct usher_engine *of = k == 0 ? e : twin;
+        uint64_t first;
+
+        store_answers(of, now, c, r, 1); /* applies a portion */
+        first = r[0].version;
+        usher_result_done(&r[0]);
+        store_answers(of, now, c + 1, r + 1, CALL - 1);
+        assert_int_equal(r[CALL - 1].status, USHER_REFUSED);
+        assert_in_range(r[CALL - 1].version - first, portion, portion + done);
+        for (unsigned i = 1; i < CALL; i++)
+            usher_result_done(&r[i]);
+        /* through the engine each is done, and in their order */
+        assert_int_equal(usher_operate(of, c, r, n), USHER_OK);
+        for (unsigned i = 0; i < n; i++) {
+            if (r[i].status != want && !(i < 2 && r[i].status == USHER_SAME))
+                fail_msg("%s %u: %s (%s)", line, i + 1, usher_status_word(r[i].status),
+                         r[i].message);
+            assert_true(i == 0 || r[i].version >= r[i - 1].version);
+        }
+        for (unsigned i = 0; i < n; i++)
+            usher_result_done(&r[i]);
     }
 }

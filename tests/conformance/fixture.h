@@ -39,4 +39,19 @@ struct said {
  */
 void said_line(struct said *s, enum usher_noun noun, const char *line);
 
+/* The store's own answers to @n commands on one scope at @now, 64 at most, some of which the engine
+ * would give again. */
+void store_answers(struct usher_engine *e, int64_t now, const struct usher_operation *c,
+                   struct usher_result *r, size_t n);
+
+/*
+ * @n commands, as @line with %u for 1 to @n, executed together on @e and on @twin (may be NULL),
+ * where more is due than one command applies.  Each is answered with @want.  The store itself first
+ * answers 64 of them; it applies @portion changes, and those that it executed by then get at most
+ * @done more.
+ */
+void in_portions(struct usher_engine *e, struct usher_engine *twin, int64_t now,
+                 enum usher_noun noun, const char *line, unsigned n, enum usher_status want,
+                 unsigned portion, unsigned done);
+
 #endif

@@ -1712,21 +1712,6 @@ static void a_number_over_a_cap_that_was_lowered_is_put_aside(void **state)
     assert_given(f, "desk", "n2");
 }
 
-/* The store's own answer to one command, which the engine would give again. */
-static void execute_once(struct fixture *f, struct usher_engine *e, const struct usher_operation *c,
-                         struct usher_result *r)
-{
-    struct usher_context context = { .now_ms = f->now, .skew_ms = USHER_TIME_MAX };
-    struct usher_task task = { .command = c, .reply = r };
-    struct usher_store *store = e->store;
-
-    usher__result_init(r, USHER_NUMBER, NULL);
-    context.deadline_ms = usher__monotonic_ms() + 30000;
-    if ((store->ops->caps & USHER_CAP_LANES) != 0)
-        task.lane = (uint16_t)store->ops->route(store, &task);
-    store->ops->execute(store, &task, 1, &context);
-}
-
 static void portion(struct fixture *f, const char *line)
 {
     struct usher_result r;
@@ -1734,8 +1719,8 @@ static void portion(struct fixture *f, const char *line)
 
     said_line(&s, USHER_NUMBER, line);
     usher_result_done(&f->r);
-    execute_once(f, f->e, &s.c, &f->r);
-    execute_once(f, f->twin, &s.c, &r);
+    store_answers(f->e, f->now, &s.c, &f->r, 1);
+    store_answers(f->twin, f->now, &s.c, &r, 1);
     assert_true(replies_equal(s.c.verb, &f->r, &r, stderr));
     usher_result_done(&r);
 }
@@ -2625,7 +2610,7 @@ static void many_numbers_in_one_call(void **state)
                      USHER_INVALID);
 }
 
-/* One command applies 64 expiries on its way, `sweep` and `free` a thousand. */
+/* One command applies 64 expiries on its way, `sweep` and `free` make 200 changes. */
 static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
 {
     struct fixture *f = *state;
@@ -2655,15 +2640,17 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     v = replies[N - 1].version;
     assert_int_equal(replies[N - 1].status, USHER_OK);
     f->now += 1000;
-    /* reads are right at once */
+    /* reads change nothing, and look at one page */
     ok(f, "stats desk");
-    assert_int_equal(f->r.of.number.of.stats.idle_up, N);
-    assert_int_equal(f->r.of.number.of.stats.busy_up, 0);
+    assert_int_equal(f->r.of.number.of.stats.idle_up, USHER_PAGE_MAX);
+    assert_int_equal(f->r.of.number.of.stats.busy_up, N - USHER_PAGE_MAX);
+    assert_int_equal(f->r.of.number.of.stats.longest_hold_ms, 1000);
+    assert_true(f->r.of.number.more);
     assert_int_equal(f->r.version, v);
     same(f, "reg desk n0");
     assert_int_equal(f->r.version, v + 64);
     ok(f, "stats desk");
-    assert_int_equal(f->r.of.number.of.stats.idle_up, N);
+    assert_int_equal(f->r.of.number.of.stats.idle_up, 64 + USHER_PAGE_MAX);
     /* the number in question is brought up to date however many wait before it */
     refused(f, "hangup desk n%d", N - 1);
     assert_int_equal(f->r.version, v + 129);
@@ -2698,6 +2685,24 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     assert_int_equal(ask_number_sweep(f->e, "desk", &n), USHER_SAME);
     free(calls);
     free(replies);
+}
+
+static void commands_of_a_call_share_one_portion_of_expiries(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 500 };
+    uint64_t v;
+
+    if (f->b->drivers != NULL)
+        return;
+    numbers(f, N);
+    for (int i = 0; i < N; i++)
+        ok(f, "call desk lease=1000");
+    v = f->r.version;
+    f->now += 1000;
+    in_portions(f->e, f->twin, f->now, USHER_NUMBER, "call desk owner=o%u", 256, USHER_OK, 64, 1);
+    same(f, "sweep desk");
+    assert_int_equal(f->r.version, v + N + 256);
 }
 
 /* ---- N15: notices ------------------------------------------------------------------ */
@@ -4017,6 +4022,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(pages_neither_repeat_nor_leave_out),
         TEST(many_numbers_in_one_call),
         TEST(work_that_has_piled_up_is_done_in_bounded_steps),
+        TEST(commands_of_a_call_share_one_portion_of_expiries),
         TEST(each_change_is_told_in_order),
         TEST(a_watcher_may_watch_all_and_use_the_engine),
         TEST(a_repeat_gets_the_first_answer),

@@ -543,6 +543,16 @@ static void every_verb_is_true_with_hundreds_due(void **state)
     }
 }
 
+static void commands_of_a_call_share_one_portion_of_deadlines(void **state)
+{
+    struct fixture *f = *state;
+
+    silent_users(f, 330);
+    in_portions(f->e, f->twin, f->now, USHER_QUEUE, "apply desk new%u", 256, USHER_OK, 64, 0);
+    STORY(f, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.abandoned_today, 330);
+}
+
 /* Read all pages of @verb, which may have up to 10,000 rows each; return how many rows they have.
  */
 static size_t pages_of(struct fixture *f, const char *verb, unsigned *ret_pages)
@@ -755,6 +765,7 @@ int suite_queue_visits(const struct backend *b)
         TEST(an_offer_that_ends_in_time_leaves_the_rest),
         TEST(figures_are_true_with_thousands_due),
         TEST(every_verb_is_true_with_hundreds_due),
+        TEST(commands_of_a_call_share_one_portion_of_deadlines),
         TEST(a_page_of_a_list_ends_by_its_work),
         TEST(what_is_posted_comes_behind_what_is_due),
         TEST(a_batch_keeps_its_order_though_much_is_due),

@@ -619,9 +619,98 @@ static void capacity_is_kept_and_who_is_gone_takes_no_place(void **state)
     ok(f, "alive r m7");
     f->now += 1; /* more of them are due than one command removes on its way */
     ok(f, "join r one-more");
+    do
+        ok(f, "sweep r");
+    while (f->r.of.room.more);
     ok(f, "show r");
     assert_int_equal(f->r.of.room.members, 2);
     ok(f, "alive r m7");
+}
+
+/* Members of room r whose time is over. */
+static void silent_members(struct fixture *f, int n, const char *settings)
+{
+    ok(f, "open r ttl=1000 %s", settings);
+    for (int i = 0; i < n; i++)
+        ok(f, "join r m%d", i);
+    f->now += 999;
+    ok(f, "set r topic x"); /* so there was no outage */
+    f->now += 1;
+}
+
+static void commands_of_a_call_share_one_portion_of_departures(void **state)
+{
+    struct fixture *f = *state;
+
+    silent_members(f, 300, "log=10");
+    in_portions(f->e, f->twin, f->now, USHER_ROOM, "join r new%u", 256, USHER_OK, 64, 1);
+    same(f, "sweep r");
+    ok(f, "show r");
+    assert_int_equal(f->r.of.room.members, 256);
+    assert_int_equal(f->r.version, 1 + 300 + 1 + 300 + 256);
+}
+
+/* One answer of the store, not of the engine, which would give some commands again. */
+static void once(struct fixture *f, const char *line)
+{
+    struct said s;
+
+    said_line(&s, USHER_ROOM, line);
+    usher_result_done(&f->r);
+    store_answers(f->e, f->now, &s.c, &f->r, 1);
+    if (f->twin != NULL) {
+        struct usher_result r;
+
+        store_answers(f->twin, f->now, &s.c, &r, 1);
+        same_answers(f, &s.c, &f->r, &r);
+        usher_result_done(&r);
+    }
+}
+
+static void a_snapshot_applies_one_portion_of_departures(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t v;
+
+    silent_members(f, 300, "log=10");
+    once(f, "alive r nobody");
+    v = f->r.version;
+    once(f, "snapshot r max=10000");
+    assert_int_equal(f->r.status, USHER_OK);
+    assert_int_equal(f->r.version, v + 64);
+    assert_int_equal(f->r.of.room.members, 300 - 2 * 64);
+    assert_int_equal(f->r.of.room.n_rows, 1 + 300 - 2 * 64);
+}
+
+static void a_read_looks_at_one_page_of_departures(void **state)
+{
+    struct fixture *f = *state;
+
+    silent_members(f, USHER_PAGE_MAX + 44, "log=10 linger=1");
+    f->now += 1;
+    ok(f, "show r");
+    assert_int_equal(f->r.of.room.members, 44);
+    ok(f, "get r");
+    assert_int_equal(f->r.of.room.members, 44);
+    missing(f, "alive r m2"); /* applies a portion; the others are one page */
+    missing(f, "show r");
+}
+
+static void a_join_of_a_full_room_comes_again_while_members_are_due(void **state)
+{
+    struct fixture *f = *state;
+
+    silent_members(f, 300, "log=10");
+    ok(f, "open r capacity=1");
+    once(f, "join r new"); /* a portion on its way, and one for its place */
+    assert_int_equal(f->r.status, USHER_REFUSED);
+    ok(f, "show r");
+    assert_int_equal(f->r.of.room.members, 0);
+    ok(f, "join r new");
+    ok(f, "show r");
+    assert_int_equal(f->r.of.room.members, 1);
+    assert_int_equal(f->r.version, 1 + 300 + 1 + 1 + 300 + 1);
+    full(f, "join r another");
 }
 
 static void a_kick_may_keep_out_for_a_while(void **state)
@@ -1538,6 +1627,7 @@ static void who_comes_when_all_have_gone_finds_no_room(void **state)
             ok(f, "set r field%d x", i);
         for (int i = 0; i < 70; i++)
             ok(f, "join r m%d", i);
+        ok(f, "open r capacity=1");
         f->now += 1000;
         ok(f, "sweep r"); /* the silence of all is an outage, once */
         f->now += 1000;
@@ -2811,6 +2901,10 @@ int suite_rooms(const struct backend *b)
         TEST(a_repeat_with_other_arguments_is_invalid),
         TEST(members_come_in_the_order_they_joined),
         TEST(capacity_is_kept_and_who_is_gone_takes_no_place),
+        TEST(commands_of_a_call_share_one_portion_of_departures),
+        TEST(a_snapshot_applies_one_portion_of_departures),
+        TEST(a_read_looks_at_one_page_of_departures),
+        TEST(a_join_of_a_full_room_comes_again_while_members_are_due),
         TEST(a_kick_may_keep_out_for_a_while),
         TEST(who_is_silent_goes_in_steps_and_may_come_back),
         TEST(a_member_that_beats_in_time_is_never_removed),

@@ -800,6 +800,21 @@ static void a_take_gets_all_or_says_how_many_are_left(void **state)
     empty(f, "take r");
 }
 
+static void commands_of_a_call_share_one_portion_of_leases(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t v;
+
+    ok(f, "rule g mode=gapfree lease=1000");
+    for (int i = 0; i < 300; i++)
+        ok(f, "reserve g");
+    v = f->r.version;
+    f->now += 1000;
+    in_portions(f->e, f->twin, f->now, USHER_SERIAL, "reserve g owner=o%u", 256, USHER_OK, 64, 0);
+    same(f, "sweep g");
+    assert_int_equal(f->r.version, v + 300 + 256);
+}
+
 static void a_rule_warns_of_a_batch_beyond_its_width(void **state)
 {
     struct fixture *f = *state;
@@ -2538,6 +2553,7 @@ int suite_serial(const struct backend *b)
         TEST(a_rule_made_again_continues_after_its_period),
         TEST(a_rule_made_again_gap_free_leaves_no_number_out),
         TEST(a_take_gets_all_or_says_how_many_are_left),
+        TEST(commands_of_a_call_share_one_portion_of_leases),
         TEST(a_rule_warns_of_a_batch_beyond_its_width),
         TEST(a_percent_sign_belongs_in_the_date),
         TEST(no_number_below_start_is_of_a_rule),

@@ -542,7 +542,7 @@ static void lease_that_ends_in_an_outage_goes_on(void **state)
 /* More than one command puts off; a hold that `lease-max` ends is over all the same. */
 static void an_outage_moves_hundreds_of_leases(void **state)
 {
-    enum { MANY = 300 };
+    enum { MANY = 250 };
     struct fixture *f = *state;
     const int64_t t = INT64_C(1700000000000), back = t + 60000;
     char line[64];

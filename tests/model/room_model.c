@@ -14,7 +14,6 @@
 #include "model/packer.h"
 
 #define EXPIRE_MAX 64 /* of a command on its way */
-#define STEP_MAX 1000
 #define SWEEP_MAX 200 /* of a `sweep` */
 #define WRITES 24     /* of one step of closing, unless one member has more */
 #define OWNED 16      /* roles, or shares, of one member */
@@ -1286,8 +1285,10 @@ static void join_new(struct work *w, const struct pairs *pairs)
         return;
     }
     if (r->set[CAPACITY] > 0 && count_in(r) >= r->set[CAPACITY]) {
-        (void)all_overdue(w, STEP_MAX, &more);
-        place = count_in(r) < r->set[CAPACITY];
+        do { /* in portions: the engine gives the command again */
+            (void)all_overdue(w, EXPIRE_MAX, &more);
+            place = count_in(r) < r->set[CAPACITY];
+        } while (!place && more);
     }
     if (!gate(w))
         return;
@@ -2012,7 +2013,7 @@ static void run(struct work *w)
     if (r->state == USHER_ROOM_STATE_CLOSING && verb != USHER_ROOM_CLOSE)
         (void)close_step(w);
     else if (is_open(r) && verb != USHER_ROOM_SWEEP)
-        (void)all_overdue(w, verb == USHER_ROOM_SNAPSHOT ? STEP_MAX : EXPIRE_MAX, &more);
+        (void)all_overdue(w, EXPIRE_MAX, &more);
     while (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSING && asks(w))
         (void)close_step(w); /* the engine asks again until it is gone */
     if (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSED && asks(w)) {

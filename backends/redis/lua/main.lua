@@ -222,6 +222,7 @@ end
 local out, skew, dirty, n_dirty, head_changed, made = {false}, all[5], {}, 0, false, false
 local set, n_set = {'head', '', '', ''}, 2
 --@fast_begin
+local follows = not by_hand and ARGV[3] ~= nil
 p = 7
 for i = 1, n_commands do
     local verb, now, wall, done = all[p + 1], all[p + 2], nil, false
@@ -256,7 +257,7 @@ for i = 1, n_commands do
             for c = 3, n_args do
                 if cache[args[c]] == nil then cache[args[c]] = got[c] end
             end
-            S.cache, S.count, S.n_commands = cache, count, n_commands
+            S.cache, S.count = cache, count
             S.jump_from, S.jump_to, S.gaps, S.begins_at_1 = last, first, gaps, skew >= K.TIME_MAX
             S.set = settings and {sunpack(K.SETTINGS_PACKED, settings)} or K.DEFAULTS
         end
@@ -274,6 +275,8 @@ for i = 1, n_commands do
         S.epoch_first, S.epoch_told, S.blank = nil, nil, nil
         S.begin()
         if S.req and not S.keep then S.make_memory() end
+        -- a call before it in the pipeline may have left what is due: its commands come first
+        if follows and due >= 0 and due <= moment then S.behind = true end
         local good, why = pcall(S.run)
         if not good then
             why = type(why) == 'table' and why.err or tostring(why)

@@ -333,6 +333,7 @@ function S.make_expiry()
             if S.due < 0 or morning < S.due then S.due = morning end
         end
         if S.count[K.COUNT_JUDGE + 1] == 0 then return false end
+        if judges == K.JUDGE_MAX then S.behind = true end
         if S.due < 0 or S.moment < S.due then S.due = S.moment end
         return true
     end
@@ -344,7 +345,10 @@ function S.make_expiry()
         while S.due >= 0 and S.due <= S.now do
             local r, due = S.first_due()
             if not r then return n, none_due(due, judges) end
-            if max == 0 then return n, true end
+            if max == 0 then
+                S.behind = true
+                return n, true
+            end
             if S.is_due(r) then n = n + 1 end
             S.expire_one(r)
             max = max - 1
@@ -714,7 +718,7 @@ end
 function S.call_any()
     local a = S.a
     local owner, list = a[K.ARG_OWNER], a[K.ARG_GROUPS]
-    S.left = K.JUDGE_MAX
+    S.left = S.left or K.JUDGE_MAX -- of all commands of the call
     if S.exists then
         local r = owner and S.walk('1', '2', owner)
         while r and S.is_due(r) do
@@ -880,6 +884,7 @@ function S.make_steps()
     function S.several(n, more)
         S.status = n > 0 and K.OK or K.SAME
         S.counted, S.more = n, more and 1 or 0
+        S.behind = more
         if n > 0 and S.req then S.keep_last() end
     end
 
@@ -1108,7 +1113,7 @@ function S.make_reads()
 
     function S.stats()
         if not S.exists then S.status = K.MISSING return end
-        local c, hi, order, longest, aside = {}, nil, nil, 0, S.count_capped()
+        local c, hi, order, longest, aside, looked = {}, nil, nil, 0, S.count_capped(), 0
         for i = 1, 5 do c[i] = S.count[i + 1] end
         -- bring @r, which is due, into them as it is then
         local function count_as_it_is(r)
@@ -1121,19 +1126,24 @@ function S.make_reads()
         end
         while true do
             local r = S.walk('1', '1', nil, hi, order)
-            if not r or r.ends > S.moment then break end
-            hi, order = r.ends, r.order
+            if not r or r.ends > S.moment or looked == K.PAGE_MAX then break end
+            looked, hi, order = looked + 1, r.ends, r.order
             count_as_it_is(r)
         end
+        local more = looked == K.PAGE_MAX
         order = nil
         while true do
             local r = S.walk('1', '2', nil, 0, order)
             if not r then break end
             order = r.order
-            if not S.is_due(r) then longest = math.max(S.moment - r.n2, 0) break end
+            if not S.is_due(r) or looked == K.PAGE_MAX then
+                longest, more = math.max(S.moment - r.n2, 0), looked == K.PAGE_MAX
+                break
+            end
+            looked = looked + 1
             if r.ends == 0 or r.ends > S.moment then count_as_it_is(r) end -- ended by `lease-max`
         end
-        S.more = S.count[K.COUNT_JUDGE + 1] ~= 0 and 1 or 0
+        S.more = (more or S.count[K.COUNT_JUDGE + 1] ~= 0) and 1 or 0
         local today = S.day_of(S.now)
         S.extra = {c[1] + c[2] + c[3] + c[4], c[2], c[1], c[4], c[3], c[5],
             S.count[K.COUNT_CALLS_DAY + 1] >= today and S.count[K.COUNT_CALLS + 1] or 0,

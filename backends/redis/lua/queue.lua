@@ -117,8 +117,7 @@ function S.drop_queue()
 end
 
 function S.run()
-    -- those behind this one in the call would have as much to do
-    local verb, max = S.verb, K.EXPIRE_MAX * S.n_commands
+    local verb, max = S.verb, K.EXPIRE_MAX
     if S.behind then return S.come_again() end
     if S.drop_meet() then return S.come_again() end
     if verb == K.V_CHANGES then
@@ -151,7 +150,7 @@ function S.run()
     if verb ~= K.V_SWEEP and S.other_version() then return end
     if verb == K.V_SWEEP then
         S.status = not S.exists and K.MISSING or S.version ~= version and K.OK or K.SAME
-        S.counted, S.more = n, more and 1 or 0
+        S.counted, S.more, S.behind = n, more and 1 or 0, more
     else
         version, S.n_matched = S.version, 0
         S.alive_first(verb)

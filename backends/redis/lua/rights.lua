@@ -9,8 +9,8 @@
 -- A question is a whole sample call: servers since the fix of March 2026 reject a sample with the wrong
 -- number of arguments.  A question that raises an error is no answer, and the script continues.
 -- Redis 6.2 has no such function.
-local asked = by_hand and 'read' or ARGV[2]
-if asked and redis.acl_check_cmd then
+local asked = by_hand and 'read' or ARGV[2] or ''
+if asked ~= '' and redis.acl_check_cmd then
     local function lacks(calls)
         for k = 1, #calls do
             local a = calls[k]

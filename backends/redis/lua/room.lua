@@ -221,7 +221,10 @@ function S.make_due()
         while S.due >= 0 and S.due <= now do
             local r = S.walk('1', '1')
             if r and r.ends <= now then
-                if n >= max then return n, true end
+                if n >= max then
+                    S.behind = true
+                    return n, true
+                end
                 if reads then S.as_of(r.ends) end
                 S.expire_one(r)
                 n = n + 1
@@ -584,11 +587,13 @@ function S.make_join()
         end
         local limit, place = set[K.SET_CAPACITY + 1], true
         if limit > 0 and S.count[K.COUNT_MEMBERS + 1] >= limit then
+            local more
             if S.due >= 0 and S.due <= S.moment then
                 if not S.expire_due then S.make_due() end
-                S.expire_due(K.STEP_MAX)
+                _, more = S.expire_due(K.EXPIRE_MAX)
             end
             place = S.count[K.COUNT_MEMBERS + 1] < S.set[K.SET_CAPACITY + 1]
+            if not place and more then return S.come_again() end
         end
         if not S.gate(K.ROOM_E_JOIN) then return end
         if not place then
@@ -805,7 +810,7 @@ function S.sweep()
     while ttl and not more and S.exists and S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING do
         local r = S.walk('1', '0')
         if not r or r.rank + ttl > S.moment then break end
-        if n >= max then more = true break end
+        if n >= max then more, S.behind = true, true break end
         S.remove_one(r, K.V_EXPIRE, S.moment)
         n = n + 1
     end
@@ -825,14 +830,15 @@ function S.make_reads()
         local members, empty = S.count[K.COUNT_MEMBERS + 1], S.count[K.COUNT_EMPTY + 1]
         local open = state ~= K.ROOM_CLOSED and state ~= K.ROOM_CLOSING
         if open then
-            local hi, order
+            local hi, order, n = nil, nil, 0
             if S.due >= 0 and S.due <= S.moment then
                 if not S.outage then S.make_outage() end
                 S.outage_look()
             end
-            while S.due >= 0 and S.due <= S.moment do
+            while n < K.PAGE_MAX and S.due >= 0 and S.due <= S.moment do
                 local r = S.walk('1', '1', nil, hi, order)
                 if not r or r.ends > S.moment then break end
+                n = n + 1
                 hi, order = r.ends, r.order
                 while S.present(r) and r.ends ~= 0 and r.ends <= S.moment do
                     local to, later = S.move(K.MEMBER_MOVES, r.state, S.due_event(r)), S.outage_end(r.ends)
@@ -965,8 +971,15 @@ end
 
 -- ---- all together -------------------------------------------------------------------------
 
+-- see usher__room_come_again()
+function S.come_again()
+    S.behind, S.status, S.more = true, K.REFUSED, 1
+    S.because = 'more was to be done first than one command does: again'
+end
+
 function S.run()
     local verb = S.verb
+    if S.behind then return S.come_again() end
     if verb == K.V_GET or verb == K.V_SHOW or verb == K.V_CHANGES then
         if not S.read then S.make_reads() end
         if verb == K.V_GET then return S.get() end
@@ -982,7 +995,7 @@ function S.run()
         if verb ~= K.V_CLOSE then S.close_step() end
     elseif S.due >= 0 and S.due <= S.moment and verb ~= K.V_SWEEP then
         if not S.expire_due then S.make_due() end
-        S.expire_due(verb == K.V_SNAPSHOT and K.STEP_MAX or K.EXPIRE_MAX)
+        S.expire_due(K.EXPIRE_MAX)
     end
     -- of one that is being closed all that is left to do is to erase it
     if not (S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING) and S.other_version() then return S.stale() end

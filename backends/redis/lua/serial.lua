@@ -1416,7 +1416,7 @@ function S.make_holds()
         local n, more = S.expire_due(S.sweep_max(S.a[K.ARG_N]))
         local s = S.load()
         S.tell(n > 0 and K.OK or K.SAME, s)
-        S.counted, S.more = n, more and 1 or 0
+        S.counted, S.more, S.behind = n, more and 1 or 0, more
         if n > 0 and S.req then S.keep_last() end
     end
 
@@ -1429,7 +1429,7 @@ function S.make_holds()
             local r = S.walk('3', '2')
             if not r or S.state_of(r) ~= DOUBT or r.token > S.a[K.ARG_BEFORE] then break end
             if n == K.VOID_MAX then
-                S.more = 1
+                S.more, S.behind = 1, true
                 break
             end
             local to, data = S.move(K.SERIAL_MOVES, DOUBT, K.SERIAL_E_VOID), r.data

@@ -421,6 +421,14 @@ mutant 'a room is full, though members are due' src/steps/room_members.c \
     's/    if (!place \&\& more)/    if (false)/' $memory 'a_join_of_a_full*'
 mutant 'a read of a room looks at all who are due' src/steps/room_close.c \
     's/ \&\& n++ < USHER_PAGE_MAX//' $memory 'a_read_looks*'
+mutant 'one claim takes all rooms that are due' src/steps/rooms.c 's/int steps = CLAIM_MAX;/int steps = 1 << 30;/' \
+    $memory 'rooms_of_one_time*'
+mutant 'a patrol ends after its first claim' src/engine/room_index.c 's/more = page.of.rooms.more;/more = false;/' \
+    $memory 'rooms_of_one_time*'
+mutant 'a page of rooms ends between rooms of one time' src/engine/room_index.c \
+    's/(r->token != 0 || r->n_rows == 0)/false/' $memory 'rooms_of_one_time*'
+mutant 'script: a page of rooms has all of one time' backends/redis/lua/rooms.lua 's/looked == K.PAGE_MAX or //' \
+    $redis 'rooms_of_one_time*'
 mutant 'stats look at all holds that ended' src/steps/number.c 's/ \&\& looked < USHER_PAGE_MAX) {/) {/' \
     $memory 'work_that*'
 mutant 'others overtake a call that comes again' src/steps/number.c '/^static enum usher_status run(/,/^}/s/    if (w->behind)/    if (false)/' \

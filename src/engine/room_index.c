@@ -215,6 +215,47 @@ static int64_t horizon(const struct usher_result *pages, bool *ret_more)
     return end;
 }
 
+/*
+ * A page of a partition ends after USHER_PAGE_MAX rooms, even between rooms of one time.  Add the
+ * rest of that time to @page, the answer to @a.  A page whose rooms were all listed before is
+ * followed by the next one.
+ */
+static enum usher_status complete(struct usher_engine *e, struct usher__room_asked *a,
+                                  struct usher_result *page, struct unseen *u, char why[192])
+{
+    struct usher_rooms_result *r = &page->of.rooms;
+    struct usher_rooms_args *args = &a->c.arg.rooms;
+    enum usher_status status = page->status;
+
+    while (status < USHER_INVALID && r->more && (r->token != 0 || r->n_rows == 0)) {
+        struct usher_result rest;
+
+        a->c.given |= USHER_GIVEN_ROOMS_CREATED | USHER_GIVEN_ROOMS_TOKEN;
+        args->token = (int64_t)r->token;
+        if (r->n_rows > 0)
+            args->created_ms = r->rows[r->n_rows - 1].created_ms;
+        if (r->token == 0 && args->after.data == NULL)
+            break; /* no page is like that */
+        if (r->token == 0) {
+            a->c.given &= ~(unsigned)USHER_GIVEN_ROOMS_TOKEN;
+            args->created_ms++;
+            args->after.data = NULL;
+        }
+        status = ask(e, a, &rest);
+        if (no_answer(status))
+            miss(e, u, &a->c, &rest, &u->partitions);
+        else if (status >= USHER_INVALID)
+            (void)snprintf(why, 192, "%s", rest.message);
+        for (size_t i = 0; status < USHER_INVALID && i < rest.of.rooms.n_rows; i++)
+            status = usher_result_add_row(page, USHER_ROOMS, &rest.of.rooms.rows[i]);
+        r->more =
+            rest.of.rooms.more && (rest.of.rooms.token == 0 || rest.of.rooms.token > r->token);
+        r->token = rest.of.rooms.token;
+        usher_result_done(&rest);
+    }
+    return status < USHER_INVALID || no_answer(status) ? USHER_OK : status;
+}
+
 /* The pages of all partitions as one. */
 static enum usher_status merge(struct usher_engine *e, const struct usher_result *pages, size_t max,
                                const struct usher_operation *of, struct unseen *u,
@@ -392,6 +433,8 @@ enum usher_status usher_room_list_result(struct usher_engine *e, const char *aft
     }
     memset(&unseen, 0, sizeof unseen);
     status = ask_all(e, commands, pages, &unseen, why);
+    for (unsigned p = 0; p < PARTITIONS && status == USHER_OK; p++)
+        status = complete(e, &a[p], &pages[p], &unseen, why);
     memset(&of, 0, sizeof of);
     if (now_ms >= 0) {
         of.given = USHER_GIVEN_NOW;
@@ -457,31 +500,39 @@ static bool visit(struct usher_engine *e, const struct usher_operation *of,
     return there;
 }
 
-/* One claim in partition @p for at most @max rooms. */
+/* Claim at most @max rooms in partition @p, in bounded steps. */
 static enum usher_status claim(struct usher_engine *e, const struct usher_operation *of, unsigned p,
                                size_t max, struct unseen *u, struct usher_result *reply)
 {
     struct usher__room_asked a;
     struct usher_result page;
     enum usher_status status;
+    bool more;
 
     usher__room_asked(&a, USHER_ROOMS_CLAIM, p, of);
     a.c.given |= USHER_GIVEN_ROOMS_MAX | USHER_GIVEN_ROOMS_EVERY | USHER_GIVEN_ROOMS_LEASE;
     a.c.arg.rooms = of->arg.rooms;
     a.c.arg.rooms.max = (int64_t)max;
-    if (passes_over(e, u, &a.c, &u->partitions))
-        return USHER_OK;
-    status = ask(e, &a, &page);
-    if (no_answer(status))
-        miss(e, u, &a.c, &page, &u->partitions);
-    if (status < USHER_INVALID || (no_answer(status) && u->partitions < PARTITIONS))
-        status = USHER_OK;
-    else
-        (void)snprintf(reply->message, sizeof reply->message, "%s", page.message);
-    for (size_t i = 0; i < page.of.rooms.n_rows && status == USHER_OK; i++)
-        if (visit(e, of, &page.of.rooms.rows[i], u))
-            status = add(reply, &page.of.rooms.rows[i]);
-    usher_result_done(&page);
+    do {
+        if (passes_over(e, u, &a.c, &u->partitions))
+            return USHER_OK;
+        status = ask(e, &a, &page);
+        if (no_answer(status))
+            miss(e, u, &a.c, &page, &u->partitions);
+        if (status < USHER_INVALID || (no_answer(status) && u->partitions < PARTITIONS))
+            status = USHER_OK;
+        else
+            (void)snprintf(reply->message, sizeof reply->message, "%s", page.message);
+        for (size_t i = 0; i < page.of.rooms.n_rows && status == USHER_OK; i++)
+            if (visit(e, of, &page.of.rooms.rows[i], u))
+                status = add(reply, &page.of.rooms.rows[i]);
+        more = page.of.rooms.more;
+        a.c.arg.rooms.max -= (int64_t)page.of.rooms.n_rows;
+        /* once rooms were claimed, what the worker had before is done */
+        if (page.of.rooms.n_rows > 0)
+            a.c.given |= USHER_GIVEN_ROOMS_TOKEN;
+        usher_result_done(&page);
+    } while (more && status == USHER_OK);
     return status;
 }
 

@@ -26,6 +26,9 @@ enum { N_PUT, N_CLAIMED };
 #define OPENING_MS 60000
 /* Changes of one write. */
 #define SOME 40
+/* Entries that one claim changes, at most: each takes a Redis script some
+ * 140,000 instructions. */
+#define CLAIM_MAX 100
 
 static void defaults(struct usher_scope *scope)
 {
@@ -153,24 +156,32 @@ static bool shown(const work *w, const struct usher_record *r)
     return order < 0 || (order == 0 && r->id.size <= after->size);
 }
 
-/* All of one time are on one page, for their order here is not that of their names. */
+/* Rooms of one time are here in another order than that of their names.  So a page ends with all of
+ * a time, or after USHER_PAGE_MAX rooms: then the token of the answer asks for the rest of that
+ * time. */
 static enum usher_status list(work *w)
 {
     size_t max = given(w, USHER_GIVEN_ROOMS_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT;
     uint64_t hi = given(w, USHER_GIVEN_ROOMS_CREATED) ? (uint64_t)args(w)->created_ms : 0;
-    uint64_t order = 0, last = 0;
+    bool rest = given(w, USHER_GIVEN_ROOMS_TOKEN);
+    uint64_t order = rest ? (uint64_t)args(w)->token : 0;
     size_t n = 0;
     struct usher_record r;
     enum usher_status status = USHER_OK;
 
-    while (w->scope.ref != NULL && status == USHER_OK &&
-           (status = w->ops->walk(w->txn, &w->scope, ENTRY, 0, NULL, hi, order, false, &r)) ==
-               USHER_OK) {
-        if (n >= max && (r.rank != last || n >= USHER_LIST_MAX)) {
+    for (int looked = 0; w->scope.ref != NULL && status == USHER_OK; looked++) {
+        bool same;
+
+        status = w->ops->walk(w->txn, &w->scope, ENTRY, 0, NULL, hi, order, false, &r);
+        if (status != USHER_OK)
+            break;
+        same = r.rank == hi && order > 0;
+        if (looked == USHER_PAGE_MAX || (!same && (n >= max || rest))) {
             w->reply->of.rooms.more = true;
+            w->reply->of.rooms.token = same ? order : 0;
             return USHER_OK;
         }
-        hi = last = r.rank;
+        hi = r.rank;
         order = r.order;
         if (shown(w, &r))
             continue;
@@ -181,8 +192,8 @@ static enum usher_status list(work *w)
 }
 
 /* One change with the next of those that @worker has (@done), or that are due; *@left is how
- * many more may be taken.  *@ret_n: how many it were. */
-static enum usher_status claim_some(work *w, bool done, int64_t *left, size_t *ret_n)
+ * many more may be taken, *@steps how many may be changed.  *@ret_n: how many were. */
+static enum usher_status claim_some(work *w, bool done, int64_t *left, int *steps, size_t *ret_n)
 {
     const struct usher_rooms_args *a = args(w);
     uint64_t hi = 0, order = 0;
@@ -191,7 +202,7 @@ static enum usher_status claim_some(work *w, bool done, int64_t *left, size_t *r
     enum usher_status status = USHER_OK;
 
     usher__change_begin_quietly(w, &c);
-    while (c.n < SOME && (done || *left > 0)) {
+    while (c.n<SOME && * steps> 0 && (done || *left > 0)) {
         status = w->ops->walk(w->txn, &w->scope, ENTRY, done ? 2 : 1, done ? &a->worker : NULL, hi,
                               order, false, &r);
         if (status != USHER_OK || (!done && r.until_ms > w->moment))
@@ -215,6 +226,7 @@ static enum usher_status claim_some(work *w, bool done, int64_t *left, size_t *r
                 return status;
         }
         usher__change_save(&c, &r);
+        --*steps;
     }
     *ret_n = c.n;
     if (status != USHER_OK && status != USHER_MISSING)
@@ -230,6 +242,7 @@ static enum usher_status claim(work *w)
 {
     int64_t left = given(w, USHER_GIVEN_ROOMS_MAX) ? args(w)->max : USHER_LIST_DEFAULT;
     size_t n = 0, all = 0;
+    int steps = CLAIM_MAX;
     enum usher_status status = USHER_OK;
 
     if (w->scope.ref == NULL) {
@@ -237,14 +250,17 @@ static enum usher_status claim(work *w)
         return USHER_OK;
     }
     do {
-        status = claim_some(w, true, &left, &n);
+        if (!given(w, USHER_GIVEN_ROOMS_TOKEN))
+            status = claim_some(w, true, &left, &steps, &n);
         all += n;
     } while (status == USHER_OK && n > 0);
+    w->reply->of.rooms.more = steps == 0;
     do {
         if (status == USHER_OK)
-            status = claim_some(w, false, &left, &n);
+            status = claim_some(w, false, &left, &steps, &n);
         all += n;
     } while (status == USHER_OK && n > 0 && left > 0);
+    w->reply->of.rooms.more = w->reply->of.rooms.more || (steps == 0 && left > 0);
     w->reply->status = all > 0 ? USHER_OK : USHER_SAME;
     return status;
 }
@@ -312,6 +328,7 @@ static const struct usher__constant constants[] = {
     { "DOUBTED", USHER_ROOMS_DOUBTED },
     { "OPENING_MS", OPENING_MS },
     { "SOME", SOME },
+    { "CLAIM_MAX", CLAIM_MAX },
     { NULL, 0 },
 };
 

@@ -27,6 +27,7 @@
 #include <usher/operation.h>
 
 #include "core/verbs.h"
+#include "engine/room_index.h"
 #include "lib/calls.h"
 #include "lib/share.h"
 #include "steps/kept.h"
@@ -1878,6 +1879,74 @@ static void pages_of_changes_and_rooms_end_by_their_work(void **state)
     usher_result_done(&r);
 }
 
+/* A step of a patrol or of a list looks at few of the rooms that are due, or were opened, at one
+ * time. */
+static void rooms_of_one_time_are_claimed_and_listed_in_bounded_steps(void **state)
+{
+    enum { N = USHER_PAGE_MAX + 44, CLAIM = 100 };
+    struct fixture *f = *state;
+    struct usher__room_asked a;
+    struct usher_result r;
+    char after[USHER_NAME_MAX + 1] = "";
+    size_t seen = 0;
+
+    if (f->b->drivers != NULL)
+        return;
+    for (int i = 0, n = 0; n < N; i++) { /* all in one part of the index */
+        char name[16];
+        struct usher_text of = { name, 0 };
+
+        (void)snprintf(name, sizeof name, "x%d", i);
+        of.size = strlen(name);
+        if (usher__room_partition_of(&of) != 0)
+            continue;
+        ok(f, "open %s", name);
+        n++;
+    }
+    usher__room_asked(&a, USHER_ROOMS_LIST, 0, NULL);
+    store_answers(f->e, f->now, &a.c, &r, 1);
+    assert_int_equal(r.of.rooms.n_rows, USHER_PAGE_MAX);
+    assert_true(r.of.rooms.more && r.of.rooms.token != 0);
+    usher_result_done(&r);
+    do {
+        assert_int_equal(usher_room_list_result(f->e, seen > 0 ? after : NULL,
+                                                seen > 0 ? f->now : 0, 70, -1, &r),
+                         USHER_OK);
+        for (size_t i = 0; i < r.of.room.n_rows; i++, seen++) {
+            const struct usher_text *id = &r.of.room.rows[i].id;
+
+            assert_true(strncmp(after, id->data, id->size) < 0); /* in the order of names */
+            (void)snprintf(after, sizeof after, "%.*s", (int)id->size, id->data);
+        }
+        assert_true(r.of.room.more == (seen < N));
+        usher_result_done(&r);
+    } while (seen < N);
+    usher__room_asked(&a, USHER_ROOMS_CLAIM, 0, NULL);
+    a.c.given |= USHER_GIVEN_ROOMS_MAX | USHER_GIVEN_ROOMS_EVERY | USHER_GIVEN_ROOMS_LEASE;
+    a.c.arg.rooms.worker = text("w");
+    a.c.arg.rooms.max = N;
+    a.c.arg.rooms.every_ms = 1000;
+    a.c.arg.rooms.lease_ms = 1000;
+    for (int k = 0; k < 2; k++) { /* what it had is done first */
+        store_answers(f->e, f->now, &a.c, &r, 1);
+        assert_int_equal(r.of.rooms.n_rows, k == 0 ? CLAIM : 0);
+        assert_true(r.of.rooms.more);
+        usher_result_done(&r);
+    }
+    assert_int_equal(usher_room_patrol_result(f->e, "w", N, 1000, 1000, -1, &r), USHER_OK);
+    assert_int_equal(r.of.room.n_rows, N - CLAIM);
+    usher_result_done(&r);
+    assert_int_equal(usher_room_patrol_result(f->e, "v", N, 1000, 1000, -1, &r), USHER_OK);
+    assert_int_equal(r.of.room.n_rows, 0); /* all are claimed, or done */
+    usher_result_done(&r);
+    f->now += 1000;
+    assert_int_equal(usher_room_patrol_result(f->e, "v", N, 1000, 1000, -1, &r), USHER_OK);
+    assert_int_equal(r.of.room.n_rows, N);
+    usher_result_done(&r);
+    usher_close(f->twin); /* it has no patrol */
+    f->twin = NULL;
+}
+
 static void rooms_are_listed_by_time_and_name(void **state)
 {
     struct fixture *f = *state;
@@ -2932,6 +3001,7 @@ int suite_rooms(const struct backend *b)
         TEST(an_open_in_a_batch_waits_for_the_old_room),
         TEST(a_room_may_vanish_and_come_back_in_one_batch),
         TEST(pages_of_changes_and_rooms_end_by_their_work),
+        TEST(rooms_of_one_time_are_claimed_and_listed_in_bounded_steps),
         TEST(rooms_are_listed_by_time_and_name),
         TEST(workers_share_the_rooms_and_each_is_seen_once),
         TEST(any_number_of_workers_share_very_many_rooms),

@@ -6,7 +6,7 @@
 function S.begin() S.more, S.token = 0, 0 end
 function S.fields(t, n)
     t[n + 1] = S.more
-    if S.verb == K.V_PUT then t[n + 2] = S.token end
+    if S.verb == K.V_PUT or S.verb == K.V_LIST then t[n + 2] = S.token end
 end
 function S.hand(out, answer)
     for _, row in ipairs(answer[8]) do out[#out + 1] = row[1] end
@@ -59,17 +59,20 @@ function S.drop_it()
     if S.count[K.COUNT_ENTRIES + 1] == 0 then S.vanish() end
 end
 
+-- See list().
 function S.list()
-    local max, hi, after = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_CREATED] or 0, S.a[K.ARG_AFTER]
-    local from, order, last, n = hi, 0, 0, 0
+    local a = S.a
+    local max, from, after, rest = a[K.ARG_MAX] or K.LIST_DEFAULT, a[K.ARG_CREATED] or 0, a[K.ARG_AFTER], a[K.ARG_TOKEN]
+    local hi, order, n, looked = from, rest or 0, 0, 0
     while S.exists do
         local r = S.walk('1', '0', nil, hi, order)
         if not r then return end
-        if n >= max and (r.rank ~= last or n >= K.LIST_MAX) then
-            S.more = 1
+        local same = r.rank == hi and order > 0
+        if looked == K.PAGE_MAX or not same and (n >= max or rest) then
+            S.more, S.token = 1, same and order or 0
             return
         end
-        hi, last, order = r.rank, r.rank, r.order
+        looked, hi, order = looked + 1, r.rank, r.order
         if not (after and r.rank == from and r.id <= after) then
             n = n + 1
             S.add_row(r)
@@ -80,7 +83,7 @@ end
 -- See claim_some(): how many it were, how many more may be taken.
 function S.claim_some(done, left)
     local worker, hi, order, n = S.a[K.ARG_WORKER], nil, nil, 0
-    while n < K.SOME and (done or left > 0) do
+    while n < K.SOME and S.steps > 0 and (done or left > 0) do
         local r = S.walk('1', done and '2' or '1', done and worker or nil, hi, order)
         if not r or not done and r.ends > S.moment then break end
         hi, order = r.ends, r.order
@@ -93,7 +96,7 @@ function S.claim_some(done, left)
             S.add_row(r)
         end
         S.save(r)
-        n = n + 1
+        n, S.steps = n + 1, S.steps - 1
     end
     if n > 0 then S.commit(S.verb, 0, 0, nil) end
     return n, left
@@ -101,16 +104,18 @@ end
 
 function S.claim()
     local left, all, n = S.a[K.ARG_MAX] or K.LIST_DEFAULT, 0, nil
-    S.status = K.SAME
+    S.status, S.steps = K.SAME, K.CLAIM_MAX
     if not S.exists then return end
     repeat
-        n = S.claim_some(true, left)
+        n = S.a[K.ARG_TOKEN] and 0 or S.claim_some(true, left)
         all = all + n
     until n == 0
+    if S.steps == 0 then S.more = 1 end
     repeat
         n, left = S.claim_some(false, left)
         all = all + n
     until n == 0 or left == 0
+    if S.steps == 0 and left > 0 then S.more = 1 end
     if all > 0 then S.status = K.OK end
 end
 

@@ -202,7 +202,7 @@ static enum usher_status claim_some(work *w, bool done, int64_t *left, int *step
     enum usher_status status = USHER_OK;
 
     usher__change_begin_quietly(w, &c);
-    while (c.n<SOME && * steps> 0 && (done || *left > 0)) {
+    while (*steps > 0 && c.n < SOME && (done || *left > 0)) {
         status = w->ops->walk(w->txn, &w->scope, ENTRY, done ? 2 : 1, done ? &a->worker : NULL, hi,
                               order, false, &r);
         if (status != USHER_OK || (!done && r.until_ms > w->moment))

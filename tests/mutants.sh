@@ -1225,7 +1225,7 @@ mutant 'script: an outage ends heartbeats' backends/redis/lua/common.lua \
 mutant 'queue: a notice has another name for a room' src/engine/queue_hooks.c \
     's/    if (size > 0 && size < USHER__TOLD_VALUE)/    if (size < 0)/' tests/cli/notices_are_watched.sh
 mutant 'a sweep does all that it is asked for' src/steps/work.h \
-    's/    return given \&\& max < USHER__SWEEP_MAX ? max : USHER__SWEEP_MAX;/    return given ? max : USHER__SWEEP_MAX;/' \
+    's/    return given \&\& max < USHER__EXPIRE_MAX ? max : USHER__EXPIRE_MAX;/    return given ? max : USHER__EXPIRE_MAX;/' \
     $memory 'a_sweep_makes*'
 mutant 'pool: an outage ends leases' src/steps/number.c \
     's/    return later != 0 ? later : r->until_ms;/    return r->until_ms;/' $memory 'lease_that_ends*'
@@ -1342,6 +1342,11 @@ mutant 'room: a room that is gone has a version' src/steps/work.c \
     's/^        return true; .. a room may be gone only now.*/        ;/' $memory 'a_version_of_a_closed*'
 mutant 'redis: a room that is gone has a version' backends/redis/lua/main.lua \
     's/(not was or dropping or S.blank)/(not was or dropping)/' $redis 'a_version_of_a_closed*'
+mutant 'serial: a read overtakes a command of its batch' src/steps/serial.c \
+    's/^    if (w->behind)/    if (w->behind \&\& w->command->verb != USHER_SERIAL_CHECK)/' $memory 'reads_of_a_batch*'
+mutant 'redis: a read of a rule overtakes a command of its batch' backends/redis/lua/serial.lua \
+    's/if S.behind then return S.come_again() end/if S.behind and verb ~= K.V_SHOW then return S.come_again() end/' \
+    $redis 'reads_of_a_batch*'
 text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'

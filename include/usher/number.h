@@ -75,7 +75,7 @@ struct usher_number_options {
     int64_t all; /* free: every call of the pool */
     const char *after; /* renew, list: go on after this one, as answered: a number or a token */
     /* list, sweep, changes: the most rows, or changes of a sweep; a page ends after 256
-     * records, a sweep after 200 changes; 1 to 10,000 */
+     * records, a sweep after 64 changes; 1 to 10,000 */
     int64_t max;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
     uint64_t epoch; /* only if it has this epoch, as answered, else stale */

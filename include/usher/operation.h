@@ -58,7 +58,7 @@ struct usher_number_args {
     int64_t lease_ms; /* a hold ends by itself after this time; 0: never */
     int64_t rest_ms; /* not given out for this time after a call; 0: no rest */
     int64_t state; /* only those in this state; busy is both */
-    /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 200
+    /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 64
      * changes */
     int64_t max;
     int64_t order; /* which number comes first; those idle already go before */
@@ -147,7 +147,7 @@ struct usher_queue_args {
     int64_t zone_min; /* for what is counted by day: minutes east of UTC; 0: UTC */
     int64_t service_ms; /* service level: share of users seated within this time */
     int64_t requests; /* how many answers are kept for request ids */
-    /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 200
+    /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 64
      * changes */
     int64_t max;
     /* finish: of the match, else stale; drain: drop the visits up to this version */
@@ -203,7 +203,7 @@ struct usher_room_args {
     int64_t ban_ms; /* the member must not join for this time; 0: end its ban */
     int64_t since; /* of the changes after this version */
     /* the most members, notices or changes; a page ends after some 400 members or 256 notices, a
-     * sweep after 200 changes */
+     * sweep after 64 changes */
     int64_t max;
     /* collect joins and leaves for at most this time into one notice; 0: one by one */
     int64_t presence_ms;

@@ -170,7 +170,7 @@ struct usher_queue_options {
     uint64_t token;
     int64_t state; /* list: those in this state, not those who wait */
     const char *after; /* list, agents, history: go on where a page ended: its next */
-    /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 200
+    /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 64
      * changes; 1 to 10,000 */
     int64_t max;
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */

@@ -203,7 +203,7 @@ struct usher_room_options {
     int64_t after_version; /* snapshot: go on where a page ended: its next; 0 to 2^53 - 1 */
     int64_t ttl_ms; /* sweep: a member without a heartbeat for this time is removed; none: never */
     /* snapshot, changes, sweep: the most members, notices or changes; a page ends after some
-     * 400 members or 256 notices, a sweep after 200 changes; 1 to 10,000 */
+     * 400 members or 256 notices, a sweep after 64 changes; 1 to 10,000 */
     int64_t max;
 };
 #ifdef __cplusplus
@@ -507,7 +507,7 @@ USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const cha
 
 /**
  * Apply what is due; with opt->ttl_ms also remove the members that were silent for that long.  One
- * bounded step, of 200 changes at most: rows are those removed; while the reply has more, there
+ * bounded step, of 64 changes at most: rows are those removed; while the reply has more, there
  * are others.  USHER_OK, USHER_SAME, USHER_MISSING.
  * Takes opt->if_version, opt->epoch, opt->ttl_ms, opt->max.
  */

@@ -521,7 +521,7 @@ USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const cha
                                                struct usher_reply **ret);
 
 /**
- * Apply what is due now, at most 200 changes.  Never needed for correctness.  While the answer has
+ * Apply what is due now, at most 64 changes.  Never needed for correctness.  While the answer has
  * more, ask again.  USHER_OK: count; USHER_SAME.
  * Takes opt->n, opt->if_version, opt->epoch.
  */

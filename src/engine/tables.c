@@ -229,7 +229,6 @@ static void common_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print_int(o, "", "EXPIRE_MAX", USHER__EXPIRE_MAX);
     usher__print_int(o, "", "OUTAGE_LOOKS", USHER__OUTAGE_LOOKS);
     usher__print_int(o, "", "STEP_MAX", USHER__STEP_MAX);
-    usher__print_int(o, "", "SWEEP_MAX", USHER__SWEEP_MAX);
     usher__print_int(o, "", "LIST_MAX", USHER_LIST_MAX);
     usher__print_int(o, "", "PAGE_MAX", USHER_PAGE_MAX);
     usher__print_int(o, "", "LIST_DEFAULT", USHER_LIST_DEFAULT);

@@ -1654,7 +1654,7 @@ static enum usher_status renew_node(work *w)
         status = walk_held(w, &a->owner, &a->node, behind, mine(&m));
         if (status != USHER_OK)
             break;
-        if (looked == USHER__SWEEP_MAX) {
+        if (looked == USHER__EXPIRE_MAX) {
             answer_token(w, behind);
             return several(w, USHER_OK, n, true);
         }
@@ -1726,7 +1726,7 @@ static enum usher_status free_holds(work *w)
     }
     while (status == USHER_OK) {
         status = walk_held(w, &a->owner, &a->node, order, mine(&m));
-        if (status == USHER_OK && n == USHER__SWEEP_MAX) {
+        if (status == USHER_OK && n == USHER__EXPIRE_MAX) {
             more = true;
             break;
         }

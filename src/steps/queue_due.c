@@ -229,11 +229,7 @@ enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t
         usher__work_as_of(run->w, 0);
     status = usher__outage(run->w);
     while (status == USHER_OK) {
-        int64_t left = max - (int64_t)n, portion = USHER__EXPIRE_MAX;
-
-        if (left < portion)
-            portion = left;
-        while (portion-- > 0) {
+        while ((int64_t)n < max) {
             uint64_t version = run->w->scope.version;
 
             status = expire_next(run);

@@ -691,6 +691,8 @@ static enum usher_status run_verb(work *w)
     bool more = false;
     enum usher_status status;
 
+    if (w->behind)
+        return usher__serial_come_again(w);
     switch (w->command->verb) {
     case USHER_SERIAL_SHOW:
         return usher__serial_show(w);
@@ -705,8 +707,6 @@ static enum usher_status run_verb(work *w)
     default:
         break;
     }
-    if (w->behind)
-        return usher__serial_come_again(w);
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;

@@ -91,13 +91,11 @@ struct usher__change {
 /* How long the answer to a request id is kept, at most; how many by default. */
 #define USHER__REQUEST_MS INT64_C(3600000)
 #define USHER__REQUESTS_DEFAULT 10000
-/* Expiries that one command applies on its way. */
+/* Deadlines that one command applies, on its way or as a `sweep`, and changes of another command
+ * that makes one of each record: a Redis script takes 100,000 to 400,000 instructions for each. */
 #define USHER__EXPIRE_MAX 64
 /* Changes made by a command that makes many: a bounded step, so that nobody waits for long. */
 #define USHER__STEP_MAX 1000
-/* Changes of a `sweep`, or of another command that makes one of each record, at most, whatever it
- * is asked for: a script of Redis takes some 100,000 instructions for each. */
-#define USHER__SWEEP_MAX 200
 /* A time that does not come: of records that go by their number only. */
 #define USHER__FOREVER (INT64_C(1) << 52)
 
@@ -414,7 +412,7 @@ bool usher__work_stops(struct usher__work *w, enum usher_status status, uint64_t
 /* Changes of a sweep that is asked for @max of them, if that is @given. */
 static inline int64_t usher__sweep_max(bool given, int64_t max)
 {
-    return given && max < USHER__SWEEP_MAX ? max : USHER__SWEEP_MAX;
+    return given && max < USHER__EXPIRE_MAX ? max : USHER__EXPIRE_MAX;
 }
 
 /* Read @text, "HI.ORDER", the place in a list where a page ended.  False: it is not that. */

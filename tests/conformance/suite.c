@@ -1027,7 +1027,7 @@ static void a_node_with_many_calls_is_renewed_in_pages(void **state)
         (void)snprintf(after, sizeof after, "%s", f->r.of.number.number);
         ok(f, "renew desk node=m lease=90000 after=%s", after);
     }
-    assert_int_equal(f->r.of.number.count, N % 200);
+    assert_int_equal(f->r.of.number.count, N % 64);
     assert_false(f->r.of.number.more);
     f->now += 60000;
     ok(f, "renew desk node=m lease=0"); /* a page with nothing to do is not the end */
@@ -2610,7 +2610,7 @@ static void many_numbers_in_one_call(void **state)
                      USHER_INVALID);
 }
 
-/* One command applies 64 expiries on its way, `sweep` and `free` make 200 changes. */
+/* One command applies 64 expiries on its way; `sweep` and `free` make 64 changes. */
 static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
 {
     struct fixture *f = *state;
@@ -2659,16 +2659,16 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     assert_true(f->r.of.number.more);
     for (unsigned left = N - 139; left > 0; left -= (unsigned)f->r.of.number.count) {
         ok(f, "sweep desk");
-        assert_int_equal(f->r.of.number.count, left < 200 ? left : 200);
-        assert_true(f->r.of.number.more == (left > 200));
+        assert_int_equal(f->r.of.number.count, left < 64 ? left : 64);
+        assert_true(f->r.of.number.more == (left > 64));
     }
     same(f, "sweep desk");
     assert_int_equal(f->r.of.number.count, 0);
     /* free: the same */
     assert_int_equal(usher_operate(f->e, calls, replies, N), USHER_OK);
-    for (unsigned left = N; left > 200; left -= 200) {
+    for (unsigned left = N; left > 64; left -= 64) {
         ok(f, "free desk all=1");
-        assert_int_equal(f->r.of.number.count, 200);
+        assert_int_equal(f->r.of.number.count, 64);
         assert_true(f->r.of.number.more);
     }
     ok(f, "free desk all=1");

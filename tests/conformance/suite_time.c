@@ -607,9 +607,9 @@ static void rests_hide_no_outage(void **state)
 }
 
 /* A sweep is a bounded step, whatever it is asked for. */
-static void a_sweep_makes_two_hundred_changes(void **state)
+static void a_sweep_makes_sixty_four_changes(void **state)
 {
-    enum { MANY = 250, MOST = 200 };
+    enum { MANY = 100, MOST = 64 };
     static const struct {
         enum usher_noun noun;
         const char *first, *each, *sweep;
@@ -1018,7 +1018,7 @@ int suite_time(const struct backend *b)
         TEST(lease_that_ends_in_an_outage_goes_on),
         TEST(an_outage_moves_hundreds_of_leases),
         TEST(rests_hide_no_outage),
-        TEST(a_sweep_makes_two_hundred_changes),
+        TEST(a_sweep_makes_sixty_four_changes),
         TEST(silence_of_clients_is_no_outage),
         TEST(an_application_with_a_wrong_clock_is_told_so),
         TEST(check_needs_no_right_clock),

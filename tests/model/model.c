@@ -22,7 +22,7 @@
 #define JUDGE_MOST 128 /* numbers that a step judges by a changed setting */
 #define JUDGE_WAY 8    /* and a command that is about something else, on its way */
 #define AGAIN 1000     /* a status: the engine gives the command again */
-#define STEP_MOST 200  /* numbers freed by `free`, expired by `sweep` if it names no max */
+#define STEP_MOST 64   /* numbers freed by `free`, expired by `sweep` if it names no max */
 
 static bool in(const struct usher_operation *c, uint64_t bit, int64_t value, int64_t min,
                int64_t max)

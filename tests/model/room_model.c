@@ -14,7 +14,7 @@
 #include "model/packer.h"
 
 #define EXPIRE_MAX 64 /* of a command on its way */
-#define SWEEP_MAX 200 /* of a `sweep` */
+#define SWEEP_MAX 64  /* of a `sweep` */
 #define WRITES 24     /* of one step of closing, unless one member has more */
 #define OWNED 16      /* roles, or shares, of one member */
 #define TOLD_BYTES 8192

@@ -222,7 +222,7 @@ struct command {
     unsigned more;
 };
 #define PAGE (3 * 100) /* a page has 100 rows, of up to three records each */
-#define CHANGES 3000   /* a step of numbers makes up to 200 changes */
+#define CHANGES 3000   /* a step of numbers makes up to 64 changes */
 #define STEP 14000     /* a step makes up to 1,000 changes */
 #define ON_WAY 60      /* a command judges 8 numbers on its way */
 #define JUDGED 1000    /* a step judges 128 numbers */

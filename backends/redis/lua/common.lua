@@ -502,7 +502,7 @@ function S.renumber()
 end
 
 -- See usher__sweep_max().
-function S.sweep_max(max) return max and max < K.SWEEP_MAX and max or K.SWEEP_MAX end
+function S.sweep_max(max) return max and max < K.EXPIRE_MAX and max or K.EXPIRE_MAX end
 
 -- See usher__other_version().
 function S.other_version()

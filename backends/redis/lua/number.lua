@@ -915,7 +915,7 @@ function S.make_steps()
         while true do
             local r = S.walk_held(nil, a[K.ARG_NODE], order)
             if not r then break end
-            if looked == K.SWEEP_MAX then
+            if looked == K.EXPIRE_MAX then
                 S.number = string.format('%.0f', order)
                 return S.several(n, true)
             end
@@ -951,7 +951,7 @@ function S.make_steps()
         while true do
             local r = S.walk_held(owner, a[K.ARG_NODE], order)
             if not r then break end
-            if n == K.SWEEP_MAX then more = true break end
+            if n == K.EXPIRE_MAX then more = true break end
             order = r.order
             local to, what = S.move_by_free(r)
             if what == K.OK then

@@ -128,12 +128,12 @@ function S.make_expiry()
         if not S.outage then S.make_outage() end
         S.outage()
         while true do
-            local portion, more = max - n < K.EXPIRE_MAX and max - n or K.EXPIRE_MAX, true
-            while portion > 0 do
+            local more = true
+            while n < max do
                 local version = S.version
                 more = S.expire_next()
                 if not more then break end
-                n, portion = n + 1, portion - 1
+                n = n + 1
                 if S.version ~= version then counted = counted + 1 end
             end
             S.settle()

@@ -1527,7 +1527,11 @@ end
 function S.come_again()
     S.behind, S.status, S.why, S.counted, S.rows = true, K.REFUSED, K.WHY_DUE, 0, nil
     S.because = 'more was to be done first than one command does: again'
-    if S.verb == K.V_RULE then S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0} end
+    if S.verb == K.V_RULE or S.verb == K.V_SHOW then
+        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
+    elseif S.verb == K.V_CHECK then
+        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, '0', '0', 0}
+    end
 end
 
 function S.parse()
@@ -1541,6 +1545,7 @@ end
 
 function S.run()
     local verb = S.verb
+    if S.behind then return S.come_again() end
     if verb == K.V_CHECK then return S.check() end
     if verb == K.V_PARSE then return S.parse() end
     if verb == K.V_CHANGES then
@@ -1555,7 +1560,6 @@ function S.run()
         S.make_rules()
         return S.show()
     end
-    if S.behind then return S.come_again() end
     if S.req then
         S.answer = S.kept()
         if S.answer then return end

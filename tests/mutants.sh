@@ -1340,6 +1340,8 @@ mutant 'room: an open in a batch does not wait for members to go' src/engine/roo
     's/ || r->of.room.more)/)/' $memory 'an_open_in*'
 mutant 'room: a room that is gone has a version' src/steps/work.c \
     's/^        return true; .. a room may be gone only now.*/        ;/' $memory 'a_version_of_a_closed*'
+mutant 'room: an open that erased the old room leaves its entry' src/engine/room_plan.c \
+    's/    return command->verb == USHER_ROOM_OPEN || gone ||/    return open || gone ||/' $memory 'a_version_of_a_closed*'
 mutant 'redis: a room that is gone has a version' backends/redis/lua/main.lua \
     's/(not was or dropping or S.blank)/(not was or dropping)/' $redis 'a_version_of_a_closed*'
 mutant 'serial: a read overtakes a command of its batch' src/steps/serial.c \

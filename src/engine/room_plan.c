@@ -375,7 +375,9 @@ static bool follows(const struct usher_operation *command, const struct usher_re
     if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID || reply->status == USHER_STALE)
         return false;
     *ret_verb = open ? USHER_ROOMS_PUT : USHER_ROOMS_FIND;
-    return open || gone || (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
+    /* an `open` that found no room to open may have erased it */
+    return command->verb == USHER_ROOM_OPEN || gone ||
+           (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
 }
 
 static bool after(struct usher__room_plan *p, struct usher__step *step)

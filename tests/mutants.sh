@@ -412,7 +412,7 @@ mutant 'script: each command of a call removes a portion of members' backends/re
 mutant 'script: the first command of a call applies a portion for each' backends/redis/lua/queue.lua \
     's/local verb, max = S.verb, K.EXPIRE_MAX$/local verb, max = S.verb, K.EXPIRE_MAX * 64/' $redis 'commands_of_a_call*'
 mutant 'Redis: a call overtakes the one before it on its scope' backends/redis/trip.c \
-    's/bool follows = follows_another(b, call);/bool follows = false;/' $redis 'commands_of_a_call*'
+    's/bool follows = follows_another(b, call, &before_ms);/bool follows = false;/' $redis 'commands_of_a_call*'
 mutant 'a command of a room overtakes one that is to come again' src/engine/room_hooks.c \
     's/reply->status == USHER_REFUSED \&\& reply->of.room.more/false/' $memory 'commands_of_a_call*'
 mutant 'a snapshot applies a thousand departures' src/steps/room.c \
@@ -1349,6 +1349,8 @@ mutant 'serial: a read overtakes a command of its batch' src/steps/serial.c \
 mutant 'redis: a read of a rule overtakes a command of its batch' backends/redis/lua/serial.lua \
     's/if S.behind then return S.come_again() end/if S.behind and verb ~= K.V_SHOW then return S.come_again() end/' \
     $redis 'reads_of_a_batch*'
+mutant 'redis: a call looks at its own time only for what is left' backends/redis/lua/main.lua \
+    's/due <= math.max(moment, follows)/due <= moment/' tests/model/test_room_exhaustive 'states_in_redis*'
 text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'

@@ -407,15 +407,26 @@ static const char *question(const struct usher__redis_loaded *script, const pipe
 }
 
 /* Is there a call on the scope of @call before it in the pipeline?  If that one left something due,
- * its commands come again, and so must those of @call: the script then applies nothing. */
-static bool follows_another(const pipeline *b, size_t call)
+ * its commands come again, and so must those of @call: the script then applies nothing.  *@ret_ms:
+ * the latest time that the commands before it have, 0 if they have none. */
+static bool follows_another(const pipeline *b, size_t call, int64_t *ret_ms)
 {
     const struct usher_operation *c = b->tasks[b->first[call]].command;
-    size_t i = 0;
+    bool follows = false;
 
-    while (i < call && !same_scope(c, b->tasks[b->first[i]].command))
-        i++;
-    return i < call;
+    *ret_ms = 0;
+    for (size_t i = 0; i < call; i++) {
+        if (!same_scope(c, b->tasks[b->first[i]].command))
+            continue;
+        follows = true;
+        for (uint16_t k = b->first[i]; k != NONE; k = b->next[k]) {
+            const struct usher_operation *before = b->tasks[k].command;
+
+            if ((before->given & USHER_GIVEN_NOW) != 0 && before->now_ms > *ret_ms)
+                *ret_ms = before->now_ms;
+        }
+    }
+    return follows;
 }
 
 static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
@@ -423,7 +434,8 @@ static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
     const struct usher_operation *c = b->tasks[b->first[call]].command;
     const struct usher__redis_loaded *script = &r->script[noun_of(c)];
     const char *asks = question(script, b, call);
-    bool follows = follows_another(b, call);
+    int64_t before_ms;
+    bool follows = follows_another(b, call, &before_ms);
     char key[USHER__REDIS_KEY_MAX];
     size_t size;
 
@@ -450,7 +462,7 @@ static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
     if (asks != NULL || follows)
         usher__redis_conn_arg_str(r->conn, asks != NULL ? asks : "");
     if (follows)
-        usher__redis_conn_arg(r->conn, "1", 1);
+        usher__redis_conn_arg_i64(r->conn, before_ms);
     return true;
 }
 

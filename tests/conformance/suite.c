@@ -1021,8 +1021,8 @@ static void a_node_with_many_calls_is_renewed_in_pages(void **state)
     for (int i = 0; i < N; i++)
         ok(f, "call desk node=m lease=60000");
     ok(f, "renew desk node=m lease=90000");
-    for (int page = 1; page <= N / 200; page++) {
-        assert_int_equal(f->r.of.number.count, 200);
+    for (int page = 1; page <= N / 64; page++) {
+        assert_int_equal(f->r.of.number.count, 64);
         assert_true(f->r.of.number.more);
         (void)snprintf(after, sizeof after, "%s", f->r.of.number.number);
         ok(f, "renew desk node=m lease=90000 after=%s", after);
@@ -1032,7 +1032,7 @@ static void a_node_with_many_calls_is_renewed_in_pages(void **state)
     f->now += 60000;
     ok(f, "renew desk node=m lease=0"); /* a page with nothing to do is not the end */
     assert_int_equal(ask_number_renew_node(f->e, "desk", "m", -1, &count), USHER_OK);
-    assert_int_equal(count, N - 200);
+    assert_int_equal(count, N - 64);
     assert_int_equal(ask_number_free_node(f->e, "desk", "m", &count), USHER_OK);
     assert_int_equal(count, N);
     assert_int_equal(ask_number_free_node(f->e, "desk", "m", &count), USHER_SAME);
@@ -2672,7 +2672,7 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
         assert_true(f->r.of.number.more);
     }
     ok(f, "free desk all=1");
-    assert_int_equal(f->r.of.number.count, N % 200);
+    assert_int_equal(f->r.of.number.count, N % 64);
     assert_false(f->r.of.number.more);
     /* the typed functions go on until all is done */
     assert_int_equal(usher_operate(f->e, calls, replies, N), USHER_OK);

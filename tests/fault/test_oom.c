@@ -422,7 +422,7 @@ static void all_calls(const char *url, const char *file)
 
 static unsigned halves; /* that were told */
 
-enum { STEP = 200 }; /* changes that one command makes at most */
+enum { STEP = 64 }; /* changes that one command makes at most */
 
 /* Repeat @c until it has made all @left changes, in full steps. */
 static void finish_steps(struct usher_engine *e, struct usher_operation *c, uint64_t left)

@@ -395,8 +395,9 @@ static bool called(struct world *w, struct usher_engine *e, const struct usher_o
     uint32_t verb = (uint32_t)c->verb;
     bool sets = has_settings(verb), posts = rng_chance(&w->rng, 20), good;
     /* the caller asks for no answer, unless it may have a new epoch: later commands give that */
-    bool blind = (usher__verb(verb)->flags & USHER__CREATES) == 0 && !is_reply(verb) &&
-                 rng_chance(&w->rng, 20);
+    bool anew = (usher__verb(verb)->flags & USHER__CREATES) != 0 || verb == USHER_SERIAL_SETMAX ||
+                verb == USHER_SERIAL_SETMAXCUR;
+    bool blind = !anew && !is_reply(verb) && rng_chance(&w->rng, 20);
     void *settings = sets ? filled(&of->settings, t, verb, NULL) : NULL;
     struct head *opt = filled(&of->options, t, verb, sets ? &of->settings : NULL);
     char *answer = new_struct(&of->answer), *name = malloc(c->scope.size + 1);

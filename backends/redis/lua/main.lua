@@ -222,7 +222,7 @@ end
 local out, skew, dirty, n_dirty, head_changed, made = {false}, all[5], {}, 0, false, false
 local set, n_set = {'head', '', '', ''}, 2
 --@fast_begin
-local follows = not by_hand and ARGV[3] ~= nil
+local follows = not by_hand and tonumber(ARGV[3])
 p = 7
 for i = 1, n_commands do
     local verb, now, wall, done = all[p + 1], all[p + 2], nil, false
@@ -275,8 +275,9 @@ for i = 1, n_commands do
         S.epoch_first, S.epoch_told, S.blank = nil, nil, nil
         S.begin()
         if S.req and not S.keep then S.make_memory() end
-        -- a call before it in the pipeline may have left what is due: its commands come first
-        if follows and due >= 0 and due <= moment then S.behind = true end
+        -- a call before it in the pipeline may have left what is due, now or at the time that a command
+        -- of that call has: its commands come first
+        if follows and due >= 0 and due <= math.max(moment, follows) then S.behind = true end
         local good, why = pcall(S.run)
         if not good then
             why = type(why) == 'table' and why.err or tostring(why)

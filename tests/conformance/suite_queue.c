@@ -1298,7 +1298,7 @@ static void what_is_due_is_done_in_bounded_steps(void **state)
         command(f, "apply u%d", i);
     STORY(f, { "+10000", 0 }, { "alive agent=ann", "ok paused -" });
     command(f, "apply late");
-    STORY(f, { "+5000", 0 }, { "sweep max=100", "ok 100 …" }, { "where late", "ok queue 0" },
+    STORY(f, { "+5000", 0 }, { "sweep max=50", "ok 50 …" }, { "where late", "ok queue 0" },
           { "sweep", "same 0" });
 }
 

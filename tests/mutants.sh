@@ -1349,8 +1349,10 @@ mutant 'serial: a read overtakes a command of its batch' src/steps/serial.c \
 mutant 'redis: a read of a rule overtakes a command of its batch' backends/redis/lua/serial.lua \
     's/if S.behind then return S.come_again() end/if S.behind and verb ~= K.V_SHOW then return S.come_again() end/' \
     $redis 'reads_of_a_batch*'
-mutant 'redis: a call looks at its own time only for what is left' backends/redis/lua/main.lua \
-    's/due <= math.max(moment, follows)/due <= moment/' tests/model/test_room_exhaustive 'states_in_redis*'
+mutant 'redis: a call does not know the times of the calls before it' backends/redis/trip.c \
+    's/\*ret_ms = before->now_ms;/*ret_ms = 1;/' $redis 'a_long_batch_with*'
+mutant 'redis: an answer of figures that come again is too short' backends/redis/lua/queue.lua \
+    's/S.verb == K.V_STATS and 21 or 1/S.verb == K.V_STATS and 20 or 1/' $redis 'reads_of_a_batch_of_applies*'
 text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'

@@ -408,14 +408,15 @@ static const char *question(const struct usher__redis_loaded *script, const pipe
 
 /* Is there a call on the scope of @call before it in the pipeline?  If that one left something due,
  * its commands come again, and so must those of @call: the script then applies nothing.  *@ret_ms:
- * the latest time that the commands before it have, 0 if they have none. */
+ * the latest time that the commands before it have, 0 if they have none.  That call is full, or
+ * @call begins beyond its reach: see make_calls(). */
 static bool follows_another(const pipeline *b, size_t call, int64_t *ret_ms)
 {
     const struct usher_operation *c = b->tasks[b->first[call]].command;
     bool follows = false;
 
     *ret_ms = 0;
-    for (size_t i = 0; i < call; i++) {
+    for (size_t i = 0; i < call && b->first[i] + CALL_MAX <= b->first[call]; i++) {
         if (!same_scope(c, b->tasks[b->first[i]].command))
             continue;
         follows = true;

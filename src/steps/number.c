@@ -1603,7 +1603,6 @@ static enum usher_status several(work *w, enum usher_status status, uint64_t n, 
     w->reply->status = n > 0 ? USHER_OK : USHER_SAME;
     w->reply->of.number.count = n;
     w->reply->of.number.more = more;
-    w->behind = more;
     return n > 0 ? usher__request_keep_last(w) : USHER_OK;
 }
 

@@ -199,7 +199,7 @@ static enum usher_status sweep(work *w)
         if (status != USHER_OK || (int64_t)r.rank + ttl > w->moment)
             break;
         if ((int64_t)reply->count >= max) {
-            reply->more = w->behind = true;
+            reply->more = true;
             break;
         }
         status = usher__room_remove_one(w, &r, USHER_ROOM_EXPIRE, w->moment);

@@ -911,7 +911,7 @@ enum usher_status usher__serial_void_doubt(work *w)
         change c;
 
         if (n->n_rows == VOID_MAX) {
-            n->more = w->behind = true;
+            n->more = true;
             break;
         }
         format = r.data;

@@ -205,6 +205,26 @@ void store_answers(struct usher_engine *e, int64_t now, const struct usher_opera
     store->ops->execute(store, tasks, n, &context);
 }
 
+void in_order(struct usher_engine *e, enum usher_noun noun, const char *const *lines, size_t n)
+{
+    static struct said said[16];
+    struct usher_operation commands[16];
+    struct usher_result replies[16];
+
+    assert_true(n <= 16);
+    for (size_t i = 0; i < n; i++) {
+        said_line(&said[i], noun, lines[i]);
+        commands[i] = said[i].c;
+    }
+    assert_int_equal(usher_operate(e, commands, replies, n), USHER_OK);
+    for (size_t i = 0; i < n; i++) {
+        if (replies[i].status != USHER_OK)
+            fail_msg("%s: %s %s", lines[i], usher_status_word(replies[i].status),
+                     replies[i].message);
+        usher_result_done(&replies[i]);
+    }
+}
+
 void in_portions(struct usher_engine *e, struct usher_engine *twin, int64_t now,
                  enum usher_noun noun, const char *line, unsigned n, enum usher_status want,
                  unsigned portion, unsigned done)

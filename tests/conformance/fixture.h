@@ -44,6 +44,10 @@ void said_line(struct said *s, enum usher_noun noun, const char *line);
 void store_answers(struct usher_engine *e, int64_t now, const struct usher_operation *c,
                    struct usher_result *r, size_t n);
 
+/* The @n @lines, at most 16, executed together on @e where more is due than one command applies.
+ * Each is answered with OK, as if they were executed one by one. */
+void in_order(struct usher_engine *e, enum usher_noun noun, const char *const *lines, size_t n);
+
 /*
  * @n commands, as @line with %u for 1 to @n, executed together on @e and on @twin (may be NULL),
  * where more is due than one command applies.  Each is answered with @want.  The store itself first

@@ -2687,6 +2687,21 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     free(replies);
 }
 
+static void reads_of_a_batch_of_calls_wait_for_their_turn(void **state)
+{
+    static const char *const lines[] = { "call desk lease=0", "stats desk",           "list desk",
+                                         "show desk n1",      "changes desk since=0", "set desk" };
+    struct fixture *f = *state;
+
+    no_twin(f);
+    ok(f, "set desk log=1000");
+    numbers(f, 150);
+    for (int i = 0; i < 150; i++)
+        ok(f, "call desk lease=1000");
+    f->now += 1000;
+    in_order(f->e, USHER_NUMBER, lines, sizeof lines / sizeof *lines);
+}
+
 static void commands_of_a_call_share_one_portion_of_expiries(void **state)
 {
     struct fixture *f = *state;
@@ -4022,6 +4037,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(pages_neither_repeat_nor_leave_out),
         TEST(many_numbers_in_one_call),
         TEST(work_that_has_piled_up_is_done_in_bounded_steps),
+        TEST(reads_of_a_batch_of_calls_wait_for_their_turn),
         TEST(commands_of_a_call_share_one_portion_of_expiries),
         TEST(each_change_is_told_in_order),
         TEST(a_watcher_may_watch_all_and_use_the_engine),

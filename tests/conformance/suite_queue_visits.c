@@ -543,6 +543,19 @@ static void every_verb_is_true_with_hundreds_due(void **state)
     }
 }
 
+static void reads_of_a_batch_of_applies_wait_for_their_turn(void **state)
+{
+    static const char *const lines[] = { "apply desk zoe", "where desk zoe", "stats desk",
+                                         "list desk",      "agents desk",    "history desk",
+                                         "set desk",       "leave desk zoe" };
+    struct fixture *f = *state;
+
+    silent_users(f, 150);
+    usher_close(f->twin);
+    f->twin = NULL;
+    in_order(f->e, USHER_QUEUE, lines, sizeof lines / sizeof *lines);
+}
+
 static void commands_of_a_call_share_one_portion_of_deadlines(void **state)
 {
     struct fixture *f = *state;
@@ -765,6 +778,7 @@ int suite_queue_visits(const struct backend *b)
         TEST(an_offer_that_ends_in_time_leaves_the_rest),
         TEST(figures_are_true_with_thousands_due),
         TEST(every_verb_is_true_with_hundreds_due),
+        TEST(reads_of_a_batch_of_applies_wait_for_their_turn),
         TEST(commands_of_a_call_share_one_portion_of_deadlines),
         TEST(a_page_of_a_list_ends_by_its_work),
         TEST(what_is_posted_comes_behind_what_is_due),

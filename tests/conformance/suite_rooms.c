@@ -640,6 +640,18 @@ static void silent_members(struct fixture *f, int n, const char *settings)
     f->now += 1;
 }
 
+static void reads_of_a_batch_of_joins_wait_for_their_turn(void **state)
+{
+    static const char *const lines[] = { "join r zoe", "show r",      "get r",
+                                         "snapshot r", "alive r zoe", "changes r since=300" };
+    struct fixture *f = *state;
+
+    usher_close(f->twin);
+    f->twin = NULL;
+    silent_members(f, 150, "log=1000");
+    in_order(f->e, USHER_ROOM, lines, sizeof lines / sizeof *lines);
+}
+
 static void commands_of_a_call_share_one_portion_of_departures(void **state)
 {
     struct fixture *f = *state;
@@ -2971,6 +2983,7 @@ int suite_rooms(const struct backend *b)
         TEST(a_repeat_with_other_arguments_is_invalid),
         TEST(members_come_in_the_order_they_joined),
         TEST(capacity_is_kept_and_who_is_gone_takes_no_place),
+        TEST(reads_of_a_batch_of_joins_wait_for_their_turn),
         TEST(commands_of_a_call_share_one_portion_of_departures),
         TEST(a_snapshot_applies_one_portion_of_departures),
         TEST(a_read_looks_at_one_page_of_departures),

@@ -606,6 +606,39 @@ static void rests_hide_no_outage(void **state)
     assert_int_equal(held_at(f, again + 20000), 0);
 }
 
+/* More commands than one call of Redis has, and more leases that ended than one command applies:
+ * the later calls know by the given times that the first one left some. */
+static void a_long_batch_with_given_times_keeps_its_order(void **state)
+{
+    enum { N = 200 };
+    static struct said said[N];
+    static struct usher_operation c[N];
+    static struct usher_result r[N];
+    struct fixture *f = *state;
+    const int64_t t = INT64_C(1700000000000);
+    char line[64];
+
+    engine_open(f, "clock=given", false);
+    assert_int_equal(done_at(f, USHER_NUMBER, t, "set p lease=1000"), USHER_OK);
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(line, sizeof line, "add p n%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+        (void)snprintf(line, sizeof line, "reg p n%d", i);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, line), USHER_OK);
+        assert_int_equal(done_at(f, USHER_NUMBER, t, "call p"), USHER_OK);
+    }
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(line, sizeof line, "call p owner=o%d now=%" PRId64, i, t + 1000);
+        said_line(&said[i], USHER_NUMBER, line);
+        c[i] = said[i].c;
+    }
+    assert_int_equal(usher_operate(f->e, c, r, N), USHER_OK);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(r[i].status, USHER_OK);
+        usher_result_done(&r[i]);
+    }
+}
+
 /* A sweep is a bounded step, whatever it is asked for. */
 static void a_sweep_makes_sixty_four_changes(void **state)
 {
@@ -1018,6 +1051,7 @@ int suite_time(const struct backend *b)
         TEST(lease_that_ends_in_an_outage_goes_on),
         TEST(an_outage_moves_hundreds_of_leases),
         TEST(rests_hide_no_outage),
+        TEST(a_long_batch_with_given_times_keeps_its_order),
         TEST(a_sweep_makes_sixty_four_changes),
         TEST(silence_of_clients_is_no_outage),
         TEST(an_application_with_a_wrong_clock_is_told_so),

@@ -221,8 +221,20 @@ end
 
 local out, skew, dirty, n_dirty, head_changed, made = {false}, all[5], {}, 0, false, false
 local set, n_set = {'head', '', '', ''}, 2
+-- A call before this one in the pipeline may have left something due: by the server's clock, or with
+-- clock=given by the latest time of its commands, ARGV[3].  Its commands come first, so all of this call
+-- come again.
+local held = false
+if not by_hand and ARGV[3] and due >= 0 then
+    local latest = tonumber(ARGV[3])
+    if latest == 0 or skew < K.TIME_MAX then
+        local t = call('TIME')
+        time = t[1] * 1000 + math.floor(t[2] / 1000)
+        latest = time
+    end
+    held = due <= latest
+end
 --@fast_begin
-local follows = not by_hand and tonumber(ARGV[3])
 p = 7
 for i = 1, n_commands do
     local verb, now, wall, done = all[p + 1], all[p + 2], nil, false
@@ -257,7 +269,7 @@ for i = 1, n_commands do
             for c = 3, n_args do
                 if cache[args[c]] == nil then cache[args[c]] = got[c] end
             end
-            S.cache, S.count = cache, count
+            S.cache, S.count, S.behind = cache, count, held
             S.jump_from, S.jump_to, S.gaps, S.begins_at_1 = last, first, gaps, skew >= K.TIME_MAX
             S.set = settings and {sunpack(K.SETTINGS_PACKED, settings)} or K.DEFAULTS
         end
@@ -275,9 +287,6 @@ for i = 1, n_commands do
         S.epoch_first, S.epoch_told, S.blank = nil, nil, nil
         S.begin()
         if S.req and not S.keep then S.make_memory() end
-        -- a call before it in the pipeline may have left what is due, now or at the time that a command
-        -- of that call has: its commands come first
-        if follows and due >= 0 and due <= math.max(moment, follows) then S.behind = true end
         local good, why = pcall(S.run)
         if not good then
             why = type(why) == 'table' and why.err or tostring(why)

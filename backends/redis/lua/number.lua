@@ -884,7 +884,6 @@ function S.make_steps()
     function S.several(n, more)
         S.status = n > 0 and K.OK or K.SAME
         S.counted, S.more = n, more and 1 or 0
-        S.behind = more
         if n > 0 and S.req then S.keep_last() end
     end
 

@@ -8,7 +8,7 @@ local idle, fields, ids, records, nth
 local given, back = 0, 0
 local of_call, of_hangup, high, high_of, due_bytes, ends, ends_bytes, today, tail, tail_now, tail_moment, tail_span, more
 local ended_at, ended_bytes, answered_of, answered_bytes
-local plain, lease, rest, zone, strict = K.SHORT_WAY and exists and count[1] ~= K.DROPPING, 0, 0, 0, 0
+local plain, lease, rest, zone, strict = K.SHORT_WAY and exists and not held and count[1] ~= K.DROPPING, 0, 0, 0, 0
 if settings and all[3] > 0 then
     local order, daily
     order, lease, rest, daily, zone, strict = sunpack('>i7i7i7i7i7i7', settings)

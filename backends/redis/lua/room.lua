@@ -810,7 +810,7 @@ function S.sweep()
     while ttl and not more and S.exists and S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING do
         local r = S.walk('1', '0')
         if not r or r.rank + ttl > S.moment then break end
-        if n >= max then more, S.behind = true, true break end
+        if n >= max then more = true break end
         S.remove_one(r, K.V_EXPIRE, S.moment)
         n = n + 1
     end

@@ -1429,7 +1429,7 @@ function S.make_holds()
             local r = S.walk('3', '2')
             if not r or S.state_of(r) ~= DOUBT or r.token > S.a[K.ARG_BEFORE] then break end
             if n == K.VOID_MAX then
-                S.more, S.behind = 1, true
+                S.more = 1
                 break
             end
             local to, data = S.move(K.SERIAL_MOVES, DOUBT, K.SERIAL_E_VOID), r.data

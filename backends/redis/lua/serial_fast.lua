@@ -5,7 +5,7 @@
 -- id, the rule has no log, no authority and no reset, and all numbers are below 10^15.  A rule without a
 -- reset enters no period, so the counters of record 8 stay as they are.  All other commands are left to
 -- serial.lua.
-if verb == K.V_TAKE and not done and not made and not by_hand and exists and all[p] <= K.ARG_N
+if verb == K.V_TAKE and not done and not made and not by_hand and not held and exists and all[p] <= K.ARG_N
     and not all[p + 3] and all[p + 5] ~= 1 and count[K.COUNT_CHANGES + 1] == 0 then
     if not sets then
         sets = settings and {sunpack(K.SETTINGS_PACKED, settings)} or K.DEFAULTS

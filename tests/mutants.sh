@@ -435,6 +435,10 @@ mutant 'others overtake a call that comes again' src/steps/number.c '/^static en
     $memory 'of_many_over*'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/steps/queue.c \
     's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
+mutant 'a match ends when nobody is left' src/steps/queue_match.c \
+    's/(status != USHER_OK || run->n_matched >= USHER__EXPIRE_MAX)/(status != USHER_OK)/' $memory 'a_match_ends*'
+mutant 'script: a match ends when nobody is left' backends/redis/lua/queue_agents.lua \
+    's/if not link or S.n_matched >= most then/if not link then/' $redis 'a_match_ends*'
 mutant 'an engine is closed by its watcher' src/engine/engine.c 's/is_inside(&thread, e) || usher__watches_on(&e->watches, NULL)/is_inside(\&thread, e)/' \
     tests/fault/test_hooks 'an_engine*'
 mutant 'a cursor of one list is that of another' src/steps/queue.c 's/         (hi != 0 /         (false /' \

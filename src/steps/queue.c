@@ -61,7 +61,6 @@ static enum usher_status wait_no_more(struct run *run, const int64_t new[USHER_S
         status = reach(w);
     *ret_left = w->scope.counts[COUNT_OLD] != 0;
     if (status == USHER_OK && !*ret_left) {
-        run->most = MATCHED_MAX;
         status = usher__queue_match(run);
         *ret_left = reply_of(w)->more;
     }
@@ -347,7 +346,6 @@ static const struct usher__constant constants[] = {
     { "RANKED_MAX", RANKED_MAX },
     { "OLD_RANKS", OLD_RANKS },
     { "OLD_LIMITS", OLD_LIMITS },
-    { "MATCHED_MAX", MATCHED_MAX },
     { "FIGURES", FIGURES },
     { "AGENT_PAUSING", USHER_QUEUE_AGENT_PAUSING },
     { "RANKS", RANKS },

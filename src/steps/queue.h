@@ -134,7 +134,6 @@ enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
 #define ABSENT_MAX 10000          /* pauses of agents that are not there */
 #define PASS_MAX USHER__STEP_MAX  /* looked at in vain: agents for one match, users in a command */
 #define RANKED_MAX 200            /* records that a command brings in line with a changed setting */
-#define MATCHED_MAX 100           /* matches of a step of `set trigger=auto` */
 #define FORGET_AT_ONCE 8          /* refusals with the end of a visit */
 #define FORGET_MAX 50             /* in a step of their own */
 #define DAY_MS INT64_C(86400000)
@@ -201,7 +200,6 @@ struct run {
     bool whole;        /* a search goes on until it is done */
     unsigned looked;   /* at users in vain */
     uint64_t n_matched;
-    uint64_t most; /* matches of usher__queue_match(); 0: USHER__STEP_MAX */
 };
 
 static inline const struct usher_queue_args *args(const work *w)

@@ -473,11 +473,11 @@ enum usher_status usher__queue_pull(struct run *run)
 enum usher_status usher__queue_match(struct run *run)
 {
     work *w = run->w;
-    uint64_t before = UINT64_MAX, most = run->most != 0 ? run->most : USHER__STEP_MAX;
+    uint64_t before = UINT64_MAX;
     enum usher_status status = USHER_OK;
 
     run->whole = true;
-    while (status == USHER_OK && run->n_matched != before && run->n_matched < most) {
+    while (status == USHER_OK && run->n_matched != before && run->n_matched < USHER__EXPIRE_MAX) {
         uint64_t rank = 0, order = 0;
 
         before = run->n_matched;
@@ -486,7 +486,7 @@ enum usher_status usher__queue_match(struct run *run)
             struct search search = { false, 0, 0 };
 
             status = w->ops->walk(w->txn, &w->scope, K_LINK, 0, NULL, rank, order, false, &link);
-            if (status != USHER_OK || run->n_matched >= most)
+            if (status != USHER_OK || run->n_matched >= USHER__EXPIRE_MAX)
                 break;
             rank = link.rank;
             order = link.order;
@@ -510,8 +510,8 @@ enum usher_status usher__queue_match(struct run *run)
         w->reply->status = w->scope.ref == NULL ? USHER_MISSING
                            : run->n_matched > 0 ? USHER_OK
                                                 : USHER_SAME;
-        reply_of(w)->more =
-            run->n_matched >= most && w->scope.counts[COUNT_USERS + USHER_QUEUE_USER_WAITING] > 0;
+        reply_of(w)->more = run->n_matched >= USHER__EXPIRE_MAX &&
+                            w->scope.counts[COUNT_USERS + USHER_QUEUE_USER_WAITING] > 0;
     }
     return status;
 }

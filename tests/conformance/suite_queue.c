@@ -112,6 +112,27 @@ static void with_a_timer_users_and_agents_meet_when_told_to(void **state)
         { "match", "ok d>bob" });
 }
 
+/* A store does nothing else meanwhile: so many at a time, and the reply says that there are more. */
+static void a_match_ends_after_64(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set trigger=timer ttl=0", "ok" }, { "login ann capacity=32", "ok idle" },
+        { "login bob capacity=32", "ok idle" }, { "login cid capacity=32", "ok idle" });
+    for (int i = 0; i < 70; i++)
+        command(f, "apply u%d", i);
+    command(f, "match");
+    assert_int_equal(f->r.status, USHER_OK);
+    assert_int_equal(f->r.of.queue.n_rows, 64);
+    assert_true(f->r.of.queue.more);
+    STORY(f, { "where u63", "ok room ann" }, { "where u64", "ok queue 0" });
+    command(f, "match");
+    assert_int_equal(f->r.of.queue.n_rows, 6);
+    assert_false(f->r.of.queue.more);
+    STORY(f, { "match", "same" });
+}
+
 static void an_agent_pulls_one_user_after_the_other(void **state)
 {
     struct fixture *f = *state;
@@ -1726,6 +1747,7 @@ int suite_queue(const struct backend *b)
         TEST(a_heartbeat_is_no_change),
         TEST(time_to_live_zero_drops_nobody),
         TEST(with_a_timer_users_and_agents_meet_when_told_to),
+        TEST(a_match_ends_after_64),
         TEST(an_agent_pulls_one_user_after_the_other),
         TEST(whoever_waits_is_matched_when_the_trigger_becomes_automatic),
         TEST(an_agent_that_is_silent_is_gone_and_its_users_are_first_again),

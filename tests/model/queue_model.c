@@ -17,7 +17,7 @@
 #define DAY INT64_C(86400000)
 #define REQUEST_AGE INT64_C(3600000)
 #define PORTION 64          /* deadlines applied before those they made free are matched */
-#define STEP_MOST 1000      /* matches of a `match` */
+#define STEP_MOST 64        /* matches of a `match` */
 #define SWEEP_MOST 64       /* deadlines of a `sweep` */
 #define LEFT INT64_C(10000) /* of the patience of who comes back, at least */
 #define FORGET_FIRST 8      /* refusals that go with a visit */

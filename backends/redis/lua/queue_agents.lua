@@ -195,9 +195,8 @@ function S.make_agents()
         S.act_commit()
     end
 
-    function S.match(most)
-        local before = -1
-        most = most or K.STEP_MAX
+    function S.match()
+        local before, most = -1, K.EXPIRE_MAX
         S.whole = true
         while S.n_matched ~= before and S.n_matched < most do
             local rank, order = 0, 0

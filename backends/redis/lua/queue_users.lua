@@ -268,7 +268,7 @@ function S.make_steps()
         if differ then S.settings_write(others) end
         if S.reach() then return true end
         if not S.match then S.make_agents() end
-        S.match(K.MATCHED_MAX)
+        S.match()
         return S.more == 1
     end
 

@@ -439,6 +439,13 @@ mutant 'a match ends when nobody is left' src/steps/queue_match.c \
     's/(status != USHER_OK || run->n_matched >= USHER__EXPIRE_MAX)/(status != USHER_OK)/' $memory 'a_match_ends*'
 mutant 'script: a match ends when nobody is left' backends/redis/lua/queue_agents.lua \
     's/if not link or S.n_matched >= most then/if not link then/' $redis 'a_match_ends*'
+mutant 'a token returns ids of others' src/steps/id.c 's/    if (args->n > counts\[USHER__COUNT_ID_OUT\] ||/    if (false ||/' \
+    $memory 'a_token_returns*'
+mutant 'script: a token returns ids of others' backends/redis/lua/id.lua 's/if n > out or S.less/if S.less/' $redis 'a_token_returns*'
+mutant 'a return reaches below a segment' src/steps/id.c 's/^            counts\[USHER__COUNT_ID_TOKEN\] = 0; .*$/            ;/' \
+    $memory 'no_range_reaches*'
+mutant 'script: a return reaches below a segment' backends/redis/lua/id.lua 's/if S.less(next, first) then S.put_count(K.COUNT_TOKEN, 0) end//' \
+    $redis 'no_range_reaches*'
 mutant 'an engine is closed by its watcher' src/engine/engine.c 's/is_inside(&thread, e) || usher__watches_on(&e->watches, NULL)/is_inside(\&thread, e)/' \
     tests/fault/test_hooks 'an_engine*'
 mutant 'a cursor of one list is that of another' src/steps/queue.c 's/         (hi != 0 /         (false /' \

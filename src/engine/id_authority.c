@@ -355,6 +355,28 @@ static enum usher_status verify(ask *a)
     return status == USHER_FULL ? USHER_OK : status;
 }
 
+/* The next id of a dispenser without a segment is behind all that the authority has granted under
+ * its name: before it was deleted, or before the store was lost. */
+static void tell_next(ask *a, struct usher_result *reply)
+{
+    struct usher_id_result *r = &reply->of.id;
+    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_authority_entry entry;
+    bool shows = a->command->verb == USHER_ID_SHOW;
+    int64_t start = shows ? r->rows[0].start : r->of.settings.start;
+    int64_t by = shows ? r->rows[0].by : r->of.settings.by;
+    int64_t managed = shows ? r->rows[0].managed : r->of.settings.managed;
+
+    if (managed == 0 || r->max >= 0 || r->next < 0 ||
+        a->e->authority->ops->read(a->e->authority, USHER_ID, &name, a->deadline_ms, &entry,
+                                   a->why) != USHER_OK ||
+        entry.max < r->next || entry.max == INT64_MAX ||
+        !on_grid(start, by, entry.max + 1, &r->next))
+        return;
+    if (shows)
+        ((struct usher_id_result_row *)(uintptr_t)r->rows)->next = r->next;
+}
+
 static const struct usher__asks asks = { needs, restore, raise, verify, NULL };
 
 void usher__id_execute(ask *a, struct usher_result *reply)
@@ -416,4 +438,6 @@ void usher__id_execute(ask *a, struct usher_result *reply)
         usher__ask_forget(a);
         usher__ask_log(a, USHER_LOG_WARNING, "the authority keeps an older form of a dispenser");
     }
+    if (USHER_IS_DONE(reply->status) && (c.verb == USHER_ID_CREATE || c.verb == USHER_ID_SHOW))
+        tell_next(a, reply);
 }

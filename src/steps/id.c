@@ -32,14 +32,15 @@ enum usher__id_count {
     USHER__COUNT_ID_NEXT,    /* hi, and lo behind it */
     USHER__COUNT_ID_END = 4, /* 1 more than the segment's max; 0: no segment yet */
     USHER__COUNT_ID_ISSUED = 6,
-    USHER__COUNT_ID_TOKEN = 8, /* version of the last `next`, or of the `return` behind it */
+    USHER__COUNT_ID_TOKEN = 8, /* version of the last `next`; 0: none of its ids can come back */
     USHER__COUNT_ID_STEP,
     USHER__COUNT_ID_SEGMENTS,
     USHER__COUNT_ID_BEGAN,
     USHER__COUNT_ID_LASTED,
     USHER__COUNT_ID_STORE,   /* identity of the one that the last segment was put on */
     USHER__COUNT_ID_CHANGES, /* of the log */
-    USHER__COUNT_ID_SINCE
+    USHER__COUNT_ID_SINCE,
+    USHER__COUNT_ID_OUT /* ids of the last `next` that have not come back */
 };
 
 /* The order of scope.settings. */
@@ -350,6 +351,7 @@ static enum usher_status next(work *w)
     usher__wide_set(&counts[USHER__COUNT_ID_ISSUED],
                     usher__wide(&counts[USHER__COUNT_ID_ISSUED]) + n);
     counts[USHER__COUNT_ID_TOKEN] = (int64_t)c.scope->version;
+    counts[USHER__COUNT_ID_OUT] = (int64_t)n;
     a->first = (int64_t)first;
     a->n = (int64_t)n;
     a->token = c.scope->version;
@@ -372,16 +374,21 @@ static enum usher_status give_back(work *w)
     issued = usher__wide(&counts[USHER__COUNT_ID_ISSUED]);
     a->first = args->first;
     a->n = args->n;
-    if (args->token == 0 || args->token != (uint64_t)counts[USHER__COUNT_ID_TOKEN] ||
-        (uint64_t)args->n > issued || (uint64_t)args->first + (uint64_t)args->n * g.by != g.next) {
+    if (args->token == 0 || args->token != (uint64_t)counts[USHER__COUNT_ID_TOKEN]) {
         if (usher__scope_lost(w, args->token))
             return usher__say_lost(w, "token");
         return answer(w, USHER_STALE);
     }
+    if ((uint64_t)args->first == g.next) /* it came back already */
+        return answer(w, USHER_SAME);
+    /* what lies before the range of the token is somebody else's */
+    if (args->n > counts[USHER__COUNT_ID_OUT] ||
+        (uint64_t)args->first + (uint64_t)args->n * g.by != g.next)
+        return answer(w, USHER_STALE);
     usher__change_begin(w, &c);
     usher__wide_set(&counts[USHER__COUNT_ID_NEXT], (uint64_t)args->first);
     usher__wide_set(&counts[USHER__COUNT_ID_ISSUED], issued - (uint64_t)args->n);
-    counts[USHER__COUNT_ID_TOKEN] = 0; /* once only */
+    counts[USHER__COUNT_ID_OUT] -= args->n;
     (void)answer(w, USHER_OK);
     return finish_ids(w, &c);
 }
@@ -409,8 +416,11 @@ static enum usher_status install(work *w)
     usher__change_begin(w, &c);
     renew(w);
     /* what is left of the old one goes first, if the new one goes on from it */
-    if (is_another(w) || g.by != 1 || g.next >= g.end || (uint64_t)args->first != g.end)
+    if (is_another(w) || g.by != 1 || g.next >= g.end || (uint64_t)args->first != g.end) {
+        if (g.next != (uint64_t)args->first)
+            counts[USHER__COUNT_ID_TOKEN] = 0; /* its ids do not end before this one */
         g.next = (uint64_t)args->first;
+    }
     if (w->identity != 0)
         counts[USHER__COUNT_ID_STORE] = (int64_t)w->identity;
     g.end = (uint64_t)args->first + ((uint64_t)args->n - 1) * g.by + 1;
@@ -505,6 +515,8 @@ static const char *scope_fault(const struct usher_scope *scope)
     if (counts[USHER__COUNT_ID_TOKEN] < 0 ||
         (uint64_t)counts[USHER__COUNT_ID_TOKEN] > scope->version)
         return "a token";
+    if (counts[USHER__COUNT_ID_OUT] < 0 || counts[USHER__COUNT_ID_OUT] > USHER_ID_N_MAX)
+        return "a range";
     return set[USHER__SET_ID_LOG] < 0 ? "a setting" : NULL;
 }
 
@@ -609,6 +621,7 @@ const struct usher__steps usher__id_steps = {
         [USHER__COUNT_ID_STORE] = "STORE",
         [USHER__COUNT_ID_CHANGES] = "CHANGES",
         [USHER__COUNT_ID_SINCE] = "SINCE",
+        [USHER__COUNT_ID_OUT] = "OUT",
     },
     .setting_names = {
         [USHER__SET_ID_START] = "START",

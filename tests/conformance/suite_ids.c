@@ -391,7 +391,8 @@ static void a_range_comes_back_once(void **state)
     create(f, "t", 0, SET(0));
     assert_int_equal(next(f, "t", 10, &r), USHER_OK);
     assert_int_equal(ask_id_return(f->e, "t", &r), USHER_OK);
-    assert_int_equal(ask_id_return(f->e, "t", &r), USHER_STALE);
+    assert_int_equal(ask_id_return(f->e, "t", &r), USHER_SAME);
+    assert_int_equal(show(f, "t").issued, 0);
     assert_int_equal(next(f, "t", 10, &again), USHER_OK);
     assert_int_equal(again.first, r.first);
     /* a late repeat does not take them from who has them now */
@@ -401,6 +402,55 @@ static void a_range_comes_back_once(void **state)
     r.epoch++;
     assert_int_equal(ask_id_return(f->e, "t", &r), USHER_STALE);
     assert_next(f, "t", 1, 22);
+}
+
+/* The token is for its own range: ids before it were given to other callers. */
+static void a_token_returns_ids_of_its_own_range_only(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_range r, part;
+
+    create(f, "t", 0, SET(0));
+    assert_next(f, "t", 5, 1);
+    assert_int_equal(next(f, "t", 5, &r), USHER_OK);
+    part = r;
+    part.first = 5;
+    part.n = 6;
+    assert_int_equal(ask_id_return(f->e, "t", &part), USHER_STALE);
+    part.first = 9; /* in pieces */
+    part.n = 2;
+    assert_int_equal(ask_id_return(f->e, "t", &part), USHER_OK);
+    part.first = 5;
+    part.n = 4;
+    assert_int_equal(ask_id_return(f->e, "t", &part), USHER_STALE);
+    part.first = 6;
+    part.n = 3;
+    assert_int_equal(ask_id_return(f->e, "t", &part), USHER_OK);
+    part.first = 5;
+    part.n = 1;
+    assert_int_equal(ask_id_return(f->e, "t", &part), USHER_STALE);
+    assert_int_equal(show(f, "t").issued, 5);
+    assert_next(f, "t", 1, 6);
+}
+
+/* Ids that lie between the range and the next segment were granted to nobody. */
+static void no_range_reaches_over_the_start_of_a_segment(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_range r;
+
+    create(f, "m", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
+    assert_int_equal(ask_id_install(f->e, "m", 1, 10, -1), USHER_OK);
+    assert_int_equal(next(f, "m", 10, &r), USHER_OK);
+    assert_int_equal(ask_id_install(f->e, "m", 1000, 10, 10), USHER_OK);
+    r.first = 995;
+    r.n = 5;
+    assert_int_equal(ask_id_return(f->e, "m", &r), USHER_STALE);
+    assert_next(f, "m", 1, 1000);
+    assert_int_equal(next(f, "m", 9, &r), USHER_OK);
+    assert_int_equal(ask_id_install(f->e, "m", 1010, 10, 1009), USHER_OK); /* goes on */
+    assert_int_equal(ask_id_return(f->e, "m", &r), USHER_OK);
+    assert_next(f, "m", 1, 1001);
 }
 
 static void of_two_who_install_one_wins(void **state)
@@ -1207,6 +1257,8 @@ int suite_ids(const struct backend *b)
         TEST(a_repeated_request_gets_the_first_range),
         TEST(the_unused_end_of_the_newest_range_comes_back),
         TEST(a_range_comes_back_once),
+        TEST(a_token_returns_ids_of_its_own_range_only),
+        TEST(no_range_reaches_over_the_start_of_a_segment),
         TEST(of_two_who_install_one_wins),
         TEST(the_step_follows_how_long_segments_last),
         TEST(a_counter_is_raised_and_never_lowered),

@@ -112,7 +112,7 @@ static void with_a_timer_users_and_agents_meet_when_told_to(void **state)
         { "match", "ok d>bob" });
 }
 
-/* A store does nothing else meanwhile: so many at a time, and the reply says that there are more. */
+/* A store serves no other command during a match, so it ends, and the reply says `more`. */
 static void a_match_ends_after_64(void **state)
 {
     struct fixture *f = *state;

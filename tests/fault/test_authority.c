@@ -1548,6 +1548,43 @@ static void a_deleted_rule_does_not_come_back(void **state)
     usher_close(e);
 }
 
+/* What `create` and `show` say of a dispenser made again is what `next` then returns. */
+static void a_dispenser_made_again_names_its_next_id(void **state)
+{
+    static const struct usher_id_result_settings set = { .start = 2, .by = 3, .step = 10 };
+    const uint64_t given = USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_STEP;
+    struct usher_engine *e;
+    struct usher_operation c;
+    struct usher_id_range range;
+    struct usher_id_result_row row;
+    struct usher_result r;
+    char authority[256];
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    e = engine_with("memory:", authority);
+    assert_int_equal(ask_id_create(e, "i", given, &set), USHER_OK);
+    assert_int_equal(ask_id_show(e, "i", &row), USHER_OK);
+    assert_int_equal(row.next, 2);
+    assert_int_equal(ask_id_next(e, "i", 4, NULL, &range), USHER_OK);
+    assert_int_equal(ask_id_delete(e, "i"), USHER_OK);
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_ID_CREATE;
+    c.scope = text("i");
+    c.given = given;
+    c.arg.id.start = 2;
+    c.arg.id.by = 3;
+    c.arg.id.step = 10;
+    assert_int_equal(usher_operate(e, &c, &r, 1), USHER_OK);
+    assert_int_equal(r.of.id.next, 32);
+    usher_result_done(&r);
+    assert_int_equal(ask_id_show(e, "i", &row), USHER_OK);
+    assert_int_equal(row.next, 32);
+    assert_int_equal(ask_id_next(e, "i", 1, NULL, &range), USHER_OK);
+    assert_int_equal(range.first, 32);
+    usher_close(e);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -1577,6 +1614,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_process_killed_between_authority_and_store_repeats_nothing),
         cmocka_unit_test(nothing_is_lost_when_grants_arrive_in_another_order),
         cmocka_unit_test(a_deleted_rule_does_not_come_back),
+        cmocka_unit_test(a_dispenser_made_again_names_its_next_id),
     };
     const char *tmp = getenv("TMPDIR");
     char command[300];

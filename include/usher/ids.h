@@ -76,6 +76,9 @@ struct usher_id_range {
  * below what this process was given are not used: the counter is raised first.  It cannot know
  * of ids that other processes were given: for that, have an authority that loses nothing.
  *
+ * usher_id_set() with another `by` ends each open struct usher_ids of that dispenser: from its next
+ * segment on it answers USHER_REFUSED, and the application opens another one.  No id comes twice.
+ *
  * After fork() a child must open its own: the parent's answers USHER_INVALID there.
  */
 struct usher_ids;
@@ -440,8 +443,9 @@ USHER_API enum usher_status usher_id_show(struct usher_engine *e, const char *di
 /**
  * Change those settings that are given (not start, managed); with opt->next the counter is raised
  * to that, or to the first id behind it that is start + k * by.  The reply has all of them:
- * usher_id_settings_of().  USHER_OK, USHER_SAME, USHER_MISSING; USHER_REFUSED: the counter is
- * higher already, or by is no multiple of what it was: why.
+ * usher_id_settings_of().  After a change of by each open struct usher_ids of @dispenser answers
+ * USHER_REFUSED from its next segment on: open another one.  USHER_OK, USHER_SAME, USHER_MISSING;
+ * USHER_REFUSED: the counter is higher already, or by is no multiple of what it was: why.
  * Takes opt->next, opt->epoch, opt->if_version.
  */
 USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *dispenser,
@@ -460,8 +464,8 @@ USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *
 
 /**
  * Return @n ids from @first on, with opt->token and opt->epoch of the answer that gave them.
- * These are all ids of that answer, or the last ones of it.  USHER_OK: nobody has had an id since,
- * so they come again.  USHER_SAME: they were returned before.  USHER_STALE: another caller has had
+ * These are all ids of that answer, or the last ones of it.  USHER_OK: no other id was given out
+ * since, so they come again.  USHER_SAME: they were returned before.  USHER_STALE: another caller has had
  * an id since, or the ids are not of that answer; they stay unused.  USHER_LOST: the store has
  * lost that it gave them out, and may give them to others.  The caller must have used none of
  * them, and may use none from then on whatever the answer.

@@ -523,7 +523,7 @@ USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char 
                                              struct usher_queue_answer *ret);
 
 /**
- * Match all that can be, 64 at most (then there is more): the rows say whom with whom.
+ * Match all that can be, 64 at most (then there is more): each row has the user and the agent.
  * USHER_OK; USHER_SAME: nothing to match.
  * Takes opt->if_version, opt->epoch.
  */

@@ -355,8 +355,8 @@ static enum usher_status verify(ask *a)
     return status == USHER_FULL ? USHER_OK : status;
 }
 
-/* The next id of a dispenser without a segment is behind all that the authority has granted under
- * its name: before it was deleted, or before the store was lost. */
+/* The next id of a dispenser without a segment follows the highest one that the authority has
+ * granted under its name: before the dispenser was deleted, or before the store was lost. */
 static void tell_next(ask *a, struct usher_result *reply)
 {
     struct usher_id_result *r = &reply->of.id;

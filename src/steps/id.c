@@ -381,7 +381,7 @@ static enum usher_status give_back(work *w)
     }
     if ((uint64_t)args->first == g.next) /* it came back already */
         return answer(w, USHER_SAME);
-    /* what lies before the range of the token is somebody else's */
+    /* another caller has the ids before the range of the token */
     if (args->n > counts[USHER__COUNT_ID_OUT] ||
         (uint64_t)args->first + (uint64_t)args->n * g.by != g.next)
         return answer(w, USHER_STALE);

@@ -433,7 +433,7 @@ static void a_token_returns_ids_of_its_own_range_only(void **state)
     assert_next(f, "t", 1, 6);
 }
 
-/* Ids that lie between the range and the next segment were granted to nobody. */
+/* No authority has granted the ids between the range and the next segment. */
 static void no_range_reaches_over_the_start_of_a_segment(void **state)
 {
     struct fixture *f = *state;

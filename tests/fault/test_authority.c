@@ -1548,7 +1548,7 @@ static void a_deleted_rule_does_not_come_back(void **state)
     usher_close(e);
 }
 
-/* What `create` and `show` say of a dispenser made again is what `next` then returns. */
+/* For a dispenser that is made again `create` and `show` name the id that `next` then returns. */
 static void a_dispenser_made_again_names_its_next_id(void **state)
 {
     static const struct usher_id_result_settings set = { .start = 2, .by = 3, .step = 10 };

@@ -405,7 +405,7 @@ USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char 
                                              struct usher_reply **ret);
 
 /**
- * Apply what is due now, opt->max changes at most and never more than 200, then judge up to 128
+ * Apply what is due now, opt->max changes at most and never more than 64, then judge up to 128
  * numbers by a changed setting.  Never needed for correctness.  While the answer has more, ask
  * again.  USHER_OK: count, which is 0 if the only change is an outage; USHER_SAME, USHER_MISSING.
  * Takes opt->max, opt->if_version, opt->epoch.

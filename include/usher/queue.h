@@ -532,7 +532,7 @@ USHER_API enum usher_status usher_queue_match(struct usher_engine *e, const char
                                               struct usher_reply **ret);
 
 /**
- * Apply what is due now, opt->max changes at most and never more than 200.  Never needed for
+ * Apply what is due now, opt->max changes at most and never more than 64.  Never needed for
  * correctness.  While the reply has more, ask again; rows are the matches that came of it.
  * USHER_OK: it made a version, and the answer has count, of the ends that made one; USHER_SAME,
  * USHER_MISSING.

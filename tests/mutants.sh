@@ -446,6 +446,10 @@ mutant 'a return reaches below a segment' src/steps/id.c 's/^            counts\
     $memory 'no_range_reaches*'
 mutant 'script: a return reaches below a segment' backends/redis/lua/id.lua 's/if S.less(next, first) then S.put_count(K.COUNT_TOKEN, 0) end//' \
     $redis 'no_range_reaches*'
+mutant 'a mistyped key is a name' src/words/parse.c 's/closest.best == NULL || closest.distance > 1)/true)/' \
+    tests/unit/test_text 'what_is_wrong*'
+mutant 'an option after a dash is one' src/words/parse.c 's/    if (!literal)$/    if (true)/' \
+    tests/unit/test_text 'words_after*'
 mutant 'an engine is closed by its watcher' src/engine/engine.c 's/is_inside(&thread, e) || usher__watches_on(&e->watches, NULL)/is_inside(\&thread, e)/' \
     tests/fault/test_hooks 'an_engine*'
 mutant 'a cursor of one list is that of another' src/steps/queue.c 's/         (hi != 0 /         (false /' \

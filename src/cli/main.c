@@ -301,7 +301,9 @@ static int options_behind(struct cli *cli, char **words, size_t *n)
 
     for (size_t i = 0; i < *n; i++) {
         if (strcmp(words[i], "--") == 0) {
-            while (++i < *n)
+            if (usher__noun_by_word(words[0]) == NULL)
+                i++;
+            for (; i < *n; i++) /* the parser of commands reads `--`, too */
                 words[left++] = words[i];
         } else if (strcmp(words[i], "--json") == 0) {
             cli->json = true;

@@ -155,6 +155,16 @@ const char *usher__scope_fault(const char *data, size_t size)
     return fault;
 }
 
+/* Later commands give a colon, and a star at the end, a meaning of their own. */
+static const char *reserved_fault(const char *data, size_t size)
+{
+    if (has(data, size, ':', ':'))
+        return "has a colon in it, which is reserved";
+    if (size > 1 && data[size - 1] == '*')
+        return "ends in *, which is reserved";
+    return NULL;
+}
+
 const char *usher__group_fault(const char *data, size_t size)
 {
     const char *fault = usher__name_fault(data, size);
@@ -163,7 +173,7 @@ const char *usher__group_fault(const char *data, size_t size)
         fault = "has a comma in it";
     if (fault == NULL && size == 1 && data[0] == '*')
         fault = "is *, which stands for any";
-    return fault;
+    return fault != NULL ? fault : reserved_fault(data, size);
 }
 
 bool usher__groups_next(struct usher_text *list, struct usher_text *ret_group)
@@ -198,6 +208,8 @@ const char *usher__groups_fault(const char *data, size_t size)
     while (usher__groups_next(&list, &group)) {
         const char *fault = usher__name_fault(group.data, group.size);
 
+        if (fault == NULL)
+            fault = reserved_fault(group.data, group.size);
         if (fault != NULL)
             return group.size == 0 ? "has an empty name in it" : fault;
         if (++n > USHER_NUMBER_GROUPS_MAX)

@@ -338,16 +338,16 @@ static const struct usher__arg *placed(const struct usher__noun *noun,
     return first != NULL && !is_given(command, first) ? first : NULL;
 }
 
-/* @word is no argument of @verb. */
+/* @word is no argument of @verb.  @literal: it follows `--`. */
 static bool unknown(const struct usher__noun *noun, const struct usher__verb *verb,
-                    const char *word, char message[PARSE_MESSAGE_MAX])
+                    const char *word, bool literal, char message[PARSE_MESSAGE_MAX])
 {
     char quoted[PARSE_QUOTE_MAX], key[2 * PARSE_QUOTE_MAX]; /* long ones are cut by quote */
     struct closest closest = { key, NULL, 0 };
     size_t size = strcspn(word, "=");
 
     usher__quote(quoted, word);
-    if (word[size] == '\0' || size == 0)
+    if (word[size] == '\0' || size == 0 || literal)
         return wrong(message, "`%s` is one word too many for `%s %s`", quoted, noun->word,
                      verb->word);
     if (size >= sizeof key)
@@ -364,6 +364,32 @@ static bool unknown(const struct usher__noun *noun, const struct usher__verb *ve
         return wrong(message, "%s is not an argument of `%s %s`; did you mean %s=?", quoted,
                      noun->word, verb->word, closest.best);
     return wrong(message, "%s is not an argument of `%s %s`", quoted, noun->word, verb->word);
+}
+
+/* Is @word in place of a name KEY=…, with a KEY that differs from an argument of @verb in one
+ * letter?  Then it is a slip, and no name. */
+static bool is_mistyped(const struct usher__noun *noun, const struct usher__verb *verb,
+                        const char *word, char message[PARSE_MESSAGE_MAX])
+{
+    size_t size = strspn(word, "abcdefghijklmnopqrstuvwxyz-_");
+    char key[PARSE_QUOTE_MAX];
+    struct closest closest = { key, NULL, 0 };
+
+    if (word[size] != '=' || size == 0 || size >= sizeof key)
+        return false;
+    memcpy(key, word, size);
+    key[size] = '\0';
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if (((verb->order | verb->keys) >> i & 1u) != 0 && strlen(noun->args[i].word) > 2)
+            usher__closest_try(&closest, noun->args[i].word);
+    usher__closest_try(&closest, "now");
+    usher__closest_try(&closest, "req");
+    if (closest.best == NULL || closest.distance > 1)
+        return false;
+    (void)wrong(message,
+                "%s is not an argument of `%s %s`; did you mean %s=? After `--` it is a name", key,
+                noun->word, verb->word, closest.best);
+    return true;
 }
 
 static const struct usher__noun *find_noun(const struct parse *p, char message[PARSE_MESSAGE_MAX])
@@ -503,27 +529,29 @@ static struct usher_text word_at(const struct parse *p, size_t i)
     return word;
 }
 
-/* What stands behind SCOPE: word @i, and the next one if *@ret_two. */
+/* Take word @i, which follows SCOPE, and the next one if *@ret_two.  @literal: it is behind `--`,
+ * so it is no option. */
 static bool take(struct parse *p, const struct usher__noun *noun, const struct usher__verb *verb,
-                 size_t i, struct usher_operation *command, bool *ret_two,
+                 size_t i, bool literal, struct usher_operation *command, bool *ret_two,
                  char message[PARSE_MESSAGE_MAX])
 {
-    const struct usher__arg *in_place = missing(noun, verb, command), *arg;
-    bool placed_way = p->way == PARSE_PLACED, taken;
+    const struct usher__arg *in_place = missing(noun, verb, command), *arg = NULL;
+    bool placed_way = p->way == PARSE_PLACED, taken = false;
     const char *next = placed_way && i + 1 < p->n ? p->word[i + 1] : NULL, *value;
     struct usher_text word = word_at(p, i), text;
 
     *ret_two = false;
     if (placed_way && in_place != NULL)
         return argument(command, in_place, word, message);
-    if (!common(p->word[i], next, command, &taken, ret_two, message) ||
-        (!taken && !wait_key(p->word[i], next, command, &taken, ret_two, message)))
+    if (!literal && (!common(p->word[i], next, command, &taken, ret_two, message) ||
+                     (!taken && !wait_key(p->word[i], next, command, &taken, ret_two, message))))
         return false;
     if (*ret_two)
         word = word_at(p, i + 1);
     if (taken)
         return !has_nul(&word) || wrong(message, "line has a NUL byte in it");
-    arg = by_key(noun, verb, p->word[i], next, &value, ret_two);
+    if (!literal)
+        arg = by_key(noun, verb, p->word[i], next, &value, ret_two);
     if (*ret_two)
         word = word_at(p, i + 1);
     if (arg == NULL) {
@@ -533,11 +561,14 @@ static bool take(struct parse *p, const struct usher__noun *noun, const struct u
             return false;
         if (taken)
             return true;
+        if (!literal && !placed_way && arg != NULL && arg->type != USHER__ARG_VALUE &&
+            is_mistyped(noun, verb, p->word[i], message))
+            return false;
     }
     if (arg == NULL)
         arg = placed(noun, verb, command);
     if (arg == NULL)
-        return unknown(noun, verb, p->word[i], message);
+        return unknown(noun, verb, p->word[i], literal, message);
     text.data = value;
     text.size = (size_t)(word.data + word.size - value);
     return argument(command, arg, text, message);
@@ -553,10 +584,11 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
     const struct usher__arg *arg;
     const char *fault, *value;
     char scope[PARSE_SCOPE_MAX];
-    bool two;
+    bool two, literal = false;
+    size_t at = 2;
 
     memset(ret_command, 0, sizeof *ret_command);
-    for (size_t i = 0; i < n && i < 3; i++) {
+    for (size_t i = 0; i < n && i < 4; i++) {
         struct usher_text word = word_at(p, i);
 
         if (has_nul(&word))
@@ -573,21 +605,33 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
     ret_command->verb = (enum usher_verb)verb->verb;
 
     usher__scope_word(scope, noun);
-    if (n < 3 ||
-        (p->way == PARSE_TYPED &&
-         (by_key(noun, verb, words[2], NULL, &value, &two) != NULL ||
-          usher__key_value(words[2], "now") != NULL || usher__key_value(words[2], "req") != NULL)))
+    if (n > at && p->way == PARSE_TYPED && strcmp(words[at], "--") == 0) {
+        literal = true;
+        at++;
+    }
+    if (n <= at || (p->way == PARSE_TYPED && !literal &&
+                    (by_key(noun, verb, words[at], NULL, &value, &two) != NULL ||
+                     usher__key_value(words[at], "now") != NULL ||
+                     usher__key_value(words[at], "req") != NULL)))
         return wrong(message, "%s is missing", scope);
-    ret_command->scope.data = words[2];
-    ret_command->scope.size = strlen(words[2]);
-    fault = usher__scope_fault(words[2], ret_command->scope.size);
+    if (p->way == PARSE_TYPED && !literal && is_mistyped(noun, verb, words[at], message))
+        return false;
+    ret_command->scope.data = words[at];
+    ret_command->scope.size = strlen(words[at]);
+    fault = usher__scope_fault(words[at], ret_command->scope.size);
     if (fault != NULL)
         return wrong(message, "%s %s", scope, fault);
 
     fields_init(p, noun, verb);
-    for (size_t i = 3; i < n; i += two ? 2 : 1)
-        if (!take(p, noun, verb, i, ret_command, &two, message))
+    for (size_t i = at + 1; i < n; i += two ? 2 : 1) {
+        two = false;
+        if (p->way == PARSE_TYPED && !literal && strcmp(words[i], "--") == 0) {
+            literal = true;
+            continue;
+        }
+        if (!take(p, noun, verb, i, literal, ret_command, &two, message))
             return false;
+    }
     arg = missing(noun, verb, ret_command);
     if (arg != NULL)
         return wrong(message, "%s is missing", arg->word);

@@ -41,7 +41,8 @@ bool usher__parse_common(const char *word, struct usher_operation *command, bool
 
 /* In which way words are arguments. */
 enum parse_way {
-    PARSE_TYPED, /* by people: KEY=VALUE may stand anywhere */
+    PARSE_TYPED, /* by people: KEY=VALUE may stand anywhere; after `--` each word is a name or a
+                    field */
     /* By programs: what must be given stands first, in its order, and is taken as it is, whatever
      * it looks like.  Then options, KEY VALUE or KEY=VALUE; a word that is a key is one. */
     PARSE_PLACED

@@ -433,6 +433,8 @@ static void keys_that_are_no_scope_are_told_and_nothing_is_written(void **state)
         { "3 p:number p:number:index p:number:held add 1", "key 1 has no name in braces" },
         { "3 {p} {p}:index {p}:held add 1", "key 1 is {p}, not {p}:number" },
         { "3 {p\1}:number {p\1}:number:index {p\1}:number:held add 1", "is not a name" },
+        { "3 {p}:number {p}:number:index {p}:number:held add 1 group a:b", "both are reserved" },
+        { "3 {p}:number {p}:number:index {p}:number:held call group a,b*", "both are reserved" },
         { "3 {p}:number {p}:number:index {p}:number:held", "the verb is not known" },
         { "3 {p}:number {p}:number:index {p}:number:held ADD 1", "the verb is not known" },
         { "3 {p}:number {p}:number:index {p}:number:held ad-d 1", "the verb is not known" },

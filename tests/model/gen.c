@@ -174,7 +174,7 @@ void gen_names_make(struct rng *r, struct gen_names *names, unsigned n, const ch
 
         name_make(r, to, kind, names->n);
         good = to[strcspn(to, without)] == '\0';
-        if (strcmp(to, "*") == 0 && strchr(without, ',') != NULL)
+        if (strchr(without, ',') != NULL && to[0] != '\0' && to[strlen(to) - 1] == '*')
             good = false;
         for (unsigned i = 0; i < names->n; i++)
             if (strcmp(names->name[i], to) == 0)
@@ -236,7 +236,7 @@ struct gen *gen_open(uint64_t seed, unsigned size)
                    "{}");
     gen_names_make(r, &g->numbers, size, "n", "");
     gen_names_make(r, &g->owners, g->big ? size : (unsigned)(1 + rng_below(r, 4)), "owner", "");
-    gen_names_make(r, &g->groups, (unsigned)(1 + rng_below(r, 3)), "g", ",");
+    gen_names_make(r, &g->groups, (unsigned)(1 + rng_below(r, 3)), "g", ",:");
     gen_names_make(r, &g->peers, (unsigned)(1 + rng_below(r, 5)), "peer", "");
     gen_names_make(r, &g->requests, (unsigned)(1 + rng_below(r, 12)), "req", "");
     gen_names_make(r, &g->nodes, (unsigned)(1 + rng_below(r, 3)), "node", "");

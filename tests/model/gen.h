@@ -36,7 +36,7 @@ struct gen_names {
     unsigned n;
     char (*name)[USHER_NAME_MAX + 1]; /* for the owner to free() */
 };
-/* All different; none has a byte of @without (nor is `*` where that has a comma). */
+/* All different; none has a byte of @without (nor ends in `*` where that has a comma). */
 void gen_names_make(struct rng *r, struct gen_names *names, unsigned n, const char *kind,
                     const char *without);
 struct usher_text gen_any(struct rng *r, const struct gen_names *names);

@@ -86,7 +86,7 @@ struct queue_gen *queue_gen_open(uint64_t seed)
                    "{}");
     gen_names_make(r, &g->agents, agents, "agent", "");
     gen_names_make(r, &g->users, users, "user", "");
-    gen_names_make(r, &g->lanes, (unsigned)(1 + rng_below(r, 3)), "lane", ",");
+    gen_names_make(r, &g->lanes, (unsigned)(1 + rng_below(r, 3)), "lane", ",:");
     gen_names_make(r, &g->requests, (unsigned)(1 + rng_below(r, 12)), "req", "");
     lists_make(g);
     g->scale = scales[rng_below(r, sizeof scales / sizeof *scales)];

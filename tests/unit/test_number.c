@@ -635,8 +635,10 @@ static void groups_have_no_commas_and_are_not_the_star(void **state)
 {
     (void)state;
     assert_null(usher__group_fault("212", 3));
-    assert_null(usher__group_fault("**", 2));
     assert_null(usher__group_fault("*a", 2));
+    assert_non_null(usher__group_fault("**", 2)); /* reserved */
+    assert_non_null(usher__group_fault("a*", 2));
+    assert_non_null(usher__group_fault("a:1", 3));
     assert_non_null(usher__group_fault("*", 1));
     assert_non_null(usher__group_fault("a,b", 3));
     assert_non_null(usher__group_fault(",", 1));

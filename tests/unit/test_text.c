@@ -696,6 +696,13 @@ static void what_is_wrong_is_refused_by_name(void **state)
         { "number add p 1 2", "`2` is one word too many for `number add`" },
         { "number add p 1 grup=A",
           "grup is not an argument of `number add`; did you mean group=?" },
+        { "number add p gruop=A", "gruop is not an argument of `number add`; did you mean group=? "
+                                  "After `--` it is a name" },
+        { "number call lease_=5",
+          "lease_ is not an argument of `number call`; did you mean lease=? "
+          "After `--` it is a name" },
+        { "number add -- p", "number is missing" },
+        { "number add p 1 -- group=A", "`group=A` is one word too many for `number add`" },
         { "number add p 1 group=A group=A", "group is given twice" },
         { "number add p 1 group=A,B", NULL },
         { "number call p lease=5y",
@@ -721,6 +728,39 @@ static void what_is_wrong_is_refused_by_name(void **state)
     assert_int_equal(usher_command_parse(NULL, 0, room, sizeof room, &c), USHER_INVALID);
     assert_int_equal(usher_command_parse("", 0, NULL, 0, &c), USHER_INVALID);
     assert_int_equal(usher_command_parse("", 0, room, sizeof room, NULL), USHER_INVALID);
+}
+
+/* After `--` no word is an option. */
+static void words_after_a_dash_are_no_options(void **state)
+{
+    static const struct {
+        const char *line, *scope, *name;
+    } good[] = {
+        { "number add p -- gruop=A", "p", "gruop=A" },
+        { "number add p -- group=A", "p", "group=A" },
+        { "number add -- now=1 req=2", "now=1", "req=2" },
+        { "number add p -- --", "p", "--" },
+        { "number add p prefix=+49", "p", "prefix=+49" }, /* like no argument */
+    };
+    struct usher_command c;
+    uint64_t room[256];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(good); i++) {
+        if (usher_command_parse(good[i].line, strlen(good[i].line), room, sizeof room, &c) !=
+            USHER_OK)
+            fail_msg("%s: %s", good[i].line, usher_message());
+        assert_string_equal(c.scope, good[i].scope);
+        assert_int_equal(c.n, 1);
+        assert_string_equal(c.values[0].text, good[i].name);
+    }
+    assert_int_equal(usher_command_parse("room set r -- if=5 log=7", 24, room, sizeof room, &c),
+                     USHER_OK);
+    assert_memory_equal(value_of(&c, USHER_FIELD_FIELD)->text, "if=", 3);
+    assert_int_equal(value_of(&c, USHER_FIELD_FIELD)->size, 2);
+    assert_memory_equal(value_of(&c, USHER_FIELD_VALUE)->text, "5", 2);
+    assert_non_null(value_of(&c, USHER_FIELD_FIELDS));
+    assert_null(value_of(&c, USHER_FIELD_IF));
 }
 
 /* A line has no end but its size; twice that and 2 KiB are enough. */
@@ -760,6 +800,7 @@ int main(void)
         cmocka_unit_test(every_verb_is_written),
         cmocka_unit_test(every_argument_is_read),
         cmocka_unit_test(what_is_wrong_is_refused_by_name),
+        cmocka_unit_test(words_after_a_dash_are_no_options),
         cmocka_unit_test(a_long_line_has_room),
     };
 

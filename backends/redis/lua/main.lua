@@ -56,6 +56,10 @@ if by_hand then
                 return word .. ' is packed: not by hand'
             elseif kind == 't' or kind == 'm' and value ~= '' then
                 if not is_name(value, word == 'group' and 4096 or 255) then return word .. ' is not a name' end
+                if (word == 'group' or word == 'lane' or word == 'lanes')
+                    and (string.find(value, ':', 1, true) or string.find(value .. ',', '[^,]%*,')) then
+                    return word .. ' has a colon in it, or ends in *; both are reserved'
+                end
             elseif kind == 'e' then
                 if #value ~= 16 or string.find(value, '[^%da-f]') then return word .. ' is not 16 hex digits' end
             elseif kind == 'm' then

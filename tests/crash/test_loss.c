@@ -1046,5 +1046,8 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
+#ifdef USHER_WITH_REDIS
+    cable_prepare();
+#endif
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

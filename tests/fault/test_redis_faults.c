@@ -3520,8 +3520,10 @@ static struct redis_server *far; /* at the other end */
 static int cable_end(void **state)
 {
     (void)state;
-    cable_enter(&cable, 1);
-    redis_server_stop(far);
+    if (far != NULL) { /* else it may not have been laid */
+        cable_enter(&cable, 1);
+        redis_server_stop(far);
+    }
     far = NULL;
     cable_done(&cable);
     return 0;
@@ -3639,6 +3641,7 @@ int main(int argc, char **argv)
         cmocka_set_test_filter(argv[1]);
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)clock_ms();
     print_message("USHER_SEED=%" PRIu64 "\n", seed);
+    cable_prepare();
     server = redis_server_start(NULL);
     if (server == NULL)
         return redis_skip();

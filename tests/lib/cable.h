@@ -5,7 +5,8 @@
  *
  * Nothing of it has a name outside of this process, and nothing that is sent in it gets out: both
  * namespaces end with the last process in them and the last descriptor, however that ends, and the
- * cable with them.  Needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and the program ip.
+ * cable with them.  Needs the program ip, and CAP_SYS_ADMIN and CAP_NET_ADMIN: root has them, and
+ * an ordinary user has them in a user namespace (cable_prepare()), unless the machine forbids it.
  */
 #ifndef USHER_TESTS_CABLE_H
 #define USHER_TESTS_CABLE_H
@@ -25,10 +26,15 @@ extern const char *const cable_address[CABLE_ENDS];
 /* Why cable_lay() failed; never NULL. */
 const char *cable_reason(void);
 
+/* At the beginning of main(), before any thread, socket or server: where this process may not make
+ * network namespaces, but may make a user namespace, it becomes root in one, with a loopback
+ * interface of its own. */
+void cable_prepare(void);
+
 /* Lays it, plugged in at both ends. */
 bool cable_lay(struct cable *c);
 
-/* In a test of cmocka, which is skipped where it cannot be laid, or fails with USHER_NO_SKIP=1. */
+/* In a test of cmocka, which is left out where it cannot be laid (left_out.h). */
 void cable_lay_or_skip(struct cable *c);
 
 /* This thread is at home again.  Takes one that was not laid, all zero. */

@@ -3,6 +3,9 @@
 # A day of 5000 made-up calls, replayed on a SQLite file: who waited, who was served, what the
 # numbers, queues, rooms, serials and ids did.  The same seed gives the same day.
 #
+#   sh examples/demo.sh          in a temporary folder, which is gone afterwards
+#   sh examples/demo.sh FOLDER   keeps the calls and the store there: FOLDER/day.db
+#
 # The program is $USHER, else `usher' of the PATH.
 set -eu
 usher=${USHER:-usher}
@@ -11,9 +14,15 @@ case $usher in
 */*) usher=$PWD/$usher ;;
 esac
 
-dir=$(mktemp -d "${TMPDIR:-/tmp}/usher-demo.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
+if [ $# != 0 ]; then
+    dir=$1
+    mkdir -p "$dir"
+    rm -f "$dir/day.db" "$dir/day.db-wal" "$dir/day.db-shm"
+else
+    dir=$(mktemp -d "${TMPDIR:-/tmp}/usher-demo.XXXXXX")
+    trap 'rm -rf "$dir"' EXIT
+    trap 'exit 1' HUP INT TERM
+fi
 
 cd "$dir"
 

@@ -46,6 +46,7 @@ src/cli/answer_plain.c
 src/cli/import.c
 src/cli/room_list.c
 src/cli/serial_list.c
+src/cli/silence.c
 '
 
 nouns='number|queue|rooms?|serial|id'

@@ -93,9 +93,10 @@ USHER_API enum usher_status usher_execute(struct usher_engine *e,
 /** Give @reply back.  NULL is fine.  Any thread. */
 USHER_API void usher_reply_done(struct usher_reply *reply);
 
-/** The values of row @row, or with USHER_ANSWER of the answer; *@ret_n of them, which live as long
- * as
- *  @reply.  NULL: there is no such row.  O(1). */
+/**
+ * The values of row @row, or with USHER_ANSWER those of the answer; *@ret_n is their number.  They
+ * live until usher_reply_done().  NULL: there is no such row.  O(1).
+ */
 USHER_API const struct usher_value *usher_reply_values(const struct usher_reply *reply, size_t row,
                                                        size_t *ret_n);
 /** One number; USHER_NONE: it is not there.  O(values of the row). */
@@ -118,8 +119,9 @@ USHER_API const char *usher_reply_word(const struct usher_reply *reply, size_t r
  * the line and 2 KiB are enough for any line.  The tag is NULL.
  *
  * USHER_OK       *@ret_command is the command.  Whether the engine takes it is said by its reply
- * USHER_INVALID  it is none: usher_message() says what is wrong with it by name.  Or: no words,
- * more than 64 of them, NULL USHER_FULL     @room is too small
+ * USHER_INVALID  it is no command, as usher_message() explains; or it has no words, or more than
+ *                64; or an argument is NULL
+ * USHER_FULL     @room is too small
  *
  * Cost: O(line), no allocation.  Threads: any.  Since 0.1.
  */

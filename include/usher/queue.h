@@ -166,8 +166,7 @@ struct usher_queue_options {
      * then or later */
     int64_t since_ms;
     int64_t until_ms; /* history, drain: that ended then or earlier */
-    /* drain: finish: of the match, else stale; drain: drop the visits up to this version */
-    uint64_t token;
+    uint64_t token; /* drain: drop the visits up to this version */
     int64_t state; /* list: those in this state, not those who wait */
     const char *after; /* list, agents, history: go on where a page ended: its next */
     /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 64
@@ -381,7 +380,8 @@ USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *
 /**
  * @agent comes to work, with opt->capacity rooms (not given: 1), 1 to capacity of the answer's
  * login: usher_queue_room_name().  lanes: "A,B", not given: all.  level is for strategy level.
- * Users who wait are matched at once.
+ * Waiting users are matched at once.  An agent that gives no sign of life for ttl_ms of the
+ * settings (15 s by default) is gone: usher_queue_alive().
  * USHER_OK; USHER_SAME: it is logged in like that (a sign of life); USHER_REFUSED: it is with
  * other arguments.  O(lanes * log n).
  * Takes opt->lanes, opt->capacity, opt->level, opt->if_version, opt->epoch.
@@ -445,8 +445,9 @@ USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char 
 /**
  * @user asks for an agent: a room at once, an offer, or a place in its lane (not given:
  * "default").  priority: larger first, to USHER_QUEUE_PRIORITY_MAX.  since_ms: arrival, for the
- * place; not given: now.  Again, it is a sign of life and changes neither place nor index
- * (USHER_SAME).  So who repeats it in place of usher_queue_alive(), with the since_ms of the first
+ * place; not given: now.  A user that gives no sign of life for ttl_ms of the settings (15 s by
+ * default) is gone: usher_queue_alive().  Again, it is a sign of life and changes neither place
+ * nor index (USHER_SAME).  So who repeats it in place of usher_queue_alive(), with the since_ms of the first
  * time, until seated, has the old place even if the store has lost it.
  *
  * USHER_OK, USHER_SAME  the answer has place, room, agent, token, index, wait_ms

@@ -29,9 +29,9 @@
  *    the same ones.  A mark is (room.h): a notice is applied only to the history that it says it
  *    follows, and a heartbeat agrees only if its mark does.  So whatever is lost, a replica that
  *    has heard the last notice or a heartbeat and says that it is current is the room.
- *  - Where a store changed hands versions jump, and a notice says which version it follows on
- *    (`before`; 0: the one below): a replica of that version goes on, and one of what was lost
- * pulls.
+ *  - Versions jump where a store changed hands, and a notice has the version that it follows on
+ *    (`before`; 0: the one below).  A replica of that version continues, and one that has seen a
+ *    lost change pulls.
  *  - Changes that were told together (usher_room_presence()) are taken one by one.
  *  - An answer settles doubts that were there when it was asked for, and no later ones: it may
  *    have been made before.  Answers to an older question are ignored.

@@ -16,9 +16,9 @@
  *    notice, unless it brings back somebody who was away.
  *  - Closing: the room is `closing` at once, and nothing of it is seen any more; then all of
  *    it is erased in steps of a few dozen items, after each of which the closer leaves the store to
- *    others for as long as the step took.  Whoever sends the next command to the room goes on with
- *    it, should the closer die.  At the end nothing is left, and a room
- * opened under the name again has a new epoch.
+ *    others for as long as the step took.  If the closer dies, the next command on the room
+ *    continues.  At the end no record is left, and a room that is opened under the name again has
+ *    a new epoch.
  *
  * Limits (`full` beyond them): USHER_ROOM_ROLES_MAX roles and USHER_ROOM_SHARES_MAX shares of
  * one member, USHER_ROOM_FIELDS_MAX fields and as many roles of a room, USHER_ROOM_BYTES_MAX

@@ -19,7 +19,8 @@
  *    arguments in this order: engine, scope, what the verb is about, options, where the answer
  *    goes.  In options and settings 0 or NULL is not given; USHER_NONE, or "", is none, never, off,
  *    said aloud.  An answer is written whatever the status.  Structs that a program fills, or
- *    has filled, begin with their size (…_INIT sets it) and grow at their end.
+ *    has filled, begin with their size (…_INIT sets it) and grow at their end; but struct
+ *    usher_options must have the size that it has in the library.
  *  - Times are Unix milliseconds, durations milliseconds.
  *  - Names (scope, number, owner, group, peer, request id) are 1..USHER_NAME_MAX bytes of
  *    valid UTF-8 without control characters; scope names also without '{' and '}'.
@@ -594,7 +595,7 @@ USHER_API enum usher_status usher_failures(struct usher_engine *e, uint64_t *ret
 struct usher_check_result {
     uint64_t faults;
     uint64_t repaired; /* of the faults */
-    uint64_t scopes;   /* that were looked at */
+    uint64_t scopes;   /* that were looked at, of those that usher_scopes() lists */
     bool partial;      /* not all was seen */
 };
 

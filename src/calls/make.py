@@ -53,6 +53,16 @@ HEAD_ANSWER = [
 ]
 
 
+def of_verbs(help_, verbs):
+    """The help of an argument that only @verbs take; of "VERB: TEXT; VERB: TEXT" their parts."""
+    parts = help_.split("; ")
+    if all(re.match(r"[a-z]+: ", part) for part in parts):
+        own = [part for part in parts if part.split(": ")[0] in verbs]
+        if own:
+            return "; ".join(own)
+    return f"{', '.join(verbs)}: {help_}"
+
+
 class FieldAbout(ctypes.Structure):
     _fields_ = [("field", ctypes.c_uint32), ("type", ctypes.c_int), ("name", ctypes.c_char_p),
                 ("word", ctypes.c_char_p), ("help", ctypes.c_char_p)]
@@ -350,7 +360,7 @@ class Noun:
                 help_ = self.args[name][0].member(None, name not in self.lists["settings"])
             if which in ("options", "answer"):
                 verbs = self.used.get((which, name), [])
-                help_ = f"{', '.join(verbs)}: {help_}" if 0 < len(verbs) < 5 else help_
+                help_ = of_verbs(help_, verbs) if 0 < len(verbs) < 5 else help_
             lines += member(field.told() if told else field.declared(), help_)
         for declared in self.later:
             lines += member(declared, "of a later version")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * number import POOL FILE [up=1] [group=G]: one number a line, in batches.  Blanks around it
- * and lines that begin with # do not count.  A line that is no number is reported and left
- * out; the others are imported.  To repeat it is harmless.
+ * and lines that begin with # do not count.  A line that is no number, as one of a table or a
+ * sentence, is reported and left out; the others are imported.  To repeat it is harmless.
  */
 #include "config.h"
 
@@ -95,6 +95,22 @@ static void add(struct import *m, const char *number, size_t size)
     }
 }
 
+/* NULL, or why @line is no number.  A store takes any name; a file may be the wrong one.  A phone
+ * number may have blanks in it, and another name, as of SIP, has none. */
+static const char *number_fault(const char *line, size_t size)
+{
+    const char *fault = usher__name_fault(line, size);
+    bool blank = false, other = false;
+
+    for (size_t i = 0; fault == NULL && i < size; i++) {
+        if (line[i] == ',')
+            fault = "has a comma in it: the file has one number a line";
+        blank = blank || line[i] == ' ';
+        other = other || strchr(" +-/.()*#0123456789", line[i]) == NULL;
+    }
+    return fault == NULL && blank && other ? "has a blank in it, and is no phone number" : fault;
+}
+
 static void bad(struct import *m, uint64_t line, const char *fault)
 {
     if (m->bad++ == 0)
@@ -129,7 +145,7 @@ static enum usher_status read_all(struct import *m, struct lines *lines, uint64_
         }
         if (result == LINES_LINE && (size == 0 || *line == '#'))
             continue;
-        fault = result == LINES_LONG ? "is longer than 255 bytes" : usher__name_fault(line, size);
+        fault = result == LINES_LONG ? "is longer than 255 bytes" : number_fault(line, size);
         if (fault != NULL) {
             bad(m, lines->number, fault);
             continue;

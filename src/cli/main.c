@@ -79,7 +79,7 @@ const struct cli_program usher__cli_programs[] = {
       "made-up calls for replay, as CSV: a day, or with --agents a centre where callers wait" },
     { "watch", usher__cli_watch,
       "NOUN/NAME... [--since=V] [--max=N] [--once] [--every=MS] [--for=MS]",
-      "notices as they come: of rooms, whoever makes them; in the shell, of its own commands" },
+      "notices as they come: of rooms, and of other scopes that keep a log, from any process" },
     { "serve", usher__cli_serve,
       "[--listen=unix:PATH|HOST:PORT]... [--http=HOST:PORT] [--auth-file=FILE] [--clients=N] "
       "[--command=BYTES] [--words=N] [--out=BYTES] [--channels=N] [--idle=MS]",

@@ -10,6 +10,7 @@
 
 #include "cli/answer.h"
 #include "cli/parse.h"
+#include "cli/silence.h"
 #include "cli/table.h"
 #include "core/verbs.h"
 
@@ -153,6 +154,8 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n)
         else
             usher__run_batch(cli->engine, &command, &reply, 1);
         rc = usher__run_answer(cli, &command, &reply);
+        if (rc == 0)
+            usher__cli_silence(cli, &command);
     }
     free(block);
     return rc;

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <usher/command.h>
 
@@ -196,8 +195,7 @@ static void row(struct table *t, const struct usher_reply *reply, size_t i, int6
 bool usher__table_answer(FILE *out, const struct usher_operation *command,
                          const struct usher_result *result)
 {
-    int64_t now_ms =
-        (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : (int64_t)time(NULL) * 1000;
+    int64_t now_ms = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : result->now_ms;
     bool list = result->status == USHER_OK &&
                 (usher__verb((unsigned)command->verb)->flags & USHER__LISTS) != 0;
     struct usher_reply *reply = list ? usher_reply_of(command, result) : NULL;

@@ -369,7 +369,7 @@ static enum usher_status audit_scope(struct audit *a, const struct usher_scope *
 
     if (status != USHER_OK)
         return status;
-    a->found.scopes++;
+    a->found.scopes += usher__scope_listed(s);
     memset(&a->tally, 0, sizeof a->tally);
     a->steps = usher__steps(s->noun);
     memset(a->should, 0, sizeof a->should);
@@ -479,7 +479,8 @@ static enum usher_status audit_fault(struct audit *a, const struct usher_item *i
         return USHER_OK;
     }
     status = audit_close(a);
-    a->found.scopes++;
+    a->found.scopes +=
+        usher__noun(item->scope->noun) == NULL || !usher__noun(item->scope->noun)->hidden;
     audit_name(a, item->scope->noun, &item->scope->name);
     fault(a, "%s", item->fault);
     a->is_torn = true;

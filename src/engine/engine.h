@@ -136,6 +136,9 @@ void usher__engine_tell(struct usher_engine *e, const struct usher_operation *co
 /* Of the commands, the first noun that has a way of its own; NULL: none has. */
 const struct usher__hooks *usher__engine_executes(const struct usher_operation *commands, size_t n);
 
+/* Does usher_scopes() list @s, and usher_check() count it?  Not an index of the engine's own. */
+bool usher__scope_listed(const struct usher_scope *s);
+
 /* CLOCK_MONOTONIC: for deadlines. */
 int64_t usher__monotonic_ms(void);
 int64_t usher__monotonic_ns(void);

@@ -114,15 +114,21 @@ static void take(struct row *row, const struct usher_scope *s)
             row->items += s->counts[i];
 }
 
+bool usher__scope_listed(const struct usher_scope *s)
+{
+    const struct usher__steps *steps = usher__steps(s->noun);
+
+    return steps != NULL && !usher__noun(s->noun)->hidden &&
+           (steps->gone == NULL || !steps->gone(s));
+}
+
 static enum usher_status seen(void *payload, const struct usher_item *item)
 {
     struct page *p = payload;
     const struct usher_scope *s = item->scope;
     struct row *row;
 
-    if (item->kind != USHER_ITEM_SCOPE || usher__steps(s->noun) == NULL ||
-        usher__noun(s->noun)->hidden ||
-        (usher__steps(s->noun)->gone != NULL && usher__steps(s->noun)->gone(s)) ||
+    if (item->kind != USHER_ITEM_SCOPE || !usher__scope_listed(s) ||
         compare(s->noun, s->name.data, s->name.size, p->after_noun, p->after.data, p->after.size) <=
             0)
         return USHER_OK;

@@ -3,6 +3,7 @@
 
 #include "words/closest.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define LONGEST 24u
@@ -37,12 +38,23 @@ static unsigned distance(const char *a, size_t n, const char *b, size_t m)
     return last[m];
 }
 
+/* Never proposed: a mistyped look must not be answered with a word that erases. */
+static bool erases(const char *word)
+{
+    static const char *const words[] = { "close", "del", "delete", "drop", "void" };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
 void usher__closest_try(struct closest *c, const char *candidate)
 {
     size_t n = strlen(c->word), m = strlen(candidate);
     unsigned d;
 
-    if (n == 0 || n > LONGEST || m > LONGEST)
+    if (n == 0 || n > LONGEST || m > LONGEST || erases(candidate))
         return;
     d = distance(c->word, n, candidate, m);
     if (d > (m < 4 ? 1u : m < 8 ? 2u : 3u) || (c->best != NULL && d >= c->distance))

@@ -46,6 +46,14 @@ EOF
 EOF
 done
 
+# A sentence and a row of a table are no numbers, and are named by their lines.
+printf 'bad number\n+493,berlin\n+49 (30) 1-2\nsip:ann@example.org\n' >table
+expect 0 "$USHER" -s memory: number import p table <<'EOF'
+ok: 2 added, 0 there already, 2 bad lines
+! usher: table:1: has a blank in it, and is no phone number
+! usher: table:2: has a comma in it: the file has one number a line
+EOF
+
 lines 2 "$USHER" -s memory: --json number import p garbage </dev/null
 holds out.txt '{"status":"invalid","message":"no line of the file is a number: '
 holds err.txt 'usher: garbage:1: is '

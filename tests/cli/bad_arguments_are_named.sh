@@ -136,6 +136,12 @@ for store in $STORES; do
 {"status":"invalid","message":"\`number\` has no verb \`dance\`; \`usher help number\` lists them"}
 > numbr add p 1
 {"status":"invalid","message":"unknown command \`numbr\`; did you mean \`number\`?"}
+> top
+{"status":"invalid","message":"unknown command \`top\`; \`usher help\` lists what there is"}
+> drp number/p
+{"status":"invalid","message":"unknown command \`drp\`; \`usher help\` lists what there is"}
+> room clos r
+{"status":"invalid","message":"\`room\` has no verb \`clos\`; \`usher help room\` lists them"}
 > tango
 {"status":"invalid","message":"unknown command \`tango\`; \`usher help\` lists what there is"}
 > shell

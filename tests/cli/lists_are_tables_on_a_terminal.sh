@@ -75,4 +75,34 @@ EOF
     "$USHER" -s "$url" number list sales now=1030000 >said
     [ "$(wc -l <said)" = 1 ] || wrong 'elsewhere it is one line'
 done
+# By the real clock: a call that has just begun is not of the future, and a terminal is told how long
+# an agent or a user may be silent.
+terminal() {
+    number_of_check=$((number_of_check + 1))
+    script -qec "\"$USHER\" -s sqlite:$dir/now.db $*" /dev/null </dev/null | tr -d '\r' >said
+}
+if [ "${WITH_SQLITE:-yes}" = yes ]; then
+    terminal number add p 1
+    terminal number reg p 1
+    for i in 1 2 3 4 5; do # a clock of whole seconds is wrong most of the time
+        terminal number call p
+        terminal number list p
+        sed -n 2p said >row
+        holds row ' ago'
+        grep -q ' in ' row && wrong "nothing of a call without a lease is of the future: $(cat row)"
+        terminal number free p all=1
+    done
+    terminal queue login q ann
+    grep -qE '^until 2.*Z, unless `usher queue alive q agent=ann` comes before \(ttl=15s\)$' said ||
+        wrong "login says until when: $(cat said)"
+    terminal queue apply q zoe
+    holds said '`usher queue alive q user=zoe`'
+    terminal queue set q ttl=0
+    terminal queue login q bob
+    grep -q '^until' said && wrong 'without ttl there is no end'
+    terminal --json queue login q eve
+    grep -q '^until' said && wrong 'JSON is JSON alone'
+    "$USHER" -s "sqlite:$dir/now.db" queue login q dan >said
+    [ "$(wc -l <said)" = 1 ] || wrong 'elsewhere an answer is one line'
+fi
 finish

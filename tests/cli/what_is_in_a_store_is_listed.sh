@@ -62,4 +62,20 @@ EOF
 ok: 1 scope; number/p, version 1, 1 number
 EOF
 fi
+# `check` counts the same scopes: not the index of rooms, nor a room that is closed.
+for store in $STORES; do
+    case $store in
+    memory:) continue ;;
+    redis*) store="$store&prefix=count" ;;
+    *) store="$store-count" ;;
+    esac
+    for line in 'number add p 1' 'room open hall' 'room open attic' 'room close attic' 'id create d'; do
+        # shellcheck disable=SC2086
+        lines 0 "$USHER" -s "$store" $line
+    done
+    lines 0 "$USHER" -s "$store" scopes
+    holds out.txt 'ok: 3 scopes; '
+    lines 0 "$USHER" -s "$store" check
+    holds out.txt 'ok: 0 faults in 3 scopes'
+done
 finish

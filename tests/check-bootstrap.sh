@@ -33,10 +33,10 @@ for command in demo check; do
 done
 rm "$dir/tree/config.status"
 
-# Stand-ins. make "runs" three tests: one passes, one passes with a part left out, one fails if
-# $dir/fails is there, and then does not go on before ./bootstrap has reported it.
+# Stand-ins. make "runs" 20 tests, and that of musl after them: the second one leaves a part out, and
+# the third one fails if $dir/fails is there.  It then waits until ./bootstrap has reported it.
 mkdir "$dir/bin"
-for name in $(sed -n 's/^cmd:\([^ ,]*\).*/\1/p' "$top_srcdir/bootstrap" | sort -u) pkg-config sudo apt-get; do
+for name in $(sed -n 's/^cmd:\([^ ,]*\).*/\1/p' "$top_srcdir/bootstrap" | sort -u) pkg-config sudo apt-get musl-gcc; do
     printf '#!/bin/sh\nexit 0\n' >"$dir/bin/$name"
 done
 sed '/^chars:- /d' "$top_srcdir/bootstrap" >"$dir/tree/bootstrap"
@@ -90,10 +90,10 @@ chmod +x "$dir/tree/configure"
 PATH=$dir/bin:$PATH
 unset CI USHER_NO_SKIP USHER_LEAVE_OUT JOBS
 
-# What the machine forbids is left out and listed; the last line keeps its form.
+# A part that the machine forbids is left out and listed; the last line keeps its form.
 bootstrap check
 [ "$rc" = 0 ] || die "exit code $rc with a part left out"
-[ "$(tail -n 1 "$dir/out")" = '20 passed, 0 failed' ] || die 'the last line is another'
+[ "$(tail -n 1 "$dir/out")" = '21 passed, 0 failed' ] || die 'the last line is another'
 grep -qx 'tests/two: no network namespaces here: Operation not permitted' "$dir/out" ||
     die 'what was left out is not listed'
 [ "$(cat "$dir/switches")" = '1 1' ] || die 'the tests may not leave anything out'
@@ -110,4 +110,4 @@ done
 bootstrap check
 [ "$rc" = 1 ] || die "exit code $rc after a failure"
 [ -f "$dir/reported" ] || die 'the failure was not reported while the other tests ran'
-[ "$(tail -n 1 "$dir/out")" = '19 passed, 1 failed' ] || die 'the last line does not count the failure'
+[ "$(tail -n 1 "$dir/out")" = '20 passed, 1 failed' ] || die 'the last line does not count the failure'

@@ -27,9 +27,17 @@ export PKG_CONFIG_PATH
 cflags=$($PKG_CONFIG --cflags usher)
 libs=$($PKG_CONFIG --libs usher)
 # For the archive alone.  --static would ask for all that those libraries are made of, too.
-# shellcheck disable=SC2046
-archive_libs="$stage$libdir/libusher.a
-    $($PKG_CONFIG --libs $($PKG_CONFIG --print-requires-private usher)) -pthread -lm"
+requires=$($PKG_CONFIG --print-requires-private usher)
+archive_libs="$stage$libdir/libusher.a -pthread -lm"
+if [ -n "$requires" ]; then
+    # shellcheck disable=SC2086
+    archive_libs="$archive_libs $($PKG_CONFIG --libs $requires)"
+fi
+# Only the header of libxxhash is used, and a program that links usher does not need it.
+if echo "$requires" | grep -q xxhash; then
+    echo 'usher.pc requires libxxhash, of which no object uses a function'
+    exit 1
+fi
 LD_LIBRARY_PATH=$stage$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 

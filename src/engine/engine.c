@@ -54,6 +54,11 @@
 #define GATHER 512
 #endif
 
+/* The hostile build has the way without it. */
+#if defined(HAVE_SEM_CLOCKWAIT) && !defined(USHER_HOSTILE)
+#define USHER_SEM_CLOCKWAIT 1
+#endif
+
 /* Compiled once for a single command and once for any number. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 /* How often a leader lets other threads run before it goes, at most. */
@@ -924,19 +929,49 @@ static void acquired(sem_t *wake)
 }
 
 /*
+ * sem_clockwait() by CLOCK_MONOTONIC.  Without it (musl) the wait is by the wall clock, in slices,
+ * because the wall clock may be set in between; the end of a slice is EINTR.
+ */
+static int wait_until(sem_t *wake, int64_t deadline_ms)
+{
+#ifdef USHER_SEM_CLOCKWAIT
+    struct timespec until = { .tv_sec = deadline_ms / 1000,
+                              .tv_nsec = (long)(deadline_ms % 1000) * 1000000 };
+
+    return sem_clockwait(wake, CLOCK_MONOTONIC, &until);
+#else
+    enum { SLICE_MS = 1000 };
+    int64_t left_ms = deadline_ms - usher__monotonic_ms();
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    left_ms = left_ms < 0 ? 0 : left_ms > SLICE_MS ? SLICE_MS : left_ms;
+    until.tv_sec += left_ms / 1000;
+    until.tv_nsec += (long)(left_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    if (sem_timedwait(wake, &until) == 0)
+        return 0;
+    if (errno == ETIMEDOUT && usher__monotonic_ms() < deadline_ms)
+        errno = EINTR;
+    return -1;
+#endif
+}
+
+/*
  * Wait for a leader to execute the tasks of @me, or to be one.  The waiter leaves the queue at its
  * deadline, because the batches before it may have more time.  A waiter that a leader has taken out
  * of the queue waits on: the leader's batch keeps its deadline.  false: it left.
  */
 static bool await(const struct usher_engine *e, struct usher__lane *l, struct usher__waiter *me)
 {
-    struct timespec until = { .tv_sec = me->deadline_ms / 1000,
-                              .tv_nsec = (long)(me->deadline_ms % 1000) * 1000000 };
     bool left = false;
     int error = 0;
 
     while (e->waits && error != ETIMEDOUT) {
-        if (sem_clockwait(&me->wake, CLOCK_MONOTONIC, &until) == 0) {
+        if (wait_until(&me->wake, me->deadline_ms) == 0) {
             acquired(&me->wake);
             return true;
         }

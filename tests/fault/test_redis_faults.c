@@ -32,7 +32,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +49,7 @@
 #include "engine/engine.h"
 #include "lib/cable.h"
 #include "lib/calls.h"
+#include "lib/left_out.h"
 #include "lib/line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
@@ -3582,6 +3587,43 @@ static void what_was_given_up_does_not_arrive_later(void **state)
     usher_close(e);
 }
 
+#ifdef __linux__
+enum { DONE, FORBIDDEN, NOT_MAPPED };
+
+/* In a process of an ordinary user: lay a cable, or else only try what it takes. */
+static int by_a_user(bool lay)
+{
+    struct cable c;
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+            _exit(NOT_MAPPED);
+        (void)prctl(PR_SET_DUMPABLE, 1); /* else /proc/self is root's */
+        if (!lay)
+            _exit(system("unshare -Urn ip link set lo up 2>/dev/null") == 0 ? DONE : FORBIDDEN);
+        cable_prepare();
+        _exit(cable_lay(&c) ? DONE : FORBIDDEN);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_cable_needs_no_root(void **state)
+{
+    int first = by_a_user(false);
+
+    (void)state;
+    if (first == NOT_MAPPED)
+        return; /* this whole program is in a user namespace */
+    if (first == FORBIDDEN)
+        left_out("no user namespaces for ordinary users here");
+    assert_int_equal(by_a_user(true), DONE);
+}
+#endif
+
 /* ---- main
  * -------------------------------------------------------------------------------------------------------
  */
@@ -3633,6 +3675,9 @@ int main(int argc, char **argv)
         TEST(one_right_less_fails_and_says_so),
         TEST(a_person_can_use_the_script_by_hand),
         cmocka_unit_test_teardown(what_was_given_up_does_not_arrive_later, cable_end),
+#ifdef __linux__
+        cmocka_unit_test(a_cable_needs_no_root),
+#endif
     };
     const char *given = getenv("USHER_SEED");
     int failed;

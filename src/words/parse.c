@@ -529,7 +529,7 @@ static struct usher_text word_at(const struct parse *p, size_t i)
     return word;
 }
 
-/* Take word @i, which follows SCOPE, and the next one if *@ret_two.  @literal: it is behind `--`,
+/* Take word @i, which follows SCOPE, and the next one if *@ret_two.  @literal: it follows `--`,
  * so it is no option. */
 static bool take(struct parse *p, const struct usher__noun *noun, const struct usher__verb *verb,
                  size_t i, bool literal, struct usher_operation *command, bool *ret_two,

@@ -440,7 +440,7 @@ static enum usher_status settle(sqlite3 *db, enum usher__sqlite_sync sync, char 
 
     if (rc == SQLITE_OK)
         rc = usher__sqlite_execute(db, "PRAGMA cache_size = -16384; PRAGMA secure_delete = OFF;"
-                                       "PRAGMA cell_size_check = ON");
+                                       "PRAGMA cell_size_check = ON;" USHER__SQLITE_LOG_LIMIT);
     return rc == SQLITE_OK ? USHER_OK : usher__sqlite_failed(db, rc, message);
 }
 

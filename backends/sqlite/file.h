@@ -56,6 +56,9 @@ enum usher_status usher__sqlite_file_moved(const struct usher__sqlite_place *pla
 enum usher_status usher__sqlite_failed(sqlite3 *db, int rc, char message[192]);
 
 int usher__sqlite_execute(sqlite3 *db, const char *sql);
+/* A long reader, such as a backup, makes the write-ahead log grow.  The file becomes as small as
+ * this when the log begins again. */
+#define USHER__SQLITE_LOG_LIMIT "PRAGMA journal_size_limit = 4194304"
 
 /* Before anything is read: nothing that is in the file's schema is done, and others are waited for
  * until *@deadline_ms. */

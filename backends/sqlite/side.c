@@ -44,7 +44,8 @@ static enum usher_status set_up(struct usher__sqlite_side *s, sqlite3 *db, char 
     int rc;
 
     usher__sqlite_mistrust(db, &s->deadline_ms);
-    rc = usher__sqlite_execute(db, "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON");
+    rc = usher__sqlite_execute(
+        db, "PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON;" USHER__SQLITE_LOG_LIMIT);
     if (rc == SQLITE_OK)
         rc = usher__sqlite_execute(db, "BEGIN IMMEDIATE");
     if (rc == SQLITE_NOTADB) {

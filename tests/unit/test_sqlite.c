@@ -41,9 +41,10 @@
 /* Kinds of what the tests store as a queue's. */
 enum { PLAIN = 1, RANKED = 3 };
 
-#define LONG 60000 /* ms; a test that gets there has failed */
-#undef SHORT       /* of texts that are remembered */
-#define SHORT 60   /* ms; of waits that must end by their deadline */
+#define LONG 60000          /* ms; a test that gets there has failed */
+#undef SHORT                /* of texts that are remembered */
+#define LOG_LIMIT (4 << 20) /* bytes of the write-ahead log of an idle store */
+#define SHORT 60            /* ms; of waits that must end by their deadline */
 
 /* What a failing scan says. */
 static char scan_message[192];
@@ -2416,6 +2417,35 @@ static void a_store_notices_a_copy_restored_into_its_file(void **state)
     usher_close(e);
 }
 
+/* A reader keeps the write-ahead log growing.  When it has gone, the log becomes small again,
+ * although the store stays open. */
+static void a_long_reader_leaves_no_large_log(void **state)
+{
+    struct place *p = *state;
+    struct usher_engine *e = engine_at(p);
+    sqlite3 *reader = raw(p);
+    struct stat log;
+    char path[128], number[16];
+    int n = 0;
+
+    (void)snprintf(path, sizeof path, "%s-wal", p->path);
+    sql(reader, "BEGIN; SELECT count(*) FROM sqlite_master");
+    do {
+        (void)snprintf(number, sizeof number, "n%d", n++);
+        assert_int_equal(ask_number_add(e, "desk", number, NULL), USHER_OK);
+        assert_int_equal(stat(path, &log), 0);
+    } while (log.st_size < 2 * LOG_LIMIT);
+    sql(reader, "COMMIT");
+    for (int i = 0; i < 2; i++) { /* the first write copies the log into the file */
+        (void)snprintf(number, sizeof number, "n%d", n++);
+        assert_int_equal(ask_number_add(e, "desk", number, NULL), USHER_OK);
+    }
+    assert_int_equal(stat(path, &log), 0);
+    assert_in_range(log.st_size, 1, LOG_LIMIT);
+    assert_int_equal(sqlite3_close(reader), SQLITE_OK);
+    usher_close(e);
+}
+
 /* ---- a VFS that fails ---- */
 
 enum call { CALL_WRITE, CALL_SYNC, CALLS };
@@ -3086,6 +3116,7 @@ int main(int argc, char **argv)
         T(no_number_goes_out_twice_when_the_shm_is_gone),
         T(a_store_notices_a_copy_written_over_its_file),
         T(a_store_notices_a_copy_restored_into_its_file),
+        T(a_long_reader_leaves_no_large_log),
         T_FAULTY(where_memory_cannot_be_shared_is_no_place_for_it),
         T_FAULTY(a_commit_that_fails_says_what_became_of_it),
         T_FAULTY(a_large_transaction_fails_as_a_whole),

@@ -450,6 +450,10 @@ mutant 'a mistyped key is a name' src/words/parse.c 's/closest.best == NULL || c
     tests/unit/test_text 'what_is_wrong*'
 mutant 'an option after a dash is one' src/words/parse.c 's/    if (!literal)$/    if (true)/' \
     tests/unit/test_text 'words_after*'
+mutant 'sqlite: a quota leaves a commit in doubt' backends/sqlite/file.c 's/ || error == EFBIG//' \
+    tests/fault/test_host 'sqlite_a_file_that*'
+mutant 'sqlite: a long log stays long' backends/sqlite/file.c 's/"PRAGMA cell_size_check = ON;" USHER__SQLITE_LOG_LIMIT/"PRAGMA cell_size_check = ON;"/' \
+    tests/unit/test_sqlite 'a_long_reader*'
 mutant 'an engine is closed by its watcher' src/engine/engine.c 's/is_inside(&thread, e) || usher__watches_on(&e->watches, NULL)/is_inside(\&thread, e)/' \
     tests/fault/test_hooks 'an_engine*'
 mutant 'a cursor of one list is that of another' src/steps/queue.c 's/         (hi != 0 /         (false /' \

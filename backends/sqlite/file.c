@@ -201,8 +201,20 @@ static const char *system_text(sqlite3 *db)
     }
 }
 
+bool usher__sqlite_no_space(int rc)
+{
+    /* of the write: SQLite keeps it for files that cannot be opened only */
+    int error = rc == SQLITE_IOERR_WRITE ? errno : 0;
+
+    return (rc & 0xff) == SQLITE_FULL || error == EFBIG || error == EDQUOT;
+}
+
 enum usher_status usher__sqlite_failed(sqlite3 *db, int rc, char message[192])
 {
+    if (usher__sqlite_no_space(rc)) {
+        usher__sqlite_say(message, "no space left for the file or its log");
+        return USHER_UNAVAILABLE;
+    }
     switch (rc & 0xff) {
     case SQLITE_NOMEM:
         usher__sqlite_say(message, "out of memory");
@@ -219,9 +231,6 @@ enum usher_status usher__sqlite_failed(sqlite3 *db, int rc, char message[192])
                           text != NULL ? text : "it is no file, or has no place for its log");
         break;
     }
-    case SQLITE_FULL:
-        usher__sqlite_say(message, "no space left for the file or its log");
-        break;
     case SQLITE_READONLY:
         usher__sqlite_say(message, "the file or its directory is read-only");
         break;

@@ -56,6 +56,10 @@ enum usher_status usher__sqlite_file_moved(const struct usher__sqlite_place *pla
 enum usher_status usher__sqlite_failed(sqlite3 *db, int rc, char message[192]);
 
 int usher__sqlite_execute(sqlite3 *db, const char *sql);
+/* Directly after a call of SQLite: did it fail with @rc because the disk is full, a quota is used
+ * up, or the file has the largest size that it may have?  If it was a COMMIT, the last page of the
+ * transaction is not in the log. */
+bool usher__sqlite_no_space(int rc);
 /* A long reader, such as a backup, makes the write-ahead log grow.  The file becomes as small as
  * this when the log begins again. */
 #define USHER__SQLITE_LOG_LIMIT "PRAGMA journal_size_limit = 4194304"

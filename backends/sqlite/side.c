@@ -113,11 +113,12 @@ enum usher_status usher__sqlite_side_end(struct usher__sqlite_side *s, enum ushe
             int rc = usher__sqlite_execute(s->db, "COMMIT");
 
             if (rc != SQLITE_OK) {
+                bool no_space = usher__sqlite_no_space(rc);
                 bool within = !sqlite3_get_autocommit(s->db);
 
                 /* still within: nothing was written; else the mark may be in the log */
                 status = usher__sqlite_failed(s->db, rc, message);
-                if (!within && (rc & 0xff) != SQLITE_FULL)
+                if (!within && !no_space)
                     status = USHER_UNKNOWN;
             }
         }

@@ -143,14 +143,14 @@ static enum usher_status begin(struct usher_record_store *store, enum usher_noun
  */
 static enum usher_status commit_failed(struct usher_txn *t, int rc, sqlite3_stmt *st)
 {
+    bool no_space = usher__sqlite_no_space(rc), within = !sqlite3_get_autocommit(t->c.db);
     enum usher_status status = usher__records_failed(&t->c, rc);
-    bool within = !sqlite3_get_autocommit(t->c.db);
 
     (void)sqlite3_reset(st);
     rollback(t);
     if (within)
         return sqlite3_get_autocommit(t->c.db) ? status : USHER_UNKNOWN;
-    return (rc & 0xff) == SQLITE_FULL ? status : USHER_UNKNOWN;
+    return no_space ? status : USHER_UNKNOWN;
 }
 
 enum usher_status usher__records_commit(struct usher_txn *t)

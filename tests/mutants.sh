@@ -562,6 +562,12 @@ mutant 'Redis: a server that takes no writes is kept' backends/redis/trip.c 's/ 
     tests/fault/test_redis_roles 'a_name*'
 mutant 'Redis: replicas are read from' backends/redis/ready.c 's/    if (role.size > 0 \&\& !usher__redis_info_is(&role, "master")) {/    if (false) {/' \
     tests/fault/test_redis_roles 'a_replica*'
+mutant 'Redis: of two masters the first is used' backends/redis/hosts.c 's/^        if (master < s->n \&\& !same_server/        if (false \&\& !same_server/' \
+    tests/fault/test_redis_roles 'neither*'
+mutant 'Redis: two names of one server are two masters' backends/redis/hosts.c 's/^    return one.size > 0 \&\& one.size == other.size/    return false \&\& one.size == other.size/' \
+    tests/fault/test_redis_roles 'one_server*'
+mutant 'Redis: a silent host has the whole deadline' backends/redis/ready.c 's/^#define SEARCH_SHARE 4/#define SEARCH_SHARE 1/' \
+    tests/fault/test_redis_roles 'a_silent*'
 mutant 'Redis: the network delivers what was given up' backends/redis/conn.c \
     's/^        forget_unsent(c->fd);/        (void)forget_unsent;/' \
     tests/fault/test_redis_faults 'what_was_given_up*'

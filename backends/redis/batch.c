@@ -15,9 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#ifdef HAVE_SYS_EPOLL_H
-#include <sys/epoll.h>
-#endif
 
 #include <hiredis/hiredis.h>
 
@@ -486,33 +483,7 @@ static bool batch_claim(struct usher_batch *b, struct usher_wait *ret)
  * loop cannot tell of it. */
 static bool loop_set(const struct usher_batch *b, struct leg *l, bool waits_there)
 {
-#ifdef HAVE_SYS_EPOLL_H
-    struct epoll_event event = { .events = 0 };
-
-    if (l->in_loop == waits_there || l->wait.fd < 0)
-        return true;
-    if ((l->wait.events & POLLIN) != 0)
-        event.events |= EPOLLIN;
-    if ((l->wait.events & POLLOUT) != 0)
-        event.events |= EPOLLOUT;
-    if (epoll_ctl(b->loop, waits_there ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, l->wait.fd, &event) != 0)
-        return false;
-    l->in_loop = waits_there;
-    return true;
-#else
-    (void)b;
-    (void)l;
-    return !waits_there;
-#endif
-}
-
-static int loop_open(void)
-{
-#ifdef HAVE_SYS_EPOLL_H
-    return epoll_create1(EPOLL_CLOEXEC);
-#else
-    return -1;
-#endif
+    return usher__redis_loop_set(b->loop, &l->wait, &l->in_loop, waits_there);
 }
 
 /* What it waits for: the one leg that is not over, or the first of several. */
@@ -532,7 +503,7 @@ static void legs_wait(struct usher_batch *b, struct usher_wait *ret)
     if (n < 2)
         return;
     if (b->loop < 0)
-        b->loop = loop_open();
+        b->loop = usher__redis_loop_open();
     for (struct leg *l = b->legs; l != NULL; l = l->next)
         if (l->stage != OVER)
             all = b->loop >= 0 && loop_set(b, l, true) && all;

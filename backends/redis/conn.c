@@ -314,6 +314,13 @@ void usher__redis_conn_refuse(struct usher__redis_conn *c, const char *why)
     say(c, why, "");
 }
 
+void usher__redis_conn_note(struct usher__redis_conn *c, const char *line)
+{
+    struct line l = { c->message, sizeof c->message, 0 };
+
+    line_add_str(&l, line);
+}
+
 const char *usher__redis_conn_explain(struct usher__redis_conn *c, const struct redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_ERROR)

@@ -152,6 +152,8 @@ const char *usher__redis_conn_message(const struct usher__redis_conn *c);
 const char *usher__redis_conn_explain(struct usher__redis_conn *c, const struct redisReply *reply);
 /* Makes it of @why the server is not to be used. */
 void usher__redis_conn_refuse(struct usher__redis_conn *c, const char *why);
+/* Makes it @line, which names the servers itself. */
+void usher__redis_conn_note(struct usher__redis_conn *c, const char *line);
 
 /* What a reply says about its request.  With all but OK and SCRIPT_ERROR it was not
  * applied. */

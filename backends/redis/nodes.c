@@ -26,6 +26,7 @@ void usher__redis_free(struct usher__redis *r)
 {
     if (r == NULL)
         return;
+    usher__redis_search_end(r);
     if (r->conn != NULL)
         usher__redis_conn_close(r->conn);
     usher__redis_replies_free(r);
@@ -46,7 +47,7 @@ static const char *moved(const char *text, const struct usher__redis *from,
     return (const char *)to + (text - begin);
 }
 
-static void point_at(struct usher__redis *r, const struct usher__redis_address *at)
+void usher__redis_point(struct usher__redis *r, const struct usher__redis_address *at)
 {
     bool own_name = r->options.tls.name == r->options.host;
 
@@ -80,7 +81,7 @@ struct usher__redis *usher__redis_new(struct usher__redis_store *s, struct usher
     r->options.tls.key = moved(like->options.tls.key, like, r);
     r->options.tls.name = moved(like->options.tls.name, like, r);
     if (s->map != NULL) {
-        point_at(r, &node->at);
+        usher__redis_point(r, &node->at);
         r->n_hosts = 1;
     }
     if (usher__redis_conn_open(r->alloc, &r->options, &r->conn) != USHER_OK) {
@@ -88,21 +89,6 @@ struct usher__redis *usher__redis_new(struct usher__redis_store *s, struct usher
         return NULL;
     }
     return r;
-}
-
-enum usher_status usher__redis_next_host(struct usher__redis *r)
-{
-    struct usher__redis_conn *other;
-    enum usher_status status;
-
-    r->at_host = (r->at_host + 1) % r->n_hosts;
-    point_at(r, &r->hosts[r->at_host]);
-    status = usher__redis_conn_open(r->alloc, &r->options, &other);
-    if (status == USHER_OK) {
-        usher__redis_conn_close(r->conn);
-        r->conn = other;
-    }
-    return status;
 }
 
 struct usher__redis *usher__redis_take(struct usher__redis_store *s, struct usher__redis_node *node)

@@ -24,7 +24,10 @@
 /* A question has so long, however little time its batch has; and in a cluster, where somebody else
  * may have the slots of a node that cannot be talked to, however much. */
 #define CONNECT_MS 1000
-#define HOST_MS 100 /* the first of several hosts, however little time the batch has */
+/* The search for the master among several hosts has a quarter of the time of its batch, so that one
+ * host that is silent leaves the rest of it to the others. */
+#define SEARCH_SHARE 4
+#define SEARCH_MS 100 /* at least */
 
 /* ---- questions --------------------------------------------------------------------- */
 
@@ -167,7 +170,25 @@ static enum usher_status ask_role(struct usher__redis *r)
     return send_questions(r, USHER__REDIS_ASKS_ROLE, 1);
 }
 
-/* *@ret_other: it is one whose settings are to be told of. */
+bool usher__redis_refuse_replica(struct usher__redis_conn *conn, const struct redisReply *reply)
+{
+    struct usher_text role = usher__redis_info(reply, "role");
+
+    if (role.size > 0 && !usher__redis_info_is(&role, "master")) {
+        struct usher_text host = usher__redis_info(reply, "master_host"),
+                          port = usher__redis_info(reply, "master_port");
+        char why[160];
+
+        (void)snprintf(why, sizeof why, "the server is a replica of %.*s:%.*s",
+                       host.size < 100 ? (int)host.size : 100, host.data,
+                       port.size < 8 ? (int)port.size : 8, port.data);
+        usher__redis_conn_refuse(conn, why);
+        return true;
+    }
+    return false;
+}
+
+/* *@ret_other: the settings of this master are to be logged. */
 static enum usher_status role_told(struct usher__redis *r, bool *ret_other)
 {
     const struct redisReply *reply = r->replies[0];
@@ -177,17 +198,8 @@ static enum usher_status role_told(struct usher__redis *r, bool *ret_other)
         usher__redis_log(
             r, USHER_LOG_WARNING,
             "redis: the server may not be asked for INFO: whether it is a master is not known");
-    if (role.size > 0 && !usher__redis_info_is(&role, "master")) {
-        struct usher_text host = usher__redis_info(reply, "master_host"),
-                          port = usher__redis_info(reply, "master_port");
-        char why[160];
-
-        (void)snprintf(why, sizeof why, "the server is a replica of %.*s:%.*s",
-                       host.size < 100 ? (int)host.size : 100, host.data,
-                       port.size < 8 ? (int)port.size : 8, port.data);
-        usher__redis_conn_refuse(r->conn, why);
+    if (usher__redis_refuse_replica(r->conn, reply))
         return USHER_UNAVAILABLE;
-    }
     identity = usher__redis_info(reply, "master_replid");
     *ret_other = r->tells && (r->asked_ms == 0 || identity.size != strlen(r->identity) ||
                               memcmp(identity.data, r->identity, identity.size) != 0);
@@ -295,36 +307,38 @@ static enum usher_status script_told(struct usher__redis *r)
 
 /* ---- what comes next --------------------------------------------------------------- */
 
-/* When a question is given up that one of @n gets a share of the time for. */
-static int64_t until_of(const struct usher__redis *r, int64_t deadline_ms, size_t n)
+/* When a question is given up that gets one of @n shares of the time, @least ms at least. */
+static int64_t until_of(const struct usher__redis *r, int64_t deadline_ms, int n, int64_t least)
 {
     int64_t now_ms = usher__redis_clock_ms();
-    int64_t share = (deadline_ms - now_ms) / (int64_t)n;
-    int64_t least = r->n_hosts > 1 ? HOST_MS : CONNECT_MS;
+    int64_t share = (deadline_ms - now_ms) / n;
 
     if (share < least || r->store->map != NULL)
         share = least;
     return now_ms + share;
 }
 
-/* Of several hosts the one that it had last comes first; each has its share of the time. */
-static enum usher_status connect_host(struct usher__redis *r, int64_t deadline_ms)
+/* To the server that r->conn is for. */
+static enum usher_status connect_server(struct usher__redis *r, int64_t deadline_ms)
 {
-    bool first = r->hosts_left == 0;
-    enum usher_status status;
+    r->until_ms = until_of(r, deadline_ms, 1, CONNECT_MS);
+    r->asks = USHER__REDIS_CONNECTS;
+    return usher__redis_conn_begin_connect(r->conn, r->until_ms);
+}
 
-    if (first)
-        r->hosts_left = r->n_hosts > 1 ? r->n_hosts : 1;
-    r->until_ms = until_of(r, deadline_ms, r->hosts_left);
-    r->hosts_left--;
-    status = first ? USHER_OK : usher__redis_next_host(r);
-    if (status == USHER_OK)
-        status = usher__redis_password(r);
+/* If there are several hosts, the one that is to be used is searched for first. */
+static enum usher_status connect_any(struct usher__redis *r, int64_t deadline_ms)
+{
+    enum usher_status status = usher__redis_password(r);
+
     if (status != USHER_OK)
         return status;
     expect_scripts(r);
-    r->asks = USHER__REDIS_CONNECTS;
-    return usher__redis_conn_begin_connect(r->conn, r->until_ms);
+    if (r->n_hosts < 2 && r->sentinel[0] == '\0')
+        return connect_server(r, deadline_ms);
+    r->until_ms = until_of(r, deadline_ms, SEARCH_SHARE, SEARCH_MS);
+    r->asks = USHER__REDIS_SEARCHES;
+    return usher__redis_search_begin(r);
 }
 
 /* The first of @nouns whose script is not there; USHER__REDIS_NOUNS: none. */
@@ -348,9 +362,8 @@ static enum usher_status begin(struct usher__redis *r, unsigned nouns, int64_t d
         usher__redis_conn_discard(r->conn);
     r->demotions = demotions;
     if (!usher__redis_conn_is_connected(r->conn))
-        return connect_host(r, deadline_ms);
-    r->hosts_left = 0;
-    r->until_ms = until_of(r, deadline_ms, 1);
+        return connect_any(r, deadline_ms);
+    r->until_ms = until_of(r, deadline_ms, 1, CONNECT_MS);
     if (usher__redis_clock_ms() - r->asked_ms >= ROLE_MS)
         return ask_role(r);
     noun = missing_script(r, nouns);
@@ -361,13 +374,19 @@ static enum usher_status begin(struct usher__redis *r, unsigned nouns, int64_t d
 }
 
 /* What was under way is there. */
-static enum usher_status told(struct usher__redis *r)
+static enum usher_status told(struct usher__redis *r, int64_t deadline_ms)
 {
     enum usher__redis_asks asked = r->asks;
     enum usher_status status = USHER_OK;
     bool other = false;
 
     r->asks = USHER__REDIS_ASKS_NOTHING;
+    if (asked == USHER__REDIS_SEARCHES && r->sentinel[0] != '\0')
+        return connect_server(r, deadline_ms);
+    if (asked == USHER__REDIS_SEARCHES) {
+        asked = USHER__REDIS_ASKS_ROLE; /* it has answered already */
+        r->until_ms = until_of(r, deadline_ms, 1, CONNECT_MS);
+    }
     switch (asked) {
     case USHER__REDIS_CONNECTS:
         return r->expects[0] != '\0' ? ask_node(r) : ask_role(r);
@@ -404,24 +423,23 @@ enum usher_status usher__redis_prepare(struct usher__redis *r, unsigned nouns, i
         if (r->asks == USHER__REDIS_ASKS_NOTHING) {
             status = begin(r, nouns, deadline_ms, &ready);
         } else {
-            status = r->asks == USHER__REDIS_CONNECTS ? usher__redis_conn_go_on(r->conn)
-                                                      : read_replies(r);
+            status = r->asks == USHER__REDIS_SEARCHES   ? usher__redis_search_go_on(r)
+                     : r->asks == USHER__REDIS_CONNECTS ? usher__redis_conn_go_on(r->conn)
+                                                        : read_replies(r);
             if (status == USHER__REDIS_WAITS)
                 return status;
             if (status == USHER_OK)
-                status = told(r);
+                status = told(r, deadline_ms);
         }
         if (status == USHER_OK)
             continue;
         if (status == USHER_REFUSED)
             return status;
+        usher__redis_search_end(r);
         usher__redis_conn_discard(r->conn);
         usher__redis_replies_free(r);
         r->asks = USHER__REDIS_ASKS_NOTHING;
-        if (status == USHER_UNKNOWN)
-            status = USHER_UNAVAILABLE; /* nothing was touched */
-        if (status != USHER_UNAVAILABLE || r->hosts_left == 0)
-            return status;
+        return status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status; /* nothing was touched */
     }
     return USHER_OK;
 }
@@ -430,6 +448,10 @@ void usher__redis_wants(const struct usher__redis *r, struct usher_wait *ret)
 {
     int64_t conn_ms = usher__redis_conn_until(r->conn);
 
+    if (r->asks == USHER__REDIS_SEARCHES) {
+        usher__redis_search_wants(r, ret);
+        return;
+    }
     ret->fd = usher__redis_conn_wants(r->conn, &ret->events);
     ret->until_ms =
         r->asks == USHER__REDIS_ASKS_NOTHING || conn_ms < r->until_ms ? conn_ms : r->until_ms;

@@ -379,3 +379,23 @@ bool usher__redis_redirect_read(const char *text, size_t size,
     *ret_to = to;
     return true;
 }
+
+bool usher__redis_sentinel_read(const struct redisReply *reply, struct usher__redis_address *ret)
+{
+    static const struct usher__redis_address nobody;
+    struct usher__redis_address at = { .port = 0 };
+    struct rest port;
+    unsigned number;
+
+    if (!is_array(reply, 2) || reply->elements != 2 || !is_text(reply->element[0]) ||
+        !is_text(reply->element[1]))
+        return false;
+    port.p = reply->element[1]->str;
+    port.size = reply->element[1]->len;
+    if (!number_read(&port, UINT16_MAX, &number) || port.size > 0 || number == 0 ||
+        host_read(reply->element[0]->str, reply->element[0]->len, &nobody, at.host) != HOST_GOOD)
+        return false;
+    at.port = (uint16_t)number;
+    *ret = at;
+    return true;
+}

@@ -81,4 +81,8 @@ bool usher__redis_redirect_read(const char *text, size_t size,
                                 const struct usher__redis_address *asked, unsigned *ret_slot,
                                 struct usher__redis_address *ret_to);
 
+/* Reads the answer to SENTINEL GET-MASTER-ADDR-BY-NAME.  False: it is none, and nothing is
+ * written. */
+bool usher__redis_sentinel_read(const struct redisReply *reply, struct usher__redis_address *ret);
+
 #endif

@@ -162,6 +162,21 @@ static void write_address(const struct usher__redis_address *at,
                    colons ? "]" : "", (unsigned)at->port);
 }
 
+/* From now on @r is for number @host of the hosts of the URL. */
+static enum usher_status at_host(struct usher__redis *r, size_t host)
+{
+    struct usher__redis_conn *conn;
+    enum usher_status status;
+
+    usher__redis_point(r, &r->hosts[host]);
+    status = usher__redis_conn_open(r->alloc, &r->options, &conn);
+    if (status != USHER_OK)
+        return status;
+    usher__redis_conn_close(r->conn);
+    r->conn = conn;
+    return USHER_OK;
+}
+
 /* Node @number of the store, or, of one server, number @host of the hosts of the URL. */
 static enum usher_status tell_of(struct usher__redis_store *s, struct telling *t, unsigned number,
                                  size_t host, int32_t slots, int64_t deadline_ms)
@@ -172,8 +187,8 @@ static enum usher_status tell_of(struct usher__redis_store *s, struct telling *t
     char address[USHER__REDIS_ADDRESS_MAX], id[USHER__REDIS_NODE_ID_MAX] = "";
     enum usher_status status = r != NULL ? USHER_OK : USHER_NOMEM;
 
-    while (status == USHER_OK && r->at_host != host)
-        status = usher__redis_next_host(r);
+    if (status == USHER_OK && host > 0)
+        status = at_host(r, host);
     if (status == USHER_OK) {
         if (r->options.unix_path != NULL)
             (void)snprintf(address, sizeof address, "%s", r->options.unix_path);

@@ -20,8 +20,9 @@
 /* KIND, list, text, NUL, position, id; and some */
 #define USHER__REDIS_MEMBER_MAX (2 * USHER_NAME_MAX + 32)
 #define USHER__REDIS_NOUNS 8
-#define USHER__REDIS_FILE_MAX 1024 /* a path in the URL, with its end */
-#define USHER__REDIS_HOSTS_MAX 32  /* in one URL */
+#define USHER__REDIS_FILE_MAX 1024    /* a path in the URL, with its end */
+#define USHER__REDIS_HOSTS_MAX 32     /* in one URL */
+#define USHER__REDIS_SENTINEL_MAX 129 /* the name of a master, with its end */
 #define USHER__REDIS_NODES_MAX 1024
 #define USHER__REDIS_IDLE_MAX 16 /* connections to one server that nobody uses */
 
@@ -50,6 +51,7 @@ struct usher__redis_loaded {
 /* What is under way on a connection that is being made ready. */
 enum usher__redis_asks {
     USHER__REDIS_ASKS_NOTHING,
+    USHER__REDIS_SEARCHES,
     USHER__REDIS_CONNECTS,
     USHER__REDIS_ASKS_NODE,
     USHER__REDIS_ASKS_ROLE,
@@ -89,14 +91,16 @@ struct usher__redis {
     int64_t until_ms, sent_ms, sent_us;
     unsigned n_questions, n_replies;
     struct redisReply *replies[4];
-    size_t hosts_left;  /* to be tried behind the one that is */
-    unsigned demotions; /* of the node, when it connected */
-    bool drop;          /* it answers as if it were another one: connect anew */
-    char expects[41];   /* which node of a cluster it should be; "": not known */
+    struct usher__redis_search *search; /* which host is the master; NULL: none is under way */
+    bool named;                         /* the Sentinels gave an address in the last one */
+    unsigned demotions;                 /* of the node, when it connected */
+    bool drop;                          /* it answers as if it were another one: reconnect */
+    char expects[41];                   /* which node of a cluster it should be; "": not known */
     char prefix[USHER__REDIS_PREFIX_MAX + 1];
-    /* Those of the URL, one of which is the master or a node of the cluster. */
+    /* Those of the URL: servers, of which one is the master; nodes of the cluster; Sentinels. */
     struct usher__redis_address hosts[USHER__REDIS_HOSTS_MAX];
-    size_t n_hosts, at_host;
+    size_t n_hosts;
+    char sentinel[USHER__REDIS_SENTINEL_MAX]; /* name of the master; "": the hosts are others */
     /* of the connection */
     char host[USHER__REDIS_HOST_MAX], user[256], password[512], client_name[256];
     char ca[USHER__REDIS_FILE_MAX], cert[USHER__REDIS_FILE_MAX], key[USHER__REDIS_FILE_MAX];
@@ -194,8 +198,30 @@ void usher__redis_release(struct usher__redis_store *s, const struct usher_task 
 void usher__redis_release_slots(struct usher__redis_store *s,
                                 const uint64_t slots[USHER__REDIS_SLOTS / 64]);
 
-/* The next host of the URL, for connections that are made from now on by @r. */
-enum usher_status usher__redis_next_host(struct usher__redis *r);
+/* The options of @r are for the server at @at; its connection stays as it is. */
+void usher__redis_point(struct usher__redis *r, const struct usher__redis_address *at);
+
+/* loop.c */
+
+/* A descriptor that is readable while one of several waits is over; -1: there is none. */
+int usher__redis_loop_open(void);
+/* Put @wait into @loop, or take it out, if *@in_loop says that it is not so yet.  false: the loop
+ * cannot have it. */
+bool usher__redis_loop_set(int loop, const struct usher_wait *wait, bool *in_loop,
+                           bool waits_there);
+
+/* hosts.c */
+
+/*
+ * Which of the hosts of @r is the master, without waiting: begin, then go_on until it returns
+ * another status than USHER__REDIS_WAITS, until r->until_ms.  OK: r->conn is connected to it and
+ * r->replies[0] is its answer to INFO replication; with Sentinels r->conn is for the address that
+ * they gave, and not connected.  Else UNAVAILABLE or NOMEM, and the connection has the message.
+ */
+enum usher_status usher__redis_search_begin(struct usher__redis *r);
+enum usher_status usher__redis_search_go_on(struct usher__redis *r);
+void usher__redis_search_wants(const struct usher__redis *r, struct usher_wait *ret);
+void usher__redis_search_end(struct usher__redis *r); /* also if there is none */
 
 /* cluster.c */
 
@@ -222,6 +248,10 @@ unsigned usher__redis_number_of(struct usher__redis_store *s, const struct usher
 size_t usher__redis_masters(struct usher__redis_store *s, unsigned to[USHER__REDIS_NODES_MAX]);
 
 /* ready.c */
+
+/* Does @reply, to INFO replication, say that the server is no master?  Then @conn has the message.
+ */
+bool usher__redis_refuse_replica(struct usher__redis_conn *conn, const struct redisReply *reply);
 
 /*
  * Without waiting: connect to a master, if that is not so, and have it know the scripts of @nouns

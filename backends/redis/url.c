@@ -227,9 +227,10 @@ const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url)
         return "number of the database (a cluster has only 0)";
     if (o->over_tls && o->tls.key != NULL && o->tls.cert == NULL)
         return "option key= without cert=";
+    for (size_t i = 0; o->over_tls && o->tls.name == NULL && i < r->n_hosts; i++)
+        if (r->hosts[i].host[0] == '.') /* to OpenSSL it is any name that ends so */
+            return "host";
     if (o->over_tls && o->tls.name == NULL)
         o->tls.name = o->host;
-    if (o->over_tls && o->tls.name[0] == '.')
-        return "host";
     return NULL;
 }

@@ -214,7 +214,8 @@ struct usher_engine;
  *                                              Redis Cluster, by up to 32 of its nodes
  *   rediss+cluster://...                       the same over TLS
  *
- * With `redis:` and `rediss:` there may be several hosts, too: the one that is a master is used.
+ * With `redis:` and `rediss:` there may be several hosts, too: the one that is a master is used,
+ * and if two are masters, neither (USHER_UNAVAILABLE).
  *
  * Options follow `?` and are joined by `&`: `timeout=MS`, `skew=MS`, `clock=store|given`,
  * `authority=sqlite:PATH` (authority.h), `journal=0|1` and `history=sqlite:PATH` (history.h) for

@@ -596,6 +596,40 @@ static void a_child_leaves_it_to_its_parent(void **state)
     usher_close(h.e);
 }
 
+/* One of two hosts is silent: the search for the master waits between turns of the loop. */
+static void the_loop_finds_the_master_among_several_hosts(void **state)
+{
+    struct redis_server *silent = redis_server_start(NULL);
+    struct host h;
+    char url[96];
+
+    (void)state;
+    assert_non_null(silent);
+    host_open(&h, "");
+    usher_close(h.e);
+    assert_int_equal(redis_server_kill(silent, SIGSTOP), 0);
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d,127.0.0.1:%d", redis_server_port(silent),
+                   proxy_port(proxy));
+    if (usher_open(url, NULL, &h.e) != USHER_OK)
+        fail_msg("%s", usher_message());
+    proxy_drop(proxy);
+    for (int i = 0; i < 3; i++)
+        post_add(&h, 12000);
+    answers(&h);
+    assert_int_equal(h.done, 3);
+    /* a search that is left is continued */
+    proxy_drop(proxy);
+    while (h.done < 4) {
+        if (h.posted == h.answered && h.posted < TAGS)
+            post_add(&h, 60);
+        tick(&h);
+    }
+    print_message("longest turn %" PRId64 " us\n", h.longest_us);
+    assert_true(h.longest_us < 3000000);
+    usher_close(h.e);
+    redis_server_stop(silent);
+}
+
 /* With a watcher, a scope is in one batch at a time: who calls helps what was posted to its end. */
 static void who_calls_does_not_wait_for_the_loop(void **state)
 {
@@ -735,6 +769,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_breaks_is_done_once_or_in_doubt),
         cmocka_unit_test(what_is_begun_is_not_taken_back),
         cmocka_unit_test(a_child_leaves_it_to_its_parent),
+        cmocka_unit_test(the_loop_finds_the_master_among_several_hosts),
         cmocka_unit_test(who_calls_does_not_wait_for_the_loop),
         cmocka_unit_test(a_command_waits_for_replicas),
         cmocka_unit_test(several_threads_post_and_collect),

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -131,6 +132,13 @@ static int no_servers(void **state)
     return 0;
 }
 
+static int nothing_logged(void **state)
+{
+    (void)state;
+    logged[0] = '\0';
+    return 0;
+}
+
 static void a_replica_is_refused_at_once(void **state)
 {
     struct usher_engine *e = NULL;
@@ -232,6 +240,125 @@ static void what_is_no_danger_is_no_warning(void **state)
     must(e, "number add p 1", USHER_OK);
     usher_close(e);
     assert_int_equal(told("may not be asked"), 1);
+}
+
+/* ---- several hosts ---- */
+
+static const char *url_of_both(const struct redis_server *one, const struct redis_server *other)
+{
+    static char url[96];
+
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d,127.0.0.1:%d", redis_server_port(one),
+                   redis_server_port(other));
+    return url;
+}
+
+/* The message of a refused open names both servers. */
+static void must_name_both(const struct redis_server *one, const struct redis_server *other)
+{
+    struct usher_engine *e = NULL;
+    char a[32], b[32];
+
+    (void)snprintf(a, sizeof a, "127.0.0.1:%d ", redis_server_port(one));
+    (void)snprintf(b, sizeof b, "127.0.0.1:%d:", redis_server_port(other));
+    assert_int_equal(engine_open(url_of_both(one, other), PATIENCE_MS, &e), USHER_UNAVAILABLE);
+    if (strstr(usher_message(), a) == NULL || strstr(usher_message(), b) == NULL ||
+        strstr(usher_message(), "both answer that they are masters") == NULL)
+        fail_msg("%s", usher_message());
+}
+
+static void neither_of_two_masters_is_used(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    must_name_both(first, second);
+    must_name_both(second, first);
+    be_replica_of(second, first);
+    assert_int_equal(engine_open(url_of_both(second, first), PATIENCE_MS, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    usher_close(e);
+}
+
+static void one_server_named_twice_is_one_master(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    assert_int_equal(engine_open(url_of_both(first, first), PATIENCE_MS, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    usher_close(e);
+}
+
+/* The server whose role is not known is used only if there is no master. */
+static void a_known_master_is_preferred(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-info", NULL));
+    assert_int_equal(engine_open(url_of_both(first, second), PATIENCE_MS, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    assert_true(redis_server_keys(first) == 0 && redis_server_keys(second) > 0);
+    usher_close(e);
+    assert_true(redis_do_ok(second, "ACL", "SETUSER", "default", "-info", NULL));
+    assert_int_equal(engine_open(url_of_both(first, second), PATIENCE_MS, &e), USHER_OK);
+    must(e, "number show p 1", USHER_MISSING);
+    usher_close(e);
+}
+
+/* A host that is silent has a quarter of the deadline; what it would answer does not count. */
+static void a_silent_host_is_no_master(void **state)
+{
+    const int64_t deadline_ms = 8000;
+    struct usher_engine *e = NULL;
+    int64_t began;
+
+    (void)state;
+    assert_int_equal(redis_server_kill(first, SIGSTOP), 0);
+    began = clock_ms();
+    assert_int_equal(engine_open(url_of_both(first, second), deadline_ms, &e), USHER_OK);
+    assert_true(clock_ms() - began >= deadline_ms / 4);
+    must(e, "number add p 1", USHER_OK);
+    assert_true(redis_server_keys(second) > 0);
+    usher_close(e);
+    assert_int_equal(redis_server_kill(second, SIGSTOP), 0);
+    assert_int_equal(engine_open(url_of_both(first, second), 1000, &e), USHER_UNAVAILABLE);
+    if (strstr(usher_message(), "no answer in time") == NULL)
+        fail_msg("%s", usher_message());
+    assert_int_equal(redis_server_kill(first, SIGCONT), 0);
+    assert_int_equal(redis_server_kill(second, SIGCONT), 0);
+}
+
+/* The server that died is started again without its data, beside the one that was promoted. */
+static void a_master_without_its_data_is_not_used(void **state)
+{
+    struct redis_server *old, *new;
+    struct usher_engine *standing = NULL, *e = NULL;
+
+    (void)state;
+    old = redis_server_start(NULL);
+    assert_non_null(old);
+    new = redis_server_start(&(struct redis_server_options){ .replica_of = old });
+    assert_non_null(new);
+    assert_int_equal(engine_open(url_of_both(old, new), PATIENCE_MS, &standing), USHER_OK);
+    must(standing, "number add p 1", USHER_OK);
+    must(standing, "number reg p 1", USHER_OK);
+    must(standing, "number call p owner=ann wait=1", USHER_OK);
+    assert_int_equal(redis_server_kill(old, SIGKILL), 0);
+    assert_true(redis_do_ok(new, "REPLICAOF", "NO", "ONE", NULL));
+    must(standing, "number call p number=1 owner=ann", USHER_SAME);
+    assert_true(redis_server_restart(old));
+    assert_true(redis_server_keys(old) == 0);
+    must_name_both(old, new);
+    must(standing, "number call p number=1 owner=ann", USHER_SAME); /* its connection is kept */
+    be_replica_of(old, new);
+    assert_int_equal(engine_open(url_of_both(old, new), PATIENCE_MS, &e), USHER_OK);
+    must(e, "number call p number=1 owner=ann", USHER_SAME);
+    usher_close(e);
+    usher_close(standing);
+    redis_server_stop(new);
+    redis_server_stop(old);
 }
 
 /* ---- the clock of a master ---- */
@@ -352,6 +479,11 @@ int main(int argc, char **argv)
         TEST(a_name_that_leads_elsewhere_is_followed),
         TEST(a_demoted_master_is_not_read_from),
         TEST(what_is_no_danger_is_no_warning),
+        TEST(neither_of_two_masters_is_used),
+        TEST(one_server_named_twice_is_one_master),
+        TEST(a_known_master_is_preferred),
+        TEST(a_silent_host_is_no_master),
+        cmocka_unit_test_setup(a_master_without_its_data_is_not_used, nothing_logged),
         TEST(a_clock_that_is_ahead_is_told_of_each_master_once),
         TEST(a_clock_is_looked_at_without_further_rights),
         TEST(what_is_no_time_is_passed_over),

@@ -568,6 +568,12 @@ mutant 'Redis: two names of one server are two masters' backends/redis/hosts.c '
     tests/fault/test_redis_roles 'one_server*'
 mutant 'Redis: a silent host has the whole deadline' backends/redis/ready.c 's/^#define SEARCH_SHARE 4/#define SEARCH_SHARE 1/' \
     tests/fault/test_redis_roles 'a_silent*'
+mutant 'Redis: the first Sentinel decides' backends/redis/hosts.c 's/^        if (votes(s, i) > votes(s, best))/        if (votes(s, i) > votes(s, best) + s->n)/' \
+    tests/fault/test_redis_sentinel 'most*'
+mutant 'Redis: a silent Sentinel is waited for' backends/redis/hosts.c 's/^        return votes(s, most_votes(s)) > s->n/        return votes(s, most_votes(s)) > 2 * s->n/' \
+    tests/fault/test_redis_sentinel 'a_silent*'
+mutant 'Redis: each Sentinel gets the password' backends/redis/hosts.c 's/^        if (!h->with_password)/        if (false)/' \
+    tests/fault/test_redis_sentinel 'the_password*'
 mutant 'Redis: the network delivers what was given up' backends/redis/conn.c \
     's/^        forget_unsent(c->fd);/        (void)forget_unsent;/' \
     tests/fault/test_redis_faults 'what_was_given_up*'
@@ -690,7 +696,7 @@ mutant 'cluster: each scope of a node that is silent is waited for' src/engine/r
 mutant 'cluster: large scopes are not told of' backends/redis/scan.c 's/^    if (n <= LARGE + NO_RECORDS)/    if (n <= 10 * LARGE)/' \
     tests/fault/test_redis_status 'a_check*'
 mutant 'status: a server that does not answer is left out' backends/redis/status.c \
-    's/^        node->why = text(usher__redis_conn_message(r->conn));/        return;/' \
+    's/^    node->why = text(usher__redis_conn_message(r->conn));/    return;/' \
     tests/fault/test_redis_status 'all_masters*'
 mutant 'status: a replica is never behind' backends/redis/info.c 's/? of_master - has : -1;/? 0 * of_master : -1;/' \
     tests/fault/test_redis_status 'a_master*'

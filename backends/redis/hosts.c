@@ -230,7 +230,7 @@ static enum usher_status use(struct usher__redis *r, size_t i)
     return USHER_OK;
 }
 
-/* A server whose role is not known, for it may not be asked, is used if none is a master. */
+/* A server whose role is not known (INFO is refused) is used if none is a master. */
 static enum usher_status choose_server(struct usher__redis *r)
 {
     const struct usher__redis_search *s = r->search;

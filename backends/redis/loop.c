@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several waits behind one descriptor, for callers that can wait for one only. */
+/* One descriptor for several waits, for callers that can wait for one only. */
 #include "config.h"
 
 #include <poll.h>

@@ -212,6 +212,29 @@ static enum usher_status role_told(struct usher__redis *r, bool *ret_other)
     return USHER_OK;
 }
 
+/* A server that has no role may be a Sentinel: its section replication is empty. */
+static bool may_be_sentinel(const struct redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_STRING && reply->len == 0;
+}
+
+static enum usher_status ask_kind(struct usher__redis *r)
+{
+    ask(r, "INFO", "server");
+    return send_questions(r, USHER__REDIS_ASKS_KIND, 1);
+}
+
+static enum usher_status kind_told(struct usher__redis *r)
+{
+    struct usher_text mode = usher__redis_info(r->replies[0], "redis_mode");
+
+    if (!usher__redis_info_is(&mode, "sentinel"))
+        return USHER_OK;
+    usher__redis_conn_refuse(r->conn,
+                             "the server is a Sentinel: use redis+sentinel://HOST:PORT/NAME");
+    return USHER_UNAVAILABLE;
+}
+
 /* ---- scripts ----------------------------------------------------------------------- */
 
 /* Of a new connection: a script is loaded when it is found not to be there.  So where many connect
@@ -378,7 +401,7 @@ static enum usher_status told(struct usher__redis *r, int64_t deadline_ms)
 {
     enum usher__redis_asks asked = r->asks;
     enum usher_status status = USHER_OK;
-    bool other = false;
+    bool other = false, roleless = false;
 
     r->asks = USHER__REDIS_ASKS_NOTHING;
     if (asked == USHER__REDIS_SEARCHES && r->sentinel[0] != '\0')
@@ -394,7 +417,14 @@ static enum usher_status told(struct usher__redis *r, int64_t deadline_ms)
         status = node_told(r);
         break;
     case USHER__REDIS_ASKS_ROLE:
-        status = role_told(r, &other);
+        roleless = may_be_sentinel(r->replies[0]);
+        if (!roleless)
+            status = role_told(r, &other);
+        break;
+    case USHER__REDIS_ASKS_KIND:
+        status = kind_told(r);
+        if (status == USHER_OK)
+            status = role_told(r, &other);
         break;
     case USHER__REDIS_ASKS_SETTINGS:
         settings_told(r);
@@ -410,6 +440,8 @@ static enum usher_status told(struct usher__redis *r, int64_t deadline_ms)
         return status;
     if (asked == USHER__REDIS_ASKS_NODE)
         return ask_role(r);
+    if (roleless)
+        return ask_kind(r);
     return other ? ask_settings(r) : USHER_OK;
 }
 

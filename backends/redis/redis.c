@@ -124,7 +124,12 @@ static enum usher_status first_connection(struct usher__redis_store *s, int64_t 
     r = usher__redis_take(s, node);
     if (r == NULL)
         return USHER_NOMEM;
-    status = usher__redis_ready(r, deadline_ms);
+    /* the address that Sentinels give may be that of a server that has just failed */
+    for (unsigned tries = 0;; tries++) {
+        status = usher__redis_ready(r, deadline_ms);
+        if (status != USHER_UNAVAILABLE || !r->named || !usher__redis_pause(r, tries, deadline_ms))
+            break;
+    }
     if (status != USHER_OK)
         say(message, status, "%s", usher__redis_conn_message(r->conn));
     usher__redis_give(r);

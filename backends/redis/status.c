@@ -122,6 +122,15 @@ static void read_answers(struct usher_node *node, struct redisReply *const repli
     }
 }
 
+/* It does not answer; why is in the message of @r. */
+static void silent(struct telling *t, const struct usher__redis *r, struct usher_node *node)
+{
+    if (t->silent++ == 0)
+        (void)snprintf(t->message, 192, "%s", usher__redis_conn_message(r->conn));
+    node->why = text(usher__redis_conn_message(r->conn));
+    t->fn(t->payload, node);
+}
+
 /* The server of @r, and the replicas that it names; @node has what is known of it without it. */
 static void tell(struct telling *t, struct usher__redis *r, struct usher_node *node,
                  int64_t deadline_ms)
@@ -132,10 +141,7 @@ static void tell(struct telling *t, struct usher__redis *r, struct usher_node *n
     enum usher_status status = ask(r, deadline_ms, replies, &sent, &received);
 
     if (status != USHER_OK) {
-        if (t->silent++ == 0)
-            (void)snprintf(t->message, 192, "%s", usher__redis_conn_message(r->conn));
-        node->why = text(usher__redis_conn_message(r->conn));
-        t->fn(t->payload, node);
+        silent(t, r, node);
         return;
     }
     read_answers(node, replies, sent, received, software, master);
@@ -153,13 +159,12 @@ static void tell(struct telling *t, struct usher__redis *r, struct usher_node *n
         freeReplyObject(replies[i]);
 }
 
-static void write_address(const struct usher__redis_address *at,
-                          char address[USHER__REDIS_ADDRESS_MAX])
+static void write_address(const char *host, uint16_t port, char address[USHER__REDIS_ADDRESS_MAX])
 {
-    bool colons = strchr(at->host, ':') != NULL;
+    bool colons = strchr(host, ':') != NULL;
 
-    (void)snprintf(address, USHER__REDIS_ADDRESS_MAX, "%s%s%s:%u", colons ? "[" : "", at->host,
-                   colons ? "]" : "", (unsigned)at->port);
+    (void)snprintf(address, USHER__REDIS_ADDRESS_MAX, "%s%s%s:%u", colons ? "[" : "", host,
+                   colons ? "]" : "", (unsigned)port);
 }
 
 /* From now on @r is for number @host of the hosts of the URL. */
@@ -186,21 +191,33 @@ static enum usher_status tell_of(struct usher__redis_store *s, struct telling *t
     int64_t until_ms = usher__redis_clock_ms() + EACH_MS;
     char address[USHER__REDIS_ADDRESS_MAX], id[USHER__REDIS_NODE_ID_MAX] = "";
     enum usher_status status = r != NULL ? USHER_OK : USHER_NOMEM;
+    bool known;
 
     if (status == USHER_OK && host > 0)
         status = at_host(r, host);
     if (status == USHER_OK) {
-        if (r->options.unix_path != NULL)
+        until_ms = until_ms < deadline_ms ? until_ms : deadline_ms;
+        known = r->sentinel[0] == '\0' || usher__redis_ready(r, until_ms) == USHER_OK;
+        if (!known)
+            (void)snprintf(address, sizeof address, "%s", r->sentinel);
+        else if (r->sentinel[0] != '\0')
+            write_address(r->options.host, r->options.port, address);
+        else if (r->options.unix_path != NULL)
             (void)snprintf(address, sizeof address, "%s", r->options.unix_path);
+        else if (s->map != NULL)
+            write_address(s->node[number]->at.host, s->node[number]->at.port, address);
         else
-            write_address(s->map != NULL ? &s->node[number]->at : &r->hosts[host], address);
+            write_address(r->hosts[host].host, r->hosts[host].port, address);
         (void)pthread_mutex_lock(&s->lock);
         memcpy(id, s->node[number]->id, sizeof id);
         (void)pthread_mutex_unlock(&s->lock);
         node.address = text(address);
         node.id = text(id);
         node.slots = slots;
-        tell(t, r, &node, until_ms < deadline_ms ? until_ms : deadline_ms);
+        if (known)
+            tell(t, r, &node, until_ms);
+        else
+            silent(t, r, &node);
     }
     usher__redis_free(r);
     return status;
@@ -222,7 +239,8 @@ enum usher_status usher__redis_nodes(struct usher_store *store, int64_t deadline
         for (size_t i = 0; i < n && status == USHER_OK; i++)
             status = tell_of(s, &t, number[i], 0, usher__redis_slots_of(s, number[i]), deadline_ms);
     } else {
-        size_t n = s->like->n_hosts > 0 ? s->like->n_hosts : 1;
+        /* Sentinels give the one that is the master */
+        size_t n = s->like->n_hosts > 0 && s->like->sentinel[0] == '\0' ? s->like->n_hosts : 1;
 
         for (size_t i = 0; i < n && status == USHER_OK; i++)
             status = tell_of(s, &t, 0, i, -1, deadline_ms);

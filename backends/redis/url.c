@@ -56,7 +56,8 @@ static const char *user(struct usher__redis *r, const char *text, size_t size,
 }
 
 /* host[:port]; IPv6 in brackets. */
-static const char *address(const char *host, const char *end, struct usher__redis_address *to)
+static const char *address(const char *host, const char *end, uint16_t usual_port,
+                           struct usher__redis_address *to)
 {
     const char *colon;
     int64_t port;
@@ -80,7 +81,7 @@ static const char *address(const char *host, const char *end, struct usher__redi
             return "host";
     if (to->host[0] == '\0')
         memcpy(to->host, "127.0.0.1", 10);
-    to->port = 6379;
+    to->port = usual_port;
     if (colon != NULL) {
         if (!decimal(colon + 1, (size_t)(end - colon - 1), 65535, &port) || port == 0)
             return "port";
@@ -91,7 +92,7 @@ static const char *address(const char *host, const char *end, struct usher__redi
 
 /* [user[:password]@]address[,address…] */
 static const char *authority(struct usher__redis *r, const char *text, size_t size,
-                             struct usher__redis_conn_options *o)
+                             uint16_t usual_port, struct usher__redis_conn_options *o)
 {
     const char *host, *end = text + size, *fault = user(r, text, size, o, &host);
 
@@ -102,7 +103,7 @@ static const char *authority(struct usher__redis *r, const char *text, size_t si
             return "list of hosts (there are more than 32)";
         if (comma != NULL && (comma == host || comma + 1 == end))
             return "host";
-        fault = address(host, comma != NULL ? comma : end, &r->hosts[r->n_hosts++]);
+        fault = address(host, comma != NULL ? comma : end, usual_port, &r->hosts[r->n_hosts++]);
         if (comma == NULL)
             break;
         host = comma + 1;
@@ -111,6 +112,18 @@ static const char *authority(struct usher__redis *r, const char *text, size_t si
     o->host = r->host;
     o->port = r->hosts[0].port;
     return fault;
+}
+
+/* /NAME: of the master that Sentinels watch. */
+static const char *master_name(struct usher__redis *r, const char *slash)
+{
+    if (slash == NULL || !part(slash + 1, strlen(slash + 1), r->sentinel, sizeof r->sentinel) ||
+        r->sentinel[0] == '\0')
+        return "name of the master (redis+sentinel://HOST[:PORT],…/NAME)";
+    for (const char *p = r->sentinel; *p != '\0'; p++)
+        if (*p < 0x21 || *p > 0x7e || *p == '/')
+            return "name of the master";
+    return NULL;
 }
 
 static bool is_file_option(const char *key)
@@ -153,6 +166,7 @@ const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url)
 {
     struct usher__redis_conn_options *o = &r->options;
     const char *rest = url->rest, *slash, *fault;
+    bool sentinels = strstr(url->scheme, "+sentinel") != NULL;
 
     memcpy(r->client_name, "usher", 6);
     o->client_name = r->client_name;
@@ -169,10 +183,13 @@ const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url)
         o->unix_path = r->host;
     } else {
         slash = strchr(rest, '/');
-        fault = authority(r, rest, slash != NULL ? (size_t)(slash - rest) : strlen(rest), o);
+        fault = authority(r, rest, slash != NULL ? (size_t)(slash - rest) : strlen(rest),
+                          sentinels ? 26379 : 6379, o);
+        if (fault == NULL && sentinels)
+            fault = master_name(r, slash);
         if (fault != NULL)
             return fault;
-        if (slash != NULL && slash[1] != '\0' &&
+        if (!sentinels && slash != NULL && slash[1] != '\0' &&
             !decimal(slash + 1, strlen(slash + 1), 1000000, &o->db))
             return "number of the database";
     }

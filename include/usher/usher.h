@@ -213,6 +213,10 @@ struct usher_engine;
  *   redis+cluster://[user[:password]@]host[:port][,host[:port]...]
  *                                              Redis Cluster, by up to 32 of its nodes
  *   rediss+cluster://...                       the same over TLS
+ *   redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/name
+ *                                              the master of that name, whose address is queried
+ *                                              from up to 32 Sentinels (default port 26379)
+ *   rediss+sentinel://...                      the same over TLS, to the Sentinels as well
  *
  * With `redis:` and `rediss:` there may be several hosts, too: the one that is a master is used,
  * and if two are masters, neither (USHER_UNAVAILABLE).

@@ -18,6 +18,8 @@ const struct help_topic usher__help_topics[] = {
 "  redis+unix://[USER[:PASSWORD]@]/PATH\n"
 "                                 one server, any number of machines; rediss:// is over TLS;\n"
 "                                 HOST[:PORT],HOST[:PORT]…: that one of them which is the master\n"
+"  redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT],…/NAME\n"
+"                                 the master NAME, whose address Sentinels (port 26379) give\n"
 "  redis+cluster://[USER[:PASSWORD]@]HOST[:PORT],…\n"
 "                                 Redis Cluster, by some of its nodes; rediss+cluster:// over TLS\n"
 "\n"

@@ -189,7 +189,7 @@ static const char *const stores[] = {
     "sqlite",
 #endif
 #ifdef USHER_WITH_REDIS
-    "redis",  "redis+cluster",
+    "redis",  "redis+cluster", "redis+sentinel",
 #endif
 #ifdef USHER_WITH_TLS
     "rediss",

@@ -357,9 +357,11 @@ static const struct usher_driver builtin[] = {
     { "redis", usher__redis_open, NULL, NULL },
     { "redis+unix", usher__redis_open, NULL, NULL },
     { "redis+cluster", usher__redis_open, NULL, NULL },
+    { "redis+sentinel", usher__redis_open, NULL, NULL },
 #ifdef USHER_WITH_TLS
     { "rediss", usher__redis_open, NULL, NULL },
     { "rediss+cluster", usher__redis_open, NULL, NULL },
+    { "rediss+sentinel", usher__redis_open, NULL, NULL },
 #endif
 #endif
 #ifdef USHER_WITH_SQLITE
@@ -393,11 +395,14 @@ static void no_driver(const char *scheme)
         { "redis", "this is built without Redis" },
         { "redis+unix", "this is built without Redis" },
         { "redis+cluster", "this is built without Redis" },
+        { "redis+sentinel", "this is built without Redis" },
         { "rediss", "this is built without Redis" },
         { "rediss+cluster", "this is built without Redis" },
+        { "rediss+sentinel", "this is built without Redis" },
 #elif !defined USHER_WITH_TLS
         { "rediss", "this is built without TLS" },
         { "rediss+cluster", "this is built without TLS" },
+        { "rediss+sentinel", "this is built without TLS" },
 #endif
         { NULL, NULL },
     };

@@ -41,7 +41,8 @@ without=TLS
 [ "${WITH_REDIS:-yes}" = yes ] || without=Redis
 for pair in sqlite:SQLite:${WITH_SQLITE:-yes} redis:Redis:${WITH_REDIS:-yes} \
     redis+unix:Redis:${WITH_REDIS:-yes} redis+cluster:Redis:${WITH_REDIS:-yes} \
-    rediss:$without:${WITH_TLS:-yes} rediss+cluster:$without:${WITH_TLS:-yes}; do
+    redis+sentinel:Redis:${WITH_REDIS:-yes} rediss:$without:${WITH_TLS:-yes} \
+    rediss+cluster:$without:${WITH_TLS:-yes} rediss+sentinel:$without:${WITH_TLS:-yes}; do
     scheme=${pair%%:*}
     case $pair in
     *:yes) continue ;;
@@ -110,6 +111,8 @@ if [ "${WITH_REDIS:-yes}" = yes ]; then
     fails 2 'redis://127.0.0.1:1?ca=x' number stats p
     fails 3 'redis://127.0.0.1:1,127.0.0.1:2' number stats p
     fails 2 'redis://127.0.0.1:1,' number stats p
+    fails 3 redis+sentinel://127.0.0.1:1/calls number stats p
+    fails 2 redis+sentinel://127.0.0.1:1 number stats p
     fails 3 redis+cluster://127.0.0.1:1 number stats p
     fails 3 'redis+cluster://127.0.0.1:1,[::1]:1' number stats p
     fails 2 redis+cluster://127.0.0.1:1/2 number stats p

@@ -8,8 +8,9 @@
  *   parts    the parts add up to the URL: rest and options have no NUL, `?' or `&' in the
  *            wrong place
  *   shorter  unescaping never makes a text longer, and keeps what has no % in it
- *   redis    what Redis takes of it, read as `redis:`, `rediss:` and `redis+unix:` without
- *            connecting, is within its bounds, and TLS always has a name to ask for
+ *   redis    what Redis takes of it, read as `redis:`, `rediss:`, `redis+unix:` and with
+ *            Sentinels, without connecting, is within its bounds, and TLS always has a name to ask
+ * for
  */
 #include "config.h"
 
@@ -112,12 +113,15 @@ static void read_as_redis(const char *scheme, const char *rest, size_t size)
     memcpy(text, scheme, strlen(scheme));
     memcpy(text + strlen(scheme), rest, size + 1);
     if (usher__url_parse(text, u, message) == USHER_OK && usher__redis_parse(r, &u->url) == NULL) {
-        bool over_tls = strcmp(scheme, "rediss:") == 0;
+        bool over_tls = strncmp(scheme, "rediss", 6) == 0;
 
         must_hold((o->unix_path != NULL) != (o->host != NULL), "redis: one place");
         within(o->host, sizeof r->host);
         within(o->user, sizeof r->user);
         within(o->password, sizeof r->password);
+        within(r->sentinel, sizeof r->sentinel);
+        must_hold((r->sentinel[0] != '\0') == (strstr(scheme, "+sentinel") != NULL),
+                  "redis: Sentinels by the scheme");
         within(o->tls.ca, sizeof r->ca);
         within(o->tls.cert, sizeof r->cert);
         within(o->tls.key, sizeof r->key);
@@ -161,6 +165,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_as_redis("redis:", rest, strlen(rest));
         read_as_redis("rediss:", rest, strlen(rest));
         read_as_redis("redis+unix:", rest, strlen(rest));
+        read_as_redis("redis+sentinel:", rest, strlen(rest));
+        read_as_redis("rediss+sentinel:", rest, strlen(rest));
     }
 #endif
     free(url);

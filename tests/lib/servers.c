@@ -64,6 +64,7 @@ struct redis_server {
     int version;
     bool own_dir;
     bool harness_user;
+    bool is_sentinel;
     char *password; /* NULL: none */
     char address[ADDRESS_MAX];
     char dir[DIR_MAX];
@@ -433,7 +434,7 @@ static bool spawn(struct redis_server *s)
         if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
             _exit(126);
         close_inherited();
-        execl(s->program, name, config, (char *)NULL);
+        execl(s->program, name, config, s->is_sentinel ? "--sentinel" : (char *)NULL, (char *)NULL);
         _exit(127);
     }
     s->pid = pid;
@@ -574,6 +575,7 @@ struct redis_server *redis_server_start(const struct redis_server_options *opt)
 
     opt = opt != NULL ? opt : &none;
     s->harness_user = opt->users != NULL;
+    s->is_sentinel = opt->sentinel;
     s->netns = opt->netns;
     snprintf(s->address, sizeof s->address, "%s",
              opt->address != NULL ? opt->address : "127.0.0.1");

@@ -37,6 +37,7 @@ struct redis_server_options {
     enum redis_aof aof;
     bool unixsocket; /* listen on one as well */
     bool cluster;    /* a cluster node that knows no other */
+    bool sentinel;   /* a Sentinel, whose masters are in @config */
     const struct redis_server *replica_of;
     const char *const *config; /* further redis.conf lines, ends with NULL */
     const char *dir;           /* use this directory, which stays the caller's */

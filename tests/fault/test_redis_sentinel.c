@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A master that is named by Sentinels: it is found, and found again after a failover; and what the
+ * client says of Sentinels that do not know it, do not answer, or were taken for a Redis server.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/operation.h>
+
+#include "lib/line.h"
+#include "lib/servers.h"
+
+#define PATIENCE_MS 60000
+#define SENTINELS 3
+#define NAME "calls.example_1-2"
+
+static struct redis_server *master, *replica, *sentinel[SENTINELS];
+
+/* A Sentinel that watches @of; its word is enough with @quorum 1. */
+static struct redis_server *sentinel_start(const struct redis_server *of, int quorum,
+                                           const char *password)
+{
+    char monitor[128];
+    const char *config[] = { monitor,
+                             "sentinel down-after-milliseconds " NAME " 1500",
+                             "sentinel failover-timeout " NAME " 10000",
+                             "sentinel parallel-syncs " NAME " 1",
+                             "sentinel resolve-hostnames no",
+                             NULL };
+    struct redis_server_options opt = { .sentinel = true, .config = config, .password = password };
+
+    (void)snprintf(monitor, sizeof monitor, "sentinel monitor " NAME " 127.0.0.1 %d %d",
+                   redis_server_port(of), quorum);
+    return redis_server_start(&opt);
+}
+
+static int sentinels(void **state)
+{
+    (void)state;
+    master = redis_server_start(NULL);
+    if (master == NULL)
+        return -1;
+    replica = redis_server_start(&(struct redis_server_options){ .replica_of = master });
+    if (replica == NULL ||
+        !redis_server_wait_info(master, "replication", "state=online", PATIENCE_MS))
+        return -1;
+    for (int i = 0; i < SENTINELS; i++) {
+        sentinel[i] = sentinel_start(master, 2, NULL);
+        if (sentinel[i] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+static int no_sentinels(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SENTINELS; i++) {
+        redis_server_stop(sentinel[i]);
+        sentinel[i] = NULL;
+    }
+    redis_server_stop(replica);
+    redis_server_stop(master);
+    master = replica = NULL;
+    return 0;
+}
+
+/* The URL of @n of the Sentinels, from number @from on, for the master @name. */
+static const char *url_of(int from, int n, const char *name)
+{
+    static char url[256];
+    size_t size = (size_t)snprintf(url, sizeof url, "redis+sentinel://");
+
+    for (int i = 0; i < n; i++)
+        size += (size_t)snprintf(url + size, sizeof url - size, "%s127.0.0.1:%d", i > 0 ? "," : "",
+                                 redis_server_port(sentinel[from + i]));
+    (void)snprintf(url + size, sizeof url - size, "/%s", name);
+    return url;
+}
+
+static enum usher_status engine_open(const char *url, int64_t timeout_ms, struct usher_engine **e)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+
+    opt.timeout_ms = timeout_ms;
+    return usher_open(url, &opt, e);
+}
+
+/* The status of @text; its message is in @why, its token in @token. */
+static enum usher_status done(struct usher_engine *e, const char *text, char why[256],
+                              uint64_t *token)
+{
+    struct usher_result r;
+    struct line l;
+    enum usher_status status;
+
+    line_read(&l, text);
+    status = usher_operate(e, &l.c, &r, 1);
+    assert_true(status == USHER_OK || status == r.status);
+    status = r.status;
+    (void)snprintf(why, 256, "%s", r.message);
+    if (token != NULL)
+        *token = r.of.number.token;
+    usher_result_done(&r);
+    line_done(&l);
+    return status;
+}
+
+static uint64_t must(struct usher_engine *e, const char *text, enum usher_status status)
+{
+    char why[256];
+    uint64_t token = 0;
+    enum usher_status is = done(e, text, why, &token);
+
+    if (is != status)
+        fail_msg("%s: %s (%s)", text, usher_status_word(is), why);
+    return token;
+}
+
+static void must_say(const char *words)
+{
+    if (strstr(usher_message(), words) == NULL)
+        fail_msg("%s", usher_message());
+}
+
+static void each_sentinel_has(const char *text)
+{
+    for (int i = 0; i < SENTINELS; i++)
+        assert_true(redis_server_wait_info(sentinel[i], "sentinel", text, PATIENCE_MS));
+}
+
+/* ---- tests ---- */
+
+static void the_master_is_found(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    for (int n = 1; n <= SENTINELS; n++) {
+        assert_int_equal(engine_open(url_of(0, n, NAME), PATIENCE_MS, &e), USHER_OK);
+        must(e, "number add p 1", n == 1 ? USHER_OK : USHER_SAME);
+        usher_close(e);
+    }
+    assert_true(redis_server_keys(master) > 0);
+    /* a name may be escaped, and a database be chosen */
+    assert_int_equal(engine_open(url_of(0, 1, "calls%2eexample_1-2?db=1"), PATIENCE_MS, &e),
+                     USHER_OK);
+    must(e, "number show p 1", USHER_MISSING);
+    usher_close(e);
+}
+
+/* Two of three Sentinels that agree are enough. */
+static void a_silent_sentinel_is_not_waited_for(void **state)
+{
+    struct usher_engine *e = NULL;
+    struct timespec began, now;
+
+    (void)state;
+    assert_int_equal(redis_server_kill(sentinel[0], SIGSTOP), 0);
+    (void)clock_gettime(CLOCK_MONOTONIC, &began);
+    assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), 4 * PATIENCE_MS, &e), USHER_OK);
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    assert_true(now.tv_sec - began.tv_sec < PATIENCE_MS / 1000 / 2);
+    must(e, "number add p 1", USHER_OK);
+    usher_close(e);
+    assert_int_equal(redis_server_kill(sentinel[0], SIGCONT), 0);
+}
+
+/* One of three Sentinels was cut off and still names a server of before. */
+static void most_sentinels_decide(void **state)
+{
+    struct redis_server *before = redis_server_start(NULL), *cut_off;
+    struct usher_engine *e = NULL;
+    char url[256];
+
+    (void)state;
+    assert_non_null(before);
+    cut_off = sentinel_start(before, 2, NULL);
+    assert_non_null(cut_off);
+    (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/" NAME,
+                   redis_server_port(cut_off), redis_server_port(sentinel[0]),
+                   redis_server_port(sentinel[1]));
+    assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    assert_true(redis_server_keys(before) == 0 && redis_server_keys(master) > 0);
+    usher_close(e);
+    redis_server_stop(cut_off);
+    redis_server_stop(before);
+}
+
+/* The master dies.  A client that stays goes on with its hold, or is told that it is lost. */
+static void a_failover_is_followed(void **state)
+{
+    struct usher_engine *e = NULL, *other = NULL;
+    char text[96], why[256];
+    uint64_t token;
+    enum usher_status status;
+    time_t end = time(NULL) + 4 * PATIENCE_MS / 1000;
+
+    (void)state;
+    each_sentinel_has("slaves=1,sentinels=3");
+    assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), PATIENCE_MS, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    must(e, "number reg p 1", USHER_OK);
+    token = must(e, "number call p owner=ann lease=3600000 wait=1", USHER_OK);
+    assert_int_equal(redis_server_kill(master, SIGKILL), 0);
+    (void)snprintf(text, sizeof text, "number renew p 1 token=%llu lease=3600000",
+                   (unsigned long long)token);
+    do {
+        assert_true(time(NULL) < end);
+        status = done(e, text, why, NULL);
+    } while (status == USHER_UNAVAILABLE);
+    if (status != USHER_OK && status != USHER_LOST)
+        fail_msg("%s (%s)", usher_status_word(status), why);
+    /* nobody uses the old master, which is there again without its data */
+    assert_true(redis_server_restart(master));
+    assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), PATIENCE_MS, &other), USHER_OK);
+    must(other, "number show p 1", USHER_OK);
+    must(e, "number show p 1", USHER_OK);
+    usher_close(other);
+    usher_close(e);
+}
+
+static void an_unknown_name_is_refused_at_once(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    assert_int_equal(engine_open(url_of(0, SENTINELS, "mymaster"), PATIENCE_MS, &e),
+                     USHER_UNAVAILABLE);
+    must_say("the Sentinel knows no master of this name");
+}
+
+static void sentinels_that_are_silent_are_unavailable(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    for (int i = 0; i < SENTINELS; i++)
+        assert_int_equal(redis_server_kill(sentinel[i], SIGSTOP), 0);
+    assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), 1000, &e), USHER_UNAVAILABLE);
+    must_say("no Sentinel answers: redis 127.0.0.1:");
+    for (int i = 0; i < SENTINELS; i++)
+        assert_int_equal(redis_server_kill(sentinel[i], SIGCONT), 0);
+}
+
+/* Each kind of server is named if the URL takes it for the other. */
+static void a_sentinel_is_no_store(void **state)
+{
+    struct usher_engine *e = NULL;
+    char url[96];
+
+    (void)state;
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis_server_port(sentinel[0]));
+    assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
+    must_say("the server is a Sentinel: use redis+sentinel://HOST:PORT/NAME");
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d,127.0.0.1:%d",
+                   redis_server_port(sentinel[0]), redis_server_port(sentinel[1]));
+    assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
+    must_say("the server is a Sentinel: use redis+sentinel://HOST:PORT/NAME");
+    (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/" NAME,
+                   redis_server_port(master));
+    assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
+    must_say("the server is no Sentinel");
+}
+
+/* A Sentinel gets the password if it wants one; another one would refuse a password. */
+static void the_password_is_for_the_master(void **state)
+{
+    struct redis_server *closed, *locked;
+    struct usher_engine *e = NULL;
+    char url[160];
+
+    (void)state;
+    assert_true(redis_do_ok(master, "CONFIG", "SET", "requirepass", "a secret", NULL));
+    locked = sentinel_start(master, 1, "a secret");
+    assert_non_null(locked);
+    (void)snprintf(url, sizeof url, "redis+sentinel://:a%%20secret@127.0.0.1:%d/" NAME,
+                   redis_server_port(locked));
+    assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    usher_close(e);
+    (void)snprintf(url, sizeof url, "redis+sentinel://:a%%20secret@127.0.0.1:%d/" NAME,
+                   redis_server_port(sentinel[0]));
+    assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_OK);
+    must(e, "number add p 1", USHER_SAME);
+    usher_close(e);
+    (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/" NAME,
+                   redis_server_port(locked));
+    assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
+    must_say("NOAUTH");
+    closed = sentinel_start(master, 1, "another one");
+    assert_non_null(closed);
+    (void)snprintf(url, sizeof url, "redis+sentinel://:a%%20secret@127.0.0.1:%d/" NAME,
+                   redis_server_port(closed));
+    assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
+    must_say("WRONGPASS");
+    redis_server_stop(closed);
+    redis_server_stop(locked);
+}
+
+/* What usher_nodes() names is the master, and the master's name if there is none. */
+struct seen {
+    unsigned n;
+    char first[64];
+    bool answers;
+};
+
+static void see(void *payload, const struct usher_node *node)
+{
+    struct seen *s = payload;
+
+    if (s->n++ > 0)
+        return;
+    (void)snprintf(s->first, sizeof s->first, "%.*s", (int)node->address.size, node->address.data);
+    s->answers = node->answers;
+}
+
+static void the_servers_of_the_store_are_those_of_the_master(void **state)
+{
+    struct usher_engine *e = NULL;
+    struct seen s = { 0 };
+    char at[32];
+
+    (void)state;
+    assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), PATIENCE_MS, &e), USHER_OK);
+    assert_int_equal(usher_nodes(e, see, &s), USHER_OK);
+    (void)snprintf(at, sizeof at, "127.0.0.1:%d", redis_server_port(master));
+    assert_string_equal(s.first, at);
+    assert_int_equal(s.n, 2); /* and its replica */
+    assert_true(s.answers);
+    for (int i = 0; i < SENTINELS; i++)
+        assert_int_equal(redis_server_kill(sentinel[i], SIGKILL), 0);
+    memset(&s, 0, sizeof s);
+    assert_int_equal(usher_nodes(e, see, &s), USHER_UNAVAILABLE);
+    assert_string_equal(s.first, NAME);
+    assert_int_equal(s.n, 1);
+    assert_false(s.answers);
+    usher_close(e);
+}
+
+static void a_wrong_url_names_its_fault(void **state)
+{
+    static const struct {
+        const char *url, *words;
+    } urls[] = {
+        { "redis+sentinel://127.0.0.1:1", "the name of the master" },
+        { "redis+sentinel://127.0.0.1:1/", "the name of the master" },
+        { "redis+sentinel://127.0.0.1:1/a/b", "the name of the master" },
+        { "redis+sentinel://127.0.0.1:1/a%20b", "the name of the master" },
+        { "redis+sentinel://127.0.0.1:1/a%0ab", "the name of the master" },
+        { "redis+sentinel://127.0.0.1:1/a%00b", "the name of the master" },
+        { "redis+sentinel://127.0.0.1:1/%zz", "the name of the master" },
+        { "redis+sentinel://127.0.0.1:0/a", "the port" },
+        { "redis+sentinel://127.0.0.1:99999/a", "the port" },
+        { "redis+sentinel://127.0.0.1:1,127.0.0.1:x/a", "the port" },
+        { "redis+sentinel://127.0.0.1:1,/a", "the host" },
+        { "redis+sentinel://127.0.0.1:1/a?db=x", "the number of the database" },
+        { "redis+sentinel:a", "no // after the scheme" },
+        { "redis+sentinel://127.0.0.1:1/a?ca=x", "the option `ca` is for `rediss:`" },
+    };
+    struct usher_engine *e = NULL;
+    char url[400], name[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        enum usher_status status = usher_open(urls[i].url, NULL, &e);
+
+        if (status != USHER_INVALID || strstr(usher_message(), urls[i].words) == NULL)
+            fail_msg("%s: %s: %s", urls[i].url, usher_status_word(status), usher_message());
+    }
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:1/%s", name);
+    assert_int_equal(usher_open(url, NULL, &e), USHER_INVALID);
+    name[128] = '\0';
+    (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:1/%s?timeout=100", name);
+    assert_int_equal(usher_open(url, NULL, &e), USHER_UNAVAILABLE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, sentinels, no_sentinels)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_url_names_its_fault),
+        TEST(the_master_is_found),
+        TEST(a_silent_sentinel_is_not_waited_for),
+        TEST(most_sentinels_decide),
+        TEST(a_failover_is_followed),
+        TEST(an_unknown_name_is_refused_at_once),
+        TEST(sentinels_that_are_silent_are_unavailable),
+        TEST(a_sentinel_is_no_store),
+        TEST(the_password_is_for_the_master),
+        TEST(the_servers_of_the_store_are_those_of_the_master),
+    };
+    struct redis_server *any = redis_server_start(NULL);
+
+    if (any == NULL)
+        return redis_skip();
+    redis_server_stop(any);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

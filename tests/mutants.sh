@@ -574,6 +574,14 @@ mutant 'Redis: a silent Sentinel is waited for' backends/redis/hosts.c 's/^     
     tests/fault/test_redis_sentinel 'a_silent*'
 mutant 'Redis: each Sentinel gets the password' backends/redis/hosts.c 's/^        if (!h->with_password)/        if (false)/' \
     tests/fault/test_redis_sentinel 'the_password*'
+mutant 'Redis: a read without answer is in doubt' backends/redis/trip.c 's/^    return b->doubt\[i\] \&\& !reads(b->tasks\[i\].command)/    return b->doubt[i]/' \
+    tests/fault/test_redis_roles 'a_read*'
+mutant 'Redis: the name of a node is needed' backends/redis/conn.c 's/ \&\& c->opt.ip != NULL \&\& / \&\& c->opt.ip == NULL \&\& /' \
+    tests/cluster/test_cluster_hosts 'a_name*'
+mutant 'Redis: a short password hides other words' backends/redis/conn.c 's/^#define SHORT_PASSWORD 6/#define SHORT_PASSWORD 1/' \
+    tests/unit/test_redis_conn 'words*'
+mutant 'Redis: a short password is shown' backends/redis/conn.c 's/^            i += n;/            l->len -= 3;/' \
+    tests/unit/test_redis_conn 'arguments*'
 mutant 'Redis: the network delivers what was given up' backends/redis/conn.c \
     's/^        forget_unsent(c->fd);/        (void)forget_unsent;/' \
     tests/fault/test_redis_faults 'what_was_given_up*'

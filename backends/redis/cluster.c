@@ -79,8 +79,10 @@ static void apply(struct usher__redis_store *s, const struct usher__redis_view *
         if (!v->members[i].master)
             continue;
         number[i] = usher__redis_node_at(s, &v->members[i].at);
-        if (number[i] < USHER__REDIS_NODES_MAX)
-            memcpy(s->node[number[i]]->id, v->members[i].id, sizeof v->members[i].id);
+        if (number[i] == USHER__REDIS_NODES_MAX)
+            continue;
+        memcpy(s->node[number[i]]->id, v->members[i].id, sizeof v->members[i].id);
+        memcpy(s->node[number[i]]->ip, v->members[i].ip, sizeof v->members[i].ip);
     }
     for (unsigned slot = 0; slot < USHER__REDIS_SLOTS; slot++) {
         uint16_t owner = atomic_load_explicit(&s->map->owner[slot], memory_order_relaxed);
@@ -166,6 +168,7 @@ static enum usher_status ask_next(struct usher__redis_look *l)
     memset(&l->node, 0, sizeof l->node);
     if (l->at < l->n_known) {
         l->node.at = l->known[l->at].at;
+        memcpy(l->node.ip, l->known[l->at].ip, sizeof l->node.ip);
         memcpy(l->id, l->known[l->at].id, sizeof l->id);
     } else {
         l->node.at = s->like->hosts[(l->turn + l->at - l->n_known) % s->like->n_hosts];

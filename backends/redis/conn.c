@@ -52,6 +52,8 @@
 #define KEEPALIVE_INTERVAL 5
 #define KEEPALIVE_COUNT 3
 
+#define SHORT_PASSWORD 6 /* shorter ones */
+
 #define NO_TLS "TLS: no handshake in time: does the server speak TLS at this port?"
 
 #define BACKOFF_FIRST 10 /* ms */
@@ -134,6 +136,7 @@ struct usher__redis_conn {
     size_t requests, requests_size;
     size_t answered;
 
+    bool hung_up;   /* the stream has ended */
     bool more;      /* the last read filled @in, or TLS holds some: try again before waiting */
     bool just_sent; /* there cannot be an answer yet */
     size_t in_pos, in_len;
@@ -287,18 +290,53 @@ static bool contains(const char *text, size_t len, const char *word, size_t word
     return false;
 }
 
-/* Servers and proxies repeat the arguments of commands that they do not like. */
+/* The size of @text without the arguments of our command that it may repeat. */
+static size_t without_arguments(const char *text, size_t len)
+{
+    static const char words[] = ", with args beginning with";
+    size_t i = 0;
+
+    while (i < len &&
+           (len - i < sizeof words - 1 || memcmp(text + i, words, sizeof words - 1) != 0))
+        i++;
+    return i;
+}
+
+/* @text, but "***" for each argument in quotes that is @secret. */
+static void line_add_quoting(struct line *l, const char *text, size_t len, const char *secret)
+{
+    size_t n = strlen(secret);
+
+    for (size_t i = 0; i < len; i++) {
+        line_add(l, text + i, 1);
+        if (len - i >= n + 2 && strchr("'\"`", text[i]) != NULL && text[i + n + 1] == text[i] &&
+            memcmp(text + i + 1, secret, n) == 0) {
+            line_add_str(l, "***");
+            i += n;
+        }
+    }
+}
+
+/*
+ * Servers and proxies repeat the arguments of commands that they do not like.  A text that contains
+ * the password is not shown.  A short password may be part of any word: withholding the text, or
+ * these bytes of it, would hide why a command was refused, and show what the password is.  So it is
+ * withheld where it is an argument, in quotes.
+ */
 static void say_reply(struct usher__redis_conn *c, const char *text, size_t len)
 {
-    const char *secret = c->opt.password;
+    const char *secret = c->opt.password != NULL ? c->opt.password : "";
     struct line l = message_begin(c);
-    size_t begin = l.len;
+    size_t begin = l.len, n = strlen(secret);
 
-    line_add(&l, text, len);
-    if (secret == NULL || secret[0] == '\0')
+    len = without_arguments(text, len);
+    if (n > 0 && n < SHORT_PASSWORD) {
+        line_add_quoting(&l, text, len, secret);
         return;
-    if (contains(text, len, secret, strlen(secret)) ||
-        contains(l.text + begin, l.len - begin, secret, strlen(secret))) {
+    }
+    line_add(&l, text, len);
+    if (n > 0 &&
+        (contains(text, len, secret, n) || contains(l.text + begin, l.len - begin, secret, n))) {
         l.len = begin;
         line_add_str(&l, "an error that repeats the password");
     }
@@ -605,6 +643,11 @@ static enum usher_status addresses_find(struct usher__redis_conn *c)
     char *p = digits(port + sizeof port - 1, c->opt.port);
     int rc = getaddrinfo(c->opt.host, p, &hints, &c->to.list);
 
+    if (rc != 0 && rc != EAI_MEMORY && c->opt.ip != NULL && c->opt.ip[0] != '\0') {
+        hints.ai_flags |= AI_NUMERICHOST;
+        if (getaddrinfo(c->opt.ip, p, &hints, &c->to.list) == 0)
+            rc = 0;
+    }
     if (rc == EAI_MEMORY) {
         say(c, "out of memory", "");
         return USHER_NOMEM;
@@ -819,6 +862,7 @@ static bool fill(struct usher__redis_conn *c)
 
     c->in_pos = 0;
     c->in_len = n > 0 ? (size_t)n : 0;
+    c->hung_up = n == 0 || n == IO_FAILED;
     if (n == 0)
         say(c, "connection closed by the server", "");
     else if (n == IO_FAILED)
@@ -1150,8 +1194,8 @@ static bool code_is(const redisReply *r, const char *code)
 /* Errors that do not keep the connection from working. */
 static bool step_tolerates(enum step step, const redisReply *r)
 {
-    if (step == STEP_NAME)
-        return true; /* what is serious, PING says as well */
+    if (step == STEP_NAME) /* what is serious, PING says as well, but for a server that hangs up */
+        return !code_is(r, "DENIED") && !contains(r->str, r->len, "max number of clients", 21);
     return step == STEP_PING &&
            (code_is(r, "NOPERM") || code_is(r, "MASTERDOWN") || code_is(r, "MISCONF"));
 }
@@ -1221,6 +1265,9 @@ static void step_answered(struct usher__redis_conn *c, enum step step, const red
     to->again = usher__redis_classify(r) == USHER__REDIS_RETRY;
     if (r->type == REDIS_REPLY_ERROR && step == STEP_AUTH)
         say_reply(c, r->str, auth_words(r));
+    else if (r->type == REDIS_REPLY_ERROR && step == STEP_SELECT &&
+             contains(r->str, r->len, "unknown command", 15))
+        say(c, "the server has no databases: if it is a Sentinel, use redis+sentinel:", "");
     else
         usher__redis_conn_explain(c, r);
     memcpy(to->said, c->message, sizeof to->said);
@@ -1250,6 +1297,9 @@ static enum usher_status greeting(struct usher__redis_conn *c)
     /* Of a server that refuses and hangs up, the refusal is the news. */
     if (to->verdict != USHER_OK)
         memcpy(c->message, to->said, sizeof to->said);
+    else if (c->hung_up && c->answered == 0 && to->said[0] == '\0' && TLS(c) == NULL &&
+             c->opt.unix_path == NULL)
+        say(c, "the server hangs up on the first command: if it speaks TLS, use `rediss:`", "");
     to->again = false;
     return status == USHER_NOMEM ? USHER_NOMEM : USHER_UNAVAILABLE;
 }
@@ -1272,6 +1322,7 @@ static enum usher_status stage_next(struct usher__redis_conn *c)
         return greet(c);
     case GREETING:
         c->stage = CONNECTED;
+        c->to.said[0] = '\0';
         return USHER_OK;
     default: /* SECURING, RESTING */
         return greet(c);
@@ -1352,6 +1403,11 @@ void usher__redis_conn_slow(struct usher__redis_conn *c)
         memcpy(c->message, c->to.said, sizeof c->message); /* why it is not ready */
     else
         say(c, c->stage == SECURING ? NO_TLS : "no answer in time", "");
+}
+
+bool usher__redis_conn_said_why(const struct usher__redis_conn *c)
+{
+    return c->stage != CONNECTED && c->to.said[0] != '\0';
 }
 
 enum usher_status usher__redis_conn_connect(struct usher__redis_conn *c, int64_t deadline_ms)

@@ -34,6 +34,7 @@ struct usher__redis_conn;
 /* Strings stay the caller's and must outlive the connection. */
 struct usher__redis_conn_options {
     const char *host;        /* an address or a name */
+    const char *ip;          /* its address, if the name cannot be resolved; NULL, "": none */
     const char *unix_path;   /* instead of host and port, if not NULL */
     const char *user;        /* NULL: AUTH with the password alone */
     const char *password;    /* NULL: no AUTH */
@@ -80,6 +81,8 @@ bool usher__redis_conn_is_connected(const struct usher__redis_conn *c);
 enum usher_status usher__redis_conn_begin_connect(struct usher__redis_conn *c, int64_t deadline_ms);
 enum usher_status usher__redis_conn_go_on(struct usher__redis_conn *c);
 void usher__redis_conn_slow(struct usher__redis_conn *c);
+/* The connection is not made, and its message is why the server is not ready for it (LOADING). */
+bool usher__redis_conn_said_why(const struct usher__redis_conn *c);
 
 /* What it waits for: for *@ret_events of poll() on the socket it returns (-1: for none), or for the
  * time of until (INT64_MAX: none). */
@@ -145,7 +148,8 @@ size_t usher__redis_conn_unsent_from(const struct usher__redis_conn *c);
 /*
  * One printable line about the last failure, "redis HOST:PORT: ...", shorter than
  * USHER__REDIS_MESSAGE_SIZE; "" before the first.  Lives until the next call that fails.
- * What the server wrote is in it only if it does not contain the password.
+ * It has no text of the server that contains the password; a password of less than 6 bytes is left
+ * out where it is in quotes.  Arguments of a command that the server repeats are left out, too.
  */
 const char *usher__redis_conn_message(const struct usher__redis_conn *c);
 /* Makes that line from an error reply. */

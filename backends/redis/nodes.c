@@ -82,6 +82,10 @@ struct usher__redis *usher__redis_new(struct usher__redis_store *s, struct usher
     r->options.tls.name = moved(like->options.tls.name, like, r);
     if (s->map != NULL) {
         usher__redis_point(r, &node->at);
+        (void)pthread_mutex_lock(&s->lock);
+        memcpy(r->ip, node->ip, sizeof r->ip);
+        (void)pthread_mutex_unlock(&s->lock);
+        r->options.ip = r->ip;
         r->n_hosts = 1;
     }
     if (usher__redis_conn_open(r->alloc, &r->options, &r->conn) != USHER_OK) {
@@ -95,7 +99,7 @@ struct usher__redis *usher__redis_take(struct usher__redis_store *s, struct ushe
 {
     struct usher__redis *r = NULL;
     bool tells = false;
-    char id[USHER__REDIS_NODE_ID_MAX];
+    char id[USHER__REDIS_NODE_ID_MAX], ip[USHER__REDIS_IP_MAX];
 
     (void)pthread_mutex_lock(&s->lock);
     if (node->n_idle > 0) {
@@ -105,11 +109,14 @@ struct usher__redis *usher__redis_take(struct usher__redis_store *s, struct ushe
         node->told = true;
     }
     memcpy(id, node->id, sizeof id);
+    memcpy(ip, node->ip, sizeof ip);
     (void)pthread_mutex_unlock(&s->lock);
     if (r == NULL && (r = usher__redis_new(s, node)) != NULL)
         r->tells = tells;
-    if (r != NULL)
+    if (r != NULL) {
         memcpy(r->expects, id, sizeof id);
+        memcpy(r->ip, ip, sizeof ip);
+    }
     return r;
 }
 

@@ -176,6 +176,8 @@ static enum usher_status member_put(struct reading *r, const struct usher__redis
         old = &v->members[r->order[at]];
         if (member->id[0] != '\0' && (member->master || !old->master || old->id[0] == '\0'))
             memcpy(old->id, member->id, sizeof old->id);
+        if (member->ip[0] != '\0')
+            memcpy(old->ip, member->ip, sizeof old->ip);
         old->master = old->master || member->master;
         *ret_index = r->order[at];
         return USHER_OK;
@@ -213,6 +215,20 @@ static bool is_array(const redisReply *reply, size_t min)
     return reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements >= min;
 }
 
+/* Write the value of "ip" to @to.  @fields is a name, its value, a name, its value. */
+static void ip_read(const redisReply *fields, char to[USHER__REDIS_IP_MAX])
+{
+    for (size_t i = 0; is_array(fields, 2) && i + 1 < fields->elements; i += 2) {
+        const redisReply *name = fields->element[i], *ip = fields->element[i + 1];
+
+        if (!is_text(name) || !is_text(ip) || name->len != 2 || memcmp(name->str, "ip", 2) != 0 ||
+            ip->len >= USHER__REDIS_IP_MAX || !is_word(ip->str, ip->len))
+            continue;
+        memcpy(to, ip->str, ip->len);
+        to[ip->len] = '\0';
+    }
+}
+
 /* A node of a range: host, port, perhaps its id, perhaps more.  *@ret_index stays as it is if
  * the node is left out. */
 static enum usher_status node_read(struct reading *r, const redisReply *node, bool master,
@@ -240,6 +256,8 @@ static enum usher_status node_read(struct reading *r, const redisReply *node, bo
     if (is == HOST_UNKNOWN || port->integer == 0)
         return USHER_OK;
     member.at.port = (uint16_t)port->integer;
+    if (node->elements > 3)
+        ip_read(node->element[3], member.ip);
     return member_put(r, &member, ret_index);
 }
 

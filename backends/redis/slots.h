@@ -19,6 +19,7 @@ struct redisReply; /* <hiredis/hiredis.h> */
 
 #define USHER__REDIS_SLOTS 16384
 #define USHER__REDIS_HOST_MAX 256      /* with its end */
+#define USHER__REDIS_IP_MAX 46         /* with its end */
 #define USHER__REDIS_NODE_ID_MAX 41    /* with its end */
 #define USHER__REDIS_MASTERS_MAX 1000  /* what Redis Cluster is made for */
 #define USHER__REDIS_MEMBERS_MAX 4000  /* with three replicas each */
@@ -36,6 +37,7 @@ struct usher__redis_address {
 
 struct usher__redis_member {
     struct usher__redis_address at;
+    char ip[USHER__REDIS_IP_MAX];      /* of a host that is a name; "": unknown */
     char id[USHER__REDIS_NODE_ID_MAX]; /* "": not told */
     bool master;
 };
@@ -58,7 +60,8 @@ struct usher__redis_view {
  *             master of a range, the range is nobody's.
  *   twice     of ranges that overlap the later one holds.  An address that is master of one range
  *             is a master; of two ids of an address that of a master holds, else the later one.
- *   more      than host, port and id of a node is not looked at.
+ *   ip        of the further fields of a node, which may be anything, "ip" is read.
+ *   more      is not looked at.
  *
  * No ranges are a view that covers nothing.
  * USHER_OK, USHER_NOMEM, or USHER_INVALID: it is not understood, *@ret is as it was.  So it is

@@ -103,6 +103,7 @@ struct usher__redis {
     size_t n_hosts;
     char sentinel[USHER__REDIS_SENTINEL_MAX]; /* name of the master; "": the hosts are others */
     /* of the connection */
+    char ip[USHER__REDIS_IP_MAX];
     char host[USHER__REDIS_HOST_MAX], user[256], password[512], client_name[256];
     char ca[USHER__REDIS_FILE_MAX], cert[USHER__REDIS_FILE_MAX], key[USHER__REDIS_FILE_MAX];
     char tls_name[256];
@@ -121,6 +122,7 @@ struct usher__redis_node {
     _Atomic bool mute; /* the last batch that ended had no answer */
     /* with the store's lock: */
     char id[41];
+    char ip[USHER__REDIS_IP_MAX];     /* if `at` is a name that cannot be resolved; "": not known */
     bool told;                        /* one of its connections has told of its settings, or will */
     bool gone;                        /* has no slots any more */
     struct usher__redis_node *before; /* that had its number and is gone */

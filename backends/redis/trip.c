@@ -117,6 +117,23 @@ static const char *refused_because(struct usher__redis *r, const struct usher_op
     return usher__redis_conn_message(r->conn);
 }
 
+static bool same_scope(const struct usher_operation *a, const struct usher_operation *b)
+{
+    return noun_of(a) == noun_of(b) && a->scope.size == b->scope.size &&
+           memcmp(a->scope.data, b->scope.data, a->scope.size) == 0;
+}
+
+static bool reads(const struct usher_operation *c)
+{
+    return (usher_operation_flags(c) & USHER_OPERATION_WRITES) == 0;
+}
+
+/* What is the status of task @i if it cannot be sent again?  A read has changed nothing. */
+static enum usher_status not_done(const pipeline *b, size_t i)
+{
+    return b->doubt[i] && !reads(b->tasks[i].command) ? USHER_UNKNOWN : USHER_UNAVAILABLE;
+}
+
 /* Whoever waits for task @i sends it to where @reply says. */
 static void redirected(struct usher__redis *r, pipeline *b, size_t i,
                        const struct redisReply *reply, bool asks)
@@ -124,8 +141,7 @@ static void redirected(struct usher__redis *r, pipeline *b, size_t i,
     struct usher_task *task = &b->tasks[i];
     unsigned number = usher__redis_redirected(r, reply, asks);
 
-    fail(b, i, b->doubt[i] ? USHER_UNKNOWN : USHER_UNAVAILABLE,
-         usher__redis_conn_explain(r->conn, reply));
+    fail(b, i, not_done(b, i), usher__redis_conn_explain(r->conn, reply));
     task->again = number < USHER__REDIS_NODES_MAX ? USHER_AGAIN_NOW : USHER_AGAIN_LATER;
     task->state = b->doubt[i] ? USHER__REDIS_DOUBT : 0;
     if (asks && number < USHER__REDIS_NODES_MAX) {
@@ -180,17 +196,6 @@ static void answered(struct usher__redis *r, pipeline *b, size_t i, const struct
     }
     USHER_ASSERT(!b->done[i] || b->left > 0);
     b->left -= b->done[i];
-}
-
-static bool same_scope(const struct usher_operation *a, const struct usher_operation *b)
-{
-    return noun_of(a) == noun_of(b) && a->scope.size == b->scope.size &&
-           memcmp(a->scope.data, b->scope.data, a->scope.size) == 0;
-}
-
-static bool reads(const struct usher_operation *c)
-{
-    return (usher_operation_flags(c) & USHER_OPERATION_WRITES) == 0;
 }
 
 /*
@@ -500,7 +505,7 @@ static void in_doubt(struct usher__redis *r, pipeline *b, size_t call)
     for (uint16_t i = b->first[call]; i != NONE; i = b->next[i]) {
         b->doubt[i] = true;
         if (!repeatable(b, i)) {
-            fail(b, i, USHER_UNKNOWN, usher__redis_conn_message(r->conn));
+            fail(b, i, not_done(b, i), usher__redis_conn_message(r->conn));
             b->left--;
         }
     }
@@ -631,10 +636,7 @@ static void give_up(const struct usher__redis *r, pipeline *b, enum usher_status
 
         if (b->done[i])
             continue;
-        fail(b, i,
-             b->doubt[i]             ? USHER_UNKNOWN
-             : status == USHER_NOMEM ? USHER_NOMEM
-                                     : USHER_UNAVAILABLE,
+        fail(b, i, status == USHER_NOMEM && !b->doubt[i] ? USHER_NOMEM : not_done(b, i),
              why[0] != '\0' ? why : "redis: no answer before the deadline");
         if (!again)
             continue;
@@ -726,7 +728,8 @@ static bool trip_again(struct usher__redis_trip *t)
         t->tries = 0;
     if (t->status != USHER_OK)
         usher__redis_doubt(r->store);
-    if (t->why[0] == '\0' || usher__redis_clock_ms() < deadline_ms)
+    if (t->why[0] == '\0' || usher__redis_clock_ms() < deadline_ms ||
+        usher__redis_conn_said_why(r->conn))
         (void)snprintf(t->why, sizeof t->why, "%s", usher__redis_conn_message(r->conn));
     t->stage = USHER__REDIS_PAUSING;
     return t->status != USHER_NOMEM && t->status != USHER_INVALID && r->store->map == NULL &&

@@ -93,6 +93,8 @@ static void line(const struct usher_node *n)
         printf(", %s", durable[n->durability]);
     if (n->evicts)
         word(", takes scopes away when its memory is full: ", &n->policy);
+    if (n->identity == 0 && n->role == USHER_NODE_MASTER)
+        fputs(", no identity: what it loses is not detected", stdout);
     if (n->identity != 0)
         printf(", identity %012" PRIx64, n->identity);
     if (n->ahead_ms != USHER_NODE_NO_CLOCK && (n->ahead_ms >= 1000 || n->ahead_ms <= -1000))

@@ -242,6 +242,106 @@ static void what_is_no_danger_is_no_warning(void **state)
     assert_int_equal(told("may not be asked"), 1);
 }
 
+/* ---- what servers answer ---- */
+
+/* From now on clients of the proxy get @text as the answer to INFO replication. */
+static void answers_replication(const char *text)
+{
+    char reply[256];
+
+    (void)snprintf(reply, sizeof reply, "$%zu\r\n%s\r\n", strlen(text), text);
+    proxy_arm(name, &(struct proxy_fault){ .kind = PROXY_ANSWER,
+                                           .match = "\r\nINFO\r\n$11\r\nreplication",
+                                           .times = 1000,
+                                           .reply = reply });
+}
+
+/* As KeyDB says it. */
+static void a_role_that_is_no_masters_is_named(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    answers_replication("# Replication\r\nrole:active-replica\r\n");
+    assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_UNAVAILABLE);
+    if (strstr(usher_message(), "the server is no master, its role is `active-replica`") == NULL)
+        fail_msg("%s", usher_message());
+}
+
+/* Losses are found by the replication id: without one the log has a warning, once. */
+static void a_master_without_identity_is_reported_once(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    answers_replication("# Replication\r\nrole:master\r\n");
+    assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    proxy_drop(name);
+    must(e, "number add p 2", USHER_OK);
+    assert_int_equal(
+        told("3 redis: the server has no master_replid: what it loses is not detected"), 1);
+    usher_close(e);
+    proxy_arm(name, &(struct proxy_fault){ .kind = PROXY_NO_FAULT });
+    logged[0] = '\0';
+    assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
+    usher_close(e);
+    assert_int_equal(told("master_replid"), 0);
+}
+
+static void a_server_with_too_many_clients_says_so(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    assert_true(redis_do_ok(first, "CONFIG", "SET", "maxclients", "1", NULL));
+    assert_int_equal(engine_open(url_of(redis_server_port(first)), PATIENCE_MS, &e),
+                     USHER_UNAVAILABLE);
+    if (strstr(usher_message(), ": ERR max number of clients reached") == NULL)
+        fail_msg("%s", usher_message());
+}
+
+/* The connection broke first, but that is not why there is no answer. */
+static void a_server_that_loads_says_so_to_those_who_were_connected(void **state)
+{
+    struct usher_engine *e = NULL;
+    char why[256];
+
+    (void)state;
+    assert_int_equal(engine_open(url_of(proxy_port(name)), 1000, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    proxy_arm(name, &(struct proxy_fault){
+                        .kind = PROXY_ANSWER,
+                        .match = "PING",
+                        .times = 100000,
+                        .reply = "-LOADING Redis is loading the dataset in memory\r\n" });
+    proxy_drop(name);
+    assert_int_equal(done(e, "number add p 2", why), USHER_UNAVAILABLE);
+    if (strstr(why, ": LOADING Redis is loading") == NULL)
+        fail_msg("%s", why);
+    usher_close(e);
+}
+
+/* Only a command that writes may have changed something. */
+static void a_read_without_answer_is_unavailable(void **state)
+{
+    struct usher_engine *e = NULL;
+    char why[256];
+
+    (void)state;
+    assert_int_equal(engine_open(url_of(proxy_port(name)), 1000, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    must(e, "number show p 1", USHER_OK);
+    proxy_set_blackhole(name, true);
+    assert_int_equal(done(e, "number show p 1", why), USHER_UNAVAILABLE);
+    proxy_set_blackhole(name, false);
+    must(e, "number show p 1", USHER_OK);
+    proxy_set_blackhole(name, true);
+    assert_int_equal(done(e, "number call p owner=ann", why), USHER_UNKNOWN);
+    proxy_set_blackhole(name, false);
+    usher_close(e);
+}
+
 /* ---- several hosts ---- */
 
 static const char *url_of_both(const struct redis_server *one, const struct redis_server *other)
@@ -479,6 +579,11 @@ int main(int argc, char **argv)
         TEST(a_name_that_leads_elsewhere_is_followed),
         TEST(a_demoted_master_is_not_read_from),
         TEST(what_is_no_danger_is_no_warning),
+        TEST(a_role_that_is_no_masters_is_named),
+        TEST(a_master_without_identity_is_reported_once),
+        TEST(a_server_with_too_many_clients_says_so),
+        TEST(a_server_that_loads_says_so_to_those_who_were_connected),
+        TEST(a_read_without_answer_is_unavailable),
         TEST(neither_of_two_masters_is_used),
         TEST(one_server_named_twice_is_one_master),
         TEST(a_known_master_is_preferred),

@@ -76,7 +76,7 @@ static int no_sentinels(void **state)
     return 0;
 }
 
-/* The URL of @n of the Sentinels, from number @from on, for the master @name. */
+/* A URL: @n Sentinels, beginning with number @from, and the master @name. */
 static const char *url_of(int from, int n, const char *name)
 {
     static char url[256];
@@ -199,7 +199,7 @@ static void most_sentinels_decide(void **state)
     redis_server_stop(before);
 }
 
-/* The master dies.  A client that stays goes on with its hold, or is told that it is lost. */
+/* The master dies.  A client that stays renews its hold, or gets the answer `lost`. */
 static void a_failover_is_followed(void **state)
 {
     struct usher_engine *e = NULL, *other = NULL;
@@ -223,7 +223,7 @@ static void a_failover_is_followed(void **state)
     } while (status == USHER_UNAVAILABLE);
     if (status != USHER_OK && status != USHER_LOST)
         fail_msg("%s (%s)", usher_status_word(status), why);
-    /* nobody uses the old master, which is there again without its data */
+    /* the old master is started again without its data, and no client uses it */
     assert_true(redis_server_restart(master));
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), PATIENCE_MS, &other), USHER_OK);
     must(other, "number show p 1", USHER_OK);
@@ -310,7 +310,7 @@ static void the_password_is_for_the_master(void **state)
     redis_server_stop(locked);
 }
 
-/* What usher_nodes() names is the master, and the master's name if there is none. */
+/* usher_nodes() gives the address of the master, or only its name if it is not found. */
 struct seen {
     unsigned n;
     char first[64];

@@ -988,7 +988,7 @@ static void what_is_no_tls_is_said_so(void **state)
                    redis_server_port(server), 4 * SHORT);
     unavailable(where, "no handshake in time: does the server speak TLS at this port?");
     (void)snprintf(where, sizeof where, "redis://u:s3cret@127.0.0.1:%d?timeout=%d", tls_port, LONG);
-    unavailable(where, "");
+    unavailable(where, "use `rediss:`");
     says = texts[5].text;
     says_size = texts[5].size;
     peer_start(&p, play_text);

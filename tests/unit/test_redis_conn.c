@@ -1535,6 +1535,12 @@ static void play_hello(struct peer *p, int fd)
     peer_drain(p, fd);
 }
 
+/* Says it without waiting for what comes. */
+static void play_refusal(struct peer *p, int fd)
+{
+    peer_say(p, fd, p->script);
+}
+
 static enum usher_status hello(struct world *w, const char *answers, int64_t ms)
 {
     world_listen(w, AF_INET, 64);
@@ -1618,8 +1624,10 @@ static void words_that_repeat_the_password_are_withheld(void **state)
     } rows[] = {
         { "s3cret", "ERR not s3cret", false },
         { "s3cret", "ERR not s3cre", true },
-        { "p\xc3\xa4\x01", "ERR not p\xc3\xa4\x01", false },
-        { "p??", "ERR not p\xc3\xa4", false }, /* only as it would be shown */
+        { "secre\xc3\xa4\x01", "ERR not secre\xc3\xa4\x01", false },
+        { "secre??", "ERR not secre\xc3\xa4", false }, /* only as it would be shown */
+        { "the", "NOPERM the user lacks the right to HSET", true },
+        { "s", "NOPERM the user lacks the right to HSET", true },
         { "", "ERR no", true },
         { NULL, "ERR no", true },
     };
@@ -1644,6 +1652,94 @@ static void words_that_repeat_the_password_are_withheld(void **state)
         usher__redis_conn_close(w.c);
         peer_unlisten(&w.peer);
     }
+}
+
+/* Servers repeat arguments; a short password is withheld if it is one. */
+static void arguments_are_left_out(void **state)
+{
+    static const struct {
+        const char *password, *words, *shown;
+    } rows[] = {
+        { NULL, "ERR unknown command 'SCRIPT', with args beginning with: 'LOAD' '-- SPDX' ",
+          ": ERR unknown command 'SCRIPT'" },
+        { "s3cret", "ERR unknown command 'AUTH', with args beginning with: 's3cret' ",
+          ": ERR unknown command 'AUTH'" },
+        { "the", "ERR the 'the' \"the\" `the` 'the\" 'them' is wrong",
+          ": ERR the '***' \"***\" `***` 'the\" 'them' is wrong" },
+        { "s", "ERR 's", ": ERR 's" },
+        { "s", "ERR 's'", ": ERR '***'" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct world w;
+        struct redisReply r;
+        char words[100];
+        const char *message;
+
+        memset(&r, 0, sizeof r);
+        r.type = REDIS_REPLY_ERROR;
+        r.str = words;
+        r.len = (size_t)snprintf(words, sizeof words, "%s", rows[i].words);
+        world_listen(&w, AF_INET, -1);
+        w.opt.password = rows[i].password;
+        world_client(&w);
+        message = usher__redis_conn_explain(w.c, &r);
+        assert_true(strlen(message) > strlen(rows[i].shown));
+        assert_string_equal(message + strlen(message) - strlen(rows[i].shown), rows[i].shown);
+        usher__redis_conn_close(w.c);
+        peer_unlisten(&w.peer);
+    }
+}
+
+/* A server that takes no more clients says so, and hangs up. */
+static void a_refusal_of_the_connection_is_shown(void **state)
+{
+    static const char *const rows[] = { "-ERR max number of clients reached\r\n\0",
+                                        "-DENIED Redis is running in protected mode\r\n\0" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct world w;
+
+        world_listen(&w, AF_INET, 64);
+        w.opt.client_name = "usher";
+        w.peer.script = rows[i];
+        world_client(&w);
+        peer_start(&w.peer, 1, play_refusal);
+        assert_int_equal(usher__redis_conn_connect(w.c, in_ms(LONG)), USHER_UNAVAILABLE);
+        assert_message(&w, i == 0 ? ": ERR max number of clients reached" : ": DENIED Redis is");
+        world_close(&w);
+    }
+}
+
+static void a_server_that_hangs_up_may_speak_tls(void **state)
+{
+    struct world w;
+
+    (void)state;
+    world_listen(&w, AF_INET, 64);
+    w.opt.client_name = "usher";
+    w.peer.script = "";
+    world_client(&w);
+    peer_start(&w.peer, 1, play_refusal);
+    assert_int_equal(usher__redis_conn_connect(w.c, in_ms(LONG)), USHER_UNAVAILABLE);
+    assert_message(&w, "if it speaks TLS, use `rediss:`");
+    world_close(&w);
+}
+
+static void a_sentinel_has_no_databases(void **state)
+{
+    struct world w;
+
+    (void)state;
+    assert_int_equal(hello(&w,
+                           "+OK\r\n-ERR unknown command 'SELECT', with args beginning with: '12' "
+                           "\r\n+OK\r\n+PONG\r\n\0",
+                           LONG),
+                     USHER_UNAVAILABLE);
+    assert_message(&w, "if it is a Sentinel, use redis+sentinel:");
+    world_close(&w);
 }
 
 static void a_long_error_is_cut(void **state)
@@ -1742,6 +1838,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_handshake_is_one_write),
         cmocka_unit_test(a_refused_handshake_is_told_and_the_password_is_not),
         cmocka_unit_test(words_that_repeat_the_password_are_withheld),
+        cmocka_unit_test(arguments_are_left_out),
+        cmocka_unit_test(a_refusal_of_the_connection_is_shown),
+        cmocka_unit_test(a_server_that_hangs_up_may_speak_tls),
+        cmocka_unit_test(a_sentinel_has_no_databases),
         cmocka_unit_test(a_long_error_is_cut),
         cmocka_unit_test(a_loading_server_is_asked_again),
         cmocka_unit_test(a_server_that_loads_for_ever_is_left_at_the_deadline),

@@ -640,7 +640,7 @@ static void one_that_does_not_know_its_name_is_left_out(void **state)
     one_node(NODE("d", 0), NULL, 0);
 }
 
-static void what_a_node_tells_beyond_its_id_is_not_looked_at(void **state)
+static void strange_fields_of_a_node_are_passed_over(void **state)
 {
     redisReply *strange = of_type(99);
 
@@ -651,6 +651,81 @@ static void what_a_node_tells_beyond_its_id_is_not_looked_at(void **state)
     one_node(LIST(text("redis-0"), num(6379), text(ID_1), NONE, num(7), nil(), strange), "redis-0",
              6379);
     one_node(LIST(text("redis-0"), num(6379), text(ID_1), NULL), "redis-0", 6379);
+}
+
+/* The address in the fields of a node, which may be anything. */
+static void the_address_of_a_node_with_a_name_is_kept(void **state)
+{
+    redisReply *strange = of_type(99);
+    const struct {
+        redisReply *fields;
+        const char *ip;
+    } rows[] = {
+        { LIST(text("ip"), text("10.0.0.1")), "10.0.0.1" },
+        { LIST(text("hostname"), text("x"), text("ip"), text("::1")), "::1" },
+        { LIST(text("hostname"), text("ip"), text("x"), text("y")), "" },
+        { LIST(text("ip"), text("10.0.0.1 10.0.0.2")), "" },
+        { LIST(text("ip"), text_n("10.0.0.1\0", 9)), "" },
+        { LIST(text("ip"), text("1234567890123456789012345678901234567890123456")), "" },
+        { LIST(text("ip"), nil()), "" },
+        { LIST(text("ip"), num(1)), "" },
+        { LIST(text("ip")), "" },
+        { LIST(strange, text("10.0.0.1")), "" },
+        { LIST(text("ipv"), text("10.0.0.1")), "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct usher__redis_view *v = understood(LIST(
+            LIST(num(0), num(1), LIST(text("redis-0"), num(6379), text(ID_1), rows[i].fields))));
+
+        assert_string_equal(member_at(v, "redis-0", 6379)->ip, rows[i].ip);
+        drop(v);
+    }
+}
+
+/* Answers of Sentinels, and what is none. */
+static void the_address_of_a_master_is_read_from_a_sentinel(void **state)
+{
+    struct usher__redis_address at = { .port = 7 };
+    char longest[USHER__REDIS_HOST_MAX + 1];
+    redisReply *bad[18];
+    size_t n = 0;
+
+    (void)state;
+    assert_true(usher__redis_sentinel_read(LIST(text("10.0.0.1"), text("6379")), &at));
+    assert_string_equal(at.host, "10.0.0.1");
+    assert_int_equal(at.port, 6379);
+    assert_true(usher__redis_sentinel_read(LIST(text("[::1]"), text("65535")), &at));
+    assert_string_equal(at.host, "::1");
+    assert_int_equal(at.port, 65535);
+    memset(longest, 'h', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    bad[n++] = nil();
+    bad[n++] = NONE;
+    bad[n++] = text("10.0.0.1");
+    bad[n++] = LIST(text("10.0.0.1"));
+    bad[n++] = LIST(text("10.0.0.1"), text("6379"), text("x"));
+    bad[n++] = LIST(text("10.0.0.1"), num(6379));
+    bad[n++] = LIST(nil(), text("6379"));
+    bad[n++] = LIST(text("10.0.0.1"), nil());
+    bad[n++] = LIST(text(""), text("6379"));
+    bad[n++] = LIST(text("?"), text("6379"));
+    bad[n++] = LIST(text("a b"), text("6379"));
+    bad[n++] = LIST(text_n("a\0b", 3), text("6379"));
+    bad[n++] = LIST(text(longest), text("6379"));
+    bad[n++] = LIST(text("10.0.0.1"), text("0"));
+    bad[n++] = LIST(text("10.0.0.1"), text("65536"));
+    bad[n++] = LIST(text("10.0.0.1"), text("-1"));
+    bad[n++] = LIST(text("10.0.0.1"), text("6379 "));
+    bad[n++] = LIST(text("10.0.0.1"), text(""));
+    assert_int_equal(n, sizeof bad / sizeof *bad);
+    for (size_t i = 0; i < n; i++) {
+        if (usher__redis_sentinel_read(bad[i], &at))
+            fail_msg("answer %zu is understood", i);
+        assert_string_equal(at.host, "::1");
+        assert_int_equal(at.port, 65535);
+    }
 }
 
 static void each_address_stands_once_and_the_master_wins(void **state)
@@ -1260,7 +1335,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(hosts_are_addresses_of_both_families_and_names, drop_all),
         cmocka_unit_test_teardown(a_host_that_cannot_be_one_spoils_the_answer, drop_all),
         cmocka_unit_test_teardown(one_that_does_not_know_its_name_is_left_out, drop_all),
-        cmocka_unit_test_teardown(what_a_node_tells_beyond_its_id_is_not_looked_at, drop_all),
+        cmocka_unit_test_teardown(strange_fields_of_a_node_are_passed_over, drop_all),
+        cmocka_unit_test_teardown(the_address_of_a_node_with_a_name_is_kept, drop_all),
+        cmocka_unit_test_teardown(the_address_of_a_master_is_read_from_a_sentinel, drop_all),
         cmocka_unit_test_teardown(each_address_stands_once_and_the_master_wins, drop_all),
         cmocka_unit_test_teardown(ranges_beyond_the_slots_spoil_the_answer, drop_all),
         cmocka_unit_test_teardown(anything_of_another_type_spoils_the_answer, drop_all),

@@ -1417,6 +1417,8 @@ mutant 'text: a map of RESP2 has half of its elements' src/engine/write.c \
     's/n \* (map ? 2 : 1)/n/' $text 'every_verb*'
 mutant 'serve: what a round leaves is forgotten' src/serve/turn.c \
     's/c->ready = !c->closing \&\& c->end - c->from >= c->need;/c->ready = false;/' tests/cli/whatever_comes_serve_goes_on.sh
+mutant 'serve: a scope is tended for its channels alone' src/serve/turn.c \
+    's/^            usher__serve_tend(s, &s->ops\[i\], &s->results\[i\]);/            (void)i;/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: a value in its place is an option' src/words/parse.c \
     's/if (placed_way \&\& in_place != NULL)/if (placed_way \&\& in_place != NULL \&\& next == NULL)/' \
     tests/cli/what_is_asked_of_serve_is_answered.sh

@@ -218,6 +218,7 @@ const struct help_topic usher__help_topics[] = {
 "  --words=N         of one command (1024)\n"
 "  --out=BYTES       that wait for a client who does not read; then it is closed (33554432)\n"
 "  --channels=N      that one client hears (256)\n"
+"  --tended=N        scopes without a channel whose leases, rests, ... end in time (10000)\n"
 "  --idle=MS         who is silent for so long, and hears nothing, is closed (never)\n"
 "\n"
 "  redis-cli -s usher.sock -3 NUMBER CALL sales owner ann\n"

@@ -52,9 +52,9 @@ void usher__figures_info(const struct figures *f, int64_t now_ms, uint64_t clien
                      "# Server\r\nusher_version:%s\r\nuptime_in_seconds:%" PRId64 "\r\n\r\n"
                      "# Clients\r\nconnected_clients:%" PRIu64 "\r\nmaxclients:%" PRIu64 "\r\n"
                      "output_bytes:%" PRIu64 "\r\noutput_bytes_of_one:%" PRIu64 "\r\n"
-                     "subscriptions:%" PRIu64 "\r\n\r\n",
+                     "subscriptions:%" PRIu64 "\r\ntended_scopes:%" PRIu64 "\r\n\r\n",
                      usher_version(), (now_ms - f->began_ms) / 1000, f->clients, clients_max,
-                     f->out_bytes, f->out_most, f->subscriptions);
+                     f->out_bytes, f->out_most, f->subscriptions, f->tended);
     usher__out_print(
         to,
         "# Stats\r\ntotal_connections_received:%" PRIu64 "\r\nrejected_connections:%" PRIu64 "\r\n"
@@ -123,6 +123,7 @@ void usher__figures_metrics(const struct figures *f, struct out *to)
 {
     one(to, "clients", "gauge", "Clients connected.", f->clients);
     one(to, "subscriptions", "gauge", "Channels that clients hear.", f->subscriptions);
+    one(to, "tended_scopes", "gauge", "Scopes that change in time.", f->tended);
     one(to, "output_bytes", "gauge", "Bytes waiting for readers.", f->out_bytes);
     one(to, "output_bytes_of_one", "gauge", "Bytes waiting for the slowest reader.", f->out_most);
     one(to, "connections_total", "counter", "Clients accepted.", f->accepted);

@@ -21,6 +21,7 @@ struct figures {
     uint64_t slow, idle, protocol, unwanted; /* closed: by what; unwanted: wrong passwords */
     uint64_t rounds, commands, invalid;      /* invalid: no command of the store at all */
     uint64_t subscriptions, notices, gaps;   /* told */
+    uint64_t tended;                         /* scopes that change in time */
     uint64_t out_bytes, out_most;            /* waiting for readers now, and for one of them */
     uint64_t by[FIGURES_NOUNS][FIGURES_VERBS][FIGURES_STATUSES];
     uint64_t within[FIGURES_BOUNDS + 1]; /* commands, by time from having been read to the answer */

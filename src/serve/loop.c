@@ -245,7 +245,7 @@ static int patience(const struct server *s, int64_t now_ms)
 
     if (is_ready(s))
         return 0;
-    if (s->channels != NULL)
+    if (usher__serve_watches(s))
         wait = shorter(wait, (int)usher_timeout(s->cli->engine));
     if (s->limits.idle_ms != 0 && s->n_clients > 0)
         wait = shorter(wait, IDLE_LOOK_MS);
@@ -277,7 +277,7 @@ static size_t polled(struct server *s, int64_t now_ms)
     }
     for (size_t i = 0; i < s->n_listeners; i++)
         watch_fd(s, &n, s->accept_again_ms > now_ms ? -1 : s->listeners[i].fd, POLLIN);
-    watch_fd(s, &n, s->channels != NULL ? usher_fd(s->cli->engine) : -1, POLLIN);
+    watch_fd(s, &n, usher__serve_watches(s) ? usher_fd(s->cli->engine) : -1, POLLIN);
     watch_fd(s, &n, usher__serve_http_fd(s), POLLIN);
     return n;
 }

@@ -23,6 +23,7 @@ struct channel {
     struct channel *next;
     struct usher_watcher *watcher;
     char *name;
+    enum usher_noun noun;
     bool since; /* it was said: of one client alone */
     size_t n, room;
     struct client **of;
@@ -81,6 +82,7 @@ static struct channel **leave(struct server *s, struct channel **at, struct clie
     *at = ch->next;
     s->n_channels--;
     usher_unwatch(s->cli->engine, ch->watcher);
+    usher__serve_tend_no_channel(s, ch->noun, strchr(ch->name, '/') + 1);
     (void)usher__cli_resize((void *)ch->of, 0);
     (void)usher__cli_resize(ch->name, 0);
     (void)usher__cli_resize(ch, 0);
@@ -110,7 +112,9 @@ static struct channel *new_channel(struct server *s, const struct asked *a)
         return NULL;
     }
     ch->name = memcpy(usher__cli_resize(NULL, size), a->name, size);
+    ch->noun = a->noun;
     ch->since = a->has_since;
+    usher__serve_tend_channel(s, a->noun, a->scope);
     ch->next = s->channels;
     s->channels = ch;
     s->n_channels++;
@@ -309,8 +313,9 @@ void usher__serve_tell(struct server *s)
 {
     const struct usher_event *event;
 
-    while (s->channels != NULL && (event = usher_collect(s->cli->engine, 0)) != NULL) {
-        if (event->kind == USHER_EVENT_NOTICE || event->kind == USHER_EVENT_GAP)
+    while (usher__serve_watches(s) && (event = usher_collect(s->cli->engine, 0)) != NULL) {
+        if (event->tag != NULL &&
+            (event->kind == USHER_EVENT_NOTICE || event->kind == USHER_EVENT_GAP))
             tell(s, event);
         usher_event_done(event);
     }

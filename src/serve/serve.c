@@ -74,6 +74,7 @@ static bool limit(struct limits *l, const char *word, const char **ret_fault)
         { "--words=", "is not a number from 8 to 65536", &l->command.words, 8, 65536 },
         { "--out=", "is not a number from 1024 to 1073741824", &l->out, 1024, 1073741824 },
         { "--channels=", "is not a number from 1 to 10000", &l->channels, 1, 10000 },
+        { "--tended=", "is not a number from 0 to 1000000", &l->tended, 0, 1000000 },
     };
     int64_t number;
 
@@ -154,6 +155,7 @@ static void done(struct server *s)
     usher__serve_http_close(s);
     usher__serve_deaf(s);
     usher__out_done(&s->text);
+    usher__serve_tend_done(s);
     (void)usher__cli_resize((void *)s->clients, 0);
     (void)usher__cli_resize(s->polled, 0);
     (void)usher__cli_resize((void *)s->word, 0);
@@ -182,9 +184,11 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
 
     memset(s, 0, sizeof *s);
     s->cli = cli;
-    s->limits = (struct limits){
-        .clients = 1000, .command = { 1024, 1048576 }, .out = 33554432, .channels = 256
-    };
+    s->limits = (struct limits){ .clients = 1000,
+                                 .command = { 1024, 1048576 },
+                                 .out = 33554432,
+                                 .channels = 256,
+                                 .tended = 10000 };
     s->figures.began_ms = usher__serve_now_ms();
     for (size_t i = 1; rc == 0 && i < n; i++)
         if ((fault = option(s, words[i], &http)) != NULL)

@@ -45,6 +45,7 @@ struct limits {
     struct resp_limits unknown; /* of a client before its password; within `command` */
     size_t out;                 /* bytes that wait for one reader */
     size_t channels;            /* that one client hears */
+    size_t tended;              /* scopes without a channel that change in time */
     int64_t idle_ms;            /* 0: any time */
 };
 
@@ -84,6 +85,15 @@ struct listener {
 
 struct channel;
 struct http;
+struct tended;
+
+/* Scopes that change in time (tend.c). */
+struct tendeds {
+    struct tended **places; /* NULL: there was none yet */
+    size_t n_places;
+    struct tended *oldest, *newest; /* of those without a channel */
+    size_t n_listed;
+};
 
 struct server {
     struct cli *cli;
@@ -108,6 +118,7 @@ struct server {
     size_t *size;
     struct channel *channels;
     size_t n_channels;
+    struct tendeds tendeds;
     struct out text; /* a notice */
     struct figures figures;
     struct http *http; /* NULL: none */
@@ -139,6 +150,12 @@ const char *usher__serve_bind(const char *where, int *ret_fd);
 /* It, as clients find it. */
 void usher__serve_address(int fd, char *to, size_t size);
 
+/* The library may have something to hand out, or scopes to sweep. */
+static inline bool usher__serve_watches(const struct server *s)
+{
+    return s->channels != NULL || s->figures.tended > 0;
+}
+
 /* notices.c */
 void usher__serve_subscribe(struct server *s, struct client *c, const struct resp_command *command);
 /* Without words: from all. */
@@ -146,6 +163,15 @@ void usher__serve_unsubscribe(struct server *s, struct client *c,
                               const struct resp_command *command);
 void usher__serve_forget(struct server *s, struct client *c);
 void usher__serve_tell(struct server *s);
+
+/* tend.c.  @result answers @op: the scope is tended if something of it is due. */
+void usher__serve_tend(struct server *s, const struct usher_operation *op,
+                       const struct usher_result *result);
+/* A channel of scope @name begins: the scope is tended until the last one ends. */
+void usher__serve_tend_channel(struct server *s, enum usher_noun noun, const char *name);
+void usher__serve_tend_no_channel(struct server *s, enum usher_noun noun, const char *name);
+/* When there are no channels any more. */
+void usher__serve_tend_done(struct server *s);
 
 /* http.c.  NULL, or what is wrong. */
 const char *usher__serve_http_open(struct server *s, const char *where);

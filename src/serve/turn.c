@@ -305,6 +305,8 @@ void usher__serve_round(struct server *s, int64_t began_us)
     s->first++; /* whoever was first is last next time */
     if (s->n_ops > 0) {
         usher__run_batch(s->cli->engine, s->ops, s->results, s->n_ops);
+        for (size_t i = 0; i < s->n_ops; i++)
+            usher__serve_tend(s, &s->ops[i], &s->results[i]);
         s->figures.rounds++;
     }
     usher__serve_tell(s); /* of a change before its answer */

@@ -4,6 +4,7 @@ import os
 import random
 import select
 import subprocess
+import time
 
 from serve import USHER, Client, Error, Map, Push, Server, packed, run, status, value
 
@@ -344,6 +345,85 @@ def what_others_change_in_a_pool_is_told_if_it_keeps_a_log():
         d.ask("SUBSCRIBE", "number/leads", "since=0")
         _message(d, "number/leads", '"gap":true', '"version":1')
         assert server.info("gaps_told") == 1
+
+
+def what_is_due_is_done_though_no_client_asks():
+    stores = ["memory:"] + (["sqlite:DIR/db"] if os.environ.get("WITH_SQLITE", "yes") == "yes" else [])
+    for store in stores:
+        with Server(store) as server:
+            c, told = server.client(True), server.client(True)
+            for words in ("set p rest 0", "add p 1", "reg p 1"):
+                assert status(c.ask("number", *words.split())) == "ok", words
+            for words in ("set q ttl 0 wrapup 300", "login q ann", "apply q u1", "apply q u2"):
+                assert status(c.ask("queue", *words.split())) == "ok", words
+            assert status(c.ask("queue", "set", "beats", "ttl", "300")) == "ok"
+            assert status(c.ask("queue", "login", "beats", "bob")) == "ok"
+            assert status(c.ask("room", "open", "r", "linger", "300")) == "ok"
+            channels = ("number/p", "queue/q", "queue/beats", "room/r")
+            told.send("SUBSCRIBE", *channels)
+            for channel in channels:
+                assert told.read()[1] == channel
+            room = value(c.ask("queue", "where", "q", "u1"), "room")
+            c.send("queue", "finish", "q", room)
+            assert status(c.read()) == "ok"
+            c.send("number", "call", "p", "owner", "x", "lease", "300")
+            assert status(c.read()) == "ok"
+            wanted = {
+                ("number/p", "expire", "1"): "the lease ends",
+                ("queue/q", "match", "u2"): "the next user is seated after the wrap-up",
+                ("queue/beats", "expire", "bob"): "an agent without a heartbeat is gone",
+                ("room/r", "done", "null"): "an empty room closes",
+            }
+            while wanted:  # nothing is asked from here on
+                text = told.read()[2]
+                for channel, verb, subject in list(wanted):
+                    if '"scope":"%s"' % channel in text and '"verb":"%s"' % verb in text and subject in text:
+                        del wanted[channel, verb, subject]
+
+
+def what_is_due_is_done_though_no_client_listens():
+    # `show` and `stats` of a number read only: the version moves by the sweeps of the server
+    with Server("memory:", "--tended=1") as server:
+        c = server.client(True)
+        for pool in ("first", "second"):
+            c.ask("number", "set", pool, "rest", "0")
+            c.ask("number", "add", pool, "1")
+            c.ask("number", "reg", pool, "1")
+
+        def version(pool):
+            return value(c.ask("number", "show", pool, "1"), "version")
+
+        held = value(c.ask("number", "call", "first", "owner", "x", "lease", "300"), "version")
+        assert server.info("tended_scopes") == 1
+        while version("first") == held:
+            select.select([], [], [], 0.02)
+        assert version("first") == held + 1 and server.info("tended_scopes") == 1
+        # with more scopes than may be tended the oldest is forgotten, until it is named again
+        lease, began, ended = 500, 0, 9
+        while ended - began >= lease / 1000:  # on a slow machine the first one is over too soon
+            c.ask("number", "free", "first", "all", "1")
+            c.ask("number", "free", "second", "all", "1")
+            lease, began = 2 * lease, time.monotonic()
+            held = value(c.ask("number", "call", "first", "owner", "x", "lease", str(lease)), "version")
+            other = value(c.ask("number", "call", "second", "owner", "x", "lease", str(2 * lease)), "version")
+            ended = time.monotonic()
+        while version("second") == other:
+            select.select([], [], [], 0.02)
+        assert server.info("tended_scopes") == 1
+        assert version("first") == held
+        while version("first") == held:
+            select.select([], [], [], 0.02)
+        # the scope of a channel is not forgotten
+        listens = server.client()
+        assert listens.ask("SUBSCRIBE", "number/first", "number/first")[2] == 1 and listens.read()[2] == 1
+        c.ask("number", "call", "first", "owner", "x", "lease", "600")
+        _message(listens, "number/first", '"verb":"call"')
+        c.ask("number", "call", "second", "owner", "x", "lease", "9999999")
+        assert server.info("tended_scopes") == 2
+        _message(listens, "number/first", '"verb":"expire"')
+        listens.close()
+        while server.info("tended_scopes") != 1:
+            select.select([], [], [], 0.02)
 
 
 def a_password_is_asked_for():

@@ -1419,6 +1419,14 @@ mutant 'serve: what a round leaves is forgotten' src/serve/turn.c \
     's/c->ready = !c->closing \&\& c->end - c->from >= c->need;/c->ready = false;/' tests/cli/whatever_comes_serve_goes_on.sh
 mutant 'serve: a scope is tended for its channels alone' src/serve/turn.c \
     's/^            usher__serve_tend(s, &s->ops\[i\], &s->results\[i\]);/            (void)i;/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'serve: a follower never waits for its reader' src/serve/notices.c \
+    's/^    if (ch->since \&\& (usher__serve_is_stuck/    if (n == NULL \&\& (usher__serve_is_stuck/' tests/cli/whatever_comes_serve_goes_on.sh
+mutant 'serve: another room goes on where the last one was' src/serve/notices.c \
+    's/^    return p->epoch != 0 \&\& (!usher/    return p->epoch == 0 \&\& (!usher/' tests/cli/whatever_comes_serve_goes_on.sh
+mutant 'serve: a round has answers of any size' src/serve/turn.c \
+    's/^    return usher__out_size(&c->out) + c->answers >= s->limits.out \/ 2;/    return false \&\& c == NULL \&\& s == NULL;/' tests/cli/whatever_comes_serve_goes_on.sh
+mutant 'serve: a client that reads is idle' src/serve/loop.c \
+    's/c->seen_ms = c->moved_ms = usher__serve_now_ms();$/c->moved_ms = usher__serve_now_ms();/' tests/cli/whatever_comes_serve_goes_on.sh
 mutant 'serve: a value in its place is an option' src/words/parse.c \
     's/if (placed_way \&\& in_place != NULL)/if (placed_way \&\& in_place != NULL \&\& next == NULL)/' \
     tests/cli/what_is_asked_of_serve_is_answered.sh

@@ -82,7 +82,8 @@ const struct cli_program usher__cli_programs[] = {
       "notices as they come: of rooms, and of other scopes that keep a log, from any process" },
     { "serve", usher__cli_serve,
       "[--listen=unix:PATH|HOST:PORT]... [--http=HOST:PORT] [--auth-file=FILE] [--clients=N] "
-      "[--command=BYTES] [--words=N] [--out=BYTES] [--channels=N] [--tended=N] [--idle=MS]",
+      "[--command=BYTES] [--words=N] [--out=BYTES] [--channels=N] [--tended=N] [--slow=MS] "
+      "[--idle=MS]",
       "the store for any client of Redis' protocol on this machine" },
     { "version", usher__cli_version, "", "of the program, and the stores built in" },
     { "help", usher__cli_help, "[TOPIC]", "this, or more of one thing" },

@@ -85,7 +85,7 @@ static void client_new(struct server *s, int fd)
     c->id = ++s->last_id;
     c->known = s->secret[0] == '\0';
     c->need = 1;
-    c->seen_ms = usher__serve_now_ms();
+    c->seen_ms = c->moved_ms = usher__serve_now_ms();
     /* of a socket file it fails, and does not matter */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (s->n_clients == s->clients_room) {
@@ -152,25 +152,34 @@ static void client_read(struct client *c, int64_t now_ms)
     }
 }
 
-static void client_write(struct server *s, struct client *c)
+void usher__serve_write(struct client *c)
 {
     size_t size = usher__out_size(&c->out);
     ssize_t n;
 
-    if (size == 0)
+    if (size == 0 || c->gone)
         return;
     n = send(c->fd, c->out.data + c->out.from, size, MSG_NOSIGNAL);
-    if (n >= 0)
+    if (n > 0) {
         usher__out_wrote(&c->out, (size_t)n);
-    else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-        c->gone = true;
-    size = usher__out_size(&c->out);
-    if ((c->slow || size > s->limits.out) && !c->gone) {
-        usher__serve_say("client %llu closed: it does not read, and %zu bytes wait for it",
-                         (unsigned long long)c->id, size);
-        s->figures.slow++;
+        c->seen_ms = c->moved_ms = usher__serve_now_ms();
+    } else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
         c->gone = true;
     }
+}
+
+/* A reader is slow if a message was left out because more waits for it than may, or if half of that
+ * waits for it and it has taken nothing for a while. */
+static void judge(struct server *s, struct client *c, int64_t now_ms)
+{
+    if (!usher__serve_is_stuck(s, c))
+        c->moved_ms = now_ms;
+    if (c->gone || (!c->slow && now_ms - c->moved_ms <= s->limits.slow_ms))
+        return;
+    usher__serve_say("client %llu closed: it does not read, and %zu bytes wait for it",
+                     (unsigned long long)c->id, usher__out_size(&c->out));
+    s->figures.slow++;
+    c->gone = true;
 }
 
 /* Who has sent a protocol error may be sending on: unread bytes would take our answer from it. */
@@ -185,12 +194,15 @@ static void drain(const struct client *c)
 
 static void write_all(struct server *s)
 {
+    int64_t now_ms = usher__serve_now_ms();
+
     s->figures.out_bytes = s->figures.out_most = 0;
     for (size_t i = 0; i < s->n_clients; i++) {
         struct client *c = s->clients[i];
         size_t size;
 
-        client_write(s, c);
+        usher__serve_write(c);
+        judge(s, c, now_ms);
         size = usher__out_size(&c->out);
         s->figures.out_bytes += size;
         if (size > s->figures.out_most)
@@ -228,7 +240,7 @@ static void close_idle(struct server *s, int64_t now_ms)
 static bool is_ready(const struct server *s)
 {
     for (size_t i = 0; i < s->n_clients; i++)
-        if (s->clients[i]->ready)
+        if (s->clients[i]->ready && !usher__serve_is_stuck(s, s->clients[i]))
             return true;
     return false;
 }
@@ -243,12 +255,15 @@ static int patience(const struct server *s, int64_t now_ms)
 {
     int wait = -1;
 
-    if (is_ready(s))
+    if (is_ready(s) || usher__serve_can_resume(s))
         return 0;
     if (usher__serve_watches(s))
         wait = shorter(wait, (int)usher_timeout(s->cli->engine));
     if (s->limits.idle_ms != 0 && s->n_clients > 0)
         wait = shorter(wait, IDLE_LOOK_MS);
+    if (s->figures.out_most >= s->limits.out / 2)
+        wait = shorter(wait, s->limits.slow_ms < IDLE_LOOK_MS ? (int)s->limits.slow_ms + 1
+                                                              : IDLE_LOOK_MS);
     if (s->accept_again_ms > now_ms)
         wait = shorter(wait, (int)(s->accept_again_ms - now_ms));
     return shorter(wait, usher__serve_http_timeout(s));
@@ -319,18 +334,17 @@ static void one_round(struct server *s, const sigset_t *mask)
 static void finish(struct server *s)
 {
     int64_t end_ms = usher__serve_now_ms() + FLUSH_MS, left;
-    size_t n;
 
-    while (is_ready(s) && usher__serve_now_ms() < end_ms) {
-        usher__serve_round(s, usher__serve_now_us());
-        write_all(s);
-    }
-    while (s->figures.out_bytes > 0 && (left = end_ms - usher__serve_now_ms()) > 0) {
-        n = 0;
+    while ((is_ready(s) || s->figures.out_bytes > 0) &&
+           (left = end_ms - usher__serve_now_ms()) > 0) {
+        size_t n = 0;
+
         for (size_t i = 0; i < s->n_clients; i++)
             if (usher__out_size(&s->clients[i]->out) > 0)
                 watch_fd(s, &n, s->clients[i]->fd, POLLOUT);
-        if (poll(s->polled, n, (int)left) <= 0)
+        if (is_ready(s))
+            usher__serve_round(s, usher__serve_now_us());
+        else if (poll(s->polled, n, (int)left) <= 0)
             break;
         write_all(s);
     }

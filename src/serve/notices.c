@@ -5,6 +5,10 @@
  * A channel is a scope (number/sales) that somebody hears, with one watcher however many hear it;
  * a notice is written once for all of them.  With since=V behind a scope that keeps a log it is a
  * channel of this client alone: it begins behind that version and tells what others have done, too.
+ *
+ * Such a channel pauses, without a watcher, while half of `--out` waits for its client, and when it
+ * has used its share of the round.  It continues in the log after the last version that it sent.
+ * So a client that reads gets a log of any length, and other clients are served in between.
  */
 #include "config.h"
 
@@ -16,17 +20,28 @@
 
 #include <usher/command.h>
 
+#include "core/changes.h"
 #include "core/text.h"
 #include "words/parse.h"
 
+/* The last notice that was sent.  0: not known. */
+struct place {
+    uint64_t epoch, version, mark;
+};
+
 struct channel {
     struct channel *next;
-    struct usher_watcher *watcher;
+    struct usher_watcher *watcher; /* NULL: it pauses */
     char *name;
     enum usher_noun noun;
     bool since; /* it was said: of one client alone */
     size_t n, room;
     struct client **of;
+    /* with `since` */
+    struct place place;
+    bool resumed; /* nothing was sent since it paused */
+    bool behind;  /* it reads the log, as far as is known */
+    size_t told;  /* bytes of this round */
 };
 
 /* What a client asks for. */
@@ -66,6 +81,12 @@ static void add(struct server *s, struct channel *ch, struct client *c)
     s->figures.subscriptions++;
 }
 
+static void pause_watch(struct server *s, struct channel *ch)
+{
+    usher_unwatch(s->cli->engine, ch->watcher);
+    ch->watcher = NULL;
+}
+
 /* The one at *@at does without @c, and is no more if nobody hears it.  Returns the next place. */
 static struct channel **leave(struct server *s, struct channel **at, struct client *c)
 {
@@ -81,7 +102,8 @@ static struct channel **leave(struct server *s, struct channel **at, struct clie
         return &ch->next;
     *at = ch->next;
     s->n_channels--;
-    usher_unwatch(s->cli->engine, ch->watcher);
+    if (ch->watcher != NULL)
+        pause_watch(s, ch);
     usher__serve_tend_no_channel(s, ch->noun, strchr(ch->name, '/') + 1);
     (void)usher__cli_resize((void *)ch->of, 0);
     (void)usher__cli_resize(ch->name, 0);
@@ -98,22 +120,32 @@ static struct channel *find(const struct server *s, const char *name)
     return ch;
 }
 
+/* False: as usher_message() says. */
+static bool watch(struct server *s, struct channel *ch)
+{
+    unsigned flags = ch->since ? USHER_WATCH_SINCE | USHER_WATCH_ALL : 0;
+
+    ch->behind = ch->since;
+    return usher_watch_events(s->cli->engine, ch->noun, strchr(ch->name, '/') + 1, flags,
+                              ch->place.version, ch, &ch->watcher) == USHER_OK;
+}
+
 /* NULL: there is none, as usher_message() says. */
 static struct channel *new_channel(struct server *s, const struct asked *a)
 {
     struct channel *ch = usher__cli_resize(NULL, sizeof *ch);
-    unsigned flags = a->has_since ? USHER_WATCH_SINCE | USHER_WATCH_ALL : 0;
     size_t size = strlen(a->name) + 1;
 
     memset(ch, 0, sizeof *ch);
-    if (usher_watch_events(s->cli->engine, a->noun, a->scope, flags, a->since, ch, &ch->watcher) !=
-        USHER_OK) {
-        (void)usher__cli_resize(ch, 0);
-        return NULL;
-    }
     ch->name = memcpy(usher__cli_resize(NULL, size), a->name, size);
     ch->noun = a->noun;
     ch->since = a->has_since;
+    ch->place.version = a->since;
+    if (!watch(s, ch)) {
+        (void)usher__cli_resize(ch->name, 0);
+        (void)usher__cli_resize(ch, 0);
+        return NULL;
+    }
     usher__serve_tend_channel(s, a->noun, a->scope);
     ch->next = s->channels;
     s->channels = ch;
@@ -258,7 +290,8 @@ static void key_or_null(struct out *to, const char *key, uint64_t number)
 }
 
 /* {"scope":"room/r","gap":true,"before":7,"epoch":"…","version":9} */
-static void write_gap(struct out *to, const struct channel *ch, const struct usher_notice *n)
+static void write_gap(struct out *to, const struct channel *ch, uint64_t before,
+                      const struct place *then)
 {
     char piece[USHER__JSON_PIECE];
     size_t size;
@@ -269,9 +302,9 @@ static void write_gap(struct out *to, const struct channel *ch, const struct ush
         usher__out_put(to, piece, size);
     }
     usher__out_print(to, "\",\"gap\":true");
-    key_or_null(to, "before", n->before);
-    usher__out_print(to, ",\"epoch\":\"%016" PRIx64 "\"", n->epoch);
-    key_or_null(to, "version", n->version);
+    key_or_null(to, "before", before);
+    usher__out_print(to, ",\"epoch\":\"%016" PRIx64 "\"", then->epoch);
+    key_or_null(to, "version", then->version);
     usher__out_print(to, "}");
 }
 
@@ -283,20 +316,15 @@ static void write_notice(struct out *to, const struct usher_notice *n)
     to->end += size;
 }
 
-static void tell(struct server *s, const struct usher_event *event)
+/* s->text, to all of @ch. */
+static void push(struct server *s, struct channel *ch, uint64_t *count)
 {
-    const struct channel *ch = event->tag;
-    bool gap = event->kind == USHER_EVENT_GAP;
-
-    s->text.from = s->text.end = 0;
-    if (gap)
-        write_gap(&s->text, ch, event->notice);
-    else
-        write_notice(&s->text, event->notice);
     for (size_t i = 0; i < ch->n; i++) {
         struct client *c = ch->of[i];
         struct out *o = &c->out;
 
+        if (usher__out_size(o) > s->limits.out)
+            usher__serve_write(c);
         c->slow = c->slow || usher__out_size(o) > s->limits.out;
         if (c->slow)
             continue;
@@ -304,19 +332,121 @@ static void tell(struct server *s, const struct usher_event *event)
         usher__out_word(o, "message");
         usher__out_word(o, ch->name);
         usher__out_text(o, s->text.data, s->text.end);
-        s->figures.notices += !gap;
-        s->figures.gaps += gap;
+        ++*count;
     }
+    ch->told += s->text.end;
 }
 
+static void tell_gap(struct server *s, struct channel *ch, uint64_t before,
+                     const struct place *then)
+{
+    s->text.from = s->text.end = 0;
+    write_gap(&s->text, ch, before, then);
+    push(s, ch, &s->figures.gaps);
+    ch->place = *then;
+}
+
+/* @n does not follow the last notice before the pause: the scope was dropped and created again. */
+static bool is_another(const struct channel *ch, const struct usher_notice *n)
+{
+    const struct place *p = &ch->place;
+
+    return p->epoch != 0 && (!usher__changes_go_on(p->epoch, p->version, n->epoch, n->version) ||
+                             (p->mark != 0 && n->was != p->mark));
+}
+
+/* @share: how many bytes of its log a channel may read in this round. */
+static void tell(struct server *s, const struct usher_event *event, size_t share)
+{
+    struct channel *ch = event->tag;
+    const struct usher_notice *n = event->notice;
+    struct place then = { n->epoch, n->version, n->mark };
+
+    if (ch->since && (usher__serve_is_stuck(s, ch->of[0]) || (ch->behind && ch->told >= share))) {
+        pause_watch(s, ch); /* @event comes again */
+        return;
+    }
+    if (event->kind == USHER_EVENT_GAP) {
+        tell_gap(s, ch, n->before, &then);
+    } else if (ch->resumed && is_another(ch, n)) { /* it is sent from its beginning */
+        then.version = then.mark = 0;
+        tell_gap(s, ch, ch->place.version, &then);
+        pause_watch(s, ch);
+    } else {
+        s->text.from = s->text.end = 0;
+        write_notice(&s->text, n);
+        push(s, ch, &s->figures.notices);
+        ch->place = then;
+    }
+    ch->resumed = false;
+}
+
+/* It pauses, and its client has read most of what waited. */
+static bool can_resume(const struct server *s, const struct channel *ch)
+{
+    return ch->watcher == NULL && usher__out_size(&ch->of[0]->out) < s->limits.out / 4;
+}
+
+bool usher__serve_can_resume(const struct server *s)
+{
+    const struct channel *ch = s->channels;
+
+    while (ch != NULL && !can_resume(s, ch))
+        ch = ch->next;
+    return ch != NULL;
+}
+
+/* Begin a round.  Returns how many bytes each channel may read of its log. */
+static size_t resume_all(struct server *s)
+{
+    size_t n = 0;
+
+    for (struct channel *ch = s->channels; ch != NULL; ch = ch->next) {
+        ch->told = 0;
+        if (can_resume(s, ch))
+            ch->resumed = watch(s, ch);
+        n += ch->behind && ch->watcher != NULL;
+    }
+    return n == 0 || SERVE_FOLLOW / n < SERVE_FOLLOW_LEAST ? SERVE_FOLLOW_LEAST : SERVE_FOLLOW / n;
+}
+
+static void be_current(struct server *s)
+{
+    for (struct channel *ch = s->channels; ch != NULL; ch = ch->next)
+        ch->behind = ch->behind && ch->watcher == NULL;
+}
+
+/* Append an event to those that are there now.  Returns whether it will come. */
+static bool mark_end(struct server *s)
+{
+    struct usher_command command = { USHER_NUMBER_STATS, USHER_TO_NUL, "end", NULL, 0, s };
+
+    return usher_post(s->cli->engine, &command, 1, 0) == USHER_OK &&
+           usher_cancel(s->cli->engine, s) == USHER_OK;
+}
+
+/* Notices of the commands of this round are there already.  To collect them goes on to sweep scopes
+ * and to read logs, which may have no end: after SERVE_EVENTS only those are collected that are
+ * there by then. */
 void usher__serve_tell(struct server *s)
 {
-    const struct usher_event *event;
+    size_t share = resume_all(s), n = 0;
+    bool ends = false;
 
-    while (usher__serve_watches(s) && (event = usher_collect(s->cli->engine, 0)) != NULL) {
+    while (usher__serve_watches(s)) {
+        const struct usher_event *event = usher_collect(s->cli->engine, 0);
+        bool reply = event != NULL && event->kind == USHER_EVENT_REPLY;
+
+        if (event == NULL) {
+            be_current(s);
+            return;
+        }
+        ends = ends || (n++ == SERVE_EVENTS && mark_end(s));
         if (event->tag != NULL &&
             (event->kind == USHER_EVENT_NOTICE || event->kind == USHER_EVENT_GAP))
-            tell(s, event);
+            tell(s, event, share);
         usher_event_done(event);
+        if (reply)
+            return;
     }
 }

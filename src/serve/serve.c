@@ -90,9 +90,9 @@ static bool limit(struct limits *l, const char *word, const char **ret_fault)
             *ret_fault = limits[i].fault;
         return true;
     }
-    if (strncmp(word, "--idle=", 7) != 0)
+    if (strncmp(word, "--idle=", 7) != 0 && strncmp(word, "--slow=", 7) != 0)
         return false;
-    if (!usher__parse_span(word + 7, 0, USHER_SPAN_MAX, &l->idle_ms))
+    if (!usher__parse_span(word + 7, 0, USHER_SPAN_MAX, word[2] == 'i' ? &l->idle_ms : &l->slow_ms))
         *ret_fault = "is not a duration in " PARSE_SPANS;
     return true;
 }
@@ -187,6 +187,7 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
     s->limits = (struct limits){ .clients = 1000,
                                  .command = { 1024, 1048576 },
                                  .out = 33554432,
+                                 .slow_ms = 30000,
                                  .channels = 256,
                                  .tended = 10000 };
     s->figures.began_ms = usher__serve_now_ms();

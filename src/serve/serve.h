@@ -32,11 +32,18 @@
 #define SERVE_BATCH 3
 #define SERVE_READ 64u
 #define SERVE_ANSWER 1u
+#define SERVE_ROUND 4096u
+#define SERVE_EVENTS 3
+#define SERVE_FOLLOW 2048u
 #else
-#define SERVE_BATCH 1024  /* commands of one round */
-#define SERVE_READ 65536u /* bytes of one read */
-#define SERVE_ANSWER 512u /* bytes of most answers */
+#define SERVE_BATCH 1024      /* commands of one round */
+#define SERVE_READ 65536u     /* bytes of one read */
+#define SERVE_ANSWER 512u     /* bytes of most answers */
+#define SERVE_ROUND 33554432u /* bytes of all answers of one round */
+#define SERVE_EVENTS 1024     /* of watchers, in one round */
+#define SERVE_FOLLOW 1048576u /* bytes of logs that channels read in one round */
 #endif
+#define SERVE_FOLLOW_LEAST 32768u /* for one of them */
 
 /* What a client may cost.  `usher help serve` has them with their defaults. */
 struct limits {
@@ -44,6 +51,7 @@ struct limits {
     struct resp_limits command;
     struct resp_limits unknown; /* of a client before its password; within `command` */
     size_t out;                 /* bytes that wait for one reader */
+    int64_t slow_ms;            /* a reader with half of `out` waiting takes some in this time */
     size_t channels;            /* that one client hears */
     size_t tended;              /* scopes without a channel that change in time */
     int64_t idle_ms;            /* 0: any time */
@@ -56,7 +64,7 @@ struct client {
     bool ready;        /* there may be a whole command that was not taken yet */
     bool hung_up;      /* will send no more */
     bool closing;      /* what is to be written is, then it ends */
-    bool slow;         /* more waits for it than may: something was not written, so it ends */
+    bool slow;         /* a message was left out, because more waits for it than may: it ends */
     bool gone;         /* ends at the end of the round */
     char name[SERVE_NAME_MAX];
     char *in; /* read: from `from` to `end` */
@@ -64,7 +72,9 @@ struct client {
     struct out out;
     struct run_steps *steps; /* of a command that is done in steps; `in` stays where it is */
     size_t channels;
-    int64_t seen_ms;
+    size_t answers;   /* bytes of the answers of this round, at most */
+    int64_t seen_ms;  /* it sent something, or took some of what waited for it */
+    int64_t moved_ms; /* less than half of `out` waited for it, or it took some */
 };
 
 /* A command of a round. */
@@ -112,7 +122,7 @@ struct server {
     struct job jobs[SERVE_BATCH];
     struct usher_operation ops[SERVE_BATCH];
     struct usher_result results[SERVE_BATCH];
-    size_t n_jobs, n_ops, rows; /* rows: asked for by lists */
+    size_t n_jobs, n_ops, answers; /* answers: bytes of them, at most */
     char line[RESP_LINE_MAX + 1];
     char **word;
     size_t *size;
@@ -150,6 +160,15 @@ const char *usher__serve_bind(const char *where, int *ret_fd);
 /* It, as clients find it. */
 void usher__serve_address(int fd, char *to, size_t size);
 
+/* Half of `out` waits for @c: no more of its commands are done until it has read some. */
+static inline bool usher__serve_is_stuck(const struct server *s, const struct client *c)
+{
+    return usher__out_size(&c->out) >= s->limits.out / 2;
+}
+
+/* loop.c: as much as @c takes now. */
+void usher__serve_write(struct client *c);
+
 /* The library may have something to hand out, or scopes to sweep. */
 static inline bool usher__serve_watches(const struct server *s)
 {
@@ -163,6 +182,8 @@ void usher__serve_unsubscribe(struct server *s, struct client *c,
                               const struct resp_command *command);
 void usher__serve_forget(struct server *s, struct client *c);
 void usher__serve_tell(struct server *s);
+/* A channel that waits for its reader can go on. */
+bool usher__serve_can_resume(const struct server *s);
 
 /* tend.c.  @result answers @op: the scope is tended if something of it is due. */
 void usher__serve_tend(struct server *s, const struct usher_operation *op,

@@ -6,9 +6,9 @@
  * The library sweeps a scope with a watcher (USHER_WATCH_TEND) when something of it is due.  The
  * server keeps one watcher for each scope of a channel, and one for each scope whose last answer
  * had a time at which something is due; a scope where nothing is due needs none, because the answer
- * to the command that changes this has the time.  Of the latter there are at most `tended`, about
- * 2 KiB each: the scope whose last such answer is the oldest is forgotten, until a command or
- * SUBSCRIBE names it again.
+ * to the command that changes this has the time.  At most `tended` scopes without a channel have a
+ * watcher, about 2 KiB each: the scope whose last such answer is the oldest is forgotten, until a
+ * command or SUBSCRIBE names it again.
  *
  * A table by name, and a list by age of the scopes that may be forgotten.
  */

@@ -17,7 +17,8 @@
 #include "core/verbs.h"
 #include "words/parse.h"
 
-#define ROWS_MAX ((size_t)2 * USHER_LIST_MAX)
+#define PAGE_BYTES ((size_t)1048576) /* the library ends a page there */
+#define TEXTS_BYTES ((size_t)2048)   /* of an answer besides values: names and numbers */
 
 /* ---- commands ----------------------------------------------------------------------------- */
 
@@ -57,18 +58,25 @@ static bool is_elsewhere(const struct resp_command *command)
            (command->n >= 2 && usher__cli_verb(command->word[0], command->word[1]) != NULL);
 }
 
-/* How many rows it asks for, if it says so. */
-static size_t rows_of(const struct usher_operation *op)
+/* How many bytes its answer has at most, about: of a list its page, of a room a value of it. */
+static size_t answer_of(const struct usher_operation *op)
 {
     const struct usher__noun *noun = usher__noun((unsigned)op->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)op->verb);
+    size_t one = op->verb >> 8 == USHER_ROOM ? USHER_VALUE_MAX + TEXTS_BYTES : TEXTS_BYTES, all;
+    bool list = false;
     int64_t max = 0;
 
     for (unsigned i = 0; i < noun->n_args; i++)
-        if (noun->args[i].code == USHER_FIELD_MAX && (verb->keys >> i & 1u) != 0 &&
-            (op->given & noun->args[i].given) != 0)
-            memcpy(&max, (const char *)op + noun->args[i].offset, sizeof max);
-    return (size_t)max;
+        if (noun->args[i].code == USHER_FIELD_MAX && (verb->keys >> i & 1u) != 0) {
+            list = true;
+            if ((op->given & noun->args[i].given) != 0)
+                memcpy(&max, (const char *)op + noun->args[i].offset, sizeof max);
+        }
+    if (!list)
+        return one;
+    all = (max <= 0 || max > USHER_PAGE_MAX ? (size_t)USHER_PAGE_MAX : (size_t)max) * one;
+    return all < PAGE_BYTES + one ? all : PAGE_BYTES + one;
 }
 
 /* A command of the store. */
@@ -98,7 +106,9 @@ static void store_command(struct server *s, struct client *c, const struct resp_
         return;
     }
     j->op = s->n_ops++;
-    s->rows += rows_of(op);
+    size = answer_of(op);
+    s->answers += size;
+    c->answers += size;
     if (usher__run_has_steps(op)) {
         c->steps = usher__cli_resize(NULL, sizeof *c->steps);
         usher__run_steps_begin(c->steps, op);
@@ -187,11 +197,17 @@ static bool take(struct server *s, struct client *c, bool jobs)
     return c->steps == NULL;
 }
 
-/* Long lists fill a round before it has as many commands as there may be: all of its answers are
- * in memory at a time. */
+/* Large answers fill a round before it has as many commands as there may be: all of them are in
+ * memory at a time. */
 static bool is_full(const struct server *s)
 {
-    return s->n_jobs == SERVE_BATCH || s->rows > ROWS_MAX;
+    return s->n_jobs == SERVE_BATCH || s->answers >= SERVE_ROUND;
+}
+
+/* Its answers are written before more of its commands are done. */
+static bool has_enough(const struct server *s, const struct client *c)
+{
+    return usher__out_size(&c->out) + c->answers >= s->limits.out / 2;
 }
 
 /* As many as there are, and there is room for. */
@@ -200,11 +216,12 @@ static void turn(struct server *s, struct client *c)
     size_t begin = s->n_jobs;
     bool more = true;
 
+    c->answers = 0;
     if (c->steps != NULL) {
         go_on(s, c);
         return;
     }
-    while (more && !c->closing && c->end - c->from >= c->need && !is_full(s))
+    while (more && !c->closing && c->end - c->from >= c->need && !is_full(s) && !has_enough(s, c))
         more = take(s, c, s->n_jobs > begin);
     c->ready = !c->closing && c->end - c->from >= c->need;
 }
@@ -216,16 +233,13 @@ static void nomem(struct client *c)
     usher__out_error(&c->out, "NOMEM", usher_status_text(USHER_NOMEM));
 }
 
-static void answer(const struct server *s, struct client *c, const struct usher_operation *op,
+static void answer(struct client *c, const struct usher_operation *op,
                    const struct usher_result *result)
 {
     enum usher_form form = c->resp3 ? USHER_FORM_RESP3 : USHER_FORM_RESP2;
     struct usher_reply *reply;
     size_t n;
 
-    c->slow = c->slow || usher__out_size(&c->out) > s->limits.out;
-    if (c->slow)
-        return;
     reply = usher_reply_of(op, result);
     if (reply == NULL) {
         nomem(c);
@@ -251,7 +265,7 @@ static bool store_answer(struct server *s, struct job *j)
         return false;
     }
     usher__figures_count(&s->figures, (uint32_t)op->verb, result->status);
-    answer(s, c, op, result);
+    answer(c, op, result);
     usher_result_done(result);
     if (j->kind == JOB_STEP)
         c->steps = usher__cli_resize(c->steps, 0);
@@ -295,11 +309,11 @@ static void forget_taken(struct client *c)
 
 void usher__serve_round(struct server *s, int64_t began_us)
 {
-    s->n_jobs = s->n_ops = s->rows = 0;
+    s->n_jobs = s->n_ops = s->answers = 0;
     for (size_t i = 0; i < s->n_clients && !is_full(s); i++) {
         struct client *c = s->clients[(s->first + i) % s->n_clients];
 
-        if (c->ready && !c->gone)
+        if (c->ready && !c->gone && !usher__serve_is_stuck(s, c))
             turn(s, c);
     }
     s->first++; /* whoever was first is last next time */

@@ -163,6 +163,14 @@ class Server:
         c.close()
         return int(found.group(1)) if found else 0
 
+    def peak(self):
+        """The most memory that it had, in bytes.  0: it is instrumented, and has other memory."""
+        with open("/proc/%d/maps" % self.process.pid) as maps:
+            if re.search(r"lib[at]san", maps.read()):
+                return 0
+        with open("/proc/%d/status" % self.process.pid) as told:
+            return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", told.read()).group(1))
+
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(how)

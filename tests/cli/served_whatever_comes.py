@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """usher serve: whatever clients do, the others are served, and what was answered stays."""
+import json
 import os
 import random
 import select
@@ -43,7 +44,7 @@ def more_than_one_round_takes_is_answered():
 
 
 def many_long_lists_are_several_rounds():
-    with Server("memory:", "--out=100000000") as server:
+    with Server("memory:", "--out=2000000") as server:
         c = server.client()
         for i in range(2000):
             c.send("number", "add", "sales", "%0200d" % i)
@@ -136,9 +137,112 @@ def a_client_without_password_has_the_smaller_limits():
             assert b"Protocol error: command is too long" in long.ended()
 
 
+def _room(server, n, size=1000, log=100000):
+    """A room whose log has @n changes of @size bytes; the client that made them."""
+    c = server.client(True)
+    assert status(c.ask("room", "open", "r", "log", str(log))) == "ok"
+    _set(c, n, size)
+    return c
+
+
+def _set(c, n, size):
+    for begin in range(0, n, 100):
+        c.socket.sendall(b"".join(packed("room", "set", "r", "f", "%d" % i + "x" * size) for i in range(begin, min(begin + 100, n))))
+        for _ in range(begin, min(begin + 100, n)):
+            assert status(c.read()) == "ok"
+
+
+def _versions(c, first, last):
+    for version in range(first, last + 1):
+        kind, channel, text = c.read()
+        notice = json.loads(text)
+        assert (kind, channel, notice.get("version")) == ("message", "room/r", version), (version, text[:200])
+
+
+def a_log_of_any_length_is_told_to_a_client_that_reads():
+    n, out = 4000, 400000
+    with Server("memory:", "--out=%d" % out) as server:
+        other = _room(server, n)
+        follower = server.client(True)
+        assert follower.ask("SUBSCRIBE", "room/r", "since=0") == ["subscribe", "room/r", 1]
+        # it has more to read than may wait for it: the rest stays in the log, and others are served
+        for i in range(100):
+            assert other.ask("PING") == "PONG"
+        assert server.info("output_bytes_of_one") < out
+        _set(other, 500, 1000)
+        _versions(follower, 1, n + 501)
+        assert server.info("slow_clients_closed") == 0 and server.info("gaps_told") == 0
+        _set(other, 50, 1000)
+        _versions(follower, n + 502, n + 551)
+        # what is behind a pause in it is told, whatever became of the room meanwhile
+        late = server.client(True)
+        assert late.ask("SUBSCRIBE", "room/r", "since=0") == ["subscribe", "room/r", 1]
+        while server.info("output_bytes_of_one") < out // 4:
+            select.select([], [], [], 0.01)
+        assert status(other.ask("room", "close", "r")) == "ok"
+        assert status(other.ask("room", "open", "r", "log", "100000")) == "ok"
+        _set(other, n, 100)
+        version, text = 1, late.read()[2]
+        while not '"gap":true' in text:
+            assert json.loads(text)["version"] == version
+            version, text = version + 1, late.read()[2]
+        gap = json.loads(text)
+        assert (gap["before"], gap["version"]) == (version - 1, None) and version < n, gap
+        _versions(late, 1, n + 1)
+
+
+def many_followers_read_one_log_while_others_are_served():
+    n = 1500
+    with Server("memory:") as server:
+        other = _room(server, n)
+        followers = [server.client(True) for _ in range(20)]
+        for c in followers:
+            c.send("SUBSCRIBE", "room/r", "since=0")
+        for i in range(20):
+            assert status(other.ask("room", "set", "r", "g", str(i))) == "ok"
+        for c in followers:
+            assert c.read() == ["subscribe", "room/r", 1]
+            _versions(c, 1, n + 21)
+        assert server.info("gaps_told") == 0
+
+
+def answers_of_any_size_are_read_by_and_by():
+    n = 300
+    with Server("memory:") as server:
+        c, other = server.client(), server.client()
+        c.ask("room", "open", "r")
+        for i in range(15):
+            assert status(c.ask("room", "set", "r", "f%d" % i, "x" * 65000)) == "ok"
+        c.socket.sendall(packed("room", "snapshot", "r") * n + packed("ECHO", "end"))
+        for i in range(10):
+            assert other.ask("PING") == "PONG"
+        for i in range(n):
+            answer = c.read()
+            assert status(answer) == "ok" and len(value(answer, "fields")) == 30
+        assert c.read() == "end" and server.info("slow_clients_closed") == 0
+        print("%d MiB" % (server.peak() >> 20))
+        assert server.peak() < 128 << 20
+
+
+def a_client_that_reads_is_not_idle():
+    with Server("memory:", "--idle=1s") as server:
+        c = server.client()
+        c.ask("room", "open", "r")
+        for i in range(15):
+            c.ask("room", "set", "r", "f%d" % i, "x" * 65000)
+        c.socket.sendall(packed("room", "snapshot", "r") * 20)
+        size = 0
+        while size < 20 * 15 * 65000:
+            came = c.socket.recv(200000)
+            assert came, "closed after %d bytes" % size
+            size += len(came)
+            select.select([], [], [], 0.04)
+        c.ended()  # now it is
+
+
 def the_rest_is_served():
     """100 that do not read, 100 that vanish in the middle, and 20 others meanwhile."""
-    with Server("memory:", "--out=100000") as server:
+    with Server("memory:", "--out=100000", "--slow=2s") as server:
         boss = server.client()
         for i in range(200):
             boss.send("number", "add", "sales", "%0200d" % i)
@@ -162,7 +266,7 @@ def the_rest_is_served():
             if i % 2 == 0:
                 c.socket.sendall(packed("number", "list", "sales", "max", "200") * 12)
         answered = 0
-        for i in range(600):
+        for i in range(100000):
             for k, c in enumerate(others):
                 c.send("number", "unreg" if i % 2 else "reg", "sales", "%0200d" % ((i // 2 + k) % 200))
             for c in others:

@@ -1427,6 +1427,12 @@ mutant 'serve: a round has answers of any size' src/serve/turn.c \
     's/^    return usher__out_size(&c->out) + c->answers >= s->limits.out \/ 2;/    return false \&\& c == NULL \&\& s == NULL;/' tests/cli/whatever_comes_serve_goes_on.sh
 mutant 'serve: a client that reads is idle' src/serve/loop.c \
     's/c->seen_ms = c->moved_ms = usher__serve_now_ms();$/c->moved_ms = usher__serve_now_ms();/' tests/cli/whatever_comes_serve_goes_on.sh
+mutant 'serve: the commands of a client that closed are left out' src/serve/loop.c \
+    's/ | POLLNVAL)) != 0 \&\& !c->ready)/ | POLLNVAL)) != 0)/' tests/cli/whatever_comes_serve_goes_on.sh
+mutant 'serve: a transaction that is refused is executed' src/serve/own.c \
+    's/^    return !c->known || c->multi ||/    return !c->known ||/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'serve: HTTP hears of no connection after many' src/serve/http.c \
+    's/^    } while (connections(s->http) < before);/    } while (connections(s->http) > before);/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: a value in its place is an option' src/words/parse.c \
     's/if (placed_way \&\& in_place != NULL)/if (placed_way \&\& in_place != NULL \&\& next == NULL)/' \
     tests/cli/what_is_asked_of_serve_is_answered.sh

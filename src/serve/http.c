@@ -210,10 +210,27 @@ int usher__serve_http_timeout(const struct server *s)
     return ms < PATIENCE_MS ? (int)ms : PATIENCE_MS;
 }
 
+static unsigned connections(const struct http *h)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+    return info != NULL ? info->num_connections : 0;
+}
+
+/* With as many connections as there may be, MHD takes the listening socket out of its epoll set,
+ * and puts it back at the beginning of a run: so there is another run after one that closed some.
+ */
 void usher__serve_http_run(struct server *s)
 {
-    if (s->http != NULL)
+    unsigned before;
+
+    if (s->http == NULL)
+        return;
+    do {
+        before = connections(s->http);
         (void)MHD_run(s->http->daemon);
+    } while (connections(s->http) < before);
 }
 
 #else

@@ -53,6 +53,8 @@ static const char *make_way(const union address *a)
     fd = socket(AF_UNIX, SOCK_STREAM, 0);
     if (fd < 0)
         return strerror(errno);
+    /* one that accepts nothing, and has as many waiting as it may (EAGAIN), listens as well */
+    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
     listens = connect(fd, &a->any, sizeof a->file) == 0 || errno != ECONNREFUSED;
     (void)close(fd);
     if (listens)

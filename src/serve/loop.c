@@ -148,7 +148,7 @@ static void client_read(struct client *c, int64_t now_ms)
     } else if (n == 0) {
         c->hung_up = true;
     } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-        c->gone = true;
+        c->hung_up = c->deaf = true;
     }
 }
 
@@ -164,8 +164,10 @@ void usher__serve_write(struct client *c)
         usher__out_wrote(&c->out, (size_t)n);
         c->seen_ms = c->moved_ms = usher__serve_now_ms();
     } else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-        c->gone = true;
+        c->deaf = true;
     }
+    if (c->deaf)
+        usher__out_wrote(&c->out, usher__out_size(&c->out));
 }
 
 /* A reader is slow if a message was left out because more waits for it than may, or if half of that
@@ -304,8 +306,8 @@ static void read_all(struct server *s, size_t clients, int64_t now_ms)
 
         if ((s->polled[i].revents & POLLIN) != 0)
             client_read(c, now_ms);
-        else if ((s->polled[i].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
-            c->gone = true;
+        else if ((s->polled[i].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0 && !c->ready)
+            c->gone = true; /* otherwise its commands are done first, and it is read to its end */
     }
     for (size_t i = 0; i < s->n_listeners; i++)
         if ((s->polled[clients + i].revents & POLLIN) != 0)

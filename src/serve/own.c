@@ -234,11 +234,37 @@ static void quit(struct server *s, struct client *c, const struct resp_command *
     c->closing = true;
 }
 
+#define NO_MULTI "there are no transactions here: nothing up to EXEC or DISCARD is executed"
+
+/* A library's transaction is refused as a whole, as Redis does after a fault in one: if its
+ * commands were executed and EXEC failed, its caller would not know of what they changed. */
+static void multi(struct server *s, struct client *c, const struct resp_command *command)
+{
+    (void)s;
+    (void)command;
+    error(c, c->multi ? "MULTI calls can not be nested" : "MULTI: " NO_MULTI);
+    c->multi = true;
+}
+
+static void multi_ends(struct server *s, struct client *c, const struct resp_command *command)
+{
+    bool discard = is(command, 0, "DISCARD");
+
+    (void)s;
+    if (!c->multi)
+        error(c, discard ? "DISCARD without MULTI" : "EXEC without MULTI");
+    else if (discard)
+        usher__out_simple(&c->out, "OK");
+    else
+        usher__out_error(&c->out, "EXECABORT", "MULTI was refused: nothing was executed");
+    c->multi = false;
+}
+
 static void reset(struct server *s, struct client *c, const struct resp_command *command)
 {
     (void)command;
     usher__serve_forget(s, c);
-    c->resp3 = false;
+    c->resp3 = c->multi = false;
     c->known = s->secret[0] == '\0';
     c->name[0] = '\0';
     usher__out_simple(&c->out, "RESET");
@@ -248,7 +274,8 @@ static void reset(struct server *s, struct client *c, const struct resp_command 
 
 enum {
     OWN_STRANGE = 1, /* also of who has not said who it is */
-    OWN_HEARING = 2  /* also of who hears messages by RESP2 */
+    OWN_HEARING = 2, /* allowed with channels by RESP2 */
+    OWN_MULTI = 4    /* also after a MULTI that was refused */
 };
 
 static const struct own {
@@ -267,8 +294,11 @@ static const struct own {
     { "SELECT", select_db, 0 },
     { "SUBSCRIBE", usher__serve_subscribe, OWN_HEARING },
     { "UNSUBSCRIBE", usher__serve_unsubscribe, OWN_HEARING },
-    { "QUIT", quit, OWN_STRANGE | OWN_HEARING },
-    { "RESET", reset, OWN_STRANGE | OWN_HEARING },
+    { "MULTI", multi, OWN_MULTI },
+    { "EXEC", multi_ends, OWN_MULTI },
+    { "DISCARD", multi_ends, OWN_MULTI },
+    { "QUIT", quit, OWN_STRANGE | OWN_HEARING | OWN_MULTI },
+    { "RESET", reset, OWN_STRANGE | OWN_HEARING | OWN_MULTI },
 };
 
 static const struct own *find(const struct resp_command *command)
@@ -283,7 +313,7 @@ static const struct own *find(const struct resp_command *command)
 
 bool usher__serve_is_own(const struct client *c, const struct resp_command *command)
 {
-    return !c->known || (!c->resp3 && c->channels > 0) || find(command) != NULL;
+    return !c->known || c->multi || (!c->resp3 && c->channels > 0) || find(command) != NULL;
 }
 
 void usher__serve_own(struct server *s, struct client *c, const struct resp_command *command)
@@ -295,6 +325,8 @@ void usher__serve_own(struct server *s, struct client *c, const struct resp_comm
     else if (!c->resp3 && c->channels > 0 && (own == NULL || (own->flags & OWN_HEARING) == 0))
         error(c, "only SUBSCRIBE, UNSUBSCRIBE, PING, QUIT and RESET while messages are heard by "
                  "RESP2; by RESP3 (HELLO 3) all is allowed");
+    else if (c->multi && (own == NULL || (own->flags & OWN_MULTI) == 0))
+        error(c, "not executed: MULTI was refused, and so is all up to EXEC or DISCARD");
     else
         own->run(s, c, command);
 }

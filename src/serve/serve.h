@@ -63,6 +63,8 @@ struct client {
     bool resp3, known; /* known: the password was right, or there is none */
     bool ready;        /* there may be a whole command that was not taken yet */
     bool hung_up;      /* will send no more */
+    bool deaf;         /* takes nothing any more; what it has sent is done all the same */
+    bool multi;        /* MULTI was refused, and so is all up to EXEC or DISCARD */
     bool closing;      /* what is to be written is, then it ends */
     bool slow;         /* a message was left out, because more waits for it than may: it ends */
     bool gone;         /* ends at the end of the round */

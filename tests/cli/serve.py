@@ -157,6 +157,9 @@ class Server:
         port = re.search(r"serving on 127\.0\.0\.1:(\d+)", self.said()).group(1)
         return Client(("127.0.0.1", int(port)), resp3)
 
+    def http_port(self):
+        return int(re.search(r"metrics on http://127\.0\.0\.1:(\d+)/", self.said()).group(1))
+
     def info(self, key):
         c = self.client()
         found = re.search(r"^%s:(\d+)\r$" % key, c.ask("INFO"), re.M)

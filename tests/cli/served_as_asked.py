@@ -3,10 +3,12 @@
 import os
 import random
 import select
+import signal
+import socket
 import subprocess
 import time
 
-from serve import USHER, Client, Error, Map, Push, Server, packed, run, status, value
+from serve import PATIENCE, USHER, Client, Error, Map, Push, Server, packed, run, status, value
 
 
 def _quoted(word):
@@ -426,6 +428,33 @@ def what_is_due_is_done_though_no_client_listens():
             select.select([], [], [], 0.02)
 
 
+def a_transaction_is_refused_as_a_whole():
+    with Server("memory:") as server:
+        c = server.client(True)
+        # as a client library sends it
+        c.socket.sendall(
+            packed("number", "add", "p", "0")
+            + packed("MULTI")
+            + packed("number", "add", "p", "1")
+            + packed("SUBSCRIBE", "number/p")
+            + packed("multi")
+            + packed("EXEC")
+            + packed("number", "add", "p", "2")
+        )
+        assert status(c.read()) == "ok"
+        assert c.read().startswith("ERR MULTI: there are no transactions here")
+        assert c.read().startswith("ERR not executed") and c.read().startswith("ERR not executed")
+        assert c.read() == "ERR MULTI calls can not be nested"
+        assert c.read() == "EXECABORT MULTI was refused: nothing was executed"
+        assert value(c.read(), "version") == 2 and server.info("subscriptions") == 0
+        assert c.ask("EXEC") == "ERR EXEC without MULTI" and c.ask("DISCARD") == "ERR DISCARD without MULTI"
+        for end, answer in (("DISCARD", "OK"), ("RESET", "RESET")):
+            assert c.ask("MULTI").startswith("ERR ") and c.ask("PING").startswith("ERR not executed")
+            assert c.ask(end) == answer and c.ask("PING") == "PONG"
+        assert c.ask("MULTI").startswith("ERR ") and c.ask("QUIT") == "OK"
+        assert value(server.client(True).ask("number", "stats", "p"), "total") == 2
+
+
 def a_password_is_asked_for():
     with Server("memory:", "--auth-file=DIR/secret", wait=False) as server:
         server.process.wait()
@@ -494,10 +523,9 @@ def figures_are_told_by_http():
         for i in range(3):
             c.ask("number", "add", "sales", str(i))
         c.ask("number", "show", "sales", "9")
-        port = int(server.said().split("metrics on http://127.0.0.1:")[1].split("/")[0])
 
         def get(url, method="GET"):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection = http.client.HTTPConnection("127.0.0.1", server.http_port(), timeout=PATIENCE)
             connection.request(method, url)
             answer = connection.getresponse()
             text = answer.read().decode()
@@ -523,6 +551,22 @@ def figures_are_told_by_http():
         assert c.ask("PING") == "PONG"
 
 
+def half_requests_by_http_end_and_others_are_answered():
+    if os.environ.get("WITH_LIBMICROHTTPD", "no") != "yes":
+        return
+    with Server("memory:", "--http=127.0.0.1:0") as server:
+        where = ("127.0.0.1", server.http_port())
+        halves = [socket.create_connection(where) for _ in range(16)]
+        for half in halves:
+            half.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n")
+        # all that there may be: this one waits until their time is over, though no client says a word
+        with socket.create_connection(where, PATIENCE) as whole:
+            whole.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert whole.recv(100).startswith(b"HTTP/1.1 200 ")
+        for half in halves:
+            half.close()
+
+
 def its_options_are_read():
     with Server("memory:") as server:
         for words, why in (
@@ -545,8 +589,6 @@ def its_options_are_read():
 
 
 def who_is_killed_leaves_a_file_that_is_taken_over():
-    import signal
-
     with Server("memory:") as server:
         server.stop(signal.SIGKILL)
         assert os.path.exists(server.path)
@@ -555,9 +597,27 @@ def who_is_killed_leaves_a_file_that_is_taken_over():
         assert server.stop() == 0 and not os.path.exists(server.path)
 
 
-def sockets_are_handed_over():
-    import socket
+def a_socket_of_a_stopped_server_is_taken():
+    with Server("memory:") as server:
+        waiting = []
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            while True:  # as many as may wait to be accepted
+                waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                waiting[-1].setblocking(False)
+                waiting[-1].connect(server.path)
+        except BlockingIOError:
+            pass
+        second = [USHER, "-s", "memory:", "serve", "--listen=unix:" + server.path]
+        got = subprocess.run(second, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
+        assert got.returncode == 2 and b"is taken" in got.stderr, got
+        for one in waiting:
+            one.close()
+        server.process.send_signal(signal.SIGCONT)
+        assert server.client().ask("PING") == "PONG"
 
+
+def sockets_are_handed_over():
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()

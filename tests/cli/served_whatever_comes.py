@@ -240,6 +240,31 @@ def a_client_that_reads_is_not_idle():
         c.ended()  # now it is
 
 
+def what_a_client_sent_before_it_closed_is_done():
+    with Server("memory:") as server:
+        other = server.client()
+        for pool, n, connect in (("far", 1500, server.tcp), ("near", 20000, server.client)):
+            c = connect()
+            c.socket.sendall(b"".join(packed("number", "add", pool, str(i)) for i in range(n)))
+            c.close()
+            while "connected_clients:1\r" not in other.ask("INFO"):
+                pass
+            assert value(other.ask("number", "stats", pool), "total") == n
+        # what takes several steps, too
+        assert status(other.ask("room", "open", "r")) == "ok"
+        for i in range(3000):
+            other.send("room", "join", "r", "m%d" % i)
+        for i in range(3000):
+            assert status(other.read()) == "ok"
+        c = server.client()
+        c.socket.sendall(packed("room", "close", "r") + packed("number", "add", "last", "1"))
+        c.close()
+        while "connected_clients:1\r" not in other.ask("INFO"):
+            pass
+        assert status(other.ask("number", "stats", "last")) == "ok"
+        assert status(other.ask("room", "show", "r")) == "missing"
+
+
 def the_rest_is_served():
     """100 that do not read, 100 that vanish in the middle, and 20 others meanwhile."""
     with Server("memory:", "--out=100000", "--slow=2s") as server:
@@ -302,7 +327,7 @@ def what_takes_long_holds_up_nobody():
             if meanwhile > 2:
                 break
         assert meanwhile > 2
-        # who goes before it is done leaves the rest for the next one
+        # it is done though its client goes meanwhile, and another one may do the rest
         long.ask("room", "open", "r")
         for i in range(3000):
             long.send("room", "join", "r", "m%d" % i)
@@ -311,7 +336,9 @@ def what_takes_long_holds_up_nobody():
         long.socket.sendall(packed("room", "close", "r"))
         long.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         long.close()
-        assert status(other.ask("room", "close", "r")) in ("ok", "same")
+        assert status(other.ask("room", "close", "r")) in ("ok", "same", "missing")
+        while status(other.ask("room", "show", "r")) != "missing":
+            pass
 
 
 def _holds(server, held, stop):

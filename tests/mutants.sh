@@ -1433,6 +1433,12 @@ mutant 'serve: a transaction that is refused is executed' src/serve/own.c \
     's/^    return !c->known || c->multi ||/    return !c->known ||/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: HTTP hears of no connection after many' src/serve/http.c \
     's/^    } while (connections(s->http) < before);/    } while (connections(s->http) > before);/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'serve: HTTP answers requests for any host' src/serve/http.c \
+    's/^    return host != NULL \&\&$/    return host != NULL ||/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'serve: scopes that are too many are left out' src/serve/http.c \
+    's/^        fault(a, word, "is one scope too many (limit 1000)");/        return MHD_YES;/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'serve: a store that is gone is served' src/serve/loop.c \
+    's/^    while (!told_to_stop \&\& s->gone.*/    while (!told_to_stop)/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: a value in its place is an option' src/words/parse.c \
     's/if (placed_way \&\& in_place != NULL)/if (placed_way \&\& in_place != NULL \&\& next == NULL)/' \
     tests/cli/what_is_asked_of_serve_is_answered.sh

@@ -592,8 +592,8 @@ enum usher_status usher__sqlite_file_moved(const struct usher__sqlite_place *pla
             (stat_part(place, i, &st) && st.st_dev == part->device && st.st_ino == part->inode))
             continue;
         usher__sqlite_say(message,
-                          "%.80s%s was moved, deleted or replaced while it was open: restart the "
-                          "programs that use it",
+                          "%.80s%s was moved, deleted or replaced while it was open: "
+                          "restart " USHER_STORE_GONE,
                           name, suffixes[i]);
         return USHER_UNAVAILABLE;
     }

@@ -21,6 +21,10 @@ extern "C" {
 
 /* ---- store: the narrow waist ------------------------------------------------------ */
 
+/* In the message of an UNAVAILABLE that lasts until the program opens the store again, because its
+ * files were replaced.  `usher serve` ends then. */
+#define USHER_STORE_GONE "the programs that use it"
+
 /* What a store may say of itself. */
 enum usher_capability {
     USHER_CAP_DURABLE = 1u << 0,  /* an answer given survives the process */

@@ -80,7 +80,8 @@ const struct help_topic usher__help_topics[] = {
 "     nomem        out of memory; nothing changed\n"
 "\n"
 "Without --json, the messages of the codes 2 and 3 go to standard error.\n"
-"`usher check` ends with 1 when it finds a fault that it does not repair.\n" },
+"`usher check` ends with 1 when it finds a fault that it does not repair, `usher serve` when the\n"
+"files of its store were replaced.\n" },
 
     { "arguments", "names, numbers, now=MS, req=ID and wait=N",
 "Arguments come in the order shown, others as key=value; any may be given as key=value.\n"
@@ -211,7 +212,8 @@ const struct help_topic usher__help_topics[] = {
 "usher serve [--listen=unix:PATH|HOST:PORT]... [--http=HOST:PORT] [--auth-file=FILE] [limits]\n"
 "\n"
 "  --listen=...      a socket file, or an address of this machine alone; several (unix:usher.sock)\n"
-"  --http=...        /metrics for Prometheus; ?scope=number/sales for figures of scopes, too\n"
+"  --http=...        /metrics for Prometheus; ?scope=number/sales, 1000 times at most, for figures\n"
+"                    of scopes, too; only for requests whose Host is this machine\n"
 "  --auth-file=FILE  the password is its first line; nobody else may read it\n"
 "  --clients=N       clients at a time (1000)\n"
 "  --command=BYTES   of one command (1048576)\n"

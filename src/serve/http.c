@@ -3,7 +3,10 @@
  * /metrics by libmicrohttpd, in the loop of the server: its descriptor is polled with the others.
  *
  *   GET /metrics                      figures of the server
- *   GET /metrics?scope=number/sales   and of scopes, as `stats` (or `show`, `check`) tells them
+ *   GET /metrics?scope=number/sales   and of scopes, as `stats` (or `show`, `check`) has them
+ *
+ * A request is answered only if its Host is a name of this machine: a page of another site that has
+ * its name resolved to 127.0.0.1 (DNS rebinding) sends its own.
  */
 #include "config.h"
 
@@ -13,20 +16,26 @@
 
 #include <inttypes.h>
 #include <microhttpd.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <usher/command.h>
 
+#include "core/text.h"
 #include "core/verbs.h"
 
-#define SCOPES_MAX 64
+#define SCOPES_MAX 1000
 #define CONNECTIONS_MAX 16
+#define CONNECTION_BYTES ((size_t)524288) /* SCOPES_MAX names of any length, and what MHD needs */
 #define PATIENCE_MS 10000
 
 struct http {
     struct MHD_Daemon *daemon;
     int fd;
+    char address[160]; /* it listens there, HOST:PORT */
+    char named[160];   /* as --http has it */
 };
 
 /* ---- scopes ------------------------------------------------------------------------------- */
@@ -38,7 +47,7 @@ static uint32_t verb_of(const char *scope)
     const struct usher__noun *noun;
 
     for (unsigned i = 0; slash != NULL && (noun = usher__noun_at(i)) != NULL; i++)
-        if (strlen(noun->word) == (size_t)(slash - scope) &&
+        if (!noun->hidden && strlen(noun->word) == (size_t)(slash - scope) &&
             strncmp(noun->word, scope, (size_t)(slash - scope)) == 0)
             for (unsigned k = 0; k < noun->n_verbs; k++)
                 if ((noun->verbs[k].flags & USHER__FIGURES) != 0)
@@ -66,9 +75,13 @@ static void figures(struct out *to, const char *scope, const struct usher_reply 
 {
     size_t n = 0;
     const struct usher_value *values = usher_reply_values(reply, USHER_ANSWER, &n);
+    bool done = USHER_IS_DONE(reply->status);
 
-    figure(to, scope, "there", USHER_IS_DONE(reply->status));
-    if (!USHER_IS_DONE(reply->status))
+    if (done || reply->status == USHER_MISSING)
+        figure(to, scope, "there", done);
+    else /* whether it is there is not known */
+        figure(to, scope, "failed", 1);
+    if (!done)
         return;
     figure(to, scope, "version", (int64_t)reply->version);
     for (size_t i = 0; i < n; i++) {
@@ -81,31 +94,58 @@ static void figures(struct out *to, const char *scope, const struct usher_reply 
 }
 
 struct asking {
-    struct server *server;
-    struct out *to;
     size_t n;
+    struct usher_command commands[SCOPES_MAX];
+    const char *words[SCOPES_MAX];
+    struct usher_reply *replies[SCOPES_MAX];
+    char fault[160]; /* what is wrong with the request; "": nothing */
 };
 
+static void fault(struct asking *a, const char *word, const char *why)
+{
+    char quoted[PARSE_QUOTE_MAX];
+
+    if (a->fault[0] == '\0')
+        (void)snprintf(a->fault, sizeof a->fault, "`%s` %s\n", usher__quote(quoted, word), why);
+}
+
+/* An argument of the request. */
 static enum MHD_Result scope(void *payload, enum MHD_ValueKind kind, const char *key,
-                             const char *word)
+                             size_t key_size, const char *word, size_t size)
 {
     struct asking *a = payload;
-    struct usher_command command = { 0, USHER_TO_NUL, NULL, NULL, 0, NULL };
-    struct usher_reply *reply;
+    const char *slash = word != NULL ? strchr(word, '/') : NULL;
+    uint32_t verb = slash != NULL ? verb_of(word) : 0;
 
     (void)kind;
-    if (strcmp(key, "scope") != 0 || word == NULL || (command.verb = verb_of(word)) == 0 ||
-        a->n == SCOPES_MAX)
-        return MHD_YES;
-    if (a->n++ == 0)
-        usher__out_print(a->to, "# HELP usher_scope What a scope tells of itself.\n"
-                                "# TYPE usher_scope gauge\n");
-    command.scope = strchr(word, '/') + 1;
-    (void)usher_execute(a->server->cli->engine, &command, 1, 0, &reply);
-    if (reply != NULL)
-        figures(a->to, word, reply);
-    usher_reply_done(reply);
-    return MHD_YES;
+    if (key_size != 5 || strcmp(key, "scope") != 0)
+        fault(a, key, "is no argument: there is scope=NOUN/NAME");
+    else if (verb == 0)
+        fault(a, word != NULL ? word : "", "is no scope: NOUN/NAME, as number/sales");
+    else if (strlen(word) != size || usher__scope_fault(slash + 1, strlen(slash + 1)) != NULL)
+        fault(a, word, "is no scope: its name cannot be one");
+    else if (a->n == SCOPES_MAX)
+        fault(a, word, "is one scope too many (limit 1000)");
+    else {
+        a->commands[a->n] = (struct usher_command){ verb, USHER_TO_NUL, slash + 1, NULL, 0, NULL };
+        a->words[a->n++] = word;
+    }
+    return a->fault[0] == '\0' ? MHD_YES : MHD_NO;
+}
+
+/* All of them are one batch. */
+static void scopes(struct server *s, struct asking *a, struct out *to)
+{
+    usher__out_print(to, "# HELP usher_scope Figures of a scope.\n"
+                         "# TYPE usher_scope gauge\n");
+    (void)usher_execute(s->cli->engine, a->commands, a->n, 0, a->replies);
+    for (size_t i = 0; i < a->n; i++) {
+        if (a->replies[i] != NULL)
+            figures(to, a->words[i], a->replies[i]);
+        else
+            figure(to, a->words[i], "failed", 1);
+        usher_reply_done(a->replies[i]);
+    }
 }
 
 /* ---- requests ----------------------------------------------------------------------------- */
@@ -126,16 +166,54 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned code, 
     return result;
 }
 
+/* @host without its port is @name without its port. */
+static bool is_named(const char *host, const char *name)
+{
+    size_t size =
+        *host == '[' ? strcspn(host, "]") + (strchr(host, ']') != NULL) : strcspn(host, ":");
+    size_t whole = *name == '[' ? strcspn(name, "]") + 1 : strcspn(name, ":");
+
+    return size == whole && strncasecmp(host, name, size) == 0 &&
+           (host[size] == '\0' || (host[size] == ':' && strspn(host + size + 1, "0123456789") ==
+                                                            strlen(host + size + 1)));
+}
+
+static bool is_host_of(const struct http *h, const char *host)
+{
+    return host != NULL &&
+           (is_named(host, "localhost") || is_named(host, "127.0.0.1") || is_named(host, "[::1]") ||
+            is_named(host, h->address) || is_named(host, h->named));
+}
+
+static enum MHD_Result metrics(struct server *s, struct MHD_Connection *connection)
+{
+    struct asking *a = usher__cli_resize(NULL, sizeof *a);
+    struct out text = { NULL, 0, 0, 0 };
+    enum MHD_Result result;
+
+    memset(a, 0, sizeof *a);
+    (void)MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, scope, a);
+    if (a->fault[0] != '\0') {
+        result = answer(connection, MHD_HTTP_BAD_REQUEST, a->fault, strlen(a->fault));
+    } else {
+        usher__figures_metrics(&s->figures, &text);
+        if (a->n > 0)
+            scopes(s, a, &text);
+        result = answer(connection, MHD_HTTP_OK, text.data, usher__out_size(&text));
+        usher__out_done(&text);
+    }
+    (void)usher__cli_resize(a, 0);
+    return result;
+}
+
 static enum MHD_Result request(void *payload, struct MHD_Connection *connection, const char *url,
                                const char *method, const char *version, const char *data,
                                size_t *data_size /* NOLINT(readability-non-const-parameter) */,
                                void **state)
 {
-    static const char nothing[] = "there is /metrics\n", no_way[] = "only GET\n";
+    static const char nothing[] = "there is /metrics\n", no_way[] = "only GET\n",
+                      stranger[] = "the Host of the request is not this machine\n";
     struct server *s = payload;
-    struct out text = { NULL, 0, 0, 0 };
-    struct asking a = { s, &text, 0 };
-    enum MHD_Result result;
 
     (void)version;
     (void)data;
@@ -147,13 +225,12 @@ static enum MHD_Result request(void *payload, struct MHD_Connection *connection,
         *state = s;
         return MHD_YES;
     }
+    if (!is_host_of(s->http,
+                    MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
+        return answer(connection, MHD_HTTP_FORBIDDEN, stranger, sizeof stranger - 1);
     if (strcmp(url, "/metrics") != 0)
         return answer(connection, MHD_HTTP_NOT_FOUND, nothing, sizeof nothing - 1);
-    usher__figures_metrics(&s->figures, &text);
-    (void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, scope, &a);
-    result = answer(connection, MHD_HTTP_OK, text.data, usher__out_size(&text));
-    usher__out_done(&text);
-    return result;
+    return metrics(s, connection);
 }
 
 /* ---- the loop ----------------------------------------------------------------------------- */
@@ -161,7 +238,6 @@ static enum MHD_Result request(void *payload, struct MHD_Connection *connection,
 const char *usher__serve_http_open(struct server *s, const char *where)
 {
     const union MHD_DaemonInfo *info;
-    char address[160];
     struct http *h;
     int fd = -1;
     const char *fault = usher__serve_bind(where, &fd);
@@ -169,10 +245,10 @@ const char *usher__serve_http_open(struct server *s, const char *where)
     if (fault != NULL)
         return fault;
     h = usher__cli_resize(NULL, sizeof *h);
-    h->daemon =
-        MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, request, s, MHD_OPTION_LISTEN_SOCKET,
-                         (MHD_socket)fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-                         MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_MS / 1000u, MHD_OPTION_END);
+    h->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL, 0, NULL, NULL, request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_MS / 1000u, MHD_OPTION_END);
     info = h->daemon != NULL ? MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (info == NULL) {
         if (h->daemon != NULL)
@@ -183,8 +259,9 @@ const char *usher__serve_http_open(struct server *s, const char *where)
     }
     h->fd = info->epoll_fd;
     s->http = h;
-    usher__serve_address(fd, address, sizeof address);
-    usher__serve_say("metrics on http://%s/metrics", address);
+    (void)snprintf(h->named, sizeof h->named, "%s", where);
+    usher__serve_address(fd, h->address, sizeof h->address);
+    usher__serve_say("metrics on http://%s/metrics", h->address);
     return NULL;
 }
 

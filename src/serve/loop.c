@@ -370,7 +370,7 @@ void usher__serve_loop(struct server *s)
     (void)sigaddset(&blocked, SIGTERM);
     (void)sigaddset(&blocked, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &blocked, &mask);
-    while (!told_to_stop)
+    while (!told_to_stop && s->gone[0] == '\0')
         one_round(s, &mask);
     usher__serve_deaf(s);
     finish(s);

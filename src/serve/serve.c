@@ -207,6 +207,10 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
         allow_files(s);
         greet(s);
         usher__serve_loop(s);
+        if (s->gone[0] != '\0') {
+            usher__serve_say("the store is gone: %s", s->gone);
+            rc = 1;
+        }
         usher__serve_say("stopped");
     }
     done(s);

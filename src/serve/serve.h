@@ -134,6 +134,7 @@ struct server {
     struct out text; /* a notice */
     struct figures figures;
     struct http *http; /* NULL: none */
+    char gone[192];    /* the store has to be opened again: its message; "": it has not */
 };
 
 /* A line of the log, on standard error. */
@@ -142,7 +143,7 @@ void usher__serve_say(const char *format, ...) __attribute__((format(printf, 1, 
 int64_t usher__serve_now_ms(void);
 int64_t usher__serve_now_us(void);
 
-/* loop.c: until it is told to stop by a signal; then what has been read is answered. */
+/* loop.c: until a signal, or until the store is gone.  Then commands that were read are answered. */
 void usher__serve_loop(struct server *s);
 
 /* turn.c: what clients have sent, as far as one batch goes.  @began_us: when it was read. */

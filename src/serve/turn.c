@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <usher/store.h>
+
 #include "core/verbs.h"
 #include "words/parse.h"
 
@@ -260,6 +262,9 @@ static bool store_answer(struct server *s, struct job *j)
     struct client *c = j->client;
     struct usher_operation *op = &s->ops[j->op];
 
+    if (result->status == USHER_UNAVAILABLE && s->gone[0] == '\0' &&
+        strstr(result->message, USHER_STORE_GONE) != NULL)
+        (void)snprintf(s->gone, sizeof s->gone, "%s", result->message);
     if (j->kind == JOB_STEP && !usher__run_steps_end(c->steps, result)) {
         c->ready = true;
         return false;

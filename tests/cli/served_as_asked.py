@@ -524,15 +524,15 @@ def figures_are_told_by_http():
             c.ask("number", "add", "sales", str(i))
         c.ask("number", "show", "sales", "9")
 
-        def get(url, method="GET"):
+        def get(url, method="GET", host="localhost"):
             connection = http.client.HTTPConnection("127.0.0.1", server.http_port(), timeout=PATIENCE)
-            connection.request(method, url)
+            connection.request(method, url, headers={"Host": host})
             answer = connection.getresponse()
             text = answer.read().decode()
             connection.close()
             return answer.status, text
 
-        code, text = get("/metrics?scope=number/sales&scope=room/r&scope=nothing")
+        code, text = get("/metrics?scope=number/sales&scope=room/r")
         lines = text.splitlines()
         assert code == 200
         for wanted in (
@@ -546,8 +546,31 @@ def figures_are_told_by_http():
             'usher_scope{scope="room/r",key="there"} 0',
         ):
             assert wanted in lines, (wanted, text)
-        assert not [x for x in lines if "nothing" in x]
+        # all that are named are answered, or the request is refused
+        many = ["number/p%d" % i for i in range(999)] + ["number/" + "x" * 255]
+        code, text = get("/metrics?scope=" + "&scope=".join(many))
+        assert code == 200 and text.count(',key="there"} 0') == 1000, (code, text[-300:])
+        for wrong, why in (
+            ("scope=" + "&scope=".join(many + ["number/sales"]), "(limit 1000)"),
+            ("scope=nothing", "is no scope"),
+            ("scope=nothing/x", "is no scope"),
+            ("scope=rooms/x", "is no scope"),
+            ("scope=number/", "its name"),
+            ("scope=number/a%7Bb", "its name"),
+            ("scope=number/a%00b", "its name"),
+            ("scope", "is no scope"),
+            ("scopes=number/sales", "is no argument"),
+            ("scope=number/sales&x=y", "is no argument"),
+        ):
+            code, text = get("/metrics?" + wrong)
+            assert code == 400 and why in text and text.count("\n") == 1, (wrong[:80], code, text)
         assert get("/")[0] == 404 and get("/metrics", "DELETE")[0] == 405
+        for host in ("127.0.0.1", "127.0.0.1:80", "LocalHost:9", "[::1]", "[::1]:5", "localhost:%d" % server.http_port()):
+            assert get("/metrics", host=host)[0] == 200, host
+        # as of a page whose site has its name resolved to 127.0.0.1
+        for host in ("evil.example", "localhost.evil.example", "evil.example:%d" % server.http_port(), "127.0.0.1.evil.example",
+                     "[::1].evil.example", "localhost:1@evil.example", "[::1", "", ":80", "127.0.0.2"):
+            assert get("/metrics", host=host) == (403, "the Host of the request is not this machine\n"), host
         assert c.ask("PING") == "PONG"
 
 
@@ -565,6 +588,24 @@ def half_requests_by_http_end_and_others_are_answered():
             assert whole.recv(100).startswith(b"HTTP/1.1 200 ")
         for half in halves:
             half.close()
+
+
+def a_store_whose_file_is_replaced_ends_it():
+    if os.environ.get("WITH_SQLITE", "yes") != "yes":
+        return
+    with Server("sqlite:DIR/db") as server:
+        c = server.client()
+        assert status(c.ask("number", "add", "p", "1")) == "ok"
+        server.shell(["number add other 1"])  # changes of others do not
+        assert status(c.ask("number", "stats", "other")) == "ok"
+        subprocess.run(["sh", "-c", "cp db new && mv new db"], cwd=server.dir, check=True)
+        c.socket.sendall(packed("number", "add", "p", "2") + packed("number", "add", "p", "3"))
+        for _ in range(2):
+            assert c.read().startswith("UNAVAILABLE sqlite: db was moved, deleted or replaced")
+        assert server.process.wait(PATIENCE) == 1 and c.ended() == b""
+        assert server.said().count("the store is gone: sqlite: db was moved") == 1
+        server.start()
+        assert server.client().ask("PING") == "PONG"
 
 
 def its_options_are_read():

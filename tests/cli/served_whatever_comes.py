@@ -245,6 +245,7 @@ def what_a_client_sent_before_it_closed_is_done():
         other = server.client()
         for pool, n, connect in (("far", 1500, server.tcp), ("near", 20000, server.client)):
             c = connect()
+            assert c.ask("PING") == "PONG"  # it is accepted
             c.socket.sendall(b"".join(packed("number", "add", pool, str(i)) for i in range(n)))
             c.close()
             while "connected_clients:1\r" not in other.ask("INFO"):
@@ -257,6 +258,7 @@ def what_a_client_sent_before_it_closed_is_done():
         for i in range(3000):
             assert status(other.read()) == "ok"
         c = server.client()
+        assert c.ask("PING") == "PONG"
         c.socket.sendall(packed("room", "close", "r") + packed("number", "add", "last", "1"))
         c.close()
         while "connected_clients:1\r" not in other.ask("INFO"):

@@ -416,10 +416,11 @@ static void be_current(struct server *s)
         ch->behind = ch->behind && ch->watcher == NULL;
 }
 
-/* Append an event to those that are there now.  Returns whether it will come. */
+/* Append an event to those that are there now: the reply to a command that is never executed.
+ * Returns whether it will come. */
 static bool mark_end(struct server *s)
 {
-    struct usher_command command = { USHER_NUMBER_STATS, USHER_TO_NUL, "end", NULL, 0, s };
+    struct usher_command command = { usher_next_verb(0), USHER_TO_NUL, "", NULL, 0, s };
 
     return usher_post(s->cli->engine, &command, 1, 0) == USHER_OK &&
            usher_cancel(s->cli->engine, s) == USHER_OK;

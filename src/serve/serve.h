@@ -143,7 +143,8 @@ void usher__serve_say(const char *format, ...) __attribute__((format(printf, 1, 
 int64_t usher__serve_now_ms(void);
 int64_t usher__serve_now_us(void);
 
-/* loop.c: until a signal, or until the store is gone.  Then commands that were read are answered. */
+/* loop.c: until a signal, or until the store is gone.  Then commands that were read are answered.
+ */
 void usher__serve_loop(struct server *s);
 
 /* turn.c: what clients have sent, as far as one batch goes.  @began_us: when it was read. */

@@ -60,12 +60,14 @@ static bool is_elsewhere(const struct resp_command *command)
            (command->n >= 2 && usher__cli_verb(command->word[0], command->word[1]) != NULL);
 }
 
-/* How many bytes its answer has at most, about: of a list its page, of a room a value of it. */
+/* How many bytes its answer has at most, about: a page of a list, or a value if the noun has
+ * values. */
 static size_t answer_of(const struct usher_operation *op)
 {
     const struct usher__noun *noun = usher__noun((unsigned)op->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)op->verb);
-    size_t one = op->verb >> 8 == USHER_ROOM ? USHER_VALUE_MAX + TEXTS_BYTES : TEXTS_BYTES, all;
+    bool values = noun->n_arg_at > USHER_FIELD_VALUE && noun->arg_at[USHER_FIELD_VALUE] != 0;
+    size_t one = values ? USHER_VALUE_MAX + TEXTS_BYTES : TEXTS_BYTES, all;
     bool list = false;
     int64_t max = 0;
 

@@ -548,7 +548,7 @@ mutant 'SQLite: who has just called holds nothing' backends/sqlite/lists.c 's/  
     tests/unit/test_sqlite 'who_is_remembered*'
 mutant 'SQLite: what is due stays where it was due' backends/sqlite/write.c 's/ && due_of(was) == due_of(to) ? / ? /' \
     tests/unit/test_sqlite 'it_does*'
-mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c 's/ == SQLITE_FULL ? status : USHER_UNKNOWN;/ != 0 ? status : USHER_UNKNOWN;/' \
+mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c 's/return no_space ? status : USHER_UNKNOWN;/return status;/' \
     tests/fault/test_disk 'power*'
 
 # ---- Redis: the store ----

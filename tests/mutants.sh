@@ -673,6 +673,15 @@ mutant 'Redis: what is due before what was posted is done but once' src/engine/f
 mutant 'Redis: what was posted has no deadline' backends/redis/trip.c \
     's/^    t->b.lost = usher__redis_conn_late(t->r->conn);/    return false;/' \
     tests/cluster/test_cluster_posted 'a_node_that_says_nothing_holds*'
+mutant 'redis: each call of a pipeline carries the text' backends/redis/trip.c \
+    's/script->missing && (b->texts >> noun_of(c) & 1) == 0/script->missing/' \
+    tests/fault/test_redis_refused 'without_script_a_call*'
+mutant 'redis: a server without TIME is asked until the deadline' backends/redis/trip.c \
+    's/^    r->no_time = true;/    r->no_time = false;/' \
+    tests/fault/test_redis_refused 'a_server_without_time*'
+mutant 'script: the clock is read where each command has its time' backends/redis/lua/main.lua \
+    's/^local needs_time = .*/local needs_time = true/' \
+    tests/fault/test_redis_refused 'with_given_times*'
 mutant 'redis: a script is sent with each connection' backends/redis/ready.c \
     's/^        memcpy(r->script\[i\].sha, s->script.*/        r->script[i].sha[0] = 0 * s->n_nodes;/' \
     tests/fault/test_redis_faults 'a_script_is*'
@@ -927,7 +936,7 @@ mutant 'script: with a full memory a caller refuses the holders beside it' backe
     's/            elseif full then/            elseif false then/' \
     tests/unit/test_redis_script 'a_full_memory*'
 mutant 'on Redis a store that was emptied begins at 1' backends/redis/lua/main.lua \
-    's/^local jumps = not header and all.*/local jumps = false/' \
+    's/^local jumps = not header and skew.*/local jumps = false/' \
     tests/crash/test_loss 'a_wiped*'
 mutant 'on Redis the first notice behind a loss tells no gap' backends/redis/lua/common.lua \
     's/^function S.told(v) return .*/function S.told(v) return v end/' \

@@ -1597,6 +1597,7 @@ static bool at_the_door(const struct text *t)
     /* what is sent besides SCAN and HSCAN: 6.2 names the container of a subcommand alone */
     static const char *const ours[] = {
         "'evalsha'", "'EVALSHA'", "`EVALSHA`",
+        "'eval'", "'EVAL'", "`EVAL`",
         "'script|load'", "'script'", "'SCRIPT'", "`SCRIPT`",
         "'asking'", "'ASKING'", "`ASKING`",
     };

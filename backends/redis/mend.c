@@ -19,7 +19,18 @@
 
 #define HEAD_DUE (1u + 16 + 2 * USHER__REDIS_NUMBER)
 
-/* A step of lua/mend.lua: begun here, to be followed by @more arguments. */
+/* The text of lua/mend.lua. */
+static const char *steps_text(void)
+{
+    const struct usher__redis_lua_text *t = usher__redis_lua_texts;
+
+    while (strcmp(t->name, "mend") != 0)
+        t++;
+    return t->text;
+}
+
+/* A step of lua/mend.lua: begun here, to be followed by @more arguments.  @sha "": its text is
+ * sent. */
 static void step_begin(struct usher__redis *r, const char sha[41],
                        const struct usher__redis_dump *d, const char *op, const char *mark,
                        unsigned more)
@@ -27,8 +38,8 @@ static void step_begin(struct usher__redis *r, const char sha[41],
     static const char *const suffixes[] = { "", ":index", ":held" };
 
     usher__redis_conn_begin(r->conn, 8 + more);
-    usher__redis_conn_arg_str(r->conn, "EVALSHA");
-    usher__redis_conn_arg(r->conn, sha, 40);
+    usher__redis_conn_arg_str(r->conn, sha[0] != '\0' ? "EVALSHA" : "EVAL");
+    usher__redis_conn_arg_str(r->conn, sha[0] != '\0' ? sha : steps_text());
     usher__redis_conn_arg_str(r->conn, "3");
     for (int i = 0; i < 3; i++) {
         char key[USHER__REDIS_KEY_MAX];
@@ -57,19 +68,17 @@ static enum usher_status step_end(struct usher__redis *r, long long *ret, size_t
     return USHER_OK;
 }
 
-/* Have the server know lua/mend.lua. */
+/* Have the server know lua/mend.lua.  @sha "": it refuses SCRIPT. */
 static enum usher_status load_steps(struct usher__redis *r, char sha[41], char message[192])
 {
-    const struct usher__redis_lua_text *t = usher__redis_lua_texts;
     struct redisReply *reply;
     enum usher_status status;
 
-    while (strcmp(t->name, "mend") != 0)
-        t++;
+    sha[0] = '\0';
     usher__redis_conn_begin(r->conn, 3);
     usher__redis_conn_arg_str(r->conn, "SCRIPT");
     usher__redis_conn_arg_str(r->conn, "LOAD");
-    usher__redis_conn_arg_str(r->conn, t->text);
+    usher__redis_conn_arg_str(r->conn, steps_text());
     status = usher__redis_conn_flush(r->conn);
     if (status == USHER_OK)
         status = usher__redis_conn_read(r->conn, usher__redis_clock_ms() + r->patience_ms, &reply);
@@ -77,12 +86,8 @@ static enum usher_status load_steps(struct usher__redis *r, char sha[41], char m
         (void)snprintf(message, 192, "%s", usher__redis_conn_message(r->conn));
         return status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
     }
-    if (reply->type == REDIS_REPLY_STRING && reply->len == 40) {
+    if (reply->type == REDIS_REPLY_STRING && reply->len == 40)
         memcpy(sha, reply->str, 41);
-    } else {
-        (void)snprintf(message, 192, "%s", usher__redis_conn_explain(r->conn, reply));
-        status = USHER_UNAVAILABLE;
-    }
     freeReplyObject(reply);
     return status;
 }

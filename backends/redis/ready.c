@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "info.h"
 #include "script.h"
+#include "sha1.h"
 #include "store.h"
 
 #define ROLE_MS 1000 /* how old may be what is known of the server: its role, which one it is */
@@ -253,25 +254,30 @@ static void expect_scripts(struct usher__redis *r)
     (void)pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < USHER__REDIS_NOUNS; i++) {
         memcpy(r->script[i].sha, s->script[i].sha, sizeof r->script[i].sha);
+        r->script[i].missing = false;
         r->script[i].may = USHER__REDIS_MAY_NOTHING;
     }
     (void)pthread_mutex_unlock(&s->lock);
+    r->no_eval = r->no_script = r->no_time = false;
 }
 
-/* What the server calls the script of @noun is what the next ones are asked for. */
+/* Connections that are made later expect the script of @noun under this name. */
+static void keep_sha(struct usher__redis *r, enum usher_noun noun, const char *sha)
+{
+    memcpy(r->script[noun].sha, sha, USHER__REDIS_SHA_MAX);
+    (void)pthread_mutex_lock(&r->store->lock);
+    memcpy(r->store->script[noun].sha, sha, USHER__REDIS_SHA_MAX);
+    (void)pthread_mutex_unlock(&r->store->lock);
+}
+
 static bool sha_from(struct usher__redis *r, enum usher_noun noun, const struct redisReply *reply)
 {
-    char *sha = r->script[noun].sha;
-
     if (reply->type != REDIS_REPLY_STRING || reply->len != USHER__REDIS_SHA_MAX - 1)
         return false;
     for (size_t i = 0; i < reply->len; i++)
         if (strchr("0123456789abcdef", reply->str[i]) == NULL)
             return false;
-    memcpy(sha, reply->str, USHER__REDIS_SHA_MAX);
-    (void)pthread_mutex_lock(&r->store->lock);
-    memcpy(r->store->script[noun].sha, sha, USHER__REDIS_SHA_MAX);
-    (void)pthread_mutex_unlock(&r->store->lock);
+    keep_sha(r, noun, reply->str);
     return true;
 }
 
@@ -291,9 +297,8 @@ static enum usher_status make_text(const struct usher_allocator *alloc, enum ush
     return usher__redis_script(word, script->text, size + 1, &size);
 }
 
-/* The text of the script of @noun, which is made when it is first asked for. */
-static enum usher_status text_of(struct usher__redis *r, enum usher_noun noun,
-                                 struct usher_text *ret)
+enum usher_status usher__redis_text(struct usher__redis *r, enum usher_noun noun,
+                                    struct usher_text *ret)
 {
     struct usher__redis_store *s = r->store;
     struct usher__redis_script *script = &s->script[noun];
@@ -308,10 +313,24 @@ static enum usher_status text_of(struct usher__redis *r, enum usher_noun noun,
     return status;
 }
 
+enum usher_status usher__redis_name_script(struct usher__redis *r, enum usher_noun noun)
+{
+    struct usher_text text;
+    char sha[USHER__REDIS_SHA_MAX];
+    enum usher_status status = usher__redis_text(r, noun, &text);
+
+    if (status != USHER_OK)
+        return status;
+    usher__redis_sha1(text.data, text.size, sha);
+    keep_sha(r, noun, sha);
+    r->script[noun].missing = true;
+    return USHER_OK;
+}
+
 static enum usher_status ask_script(struct usher__redis *r, enum usher_noun noun)
 {
     struct usher_text text;
-    enum usher_status status = text_of(r, noun, &text);
+    enum usher_status status = usher__redis_text(r, noun, &text);
 
     if (status != USHER_OK)
         return status;
@@ -327,7 +346,8 @@ static enum usher_status script_told(struct usher__redis *r)
 {
     enum usher__redis_class class = usher__redis_classify(r->replies[0]);
 
-    if (class == USHER__REDIS_REFUSED)
+    /* of a proxy that does not know the command any text may come */
+    if (class == USHER__REDIS_REFUSED || class == USHER__REDIS_SCRIPT_ERROR)
         return USHER_REFUSED;
     if (class == USHER__REDIS_OK && sha_from(r, r->loads, r->replies[0]))
         return USHER_OK;

@@ -45,7 +45,7 @@ static struct usher_text text(const char *string)
     return t;
 }
 
-enum { INFO, FSYNC, TIME, QUESTIONS };
+enum { INFO, FSYNC, TIME, SCRIPT_TIME, QUESTIONS };
 
 /* The answers to all questions; on failure none is there. */
 static enum usher_status ask(struct usher__redis *r, int64_t deadline_ms,
@@ -67,6 +67,10 @@ static enum usher_status ask(struct usher__redis *r, int64_t deadline_ms,
     usher__redis_conn_arg_str(r->conn, "appendfsync");
     usher__redis_conn_begin(r->conn, 1);
     usher__redis_conn_arg_str(r->conn, "TIME");
+    usher__redis_conn_begin(r->conn, 3);
+    usher__redis_conn_arg_str(r->conn, "EVAL");
+    usher__redis_conn_arg_str(r->conn, "return redis.pcall('TIME').err and 0 or 1");
+    usher__redis_conn_arg_str(r->conn, "0");
     *ret_sent = usher__redis_wall_us();
     status = usher__redis_conn_flush(r->conn);
     while (n < QUESTIONS && status == USHER_OK) {
@@ -101,6 +105,10 @@ static void read_answers(struct usher_node *node, struct redisReply *const repli
                        version->size < 40 ? (int)version->size : 40, version->data);
         node->software = text(software);
     }
+    /* a user without the right to EVAL cannot ask for scripts */
+    node->own_clocks =
+        replies[TIME]->type == REDIS_REPLY_ERROR ||
+        (replies[SCRIPT_TIME]->type == REDIS_REPLY_INTEGER && replies[SCRIPT_TIME]->integer == 0);
     if (time >= 0) /* somewhere between the two */
         node->ahead_ms = (time - sent - (received - sent) / 2) / 1000;
     if (usher__redis_info_is(&role, "master")) {

@@ -37,9 +37,10 @@ struct usher__redis_script {
 
 /* The script of a noun, of one connection. */
 struct usher__redis_loaded {
-    /* What the server calls it, or would if it had it: that is seen when it is called.  "": it is
-     * to be loaded. */
+    /* The server's name of it, whether the server has it or not: a call shows that.  "": SCRIPT
+     * LOAD is next. */
     char sha[USHER__REDIS_SHA_MAX];
+    bool missing; /* the server does not have it: the next pipeline begins with its text (EVAL) */
     /* What the user of the connection was found to have the rights to, by lua/rights.lua */
     enum { USHER__REDIS_MAY_NOTHING, USHER__REDIS_MAY_READ, USHER__REDIS_MAY_WRITE } may;
 };
@@ -86,6 +87,8 @@ struct usher__redis {
     uint64_t server; /* it as the scripts have it: identity() of store.h */
     int64_t asked_ms;
     bool tells;
+    /* Commands that the server of this connection refuses, TIME within scripts only */
+    bool no_eval, no_script, no_time;
     /* What is being asked, and until when it may be; what was answered so far; when it was sent. */
     enum usher__redis_asks asks;
     enum usher_noun loads; /* the script of it */
@@ -154,6 +157,7 @@ struct usher__redis_store {
     /* Notices are told in order of version, so when somebody listens a scope is in one batch at a
      * time: the slots of those under way. */
     uint64_t claimed[USHER__REDIS_SLOTS / 64];
+    _Atomic bool told_no_time; /* the log has it that a server refuses TIME to scripts */
 };
 
 /* What the URL says goes into @r, which is all zero, and its options.  NULL, or what in it is
@@ -264,6 +268,11 @@ bool usher__redis_refuse_replica(struct usher__redis_conn *conn, const struct re
  */
 enum usher_status usher__redis_prepare(struct usher__redis *r, unsigned nouns, int64_t deadline_ms);
 void usher__redis_replies_free(struct usher__redis *r);
+/* The text of the script of @noun, which stays as long as the store. */
+enum usher_status usher__redis_text(struct usher__redis *r, enum usher_noun noun,
+                                    struct usher_text *ret);
+/* Name the script of @noun without the server, which refuses SCRIPT, and have its text sent. */
+enum usher_status usher__redis_name_script(struct usher__redis *r, enum usher_noun noun);
 /* What it waits for. */
 void usher__redis_wants(const struct usher__redis *r, struct usher_wait *ret);
 

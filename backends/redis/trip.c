@@ -17,6 +17,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "clock.h"
 #include "number_brief.h"
 
 typedef struct usher__redis_calls pipeline;
@@ -24,6 +25,8 @@ typedef struct usher__redis_calls pipeline;
 #define NONE UINT16_MAX
 /* What lua/rights.lua says where it lets nothing pass. */
 #define LACKS "NOPERM the user lacks "
+/* The beginning of the error that lua/main.lua returns if the server refuses TIME to scripts. */
+#define NO_TIME "NOTIME "
 /* Commands in one call: the server does nothing else meanwhile. */
 #ifdef USHER_HOSTILE
 #define CALL_MAX 3
@@ -150,6 +153,23 @@ static void redirected(struct usher__redis *r, pipeline *b, size_t i,
     }
 }
 
+/* The server does not have the script of task @i: its text is sent with the next try, by EVAL, or
+ * by SCRIPT LOAD if the server refuses EVAL. */
+static void missing(struct usher__redis *r, pipeline *b, size_t i)
+{
+    enum usher_noun noun = noun_of(b->tasks[i].command);
+    struct usher__redis_loaded *script = &r->script[noun];
+
+    if ((b->refused >> noun & 1) != 0) {
+        fail(b, i, USHER_UNAVAILABLE, b->refusal);
+        return;
+    }
+    script->missing = !r->no_eval;
+    if (r->no_eval)
+        script->sha[0] = '\0';
+    b->at_once = true;
+}
+
 /* The server's answer to the call of task @i alone or with others (@reply is then one of
  * several): which may be that it is to be sent again. */
 static void answered(struct usher__redis *r, pipeline *b, size_t i, const struct redisReply *reply,
@@ -162,7 +182,7 @@ static void answered(struct usher__redis *r, pipeline *b, size_t i, const struct
         understood(b, i, reply);
         break;
     case USHER__REDIS_NOSCRIPT:
-        r->script[noun_of(task->command)].sha[0] = '\0';
+        missing(r, b, i);
         break;
     case USHER__REDIS_RETRY:
         (void)usher__redis_conn_explain(r->conn, reply);
@@ -442,10 +462,14 @@ static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
     const char *asks = question(script, b, call);
     int64_t before_ms;
     bool follows = follows_another(b, call, &before_ms);
+    bool whole = script->missing && (b->texts >> noun_of(c) & 1) == 0;
+    unsigned more = r->no_time ? 3 : follows ? 2 : asks != NULL ? 1 : 0;
+    struct usher_text text;
     char key[USHER__REDIS_KEY_MAX];
     size_t size;
 
-    if (!packed_room(r, HEAD) || !pack_call(r, b, call))
+    if (!packed_room(r, HEAD) || !pack_call(r, b, call) ||
+        (whole && usher__redis_text(r, noun_of(c), &text) != USHER_OK))
         return false;
     b->asks[call] = false;
     for (uint16_t i = b->first[call]; i != NONE; i = b->next[i])
@@ -454,9 +478,16 @@ static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
         usher__redis_conn_begin(r->conn, 1);
         usher__redis_conn_arg(r->conn, "ASKING", 6);
     }
-    usher__redis_conn_begin(r->conn, follows ? 9 : asks != NULL ? 8 : 7);
-    usher__redis_conn_arg(r->conn, "EVALSHA", 7);
-    usher__redis_conn_arg(r->conn, script->sha, 40);
+    usher__redis_conn_begin(r->conn, 7 + more);
+    if (whole) { /* the calls of the noun after this one find the script */
+        usher__redis_conn_arg(r->conn, "EVAL", 4);
+        usher__redis_conn_arg(r->conn, text.data, text.size);
+        b->texts |= 1u << noun_of(c);
+        b->carrier[noun_of(c)] = (uint16_t)call;
+    } else {
+        usher__redis_conn_arg(r->conn, "EVALSHA", 7);
+        usher__redis_conn_arg(r->conn, script->sha, 40);
+    }
     usher__redis_conn_arg(r->conn, "3", 1);
     size = usher__redis_key(r, noun_of(c), &c->scope, "", key);
     usher__redis_conn_arg(r->conn, key, size);
@@ -465,11 +496,44 @@ static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
     size = usher__redis_key(r, noun_of(c), &c->scope, ":held", key);
     usher__redis_conn_arg(r->conn, key, size);
     usher__redis_conn_arg(r->conn, r->packed, r->packed_n);
-    if (asks != NULL || follows)
+    if (more > 0)
         usher__redis_conn_arg_str(r->conn, asks != NULL ? asks : "");
     if (follows)
         usher__redis_conn_arg_i64(r->conn, before_ms);
+    else if (more > 1)
+        usher__redis_conn_arg(r->conn, "", 0);
+    if (r->no_time)
+        usher__redis_conn_arg_i64(r->conn, usher__redis_wall_us());
     return true;
+}
+
+/* The server refuses TIME to scripts: all that was sent comes again with the time of this machine's
+ * clock, and so does what is sent after it on this connection. */
+static void goes_by_own_clock(struct usher__redis *r, pipeline *b)
+{
+    r->no_time = true;
+    b->at_once = true;
+    if (!atomic_exchange(&r->store->told_no_time, true))
+        usher__redis_log(
+            r, USHER_LOG_WARNING,
+            "redis: scripts may not read the server's clock (TIME): commands without now= "
+            "have the time of this machine's clock");
+}
+
+/* EVAL itself is refused, and no key and nothing that the script does. */
+static bool refuses_eval(const struct redisReply *reply)
+{
+    return strstr(reply->str, "eval") != NULL || strstr(reply->str, "EVAL") != NULL;
+}
+
+/* The server refuses EVAL and SCRIPT: it is @why for the calls of @noun after this one.  The next
+ * batch tries both again. */
+static void no_way(struct usher__redis *r, pipeline *b, enum usher_noun noun, const char *why)
+{
+    b->refused |= 1u << noun;
+    (void)snprintf(b->refusal, sizeof b->refusal, "%s", why);
+    r->no_eval = r->no_script = r->script[noun].missing = false;
+    r->script[noun].sha[0] = '\0';
 }
 
 /* The answer to a call: to each of its tasks. */
@@ -482,10 +546,25 @@ static void call_answered(struct usher__redis *r, pipeline *b, size_t call,
     bool several =
         class == USHER__REDIS_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == size;
     bool writes = call_writes(b, call);
+    enum usher_noun noun = noun_of(b->tasks[b->first[call]].command);
+    bool carries = (b->texts >> noun & 1) != 0 && b->carrier[noun] == call;
+    bool denied = carries && class == USHER__REDIS_REFUSED && refuses_eval(reply);
     /* a right to write is missing: those that read are sent again, by themselves */
     bool apart = class == USHER__REDIS_REFUSED && writes &&
                  strncmp(reply->str, LACKS, sizeof LACKS - 1) == 0;
 
+    if (reply->type == REDIS_REPLY_ERROR && !b->own_clock &&
+        strncmp(reply->str, NO_TIME, sizeof NO_TIME - 1) == 0) {
+        goes_by_own_clock(r, b);
+        return;
+    }
+    if (denied) {
+        r->no_eval = true;
+        if (!r->no_script)
+            class = USHER__REDIS_NOSCRIPT;
+    }
+    if (class == USHER__REDIS_OK)
+        script->missing = false;
     if (class == USHER__REDIS_OK && writes)
         script->may = USHER__REDIS_MAY_WRITE;
     else if (class == USHER__REDIS_OK && script->may == USHER__REDIS_MAY_NOTHING)
@@ -497,6 +576,8 @@ static void call_answered(struct usher__redis *r, pipeline *b, size_t call,
                      : size == 1 || class != USHER__REDIS_OK ? reply
                                                              : NULL,
                      class);
+    if (denied && r->no_script)
+        no_way(r, b, noun, usher__redis_conn_message(r->conn));
 }
 
 /* Nothing was read for call @call: it may have been applied. */
@@ -523,8 +604,9 @@ static unsigned nouns_of(const pipeline *b)
 }
 
 /*
- * usher__redis_prepare() for @b.  A script that the server refuses (to a user without the right to
- * it) is the answer to all that is to be sent of its noun, as if it had been sent.
+ * usher__redis_prepare() for @b.  If the server refuses SCRIPT, as some proxies do, the text of the
+ * script goes with a call.  If it refuses EVAL, too, that is the answer to all that is to be sent
+ * of the noun, as if it had been sent.
  */
 static enum usher_status prepare(struct usher__redis *r, pipeline *b, int64_t deadline_ms)
 {
@@ -534,6 +616,15 @@ static enum usher_status prepare(struct usher__redis *r, pipeline *b, int64_t de
 
         if (status != USHER_REFUSED)
             return status;
+        if (!r->no_eval) {
+            usher__redis_replies_free(r);
+            r->no_script = true;
+            status = usher__redis_name_script(r, r->loads);
+            if (status != USHER_OK)
+                return status;
+            continue;
+        }
+        r->no_eval = false;
         for (size_t i = 0; i < b->n; i++)
             if (!b->done[i] && noun_of(b->tasks[i].command) == r->loads)
                 answered(r, b, i, r->replies[0], USHER__REDIS_REFUSED);
@@ -550,6 +641,9 @@ static enum usher_status send_calls(struct usher__redis *r, pipeline *b)
 
     b->calls = b->at = b->request = 0;
     b->lost = USHER_OK;
+    b->texts = b->refused = 0;
+    b->at_once = false;
+    b->own_clock = r->no_time;
     if (b->left == 0)
         return USHER_OK;
     make_calls(b);
@@ -616,15 +710,6 @@ static enum usher_status read_answers(struct usher__redis *r, pipeline *b)
     return b->lost;
 }
 
-/* Is there a task whose script the server does not know (any more)? */
-static bool gone(const struct usher__redis *r, const pipeline *b)
-{
-    for (size_t i = 0; i < b->n; i++)
-        if (!b->done[i] && r->script[noun_of(b->tasks[i].command)].sha[0] == '\0')
-            return true;
-    return false;
-}
-
 /* Nothing more is done here for what was to be sent again; with a cluster who waits for it does. */
 static void give_up(const struct usher__redis *r, pipeline *b, enum usher_status status,
                     const char *why)
@@ -633,6 +718,7 @@ static void give_up(const struct usher__redis *r, pipeline *b, enum usher_status
 
     for (size_t i = 0; i < b->n; i++) {
         struct usher_task *task = &b->tasks[i];
+        const struct usher__redis_loaded *script;
 
         if (b->done[i])
             continue;
@@ -640,8 +726,9 @@ static void give_up(const struct usher__redis *r, pipeline *b, enum usher_status
              why[0] != '\0' ? why : "redis: no answer before the deadline");
         if (!again)
             continue;
-        /* a script that is not there is loaded by the next try */
-        task->again = status == USHER_OK && r->script[noun_of(task->command)].sha[0] == '\0'
+        /* a script that is not there is sent by the next try */
+        script = &r->script[noun_of(task->command)];
+        task->again = status == USHER_OK && (script->missing || script->sha[0] == '\0')
                           ? USHER_AGAIN_NOW
                           : USHER_AGAIN_LATER;
         task->state = b->doubt[i] ? USHER__REDIS_DOUBT : 0;
@@ -663,6 +750,8 @@ void usher__redis_trip_begin(struct usher__redis_trip *t, struct usher__redis *r
     t->b.tasks = tasks;
     t->b.n = t->b.left = n;
     t->b.calls = t->b.at = t->b.request = 0;
+    t->b.texts = t->b.refused = 0;
+    t->b.own_clock = t->b.at_once = false;
     t->b.context = context;
     t->b.lost = USHER_OK;
     t->b.asked = false;
@@ -719,8 +808,7 @@ static bool trip_again(struct usher__redis_trip *t)
     t->stage = USHER__REDIS_PREPARING;
     if (t->b.left == 0)
         return false;
-    /* a script was gone: load it and go on at once */
-    if (t->status == USHER_OK && t->tries < 8 && gone(r, &t->b)) {
+    if (t->status == USHER_OK && t->tries < 8 && t->b.at_once) {
         t->tries++;
         return true;
     }

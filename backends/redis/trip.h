@@ -23,6 +23,13 @@ struct usher__redis_calls {
      * last none.  first[k] begins the call of number k, before which asks[k] has ASKING sent. */
     uint16_t next[USHER__REDIS_TASKS_MAX], first[USHER__REDIS_TASKS_MAX];
     bool asks[USHER__REDIS_TASKS_MAX];
+    /* Nouns for which a call carries the text of the script, and which call that is; nouns whose
+     * text the server refused, and why. */
+    unsigned texts, refused;
+    uint16_t carrier[USHER__REDIS_NOUNS];
+    char refusal[USHER__REDIS_MESSAGE_SIZE];
+    bool own_clock; /* its calls have the time of this machine's clock */
+    bool at_once;   /* an answer says how the next try differs: no pause before it */
 };
 
 struct usher__redis_trip {

@@ -579,6 +579,7 @@ struct usher_node {
     struct usher_text policy;   /* maxmemory-policy */
     struct usher_text master;   /* of a replica: whose */
     struct usher_text why;      /* it does not answer */
+    bool own_clocks; /* its scripts may not read its clock: each client's clock is used instead */
 };
 
 typedef void usher_node_fn(void *payload, const struct usher_node *node);

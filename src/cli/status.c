@@ -54,6 +54,8 @@ static void object(struct json *j, const struct usher_node *n)
     key_int(j, "lag", n->lag_ms);
     if (n->ahead_ms != USHER_NODE_NO_CLOCK)
         usher__json_int(j, "ahead", n->ahead_ms);
+    if (n->own_clocks)
+        usher__json_bool(j, "own_clocks", true);
     usher__json_close(j);
 }
 
@@ -100,6 +102,8 @@ static void line(const struct usher_node *n)
     if (n->ahead_ms != USHER_NODE_NO_CLOCK && (n->ahead_ms >= 1000 || n->ahead_ms <= -1000))
         printf(", its clock is %" PRId64 " ms %s ours",
                n->ahead_ms < 0 ? -n->ahead_ms : n->ahead_ms, n->ahead_ms < 0 ? "behind" : "before");
+    if (n->own_clocks)
+        fputs(", its scripts may not read its clock: each client's clock counts", stdout);
     putchar('\n');
 }
 

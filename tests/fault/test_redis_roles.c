@@ -185,7 +185,9 @@ static void a_name_that_leads_elsewhere_is_followed(void **state)
     proxy_set_target(name, redis_server_port(second));
     must(e, "number call p owner=ann", USHER_OK);
     must(e, "number call p number=1 owner=ann", USHER_SAME);
-    assert_int_equal(turned_down(first), 1); /* then nobody asked it again */
+    /* The client did not ask it again.  0 if the role was asked before the write, because the
+     * answer was older than a second: on Valkey 9.1 the first synchronisation takes longer. */
+    assert_in_range(turned_down(first), 0, 1);
     usher_close(e);
     /* of the first and of the second, once each */
     assert_int_equal(told("appendfsync everysec"), 1);

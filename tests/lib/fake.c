@@ -500,18 +500,23 @@ static bool knows_script(const struct node *node, const struct word *sha)
 }
 
 /* Another text has another one.  It is not the real one: nothing here has a use for that. */
-static void load_script(struct node *node, const struct word *text, struct bytes *b)
+static void load_script(struct node *node, const struct word *text, char digits[41])
 {
-    struct word sha;
-    char digits[41];
+    struct word sha = { digits, 40 };
 
-    (void)snprintf(digits, sizeof digits, "%013llx%027zx",
+    (void)snprintf(digits, 41, "%013llx%027zx",
                    (unsigned long long)usher__sha1_52(text->p, text->n), text->n);
-    sha = (struct word){ digits, 40 };
     if (node->knows_any || !knows_script(node, &sha)) {
         node->scripts = grow(node->scripts, (node->n_scripts + 1) * sizeof *node->scripts);
-        memcpy(node->scripts[node->n_scripts++], digits, sizeof digits);
+        memcpy(node->scripts[node->n_scripts++], digits, 41);
     }
+}
+
+static void put_loaded(struct node *node, const struct word *text, struct bytes *b)
+{
+    char digits[41];
+
+    load_script(node, text, digits);
     put_text(b, digits);
 }
 
@@ -520,6 +525,7 @@ static void run_script(struct fake *f, int node, const struct word *words, size_
 {
     struct node *me = &f->node[node];
     enum usher_verb verbs[CALL_MAX];
+    char digits[41];
     size_t keys = 0, calls = 0;
 
     for (size_t i = 0; n > 2 && i < words[2].n && i < 4; i++)
@@ -530,7 +536,9 @@ static void run_script(struct fake *f, int node, const struct word *words, size_
     }
     if (!keys_are_here(f, node, words + 3, keys, asked, b))
         return;
-    if (!knows_script(me, &words[1])) {
+    if (begin_with(words, n, "EVAL")) {
+        load_script(me, &words[1], digits);
+    } else if (!knows_script(me, &words[1])) {
         putf(b, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
         return;
     }
@@ -642,10 +650,10 @@ static void answer(struct fake *f, int node, const struct word *words, size_t n,
             return;
         }
     }
-    if (begin_with(words, n, "EVALSHA"))
+    if (begin_with(words, n, "EVALSHA") || begin_with(words, n, "EVAL"))
         run_script(f, node, words, n, asked, b);
     else if (begin_with(words, n, "SCRIPT LOAD") && n == 3)
-        load_script(me, &words[2], b);
+        put_loaded(me, &words[2], b);
     else if (begin_with(words, n, "INFO"))
         put_info(f, node, b);
     else if (begin_with(words, n, "TIME"))

@@ -311,7 +311,8 @@ static void none_of_the_documented_rights_is_superfluous(void **state)
     (void)state;
     for (size_t i = 0; i < RIGHTS; i++) {
         grant(i);
-        if (try_all() == NULL)
+        /* without +time the client's clock does */
+        if ((try_all() == NULL) != (strcmp(rights[i], "+time") == 0))
             fail_msg("%s is not needed", rights[i]);
     }
 }
@@ -480,7 +481,7 @@ static void each_noun_needs_its_own_right(void **state)
     }
 }
 
-/* At once, though there is time; and again when it may. */
+/* At once, though there is time; and again when it may: by either right. */
 static void a_user_who_cannot_load_a_script_is_told_at_once(void **state)
 {
     (void)state;
@@ -493,10 +494,11 @@ static void a_user_who_cannot_load_a_script_is_told_at_once(void **state)
         (void)clock_gettime(CLOCK_MONOTONIC, &begin);
         assert_int_equal(say(e, l->lines[0], message), USHER_UNAVAILABLE);
         (void)clock_gettime(CLOCK_MONOTONIC, &end);
-        if (strstr(message, "NOPERM") == NULL || strstr(message, "script|load") == NULL)
+        if (strstr(message, "NOPERM") == NULL || strstr(message, "eval") == NULL)
             fail_msg("%s", message);
         assert_true(end.tv_sec - begin.tv_sec < 10);
-        assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "+script|load", NULL));
+        assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk",
+                                (l - leasts) % 2 == 0 ? "+script|load" : "+eval", NULL));
         assert_int_equal(say(e, l->lines[0], message), USHER_OK);
         usher_close(e);
     }
@@ -559,6 +561,9 @@ static void named(const char *right, char name[64])
     const char *before = at_door ? "the '" : "the user lacks the right to ";
     size_t n = strlen(before);
 
+    /* the text of the script is sent in another way, which is refused as well */
+    if (strcmp(right, "+script|load") == 0)
+        right = "+eval";
     (void)snprintf(name, 64, "%s%s", before, right + 1);
     for (; !at_door && name[n] != '\0'; n++)
         if (name[n] >= 'a' && name[n] <= 'z')
@@ -626,7 +631,8 @@ static void a_right_that_is_missing_is_named_and_nothing_is_written(void **state
             uint64_t faults;
             char name[64];
 
-            if (right == NULL)
+            /* without TIME the client's clock does */
+            if (right == NULL || strcmp(right, "+time") == 0)
                 continue;
             e = open_least(l, i < RIGHTS, right);
             named(right, name);
@@ -1004,7 +1010,7 @@ static void every_command_of_the_scripts_is_asked_for(void **state)
             (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(at, "'"), at);
             asked = strstr(lists, word);
             if (strcmp(word, "INFO") != 0 && strcmp(word, "CLUSTER") != 0 &&
-                (asked == NULL || asked > end))
+                strcmp(word, "TIME") != 0 && (asked == NULL || asked > end))
                 fail_msg("%s: %s is called, but not asked for", nouns[i], word);
         }
         free(script);
@@ -1109,8 +1115,11 @@ static void holders_go_on_when_the_memory_is_full(void **state)
                         strncmp(f->begin[i], "queue apply", 11) == 0);
         fill_memory(true);
         for (size_t i = 0; f->then[i].line != NULL; i++) {
-            enum usher_status status = say(e, f->then[i].line, message);
+            enum usher_status status;
 
+            do /* the last try may have been under way at the deadline */
+                status = say(e, f->then[i].line, message);
+            while (status == USHER_UNKNOWN);
             if (status != f->then[i].status &&
                 !(USHER_IS_DONE(status) && f->then[i].status == USHER_OK))
                 fail_msg("%s: %s %s", f->then[i].line, usher_status_word(status), message);

@@ -264,8 +264,8 @@ function S.apply()
         S.exists = true
         S.epoch = S.seed
         if not S.epoch or #S.epoch ~= 16 or string.find(S.epoch, '%X') then
-            local t = call('TIME')
-            S.epoch = sub(redis.sha1hex(t[1] .. ' ' .. t[2] .. HASH), 1, 16)
+            local t = redis.pcall('TIME')
+            S.epoch = sub(redis.sha1hex((t[1] or S.now) .. ' ' .. (t[2] or S.version) .. HASH), 1, 16)
         end
         S.enter(S.ready, '!', '', '', '')
         S.enter(S.held, K.PERMANENT, '', '', '')

@@ -167,7 +167,7 @@ local head, settings = got[1], got[2]
 local gone = not head and K.DROPS ~= '' and call('HGET', HASH, 'gone')
 local header = head or gone
 local exists, epoch, version, clock, due, count = head and true or false, '0000000000000000', 0, 0, -1, nil
-local own, writer, time = all[6], 0, nil
+local own, writer = all[6], 0
 -- where the server is another one than that which wrote the scope: the version that the scope has,
 -- the last one that nobody may be given, and all such pairs.  See usher__scope_loaded().
 local last, first, gaps
@@ -197,9 +197,35 @@ if wrong then
     for i = 1, n_commands do out[i] = mpack(wrong) end
     return out[2] and out or out[1]
 end
+-- The store's clock in milliseconds and in microseconds, read before anything is written.  It is not read if
+-- each command has its time and no other counts (clock=given).  A server can refuse TIME to scripts: the
+-- client then sends the time of its own clock as ARGV[4].  For a direct call now= is the clock then.
+local skew, time, micros = all[5], nil, nil
+local needs_time = skew < K.TIME_MAX or not by_hand and ARGV[3] == '0'
+p = 7
+for _ = 1, needs_time and 0 or n_commands do
+    needs_time = needs_time or not all[p + 2]
+    p = p + all[p] + 1
+end
+p = 7
+if needs_time and not by_hand and ARGV[4] then
+    micros = tonumber(ARGV[4])
+    time = math.floor(micros / 1000)
+elseif needs_time then
+    local t = redis.pcall('TIME')
+    if not t.err then
+        time, micros = t[1] * 1000 + math.floor(t[2] / 1000), t[1] * 1000000 + t[2]
+    elseif not by_hand then
+        return {err = 'NOTIME scripts may not read the clock: ' .. t.err}
+    elseif all[p + 2] then
+        time = all[p + 2]
+    else
+        return {'status', 'unavailable', 'message', 'scripts may not read the clock of this server: give now='}
+    end
+end
 -- A scope that is new begins where no scope before it can have been, as after a change of the server: the
 -- store may have been emptied, and a token of before must not be one of now.  The gap begins at 0 then.
-local jumps = not header and all[5] < K.TIME_MAX
+local jumps = not header and skew < K.TIME_MAX
 if own ~= writer and own ~= 0 and (header or own < 0) then
     -- the client's knowledge may be old, and a direct call has none
     --@identity
@@ -207,10 +233,10 @@ if own ~= writer and own ~= 0 and (header or own < 0) then
     jumps = jumps or header and own ~= writer and own ~= 0
 end
 if jumps then
-    local t = call('TIME')
-    time = t[1] * 1000 + math.floor(t[2] / 1000)
-    local today = t[1] * 125000 + math.floor(t[2] / 8)
-    local place = tonumber(sub(redis.sha1hex(own .. ' ' .. t[2] .. HASH), 1, 9), 16)
+    -- without a clock by the time that the command has, which may be beyond 2^53 microseconds
+    micros = micros or math.min(all[p + 2], 9007199254740) * 1000
+    local today = math.floor(micros / 8)
+    local place = tonumber(sub(redis.sha1hex(own .. ' ' .. micros % 1000000 .. HASH), 1, 9), 16)
     place = math.floor(place / (version - today < 35184372088832 and 4 or 65536))
     last, first = version, math.max(version, today) + 1048576 + place
     gaps = header and call('HGET', HASH, 'gaps') or ''
@@ -223,20 +249,14 @@ end
 
 -- ---- the commands -------------------------------------------------------------------------
 
-local out, skew, dirty, n_dirty, head_changed, made = {false}, all[5], {}, 0, false, false
+local out, dirty, n_dirty, head_changed, made = {false}, {}, 0, false, false
 local set, n_set = {'head', '', '', ''}, 2
 -- A call before this one in the pipeline may have left something due: by the server's clock, or with
 -- clock=given by the latest time of its commands, ARGV[3].  Its commands come first, so all of this call
 -- come again.
 local held = false
-if not by_hand and ARGV[3] and due >= 0 then
-    local latest = tonumber(ARGV[3])
-    if latest == 0 or skew < K.TIME_MAX then
-        local t = call('TIME')
-        time = t[1] * 1000 + math.floor(t[2] / 1000)
-        latest = time
-    end
-    held = due <= latest
+if not by_hand and (ARGV[3] or '') ~= '' and due >= 0 then
+    held = due <= ((ARGV[3] == '0' or skew < K.TIME_MAX) and time or tonumber(ARGV[3]))
 end
 --@fast_begin
 p = 7
@@ -245,10 +265,6 @@ for i = 1, n_commands do
     if made and S.erased and not exists then epoch, first = '0000000000000000', nil end
     if made and S.buried and not exists then epoch, first = '0000000000000000', nil end
     if not now or skew < K.TIME_MAX then
-        if not time then
-            local t = call('TIME')
-            time = t[1] * 1000 + math.floor(t[2] / 1000)
-        end
         now, wall = now or time, time
         if now > time + skew and now > clock then
             local why = string.format("now is %.0f ms ahead of the store's clock and may be %.0f "

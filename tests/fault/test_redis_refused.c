@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Servers that refuse TIME to scripts, SCRIPT or EVAL, as managed services, proxies and
+ * administrators have them do.  Rule 26 of the specification of the Redis store.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/operation.h>
+
+#include "lib/line.h"
+#include "lib/servers.h"
+
+#define PATIENCE_MS 30000
+#define MANY 300 /* commands in one call of usher_operate(), more than one script call takes */
+
+static const char *const no_time[] = { "rename-command TIME \"\"", NULL };
+static const char *const no_script[] = { "rename-command SCRIPT \"\"", NULL };
+
+/* What the library logs of the clock. */
+static unsigned clock_lines;
+
+static void count_clock_lines(void *payload, enum usher_log_level level, const char *line)
+{
+    (void)payload;
+    clock_lines += level == USHER_LOG_WARNING && strstr(line, "(TIME)") != NULL;
+}
+
+static struct redis_server *server_with(const char *const *config)
+{
+    struct redis_server_options opt = { .config = config };
+    struct redis_server *s = redis_server_start(&opt);
+
+    if (s == NULL)
+        fail_msg("%s", redis_reason());
+    return s;
+}
+
+/* @user "": the one that may do all. */
+static struct usher_engine *engine_on(struct redis_server *s, const char *user, const char *options)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+    char url[160];
+
+    opt.timeout_ms = PATIENCE_MS;
+    opt.log = count_clock_lines;
+    (void)snprintf(url, sizeof url, "redis://%s127.0.0.1:%d%s", user, redis_server_port(s),
+                   options);
+    if (usher_open(url, &opt, &e) != USHER_OK)
+        fail_msg("%s", usher_message());
+    return e;
+}
+
+static int64_t wall_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The time of the answer. */
+static int64_t must(struct usher_engine *e, const char *text)
+{
+    struct usher_result r;
+    int64_t now_ms;
+
+    if (!USHER_IS_DONE(line_execute(e, &r, "%s", text)))
+        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
+    now_ms = r.now_ms;
+    usher_result_done(&r);
+    return now_ms;
+}
+
+static long calls_of(struct redis_server *s, const char *command)
+{
+    redisReply *info = redis_do(s, "INFO", "commandstats", NULL);
+    char words[40];
+    const char *at;
+    long n = 0;
+
+    assert_true(info != NULL && info->str != NULL);
+    (void)snprintf(words, sizeof words, "cmdstat_%s:calls=", command);
+    at = strstr(info->str, words);
+    if (at != NULL)
+        n = strtol(at + strlen(words), NULL, 10);
+    freeReplyObject(info);
+    return n;
+}
+
+static void forget_calls(struct redis_server *s)
+{
+    assert_true(redis_do_ok(s, "CONFIG", "RESETSTAT", NULL));
+}
+
+/* Numbers @from and after it are added to @pools pools, in turn, by one call. */
+static void add_many(struct usher_engine *e, unsigned pools, unsigned from)
+{
+    static struct line l[MANY];
+    static struct usher_operation c[MANY];
+    static struct usher_result r[MANY];
+
+    for (unsigned i = 0; i < MANY; i++) {
+        char text[64];
+
+        (void)snprintf(text, sizeof text, "number add p%u %u", i % pools, from + i);
+        line_read(&l[i], text);
+        c[i] = l[i].c;
+    }
+    (void)usher_operate(e, c, r, MANY);
+    for (unsigned i = 0; i < MANY; i++) {
+        if (r[i].status != USHER_OK)
+            fail_msg("%u: %s (%s)", i, usher_status_word(r[i].status), r[i].message);
+        /* in order on each pool */
+        if (i >= pools)
+            assert_true(r[i].version > r[i - pools].version);
+        line_done(&l[i]);
+    }
+    for (unsigned i = 0; i < MANY; i++)
+        usher_result_done(&r[i]);
+}
+
+static void no_faults(struct usher_engine *e)
+{
+    uint64_t faults = 1;
+
+    if (usher_audit(e, NULL, NULL, &faults) != USHER_OK)
+        fail_msg("%s", usher_message());
+    assert_int_equal(faults, 0);
+}
+
+/* A command of each noun, with a time. */
+static const char *const timed[] = {
+    "number add q 1 now=1000000",
+    "number reg q 1 now=1000000",
+    "number call q owner=ann now=1000000",
+    "queue login q ann now=1000000",
+    "queue apply q zoe now=1000000",
+    "room open q log=10 now=1000000",
+    "room join q ann now=1000000",
+    "serial rule q width=4 now=1000000",
+    "serial take q now=1000000",
+    "id create q now=1000000",
+    "id next q now=1000000",
+};
+#define TIMED (sizeof timed / sizeof *timed)
+
+/* ---- TIME ---- */
+
+static void see_clocks(void *payload, const struct usher_node *node)
+{
+    *(bool *)payload = node->own_clocks;
+}
+
+static bool has_own_clocks(struct usher_engine *e)
+{
+    bool own = false;
+
+    assert_int_equal(usher_nodes(e, see_clocks, &own), USHER_OK);
+    return own;
+}
+
+/* Commands of a user for whom scripts may not read the clock have the time of this machine. */
+static void goes_by_this_clock(struct redis_server *s, const char *user)
+{
+    struct usher_engine *e = engine_on(s, user, "");
+    int64_t begin_ms = wall_ms(), now_ms;
+
+    clock_lines = 0;
+    add_many(e, 7, 3000); /* the first pipeline: all of its calls come again */
+    must(e, "number add desk 1");
+    must(e, "number reg desk 1");
+    now_ms = must(e, "number call desk owner=ann lease=60000");
+    assert_in_range(now_ms, begin_ms, wall_ms());
+    add_many(e, 1, 1000);
+    add_many(e, 7, 2000);
+    must(e, "queue login q ann");
+    must(e, "room open hall");
+    must(e, "serial rule r width=4");
+    must(e, "serial take r");
+    must(e, "id create d");
+    must(e, "id next d");
+    /* a time that is given is still compared with a clock */
+    {
+        struct usher_result r;
+
+        assert_int_equal(
+            line_execute(e, &r, "number add desk 2 now=%lld", (long long)wall_ms() + 3600000),
+            USHER_INVALID);
+        usher_result_done(&r);
+    }
+    no_faults(e);
+    assert_int_equal(clock_lines, 1);
+    assert_true(has_own_clocks(e));
+    usher_close(e);
+}
+
+static void a_server_without_time_has_the_clock_of_its_clients(void **state)
+{
+    struct redis_server *s = server_with(no_time);
+
+    (void)state;
+    goes_by_this_clock(s, "");
+    redis_server_stop(s);
+}
+
+static void a_user_without_time_has_the_clock_of_its_client(void **state)
+{
+    struct redis_server *s = server_with(NULL);
+    struct usher_engine *e = engine_on(s, "", "");
+
+    (void)state;
+    assert_true(
+        redis_do_ok(s, "ACL", "SETUSER", "u", "on", ">s3cret", "~*", "&*", "+@all", "-time", NULL));
+    goes_by_this_clock(s, "u:s3cret@");
+    clock_lines = 0;
+    must(e, "number show desk 1");
+    assert_int_equal(clock_lines, 0);
+    assert_false(has_own_clocks(e));
+    usher_close(e);
+    redis_server_stop(s);
+}
+
+/* With `clock=given' and a time in each command: a server that has no TIME is like any other. */
+static void with_given_times_no_script_reads_the_clock(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct redis_server *s = server_with(i == 0 ? no_time : NULL);
+        struct usher_engine *e = engine_on(s, "", "?clock=given");
+
+        clock_lines = 0;
+        must(e, "number add p 1 now=1000000"); /* the handshake reads the clock */
+        forget_calls(s);
+        for (size_t k = 0; k < TIMED; k++)
+            must(e, timed[k]);
+        assert_int_equal(calls_of(s, "time"), 0);
+        assert_int_equal(clock_lines, 0);
+        /* as on any server, a scope that another one wrote goes on behind a jump */
+        assert_true(redis_do_ok(s, "DEBUG", "CHANGE-REPL-ID", NULL) ||
+                    redis_do_ok(s, "SAVE", NULL));
+        must(e, "number add q 2 now=1000001");
+        usher_close(e);
+        redis_server_stop(s);
+    }
+}
+
+/* The status of a direct call. */
+static void directly(struct redis_server *s, const char *sha, const char *number, const char *now,
+                     const char *status)
+{
+    redisReply *reply =
+        redis_do(s, "EVALSHA", sha, "3", "{p}:number", "{p}:number:index", "{p}:number:held", "add",
+                 number, now != NULL ? "now" : NULL, now, NULL);
+
+    assert_non_null(reply);
+    if (reply->type != REDIS_REPLY_ARRAY)
+        fail_msg("%s", reply->str != NULL ? reply->str : "no array");
+    assert_string_equal(reply->element[1]->str, status);
+    if (strcmp(status, "unavailable") == 0)
+        assert_non_null(strstr(reply->element[3]->str, "give now="));
+    freeReplyObject(reply);
+}
+
+static void a_direct_call_without_a_clock_needs_a_time(void **state)
+{
+    struct redis_server *s = server_with(no_time);
+    size_t size;
+    char *text;
+    redisReply *sha;
+
+    (void)state;
+    assert_int_equal(usher_lua("number", NULL, 0, &size), USHER_OK);
+    text = malloc(size + 1);
+    assert_non_null(text);
+    assert_int_equal(usher_lua("number", text, size + 1, &size), USHER_OK);
+    sha = redis_do(s, "SCRIPT", "LOAD", text, NULL);
+    assert_true(sha != NULL && sha->type == REDIS_REPLY_STRING);
+    directly(s, sha->str, "1", NULL, "unavailable");
+    directly(s, sha->str, "1", "1795740044683", "ok");
+    directly(s, sha->str, "2", "1795740044684", "ok");
+    freeReplyObject(sha);
+    free(text);
+    redis_server_stop(s);
+}
+
+/* ---- SCRIPT and EVAL ---- */
+
+static void without_script_a_call_carries_the_text(void **state)
+{
+    struct redis_server *s = server_with(no_script);
+    struct usher_engine *e = engine_on(s, "", "?clock=given"), *other;
+
+    (void)state;
+    for (size_t i = 0; i < TIMED; i++)
+        must(e, timed[i]);
+    forget_calls(s);
+    add_many(e, 7, 1000);
+    assert_int_equal(calls_of(s, "eval"), 0); /* the server has the script */
+    no_faults(e);
+    usher_close(e);
+
+    /* the first call of a pipeline, and no other */
+    assert_true(redis_server_restart(s));
+    e = engine_on(s, "", "");
+    add_many(e, 7, 1500);
+    assert_int_equal(calls_of(s, "eval"), 1);
+    assert_true(calls_of(s, "evalsha") >= 6);
+    /* nor that of another engine which comes later, and has asked for SCRIPT in vain */
+    other = engine_on(s, "", "");
+    add_many(other, 7, 2000);
+    assert_in_range(calls_of(s, "eval"), 1, 2);
+    usher_close(other);
+
+    /* and on a standing connection */
+    assert_true(redis_server_restart(s));
+    add_many(e, 7, 3000);
+    assert_in_range(calls_of(s, "eval"), 1, 2);
+    no_faults(e);
+    usher_close(e);
+    redis_server_stop(s);
+}
+
+/* A scope of which a list is gone is repaired by steps that carry their text. */
+static void without_script_a_scope_is_repaired(void **state)
+{
+    struct redis_server *s = server_with(no_script);
+    struct usher_engine *e = engine_on(s, "", "");
+    struct usher_check_result found;
+
+    (void)state;
+    must(e, "number add p 1");
+    assert_true(redis_do_ok(s, "DEL", "{p}:number:index", NULL));
+    if (usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found) != USHER_OK)
+        fail_msg("%s", usher_message());
+    assert_true(found.faults > 0 && found.repaired > 0);
+    must(e, "number reg p 1");
+    must(e, "number call p");
+    no_faults(e);
+    usher_close(e);
+    redis_server_stop(s);
+}
+
+/* After a failover: one round trip, and not one more for SCRIPT LOAD. */
+static void a_script_that_is_gone_comes_with_a_call(void **state)
+{
+    struct redis_server *s = server_with(NULL);
+    struct usher_engine *e = engine_on(s, "", "");
+
+    (void)state;
+    must(e, "number add p0 1");
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
+        forget_calls(s);
+        add_many(e, i == 0 ? 1 : 7, 1000 * (i + 1));
+        assert_int_equal(calls_of(s, "eval"), 1);
+        assert_int_equal(calls_of(s, "script|load"), 0);
+    }
+    no_faults(e);
+    usher_close(e);
+    redis_server_stop(s);
+}
+
+/* Either of the rights does, and without both it is said. */
+static void a_user_needs_eval_or_script(void **state)
+{
+    struct redis_server *s = server_with(NULL);
+    struct usher_engine *e;
+    struct usher_result r;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "reset", "on", ">s3cret", "~*", "+@all",
+                                i == 0 ? "-eval" : "-script|load", NULL));
+        assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
+        e = engine_on(s, "u:s3cret@", "");
+        add_many(e, 7, i == 0 ? 1000 : 2000);
+        assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
+        add_many(e, 7, i == 0 ? 3000 : 4000);
+        usher_close(e);
+    }
+    assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "-eval", "-script|load", NULL));
+    assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
+    e = engine_on(s, "u:s3cret@", "");
+    assert_int_equal(line_execute(e, &r, "number add p0 1"), USHER_UNAVAILABLE);
+    if (strstr(r.message, "eval") == NULL)
+        fail_msg("%s", r.message);
+    usher_result_done(&r);
+    /* until one of them is given */
+    assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "+script|load", NULL));
+    must(e, "number add p0 1");
+    assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "-script|load", NULL));
+    assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
+    assert_int_equal(line_execute(e, &r, "number add p0 2"), USHER_UNAVAILABLE);
+    usher_result_done(&r);
+    assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "+eval", NULL));
+    must(e, "number add p0 2");
+    usher_close(e);
+    redis_server_stop(s);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_without_time_has_the_clock_of_its_clients),
+        cmocka_unit_test(a_user_without_time_has_the_clock_of_its_client),
+        cmocka_unit_test(with_given_times_no_script_reads_the_clock),
+        cmocka_unit_test(a_direct_call_without_a_clock_needs_a_time),
+        cmocka_unit_test(without_script_a_call_carries_the_text),
+        cmocka_unit_test(without_script_a_scope_is_repaired),
+        cmocka_unit_test(a_script_that_is_gone_comes_with_a_call),
+        cmocka_unit_test(a_user_needs_eval_or_script),
+    };
+    static const struct redis_server_options options;
+    struct redis_server *s = redis_server_start(&options);
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    if (s == NULL)
+        return redis_skip();
+    redis_server_stop(s);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -18,6 +18,7 @@
 
 #include <usher/operation.h>
 
+#include "../../backends/redis/sha1.h"
 #include "lib/line.h"
 #include "lib/servers.h"
 
@@ -297,6 +298,25 @@ static void a_direct_call_without_a_clock_needs_a_time(void **state)
 
 /* ---- SCRIPT and EVAL ---- */
 
+/* Texts of each length around the ends of two blocks have the name that a server gives them. */
+static void scripts_have_the_names_that_servers_give_them(void **state)
+{
+    struct redis_server *s = server_with(NULL);
+    char text[132] = "", sha[41];
+
+    (void)state;
+    for (size_t size = 0; size < sizeof text - 1; size++) {
+        redisReply *reply = redis_do(s, "EVAL", "return redis.sha1hex(ARGV[1])", "0", text, NULL);
+
+        assert_true(reply != NULL && reply->type == REDIS_REPLY_STRING);
+        usher__redis_sha1(text, size, sha);
+        assert_string_equal(sha, reply->str);
+        freeReplyObject(reply);
+        text[size] = (char)('a' + size % 26);
+    }
+    redis_server_stop(s);
+}
+
 static void without_script_a_call_carries_the_text(void **state)
 {
     struct redis_server *s = server_with(no_script);
@@ -417,6 +437,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_user_without_time_has_the_clock_of_its_client),
         cmocka_unit_test(with_given_times_no_script_reads_the_clock),
         cmocka_unit_test(a_direct_call_without_a_clock_needs_a_time),
+        cmocka_unit_test(scripts_have_the_names_that_servers_give_them),
         cmocka_unit_test(without_script_a_call_carries_the_text),
         cmocka_unit_test(without_script_a_scope_is_repaired),
         cmocka_unit_test(a_script_that_is_gone_comes_with_a_call),

@@ -15,14 +15,13 @@ static uint32_t rotate(uint32_t x, unsigned by)
     return x << by | x >> (32 - by);
 }
 
-static void add_block(uint32_t h[5], const unsigned char at[BLOCK])
+static void add_block(uint32_t h[5], const unsigned char *at)
 {
     uint32_t w[80], v[5];
 
     memcpy(v, h, sizeof v);
-    for (unsigned i = 0; i < 16; i++)
-        w[i] = (uint32_t)at[4 * i] << 24 | (uint32_t)at[4 * i + 1] << 16 |
-               (uint32_t)at[4 * i + 2] << 8 | at[4 * i + 3];
+    for (unsigned i = 0; i < 16; i++, at += 4)
+        w[i] = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
     for (unsigned i = 16; i < 80; i++)
         w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     for (unsigned i = 0; i < 80; i++) {

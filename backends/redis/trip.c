@@ -555,6 +555,7 @@ static void call_answered(struct usher__redis *r, pipeline *b, size_t call,
 
     if (reply->type == REDIS_REPLY_ERROR && !b->own_clock &&
         strncmp(reply->str, NO_TIME, sizeof NO_TIME - 1) == 0) {
+        script->missing = false; /* it has run */
         goes_by_own_clock(r, b);
         return;
     }

@@ -352,6 +352,31 @@ static void without_script_a_call_carries_the_text(void **state)
     redis_server_stop(s);
 }
 
+/* Each node of a cluster has its own scripts. */
+static void in_a_cluster_each_node_gets_the_text(void **state)
+{
+    static const char *const neither[] = { "rename-command TIME \"\"", "rename-command SCRIPT \"\"",
+                                           NULL };
+    struct redis_server_options node = { .config = neither };
+    struct redis_cluster *c = redis_cluster_start(3, 0, &node);
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+    char url[REDIS_URL_MAX];
+
+    (void)state;
+    if (c == NULL)
+        fail_msg("%s", redis_reason());
+    opt.timeout_ms = PATIENCE_MS;
+    assert_int_equal(usher_open(redis_cluster_url(c, url), &opt, &e), USHER_OK);
+    add_many(e, 30, 1000);
+    add_many(e, 30, 2000);
+    for (int i = 0; i < c->nodes; i++)
+        assert_int_equal(calls_of(c->node[i], "eval"), 1);
+    no_faults(e);
+    usher_close(e);
+    redis_cluster_stop(c);
+}
+
 /* A scope of which a list is gone is repaired by steps that carry their text. */
 static void without_script_a_scope_is_repaired(void **state)
 {
@@ -439,6 +464,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_direct_call_without_a_clock_needs_a_time),
         cmocka_unit_test(scripts_have_the_names_that_servers_give_them),
         cmocka_unit_test(without_script_a_call_carries_the_text),
+        cmocka_unit_test(in_a_cluster_each_node_gets_the_text),
         cmocka_unit_test(without_script_a_scope_is_repaired),
         cmocka_unit_test(a_script_that_is_gone_comes_with_a_call),
         cmocka_unit_test(a_user_needs_eval_or_script),

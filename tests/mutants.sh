@@ -897,6 +897,8 @@ mutant 'serial: one hold has two ends' src/steps/serial_holds.c \
 mutant 'journal: a second confirm is no error' backends/sqlite/authority.c \
     's/        return before == USHER_SERIAL_CONFIRM;/        return false;/' \
     tests/fault/test_twice 'a_journal_tells*'
+mutant 'journal: the next epoch may end what is confirmed' backends/sqlite/authority.c \
+    's/    return a - b + .*/    return a == b;/' tests/fault/test_twice 'a_journal*'
 mutant 'journal: another master may end what is confirmed' backends/sqlite/authority.c \
     's/    return before == USHER_SERIAL_CONFIRM \&\& version < event->version;/    return false;/' \
     tests/fault/test_twice 'a_journal_tells*'

@@ -297,8 +297,15 @@ static bool is_twice(const struct usher_authority_event *event, const struct bef
                : b->verb != USHER_SERIAL_RETURN && b->verb != USHER_SERIAL_EXPIRE;
 }
 
-/* Do @event and the row at which @st stands settle one number twice?  In one epoch nothing follows
- * a confirm; two masters give such versions. */
+/* Are the two epochs of one rule?  A rule that loses something takes the next epoch and goes on
+ * with larger versions; a rule that is made again has an epoch by chance. */
+static bool same_rule(uint64_t a, uint64_t b)
+{
+    return a - b + (UINT64_C(1) << 31) < UINT64_C(1) << 32;
+}
+
+/* Do @event and the row at which @st stands settle one number twice?  In a rule nothing follows a
+ * confirm; two masters, and a store that has lost the confirm, give such versions. */
 static bool settles_twice(const struct usher_authority_event *event, sqlite3_stmt *st)
 {
     enum usher_verb before = (enum usher_verb)sqlite3_column_int(st, 0);
@@ -308,7 +315,7 @@ static bool settles_twice(const struct usher_authority_event *event, sqlite3_stm
         return false; /* it ends before the first number of @event */
     if (event->verb == before)
         return before == USHER_SERIAL_CONFIRM;
-    if ((uint64_t)sqlite3_column_int64(st, 5) != event->epoch)
+    if (!same_rule((uint64_t)sqlite3_column_int64(st, 5), event->epoch))
         return false;
     if (event->verb == USHER_SERIAL_CONFIRM)
         return is_end(before) && version > event->version;

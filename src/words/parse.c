@@ -588,7 +588,7 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
     size_t at = 2;
 
     memset(ret_command, 0, sizeof *ret_command);
-    for (size_t i = 0; i < n && i < 4; i++) {
+    for (size_t i = 0; i < n && i < (p->way == PARSE_TYPED ? 4 : 3); i++) {
         struct usher_text word = word_at(p, i);
 
         if (has_nul(&word))

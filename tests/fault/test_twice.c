@@ -605,6 +605,9 @@ static int twice_of(struct usher_authority *a)
 #define VOID USHER_SERIAL_VOID
 #define EXPIRE USHER_SERIAL_EXPIRE
 
+/* The epoch of the rule after it was made again. */
+#define ANOTHER (UINT64_C(1) << 40)
+
 static void a_journal_tells_an_issue_from_its_repeat(void **state)
 {
     static const struct entry entries[] = {
@@ -667,7 +670,15 @@ static void a_journal_tells_an_issue_from_its_repeat(void **state)
         { RESERVE, 0, 602, 1, 2, 66, 1000, 1100, false, true, false },
         { CONFIRM, 0, 602, 1, 2, 69, 1120, 0, false, true, false },
         { EXPIRE, 0, 602, 1, 2, 67, 1100, 0, false, true, false }, /* before its last reserve */
-        { EXPIRE, 0, 602, 1, 3, 70, 1100, 0, false, true, false }, /* of another epoch */
+        { EXPIRE, 0, 602, 1, ANOTHER, 70, 1100, 0, false, true, false },
+        /* A store loses the confirm, takes the next epoch, and ends the number; the journal gets
+         * the two in this order, or in the other one. */
+        { RESERVE, 0, 603, 1, 2, 71, 1000, 1100, false, true, false },
+        { CONFIRM, 0, 603, 1, 2, 72, 1010, 0, false, true, false },
+        { RETURN, 0, 603, 1, 3, 980, 1020, 0, false, true, true },
+        { RESERVE, 0, 604, 1, 2, 73, 1000, 1100, false, true, false },
+        { RETURN, 0, 604, 1, 3, 981, 1020, 0, false, true, false },
+        { CONFIRM, 0, 604, 1, 2, 74, 1010, 0, false, true, true },
     };
     struct notary n;
 

@@ -150,7 +150,8 @@ static bool is_end(const struct usher_authority_event *e)
            e->verb == USHER_SERIAL_EXPIRE;
 }
 
-/* Two confirms, or in one epoch a confirm and an end that has a later version. */
+/* Two confirms, or in one rule a confirm and an end that has a later version.  A rule that is made
+ * again has an epoch by chance. */
 static bool both_settle(const struct usher_authority_event *a,
                         const struct usher_authority_event *b)
 {
@@ -158,7 +159,8 @@ static bool both_settle(const struct usher_authority_event *a,
         return b->verb == USHER_SERIAL_CONFIRM && both_settle(b, a);
     if (b->verb == USHER_SERIAL_CONFIRM)
         return true;
-    return is_end(b) && a->epoch == b->epoch && a->version < b->version;
+    return is_end(b) && a->epoch - b->epoch + (UINT64_C(1) << 31) < UINT64_C(1) << 32 &&
+           a->version < b->version;
 }
 
 /* A number of @e was settled before, by another change. */

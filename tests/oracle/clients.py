@@ -47,6 +47,11 @@ class Shell:
         text, _, self.buffer = self.buffer.partition(b"\n")
         return json.loads(text)
 
+    def reports(self):
+        """All that it has written on standard error."""
+        with open(self.errors.name, "rb") as log:
+            return log.read()
+
     def close(self):
         self.process.stdin.close()
         try:

@@ -574,6 +574,13 @@ static bool take(struct parse *p, const struct usher__noun *noun, const struct u
     return argument(command, arg, text, message);
 }
 
+static bool without_nul(const struct parse *p, size_t i, char message[PARSE_MESSAGE_MAX])
+{
+    struct usher_text word = word_at(p, i);
+
+    return !has_nul(&word) || wrong(message, "line has a NUL byte in it");
+}
+
 bool usher__parse(struct parse *p, struct usher_operation *ret_command,
                   char message[PARSE_MESSAGE_MAX])
 {
@@ -588,12 +595,9 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
     size_t at = 2;
 
     memset(ret_command, 0, sizeof *ret_command);
-    for (size_t i = 0; i < n && i < (p->way == PARSE_TYPED ? 4 : 3); i++) {
-        struct usher_text word = word_at(p, i);
-
-        if (has_nul(&word))
-            return wrong(message, "line has a NUL byte in it");
-    }
+    for (size_t i = 0; i < n && i < 3; i++)
+        if (!without_nul(p, i, message))
+            return false;
     noun = find_noun(p, message);
     if (noun == NULL)
         return false;
@@ -608,6 +612,8 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
     if (n > at && p->way == PARSE_TYPED && strcmp(words[at], "--") == 0) {
         literal = true;
         at++;
+        if (at < n && !without_nul(p, at, message))
+            return false;
     }
     if (n <= at || (p->way == PARSE_TYPED && !literal &&
                     (by_key(noun, verb, words[at], NULL, &value, &two) != NULL ||

@@ -34,7 +34,7 @@ cat >wanted_talk <<'EOT'
 > id return t 502 100 token=3 now=2000
 {"status":"ok","epoch":"E","version":4,"due":null,"first":502,"n":100,"next":502,"max":1024,"step":512}
 > id return t 502 100 token=3 now=2000
-{"status":"stale","epoch":"E","version":4,"due":null,"first":502,"n":100,"next":502,"max":1024,"step":512}
+{"status":"same","epoch":"E","version":4,"due":null,"first":502,"n":100,"next":502,"max":1024,"step":512}
 > id set t next=500 now=2000
 {"status":"refused","epoch":"E","version":4,"due":null,"next":502,"max":1024,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000,"log":0,"why":"back"}
 > id set t next=9007199254740993 step=10 now=2000

@@ -94,7 +94,7 @@ static enum usher_status do_add(struct world *w)
 
 static enum usher_status do_add_grouped(struct world *w)
 {
-    return ask_number_add(w->e, "p", "n2", "a group with a long name: longer than small");
+    return ask_number_add(w->e, "p", "n2", "a group with a long name that is longer than small");
 }
 
 static enum usher_status do_reg(struct world *w)

@@ -439,9 +439,10 @@ mutant 'a match ends when nobody is left' src/steps/queue_match.c \
     's/(status != USHER_OK || run->n_matched >= USHER__EXPIRE_MAX)/(status != USHER_OK)/' $memory 'a_match_ends*'
 mutant 'script: a match ends when nobody is left' backends/redis/lua/queue_agents.lua \
     's/if not link or S.n_matched >= most then/if not link then/' $redis 'a_match_ends*'
-mutant 'a token returns ids of others' src/steps/id.c 's/    if (args->n > counts\[USHER__COUNT_ID_OUT\] ||/    if (false ||/' \
-    $memory 'a_token_returns*'
-mutant 'script: a token returns ids of others' backends/redis/lua/id.lua 's/if n > out or S.less/if S.less/' $redis 'a_token_returns*'
+mutant 'a return that is repeated is stale' src/steps/id.c 's/^    counts\[USHER__COUNT_ID_BACK\] = (int64_t)args->token;$//' \
+    $memory 'a_range_comes*'
+mutant 'script: a return that is repeated is stale' backends/redis/lua/id.lua 's/S.put_count(K.COUNT_BACK, token)//' \
+    $redis 'a_range_comes*'
 mutant 'a return reaches below a segment' src/steps/id.c 's/^            counts\[USHER__COUNT_ID_TOKEN\] = 0; .*$/            ;/' \
     $memory 'no_range_reaches*'
 mutant 'script: a return reaches below a segment' backends/redis/lua/id.lua 's/if S.less(next, first) then S.put_count(K.COUNT_TOKEN, 0) end//' \

@@ -465,10 +465,10 @@ USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *
 /**
  * Return @n ids from @first on, with opt->token and opt->epoch of the answer that gave them.
  * These are all ids of that answer, or the last ones of it.  USHER_OK: no other id was given out
- * since, so they come again.  USHER_SAME: they were returned before.  USHER_STALE: another caller has had
- * an id since, or the ids are not of that answer; they stay unused.  USHER_LOST: the store has
- * lost that it gave them out, and may give them to others.  The caller must have used none of
- * them, and may use none from then on whatever the answer.
+ * since, so they come again.  USHER_SAME: they were returned before.  USHER_STALE: another caller
+ * has had an id since; they stay unused.  USHER_LOST: the store has lost that it gave them out,
+ * and may give them to others.  The caller must have used none of them, and may use none from then
+ * on whatever the answer.
  * Takes opt->epoch, opt->token, opt->if_version.
  */
 USHER_API enum usher_status usher_id_return(struct usher_engine *e, const char *dispenser,

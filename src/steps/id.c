@@ -40,7 +40,7 @@ enum usher__id_count {
     USHER__COUNT_ID_STORE,   /* identity of the one that the last segment was put on */
     USHER__COUNT_ID_CHANGES, /* of the log */
     USHER__COUNT_ID_SINCE,
-    USHER__COUNT_ID_OUT /* ids of the last `next` that have not come back */
+    USHER__COUNT_ID_BACK /* token of the last `return` */
 };
 
 /* The order of scope.settings. */
@@ -351,7 +351,6 @@ static enum usher_status next(work *w)
     usher__wide_set(&counts[USHER__COUNT_ID_ISSUED],
                     usher__wide(&counts[USHER__COUNT_ID_ISSUED]) + n);
     counts[USHER__COUNT_ID_TOKEN] = (int64_t)c.scope->version;
-    counts[USHER__COUNT_ID_OUT] = (int64_t)n;
     a->first = (int64_t)first;
     a->n = (int64_t)n;
     a->token = c.scope->version;
@@ -374,21 +373,20 @@ static enum usher_status give_back(work *w)
     issued = usher__wide(&counts[USHER__COUNT_ID_ISSUED]);
     a->first = args->first;
     a->n = args->n;
-    if (args->token == 0 || args->token != (uint64_t)counts[USHER__COUNT_ID_TOKEN]) {
+    if (args->token == 0 || args->token != (uint64_t)counts[USHER__COUNT_ID_TOKEN] ||
+        (uint64_t)args->n > issued || (uint64_t)args->first + (uint64_t)args->n * g.by != g.next) {
+        if (args->token != 0 && args->token == (uint64_t)counts[USHER__COUNT_ID_BACK] &&
+            (uint64_t)args->first == g.next)
+            return answer(w, USHER_SAME); /* it came back already */
         if (usher__scope_lost(w, args->token))
             return usher__say_lost(w, "token");
         return answer(w, USHER_STALE);
     }
-    if ((uint64_t)args->first == g.next) /* it came back already */
-        return answer(w, USHER_SAME);
-    /* another caller has the ids before the range of the token */
-    if (args->n > counts[USHER__COUNT_ID_OUT] ||
-        (uint64_t)args->first + (uint64_t)args->n * g.by != g.next)
-        return answer(w, USHER_STALE);
     usher__change_begin(w, &c);
     usher__wide_set(&counts[USHER__COUNT_ID_NEXT], (uint64_t)args->first);
     usher__wide_set(&counts[USHER__COUNT_ID_ISSUED], issued - (uint64_t)args->n);
-    counts[USHER__COUNT_ID_OUT] -= args->n;
+    counts[USHER__COUNT_ID_TOKEN] = 0; /* once only */
+    counts[USHER__COUNT_ID_BACK] = (int64_t)args->token;
     (void)answer(w, USHER_OK);
     return finish_ids(w, &c);
 }
@@ -515,8 +513,8 @@ static const char *scope_fault(const struct usher_scope *scope)
     if (counts[USHER__COUNT_ID_TOKEN] < 0 ||
         (uint64_t)counts[USHER__COUNT_ID_TOKEN] > scope->version)
         return "a token";
-    if (counts[USHER__COUNT_ID_OUT] < 0 || counts[USHER__COUNT_ID_OUT] > USHER_ID_N_MAX)
-        return "a range";
+    if (counts[USHER__COUNT_ID_BACK] < 0 || (uint64_t)counts[USHER__COUNT_ID_BACK] > scope->version)
+        return "a token";
     return set[USHER__SET_ID_LOG] < 0 ? "a setting" : NULL;
 }
 
@@ -621,7 +619,7 @@ const struct usher__steps usher__id_steps = {
         [USHER__COUNT_ID_STORE] = "STORE",
         [USHER__COUNT_ID_CHANGES] = "CHANGES",
         [USHER__COUNT_ID_SINCE] = "SINCE",
-        [USHER__COUNT_ID_OUT] = "OUT",
+        [USHER__COUNT_ID_BACK] = "BACK",
     },
     .setting_names = {
         [USHER__SET_ID_START] = "START",

@@ -404,35 +404,6 @@ static void a_range_comes_back_once(void **state)
     assert_next(f, "t", 1, 22);
 }
 
-/* The token is for its own range: ids before it were given to other callers. */
-static void a_token_returns_ids_of_its_own_range_only(void **state)
-{
-    struct fixture *f = *state;
-    struct usher_id_range r, part;
-
-    create(f, "t", 0, SET(0));
-    assert_next(f, "t", 5, 1);
-    assert_int_equal(next(f, "t", 5, &r), USHER_OK);
-    part = r;
-    part.first = 5;
-    part.n = 6;
-    assert_int_equal(ask_id_return(f->e, "t", &part), USHER_STALE);
-    part.first = 9; /* in pieces */
-    part.n = 2;
-    assert_int_equal(ask_id_return(f->e, "t", &part), USHER_OK);
-    part.first = 5;
-    part.n = 4;
-    assert_int_equal(ask_id_return(f->e, "t", &part), USHER_STALE);
-    part.first = 6;
-    part.n = 3;
-    assert_int_equal(ask_id_return(f->e, "t", &part), USHER_OK);
-    part.first = 5;
-    part.n = 1;
-    assert_int_equal(ask_id_return(f->e, "t", &part), USHER_STALE);
-    assert_int_equal(show(f, "t").issued, 5);
-    assert_next(f, "t", 1, 6);
-}
-
 /* No authority has granted the ids between the range and the next segment. */
 static void no_range_reaches_over_the_start_of_a_segment(void **state)
 {
@@ -1257,7 +1228,6 @@ int suite_ids(const struct backend *b)
         TEST(a_repeated_request_gets_the_first_range),
         TEST(the_unused_end_of_the_newest_range_comes_back),
         TEST(a_range_comes_back_once),
-        TEST(a_token_returns_ids_of_its_own_range_only),
         TEST(no_range_reaches_over_the_start_of_a_segment),
         TEST(of_two_who_install_one_wins),
         TEST(the_step_follows_how_long_segments_last),

@@ -53,7 +53,7 @@ struct ids_model {
     int64_t by, step, step_now, step_max, life, managed, requests, keep;
     int64_t segments, began, lasted;
     uint64_t token;
-    int64_t out;          /* of its ids */
+    uint64_t back;        /* token of the last return */
     struct model_log log; /* `keep` notices */
     struct {
         bool kept;
@@ -295,7 +295,6 @@ static bool model_verb(struct ids_model *m, const struct usher_operation *c, str
         out->first = (int64_t)m->next;
         out->n = (int64_t)n;
         out->token = m->token = m->version + 1;
-        m->out = (int64_t)n;
         m->next = last + m->by;
         m->issued += n;
         model_say(m, r, USHER_OK);
@@ -303,25 +302,23 @@ static bool model_verb(struct ids_model *m, const struct usher_operation *c, str
     case USHER_ID_RETURN:
         out->first = a->first;
         out->n = a->n;
-        if (a->token > m->version) {
-            r->status = USHER_LOST;
-            return false;
-        }
-        if (a->token == 0 || a->token != m->token) {
-            model_say(m, r, USHER_STALE);
-            return false;
-        }
-        if (a->first == m->next) {
-            model_say(m, r, USHER_SAME);
-            return false;
-        }
-        if (a->n > m->out || a->first + (wide)a->n * m->by != m->next) {
+        if (a->token == 0 || a->token != m->token || a->n > m->issued ||
+            a->first + (wide)a->n * m->by != m->next) {
+            if (a->token != 0 && a->token == m->back && a->first == m->next) {
+                model_say(m, r, USHER_SAME);
+                return false;
+            }
+            if (a->token > m->version) {
+                r->status = USHER_LOST;
+                return false;
+            }
             model_say(m, r, USHER_STALE);
             return false;
         }
         m->next = a->first;
         m->issued -= a->n;
-        m->out -= a->n;
+        m->token = 0;
+        m->back = a->token;
         model_say(m, r, USHER_OK);
         return true;
     default:
@@ -641,13 +638,13 @@ static void make(struct rng *r, const struct ids_model *models, int64_t *now,
     case USHER_ID_RETURN:
         c->given |= USHER_GIVEN_ID_FIRST | USHER_GIVEN_ID_N | USHER_GIVEN_ID_TOKEN;
         a->n = some_n(r);
-        if (rng_chance(r, 60))
-            a->n = m->out > 2 && rng_chance(r, 50) ? m->out / 2 : m->out + (int64_t)rng_below(r, 2);
-        if (a->n < 1 || a->n > USHER_ID_N_MAX)
-            a->n = 1;
         a->token = rng_chance(r, 90) ? m->token : m->token + 1;
+        if (rng_chance(r, 20))
+            a->token = m->back;
         {
-            wide first = m->next - (wide)a->n * m->by + (rng_chance(r, 10) ? 1 : 0);
+            bool repeat = a->token == m->back && rng_chance(r, 50);
+            wide first =
+                repeat ? m->next : m->next - (wide)a->n * m->by + (rng_chance(r, 10) ? 1 : 0);
 
             a->first = first < 0 || first > INT64_MAX ? 7 : (int64_t)first;
         }

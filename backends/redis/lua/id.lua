@@ -140,7 +140,6 @@ function S.next_ids()
     S.put_pair(K.COUNT_NEXT, S.plus(last, by))
     S.put_pair(K.COUNT_ISSUED, S.plus(S.get(c, K.COUNT_ISSUED), n))
     S.put_count(K.COUNT_TOKEN, S.version + 1)
-    S.put_count(K.COUNT_OUT, n)
     S.first, S.n, S.token = S.digits(next), n, S.version + 1
     S.say(K.OK)
     S.finish_ids()
@@ -261,16 +260,18 @@ function S.make_steps()
         local issued, next = S.get(c, K.COUNT_ISSUED), S.get(c, K.COUNT_NEXT)
         local behind = S.plus(first, n * S.set[K.SET_BY + 1])
         S.first, S.n = a[K.ARG_FIRST], n
-        if token == 0 or token ~= c[K.COUNT_TOKEN + 1] then
+        if token == 0 or token ~= c[K.COUNT_TOKEN + 1] or S.less(issued, S.big(n))
+            or S.less(behind, next) or S.less(next, behind) then
+            if token ~= 0 and token == c[K.COUNT_BACK + 1] and not S.less(first, next) and not S.less(next, first) then
+                return S.say(K.SAME)
+            end
             if S.of_lost(token) then return S.say_lost('token') end
             return S.say(K.STALE)
         end
-        local out = c[K.COUNT_OUT + 1]
-        if not S.less(first, next) and not S.less(next, first) then return S.say(K.SAME) end
-        if n > out or S.less(behind, next) or S.less(next, behind) then return S.say(K.STALE) end
         S.put_pair(K.COUNT_NEXT, first)
         S.put_pair(K.COUNT_ISSUED, S.plus(issued, -n))
-        S.put_count(K.COUNT_OUT, out - n)
+        S.put_count(K.COUNT_TOKEN, 0)
+        S.put_count(K.COUNT_BACK, token)
         S.say(K.OK)
         S.finish_ids()
     end

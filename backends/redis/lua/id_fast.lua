@@ -20,8 +20,8 @@ if verb == K.V_NEXT and not done and not made and not by_hand and exists and all
             top = behind - behind % 1000000000
             count[K.COUNT_NEXT + 1], count[K.COUNT_NEXT + 2] = top / 1000000000, behind - top
             top = issued - issued % 1000000000
-            count[K.COUNT_ISSUED + 1], count[K.COUNT_ISSUED + 2], count[K.COUNT_TOKEN + 1],
-                count[K.COUNT_OUT + 1] = top / 1000000000, issued - top, version, n
+            count[K.COUNT_ISSUED + 1], count[K.COUNT_ISSUED + 2], count[K.COUNT_TOKEN + 1] = top / 1000000000,
+                issued - top, version
             out[i] = mpack({K.OK, epoch, version, due, answered, 0, {}, {}, string.format('%.0f', next), n,
                 string.format('%.0f', behind), stop_text, count[K.COUNT_STEP + 1], by, version, 0})
         end

@@ -140,8 +140,11 @@ enum usher_form {
  * @reply in some form: at most @size bytes at @to, the last of them a NUL.  Which keys there are
  * and in which order is a public interface (`usher help json`): new ones go behind the old ones.
  *
- * JSON: a number beyond 2^53 is a string, as readers keep doubles; a token is one always.  Bytes
- * that are not UTF-8 become \u00NN.
+ * JSON: a number beyond 2^53 is a string, as readers keep doubles; a token is one always.  A value
+ * of type BYTES (of fields, shares, histories of rooms) that is not UTF-8 is the object
+ * {"b64":"…"}, its bytes in base64; no other value looks like it, so none is lost.  In a message
+ * such a byte is \u00NN.  Controls below U+0020, U+0085, U+2028 and U+2029 are escaped: the object
+ * is one line for every reader.
  *
  * PACKED, for any library of MessagePack: the same keys.  Numbers and tokens are integers of 64
  * bits, a share is a float 64; names, words and what the program made are str; what is any bytes

@@ -9,7 +9,8 @@
 
 #include <usher/usher.h>
 
-/* @text as a JSON string.  Bytes that are not UTF-8 become \u00NN. */
+/* @text as a JSON string.  Bytes that are not UTF-8 become \u00NN: not for
+ * values that can be any bytes. */
 void usher__json_string(FILE *out, const char *text, size_t size);
 
 /* For people: @text with controls and what is not UTF-8 as \xNN. */

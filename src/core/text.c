@@ -61,21 +61,43 @@ size_t usher__utf8_length(const char *text, size_t left)
     return (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] >= 0x90) ? 0 : 4;
 }
 
+bool usher__is_utf8(const char *text, size_t size)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < size && n != 0; i += n)
+        n = usher__utf8_length(text + i, size - i);
+    return n != 0;
+}
+
+/* The character as \uNNNN where it may not stand in a line of JSON: a control, a byte that is not
+ * UTF-8 (@n is 0), or U+0085, U+2028 and U+2029, where some readers end a line.  Else 0. */
+static unsigned escaped(const unsigned char *p, size_t n)
+{
+    if (n <= 1)
+        return n == 0 || p[0] < 0x20 ? 0x10000u | p[0] : 0;
+    if (n == 2)
+        return p[0] == 0xc2 && p[1] == 0x85 ? 0x10085u : 0;
+    if (n == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] & 0xfe) == 0xa8)
+        return 0x12028u | (p[2] & 1u);
+    return 0;
+}
+
 size_t usher__json_piece(const char *text, size_t left, char to[USHER__JSON_PIECE],
                          size_t *ret_size)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned c = (unsigned char)text[0];
     size_t n = usher__utf8_length(text, left);
+    unsigned code = escaped((const unsigned char *)text, n);
 
-    if (n == 0 || c < 0x20) {
+    if (code != 0) {
         to[0] = '\\';
         to[1] = 'u';
-        to[2] = to[3] = '0';
-        to[4] = digits[c >> 4];
-        to[5] = digits[c & 15];
+        for (unsigned i = 0; i < 4; i++)
+            to[2 + i] = digits[code >> (12 - 4 * i) & 15u];
         *ret_size = 6;
-        return 1;
+        return n != 0 ? n : 1;
     }
     if (c == '"' || c == '\\') {
         to[0] = '\\';

@@ -34,8 +34,11 @@ bool usher__text_token(const struct usher_text *text, uint64_t *ret);
 /* Length of the UTF-8 sequence at @text (controls are fine), 0 if there is none. */
 size_t usher__utf8_length(const char *text, size_t left);
 
-/* The next character of @text as it stands in a string of JSON; what is not UTF-8 becomes
- * \u00NN.  Returns how many bytes of @text it was. */
+bool usher__is_utf8(const char *text, size_t size);
+
+/* The next character of @text as it stands in a string of JSON.  A byte that is not UTF-8 becomes
+ * \u00NN, which loses what it was: values are written in another way (struct form, bytes).  Returns
+ * how many bytes of @text it was. */
 #define USHER__JSON_PIECE 6
 size_t usher__json_piece(const char *text, size_t left, char to[USHER__JSON_PIECE],
                          size_t *ret_size);

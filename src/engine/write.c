@@ -90,6 +90,30 @@ static void json_text(struct writer *w, const char *text, size_t size)
     put(w, "\"", 1);
 }
 
+/* {"b64":"…"} where it is not UTF-8: as a string it would be read as another value. */
+static void json_bytes(struct writer *w, const char *data, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    if (usher__is_utf8(data, size)) {
+        json_text(w, data, size);
+        return;
+    }
+    put_word(w, "{\"b64\":\"");
+    for (size_t i = 0; i < size; i += 3) {
+        size_t n = size - i < 3 ? size - i : 3;
+        char four[4] = { '=', '=', '=', '=' };
+        unsigned bits = 0;
+
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (k < n ? (unsigned char)data[i + k] : 0u);
+        for (size_t k = 0; k <= n; k++)
+            four[k] = digits[bits >> (18 - 6 * k) & 63u];
+        put(w, four, sizeof four);
+    }
+    put_word(w, "\"}");
+}
+
 static void json_element(struct writer *w)
 {
     if (w->level[w->depth].n > 1)
@@ -135,7 +159,7 @@ static void json_constant(struct writer *w, enum constant which)
 }
 
 static const struct form json = {
-    json_begin,  json_end,   json_key,   json_element,  json_text, json_text,
+    json_begin,  json_end,   json_key,   json_element,  json_text, json_bytes,
     json_number, json_token, json_share, json_constant, NULL,
 };
 

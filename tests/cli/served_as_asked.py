@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """usher serve: what is asked is answered, as the shell answers it."""
+import base64
 import os
 import random
 import select
@@ -130,7 +131,9 @@ def _command(rng, now):
 
 
 def _of_json(answer, resp3):
-    """The JSON of an answer, as RESP tells it.  Bytes that are no UTF-8 are \\u00NN in JSON."""
+    """The JSON of an answer, as RESP tells it.  Bytes of a value that are not UTF-8 are {"b64":"..."} in JSON."""
+    if isinstance(answer, Map) and [k for k, v in answer] == ["b64"]:
+        return base64.b64decode(answer[0][1], validate=True).decode("latin-1")
     if isinstance(answer, Map):
         pairs = [(k, _of_json(v, resp3)) for k, v in answer]
         pairs = [(_bytes(k), v) for k, v in pairs]

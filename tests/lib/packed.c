@@ -48,8 +48,8 @@ static size_t character(const unsigned char *at, size_t left)
     return n;
 }
 
-/* @utf8: it has to be. */
-static bool text(struct reader *r, uint64_t size, bool utf8)
+/* False: it is not UTF-8. */
+static bool text(struct reader *r, uint64_t size)
 {
     if ((uint64_t)(r->end - r->at) < size)
         return false;
@@ -57,17 +57,52 @@ static bool text(struct reader *r, uint64_t size, bool utf8)
     for (const unsigned char *end = r->at + size; r->at < end;) {
         size_t n = character(r->at, (size_t)(end - r->at));
 
-        if (n == 0 && utf8)
+        if (n == 0)
             return false;
-        if (n == 0 || *r->at < 0x20)
+        if (*r->at < 0x20)
             fprintf(r->f, "\\u00%02x", *r->at);
+        else if (n == 2 && memcmp(r->at, "\xc2\x85", 2) == 0)
+            fputs("\\u0085", r->f);
+        else if (n == 3 && memcmp(r->at, "\xe2\x80\xa8", 3) == 0)
+            fputs("\\u2028", r->f);
+        else if (n == 3 && memcmp(r->at, "\xe2\x80\xa9", 3) == 0)
+            fputs("\\u2029", r->f);
         else if (*r->at == '"' || *r->at == '\\')
             fprintf(r->f, "\\%c", *r->at);
         else
             fwrite(r->at, 1, n, r->f);
-        r->at += n != 0 ? n : 1;
+        r->at += n;
     }
     fputc('"', r->f);
+    return true;
+}
+
+/* A text, or where it is not UTF-8 {"b64":"…"}. */
+static bool any(struct reader *r, uint64_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *at = r->at, *end = at + size;
+    unsigned bits = 0, n = 0, wanted;
+
+    if ((uint64_t)(r->end - at) < size)
+        return false;
+    while (at < end && (wanted = (unsigned)character(at, (size_t)(end - at))) != 0)
+        at += wanted;
+    if (at == end)
+        return text(r, size);
+    fputs("{\"b64\":\"", r->f);
+    wanted = (unsigned)(size * 8 + 5) / 6;
+    for (unsigned i = 0; i < wanted; i++) {
+        if (n < 6) {
+            bits = bits << 8 | (r->at < end ? *r->at++ : 0u);
+            n += 8;
+        }
+        n -= 6;
+        fputc(digits[bits >> n & 63u], r->f);
+    }
+    for (; wanted % 4 != 0; wanted++)
+        fputc('=', r->f);
+    fputs("\"}", r->f);
     return true;
 }
 
@@ -145,7 +180,7 @@ static bool value(struct reader *r, unsigned depth)
     if (code <= 0x9f)
         return elements(r, code & 0x0f, false, depth);
     if (code <= 0xbf)
-        return text(r, code & 0x1f, true);
+        return text(r, code & 0x1f);
     if (code >= 0xe0)
         return fprintf(r->f, "%d", (int)code - 256) > 0;
     switch (code) {
@@ -156,11 +191,11 @@ static bool value(struct reader *r, unsigned depth)
     case 0xc3:
         return word(r, "true");
     case 0xc4:
-        return number(r, 1, 0, &n) && text(r, n, false);
+        return number(r, 1, 0, &n) && any(r, n);
     case 0xc5:
-        return number(r, 2, 0x100, &n) && text(r, n, false);
+        return number(r, 2, 0x100, &n) && any(r, n);
     case 0xc6:
-        return number(r, 4, 0x10000, &n) && text(r, n, false);
+        return number(r, 4, 0x10000, &n) && any(r, n);
     case 0xcb:
         return share(r);
     case 0xcc:
@@ -180,11 +215,11 @@ static bool value(struct reader *r, unsigned depth)
     case 0xd3:
         return negative(r, 8, INT32_MIN);
     case 0xd9:
-        return number(r, 1, 32, &n) && text(r, n, true);
+        return number(r, 1, 32, &n) && text(r, n);
     case 0xda:
-        return number(r, 2, 0x100, &n) && text(r, n, true);
+        return number(r, 2, 0x100, &n) && text(r, n);
     case 0xdb:
-        return number(r, 4, 0x10000, &n) && text(r, n, true);
+        return number(r, 4, 0x10000, &n) && text(r, n);
     case 0xdc:
         return number(r, 2, 16, &n) && elements(r, n, false, depth);
     case 0xdd:

@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 /*
- * The one value that the @size bytes at @packed are, written to @f as usher --json would.  bin and
- * str are both strings, what is not UTF-8 of them \u00NN; an integer beyond 2^53 is a string; a
- * float 64 has four digits behind the point.  False: it is not MessagePack, is of a type that is
- * not said here, or is not in its shortest form; or there is more behind it.
+ * The one value that the @size bytes at @packed are, written to @f as usher --json would.  A str is
+ * a string, and so is a bin of UTF-8; another bin is {"b64":"…"}.  An integer beyond 2^53 is a
+ * string; a float 64 is written with four decimals.  False: it is not MessagePack, is of a type
+ * that is not said here, or is not in its shortest form; or more bytes follow it.
  */
 bool packed_print(const void *packed, size_t size, FILE *f);
 

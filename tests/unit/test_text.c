@@ -840,6 +840,82 @@ static void words_after_a_dash_are_no_options(void **state)
     assert_null(value_of(&c, USHER_FIELD_IF));
 }
 
+/* The verb that takes fields as KEY=VALUE, a line of it that may go on, and all its options. */
+static const struct {
+    const char *verb, *line, *options;
+} with_fields[] = {
+    { "set", "room set r f v", "field value if if-version epoch req now wait" },
+    { "join", "room join r m", "member if-version epoch req now wait" },
+    { "member", "room member r m f v", "member field value if if-version epoch req now wait" },
+    { "share", "room share r m s", "member share if-version epoch req now wait" },
+};
+
+static bool is_option(const char *options, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *at = options; (at = strstr(at, word)) != NULL; at += n)
+        if ((at == options || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* Is WORD=1 after @line a field? */
+static bool is_field(const char *line, const char *word)
+{
+    char whole[128];
+    uint64_t room[256];
+    struct usher_command c;
+    const struct usher_value *fields;
+    int n = snprintf(whole, sizeof whole, "%s %s=1", line, word);
+
+    if (usher_command_parse(whole, (size_t)n, room, sizeof room, &c) != USHER_OK)
+        return false; /* it is read as an option that is given already, or is not 1 */
+    fields = value_of(&c, USHER_FIELD_FIELDS);
+    return fields != NULL &&
+           has(fields->text, (size_t)fields->size, word, strlen(word)); /* packed as it is */
+}
+
+/*
+ * These lists never grow.  A program calls its fields as it likes: an option that is added here
+ * would take the field of that name away from it, without an error.  A new option of these verbs
+ * is read only in a line that has `--`, which no line with such a field needs today.
+ */
+static void the_options_beside_fields_are_a_closed_list(void **state)
+{
+    const struct usher_field_about *about;
+    uint32_t verb = 0, field;
+    size_t n = 0, n_words = 0;
+
+    (void)state;
+    while ((verb = usher_next_verb(verb)) != 0) {
+        bool fields = false;
+
+        for (size_t i = 0; (field = usher_verb_takes(verb, i, NULL)) != 0; i++)
+            fields = fields || field == USHER_FIELD_FIELDS;
+        n += fields;
+    }
+    assert_int_equal(n, COUNT(with_fields));
+    for (size_t i = 0; i < COUNT(with_fields); i++) {
+        verb = usher_verb_of("room", with_fields[i].verb);
+        for (size_t k = 0; (field = usher_verb_takes(verb, k, NULL)) != 0; k++) {
+            about = usher_about_field(field);
+            if (field != USHER_FIELD_FIELDS && !is_option(with_fields[i].options, about->word))
+                fail_msg("%s= is a new option of `room %s`", about->word, with_fields[i].verb);
+        }
+        /* the words of all options of all verbs */
+        n_words = 0;
+        for (uint32_t all = 0; (all = usher_next_verb(all)) != 0;)
+            for (size_t k = 0; (field = usher_verb_takes(all, k, NULL)) != 0; k++, n_words++) {
+                about = usher_about_field(field);
+                if (is_field(with_fields[i].line, about->word) ==
+                    is_option(with_fields[i].options, about->word))
+                    fail_msg("%s %s=1", with_fields[i].line, about->word);
+            }
+        assert_in_range(n_words, 300, 100000);
+    }
+}
+
 /* A line has no end but its size; twice that and 2 KiB are enough. */
 static void a_long_line_has_room(void **state)
 {
@@ -880,6 +956,7 @@ int main(void)
         cmocka_unit_test(every_argument_is_read),
         cmocka_unit_test(what_is_wrong_is_refused_by_name),
         cmocka_unit_test(words_after_a_dash_are_no_options),
+        cmocka_unit_test(the_options_beside_fields_are_a_closed_list),
         cmocka_unit_test(a_long_line_has_room),
     };
 

@@ -43,6 +43,8 @@ int usher__cli_exit_code(enum usher_status status);
  * it has said what is wrong. */
 enum cli_use { CLI_LOOKS, CLI_WRITES };
 int usher__cli_open(struct cli *cli, enum cli_use use);
+/* The same, but it prints nothing: usher_message() says why it is not USHER_OK. */
+enum usher_status usher__cli_try(struct cli *cli, enum cli_use use);
 
 /*
  * Say that nothing came of it: an object on standard output with --json and in the shell,

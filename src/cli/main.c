@@ -191,7 +191,7 @@ static int say_why_not(const struct cli *cli, enum usher_status status)
     return usher__cli_exit_code(status);
 }
 
-int usher__cli_open(struct cli *cli, enum cli_use use)
+enum usher_status usher__cli_try(struct cli *cli, enum cli_use use)
 {
     enum usher_status status;
     char *url;
@@ -199,7 +199,7 @@ int usher__cli_open(struct cli *cli, enum cli_use use)
     if (cli->stands_in && use == CLI_WRITES)
         close_store(cli);
     if (cli->engine != NULL)
-        return 0;
+        return USHER_OK;
     if (use == CLI_WRITES) {
         status = open_url(cli, cli->store);
     } else {
@@ -213,6 +213,13 @@ int usher__cli_open(struct cli *cli, enum cli_use use)
             cli->stands_in = true;
         }
     }
+    return status;
+}
+
+int usher__cli_open(struct cli *cli, enum cli_use use)
+{
+    enum usher_status status = usher__cli_try(cli, use);
+
     return status == USHER_OK ? 0 : say_why_not(cli, status);
 }
 

@@ -6,13 +6,21 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <usher/store.h>
 
 #include "cli/answer.h"
 #include "core/text.h"
 
+#define EACH_MS 2000 /* as usher_nodes() waits for a server */
+#define ADDRESS_MAX 512
+
 struct shown {
     bool lines;
     struct json j;
+    bool closed; /* the store did not open */
+    char message[512];
 };
 
 static void key(struct json *j, const char *word, const struct usher_text *value)
@@ -117,11 +125,98 @@ static void show(void *payload, const struct usher_node *node)
         object(&s->j, node);
 }
 
+/* ---- a store that does not open ------------------------------------------------------------ */
+
+/* The server, or the file, that the @size bytes at @address of a URL name does not answer. */
+static void silent(struct shown *s, const char *address, size_t size, bool is_file,
+                   const char *message)
+{
+    char plain[ADDRESS_MAX];
+    struct usher_node n = { .size = sizeof n, .slots = -1, .replicas = -1 };
+
+    n.lag_bytes = n.lag_ms = -1;
+    n.ahead_ms = USHER_NODE_NO_CLOCK;
+    n.role = is_file ? USHER_NODE_ITSELF : USHER_NODE_UNKNOWN;
+    if (usher_url_unescape(address, size, plain, sizeof plain) == USHER_OK) {
+        n.address.data = plain;
+        n.address.size = strlen(plain);
+    }
+    if (strncmp(message, "open: ", 6) == 0)
+        message += 6;
+    n.why.data = message;
+    n.why.size = strlen(message);
+    show(s, &n);
+}
+
+/* One of several hosts in @url, the @size bytes at @host: it alone is asked.  The hosts are the
+ * bytes from @hosts to @end. */
+static void ask_alone(struct shown *s, const char *url, const char *hosts, const char *end,
+                      const char *host, size_t size)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *engine;
+    size_t before = (size_t)(hosts - url), after = strlen(end);
+    char *one = usher__cli_resize(NULL, before + size + after + 1);
+
+    memcpy(one, url, before);
+    memcpy(one + before, host, size);
+    memcpy(one + before + size, end, after + 1);
+    opt.timeout_ms = EACH_MS;
+    if (usher_open(one, &opt, &engine) == USHER_OK) {
+        (void)usher_nodes(engine, show, s);
+        usher_close(engine);
+    } else {
+        silent(s, host, size, false, usher_message());
+    }
+    (void)usher__cli_resize(one, 0);
+}
+
+/* Each server that @url names, as it cannot be asked through the store.  Its user and password
+ * are not shown. */
+static void ask_each(struct shown *s, const char *url)
+{
+    const char *hosts = strstr(url, "://"), *end = url + strcspn(url, "?"), *at;
+    const char *path = strstr(url, "+unix://");
+    bool is_file = hosts == NULL || hosts > end;
+
+    hosts = is_file ? url + strcspn(url, ":") + 1 : hosts + 3;
+    for (at = hosts; !is_file && at < end; at++)
+        if (*at == '@')
+            hosts = at + 1;
+    if (!is_file && (path == NULL || path > hosts))
+        end = hosts + strcspn(hosts, "/?");
+    if (is_file || memchr(hosts, ',', (size_t)(end - hosts)) == NULL) {
+        silent(s, hosts, (size_t)(end - hosts), is_file, s->message);
+        return;
+    }
+    for (at = hosts; at <= end; at++) {
+        size_t size = strcspn(at, ",/?");
+
+        ask_alone(s, url, hosts, end, at, size);
+        at += size;
+    }
+}
+
+/* ------------------------------------------------------------------------------------ */
+
+static enum usher_status ask(struct cli *cli, struct shown *s)
+{
+    enum usher_status status;
+
+    if (s->closed) {
+        ask_each(s, cli->store);
+        return USHER_UNAVAILABLE;
+    }
+    status = usher_nodes(cli->engine, show, s);
+    if (status != USHER_OK)
+        (void)snprintf(s->message, sizeof s->message, "%s", usher_message());
+    return status;
+}
+
 /* Status and counts come first, and are known last. */
-static int show_object(struct cli *cli)
+static int show_object(struct cli *cli, struct shown *s)
 {
     struct json j = { stdout, false };
-    struct shown shown = { .lines = false };
     uint64_t unknown = 0, unavailable = 0;
     enum usher_status status;
     char *nodes = NULL;
@@ -130,8 +225,8 @@ static int show_object(struct cli *cli)
 
     if (out == NULL)
         return usher__cli_fail(cli, USHER_NOMEM, "out of memory");
-    shown.j.out = out;
-    status = usher_nodes(cli->engine, show, &shown);
+    s->j.out = out;
+    status = ask(cli, s);
     if (fclose(out) != 0) {
         free(nodes);
         return usher__cli_fail(cli, USHER_NOMEM, "out of memory");
@@ -139,8 +234,9 @@ static int show_object(struct cli *cli)
     putchar('{');
     usher__json_text(&j, "status", usher_status_word(status));
     if (status != USHER_OK)
-        usher__json_text(&j, "message", usher_message());
-    (void)usher_failures(cli->engine, &unknown, &unavailable);
+        usher__json_text(&j, "message", s->message);
+    if (!s->closed)
+        (void)usher_failures(cli->engine, &unknown, &unavailable);
     usher__json_uint(&j, "unknown", unknown);
     usher__json_uint(&j, "unavailable", unavailable);
     usher__json_key(&j, "nodes");
@@ -153,15 +249,17 @@ int usher__cli_status(struct cli *cli, char *const *words, size_t n)
 {
     struct shown shown = { .lines = true };
     enum usher_status status;
-    int rc;
 
     if (n > 1)
         return usher__cli_fail(cli, USHER_INVALID, "`%s` takes no arguments", words[0]);
-    rc = usher__cli_open(cli, CLI_LOOKS);
-    if (rc != 0)
-        return rc;
-    if (cli->json || cli->shell)
-        return show_object(cli);
-    status = usher_nodes(cli->engine, show, &shown);
-    return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", usher_message());
+    status = usher__cli_try(cli, CLI_LOOKS);
+    if (status != USHER_OK && status != USHER_UNAVAILABLE)
+        return usher__cli_open(cli, CLI_LOOKS); /* which says why */
+    shown.closed = status != USHER_OK;
+    (void)snprintf(shown.message, sizeof shown.message, "%s", shown.closed ? usher_message() : "");
+    shown.lines = !cli->json && !cli->shell;
+    if (!shown.lines)
+        return show_object(cli, &shown);
+    status = ask(cli, &shown);
+    return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", shown.message);
 }

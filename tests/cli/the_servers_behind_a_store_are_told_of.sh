@@ -30,6 +30,9 @@ case $STORES in
     "$USHER" -s "sqlite:$dir/one.db" number add p 1 >/dev/null
     lines 0 "$USHER" -s "sqlite:$dir/one.db" status
     says 'itself DIR/one.db, SQLite N, answers are on disk, identity I'
+    mkdir "$dir/folder.db"
+    lines 3 "$USHER" -s "sqlite:$dir/folder.db" --json status
+    says '{"status":"unavailable","message":"open: sqlite: DIR/folder.db: cannot be opened: it is a directory","unknown":0,"unavailable":0,"nodes":[{"role":"itself","answers":false,"address":"DIR/folder.db","why":"sqlite: DIR/folder.db: cannot be opened: it is a directory"}]}'
     lines 0 "$USHER" -s "sqlite:$dir/one.db?sync=normal" --json status
     says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"itself","answers":true,"address":"DIR/one.db","software":"SQLite N","durability":"file","identity":"I"}]}'
     ;;
@@ -51,6 +54,21 @@ case $STORES in
         wrong "in the shell it is said once: $(cat err.txt)"
     lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" status
     holds out.txt 'a restart loses'
+    # a store that cannot be opened has a row of each server that its URL names
+    lines 3 "$USHER" -s "redis+unix://:pass@$dir/none.sock" --json status
+    says '{"status":"unavailable","message":"open: redis DIR/none.sock: cannot connect: no such socket file (errno 2)","unknown":0,"unavailable":0,"nodes":[{"role":"unknown","answers":false,"address":"DIR/none.sock","why":"redis DIR/none.sock: cannot connect: no such socket file (errno 2)"}]}'
+    lines 3 "$USHER" -s "redis+unix://:pass@$dir/none.sock" status
+    says 'server DIR/none.sock: does not answer: redis DIR/none.sock: cannot connect: no such socket file (errno 2)'
+    holds err.txt 'usher: unavailable: open: redis '
+    for scheme in redis redis+cluster; do
+        lines 3 "$USHER" -s "$scheme://:pass@127.0.0.1:1,127.0.0.1:2/?timeout=5000" --json status
+        holds out.txt '"nodes":[{"role":"unknown","answers":false,"address":"127.0.0.1:1","why":"redis 127.0.0.1:1: cannot connect: connection refused'
+        holds out.txt '},{"role":"unknown","answers":false,"address":"127.0.0.1:2","why":"redis 127.0.0.1:2: cannot connect: connection refused'
+    done
+    kill -STOP "$redis_pid"
+    lines 3 "$USHER" -s "redis+unix://$dir/redis.sock?timeout=300" --json status
+    kill -CONT "$redis_pid"
+    holds out.txt '"nodes":[{"role":"unknown","answers":false,"address":"'"$dir"'/redis.sock","why":"redis '
     ;;
 esac
 finish

@@ -1080,6 +1080,10 @@ mutant 'post: a worker keeps nobody else from executing' src/engine/post.c 's/ \
 
 # ---- notices that are collected ----
 hears=tests/unit/test_hear
+mutant 'hear: what another engine holds is not tended' src/engine/hear.c \
+    '/h->tends && r->status < USHER_INVALID/,/}/s/tend(h, r->due_ms, 0);/(void)tend;/' $hears 'a_hold_of_another*'
+mutant 'hear: the log is read for what is told together' src/engine/hear.c '/version = one.version;/d' \
+    $hears 'joins_without_a_hole*'
 mutant 'hear: what there is no room for is not missed' src/engine/hear.c 's/^        miss(h, n);$/        return;/' \
     $hears 'what_there_is_no_room*'
 mutant 'hear: a gap is told as often as there is room' src/engine/hear.c 's/p->n_notices <= p->limit \/ 2/p->n_notices < p->limit/' \

@@ -1409,6 +1409,38 @@ static void what_is_between_is_told_in_its_place(void **state)
     on_each(between);
 }
 
+/* Joins of one interval arrive together; no version is missing, so the log is not read. */
+static void joins_without_a_hole_need_no_read(void **state)
+{
+    struct world w;
+    struct usher_watcher *watcher;
+    const struct usher_event *event;
+    uint64_t before, last, version = 1;
+
+    (void)state;
+    world_begin(&w);
+    hooks_trace(&w.hooks, &w.opt);
+    world_open(&w, stores_named("memory"));
+    watcher = since(w.e, 0, must(w.e, USHER_OK, "room open lobby presence=60000"));
+    assert_null(usher_collect(w.e, 0));
+    before = atomic_load(&w.hooks.traced);
+    (void)must(w.e, USHER_OK, "room join lobby ann");
+    (void)must(w.e, USHER_OK, "room join lobby bob");
+    (void)must(w.e, USHER_OK, "room join lobby cem");
+    last = set_room(w.e, ROOM, 1);
+    assert_int_equal(last, 5);
+    while (version < last) {
+        event = usher_collect(w.e, 0);
+        assert_non_null(event);
+        assert_int_equal(event->notice->before, version);
+        version = event->notice->version;
+        usher_event_done(event);
+    }
+    assert_int_equal(atomic_load(&w.hooks.traced) - before, 4);
+    usher_unwatch(w.e, watcher);
+    world_close(&w);
+}
+
 /* Who reads the log waits in here for a change that comes behind what it has read. */
 struct meanwhile {
     struct usher_engine *e;
@@ -1820,6 +1852,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_told_together_comes_once),
         cmocka_unit_test(what_others_change_is_told),
         cmocka_unit_test(what_is_between_is_told_in_its_place),
+        cmocka_unit_test(joins_without_a_hole_need_no_read),
         cmocka_unit_test(what_is_changed_while_the_log_is_read_is_told),
         cmocka_unit_test(a_loss_is_told),
         cmocka_unit_test(serials_of_an_authority_are_told),

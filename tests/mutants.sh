@@ -215,8 +215,10 @@ mutant 'rooms: any version will do' src/steps/room.c 's/if (state_of(w) != USHER
     $memory 'who_is_behind*'
 mutant 'a member that goes is taken for a ban as well' src/steps/room_close.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
     $memory 'a_name_whose*'
-mutant 'a name is refused while its old room is erased' src/engine/room_plan.c 's/        if (closing)$/        if (false)/' \
+mutant 'a name is refused while its old room is erased' src/engine/room_plan.c 's/        else if (closing)$/        else if (false)/' \
     $memory 'a_name_whose*'
+mutant 'an open with a request id is not waited for while its old room is erased' src/engine/room_plan.c \
+    's/ \&\& p->replies\[i\].status != USHER_REFUSED \&\&$/ \&\&/' $memory 'a_name_whose*'
 mutant 'an open that makes no room puts an entry' src/engine/room_plan.c \
     's/^        else if (p->commands\[i\].arg.room.epoch.data == NULL)/        else/' \
     tests/conformance/on_memory 'an_open_that_is_refused*'

@@ -255,7 +255,8 @@ static bool put(struct usher__room_plan *p, struct usher__step *step)
     return step_entries(p, USHER__ROOM_SEEN, step);
 }
 
-/* Some of them are being closed. */
+/* Some of them are being closed.  An old room may keep the answer to the request id of the `open`:
+ * such an `open` is sent first, and REFUSED in its reply marks it for section(). */
 static bool seen(struct usher__room_plan *p)
 {
     struct usher__room_entries *t = &p->entries;
@@ -267,7 +268,9 @@ static bool seen(struct usher__room_plan *p)
                        t->replies[i].of.room.state == USHER_ROOM_STATE_CLOSING;
 
         usher_result_done(&t->replies[i]);
-        if (closing)
+        if (closing && t->of[i]->request.data != NULL)
+            p->replies[t->of[i] - p->commands].status = USHER_REFUSED;
+        else if (closing)
             t->of[t->n++] = t->of[i];
     }
     p->at = 0;
@@ -296,8 +299,9 @@ bool usher__room_any_on(const struct usher_operation *commands, size_t n,
 }
 
 /*
- * Those up to the next `open` that must not be, or that stands behind other commands on its room.
- * These may have closed it: so it is waited for, and those behind it meet the new one.
+ * Those up to the next `open` that must not be, or whose room is being closed, or that follows
+ * other commands on its room, which may have closed it.  The plan waits for that `open`, and the
+ * commands after it meet the new room.
  */
 static bool section(struct usher__room_plan *p, struct usher__step *step)
 {
@@ -311,7 +315,8 @@ static bool section(struct usher__room_plan *p, struct usher__step *step)
         if (c->verb != USHER_ROOM_OPEN)
             continue;
         left_out = p->replies[i].status >= USHER_INVALID;
-        if (!left_out && !usher__room_any_on(p->commands, i, c))
+        if (!left_out && p->replies[i].status != USHER_REFUSED &&
+            !usher__room_any_on(p->commands, i, c))
             continue;
         p->from = i + 1;
         return step_commands(p, from, left_out ? i : i + 1,

@@ -1678,7 +1678,8 @@ static void a_name_whose_room_is_being_erased_can_be_opened(void **state)
         furnish(f, n);
         ok(f, "close r"); /* and then the closer dies */
         for (int i = 0; i < N; i++) {
-            said_line(&said[i], USHER_ROOM, lines[i]);
+            said_line(&said[i], USHER_ROOM,
+                      i == 0 && round == 1 ? "open r capacity=7 req=new" : lines[i]);
             commands[i] = said[i].c;
             commands[i].given |= USHER_GIVEN_NOW;
             commands[i].now_ms = f->now;
@@ -1707,6 +1708,14 @@ static void a_name_whose_room_is_being_erased_can_be_opened(void **state)
     f->now += 1000;
     ok(f, "open r");
     assert_true(f->r.version == 1 && f->r.of.room.settings.linger_ms == 0);
+    /* what is left of the old one keeps the answer to a request id */
+    ok(f, "close r");
+    ok(f, "open r linger=1000 req=one");
+    f->now += 1000;
+    ok(f, "open r linger=1000 req=one");
+    assert_true(f->r.repeated);
+    ok(f, "open r linger=1000 req=two");
+    assert_true(!f->r.repeated && f->r.version == 1);
 }
 
 /* After each number of steps that there is, somebody else goes on. */

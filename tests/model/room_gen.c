@@ -379,8 +379,6 @@ void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
     } else if (g->big && rng_chance(r, 5)) {
         c->verb = USHER_ROOM_CLOSE;
     }
-    if (c->verb == USHER_ROOM_OPEN) /* what is left of an old room may know it, or be gone before */
-        c->request.data = NULL;
     arguments(g, ret);
     if (g->big && g->made > 1 && g->made <= filling)
         c->arg.room.member = text(g->members.name[g->made - 1]);

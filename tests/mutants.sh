@@ -1006,6 +1006,10 @@ mutant 'script: those of another day hide behind the capped' backends/redis/lua/
     $redis 'one_of_another_day*'
 mutant 'script: any keys are taken by hand' backends/redis/lua/main.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \
     tests/cluster/test_by_hand 'keys_that*'
+mutant 'script: direct calls with one request id are not compared' backends/redis/lua/common.lua 's/a\[2\] >= K.DIRECT == (S.print >= K.DIRECT)/a[2] < K.DIRECT and S.print < K.DIRECT/' \
+    tests/cluster/test_by_hand 'a_request_id_belongs*'
+mutant 'script: a direct call is compared with one of the library' backends/redis/lua/common.lua 's/a\[2\] >= K.DIRECT == (S.print >= K.DIRECT) and //' \
+    tests/cluster/test_by_hand 'a_request_id_of*'
 mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \
     tests/cluster/test_by_hand 'while_a_slot*'
 mutant 'script: a right is asked without its arguments' backends/redis/lua/rights.lua "s/{'HGET', HASH, 'head'}/{'HGET', HASH}/" \

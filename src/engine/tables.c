@@ -223,6 +223,7 @@ static void common_lua(struct usher__out *o, const struct usher__noun *noun)
     for (unsigned i = 0; i < noun->n_args; i++)
         codes_lua(o, &noun->args[i]);
     usher__print_int(o, "", "GAPS", USHER_GAPS);
+    usher__print_int(o, "", "DIRECT", USHER_EXACT_MAX + 1); /* 2^53 */
     usher__print_int(o, "", "TIME_MAX", USHER_TIME_MAX);
     usher__print_int(o, "", "SKEW_DEFAULT", USHER_SKEW_DEFAULT);
     usher__print_int(o, "", "REQUEST_MS", USHER__REQUEST_MS);

@@ -533,6 +533,100 @@ static void while_a_slot_moves_no_second_scope_begins(void **state)
     redisFree(to);
 }
 
+/* The first call of each line has the request id.  The second one has it as well, and other
+ * arguments, or the same ones in another order. */
+static const struct {
+    const char *noun, *begin, *first, *second;
+    bool same;
+} repeats[] = {
+    { "number", "stats", "add 101 req a", "add 102 req a", false },
+    { "number", "stats", "add 103 req b", "add 103 req b group g", false },
+    { "number", "reg 101", "call owner ann lease 60000 req c", "call lease 60000 req c owner ann",
+      true },
+    { "number", "reg 103", "call owner bob node x req d", "call owner x node bob req d", false },
+    { "queue", "login ann", "apply zoe req a", "apply pia req a", false },
+    { "queue", "stats", "apply max lane x req b", "apply max lane xx req b", false },
+    { "room", "open", "set title x req a", "set title y req a", false },
+    { "room", "show", "set title xy req b", "set titlex y req b", false },
+    { "serial", "rule max 9223372036854775807", "take n 2 req a", "take n 3 req a", false },
+    { "serial", "show", "setmaxcur 9223372036854770000 req b",
+      "setmaxcur 9223372036854770001 req b", false },
+    { "serial", "show", "setmaxcur 9223372036854770002 req c",
+      "setmaxcur 09223372036854770002 req c", true },
+    { "id", "create", "next n 5 req a", "next n 6 req a", false },
+    { "id", "show", "next n 5 req b", "next req b n 05", true },
+    { "id", "show", "next n 5 req c", "next req c", false },
+};
+
+static void a_request_id_belongs_to_its_arguments(void **state)
+{
+    (void)state;
+    assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+    for (size_t i = 0; i < sizeof repeats / sizeof *repeats; i++) {
+        redisContext *c = connected(single);
+        const char *noun = repeats[i].noun;
+        char sha[41], version[24];
+        redisReply *reply;
+
+        load(single, noun, sha);
+        freeReplyObject(type(c, sha, declared("", scope, noun, repeats[i].begin)));
+        reply = type(c, sha, declared("", scope, noun, repeats[i].first));
+        (void)snprintf(version, sizeof version, "%s", value_of(reply, "version"));
+        assert_answer(reply, repeats[i].first, "ok", "");
+        reply = type(c, sha, declared("", scope, noun, repeats[i].first));
+        if (strcmp(value_of(reply, "version"), version) != 0)
+            fail_msg("%s %s: done twice", noun, repeats[i].first);
+        assert_answer(reply, repeats[i].first, "ok", "");
+        reply = type(c, sha, declared("", scope, noun, repeats[i].second));
+        if (repeats[i].same)
+            assert_string_equal(value_of(reply, "version"), version);
+        assert_answer(reply, repeats[i].second, repeats[i].same ? "ok" : "invalid",
+                      repeats[i].same ? "" : "request id was used with other arguments");
+        redisFree(c);
+    }
+}
+
+/* The library computes another fingerprint, so its calls and direct calls with one request id are
+ * compared by verb alone. */
+static void a_request_id_of_the_library_is_compared_by_verb(void **state)
+{
+    struct usher_id_options opt = USHER_ID_OPTIONS_INIT;
+    struct usher_id_answer answer = USHER_ID_ANSWER_INIT;
+    redisContext *c = connected(single);
+    char sha[41], url[REDIS_URL_MAX], first[24];
+    struct usher_engine *e;
+    redisReply *reply;
+
+    (void)state;
+    assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+    load(single, "id", sha);
+    assert_answer(type(c, sha, declared("", scope, "id", "create")), "create", "ok", "");
+    if (usher_open(redis_server_url(single, url), NULL, &e) != USHER_OK)
+        fail_msg("%s", usher_message());
+
+    reply = type(c, sha, declared("", scope, "id", "next n 5 req direct"));
+    (void)snprintf(first, sizeof first, "%s", value_of(reply, "first"));
+    freeReplyObject(reply);
+    opt.request = "direct";
+    assert_int_equal(usher_id_next(e, scope, 6, &opt, &answer), USHER_OK);
+    assert_true(answer.repeated);
+    assert_int_equal(answer.first, strtoll(first, NULL, 10));
+    assert_int_equal(answer.n, 5);
+
+    opt.request = "library";
+    assert_int_equal(usher_id_next(e, scope, 7, &opt, &answer), USHER_OK);
+    assert_false(answer.repeated);
+    reply = type(c, sha, declared("", scope, "id", "next n 8 req library"));
+    assert_int_equal(strtoll(value_of(reply, "first"), NULL, 10), answer.first);
+    assert_string_equal(value_of(reply, "n"), "7");
+    freeReplyObject(reply);
+    assert_int_equal(usher_id_next(e, scope, 8, &opt, &answer), USHER_INVALID);
+    assert_answer(type(c, sha, declared("", scope, "id", "set step 9 req library")), "set",
+                  "invalid", "request id was used for `next`");
+    usher_close(e);
+    redisFree(c);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -541,6 +635,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_cluster_is_known_whatever_the_user_may_do),
         cmocka_unit_test(keys_that_are_no_scope_are_told_and_nothing_is_written),
         cmocka_unit_test(while_a_slot_moves_no_second_scope_begins),
+        cmocka_unit_test(a_request_id_belongs_to_its_arguments),
+        cmocka_unit_test(a_request_id_of_the_library_is_compared_by_verb),
     };
     static const struct redis_server_options options;
     int rc = 1;

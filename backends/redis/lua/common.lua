@@ -692,8 +692,9 @@ function S.make_memory()
             return {K.INVALID, 'request id was used for `'
                 .. (string.match(K.VERBS, ' ([%l-]+)=' .. string.format('%d:', a[1])) or '?') .. '`'}
         end
-        -- typed by hand (0): nobody knows
-        if a[2] ~= S.print and a[2] ~= 0 and S.print ~= 0 then
+        -- A direct call has a fingerprint of another kind than a call of the library.  Two of different kinds
+        -- cannot be compared, nor can 0, which older direct calls stored.
+        if a[2] ~= S.print and a[2] >= K.DIRECT == (S.print >= K.DIRECT) and a[2] ~= 0 then
             return {K.INVALID, 'request id was used with other arguments'}
         end
         local answer = {a[3], S.epoch, a[4], S.due, S.answered, 1, {}}

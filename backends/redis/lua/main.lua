@@ -117,6 +117,19 @@ if by_hand then
         if K.NOUN == 'room' and a[K.ARG_IF_VERSION] and not a[K.ARG_EPOCH] then
             return nil, 'if-version needs epoch=, as answered with that version'
         end
+        if a[3] then
+            -- The fingerprint of the arguments, in their order.  It is even and at least 2^53, and those of
+            -- usher__operation_print() are below: see S.kept().  As there, epoch= is no part of it.
+            local given = {}
+            for i, kind in string.gmatch(K.ARGS, ' (%d+)=[%l-]+:(%l)') do
+                local value = kind ~= 'e' and a[K.ARG + i]
+                if value then
+                    value = kind == 'n' and string.format('%.0f', value) or value
+                    given[#given + 1] = i .. ':' .. #value .. ':' .. value
+                end
+            end
+            a[6] = K.DIRECT + 2 * tonumber(sub(redis.sha1hex(table.concat(given)), 1, 13), 16)
+        end
         return a
     end
 

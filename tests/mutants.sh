@@ -1010,6 +1010,10 @@ mutant 'script: direct calls with one request id are not compared' backends/redi
     tests/cluster/test_by_hand 'a_request_id_belongs*'
 mutant 'script: a direct call is compared with one of the library' backends/redis/lua/common.lua 's/a\[2\] >= K.DIRECT == (S.print >= K.DIRECT) and //' \
     tests/cluster/test_by_hand 'a_request_id_of*'
+mutant 'script: a check digit is over all letters' backends/redis/lua/serial.lua 's/return digit < radix and digit or nil/return digit/' \
+    tests/cluster/test_by_hand 'serials*'
+mutant 'script: the last of many serials is that of the first row' backends/redis/lua/serial.lua 's/printed(rows\[#rows\], rows\[#rows\]\[2\] - 1)/printed(rows[1], rows[1][2] - 1)/' \
+    tests/cluster/test_by_hand 'single_serials*'
 mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \
     tests/cluster/test_by_hand 'while_a_slot*'
 mutant 'script: a right is asked without its arguments' backends/redis/lua/rights.lua "s/{'HGET', HASH, 'head'}/{'HGET', HASH}/" \

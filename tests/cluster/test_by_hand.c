@@ -627,6 +627,149 @@ static void a_request_id_of_the_library_is_compared_by_verb(void **state)
     redisFree(c);
 }
 
+/* Run @line as the library understands it.  Its answer is in @answer as JSON. */
+static void run(struct usher_engine *e, const char *line, char *answer, size_t size)
+{
+    char room[2048 + 1024];
+    struct usher_command command;
+    struct usher_reply *reply;
+    size_t n;
+
+    if (usher_command_parse(line, strlen(line), room, sizeof room, &command) != USHER_OK ||
+        usher_execute(e, &command, 1, 0, &reply) != USHER_OK)
+        fail_msg("%s: %s", line, usher_message());
+    n = usher_reply_write(reply, USHER_FORM_JSON, answer, size);
+    assert_true(n < size);
+    usher_reply_done(reply);
+}
+
+/* The texts of the array @name as JSON; "": there is no such name. */
+static void texts_of(const redisReply *reply, const char *name, char *to, size_t size)
+{
+    size_t n = 0;
+
+    to[0] = '\0';
+    for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+        const redisReply *all = reply->element[i + 1];
+
+        if (strcmp(reply->element[i]->str, name) != 0)
+            continue;
+        assert_int_equal(all->type, REDIS_REPLY_ARRAY);
+        for (size_t k = 0; k < all->elements; k++) {
+            n += (size_t)snprintf(to + n, size - n, "%c\"%s\"", k == 0 ? '[' : ',',
+                                  all->element[k]->str);
+            assert_true(n + 2 < size);
+        }
+        (void)snprintf(to + n, size - n, "]");
+        return;
+    }
+}
+
+/* Formats as the library reads them.  A direct call has the code of the check digit. */
+static const struct {
+    const char *format, *check;
+    unsigned code;
+} formats[] = {
+    { "", "none", 0 },
+    { " prefix=INV- date=%Y- width=5 suffix=/x", "none", 0 },
+    { " prefix=A1 date=%y%m%d.%j.%H%M%S%% zone=-330 width=3", "luhn", 1 },
+    { " date=%Y%j width=12 zone=1440 base=7", "mod11-2", 2 },
+    { " prefix=0 date=Q%m width=4 radix=36 step=97 base=1000003", "mod37-2", 3 },
+    { " radix=16 width=20 suffix=*", "none", 0 },
+    { " width=40 date=%d", "damm", 4 },
+    { " prefix=9 date=%Y", "verhoeff", 5 },
+};
+
+static void serials_are_printed_as_by_the_library(void **state)
+{
+    static const char *const at[] = { "0", "951782400000", "1709251199999", "1735689599000" };
+    static const char *const reached[] = { "0", "99990", "999999980", "12345678901234567" };
+    char sha[41], url[REDIS_URL_MAX], line[256], direct[256], printed[4096], again[4096];
+    static char answer[8192];
+    redisContext *c = connected(single);
+    struct usher_engine *e;
+    redisReply *reply;
+
+    (void)state;
+    load(single, "serial", sha);
+    if (usher_open(redis_server_url(single, url), NULL, &e) != USHER_OK)
+        fail_msg("%s", usher_message());
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+        (void)snprintf(line, sizeof line, "serial rule q%s check=%s overflow=widen now=0",
+                       formats[f].format, formats[f].check);
+        run(e, line, answer, sizeof answer);
+        (void)snprintf(direct, sizeof direct, "rule%s check=%u overflow=2 now=0", formats[f].format,
+                       formats[f].code);
+        for (char *word = direct; (word = strchr(word, '=')) != NULL;)
+            *word = ' ';
+        assert_answer(type(c, sha, declared("", scope, "serial", direct)), direct, "ok", "");
+        for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+            (void)snprintf(line, sizeof line, "serial setmaxcur q %s now=%s", reached[i], at[i]);
+            if (i > 0)
+                run(e, line, answer, sizeof answer);
+            (void)snprintf(direct, sizeof direct, "setmaxcur %s now %s", reached[i], at[i]);
+            if (i > 0)
+                assert_answer(type(c, sha, declared("", scope, "serial", direct)), direct, "ok",
+                              "");
+            (void)snprintf(line, sizeof line, "serial take q n=32 now=%s", at[i]);
+            run(e, line, answer, sizeof answer);
+            (void)snprintf(direct, sizeof direct, "take n 32 now %s req r%zu", at[i], i);
+            reply = type(c, sha, declared("", scope, "serial", direct));
+            texts_of(reply, "serials", printed, sizeof printed);
+            if (printed[0] == '\0' || strstr(answer, printed) == NULL)
+                fail_msg("%s: %s\nthe library: %s", direct, printed, answer);
+            assert_string_equal(value_of(reply, "serial"), "");
+            freeReplyObject(reply);
+            reply = type(c, sha, declared("", scope, "serial", direct));
+            texts_of(reply, "serials", again, sizeof again);
+            assert_string_equal(again, printed);
+            freeReplyObject(reply);
+        }
+    }
+    usher_close(e);
+    redisFree(c);
+}
+
+static void single_serials_and_the_ends_of_many_are_printed(void **state)
+{
+    static const struct {
+        const char *words, *name, *serial;
+    } lines[] = {
+        { "rule prefix A width 4 overflow 2 stamp 2 date %Y- batch 5 now 0", "serial", "" },
+        { "take now 1000", "serial", "A1970-0001" },
+        { "take n 1000 now 31536000000", "last", "" },
+        { "take n 1001 now 63072000000", "first", "A1971-1002" },
+        { "take n 1001 now 63072000000", "last", "A1972-3003" },
+        { "delete", "serial", "" },
+        { "rule prefix B mode 2 width 4 now 0", "serial", "" },
+        { "reserve owner ann now 1000", "serial", "B3004" },
+        { "confirm B3004 token @ now 1000", "serial", "B3004" },
+        { "show serial B3004 now 1000", "serial", "B3004" },
+    };
+    redisContext *c = connected(single);
+    char sha[41], line[128], token[24] = "";
+
+    (void)state;
+    assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+    load(single, "serial", sha);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const char *words = lines[i].words, *at = strchr(words, '@');
+        redisReply *reply;
+
+        (void)snprintf(line, sizeof line, "%.*s%s%s", at != NULL ? (int)(at - words) : 127, words,
+                       at != NULL ? token : "", at != NULL ? at + 1 : "");
+        reply = type(c, sha, declared("", scope, "serial", line));
+        if (strcmp(value_of(reply, "status"), "ok") != 0 ||
+            strcmp(value_of(reply, lines[i].name), lines[i].serial) != 0)
+            fail_msg("%s: %s %s %s, not %s", line, value_of(reply, "status"), lines[i].name,
+                     value_of(reply, lines[i].name), lines[i].serial);
+        (void)snprintf(token, sizeof token, "%s", value_of(reply, "token"));
+        freeReplyObject(reply);
+    }
+    redisFree(c);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -637,6 +780,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(while_a_slot_moves_no_second_scope_begins),
         cmocka_unit_test(a_request_id_belongs_to_its_arguments),
         cmocka_unit_test(a_request_id_of_the_library_is_compared_by_verb),
+        cmocka_unit_test(serials_are_printed_as_by_the_library),
+        cmocka_unit_test(single_serials_and_the_ends_of_many_are_printed),
     };
     static const struct redis_server_options options;
     int rc = 1;

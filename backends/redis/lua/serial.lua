@@ -8,7 +8,7 @@
 -- 8 the highest numbers given out in the current month (n0 n1), year (n2 n3) and ever
 -- (n4 n5), and up to where an authority has granted any (n6 n7).
 --
--- Serials are not printed here: rows tell numbers and times, and the client prints.
+-- For the library serials are not printed here: rows have numbers and times, and the client prints.
 --@wide
 
 -- ---- the answer -------------------------------------------------------------------------
@@ -42,10 +42,121 @@ function S.fields(t, n)
     end
 end
 
+-- For direct calls: the serials as core/serial.c prints them.
+function S.make_print()
+    if not S.date_of then S.make_holds() end
+
+    local function digit_of(c, radix)
+        local digit = c >= 48 and c <= 57 and c - 48 or c >= 65 and c <= 90 and c - 55 or 99
+        return digit < radix and digit or nil
+    end
+
+    local function iso7064(text, modulus, radix, alphabet)
+        local p = 0
+        for i = 1, #text do
+            local digit = digit_of(byte(text, i), radix)
+            if digit then p = (p + digit) * 2 % modulus end
+        end
+        p = (modulus + 1 - p) % modulus + 1
+        return sub(alphabet, p, p)
+    end
+
+    local function luhn(text)
+        local sum, twice = 0, true
+        for i = #text, 1, -1 do
+            local digit = digit_of(byte(text, i), 10)
+            if digit then
+                sum = sum + (twice and digit * 2 - (digit > 4 and 9 or 0) or digit)
+                twice = not twice
+            end
+        end
+        return format('%d', (10 - sum % 10) % 10)
+    end
+
+    local function damm(text)
+        local rows, state = '0317598642' .. '7092154863' .. '4206871359' .. '1750983426' .. '6123045978'
+            .. '3674209581' .. '5869720134' .. '8945362017' .. '9438617205' .. '2581436790', 0
+        for i = 1, #text do
+            local digit = digit_of(byte(text, i), 10)
+            if digit then state = byte(rows, state * 10 + digit + 1) - 48 end
+        end
+        return format('%d', state)
+    end
+
+    -- The dihedral group of ten is computed, and so are the powers of its permutation.
+    local function verhoeff(text)
+        local state, place = 0, 1
+        for i = #text, 1, -1 do
+            local digit = digit_of(byte(text, i), 10)
+            if digit then
+                for _ = 1, place % 8 do digit = byte('1576283094', digit + 1) - 48 end
+                place = place + 1
+                if state < 5 then
+                    state = digit < 5 and (state + digit) % 5 or (state + digit) % 5 + 5
+                else
+                    state = digit < 5 and (state - digit) % 5 + 5 or (state - digit) % 5
+                end
+            end
+        end
+        return format('%d', state < 5 and -state % 5 or state)
+    end
+
+    local function check_of(check, text)
+        local alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ*'
+        if check == K.CHECK_LUHN then return luhn(text) end
+        if check == K.CHECK_MOD11_2 then return iso7064(text, 11, 10, '0123456789X') end
+        if check == K.CHECK_MOD37_2 then return iso7064(text, 37, 36, alphabet) end
+        if check == K.CHECK_DAMM then return damm(text) end
+        if check == K.CHECK_VERHOEFF then return verhoeff(text) end
+        return ''
+    end
+
+    -- serial @k, a pair, of the time @at by the format @f
+    function S.printed(f, k, at)
+        local low, radix, text = k[2] * f[5], f[7], ''
+        local value = {k[1] * f[5] + floor(low / 1000000000), low % 1000000000}
+        local base = S.big(f[4])
+        low = value[2] + base[2]
+        local high = value[1] + base[1] + floor(low / 1000000000)
+        low = low % 1000000000
+        repeat
+            low = high % radix * 1000000000 + low
+            high = floor(high / radix)
+            local digit = low % radix
+            text = char(digit < 10 and digit + 48 or digit + 55) .. text
+            low = floor(low / radix)
+            -- the quotient of the lower part is below 10^9 again
+        until high == 0 and low == 0
+        if #text < f[6] then text = string.rep('0', f[6] - #text) .. text end
+        text = S.date_of(f, at) .. text
+        return f[1] .. text .. check_of(f[8], text) .. f[2]
+    end
+end
+
 function S.hand(out, answer)
+    -- The serials of @rows as `serial`, `serials`, or the first and the last one of more than 1,000.
+    local function add_serials(rows)
+        local n, all = 0, {}
+        for _, row in ipairs(rows) do n = n + (row[8] ~= '' and row[2] or 0) end
+        if n == 0 then return end
+        S.make_print()
+        local function printed(row, i) return S.printed(S.format_of(row[8]) or S.damaged(), S.plus(S.big(row[1]), i), row[3]) end
+        if n > 1000 then
+            out[#out + 1], out[#out + 2] = 'first', printed(rows[1], 0)
+            out[#out + 1], out[#out + 2] = 'last', printed(rows[#rows], rows[#rows][2] - 1)
+            return
+        end
+        for _, row in ipairs(rows) do
+            for i = 0, row[2] - 1 do all[#all + 1] = printed(row, i) end
+        end
+        if n == 1 then out[#out + 1], out[#out + 2] = 'serial', all[1] end
+        if S.verb == K.V_TAKE then out[#out + 1], out[#out + 2] = 'serials', all end
+    end
+
     local function text(v) return type(v) == 'number' and format('%.0f', v) or v end
     local names = {'why', 'count', 'left', 'cur', 'max', 'granted', 'period', 'token', 'until', 'more'}
     for i = 1, 10 do out[9 + 2 * i], out[10 + 2 * i] = names[i], text(answer[8 + i]) end
+    if S.verb ~= K.V_CHANGES and S.verb ~= K.V_HOLDS then add_serials(answer[8]) end
     if S.verb == K.V_HOLDS then out[#out + 1] = 'next' end
     for i = 19, #answer do out[#out + 1] = text(answer[i]) end
     for _, row in ipairs(answer[8]) do
@@ -1085,9 +1196,9 @@ function S.make_holds()
         return era * 146097 + of_era * 365 + floor(of_era / 4) - floor(of_era / 100) + of_march - 719468
     end
 
-    -- see usher__serial_dated()
-    function S.dated(f, text, at)
-        if f[3] == '' then return true end
+    -- the date of @at as it is printed
+    function S.date_of(f, at)
+        if f[3] == '' then return '' end
         local ms = at + f[10] * 60000
         if ms > K.TIME_MAX then ms = K.TIME_MAX end
         local days = floor(ms / 86400000)
@@ -1097,7 +1208,12 @@ function S.make_holds()
             d = format('%02d', day), j = format('%03d', days - S.days_to(year, 1, 1) + 1),
             H = format('%02d', floor(second / 3600)), M = format('%02d', floor(second / 60) % 60),
             S = format('%02d', second % 60), ['%'] = '%'}
-        local date = string.gsub(f[3], '%%(.)', has)
+        return (string.gsub(f[3], '%%(.)', has))
+    end
+
+    -- see usher__serial_dated()
+    function S.dated(f, text, at)
+        local date = S.date_of(f, at)
         return sub(text, #f[1] + 1, #f[1] + #date) == date
     end
 

@@ -1014,6 +1014,12 @@ mutant 'script: a check digit is over all letters' backends/redis/lua/serial.lua
     tests/cluster/test_by_hand 'serials*'
 mutant 'script: the last of many serials is that of the first row' backends/redis/lua/serial.lua 's/printed(rows\[#rows\], rows\[#rows\]\[2\] - 1)/printed(rows[1], rows[1][2] - 1)/' \
     tests/cluster/test_by_hand 'single_serials*'
+mutant 'script: bytes that are no UTF-8 are answered as they are' backends/redis/lua/main.lua "s/if string.find(rest, .*) then/if false then/" \
+    tests/cluster/test_by_hand 'rows_of*'
+mutant 'script: what was between two bytes does not part them' backends/redis/lua/main.lua "s/191\]', ' ')/191]', '')/" \
+    tests/cluster/test_by_hand 'rows_of*'
+mutant 'script: the fields of an answer are named from the second one on' src/engine/tables.c 's/"OUTS", noun->n_outs/"OUTS", noun->n_outs + 1/' \
+    tests/cluster/test_by_hand 'rows_of*'
 mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \
     tests/cluster/test_by_hand 'while_a_slot*'
 mutant 'script: a right is asked without its arguments' backends/redis/lua/rights.lua "s/{'HGET', HASH, 'head'}/{'HGET', HASH}/" \

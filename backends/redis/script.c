@@ -15,7 +15,7 @@
 
 #include "lua_text.h"
 
-#define CONSTANTS_MAX 12288 /* bytes of their text */
+#define CONSTANTS_MAX 16384 /* bytes of their text */
 #define CONSTANTS 384       /* as many as a noun may have */
 
 struct out {

@@ -68,7 +68,8 @@ const struct cli_program usher__cli_programs[] = {
       "  EVALSHA sha 3 {orders}:id {orders}:id:index {orders}:id:held next n 5\n\n"
       "sha is what SCRIPT LOAD has answered; before each key stands the prefix= of the store.  Behind\n"
       "the verb stand the arguments that it must have, then pairs of a key and a value.  On a server\n"
-      "that is no node of a cluster one key will do: EVALSHA sha 1 {desk} call owner ann\n" },
+      "outside of a cluster one key is enough: EVALSHA sha 1 {desk} call owner ann\n"
+      "The answer is a list of names and values; rows are last, each a list like that.\n" },
     { "replay", usher__lab,
       "FILE [--format=technion|csv] [--agents=N|recorded] [--report=text|json] [--pool=NAME] "
       "[--batch=N] [--zone=MIN] [--strict]",

@@ -308,6 +308,69 @@ static void notice_row_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print_int(o, "", "NOTICE_AT", at);
 }
 
+/* The name of a field, and the words of its codes, each after a slash. */
+static void field_lua(struct usher__out *o, const struct usher__noun *noun,
+                      const struct usher__field *f)
+{
+    const struct usher_field_about *about = usher_about_field(f->code);
+
+    for (const char *word = about->word; *word != '\0'; word++)
+        usher__print(o, "%c", *word == '-' ? '_' : *word);
+    if (f->type != USHER__FIELD_CODE)
+        return;
+    for (int64_t code = 0; code < 16; code++) {
+        const char *word = usher_code_word((enum usher_noun)noun->noun, f->code, code);
+
+        usher__print(o, "/%s", word != NULL ? word : "");
+    }
+}
+
+static void row_lua(struct usher__out *o, const struct usher__noun *noun,
+                    const struct usher__field *f, unsigned at)
+{
+    if (f->code == 0 || f->verbs == 0 || f->type == USHER__FIELD_MADE)
+        return;
+    usher__print(o, " %u=", at);
+    field_lua(o, noun, f);
+    usher__print(o, ":.");
+    for (unsigned i = 0; i < 32; i++)
+        if ((f->verbs >> i & 1u) != 0 && i < noun->n_verbs)
+            usher__print(o, "%u.", i + 1);
+}
+
+/* For answers to direct calls: how many fields all answers have, the names of those of one verb,
+ * and of the fields of rows with the verbs whose rows have them (the low byte of their codes). */
+static void names_lua(struct usher__out *o, const struct usher__noun *noun)
+{
+    unsigned verb = 0;
+
+    usher__print_int(o, "", "OUTS", noun->n_outs);
+    usher__print(o, "local EXTRAS = '");
+    for (unsigned i = 0; i < noun->n_extras; i++) {
+        const struct usher__field *f = &noun->extras[i];
+
+        if (f->code == 0)
+            continue;
+        if (f->verb != verb)
+            usher__print(o, " %u=", f->verb);
+        verb = f->verb;
+        field_lua(o, noun, f);
+        usher__print(o, ",");
+    }
+    usher__print(o, " '\nlocal ROW = '");
+    for (unsigned i = 0; i < noun->n_row; i++) {
+        row_lua(o, noun, &noun->row[i], i + 1);
+        for (unsigned k = 0; k < noun->n_row_views; k++)
+            if (noun->row_views[k].offset == noun->row[i].offset)
+                row_lua(o, noun, &noun->row_views[k], i + 1);
+    }
+    usher__print(o, " '\nlocal NOTICES = '");
+    for (unsigned code = noun->noun * 256u + 1; code % 256 != 0; code++)
+        if (usher__verb(code) == NULL && strcmp(usher_verb_word((enum usher_verb)code), "?") != 0)
+            usher__print(o, " %s=%u:", usher_verb_word((enum usher_verb)code), code);
+    usher__print(o, " '\n");
+}
+
 /* Of the noun's steps: counts, settings, defaults, and constants of its own. */
 static void steps_lua(struct usher__out *o, const struct usher__noun *noun)
 {
@@ -327,6 +390,7 @@ static void steps_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print_int(o, "", "DROP_MAX", USHER__DROP_MAX);
     usher__print_int(o, "", "DROPPING", USHER__DROPPING);
     notice_row_lua(o, noun);
+    names_lua(o, noun);
     usher__print(o, "local LOG_KIND = '%u'\n", steps->log.kind);
     usher__print_int(o, "LOG_", "SET", steps->log.setting);
     usher__print_int(o, "LOG_", "CHANGES", steps->log.changes);

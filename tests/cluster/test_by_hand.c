@@ -186,45 +186,63 @@ static unsigned long long digits(const char **at)
     return n;
 }
 
+/* Append @text to @to, versions and tokens after @base. */
+static void write_text(const char *text, unsigned long long base, char *to, size_t size)
+{
+    size_t n = strlen(to);
+
+    while (*text != '\0') {
+        const char *from = text;
+        bool is_number = *text >= '0' && *text <= '9';
+        unsigned long long v = is_number ? digits(&text) : 0;
+
+        if (v > base && v < base + 1000)
+            n += (size_t)snprintf(to + n, size - n, "+%llu", v - base);
+        else
+            n += (size_t)snprintf(to + n, size - n, "%.*s", is_number ? (int)(text - from) : 1,
+                                  from);
+        text += is_number ? 0 : 1;
+        assert_true(n < size);
+    }
+    n += (size_t)snprintf(to + n, size - n, " ");
+    assert_true(n < size);
+}
+
+static void write_array(const redisReply *reply, const char *epoch, unsigned long long base,
+                        char *to, size_t size)
+{
+    for (size_t i = 0; i < reply->elements; i++) {
+        const redisReply *e = reply->element[i];
+        char number[24];
+
+        if (e->type == REDIS_REPLY_ARRAY) {
+            write_text("[", base, to, size);
+            write_array(e, epoch, base, to, size);
+            write_text("]", base, to, size);
+        } else if (e->type == REDIS_REPLY_INTEGER) {
+            (void)snprintf(number, sizeof number, "%lld", e->integer);
+            write_text(number, base, to, size);
+        } else if (e->type == REDIS_REPLY_STRING) {
+            bool drawn = epoch != NULL && strncmp(e->str, epoch, 16) == 0;
+
+            write_text(e->str + (drawn ? 16 : 0), base, to, size);
+        } else {
+            fail_msg("value %zu is of type %d", i, e->type);
+        }
+    }
+}
+
 /* All but the epoch, which is drawn; names of rooms begin with it.  Versions and tokens are written
  * as they follow *@base, the version before the first one (0: @reply has that). */
 static void write_down(const redisReply *reply, unsigned long long *base, char *to, size_t size)
 {
     bool drawn = strcmp(reply->element[2]->str, "epoch") == 0;
-    const char *epoch = reply->element[3]->str;
-    size_t n = strlen(to);
+    size_t n;
 
     if (*base == 0)
         *base = strtoull(value_of(reply, "version"), NULL, 10) - 1;
-    for (size_t i = 0; i < reply->elements; i++) {
-        const redisReply *e = reply->element[i];
-        char number[24];
-        const char *text = e->str;
-
-        if (e->type == REDIS_REPLY_INTEGER) {
-            (void)snprintf(number, sizeof number, "%lld", e->integer);
-            text = number;
-        } else if (e->type != REDIS_REPLY_STRING) {
-            fail_msg("value %zu is of type %d", i, e->type);
-        } else if (drawn && strncmp(e->str, epoch, 16) == 0) {
-            text += 16;
-        }
-        while (*text != '\0') {
-            const char *from = text;
-            bool is_number = *text >= '0' && *text <= '9';
-            unsigned long long v = is_number ? digits(&text) : 0;
-
-            if (v > *base && v < *base + 1000)
-                n += (size_t)snprintf(to + n, size - n, "+%llu", v - *base);
-            else
-                n += (size_t)snprintf(to + n, size - n, "%.*s", is_number ? (int)(text - from) : 1,
-                                      from);
-            text += is_number ? 0 : 1;
-            assert_true(n < size);
-        }
-        n += (size_t)snprintf(to + n, size - n, " ");
-        assert_true(n < size);
-    }
+    write_array(reply, drawn ? reply->element[3]->str : NULL, *base, to, size);
+    n = strlen(to);
     (void)snprintf(to + n, size - n, "\n");
 }
 
@@ -770,6 +788,116 @@ static void single_serials_and_the_ends_of_many_are_printed(void **state)
     redisFree(c);
 }
 
+/* Is each text in @reply UTF-8? */
+static bool is_utf8(const redisReply *reply)
+{
+    for (size_t i = 0; i < reply->elements; i++) {
+        const redisReply *e = reply->element[i];
+        size_t left = 0;
+
+        if (e->type == REDIS_REPLY_ARRAY && !is_utf8(e))
+            return false;
+        for (size_t k = 0; e->type == REDIS_REPLY_STRING && k < e->len; k++) {
+            unsigned char c = (unsigned char)e->str[k];
+
+            if (left > 0 ? c >> 6 != 2 : c >= 0x80 && (c < 0xc2 || c > 0xf4))
+                return false;
+            left = left > 0 ? left - 1 : c < 0xc2 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+        }
+        if (left > 0)
+            return false;
+    }
+    return true;
+}
+
+/* Calls and a part of their answers, as write_array() writes it. */
+static const struct {
+    const char *noun, *words, *part;
+} rows[] = {
+    { "number", "set log 10 now 1000", " lease_max 0 outage 0 " },
+    { "number", "add 101 group g now 1000", "" },
+    { "number", "reg 101 now 1000", "" },
+    { "number", "call owner ann lease 60000 now 2000", "" },
+    { "number", "list now 3000",
+      " rows [ [ number 101 group g owner ann state busy+up resting 0 token +4 until 62000 "
+      "calls_today 1 used 2000 capped 0 age 1000 node  ] ] " },
+    { "number", "stats now 3000", " total 1 idle_up 0 idle_down 0 busy_up 1 " },
+    { "number", "changes since @ now 3000",
+      " rows [ [ version +4 verb call subject 101 from 2 to 4 data [ ] owner ann time 2000 token +4 "
+      "until 62000 ] ] " },
+    { "queue", "set log 10 now 1000", " limit 0 " },
+    { "queue", "login ann now 1000", "" },
+    { "queue", "apply zoe now 2000", "" },
+    { "queue", "apply pia now 2000", "" },
+    { "queue", "list now 2000", " rows [ [ user pia agent  lane default state waiting " },
+    { "queue", "room ann now 2000", " rows [ [ room .+2.1 user zoe lane default state seated " },
+    { "queue", "agents now 2000",
+      " rows [ [ agent ann lanes * login +2 state busy logged_in 1000 " },
+    { "queue", "changes now 2000", " verb apply subject zoe " },
+    { "room", "open log 10 now 1000", " capacity 0 linger 0 " },
+    { "room", "join ann now 1000", "" },
+    { "room", "member ann color red now 1000", "" },
+    { "room", "set title \xe2\x82\xac now 1000", "" },
+    { "room", "set logo \xe2\xc2\x80\x82\xac now 1000", "" },
+    { "room", "snapshot now 1000",
+      " kind field state absent name title owner  value \xe2\x82\xac " },
+    { "room", "snapshot now 1000", " name logo owner  value_hex e2c28082ac " },
+    { "room", "snapshot now 1000",
+      " [ kind member state here name ann owner  value [ color red ] version " },
+    { "room", "changes now 1000", " data [ color red ] owner  time 1000 was " },
+    { "room", "changes now 1000",
+      " verb set subject logo from 0 to 0 data [ logo_hex e2c28082ac ] " },
+    { "rooms", "put hall created 1000 now 1000", " token +1 more 0 " },
+    { "rooms", "find hall now 1000", " rows [ [ room hall state open created 1000 token +1 ] ] " },
+    { "serial", "rule prefix \xc3\xa9 width 4 mode 2 log 10 now 1000",
+      " prefix \xc3\xa9 suffix  date  base 0 step 1 width 4 radix 10 check 0 " },
+    { "serial", "reserve owner ann now 1000",
+      " serial \xc3\xa9"
+      "0001 " },
+    { "serial", "holds now 2000",
+      " rows [ [ serial \xc3\xa9"
+      "0001 number 1 n 1 at 1000 token +2 until 301000 state held owner ann "
+      "] ] " },
+    { "serial", "changes now 2000", " verb reserve subject " },
+    { "id", "create log 10 now 1000", " start 1 " },
+    { "id", "next n 5 now 1000", "" },
+    { "id", "changes now 1000", " data [ first 1 n 5 ] " },
+};
+
+static void rows_of_answers_have_names_and_are_utf8(void **state)
+{
+    redisContext *c = connected(single);
+    unsigned long long base = 0;
+    const char *noun = "";
+    char sha[41], said[8192], line[128], before[24] = "";
+
+    (void)state;
+    assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *words = rows[i].words, *at = strchr(words, '@');
+        redisReply *reply;
+
+        if (strcmp(noun, rows[i].noun) != 0) {
+            noun = rows[i].noun;
+            base = 0;
+            load(single, noun, sha);
+        }
+        (void)snprintf(line, sizeof line, "%.*s%s%s", at != NULL ? (int)(at - words) : 127, words,
+                       at != NULL ? before : "", at != NULL ? at + 1 : "");
+        reply = type(c, sha, declared("", scope, noun, line));
+        said[0] = '\0';
+        write_down(reply, &base, said, sizeof said);
+        if (strcmp(value_of(reply, "status"), "ok") != 0 || strstr(said, rows[i].part) == NULL)
+            fail_msg("%s %s: %s\nnot %s", noun, line, said, rows[i].part);
+        if (!is_utf8(reply))
+            fail_msg("%s %s: an answer that is not UTF-8", noun, line);
+        (void)snprintf(before, sizeof before, "%llu",
+                       strtoull(value_of(reply, "version"), NULL, 10) - 1);
+        freeReplyObject(reply);
+    }
+    redisFree(c);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -782,6 +910,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_request_id_of_the_library_is_compared_by_verb),
         cmocka_unit_test(serials_are_printed_as_by_the_library),
         cmocka_unit_test(single_serials_and_the_ends_of_many_are_printed),
+        cmocka_unit_test(rows_of_answers_have_names_and_are_utf8),
     };
     static const struct redis_server_options options;
     int rc = 1;

@@ -35,16 +35,14 @@ function S.hand(out, answer)
     end
     names = {'next', 'max', 'step', 'start', 'by', 'limit', 'issued', 'segments', 'began', 'lasted',
         'managed'}
+    if S.verb ~= K.V_SHOW then return false end
     for _, row in ipairs(answer[8]) do
-        if row[K.NOTICE_AT] ~= '' then
-            out[#out + 1] = row[K.NOTICE_AT]
-            row = {}
-        end
-        for i = 4, #row > 0 and #names or 0 do
+        for i = 4, #names do
             out[#out + 1] = names[i]
             out[#out + 1] = type(row[i]) == 'number' and format('%.0f', row[i]) or row[i]
         end
     end
+    return true
 end
 
 -- ---- the segment --------------------------------------------------------------------------

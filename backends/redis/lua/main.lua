@@ -7,7 +7,7 @@ end -- of make()
 -- What is typed unpacks to numbers, if it is as long as that at all.
 local packed = ARGV[1] or ''
 local all = HELD and #packed > 38 and {munpack(packed)} or {}
-local by_hand, one_key = all[all[4]] ~= 'head', nil
+local by_hand, one_key, add_rest = all[all[4]] ~= 'head', nil, nil
 if by_hand then
     -- EVALSHA sha 3 {scope}:noun {scope}:noun:index {scope}:noun:held verb …
     -- or, where no slot can move away from below it, EVALSHA sha 1 {scope} verb …
@@ -131,6 +131,112 @@ if by_hand then
             a[6] = K.DIRECT + 2 * tonumber(sub(redis.sha1hex(table.concat(given)), 1, 13), 16)
         end
         return a
+    end
+
+    -- @name and @value to @t.  Bytes that are not UTF-8 are written as hex digits, and the name says so.
+    local function add(t, name, value)
+        if type(value) == 'number' then
+            value = string.format('%.0f', value)
+        else
+            local rest = string.gsub(value, '[\194-\223][\128-\191]', ' ')
+            rest = string.gsub(rest, '\224[\160-\191][\128-\191]', ' ')
+            rest = string.gsub(rest, '\237[\128-\159][\128-\191]', ' ')
+            rest = string.gsub(rest, '[\225-\236\238\239][\128-\191][\128-\191]', ' ')
+            rest = string.gsub(rest, '\240[\144-\191][\128-\191][\128-\191]', ' ')
+            rest = string.gsub(rest, '[\241-\243][\128-\191][\128-\191][\128-\191]', ' ')
+            rest = string.gsub(rest, '\244[\128-\143][\128-\191][\128-\191]', ' ')
+            if string.find(rest, '[\128-\255]') then
+                name = name .. '_hex'
+                value = string.gsub(value, '.', function(c) return string.format('%02x', byte(c)) end)
+            end
+        end
+        t[#t + 1], t[#t + 2] = name, value
+    end
+
+    -- The word of code @v in '/word/word'.
+    local function code_word(words, v)
+        for word in string.gmatch(words, '/([^/]*)') do
+            if v == 0 then return word ~= '' and word or nil end
+            v = v - 1
+        end
+    end
+
+    -- Packed fields as an array of names and values; nil: they are none.  A version can follow a value.
+    local function pairs_of(packed)
+        local good, all = pcall(munpack, packed)
+        local t, i = {}, 1
+        if packed == '' then return t end
+        if not good or type(all) ~= 'table' then return nil end
+        while all[i] ~= nil do
+            if type(all[i]) ~= 'string' or type(all[i + 1]) ~= 'string' then return nil end
+            add(t, all[i], all[i + 1])
+            i = i + (type(all[i + 2]) == 'number' and 3 or 2)
+        end
+        return t
+    end
+
+    local function add_packed(t, name, packed)
+        local all = pairs_of(packed)
+        if not all then return add(t, name, packed) end
+        t[#t + 1], t[#t + 2] = name, all
+    end
+
+    local function add_notice(t, packed)
+        local n = munpack(packed)
+        local version, before = n[2], nil
+        if type(version) == 'table' then version, before = version[1], version[2] end
+        add(t, 'version', version)
+        if before then add(t, 'before', before) end
+        add(t, 'verb', string.match(K.VERBS .. K.NOTICES, ' ([%l-]+)=' .. string.format('%d:', n[1])) or n[1])
+        add(t, 'subject', n[9])
+        add(t, 'from', n[3])
+        add(t, 'to', n[4])
+        add_packed(t, 'data', n[10])
+        add(t, 'owner', n[8])
+        add(t, 'time', n[7])
+        if n[5] ~= 0 then add(t, 'token', n[5]) end
+        if n[6] ~= 0 then add(t, 'until', n[6]) end
+        if n[12] and n[12] ~= 0 then
+            add(t, 'was', n[11])
+            add(t, 'mark', n[12])
+        end
+    end
+
+    -- To the end of an answer: the fields of its verb by their names, and `rows`, each an array of names
+    -- and values.
+    function add_rest(out, answer)
+        local code, i = S.verb % 256, 9 + K.OUTS
+        local names = string.match(K.EXTRAS, ' ' .. string.format('%d', S.verb) .. '=(%S*)') or ''
+        for name, words in string.gmatch(names, '([%l%d_]+)([^,]*),') do
+            if answer[i] == nil then break end
+            add(out, name == 'after' and 'next' or name, words ~= '' and code_word(words, answer[i]) or answer[i])
+            i = i + 1
+        end
+        local rows, columns = {}, {}
+        for at, name, words, verbs in string.gmatch(K.ROW, ' (%d+)=([%l%d_]+)([^:]*):(%S+)') do
+            if string.find(verbs, '.' .. string.format('%d', code) .. '.', 1, true) then
+                columns[#columns + 1] = {tonumber(at), name, words}
+            end
+        end
+        for k, row in ipairs(answer[8]) do
+            local t = {}
+            local value = row[K.NOTICE_AT] or ''
+            local kind = value ~= '' and (not S.value_kind and 'notice' or S.value_kind(row))
+            if S.hand_row then S.hand_row(t, row, answer) end
+            if kind == 'notice' then
+                add_notice(t, value)
+            end
+            for _, c in ipairs(kind == 'notice' and {} or columns) do
+                local v = row[c[1]]
+                if kind == 'packed' and c[1] == K.NOTICE_AT then
+                    add_packed(t, c[2], v)
+                else
+                    add(t, c[2], c[3] ~= '' and code_word(c[3], v) or v)
+                end
+            end
+            rows[k] = t
+        end
+        if rows[1] then out[#out + 1], out[#out + 2] = 'rows', rows end
     end
 
     local typed, fault = nil, wrong_keys()
@@ -378,7 +484,7 @@ for i = 1, n_commands do
             else
                 out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3]), 'due',
                     string.format('%.0f', answer[4]), 'now', string.format('%.0f', answer[5])}
-                S.hand(out, answer)
+                if not S.hand(out, answer) then add_rest(out, answer) end
                 if S.because then out[#out + 1], out[#out + 2] = 'message', S.because end
             end
         else

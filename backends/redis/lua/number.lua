@@ -34,8 +34,6 @@ function S.hand(out, answer)
     if answer[10] ~= K.WHY_NONE then
         more[15], more[16] = 'why', string.match(sub(K.WHYS, answer[10] * 10 + 1, answer[10] * 10 + 10), '^%S+')
     end
-    for i = 17, #answer do more[#more + 1] = int(answer[i]) end
-    for _, row in ipairs(answer[8]) do more[#more + 1] = table.concat(row, ' ') end
     for i = 1, #more do out[10 + i] = more[i] end
 end
 

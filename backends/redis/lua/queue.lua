@@ -39,9 +39,14 @@ function S.hand(out, answer)
         .. 'pausing', answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+'), 'place', words[answer[10] + 1], 'index',
         int(answer[13]), 'wait', int(answer[14]), 'until', int(answer[15]), 'token', int(answer[16]), 'room',
         answer[2] .. '.' .. int(answer[17]) .. '.' .. int(answer[18]), 'count', int(answer[19]), 'more', int(answer[12])}
-    for i = 22, #answer do more[#more + 1] = int(answer[i]) end
-    for _, row in ipairs(answer[8]) do more[#more + 1] = table.concat(row, ' ') end
     for i = 1, #more do out[10 + i] = more[i] end
+end
+
+-- The room of a login has no field of its own.
+function S.hand_row(t, row, answer)
+    if S.verb ~= K.V_AGENTS and row[6] > 0 then
+        t[1], t[2] = 'room', string.format('%s.%.0f.%.0f', answer[2], row[5], row[6])
+    end
 end
 
 function S.cnt(i) return S.count[i + 1] end

@@ -33,11 +33,12 @@ function S.hand(out, answer)
         'member', string.match(sub(K.MEMBER_STATES, answer[10] * 10 + 1, answer[10] * 10 + 10), '^%S+'),
         'members', int(answer[11]), 'count', int(answer[12]), 'since', int(answer[13]), 'until', int(answer[14]),
         'created', int(answer[15]), 'more', int(answer[16]), 'name', answer[17]}
-    for i = 18, #answer do more[#more + 1] = int(answer[i]) end
-    for _, row in ipairs(answer[8]) do
-        for i = 3, 5 do more[#more + 1] = row[i] end
-    end
     for i = 1, #more do out[10 + i] = more[i] end
+end
+
+-- The kind of value that a row has: see add_rest() in main.lua.
+function S.value_kind(row)
+    return row[1] == K.ROW_NOTICE and 'notice' or (row[1] == K.ROW_MEMBER or row[1] == K.ROW_SHARE) and 'packed' or ''
 end
 
 function S.n(i) return S.count[i + 1] end

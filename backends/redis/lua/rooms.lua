@@ -9,7 +9,15 @@ function S.fields(t, n)
     if S.verb == K.V_PUT or S.verb == K.V_LIST then t[n + 2] = S.token end
 end
 function S.hand(out, answer)
-    for _, row in ipairs(answer[8]) do out[#out + 1] = row[1] end
+    local rows = {}
+    local function int(n) return string.format('%.0f', n) end
+    if answer[10] then out[#out + 1], out[#out + 2] = 'token', int(answer[10]) end
+    out[#out + 1], out[#out + 2] = 'more', int(answer[9])
+    for i, row in ipairs(answer[8]) do
+        rows[i] = {'room', row[1], 'state', string.match(sub(K.WORDS, row[2] * 10 + 1, row[2] * 10 + 10), '^%S+'), 'created', int(row[3]), 'token', int(row[4])}
+    end
+    if rows[1] then out[#out + 1], out[#out + 2] = 'rows', rows end
+    return true
 end
 
 function S.add_row(r)

@@ -157,11 +157,21 @@ function S.hand(out, answer)
     local names = {'why', 'count', 'left', 'cur', 'max', 'granted', 'period', 'token', 'until', 'more'}
     for i = 1, 10 do out[9 + 2 * i], out[10 + 2 * i] = names[i], text(answer[8 + i]) end
     if S.verb ~= K.V_CHANGES and S.verb ~= K.V_HOLDS then add_serials(answer[8]) end
-    if S.verb == K.V_HOLDS then out[#out + 1] = 'next' end
-    for i = 19, #answer do out[#out + 1] = text(answer[i]) end
-    for _, row in ipairs(answer[8]) do
-        out[#out + 1] = row[K.NOTICE_AT] ~= '' and row[K.NOTICE_AT] or row[1] .. ' ' .. text(row[2]) .. ' ' .. text(row[3]) .. ' ' .. text(row[4])
+    local row = answer[8][1]
+    if row and (S.verb == K.V_RULE or S.verb == K.V_PARSE or S.verb == K.V_SHOW and row[2] == 0) then
+        local f = S.format_of(row[8]) or S.damaged()
+        names = {'prefix', 'suffix', 'date', 'base', 'step', 'width', 'radix', 'check', 'overflow', 'zone'}
+        for i = 1, 10 do out[#out + 1], out[#out + 2] = names[i], text(f[i]) end
+        answer[8] = {}
     end
+end
+
+function S.hand_row(t, row)
+    if row[8] == '' then return end
+    local f, first = S.format_of(row[8]) or S.damaged(), S.big(row[1])
+    S.make_print()
+    t[1], t[2] = 'serial', S.printed(f, first, row[3])
+    if row[2] > 1 then t[3], t[4] = 'last', S.printed(f, S.plus(first, row[2] - 1), row[3]) end
 end
 
 function S.counting(i) return S.count[i + 1] end

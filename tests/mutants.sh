@@ -1020,6 +1020,8 @@ mutant 'script: what was between two bytes does not part them' backends/redis/lu
     tests/cluster/test_by_hand 'rows_of*'
 mutant 'script: the fields of an answer are named from the second one on' src/engine/tables.c 's/"OUTS", noun->n_outs/"OUTS", noun->n_outs + 1/' \
     tests/cluster/test_by_hand 'rows_of*'
+mutant 'script: the entry of a room belongs to another partition' backends/redis/lua/room.lua 's/hash \* 403) % 4294967296/hash * 401) % 4294967296/' \
+    tests/cluster/test_by_hand 'a_room_is*'
 mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \
     tests/cluster/test_by_hand 'while_a_slot*'
 mutant 'script: a right is asked without its arguments' backends/redis/lua/rights.lua "s/{'HGET', HASH, 'head'}/{'HGET', HASH}/" \

@@ -898,6 +898,79 @@ static void rows_of_answers_have_names_and_are_utf8(void **state)
     redisFree(c);
 }
 
+static void keep_fault(void *payload, const char *line)
+{
+    (void)snprintf(payload, 128, "%s", line);
+}
+
+/* `room open` answers where the entry of the room belongs.  usher_audit() names a room without an
+ * entry, and the library lists the room when a second call has put the entry. */
+static void a_room_is_listed_after_a_second_call(void **state)
+{
+    static const char *const names[] = { "r",       "hall",
+                                         "class-7", "\xc3\xa9t\xc3\xa9",
+                                         "a room",  "1234567890123456789012345678901234567890" };
+    static const char *const prefixes[] = { "", "t:" };
+    redisContext *c = connected(single);
+    char room_sha[41], rooms_sha[41], server[REDIS_URL_MAX], url[REDIS_URL_MAX + 16];
+
+    (void)state;
+    load(single, "room", room_sha);
+    load(single, "rooms", rooms_sha);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t k = 0; k < sizeof prefixes / sizeof *prefixes; k++) {
+            char hash[128], index[144], held[144], created[24], fault[128] = "", expected[128],
+                                                                line[128], answer[1024];
+            struct usher_engine *e;
+            uint64_t faults = 0;
+            struct usher_reply *list;
+            redisReply *reply;
+
+            assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+            (void)snprintf(url, sizeof url, "%s?prefix=%s", redis_server_url(single, server),
+                           prefixes[k]);
+            if (usher_open(url, NULL, &e) != USHER_OK)
+                fail_msg("%s", usher_message());
+            (void)snprintf(hash, sizeof hash, "%s{%s}", prefixes[k], names[i]);
+            /* the partition in which the library puts it */
+            (void)snprintf(line, sizeof line, "room open '%s'", names[i]);
+            run(e, line, answer, sizeof answer);
+            reply = redisCommand(c, "EVALSHA %s 1 %s show", room_sha, hash);
+            (void)snprintf(index, sizeof index, "%s", value_of(reply, "index"));
+            assert_answer(reply, "show", "ok", "");
+            reply = redisCommand(c, "EXISTS %s", index);
+            assert_int_equal(reply->integer, 1);
+            freeReplyObject(reply);
+            assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+
+            reply = redisCommand(c, "EVALSHA %s 1 %s open", room_sha, hash);
+            (void)snprintf(hash, sizeof hash, "%s", value_of(reply, "index"));
+            (void)snprintf(created, sizeof created, "%s", value_of(reply, "created"));
+            assert_answer(reply, "open", "ok", "");
+            (void)snprintf(expected, sizeof expected, "room/%s: is not in the index of rooms",
+                           names[i]);
+            assert_int_equal(usher_audit(e, keep_fault, fault, &faults), USHER_OK);
+            assert_int_equal(faults, 1);
+            assert_string_equal(fault, expected);
+
+            (void)snprintf(index, sizeof index, "%s:index", hash);
+            (void)snprintf(held, sizeof held, "%s:held", hash);
+            assert_answer(redisCommand(c, "EVALSHA %s 3 %s %s %s put %s created %s", rooms_sha,
+                                       hash, index, held, names[i], created),
+                          "put", "ok", "");
+            assert_int_equal(usher_audit(e, keep_fault, fault, &faults), USHER_OK);
+            assert_int_equal(faults, 0);
+            assert_int_equal(usher_room_list(e, NULL, 0, 0, -1, &list), USHER_OK);
+            assert_int_equal(list->n_rows, 1);
+            assert_string_equal(usher_reply_text(list, 0, USHER_FIELD_NAME, NULL), names[i]);
+            assert_int_equal(usher_reply_int(list, 0, USHER_FIELD_SINCE),
+                             strtoll(created, NULL, 10));
+            usher_reply_done(list);
+            usher_close(e);
+        }
+    redisFree(c);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -911,6 +984,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(serials_are_printed_as_by_the_library),
         cmocka_unit_test(single_serials_and_the_ends_of_many_are_printed),
         cmocka_unit_test(rows_of_answers_have_names_and_are_utf8),
+        cmocka_unit_test(a_room_is_listed_after_a_second_call),
     };
     static const struct redis_server_options options;
     int rc = 1;

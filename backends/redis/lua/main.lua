@@ -176,6 +176,7 @@ if by_hand then
     end
 
     local function add_packed(t, name, packed)
+        if packed == '\192' then return end -- too large for a notice
         local all = pairs_of(packed)
         if not all then return add(t, name, packed) end
         t[#t + 1], t[#t + 2] = name, all

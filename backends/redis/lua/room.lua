@@ -33,6 +33,18 @@ function S.hand(out, answer)
         'member', string.match(sub(K.MEMBER_STATES, answer[10] * 10 + 1, answer[10] * 10 + 10), '^%S+'),
         'members', int(answer[11]), 'count', int(answer[12]), 'since', int(answer[13]), 'until', int(answer[14]),
         'created', int(answer[15]), 'more', int(answer[16]), 'name', answer[17]}
+    -- The partition of the index of rooms is in another slot: see usher__room_partition().
+    if S.verb == K.V_OPEN or S.verb == K.V_SHOW then
+        local prefix, name = string.match(HASH, '^([^{]*){(.*)}')
+        local hash = 2166136261
+        for i = 1, #name do
+            hash = hash - hash % 256 + bit.bxor(hash % 256, byte(name, i))
+            -- by 2^24 + 403, in parts below 2^53
+            hash = (hash % 256 * 16777216 + hash * 403) % 4294967296
+        end
+        more[#more + 1] = 'index'
+        more[#more + 1] = format('%s{p%02d}:rooms', prefix, bit.bxor(hash % 64, math.floor(hash / 65536) % 64))
+    end
     for i = 1, #more do out[10 + i] = more[i] end
 end
 

@@ -33,6 +33,13 @@ function S.fields(t, n)
 end
 
 function S.hand(out, answer)
+    -- The room of a login has no field of its own.
+    function S.hand_row(t, row, answer)
+        if S.verb ~= K.V_AGENTS and row[6] > 0 then
+            t[1], t[2] = 'room', string.format('%s.%.0f.%.0f', answer[2], row[5], row[6])
+        end
+    end
+
     local function int(n) return format('%.0f', n) end
     local words = {'none', 'room', 'offer', 'queue', 'away'}
     local more = {'user', answer[20], 'agent', answer[21], 'state', string.match(sub(K.AGENT_STATES
@@ -40,13 +47,6 @@ function S.hand(out, answer)
         int(answer[13]), 'wait', int(answer[14]), 'until', int(answer[15]), 'token', int(answer[16]), 'room',
         answer[2] .. '.' .. int(answer[17]) .. '.' .. int(answer[18]), 'count', int(answer[19]), 'more', int(answer[12])}
     for i = 1, #more do out[10 + i] = more[i] end
-end
-
--- The room of a login has no field of its own.
-function S.hand_row(t, row, answer)
-    if S.verb ~= K.V_AGENTS and row[6] > 0 then
-        t[1], t[2] = 'room', string.format('%s.%.0f.%.0f', answer[2], row[5], row[6])
-    end
 end
 
 function S.cnt(i) return S.count[i + 1] end

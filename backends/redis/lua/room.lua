@@ -28,6 +28,11 @@ function S.fields(t, n)
 end
 
 function S.hand(out, answer)
+    -- The kind of value that a row has: see add_rest() in main.lua.
+    function S.value_kind(row)
+        return row[1] == K.ROW_NOTICE and 'notice' or (row[1] == K.ROW_MEMBER or row[1] == K.ROW_SHARE) and 'packed' or ''
+    end
+
     local function int(n) return format('%.0f', n) end
     local more = {'state', string.match(sub(K.ROOM_STATES, answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+'),
         'member', string.match(sub(K.MEMBER_STATES, answer[10] * 10 + 1, answer[10] * 10 + 10), '^%S+'),
@@ -46,11 +51,6 @@ function S.hand(out, answer)
         more[#more + 1] = format('%s{p%02d}:rooms', prefix, bit.bxor(hash % 64, math.floor(hash / 65536) % 64))
     end
     for i = 1, #more do out[10 + i] = more[i] end
-end
-
--- The kind of value that a row has: see add_rest() in main.lua.
-function S.value_kind(row)
-    return row[1] == K.ROW_NOTICE and 'notice' or (row[1] == K.ROW_MEMBER or row[1] == K.ROW_SHARE) and 'packed' or ''
 end
 
 function S.n(i) return S.count[i + 1] end

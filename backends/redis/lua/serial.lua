@@ -42,98 +42,106 @@ function S.fields(t, n)
     end
 end
 
--- For direct calls: the serials as core/serial.c prints them.
-function S.make_print()
-    if not S.date_of then S.make_holds() end
+function S.hand(out, answer)
+    -- The serials as core/serial.c prints them.
+    function S.make_print()
+        if not S.date_of then S.make_holds() end
 
-    local function digit_of(c, radix)
-        local digit = c >= 48 and c <= 57 and c - 48 or c >= 65 and c <= 90 and c - 55 or 99
-        return digit < radix and digit or nil
-    end
-
-    local function iso7064(text, modulus, radix, alphabet)
-        local p = 0
-        for i = 1, #text do
-            local digit = digit_of(byte(text, i), radix)
-            if digit then p = (p + digit) * 2 % modulus end
+        local function digit_of(c, radix)
+            local digit = c >= 48 and c <= 57 and c - 48 or c >= 65 and c <= 90 and c - 55 or 99
+            return digit < radix and digit or nil
         end
-        p = (modulus + 1 - p) % modulus + 1
-        return sub(alphabet, p, p)
-    end
 
-    local function luhn(text)
-        local sum, twice = 0, true
-        for i = #text, 1, -1 do
-            local digit = digit_of(byte(text, i), 10)
-            if digit then
-                sum = sum + (twice and digit * 2 - (digit > 4 and 9 or 0) or digit)
-                twice = not twice
+        local function iso7064(text, modulus, radix, alphabet)
+            local p = 0
+            for i = 1, #text do
+                local digit = digit_of(byte(text, i), radix)
+                if digit then p = (p + digit) * 2 % modulus end
             end
+            p = (modulus + 1 - p) % modulus + 1
+            return sub(alphabet, p, p)
         end
-        return format('%d', (10 - sum % 10) % 10)
-    end
 
-    local function damm(text)
-        local rows, state = '0317598642' .. '7092154863' .. '4206871359' .. '1750983426' .. '6123045978'
-            .. '3674209581' .. '5869720134' .. '8945362017' .. '9438617205' .. '2581436790', 0
-        for i = 1, #text do
-            local digit = digit_of(byte(text, i), 10)
-            if digit then state = byte(rows, state * 10 + digit + 1) - 48 end
-        end
-        return format('%d', state)
-    end
-
-    -- The dihedral group of ten is computed, and so are the powers of its permutation.
-    local function verhoeff(text)
-        local state, place = 0, 1
-        for i = #text, 1, -1 do
-            local digit = digit_of(byte(text, i), 10)
-            if digit then
-                for _ = 1, place % 8 do digit = byte('1576283094', digit + 1) - 48 end
-                place = place + 1
-                if state < 5 then
-                    state = digit < 5 and (state + digit) % 5 or (state + digit) % 5 + 5
-                else
-                    state = digit < 5 and (state - digit) % 5 + 5 or (state - digit) % 5
+        local function luhn(text)
+            local sum, twice = 0, true
+            for i = #text, 1, -1 do
+                local digit = digit_of(byte(text, i), 10)
+                if digit then
+                    sum = sum + (twice and digit * 2 - (digit > 4 and 9 or 0) or digit)
+                    twice = not twice
                 end
             end
+            return format('%d', (10 - sum % 10) % 10)
         end
-        return format('%d', state < 5 and -state % 5 or state)
+
+        local function damm(text)
+            local rows, state = '0317598642' .. '7092154863' .. '4206871359' .. '1750983426' .. '6123045978'
+                .. '3674209581' .. '5869720134' .. '8945362017' .. '9438617205' .. '2581436790', 0
+            for i = 1, #text do
+                local digit = digit_of(byte(text, i), 10)
+                if digit then state = byte(rows, state * 10 + digit + 1) - 48 end
+            end
+            return format('%d', state)
+        end
+
+        -- The dihedral group of ten is computed, and so are the powers of its permutation.
+        local function verhoeff(text)
+            local state, place = 0, 1
+            for i = #text, 1, -1 do
+                local digit = digit_of(byte(text, i), 10)
+                if digit then
+                    for _ = 1, place % 8 do digit = byte('1576283094', digit + 1) - 48 end
+                    place = place + 1
+                    if state < 5 then
+                        state = digit < 5 and (state + digit) % 5 or (state + digit) % 5 + 5
+                    else
+                        state = digit < 5 and (state - digit) % 5 + 5 or (state - digit) % 5
+                    end
+                end
+            end
+            return format('%d', state < 5 and -state % 5 or state)
+        end
+
+        local function check_of(check, text)
+            local alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ*'
+            if check == K.CHECK_LUHN then return luhn(text) end
+            if check == K.CHECK_MOD11_2 then return iso7064(text, 11, 10, '0123456789X') end
+            if check == K.CHECK_MOD37_2 then return iso7064(text, 37, 36, alphabet) end
+            if check == K.CHECK_DAMM then return damm(text) end
+            if check == K.CHECK_VERHOEFF then return verhoeff(text) end
+            return ''
+        end
+
+        -- serial @k, a pair, of the time @at by the format @f
+        function S.printed(f, k, at)
+            local low, radix, text = k[2] * f[5], f[7], ''
+            local value = {k[1] * f[5] + floor(low / 1000000000), low % 1000000000}
+            local base = S.big(f[4])
+            low = value[2] + base[2]
+            local high = value[1] + base[1] + floor(low / 1000000000)
+            low = low % 1000000000
+            repeat
+                low = high % radix * 1000000000 + low
+                high = floor(high / radix)
+                local digit = low % radix
+                text = char(digit < 10 and digit + 48 or digit + 55) .. text
+                low = floor(low / radix)
+                -- the quotient of the lower part is below 10^9 again
+            until high == 0 and low == 0
+            if #text < f[6] then text = string.rep('0', f[6] - #text) .. text end
+            text = S.date_of(f, at) .. text
+            return f[1] .. text .. check_of(f[8], text) .. f[2]
+        end
     end
 
-    local function check_of(check, text)
-        local alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ*'
-        if check == K.CHECK_LUHN then return luhn(text) end
-        if check == K.CHECK_MOD11_2 then return iso7064(text, 11, 10, '0123456789X') end
-        if check == K.CHECK_MOD37_2 then return iso7064(text, 37, 36, alphabet) end
-        if check == K.CHECK_DAMM then return damm(text) end
-        if check == K.CHECK_VERHOEFF then return verhoeff(text) end
-        return ''
+    function S.hand_row(t, row)
+        if row[8] == '' then return end
+        local f, first = S.format_of(row[8]) or S.damaged(), S.big(row[1])
+        S.make_print()
+        t[1], t[2] = 'serial', S.printed(f, first, row[3])
+        if row[2] > 1 then t[3], t[4] = 'last', S.printed(f, S.plus(first, row[2] - 1), row[3]) end
     end
 
-    -- serial @k, a pair, of the time @at by the format @f
-    function S.printed(f, k, at)
-        local low, radix, text = k[2] * f[5], f[7], ''
-        local value = {k[1] * f[5] + floor(low / 1000000000), low % 1000000000}
-        local base = S.big(f[4])
-        low = value[2] + base[2]
-        local high = value[1] + base[1] + floor(low / 1000000000)
-        low = low % 1000000000
-        repeat
-            low = high % radix * 1000000000 + low
-            high = floor(high / radix)
-            local digit = low % radix
-            text = char(digit < 10 and digit + 48 or digit + 55) .. text
-            low = floor(low / radix)
-            -- the quotient of the lower part is below 10^9 again
-        until high == 0 and low == 0
-        if #text < f[6] then text = string.rep('0', f[6] - #text) .. text end
-        text = S.date_of(f, at) .. text
-        return f[1] .. text .. check_of(f[8], text) .. f[2]
-    end
-end
-
-function S.hand(out, answer)
     -- The serials of @rows as `serial`, `serials`, or the first and the last one of more than 1,000.
     local function add_serials(rows)
         local n, all = 0, {}
@@ -164,14 +172,6 @@ function S.hand(out, answer)
         for i = 1, 10 do out[#out + 1], out[#out + 2] = names[i], text(f[i]) end
         answer[8] = {}
     end
-end
-
-function S.hand_row(t, row)
-    if row[8] == '' then return end
-    local f, first = S.format_of(row[8]) or S.damaged(), S.big(row[1])
-    S.make_print()
-    t[1], t[2] = 'serial', S.printed(f, first, row[3])
-    if row[2] > 1 then t[3], t[4] = 'last', S.printed(f, S.plus(first, row[2] - 1), row[3]) end
 end
 
 function S.counting(i) return S.count[i + 1] end

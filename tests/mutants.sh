@@ -1022,6 +1022,8 @@ mutant 'script: the fields of an answer are named from the second one on' src/en
     tests/cluster/test_by_hand 'rows_of*'
 mutant 'script: the entry of a room belongs to another partition' backends/redis/lua/room.lua 's/hash \* 403) % 4294967296/hash * 401) % 4294967296/' \
     tests/cluster/test_by_hand 'a_room_is*'
+mutant 'script: a damaged record ends the script between two writes' backends/redis/lua/main.lua 's/if not pcall(function() if not S.hand(out, answer) then add_rest(out, answer) end end) then/if not S.hand(out, answer) and add_rest(out, answer) then/' \
+    tests/cluster/test_by_hand 'a_damaged*'
 mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \
     tests/cluster/test_by_hand 'while_a_slot*'
 mutant 'script: a right is asked without its arguments' backends/redis/lua/rights.lua "s/{'HGET', HASH, 'head'}/{'HGET', HASH}/" \

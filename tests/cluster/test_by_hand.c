@@ -971,6 +971,26 @@ static void a_room_is_listed_after_a_second_call(void **state)
     redisFree(c);
 }
 
+/* The numbers are taken, and no script ends between its writes. */
+static void a_damaged_format_is_reported(void **state)
+{
+    static const char damage[] =
+        "local t = redis.call('HGET', KEYS[1], '1:rule') "
+        "return redis.call('HSET', KEYS[1], '1:rule', string.sub(t, 1, 70) .. 'x')";
+    redisContext *c = connected(single);
+    char sha[41], key[16];
+
+    (void)state;
+    assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+    load(single, "serial", sha);
+    assert_answer(type(c, sha, declared("", scope, "serial", "rule prefix A")), "rule", "ok", "");
+    (void)snprintf(key, sizeof key, "{%s}:serial", scope);
+    freeReplyObject(redisCommand(c, "EVAL %s 1 %s", damage, key));
+    assert_answer(type(c, sha, declared("", scope, "serial", "take n 2")), "take", "ok",
+                  "the store is damaged");
+    redisFree(c);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -985,6 +1005,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(single_serials_and_the_ends_of_many_are_printed),
         cmocka_unit_test(rows_of_answers_have_names_and_are_utf8),
         cmocka_unit_test(a_room_is_listed_after_a_second_call),
+        cmocka_unit_test(a_damaged_format_is_reported),
     };
     static const struct redis_server_options options;
     int rc = 1;

@@ -485,7 +485,10 @@ for i = 1, n_commands do
             else
                 out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3]), 'due',
                     string.format('%.0f', answer[4]), 'now', string.format('%.0f', answer[5])}
-                if not S.hand(out, answer) then add_rest(out, answer) end
+                -- A record that is damaged must not end the script here, between two writes.
+                if not pcall(function() if not S.hand(out, answer) then add_rest(out, answer) end end) then
+                    S.because = 'the store is damaged: a record of this answer'
+                end
                 if S.because then out[#out + 1], out[#out + 2] = 'message', S.because end
             end
         else

@@ -115,8 +115,8 @@ function S.hand(out, answer)
         -- serial @k, a pair, of the time @at by the format @f
         function S.printed(f, k, at)
             -- other numbers, and what is no number, would make the loop below endless
-        if not (f[5] <= 1000000 and f[6] >= 0 and f[6] <= K.WIDTH_MAX) then S.damaged() end
-        local low, radix, text = k[2] * f[5], f[7], ''
+            if not (f[5] <= 1000000 and f[6] >= 0 and f[6] <= K.WIDTH_MAX) then S.damaged() end
+            local low, radix, text = k[2] * f[5], f[7], ''
             local value = {k[1] * f[5] + floor(low / 1000000000), low % 1000000000}
             local base = S.big(f[4])
             low = value[2] + base[2]

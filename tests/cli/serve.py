@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 USHER = os.environ.get("USHER", "usher")
 PATIENCE = int(os.environ.get("PATIENCE", 60))  # seconds until something that must come has not
@@ -33,7 +34,14 @@ class Client:
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(PATIENCE)
-        self.socket.connect(address)
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self.socket.connect(address)
+                break
+            except BlockingIOError:  # of a socket file: as many wait as may wait
+                assert time.monotonic() < until
+                time.sleep(0.01)
         self.bytes = b""
         if resp3:
             self.ask("HELLO", "3")

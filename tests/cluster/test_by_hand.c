@@ -650,7 +650,7 @@ static void run(struct usher_engine *e, const char *line, char *answer, size_t s
 {
     char room[2048 + 1024];
     struct usher_command command;
-    struct usher_reply *reply;
+    struct usher_reply *reply = NULL;
     size_t n;
 
     if (usher_command_parse(line, strlen(line), room, sizeof room, &command) != USHER_OK ||

@@ -1535,9 +1535,12 @@ static void play_hello(struct peer *p, int fd)
     peer_drain(p, fd);
 }
 
-/* Says it without waiting for what comes. */
+/* Says it when the first byte is there, and reads nothing. */
 static void play_refusal(struct peer *p, int fd)
 {
+    char first;
+
+    (void)recv(fd, &first, 1, MSG_PEEK);
     peer_say(p, fd, p->script);
 }
 

@@ -1,10 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# README to the letter: a Debian 12 with nothing but its base and sudo (debootstrap, in a namespace of
-# its own), an ordinary user who may use sudo, this tree, and each line of README's blocks as it
-# is printed.  Lines behind a `$' have the output that stands below them, … for anything.
-#   tests/bare-root.sh              all of it, `./bootstrap check' included
-#   tests/bare-root.sh --no-check   without that one line, and says so
+# README to the letter: a Debian 12 with nothing but its base (debootstrap, in a namespace of its
+# own), this tree, and each line of README's blocks as it is printed.  Lines after a `$' have the
+# output that stands below them, … for anything.
+#   tests/bare-root.sh              all of it, `./bootstrap check' included, as an ordinary user
+#                                   who may use sudo
+#   tests/bare-root.sh --as-root    the same as root, without sudo, with the rights that root has in
+#                                   a container without privileges
+#   tests/bare-root.sh --no-check   without that line and without those of the example with a cluster,
+#                                   whose servers it installs; says so
 # Needs root, debootstrap and a mirror: $USHER_DEBIAN_MIRROR, or the one that apt here uses.
 # $USHER_DEBIAN is another release.  Run by hand and by `make check-long'; it skips nothing: where
 # it cannot run, it fails.
@@ -17,10 +21,20 @@ die() {
     exit 1
 }
 
-# Within the root, as root: makes the user and becomes it.
+# Within the root, as root: gives up rights, or makes the user and becomes it.
 if [ "${1-}" = --inside ]; then
-    shift
     mount -t proc proc /proc
+    if [ "$2" = root ]; then
+        # What container engines leave to root when nothing is asked for.
+        rights=-all
+        for right in chown dac_override fowner fsetid kill setgid setuid setpcap \
+            net_bind_service net_raw sys_chroot mknod audit_write setfcap; do
+            rights=$rights,+$right
+        done
+        mv /usher /root/usher
+        cd /root/usher
+        HOME=/root exec setpriv --inh-caps=-all --bounding-set="$rights" sh -eu /steps.sh
+    fi
     useradd -m -s /bin/sh somebody
     echo 'somebody ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/somebody
     mv /usher /home/somebody/usher
@@ -29,11 +43,14 @@ if [ "${1-}" = --inside ]; then
 fi
 
 check=yes
-case ${1-} in
-'') ;;
---no-check) check=no ;;
-*) die "unknown argument $1" ;;
-esac
+user=somebody packages=--include=sudo
+for argument; do
+    case $argument in
+    --no-check) check=no ;;
+    --as-root) user=root packages=--exclude=sudo ;;
+    *) die "unknown argument $argument" ;;
+    esac
+done
 [ "$(id -u)" = 0 ] || die 'needs root, to make a root file system and enter it'
 command -v debootstrap >/dev/null || die 'needs debootstrap'
 command -v unshare >/dev/null || die 'needs unshare'
@@ -46,7 +63,7 @@ root=$dir/root
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 99' HUP INT TERM
 
-debootstrap --variant=minbase --include=sudo "$release" "$root" "$mirror" >"$dir/debootstrap.log" 2>&1 ||
+debootstrap --variant=minbase "$packages" "$release" "$root" "$mirror" >"$dir/debootstrap.log" 2>&1 ||
     { tail -n 20 "$dir/debootstrap.log"; die 'debootstrap failed'; }
 echo "deb $mirror $release main" >"$root/etc/apt/sources.list"
 # What this machine needs in order to reach the mirror.
@@ -63,7 +80,7 @@ chmod 755 "$dir" "$root"
 # the first of these is calls.c, the others are parts of a function.
 FILES=$dir/files
 export FILES
-awk -v check="$check" '
+awk -v check="$check" -v user="$user" '
     function quote(s) {
         gsub(/\047/, "\047\\\047\047", s)
         return "\047" s "\047"
@@ -117,9 +134,11 @@ awk -v check="$check" '
     /^    [^ ]/ {
         line = substr($0, 5)
         lines++
+        if (user == "root")
+            gsub(/sudo /, "", line)
         print "echo " quote("---- " line)
-        if (check == "no" && line ~ /^\.\/bootstrap check/)
-            print "echo \"LEFT OUT, as was asked for: bootstrap check\""
+        if (check == "no" && line ~ /^(\.\/bootstrap check|sh examples\/cluster\.sh)/)
+            print "echo LEFT OUT, because of --no-check"
         else
             print line
         next
@@ -138,7 +157,7 @@ awk -v check="$check" '
 unshare --mount --pid --fork --kill-child sh -c '
     mount --make-rprivate /
     mount --rbind /dev "$1/dev"
-    exec chroot "$1" sh /bare-root.sh --inside' sh "$root" </dev/null >"$dir/out" 2>&1 && rc=0 || rc=$?
+    exec chroot "$1" sh /bare-root.sh --inside "$2"' sh "$root" "$user" </dev/null >"$dir/out" 2>&1 && rc=0 || rc=$?
 cat "$dir/out"
 [ "$rc" = 0 ] || die "a line of README failed (exit $rc)"
 grep -qx 'every line works' "$dir/out" || die 'not all lines were tried'

@@ -5,9 +5,9 @@
  *
  *     cc dialer.c $(pkg-config --cflags --libs usher) -pthread -o dialer && ./dialer sqlite:d.db
  *
- * The owner is the id of the call, so who asks again has the number that it holds; the node is this
- * machine, so one command renews all of its holds, and one frees them when it comes back from a
- * crash.
+ * The owner is the id of the call, so a repeated command returns the number that the call holds.
+ * The node is this machine, so one command renews all of its holds, and one frees them when the
+ * machine comes back from a crash.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -53,7 +53,7 @@ static bool one_call(struct dialer *d, const char *id, const char *callee)
         pause_ms(1); /* the call */
         status = usher_number_hangup(d->e, "sales", a.number, a.token, NULL, NULL);
         if (status == USHER_STALE)
-            printf("%s was somebody else's by then: nobody renewed it\n", a.number);
+            printf("the lease of %s had ended, and another call has it\n", a.number);
         return true;
     case USHER_CLASS_NO: /* why, and before when there is none, are numbers, not a sentence */
         if (a.why == USHER_NUMBER_WHY_DOWN)
@@ -99,7 +99,7 @@ static void *keep(void *payload)
     return NULL;
 }
 
-/* What a machine of this name held before it ended. */
+/* Frees the holds that a machine of this name left when it crashed. */
 static void free_all(struct dialer *d)
 {
     struct usher_number_options opt = USHER_NUMBER_OPTIONS_INIT;

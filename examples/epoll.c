@@ -67,7 +67,7 @@ int main(int argc, char **argv)
         usher_close(e);
         return 1;
     }
-    /* All is done in this order, so nobody has to wait for the numbers to be there. */
+    /* Commands are done in this order, so the calls need not wait until the numbers are there. */
     for (int i = 0; i < 3; i++) {
         expected += ask(e, &setup, USHER_NUMBER_ADD, USHER_FIELD_NUMBER, numbers[i]);
         expected += ask(e, &setup, USHER_NUMBER_REG, USHER_FIELD_NUMBER, numbers[i]);

@@ -56,8 +56,8 @@ static uint32_t field_of(uint32_t verb, const char *word, const char **ret_value
     return usher_field_of(verb, key);
 }
 
-/* Other words stand, in order, for the fields that must be given and are not.  A word too many is
- * given to field 0, which is refused. */
+/* Words without a key are, in order, the fields that must be given and are missing.  A word too
+ * many becomes field 0, which the library refuses. */
 static size_t values_of(uint32_t verb, char **words, size_t n_words, struct usher_value *values)
 {
     size_t n = 0, place = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * own_authority -- an application's own database says up to where numbers may be given out.
+ * own_authority -- an application's own database holds the limit of the numbers that may be given
+ * out.
  *
- * The application keeps its series in a table of its own, beside its orders: `last` is what
- * usher calls the maximum, `rule` is what it is asked to keep with it.  What the store of usher
- * forgets does not matter then: here it is memory, which forgets everything.
+ * The application keeps its series in a table of its own, beside its orders: `last` is usher's
+ * maximum, and `rule` is the text that usher stores with it.  A loss of usher's store does not
+ * matter then: here it is memory, which forgets everything.
  *
  *     cc own_authority.c $(pkg-config --cflags --libs usher sqlite3) -o own_authority
  *     ./own_authority shop.db
@@ -56,8 +57,8 @@ static enum usher_status begin(struct shop *s, int64_t deadline_ms, char message
                : failed(s, message);
 }
 
-/* @status USHER_OK or USHER_FULL: commit.  When that fails, nobody knows whether it was done, and
- * usher makes a gap of it. */
+/* @status USHER_OK or USHER_FULL: commit.  If that fails, the commit may have happened or not, and
+ * usher makes a gap of the range. */
 static enum usher_status end(struct shop *s, enum usher_status status, char message[192])
 {
     if ((status == USHER_OK || status == USHER_FULL) &&
@@ -154,7 +155,7 @@ static enum usher_status shop_reserve(struct usher_authority *a,
     }
     if (status == USHER_OK && full)
         status = USHER_FULL;
-    status = end(s, status, message); /* durable, before anybody gets the range */
+    status = end(s, status, message); /* durable, before a caller gets the range */
     if (status == USHER_OK)
         *ret_range = range;
     return status;
@@ -183,7 +184,7 @@ static enum usher_status shop_release(struct usher_authority *a, enum usher_noun
     if (status == USHER_OK)
         status = find(s, noun, name, &entry, message);
     if (status == USHER_OK && entry.max != to)
-        status = USHER_STALE; /* others have reserved behind it: it stays a gap */
+        status = USHER_STALE; /* a later range is reserved: this one stays a gap */
     if (status == USHER_OK) {
         entry.max = from;
         status = store(s, noun, name, &entry, message);

@@ -349,7 +349,7 @@ static void erase(struct table *t, const struct usher_scope *scope, struct row *
     row_free(row);
 }
 
-/* What fails half-way is undone by the rollback that follows. */
+/* A change that fails half-way is undone by the rollback that follows. */
 static enum usher_status write_change(struct usher_txn *txn, struct usher_scope *scope,
                                       const struct usher_write *writes, size_t n)
 {

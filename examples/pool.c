@@ -48,7 +48,7 @@ int main(int argc, char **argv)
         puts("still talking");
     if (usher_number_hangup(engine, "sales", hold.number, hold.token, NULL, NULL) == USHER_OK)
         puts("hung up");
-    /* A late or repeated hangup cannot end somebody else's call. */
+    /* A late or repeated hangup cannot end a later call. */
     printf("hung up twice: %s\n", usher_status_word(usher_number_hangup(
                                       engine, "sales", hold.number, hold.token, NULL, NULL)));
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rooms_loop -- one event loop with commands, what is changed, and a copy of a room.  Linux.
+ * rooms_loop -- one event loop with commands, notices of changes, and a copy of a room.  Linux.
  *
  *     cc rooms_loop.c $(pkg-config --cflags --libs usher) -o rooms_loop && ./rooms_loop
  *
- * Commands are posted.  Each change comes as a notice, which a server would send on to whoever is
- * in the room, and keeps a copy of the room as a client has one.  Where something was missed there
- * is a gap instead: the copy knows what to ask for then, and that is posted like all else.  Here
- * the gap is there from the beginning, for the room keeps two notices only.
+ * Commands are posted.  Each change comes as a notice.  A server would send it to the members of
+ * the room; this program updates a copy of the room, as a client has one.  If changes were missed,
+ * a gap comes instead: the copy then names the query that is needed, and that is posted, too.  Here
+ * the gap comes first, because the room keeps only two notices.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void changed(struct host *h, const struct usher_notice *n)
 
 static void missed(struct host *h, const struct usher_notice *n)
 {
-    printf("missed: what is behind version %" PRIu64 ", up to %" PRIu64 "\n", n->before,
+    printf("missed: the changes after version %" PRIu64 ", up to %" PRIu64 "\n", n->before,
            n->version);
     (void)usher_replica_heartbeat(h->copy, n->epoch, n->version, n->mark);
 }
@@ -144,7 +144,7 @@ static void run(struct host *h, int epoll)
     post_set(h, "page", "1");
     post_set(h, "page", "2");
     loop(h, epoll);
-    /* What is behind version 1 first. */
+    /* First the changes after version 1. */
     if (usher_watch_events(h->e, USHER_ROOM, ROOM, USHER_WATCH_SINCE, 1, &the_room, &watcher) !=
         USHER_OK) {
         fprintf(stderr, "rooms_loop: %s\n", usher_message());

@@ -4,8 +4,8 @@
  *
  *     cc whiteboard.c $(pkg-config --cflags --libs usher) -o whiteboard && ./whiteboard
  *
- * Strokes are objects: they belong to who draws them, and go when she goes.  The page that is
- * shown is a field: it stays.  Nobody has to clean up behind either.
+ * Strokes are objects: each belongs to the member that drew it and goes with that member.  The page
+ * that is shown is a field: it stays.  No client has to remove either of them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void say(const char *what, const struct usher_text *name)
     printf("whiteboard: %s %.*s\n", what, (int)name->size, name->data != NULL ? name->data : "");
 }
 
-/* What the module is told, on whatever thread made the change. */
+/* Prints an event of the module, on the thread that made the change. */
 static void told(void *payload, const struct usher_extension_event *event)
 {
     static const char *const words[] = {
@@ -114,7 +114,7 @@ static int run(struct usher_engine *e)
     catch_up(e, client);
     show(client, board);
 
-    (void)usher_room_leave(e, ROOM, "bob", NULL, NULL); /* and his stroke */
+    (void)usher_room_leave(e, ROOM, "bob", NULL, NULL); /* removes bob's stroke, too */
     good = good && usher_room_alive(e, ROOM, "ann", NULL, &room) == USHER_OK;
     (void)usher_replica_heartbeat(client, room.epoch, (uint64_t)room.since_version, room.mark);
     catch_up(e, client);

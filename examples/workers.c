@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * workers -- processes that a server has forked, each with an engine of its own, and any command at
- * all from a line of a script.
+ * workers -- processes that a server has forked, each with an engine of its own; a script gives any
+ * command as a line.
  *
  *     cc workers.c $(pkg-config --cflags --libs usher) -o workers && ./workers sqlite:w.db
  *
- * Nothing is opened before the fork, so there is nothing to be closed behind it.  What the node
- * held before it ended is freed when it starts again.
+ * The engine is opened after the fork, so a child inherits nothing that it must close.  A node that
+ * starts again first frees the holds of its last run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static bool script(struct usher_engine *e, const char *line, char *answer, size_
     return done;
 }
 
-/* What the script of the server would do with each call. */
+/* Does the work of the script of a server, call by call. */
 static int worker(const char *url, int rank)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "workers: a store that processes share, as in `workers sqlite:w.db`\n");
         return 2;
     }
-    /* before the others, for it frees what they would hold */
+    /* before the others, because it frees all holds of the node */
     if (fork() == 0) {
         if (usher_open(argv[1], NULL, &e) != USHER_OK)
             _exit(1);

@@ -8,8 +8,8 @@
 --   USHER_TIMEOUT  ms that a worker waits for the store; 500
 --   SIP_NEXT       where calls go: sip:HOST:PORT
 --
--- Who holds a number is the call, OWNER; the machine that carries it is NODE.  One process renews all
--- holds of the node, so a call may last longer than the lease, and nobody renews for a node that died.
+-- The owner of a number is the call; the node is this machine.  One process renews all holds of the
+-- node, so a call may last longer than the lease.  The holds of a node that died are not renewed.
 
 local env = os.getenv
 local STORE = env("USHER_STORE") or ""
@@ -19,19 +19,20 @@ local TIMEOUT = tonumber(env("USHER_TIMEOUT") or 500)
 local NEXT = env("SIP_NEXT") or "sip:127.0.0.1:5070"
 local NODE = env("USHER_NODE") or "sip-1"
 
--- With the time of the start, else who comes up again would renew what the one before it held.  Not
--- known while the script is loaded.
+-- The name has the time of the start: without it, a restarted Kamailio would renew the holds of the
+-- one before.  The time is not known while the script is loaded.
 local function node()
     return NODE .. "@" .. KSR.pv.get("$Tb")
 end
 
 -- ---- the store ------------------------------------------------------------------------------
--- ask(verb, {key = value, …}): a table, or nil, the status word, why, and a table if there is one.
+-- ask(verb, {key = value, …}) returns a table, or nil, the status word, the reason, and a table if the
+-- answer has one.
 
 local ask
 
--- `usher serve` speaks Redis' protocol, so Kamailio's own client will do.  It takes up to three
--- texts; who writes them into the command itself lets a Call-ID be more than one word.
+-- `usher serve` speaks Redis' protocol, so Kamailio's own client can talk to it.  That client takes up to
+-- three texts.  Never write a text into the command itself: a Call-ID could then be several words.
 local function ask_serve(verb, args)
     local words, texts = { "NUMBER", verb, POOL }, {}
     if args.number then
@@ -70,7 +71,7 @@ end
 if STORE:match("^serve:") then
     ask = ask_serve
 else
-    -- The first call of each process opens it, for they are forked with this script.
+    -- The first call of each process opens the store, because processes are forked with this script.
     local engine = assert(require("usher").open(STORE, { timeout = TIMEOUT }))
     ask = function(verb, args)
         return engine:call("number", verb, POOL, args)
@@ -79,8 +80,8 @@ end
 
 local FAILED = { unavailable = true, unknown = true, nomem = true }
 
--- When the store last failed.  For the rest of that second nobody else waits for it: else the calls
--- that have piled up would wait one behind the other, long after it is back.
+-- The second in which the store last failed.  For the rest of it no call waits for the store: otherwise
+-- the waiting calls would time out one after another, long after the store is back.
 local away = 0
 
 local function ask_unless_away(verb, args)
@@ -126,8 +127,8 @@ local function take(owner)
     return nil
 end
 
--- was_up: it was a call, so the number should be its own still.  What never was one may be given back
--- twice.
+-- was_up: the call was answered, so it should still have the number.  A call that was never answered may
+-- return its number twice.
 local function give_back(number, token, owner, was_up)
     local answer, status, why = ask_unless_away("hangup", { number = number, token = token })
     if answer then
@@ -138,15 +139,15 @@ local function give_back(number, token, owner, was_up)
     elseif not was_up then
         return
     end
-    -- stale, refused, lost: the lease had ended before the call, and the number may be somebody else's
+    -- stale, refused, lost: the lease ended before the call, and another call may have the number
     KSR.log("warn", "usher: hangup of " .. number .. ": " .. status .. ": " .. why .. "\n")
 end
 
 local function begin_call()
     if KSR.tm.t_newtran() <= 0 then
-        return -- sent again; the first is being seen to
+        return -- a retransmission; the first one is in work
     end
-    KSR.tm.t_reply(100, "Trying") -- nobody need send it again while we wait for the store
+    KSR.tm.t_reply(100, "Trying") -- stops retransmissions while we wait for the store
     -- One for each try: one that is over may be owed while the caller tries again.
     local owner = KSR.pv.get("$ci") .. ";" .. KSR.pv.get("$cs")
     local hold = take(owner)
@@ -170,8 +171,8 @@ local function begin_call()
     KSR.rr.record_route()
     KSR.pv.sets("$du", NEXT)
     if KSR.tm.t_relay() < 0 then
-        -- As a rule it was cancelled while we waited for the store.  Then it is answered already, and
-        -- the dialog may hear of no end.
+        -- Usually the caller cancelled while we waited for the store.  Then the INVITE is answered
+        -- already, and the dialog may get no event of its end.
         give_back(hold.number, hold.token, owner)
         KSR.tm.t_reply(500, "Cannot Be Sent On")
     end
@@ -221,8 +222,8 @@ end
 
 -- ---- the timer process ----------------------------------------------------------------------
 
--- Free what is owed; false: the store does not answer.  An owner is forgotten when it was freed in
--- two rounds: a call that nobody heard an answer of may reach the store behind the first.
+-- Frees the numbers of owners in `owed`; false: the store does not answer.  An owner is removed after two
+-- rounds: a call whose answer was lost may reach the store after the first round.
 local function pay()
     local owed = {}
     KSR.htable.sht_iterator_start("it", "owed")

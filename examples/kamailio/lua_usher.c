@@ -11,13 +11,13 @@
  *     local a, status, message = e:call("number", "call", "lines", args)
  *     if a then dial(a.number) end
  *
- * What is done gives a table: its fields, status, version, and rows as a[1], a[2], …  Else there
- * are nil, the status word, what there is to say, and the table, if there was an answer at all (why
- * and next of a call that is empty).  Tokens are strings, for Lua 5.1 keeps 53 bits of a number.
+ * A command that was done returns a table: its fields, status, version, and rows as a[1], a[2], …
+ * Any other returns nil, the status word, the message, and the table if there was an answer (`why`
+ * and `next` of an empty call).  Tokens are strings, because Lua 5.1 keeps 53 bits of a number.
  *
- * Nothing is thrown but Lua's own "not enough memory", and no call takes longer than the timeout,
- * connecting included.  The store is opened by the first call of a process: a server may load its
- * script and fork then.
+ * The only error thrown is Lua's own "not enough memory", and no call takes longer than the
+ * timeout, connecting included.  The first call of a process opens the store, so a server may load
+ * its script and then fork.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -217,7 +217,7 @@ static void fill(lua_State *L, const struct usher_reply *r, size_t row)
     }
 }
 
-/* The reply as a table; called so that what throws for want of memory leaves no reply behind. */
+/* The reply as a table.  Called by lua_pcall(), so the reply is freed if Lua is out of memory. */
 static int table_of(lua_State *L)
 {
     const struct usher_reply *r = lua_touserdata(L, 1);
@@ -298,7 +298,7 @@ static int call(lua_State *L)
         return 3;
     if ((status = ready(h)) != USHER_OK)
         return no(L, status, usher_message());
-    /* now, for it may throw */
+    /* now, because it may throw */
     lua_pushcfunction(L, table_of);
     top = lua_gettop(L);
     left = h->timeout_ms - (now_ms() - begun);

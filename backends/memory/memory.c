@@ -3,8 +3,8 @@
  * The store `memory:`: records of this process, gone with it.
  *
  * Scopes are spread over shards by the hash of their names; a transaction holds the lock
- * of one shard.  A scope keeps, for each kind, its records in a table by id, in a tree by
- * id, and in a tree for each slot; texts that lists are made for (owner, group) are kept
+ * of one shard.  A scope keeps the records of each kind in a table by id, in a tree by
+ * id, and in one tree a slot; texts that lists are made for (owner, group) are kept
  * once, as a `name` with the trees of its lists.
  *
  * write() is all or nothing without an undo: it first gets all the memory that it could
@@ -59,10 +59,10 @@ struct names {
     struct usher__table table;
     struct name *first_spare, *last_spare;
     size_t n_spare;
-    bool counted; /* list 0 of each name tells ranks */
+    bool counted; /* list 0 of each name answers ranks */
 };
 
-/* Of its numbers, those that records of pools have; the others stand before the data. */
+/* Numbers in the record itself, as many as records of pools have; others precede the data. */
 #define FEW 4
 #define MORE_SIZE ((USHER_NUMBERS - FEW) * sizeof(int64_t))
 
@@ -82,7 +82,7 @@ struct kind {
     struct usher__table ids;
     struct names owners, groups;
     struct usher__tree by_id;
-    bool unordered; /* by_id is not kept, for nobody has asked for it yet */
+    bool unordered; /* by_id is not built, because no list has needed it yet */
     struct usher__tree slot[USHER_SLOTS];
 };
 
@@ -104,7 +104,7 @@ struct shard {
     bool ready;
     uint32_t hash;              /* of the name of the transaction's scope */
     const struct scope *recent; /* that of the last one; scopes stay where they are */
-    /* The name last looked for, as who is asked for is mostly written next.  Texts and names
+    /* The name last looked for, because mostly it is written next.  Texts and names
      * stay until the end of the transaction or the next write(). */
     const struct names *sought_in; /* NULL: none */
     struct usher_text sought;
@@ -135,7 +135,7 @@ static struct usher_text text_of(const struct usher__table_head *head)
     return text;
 }
 
-/* An object of @size bytes and a key behind it. */
+/* An object of @size bytes, followed by its key. */
 static size_t keyed_size(size_t offset, size_t len)
 {
     return offset + sizeof(struct usher__table_head) + len;
@@ -176,8 +176,8 @@ static int compare_id(const void *probe, const void *ref)
 
 /* ---- scopes ----------------------------------------------------------------------- */
 
-/* What @s keeps of the records of kind @k, made if need be: most rooms have few kinds, and
- * there are many rooms.  NULL: no memory. */
+/* The records of kind @k in @s, created if they are not there: most rooms have few kinds, and there
+ * are many rooms.  NULL: no memory. */
 static struct kind *__attribute__((noinline))
 kind_new(struct scope *s, unsigned k, const struct shard *shard)
 {
@@ -312,10 +312,10 @@ static inline void relax(void)
 #define RELAX_LAST 1024u
 
 /*
- * A command takes well under a microsecond, much less than to sleep and be woken, and whoever has
- * had the lock has all at hand that another processor would first have to fetch.  So who finds it
- * taken leaves the other thread alone for as long as several commands take, some times, before it
- * sleeps.
+ * A command takes well under a microsecond, much less than a sleep and a wake-up, and the thread
+ * that has the lock has in its cache all that another processor would first have to fetch.  So a
+ * thread that finds the lock taken pauses for as long as several commands take, a few times, before
+ * it sleeps.
  */
 static void __attribute__((noinline)) lock_taken(struct shard *shard)
 {
@@ -359,7 +359,7 @@ static enum usher_status begin(struct usher_record_store *s, enum usher_noun nou
 
     (void)noun;
     (void)write;
-    (void)deadline_ms; /* nobody holds a lock for long */
+    (void)deadline_ms; /* no thread holds a lock for long */
     USHER_ASSERT(shard->ready);
     lock(shard);
     shard->hash = hash;
@@ -368,7 +368,7 @@ static enum usher_status begin(struct usher_record_store *s, enum usher_noun nou
     return USHER_OK;
 }
 
-/* Nobody else can take it. */
+/* Another thread cannot take it. */
 static bool is_locked(struct shard *shard)
 {
     return pthread_mutex_trylock(&shard->lock) != 0;
@@ -562,7 +562,7 @@ static enum usher_status next(struct usher_txn *txn, const struct usher_scope *s
 
 /* ---- write ------------------------------------------------------------------------ */
 
-/* What one write needs, all got before anything is changed. */
+/* The memory that one write needs, all allocated before anything is changed. */
 struct plan {
     struct kind *kind;          /* NULL: it could not be made */
     struct record *record;      /* to be changed or erased; NULL: nothing to do */
@@ -575,8 +575,7 @@ struct plan {
     bool more;              /* it has some of the numbers that are seldom used */
 };
 
-/* Data that will be written over others of the same size, kept until nobody needs those any more.
- */
+/* Data that will replace data of the same size, kept until the old data are not needed any more. */
 struct aside {
     size_t n;
     char bytes[ASIDE];
@@ -989,7 +988,7 @@ static void scope_erase(struct shard *shard, struct scope *s)
     usher__tree_pool_trim(&shard->pool, 0);
 }
 
-/* There is no memory for a change, of which so much was planned. */
+/* There is no memory for a change that was planned up to here. */
 static enum usher_status __attribute__((noinline))
 write_nothing(struct shard *shard, const struct usher_scope *scope, struct scope *s,
               const struct usher_write *writes, struct plan *plans, size_t planned)
@@ -1234,7 +1233,7 @@ static const struct usher_record_store_ops ops = {
     .expect = expect,
 };
 
-/* So that nobody can choose names that fall into one bucket. */
+/* A random seed, so that an attacker cannot choose names that fall into one bucket. */
 static uint64_t random_seed(const void *salt)
 {
     uint64_t seed;

@@ -301,7 +301,7 @@ static inline void *bucket_find(const struct usher__table *t, const bucket *at, 
     return NULL;
 }
 
-/* In the buckets behind @home. */
+/* In the buckets after @home. */
 static void *__attribute__((noinline))
 find_behind(const struct usher__table *t, const array *a, uint32_t home, const void *bytes,
             size_t len, uint32_t hash)

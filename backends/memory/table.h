@@ -146,7 +146,7 @@ static inline const struct usher__table_array *usher__table_home(const struct us
     return a;
 }
 
-/* Where the search for @hash begins, to be loaded before; NULL: the table is empty. */
+/* The first bucket of a search for @hash, to be prefetched; NULL: the table is empty. */
 static inline const void *usher__table_place(const struct usher__table *t, uint32_t hash)
 {
     const struct usher__table_array *a;

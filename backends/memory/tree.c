@@ -44,7 +44,7 @@ typedef struct usher__tree_node node;
 typedef union usher__tree_word word;
 typedef union usher__tree_key key;
 
-/* Of a slot with a count, where it is. */
+/* The place of the count in a slot that has one. */
 #define COUNT_WORD 3
 
 /* The way from the root to a leaf, by level; at: the child taken (level 0: unused). */
@@ -162,7 +162,7 @@ static uint64_t node_count(const node *x)
     return n;
 }
 
-/* What is below the @i-th child of @p has changed: count it anew. */
+/* The entries below the @i-th child of @p have changed: count them again. */
 TEMPLATE void slot_count(node *p, enum mode mode, unsigned i)
 {
     if (mode == COUNTED)
@@ -240,7 +240,7 @@ TEMPLATE word *slot_open(node *x, enum mode mode, unsigned at)
             memmove(s + (size_t)(at + 1) * w, s + (size_t)at * w,
                     (size_t)(x->n - at) * w * sizeof *s);
         }
-    } else if (at == x->n && at_end && at > 0) { /* likewise behind it */
+    } else if (at == x->n && at_end && at > 0) { /* likewise after it */
         memmove(x->word, s, (size_t)x->n * w * sizeof *s);
         x->begin = 0;
     } else {
@@ -265,7 +265,7 @@ TEMPLATE void slot_close(node *x, enum mode mode, unsigned at)
     }
 }
 
-/* Move the first @k slots of @from behind those of @to. */
+/* Move the first @k slots of @from to the end of @to. */
 TEMPLATE void slots_to_left(node *to, node *from, enum mode mode, unsigned k)
 {
     unsigned w = slot_words(mode, to->level), max = slots_max(mode, to->level);
@@ -592,8 +592,8 @@ TEMPLATE unsigned split_point(const node *x, enum mode mode, unsigned at)
 {
     unsigned max = slots_max(mode, x->level);
 
-    /* Growth at an end of the tree: leave a full node behind.  An inner node grows at
-     * the front behind its first slot. */
+    /* Growth at an end of the tree leaves a full node.  At the front, an inner node grows after its
+     * first slot. */
     if (at == max && x->next == NULL)
         return max;
     if (at <= (x->level > 0) && x->prev == NULL)
@@ -749,8 +749,8 @@ static enum usher__tree_put NOINLINE insert_any(struct usher__tree *t,
     }
 }
 
-/* The common case, apart from the rest, which needs all registers: behind the last entry,
- * where there is room.  By number only. */
+/* The common case, apart from the rest, which needs all registers: append to a leaf that has space.
+ * By number only. */
 static inline bool append(struct usher__tree *t, key k, void *ref)
 {
     word *s = t->few;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tree -- an ordered set of references to records, for the indexes of a scope.
+ * tree -- an ordered set of references to records: an index of a scope.
  *
  * A B+tree of one fixed node size, in one of two orders chosen at init:
  *
@@ -9,13 +9,13 @@
  *
  * (hi, lo), or what the callback compares, is unique in a tree.  The common work is to
  * append at the maximum and to take from either end: both touch the tree and one leaf,
- * and appending leaves full leaves behind.
+ * and appending leaves full leaves.
  *
  * A tree owns its nodes and nothing else; the records belong to the caller.  A tree by
  * record reads the records it refers to: erase the entry before the record is freed
  * or its order changes; from then on the tree does not look at it.
  *
- * A tree by number may be counted (init with usher__tree_counted): it can tell how many
+ * A tree by number may be counted (init with usher__tree_counted): it can count how many
  * entries are before a key, in O(log n), and pays for it with a way down for each insert
  * and erase, also at the ends.
  *
@@ -90,7 +90,7 @@ struct usher__tree {
     usher__tree_compare_fn *compare; /* NULL: by number; usher__tree_counted: with counts */
 };
 
-/* What is looked for: (hi, lo) in a tree by number, else the callback's @probe.
+/* A key to look for: (hi, lo) in a tree by number, else the callback's @probe.
  * Made by usher__tree_key() and usher__tree_probe(). */
 union usher__tree_key {
     struct {
@@ -141,7 +141,7 @@ void usher__tree_pool_done(struct usher__tree_pool *pool);
 /* In place of a comparison: a tree by number that is counted.  It is never called. */
 usher__tree_compare_fn usher__tree_counted;
 
-/* Entries before @key, which need not be there.  Of a counted tree only.  Cost: O(log n). */
+/* Entries before @key, which need not be there.  For counted trees only.  Cost: O(log n). */
 uint64_t usher__tree_rank(const struct usher__tree *t, union usher__tree_key key);
 
 /* An empty tree; allocates nothing.  @compare NULL: ordered by number. */
@@ -213,7 +213,7 @@ static inline bool usher__tree_first(const struct usher__tree *t, struct usher__
     return true;
 }
 
-/* What the entry behind the first one refers to; NULL: none, or not at hand. */
+/* The record of the second entry; NULL: there is none, or it is not in the first node. */
 static inline const void *usher__tree_second(const struct usher__tree *t)
 {
     const struct usher__tree_node *x = t->first;

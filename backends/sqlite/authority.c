@@ -3,7 +3,7 @@
  * One table of maxima and one of events.
  *
  * Was a number journalled before?  Ranges do not overlap unless something is wrong, so the one that
- * begins last up to the end of a new range tells; and `reach` tells it where there are such as do.
+ * begins last up to the end of a new range decides; if ranges overlap, `reach` decides.
  */
 #include "config.h"
 
@@ -16,7 +16,8 @@
 struct authority {
     struct usher_authority base;
     struct usher__sqlite_side side;
-    /* Of the journal, for each take: preparing them takes longer than what they do. */
+    /* The statements of the journal, one or more a take: to prepare them takes longer than to run
+     * them. */
     sqlite3_stmt *looks, *adds, *settled, *confirmed;
 };
 
@@ -68,7 +69,7 @@ static void bind_text(sqlite3_stmt *st, int i, const struct usher_text *text)
     (void)sqlite3_bind_blob64(st, i, text->size != 0 ? text->data : "", text->size, SQLITE_STATIC);
 }
 
-/* Of max and data. */
+/* Reads the columns max and data. */
 static void read_columns(sqlite3_stmt *st, struct usher_authority_entry *entry)
 {
     const void *data = sqlite3_column_blob(st, 1);
@@ -219,7 +220,7 @@ static const char add[] =
     " owner, serial, reach, twice) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
     " ?14)";
 
-/* What look says of the row before. */
+/* The row before, as the statement look returns it. */
 struct before {
     bool known, there, twice;
     int64_t first, row, n, now_ms, until_ms, version, reach;

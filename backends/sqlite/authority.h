@@ -5,8 +5,8 @@
 
 #include <usher/authority.h>
 
-/* @path is opened with the first use, so that an authority that cannot be reached for now does
- * not keep anybody from opening a store.  USHER_OK, USHER_INVALID (the path), USHER_NOMEM. */
+/* The first use opens @path, so a store can be opened while its authority cannot be reached.
+ * USHER_OK, USHER_INVALID (the path), USHER_NOMEM. */
 enum usher_status usher__sqlite_authority(const char *path, const struct usher_allocator *alloc,
                                           struct usher_authority **ret_authority,
                                           char message[192]);

@@ -123,8 +123,8 @@ int64_t usher__records_read_int(sqlite3_stmt *st, int i, int64_t min, int64_t ma
     return value;
 }
 
-/* @min to @max bytes of @type, which live until the statement goes on.  A text stored as a blob is
- * none: it stands behind all texts, so a walk would not get past it. */
+/* @min to @max bytes of @type, which live until the statement goes on.  A text that is stored
+ * as a blob is refused: blobs sort after all texts, so a walk would not get past it. */
 static void read_bytes(sqlite3_stmt *st, int i, int type, size_t min, size_t max,
                        struct usher_text *ret_text, bool *sound, bool *memory)
 {

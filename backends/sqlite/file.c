@@ -3,8 +3,8 @@
  * Opening the file.
  *
  * It is in WAL mode, so that readers and a writer do not stop each other.  Its header names
- * its owner (application_id) and its format (user_version).  A file of somebody else is
- * looked at by SQLite and nothing more.
+ * its owner (application_id) and its format (user_version).  A file of another
+ * program is opened by SQLite and not changed.
  *
  * To change the format, once 0.1 is out (before, files of older formats are refused: raise FIRST
  * with it and change create[]):
@@ -14,9 +14,9 @@
  * Steps run in one transaction with the writer's lock, so that of several processes that
  * open an old (or a new) file at once one takes them and the others find them taken.
  *
- * Nothing read from the file is trusted: its triggers and views are not run, what its
- * schema says cannot call functions, and no value of it may be longer than VALUE_LIMIT.
- * What is in its rows is checked where it is read (sqlite.c).
+ * Nothing read from the file is trusted: its triggers and views are not run, its
+ * schema cannot call functions, and no value of it may be longer than VALUE_LIMIT.
+ * The values of its rows are checked when they are read (sqlite.c).
  */
 #include "config.h"
 
@@ -155,7 +155,7 @@ static const char create[] =
 
 /* clang-format on */
 
-/* What create[] makes. */
+/* The format that create[] makes. */
 #define FIRST 9
 
 /* steps[n] leads from format FIRST + n - 1 to the next, and the first one from nothing. */
@@ -176,7 +176,7 @@ void usher__sqlite_say(char message[192], const char *format, ...)
             *p = ' ';
 }
 
-/* What the system said, in words that do not follow the locale; NULL: it said nothing. */
+/* The error text of the system, in words that do not follow the locale; NULL: there is none. */
 static const char *system_text(sqlite3 *db)
 {
     switch (db != NULL ? sqlite3_system_errno(db) : 0) {
@@ -327,7 +327,7 @@ void usher__sqlite_mistrust(sqlite3 *db, const int64_t *deadline_ms)
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 }
 
-/* What must hold before anything is read from the file. */
+/* Opens the file with the limits that must hold before anything is read from it. */
 static int connect(const char *path, int flags, const int64_t *deadline_ms, sqlite3 **ret_db)
 {
     sqlite3 *db = NULL;
@@ -416,7 +416,7 @@ static enum usher_status migrate(sqlite3 *db, char message[192])
 
     if (rc != SQLITE_OK)
         return usher__sqlite_failed(db, rc, message);
-    /* somebody may have been faster */
+    /* another process may have been faster */
     status = identify(db, &format, message);
     if (status == USHER_OK && format < USHER__SQLITE_FORMAT) {
         size_t step = format != 0 ? (size_t)(format - FIRST + 1) : 0;
@@ -492,9 +492,9 @@ static uint64_t mixed(uint64_t into, uint64_t value)
 
 /*
  * Another number for a copy that is put in the place of the file (it has another inode, or was born
- * at another time), and after each start of the system (what was not on the disk is gone).  What
- * cannot be had is left out: the number is then the same more often.  A copy that is written over
- * the file has the same.
+ * at another time), and after each start of the system (what was not on the disk is gone).  A value
+ * that the system does not have is left out: then more copies have the same number.  A copy that is
+ * written over the file has the same number.
  */
 static uint64_t identity_of(const char *path)
 {

@@ -20,7 +20,7 @@
 /* The database is three files while it is open: FILE, FILE-wal and FILE-shm. */
 #define USHER__SQLITE_PARTS 3
 
-/* Where the file is, and which one it is; read by any thread. */
+/* The path and the identity of the file; read by any thread. */
 struct usher__sqlite_place {
     char path[USHER__SQLITE_PATH]; /* full, whatever the working directory is by now */
     struct usher__sqlite_part {
@@ -52,7 +52,7 @@ enum usher_status usher__sqlite_file_again(const struct usher__sqlite_place *pla
 enum usher_status usher__sqlite_file_moved(const struct usher__sqlite_place *place,
                                            char message[192]);
 
-/* What the error @rc of @db means, said in @message: USHER_NOMEM or USHER_UNAVAILABLE. */
+/* The status of the error @rc of @db: USHER_NOMEM or USHER_UNAVAILABLE; writes @message. */
 enum usher_status usher__sqlite_failed(sqlite3 *db, int rc, char message[192]);
 
 int usher__sqlite_execute(sqlite3 *db, const char *sql);
@@ -68,8 +68,8 @@ bool usher__sqlite_no_space(int rc);
  * until *@deadline_ms. */
 void usher__sqlite_mistrust(sqlite3 *db, const int64_t *deadline_ms);
 
-/* What its header and its schema say it is.  USHER_OK, USHER_INVALID (no database), and what
- * failed() says. */
+/* Reads the kind of the file from its header and its schema.  USHER_OK, USHER_INVALID (no
+ * database), and the statuses of usher__sqlite_failed(). */
 enum usher_status usher__sqlite_marks(sqlite3 *db, int64_t *ret_application, int64_t *ret_format,
                                       bool *ret_empty, char message[192]);
 

@@ -8,7 +8,7 @@
 
 #include "file.h"
 
-/* What one connection remembers between its transactions. */
+/* The state that one connection keeps between its transactions. */
 struct usher__sqlite_intact {
     /* the directory when all names in it were looked at */
     bool settled; /* a later change of a name in it changes its time */

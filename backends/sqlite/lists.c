@@ -80,7 +80,7 @@ static void front_begin(struct front *f, uint64_t generation, int64_t list,
     f->want = 1;
 }
 
-/* The first one of the list, and those behind it for the next time. */
+/* The first record of the list, and the following ones for the next time. */
 static enum usher_status front_read(struct usher_txn *t, struct front *f, sqlite3_stmt *st,
                                     struct usher_record *ret_record)
 {
@@ -163,8 +163,8 @@ static bool owner_is(const struct usher_txn *t, const struct owner *o, int64_t l
            memcmp(o->name, name->data, name->size) == 0;
 }
 
-/* Where @name stands, or may be put: in the first place of a few that nobody has, or else in
- * that of somebody else. */
+/* The place of @name, or one that it may have: the first free one of a few, or else one of another
+ * owner. */
 static struct owner *owner_place(struct usher_txn *t, int64_t list, const struct usher_text *name)
 {
     uint32_t hash = usher__records_hash_of((uint64_t)list, name);
@@ -193,7 +193,7 @@ static void owner_holds_nothing(struct usher_txn *t, struct owner *o, int64_t li
     memcpy(o->name, name->data, name->size);
 }
 
-/* @r has come (@by 1) to its owner, or may have, or has surely left him (-1). */
+/* @r has come to its owner, or may have (@by 1), or has surely left its owner (-1). */
 void usher__records_owner_count(struct usher_txn *t, int64_t list, const struct usher_record *r,
                                 int by)
 {
@@ -230,7 +230,7 @@ enum usher_status usher__records_walk(struct usher_txn *t, const struct usher_sc
     };
     int64_t list = list_of(s->ref, kind);
     unsigned way = back ? 1 : 0;
-    struct owner *owner = NULL; /* all that he holds is asked for */
+    struct owner *owner = NULL; /* set if the query is for all that the owner holds */
     sqlite3_stmt *st = NULL;
     enum usher_status status;
 

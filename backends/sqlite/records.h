@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of the record store on SQLite: see sqlite.c.  Nobody else includes it. */
+/* The parts of the record store on SQLite: see sqlite.c.  Only they include it. */
 #ifndef USHER_SQLITE_RECORDS_H
 #define USHER_SQLITE_RECORDS_H
 
@@ -29,7 +29,7 @@
 #define SEEN 16u              /* records noted as read */
 #define FRONTS 4u             /* lists of which the first records are remembered */
 #define AHEAD 64u             /* of each, at most */
-#define OWNERS 2048u          /* owners of whom it is known how much they hold */
+#define OWNERS 2048u          /* owners whose count of holds is known */
 #define OWNERS_NEAR 4u        /* places where one of them may stand */
 #define STRETCH 512           /* records of a stretch, at most */
 #define BLOCK ((size_t)16384) /* room for texts that is always kept */
@@ -216,7 +216,7 @@ void usher__records_arena_reset(struct usher_txn *t);
 char *usher__records_copy_text(struct usher_text *text, char *to);
 /* The texts of @r move into the arena; @r is noted as read. */
 enum usher_status usher__records_keep(struct usher_txn *t, struct usher_record *r);
-/* What was read of the record of @ref; NULL: nothing, or too long ago, or it was written since. */
+/* The record of @ref as it was read; NULL: not read, read too long ago, or written since. */
 const struct usher_record *usher__records_seen(const struct usher_txn *t, const void *ref);
 void usher__records_seen_drop(struct usher_txn *t, const void *ref);
 enum usher_status usher__records_header_write(struct usher_txn *t, struct header *h);
@@ -225,7 +225,7 @@ bool usher__records_header_is(const struct usher_txn *t, const struct header *h,
 /* The place of a scope's header; who stands there may be another. */
 struct header *usher__records_header_place(struct usher_txn *t, unsigned noun,
                                            const struct usher_text *name);
-/* Put @s into @h, whoever is there now. */
+/* Put @s into @h, in place of the one that is there. */
 enum usher_status usher__records_header_put(struct usher_txn *t, struct header *h,
                                             const struct usher_scope *s);
 enum usher_status usher__records_scope(struct usher_txn *t, enum usher_noun noun,
@@ -252,7 +252,7 @@ enum usher_status usher__records_find(struct usher_txn *t, const struct usher_sc
 /* @was (NULL: not known) has become @to, which is stored, or with @gone is not any more. */
 void usher__records_fronts_follow(struct usher_txn *t, int64_t list, const struct usher_record *was,
                                   const struct usher_record *to, bool gone);
-/* @r has come (@by 1) to its owner, or may have, or has surely left him (-1). */
+/* @r has come to its owner, or may have (@by 1), or has surely left its owner (-1). */
 void usher__records_owner_count(struct usher_txn *t, int64_t list, const struct usher_record *r,
                                 int by);
 int64_t usher__records_as_bound(uint64_t value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is remembered between statements and transactions: texts, headers of scopes, records.  See
- * sqlite.c. */
+/* The cache between statements and transactions: texts, headers of scopes, records.  See sqlite.c.
+ */
 #include "config.h"
 
 #include "records.h"
@@ -68,7 +68,7 @@ enum usher_status usher__records_keep(struct usher_txn *t, struct usher_record *
     return USHER_OK;
 }
 
-/* What was read of the record of @ref; NULL: nothing, or too long ago, or it was written since. */
+/* The record of @ref as it was read; NULL: not read, read too long ago, or written since. */
 const struct usher_record *usher__records_seen(const struct usher_txn *t, const void *ref)
 {
     for (size_t i = t->n_seen; i > 0 && t->n_seen - i < SEEN; i--)
@@ -152,7 +152,7 @@ struct header *usher__records_header_place(struct usher_txn *t, unsigned noun,
     return &t->scopes[usher__records_hash_of(noun, name) % SCOPES];
 }
 
-/* Put @s into @h, whoever is there now. */
+/* Put @s into @h, in place of the one that is there. */
 enum usher_status usher__records_header_put(struct usher_txn *t, struct header *h,
                                             const struct usher_scope *s)
 {

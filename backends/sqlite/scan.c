@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything, for the audit and whoever lists.  See sqlite.c. */
+/* Scans of the whole store, for audits and lists.  See sqlite.c. */
 #include "config.h"
 
 #include "records.h"
@@ -14,8 +14,8 @@ struct scanner {
     int64_t ranked; /* entries of the last scope that the stretches should have counted */
 };
 
-/* Where a scan is in an index.  A damaged one may lead round in circles: who goes on only as
- * long as keys ascend comes to an end. */
+/* The position of a scan in an index.  A damaged index may lead in circles; a scan that continues
+ * only while the keys ascend comes to an end. */
 struct position {
     int64_t list;
     uint64_t hi, order;
@@ -28,7 +28,7 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* Go on to the next key; false if it is not behind the last one. */
+/* Advance to the next key; false if it is not greater than the last one. */
 static bool ascends(struct position *at, int64_t list, const struct usher_text *text, uint64_t hi,
                     uint64_t order)
 {

@@ -124,7 +124,7 @@ enum usher_status usher__sqlite_side_end(struct usher__sqlite_side *s, enum ushe
         }
         if (!sqlite3_get_autocommit(s->db) &&
             usher__sqlite_execute(s->db, "ROLLBACK") != SQLITE_OK) {
-            (void)sqlite3_close_v2(s->db); /* opened anew with the next use */
+            (void)sqlite3_close_v2(s->db); /* the next use opens it again */
             s->db = NULL;
         }
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file beside those of stores (an authority, a history): one connection under a lock, opened
- * with the first use, so that a file that cannot be reached for now does not keep anybody from
- * opening a store.  It is in WAL mode and commits with synchronous=FULL: with less, SQLite may
- * roll back on power loss what it has told us.
+ * A file beside those of stores (an authority, a history): one connection under a lock.  The
+ * first use opens it, so a store can be opened while the file cannot be reached.  It is in WAL mode
+ * and commits with synchronous=FULL: with less, SQLite may roll back an answered commit on power
+ * loss.
  */
 #ifndef USHER_SQLITE_SIDE_H
 #define USHER_SQLITE_SIDE_H
@@ -12,7 +12,7 @@
 
 #include "file.h"
 
-/* What a file is for; static. */
+/* The purpose of a file; static. */
 struct usher__sqlite_side_kind {
     const char *what; /* "an authority" */
     int application;  /* in the file's header */

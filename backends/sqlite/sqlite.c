@@ -2,20 +2,20 @@
 /*
  * The record store on SQLite.
  *
- * A connection serves one transaction at a time, on whatever thread.  scan() has one of its
- * own, so that a long look at everything holds up nobody.
+ * A connection serves one transaction at a time, on whatever thread.  scan() has a
+ * connection of its own, so that a long scan does not delay commands.
  *
  * Four things are remembered: headers of scopes, which a transaction of many commands reads
- * once and writes once, at its commit; short records that were found or written, for what is
- * taken now will be given back; the beginnings of lists; and owners who hold nothing.  Other
- * processes write as well, so all of that is only as good as the pages that SQLite has in its
- * memory: a transaction that finds them changed by somebody else (SQLITE_FCNTL_DATA_VERSION),
- * or a rollback, begins a new generation, and what belongs to an older one is not looked at.
+ * once and writes once, at its commit; short records that were found or written, because a number
+ * that is taken now will be given back; the beginnings of lists; and owners without holds.  Other
+ * processes write as well, so the cache is valid only as long as the pages that SQLite has in its
+ * memory: a transaction that finds them changed by another process (SQLITE_FCNTL_DATA_VERSION),
+ * or a rollback, begins a new generation, and entries of older generations are ignored.
  *
- * Lists are asked from SQLite, with two exceptions.  Who takes the first of the ready ones will
- * soon want the second, and the next row of a statement costs less than a statement: the more of
- * what was read was used, the more are read the next time.  And a call asks what its owner holds
- * already, which is nothing as a rule.
+ * SQLite answers lists, with two exceptions.  A caller that takes the first ready record will soon
+ * want the second, and the next row of a statement costs less than a statement: the more rows of
+ * the last read were used, the more the next one reads.  And a call queries the holds of its owner,
+ * of which there are none as a rule.
  *
  * Every record that is read has its texts copied into the arena, and is noted: a write that
  * knows what was there names only the columns that it changes.
@@ -135,11 +135,10 @@ static enum usher_status begin(struct usher_record_store *store, enum usher_noun
  * Did a COMMIT that failed with @rc take effect?
  *
  * SQLite writes the pages to the log, the last one with a mark that makes the transaction
- * valid, syncs, and then tells other connections by shared memory.  Where it is still in the
- * transaction, nothing was written (busy).  Where it found no space, the mark is not
- * complete.  All else may have happened behind the mark: SQLite forgets the transaction
- * then, but should everybody crash before the log is written over, whoever reads it next
- * finds a transaction that is valid.
+ * valid, syncs, and then notifies other connections by shared memory.  If it is still in the
+ * transaction, nothing was written (busy).  If it found no space, the mark is not complete.  All
+ * other errors may have come after the mark: SQLite forgets the transaction then, but if all
+ * processes crash before the log is written over, the next reader finds a valid transaction.
  */
 static enum usher_status commit_failed(struct usher_txn *t, int rc, sqlite3_stmt *st)
 {
@@ -239,7 +238,7 @@ static void node(struct usher_record_store *store, struct usher_node *node)
 {
     const struct sqlite *s = (const struct sqlite *)store;
 
-    /* the log of a file that syncs seldom outlives the process, for the system has it */
+    /* the log of a file that syncs seldom outlives the process, because the system has it */
     node->durability = s->sync == USHER__SYNC_FULL ? USHER_DURABILITY_DISK : USHER_DURABILITY_FILE;
     node->address.data = s->place.path;
     node->address.size = strlen(s->place.path);

@@ -21,8 +21,8 @@ enum usher_status usher__sqlite_open(void *payload, struct usher_url *url,
                                      const struct usher_options *opt, int64_t deadline_ms,
                                      struct usher_store **ret_store, char message[192]);
 
-/* What `sync` says: an answer given survives the loss of power; it may not, but what is
- * there is sound; not even that. */
+/* The values of `sync`: after a loss of power, answered commands are there; the latest may be
+ * missing and the file is valid; the file may be damaged. */
 enum usher__sqlite_sync { USHER__SYNC_FULL, USHER__SYNC_NORMAL, USHER__SYNC_OFF };
 
 /* The record store alone, on the file @path, for at most until @deadline_ms; statuses as

@@ -29,8 +29,8 @@
     "SELECT " RECORD_COLUMNS " FROM record INDEXED BY " index                                  \
     " WHERE list = ?1 AND " conditions bound " ORDER BY " hi way ", " ord way
 
-/* Of those in order of (hi, ord): onward and back, the same from either end, which needs no
- * comparing and is what calls do most; and again by @by. */
+/* Walks of a list in order of (hi, ord): onward and back, the same from either end, which needs no
+ * comparison and is what calls do most; and again by @by. */
 #define WALKS_OF(X, NAME, index, conditions, hi, ord)                                          \
     X(NAME, WALK(index, conditions, " AND (" hi ", " ord ") > (?3, ?4)", hi, ord, ""), index)  \
     X(NAME##_BACK,                                                                             \
@@ -41,7 +41,7 @@
     WALKS_OF(X, NAME, index, condition, hi, ord)                                               \
     WALKS_OF(X, NAME##_BY, index "_by", condition " AND " by " = ?5", hi, ord)
 
-/* Of those whose hi is 0: ?3 is not there. */
+/* Walks of a list whose hi is 0: ?3 is not used. */
 #define WALK_HELD(index, conditions, than, way)                                                \
     "SELECT " RECORD_COLUMNS " FROM record INDEXED BY " index                                  \
     " WHERE list = ?1 AND " conditions " AND ord " than " ?4 ORDER BY ord" way

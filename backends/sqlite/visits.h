@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table of visits that have ended, the same in a store's file and in that of a history: for
- * people and their queries as much as for us, so words, not codes.  Nothing is ever deleted by us;
- * whoever deletes or adds rows or indices with other programs does no harm.
+ * people and their queries as much as for us, so words, not codes.  The library never deletes a
+ * row, and other programs may delete or add rows and indices without harm.
  */
 #ifndef USHER_SQLITE_VISITS_H
 #define USHER_SQLITE_VISITS_H
@@ -61,8 +61,8 @@ int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t 
 void usher__visits_sql(const struct usher_history_query *query, int64_t ended_ms,
                        char sql[USHER__VISITS_SQL]);
 
-/* Tell @fn of those asked for: as read() of a history, within a transaction or without one.  The
- * latest row comes first; in a range of time without user and agent, the latest end. */
+/* Call @fn with each visit of the query: as read() of a history, within a transaction or without
+ * one.  The latest row comes first; in a range of time without user and agent, the latest end. */
 enum usher_status usher__visits_read(sqlite3 *db, const struct usher_history_query *query,
                                      usher_history_fn *fn, void *payload, char message[192]);
 

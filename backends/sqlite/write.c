@@ -29,7 +29,7 @@ static bool within(int64_t value, int64_t min)
     return value >= min && value <= NUMBER_LIMIT;
 }
 
-/* What usher__records_read_record() would not take is not written. */
+/* A record that usher__records_read_record() would refuse is not written. */
 static bool record_fits(const struct usher_record *r)
 {
     bool fits = r->kind >= 1 && r->kind < USHER_KINDS && r->slots < 1 << USHER_SLOTS &&
@@ -200,7 +200,7 @@ static enum usher_status stretches_follow(struct usher_txn *t, int64_t list,
     return status;
 }
 
-/* What is stored of a record of @list. */
+/* Read the stored record of @list. */
 static enum usher_status read_again(struct usher_txn *t, int64_t list, const void *ref,
                                     struct usher_record *ret)
 {
@@ -235,7 +235,7 @@ static enum usher_status record_write(struct usher_txn *t, const struct usher_sc
     if (!w->erase && !record_fits(&r))
         return does_not_fit(&t->c);
     if (ranked && r.ref != NULL) {
-        /* its texts stay, but who is noted may be another one soon */
+        /* its texts stay, but another record may take its place in the cache soon */
         if (was != NULL) {
             old = *was;
         } else {

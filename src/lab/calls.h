@@ -15,7 +15,7 @@
 #define CALLS_MAX 5000000u
 #define CALLS_LINE_BYTES 4096u /* of one row of the file */
 
-#define CALLS_NAMED 5u /* rows left out that are told of one by one */
+#define CALLS_NAMED 5u /* rows left out that the report names one by one */
 
 #define CALLS_UNKNOWN (-1)
 #define CALLS_NOBODY UINT32_MAX
@@ -28,7 +28,7 @@ struct call {
     /* The caller and the agents.  Unless queue_ms is known, it never got so far. */
     int64_t queue_ms;    /* asks for an agent */
     int64_t wait_ms;     /* until it was served or hung up */
-    int64_t patience_ms; /* would hang up after so long */
+    int64_t patience_ms; /* would hang up after this time */
     int64_t service_ms;
     uint32_t lane;  /* index in lanes */
     uint32_t agent; /* index in agents, CALLS_NOBODY: not known, or not served */
@@ -53,8 +53,8 @@ struct calls {
     struct call *call;
     size_t n, room;
     struct calls_names lines, lanes, agents;
-    bool services;     /* it says how long services take: a queue can be replayed */
-    bool outcomes;     /* it says who was served, and after what wait */
+    bool services;     /* it has the lengths of services: a queue can be replayed */
+    bool outcomes;     /* it has the callers that were served, and their waits */
     uint64_t rows;     /* but for the header */
     uint64_t left_out; /* that are no calls */
     char *

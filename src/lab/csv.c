@@ -109,7 +109,7 @@ static const char *csv_queue(const struct calls_columns *columns, const struct u
     return NULL;
 }
 
-/* What became of it. */
+/* The outcome of the call. */
 static const char *csv_outcome(const struct calls_columns *columns, const struct usher_text *fields,
                                struct call *call)
 {

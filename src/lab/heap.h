@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What comes first: a heap of moments.  Of one moment, the smallest key. */
+/* A heap of moments: the earliest comes first; of equal ones, the smallest key. */
 #ifndef USHER_LAB_HEAP_H
 #define USHER_LAB_HEAP_H
 

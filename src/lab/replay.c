@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usher replay FILE: recorded calls through a pool of numbers, in virtual time; what each is
- * given (replay_tickets.c); and their callers through a queue (replay_queue.c).
+ * usher replay FILE: recorded calls through a pool of numbers, in virtual time; the ids and
+ * tickets of each (replay_tickets.c); and their callers through a queue (replay_queue.c).
  *
- * A call is two events.  Of one moment, the ends of earlier calls come first, then the calls
+ * A call is two events.  At one moment, the ends of earlier calls come first, then the calls
  * that begin, in the order of the file; one that begins and ends at once does so alone.
  *
  * Commands go to the store in batches.  A call ends by `hangup` with its token.  If its begin
- * stands in the same batch, so that nobody knows the token yet, it ends by `free` of its owner:
- * nobody else uses the pool, and it comes to the same.  With --batch=1 each command waits for
+ * is in the same batch, so that the token is not known yet, it ends by `free` of its owner: no
+ * other program uses the pool, so the effect is the same.  With --batch=1 each command waits for
  * the answer to the one before.
  */
 #include "config.h"
@@ -31,7 +31,7 @@
 #define BATCH_MAX REPLAY_BATCH_MAX
 #define OWNER_MAX 24
 #define REPLAY_AGENTS_MAX 10000
-/* Behind it come -queue and -room-N. */
+/* Followed by -queue and -room-N. */
 #define POOL_MAX (USHER_NAME_MAX - 5 - REPLAY_ROOM_TAIL)
 
 struct event {
@@ -41,7 +41,7 @@ struct event {
     bool end;
 };
 
-/* Of a call in the pass under way. */
+/* The state of a call in the current pass. */
 struct progress_of_call {
     uint64_t token;
     uint32_t line; /* the one it got */
@@ -137,7 +137,7 @@ static bool began(struct replay *r, const struct event *event, const struct ushe
     line =
         usher__calls_name(&r->calls->lines, reply->of.number.number, reply->of.number.number_size);
     if (reply->status != USHER_OK || line == NULL)
-        return fail(r, USHER_REFUSED, "somebody else uses the pool");
+        return fail(r, USHER_REFUSED, "another program uses the pool");
     of->holds = true;
     of->line = line->index;
     of->token = reply->of.number.token;
@@ -155,7 +155,7 @@ static bool ended(struct replay *r, const struct event *event, const struct ushe
     if (!of->holds) /* it was refused in this batch, and there was nothing to free */
         return true;
     if (reply->status != USHER_OK)
-        return fail(r, USHER_REFUSED, "somebody else uses the pool");
+        return fail(r, USHER_REFUSED, "another program uses the pool");
     of->holds = false;
     r->users[of->line]--;
     r->busy--;

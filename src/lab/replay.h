@@ -10,7 +10,7 @@
 #include "lab/replay_queue.h"
 #include "lab/replay_tickets.h"
 
-/* What one pass over the calls came to. */
+/* The result of one pass over the calls. */
 struct replay_pass {
     const char *name;     /* "own line" */
     uint64_t refused;     /* calls that got no line */
@@ -25,8 +25,8 @@ struct replay_pass {
 struct replay_result {
     struct replay_pass passes[2]; /* each call takes its own line; takes any line */
     struct replay_ids ids;
-    struct replay_tickets tickets; /* n 0: nobody asked for an agent */
-    struct replay_queue queue;     /* agents 0: the file does not say enough for one */
+    struct replay_tickets tickets; /* n 0: no call asked for an agent */
+    struct replay_queue queue;     /* agents 0: the file has not enough for a queue */
 };
 
 /* Recorded calls, through the store.  Returns the exit code. */

@@ -3,24 +3,24 @@
  * Recorded callers through a queue, in virtual time.
  *
  * A caller applies at the moment at which it did, with its priority and lane, and leaves when its
- * patience is over.  That is known of those who hung up; the others wait as long as it takes.  When
- * an agent is given a caller (the engine's watch tells), the visit is finished after the
- * recorded service time.  Of a caller who had hung up it is not known: it is that of the caller
- * before it in its lane.
+ * patience is over.  The record has the patience of callers that hung up; the others wait without a
+ * limit.  When an agent gets a caller (a notice of the engine), the visit is finished after the
+ * recorded service time.  A caller that had hung up has none: it gets that of the caller before it
+ * in its lane.
  *
  * Agents of the record are logged in, but paused, from an hour before the first service of
- * the day, so that those who call early can wait.  Each is ready from its first to its last
- * service of the day; the last one on duty stays as long as somebody waits.
+ * the day, so that early callers can wait.  Each is ready from its first to its last service of the
+ * day; the last one on duty stays while a caller waits.
  *
- * What happens next depends on who is given to whom, so that on a store each command would
- * have to wait for the answer to the one before.  Therefore all is played on a queue in memory
- * first, and the commands are noted with their answers.  Then they go to the store in
- * batches, and its answers have to be the same.
+ * Each step depends on the matches before it, so on a store each command would have to wait for the
+ * answer to the one before.  Therefore the replay first runs on a queue in memory and records the
+ * commands with their answers.  Then they go to the store in batches, and its answers must be the
+ * same.
  *
- * Who finds nobody logged in stays on the line and asks again when somebody is, with the arrival
- * that it had; its patience counts from then, too.
+ * A caller that finds no agent logged in stays on the line and applies again when an agent logs in,
+ * with its first arrival; its patience counts from its first arrival, too.
  *
- * Of one moment, ends of service come first, then hang-ups, then agents who come and go, then
+ * At one moment, ends of service come first, then hang-ups, then logins and logouts of agents, then
  * arrivals.
  */
 #include "config.h"
@@ -87,14 +87,14 @@ struct queue_replay {
     struct usher_text scope;
     struct caller *callers; /* one for each call */
     const struct calls_names *names;
-    struct calls_names own; /* of agents who are not in the record */
+    struct calls_names own; /* of agents that are not in the record */
     struct agent *agents;
     struct duty *duties;
     size_t n_duties, room_duties;
     struct heap events;
     int64_t now_ms;
     uint64_t waiting, on_duty;
-    uint32_t *early; /* who found nobody, in the order of arrival */
+    uint32_t *early; /* callers that found no agent, in order of arrival */
     size_t n_early, room_early;
     uint64_t outside; /* of them, on the line yet */
     struct step *steps;
@@ -219,7 +219,7 @@ static void push(struct queue_replay *r, int64_t at_ms, enum event_kind kind, ui
     usher__heap_push(&r->events, at_ms, (uint64_t)kind << KIND_SHIFT | i);
 }
 
-/* Told by the engine of each change of the queue. */
+/* Called by the engine with each notice of the queue. */
 static void hear(void *payload, const struct usher_notice *notice)
 {
     struct queue_replay *r = payload;
@@ -234,7 +234,7 @@ static void hear(void *payload, const struct usher_notice *notice)
     i = caller_of(r, &notice->subject);
     name = usher__calls_name(r->names, notice->owner.data, notice->owner.size);
     if (i == NONE || name == NULL)
-        return; /* the next command finds that somebody else is here */
+        return; /* the next command finds that another program is here */
     caller = &r->callers[i];
     agent = &r->agents[name->index];
     r->result->doubles += agent->caller != NONE;
@@ -289,7 +289,7 @@ static bool arrives(struct queue_replay *r, uint32_t i)
     return true;
 }
 
-/* Somebody is logged in. */
+/* An agent has logged in. */
 static bool early_ask_again(struct queue_replay *r)
 {
     bool good = true;
@@ -321,7 +321,7 @@ static bool hangs_up(struct queue_replay *r, uint32_t i)
     return execute(r, USHER_QUEUE_LEAVE, i, 0, USHER_OK, &reply);
 }
 
-/* Whoever goes is off duty once it is free and not needed. */
+/* An agent at its last service is off duty once it is free and not needed. */
 static bool may_go(struct queue_replay *r, uint32_t i)
 {
     struct agent *a = &r->agents[i];
@@ -408,7 +408,7 @@ static bool happens(struct queue_replay *r, const struct heap_entry *event)
     }
 }
 
-/* ---- who is there and when ---------------------------------------------------------- */
+/* ---- times of duty ------------------------------------------------------------------ */
 
 static int compare_duties(const void *a, const void *b)
 {
@@ -559,7 +559,7 @@ static void sum_up(struct sums *s, struct replay_centre *c)
     c->ninety_ms = s->n > 0 ? s->waits[(s->n * 9 + 9) / 10 - 1] : CALLS_UNKNOWN;
 }
 
-/* How many waited at once, at most: who goes at the moment at which another comes is gone. */
+/* The largest number of waiting callers: one that leaves at the moment of an arrival is gone. */
 static uint64_t longest_recorded(const struct calls *calls)
 {
     struct heap h;
@@ -623,7 +623,7 @@ static void figures_replayed(const struct queue_replay *r, struct sums *s, struc
 
 /* ---- rooms -------------------------------------------------------------------------- */
 
-/* One for each who was served, from then on. */
+/* Rooms, one for each served caller, from that time on. */
 static bool rooms(struct queue_replay *r, struct cli *cli, const char *prefix, size_t batch)
 {
     struct replay_visit *visits = usher__cli_resize(NULL, r->calls->n * sizeof *visits);
@@ -654,7 +654,7 @@ static bool rooms(struct queue_replay *r, struct cli *cli, const char *prefix, s
 
 /* ---- all of it ---------------------------------------------------------------------- */
 
-/* Plain settings, and nobody in it.  *@ret_version: that of the queue by then. */
+/* Sets plain settings; the queue must be empty.  *@ret_version: its version after that. */
 static bool prepare(struct queue_replay *r, uint64_t *ret_version)
 {
     struct usher_operation c;
@@ -670,8 +670,7 @@ static bool prepare(struct queue_replay *r, uint64_t *ret_version)
 
         if (s->agents + s->waiting + s->away + s->offered + s->seated > 0) {
             (void)snprintf(r->message, CLI_MESSAGE_MAX,
-                           "queue %s has somebody in it; choose another with --pool=NAME",
-                           r->scope.data);
+                           "queue %s is not empty; choose another with --pool=NAME", r->scope.data);
             r->failed = USHER_REFUSED;
             return false;
         }
@@ -717,7 +716,7 @@ static bool plan(struct queue_replay *r, uint64_t *ret_version)
     return good;
 }
 
-/* It failed in a step from @at on, of @n: whoever they brought into the queue goes. */
+/* A step from @at on, of @n, failed: remove the agents and users that they brought in. */
 static void tidy(struct queue_replay *r, size_t at, size_t n)
 {
     enum usher_status failed = r->failed;
@@ -794,7 +793,7 @@ static bool play(struct queue_replay *r, size_t batch, uint64_t ahead)
             if (good && (replies[i].status != (enum usher_status)step->status ||
                          replies[i].version != step->version + ahead ||
                          replies[i].of.queue.place != (enum usher_queue_place)step->place))
-                good = fail(r, USHER_REFUSED, "somebody else uses the queue");
+                good = fail(r, USHER_REFUSED, "another program uses the queue");
             usher_result_done(&replies[i]);
         }
         if (!good)

@@ -248,12 +248,12 @@ static void queue_text(FILE *out, const struct replay_queue *q)
     pair(out, "hung up", a->known, a->hung_up + a->early, b->hung_up + b->early);
     pair(out, "  of them, before the queue", a->known, a->early, b->early);
     if (b->turned > 0)
-        pair(out, "nobody came on duty for", false, 0, b->turned);
+        pair(out, "no agent came on duty for", false, 0, b->turned);
     if (b->nobody > 0)
-        pair(out, "found nobody on duty at first", false, 0, b->nobody);
+        pair(out, "found no agent on duty at first", false, 0, b->nobody);
     pair(out, "had to wait", a->known, a->queued, b->queued);
     times(out, "mean wait of those, if served", a->known, a->wait_ms, b->wait_ms);
-    times(out, "mean wait of who hung up there", a->known, a->gave_up_ms, b->gave_up_ms);
+    times(out, "mean wait of those that hung up", a->known, a->gave_up_ms, b->gave_up_ms);
     times(out, "mean wait of all served", a->known, a->all_ms, b->all_ms);
     times(out, "nine in ten served within", a->known, a->ninety_ms, b->ninety_ms);
     fprintf(out, "  %-34s %12s %12s\n", "served within 20 s",
@@ -263,7 +263,7 @@ static void queue_text(FILE *out, const struct replay_queue *q)
     pair(out, "given an agent in use (never)", false, 0, q->doubles);
     pair(out, "transitions", false, 0, q->moves);
     fprintf(out, "  %-34s %12s %12.3f\n", "seconds", "-", (double)q->wall_us / 1e6);
-    fprintf(out, "\n  %-34s %12s %12s\n", "a room for each who was served", "", "replayed");
+    fprintf(out, "\n  %-34s %12s %12s\n", "a room for each served caller", "", "replayed");
     pair(out, "rooms", false, 0, q->rooms.rooms);
     pair(out, "open at once, at most", false, 0, q->rooms.most_open);
     pair(out, "transitions", false, 0, q->rooms.moves);

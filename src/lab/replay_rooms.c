@@ -24,10 +24,10 @@
 #define ROLE "host"
 #define SHARE "screen"
 
-/* What happens to a room, in this order; but before all of it there must be none. */
+/* The steps of a room, in this order; before the first the room must not exist. */
 enum step { OPENS, AGENT_JOINS, CALLER_JOINS, IS_HOST, SHARES, CLOSES, LOOKS };
 
-/* What this replay has made of a room.  UNSURE: nobody answered when it was opened. */
+/* The state of a room, as this replay has made it.  UNSURE: the answer to its opening was lost. */
 enum room_is { NOT_OURS, OPEN, UNSURE };
 
 struct rooms_replay {
@@ -54,7 +54,7 @@ static struct usher_text text(const char *s)
     return t;
 }
 
-/* Each step is a change of its own; a room is gone with the version behind its closing. */
+/* Each step is a change of its own; a room is gone with the version after its closing. */
 static bool as_expected(enum step step, const struct usher_result *reply)
 {
     const struct usher_room_result *room = &reply->of.room;
@@ -98,7 +98,7 @@ static bool flush(struct rooms_replay *r)
             good = false;
             r->failed = USHER_REFUSED;
             (void)snprintf(r->message, CLI_MESSAGE_MAX,
-                           "somebody else uses room %.*s; choose others with --pool=NAME",
+                           "another program uses room %.*s; choose others with --pool=NAME",
                            USHER_NAME_MAX, r->names[i]);
         }
         usher_result_done(&r->replies[i]);
@@ -168,7 +168,7 @@ static bool play(struct rooms_replay *r, size_t n)
 
     memset(&ends, 0, sizeof ends);
     usher__progress_begin(&progress, "rooms");
-    /* a batch may have all of a room, so that it would be too late to find somebody else's */
+    /* a batch may have all of a room, so that another program's room would be found too late */
     for (size_t i = 0; good && i < n; i++)
         good = add(r, i, LOOKS, r->visits[i].from_ms);
     good = good && flush(r);

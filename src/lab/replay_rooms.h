@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 
-/* Somebody was served: @no is different for each. */
+/* A caller was served: @no is different for each. */
 struct replay_visit {
     int64_t from_ms, to_ms;
     uint32_t no;
@@ -23,7 +23,7 @@ struct replay_rooms {
     int64_t wall_us;
 };
 
-/* Rooms are called PREFIX-NO: so many bytes more, at most. */
+/* Rooms are called PREFIX-NO: bytes after PREFIX, at most. */
 #define REPLAY_ROOM_TAIL 11
 
 /*

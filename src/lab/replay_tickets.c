@@ -85,8 +85,8 @@ static bool drop(struct giving *g, bool good, enum usher_verb verb, int64_t now_
     return false;
 }
 
-/* What would be deleted in the end must not be somebody's. */
-static bool is_nobodys(struct giving *g, enum usher_verb show, int64_t now_ms)
+/* The scopes that the replay deletes in the end must not exist before. */
+static bool is_unused(struct giving *g, enum usher_verb show, int64_t now_ms)
 {
     bool there;
 
@@ -169,7 +169,7 @@ bool usher__replay_ids(struct cli *cli, const struct calls *calls, const char *s
     g->given = id_given;
     for (size_t i = 0; i < calls->n; i++)
         times[i] = calls->call[i].start_ms;
-    good = is_nobodys(g, USHER_ID_SHOW, times[0]);
+    good = is_unused(g, USHER_ID_SHOW, times[0]);
     if (good) {
         (void)command(g, 0, USHER_ID_CREATE, times[0]);
         good = run_one(g) && give(g, "ids", USHER_ID_NEXT, times, calls->n, &ret->wall_us);
@@ -242,7 +242,7 @@ bool usher__replay_tickets(struct cli *cli, const struct calls *calls, const cha
             times[n++] = calls->call[i].queue_ms;
     if (n > 0) {
         qsort(times, n, sizeof *times, compare_times);
-        good = is_nobodys(g, USHER_SERIAL_SHOW, times[0]);
+        good = is_unused(g, USHER_SERIAL_SHOW, times[0]);
     }
     if (n > 0 && good) {
         c = command(g, 0, USHER_SERIAL_RULE, times[0]);

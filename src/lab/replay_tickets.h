@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What recorded calls are given: each an id, and who asks for an agent a ticket. */
+/* Ids for all recorded calls, and tickets for those that ask for an agent. */
 #ifndef USHER_LAB_REPLAY_TICKETS_H
 #define USHER_LAB_REPLAY_TICKETS_H
 
@@ -20,7 +20,7 @@ struct replay_tickets {
     uint64_t n;
     uint64_t days;    /* that have any */
     uint64_t most;    /* of one day: its last number */
-    uint64_t doubles; /* not behind the one before, or not as its number and day say: never */
+    uint64_t doubles; /* not after the one before, or not its number and day: never */
     char first[USHER_SERIAL_TEXT_MAX + 1], last[USHER_SERIAL_TEXT_MAX + 1];
     int64_t wall_us;
 };
@@ -35,9 +35,9 @@ bool usher__replay_ids(struct cli *cli, const struct calls *calls, const char *s
                        char ret_message[CLI_MESSAGE_MAX]);
 
 /*
- * A ticket TK-%Y%m%d-NNNNNN of rule @scope for each caller who asks for an agent, in that order;
+ * A ticket TK-%Y%m%d-NNNNNN of rule @scope for each caller that asks for an agent, in that order;
  * numbers begin again at midnight, @zone_min minutes east of the times of the record.  The rule
- * is made and deleted; its counters stay, so that another replay goes on behind them.
+ * is made and deleted; its counters stay, so another replay continues after them.
  */
 bool usher__replay_tickets(struct cli *cli, const struct calls *calls, const char *scope,
                            int64_t zone_min, size_t batch, struct replay_tickets *ret,

@@ -113,8 +113,8 @@ static bool technion_number(const struct usher_text *field, int64_t *ret)
 
 /*
  * The caller and the agents.  @entry is when the call came in, @exit when the voice unit let
- * it go, in seconds of day @day.  Who is served without waiting has no queue entry.  Who hangs
- * up has one, or else hung up before.
+ * it go, in seconds of day @day.  A caller that is served without waiting has no queue entry.  A
+ * caller that hangs up has one, or hung up before the queue.
  */
 static const char *technion_queue(struct calls *c, const struct usher_text *fields, int64_t day,
                                   int64_t entry, int64_t exit, struct call *call)
@@ -186,7 +186,7 @@ const char *usher__technion_row(struct calls *c, const struct usher_text *fields
         return "q_exit is not h:mm:ss";
 
     if (exit < entry && technion_after(entry, exit) == exit)
-        c->backwards++; /* the queue's exit may yet be behind the entry */
+        c->backwards++; /* the queue's exit may still be after the entry */
     exit = vru_exit = technion_after(entry, exit);
     if (queue_exit != 0 && technion_after(entry, queue_exit) > exit)
         exit = technion_after(entry, queue_exit);

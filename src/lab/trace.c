@@ -193,7 +193,7 @@ static const char *lane_word(uint64_t share)
     return share < 70 ? "service" : share < 90 ? "sales" : "support";
 }
 
-/* Callers who wait for agents.  Returns how many found no line. */
+/* Prints callers that wait for agents.  Returns the number that found no line. */
 static uint64_t print_queue(const struct day *d, const int64_t *at, size_t n)
 {
     struct stream service = stream(d->seed, 2), patience = stream(d->seed, 3);
@@ -325,7 +325,7 @@ static bool trace_option(struct day *d, const char *word, char message[CLI_MESSA
     return false;
 }
 
-/* What was not given, and what was given twice. */
+/* Sets the options that were not given; refuses those that exclude each other. */
 static const char *settle(struct day *d)
 {
     static const int64_t years_h = INT64_C(100) * 365 * 24;
@@ -349,7 +349,7 @@ static const char *settle(struct day *d)
     if (d->agents != 0 && d->calls == 0)
         d->calls = 24 * d->lambda;
     if (d->agents != 0 && d->calls / d->lambda > years_h)
-        return "so many calls take more than 100 years at this lambda";
+        return "these calls take more than 100 years at this lambda: fewer calls, or a larger lambda";
     return NULL;
 }
 

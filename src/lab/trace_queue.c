@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "lab/heap.h"
 
-/* Callers who wait, in order of arrival; some of them have hung up since. */
+/* Waiting callers, in order of arrival; some of them have hung up since. */
 struct waiting {
     size_t *caller;
     size_t first, n;
@@ -18,7 +18,7 @@ struct centre {
     struct trace_caller *callers;
     struct heap idle;     /* agents by the moment since when, key: agent */
     struct heap busy;     /* services by their end, key: caller */
-    struct heap patience; /* callers who wait, by the end of their patience, key: caller */
+    struct heap patience; /* waiting callers, by the end of their patience, key: caller */
     struct heap lines;    /* free ones, key: line */
     struct waiting waiting[2];
     bool *waits;
@@ -107,7 +107,7 @@ uint64_t usher__trace_queue(struct trace_caller *callers, size_t n, int64_t agen
         if (caller->lost)
             continue;
         caller->line = (uint32_t)usher__heap_pop(&c.lines).key;
-        if (c.idle.n > 0) { /* then nobody waits */
+        if (c.idle.n > 0) { /* then no caller waits */
             is_served(&c, i, caller->arrival_ms);
             continue;
         }

@@ -20,10 +20,10 @@ struct trace_caller {
 };
 
 /*
- * Let @n callers, in order of arrival, wait for @agents agents who serve all lanes: priority 1
- * before 0, then first come first served; the agent idle for longest takes a caller.  Of one
+ * Let @n callers, in order of arrival, wait for @agents agents that serve all lanes: priority 1
+ * before 0, then first come first served; the agent idle for longest takes a caller.  At one
  * moment, ends of service come first, then hang-ups, then arrivals.  @lines lines, the lowest
- * free one first; who finds none is lost.  Returns how many are.
+ * free one first; a caller that finds none is lost.  Returns the number of lost ones.
  */
 uint64_t usher__trace_queue(struct trace_caller *callers, size_t n, int64_t agents, int64_t lines);
 

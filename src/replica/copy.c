@@ -164,7 +164,7 @@ static void hang_off(struct usher__thing *t)
     t->holder = t->owned_behind = NULL;
 }
 
-/* Behind the others of @holder, so that its shares are walked in the order they came. */
+/* Append to the things of @holder, so that its shares are walked in the order they came. */
 static void hang_on(struct usher__thing *t, struct usher__thing *holder)
 {
     struct usher__thing **at = &holder->owned;
@@ -297,8 +297,8 @@ static void own_put(struct usher__packer *p, const struct usher_text *name,
 }
 
 /*
- * The fields of @t with @pairs set at @version, without the array's head.  What has its value
- * already keeps its version, unless a value of all was set since.  Returns how many.
+ * The fields of @t with @pairs set at @version, without the array's head.  A field that has its
+ * value already keeps its version, unless a value of all was set since.  Returns the count.
  */
 static size_t own_merge(const struct usher__copy *c, const struct usher__thing *t,
                         const struct usher_text *pairs, uint64_t version, struct usher__packer *p)
@@ -477,7 +477,7 @@ static enum usher_status apply_values(struct usher__copy *c, const struct usher_
     return USHER_OK;
 }
 
-/* Of a partial copy: @member has no role any more. */
+/* In a partial copy: @member has no role any more. */
 static void vacate(struct usher__copy *c, const struct usher_text *member)
 {
     struct usher__thing *t = c->first[USHER_ROOM_ROW_ROLE], *behind;
@@ -594,7 +594,7 @@ static enum usher_status apply_removal(struct usher__copy *c, const struct usher
     return USHER_OK;
 }
 
-/* What concerns the room as such. */
+/* Apply a change of the room itself. */
 static enum usher_status apply_state(struct usher__copy *c, const struct usher_notice *n)
 {
     bool stays = is_open(n->to);
@@ -651,7 +651,7 @@ enum usher_status usher__copy_apply(struct usher__copy *c, const struct usher_no
 {
     enum usher_status status = USHER_INVALID;
 
-    /* nil is not fields: too large to be told */
+    /* nil in place of fields: too large for a notice */
     if (own_is(&n->data, false) &&
         (is_open((unsigned)c->state) || n->verb == USHER_ROOM_CLOSE || n->verb == USHER_ROOM_DONE))
         status = apply(c, n);

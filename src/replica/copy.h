@@ -31,8 +31,8 @@ struct usher__copy {
     bool known; /* else it is empty and means nothing */
     enum usher_room_state state;
     uint64_t epoch, version, mark;
-    /* Of a snapshot, as far as it has come: only those are in it who joined up to @after, and roles
-     * do not hang on their holders, who may not be there yet. */
+    /* A snapshot whose pages have not all come: it has the members that joined up to @after, and
+     * roles are not linked to their holders, which may not be there yet. */
     bool partial;
     uint64_t after;
     struct usher__thing **table;
@@ -61,10 +61,10 @@ enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room
 bool usher__copy_finish(struct usher__copy *c);
 
 /*
- * Make the change that @n tells of, as far as it concerns what is there, and take over its version
- * and mark.  It must be the next one.
- * USHER_OK; USHER_INVALID: it does not say how, or cannot be of this room at this version, and
- * nothing has changed; USHER_NOMEM: it may be half done, clear the copy.
+ * Apply the change of @n, as far as it concerns this copy, and take over its version and mark.  It
+ * must be the next one.
+ * USHER_OK; USHER_INVALID: @n lacks data, or cannot be of this room at this version, and nothing
+ * has changed; USHER_NOMEM: it may be half done, clear the copy.
  */
 enum usher_status usher__copy_apply(struct usher__copy *c, const struct usher_notice *n);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What digests are made of: XXH3 over integers as 8 bytes, lowest first, and texts behind their
- * sizes.  The streaming half of XXH3 is 14 KiB of code, and stands in one object file.
+ * The hash of digests: XXH3 over integers as 8 bytes, lowest first, and over texts, each after its
+ * size.  The streaming half of XXH3 is 14 KiB of code, and stands in one object file.
  */
 #ifndef USHER_REPLICA_HASH_H
 #define USHER_REPLICA_HASH_H

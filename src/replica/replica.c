@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a replica believes.
+ * The state of a replica: its copy, and its doubts.
  *
- * A doubt is one of: a gap (a version was heard of that the copy has not reached), a fall (a
- * heartbeat, or a notice that is not known, below the copy's version), a foreign epoch, or
- * something that cannot be so.  Gaps and falls are settled by `changes`, the others by a snapshot.
+ * A doubt is one of: a gap (a message had a version that the copy has not reached), a fall (a
+ * heartbeat, or an unknown notice, is below the copy's version), a foreign epoch, or a
+ * contradiction. `changes` settles gaps and falls; a snapshot settles the others.
  *
- * A version is no proof: a store that fell and went on has other changes under the same ones.  A
- * mark is: two histories that have one mark are one.  A notice is applied only if the history
- * before it is the copy's, whatever its version; so is what `changes` and the pages of a snapshot
- * bring; and a heartbeat agrees with the copy only if its mark does.
+ * Equal versions do not prove equal histories: a store that lost changes and continued has other
+ * changes under the same versions.  Equal marks do.  So a notice, the rows of `changes` and a page
+ * of a snapshot are applied only if the history before them is the copy's, whatever their version;
+ * and a heartbeat agrees with the copy only if its mark does.
  *
- * An answer was made after its question was sent, and so knows of all that was heard before.
- * Hence, when a question is handed out, doubts are moved from `heard` to what the question is
- * to settle; what is heard from then on is a doubt of its own, and is looked at when the answer
- * is there.
+ * The store answers a question after it was sent, so the answer covers all messages that came
+ * before. Therefore, when the caller takes a question, doubts move from `heard` to the question,
+ * which is to settle them; a message that comes later is a doubt of its own, checked when the
+ * answer is there.
  *
- * An answer that knows less than was heard before its question was sent comes from a store that
- * fell: it is the truth of now, and what was kept of the other course of events is dropped.
+ * If an answer has a lower version than a message that came before its question, the store has lost
+ * changes: the answer is right, and data of the lost history are dropped.
  *
- * Pages of a snapshot may be of different versions.  What is there of it is always the room of one
- * version, but for members who joined behind the last page.  Each page begins with the changes
- * since the one before, which are made in what is there; its rows are then of the same version.
+ * Pages of a snapshot may be of different versions.  The partial copy always is the room of one
+ * version, without the members that joined after the last page.  Each page begins with the changes
+ * since the one before, which are applied to the partial copy; its rows are then of the same
+ * version.
  */
 #include "config.h"
 
@@ -42,12 +43,12 @@ struct early {
     size_t size;
 };
 
-/* What hints said: while a snapshot is wanted, those since the question for its first page;
- * with a copy to go on from, all of its epoch. */
+/* The newest versions in messages: while a snapshot is wanted, in those since the question for its
+ * first page; with a copy, in all of its epoch. */
 struct heard {
     bool any, many;          /* of one course of events, of several */
     uint64_t epoch, version; /* the highest version of that epoch */
-    uint64_t mark;           /* at that version; 0: nobody said */
+    uint64_t mark;           /* at that version; 0: not known */
 };
 
 struct usher_replica {
@@ -61,13 +62,13 @@ struct usher_replica {
 
     enum usher_replica_next missing; /* IGNORE: current */
     struct heard heard;
-    bool fell;       /* what was heard is below the copy's version */
-    bool fell_asked; /* and no other one since the question under way */
+    bool fell;       /* a message was below the copy's version */
+    bool fell_asked; /* and no other one since the open question */
 
     bool asked;        /* a question is under way */
     uint64_t ticket;   /* of the last one */
     uint64_t since;    /* it asks for changes since then */
-    uint64_t at_epoch; /* of the copy, or that was heard of */
+    uint64_t at_epoch; /* of the copy, or of a message */
     uint64_t at_least; /* the version that the store had reached in it */
 
     struct early *early;
@@ -159,7 +160,7 @@ static bool mark_known(const struct usher_replica *r, uint64_t version, uint64_t
     return r->known[i].version == version && r->known[i].mark == mark;
 }
 
-/* Did the copy, at @version, have another mark?  0: nobody says which. */
+/* Did the copy, at @version, have another mark?  @mark 0: not known, false. */
 static bool mark_differs(const struct usher_replica *r, uint64_t version, uint64_t mark)
 {
     size_t i = version % USHER_REPLICA_KNOWN_MAX;
@@ -192,7 +193,7 @@ static void hear(struct usher_replica *r, uint64_t epoch, uint64_t version, uint
         early_clear(r);
 }
 
-/* What to tell the caller: a question under way is not to be asked again. */
+/* The next step for the caller: an open question is not sent again. */
 static enum usher_replica_next wanted(const struct usher_replica *r)
 {
     return r->asked ? USHER_REPLICA_IGNORE : r->missing;
@@ -216,7 +217,7 @@ static enum usher_replica_next pull_anew(struct usher_replica *r)
     return wanted(r);
 }
 
-/* The version that @n follows on; 0: whoever filled it in knows of none but the one below. */
+/* The version that @n follows; 0 in @n: its sender knew none, so it is the one below. */
 static uint64_t before(const struct usher_notice *n)
 {
     return n->before != 0 ? n->before : n->version - 1;
@@ -245,7 +246,7 @@ static bool follow_early(struct usher_replica *r)
         if (r->early->notice.version > r->copy.version) {
             if (before(&r->early->notice) != r->copy.version ||
                 r->early->notice.was != r->copy.mark) {
-                early_clear(r); /* of another course: that they were heard of is a doubt still */
+                early_clear(r); /* of another history: the doubt about them remains */
                 return true;
             }
             if (!follow(r, &r->early->notice))
@@ -257,8 +258,8 @@ static bool follow_early(struct usher_replica *r)
 }
 
 /*
- * The copy is sound, as far as it goes: settle what is missing by what was heard.  Only with a
- * copy of the epoch that was heard.
+ * The copy is right as far as it goes: complete it with the notices that came early.  Only for a
+ * copy of the epoch of those notices.
  */
 static enum usher_replica_next settle(struct usher_replica *r)
 {
@@ -279,7 +280,7 @@ static enum usher_replica_next settled(struct usher_replica *r, bool changed)
     return next == USHER_REPLICA_IGNORE && changed ? USHER_REPLICA_APPLY : next;
 }
 
-/* ---- what is heard ---------------------------------------------------------------- */
+/* ---- messages --------------------------------------------------------------------- */
 
 enum usher_status usher_replica_open(const char *room, const struct usher_allocator *alloc,
                                      struct usher_replica **ret_replica)
@@ -350,7 +351,8 @@ static enum usher_replica_next hear_range(struct usher_replica *r, const struct 
                : next;
 }
 
-/* What was heard is below the copy: late, or the store fell.  What it has behind the copy tells. */
+/* A message is below the copy: it is late, or the store has lost changes.  The changes after the
+ * copy show which. */
 static enum usher_replica_next may_have_fallen(struct usher_replica *r)
 {
     r->fell = true;
@@ -388,7 +390,7 @@ enum usher_replica_next usher_replica_notice(struct usher_replica *r, const stru
     return settled(r, true);
 }
 
-/* @mark 0: nobody said. */
+/* @mark 0: not known. */
 static enum usher_replica_next hear_version(struct usher_replica *r, uint64_t epoch,
                                             uint64_t version, uint64_t mark)
 {
@@ -450,7 +452,7 @@ void usher_replica_ask(struct usher_replica *r, struct usher_replica_question *r
         ret->after = r->page.after;
         ret->since = r->page.version;
     } else {
-        /* What an earlier question was to settle, and did not, still is. */
+        /* Doubts that an earlier question did not settle remain. */
         if (r->heard.any && (r->heard.epoch != r->at_epoch || r->heard.version > r->at_least)) {
             r->at_epoch = r->heard.epoch;
             r->at_least = r->heard.version;

@@ -14,10 +14,10 @@
 #include "engine/engine.h"
 #include "engine/memory.h"
 
-/* Times that it is begun anew because the room has changed between two pages.  Behind that a copy
- * is made, which takes memory for all of the room. */
+/* How often the digest starts again because the room has changed between two pages.  After that it
+ * makes a copy, which takes memory for the whole room. */
 #define TRIES_MAX 4
-/* Times that a copy is begun anew because the log does not reach back over one page. */
+/* How often a copy starts again because the log does not reach back over one page. */
 #define COPIES_MAX 100
 
 struct pass {
@@ -26,7 +26,7 @@ struct pass {
     uint64_t after;
 };
 
-/* One page.  OK: *@ret_more says whether there is another; STALE: begin anew. */
+/* One page.  OK: *@ret_more says whether there is another; STALE: start again. */
 static enum usher_status add_page(struct pass *p, const struct usher_result *reply, bool *ret_more)
 {
     const struct usher_room_result *room = &reply->of.room;

@@ -3,10 +3,10 @@
  * NOUN VERB SCOPE, then the arguments that must be given in their order, then the others as
  * key=value.  Every argument may be given by its key.  A word that is KEY=value with a key
  * of the verb is never taken for one in order, so that a forgotten number is found missing.
- * Where a verb takes fields, every other KEY=value is one, but for a value in its place.
+ * If a verb takes fields, every other KEY=value is one, except a value in its place.
  *
- * With PARSE_PLACED it is otherwise: see parse.h.  There a value in its place is nothing else
- * whatever bytes it has, for who sends it may have it from somebody else.
+ * PARSE_PLACED has other rules: see parse.h.  There a value in its place is nothing else, whatever
+ * bytes it has, because the sender may have it from an untrusted source.
  */
 #include "config.h"
 

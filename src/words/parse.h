@@ -27,7 +27,7 @@ bool usher__parse_span(const char *text, int64_t min, int64_t max, int64_t *ret_
 #define PARSE_QUOTE_MAX 64
 const char *usher__quote(char to[PARSE_QUOTE_MAX], const char *word);
 
-/* What a scope of @noun is called in messages: "POOL" is a pool. */
+/* The name of a scope of @noun in messages: "POOL" is a pool. */
 #define PARSE_SCOPE_MAX 16
 void usher__scope_word(char to[PARSE_SCOPE_MAX], const struct usher__noun *noun);
 
@@ -52,14 +52,14 @@ enum parse_way {
 struct parse {
     char *const *word;
     size_t n;
-    const char *end;    /* behind the last one, which stand behind one another; NULL: none has a NUL
+    const char *end;    /* of the last word; the words follow one another.  NULL: no word has a NUL
                          * inside, or … */
     const size_t *size; /* … their sizes; not NULL with PARSE_PLACED */
     enum parse_way way;
-    /* Looks at what else there is besides nouns, or verbs of @noun, for who mistypes.  NULL:
-     * nothing */
+    /* Adds words other than nouns, or than verbs of @noun, that a mistyped word may mean.  NULL:
+     * none */
     void (*also)(struct closest *closest, const char *noun);
-    /* Of this command, those that are no arguments of the verb: filled by usher__parse(). */
+    /* The fields of this command, which are no arguments of the verb: filled by usher__parse(). */
     const struct usher__arg *fields; /* NULL: the verb takes none */
     struct usher_text name[USHER_FIELDS_MAX], value[USHER_FIELDS_MAX];
     size_t n_fields;
@@ -69,7 +69,8 @@ struct parse {
 bool usher__parse(struct parse *p, struct usher_operation *ret_command,
                   char message[PARSE_MESSAGE_MAX]);
 
-/* Behind it: the bytes that its fields take, and they at @to, as an argument of @command. */
+/* After usher__parse(): the bytes that its fields take, and the fields at @to as an argument of
+ * @command. */
 size_t usher__parse_fields_size(const struct parse *p);
 bool usher__parse_fields(const struct parse *p, struct usher_operation *command, unsigned char *to,
                          char message[PARSE_MESSAGE_MAX]);

@@ -12,8 +12,8 @@ static bool blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The escape behind a backslash at @p inside of "…": its byte goes to *@to.  Returns how many
- * bytes it has, 0 if it is none. */
+/* The escape after a backslash at @p inside of "…": its byte goes to *@to.  Returns its length, 0
+ * if it is none. */
 static size_t escape(const char *p, const char *end, char *to)
 {
     int high, low;
@@ -48,7 +48,7 @@ static size_t escape(const char *p, const char *end, char *to)
     }
 }
 
-/* One word from *@from to *@to, with its NUL; both move behind it. */
+/* One word from *@from to *@to, with its NUL; both move past it. */
 static const char *take(const char **from, const char *end, char **to)
 {
     const char *p = *from;

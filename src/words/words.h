@@ -14,14 +14,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of a line: its memory is somebody else's. */
+/* The words of a line, in memory of the caller. */
 struct words {
-    char **word; /* each ends with a NUL, behind which the next one begins */
+    char **word; /* each ends with a NUL; the next one begins after it */
     size_t n;    /* 0: a blank line or a comment */
     size_t room; /* of them */
     char *bytes;
     size_t size;
-    const char *end; /* behind the NUL of the last one */
+    const char *end; /* after the NUL of the last one */
     bool nul;        /* one has a NUL inside: "\x00" */
 };
 

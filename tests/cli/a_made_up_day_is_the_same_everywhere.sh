@@ -134,6 +134,6 @@ expect 2 "$USHER" trace --patience=5 --theta=5 <<'EOF'
 ! usher: invalid: patience and theta exclude each other
 EOF
 expect 2 "$USHER" trace --agents=1 --lambda=1 --calls=1000000 <<'EOF'
-! usher: invalid: so many calls take more than 100 years at this lambda
+! usher: invalid: these calls take more than 100 years at this lambda: fewer calls, or a larger lambda
 EOF
 finish

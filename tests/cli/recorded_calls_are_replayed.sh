@@ -139,7 +139,7 @@ for store in $STORES; do
 EOF
         lines 0 "$USHER" -s "$store" room open q-room-4
         expect 1 "$USHER" -s "$store" replay queue.csv --pool=q <<'EOF'
-! usher: refused: somebody else uses room q-room-4; choose others with --pool=NAME
+! usher: refused: another program uses room q-room-4; choose others with --pool=NAME
 EOF
         # it was not touched, and none of ours is left
         lines 0 "$USHER" -s "$store" --json room show q-room-4
@@ -165,7 +165,7 @@ EOF
         lines 0 "$USHER" -s "$store" serial delete q-tickets
         lines 0 "$USHER" -s "$store" queue login q-queue eve
         expect 1 "$USHER" -s "$store" replay queue.csv --pool=q <<'EOF'
-! usher: refused: queue q-queue has somebody in it; choose another with --pool=NAME
+! usher: refused: queue q-queue is not empty; choose another with --pool=NAME
 EOF
         lines 0 "$USHER" -s "$store" queue logout q-queue eve
         # one that refuses callers half-way: all of them leave it, and the agents
@@ -210,7 +210,7 @@ for store in $STORES; do
 done
 lines 0 "$USHER" -s memory: replay early.csv
 holds out.txt '  calls                                         4            4'
-holds out.txt '  found nobody on duty at first                 -            4'
+holds out.txt '  found no agent on duty at first               -            4'
 
 # The store refuses in the middle: all that the replay brought into it goes.
 if [ -n "$redis_pid" ]; then

@@ -122,20 +122,20 @@ static void seconds(const struct figures *f, struct out *to)
 void usher__figures_metrics(const struct figures *f, struct out *to)
 {
     one(to, "clients", "gauge", "Clients connected.", f->clients);
-    one(to, "subscriptions", "gauge", "Channels that clients hear.", f->subscriptions);
+    one(to, "subscriptions", "gauge", "Channels that clients subscribe to.", f->subscriptions);
     one(to, "tended_scopes", "gauge", "Scopes that change in time.", f->tended);
     one(to, "output_bytes", "gauge", "Bytes waiting for readers.", f->out_bytes);
     one(to, "output_bytes_of_one", "gauge", "Bytes waiting for the slowest reader.", f->out_most);
     one(to, "connections_total", "counter", "Clients accepted.", f->accepted);
-    one(to, "connections_rejected_total", "counter", "Clients that were too many.", f->rejected);
+    one(to, "connections_rejected_total", "counter", "Clients refused at the limit.", f->rejected);
     one(to, "slow_clients_closed_total", "counter", "Closed for not reading.", f->slow);
     one(to, "idle_clients_closed_total", "counter", "Closed for not sending.", f->idle);
-    one(to, "protocol_errors_total", "counter", "Closed for what they sent.", f->protocol);
+    one(to, "protocol_errors_total", "counter", "Closed for a fault in the protocol.", f->protocol);
     one(to, "auth_failures_total", "counter", "Wrong passwords.", f->unwanted);
-    one(to, "invalid_commands_total", "counter", "What was no command.", f->invalid);
+    one(to, "invalid_commands_total", "counter", "Texts that were no command.", f->invalid);
     one(to, "rounds_total", "counter", "Batches.", f->rounds);
-    one(to, "notices_total", "counter", "Notices told.", f->notices);
-    one(to, "gaps_total", "counter", "Gaps told.", f->gaps);
+    one(to, "notices_total", "counter", "Notices sent.", f->notices);
+    one(to, "gaps_total", "counter", "Gaps sent.", f->gaps);
     by_verb(f, to);
     seconds(f, to);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the server has done, for INFO and for /metrics. */
+/* Counters of the server, for INFO and for /metrics. */
 #ifndef USHER_SERVE_FIGURES_H
 #define USHER_SERVE_FIGURES_H
 
@@ -20,7 +20,7 @@ struct figures {
     uint64_t accepted, rejected;             /* rejected: there were too many */
     uint64_t slow, idle, protocol, unwanted; /* closed: by what; unwanted: wrong passwords */
     uint64_t rounds, commands, invalid;      /* invalid: no command of the store at all */
-    uint64_t subscriptions, notices, gaps;   /* told */
+    uint64_t subscriptions, notices, gaps;   /* sent */
     uint64_t tended;                         /* scopes that change in time */
     uint64_t out_bytes, out_most;            /* waiting for readers now, and for one of them */
     uint64_t by[FIGURES_NOUNS][FIGURES_VERBS][FIGURES_STATUSES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where clients come in: socket files and loopback addresses, nothing that a network reaches. */
+/* Listening sockets: socket files and loopback addresses, nothing that a network reaches. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -39,7 +39,7 @@ static const char *add(struct server *s, int fd)
 
 /* ---- socket files ------------------------------------------------------------------------- */
 
-/* Takes away a file that a server left behind which is no more.  NULL, or why not. */
+/* Removes the socket file of a dead server.  NULL, or the reason why not. */
 static const char *make_way(const union address *a)
 {
     struct stat st;
@@ -58,7 +58,7 @@ static const char *make_way(const union address *a)
     listens = connect(fd, &a->any, sizeof a->file) == 0 || errno != ECONNREFUSED;
     (void)close(fd);
     if (listens)
-        return "is taken: somebody listens there";
+        return "is taken: another server listens there";
     return unlink(a->file.sun_path) == 0 || errno == ENOENT ? NULL : strerror(errno);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sockets: who comes, what they send, what they are sent, who goes.  One poll() a round, so the
- * work is O(clients) a round; a round has a command of each of them when it matters.
+ * Sockets: accept clients, read, write, close.  One poll() a round, so the work is O(clients) a
+ * round; under load a round has a command of each client.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@
 
 #define ACCEPT_AT_ONCE 64
 #define ACCEPT_AGAIN_MS 100
-#define FLUSH_MS 2000 /* for what is to be written when it is told to stop */
+#define FLUSH_MS 2000 /* to write the last answers after a signal */
 #define IDLE_LOOK_MS 1000
 
 /* Set by a signal, which is all that it does. */
@@ -131,7 +131,7 @@ static void accept_all(struct server *s, int listener)
 
 /* ---- bytes -------------------------------------------------------------------------------- */
 
-/* No more than one whole command is kept, and what one read brings behind it. */
+/* Keeps at most one whole command, and the bytes after it that came with the same read. */
 static void client_read(struct client *c, int64_t now_ms)
 {
     ssize_t n;
@@ -184,7 +184,7 @@ static void judge(struct server *s, struct client *c, int64_t now_ms)
     c->gone = true;
 }
 
-/* Who has sent a protocol error may be sending on: unread bytes would take our answer from it. */
+/* Reads what a client sends after a protocol error: unread bytes would destroy our answer to it. */
 static void drain(const struct client *c)
 {
     char bytes[4096];
@@ -252,7 +252,7 @@ static int shorter(int a, int b)
     return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-/* How long nothing need be done though nobody sends anything; ms, -1: for ever. */
+/* The time until there is work without input from a client; ms, -1: for ever. */
 static int patience(const struct server *s, int64_t now_ms)
 {
     int wait = -1;
@@ -276,7 +276,7 @@ static void watch_fd(struct server *s, size_t *n, int fd, short events)
     s->polled[(*n)++] = (struct pollfd){ .fd = fd, .events = events };
 }
 
-/* Clients come first, in their order; behind them who listens, the engine, HTTP. */
+/* Clients come first, in their order; then the listening sockets, the engine, HTTP. */
 static size_t polled(struct server *s, int64_t now_ms)
 {
     size_t n = 0, wanted = s->n_clients + SERVE_LISTEN_MAX + 2;
@@ -332,7 +332,7 @@ static void one_round(struct server *s, const sigset_t *mask)
     usher__serve_http_run(s);
 }
 
-/* What has been read is done, and what is answered is written, if it is read soon. */
+/* Executes the commands that were read, and writes the answers to clients that read them soon. */
 static void finish(struct server *s)
 {
     int64_t end_ms = usher__serve_now_ms() + FLUSH_MS, left;
@@ -363,7 +363,7 @@ void usher__serve_loop(struct server *s)
     action.sa_handler = stop;
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
-    action.sa_handler = SIG_IGN; /* who reads the log may end */
+    action.sa_handler = SIG_IGN; /* the reader of the log may end */
     (void)sigaction(SIGPIPE, &action, NULL);
     /* they come while it waits, or not at all */
     (void)sigemptyset(&blocked);

@@ -2,9 +2,9 @@
 /*
  * SUBSCRIBE: notices as messages.
  *
- * A channel is a scope (number/sales) that somebody hears, with one watcher however many hear it;
- * a notice is written once for all of them.  With since=V behind a scope that keeps a log it is a
- * channel of this client alone: it begins behind that version and tells what others have done, too.
+ * A channel is a scope (number/sales) with subscribed clients and one watcher; a notice is written
+ * once for all of them.  With since=V after a scope that keeps a log it is a channel of this client
+ * alone: it begins after that version and has the changes of other processes, too.
  *
  * Such a channel pauses, without a watcher, while half of `--out` waits for its client, and when it
  * has used its share of the round.  It continues in the log after the last version that it sent.
@@ -44,7 +44,7 @@ struct channel {
     size_t told;  /* bytes of this round */
 };
 
-/* What a client asks for. */
+/* A subscription that a client requests. */
 struct asked {
     const char *name, *scope;
     enum usher_noun noun;
@@ -87,7 +87,9 @@ static void pause_watch(struct server *s, struct channel *ch)
     ch->watcher = NULL;
 }
 
-/* The one at *@at does without @c, and is no more if nobody hears it.  Returns the next place. */
+/* Unsubscribes @c from the channel at *@at, and frees it without subscribers.  Returns the next
+ * place.
+ */
 static struct channel **leave(struct server *s, struct channel **at, struct client *c)
 {
     struct channel *ch = *at;
@@ -196,13 +198,13 @@ static void told(struct client *c, const char *word, const char *name)
     usher__out_int(&c->out, (int64_t)c->channels);
 }
 
-/* False: it was told off. */
+/* False: it got an error. */
 static bool subscribe(struct server *s, struct client *c, const struct asked *a)
 {
     struct channel *ch = a->has_since ? NULL : find(s, a->name);
 
     if (c->channels >= s->limits.channels) {
-        usher__out_error(&c->out, "FULL", "this client hears as many channels as it may");
+        usher__out_error(&c->out, "FULL", "this client has as many channels as are allowed");
         return false;
     }
     if (ch == NULL)

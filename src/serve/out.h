@@ -19,7 +19,7 @@ static inline size_t usher__out_size(const struct out *o)
 }
 
 void usher__out_done(struct out *o);
-/* At least @size bytes, behind the end; they count when `end` is moved. */
+/* At least @size bytes after the end; they count when `end` is moved. */
 char *usher__out_room(struct out *o, size_t size);
 /* The first @size of them are written. */
 void usher__out_wrote(struct out *o, size_t size);

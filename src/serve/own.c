@@ -32,7 +32,7 @@ static void bad_count(struct client *c, const struct resp_command *command)
 
 /* ---- who it is ---------------------------------------------------------------------------- */
 
-/* In a time that does not tell how much of it is right. */
+/* Compares in a time that does not depend on how much of it is right. */
 static bool is_secret(const struct server *s, const char *word, size_t size)
 {
     size_t secret = strlen(s->secret);
@@ -46,7 +46,7 @@ static bool is_secret(const struct server *s, const char *word, size_t size)
     return differs == 0;
 }
 
-/* Word @i is the password of @user (NULL: not said).  False: it was told off. */
+/* Word @i is the password of @user (NULL: not given).  False: it got an error. */
 static bool says_who(struct server *s, struct client *c, const struct resp_command *command,
                      const char *user, size_t i)
 {
@@ -195,7 +195,7 @@ static void info(struct server *s, struct client *c, const struct resp_command *
     usher__out_done(&text);
 }
 
-/* Of Redis' table of commands there is none here; who asks for it gets on without. */
+/* An empty table of commands: clients that read Redis' table work without it. */
 static void command_table(struct server *s, struct client *c, const struct resp_command *command)
 {
     (void)s;
@@ -273,7 +273,7 @@ static void reset(struct server *s, struct client *c, const struct resp_command 
 /* ---- which -------------------------------------------------------------------------------- */
 
 enum {
-    OWN_STRANGE = 1, /* also of who has not said who it is */
+    OWN_STRANGE = 1, /* also before AUTH */
     OWN_HEARING = 2, /* allowed with channels by RESP2 */
     OWN_MULTI = 4    /* also after a MULTI that was refused */
 };
@@ -323,7 +323,7 @@ void usher__serve_own(struct server *s, struct client *c, const struct resp_comm
     if (!c->known && (own == NULL || (own->flags & OWN_STRANGE) == 0))
         usher__out_error(&c->out, "NOAUTH", "Authentication required.");
     else if (!c->resp3 && c->channels > 0 && (own == NULL || (own->flags & OWN_HEARING) == 0))
-        error(c, "only SUBSCRIBE, UNSUBSCRIBE, PING, QUIT and RESET while messages are heard by "
+        error(c, "only SUBSCRIBE, UNSUBSCRIBE, PING, QUIT and RESET with subscriptions by "
                  "RESP2; by RESP3 (HELLO 3) all is allowed");
     else if (c->multi && (own == NULL || (own->flags & OWN_MULTI) == 0))
         error(c, "not executed: MULTI was refused, and so is all up to EXEC or DISCARD");

@@ -17,8 +17,8 @@ struct reader {
     const char *fault;
 };
 
-/* The number behind @sign and the end of its line.  False: it is not whole, or, with a fault,
- * none. */
+/* The number after @sign, up to the end of its line.  False: it is not complete, or, with a fault,
+ * no number. */
 static bool number(struct reader *r, char sign, int64_t *ret, const char *fault)
 {
     size_t i = r->at + 1, digits;

@@ -57,7 +57,8 @@ static void allow_files(struct server *s)
         return;
     s->limits.clients =
         files.rlim_cur > 2 * FILES_BESIDE ? (size_t)files.rlim_cur - FILES_BESIDE : FILES_BESIDE;
-    usher__serve_say("no more than %zu clients, for no more files may be open", s->limits.clients);
+    usher__serve_say("no more than %zu clients, because of the limit of open files",
+                     s->limits.clients);
 }
 
 /* @word is one of the limits.  False: it is that, and wrong; *@ret_fault says how. */

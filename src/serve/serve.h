@@ -3,12 +3,12 @@
  * usher serve: the library in a loop, for any client of Redis' protocol.
  *
  * One thread, one round after the other: read what has come (loop.c), take whole commands from it
- * (resp.c, turn.c), execute all of them as one batch, tell what was changed (notices.c), answer,
+ * (resp.c, turn.c), execute all of them as one batch, send notices (notices.c), answer,
  * write.  So commands of clients that come at the same time share a transaction or a pipeline,
- * and nobody waits for a client: only for the store.
+ * and no client waits for another one: only for the store.
  *
- * What is the server's own (PING, HELLO, SUBSCRIBE, …: own.c) is done when nothing of the client is
- * before it in the batch, so that answers stay in order.
+ * A command of the server itself (PING, HELLO, SUBSCRIBE, …: own.c) is executed when no other
+ * command of the client is before it in the batch, so that answers stay in order.
  */
 #ifndef USHER_SERVE_SERVE_H
 #define USHER_SERVE_SERVE_H
@@ -45,14 +45,14 @@
 #endif
 #define SERVE_FOLLOW_LEAST 32768u /* for one of them */
 
-/* What a client may cost.  `usher help serve` has them with their defaults. */
+/* The limits of a client.  `usher help serve` has them with their defaults. */
 struct limits {
     size_t clients;
     struct resp_limits command;
     struct resp_limits unknown; /* of a client before its password; within `command` */
     size_t out;                 /* bytes that wait for one reader */
     int64_t slow_ms;            /* a reader with half of `out` waiting takes some in this time */
-    size_t channels;            /* that one client hears */
+    size_t channels;            /* of one client */
     size_t tended;              /* scopes without a channel that change in time */
     int64_t idle_ms;            /* 0: any time */
 };
@@ -119,7 +119,7 @@ struct server {
     size_t polled_room;
     uint64_t last_id;
     size_t first;            /* the client whose turn is first */
-    int64_t accept_again_ms; /* no descriptors were left; until then nobody is accepted */
+    int64_t accept_again_ms; /* no descriptors were left; until then no client is accepted */
     /* of a round */
     struct job jobs[SERVE_BATCH];
     struct usher_operation ops[SERVE_BATCH];

@@ -4,7 +4,7 @@
  *
  * A client's commands follow one another in the batch until there is one that must not: of the
  * server's own, or one that is done in steps, which is the last one of the client until it is done.
- * Between two steps the commands of others are done, so a large room that closes holds up nobody.
+ * Between two steps the commands of others are done, so closing a large room delays no client.
  */
 #include "config.h"
 
@@ -49,7 +49,7 @@ static void wrong(struct job *j, const char *message)
     j->fault = memcpy(usher__cli_resize(NULL, size), message, size);
 }
 
-/* What the shell has besides commands of the store. */
+/* Is it a command of the shell that is none of the store? */
 static bool is_elsewhere(const struct resp_command *command)
 {
     const struct cli_program *p = usher__cli_programs;
@@ -120,7 +120,7 @@ static void store_command(struct server *s, struct client *c, const struct resp_
     }
 }
 
-/* One of the server's own, behind others of this round. */
+/* A command of the server itself, after others of this round. */
 static void own_later(struct server *s, struct client *c, const struct resp_command *command)
 {
     struct job *j = job(s, c);
@@ -300,7 +300,7 @@ static void finish(struct server *s, struct job *j)
     (void)usher__cli_resize(j->block, 0);
 }
 
-/* What was taken is not needed any more. */
+/* Forgets the commands that were taken. */
 static void forget_taken(struct client *c)
 {
     if (c->steps != NULL || c->from == 0)
@@ -323,7 +323,7 @@ void usher__serve_round(struct server *s, int64_t began_us)
         if (c->ready && !c->gone && !usher__serve_is_stuck(s, c))
             turn(s, c);
     }
-    s->first++; /* whoever was first is last next time */
+    s->first++; /* the first client of this round is the last of the next */
     if (s->n_ops > 0) {
         usher__run_batch(s->cli->engine, s->ops, s->results, s->n_ops);
         for (size_t i = 0; i < s->n_ops; i++)

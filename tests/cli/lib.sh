@@ -193,6 +193,45 @@ holds() {
     fi
 }
 
+# sessions FILE: the sessions of a document.  said.N is a command, which follows `    $ `, with its
+# here-document; want.N is the answer that the document shows.  Prints how many there are.
+sessions() {
+    awk -v dir="$dir" '
+        /^    \$ / {
+            n++
+            print substr($0, 7) >(dir "/said." n)
+            printf "" >(dir "/want." n)
+            here = match($0, /<<\047[A-Z]+\047/) ? substr($0, RSTART + 3, RLENGTH - 4) : ""
+            open = 1
+            next
+        }
+        open && /^    / {
+            line = substr($0, 5)
+            print line >(dir (here == "" ? "/want." : "/said.") n)
+            if (line == here)
+                here = ""
+            next
+        }
+        { open = 0 }
+        END { print n + 0 }' "$1"
+}
+
+# alike WANT GOT: the files have the same lines, where … in WANT matches any text.
+alike() {
+    awk -v want="$1" '
+        function pattern(s) {
+            gsub(/[][\\.*^$+?(){}|]/, "\\\\&", s)
+            gsub(/…/, ".*", s)
+            return "^" s "$"
+        }
+        BEGIN {
+            while ((getline line <want) > 0)
+                wanted[++n] = pattern(line)
+        }
+        FNR > n || $0 !~ wanted[FNR] { differs = 1 }
+        END { exit differs || NR != n }' "$2"
+}
+
 finish() {
     if [ "$number_of_check" -eq 0 ]; then
         wrong 'something was checked'

@@ -25,46 +25,16 @@ done <examples
 grep -q 'B00001' out.txt && wrong 'the last line is `usher scopes`'
 holds out.txt 'queue/support'
 
-# README: a line behind `$` (with its here-document), then what it prints; … is anything.
-awk -v dir="$dir" '
-    function pattern(s) {
-        gsub(/[][\\.*^$+?(){}|]/, "\\\\&", s)
-        gsub(/…/, ".*", s)
-        return s
-    }
-    /^    \$ / {
-        n++
-        print substr($0, 7) >(dir "/said." n)
-        printf "" >(dir "/want." n)
-        here = match($0, /<<\047[A-Z]+\047/) ? substr($0, RSTART + 3, RLENGTH - 4) : ""
-        open = 1
-        next
-    }
-    open && /^    / {
-        line = substr($0, 5)
-        if (here == "")
-            print pattern(line) >(dir "/want." n)
-        else
-            print line >(dir "/said." n)
-        if (line == here)
-            here = ""
-        next
-    }
-    { open = 0 }
-    END { print n > (dir "/sessions") }' "${top_srcdir:-$OLDPWD}/README.md"
-sessions=$(cat sessions)
+# README: a line after `$` (with its here-document), then its answer; … is anything.
+sessions=$(sessions "${top_srcdir:-$OLDPWD}/README.md")
 [ "$sessions" -ge 15 ] || wrong "README has sessions (found $sessions)"
 i=0
 while [ "$i" -lt "$sessions" ]; do
     i=$((i + 1))
     number_of_check=$((number_of_check + 1))
-    # in this shell: an `export` is for those after it
+    # in this shell, so that an `export` is in force for the following lines
     eval "$(sed "s|/tmp/|$dir/|g" "said.$i")" >got.txt 2>&1 </dev/null
-    [ "$(wc -l <got.txt)" -eq "$(wc -l <"want.$i")" ] && paste -d '\n' "want.$i" got.txt | {
-        while read -r want && read -r got; do
-            printf '%s\n' "$got" | grep -qxE -e "$want" || exit 1
-        done
-    } || {
+    alike "want.$i" got.txt || {
         wrong "README: $(cat "said.$i")"
         diff "want.$i" got.txt
     }

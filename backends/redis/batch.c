@@ -33,7 +33,7 @@ struct leg {
     struct usher_wait wait; /* what it waits for */
     bool in_loop;           /* where it waits with others */
     bool let_go;            /* others may have its scopes */
-    /* Of copied tasks: where they are in the batch.  NULL: there. */
+    /* The places of copied tasks in the batch.  NULL: the same. */
     const uint16_t *where;
     struct usher__redis_trip trip;
 };
@@ -115,7 +115,7 @@ static bool ask_replicas(const struct leg *l, int64_t deadline_ms)
     return usher__redis_conn_flush(conn) == USHER_OK;
 }
 
-/* The answer, or NULL: there is none.  What was done stays done, whatever is said of the
+/* @reply NULL: there is none.  A command that was done stays done, whatever the count of
  * replicas. */
 static void replicas_told(const struct leg *l, struct redisReply *reply)
 {
@@ -219,7 +219,7 @@ static size_t leg_size(size_t n)
 }
 
 /* A leg of copies of those tasks that are not @taken and have the lane of @first.  NULL: no
- * memory, which they are told. */
+ * memory; they get that status. */
 static struct leg *leg_new(struct usher_batch *b, size_t first, bool *taken)
 {
     struct leg *l;
@@ -373,7 +373,7 @@ static bool legs_go_on(struct usher_batch *b)
         some = some || (l->stage != ON_ITS_WAY && !l->let_go);
         over = over && l->stage == OVER;
     }
-    if (answered) /* while replicas are waited for nobody waits for the scopes */
+    if (answered) /* while it waits for replicas, no command waits for the scopes */
         release(b);
     else if (some && b->claimed) /* nor while other servers are */
         release_answered(b);
@@ -478,15 +478,15 @@ static bool batch_claim(struct usher_batch *b, struct usher_wait *ret)
     return true;
 }
 
-/* The legs are put into the loop of the batch, or taken out: none must be in there while it goes
- * on, for its socket may be closed then, which a child of fork() may have open still.  false: the
- * loop cannot tell of it. */
+/* Put the legs into the loop of the batch, or take them out: a leg must not be there while it runs,
+ * because it may close its socket, which a child of fork() may still have open.  false: the loop
+ * cannot watch it. */
 static bool loop_set(const struct usher_batch *b, struct leg *l, bool waits_there)
 {
     return usher__redis_loop_set(b->loop, &l->wait, &l->in_loop, waits_there);
 }
 
-/* What it waits for: the one leg that is not over, or the first of several. */
+/* The wait of the batch: of the one open leg, or of the first of several. */
 static void legs_wait(struct usher_batch *b, struct usher_wait *ret)
 {
     size_t n = 0;

@@ -22,7 +22,7 @@ bool usher__redis_clock_line(int64_t sent_us, int64_t received_us, int64_t serve
     int64_t off = ahead > behind ? ahead : behind;
 
     line[0] = '\0';
-    /* this machine's clock was set meanwhile: nothing can be said */
+    /* this machine's clock was set in between: there is no result */
     if (received_us < sent_us || off <= USHER__REDIS_CLOCK_US)
         return false;
     (void)snprintf(line, USHER__REDIS_CLOCK_LINE,

@@ -14,10 +14,10 @@
 int64_t usher__redis_wall_us(void); /* CLOCK_REALTIME */
 
 /*
- * What is to be said of a server that was asked for its time at @sent_us, answered @server_us,
- * and was heard at @received_us: microseconds since 1970, none below 0, the first and the
- * last by this machine's clock.  When it looked is not known, so the round trip counts in its
- * favour.  False: nothing is to be said, and @line is "".
+ * Compare the clock of a server that got the query at @sent_us, answered @server_us, and whose
+ * answer came at @received_us: microseconds since 1970, none below 0, the first and the last by
+ * this machine's clock.  The moment of its reading is not known, so the round trip counts in its
+ * favour. False: there is no difference to report, and @line is "".
  */
 bool usher__redis_clock_line(int64_t sent_us, int64_t received_us, int64_t server_us,
                              char line[USHER__REDIS_CLOCK_LINE]);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where scopes are in a Redis Cluster.
+ * The map of a Redis Cluster: the node of each slot.
  *
- * The map is what some node told (CLUSTER SLOTS), patched by each MOVED.  What does not fit (a
+ * The map is the answer of some node to CLUSTER SLOTS, patched by each MOVED.  A contradiction (a
  * redirect, a node that does not answer, one that is no master any more) makes it doubtful, and the
- * next thread that has time asks for it anew: one at a time and at most once a second, so that a
- * failover is no storm of such questions.  First those are asked who are known, then the hosts of
- * the URL, whose names may lead to others by now.
+ * next thread that has time refreshes it: one at a time and at most once a second, so that a
+ * failover causes no storm of queries.  Known nodes are queried first, then the hosts of the URL,
+ * whose names may lead to other nodes by then.
  */
 #include "config.h"
 
@@ -18,19 +18,21 @@
 
 #include "store.h"
 
-#define LOOK_MS 1000  /* between two questions, at least; and up to an eighth more */
-#define LOOK_SHARE 4  /* so much of the time that a thread has left is for it, a quarter */
+#define LOOK_MS 1000 /* between two questions, at least; and up to an eighth more */
+#define LOOK_SHARE                                                                                 \
+    4                 /* a refresh takes this part of the time that the thread has left: a quarter \
+                       */
 #define ANSWER_MS 400 /* one of several has this long for its answer */
-#define SILENT_MS 500 /* a node with something under way that has said nothing for so long */
+#define SILENT_MS 500 /* a node with an open command is silent after this time */
 #define FIRST_MS 3000 /* each host of the URL at the beginning */
 
 struct usher__redis_map {
-    _Atomic uint16_t owner[USHER__REDIS_SLOTS]; /* the number of a node, or NOBODY */
+    _Atomic uint16_t owner[USHER__REDIS_SLOTS]; /* a node, or USHER__REDIS_NOBODY */
     _Atomic bool doubtful;
     _Atomic int64_t next_ms; /* not to be asked for before */
     /* With the store's lock. */
-    int64_t asked_until_ms; /* somebody is at it, until then at most */
-    unsigned turn;          /* so that it is not always the same node */
+    int64_t asked_until_ms; /* a thread refreshes it, until then at most */
+    unsigned turn;          /* the node to begin with, another one each time */
     size_t n_known;
     struct usher__redis_member *known; /* of the last view: replicas, too */
 };
@@ -44,7 +46,7 @@ static void put_known(struct usher__redis_store *s, const struct usher__redis_vi
         usher__redis_resize(s->alloc, NULL, 0, v->n * sizeof *known);
 
     if (known == NULL)
-        return; /* those of before will do */
+        return; /* no memory: keep the old members */
     memcpy(known, v->members, v->n * sizeof *known);
     (void)usher__redis_resize(s->alloc, m->known, m->n_known * sizeof *known, 0);
     m->known = known;
@@ -66,8 +68,7 @@ static void leave(struct usher__redis_store *s, const bool *here)
 }
 
 /*
- * A view says nothing of slots that it does not cover: they stay with whom they were.  With the
- * lock.
+ * Slots that a view does not cover keep their owner.  With the lock.
  */
 static void apply(struct usher__redis_store *s, const struct usher__redis_view *v)
 {
@@ -109,16 +110,16 @@ static void apply(struct usher__redis_store *s, const struct usher__redis_view *
 struct usher__redis_look {
     struct usher__redis_store *s;
     size_t room;           /* in `known` */
-    size_t n_known, n, at; /* who may be asked, in turn: who is next */
-    unsigned turn;         /* with which host to begin */
+    size_t n_known, n, at; /* nodes to query, in turn, and the next one */
+    unsigned turn;         /* the host to begin with */
     int64_t each_ms, deadline_ms;
-    /* Who is asked: NULL, nobody. */
+    /* The connection to the queried node; NULL: none. */
     struct usher__redis *r;
     struct usher__redis_node node;     /* its */
     char id[USHER__REDIS_NODE_ID_MAX]; /* "": whichever it is */
     bool sent;                         /* it is connected, and was sent the questions */
     struct redisReply *mine;           /* the answer to the first of them */
-    int64_t until_ms;                  /* it has so long */
+    int64_t until_ms;                  /* the deadline of its answer */
     enum usher_status status;
     char message[USHER__REDIS_MESSAGE_SIZE];
     struct usher__redis_member known[];
@@ -129,7 +130,7 @@ static size_t look_size(size_t room)
     return sizeof(struct usher__redis_look) + room * sizeof(struct usher__redis_member);
 }
 
-/* There is room for @room who are known. */
+/* With memory for @room known nodes. */
 static struct usher__redis_look *look_new(struct usher__redis_store *s, size_t room,
                                           int64_t each_ms, int64_t deadline_ms)
 {
@@ -207,7 +208,7 @@ static enum usher_status told(struct usher__redis_look *l, const struct redisRep
     struct usher__redis_view *v = NULL;
     enum usher_status status;
 
-    /* who may not ask goes without */
+    /* a user without the right goes without */
     if (l->id[0] != '\0' && l->mine->type == REDIS_REPLY_STRING &&
         strcmp(l->mine->str, l->id) != 0) {
         usher__redis_conn_refuse(l->r->conn, "another node has this address now");
@@ -237,7 +238,7 @@ static enum usher_status told(struct usher__redis_look *l, const struct redisRep
     return status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
 }
 
-/* Who is asked: connect, send, read.  USHER__REDIS_WAITS. */
+/* Drive the query of one node: connect, send, read.  USHER__REDIS_WAITS. */
 static enum usher_status ask_on(struct usher__redis_look *l)
 {
     struct redisReply *reply = NULL;
@@ -267,7 +268,7 @@ static enum usher_status ask_late(struct usher__redis_look *l)
     return USHER_UNAVAILABLE;
 }
 
-/* Whoever was asked has said something or nothing, and is not needed any more. */
+/* End the query of a node, answered or not. */
 static void asked(struct usher__redis_look *l, enum usher_status status)
 {
     if (status != USHER_OK && l->message[0] == '\0')
@@ -286,7 +287,7 @@ bool usher__redis_look_go_on(struct usher__redis_look *l, struct usher_wait *ret
 
         if (l->r == NULL && l->at < l->n)
             status = ask_next(l);
-        if (l->r == NULL) { /* no memory, no time or nobody is left */
+        if (l->r == NULL) { /* no memory, no time or no node is left */
             l->status = status == USHER_NOMEM ? status : l->status;
             return true;
         }
@@ -329,8 +330,8 @@ static bool is_silent_at(struct usher__redis_store *s, const struct usher__redis
     return i < n && is_silent(s->node[i]);
 }
 
-/* Those that are known, beginning with number @turn, and behind them those that are silent: who
- * asks may have a command for a node that is well, and should not wait for them. */
+/* The known nodes, beginning with number @turn, and the silent ones last: the thread may have a
+ * command for a node that is well, and should not wait for silent ones. */
 static size_t put_in_turn(struct usher__redis_store *s, unsigned turn,
                           struct usher__redis_member *to)
 {
@@ -347,8 +348,8 @@ static size_t put_in_turn(struct usher__redis_store *s, unsigned turn,
     return n;
 }
 
-/* Is the map to be asked for, by whom this says yes to?  He says when he has done so; or his time
- * is over, for he may have left it. */
+/* Should the calling thread refresh the map?  If true, it reports the end of the refresh; after its
+ * time is over another thread may, because it may have been given up. */
 static bool claim(struct usher__redis_map *m, int64_t now_ms, int64_t until_ms)
 {
     if (now_ms < m->asked_until_ms || now_ms < atomic_load(&m->next_ms))
@@ -371,7 +372,7 @@ struct usher__redis_look *usher__redis_look_begin(struct usher__redis_store *s, 
     now_ms = usher__redis_clock_ms();
     if (now_ms < atomic_load_explicit(&m->next_ms, memory_order_relaxed))
         return NULL;
-    /* who asks has a command of his own, perhaps for a node that is well */
+    /* this thread has a command of its own, perhaps for a node that is well */
     if (deadline_ms > now_ms)
         deadline_ms = now_ms + (deadline_ms - now_ms) / LOOK_SHARE;
     (void)pthread_mutex_lock(&s->lock);
@@ -422,14 +423,14 @@ void usher__redis_doubt(struct usher__redis_store *s)
         atomic_store(&s->map->doubtful, true);
 }
 
-/* ---- who has it --------------------------------------------------------------------- */
+/* ---- owners ------------------------------------------------------------------------- */
 
 static unsigned owner_of(struct usher__redis_store *s, const struct usher_text *scope)
 {
     unsigned slot = usher__redis_slot_of_tag(scope->data, scope->size);
     uint16_t owner = atomic_load_explicit(&s->map->owner[slot], memory_order_relaxed);
 
-    /* whoever is asked says who has it, or that nobody has */
+    /* any node answers which one has it, or that none has */
     return owner != USHER__REDIS_NOBODY ? owner : slot % atomic_load(&s->n_nodes);
 }
 
@@ -444,7 +445,7 @@ unsigned usher__redis_route(struct usher_store *store, const struct usher_task *
     number = owner_of(s, &task->command->scope);
     node = s->node[number];
     if (is_silent(node))
-        usher__redis_doubt(s); /* somebody else may have its slots by now */
+        usher__redis_doubt(s); /* another node may have its slots by now */
     return number;
 }
 
@@ -501,7 +502,7 @@ unsigned usher__redis_redirected(struct usher__redis *r, const struct redisReply
     }
     (void)pthread_mutex_unlock(&s->lock);
     if (number < USHER__REDIS_NODES_MAX && s->node[number] == r->node) {
-        r->drop = true; /* it thinks that it is somebody else: another one behind a proxy */
+        r->drop = true; /* it names itself: another node, through a proxy */
         number = USHER__REDIS_NODES_MAX;
     }
     return number;

@@ -45,7 +45,7 @@ int64_t usher__redis_natural(const struct usher_text *text)
     return value;
 }
 
-/* Of at most @size digits. */
+/* A number of at most @size digits. */
 static int64_t natural(const struct redisReply *reply, size_t size)
 {
     struct usher_text text = { reply->str, reply->len };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What servers say of themselves: answers to INFO, TIME and CONFIG GET, all of which may be
- * anything. */
+/* Readers of answers to INFO, TIME and CONFIG GET, which are hostile input. */
 #ifndef USHER_BACKENDS_REDIS_INFO_H
 #define USHER_BACKENDS_REDIS_INFO_H
 
@@ -18,7 +17,7 @@ struct usher_text usher__redis_info(const struct redisReply *reply, const char *
 
 bool usher__redis_info_is(const struct usher_text *value, const char *word);
 
-/* Of 1 to 18 digits; -1: it is none. */
+/* A number of 1 to 18 digits; -1: it is none. */
 int64_t usher__redis_natural(const struct usher_text *text);
 
 /* The answer to TIME in microseconds; -1: it is none. */
@@ -33,7 +32,7 @@ enum usher_durability usher__redis_durability(const struct redisReply *info,
 bool usher__redis_evicts(const struct redisReply *info);
 
 /* Replica number @i of the master whose section replication is in @info, into @node, whose address
- * is written to @address.  false: it tells of no such one. */
+ * is written to @address.  false: there is no such one. */
 #define USHER__REDIS_ADDRESS_MAX 300
 bool usher__redis_replica(const struct redisReply *info, unsigned i, struct usher_node *node,
                           char address[USHER__REDIS_ADDRESS_MAX]);

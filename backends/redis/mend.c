@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mend(): keeps others out by a mark behind the header (lua/mend.lua), reads a scope as scan()
- * does, and puts into the sorted sets what the records should have there and takes out the rest, in
- * steps.
+ * mend(): keeps other clients out by a mark after the header (lua/mend.lua), reads a scope as
+ * scan() does, adds the members that the records should have to the sorted sets, and removes the
+ * others, in steps.
  */
 #include "config.h"
 
@@ -142,7 +142,7 @@ static bool member_add(const struct usher__redis *r, struct usher__redis_names *
     return usher__redis_names_add(r->alloc, set, &member);
 }
 
-/* Where @m stands in slot @slot: in the list of all, and in that of its text. */
+/* The places of @m in slot @slot: in the list of all, and in that of its text. */
 static bool members_of_slot(const struct usher__redis *r, struct usher__redis_names *set,
                             const struct usher_record *m, unsigned slot)
 {
@@ -157,7 +157,7 @@ static bool members_of_slot(const struct usher__redis *r, struct usher__redis_na
            (by->size == 0 || member_add(r, set, m->kind, (char)('a' + slot), by, from, n, &m->id));
 }
 
-/* What should be in the two sorted sets. */
+/* The members that should be in the two sorted sets. */
 static bool members_make(const struct usher__redis *r, const struct usher__redis_reading *from,
                          struct usher__redis_names sets[2])
 {
@@ -178,7 +178,7 @@ static bool members_make(const struct usher__redis *r, const struct usher__redis
     return good;
 }
 
-/* What is there; the texts are those of the pages. */
+/* The members that are there; the texts are those of the pages. */
 static bool members_there(const struct usher__redis *r, const struct usher__redis_pages *pages,
                           struct usher_text **ret, size_t *ret_n)
 {
@@ -210,7 +210,7 @@ struct mend {
 
 #define STEP_MAX 1000
 
-/* The end of a step that does something only where the mark still is. */
+/* The end of a step that works only while the mark is there. */
 static enum usher_status step_done(struct mend *m)
 {
     long long done = 0;
@@ -218,7 +218,7 @@ static enum usher_status step_done(struct mend *m)
 
     if (status != USHER_OK || done != 0)
         return status;
-    (void)snprintf(m->message, 192, "others have mended or torn it meanwhile");
+    (void)snprintf(m->message, 192, "another client has repaired or damaged it in the meantime");
     return USHER_UNAVAILABLE;
 }
 
@@ -294,7 +294,7 @@ static enum usher_status put_header(struct mend *m, const struct usher_scope *s)
     return step_done(m);
 }
 
-/* Behind the mark: read it all, and put it right. */
+/* With the mark set: read the scope and repair it. */
 static enum usher_status mend_marked(struct mend *m, struct usher__redis_dump *d, usher_scan_fn *fn,
                                      usher_mend_fn *header, void *payload, int64_t deadline_ms)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The servers of a store and the connections to them.  One server: a single node, whatever of
- * several hosts is the master.  A cluster: a node for each address that was ever told.
+ * The servers of a store and the connections to them.  One server: a single node, whichever of
+ * several hosts is the master.  A cluster: a node for each address that was ever reported.
  *
- * A connection is taken, used by one thread, and given back; what is too much is closed then.
+ * A connection is taken, used by one thread, and given back; if too many are idle, it is closed
+ * then.
  */
 #include "config.h"
 
@@ -36,7 +37,7 @@ void usher__redis_free(struct usher__redis *r)
     (void)usher__redis_resize(r->alloc, r, sizeof *r, 0);
 }
 
-/* Where the texts of @from are in @from, those of @to are in the same place of @to. */
+/* The texts of @to are at the same places in @to as those of @from in @from. */
 static const char *moved(const char *text, const struct usher__redis *from,
                          const struct usher__redis *to)
 {
@@ -138,9 +139,9 @@ void usher__redis_give(struct usher__redis *r)
 /* ---- nodes ------------------------------------------------------------------------- */
 
 /*
- * When all numbers are taken, that of a node without slots is given away.  Who has it in hand may
- * go on with it: it stays until the store is closed.  A command that waits for its number comes to
- * the new node, which says where to go.
+ * When all numbers are taken, a new node gets the number of a node without slots.  A thread that
+ * uses the old node may continue: it stays until the store is closed.  A command that waits for the
+ * number comes to the new node, which redirects it.
  */
 static unsigned gone_one(const struct usher__redis_store *s)
 {

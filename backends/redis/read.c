@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the hash and the sorted sets of a scope in pages, and again if the header changed
- * meanwhile, so that what was read is one moment; then makes records of the hash.  All on a
- * connection of its own.
+ * Reads the hash and the sorted sets of a scope in pages, and again if the header has changed, so
+ * that the result is one moment; then makes records of the hash.  All on a connection of its own.
  */
 #include "config.h"
 
@@ -218,7 +217,7 @@ static enum usher_status take_fields(struct usher__redis *r, struct usher__redis
     return pages_add(r, &d->fields, reply) ? USHER_OK : USHER_NOMEM;
 }
 
-/* A sorted set, and where its next page begins; size 0: there is none behind the last one. */
+/* A sorted set, and the beginning of its next page; size 0: there is no further page. */
 struct set {
     const char *suffix;
     struct usher__redis_pages *pages;

@@ -22,8 +22,9 @@
 #include "store.h"
 
 #define ROLE_MS 1000 /* how old may be what is known of the server: its role, which one it is */
-/* A question has so long, however little time its batch has; and in a cluster, where somebody else
- * may have the slots of a node that cannot be talked to, however much. */
+/* Queries of the handshake have this deadline of their own.  A shorter batch leaves the query
+ * running for the next user of the connection.  In a cluster it also limits longer batches, because
+ * another node may have the slots of one that cannot be reached. */
 #define CONNECT_MS 1000
 /* The search for the master among several hosts has a quarter of the time of its batch, so that one
  * host that is silent leaves the rest of it to the others. */
@@ -90,7 +91,7 @@ static void describe(const struct usher__redis *r, const struct redisReply *pers
         usher__redis_log(r, USHER_LOG_NOTICE, "redis: appendonly is off: a restart loses commands");
         break;
     case USHER_DURABILITY_FILE:
-        if (fsync->type == REDIS_REPLY_ARRAY) /* else it is not told how often */
+        if (fsync->type == REDIS_REPLY_ARRAY) /* else the server does not report how often */
             usher__redis_log(r, USHER_LOG_INFO,
                              "redis: appendfsync no: a power cut loses half a minute");
         break;
@@ -121,7 +122,7 @@ static enum usher_status ask_settings(struct usher__redis *r)
     return send_questions(r, USHER__REDIS_ASKS_SETTINGS, 4);
 }
 
-/* What cannot be read is passed over. */
+/* Settings that cannot be read are skipped. */
 static void settings_told(const struct usher__redis *r)
 {
     int64_t received = usher__redis_wall_us(), time = usher__redis_time(r->replies[3]);
@@ -152,7 +153,7 @@ static enum usher_status node_told(struct usher__redis *r)
 {
     const struct redisReply *reply = r->replies[0];
 
-    /* who may not ask goes without */
+    /* a user without the right goes without */
     if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, r->expects) != 0) {
         usher__redis_conn_refuse(r->conn, "another node has this address now");
         return USHER_UNAVAILABLE;
@@ -162,8 +163,8 @@ static enum usher_status node_told(struct usher__redis *r)
 
 /*
  * Is it a master, and which?  A replica answers reads with what was, and names and virtual
- * addresses lead elsewhere after a failover: so it is asked with each connection and again when
- * an answer is older than ROLE_MS.  Of a server that may not be asked it is not known.
+ * addresses lead elsewhere after a failover: so the query is sent with each connection, and again
+ * when an answer is older than ROLE_MS.  If the user lacks the right, the role is not known.
  */
 static enum usher_status ask_role(struct usher__redis *r)
 {
@@ -245,8 +246,8 @@ static enum usher_status kind_told(struct usher__redis *r)
 
 /* ---- scripts ----------------------------------------------------------------------- */
 
-/* Of a new connection: a script is loaded when it is found not to be there.  So where many connect
- * at once, after a server was restarted or promoted, it is sent by those who come first. */
+/* On a new connection a script is loaded when the server is found not to have it.  So if many
+ * connect at once, after a restart or a promotion, the first ones send it. */
 static void expect_scripts(struct usher__redis *r)
 {
     struct usher__redis_store *s = r->store;
@@ -423,7 +424,7 @@ static enum usher_status begin(struct usher__redis *r, unsigned nouns, int64_t d
     return USHER_OK;
 }
 
-/* What was under way is there. */
+/* Handle the answer to the open query. */
 static enum usher_status told(struct usher__redis *r, int64_t deadline_ms)
 {
     enum usher__redis_asks asked = r->asks;

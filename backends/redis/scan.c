@@ -84,7 +84,7 @@ static enum usher_status find_scopes(struct usher__redis *r, enum usher_noun nou
     return USHER_OK;
 }
 
-/* An entry of no known list: how the audit is told that something is not understood. */
+/* Report an entry of no known list, so that the audit knows of data that are not understood. */
 static enum usher_status strange(usher_scan_fn *fn, void *payload)
 {
     struct usher_entry e;
@@ -216,7 +216,8 @@ static enum usher_status show_scope(struct usher__redis *r, const struct usher__
     return status;
 }
 
-/* Of a cluster: while its slot is moved it holds up both nodes, a second and more. */
+/* Records of a scope in a cluster that delay both nodes for a second or more while its slot moves.
+ */
 #define LARGE 100000
 #define NO_RECORDS 3 /* fields: the header, the settings, the gaps */
 
@@ -293,8 +294,8 @@ static void eyes_close(struct eyes *e)
         usher__redis_free(e->r[i]);
 }
 
-/* All scopes have one patience together, and each so much when that is over: one that moves is
- * found with a few tries, and one that cannot be read does not keep those behind it waiting. */
+/* All scopes share one time for retries, and after that each has this: a scope that moves is found
+ * with a few tries, and one that cannot be read does not delay the following ones. */
 #define AT_LEAST_MS 20
 
 /* Wherever it is by now.  UNAVAILABLE, of a cluster: it was not seen, and that is noted. */
@@ -346,7 +347,7 @@ static enum usher_status scan_scope(struct eyes *e, enum usher_noun noun,
         status = show_scope(r, &d, e->records, fn, payload, e->message);
     else if (status == USHER_MISSING && !e->records)
         status = USHER_OK;
-    else if (status == USHER_MISSING) /* gone meanwhile, or never there, or torn */
+    else if (status == USHER_MISSING) /* erased by now, or never there, or torn */
         status = usher__redis_show_rest(r, &d, fn, payload, e->message);
     else if (status == USHER_UNAVAILABLE && e->n_blind + e->n_scopes > 0)
         status = USHER_OK; /* the others are seen all the same */

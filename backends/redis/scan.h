@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files share that read whole scopes: decode.c, read.c, scan.c and mend.c. */
+/* Shared by the files that read whole scopes: decode.c, read.c, scan.c and mend.c. */
 #ifndef USHER_REDIS_SCAN_H
 #define USHER_REDIS_SCAN_H
 
@@ -15,7 +15,7 @@
 #define USHER__REDIS_HEAD (45 + USHER__REDIS_NUMBER * USHER_COUNTS)
 #define USHER__REDIS_MARK 16
 
-/* Of the word that a record begins with, and how many a kind has: as in usher_table(). */
+/* Size of the word that a record begins with, and the words of a kind: as in usher_table(). */
 #define USHER__REDIS_WORD 10u
 #define USHER__REDIS_STATES 10u
 
@@ -57,8 +57,8 @@ bool usher__redis_names_add(const struct usher_allocator *alloc, struct usher__r
 int usher__redis_compare_text(const struct usher_text *a, const struct usher_text *b);
 int usher__redis_compare_names(const void *a, const void *b);
 
-/* The answer to the oldest command that was begun: an array.  Each has its own time, for nobody
- * knows how many pages there are. */
+/* The answer to the oldest open command: an array.  Each has its own deadline, because the number
+ * of pages is not known. */
 enum usher_status usher__redis_ask(struct usher__redis *r, struct redisReply **ret_reply,
                                    char message[192]);
 
@@ -72,18 +72,18 @@ struct usher__redis_pages {
 struct usher__redis_dump {
     enum usher_noun noun;
     const struct usher_text *name;
-    struct usher__redis_pages header; /* two: before and behind the rest */
+    struct usher__redis_pages header; /* two: before and after the rest */
     struct usher__redis_pages fields, index, held;
 };
 
 void usher__redis_dump_done(const struct usher__redis *r, struct usher__redis_dump *d);
 
-/* A connection of its own: others go on executing commands meanwhile. */
+/* A connection of its own, so other threads go on executing commands. */
 enum usher_status usher__redis_own_open(struct usher__redis_store *s,
                                         struct usher__redis_node *node, int64_t deadline_ms,
                                         struct usher__redis **ret, char message[192]);
 
-/* One moment of a scope.  Again while somebody writes and there is time. */
+/* One moment of a scope.  It reads again while other clients write and there is time. */
 enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__redis_dump *d,
                                           int64_t deadline_ms, char message[192]);
 /* Ask for the header of @d, and take the answer: of several that are asked for together in their
@@ -109,7 +109,7 @@ void usher__redis_records_done(const struct usher__redis *r, struct usher__redis
 enum usher_status usher__redis_not_understood(const struct usher__redis_dump *d, const char *what,
                                               char message[192]);
 
-/* What a scope is read with, and what was read. */
+/* The input and the result of reading a scope. */
 struct usher__redis_reading {
     struct usher_scope scope;
     struct usher__redis_records records;

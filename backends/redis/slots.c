@@ -130,7 +130,7 @@ void usher__redis_view_free(const struct usher_allocator *alloc, struct usher__r
     alloc->resize(alloc->payload, v, sizeof *v, 0);
 }
 
-/* Where in the order @at is or would be. */
+/* The place in the order that @at has or would have. */
 static size_t order_find(const struct reading *r, const struct usher__redis_address *at)
 {
     const struct usher__redis_view *v = r->view;

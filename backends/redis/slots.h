@@ -2,9 +2,9 @@
 /*
  * slots -- which node of a Redis Cluster has a key: slots, maps of the cluster, redirects.
  *
- * Reads texts and replies of servers, no more: no sockets, no clock, nothing is kept.  What a
- * server says is either understood as a whole or not at all.  A map is not changed by what is
- * here once it is made; whoever has one may patch `owner` as redirects say.
+ * Pure functions on texts and replies of servers: no sockets, no clock, no state.  A reply is
+ * understood as a whole or not at all.  These functions do not change a map after it is made; its
+ * owner may patch `owner` by redirects.
  */
 #ifndef USHER_BACKENDS_REDIS_SLOTS_H
 #define USHER_BACKENDS_REDIS_SLOTS_H
@@ -29,7 +29,7 @@ struct redisReply; /* <hiredis/hiredis.h> */
  * the whole key), below USHER__REDIS_SLOTS. */
 unsigned usher__redis_slot_of_tag(const char *tag, size_t size);
 
-/* Of printable ASCII without space; an IPv6 address has no brackets. */
+/* Printable ASCII without space; an IPv6 address has no brackets. */
 struct usher__redis_address {
     char host[USHER__REDIS_HOST_MAX];
     uint16_t port;
@@ -38,14 +38,14 @@ struct usher__redis_address {
 struct usher__redis_member {
     struct usher__redis_address at;
     char ip[USHER__REDIS_IP_MAX];      /* of a host that is a name; "": unknown */
-    char id[USHER__REDIS_NODE_ID_MAX]; /* "": not told */
+    char id[USHER__REDIS_NODE_ID_MAX]; /* "": unknown */
     bool master;
 };
 
-/* What one node says of the cluster: who is there, and whose each slot is. */
+/* The cluster as one node reports it: its members, and the owner of each slot. */
 struct usher__redis_view {
     size_t n;
-    size_t room;                         /* for so many members there is memory */
+    size_t room;                         /* members that the memory is for */
     struct usher__redis_member *members; /* each address once, NULL if n == 0 */
     uint16_t owner[USHER__REDIS_SLOTS];  /* index of a master, or USHER__REDIS_NOBODY */
     size_t covered;                      /* slots that have an owner */
@@ -57,11 +57,11 @@ struct usher__redis_view {
  *
  *   host      nil or "" is that of @asked.  "?" is a node that does not know its own name, and
  *             port 0 one that cannot be reached this way: they are left out.  If that is the
- *             master of a range, the range is nobody's.
- *   twice     of ranges that overlap the later one holds.  An address that is master of one range
- *             is a master; of two ids of an address that of a master holds, else the later one.
+ *             master of a range, the range has no owner.
+ *   twice     if ranges overlap, the later one counts.  An address that is master of one range
+ *             is a master; of two ids of an address that of a master counts, else the later one.
  *   ip        of the further fields of a node, which may be anything, "ip" is read.
- *   more      is not looked at.
+ *   more      is ignored.
  *
  * No ranges are a view that covers nothing.
  * USHER_OK, USHER_NOMEM, or USHER_INVALID: it is not understood, *@ret is as it was.  So it is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nodes(): what each server of the store says of itself.  One that does not answer is told of as
- * well; replicas are told of by their masters. */
+/* nodes(): each server of the store as it reports itself.  One that does not answer has a row, too;
+ * masters report their replicas. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "info.h"
 #include "store.h"
 
-#define EACH_MS 2000 /* one of several has so long */
+#define EACH_MS 2000 /* deadline of one of several */
 #define REPLICAS_MAX 100
 
 struct telling {
@@ -83,7 +83,7 @@ static enum usher_status ask(struct usher__redis *r, int64_t deadline_ms,
     return status;
 }
 
-/* What @replies say of a server whose address and place are in @node. */
+/* Read @replies of a server whose address and place are in @node. */
 static void read_answers(struct usher_node *node, struct redisReply *const replies[QUESTIONS],
                          int64_t sent, int64_t received, char software[64], char master[300])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the Redis store share. */
+/* Shared by the files of the Redis store. */
 #ifndef USHER_REDIS_STORE_H
 #define USHER_REDIS_STORE_H
 
@@ -24,7 +24,7 @@
 #define USHER__REDIS_HOSTS_MAX 32     /* in one URL */
 #define USHER__REDIS_SENTINEL_MAX 129 /* the name of a master, with its end */
 #define USHER__REDIS_NODES_MAX 1024
-#define USHER__REDIS_IDLE_MAX 16 /* connections to one server that nobody uses */
+#define USHER__REDIS_IDLE_MAX 16 /* idle connections to one server */
 
 #define USHER__REDIS_SHA_MAX 41 /* with its end */
 
@@ -41,7 +41,7 @@ struct usher__redis_loaded {
      * LOAD is next. */
     char sha[USHER__REDIS_SHA_MAX];
     bool missing; /* the server does not have it: the next pipeline begins with its text (EVAL) */
-    /* What the user of the connection was found to have the rights to, by lua/rights.lua */
+    /* The rights of the user of the connection, as lua/rights.lua found them */
     enum { USHER__REDIS_MAY_NOTHING, USHER__REDIS_MAY_READ, USHER__REDIS_MAY_WRITE } may;
 };
 
@@ -49,7 +49,7 @@ struct usher__redis_loaded {
 #define USHER__REDIS_ASKING 1u /* its lane is where it was sent by ASK */
 #define USHER__REDIS_DOUBT 2u  /* it may have been applied by an earlier try */
 
-/* What is under way on a connection that is being made ready. */
+/* The open query of a connection in its handshake. */
 enum usher__redis_asks {
     USHER__REDIS_ASKS_NOTHING,
     USHER__REDIS_SEARCHES,
@@ -81,15 +81,15 @@ struct usher__redis {
     void (*log)(void *payload, enum usher_log_level level, const char *line);
     bool (*ask_password)(void *payload, char *to, size_t size); /* NULL: it is that of the URL */
     void *log_payload;                                          /* of both */
-    /* Which master answers, "": not known; when it was asked; does this one tell of its settings?
-     */
+    /* The master that answers, "": not known; the time of that query; does this connection report
+     * the settings? */
     char identity[48];
     uint64_t server; /* it as the scripts have it: identity() of store.h */
     int64_t asked_ms;
     bool tells;
     /* Commands that the server of this connection refuses, TIME within scripts only */
     bool no_eval, no_script, no_time;
-    /* What is being asked, and until when it may be; what was answered so far; when it was sent. */
+    /* The open query and its deadline; the answers so far; the time at which it was sent. */
     enum usher__redis_asks asks;
     enum usher_noun loads; /* the script of it */
     int64_t until_ms, sent_ms, sent_us;
@@ -116,8 +116,7 @@ struct usher__redis {
 /* A server and the connections to it. */
 struct usher__redis_node {
     struct usher__redis_address at; /* of a cluster; stays */
-    /* How often it said that it is no master (any more): what is connected since before that
-     * connects anew. */
+    /* How often it reported that it is no master (any more): older connections connect again. */
     _Atomic unsigned demotions;
     /* Batches it has not answered, and when it answered the last one or got the first of these. */
     _Atomic unsigned under_way;
@@ -125,9 +124,9 @@ struct usher__redis_node {
     _Atomic bool mute; /* the last batch that ended had no answer */
     /* with the store's lock: */
     char id[41];
-    char ip[USHER__REDIS_IP_MAX];     /* if `at` is a name that cannot be resolved; "": not known */
-    bool told;                        /* one of its connections has told of its settings, or will */
-    bool gone;                        /* has no slots any more */
+    char ip[USHER__REDIS_IP_MAX]; /* if `at` is a name that cannot be resolved; "": not known */
+    bool told;                    /* one of its connections has reported its settings, or will */
+    bool gone;                    /* has no slots any more */
     struct usher__redis_node *before; /* that had its number and is gone */
     struct usher__redis *idle[USHER__REDIS_IDLE_MAX];
     size_t n_idle;
@@ -154,14 +153,14 @@ struct usher__redis_store {
     /* Which of them has which number stays, while it has slots. */
     struct usher__redis_node *_Atomic node[USHER__REDIS_NODES_MAX];
     _Atomic unsigned n_nodes;
-    /* Notices are told in order of version, so when somebody listens a scope is in one batch at a
-     * time: the slots of those under way. */
+    /* Notices come in order of version, so with watchers a scope is in one batch at a time: the
+     * slots of the open batches. */
     uint64_t claimed[USHER__REDIS_SLOTS / 64];
     _Atomic bool told_no_time; /* the log has it that a server refuses TIME to scripts */
 };
 
-/* What the URL says goes into @r, which is all zero, and its options.  NULL, or what in it is
- * wrong; options that are not known stay unused. */
+/* Read the URL and its options into @r, which is all zero.  NULL, or the fault; unknown options
+ * stay unused. */
 const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url);
 
 bool usher__redis_is_tls_option(const char *key);
@@ -186,7 +185,7 @@ void *usher__redis_resize(const struct usher_allocator *alloc, void *p, size_t o
 struct usher__redis *usher__redis_new(struct usher__redis_store *s, struct usher__redis_node *node);
 void usher__redis_free(struct usher__redis *r); /* takes NULL */
 
-/* One that nobody else uses until it is given back.  NULL: no memory. */
+/* A connection for this thread alone until it is given back.  NULL: no memory. */
 struct usher__redis *usher__redis_take(struct usher__redis_store *s,
                                        struct usher__redis_node *node);
 void usher__redis_give(struct usher__redis *r);
@@ -247,8 +246,8 @@ bool usher__redis_look_go_on(struct usher__redis_look *l, struct usher_wait *ret
 void usher__redis_look_end(struct usher__redis_look *l);
 /* The map is perhaps not right. */
 void usher__redis_doubt(struct usher__redis_store *s);
-/* What a node has answered: MOVED or ASK.  The number of the node that is meant, which with MOVED
- * is put into the map; NODES_MAX: it is not understood, or meant is the one that said so. */
+/* Handle MOVED or ASK.  Returns the number of the named node, which MOVED also puts into the map;
+ * NODES_MAX: it is not understood, or names the node that sent it. */
 unsigned usher__redis_redirected(struct usher__redis *r, const struct redisReply *reply, bool asks);
 /* The number of the node that has @scope; those of all that have slots. */
 unsigned usher__redis_number_of(struct usher__redis_store *s, const struct usher_text *scope);
@@ -263,8 +262,8 @@ bool usher__redis_refuse_replica(struct usher__redis_conn *conn, const struct re
 /*
  * Without waiting: connect to a master, if that is not so, and have it know the scripts of @nouns
  * (1 << noun).  USHER__REDIS_WAITS; UNAVAILABLE, NOMEM: message in usher__redis_conn_message();
- * REFUSED: the script of r->loads, why is in r->replies[0], to be given back by replies_free.  Who
- * is late may leave it: the next one goes on.
+ * REFUSED: the script of r->loads, the reason is in r->replies[0], to be given back by
+ * replies_free. A late thread may leave it: the next one continues.
  */
 enum usher_status usher__redis_prepare(struct usher__redis *r, unsigned nouns, int64_t deadline_ms);
 void usher__redis_replies_free(struct usher__redis *r);
@@ -273,7 +272,7 @@ enum usher_status usher__redis_text(struct usher__redis *r, enum usher_noun noun
                                     struct usher_text *ret);
 /* Name the script of @noun without the server, which refuses SCRIPT, and have its text sent. */
 enum usher_status usher__redis_name_script(struct usher__redis *r, enum usher_noun noun);
-/* What it waits for. */
+/* The wait of the connection. */
 void usher__redis_wants(const struct usher__redis *r, struct usher_wait *ret);
 
 /* Wait for it; false, and the connection says so: it is too late. */

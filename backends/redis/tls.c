@@ -62,8 +62,8 @@ struct usher__redis_tls {
     bool got;     /* the last read brought something */
     bool locked;  /* the key that was read is */
     short reading;
-    size_t written; /* bytes of the record that write() has not told of; 0: none */
-    size_t owing;   /* so much of @held is still of that record */
+    size_t written; /* bytes of the record that write() has not reported; 0: none */
+    size_t owing;   /* bytes of @held that still are of that record */
     size_t n_held, in_pos, in_len;
     char held[HELD_SIZE];
     char in[INPUT_SIZE]; /* read ahead */
@@ -89,8 +89,8 @@ const char *usher__redis_tls_text(const struct usher__redis_tls *t, int *ret_err
 
 /* ---- the socket ---------------------------------------------------------------------- */
 
-/* OpenSSL takes a record in two pieces, header and body: read ahead for it here, for what it has
- * read ahead by itself it would go through in one call, and on for as long as more comes. */
+/* OpenSSL reads a record in two pieces, header and body, so read ahead here: if OpenSSL reads ahead
+ * itself, one call processes all of it, and continues for as long as more comes. */
 static int socket_read(BIO *bio, char *p, int size)
 {
     struct usher__redis_tls *t = BIO_get_data(bio);
@@ -138,8 +138,8 @@ static ssize_t socket_send(struct usher__redis_tls *t, const char *p, size_t siz
     return -1;
 }
 
-/* What the kernel does not take is kept, so that OpenSSL never has half a record to write: it takes
- * a request for new keys that is read then for an error. */
+/* Bytes that the kernel does not take are kept, so that OpenSSL never has half a record to write:
+ * with one, a request for new keys would be an error. */
 static int socket_write(BIO *bio, const char *p, int size)
 {
     struct usher__redis_tls *t = BIO_get_data(bio);
@@ -220,7 +220,7 @@ static void look_at_files(const struct usher__redis_tls *t, struct stamp stamp[F
     }
 }
 
-/* What the error queue says of a file. */
+/* The error of a file, from the error queue. */
 static const char *file_fault(void)
 {
     unsigned long e = ERR_peek_error();
@@ -273,7 +273,7 @@ static bool read_files(struct usher__redis_tls *t, SSL_CTX *context)
     bool is_dir = false;
 
     if (ca == NULL) {
-        /* false is lack of memory: a system without CAs trusts nobody */
+        /* false is lack of memory: a system without CAs trusts no server */
         if (SSL_CTX_set_default_verify_paths(context) != 1) {
             say(t, "TLS: the system's CAs cannot be read");
             return false;
@@ -319,8 +319,8 @@ static void add_name(char names[NAMES_SIZE], const void *text, int size)
                    (const char *)text);
 }
 
-/* Whom a certificate is for.  What a server wrote there is not to be trusted: whoever prints it
- * takes care of odd bytes. */
+/* The names in a certificate.  They are hostile input: the function that prints them must handle
+ * odd bytes. */
 static void name_certificate(X509 *cert, char names[NAMES_SIZE])
 {
     GENERAL_NAMES *list = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
@@ -441,7 +441,7 @@ static void explain(struct usher__redis_tls *t)
     say(t, "TLS: %s", why != NULL ? why : "broken");
 }
 
-/* Of a call that returned @n. */
+/* The result of a call that returned @n. */
 static ssize_t outcome(struct usher__redis_tls *t, int n)
 {
     ssize_t is = n;
@@ -487,7 +487,7 @@ ssize_t usher__redis_tls_read(struct usher__redis_tls *t, void *p, size_t size)
     ssize_t is;
 
     attempt(t);
-    if (t->written == 0) /* what the caller wrote only goes where it is told so */
+    if (t->written == 0) /* bytes of the caller are sent only by a call that reports them */
         send_held(t);
     t->io_errno = 0; /* what came before the end can be read */
     t->reading = POLLIN;
@@ -507,7 +507,7 @@ ssize_t usher__redis_tls_write(struct usher__redis_tls *t, const void *p, size_t
             return t->io_errno != 0 ? IO_FAILED : IO_AGAIN;
         is = outcome(t, SSL_write(t->ssl, p, size > INT_MAX ? INT_MAX : (int)size));
         if (is == 0) {
-            t->io_errno = EPIPE; /* reading tells of the end of a stream, writing cannot go on */
+            t->io_errno = EPIPE; /* a read reports the end of the stream, a write cannot continue */
             return IO_FAILED;
         }
         if (is < 0)
@@ -580,7 +580,7 @@ enum usher_status usher__redis_tls_begin(struct usher__redis_tls *t, int fd)
     t->reading = POLLIN;
     t->written = t->owing = t->n_held = t->in_pos = t->in_len = 0;
     t->fd = fd;
-    /* What changes while it is read is read once more the next time. */
+    /* A file that changes while it is read is read again the next time. */
     look_at_files(t, stamp);
     if (t->context == NULL || memcmp(stamp, t->stamp, sizeof stamp) != 0) {
         SSL_CTX_free(t->context);

@@ -3,11 +3,11 @@
  * tls -- TLS between a connection and its socket, by OpenSSL.
  *
  * An object of it lives as long as its connection and is used by one thread at a time.  It keeps
- * what was read from files (CAs, the client's certificate and key), and reads them again when a
- * new stream begins and one of them has changed.  Nothing here waits, and nothing is sent at the
- * end of a stream: after fork() the parent may go on using the socket.
+ * the content of files (CAs, the client's certificate and key), and reads them again when a new
+ * stream begins and one of them has changed.  Nothing here waits, and nothing is sent at the
+ * end of a stream: after fork() the parent may still use the socket.
  *
- * Memory: the object comes from the allocator; OpenSSL has an allocator of its own, for the whole
+ * Memory: the object comes from the allocator; OpenSSL uses its own allocator, one a
  * process.  The error queue that OpenSSL keeps for each thread is empty after each call.
  */
 #ifndef USHER_BACKENDS_REDIS_TLS_H
@@ -19,7 +19,7 @@
 
 #include <usher/usher.h>
 
-/* What reading and writing say besides a number of bytes; the end of the stream is 0. */
+/* Results of reads and writes other than a number of bytes; the end of the stream is 0. */
 #define IO_AGAIN ((ssize_t)-1)
 #define IO_FAILED ((ssize_t)-2)
 
@@ -46,9 +46,8 @@ void usher__redis_tls_end(struct usher__redis_tls *t);
 /*
  * A number of bytes (of the handshake: 1, it is done), 0, IO_AGAIN or IO_FAILED.
  *
- * What write says is exact: bytes count when all of the record that has them was handed to the
- * kernel, for a server cannot read a part of one.  After IO_AGAIN it is to be called with the same
- * bytes again.
+ * The result of write is exact: bytes count when the kernel has their whole record, because a
+ * server cannot read a part of one.  After IO_AGAIN call it with the same bytes again.
  */
 ssize_t usher__redis_tls_handshake(struct usher__redis_tls *t);
 ssize_t usher__redis_tls_read(struct usher__redis_tls *t, void *p, size_t size);
@@ -58,7 +57,7 @@ ssize_t usher__redis_tls_write(struct usher__redis_tls *t, const void *p, size_t
  * for before the next one. */
 bool usher__redis_tls_holds(const struct usher__redis_tls *t);
 
-/* What to wait for, after IO_AGAIN: for reading or the handshake, for writing. */
+/* The poll events to wait for after IO_AGAIN: of a read or the handshake, or of a write. */
 short usher__redis_tls_events(const struct usher__redis_tls *t, bool to_write);
 
 /* Why something failed, "" if it was the socket: then errno is in *@ret_errno. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A command is one call of a script (lua/), what is for one server is one pipeline.
+ * A command is one call of a script (lua/); all commands for one server are one pipeline.
  *
- * A task is answered, or not sent for sure, or in doubt (sent, and the connection broke).
- * What was not sent, and what the server refused before the script wrote anything, is sent
- * again until the deadline; in a cluster that is done by whoever waits for it, for its scope may be
- * elsewhere by then.  What is in doubt is sent again only if that cannot have an effect twice; else
- * it is UNKNOWN.
+ * A task is answered, or surely not sent, or in doubt (sent, and the connection broke).  A task
+ * that was not sent, or that the server refused before the script wrote anything, is sent again
+ * until the deadline; in a cluster the waiting thread sends it, because its scope may have moved by
+ * then.  A task in doubt is sent again only if that cannot have an effect twice; else it is
+ * UNKNOWN.
  */
 #include "config.h"
 
@@ -23,11 +23,11 @@
 typedef struct usher__redis_calls pipeline;
 
 #define NONE UINT16_MAX
-/* What lua/rights.lua says where it lets nothing pass. */
+/* The error of lua/rights.lua if it refuses a call. */
 #define LACKS "NOPERM the user lacks "
 /* The beginning of the error that lua/main.lua returns if the server refuses TIME to scripts. */
 #define NO_TIME "NOTIME "
-/* Commands in one call: the server does nothing else meanwhile. */
+/* Commands in one call: the server does nothing else during it. */
 #ifdef USHER_HOSTILE
 #define CALL_MAX 3
 #else
@@ -103,7 +103,7 @@ static void understood(pipeline *b, size_t i, const struct redisReply *reply)
         usher_result_fail(task->reply, USHER_UNKNOWN, "redis: the answer is not understood");
 }
 
-/* Why the server refused a command on the scope of @c.  Of keys it does not say which. */
+/* The reason why the server refused a command on the scope of @c.  The server names no keys. */
 static const char *refused_because(struct usher__redis *r, const struct usher_operation *c,
                                    const struct redisReply *reply)
 {
@@ -137,7 +137,7 @@ static enum usher_status not_done(const pipeline *b, size_t i)
     return b->doubt[i] && !reads(b->tasks[i].command) ? USHER_UNKNOWN : USHER_UNAVAILABLE;
 }
 
-/* Whoever waits for task @i sends it to where @reply says. */
+/* The thread that waits for task @i sends it to the node in @reply. */
 static void redirected(struct usher__redis *r, pipeline *b, size_t i,
                        const struct redisReply *reply, bool asks)
 {
@@ -219,9 +219,9 @@ static void answered(struct usher__redis *r, pipeline *b, size_t i, const struct
 }
 
 /*
- * Order on a scope is kept: what the server refused is not sent again when a command behind
- * it on the same scope has been answered, or may have been applied; it was not applied
- * itself, and is answered so.
+ * Order on a scope is kept: a refused command is not sent again when a later command on the same
+ * scope has been answered, or may have been applied; it was not applied itself, and its answer has
+ * that.
  */
 static void keep_order(pipeline *b)
 {
@@ -296,7 +296,7 @@ static size_t call_size(const pipeline *b, size_t call)
     return size;
 }
 
-/* Room for @size bytes more behind what is packed. */
+/* Make space for @size more bytes after the packed ones. */
 static bool packed_room(struct usher__redis *r, size_t size)
 {
     size_t all = r->packed_n + size;
@@ -313,7 +313,7 @@ static bool packed_room(struct usher__redis *r, size_t size)
     return true;
 }
 
-/* Put @c behind the others: how many values it has, and they.  *@values grows by both. */
+/* Append @c: the count of its values, and the values.  *@values grows by both. */
 static bool pack_command(struct usher__redis *r, const struct usher_operation *c,
                          const struct usher_context *context, unsigned *values)
 {
@@ -351,10 +351,11 @@ static unsigned char *put_number(unsigned char *at, uint64_t value)
 #define HEAD 24
 
 /*
- * What the script is given: how many commands, of them brief without a record, of them brief, the
- * place where the names of fields begin, how far a time may be ahead, which server it is said to be
- * (0: not known, -1: by hand); the commands; what is read from the hash at once: the header, the
- * settings, the records of brief commands.  lua/main.lua adds what other commands begin with.
+ * The arguments of the script: the counts of commands, of brief ones without a record, and of brief
+ * ones; the place where the names of fields begin; how far a time may be ahead; the expected server
+ * (0: not known, -1: a direct call); the commands; and the fields that are read from the hash at
+ * once: the header, the settings, the records of brief commands.  lua/main.lua adds those that
+ * other commands begin with.
  */
 static bool pack_call(struct usher__redis *r, const pipeline *b, size_t call)
 {
@@ -417,9 +418,9 @@ static bool call_writes(const pipeline *b, size_t call)
 }
 
 /*
- * What the script has to ask of rights before it does the call (lua/rights.lua), or NULL.  The
- * first calls of a noun on a connection carry the question: so it costs no round trip, nobody comes
- * in between, and it is about the user and the keys of the call.
+ * The rights that the script must check before it does the call (lua/rights.lua), or NULL.  The
+ * first calls of a noun on a connection carry the check: so it costs no round trip, no other
+ * command comes in between, and it concerns the user and the keys of the call.
  */
 static const char *question(const struct usher__redis_loaded *script, const pipeline *b,
                             size_t call)
@@ -673,7 +674,7 @@ static bool next_answer(struct usher__redis *r, pipeline *b, struct redisReply *
     return false;
 }
 
-/* Who may not say ASKING is sent back: why is in the answer to that. */
+/* A user without the right to ASKING is redirected again: the answer to ASKING has the reason. */
 static bool denied(const struct redisReply *asking, const struct redisReply *reply)
 {
     return asking != NULL && usher__redis_classify(asking) == USHER__REDIS_REFUSED &&
@@ -711,7 +712,7 @@ static enum usher_status read_answers(struct usher__redis *r, pipeline *b)
     return b->lost;
 }
 
-/* Nothing more is done here for what was to be sent again; with a cluster who waits for it does. */
+/* End the retries here; in a cluster the waiting thread continues them. */
 static void give_up(const struct usher__redis *r, pipeline *b, enum usher_status status,
                     const char *why)
 {

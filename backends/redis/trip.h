@@ -7,7 +7,7 @@
 
 #define USHER__REDIS_TASKS_MAX 512
 
-/* What is sent, and what was answered so far. */
+/* The calls that are sent, and their answers so far. */
 struct usher__redis_calls {
     struct usher_task *tasks;
     size_t n, left, calls;
@@ -17,7 +17,7 @@ struct usher__redis_calls {
     enum usher_status lost;
     bool asked;                /* the one to ASKING was read: */
     struct redisReply *asking; /* it */
-    /* Of each task: is it answered; was it sent and not answered, some time? */
+    /* For each task: is it answered; was it ever sent and not answered? */
     bool done[USHER__REDIS_TASKS_MAX], doubt[USHER__REDIS_TASKS_MAX];
     /* Tasks on one scope are sent as one call of its script: each names the next one, and the
      * last none.  first[k] begins the call of number k, before which asks[k] has ASKING sent. */
@@ -50,7 +50,7 @@ void usher__redis_trip_begin(struct usher__redis_trip *t, struct usher__redis *r
                              const struct usher_context *context);
 /* Go on.  true: all is answered; false: it waits for *@ret. */
 bool usher__redis_trip_go_on(struct usher__redis_trip *t, struct usher_wait *ret);
-/* Leave it: what was sent is answered to nobody. */
+/* Give it up: its answers are thrown away. */
 void usher__redis_trip_leave(struct usher__redis_trip *t);
 
 #endif

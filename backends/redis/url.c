@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The URL of a Redis store: who is to be connected to, as whom, and how.  Everything in it is
- * hostile. */
+/* The URL of a Redis store: the servers, the user, and the options.  Everything in it is hostile.
+ */
 #include "config.h"
 
 #include "redis.h"
@@ -136,7 +136,7 @@ bool usher__redis_is_tls_option(const char *key)
     return is_file_option(key) || strcmp(key, "tls-name") == 0;
 }
 
-/* Of `rediss:` only.  What is wrong, or NULL. */
+/* An option of `rediss:`.  Returns the fault, or NULL. */
 static const char *tls_option(struct usher__redis *r, const struct usher_url_option *option,
                               struct usher__redis_conn_options *o)
 {

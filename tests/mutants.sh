@@ -1344,7 +1344,7 @@ mutant 'journal: a number of yesterday is of today' src/engine/serial_authority.
 mutant 'journal: a second issue is not logged' src/engine/serial_authority.c \
     's/        if (events\[i\].twice)/        if (events[i].twice \&\& events[i].n == 0)/' $twice 'what_a_store_repeats*'
 mutant 'authority: another form is not told' src/engine/audit.c \
-    's/^        tell(a, "is not as the authority/        tell(a, "is as the authority/' $twice 'a_check*'
+    's/^        tell(a, "differs from its entry/        tell(a, "is as its entry/' $twice 'a_check*'
 mutant 'authority: a form that was changed without it stays' src/engine/serial_authority.c \
     's/^    if (behind \&\& entry.data_size != 0)/    if (behind <= 1 \&\& entry.data_size != 0)/' $twice 'a_check*'
 mutant 'authority: what the store has lost is not told' src/engine/audit.c \

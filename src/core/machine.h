@@ -4,16 +4,16 @@
  *
  *   S(name, code, word, lists, text)         a state; codes are stored and never reused
  *   E(name, code, word, text)                an event
- *   G(name, code, word, text)                a guard: what is so when the event comes; from 1
+ *   G(name, code, word, text)                a guard: a condition when the event comes; from 1
  *   T(from, event, guard, to, status, why)   what the event does in that state
  *
- * and ends with #undef of the four.  A row for a guard goes before the row for ANY.  What has
- * no row cannot be: nobody asks for it, and whoever does has a bug (usher__work_move()).  A
- * second row for the same does not compile, and one that no test takes is found by `make rows`.
- * The order of rows means nothing.  Which event comes and which guard holds is decided before:
- * facts in, a row out.
+ * and ends with #undef of the four.  A row for a guard goes before the row for ANY.  A pair without
+ * a row cannot occur: a caller that looks it up has a bug (usher__work_move()).  A second row for
+ * the same pair does not compile, and `make rows` finds a row that no test takes.  The order of
+ * rows has no effect.  The caller decides before which event comes and which guard holds: facts in,
+ * a row out.
  *
- * A state names the lists (store.h: slots) in which a record stands while it is in it.
+ * A state names the lists (store.h: slots) that a record is in while it has this state.
  */
 #ifndef USHER_CORE_MACHINE_H
 #define USHER_CORE_MACHINE_H
@@ -23,7 +23,7 @@
 
 #include <usher/operation.h>
 
-/* The guard of a row that has none, and of whoever has nothing to show. */
+/* The guard of a row without one, and of a caller that has none of the facts. */
 #define USHER__ANY 0
 
 struct usher__move {
@@ -37,12 +37,12 @@ struct usher__machine_row {
     const char *why;
 };
 
-/* What has a deadline stands in list 1, whatever its state names: in order of deadlines. */
+/* A record with a deadline is in list 1, whatever its state names: in order of deadlines. */
 #define USHER__LIST_READY 1u
 #define USHER__LIST_DUE 2u
 #define USHER__LIST_HELD 4u
 
-/* What a state may name: without, and with a deadline. */
+/* Lists that a state may name: without, and with a deadline. */
 #define USHER__LISTS_NONE 0u, USHER__LIST_DUE
 #define USHER__LISTS_READY USHER__LIST_READY, USHER__LIST_READY | USHER__LIST_DUE
 #define USHER__LISTS_HELD USHER__LIST_HELD, USHER__LIST_HELD | USHER__LIST_DUE
@@ -63,7 +63,7 @@ struct usher__machine {
     const uint8_t (*lists)[2];       /* [state][has a deadline] */
 };
 
-/* What @event does in state @from if @guard holds. */
+/* Return the row of @event in state @from if @guard holds. */
 static inline struct usher__move usher__machine_move(const struct usher__machine *m, unsigned from,
                                                      unsigned event, unsigned guard)
 {

@@ -2,9 +2,9 @@
 /*
  * The tables of one machine, made from its rows.  machines.c includes this once for each with
  *
- *   MACHINE_DEF  "agent.def"         THE(x)   agent_##x     prefix of what is made here
+ *   MACHINE_DEF  "agent.def"         THE(x)   agent_##x     prefix of the generated names
  *   STATE(x)     USHER_QUEUE_AGENT_##x     EVENT(x) USHER__AGENT_##x   the enums of the codes
- *   GUARD(x)     USHER__AGENT_IF_##x       the same of its guards; of a machine without, any prefix
+ *   GUARD(x)     USHER__AGENT_IF_##x       the same for its guards; any prefix if it has none
  *   MACHINE_WORD "agent"             MACHINE_NOUN USHER_QUEUE
  *   MACHINE_NAME usher__agent_machine
  *

@@ -31,8 +31,8 @@ uint32_t usher__draw_step(uint64_t version)
     return draw(version, UINT32_C(1) << 21) % USHER__DRAW_STEPS;
 }
 
-/* Room for a billion calls a day, the largest cap; days begin far enough behind 0 to be at or above
- * USHER__RANK_CAPPED, and stay below 2^53 up to the year 9999.  The last bit is whether it was
+/* Enough for a billion calls a day, the largest cap; days begin far enough above 0 to be at or
+ * above USHER__RANK_CAPPED, and stay below 2^53 up to the year 9999.  The last bit: its rank was
  * drawn. */
 #define CALLS_BITS 30
 #define DAYS_FROM 8

@@ -27,12 +27,12 @@ enum usher__number_slot { USHER__NUMBER_IDLE, USHER__NUMBER_DUE, USHER__NUMBER_H
 /*
  * Rank in the idle list.  Numbers that became idle while the pool was in random order have
  * a rank below USHER__RANK_QUEUED, drawn from the version at which they became idle.  All
- * others share that rank and stand in order of version.
+ * others share that rank, in order of version.
  *
- * Behind all of them, from USHER__RANK_CAPPED on, stand those that have had their calls of the
- * day, ordered by day and number of calls.  So whom the pool's cap keeps is judged by looking at
- * the first of them: a higher cap, or the next day, frees from the front.  Their rank keeps whether
- * they were in random order, so that a changed cap brings them back to their place.
+ * After all of them, from USHER__RANK_CAPPED on, come the numbers that have had their calls of the
+ * day, ordered by day and number of calls.  So only the first of them needs a check: a higher cap,
+ * or the next day, frees from the front.  Their rank keeps whether they were in random order, so a
+ * changed cap brings them back to their place.
  */
 #define USHER__RANK_QUEUED (UINT64_C(1) << 32)
 #define USHER__RANK_CAPPED (USHER__RANK_QUEUED + 1)
@@ -55,8 +55,8 @@ uint32_t usher__draw_step(uint64_t version);
 int64_t usher__day(int64_t now_ms, int64_t zone_min);
 int64_t usher__day_end(int64_t now_ms, int64_t zone_min);
 
-/* Whether a number that has had @calls on local day @day is not to be called at @now_ms, for the
- * cap @daily (0: there is none).  It is not until that day is over, also if the day has not begun:
+/* Is a number that has had @calls on local day @day over the cap @daily (0: there is none) at
+ * @now_ms?  It is so until that day is over, also if the day has not begun:
  * the zone was another one then. */
 bool usher__number_capped(int64_t now_ms, int64_t daily, int64_t calls, int64_t day,
                           int64_t zone_min);

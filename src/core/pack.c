@@ -133,7 +133,7 @@ void usher__pack_double(struct usher__packer *p, double value)
 
 /* ---- reading ---------------------------------------------------------------------- */
 
-/* The @bytes bytes behind the code. */
+/* The @bytes bytes after the code. */
 static bool take(struct usher_unpacker *u, unsigned bytes, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -147,7 +147,7 @@ static bool take(struct usher_unpacker *u, unsigned bytes, uint64_t *ret)
     return true;
 }
 
-/* A size behind a code of its own: @fixed codes from @first on hold it in themselves. */
+/* A size after its own code; @fixed codes from @first on contain it. */
 static bool take_size(struct usher_unpacker *u, unsigned first, unsigned fixed, unsigned code8,
                       unsigned code16, uint64_t *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MessagePack, as much of it as commands and answers need.  What is written of arrays, integers,
- * texts and nil is what cmsgpack.pack() of Redis writes for the same values, byte for byte,
- * so that an answer kept for a request id is the same on every store.
+ * MessagePack, as much of it as commands and answers need.  Arrays, integers, texts and
+ * nil are written as cmsgpack.pack() of Redis writes the same values, byte for byte, so that an
+ * answer kept for a request id is the same on every store.
  */
 #ifndef USHER_CORE_PACK_H
 #define USHER_CORE_PACK_H
@@ -33,7 +33,7 @@ void usher__pack_double(struct usher__packer *p, double value);
 
 /* @data as it is. */
 void usher__pack_raw(struct usher__packer *p, const void *data, size_t size);
-/* The same, at @at; what stands there goes behind it. */
+/* The same at @at, before the bytes that are there. */
 void usher__pack_insert(struct usher__packer *p, size_t at, const void *data, size_t size);
 
 /* Reading: usher_unpack_array() and so on, store.h. */

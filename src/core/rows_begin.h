@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* First of all in NOUN_verbs.def: rows that whoever includes it has not asked for are nothing. */
+/* The first line of NOUN_verbs.def: rows that the including file does not define expand to nothing.
+ */
 #ifndef ARG
 #define ARG(name, word, type, field, given, min, max, words, standard, help)
 #endif

@@ -2,8 +2,8 @@
 /*
  * Segments of integers: [next, end) in steps of `by`, handed out from the front.
  *
- * Ids are from 0 to USHER_ID_LIMIT_MAX = 2^63 - 1.  Nothing here wraps: whoever asks for more than
- * there is gets a refusal.
+ * Ids are from 0 to USHER_ID_LIMIT_MAX = 2^63 - 1.  Nothing here wraps: a request for more
+ * than there is gets a refusal.
  */
 #ifndef USHER_CORE_SEGMENT_H
 #define USHER_CORE_SEGMENT_H
@@ -45,8 +45,7 @@ void usher__segment_extend(struct usher__segment *g, uint64_t n, uint64_t step);
 int64_t usher__segment_step(int64_t step, int64_t lasted, int64_t life, int64_t least,
                             int64_t most);
 
-/* Of @size ids, how many may be used before the next segment is fetched: all but @share
- * percent. */
+/* The ids of @size that may be used before the next segment is fetched: all but @share percent. */
 uint64_t usher__segment_mark(uint64_t size, unsigned share);
 
 #endif

@@ -129,7 +129,7 @@ struct date {
     int hour, minute, second;
 };
 
-/* Of the proleptic Gregorian calendar, from the days since 1970-01-01. */
+/* A date of the proleptic Gregorian calendar from the days since 1970-01-01. */
 static void civil(int64_t days, struct date *d)
 {
     int64_t z = days + 719468; /* days since 0000-03-01, of eras of 400 years */
@@ -239,7 +239,7 @@ unsigned usher__serial_date_finest(const struct usher_text *date)
                                      : USHER_SERIAL_RESET_YEAR;
 }
 
-/* What a letter behind % stands for: how many digits, and which number. */
+/* The field of a letter after %: the count of its digits, and its value. */
 static int field(char letter, const struct date *d, int64_t *ret_value)
 {
     switch (letter) {
@@ -314,7 +314,7 @@ static size_t date_size(const struct usher_text *pattern)
     return n;
 }
 
-/* Is @text such a date?  What it tells is in *@ret, 0 for the rest. */
+/* Is @text such a date?  Its parts are in *@ret, 0 for the others. */
 static bool date_reads(const struct usher_text *pattern, const char *text, struct date *ret)
 {
     static const struct {
@@ -523,7 +523,7 @@ size_t usher__serial_tail(const struct usher__serial_format *f, size_t head, int
     return n + f->suffix.size;
 }
 
-/* Where date, number and check digit are in @text. */
+/* Find date, number and check digit in @text. */
 static bool locate(const struct usher__serial_format *f, const struct usher_text *text,
                    size_t *ret_date, size_t *ret_number, size_t *ret_size)
 {

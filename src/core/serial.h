@@ -15,9 +15,9 @@
 #include "pack.h"
 #include "wide.h"
 
-/* Of a gap-free rule: numbers are ranks of records there. */
+/* The limit of a gap-free rule: its numbers are ranks of records. */
 #define USHER__GAPFREE_MAX ((INT64_C(1) << 53) - 1)
-#define USHER__GAPFREE_BITS 31 /* and with a period in front of them, so many */
+#define USHER__GAPFREE_BITS 31 /* bits of a number after its period */
 
 /* A counter as decimal digits. */
 static inline void usher__pack_wide(struct usher__packer *p, int64_t value)
@@ -27,7 +27,7 @@ static inline void usher__pack_wide(struct usher__packer *p, int64_t value)
     usher__pack_text(p, text, usher__wide_text(value, text));
 }
 
-/* What it takes to print a serial: kept as one value, usher__serial_pack(). */
+/* All that a serial is printed by: kept as one value, usher__serial_pack(). */
 struct usher__serial_format {
     struct usher_text prefix, suffix, date;
     int64_t base, step, width, radix, check, overflow, zone_min;
@@ -42,7 +42,7 @@ bool usher__serial_unpack(const struct usher_text *data, struct usher__serial_fo
 /* NULL, or what is wrong with a date pattern or with a prefix or suffix. */
 const char *usher__serial_date_fault(const char *data, size_t size);
 const char *usher__serial_affix_fault(const char *data, size_t size);
-/* The finest period (enum usher_serial_reset) that a date pattern tells apart. */
+/* The finest period (enum usher_serial_reset) that a date pattern distinguishes. */
 unsigned usher__serial_date_finest(const struct usher_text *date);
 
 /* The period (day, month, year; else 0) of @now_ms in local time. */
@@ -59,7 +59,7 @@ int64_t usher__serial_limit(const struct usher__serial_format *f, int64_t max, i
  * returns the size … */
 size_t usher__serial_head(const struct usher__serial_format *f, int64_t at_ms,
                           char to[USHER_SERIAL_TEXT_MAX + 1]);
-/* … and behind @head bytes of that in @to the number k >= 0, check digit and suffix.  Returns the
+/* … and after @head bytes of that in @to the number k >= 0, check digit and suffix.  Returns the
  * size of the whole, without a NUL: at most USHER_SERIAL_TEXT_MAX, and 0 when its value is beyond
  * 2^63 - 1. */
 size_t usher__serial_tail(const struct usher__serial_format *f, size_t head, int64_t k,
@@ -74,7 +74,7 @@ bool usher__serial_number(const struct usher__serial_format *f, const struct ush
 bool usher__serial_dated(const struct usher__serial_format *f, const struct usher_text *text,
                          int64_t at_ms);
 
-/* The number, and the period that its date tells. */
+/* The number, and the period of its date. */
 bool usher__serial_place(const struct usher__serial_format *f, const struct usher_text *text,
                          int64_t reset, int64_t *ret_k, int64_t *ret_period);
 
@@ -108,7 +108,7 @@ int64_t usher__serial_target(int64_t critical, int64_t recent, int64_t longterm)
 /* Forget what is older than an hour at @now_ms.  @bucket is the newest period. */
 void usher__use_slide(int64_t *bucket, int64_t use[USHER__USE_PERIODS / 2], int64_t now_ms);
 void usher__use_add(int64_t bucket, int64_t use[USHER__USE_PERIODS / 2], int64_t n);
-/* Of the newest @periods. */
+/* The sum of the newest @periods. */
 int64_t usher__use_sum(int64_t bucket, const int64_t use[USHER__USE_PERIODS / 2], int periods);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* The first 52 bits of the SHA-1 (FIPS 180-4) of @data: 13 of its 40 hex digits, so that Lua can
- * compute the same by redis.sha1hex() and hold it in a number.  Not a seal: it tells histories
- * apart that nobody has forged. */
+ * compute the same by redis.sha1hex() and hold it in a number.  Not a seal: it
+ * distinguishes histories that are not forged. */
 uint64_t usher__sha1_52(const void *data, size_t size);
 
 #endif

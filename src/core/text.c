@@ -24,8 +24,8 @@ static uint64_t load8(const char *p)
     return x;
 }
 
-/* The last eight bytes.  If there are fewer, some come twice, or blanks are added: nobody
- * who asks whether all or any are such and such minds. */
+/* The last eight bytes.  If there are fewer, some come twice, or blanks are added: that does not
+ * change whether all or any bytes have a property. */
 static inline uint64_t tail8(const char *data, size_t size)
 {
     uint32_t low, high;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What may be a name. */
+/* The rules of names. */
 #ifndef USHER_CORE_TEXT_H
 #define USHER_CORE_TEXT_H
 
@@ -48,7 +48,7 @@ static inline bool usher__text_equal(const struct usher_text *a, const struct us
     return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
-/* Copies @from to @at, where *@to is then.  Returns what is behind it. */
+/* Copies @from to @at, where *@to is then.  Returns the byte after it. */
 static inline char *usher__text_copy(struct usher_text *to, const struct usher_text *from, char *at)
 {
     to->data = at;

@@ -3,14 +3,14 @@
  * The tables of one noun, made from its rows.  verbs.c includes this once for each noun with
  *
  *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
- *   NOUN_HIDDEN true of one that is the engine's own
- *   THE(x)      number_##x   prefix of what is made here
+ *   NOUN_HIDDEN true for a noun of the engine itself
+ *   THE(x)      number_##x   prefix of the generated names
  *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_operation and usher_result
  *   ARGS_TYPE   struct usher_number_args
  *   REPLY_TYPE  struct usher_number_result, ROW_TYPE struct usher_number_result_row
  *   GIVEN(x)    USHER_GIVEN_##x
  *   SHARED      arguments whose field another one has, too
- *   FIELD(x)    USHER_FIELD_##x, 0 of a noun that nobody sees
+ *   FIELD(x)    USHER_FIELD_##x, 0 for a hidden noun
  *   TOLD(x)     its type, 0 likewise
  *
  * and none of them is defined afterwards.
@@ -39,7 +39,7 @@ enum {
 #define IS_IF_VERSION(name) (FIELD(name) == USHER_FIELD_IF_VERSION)
 #define IS_EPOCH(name) (FIELD(name) == USHER_FIELD_EPOCH)
 
-/* What every verb that writes takes besides, if the noun has it. */
+/* Arguments of every verb that writes, if the noun has them. */
 enum {
     THE(if_version) = 0
 #define ARG(name, ...) | (IS_IF_VERSION(name) ? A(name) : UINT64_C(0))
@@ -108,7 +108,7 @@ enum THE(out) {
     THE(n_outs)
 };
 
-/* No field is told by two of them: that would not compile. */
+/* A field in two of them would not compile. */
 static const uint8_t THE(out_at)[] = {
 #define OUT(type, member, field, verbs) [FIELD(field)] = (uint8_t)(THE(o_##field) + 1),
 #include NOUN_DEF

@@ -13,7 +13,7 @@
 
 #define USHER__WIDE_BASE UINT64_C(1000000000)
 
-/* hi, and lo behind it. */
+/* hi, followed by lo. */
 static inline void usher__wide_set(int64_t *at, uint64_t value)
 {
     at[0] = (int64_t)(value / USHER__WIDE_BASE);
@@ -30,7 +30,7 @@ static inline bool usher__wide_sound(const int64_t *at, uint64_t max)
             (hi == max / USHER__WIDE_BASE && lo <= max % USHER__WIDE_BASE));
 }
 
-/* Of a sound one. */
+/* The value of a valid pair. */
 static inline uint64_t usher__wide(const int64_t *at)
 {
     USHER_ASSERT(usher__wide_sound(at, UINT64_MAX));
@@ -40,7 +40,7 @@ static inline uint64_t usher__wide(const int64_t *at)
 /* Decimal digits of @value, with a NUL; returns how many.  -1 stands for none. */
 #define USHER__WIDE_TEXT 21
 unsigned usher__wide_text(int64_t value, char to[USHER__WIDE_TEXT]);
-/* What that wrote.  False: it is none. */
+/* Read the written form.  False: it is none. */
 bool usher__wide_read(const char *text, size_t size, int64_t *ret_value);
 
 #endif

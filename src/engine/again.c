@@ -8,8 +8,8 @@
 #include "engine/engine.h"
 #include "engine/result.h"
 
-/* Was a command behind @tasks[i] on its scope done, or may it have been?  Those in doubt may, too,
- * before they are repeated: but not before one that is in doubt itself. */
+/* Was a command after @tasks[i] on its scope done, or may it have been?  Commands in doubt may,
+ * too, before they are repeated: but not before one that is in doubt itself. */
 static bool passed(const struct usher_task *tasks, size_t i, size_t n)
 {
     const struct usher_operation *c = tasks[i].command;
@@ -76,7 +76,7 @@ bool usher__again_begin(struct usher__again *a, const struct usher_allocator *al
 
 void usher__again_end(struct usher__again *a)
 {
-    /* who has not come to its turn knows only of this try */
+    /* a task whose turn has not come has only this try */
     for (size_t i = 0; i < a->n_rest; i++)
         if (a->doubt[i] && a->rest[i].reply->status == USHER_UNAVAILABLE)
             a->rest[i].reply->status = USHER_UNKNOWN;

@@ -22,7 +22,7 @@
 #define TURNS 16
 #define VERIFIED 256
 
-/* After a failure nobody asks again before so much time has passed; doubled each time. */
+/* The pause after a failure before the next try; doubled each time. */
 #define PAUSE_MIN_MS 10
 #define PAUSE_MAX_MS 1000
 
@@ -31,7 +31,7 @@ struct turn {
     pthread_mutex_t lock;
     pthread_cond_t over;
     bool taken;
-    _Atomic uint64_t times; /* that somebody has asked with success */
+    _Atomic uint64_t times; /* successful grants */
     int64_t pause_ms, try_ms;
     char why[192]; /* of the last failure */
 };
@@ -121,8 +121,8 @@ static uint64_t hash_of(const struct usher__ask *a)
 
 /* ---- one at a time ---------------------------------------------------------------------- */
 
-/* OK: it is mine, until turn_end().  SAME: somebody has asked since there were @times of it.
- * UNAVAILABLE: the deadline is over.  A pause is waited for if @pauses. */
+/* OK: the turn is mine, until turn_end().  SAME: another thread has got a grant since @times.
+ * UNAVAILABLE: the deadline is over.  If @pauses, wait for the end of a pause. */
 static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64_t times,
                                     bool pauses)
 {
@@ -303,8 +303,7 @@ enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__as
     struct turn *t = &asked->turns[hash % TURNS];
     enum usher_status status;
 
-    /* In a turn: what another caller has been granted and not yet told the store looks like a
-     * loss. */
+    /* In a turn: a grant that another caller has and has not installed yet looks like a loss. */
     do {
         uint64_t times = atomic_load(&t->times);
 

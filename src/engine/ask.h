@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands for which an authority has to be asked.
+ * Commands that need a grant of an authority.
  *
- * A store gives out nothing that it was not granted: a command that needs more is answered so
- * that usher__asks.needs() sees it, and nothing was given out then.  The authority is raised,
- * the store is told, and the command is sent again.  What the store has lost as a whole is made
- * again from what the authority keeps.
+ * A store gives out nothing without a grant: a command that needs more gets an answer that
+ * usher__asks.needs() recognises, and has given out nothing.  The engine raises the authority,
+ * installs the grant in the store, and sends the command again.  A scope that the store has lost as
+ * a whole is made again from its entry in the authority.
  */
 #ifndef USHER_ENGINE_ASK_H
 #define USHER_ENGINE_ASK_H
@@ -24,24 +24,25 @@ struct usher__ask {
     char why[192];
 };
 
-/* What differs by noun. */
+/* The functions of a noun. */
 struct usher__asks {
     bool (*needs)(const struct usher_result *reply);
     /* The store has no such scope: make it again, if the authority keeps it.  MISSING. */
     enum usher_status (*restore)(struct usher__ask *a);
-    /* Raise the maximum so that @c, which was answered with @reply, can be done, and tell the
-     * store.  FULL: nothing is left, and that is the answer, for the store cannot be told. */
+    /* Raise the maximum so that @c, which was answered with @reply, can be done, and install the
+     * grant.  FULL: nothing is left, and that is the answer, because there is nothing to install.
+     */
     enum usher_status (*raise)(struct usher__ask *a, const struct usher_operation *c,
                                struct usher_result *reply);
-    /* Is the store behind the authority, or the authority behind the store?  Put it right. */
+    /* Compare the store with the authority, and bring both up to date. */
     enum usher_status (*verify)(struct usher__ask *a);
     /* The authority is away: do what can be done of @c, which was answered with @reply, with what
      * it has granted before.  True: @reply is the answer.  May be NULL. */
     bool (*less)(struct usher__ask *a, const struct usher_operation *c, struct usher_result *reply);
 };
 
-/* What an engine keeps for them; NULL: no memory.  @forked: in a child, where threads of the
- * parent that waited are not. */
+/* The state of an engine for its grants; NULL: no memory.  @forked: in a child, where threads of
+ * the parent that waited are not. */
 struct usher__asked *usher__asked_open(const struct usher_allocator *alloc);
 void usher__asked_close(struct usher__asked *asked, const struct usher_allocator *alloc,
                         bool forked);
@@ -96,7 +97,7 @@ enum usher_status usher__ask_keep(struct usher__ask *a, int64_t floor,
 /* Its maximum for @period of the scope is @floor at least. */
 enum usher_status usher__ask_raise_to(struct usher__ask *a, int64_t period, int64_t floor);
 
-/* The authority could not be told of something: have it verified again. */
+/* The authority could not be updated: verify it again later. */
 void usher__ask_forget(struct usher__ask *a);
 
 /* asks->verify(), the first time that this engine meets the scope, or @again. */
@@ -104,9 +105,9 @@ enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__as
                                     bool again);
 
 /*
- * Run @c, asking as often as it takes.  Of many threads that need more of one scope, one asks
- * at a time, and those who waited for it try again: that saves work only, for the store compares
- * what it is told.  An authority that fails is asked again after a pause, by one of them, up to
+ * Run @c, with as many grants as it needs.  If many threads need more of one scope, one gets a
+ * grant at a time, and the threads that waited for it try again: that only saves work, because the
+ * store compares each grant.  If the authority fails, one of them tries again after a pause, up to
  * the deadline of each.
  */
 void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,

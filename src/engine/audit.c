@@ -42,7 +42,7 @@ struct tally {
 
 #define AHEAD_MS 1000 /* how far ahead the last time of a scope may be */
 
-/* Names, each behind its size. */
+/* Names, each after its size. */
 struct names {
     unsigned char *bytes;
     size_t size, room, n;
@@ -124,7 +124,7 @@ static void fault(struct audit *a, const char *format, ...)
     va_end(ap);
 }
 
-/* Of what is no fault. */
+/* Report a line that is no fault. */
 static void tell(const struct audit *a, const char *format, ...) LIKE_PRINTF;
 static void tell(const struct audit *a, const char *format, ...)
 {
@@ -230,7 +230,7 @@ static void audit_sums(struct audit *a)
                           slot_words[s], usher__kind_word(a->steps, k), by != 0 ? " by text" : "",
                           a->is[k][s][by].n, a->should[k][s][by].n);
     if (usher__scope_dropping(&a->scope))
-        return; /* nobody counts what is left of it */
+        return; /* the rest of a dropped scope is not counted */
     for (int i = 0; i < USHER_COUNTS; i++)
         if ((a->steps->counted >> i & 1u) != 0 && a->tally.counts[i] != a->scope.counts[i])
             fault(a, "count %d is %" PRId64 ", but there are %" PRId64, i, a->scope.counts[i],
@@ -268,7 +268,7 @@ static void authority_failed(struct audit *a, enum usher_status status, const ch
     a->status = status;
 }
 
-/* What the authority says of @name; of one that it does not know, nothing.  False: it failed. */
+/* The entry of @name in the authority; empty if there is none.  False: the query failed. */
 static bool entry_of(struct audit *a, enum usher_noun noun, const struct usher_text *name,
                      struct usher_authority_entry *ret)
 {
@@ -309,8 +309,8 @@ static void audit_granted(struct audit *a, const struct usher_record *r)
               granted, entry.max);
 }
 
-/* What the authority keeps of the scope.  It is told after the store, so where the two differ they
- * are looked at again. */
+/* Compare the scope with its entry in the authority.  The authority is updated after the store, so
+ * if they differ they are compared again later. */
 static enum usher_status audit_kept(struct audit *a, const struct usher_record *r)
 {
     unsigned char form[USHER__FORM_MAX];
@@ -333,15 +333,15 @@ static enum usher_status audit_kept(struct audit *a, const struct usher_record *
     if (!a->settled)
         return names_add(a, &a->doubted[noun], &name);
     if (entry.data_size == 0)
-        tell(a, "the authority does not keep it yet: it will when it is next used");
+        tell(a, "the authority does not have it yet: the next use adds it");
     else if (!usher__hooks(noun)->form_reads(entry.data, entry.data_size))
-        fault(a, "what the authority keeps of it cannot be read: it could not be made again");
+        fault(a, "its entry in the authority cannot be read: it could not be made again");
     else
-        tell(a, "is not as the authority keeps it, which will hear of it when it is next used");
+        tell(a, "differs from its entry in the authority: the next use updates the entry");
     return USHER_OK;
 }
 
-/* In order, apart, and of versions that are past: what is in one is told as lost. */
+/* Are gaps in order, apart, and of past versions?  A token in one of them is `lost`. */
 static bool gaps_are_sane(const struct usher_scope *s)
 {
     for (unsigned i = 0; i < s->n_gaps; i++)
@@ -468,7 +468,7 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
                : USHER_OK;
 }
 
-/* What a store finds wrong with itself: also with a scope of which nothing else can be shown. */
+/* A fault that the store itself reports: also of a scope that cannot be read otherwise. */
 static enum usher_status audit_fault(struct audit *a, const struct usher_item *item)
 {
     enum usher_status status = USHER_OK;
@@ -634,7 +634,7 @@ static enum usher_status check_indexed(struct audit *a, enum usher_noun noun,
     bool repaired;
     enum usher_status status = hooks->index_check(a->e, &text, repair, &what, &repaired);
 
-    /* what is torn does not answer, and has been told of */
+    /* a damaged partition does not answer, and is reported already */
     hooks->index_part(&text, part);
     if (status == USHER_UNAVAILABLE &&
         (is_torn(a, noun, text.data, text.size) || is_torn(a, hooks->index, part, strlen(part))))
@@ -649,7 +649,7 @@ static enum usher_status check_indexed(struct audit *a, enum usher_noun noun,
     return USHER_OK;
 }
 
-/* Long enough for whoever was about to write in the index what he did to the scope. */
+/* Long enough for a client that has changed the scope and is about to update the index. */
 #define SETTLE_NS 100000000
 
 /* Scopes of @noun and their index, which are different scopes. */
@@ -720,7 +720,7 @@ static enum usher_status kept_item(void *payload, const struct usher_item *item)
     return item->kind == USHER_ITEM_RECORD ? audit_kept(a, item->record) : USHER_OK;
 }
 
-/* Those that differ from what it keeps: once more, for it may just have been told. */
+/* Compare those that differ once more, because the authority may just have been updated. */
 static enum usher_status check_doubted(struct audit *a)
 {
     const struct timespec settle = { 0, SETTLE_NS };
@@ -744,7 +744,7 @@ static enum usher_status check_doubted(struct audit *a)
     return status;
 }
 
-/* Whether a name that the authority tells is one.  It is that of what follows then. */
+/* Is a name in the authority valid?  Then the following lines are about it. */
 static bool is_name(struct audit *a, enum usher_noun noun, const struct usher_text *name)
 {
     const char *what =
@@ -882,7 +882,7 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
                        e->store->ops->mend != NULL;
          i++)
         status = mend(&a, &a.torn[i]);
-    /* who is not there may be among those that were not seen */
+    /* a missing room may be among those that were not seen */
     if (status == USHER_OK && !a.found.partial)
         status = check_indexes(&a, (flags & USHER_CHECK_REPAIR) != 0);
     if (status == USHER_OK && !a.found.partial)

@@ -19,9 +19,9 @@ struct usher__asked;
 struct usher__batch;
 struct usher__post;
 
-/* Threads that wait with their commands for the store, in order.  A leader executes on behalf of
- * those that it takes out of the queue; while there are fewer leaders than may be, nobody is in
- * it. */
+/* Threads that wait with their commands for the store, in order.  A leader executes the commands
+ * of those that it takes out of the queue; while there are fewer leaders than allowed, the queue is
+ * empty. */
 struct usher__lane {
     pthread_mutex_t lock;
     struct usher__waiter *first, *last;
@@ -62,7 +62,7 @@ struct usher_engine {
     _Atomic uint64_t unknown, unavailable; /* answers so far */
     unsigned n_lanes;                      /* of them are initialised */
     _Atomic unsigned apart;    /* threads in the store with tasks that none else is to wait for */
-    _Atomic unsigned claiming; /* batches that nobody waits for whose scopes are to be told of */
+    _Atomic unsigned claiming; /* posted batches whose scopes have watchers */
 
     _Atomic(struct usher__post *) post; /* NULL: nothing was posted yet; post.c */
     atomic_bool interrupted;            /* usher_interrupt() */
@@ -76,7 +76,7 @@ void usher__message_set(const char *format, ...)
 #endif
     ;
 
-/* What a thread is inside of: a store, a hook or a side of an engine, which must not call that
+/* The code that a thread runs: a store, a hook or a side of an engine, which must not call that
  * engine. */
 struct usher__inside {
     const struct usher_engine *e;
@@ -85,8 +85,8 @@ struct usher__inside {
     char message[USHER__MESSAGE_SIZE]; /* what the call says so far */
 };
 
-/* Around each call out of the engine.  What the other side was told of its own calls is not what
- * this one has to say: usher_message() is as before. */
+/* Around each call out of the engine.  Calls of the other side do not change usher_message() of
+ * this one. */
 void usher__enter(struct usher__inside *here, const struct usher_engine *e);
 void usher__leave(const struct usher__inside *here);
 
@@ -133,7 +133,7 @@ void usher__engine_answered(const struct usher_task *tasks, size_t n);
 /* All are answered: hooks and watchers. */
 void usher__engine_tell(struct usher_engine *e, const struct usher_operation *commands,
                         const struct usher_result *replies, size_t n);
-/* Of the commands, the first noun that has a way of its own; NULL: none has. */
+/* The first noun of the commands that executes them itself; NULL: none does. */
 const struct usher__hooks *usher__engine_executes(const struct usher_operation *commands, size_t n);
 
 /* Does usher_scopes() list @s, and usher_check() count it?  Not an index of the engine's own. */

@@ -29,7 +29,7 @@
 #else
 #define PAGE 1000
 #endif
-/* Between two moves behind commands on one queue, and after one that failed. */
+/* The pause between two moves after commands on one queue, and after a failed one. */
 #define EVERY_MS 1000
 /* How long a command may be held up by the history's being locked. */
 #define WAIT_MS 200
@@ -162,7 +162,7 @@ static struct met *met_find(struct usher__archive *a, const struct usher_text *q
     return m;
 }
 
-/* Under the lock: this thread moves its visits.  What comes meanwhile is a change again. */
+/* Under the lock: this thread moves its visits.  Later visits are a change again. */
 static void met_take(struct met *m)
 {
     m->busy = true;
@@ -193,7 +193,7 @@ struct move {
     struct usher_engine *e;
     struct usher_text queue;
     int64_t deadline_ms; /* of the store */
-    int64_t wait_ms;     /* of the history, for each page */
+    int64_t wait_ms;     /* time of the history for each page */
     uint64_t epoch, version;
     uint64_t moved;
     char why[192];
@@ -238,7 +238,7 @@ static enum usher_status keep_all(struct move *m, const struct usher_operation *
     return status == USHER_SAME ? USHER_OK : status;
 }
 
-/* The visits in @r into the history; @c is told up to which one. */
+/* Put the visits of @r into the history; @c gets the last of them. */
 static enum usher_status put(struct move *m, const struct usher_result *r,
                              struct usher_operation *c)
 {
@@ -315,7 +315,7 @@ static enum usher_status move_queue(struct move *m, struct met *entry,
     return status;
 }
 
-/* Tell of a move behind commands that failed, the first time. */
+/* Log a failed move after a command, the first time. */
 static void failed(struct usher_engine *e, const struct move *m, enum usher_status status)
 {
     struct usher__archive *a = e->archive;
@@ -335,7 +335,7 @@ static void failed(struct usher_engine *e, const struct move *m, enum usher_stat
     }
 }
 
-/* What @reply, to @command, says of its queue; the entry if it is to be moved now. */
+/* Read @reply to @command; returns the entry of its queue if it is to be moved now. */
 static struct met *look(struct usher__archive *a, const struct usher_operation *command,
                         const struct usher_result *reply)
 {
@@ -381,7 +381,7 @@ void usher__archive_after(struct usher_engine *e, const struct usher_operation *
             continue;
         if (i + 1 < n && r->status != USHER_FULL && of_queue(&commands[i + 1]) &&
             usher__text_equal(&commands[i].scope, &commands[i + 1].scope))
-            continue; /* that one will do */
+            continue; /* a later command of the queue follows */
         entry = look(e->archive, &commands[i], r);
         if (entry == NULL)
             continue;
@@ -488,11 +488,11 @@ static void drain(struct usher_engine *e, const struct usher_operation *command,
         fail(reply, status, m.why);
 }
 
-/* Rows of the history behind those of the store. */
+/* Rows of the history after those of the store. */
 struct reading {
     struct usher_result *reply;
     size_t left;
-    int64_t last; /* place of the last row told; 0: none */
+    int64_t last; /* place of the last row sent; 0: none */
     bool more;
 };
 
@@ -515,7 +515,7 @@ static enum usher_status add_logged(void *payload, const void *row, int64_t plac
     return add(payload, row, place);
 }
 
-/* Of the engine's history, or else that within its store. */
+/* Read the engine's history, or else the one in its store. */
 static enum usher_status read_visits(struct usher_engine *e,
                                      const struct usher_history_query *query, int64_t deadline_ms,
                                      struct reading *reading, char why[192])
@@ -569,7 +569,7 @@ static void history(struct usher_engine *e, const struct usher_operation *comman
 
     if (!after_read(&g->after, &there, &query.before, &query.version))
         there = false;
-    if (there) { /* all of the store has been told */
+    if (there) { /* all rows of the store are sent */
         c.arg.queue.after.data = "0.1";
         c.arg.queue.after.size = 3;
     }

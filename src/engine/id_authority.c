@@ -8,8 +8,8 @@
  *
  * A managed dispenser answers `empty` when its segment is used up, and when it is on
  * another server or file than that which the segment was put on.  `install` compares: a segment
- * that does not follow on the present one shows that the store is behind, and what is left there is
- * not given out.
+ * that does not follow the present one shows that the store has lost a segment, and the rest of the
+ * present one is not given out.
  */
 #include "config.h"
 
@@ -39,7 +39,7 @@ static int64_t by_of(const struct usher_ids_authority *of)
     return of->by != 0 ? of->by : 1;
 }
 
-/* @at, or the first one behind it that is @start + k * @by.  False: that is beyond all. */
+/* @at, or the first one after it that is @start + k * @by.  False: that is beyond all. */
 static bool on_grid(int64_t start, int64_t by, int64_t at, int64_t *ret)
 {
     int64_t rest = (at - start) % by;
@@ -89,7 +89,7 @@ static enum usher_status reserve(void *payload, int64_t n, int64_t floor, int64_
     if (range.from == INT64_MAX || !on_grid(start, by, range.from + 1, &first) || first > range.to)
         return USHER_FULL;
     ret->first = first;
-    ret->n = (range.to - first) / by + 1; /* one at the limit needs no room behind it */
+    ret->n = (range.to - first) / by + 1; /* one at the limit needs no space after it */
     ret->by = by;
     return USHER_OK;
 }
@@ -117,7 +117,7 @@ struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority 
 
 /* ---- for a dispenser of a store ------------------------------------------------------ */
 
-/* What a dispenser is made with. */
+/* The settings that a dispenser is made with. */
 #define SETTINGS                                                                             \
     (USHER_GIVEN_ID_START | USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_LIMIT | \
      USHER_GIVEN_ID_STEP_MAX | USHER_GIVEN_ID_LIFE | USHER_GIVEN_ID_MANAGED |                \
@@ -186,7 +186,7 @@ static enum usher_status restore(ask *a)
     }
     usher__ask_run(a, &c, &reply);
     status = reply.status;
-    if (status > USHER_REFUSED) /* refused: another one was made meanwhile */
+    if (status > USHER_REFUSED) /* refused: another one was made since */
         (void)snprintf(a->why, sizeof a->why, "the dispenser cannot be made again: %.120s",
                        reply.message);
     usher_result_done(&reply);
@@ -248,7 +248,7 @@ static enum usher_status segment(ask *a, const struct usher_id_result_row *row, 
     c.arg.id.max = row->max;
     usher__ask_run(a, &c, &reply);
     status = reply.status;
-    if (status == USHER_UNAVAILABLE) /* it has not heard of it */
+    if (status == USHER_UNAVAILABLE) /* the store does not know of it */
         release(&of, &range);
     if (status > USHER_FULL && status != USHER_STALE && status != USHER_MISSING)
         (void)snprintf(a->why, sizeof a->why, "%.180s", reply.message);
@@ -266,7 +266,7 @@ static enum usher_status raise(ask *a, const struct usher_operation *c, struct u
     enum usher_status status = look(a, &row, &epoch);
 
     if (status == USHER_MISSING)
-        return USHER_OK; /* deleted meanwhile */
+        return USHER_OK; /* deleted since */
     if (status == USHER_OK)
         status = segment(a, &row, epoch, n);
     if (status == USHER_FULL)
@@ -336,7 +336,7 @@ static enum usher_status verify(ask *a)
     entry.data_size = 0;
     status = ops->read(a->e->authority, USHER_ID, &name, a->deadline_ms, &entry, a->why);
     behind = row.max >= 0 && row.max < entry.max - (row.by - 1);
-    /* what it keeps while the store is behind may be the newer one */
+    /* if the store has lost changes, the entry may be the newer one */
     if ((status == USHER_OK || status == USHER_MISSING) && (!behind || entry.data_size == 0))
         status = keep_if_other(a, &entry);
     if (status != USHER_OK)

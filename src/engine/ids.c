@@ -8,15 +8,15 @@
  * end is of that very segment, even if the end is an old one by then.  There is nothing else to
  * check, and no segment object that a late reader might find reused.
  *
- * What is published as `end` is first the mark at which the next segment should be fetched, so
- * that this costs the callers no look of its own; then the segment's end; then, when all is used
- * up, 0, so that callers come here before they add.  Everything below is under one lock, and
- * rare.  An id that was taken by addition at or past the published end is looked up among the
- * segments there are (the present and the last few, and the next when it comes: it may go on
- * from this one); if it is in none, the caller takes another.
+ * The published `end` is first the mark at which the next segment should be fetched, so that
+ * callers need no check of their own; then the segment's end; then, when all is used up, 0, so that
+ * callers come here before they add.  Everything below is under one lock, and rare.  An id that was
+ * taken by addition at or past the published end is looked up among the segments there are (the
+ * present and the last few, and the next when it comes: it may go on from this one); if it is in
+ * none, the caller takes another.
  *
- * The counter lies on a page that the kernel wipes in the child of a fork.  There it ends here,
- * too, and is told so.  Where there is no such page nothing is ever published.
+ * The counter lies on a page that the kernel wipes in the child of a fork, so a child comes here,
+ * too, and gets an error.  Without such a page no end is ever published.
  */
 #include "config.h"
 
@@ -96,7 +96,7 @@ struct inner {
     uint64_t buckets[BUCKETS]; /* calls that came here, by log2 of their ns */
 };
 
-/* At the start of a mapping; inner is a page behind. */
+/* At the start of a mapping; inner is one page after it. */
 struct usher_ids {
     struct usher_ids_head head;
     size_t page; /* 0: wiped, this is a child */
@@ -184,14 +184,14 @@ static bool known(const struct inner *p, uint64_t id)
     return false;
 }
 
-/* The spare segment becomes the one in use.  What is left of that is skipped. */
+/* The spare segment becomes the current one.  The rest of the old one is skipped. */
 static void install(struct usher_ids *ids, struct inner *p)
 {
     uint64_t first = (uint64_t)p->spare.first, n = (uint64_t)p->spare.n;
     uint64_t cur = counter(ids), to;
     int64_t now = now_ns();
 
-    /* nobody adds below the mark any more: whoever does comes here and waits for the lock */
+    /* no thread adds below the mark any more: it comes here and waits for the lock */
     publish(ids, p, 0);
     cur = counter(ids);
     do {
@@ -247,7 +247,7 @@ static enum usher_status fit_to_use(struct inner *p, const struct usher_id_range
         (uint64_t)r->first + (uint64_t)(r->n - 1) * (uint64_t)r->by > (uint64_t)USHER_ID_LIMIT_MAX)
         return no(p, USHER_INVALID, "the manager gave no range of ids");
     if (p->by != 0 && (uint64_t)r->by != p->by)
-        return no(p, USHER_REFUSED, "the distance of ids (by) has changed: open anew");
+        return no(p, USHER_REFUSED, "the distance of ids (by) has changed: close and open again");
     if ((uint64_t)r->first < p->top)
         return no(p, USHER_LOST, "the manager gave ids again that were given before");
     return USHER_OK;
@@ -411,7 +411,7 @@ static void look_ahead(struct usher_ids *ids, struct inner *p)
         (void)refill(p, p->step, now_ns() + p->timeout_ms * 1000000);
     cur = counter(ids);
     if (p->failure != USHER_OK && p->spare.n == 0 && cur < p->now.end) {
-        /* again when half of what is left is used, for nobody comes here before */
+        /* again when half of the rest is used, because no caller comes here before */
         rest = (p->now.end - cur) / p->by;
         p->mark = cur + (rest / 2 + 1) * p->by;
         if (p->mark < p->now.end)
@@ -755,7 +755,7 @@ static enum usher_status ask_store(struct inner *p, int64_t n, struct usher_id_r
     return status;
 }
 
-/* Skip what we had: the store has lost it, or somebody made the dispenser anew. */
+/* Skip our ids: the store has lost them, or the dispenser was deleted and made again. */
 static enum usher_status raise_store(struct inner *p, int64_t floor)
 {
     struct usher_id_options opt = USHER_ID_OPTIONS_INIT;
@@ -809,7 +809,7 @@ static void store_release(void *payload, const struct usher_id_range *range)
 
 /* ---- open and close --------------------------------------------------------------- */
 
-/* What is left, if it is one piece with what came last. */
+/* Return the rest, if it is one piece with the last segment. */
 static void give_back(struct usher_ids *ids, struct inner *p)
 {
     struct usher_id_range rest = p->spare;

@@ -4,7 +4,7 @@
  *
  * A batch is one transaction.  When it fails, whatever the reason, it is rolled back and
  * its commands are tried again one by one, each in a transaction of its own, so that one
- * command that cannot be applied takes nobody with it.
+ * command that cannot be applied does not fail the others.
  */
 #include "config.h"
 
@@ -32,10 +32,11 @@ struct local {
     struct usher_store_ops ops;
     struct usher_record_store *records;
     const struct usher_allocator *alloc;
-    struct usher_record_store_ops guarded; /* for guard.h; size 0: nobody else can write to it */
+    struct usher_record_store_ops
+        guarded; /* for guard.h; size 0: no other program can write to it */
 };
 
-/* Notices of changes that are not durable yet: told after the commit, forgotten after a
+/* Notices of changes that are not durable yet: sent after the commit, forgotten after a
  * rollback. */
 struct pending {
     const struct usher_allocator *alloc;
@@ -375,10 +376,10 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
 
 /* Commands on one scope that share a transaction, at most: others wait for its lock. */
 #define SHARE_MAX 64
-/* How far ahead the store is told what it will be asked for. */
+/* The number of commands ahead that the store gets a hint for. */
 #define AHEAD 4
 
-/* Tell the store what @command will look for, which most likely is on the scope of @w. */
+/* Give the store a hint of what @command will look for, most likely on the scope of @w. */
 static void expect(const struct usher__work *w, const struct usher_operation *command)
 {
     const struct usher__steps *steps = w->steps;
@@ -392,7 +393,7 @@ static void expect(const struct usher__work *w, const struct usher_operation *co
         w->ops->expect(w->txn, &w->scope, steps->sought_kind, &id);
 }
 
-/* Tasks from the first on in one transaction, as many as may share it.  Returns how many.
+/* Tasks from the first on in one transaction, as many as may share it.  Returns their count.
  * *@behind: see usher__work. */
 ALWAYS_INLINE size_t share(struct local *l, struct usher_task *tasks, size_t n,
                            const struct usher_context *context, bool *behind)
@@ -445,14 +446,14 @@ static void execute_each(struct usher_store *s, struct usher_task *tasks, size_t
         done += share((struct local *)s, tasks + done, n - done, context, &behind);
 }
 
-/* Who is shown what is there. */
+/* The receiver of the items of a scan. */
 struct there {
     usher_scan_fn *fn;
     void *payload;
     bool dropped; /* the last scope */
 };
 
-/* Of a scope that was dropped nothing is there. */
+/* A dropped scope has no items. */
 static enum usher_status show(void *payload, const struct usher_item *item)
 {
     struct there *t = payload;

@@ -4,23 +4,24 @@
  *
  * A room is one scope, the index is others: 64 partitions by the hash of the room's name.  So
  * no scope is hot, and on Redis Cluster they are spread; but a room and its entry do not change
- * together.  What holds instead is this: *a room that is open has an entry*, whoever dies when.
+ * together.  The rule instead is: *a room that is open has an entry*, even if a client dies between
+ * two steps.
  *
  *  - Before a room is opened its entry is put (OPENING), afterwards put again (OPEN).  Each put
  *    gives the entry another token.
- *  - An entry goes only after the room has been seen not to be there, under the token it had
- *    before that look, and not while it is OPENING, unless that has been so for a minute; it is
+ *  - An entry is dropped only after the room was found missing, under the token that it had before
+ *    that read, and not while it is OPENING, unless that has been so for a minute; it becomes
  *    DOUBTED instead.
- *  - Whose second put finds the entry DOUBTED, or gone, looks at the room again, for it may have
- *    been closed meanwhile.  So does who is to drop an entry that was put since.
+ *  - A client whose second put finds the entry DOUBTED, or gone, reads the room again, because it
+ *    may have been closed since.  So does a client that would drop an entry that was put since.
  *
- * So an entry may be left over by who dies or gets no answer, never missing.  What is left over is
- * found by whoever closes the room again and by `patrol`; `list` shows no room that it has not
- * looked at.
+ * So an entry may be left over by a client that dies or gets no answer, but is never missing.  The
+ * next `close` of the room and `patrol` find entries that are left over; `list` shows only rooms
+ * that it has read.
  *
- * A patrol hands out rooms that are due under a lease.  The next patrol of the same worker says
- * that it is done with those it had: they are due again after the interval.  The rooms of a
- * worker that does not come again are due when its lease ends.
+ * A patrol hands out due rooms under a lease.  The next patrol of the same worker reports that it
+ * is done with those it had: they are due again after the interval.  The rooms of a worker that
+ * does not come again are due when its lease ends.
  */
 #include "config.h"
 
@@ -107,8 +108,8 @@ static enum usher_status add(struct usher_result *reply, const struct usher_room
 }
 
 /*
- * What a call that looks at many scopes does not see: a server that does not answer is waited for
- * once, and what else it has is passed over.  Behind so many of them all is.
+ * The scopes that a call on many scopes does not see: it waits once for a server that does not
+ * answer, and skips its other scopes.  After this number of silent servers it skips all.
  */
 #define SILENT_MAX 64
 
@@ -197,7 +198,7 @@ static enum usher_status add_open(struct usher_engine *e, const struct usher_roo
     return status;
 }
 
-/* How far all pages of partitions reach: behind it, one may have rooms that are not on its page. */
+/* The end of the shortest page: after it, a partition may have rooms that are not on its page. */
 static int64_t horizon(const struct usher_result *pages, bool *ret_more)
 {
     int64_t end = INT64_MAX;
@@ -344,7 +345,7 @@ static enum usher_status finish(const char *verb, enum usher_status status, cons
     return status;
 }
 
-/* What was seen is there, and it is said that this is not all. */
+/* Answer with the part that was seen, marked as partial. */
 static enum usher_status finish_partly(const char *verb, const struct unseen *u,
                                        struct usher_result *reply)
 {
@@ -359,7 +360,7 @@ static enum usher_status finish_partly(const char *verb, const struct unseen *u,
     return reply->status;
 }
 
-/* Ask for the pages of all partitions.  Not OK: nothing came of it, for what *@why says. */
+/* Read the pages of all partitions.  Not OK: there is no result; *@why has the reason. */
 static enum usher_status ask_all(struct usher_engine *e, const struct usher_operation *commands,
                                  struct usher_result *pages, struct unseen *u, char why[192])
 {
@@ -456,8 +457,8 @@ enum usher_status usher_room_list_result(struct usher_engine *e, const char *aft
 /* Steps of erasing a room that one look at it takes, at most. */
 #define VISIT_STEPS 20
 
-/* One sweep of the room of @c, which also goes on with erasing it.  What it is then, and whether it
- * is there at all. */
+/* One sweep of the room of @c, which also continues to erase it.  Returns its state after that, and
+ * whether it is there at all. */
 static enum usher_room_state sweep(struct usher_engine *e, const struct usher_operation *c,
                                    struct unseen *u, bool *ret_failed)
 {
@@ -704,7 +705,7 @@ static enum usher_status rooms_reply(struct usher_engine *e, struct usher_result
     return status;
 }
 
-/* Is there somebody to answer to? */
+/* Is there a place for the answer? */
 static enum usher_status rooms_check(struct usher_engine *e, struct usher_reply **ret)
 {
     enum usher_status status = usher__engine_check(e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Of serials: words, the printing of what results tell, the journal and the list of rules. */
+/* Serials: words, the printing of results, the journal and the list of rules. */
 #include "config.h"
 
 #include <usher/authority.h>
@@ -178,7 +178,7 @@ static const char *affix_fault(const struct usher_text *affix)
     return fault;
 }
 
-/* What the types of the arguments do not say. */
+/* Checks of arguments beyond their types. */
 static const char *fault_of(const struct usher_operation *command, const char **ret_word)
 {
     const struct usher_serial_args *a = &command->arg.serial;
@@ -339,7 +339,7 @@ static const char *told_state(const struct usher_notice *n, enum usher_subject o
                                       : NULL;
 }
 
-/* ---- what is told --------------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 /* The rule itself is asked for. */
 static bool is_rule(const struct usher_operation *op)
@@ -530,7 +530,7 @@ static enum usher_status rules_item(void *payload, const struct usher_item *item
     } else if (item->kind == USHER_ITEM_RECORD && item->record->kind == 1) {
         r->fn(r->payload, r->name); /* one whose rule was deleted has no such record */
     } else if (item->kind == USHER_ITEM_FAULT && item->scope != NULL) {
-        /* of which nothing can be read: whoever asks for it is told so */
+        /* a damaged rule: a read of it has the error */
         memcpy(r->name, item->scope->name.data, item->scope->name.size);
         r->name[item->scope->name.size] = '\0';
         r->fn(r->payload, r->name);

@@ -2,13 +2,13 @@
 /*
  * Serials with an authority: see ask.h.
  *
- * A command that needs more than was granted is answered `empty` with WHY_GRANT, or WHY_LOST
- * where the store sees itself that it may be behind (another server or file than the one grants
- * were installed on).  `grant` tells the store, which compares: a range that begins above what it
- * knows of shows that it is behind, and it goes on above.
+ * A command that needs more than was granted is answered `empty` with WHY_GRANT, or WHY_LOST if the
+ * store itself finds that it may have lost grants (another server or file than the one that grants
+ * were installed on).  `grant` installs the new range.  The store compares: a range that begins
+ * above its own maximum shows that it has lost grants, and it continues above.
  *
- * Once for each rule an engine compares the authority with the store by itself: a copy that was
- * written over a file looks the same.
+ * Once for each rule an engine also compares the authority with the store: a copy that was written
+ * over a file looks the same.
  */
 #include "config.h"
 
@@ -123,7 +123,7 @@ bool usher__serial_form_reads(const char *data, size_t size)
     return form_unpack(data, size, &c);
 }
 
-/* What was given out, or may be, so far: with or without an authority. */
+/* The highest number that may have been given out: with or without an authority. */
 static int64_t issued(const struct usher_serial_result *store)
 {
     int64_t cur = store->of.settings.made != 0 ? store->cur : 0;
@@ -131,8 +131,8 @@ static int64_t issued(const struct usher_serial_result *store)
     return store->granted > cur ? store->granted : cur;
 }
 
-/* Have the authority keep the rule as it is in the store now, and hear of the numbers that were
- * given out without it, or were up to @floor by a rule of that name before it. */
+/* Store the rule in the authority as it is in the store now, with the numbers that were given out
+ * without it, or up to @floor by an earlier rule of that name. */
 static enum usher_status keep_rule(ask *a, int64_t floor)
 {
     struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
@@ -202,14 +202,15 @@ static enum usher_status install(ask *a, const struct usher_authority_range *ran
     else
         status = USHER_OK;
     if (reply.status == USHER_OK && reply.of.serial.count > 0)
-        usher__ask_log(a, USHER_LOG_WARNING,
-                       "the store is behind: numbers of a gap-free rule are lost (see `holds`)");
+        usher__ask_log(
+            a, USHER_LOG_WARNING,
+            "the store has lost grants: numbers of a gap-free rule are lost (see `holds`)");
     usher_result_done(&reply);
     return status;
 }
 
-/* How the rule stands.  MISSING: there is none with an authority, or it cannot be seen; the
- * command itself will say what is wrong. */
+/* Read the rule.  MISSING: there is none with an authority, or it cannot be read; the answer of the
+ * command itself has the reason. */
 static enum usher_status look(ask *a, struct usher_serial_result *ret)
 {
     struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
@@ -296,7 +297,7 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_result *stor
     if (range.from > want.floor && store->why != USHER_SERIAL_WHY_LOST)
         wait_for_others(a, store, range.from);
     status = install(a, &range, store->period);
-    if (status == USHER_UNAVAILABLE && range.to > range.from) { /* it has not heard of it */
+    if (status == USHER_UNAVAILABLE && range.to > range.from) { /* the store does not know of it */
         char why[192];
 
         (void)ops->release(a->e->authority, USHER_SERIAL, &want.name, range.from, range.to,
@@ -307,11 +308,12 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_result *stor
 
 /* ---- once for each rule ------------------------------------------------------------- */
 
-/* Another process that has been granted a range tells the store in less than this. */
+/* Another process with a new grant installs it in less than this. */
 #define ON_ITS_WAY_MS 20
 
-/* Have it keep the rule as the store has it: one that was made or changed without it, it does not.
- * What it keeps while the store is @behind may be the newer one. */
+/* Update the rule in the authority: it lacks one that was made or changed without it.  If the store
+ * is
+ * @behind, the entry may be the newer one. */
 static enum usher_status keep_if_other(ask *a, bool behind)
 {
     struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
@@ -346,7 +348,7 @@ static enum usher_status keep_if_other(ask *a, bool behind)
     return status;
 }
 
-/* Is the store behind the authority, or the authority behind the store (a debt)? */
+/* Has the store lost grants, or does the authority lack numbers of the store (a debt)? */
 static enum usher_status verify(ask *a)
 {
     static const struct timespec pause = { 0, ON_ITS_WAY_MS * 1000000L };
@@ -374,7 +376,7 @@ static enum usher_status verify(ask *a)
         if (entry.max <= store.granted || entry.max <= store.cur)
             return keep_if_other(a, false);
         if (entry.max == seen)
-            break; /* it stays behind: it has lost something */
+            break; /* it stays lower: the store has lost grants */
         seen = entry.max;
         (void)nanosleep(&pause, NULL);
     }
@@ -395,7 +397,8 @@ static int64_t time_of(const ask *a)
     return a->e->opt.now_ms != NULL ? a->e->opt.now_ms(a->e->opt.payload) : usher__wall_ms();
 }
 
-/* Of the number of @row: one that was returned in a period that is over keeps it, and its date. */
+/* The period of the number in @row: a number that was returned in a past period keeps it, and its
+ * date. */
 static int64_t period_of(ask *a, const struct usher_serial_result *n,
                          const struct usher_serial_result_row *row)
 {
@@ -610,7 +613,7 @@ void usher__serial_execute(ask *a, struct usher_result *reply)
     if (c.verb == USHER_SERIAL_RULE) {
         status = before_rule(a, &c, reply, &floor);
     } else if (c.verb == USHER_SERIAL_SETMAX && usher__ask_reachable(a) != USHER_OK) {
-        /* by hand, for the time being: see S9 of the specification */
+        /* an operator's raise without the authority: see S9 of the specification */
         c.given |= USHER_GIVEN_SERIAL_DEBT;
         c.arg.serial.debt = 1;
     } else if (c.verb == USHER_SERIAL_SETMAXCUR) { /* of what is skipped it has to know */

@@ -85,7 +85,7 @@ struct telling {
     uint64_t told; /* members, by bit */
 };
 
-/* Of what is told twice, by the answer and by its row, the first counts. */
+/* If the answer and its row both have a field, the first counts. */
 static void tell_value(void *to, const struct usher_value *v)
 {
     struct telling *t = to;
@@ -115,7 +115,7 @@ static void tell_all(struct telling *t, const struct usher__noun *noun,
     }
 }
 
-/* Why @r is not done: the code that it tells, or 0. */
+/* The reason why @r is not done: its code, or 0. */
 static int64_t why_of(const struct usher__noun *noun, const struct usher_operation *op,
                       const struct usher_result *r)
 {

@@ -27,16 +27,16 @@ struct usher__member {
 struct usher__answer;
 struct usher__given; /* src/calls/calls.c */
 
-/* Set all members of @a to none; then those that a single field of @r tells, unless @op is NULL. */
+/* Set all members of @a to none; then those of the single fields of @r, unless @op is NULL. */
 typedef void usher__tell_fields(const struct usher_operation *op, const struct usher_result *r,
                                 struct usher__answer *a);
 
 struct usher__shape {
     const struct usher__member *members;
     size_t n, size;
-    /* Of options and settings: give the members of @from that are set. */
+    /* Options and settings: give the members of @from that are set. */
     void (*give)(const struct usher__given *to, const void *from);
-    /* Of answers. */
+    /* Answers. */
     const uint8_t *at; /* by field, the number of its member, from 1 on */
     size_t n_at;
     usher__tell_fields *tell;
@@ -63,15 +63,15 @@ static inline bool usher__fits(const struct usher__member *m, size_t size)
 void usher__tell(const struct usher_operation *op, const struct usher_result *r,
                  const struct usher__shape *shape, struct usher__answer *answer);
 
-/* What an answer begins with; all else of it is none. */
+/* Write the head of an answer; all other members become none. */
 void usher__tell_head(const struct usher__shape *shape, struct usher__answer *answer,
                       const struct usher_reply *reply);
 
-/* @v, or NULL, to the member @m, which is at @to.  Of settings 0 is not given. */
+/* Write @v, or NULL, to the member @m at @to.  In settings 0 is not given. */
 void usher__tell_member(const struct usher__member *m, const struct usher_value *v, bool settings,
                         void *to);
 
-/* To usher_message() what @reply is, which is not done; @why: 0, or the code that was told. */
+/* Write the message of @reply, which is not done, to usher_message(); @why: 0, or its code. */
 void usher__tell_message(const struct usher_reply *reply, int64_t why);
 
 #endif

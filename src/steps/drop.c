@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Dropping a scope with all that is in it: a mark in its header, which is the one change that has a
- * version and a notice, then its records in bounded steps.  From the mark on the scope is not
- * there, for any command; who makes it anew does steps until it is gone.
+ * version and a notice, then its records in bounded steps.  From the mark on the scope is
+ * missing, for any command; a command that makes it again does steps until it is gone.
  *
- * What is left is its header (on Redis a field of the hash that is no header), with the version
- * and nothing else.  It is shown nowhere.  A scope that is made anew under the name goes on behind
- * that version: so whoever holds a token of the old one can do nothing to the new one.
+ * Its header stays (on Redis a field of the hash that is no header), with the version and nothing
+ * else.  It is shown nowhere.  A scope that is made later under the name continues from that
+ * version: so a token of the old scope has no effect on the new one.
  */
 #include "config.h"
 
@@ -59,7 +59,7 @@ void usher__drop_bury(work *w)
         bury(w);
 }
 
-/* The first, or the next, of @kind behind @r. */
+/* The first of @kind, or the next one after @r. */
 static enum usher_status behind(work *w, uint8_t kind, uint8_t slot, struct usher_record *r)
 {
     struct usher_text after = r->id;

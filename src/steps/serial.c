@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a serial rule makes and gives out; and which verb is done where.  See serial.h. */
+/* The stock and the takes of a serial rule, and the table of its verbs.  See serial.h. */
 #include "config.h"
 
 #include "serial.h"
@@ -35,7 +35,7 @@ enum usher_status usher__serial_damaged(work *w)
     return USHER_MISSING;
 }
 
-/* What a reply always says. */
+/* Fill the members that every reply has. */
 enum usher_status usher__serial_answer(work *w, enum usher_status status, const struct state *s)
 {
     struct usher_serial_result *n = &w->reply->of.serial;
@@ -178,7 +178,7 @@ static void bump_epoch(change *c)
     c->scope->epoch = c->scope->epoch != UINT64_MAX ? c->scope->epoch + 1 : 1;
 }
 
-/* All fills go: nobody waits for them any more. */
+/* Erase all fills: no command waits for them any more. */
 enum usher_status usher__serial_drop_fills(work *w, change *c)
 {
     struct usher_record r;
@@ -356,7 +356,7 @@ static enum usher_status fill(work *w)
     return make_some(w, &s, w->command->arg.serial.n);
 }
 
-/* The counts of use as they are at w->now. */
+/* The demand counters at w->now. */
 int64_t usher__serial_use_now(const work *w, int64_t use[USHER__USE_PERIODS / 2],
                               int64_t *ret_recent, int64_t *ret_longterm)
 {
@@ -570,10 +570,10 @@ static enum usher_status setmaxcur(work *w)
 }
 
 /*
- * The authority has raised the maximum from a->from to a->to for whoever sends this.  Where the
- * store knows of fewer than a->from, it is behind: it goes on above that (where the limit allows
- * it), and what it had in stock may have been given out before.  So it may on another store than
- * that which the last grant was put on.  `count`: so many gap-free numbers are lost.
+ * The authority has raised the maximum from a->from to a->to for the sender of this command.  A
+ * store with a maximum below a->from has lost grants: it continues above a->from (if the limit
+ * allows it), and its stock may have been given out before.  The same holds on another store than
+ * that of the last grant.  `count`: the number of lost gap-free numbers.
  */
 static enum usher_status grant(work *w)
 {

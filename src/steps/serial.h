@@ -45,11 +45,11 @@ enum kind {
 };
 
 enum count {
-    COUNT_TAKEN, /* and the low part behind it */
+    COUNT_TAKEN, /* followed by its low part */
     COUNT_CUR = 2,
     COUNT_PERIOD = 4,
     COUNT_REQUESTS,
-    COUNT_BUCKET, /* of the counts of use: the newest */
+    COUNT_BUCKET, /* the newest period of the demand counters */
     COUNT_USE,
     COUNT_HELD = 13,
     COUNT_RETURNED,
@@ -102,7 +102,7 @@ static const struct usher_text rule_id = { "rule", 4 }, past_id = { "past", 4 };
 
 #define ID_SIZE 24 /* bytes of the id of a hold, an end or a range, with a NUL */
 
-/* Of a record that is damaged: nothing beyond it. */
+/* A pair of a record; of a damaged one INT64_MAX. */
 static inline int64_t pair(const int64_t *at)
 {
     return usher__wide_sound(at, INT64_MAX) ? (int64_t)usher__wide(at) : INT64_MAX;
@@ -137,8 +137,8 @@ static inline bool must_ask(const work *w, const struct state *s)
     return ceiling(w, s) < s->limit;
 }
 
-/* What was granted was put on another store than this: on a copy of it, what was given out since is
- * not known here. */
+/* The grants were installed on another store than this: this may be a copy, which does not have
+ * what was given out since. */
 static inline bool is_another(const work *w, const struct state *s)
 {
     return w->identity != 0 && s->rule.n[N_STORE] != (int64_t)w->identity;
@@ -228,7 +228,7 @@ static inline void count(int64_t *counts, unsigned state, int64_t by)
 
 /* ---- serial.c ---- */
 
-/* What a reply always says.  USHER_OK. */
+/* Fill the members that every reply has.  USHER_OK. */
 enum usher_status usher__serial_answer(work *w, enum usher_status status, const struct state *s);
 enum usher_status usher__serial_turned_down(work *w, enum usher_status status,
                                             enum usher_serial_why why, const struct state *s);
@@ -244,7 +244,7 @@ enum usher_status usher__serial_enter(work *w, struct state *s, const int64_t *s
 void usher__serial_put_past(change *c, struct state *s);
 void usher__serial_put_counters(change *c, const struct state *s);
 void usher__serial_put_rule(change *c, struct state *s);
-/* All fills go: nobody waits for them any more. */
+/* Erase all fills: no command waits for them any more. */
 enum usher_status usher__serial_drop_fills(work *w, change *c);
 void usher__serial_add_fill(const work *w, change *c, int64_t last, char id[24]);
 enum usher_status usher__serial_add_row(work *w, const struct state *s, int64_t first, int64_t n,
@@ -258,7 +258,7 @@ enum usher_status usher__serial_finish(work *w, change *c, const struct usher_re
 enum usher_status usher__serial_finish_saying(work *w, change *c, const struct usher__said *said,
                                               size_t n);
 void usher__serial_defaults(struct usher_scope *scope);
-/* The counts of use as they are at w->now. */
+/* The demand counters at w->now. */
 int64_t usher__serial_use_now(const work *w, int64_t use[USHER__USE_PERIODS / 2],
                               int64_t *ret_recent, int64_t *ret_longterm);
 /* See usher__come_again(). */
@@ -268,8 +268,8 @@ enum usher_status usher__serial_run(work *w);
 
 /* ---- serial_holds.c ---- */
 
-/* Nobody knows what became of those behind s->cur up to @last: that is kept, or it would be a hole
- * that nobody sees.  Says how many they are. */
+/* Keep the numbers after s->cur up to @last as lost, because their end is not known: otherwise they
+ * would be a silent hole.  Returns their count. */
 int64_t usher__serial_lose(work *w, change *c, const struct state *s, int64_t last,
                            char id[ID_SIZE]);
 /* Is any lost? */

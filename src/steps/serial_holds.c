@@ -42,8 +42,8 @@ static void range_set(const work *w, struct usher_record *r, int64_t first, int6
     set_pair(r->n + N_UPTO, last);
 }
 
-/* Nobody knows what became of those behind s->cur up to @last: that is kept, or it would be a hole
- * that nobody sees.  Says how many they are. */
+/* Keep the numbers after s->cur up to @last as lost, because their end is not known: otherwise they
+ * would be a silent hole.  Returns their count. */
 int64_t usher__serial_lose(work *w, change *c, const struct state *s, int64_t last,
                            char id[ID_SIZE])
 {
@@ -155,9 +155,9 @@ static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t 
 }
 
 /*
- * Where it is kept how the last hold of number @k of @period ended.  Numbers that are `requests`
- * apart replace each other.  Each period begins a golden section further on, so that those of many
- * periods do not: each period has a number 1.
+ * The place of the end of the last hold of number @k of @period.  Numbers that are `requests` apart
+ * replace each other.  Each period begins a golden section further on, so that the first numbers of
+ * many periods do not: each period has a number 1.
  */
 static struct usher_text end_name(const work *w, int64_t k, int64_t period, char id[ID_SIZE])
 {
@@ -481,8 +481,8 @@ static enum usher_status end_of(work *w, int64_t k, int64_t period, struct usher
                : status;
 }
 
-/* @r is returned.  It is told as it was printed last, if that is how the command names it; else as
- * it would be printed now. */
+/* @r is returned.  The answer has the serial as it was printed last, if the command has it so; else
+ * as it would be printed now. */
 static enum usher_status printed_as(work *w, struct usher_record *r)
 {
     struct usher_record end;
@@ -608,8 +608,8 @@ static enum usher_status not_held(work *w, const struct state *s, unsigned event
     return status == USHER_MISSING ? stale(w, s, event, k, period) : status;
 }
 
-/* The number that @serial told when it was lost: the format may be another one by now.  One that
- * was settled since then by token @claim is found as well, for who asks again.  MISSING. */
+/* The number that @serial had when it was lost: the format may be another one by now.  A number
+ * that token @claim has settled since is found as well, so that a repeat is `same`.  MISSING. */
 static enum usher_status lost_by_format(work *w, const struct usher_text *serial, int64_t claim,
                                         int64_t *ret_k, int64_t *ret_period)
 {
@@ -671,13 +671,13 @@ static bool printed_by(const struct usher_text *format, const struct usher_text 
 #define LOST_MOST (INT64_C(1) << 20)
 
 /*
- * confirm, return, void of number @k of @period, which no hold and no end here has.  It was lost if
- * it is among those that are, or if it is still to come and its token shows the loss (@of_lost):
- * then those before it are lost as well (not where no store has gone before: a mistyped token shows
- * nothing there).  Whoever has a token of what is lost settles his number, whoever has the token of
- * the lost ones any of them.  When it was printed is known from its serial only, which shows the
- * format that the lost ones had, or that of the last hold of one that was returned.  MISSING: it is
- * not so.
+ * confirm, return, void of number @k of @period, which has no hold and no end here.  It was lost if
+ * it is among the lost ones, or if it is still to come and its token shows the loss (@of_lost):
+ * then the numbers before it are lost as well (but not on a store that never changed hands: a
+ * mistyped token shows nothing there).  A token of the lost history settles its own number; the
+ * token of the lost numbers settles any of them.  The print date is known from the serial only, in
+ * the format that the lost numbers had, or that of the last hold of a returned one.  MISSING: it
+ * was not lost.
  */
 static enum usher_status settle_lost(work *w, struct state *s, unsigned event, int64_t k,
                                      int64_t period, bool of_lost)
@@ -756,7 +756,7 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
             usher__change_erase(&c, &all);
         }
     }
-    one.kind = KIND_LOST; /* of several: so many */
+    one.kind = KIND_LOST; /* one record of several numbers */
     set_pair(one.n + N_UPTO, k + n - 1);
     one.state = (uint8_t)to;
     status = answer_hold(w, USHER_OK, s, &one);

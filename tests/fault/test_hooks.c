@@ -322,8 +322,8 @@ static void line_print(void *payload, const char *line)
         is_on(w, HOOK(SECOND) | HOOK(SECOND_CLOSES)) && strstr(line, " a second time") != NULL)
         return;
     /* told, and no fault */
-    if (strstr(line, "is not as the authority keeps it") != NULL ||
-        strstr(line, "the authority does not keep it yet") != NULL ||
+    if (strstr(line, "differs from its entry in the authority") != NULL ||
+        strstr(line, "the authority does not have it yet") != NULL ||
         strstr(line, "the authority keeps it and the store does not have it") != NULL)
         return;
     /* the second look at a room that has gone may have had no memory: see room_index.c */

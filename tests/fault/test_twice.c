@@ -994,9 +994,9 @@ static void a_check_compares_what_is_kept(void **state)
             must(&without, USHER_OK, "serial rule new authority=1");
             usher_close(without.e);
             assert_int_equal(faults(&w, &lines), 0);
-            assert_true(says(&lines, "serial/q: is not as the authority keeps it"));
-            assert_true(says(&lines, "id/i: is not as the authority keeps it"));
-            assert_true(says(&lines, "serial/new: the authority does not keep it yet"));
+            assert_true(says(&lines, "serial/q: differs from its entry in the authority"));
+            assert_true(says(&lines, "id/i: differs from its entry in the authority"));
+            assert_true(says(&lines, "serial/new: the authority does not have it yet"));
             usher_close(w.e); /* an engine that meets them tells it */
             w.e = engine_of(&w);
             (void)issue(&w, "serial take q", NULL);
@@ -1009,7 +1009,7 @@ static void a_check_compares_what_is_kept(void **state)
         edit(&w, "UPDATE maximum SET data = x'c1ffff' WHERE name = x'72'");
         edit(&w, "UPDATE maximum SET max = 0 WHERE name = x'69'");
         assert_int_equal(faults(&w, &lines), 2);
-        assert_true(says(&lines, "serial/r: what the authority keeps of it cannot be read"));
+        assert_true(says(&lines, "serial/r: its entry in the authority cannot be read"));
         assert_true(says(&lines, "id/i: numbers up to "));
         must(&w, USHER_OK, "serial rule r suffix=-"); /* which tells it anew */
         edit(&w,

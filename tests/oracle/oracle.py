@@ -239,8 +239,8 @@ class Run:
         self.check()
 
     def reports_behind(self):
-        """How often a client has reported that the store is behind the authority."""
-        return sum(client.shell.reports().count(b"the store is behind") for client in self.clients)
+        """How often a client has reported that the store has lost grants of the authority."""
+        return sum(client.shell.reports().count(b"the store has lost grants") for client in self.clients)
 
     def give_back(self, operator, scopes):
         """Free what the store has and no client has: the store lost hangups and departures."""

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An authority: who says up to where numbers may be issued, and never forgets it.
+ * An authority: a durable limit up to which numbers may be issued.
  *
- * A store may lose what it knew last (Redis after a failover).  Then it would issue numbers
- * twice.  So serials and ids are issued from ranges that an authority has handed out before,
+ * A store may lose its latest changes (Redis after a failover).  Then it would issue numbers a
+ * second time.  So serials and ids are issued from ranges that an authority has granted before,
  * durably.  Each name has one number, its maximum, which only grows: reserve() raises it and
- * gives the caller what lies between the old and the new one, which nobody else will get.
- * What a lost store had left of its range is a gap.  Gaps are allowed, repetition never.  A
- * loss costs a segment of ids (`step`, or what a command asked for), and what a command asked for
- * and 1000 serials, or an eighth of those that a bounded period has left, if that is less; so does,
- * at most, each time that two engines ask at the same moment.
+ * returns the range between the old and the new one, which no other caller will get.  The unused
+ * rest of a lost store's range is a gap.  Gaps are allowed, repetition never.  A loss costs a
+ * segment of ids (`step`, or the ids that a command needed), and of serials those that a command
+ * needed and 1000, or an eighth of those that a bounded period has left, if that is less.  Two
+ * engines that reserve at the same moment cost the same at most.
  *
  * There is one on SQLite (usher_authority_open()).  An application writes one on its own
  * database by filling in struct usher_authority_ops, and gives it to the engine in
@@ -20,16 +20,16 @@
  *    what it answered survives a power loss.  With SQL: one transaction,
  *    UPDATE … SET max = max + n, synchronous commit.
  *  - USHER_UNAVAILABLE: nothing was raised.  USHER_UNKNOWN: it may have been; the caller
- *    asks anew, and the range that nobody knows of is a gap.
- *  - Functions are called from any thread, several at once.  They, and those they tell, must not
- *    use the engine that calls them: it tells them so (USHER_INVALID).
+ *    reserves again, and the unknown range is a gap.
+ *  - Functions are called from any thread, several at once.  They, and the functions that they
+ *    call, must not use the engine that calls them: it returns USHER_INVALID.
  *  - They return by @deadline_ms (CLOCK_MONOTONIC, ms) or as soon after as they can.
  *  - @message takes one line on failure, of at most 192 bytes with its NUL.  Never NULL.
  *  - Texts are the caller's and live during the call; out-parameters are written on USHER_OK
  *    only.
  *
- * Numbers are from 0 to INT64_MAX.  Names are those of scopes, perhaps with a `@` and a
- * number behind (a serial rule that begins again each day has one name a day); they are at
+ * Numbers are from 0 to INT64_MAX.  Names are those of scopes, perhaps followed by a `@`
+ * and a number (a serial rule that begins again each day has one name a day); they are at
  * most USHER_AUTHORITY_NAME_MAX bytes.
  *
  * May change with any 0.x, unlike usher.h.  Since 0.1.
@@ -48,13 +48,13 @@ extern "C" {
 
 struct usher_authority;
 
-/* What reserve() is asked for. */
+/* The request to reserve(). */
 struct usher_authority_want {
     enum usher_noun noun;
     struct usher_text name;
     int64_t floor; /* the maximum is first raised to this, if it is below: start - 1, or what
                     * was issued without the authority */
-    int64_t n;     /* then by so many; 0: only the floor and the data */
+    int64_t n;     /* then by this count; 0: only the floor and the data */
     int64_t limit; /* but not past this: fewer than @n if need be; INT64_MAX: no limit */
     /* Kept with the name and given back by read(): the rule itself.  data NULL: as it is. */
     struct usher_text data;
@@ -65,7 +65,7 @@ struct usher_authority_range {
     int64_t from, to; /* to: the committed maximum */
 };
 
-/* What read() tells. */
+/* The result of read(). */
 struct usher_authority_entry {
     int64_t max;
     size_t data_size;
@@ -77,17 +77,17 @@ struct usher_authority_event {
     enum usher_noun noun;
     enum usher_verb verb;   /* what happened: take, reserve, confirm, return, void, expire */
     struct usher_text name; /* of the rule, whatever the period */
-    int64_t period;         /* in which numbers begin anew; 0: there are none */
+    int64_t period;         /* the period of the numbers; 0: without periods */
     int64_t first, n;       /* numbers first … first + n - 1 */
     int64_t now_ms;
     int64_t until_ms;        /* reserve: then it ends by itself; else 0 */
     uint64_t epoch, version; /* of the scope: after a loss it begins again with another epoch,
                               * at version 1 or (Redis) at one of the time of day */
-    struct usher_text owner; /* size 0: nobody */
+    struct usher_text owner; /* size 0: none */
     struct usher_text text;  /* the (first) serial as it was printed; size 0: an expiry */
     bool again;   /* the answer to a repeat: it may be there, under an older epoch, too */
     bool twice;   /* set by journal(): a number was issued or settled a second time */
-    uint64_t row; /* told: its place, larger for all that were added later */
+    uint64_t row; /* when read: its place, larger for all that were added later */
 };
 
 /* Texts of @event live during the call. */
@@ -117,7 +117,7 @@ struct usher_authority_ops {
                               struct usher_authority_entry *ret_entry, char message[192]);
     /*
      * Must.  Give back (from, to], which is unused: when @to is still the maximum, it
-     * becomes @from.  USHER_OK; USHER_STALE: others have reserved behind it, and it stays
+     * becomes @from.  USHER_OK; USHER_STALE: a later range is reserved, and this one stays
      * a gap; USHER_MISSING, USHER_UNAVAILABLE, USHER_UNKNOWN (then it counts as given back:
      * use none of it), USHER_NOMEM.
      */
@@ -152,19 +152,19 @@ struct usher_authority_ops {
     void (*close)(struct usher_authority *a);
     /* May.  Close @a in a child of fork(), as usher_store_ops.forget. */
     void (*forget)(struct usher_authority *a);
-    /* May; NULL: the journal cannot be read here.  Tell @fn of the events of @name behind @row, in
-     * the order in which they were added, at most @max.  USHER_OK, USHER_UNAVAILABLE,
+    /* May; NULL: the journal cannot be read here.  Call @fn with the events of @name after @row,
+     * in the order in which they were added, at most @max.  USHER_OK, USHER_UNAVAILABLE,
      * USHER_NOMEM. */
     enum usher_status (*events)(struct usher_authority *a, enum usher_noun noun,
                                 const struct usher_text *name, uint64_t row, size_t max,
                                 int64_t deadline_ms, usher_authority_event_fn *fn, void *payload,
                                 char message[192]);
-    /* May; NULL: usher_check() cannot tell.  Tell @fn of the events of all names that are `twice`,
-     * in the order in which they were added.  It takes as long as there are such, not events.
+    /* May; NULL: usher_check() cannot find them.  Call @fn with the events of all names that are
+     * `twice`, in the order in which they were added.  O(such events), not O(all events).
      * USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM. */
     enum usher_status (*twice)(struct usher_authority *a, int64_t deadline_ms,
                                usher_authority_event_fn *fn, void *payload, char message[192]);
-    /* May; NULL: usher_check() cannot tell.  Tell @fn of each name with which data is kept, in any
+    /* May; NULL: usher_check() cannot compare them.  Call @fn with each name that has data, in any
      * order.  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM. */
     enum usher_status (*entries)(struct usher_authority *a, enum usher_noun noun,
                                  int64_t deadline_ms, usher_authority_entry_fn *fn, void *payload,
@@ -179,11 +179,11 @@ struct usher_authority {
 /**
  * Open the authority named by @url: `sqlite:PATH`, a file of its own (not one of a store),
  * shared by any number of processes.  Commits with synchronous=FULL whatever else is set.
- * @alloc may be NULL.  The same as `?authority=URL` behind the URL of a store, which makes the
+ * @alloc may be NULL.  The same as `?authority=URL` after the URL of a store, which makes the
  * engine its owner.
  *
  * USHER_OK, USHER_INVALID (the URL, or the file is not ours), USHER_UNAVAILABLE,
- * USHER_NOMEM; usher_message() says why.
+ * USHER_NOMEM; usher_message() has the reason.
  */
 USHER_API enum usher_status usher_authority_open(const char *url,
                                                  const struct usher_allocator *alloc,
@@ -193,9 +193,9 @@ USHER_API enum usher_status usher_authority_open(const char *url,
 USHER_API void usher_authority_close(struct usher_authority *a);
 
 /**
- * Tell the journal of @name behind @row (0: from the beginning), in the order in which it was
- * written, at most @max events (0: all), to @fn.  USHER_OK, USHER_INVALID (no journal can be read
- * here), USHER_UNAVAILABLE, USHER_NOMEM.  Of a rule of an engine: usher_serial_journal().
+ * Call @fn with the events of @name in the journal after @row (0: from the beginning), in the order
+ * in which they were written, at most @max (0: all).  USHER_OK, USHER_INVALID (this authority has
+ * no journal), USHER_UNAVAILABLE, USHER_NOMEM.  For a rule of an engine see usher_serial_journal().
  */
 USHER_API enum usher_status usher_authority_events(struct usher_authority *a, enum usher_noun noun,
                                                    const char *name, uint64_t row, size_t max,

@@ -2,20 +2,20 @@
 /*
  * Extensions: a module (whiteboard, teaching, chat) that keeps things of its own in rooms.
  *
- * An extension has a name.  What it keeps are ordinary fields and shares of the room whose
- * names begin with that name and a full stop; nothing else knows of extensions.  So all that
- * holds for rooms holds for it without further code: versions, notices, the log, snapshots,
- * replicas, limits, and every rule of cleaning up:
+ * An extension has a name.  Its data are ordinary fields and shares of the room, with names that
+ * begin with that name and a full stop; the rest of the library has no code for extensions.  So all
+ * rules of rooms hold for them: versions, notices, the log, snapshots, replicas, limits, and every
+ * rule of erasing:
  *
  *  - A field of an extension stays until it is unset or the room closes.
  *  - An object belongs to a member, as a share, and goes in the same version as the member,
- *    however it goes.  (What is to stay when its maker leaves is a field.)
+ *    however it goes.  (Use a field for data that stay when their maker leaves.)
  *  - At the end of a room nothing of it is left.
  *
- * The extension is told of what concerns it: its own fields and objects, members who left,
- * rooms that closed.  By itself it hears of changes that its engine makes, on the thread that makes
- * them.  Notices of other processes (`room changes`) are given to usher_extension_hear(); and all
- * of them after usher_extension_unwatch(), where they are events (usher_watch_events(), command.h).
+ * The extension gets events of its own fields and objects, of members that left, and of rooms that
+ * closed.  Changes of its engine come without a call, on the thread that makes them.  Give notices
+ * of other processes (`room changes`) to usher_extension_hear(); after usher_extension_unwatch(),
+ * give it all of them, as events (usher_watch_events(), command.h).
  *
  * Names of extensions are names (usher.h) of at most USHER_EXTENSION_NAME_MAX bytes without a
  * full stop.  The name of a field or object and the prefix are at most USHER_NAME_MAX bytes
@@ -43,7 +43,7 @@ enum usher_extension_what {
     USHER_EXTENSION_GONE,   /* an object was taken away, its member being there */
     USHER_EXTENSION_LEFT,   /* a member is gone, and all its objects with it */
     USHER_EXTENSION_CLOSED, /* a room is gone, with all that was in it */
-    USHER_EXTENSION_UNTOLD, /* the change was too large to be told: read again what there is */
+    USHER_EXTENSION_UNTOLD, /* the change was too large for a notice: read the room again */
     USHER_EXTENSION_WHAT__WIDE = 0x7fffffff
 };
 
@@ -71,12 +71,11 @@ USHER_API enum usher_status usher_room_extend(struct usher_engine *e, const char
  *  nothing, and usher_message() says so).  NULL is fine. */
 USHER_API void usher_extension_close(struct usher_extension *x);
 
-/** From now on @x hears of what usher_extension_hear() is given only.  When it returns @fn is not
+/** From now on @x gets only the notices of usher_extension_hear().  When this returns @fn is not
  *  running, unless called from @fn.  Since 0.1. */
 USHER_API void usher_extension_unwatch(struct usher_extension *x);
 
-/** A notice: of an event, or that another process made.  What does not concern @x is passed over.
- */
+/** A notice: of an event, or of another process.  One that does not concern @x is ignored. */
 USHER_API void usher_extension_hear(struct usher_extension *x, const struct usher_notice *notice);
 
 /** Is @id (of a row, a notice) a field or object of @x?  *@ret_name is it without the prefix,
@@ -84,7 +83,7 @@ USHER_API void usher_extension_hear(struct usher_extension *x, const struct ushe
 USHER_API bool usher_extension_owns(const struct usher_extension *x, const struct usher_text *id,
                                     struct usher_text *ret_name);
 
-/** As usher_room_set(), for a field of @x. */
+/** Set a field of @x, as usher_room_set(). */
 USHER_API enum usher_status usher_extension_set(struct usher_extension *x, const char *room,
                                                 const char *field, const struct usher_text *value,
                                                 const struct usher_text *expected);
@@ -93,7 +92,7 @@ USHER_API enum usher_status usher_extension_set(struct usher_extension *x, const
 USHER_API enum usher_status usher_extension_unset(struct usher_extension *x, const char *room,
                                                   const char *field);
 
-/** As usher_room_get(), for one field of @x. */
+/** Get one field of @x, as usher_room_get(). */
 USHER_API enum usher_status usher_extension_get(struct usher_extension *x, const char *room,
                                                 const char *field, struct usher_reply **ret_reply);
 

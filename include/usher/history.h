@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A history: where the visits of queues are kept for good, each as a row that can be asked for.
+ * A history: a permanent table of the visits of queues, one row each.
  *
- * A queue keeps a visit that has ended in the store, written with its end.  An engine with a
- * history moves it from there into the history: it reads the oldest ones, puts them there in one
- * transaction, and only then has the store drop them.  Whatever stops in between, nothing is
- * lost (what was put and not dropped is put again, which put() must not mind) as long as the
- * store itself does not lose it.  So that the store drops none before, the engine sets `archive`
- * of a queue as it first meets it.  Should the history be out of reach for long, visits go on
- * ending, and `apply` is refused from `archive` of them on.
+ * A queue keeps an ended visit in the store, written with its end.  An engine with a history moves
+ * it into the history: it reads the oldest ones, puts them there in one transaction, and only then
+ * has the store drop them.  If this stops in between, nothing is lost as long as the store does not
+ * lose it: a visit that was put and not dropped is put again, which put() must allow.  So that the
+ * store drops none before, the engine sets `archive` of a queue at its first command on it.  While
+ * the history cannot be reached, visits still end, and from `archive` of them on `apply` is
+ * refused.
  *
- * When: on the thread of a command on the queue, behind its answer, once a second at most; in
- * usher_close(); and by usher_queue_drain().  `queue history` reads both places.
+ * Visits are moved on the thread of a command on the queue, after its answer, once a second at
+ * most; in usher_close(); and by usher_queue_drain().  `queue history` reads both places.
  *
- * An SQLite store has one within itself, which needs none of that: each visit is a row of its table
- * `visit`, written with its end, and `queue history` reads it where the engine has no other.
+ * An SQLite store has a history of its own, which needs none of that: each visit is a row of its
+ * table `visit`, written with its end, and `queue history` reads it if the engine has no other.
  *
  * There is one on SQLite (usher_history_open()).  An application writes one on its own database
  * by filling in struct usher_history_ops, and gives it to the engine in usher_options.history.
@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-/* What the engine sets `archive` to where it is 0. */
+/* The value of `archive` that the engine sets if it is 0. */
 #define USHER_QUEUE_ARCHIVE_DEFAULT 100000
 
 struct usher_history;
@@ -67,8 +67,8 @@ struct usher_history_ops {
     enum usher_status (*put)(struct usher_history *h, const struct usher_text *queue,
                              uint64_t epoch, const struct usher_queue_result_row *visits, size_t n,
                              int64_t deadline_ms, char message[192]);
-    /* May; NULL: `queue history` tells only of visits that are still in the store.  Tell @fn of
-     * those asked for.  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM, or what @fn returned. */
+    /* May; NULL: `queue history` lists only visits that are still in the store.  Call @fn with the
+     * visits of the query.  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM, or what @fn returned. */
     enum usher_status (*read)(struct usher_history *h, const struct usher_history_query *query,
                               int64_t deadline_ms, usher_history_fn *fn, void *payload,
                               char message[192]);
@@ -85,11 +85,11 @@ struct usher_history {
 
 /**
  * Open the history named by @url: `sqlite:PATH`, a file of its own (not one of a store), shared
- * by any number of processes and queues.  It is opened with the first use; what is in it:
- * usher(1), HISTORIES.  @alloc may be NULL.  The same as `?history=URL` behind the URL of a store,
+ * by any number of processes and queues.  The first use opens it; its table is in
+ * usher(1), HISTORIES.  @alloc may be NULL.  The same as `?history=URL` after the URL of a store,
  * which makes the engine its owner.
  *
- * USHER_OK, USHER_INVALID (the URL), USHER_NOMEM; usher_message() says why.
+ * USHER_OK, USHER_INVALID (the URL), USHER_NOMEM; usher_message() has the reason.
  */
 USHER_API enum usher_status usher_history_open(const char *url, const struct usher_allocator *alloc,
                                                struct usher_history **ret_history);

@@ -2,24 +2,23 @@
 /*
  * Ids: integers from segments.  Included by usher.h, which has the rules for all functions.
  *
- * A **dispenser** is a scope of a store.  Its `next` gives ids in strict order to everybody on
- * that store.  For a program that needs more of them than a store can answer there is struct
- * usher_ids: it takes whole segments and gives them out in the process, some hundred million a
- * second.  Its ids are unique among all; they are in order within the process.
+ * A **dispenser** is a scope of a store.  Its `next` gives ids in strict order to all programs on
+ * that store.  For a program that needs more ids than a store can answer there is struct usher_ids:
+ * it takes whole segments and gives them out in the process, some hundred million a second.  Its
+ * ids are unique among all; they are in order within the process.
  *
- * With an authority (usher_options.authority, `?authority=`) a dispenser is made managed, if
- * nothing else is said: its segments are granted by the authority before the store gives out any
- * of them.  A store that has forgotten something then repeats nothing: it goes on with a new
- * segment, and what was left of the one before is a gap, `step` ids at most.  Redis is asked in
- * each `next` whether it is still the server that the segment was put on (one that gets its
- * first replica takes itself for another one, too); a dispenser that is gone is made again; and
- * each engine compares authority and store once.  So it is with a file of SQLite: one that was put
- * in its place is another one, and so is any after a start of the system.  A copy that was written
- * over the file is noticed only if segments were granted since.
+ * With an authority (usher_options.authority, `?authority=`) a dispenser is managed by default: the
+ * authority grants a segment before the store gives out any of it.  A store that has lost changes
+ * then repeats no id: it continues with a new segment, and the rest of the one before is a gap,
+ * `step` ids at most.  Each `next` on Redis checks that this is still the server that the segment
+ * was installed on (one that gets its first replica counts as another one, too); a dispenser that
+ * is gone is made again; and each engine compares authority and store once.  The same holds for a
+ * file of SQLite: one that was put in its place is another one, and so is any after a start of the
+ * system.  A copy that was written over the file is noticed only if segments were granted since.
  *
- * While the authority is away, ids are given out up to the end of the segment; from then on
- * USHER_UNAVAILABLE.  Its numbers are from 1: a dispenser with start 0 begins at `by` there.
- * One that is deleted and made again goes on behind its ids.
+ * While the authority cannot be reached, ids are given out up to the end of the segment; from then
+ * on USHER_UNAVAILABLE.  Its numbers are from 1: a dispenser with start 0 begins at `by` there.
+ * One that is deleted and made again continues after its ids.
  */
 #ifndef USHER_USHER_H
 #include <usher/usher.h> /* which includes this one where it belongs */
@@ -84,13 +83,13 @@ struct usher_id_range {
 struct usher_ids;
 struct usher_ids_local;
 
-/* Where segments come from, if not from a store.  Called on a thread that uses the ids, one
+/* A source of segments other than a store.  Called on a thread that uses the ids, one
  * at a time. */
 struct usher_ids_manager {
-    /* Write about @n ids (at least one) that nobody else has or will get to *@ret_range; none
+    /* Write about @n ids (at least one) that no other caller has or will get to *@ret_range; none
      * below @floor; first, n and by must be set, the rest is for release().  Return by
      * @deadline_ms (CLOCK_MONOTONIC, ms).  USHER_OK; USHER_FULL, USHER_MISSING, USHER_REFUSED,
-     * USHER_INVALID and USHER_LOST are final for those who wait; others are tried again. */
+     * USHER_INVALID and USHER_LOST are final for the waiting callers; others are tried again. */
     enum usher_status (*reserve)(void *payload, int64_t n, int64_t floor, int64_t deadline_ms,
                                  struct usher_id_range *ret_range, char message[192]);
     /* May be NULL.  The rest of what reserve() gave: @range has the same token and epoch. */
@@ -136,12 +135,12 @@ USHER_API enum usher_status usher_ids_open_manager(const struct usher_ids_manage
 USHER_API void usher_ids_close(struct usher_ids *ids);
 
 /**
- * The next @n ids (1 to USHER_ID_N_MAX) that follow on each other, in the order of calls.  What
+ * The next @n ids (1 to USHER_ID_N_MAX), one after another, in the order of calls.  A range that
  * does not fit into the present segment skips the rest of it.  Waits at most @timeout_ms (0: as
  * opened), but for a request that this caller makes itself, which the engine's timeout bounds.
  *
  * USHER_OK           *@ret_first is written
- * USHER_FULL, …      what the dispenser or manager says
+ * USHER_FULL, …      the status of the dispenser or manager
  * USHER_UNAVAILABLE  nothing came in time
  * USHER_INVALID      an argument; or opened before a fork
  */
@@ -242,7 +241,7 @@ static inline enum usher_status usher_ids_local_next(struct usher_ids_local *loc
 
 /* ---- an authority as the manager ------------------------------------------------------ */
 
-/* What usher_ids_authority_manager() works on; the caller's, and must outlive who uses it. */
+/* The data of usher_ids_authority_manager(); the caller's, and must outlive the manager. */
 struct usher_ids_authority {
     struct usher_authority *authority; /* authority.h */
     const char *name;                  /* whose maximum is raised */
@@ -251,16 +250,16 @@ struct usher_ids_authority {
     int64_t limit;                     /* 0: USHER_ID_LIMIT_MAX */
 };
 
-/** For usher_ids_open_manager(): segments that @of->authority commits before anybody sees them.
- *  What is released goes back to it, if it is the newest. */
+/** For usher_ids_open_manager(): segments that @of->authority commits before a caller gets them.
+ *  A released segment goes back to it, if it is the newest. */
 USHER_API struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority *of);
 
-/* ---- ids that do not tell their order --------------------------------------------- */
+/* ---- ids that hide their order ---------------------------------------------------- */
 
 /*
- * A bijection of first … last onto itself that depends on a key: ids of a counter come out
- * looking random, none twice, and whoever has the key gets the counter back.  It hides from a
- * look how many there are and which is next.  It is no encryption: do not rest a secret on it.
+ * A bijection of first … last onto itself that depends on a key: it maps a counter to ids that look
+ * random, none twice, and with the key back to the counter.  It hides their count and the next one
+ * from a reader.  It is no encryption: do not rest a secret on it.
  * Key, first and last must stay the same for the life of the ids.
  */
 struct usher_scrambler {

@@ -2,11 +2,11 @@
 /*
  * A replica: a client's own copy of one room, and the rules by which it stays right.
  *
- * It is a state machine without I/O, clock or threads.  What was heard of the room goes in:
- * notices, heartbeats (epoch and version), answers to `snapshot` and `changes`; in any order,
- * some lost, some repeated, some late.  What is to be done comes out.  It needs no engine: a
- * client program at the other end of a network uses it alone and fills in struct usher_notice
- * and struct usher_result from what its server sends.
+ * It is a state machine without I/O, clock or threads.  Its input are messages about the room:
+ * notices, heartbeats (epoch and version), answers to `snapshot` and `changes`; in any order, some
+ * lost, some repeated, some late.  Its output is the next step.  It needs no engine: a client
+ * program at the other end of a network uses it alone and fills in struct usher_notice and struct
+ * usher_result from the messages of its server.
  *
  *     next = usher_replica_notice(r, &notice);               // or _heartbeat()
  *     if (next == USHER_REPLICA_REPLAY || next == USHER_REPLICA_PULL)
@@ -18,26 +18,27 @@
  * usher_replica_answer().  usher_event_pack() makes bytes of the first two.  examples/rooms_loop.c
  * is a whole program.
  *
- * What holds:
+ * Rules:
  *  - The copy is at any time the room as it was at one version, whole.  While a new one is
  *    pulled, the old one stays; with a lack of memory it is empty and will be pulled.
- *  - usher_replica_current() is true only if nothing that was heard since contradicts it:
- *    no gap in the versions, no other epoch, no version that has fallen, no other history
- *    under a version that is known.  What nobody told a replica it cannot know: a heartbeat
- *    now and then bounds how long it can be behind without knowing.
- *  - A version is no proof, for a store that lost its tail and went on has other changes under
- *    the same ones.  A mark is (room.h): a notice is applied only to the history that it says it
- *    follows, and a heartbeat agrees only if its mark does.  So whatever is lost, a replica that
- *    has heard the last notice or a heartbeat and says that it is current is the room.
- *  - Versions jump where a store changed hands, and a notice has the version that it follows on
+ *  - usher_replica_current() is true only if no message since contradicts it: no gap in the
+ *    versions, no other epoch, no version that has fallen, no other history under a known version.
+ *    A replica cannot know of a change without a message: regular heartbeats bound the time in
+ *    which it is old without knowing.
+ *  - Equal versions do not prove equal histories, because a store that lost its last changes and
+ *    continued has other changes under the same versions.  Equal marks do (room.h): a notice is
+ *    applied only to the history that it follows, and a heartbeat agrees only if its mark does.  So
+ *    whatever is lost, a replica that is current after the last notice or a heartbeat equals the
+ *    room.
+ *  - Versions jump when a store changes hands, and a notice has the version that it follows
  *    (`before`; 0: the one below).  A replica of that version continues, and one that has seen a
  *    lost change pulls.
- *  - Changes that were told together (usher_room_presence()) are taken one by one.
- *  - An answer settles doubts that were there when it was asked for, and no later ones: it may
- *    have been made before.  Answers to an older question are ignored.
- *  - A snapshot is pulled in pages while the room changes: each brings what was changed since the
- *    one before.  It is begun anew only when the log does not reach back to that, a change was too
- *    large to be told, or there is another room, or another history of it.
+ *  - Changes in one notice (usher_room_presence()) are taken one by one.
+ *  - An answer settles the doubts that were there when its question was sent, and no later ones: it
+ *    may have been made before them.  Answers to an older question are ignored.
+ *  - A snapshot is pulled in pages while the room changes: each has the changes since the one
+ *    before.  It starts again only if the log does not reach back to that, a change was too large
+ *    for a notice, or there is another room, or another history of it.
  *
  * Threads: one at a time.  Texts given in are copied; those given out live until the next call
  * that is not an accessor.  Times are Unix ms.
@@ -53,8 +54,8 @@
 extern "C" {
 #endif
 
-/* Notices that came too early are kept until what lies between has come: so many, and so many
- * bytes of text in them.  What is beyond is asked for again. */
+/* Notices that came too early are kept until those between have come: their count, and the bytes of
+ * text in them, at most.  Later ones are read again. */
 #define USHER_REPLICA_EARLY_MAX 64
 #define USHER_REPLICA_EARLY_BYTES_MAX 262144
 /* Versions back to which a repeated notice is compared with the one applied. */
@@ -63,7 +64,7 @@ extern "C" {
 struct usher_replica;
 struct usher_reply; /* command.h */
 
-/* What came of it, what to do. */
+/* The result of a message, and the next step. */
 enum usher_replica_next {
     USHER_REPLICA_IGNORE, /* nothing: known, not of this room, or kept until more is there */
     USHER_REPLICA_APPLY,  /* the copy has changed */
@@ -72,7 +73,7 @@ enum usher_replica_next {
     USHER_REPLICA_NEXT__WIDE = 0x7fffffff
 };
 
-/* What to send. */
+/* The question to send. */
 struct usher_replica_question {
     enum usher_replica_next kind; /* REPLAY or PULL; IGNORE: there is nothing to ask */
     uint64_t ticket;              /* for usher_replica_answer() */
@@ -92,20 +93,20 @@ USHER_API enum usher_status usher_replica_open(const char *room,
 USHER_API void usher_replica_close(struct usher_replica *r);
 
 /**
- * A notice was heard.  One of another room is ignored.  REPLAY and PULL are returned only
- * while no question is under way.  O(what the change touches).
+ * Take a notice.  One of another room is ignored.  REPLAY and PULL are returned only while no
+ * question is open.  O(size of the change).
  */
 USHER_API enum usher_replica_next usher_replica_notice(struct usher_replica *r,
                                                        const struct usher_notice *notice);
 
-/** The newest epoch and version, and the mark at that version, were heard, as from
- *  usher_room_alive(); all 0: there is no such room.  As usher_replica_notice().  O(1). */
+/** Take the newest epoch and version, and the mark at that version, as from usher_room_alive(); all
+ * 0: there is no such room.  As usher_replica_notice().  O(1). */
 USHER_API enum usher_replica_next usher_replica_heartbeat(struct usher_replica *r, uint64_t epoch,
                                                           uint64_t version, uint64_t mark);
 
 /**
- * What to ask the leader.  A question that is under way is given up: call this again when
- * its answer does not come.
+ * Write the question for the server.  An open question is given up: call this again when its answer
+ * does not come.
  */
 USHER_API void usher_replica_ask(struct usher_replica *r, struct usher_replica_question *ret);
 
@@ -131,13 +132,13 @@ USHER_API enum usher_replica_next usher_replica_result(struct usher_replica *r, 
 USHER_API enum usher_replica_next usher_replica_check(struct usher_replica *r, uint64_t epoch,
                                                       uint64_t version, const char *digest);
 
-/** Does the copy agree with all that was heard?  O(1). */
+/** Does the copy agree with all messages?  O(1). */
 USHER_API bool usher_replica_current(const struct usher_replica *r);
 
-/** What is missing to be current: REPLAY, PULL, or IGNORE for nothing.  O(1). */
+/** The step that makes the copy current: REPLAY, PULL, or IGNORE for none.  O(1). */
 USHER_API enum usher_replica_next usher_replica_missing(const struct usher_replica *r);
 
-/* What the copy is of. */
+/* The room of the copy. */
 struct usher_replica_about {
     bool known;                  /* there is a copy, current or not */
     enum usher_room_state state; /* CLOSING, CLOSED: nothing of it is seen */
@@ -162,7 +163,7 @@ USHER_API bool usher_replica_find(const struct usher_replica *r, enum usher_room
                                   const char *id, struct usher_room_result_row *ret_row);
 
 /**
- * What counts for @field of @member: its own value, or that of all, whichever was set last.
+ * The value of @field of @member: its own, or that of all, whichever was set last.
  * False: it has none, or there is no such member.  O(fields of the member).
  */
 USHER_API bool usher_replica_value(const struct usher_replica *r, const char *member,
@@ -172,21 +173,21 @@ USHER_API bool usher_replica_value(const struct usher_replica *r, const char *me
  * The digest of the copy, as usher_room_digest() makes that of the room at the same version.
  * USHER_OK; USHER_MISSING: there is no copy, or no room.  O(room).
  *
- * Each thing that is seen is hashed by itself: XXH3, 128 bits, of kind, id, owner, state,
+ * Each visible thing is hashed by itself: XXH3, 128 bits, of kind, id, owner, state,
  * version, value.  The hashes are added modulo 2^128, so that order does not matter.  The
  * digest is XXH3, 128 bits, of the state of the room, its version, the number of things, and
  * the sum (low, then high half).  Integers are 8 bytes, the lowest first; texts have their size
  * before them.  Things are:
  *
  *   kind 1, 2  a field, a value of all: id, version, value
- *   kind 3     a role: id, owner (who holds it), version
+ *   kind 3     a role: id, owner (its holder), version
  *   kind 4     a member: id, state, version
  *   kind 5     a share: id, owner, version
  *   kind 20    a member's own field, if it is not older than the value of all: the member's id
  *              as id, the field as owner, version, value
  *   kind 21    a field of a share, in the same way
  *
- * What is not named is empty or 0.  Times, bans, settings and the epoch are not in it.
+ * Parts that are not named are empty or 0.  Times, bans, settings and the epoch are not in it.
  */
 USHER_API enum usher_status usher_replica_digest(const struct usher_replica *r,
                                                  char ret_digest[33]);

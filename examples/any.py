@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """any.py -- any command on any store, from the values of usher/command.h.  No line knows a noun.
 
-    any.py URL NOUN VERB SCOPE [ARGUMENT...] [KEY=VALUE...]      durations are milliseconds
+    any.py URL NOUN VERB [SCOPE] [ARGUMENT...] [KEY=VALUE...]    durations are milliseconds
+    any.py URL VERB [KEY=VALUE...]                               of the store as a whole: scopes
     any.py URL <FILE                                             one command a line
 
 The exit status is the worst class of an answer: 0 done, 1 no, 2 wrong, 3 failed.
@@ -12,6 +13,8 @@ from ctypes import *
 
 class About(Structure):    # struct usher_field_about
     _fields_ = [("field", c_uint32), ("type", c_int), ("name", c_char_p), ("word", c_char_p)]
+class Verb(Structure):     # struct usher_verb_about
+    _fields_ = [("size", c_size_t), ("verb", c_uint32), ("flags", c_uint32)]
 class Value(Structure):    # struct usher_value
     _fields_ = [("field", c_uint32), ("size", c_int32), ("number", c_int64), ("text", POINTER(c_char))]
 class Command(Structure):  # struct usher_command
@@ -22,7 +25,7 @@ class Reply(Structure):    # struct usher_reply
                 ("version", c_uint64), ("due_ms", c_int64), ("now_ms", c_int64), ("repeated", c_bool),
                 ("more", c_bool), ("replicas", c_uint8), ("n", c_uint8), ("n_rows", c_uint32),
                 ("values", POINTER(Value)), ("message", c_char_p)]
-CODE, TOKEN, TEXT, ANSWER = 3, 7, 8, c_size_t(-1).value
+CODE, TOKEN, TEXT, WHOLE, ANSWER = 3, 7, 8, 8, c_size_t(-1).value
 
 lib = CDLL(os.environ.get("USHER_LIBRARY", "libusher.so.0"))
 lib.usher_about_field.restype, lib.usher_reply_values.restype = POINTER(About), POINTER(Value)
@@ -55,14 +58,19 @@ def show(reply, row, line):
     sys.stdout.buffer.write(line + b"\n")
 
 def run(engine, words):
-    noun, word, scope, *rest = [os.fsencode(w) for w in words] + [b""] * (3 - len(words))
-    verb, must, values, bare = lib.usher_verb_of(noun, word), c_bool(), [], []
+    words = [os.fsencode(w) for w in words]
+    verb, rest = lib.usher_verb_of(None, words[0]), words[1:]
+    if not verb and len(words) > 1:
+        verb, rest = lib.usher_verb_of(words[0], words[1]), words[2:]
+    about, must, values, bare = Verb(sizeof(Verb)), c_bool(), [], []
+    lib.usher_about_verb(verb, byref(about))
+    scope = rest.pop(0) if rest and not about.flags & WHOLE else b""
     for word in rest:
         key, equals, text = word.partition(b"=")
         field = equals and lib.usher_field_of(verb, key)
         values.append(value(field, text)) if field else bare.append(word)
     i = 0  # the others stand for what must be given and is not, in order
-    while (field := lib.usher_verb_takes(verb, i, byref(must))) and must and bare:
+    while bare and (field := lib.usher_verb_takes(verb, i, byref(must))) and must:
         if all(v.field != field for v in values):
             values.append(value(field, bare.pop(0)))
         i += 1

@@ -82,6 +82,16 @@ static size_t values_of(uint32_t verb, char **words, size_t n_words, struct ushe
     return n;
 }
 
+/* The verb that @words, which end with NULL, begin with, and how many of them it is. */
+static int verb_of(char **words, uint32_t *ret_verb)
+{
+    *ret_verb = usher_verb_of(NULL, words[0]);
+    if (*ret_verb != 0)
+        return 1;
+    *ret_verb = usher_verb_of(words[0], words[1]);
+    return words[1] != NULL ? 2 : 1;
+}
+
 static void show(const struct usher_reply *r, size_t row)
 {
     size_t n;
@@ -108,19 +118,22 @@ int main(int argc, char **argv)
 {
     struct usher_value values[WORDS_MAX] = { { 0 } };
     struct usher_command c = { 0, USHER_TO_NUL, NULL, values, 0, NULL };
+    struct usher_verb_about about = { .size = sizeof about };
     struct usher_engine *engine;
     struct usher_reply *r;
     enum usher_status status;
+    char **words = argv + 2;
 
-    if (argc < 5 || argc - 5 > WORDS_MAX) {
-        fputs("usage: generic URL NOUN VERB SCOPE [ARGUMENT...] [KEY=VALUE...]\n", stderr);
+    if (argc < 3 || argc > WORDS_MAX) {
+        fputs("usage: generic URL [NOUN] VERB [SCOPE] [ARGUMENT...] [KEY=VALUE...]\n", stderr);
         return USHER_CLASS_WRONG;
     }
     status = usher_open(argv[1], NULL, &engine);
     if (status == USHER_OK) {
-        c.verb = usher_verb_of(argv[2], argv[3]);
-        c.scope = argv[4];
-        c.n = values_of(c.verb, argv + 5, (size_t)argc - 5, values);
+        words += verb_of(words, &c.verb);
+        if (usher_about_verb(c.verb, &about) && (about.flags & USHER_VERB_WHOLE) == 0)
+            c.scope = words < argv + argc ? *words++ : "";
+        c.n = values_of(c.verb, words, (size_t)(argv + argc - words), values);
         status = usher_execute(engine, &c, 1, 0, &r);
         if (r == NULL) {
             fprintf(stderr, "generic: %s\n", usher_message());

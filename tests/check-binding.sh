@@ -27,6 +27,7 @@ any() { python3 "$top_srcdir/examples/any.py" "$@"; }
 # Moments, ages, epochs and marks differ from run to run.
 steady() {
     sed -E 's/=1[0-9]{12}( |$)/=TIME\1/g; s/(age|longest_hold|wait)=[0-9]+/\1=MS/g; s/mark=[0-9]+/mark=M/; s/room=[0-9a-f]+\./room=EPOCH./
+        s/ epoch=[0-9]+/ epoch=E/; s/digest=[0-9a-f]{32}/digest=D/
         s/(order=.* sticky-max=[0-9]+ requests=[0-9]+).*/\1/' "$1"
 }
 
@@ -66,6 +67,14 @@ serial take inv n=2
 id create orders step=100
 id next orders n=5
 id show missing
+room list
+room list max=0
+room patrol w1 every=1
+number digest sales
+serial list
+serial journal inv
+scopes
+scopes noun=number
 END_OF_COMMANDS
 cat >"$dir/expected" <<'END_OF_EXPECTED'
 ok version=1 state=idle+down
@@ -102,6 +111,23 @@ ok version=3 count=2 left=9996
 ok version=1 next=1 max=100 step=100 start=1 step_first=100 by=1 limit=9223372036854775807 step-max=1000000 life=0 managed=0 requests=10000 log=0
 ok version=2 first=1 n=5 next=6 max=100 step=100 by=1 token=2
 missing version=0
+ok version=0 more=0 partial=0
+  since=TIME name=hall
+invalid version=0
+ok version=0 more=0 partial=0
+  since=TIME name=hall
+ok version=5 digest=D
+ok version=0
+  name=inv
+invalid version=0
+ok version=0 more=0 partial=0
+  scope=number/sales items=1 due=TIME epoch=E version=5
+  scope=queue/desk items=2 due=TIME epoch=E version=3
+  scope=room/hall items=1 epoch=E version=3
+  scope=serial/inv items=0 epoch=E version=3
+  scope=id/orders items=0 epoch=E version=2
+ok version=0 more=0 partial=0
+  scope=number/sales items=1 due=TIME epoch=E version=5
 END_OF_EXPECTED
 
 status=0

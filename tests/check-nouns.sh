@@ -39,13 +39,12 @@ src/engine/room_plan.h
 src/engine/serial.c
 src/engine/serial_authority.c
 src/engine/sides.c
+src/engine/whole.c
 src/steps/form.h
 src/steps/nouns.c
 src/steps/nouns.h
 src/cli/answer_plain.c
 src/cli/import.c
-src/cli/room_list.c
-src/cli/serial_list.c
 src/cli/silence.c
 '
 

@@ -516,8 +516,15 @@ mutant 'script: the short way tells the first deadline of all' backends/redis/lu
 
 mutant 'scopes: a page forgets the last ones it had' src/engine/scopes.c 's/        sink(p);/        ;/' \
     $memory 'scopes_are*'
-mutant 'scopes: the list begins anew' src/engine/scopes.c 's/            p->after_noun = noun->noun;/            p->after_noun = 0;/' \
+mutant 'scopes: the list begins anew' src/engine/scopes.c 's/        \*ret_noun = noun->noun;/        *ret_noun = 0;/' \
     $memory 'scopes_are*'
+
+mutant 'whole: a verb without a scope takes its neighbours along' src/engine/engine.c \
+    's/            \*n = i > 0 ? i : 1;/            ;/' tests/unit/test_whole 'each_verb*'
+mutant 'whole: a page of the journal goes on one row late' src/engine/whole.c \
+    's/    if (!l->reply->of.store.more)/    if (true)/' tests/unit/test_whole 'the_journal*'
+mutant 'write: an answer in part is only a failure' src/engine/write.c \
+    's/>= USHER_CLASS_WRONG \&\& !partial;/>= USHER_CLASS_WRONG;/' tests/unit/test_whole 'what_was_seen*'
 
 # ---- memory ----
 mutant 'memory: a record does not join the list of its group' backends/memory/memory.c \

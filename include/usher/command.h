@@ -44,9 +44,9 @@ struct usher_value {
 
 /* Never grows: all else about a command is a value.  Each field at most once, in any order. */
 struct usher_command {
-    uint32_t verb;      /* enum usher_verb */
-    int32_t scope_size; /* in bytes, or USHER_TO_NUL */
-    const char *scope;
+    uint32_t verb;                    /* enum usher_verb */
+    int32_t scope_size;               /* in bytes, or USHER_TO_NUL */
+    const char *scope;                /* NULL or "" for a verb that is USHER_VERB_WHOLE */
     const struct usher_value *values; /* used during the call only */
     size_t n;
     void *tag; /* given back in the reply */
@@ -76,7 +76,10 @@ struct usher_reply {
  * several threads that wait at the same time share one transaction (SQLite) or one pipeline
  * (Redis).  Each command is atomic; the batch is not.
  *
- * Blocks for @timeout_ms at most (1 to USHER_SPAN_MAX; 0: the engine's timeout).
+ * Blocks for @timeout_ms at most (1 to USHER_SPAN_MAX; 0: the engine's timeout).  A verb that is
+ * USHER_VERB_WHOLE (`scopes`, `room list`) is many commands, which are executed in the place of
+ * that command, each within the engine's timeout.  If a part of the store does not answer, its
+ * reply is USHER_UNAVAILABLE with the rows of the other parts and USHER_FIELD_PARTIAL.
  *
  * Returns the worst of: USHER_OK (whatever the replies say); USHER_UNAVAILABLE, USHER_UNKNOWN,
  * USHER_LOST, USHER_NOMEM when at least one reply says so; and, without replies, USHER_INVALID
@@ -197,7 +200,7 @@ USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum ushe
  *    the program's own functions.  An authority, a history and a journal are such functions, and
  *    what is done with the store on both sides of them is waited for, too: with an authority
  *    `serial` and `id` commands that may have to ask it; with a history those of queues; with a
- *    journal all.
+ *    journal all.  A verb that is USHER_VERB_WHOLE is many commands and is waited for, too.
  *  - On SQLite it waits for the disk.
  *
  * A program whose loop must not wait for that gives usher_work() a thread of its own.
@@ -434,6 +437,7 @@ enum usher_verb_flag {
     USHER_VERB_WRITES = 1u << 0,     /* changes the scope */
     USHER_VERB_CREATES = 1u << 1,    /* makes it */
     USHER_VERB_REPEATABLE = 1u << 2, /* a repeat does no harm, also without a request id */
+    USHER_VERB_WHOLE = 1u << 3,      /* of the store as a whole: it has no scope */
     USHER_VERB_FLAG__WIDE = 0x7fffffff
 };
 
@@ -449,8 +453,8 @@ struct usher_field_about {
 struct usher_verb_about {
     size_t size;
     uint32_t verb;
-    uint32_t flags; /* enum usher_verb_flag */
-    const char *noun, *word, *help;
+    uint32_t flags;                 /* enum usher_verb_flag */
+    const char *noun, *word, *help; /* noun: "" if its word is all that is typed: `scopes` */
 };
 
 /* What a verb takes.  Set `size` to that of the struct; grows at the end. */
@@ -469,7 +473,8 @@ struct usher_argument_about {
 USHER_API const struct usher_field_about *usher_about_field(uint32_t field);
 USHER_API bool usher_about_verb(uint32_t verb, struct usher_verb_about *ret_about);
 USHER_API uint32_t usher_next_verb(uint32_t verb);
-/** The verb of these words ("number", "call"), 0: none. */
+/** The verb of these words ("number", "call"), 0: none.  @noun NULL or "": one of a word by itself
+ * ("scopes"). */
 USHER_API uint32_t usher_verb_of(const char *noun, const char *word);
 /** The field that @word is for @verb ("lease"), 0: it takes none such. */
 USHER_API uint32_t usher_field_of(uint32_t verb, const char *word);

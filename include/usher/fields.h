@@ -204,7 +204,18 @@
     X(ASK_AGAIN, 188, MS, "again", "an agent that has refused or missed a user is not offered it again before this time") \
     X(DOUBT, 189, INT, "doubt", "numbers in doubt, which were reserved before the store changed hands") \
     X(OUTAGE, 190, MS, "outage", "leases that end while no command reaches the pool for half of this time end so long after it; 0: none") \
-    X(LONGEST_SINCE, 191, MS, "longest_since", "since the arrival of the waiting user that came first")
+    X(LONGEST_SINCE, 191, MS, "longest_since", "since the arrival of the waiting user that came first") \
+    X(SCOPE, 192, TEXT, "scope", "a scope; of `scopes`: NOUN/NAME") \
+    X(NOUN, 193, CODE, "noun", "the noun of scopes") \
+    X(WORKER, 194, TEXT, "worker", "who looks at rooms") \
+    X(EVERY, 195, MS, "every", "from one look at a room to the next") \
+    X(RULE, 196, TEXT, "rule", "a rule of serials") \
+    X(PARTIAL, 197, BOOL, "partial", "a part of the store did not answer: not all was seen") \
+    X(DIGEST, 198, TEXT, "digest", "128 bits, 32 hex digits") \
+    X(DUE, 199, TIME, "due", "nothing of the scope changes by itself before this time") \
+    X(ITEMS, 200, INT, "items", "how much is in the scope") \
+    X(ROW, 201, INT, "row", "place in the journal") \
+    X(TWICE, 202, BOOL, "twice", "a number was issued or settled a second time")
 /* clang-format on */
 
 enum usher_field {

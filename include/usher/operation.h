@@ -347,6 +347,33 @@ struct usher_id_args {
     int64_t most; /* the most notices; a page ends after 256 */
 };
 /* end */
+/* made by src/calls/rows.py: arguments of store */
+enum usher_store_given {
+    USHER_GIVEN_STORE_NOUN = 1u << 0,
+    USHER_GIVEN_STORE_CREATED = 1u << 2,
+    USHER_GIVEN_STORE_MAX = 1u << 3,
+    USHER_GIVEN_STORE_BATCH = 1u << 5,
+    USHER_GIVEN_STORE_EVERY = 1u << 6,
+    USHER_GIVEN_STORE_LEASE = 1u << 7,
+    USHER_GIVEN_STORE_SINCE = 1u << 10
+};
+
+struct usher_store_args {
+    int64_t noun; /* only scopes of this noun */
+    struct usher_text after; /* go on where a page ended: its next; scopes: NOUN/NAME */
+    int64_t created_ms; /* with after=: when that room was opened, as the page has it */
+    int64_t max; /* the most rows; not given: 100; a page of rooms ends after 256 */
+    /* the worker that takes the rooms; with its next patrol those it had are done */
+    struct usher_text worker;
+    int64_t batch; /* the most rooms; not given: 100 */
+    /* a room is due again this long after it was handed out; not given: a minute */
+    int64_t every_ms;
+    int64_t lease_ms; /* or this long after, if the worker does not come again; not given: 30 s */
+    struct usher_text rule; /* the rule */
+    struct usher_text name; /* the scope */
+    int64_t since; /* rows after this one, as `next` has it */
+};
+/* end */
 /* clang-format on */
 
 /* ---- queues ---- */
@@ -685,6 +712,35 @@ struct usher_id_result {
     } of;
 };
 
+/* ---- the store as a whole ---- */
+
+/* scopes, lists of rooms and of rules: a name, and what is known of it.  journal: an event. */
+struct usher_store_result_row {
+    struct usher_text name;  /* scopes: "number/sales" */
+    uint64_t epoch, version; /* scopes, journal */
+    int64_t due_ms, items;   /* scopes */
+    int64_t since_ms;        /* rooms: when it was opened */
+    uint64_t row;            /* journal: see struct usher_authority_event, as of the others */
+    int64_t time_ms;
+    int verb; /* enum usher_verb */
+    int64_t first, n, period;
+    struct usher_text serial, owner;
+    bool twice;
+};
+
+struct usher_store_result {
+    bool more;
+    bool partial; /* scopes, rooms: not all was seen; what was is in the rows */
+    int64_t created_ms;
+    uint64_t next; /* journal: the last row */
+    size_t after_size;
+    char after[USHER_NAME_MAX + 17]; /* scopes, room list: where to go on */
+    size_t digest_size;
+    char digest[33];
+    size_t n_rows;
+    const struct usher_store_result_row *rows; /* owned by the reply */
+};
+
 /* ---- one of each ---- */
 
 /* One command.  Zero it first; a zero field is one not given. */
@@ -707,6 +763,7 @@ struct usher_operation {
         struct usher_serial_args serial;
         struct usher_queue_args queue;
         struct usher_rooms_args rooms;
+        struct usher_store_args store;
         uint64_t reserve[40]; /* so that later nouns do not change the size */
     } arg;
 };
@@ -814,6 +871,7 @@ struct usher_result {
         struct usher_serial_result serial;
         struct usher_queue_result queue;
         struct usher_rooms_result rooms;
+        struct usher_store_result store;
         uint64_t reserve[100];
     } of;
     char message[192]; /* one line, "" when there is nothing to say */

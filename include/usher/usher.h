@@ -272,6 +272,7 @@ enum usher_noun {
     USHER_SERIAL = 4,
     USHER_ID = 5,
     USHER_ROOMS = 6, /* the index of rooms: the engine's own */
+    USHER_STORE = 8, /* the store as a whole: no noun of a scope, but of some verbs */
     USHER_NOUN__WIDE = 0x7fffffff
 };
 
@@ -389,6 +390,18 @@ enum usher_verb {
     USHER_ROOMS_FIND,
     USHER_ROOMS_LIST,
     USHER_ROOMS_CLAIM,
+
+    /* Without a scope, for usher_execute() and usher_post() (command.h). */
+    USHER_STORE_SCOPES = 0x801,
+    USHER_STORE_ROOM_LIST,
+    USHER_STORE_ROOM_PATROL,
+    USHER_STORE_SERIAL_LIST,
+    USHER_STORE_SERIAL_JOURNAL,
+    USHER_STORE_NUMBER_DIGEST,
+    USHER_STORE_QUEUE_DIGEST,
+    USHER_STORE_ROOM_DIGEST,
+    USHER_STORE_SERIAL_DIGEST,
+    USHER_STORE_ID_DIGEST,
     USHER_VERB__WIDE = 0x7fffffff
 };
 

@@ -25,6 +25,7 @@ NONE = -2**63
 INT, BOOL, CODE, MS, TIME, MIN, TOKEN, TEXT, BYTES = range(1, 10)
 HEADERS = {"number": "number", "queue": "queue", "room": "room", "serial": "serial", "id": "ids"}
 COMMON = {"REQUEST", "NOW", "WAIT", "MORE"}
+WHOLE = 8  # USHER_VERB_WHOLE: these calls are written by hand
 NAMES = {"IF": "expected"}  # a keyword
 STRINGS = {"HOLDER", "PREFIX", "SUFFIX", "DATE"}  # BYTES that are C strings
 ROOM_OF = {"ROOM": "USHER_QUEUE_ROOM_MAX", "SERIAL": "USHER_SERIAL_TEXT_MAX + 1",
@@ -227,7 +228,7 @@ class Library:
         while code := self.lib.usher_next_verb(code):
             about = VerbAbout(size=ctypes.sizeof(VerbAbout))
             self.lib.usher_about_verb(code, ctypes.byref(about))
-            if about.noun.decode() == noun:
+            if about.noun.decode() == noun and not about.flags & WHOLE:
                 self.helps[noun, about.word.decode()] = about.help.decode()
                 yield (code, about.word.decode(),
                        self.listed(lambda i: self.lib.usher_verb_takes(code, i, None)),

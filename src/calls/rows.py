@@ -14,8 +14,8 @@ import re
 import sys
 import textwrap
 
-NOUNS = ("number", "queue", "room", "rooms", "serial", "id")
-TEXTS = {"NAME", "GROUP", "GROUPS", "VALUE", "MAYBE", "EPOCH", "FIELDS"}
+NOUNS = ("number", "queue", "room", "rooms", "serial", "id", "store")
+TEXTS = {"NAME", "GROUP", "GROUPS", "VALUE", "MAYBE", "EPOCH", "TEXT", "FIELDS"}
 
 
 class Row:
@@ -174,7 +174,7 @@ def fields_with(text, noun):
         fields = fields_of(text)
         if row.name in fields:
             continue
-        type_ = "TEXT" if row.type in ("NAME", "GROUP", "GROUPS", "MAYBE") else \
+        type_ = "TEXT" if row.type in ("NAME", "GROUP", "GROUPS", "MAYBE", "TEXT") else \
             "BYTES" if row.type in TEXTS else "TOKEN" if row.type == "TOKEN" else \
             "CODE" if row.type == "WORD" else "MS" if row.member.endswith("_ms") else \
             "MIN" if row.member.endswith("_min") else "INT"

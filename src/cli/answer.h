@@ -14,6 +14,9 @@
 /* Did a store or the arguments fail, so that there is a message and no more? */
 bool usher__answer_failed(enum usher_status status);
 
+/* Is there more than a message: has it not failed, or with some of the answer? */
+bool usher__answer_there(const struct usher_result *reply);
+
 /* {"status":…,"epoch":…,"version":…,"due":… and no end yet */
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
                          int64_t due_ms, int64_t now_ms);

@@ -5,12 +5,25 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <usher/command.h>
+
+#include "core/verbs.h"
 
 bool usher__answer_failed(enum usher_status status)
 {
     return USHER_CLASS_OF(status) >= USHER_CLASS_WRONG;
+}
+
+bool usher__answer_there(const struct usher_result *reply)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)reply->noun);
+    bool partial = false;
+
+    if (noun != NULL && noun->partial_at != 0)
+        memcpy(&partial, (const char *)reply + noun->partial_at, sizeof partial);
+    return partial || !usher__answer_failed(reply->status);
 }
 
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,

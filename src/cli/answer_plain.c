@@ -63,6 +63,10 @@
 #define ROOMS "<; room {ROOM}[: {USER}| is free]>"
 #define USERS "<; {USER} {USER_STATE}[, lane {LANE}][, with {AGENT}][ in {ROOM}]>"
 #define NOTICES "<; {VERSION} {VERB}[ {SUBJECT}]{DATA&}>"
+#define ITEMS                                                            \
+    "[SCOPE=number/*?, {!ITEMS} number[ITEMS=1?|s]"                      \
+    "|SCOPE=queue/*?, {!ITEMS} [ITEMS=1?agent or user|agents and users]" \
+    "|SCOPE=room/*?, {!ITEMS} member[ITEMS=1?|s]|SCOPE=serial/*?[, {ITEMS} held]]"
 #define LOG_BEGINS ": [{message}: it is at {version}|the log begins behind version {SINCE_VERSION}]"
 
 static const struct {
@@ -183,6 +187,16 @@ static const struct {
       ": {@SERIAL} is not held under token {@TOKEN}"
       "<: {SERIAL} is {!STATE}[ by {OWNER}][ under token {TOKEN}][ until {UNTIL}]>" },
     { "serial", NULL, ALWAYS, "[: {why}]" },
+
+    { "store", "scopes", ALWAYS,
+      ": {#scope}<; {SCOPE}, version {!VERSION}" ITEMS "[, due {DUE}]>[; more after {AFTER}]" },
+    { "store", "serial journal", ALWAYS,
+      ":[<\n{ROW} {TIME} {VERB} [{SERIAL}|number {!NUMBER_MADE}][N=1?| and {more} more]"
+      "[ by {OWNER}], version {!VERSION} of epoch {EPOCH}[TWICE=1?, a second time]>"
+      "[MORE=1?\nthere is more]| nothing is in the journal]" },
+    { "store", "serial list", ALWAYS, ": {#rule}[:< {NAME}>]" },
+    { "store", "room list room patrol", ALWAYS, ": {#room}<; {NAME}>[; more after {AFTER}]" },
+    { "store", NULL, ALWAYS, "[: {DIGEST}]" },
 };
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -305,6 +319,8 @@ static struct usher_text text_of(const struct saying *s, const struct usher_valu
     } else if (type == USHER_TYPE_CODE) {
         t.data = usher_code_word((enum usher_noun)noun_of(s)->noun, v->field, v->number);
         t.data = t.data != NULL ? t.data : "?";
+    } else if (v->field == USHER_FIELD_EPOCH) {
+        (void)snprintf(few, CLI_TIME_MAX, "%016" PRIx64, (uint64_t)v->number);
     } else if (form == '%') {
         (void)snprintf(few, CLI_TIME_MAX, "%" PRId64 ".%02" PRId64, v->number / 100,
                        v->number % 100);
@@ -557,7 +573,7 @@ static void sentence(const struct saying *s)
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
         if ((sentences[i].noun == NULL || strcmp(sentences[i].noun, noun->word) == 0) &&
             (sentences[i].verbs == NULL || among(sentences[i].verbs, verb)) &&
-            (sentences[i].on >> s->reply->status & 1u) != 0) {
+            (sentences[i].on == ALWAYS || (sentences[i].on >> s->reply->status & 1u) != 0)) {
             bool good = true;
 
             (void)say_part(s, sentences[i].say, &good);
@@ -579,7 +595,7 @@ void usher__answer_plain(FILE *out, const struct usher_operation *command,
 
     fputs(usher_status_word(reply->status), out);
     (void)snprintf(is, sizeof is, "%016" PRIx64, reply->epoch);
-    if (s.reply != NULL && !usher__answer_failed(reply->status)) {
+    if (s.reply != NULL && usher__answer_there(reply)) {
         if (reply->status == USHER_STALE && asked(&s, "IF_VERSION", 10, &version) &&
             (uint64_t)version.number != reply->version)
             fprintf(out, ": it has version %" PRIu64, reply->version);

@@ -59,27 +59,16 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n);
 /* The other things it can do; words[0] is the command itself.  They return exit codes. */
 int usher__cli_shell(struct cli *cli);
 int usher__cli_import(struct cli *cli, char *const *words, size_t n);
-int usher__cli_digest(struct cli *cli, char *const *words, size_t n);
-int usher__cli_room_digest(struct cli *cli, char *const *words, size_t n);
-int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n);
-int usher__cli_serial_journal(struct cli *cli, char *const *words, size_t n);
-int usher__cli_rooms(struct cli *cli, char *const *words, size_t n);
 int usher__cli_lua(struct cli *cli, char *const *words, size_t n);
 int usher__cli_tables(struct cli *cli, char *const *words, size_t n);
 int usher__cli_check(struct cli *cli, char *const *words, size_t n);
 int usher__cli_drop(struct cli *cli, char *const *words, size_t n);
-int usher__cli_scopes(struct cli *cli, char *const *words, size_t n);
 int usher__cli_status(struct cli *cli, char *const *words, size_t n);
 int usher__cli_version(struct cli *cli, char *const *words, size_t n);
 int usher__cli_watch(struct cli *cli, char *const *words, size_t n);
 int usher__cli_serve(struct cli *cli, char *const *words, size_t n);
 
 int usher__cli_help(struct cli *cli, char *const *words, size_t n);
-
-/* NOUN digest SCOPE: @make is given what shows @scope in *@r, and makes the digest ("": none). */
-typedef enum usher_status cli_digest(struct usher_engine *e, struct usher_result *r,
-                                     const char *scope, char digest[33]);
-int usher__cli_digest_by(struct cli *cli, char *const *words, size_t n, cli_digest *make);
 
 /* What is called by one word. */
 struct cli_program {
@@ -90,7 +79,8 @@ struct cli_program {
 };
 extern const struct cli_program usher__cli_programs[]; /* ends with word NULL */
 
-/* Verbs that are not commands of a store but made of them. */
+/* Verbs that are not commands of a store but made of them: here, or, with run NULL, by the library,
+ * whose tables have the usage and the help. */
 struct cli_verb {
     const char *noun, *word;
     int (*run)(struct cli *cli, char *const *words, size_t n);

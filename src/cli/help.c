@@ -85,7 +85,8 @@ static int usage_word(FILE *out, int column, const char *before, const char *wor
 
 static void usage(FILE *out, const struct usher__noun *noun, const struct usher__verb *verb)
 {
-    int column = fprintf(out, "%s %s %s", noun->word, verb->word, noun->scope);
+    int column = noun->whole ? fprintf(out, "%s", verb->word)
+                             : fprintf(out, "%s %s %s", noun->word, verb->word, noun->scope);
     char key[32], value[VALUE_MAX];
 
     for (unsigned i = 0; i < noun->n_args; i++) {
@@ -228,6 +229,22 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
 
 /* ---- overview --------------------------------------------------------------------- */
 
+/* The lines on one of usher__cli_verbs. */
+static void help_line(FILE *out, const struct cli_verb *v)
+{
+    const struct usher__verb *whole;
+
+    if (v->run != NULL) {
+        fprintf(out, "  %s %s %s\n      %.*s\n", v->noun, v->word, v->usage,
+                (int)strcspn(v->help, "\n"), v->help);
+        return;
+    }
+    whole = usher__whole_verb(v->noun, v->word);
+    fputs("  ", out);
+    usage(out, usher__noun(whole->verb >> 8), whole);
+    fprintf(out, "      %s\n", whole->help);
+}
+
 static void help_noun(FILE *out, const struct usher__noun *noun)
 {
     for (unsigned i = 0; i < noun->n_verbs; i++) {
@@ -237,8 +254,7 @@ static void help_noun(FILE *out, const struct usher__noun *noun)
     }
     for (const struct cli_verb *v = usher__cli_verbs; v->word != NULL; v++)
         if (strcmp(v->noun, noun->word) == 0)
-            fprintf(out, "  %s %s %s\n      %.*s\n", v->noun, v->word, v->usage,
-                    (int)strcspn(v->help, "\n"), v->help);
+            help_line(out, v);
     fputs("\nEvery command takes now=MS, req=ID and wait=N (`usher help arguments`).\n", out);
 }
 
@@ -294,6 +310,12 @@ static bool noun_topic(FILE *out, const struct usher__noun *noun, const char *ve
         }
     }
     for (const struct cli_verb *v = usher__cli_verbs; v->word != NULL; v++) {
+        if (strcmp(v->noun, noun->word) == 0 && strcmp(v->word, verb) == 0 && v->run == NULL) {
+            const struct usher__verb *whole = usher__whole_verb(v->noun, v->word);
+
+            help_verb(out, usher__noun(whole->verb >> 8), whole);
+            return true;
+        }
         if (strcmp(v->noun, noun->word) == 0 && strcmp(v->word, verb) == 0) {
             int line = (int)strcspn(v->help, "\n");
 

@@ -37,7 +37,7 @@ const struct cli_program usher__cli_programs[] = {
       "one command a line from standard input; -e: stop at the first that is not ok" },
     { "check", usher__cli_check, "[--repair]",
       "look for broken invariants in the whole store; --repair: mend what can be mended" },
-    { "scopes", usher__cli_scopes, "[NOUN] [after=NOUN/NAME] [max=N]",
+    { "scopes", usher__cli_run, "[NOUN] [after=NOUN/NAME] [max=N]",
       "what is in the store: pools, queues, rooms, rules, dispensers\n"
       "\n"
       "  NOUN        of this noun alone: number, queue, room, serial, id\n"
@@ -94,36 +94,15 @@ const struct cli_program usher__cli_programs[] = {
 const struct cli_verb usher__cli_verbs[] = {
     { "number", "import", usher__cli_import, "POOL FILE [up=0|1] [group=G]",
       "add the numbers in a file, one a line (- is standard input); up=1 registers them, too" },
-    { "number", "digest", usher__cli_digest, "POOL",
-      "128 bits over all that is stored of the pool; alike on every store" },
-    { "room", "digest", usher__cli_room_digest, "ROOM",
-      "128 bits over what is seen of the room: whoever has a copy can make the same" },
-    { "serial", "list", usher__cli_serial_list, "", "the names of all rules" },
-    { "serial", "journal", usher__cli_serial_journal, "RULE [since=ROW] [max=N]",
-      "what became of its numbers, as an authority with journal=1 has written it down\n"
-      "\n"
-      "  since       go on behind this row, as `next` says\n"
-      "  max         at most so many (1 to 10000)\n"
-      "\n"
-      "Rows are in the order in which they were written.  Versions begin anew after a loss, with\n"
-      "another epoch.\n" },
-    { "serial", "digest", usher__cli_digest, "RULE",
-      "128 bits over all that is stored of the rule; alike on every store" },
-    { "id", "digest", usher__cli_digest, "NAME",
-      "128 bits over all that is stored of the dispenser; alike on every store" },
-    { "room", "list", usher__cli_rooms, "[after=ROOM] [created=MS] [max=N]",
-      "open rooms by time of opening, in pages\n"
-      "\n"
-      "  after       go on where a page ended: its next\n"
-      "  created     those opened then or later (0 to 253402300799999)\n"
-      "  max         the most rooms (1 to 10000); a page ends after 256\n" },
-    { "room", "patrol", usher__cli_rooms, "WORKER [batch=N] [every=MS] [lease=MS]",
-      "rooms that are due for a look, each handed to one worker\n"
-      "\n"
-      "  worker      who looks at them; when it comes again it is done with those it had\n"
-      "  batch       at most so many (1 to 10000)\n"
-      "  every       a room is due again so long after it was handed out (60000)\n"
-      "  lease       or so long, if the worker does not come again (30000)\n" },
+    { "number", "digest", NULL, NULL, NULL },
+    { "queue", "digest", NULL, NULL, NULL },
+    { "room", "list", NULL, NULL, NULL },
+    { "room", "patrol", NULL, NULL, NULL },
+    { "room", "digest", NULL, NULL, NULL },
+    { "serial", "list", NULL, NULL, NULL },
+    { "serial", "journal", NULL, NULL, NULL },
+    { "serial", "digest", NULL, NULL, NULL },
+    { "id", "digest", NULL, NULL, NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

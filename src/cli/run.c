@@ -115,6 +115,13 @@ void usher__run_steps(struct usher_engine *e, const struct usher_operation *comm
     while (!usher__run_steps_end(&s, ret_reply));
 }
 
+static void fail(const struct cli *cli, const struct usher_result *reply)
+{
+    (void)usher__cli_fail(cli, reply->status, "%s",
+                          reply->message[0] != '\0' ? reply->message
+                                                    : usher_status_text(reply->status));
+}
+
 int usher__run_answer(const struct cli *cli, const struct usher_operation *command,
                       struct usher_result *reply)
 {
@@ -122,12 +129,15 @@ int usher__run_answer(const struct cli *cli, const struct usher_operation *comma
 
     if (cli->json || cli->shell)
         usher__answer_json(stdout, command, reply);
-    else if (usher__answer_failed(reply->status))
-        (void)usher__cli_fail(cli, reply->status, "%s",
-                              reply->message[0] != '\0' ? reply->message
-                                                        : usher_status_text(reply->status));
+    else if (!usher__answer_there(reply))
+        fail(cli, reply);
     else if (isatty(STDOUT_FILENO) != 1 || !usher__table_answer(stdout, command, reply))
         usher__answer_plain(stdout, command, reply);
+    if (!(cli->json || cli->shell) && usher__answer_there(reply) &&
+        usher__answer_failed(reply->status)) {
+        fflush(stdout);
+        fail(cli, reply); /* that it is not all */
+    }
     usher_result_done(reply);
     return rc;
 }
@@ -141,7 +151,7 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n)
     unsigned char *block;
     int rc;
 
-    if (verb != NULL)
+    if (verb != NULL && verb->run != NULL)
         return verb->run(cli, words, n);
     if (!usher__parse_command(words, n, &command, &block, message)) {
         free(block);

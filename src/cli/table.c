@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <usher/command.h>
 
@@ -172,10 +173,11 @@ static void cell(struct table *t, enum usher_noun noun, const struct usher_value
         usher__table_number(t, v->number);
 }
 
-/* What is printed with each row, and nobody asks for. */
-static bool is_told(uint32_t field)
+/* Not what is in each row and of no use to a person.  The version is, in a list of scopes. */
+static bool is_told(uint32_t verb, uint32_t field)
 {
-    return field != USHER_FIELD_VERSION && field != USHER_FIELD_LOGIN && field != USHER_FIELD_AT;
+    return (field != USHER_FIELD_VERSION || usher__noun(verb >> 8)->whole) &&
+           field != USHER_FIELD_LOGIN && field != USHER_FIELD_AT && field != USHER_FIELD_EPOCH;
 }
 
 static void row(struct table *t, const struct usher_reply *reply, size_t i, int64_t now_ms)
@@ -185,7 +187,7 @@ static void row(struct table *t, const struct usher_reply *reply, size_t i, int6
     uint32_t field;
 
     for (size_t k = 0; (field = usher_verb_tells(reply->verb, true, k)) != 0; k++)
-        if (is_told(field)) {
+        if (is_told(reply->verb, field)) {
             for (at = 0; at < n && values[at].field != field;)
                 at++;
             cell(t, (enum usher_noun)(reply->verb >> 8), at < n ? &values[at] : NULL, now_ms);
@@ -195,7 +197,8 @@ static void row(struct table *t, const struct usher_reply *reply, size_t i, int6
 bool usher__table_answer(FILE *out, const struct usher_operation *command,
                          const struct usher_result *result)
 {
-    int64_t now_ms = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : result->now_ms;
+    int64_t here_ms = result->now_ms != 0 ? result->now_ms : (int64_t)time(NULL) * 1000;
+    int64_t now_ms = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : here_ms;
     bool list = result->status == USHER_OK &&
                 (usher__verb((unsigned)command->verb)->flags & USHER__LISTS) != 0;
     struct usher_reply *reply = list ? usher_reply_of(command, result) : NULL;
@@ -209,7 +212,7 @@ bool usher__table_answer(FILE *out, const struct usher_operation *command,
         return false;
     }
     for (size_t k = 0; (field = usher_verb_tells(reply->verb, true, k)) != 0; k++)
-        if (is_told(field)) {
+        if (is_told(reply->verb, field)) {
             const struct usher_field_about *about = usher_about_field(field);
 
             usher__table_column(&t, about->word,

@@ -63,7 +63,8 @@ enum {
     EACH_OF(__VA_ARGS__, EACH_8, EACH_7, EACH_6, EACH_5, EACH_4, EACH_3, EACH_2, ONE, 0) \
     (verbs, on, __VA_ARGS__)
 
-/* Codes that are settings begin at 1, for 0 is what is not given. */
+/* Codes that are given begin at 1, for 0 is what is not given. */
+const char *const usher__noun_words[] = { "?", "number", "queue", "room", "serial", "id", NULL };
 const char *const usher__order_words[] = { "?", "longest-idle", "most-recent", "random", NULL };
 
 const char *const usher__check_words[] = { "none", "luhn",     "mod11-2", "mod37-2",
@@ -94,6 +95,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_SCOPE "POOL"
 #define NOUN_ITEMS "numbers", "number", "numbers"
 #define NOUN_HIDDEN false
+#define NOUN_WHOLE false
 #define NOUN_DEF "number_verbs.def"
 #define THE(x) number_##x
 #define ARGS(f) arg.number.f
@@ -115,6 +117,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_SCOPE "NAME"
 #define NOUN_ITEMS NULL
 #define NOUN_HIDDEN false
+#define NOUN_WHOLE false
 #define NOUN_DEF "id_verbs.def"
 #define THE(x) id_##x
 #define ARGS(f) arg.id.f
@@ -134,6 +137,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_SCOPE "ROOM"
 #define NOUN_ITEMS "members", "member", "members"
 #define NOUN_HIDDEN false
+#define NOUN_WHOLE false
 #define NOUN_DEF "room_verbs.def"
 #define THE(x) room_##x
 #define ARGS(f) arg.room.f
@@ -153,6 +157,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_SCOPE "RULE"
 #define NOUN_ITEMS NULL, "held", "held"
 #define NOUN_HIDDEN false
+#define NOUN_WHOLE false
 #define NOUN_DEF "serial_verbs.def"
 #define THE(x) serial_##x
 #define ARGS(f) arg.serial.f
@@ -172,6 +177,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_SCOPE "Q"
 #define NOUN_ITEMS "agents and users", "agent or user", "agents and users"
 #define NOUN_HIDDEN false
+#define NOUN_WHOLE false
 #define NOUN_DEF "queue_verbs.def"
 #define THE(x) queue_##x
 #define ARGS(f) arg.queue.f
@@ -193,6 +199,7 @@ const char *const usher__user_state_words[] = {
 #define NOUN_SCOPE "PARTITION"
 #define NOUN_ITEMS NULL
 #define NOUN_HIDDEN true
+#define NOUN_WHOLE false
 #define NOUN_DEF "rooms_verbs.def"
 #define THE(x) rooms_##x
 #define ARGS(f) arg.rooms.f
@@ -207,9 +214,32 @@ const char *const usher__user_state_words[] = {
 #define SHARED 0
 #include "verbs_table.h"
 
+#define USHER_GIVEN_STORE_0 0
+
+#define NOUN_CODE USHER_STORE
+#define NOUN_WORD "store"
+#define NOUN_SCOPE ""
+#define NOUN_ITEMS NULL
+#define NOUN_HIDDEN true
+#define NOUN_WHOLE true
+#define NOUN_DEF "store_verbs.def"
+#define THE(x) store_##x
+#define ARGS(f) arg.store.f
+#define ARGS_TYPE struct usher_store_args
+#define REPLY(f) of.store.f
+#define REPLY_TYPE struct usher_store_result
+#define ROW_TYPE struct usher_store_result_row
+#define GIVEN(x) USHER_GIVEN_STORE_##x
+#define VERB_CODE(x) USHER_STORE_##x
+#define FIELD(x) USHER_FIELD_##x
+#define TOLD(x) TYPE_OF_##x
+#define SHARED 0
+#include "verbs_table.h"
+
 const struct usher__noun *const usher__nouns[USHER__NOUNS] = {
     [USHER_NUMBER] = &number_noun, [USHER_QUEUE] = &queue_noun, [USHER_ROOM] = &room_noun,
     [USHER_SERIAL] = &serial_noun, [USHER_ID] = &id_noun,       [USHER_ROOMS] = &rooms_noun,
+    [USHER_STORE] = &store_noun,
 };
 
 bool usher__operation_number(const struct usher_operation *command, unsigned field,
@@ -237,6 +267,21 @@ const struct usher__noun *usher__noun_by_word(const char *word)
     for (unsigned noun = 0; noun < USHER__NOUNS; noun++)
         if (usher__nouns[noun] != NULL && strcmp(usher__nouns[noun]->word, word) == 0)
             return usher__nouns[noun];
+    return NULL;
+}
+
+const struct usher__verb *usher__whole_verb(const char *noun, const char *word)
+{
+    size_t size = strlen(noun);
+
+    for (unsigned i = 0; i < store_noun.n_verbs; i++) {
+        const struct usher__verb *v = &store_noun.verbs[i];
+
+        if (size == 0 ? strcmp(v->word, word) == 0
+                      : strncmp(v->word, noun, size) == 0 && v->word[size] == ' ' &&
+                            strcmp(v->word + size + 1, word) == 0)
+            return v;
+    }
     return NULL;
 }
 

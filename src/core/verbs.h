@@ -15,6 +15,7 @@ enum usher__arg_type {
     USHER__ARG_VALUE,
     USHER__ARG_MAYBE,  /* a name or nothing at all */
     USHER__ARG_EPOCH,  /* 16 hex digits */
+    USHER__ARG_TEXT,   /* what the hook `fault` of the noun accepts */
     USHER__ARG_FIELDS, /* packed fields; the last text */
     USHER__ARG_INT,
     USHER__ARG_TOKEN,
@@ -63,6 +64,7 @@ struct usher__field {
 enum usher__key_as {
     USHER__AS_VALUE,  /* by the type of the field */
     USHER__AS_NUMBER, /* as a number, whatever its type */
+    USHER__AS_EPOCH,  /* as 16 hex digits */
     USHER__AS_SHARE,  /* of 10,000, as a decimal fraction */
     USHER__AS_ECHO,   /* the value or, without one, what the command said */
     USHER__AS_FIRST,  /* of the first row */
@@ -154,7 +156,8 @@ struct usher__verb {
 
 struct usher__noun {
     uint8_t noun;
-    bool hidden; /* the engine's own: nobody speaks it */
+    bool hidden; /* no noun of scopes that a program names: the engine's own, or … */
+    bool whole;  /* … of the store as a whole: verbs are typed without it, and have no scope */
     const char *word;
     const char *scope;    /* what a scope of it is called in help: "POOL" */
     const char *items[3]; /* what is in a scope: none, one, several; NULL: not said */
@@ -176,7 +179,8 @@ struct usher__noun {
     unsigned n_outs, n_extras, n_row;
     const uint8_t *out_at; /* by enum usher_field, below n_out_at: 1 + the index of its out */
     unsigned n_out_at;
-    size_t more_at; /* the out MORE, a bool there in struct usher_result; 0: it has none */
+    size_t more_at;    /* the out MORE, a bool there in struct usher_result; 0: it has none */
+    size_t partial_at; /* the same of PARTIAL: with it a failure has rows */
     /* What else a program sees of that, made of it. */
     const struct usher__field *views, *row_views;
     unsigned n_views, n_row_views;
@@ -191,7 +195,7 @@ struct usher__noun {
 /* The bit of a verb in the masks of fields and keys. */
 #define USHER__VERB_BIT(verb) (1u << (((verb)&0xffu) - 1u))
 
-#define USHER__NOUNS 7
+#define USHER__NOUNS 9                                             /* more than the largest code */
 extern const struct usher__noun *const usher__nouns[USHER__NOUNS]; /* by code; NULL: none */
 
 /* NULL: no such noun or verb. */
@@ -200,6 +204,10 @@ static inline const struct usher__noun *usher__noun(unsigned noun)
     return noun < USHER__NOUNS ? usher__nouns[noun] : NULL;
 }
 const struct usher__noun *usher__noun_by_word(const char *word);
+
+/* The verb without a scope that is typed as @noun and @word, or with @noun "" as @word; NULL: there
+ * is none. */
+const struct usher__verb *usher__whole_verb(const char *noun, const char *word);
 
 /* Verbs of a noun stand in the order of their codes: noun * 256 + 1, 2, ... */
 static inline const struct usher__verb *usher__verb(unsigned verb)
@@ -260,8 +268,6 @@ bool usher__setting(unsigned verb, unsigned i, const struct usher__field **ret_t
 /* @arg is a duration in ms. */
 bool usher__arg_is_span(const struct usher__arg *arg);
 
-#define USHER__NOUNS 7 /* more than the largest code */
-
 /* Those that are spoken. */
 const struct usher__noun *usher__noun_at(unsigned i);
 
@@ -269,6 +275,7 @@ const struct usher__noun *usher__noun_at(unsigned i);
 bool usher__is_status(uint64_t code);
 
 /* Words of codes: index in a NULL-terminated list. */
+extern const char *const usher__noun_words[]; /* by enum usher_noun */
 extern const char *const usher__order_words[];
 extern const char *const usher__number_list_words[];
 extern const char *const usher__check_words[];

@@ -3,7 +3,8 @@
  * The tables of one noun, made from its rows.  verbs.c includes this once for each noun with
  *
  *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
- *   NOUN_HIDDEN true for a noun of the engine itself
+ *   NOUN_HIDDEN true for a noun of the engine itself, or of the store as a whole
+ *   NOUN_WHOLE  true for the latter
  *   THE(x)      number_##x   prefix of the generated names
  *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_operation and usher_result
  *   ARGS_TYPE   struct usher_number_args
@@ -192,6 +193,7 @@ static uint64_t THE(texts_given)(const struct usher_operation *command)
 static const struct usher__noun THE(noun) = {
     .noun = NOUN_CODE,
     .hidden = NOUN_HIDDEN,
+    .whole = NOUN_WHOLE,
     .word = NOUN_WORD,
     .scope = NOUN_SCOPE,
     .items = { NOUN_ITEMS },
@@ -225,6 +227,11 @@ static const struct usher__noun THE(noun) = {
     .more_at = 0u
 #define OUT(type, member, field, verbs) \
     +(FIELD(field) == USHER_FIELD_MORE ? offsetof(struct usher_result, REPLY(member)) : 0u)
+#include NOUN_DEF
+    ,
+    .partial_at = 0u
+#define OUT(type, member, field, verbs) \
+    +(FIELD(field) == USHER_FIELD_PARTIAL ? offsetof(struct usher_result, REPLY(member)) : 0u)
 #include NOUN_DEF
     ,
     .extras = THE(extras),
@@ -269,6 +276,7 @@ static const struct usher__noun THE(noun) = {
 #undef NOUN_SCOPE
 #undef NOUN_ITEMS
 #undef NOUN_HIDDEN
+#undef NOUN_WHOLE
 #undef NOUN_DEF
 #undef THE
 #undef ARGS

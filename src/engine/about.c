@@ -21,6 +21,7 @@ static const struct usher_field_about fields[] = {
 /* Of every verb. */
 static const uint32_t common[] = { USHER_FIELD_REQUEST, USHER_FIELD_NOW, USHER_FIELD_WAIT };
 #define N_COMMON (sizeof common / sizeof *common)
+#define WHOLE_COMMON (N_COMMON - 1) /* a command without a scope does not wait for replicas */
 
 static const char *const kind_words[] = { "?",      "field", "all",    "role",
                                           "member", "share", "notice", "room" };
@@ -36,7 +37,21 @@ static const struct usher__verb *verb_of(uint32_t code)
 {
     const struct usher__noun *noun = usher__noun(code >> 8);
 
-    return noun != NULL && !noun->hidden ? usher__verb(code) : NULL;
+    return noun != NULL && (!noun->hidden || noun->whole) ? usher__verb(code) : NULL;
+}
+
+/* Those of "room list", a verb of the store as a whole, or of "scopes". */
+static void words_of(const char *typed, const char **ret_noun, const char **ret_word)
+{
+    const char *space = strchr(typed, ' ');
+    const struct usher__noun *noun = NULL;
+
+    for (unsigned i = 0; space != NULL && (noun = usher__noun_at(i)) != NULL; i++)
+        if (strlen(noun->word) == (size_t)(space - typed) &&
+            memcmp(noun->word, typed, (size_t)(space - typed)) == 0)
+            break;
+    *ret_noun = noun != NULL ? noun->word : "";
+    *ret_word = space != NULL ? space + 1 : typed;
 }
 
 bool usher_about_verb(uint32_t verb, struct usher_verb_about *ret_about)
@@ -49,6 +64,10 @@ bool usher_about_verb(uint32_t verb, struct usher_verb_about *ret_about)
         return false;
     a.noun = usher__noun(verb >> 8)->word;
     a.word = v->word;
+    if (usher__noun(verb >> 8)->whole) {
+        words_of(v->word, &a.noun, &a.word);
+        a.flags |= USHER_VERB_WHOLE;
+    }
     a.help = v->help;
     if ((v->flags & USHER__WRITES) != 0)
         a.flags |= USHER_VERB_WRITES;
@@ -75,12 +94,15 @@ uint32_t usher_next_verb(uint32_t verb)
 
 uint32_t usher_verb_of(const char *noun, const char *word)
 {
-    const struct usher__noun *n = noun != NULL && word != NULL ? usher__noun_by_word(noun) : NULL;
+    const char *of = noun != NULL ? noun : "";
+    const struct usher__noun *n = word != NULL ? usher__noun_by_word(of) : NULL;
+    const struct usher__verb *whole;
 
     for (unsigned i = 0; n != NULL && !n->hidden && i < n->n_verbs; i++)
         if (strcmp(n->verbs[i].word, word) == 0)
             return n->verbs[i].verb;
-    return 0;
+    whole = word != NULL && strchr(word, ' ') == NULL ? usher__whole_verb(of, word) : NULL;
+    return whole != NULL ? whole->verb : 0;
 }
 
 uint32_t usher_verb_takes(uint32_t verb, size_t i, bool *ret_must)
@@ -99,7 +121,7 @@ uint32_t usher_verb_takes(uint32_t verb, size_t i, bool *ret_must)
             if (i-- == 0)
                 return n->args[__builtin_ctzll(bits)].code;
     }
-    return i < N_COMMON ? common[i] : 0;
+    return i < (n->whole ? WHOLE_COMMON : N_COMMON) ? common[i] : 0;
 }
 
 bool usher_about_argument(uint32_t verb, uint32_t field, struct usher_argument_about *ret_about)
@@ -217,6 +239,8 @@ const char *usher_code_word(enum usher_noun noun, uint32_t field, int64_t code)
         return in(usher__mode_words, code);
     case USHER_FIELD_OVERFLOW:
         return in(usher__overflow_words, code);
+    case USHER_FIELD_NOUN:
+        return in(usher__noun_words, code);
     case USHER_FIELD_VERB:
         return known(usher_verb_word((enum usher_verb)code));
     default:

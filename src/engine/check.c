@@ -38,6 +38,8 @@ static const char *text_fault(const struct usher__arg *arg, const struct usher_t
         return text->size != 0 ? usher__name_fault(text->data, text->size) : NULL;
     case USHER__ARG_EPOCH:
         return usher__epoch_fault(text->data, text->size);
+    case USHER__ARG_TEXT:
+        return NULL; /* the hook says */
     case USHER__ARG_FIELDS:
         return usher__fields_fault(text->data, text->size);
     default:
@@ -126,9 +128,16 @@ enum usher_status usher__operation_check(const struct usher_operation *command,
     if (verb == NULL)
         return usher__say(reply, USHER_INVALID, "verb %d is not known", (int)command->verb);
     noun = usher__noun((unsigned)command->verb >> 8);
-    if (command->scope.data == NULL)
+    if (noun->whole && command->scope.size != 0)
+        return usher__say(reply, USHER_INVALID, "`%s` has no scope", verb->word);
+    if (!noun->whole && command->scope.data == NULL)
         return usher__say(reply, USHER_INVALID, "name of the scope is missing");
-    if (known == NULL || known->data != command->scope.data || known->size != command->scope.size) {
+    if (noun->whole && command->wait != 0)
+        return usher__say(reply, USHER_INVALID, "wait is not an argument of `%s`", verb->word);
+    if (noun->whole) {
+        /* nothing more to be checked of it */
+    } else if (known == NULL || known->data != command->scope.data ||
+               known->size != command->scope.size) {
         fault = usher__scope_fault(command->scope.data, command->scope.size);
         if (fault != NULL)
             return usher__say(reply, USHER_INVALID, "name of the scope %s", fault);

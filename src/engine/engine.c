@@ -1361,20 +1361,29 @@ ALWAYS_INLINE size_t plain(struct usher_engine *e, const struct usher_operation 
     return i;
 }
 
-static inline const struct usher__hooks *executes(const struct usher_operation *commands, size_t n)
+/* The noun of which there are some that the store does not get as they are; NULL: there are none.
+ * *@n is less where another noun's come that are executed alone. */
+static inline const struct usher__hooks *executes(const struct usher_operation *commands, size_t *n)
 {
-    for (size_t i = 0; i < n; i++) {
+    const struct usher__hooks *own = NULL;
+
+    for (size_t i = 0; i < *n; i++) {
         const struct usher__hooks *hooks = usher__hooks_of(commands[i].verb);
 
-        if (hooks->execute != NULL)
-            return hooks;
+        if (hooks->execute == NULL)
+            continue;
+        if (hooks->alone) {
+            *n = i > 0 ? i : 1;
+            return i > 0 ? own : hooks;
+        }
+        own = own == NULL ? hooks : own;
     }
-    return NULL;
+    return own;
 }
 
 const struct usher__hooks *usher__engine_executes(const struct usher_operation *commands, size_t n)
 {
-    return executes(commands, n);
+    return executes(commands, &n);
 }
 
 /* The watchers' part of a call. */
@@ -1431,7 +1440,7 @@ ALWAYS_INLINE enum usher_status operate(struct usher_engine *e,
         const struct usher__hooks *own;
 
         k = plain(e, commands + from, n - from);
-        own = executes(commands + from, k);
+        own = executes(commands + from, &k);
         if (own != NULL) {
             own->execute(e, commands + from, replies + from, k, deadline_ms);
         } else if (k > 0) {

@@ -125,7 +125,7 @@ enum usher_status usher__operation_give_other(struct usher__entering *in, struct
 
 enum usher_status usher__operation_not_begun(const struct usher__entering *in)
 {
-    if (in->verb == NULL || in->noun->hidden)
+    if (in->verb == NULL || (in->noun->hidden && !in->noun->whole))
         return wrong(in->r, "verb", "is not known");
     return wrong(in->r, "name of the scope", "has a size that is wrong");
 }

@@ -48,7 +48,7 @@ static inline enum usher_status usher__operation_begin(struct usher__entering *i
     in->verb = usher__verb(verb);
     memset(op, 0, offsetof(struct usher_operation, arg));
     op->verb = (enum usher_verb)verb;
-    if (in->verb == NULL || in->noun->hidden || scope_size < USHER_TO_NUL)
+    if (in->verb == NULL || (in->noun->hidden && !in->noun->whole) || scope_size < USHER_TO_NUL)
         return usher__operation_not_begun(in);
     memset(&op->arg, 0, in->noun->args_size);
     op->scope.data = scope;

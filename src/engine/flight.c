@@ -55,7 +55,8 @@ bool usher__flies(const struct usher_engine *e, unsigned verb)
 {
     const struct usher_operation command = { .verb = (enum usher_verb)verb };
 
-    if (e->store->ops->begin == NULL || e->journal || usher__archive_waits(e, &command))
+    if (e->store->ops->begin == NULL || e->journal || usher__hooks(verb >> 8)->alone ||
+        usher__archive_waits(e, &command))
         return false;
     return e->authority == NULL || !usher__asks(&command);
 }

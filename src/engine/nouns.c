@@ -14,4 +14,6 @@ const struct usher__hooks *const usher__noun_hooks[USHER__NOUNS] = {
     [USHER_SERIAL] = &usher__serial_hooks,
     [USHER_ID] = &usher__id_hooks,
     [USHER_ROOMS] = &usher__rooms_hooks,
+    [7] = &none, /* USHER_NOTICE_LOST */
+    [USHER_STORE] = &usher__store_hooks,
 };

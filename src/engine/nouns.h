@@ -67,6 +67,7 @@ struct usher__hooks {
     /* In place of usher__engine_execute_all(), for commands of which some are of this noun. */
     void (*execute)(struct usher_engine *e, const struct usher_operation *commands,
                     struct usher_result *replies, size_t n, int64_t deadline_ms);
+    bool alone; /* it is given commands of this noun only, and no plan is made of them */
     /* The same for who does not wait, in steps.  A plan has @plan_size bytes; `next`, when the step
      * before is done, says which one is next, or false: all are answered; `leave` gives back what
      * the plan has, at its end or before. */
@@ -162,7 +163,7 @@ struct usher__hooks {
 };
 
 extern const struct usher__hooks usher__number_hooks, usher__queue_hooks, usher__room_hooks,
-    usher__rooms_hooks, usher__serial_hooks, usher__id_hooks;
+    usher__rooms_hooks, usher__serial_hooks, usher__id_hooks, usher__store_hooks;
 
 void usher__number_lua(struct usher__out *o); /* number_tables.c */
 

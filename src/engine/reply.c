@@ -352,7 +352,8 @@ void usher__reply_leave(struct usher_reply *to, const struct usher_operation *op
 {
     struct head *head = head_of(to);
     const struct usher_allocator *alloc = heads_of(head)->alloc;
-    size_t n = r->status < USHER_INVALID ? usher__see_rows(op, r) : 0;
+    bool answers = usher__see_answers(r);
+    size_t n = answers ? usher__see_rows(op, r) : 0;
     size_t *row_at = n > 0 ? usher__resize(alloc, NULL, 0, (n + 1) * sizeof *row_at) : NULL;
     struct gather g;
     size_t asked_at;
@@ -361,7 +362,7 @@ void usher__reply_leave(struct usher_reply *to, const struct usher_operation *op
     usher__reply_begin(to, r);
     gather_begin(&g, alloc);
     if (n == 0 || row_at != NULL) {
-        if (r->status < USHER_INVALID)
+        if (answers)
             usher__see_answer(gather_value, &g, op, r);
         USHER_ASSERT(g.n <= UINT8_MAX);
         to->n = (uint8_t)g.n;

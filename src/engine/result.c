@@ -186,6 +186,8 @@ unsigned usher_operation_flags(const struct usher_operation *command)
         flags |= USHER_OPERATION_CREATES;
     if ((verb->flags & USHER__COMMUTES) != 0)
         flags |= USHER_OPERATION_COMMUTES;
+    if (usher__steps(noun) == NULL) /* of the store as a whole */
+        return flags | ((verb->flags & USHER__AGAIN) != 0 ? USHER_OPERATION_REPEATABLE : 0u);
     kept = command->request.data != NULL && command->verb != usher__steps(noun)->drop_verb;
     /* once more it would find the version that it made itself */
     if ((command->given & usher__noun(noun)->if_version) != 0 && !kept &&

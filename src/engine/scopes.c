@@ -12,6 +12,7 @@
 #include "core/verbs.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
+#include "engine/whole.h"
 #include "steps/work.h"
 
 struct row {
@@ -150,21 +151,21 @@ static enum usher_status seen(void *payload, const struct usher_item *item)
     return USHER_OK;
 }
 
-/* @after is NOUN/NAME.  NULL, or what is wrong with it. */
-static const char *after_read(const char *after, struct page *p)
+const char *usher__place_fault(const struct usher_text *place, unsigned *ret_noun,
+                               struct usher_text *ret_name)
 {
-    const char *slash = strchr(after, '/');
+    const struct usher__noun *noun;
 
-    for (unsigned i = 0; usher__noun_at(i) != NULL && slash != NULL; i++) {
-        const struct usher__noun *noun = usher__noun_at(i);
+    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++) {
+        size_t size = strlen(noun->word);
 
-        if (strlen(noun->word) == (size_t)(slash - after) &&
-            memcmp(noun->word, after, (size_t)(slash - after)) == 0) {
-            p->after_noun = noun->noun;
-            p->after.data = slash + 1;
-            p->after.size = strlen(slash + 1);
-            return usher__scope_fault(p->after.data, p->after.size);
-        }
+        if (place->size <= size || place->data[size] != '/' ||
+            memcmp(noun->word, place->data, size) != 0)
+            continue;
+        *ret_noun = noun->noun;
+        ret_name->data = place->data + size + 1;
+        ret_name->size = place->size - size - 1;
+        return usher__scope_fault(ret_name->data, ret_name->size);
     }
     return "is not NOUN/NAME";
 }
@@ -207,7 +208,8 @@ enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun noun, con
              (usher__noun((unsigned)noun) == NULL || usher__noun((unsigned)noun)->hidden))
         fault = "no such noun";
     if (fault == NULL && after != NULL) {
-        fault = after_read(after, &p);
+        fault = usher__place_fault(&(struct usher_text){ after, strlen(after) }, &p.after_noun,
+                                   &p.after);
         if (fault != NULL) {
             usher__message_set("scopes: after %s", fault);
             return USHER_INVALID;

@@ -143,6 +143,20 @@ const struct usher__field *usher__see_notices(const struct usher__noun *noun, ui
 void usher__see_notice(usher__put *put, void *to, const struct usher_operation *op,
                        const struct usher_result *r, const char *base);
 
+/* Is there an answer besides the message? */
+USHER__SEE bool usher__see_answers(const struct usher_result *r)
+{
+    const struct usher__noun *noun;
+    bool partial = false;
+
+    if (r->status < USHER_INVALID)
+        return true;
+    noun = usher__noun((unsigned)r->noun); /* NULL: a verb that is not known */
+    if (noun != NULL && noun->partial_at != 0)
+        memcpy(&partial, (const char *)r + noun->partial_at, sizeof partial);
+    return partial;
+}
+
 /* How many rows a program sees: see the hook `row`. */
 size_t usher__see_rows(const struct usher_operation *op, const struct usher_result *r);
 
@@ -180,7 +194,7 @@ USHER__SEE void usher__see_answer(usher__put *put, void *to, const struct usher_
     struct usher__seen seen;
     bool extras;
 
-    if (r->status == USHER_MISSING && r->epoch == 0)
+    if (r->status == USHER_MISSING && r->epoch == 0 && !noun->whole)
         return;
     usher__seen_begin(&seen, noun, USHER__VERB_BIT((unsigned)op->verb), false);
     extras = seen.n[2] != 0 && usher__see_extras(op, r);

@@ -615,6 +615,7 @@ struct answer {
     const struct usher_reply *reply;
     const struct usher__noun *noun;
     uint32_t verb; /* the bit */
+    bool partial;  /* it failed in part, and the rest is there */
     struct values own, asked;
 };
 
@@ -667,7 +668,7 @@ static bool among(const struct values *values, const struct usher__key *k)
 
 static bool applies(const struct answer *a, const struct values *values, const struct usher__key *k)
 {
-    if ((k->verbs & a->verb) == 0 || (k->on >> a->reply->status & 1u) == 0)
+    if ((k->verbs & a->verb) == 0 || (!a->partial && (k->on >> a->reply->status & 1u) == 0))
         return false;
     switch (k->when) {
     case USHER__WHEN_IS:
@@ -745,6 +746,8 @@ static void value_put(struct writer *w, const struct answer *a, const struct ush
         w->form->share(w, number);
     else if (k->as == USHER__AS_NUMBER)
         uint_put(w, (uint64_t)number);
+    else if (k->as == USHER__AS_EPOCH)
+        epoch_put(w, (uint64_t)number);
     else if (type == USHER_TYPE_TOKEN)
         w->form->token(w, (uint64_t)number);
     else if (type == USHER_TYPE_CODE)
@@ -955,9 +958,9 @@ static void failed(struct writer *w, const struct usher_reply *reply)
     }
 }
 
-static void answered(struct writer *w, const struct usher_reply *reply)
+static void answered(struct writer *w, const struct usher_reply *reply, bool partial)
 {
-    struct answer a = { .reply = reply, .noun = usher__noun(reply->verb >> 8) };
+    struct answer a = { .reply = reply, .noun = usher__noun(reply->verb >> 8), .partial = partial };
 
     a.verb = USHER__VERB_BIT(reply->verb);
     a.own.of = usher_reply_values(reply, USHER_ANSWER, &a.own.n);
@@ -974,10 +977,12 @@ static void answered(struct writer *w, const struct usher_reply *reply)
     } else {
         nil_put(w);
     }
+    if (partial)
+        key_word(w, "message", message_of(reply));
     if (find(&a.asked, USHER_FIELD_IF_VERSION) == NULL) /* else that is all */
         for (const struct usher__key *k = a.noun->keys; k->verbs != 0; k++)
             key_put(w, &a, &a.own, k);
-    if (reply->message[0] != '\0')
+    if (reply->message[0] != '\0' && !partial)
         key_word(w, "message", reply->message);
     if (reply->repeated) {
         key(w, "repeated");
@@ -993,11 +998,12 @@ size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form, 
                          size_t size)
 {
     struct writer w = writer(form, to, size);
-    bool is_failed;
+    bool is_failed, partial;
 
     if (reply == NULL || w.form == NULL)
         return finish(&w);
-    is_failed = USHER_CLASS_OF(reply->status) >= USHER_CLASS_WRONG;
+    partial = usher_reply_int(reply, USHER_ANSWER, USHER_FIELD_PARTIAL) == 1;
+    is_failed = USHER_CLASS_OF(reply->status) >= USHER_CLASS_WRONG && !partial;
     if (is_failed && w.form->failed != NULL) {
         w.form->failed(&w, reply);
         return finish(&w);
@@ -1007,7 +1013,7 @@ size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form, 
     if (is_failed)
         failed(&w, reply);
     else
-        answered(&w, reply);
+        answered(&w, reply, partial && USHER_CLASS_OF(reply->status) >= USHER_CLASS_WRONG);
     end(&w, MAP);
     return finish(&w);
 }

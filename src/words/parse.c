@@ -222,6 +222,9 @@ static bool text_argument(const struct usher__arg *arg, struct usher_text text, 
     case USHER__ARG_EPOCH:
         fault = usher__epoch_fault(text.data, text.size);
         break;
+    case USHER__ARG_TEXT:
+        fault = NULL; /* the engine says */
+        break;
     default:
         fault = usher__name_fault(text.data, text.size);
         break;
@@ -338,6 +341,10 @@ static const struct usher__arg *placed(const struct usher__noun *noun,
     return first != NULL && !is_given(command, first) ? first : NULL;
 }
 
+/* A verb as it is typed.  That of the store as a whole has all of it in its word. */
+#define TYPED "%s%s%s"
+#define TYPED_OF(noun) (noun)->whole ? "" : (noun)->word, (noun)->whole ? "" : " "
+
 /* @word is no argument of @verb.  @literal: it follows `--`. */
 static bool unknown(const struct usher__noun *noun, const struct usher__verb *verb,
                     const char *word, bool literal, char message[PARSE_MESSAGE_MAX])
@@ -348,7 +355,7 @@ static bool unknown(const struct usher__noun *noun, const struct usher__verb *ve
 
     usher__quote(quoted, word);
     if (word[size] == '\0' || size == 0 || literal)
-        return wrong(message, "`%s` is one word too many for `%s %s`", quoted, noun->word,
+        return wrong(message, "`%s` is one word too many for `" TYPED "`", quoted, TYPED_OF(noun),
                      verb->word);
     if (size >= sizeof key)
         size = sizeof key - 1;
@@ -361,9 +368,10 @@ static bool unknown(const struct usher__noun *noun, const struct usher__verb *ve
     usher__closest_try(&closest, "req");
     usher__quote(quoted, key);
     if (closest.best != NULL)
-        return wrong(message, "%s is not an argument of `%s %s`; did you mean %s=?", quoted,
-                     noun->word, verb->word, closest.best);
-    return wrong(message, "%s is not an argument of `%s %s`", quoted, noun->word, verb->word);
+        return wrong(message, "%s is not an argument of `" TYPED "`; did you mean %s=?", quoted,
+                     TYPED_OF(noun), verb->word, closest.best);
+    return wrong(message, "%s is not an argument of `" TYPED "`", quoted, TYPED_OF(noun),
+                 verb->word);
 }
 
 /* Is @word in place of a name KEY=…, with a KEY that differs from an argument of @verb in one
@@ -387,9 +395,22 @@ static bool is_mistyped(const struct usher__noun *noun, const struct usher__verb
     if (closest.best == NULL || closest.distance > 1)
         return false;
     (void)wrong(message,
-                "%s is not an argument of `%s %s`; did you mean %s=? After `--` it is a name", key,
-                noun->word, verb->word, closest.best);
+                "%s is not an argument of `" TYPED "`; did you mean %s=? After `--` it is a name",
+                key, TYPED_OF(noun), verb->word, closest.best);
     return true;
+}
+
+/* A verb without a scope, and of how many words it is; NULL: it is none. */
+static const struct usher__verb *find_whole(const struct parse *p, size_t *ret_words)
+{
+    const struct usher__verb *verb = NULL;
+
+    if (p->way == PARSE_TYPED && p->n > 0)
+        verb = usher__whole_verb("", p->word[0]);
+    *ret_words = verb != NULL ? 1 : 2;
+    if (verb == NULL && p->way == PARSE_TYPED && p->n > 1)
+        verb = usher__whole_verb(p->word[0], p->word[1]);
+    return verb;
 }
 
 static const struct usher__noun *find_noun(const struct parse *p, char message[PARSE_MESSAGE_MAX])
@@ -544,7 +565,8 @@ static bool take(struct parse *p, const struct usher__noun *noun, const struct u
     if (placed_way && in_place != NULL)
         return argument(command, in_place, word, message);
     if (!literal && (!common(p->word[i], next, command, &taken, ret_two, message) ||
-                     (!taken && !wait_key(p->word[i], next, command, &taken, ret_two, message))))
+                     (!taken && !noun->whole &&
+                      !wait_key(p->word[i], next, command, &taken, ret_two, message))))
         return false;
     if (*ret_two)
         word = word_at(p, i + 1);
@@ -581,6 +603,39 @@ static bool without_nul(const struct parse *p, size_t i, char message[PARSE_MESS
     return !has_nul(&word) || wrong(message, "line has a NUL byte in it");
 }
 
+/* The scope: word *@at, or the next one if that is `--`.  Then *@at is the word after it. */
+static bool scope_take(const struct parse *p, const struct usher__noun *noun,
+                       const struct usher__verb *verb, size_t *at, bool *ret_literal,
+                       struct usher_operation *command, char message[PARSE_MESSAGE_MAX])
+{
+    char *const *words = p->word;
+    char scope[PARSE_SCOPE_MAX];
+    const char *fault, *value;
+    bool two;
+
+    usher__scope_word(scope, noun);
+    if (p->n > *at && p->way == PARSE_TYPED && strcmp(words[*at], "--") == 0) {
+        *ret_literal = true;
+        ++*at;
+        if (*at < p->n && !without_nul(p, *at, message))
+            return false;
+    }
+    if (p->n <= *at || (p->way == PARSE_TYPED && !*ret_literal &&
+                        (by_key(noun, verb, words[*at], NULL, &value, &two) != NULL ||
+                         usher__key_value(words[*at], "now") != NULL ||
+                         usher__key_value(words[*at], "req") != NULL)))
+        return wrong(message, "%s is missing", scope);
+    if (p->way == PARSE_TYPED && !*ret_literal && is_mistyped(noun, verb, words[*at], message))
+        return false;
+    command->scope.data = words[*at];
+    command->scope.size = strlen(words[*at]);
+    fault = usher__scope_fault(words[*at], command->scope.size);
+    if (fault != NULL)
+        return wrong(message, "%s %s", scope, fault);
+    ++*at;
+    return true;
+}
+
 bool usher__parse(struct parse *p, struct usher_operation *ret_command,
                   char message[PARSE_MESSAGE_MAX])
 {
@@ -589,47 +644,29 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
     const struct usher__noun *noun;
     const struct usher__verb *verb;
     const struct usher__arg *arg;
-    const char *fault, *value;
-    char scope[PARSE_SCOPE_MAX];
     bool two, literal = false;
-    size_t at = 2;
+    size_t at;
 
     memset(ret_command, 0, sizeof *ret_command);
     for (size_t i = 0; i < n && i < 3; i++)
         if (!without_nul(p, i, message))
             return false;
-    noun = find_noun(p, message);
+    verb = find_whole(p, &at);
+    noun = verb != NULL ? usher__noun(verb->verb >> 8) : find_noun(p, message);
     if (noun == NULL)
         return false;
-    if (n < 2)
+    if (n < 2 && verb == NULL)
         return wrong(message, "verb is missing: usher %s VERB %s …", noun->word, noun->scope);
-    verb = find_verb(p, noun, message);
+    if (verb == NULL)
+        verb = find_verb(p, noun, message);
     if (verb == NULL)
         return false;
     ret_command->verb = (enum usher_verb)verb->verb;
-
-    usher__scope_word(scope, noun);
-    if (n > at && p->way == PARSE_TYPED && strcmp(words[at], "--") == 0) {
-        literal = true;
-        at++;
-        if (at < n && !without_nul(p, at, message))
-            return false;
-    }
-    if (n <= at || (p->way == PARSE_TYPED && !literal &&
-                    (by_key(noun, verb, words[at], NULL, &value, &two) != NULL ||
-                     usher__key_value(words[at], "now") != NULL ||
-                     usher__key_value(words[at], "req") != NULL)))
-        return wrong(message, "%s is missing", scope);
-    if (p->way == PARSE_TYPED && !literal && is_mistyped(noun, verb, words[at], message))
+    if (!noun->whole && !scope_take(p, noun, verb, &at, &literal, ret_command, message))
         return false;
-    ret_command->scope.data = words[at];
-    ret_command->scope.size = strlen(words[at]);
-    fault = usher__scope_fault(words[at], ret_command->scope.size);
-    if (fault != NULL)
-        return wrong(message, "%s %s", scope, fault);
 
     fields_init(p, noun, verb);
-    for (size_t i = at + 1; i < n; i += two ? 2 : 1) {
+    for (size_t i = at; i < n; i += two ? 2 : 1) {
         two = false;
         if (p->way == PARSE_TYPED && !literal && strcmp(words[i], "--") == 0) {
             literal = true;

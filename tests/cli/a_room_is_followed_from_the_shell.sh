@@ -98,7 +98,7 @@ cat >wanted_talk <<'EOF'
 > room patrol
 {"status":"invalid","message":"worker is missing"}
 > room list colour=blue
-{"status":"invalid","message":"`colour=blue` is not an argument of `room list`"}
+{"status":"invalid","message":"colour is not an argument of `room list`"}
 > room join r
 {"status":"invalid","message":"member is missing"}
 > room set r mic

@@ -45,7 +45,7 @@ for store in $STORES; do
 > number add p 1 wait=1 wait=1
 {"status":"invalid","message":"wait is given twice"}
 > room list wait=1
-{"status":"invalid","message":"\`wait=1\` is not an argument of \`room list\`"}
+{"status":"invalid","message":"wait is not an argument of \`room list\`"}
 > number add p 1 group=A,B
 {"status":"invalid","message":"group has a comma in it"}
 > number add p 1 group=*

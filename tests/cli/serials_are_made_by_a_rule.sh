@@ -144,7 +144,7 @@ lines 0 "$USHER" -s "$granted" serial journal j
 holds out.txt ' reserve J1 by bob, version 3 of epoch '
 lines 0 "$USHER" -s "$granted" serial reserve j
 lines 0 "$USHER" -s "$granted" --json serial journal j since=1 max=1
-holds out.txt '{"status":"ok","rows":[{"row":2,'
+holds out.txt '{"status":"ok","epoch":"0000000000000000","version":0,"due":null,"rows":[{"row":2,'
 holds out.txt '"verb":"reserve","number":2,"n":1,"serial":"J2","owner":null,"period":0,'
 lines 2 "$USHER" -s sqlite:people.db serial journal j
 finish

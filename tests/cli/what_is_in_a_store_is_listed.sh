@@ -32,13 +32,13 @@ cat >wanted_talk <<'EOF'
 > scopes serial
 {"status":"ok","epoch":"0","version":0,"due":null,"scopes":[],"next":null,"partial":false}
 > scopes after=p
-{"status":"invalid","message":"scopes: after is not NOUN/NAME"}
+{"status":"invalid","message":"after is not NOUN/NAME"}
 > scopes after=rooms/a
-{"status":"invalid","message":"scopes: after is not NOUN/NAME"}
+{"status":"invalid","message":"after is not NOUN/NAME"}
 > scopes after=number/
-{"status":"invalid","message":"scopes: after is empty"}
+{"status":"invalid","message":"after is empty"}
 > scopes rooms
-{"status":"invalid","message":"`rooms` is not a noun, after= or max="}
+{"status":"invalid","message":"noun is none of number, queue, room, serial, id"}
 > scopes max=10001
 {"status":"invalid","message":"max is not a number from 1 to 10000"}
 EOF

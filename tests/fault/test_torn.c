@@ -336,6 +336,8 @@ static void verbs_of_the_tables(void)
         bool tried = strcmp(usher_verb_word((enum usher_verb)verb), "drop") == 0;
         size_t i = 0;
 
+        if (verb >> 8 == USHER_STORE) /* of no scope; or a digest, which same_digest() asks for */
+            continue;
         while (n < nouns + NOUNS && (uint32_t)n->noun != verb >> 8)
             n++;
         assert_true(n < nouns + NOUNS);

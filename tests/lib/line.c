@@ -47,7 +47,10 @@ void line_of_verb(char *to, size_t size, uint32_t verb, const char *scope)
 
     if (!usher_about_verb(verb, &about))
         abort();
-    n = (size_t)snprintf(to, size, "%s %s %s", about.noun, about.word, scope);
+    n = (size_t)snprintf(to, size, "%s%s%s", about.noun, *about.noun != '\0' ? " " : "",
+                         about.word);
+    if ((about.flags & USHER_VERB_WHOLE) == 0)
+        n += (size_t)snprintf(to + n, size - n, " %s", scope);
     for (size_t i = 0; (field = usher_verb_takes(verb, i, &must)) != 0 && must; i++) {
         struct usher_argument_about arg = { .size = sizeof arg };
         const struct usher_field_about *f = usher_about_field(field);

@@ -529,6 +529,8 @@ static void each_option_is_taken_or_refused(void **state)
     for (uint32_t verb = usher_next_verb(0); verb != 0; verb = usher_next_verb(verb)) {
         const struct usher__calls *of = usher__calls_of((enum usher_noun)(verb >> 8));
 
+        if (verb >> 8 == USHER_STORE) /* its calls have no options */
+            continue;
         for (size_t i = 0; i < of->options.n; i++) {
             const struct usher__member *m = &of->options.members[i];
             struct usher_text one = { "1", 1 };

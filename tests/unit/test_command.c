@@ -728,6 +728,7 @@ static bool type_fits(const struct usher__arg *arg, enum usher_type type)
     case USHER__ARG_NAME:
     case USHER__ARG_GROUP:
     case USHER__ARG_GROUPS:
+    case USHER__ARG_TEXT:
         return type == USHER_TYPE_TEXT;
     case USHER__ARG_EPOCH:
         return type == USHER_TYPE_TOKEN;
@@ -766,6 +767,7 @@ static void tables_agree(void **state)
         assert_true(usher_about_verb(verb, &a));
         assert_int_equal(usher_verb_of(a.noun, a.word), verb);
         assert_true(a.verb == verb && a.help[0] != '\0');
+        assert_true(((a.flags & USHER_VERB_WHOLE) != 0) == (verb >> 8 == USHER_STORE));
         assert_true(((a.flags & USHER_VERB_WRITES) != 0) == ((v->flags & USHER__WRITES) != 0));
         for (size_t i = 0; (field = usher_verb_takes(verb, i, &needed)) != 0; i++) {
             const struct usher_field_about *about = usher_about_field(field);
@@ -802,9 +804,10 @@ static void tables_agree(void **state)
         assert_int_equal(usher_field_of(verb, "no such word"), 0);
         assert_int_equal(usher_field_of(verb, NULL), 0);
     }
-    assert_int_equal(nouns, 5);
-    for (unsigned noun = 1; noun < USHER_ROOMS; noun++)
-        verbs -= usher__noun(noun)->n_verbs;
+    assert_int_equal(nouns, 6);
+    for (unsigned noun = 1; noun <= USHER_STORE; noun++)
+        if (noun != USHER_ROOMS && usher__noun(noun) != NULL)
+            verbs -= usher__noun(noun)->n_verbs;
     assert_int_equal(verbs, 0);
     for (uint32_t field = 1; usher_about_field(field) != NULL; field++) {
         const struct usher_field_about *about = usher_about_field(field);
@@ -818,6 +821,13 @@ static void tables_agree(void **state)
     assert_int_equal(usher_verb_of("rooms", "put"), 0);
     assert_int_equal(usher_verb_of("number", "put"), 0);
     assert_int_equal(usher_verb_of(NULL, "put"), 0);
+    assert_int_equal(usher_verb_of(NULL, "scopes"), USHER_STORE_SCOPES);
+    assert_int_equal(usher_verb_of("", "scopes"), USHER_STORE_SCOPES);
+    assert_int_equal(usher_verb_of("", "room list"), 0);
+    assert_int_equal(usher_verb_of("store", "scopes"), 0);
+    assert_int_equal(usher_verb_of("room", "scopes"), 0);
+    assert_int_equal(usher_verb_of("room", "list"), USHER_STORE_ROOM_LIST);
+    assert_int_equal(usher_verb_of("room", NULL), 0);
     assert_int_equal(usher_verb_takes(USHER_ROOMS_PUT, 0, NULL), 0);
     assert_int_equal(usher_verb_tells(USHER_ROOMS_PUT, false, 0), 0);
     assert_int_equal(usher_next_verb(UINT32_MAX), 0);
@@ -851,6 +861,8 @@ static void out_of_range(struct usher_engine *e, uint32_t verb, uint32_t field, 
     struct usher_reply *reply;
     char told[64];
 
+    if (usher__noun(verb >> 8)->whole)
+        command.scope = NULL;
     command.values = values;
     command.n = least_of(verb, field, values);
     values[command.n++] = (struct usher_value){ .field = field, .number = number };

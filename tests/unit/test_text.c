@@ -614,7 +614,7 @@ static bool is_object(const char *p)
     return *p == '\0';
 }
 
-static bool spoken[8][64];
+static bool spoken[USHER__NOUNS][64];
 
 static void is_written(const char *line)
 {
@@ -650,7 +650,8 @@ static void every_verb_is_written(void **state)
     is_written("serial rule b");
     is_written("id create b");
     for (uint32_t verb = 0; (verb = usher_next_verb(verb)) != 0;)
-        if (!spoken[verb >> 8][verb & 63] && verb != USHER_SERIAL_GRANT) {
+        if (!spoken[verb >> 8][verb & 63] && verb != USHER_SERIAL_GRANT &&
+            verb != USHER_STORE_SERIAL_JOURNAL) { /* there is no authority */
             line_of_verb(line, sizeof line, verb, "b");
             is_written(line);
             if (!spoken[verb >> 8][verb & 63])
@@ -700,8 +701,11 @@ static void every_argument_is_read(void **state)
         char line[1024];
         uint64_t room[512];
         struct usher_command c;
-        size_t n = (size_t)snprintf(line, sizeof line, "%s %s scope", noun->word, verb->word);
-        size_t values = 3;
+        bool whole = noun->whole;
+        size_t n =
+            (size_t)(whole ? snprintf(line, sizeof line, "%s", verb->word)
+                           : snprintf(line, sizeof line, "%s %s scope", noun->word, verb->word));
+        size_t values = whole ? 2 : 3;
 
         for (unsigned i = 0; i < noun->n_args; i++) {
             const struct usher__arg *arg = &noun->args[i];
@@ -717,12 +721,12 @@ static void every_argument_is_read(void **state)
                 n += (size_t)snprintf(line + n, sizeof line - n, " %s%s%s", key ? arg->word : "",
                                       key ? "=" : "", typed(arg, &number));
         }
-        n += (size_t)snprintf(line + n, sizeof line - n, " req=r1 now=7 wait=2");
+        n += (size_t)snprintf(line + n, sizeof line - n, " req=r1 now=7%s", whole ? "" : " wait=2");
         if (usher_command_parse(line, n, room, sizeof room, &c) != USHER_OK)
             fail_msg("%s: %s", line, usher_message());
         assert_int_equal(c.verb, code);
-        assert_int_equal(c.scope_size, 5);
-        assert_string_equal(c.scope, "scope");
+        assert_int_equal(c.scope_size, whole ? 0 : 5);
+        assert_true(whole || strcmp(c.scope, "scope") == 0);
         assert_null(c.tag);
         assert_int_equal(c.n, values);
         for (unsigned i = 0; i < noun->n_args; i++) {
@@ -741,7 +745,7 @@ static void every_argument_is_read(void **state)
                 assert_string_equal(v->text, word);
         }
         assert_int_equal(value_of(&c, USHER_FIELD_NOW)->number, 7);
-        assert_int_equal(value_of(&c, USHER_FIELD_WAIT)->number, 2);
+        assert_true(whole || value_of(&c, USHER_FIELD_WAIT)->number == 2);
         assert_string_equal(value_of(&c, USHER_FIELD_REQUEST)->text, "r1");
         /* no byte less, and nothing behind it is touched */
         for (size_t size = 0; size < sizeof room; size++) {

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Verbs of the store as a whole (core/store_verbs.def): lists, patrols, the journal, digests.  Each
+ * is executed alone, by the calls that a program in C has for it, whose commands are operations of
+ * their own.
+ */
+#include "config.h"
+
+#include "engine/whole.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <usher/authority.h>
+#include <usher/operation.h>
+
+#include "core/text.h"
+#include "core/verbs.h"
+#include "engine/check.h"
+#include "engine/engine.h"
+#include "engine/nouns.h"
+#include "engine/result.h"
+
+/* ---- arguments ------------------------------------------------------------------------------ */
+
+static const char *fault(const struct usher_operation *command, const char **ret_word)
+{
+    const struct usher_store_args *a = &command->arg.store;
+    const struct usher_text *scope = a->rule.data != NULL ? &a->rule : &a->name;
+
+    if (scope->data != NULL) {
+        *ret_word = a->rule.data != NULL ? "rule" : "scope";
+        return usher__scope_fault(scope->data, scope->size);
+    }
+    if (a->after.data == NULL)
+        return NULL;
+    *ret_word = "after";
+    return command->verb == USHER_STORE_SCOPES
+               ? usher__place_fault(&a->after, &(unsigned){ 0 }, &(struct usher_text){ NULL, 0 })
+               : usher__scope_fault(a->after.data, a->after.size);
+}
+
+/* A text that is given, with a NUL; NULL: it is not.  It has been checked. */
+static const char *with_nul(char *to, size_t size, const struct usher_text *text)
+{
+    if (text->data == NULL)
+        return NULL;
+    (void)snprintf(to, size, "%.*s", (int)text->size, text->data);
+    return to;
+}
+
+static int64_t given(const struct usher_operation *command, uint64_t bit, int64_t number)
+{
+    return (command->given & bit) != 0 ? number : 0;
+}
+
+/* ---- rows that a function is called with --------------------------------------------------- */
+
+struct listing {
+    struct usher_result *reply;
+    size_t max; /* rows; 0: any number */
+    enum usher_status status;
+};
+
+static void add(struct listing *l, const struct usher_store_result_row *row)
+{
+    if (l->status == USHER_OK && l->max > 0 && l->reply->of.store.n_rows == l->max)
+        l->reply->of.store.more = true;
+    else if (l->status == USHER_OK)
+        l->status = usher_result_add_row(l->reply, USHER_STORE, row);
+}
+
+/* What is told of a listing that ends with @status, of which usher_message() says why. */
+static void end(struct listing *l, enum usher_status status)
+{
+    char line[192];
+
+    if (l->status != USHER_OK)
+        usher_result_fail(l->reply, l->status, "out of memory");
+    else if (status == USHER_UNAVAILABLE && l->reply->of.store.n_rows > 0) {
+        l->reply->status = status;
+        l->reply->of.store.partial = true;
+        (void)snprintf(l->reply->message, sizeof l->reply->message, "%s", usher_message());
+    } else if (status != USHER_OK) {
+        (void)snprintf(line, sizeof line, "%s", usher_message());
+        usher_result_fail(l->reply, status, line);
+    }
+}
+
+/* ---- scopes --------------------------------------------------------------------------------- */
+
+static void add_scope(void *payload, const struct usher_scope_info *info)
+{
+    struct listing *l = payload;
+    struct usher_store_result *to = &l->reply->of.store;
+    char place[sizeof to->after];
+    struct usher_store_result_row row = { .name.data = place };
+
+    (void)snprintf(place, sizeof place, "%s/%.*s", usher_noun_word(info->noun),
+                   (int)info->name.size, info->name.data);
+    row.name.size = strlen(place);
+    row.epoch = info->epoch;
+    row.version = info->version;
+    row.due_ms = info->due_ms;
+    row.items = info->items;
+    add(l, &row);
+    to->after_size = row.name.size;
+    memcpy(to->after, place, sizeof place);
+}
+
+static void scopes(struct usher_engine *e, const struct usher_operation *c, struct usher_result *r)
+{
+    const struct usher_store_args *a = &c->arg.store;
+    struct listing l = { .reply = r };
+    char after[sizeof r->of.store.after];
+    bool more = false;
+    enum usher_status status =
+        usher_scopes(e, (enum usher_noun)given(c, USHER_GIVEN_STORE_NOUN, a->noun),
+                     with_nul(after, sizeof after, &a->after),
+                     (size_t)given(c, USHER_GIVEN_STORE_MAX, a->max), add_scope, &l, &more);
+
+    end(&l, status);
+    r->of.store.more = more && r->of.store.n_rows > 0;
+}
+
+/* ---- rooms ---------------------------------------------------------------------------------- */
+
+static void rooms(struct usher_engine *e, const struct usher_operation *c, struct usher_result *r)
+{
+    const struct usher_store_args *a = &c->arg.store;
+    int64_t now_ms = (c->given & USHER_GIVEN_NOW) != 0 ? c->now_ms : -1;
+    struct listing l = { .reply = r };
+    struct usher_store_result *to = &r->of.store;
+    struct usher_result of;
+    char name[USHER_NAME_MAX + 1];
+
+    if (c->verb == USHER_STORE_ROOM_LIST)
+        (void)usher_room_list_result(e, with_nul(name, sizeof name, &a->after),
+                                     given(c, USHER_GIVEN_STORE_CREATED, a->created_ms),
+                                     (size_t)given(c, USHER_GIVEN_STORE_MAX, a->max), now_ms, &of);
+    else
+        (void)usher_room_patrol_result(e, with_nul(name, sizeof name, &a->worker),
+                                       (size_t)given(c, USHER_GIVEN_STORE_BATCH, a->batch),
+                                       given(c, USHER_GIVEN_STORE_EVERY, a->every_ms),
+                                       given(c, USHER_GIVEN_STORE_LEASE, a->lease_ms), now_ms, &of);
+    for (size_t i = 0; i < of.of.room.n_rows; i++) {
+        const struct usher_room_result_row *row = &of.of.room.rows[i];
+
+        add(&l, &(struct usher_store_result_row){ .name = row->id, .since_ms = row->since_ms });
+    }
+    to->partial = of.of.room.partial;
+    to->more = of.of.room.more;
+    if (to->more) {
+        to->created_ms = of.of.room.created_ms;
+        to->after_size = of.of.room.name_size;
+        memcpy(to->after, of.of.room.name, sizeof of.of.room.name);
+    }
+    r->status = of.status;
+    memcpy(r->message, of.message, sizeof r->message);
+    usher_result_done(&of);
+    if (l.status != USHER_OK)
+        end(&l, l.status);
+}
+
+/* ---- rules and the journal ------------------------------------------------------------------ */
+
+static void add_rule(void *payload, const char *rule)
+{
+    struct usher_store_result_row row = { .name = { rule, strlen(rule) } };
+
+    add(payload, &row);
+}
+
+static void add_event(void *payload, const struct usher_authority_event *event)
+{
+    const struct usher_store_result_row row = {
+        .epoch = event->epoch,
+        .version = event->version,
+        .row = event->row,
+        .time_ms = event->now_ms,
+        .verb = (int)event->verb,
+        .first = event->first,
+        .n = event->n,
+        .period = event->period,
+        .serial = event->text,
+        .owner = event->owner,
+        .twice = event->twice,
+    };
+    struct listing *l = payload;
+
+    add(l, &row);
+    if (!l->reply->of.store.more)
+        l->reply->of.store.next = event->row;
+}
+
+static void serials(struct usher_engine *e, const struct usher_operation *c, struct usher_result *r)
+{
+    const struct usher_store_args *a = &c->arg.store;
+    struct listing l = { .reply = r };
+    char rule[USHER_NAME_MAX + 1];
+    enum usher_status status;
+
+    if (c->verb == USHER_STORE_SERIAL_LIST) {
+        status = usher_serial_rules(e, add_rule, &l);
+    } else {
+        r->of.store.next = (uint64_t)given(c, USHER_GIVEN_STORE_SINCE, a->since);
+        l.max = (size_t)given(c, USHER_GIVEN_STORE_MAX, a->max);
+        l.max = l.max != 0 ? l.max : USHER_LIST_DEFAULT;
+        status = usher_serial_journal(e, with_nul(rule, sizeof rule, &a->rule), r->of.store.next,
+                                      l.max + 1, add_event, &l);
+    }
+    if (status != USHER_OK) /* neither is told in part */
+        usher_result_done(r);
+    end(&l, status);
+}
+
+/* ---- digests -------------------------------------------------------------------------------- */
+
+/* The verb that shows a scope of @noun as a whole. */
+static enum usher_verb shows(const struct usher__noun *noun)
+{
+    const struct usher__verb *verb = noun->verbs;
+
+    while ((verb->flags & USHER__SHOWS) == 0)
+        verb++;
+    return (enum usher_verb)verb->verb;
+}
+
+/* The epoch and version that the digest is told with come from the scope itself, whose time is
+ * applied then. */
+static void digest(struct usher_engine *e, const struct usher_operation *c, struct usher_result *r)
+{
+    struct usher_operation show = { .given = c->given & USHER_GIVEN_NOW, .now_ms = c->now_ms };
+    unsigned noun = (unsigned)c->verb - USHER_STORE_NUMBER_DIGEST + USHER_NUMBER;
+    char name[USHER_NAME_MAX + 1];
+    struct usher_result of;
+    enum usher_status status;
+
+    show.verb = shows(usher__noun(noun));
+    show.scope = c->arg.store.name;
+    (void)usher__engine_operate(e, &show, &of, 1, 0);
+    memcpy(r->message, of.message, sizeof r->message);
+    r->status = of.status;
+    r->epoch = of.epoch;
+    r->version = of.version;
+    r->due_ms = of.due_ms;
+    r->now_ms = of.now_ms;
+    usher_result_done(&of);
+    if (r->status >= USHER_INVALID)
+        return;
+    (void)with_nul(name, sizeof name, &show.scope);
+    if (noun == USHER_ROOM)
+        status = usher_room_digest(e, name, &r->epoch, &r->version, r->of.store.digest);
+    else
+        status = usher_digest(e, (enum usher_noun)noun, name, r->of.store.digest);
+    if (status >= USHER_INVALID) {
+        (void)snprintf(name, sizeof name, "%s", usher_message());
+        usher_result_fail(r, status, name);
+        return;
+    }
+    if (noun == USHER_ROOM) /* which has a digest, or is missing, as it is stored */
+        r->status = status;
+    r->of.store.digest_size = strlen(r->of.store.digest);
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static void execute(struct usher_engine *e, const struct usher_operation *commands,
+                    struct usher_result *replies, size_t n, int64_t deadline_ms)
+{
+    (void)deadline_ms; /* each of the commands that it is made of has the engine's timeout */
+    for (size_t i = 0; i < n; i++) {
+        const struct usher_operation *c = &commands[i];
+        struct usher_result *r = &replies[i];
+
+        usher__result_init(r, USHER_STORE, e->opt.alloc);
+        if (usher__operation_check(c, NULL, r) != USHER_OK)
+            continue;
+        switch (c->verb) {
+        case USHER_STORE_SCOPES:
+            scopes(e, c, r);
+            break;
+        case USHER_STORE_ROOM_LIST:
+        case USHER_STORE_ROOM_PATROL:
+            rooms(e, c, r);
+            break;
+        case USHER_STORE_SERIAL_LIST:
+        case USHER_STORE_SERIAL_JOURNAL:
+            serials(e, c, r);
+            break;
+        default:
+            digest(e, c, r);
+            break;
+        }
+    }
+}
+
+const struct usher__hooks usher__store_hooks = {
+    .fault = fault,
+    .execute = execute,
+    .alone = true,
+};

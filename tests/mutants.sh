@@ -524,7 +524,7 @@ mutant 'whole: a verb without a scope takes its neighbours along' src/engine/eng
 mutant 'whole: a page of the journal goes on one row late' src/engine/whole.c \
     's/    if (!l->reply->of.store.more)/    if (true)/' tests/unit/test_whole 'the_journal*'
 mutant 'write: an answer in part is only a failure' src/engine/write.c \
-    's/>= USHER_CLASS_WRONG \&\& !partial;/>= USHER_CLASS_WRONG;/' tests/unit/test_whole 'what_was_seen*'
+    's/>= USHER_CLASS_WRONG \&\& !partial;/>= USHER_CLASS_WRONG;/' tests/unit/test_whole 'a_partial*'
 
 # ---- memory ----
 mutant 'memory: a record does not join the list of its group' backends/memory/memory.c \
@@ -722,6 +722,10 @@ mutant 'cluster: each scope of a node that is silent is waited for' src/engine/r
     's/^    if (u->lanes < SILENT_MAX)/    if (u->lanes > SILENT_MAX)/' tests/cluster/test_cluster_apart
 mutant 'cluster: large scopes are not told of' backends/redis/scan.c 's/^    if (n <= LARGE + NO_RECORDS)/    if (n <= 10 * LARGE)/' \
     tests/fault/test_redis_status 'a_check*'
+mutant 'status: Redict is Redis' backends/redis/info.c 's/"redict_version" }/"no_version" }/' \
+    tests/unit/test_redis_info 'a_server*'
+mutant 'Sentinels: a silent master has all of the time' backends/redis/ready.c 's/r->named ? 2 : 1/1/' \
+    tests/fault/test_redis_sentinel 'a_silent_master*'
 mutant 'status: a server that does not answer is left out' backends/redis/status.c \
     's/^    node->why = text(usher__redis_conn_message(r->conn));/    return;/' \
     tests/fault/test_redis_status 'all_masters*'

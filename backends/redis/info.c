@@ -31,6 +31,35 @@ bool usher__redis_info_is(const struct usher_text *value, const char *word)
     return value->size == strlen(word) && memcmp(value->data, word, value->size) == 0;
 }
 
+/* Others have redis_version, too: the version of Redis that they are compatible with.  That of
+ * KeyDB is its own, and its INFO has a section that Redis does not have. */
+void usher__redis_software(const struct redisReply *info, char to[USHER__REDIS_SOFTWARE_MAX])
+{
+    static const struct {
+        const char *name, *field;
+    } products[] = {
+        { "Redict", "redict_version" },
+        { "Valkey", "valkey_version" },
+        { "Dragonfly", "dragonfly_version" },
+    };
+    const char *name = usher__redis_info(info, "mvcc_depth").size > 0 ? "KeyDB" : "Redis";
+    struct usher_text version = usher__redis_info(info, "redis_version");
+
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        struct usher_text its = usher__redis_info(info, products[i].field);
+
+        if (its.size > 0) {
+            name = products[i].name;
+            version = its;
+            break;
+        }
+    }
+    to[0] = '\0';
+    if (version.size > 0)
+        (void)snprintf(to, USHER__REDIS_SOFTWARE_MAX, "%s %.*s", name,
+                       version.size < 40 ? (int)version.size : 40, version.data);
+}
+
 int64_t usher__redis_natural(const struct usher_text *text)
 {
     int64_t value = 0;

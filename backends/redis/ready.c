@@ -369,10 +369,11 @@ static int64_t until_of(const struct usher__redis *r, int64_t deadline_ms, int n
     return now_ms + share;
 }
 
-/* To the server that r->conn is for. */
+/* To the server that r->conn is for.  If Sentinels named it, it has half of the time: should it be
+ * silent, they are queried again in the other half, and may name another one by then. */
 static enum usher_status connect_server(struct usher__redis *r, int64_t deadline_ms)
 {
-    r->until_ms = until_of(r, deadline_ms, 1, CONNECT_MS);
+    r->until_ms = until_of(r, deadline_ms, r->named ? 2 : 1, r->named ? SEARCH_MS : CONNECT_MS);
     r->asks = USHER__REDIS_CONNECTS;
     return usher__redis_conn_begin_connect(r->conn, r->until_ms);
 }

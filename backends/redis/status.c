@@ -85,26 +85,21 @@ static enum usher_status ask(struct usher__redis *r, int64_t deadline_ms,
 
 /* Read @replies of a server whose address and place are in @node. */
 static void read_answers(struct usher_node *node, struct redisReply *const replies[QUESTIONS],
-                         int64_t sent, int64_t received, char software[64], char master[300])
+                         int64_t sent, int64_t received, char software[USHER__REDIS_SOFTWARE_MAX],
+                         char master[300])
 {
     const struct redisReply *info = replies[INFO];
     struct usher_text role = usher__redis_info(info, "role");
-    struct usher_text valkey = usher__redis_info(info, "valkey_version");
-    struct usher_text redis = usher__redis_info(info, "redis_version");
     struct usher_text replid = usher__redis_info(info, "master_replid");
     struct usher_text count = usher__redis_info(info, "connected_slaves");
-    const struct usher_text *version = valkey.size > 0 ? &valkey : &redis;
     int64_t time = usher__redis_time(replies[TIME]), replicas = usher__redis_natural(&count);
 
     node->answers = true;
     node->durability = usher__redis_durability(info, replies[FSYNC]);
     node->evicts = usher__redis_evicts(info);
     node->policy = usher__redis_info(info, "maxmemory_policy");
-    if (version->size > 0) {
-        (void)snprintf(software, 64, "%s %.*s", valkey.size > 0 ? "Valkey" : "Redis",
-                       version->size < 40 ? (int)version->size : 40, version->data);
-        node->software = text(software);
-    }
+    usher__redis_software(info, software);
+    node->software = text(software);
     /* a user without the right to EVAL cannot ask for scripts */
     node->own_clocks =
         replies[TIME]->type == REDIS_REPLY_ERROR ||
@@ -144,7 +139,7 @@ static void tell(struct telling *t, struct usher__redis *r, struct usher_node *n
                  int64_t deadline_ms)
 {
     struct redisReply *replies[QUESTIONS];
-    char software[64], master[300];
+    char software[USHER__REDIS_SOFTWARE_MAX], master[300];
     int64_t sent, received;
     enum usher_status status = ask(r, deadline_ms, replies, &sent, &received);
 

@@ -158,17 +158,23 @@ static void close_store(struct cli *cli)
     cli->stands_in = false;
 }
 
-static int say_why_not(const struct cli *cli, enum usher_status status)
+int usher__cli_missing(const struct cli *cli, const char *message)
 {
     struct json j = { stdout, false };
 
-    if (status != USHER_MISSING || !(cli->json || cli->shell))
-        return usher__cli_fail(cli, status, "%s", usher_message());
+    if (!(cli->json || cli->shell))
+        return usher__cli_fail(cli, USHER_MISSING, "%s", message);
     /* what is missing has a version as any other answer */
-    usher__answer_begin(&j, status, 0, 0, USHER_NEVER, 0);
-    usher__json_text(&j, "message", usher_message());
+    usher__answer_begin(&j, USHER_MISSING, 0, 0, USHER_NEVER, 0);
+    usher__json_text(&j, "message", message);
     puts("}");
-    return usher__cli_exit_code(status);
+    return usher__cli_exit_code(USHER_MISSING);
+}
+
+static int say_why_not(const struct cli *cli, enum usher_status status)
+{
+    return status == USHER_MISSING ? usher__cli_missing(cli, usher_message())
+                                   : usher__cli_fail(cli, status, "%s", usher_message());
 }
 
 enum usher_status usher__cli_try(struct cli *cli, enum cli_use use)

@@ -253,6 +253,9 @@ int usher__cli_status(struct cli *cli, char *const *words, size_t n)
     if (n > 1)
         return usher__cli_fail(cli, USHER_INVALID, "`%s` takes no arguments", words[0]);
     status = usher__cli_try(cli, CLI_LOOKS);
+    if (cli->stands_in) /* in the shell: there is an empty store in place of the one that is not */
+        return usher__cli_missing(cli, "there is no such store yet: the first command that writes "
+                                       "makes it");
     if (status != USHER_OK && status != USHER_UNAVAILABLE)
         return usher__cli_open(cli, CLI_LOOKS); /* which says why */
     shown.closed = status != USHER_OK;

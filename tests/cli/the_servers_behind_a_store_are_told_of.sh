@@ -27,6 +27,12 @@ case $STORES in
     lines 1 "$USHER" -s "sqlite:$dir/none.db" status
     holds err.txt 'usher: missing: '
     [ ! -e "$dir/none.db" ] || wrong 'who looks makes no file'
+    # nor does the shell, which has an empty store in its place until a command writes
+    printf 'status\nscopes\nnumber add p 1\nstatus\n' >in
+    lines 0 "$USHER" -s "sqlite:$dir/two.db" shell <in
+    holds out.txt '"due":null,"message":"there is no such store yet: the first command that writes makes it"}'
+    holds out.txt '"scopes":[],'
+    holds out.txt '"nodes":[{"role":"itself","answers":true,"address":"'"$dir"'/two.db","software":"SQLite '
     "$USHER" -s "sqlite:$dir/one.db" number add p 1 >/dev/null
     lines 0 "$USHER" -s "sqlite:$dir/one.db" status
     says 'itself DIR/one.db, SQLite N, answers are on disk, identity I'

@@ -5,16 +5,23 @@
  */
 #include "config.h"
 
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+#include <hiredis/hiredis.h>
 
 #include <usher/operation.h>
 
@@ -175,6 +182,107 @@ static void a_silent_sentinel_is_not_waited_for(void **state)
     must(e, "number add p 1", USHER_OK);
     usher_close(e);
     assert_int_equal(redis_server_kill(sentinel[0], SIGCONT), 0);
+}
+
+/* A Sentinel as a script: it names the silent server first, and then the real one. */
+struct scripted {
+    pthread_t thread;
+    int listener,
+        silent; /* no thread accepts at the second one, so no query there is answered */
+    int silent_port, real_port;
+    atomic_int left;    /* how often it still names the silent one */
+    atomic_int queries; /* so far */
+    atomic_bool stop;
+};
+
+static int listener_open(int *ret_port)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(listen(fd, 64), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    *ret_port = ntohs(at.sin_port);
+    return fd;
+}
+
+/* One client: every command is OK, but for the query, which ends the connection. */
+static void scripted_answer(struct scripted *s, int client)
+{
+    char text[1024], port[16], answer[128];
+    ssize_t n;
+    size_t size;
+
+    while ((n = recv(client, text, sizeof text - 1, 0)) > 0) {
+        const char *command = text, *query;
+
+        text[n] = '\0';
+        query = strstr(text, "GET-MASTER-ADDR-BY-NAME");
+        /* a command begins with the number of its words */
+        for (; command != NULL && (query == NULL || command < query);
+             command = strstr(command, "\n*")) {
+            command += *command == '\n';
+            if (query == NULL || (strstr(command, "\n*") != NULL && strstr(command, "\n*") < query))
+                (void)send(client, "+OK\r\n", 5, MSG_NOSIGNAL);
+        }
+        if (query == NULL)
+            continue;
+        atomic_fetch_add(&s->queries, 1);
+        (void)snprintf(port, sizeof port, "%d",
+                       atomic_fetch_sub(&s->left, 1) > 0 ? s->silent_port : s->real_port);
+        size = (size_t)snprintf(answer, sizeof answer, "*2\r\n$9\r\n127.0.0.1\r\n$%zu\r\n%s\r\n",
+                                strlen(port), port);
+        (void)send(client, answer, size, MSG_NOSIGNAL);
+    }
+}
+
+static void *scripted_run(void *payload)
+{
+    struct scripted *s = payload;
+    struct pollfd p = { .fd = s->listener, .events = POLLIN };
+
+    while (!atomic_load(&s->stop)) {
+        int client = poll(&p, 1, 50) == 1 ? accept(s->listener, NULL, NULL) : -1;
+
+        if (client < 0)
+            continue;
+        scripted_answer(s, client);
+        (void)close(client);
+    }
+    return NULL;
+}
+
+/* The server that a Sentinel names does not say a word.  The Sentinel is queried again while there
+ * is time, both when a store is opened and when a connection ends. */
+static void a_silent_master_does_not_take_all_of_the_time(void **state)
+{
+    const int64_t deadline_ms = 8000;
+    struct scripted s = { .left = 1, .real_port = redis_server_port(master) };
+    struct usher_engine *e = NULL;
+    char url[128];
+    int port;
+
+    (void)state;
+    s.listener = listener_open(&port);
+    s.silent = listener_open(&s.silent_port);
+    assert_int_equal(pthread_create(&s.thread, NULL, scripted_run, &s), 0);
+    (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/%s", port, NAME);
+    if (engine_open(url, deadline_ms, &e) != USHER_OK)
+        fail_msg("%s", usher_message());
+    assert_int_equal(atomic_load(&s.queries), 2);
+    must(e, "number show silent 1", USHER_MISSING);
+    atomic_store(&s.left, 1);
+    freeReplyObject(redis_do(master, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL));
+    must(e, "number show silent 1", USHER_MISSING);
+    assert_int_equal(atomic_load(&s.queries), 4);
+    usher_close(e);
+    atomic_store(&s.stop, true);
+    assert_int_equal(pthread_join(s.thread, NULL), 0);
+    (void)close(s.listener);
+    (void)close(s.silent);
 }
 
 /* One of three Sentinels was cut off and still names a server of before. */
@@ -391,12 +499,56 @@ static void a_wrong_url_names_its_fault(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, sentinels, no_sentinels)
 
+/* As usher-redis(7) has them: the longest of each is understood, and one byte more is not. */
+static void sizes_in_a_url_are_those_of_the_manual(void **state)
+{
+    static const struct {
+        const char *before, *after;
+        size_t max;
+        char fill;
+    } sizes[] = {
+        { "redis://", ":p@127.0.0.1:1/?timeout=100", 255, 'u' },
+        { "redis://u:", "@127.0.0.1:1/?timeout=100", 511, 'p' },
+        { "redis://127.0.0.1:1/?timeout=100&name=", "", 255, 'c' },
+        { "redis://127.0.0.1:1/?timeout=100&prefix=", "", 64, 'p' },
+        { "redis://u@127.0.0.1:1/?timeout=100&password-file=", "", 1023, 'f' },
+        { "redis+sentinel://127.0.0.1:1/", "?timeout=100", 128, 'n' },
+    };
+    struct usher_engine *e = NULL;
+    char url[2048];
+    size_t n = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t more = 0; more < 2; more++) {
+            size_t size = sizes[i].max + more, at = strlen(sizes[i].before);
+            enum usher_status status;
+
+            memcpy(url, sizes[i].before, at);
+            memset(url + at, sizes[i].fill, size);
+            memcpy(url + at + size, sizes[i].after, strlen(sizes[i].after) + 1);
+            status = usher_open(url, NULL, &e);
+            if ((status == USHER_INVALID) != (more == 1) || status == USHER_OK)
+                fail_msg("%s with %zu: %s", sizes[i].before, size, usher_message());
+        }
+    n = (size_t)snprintf(url, sizeof url, "redis://127.0.0.1:1");
+    for (int i = 1; i < 32; i++)
+        n += (size_t)snprintf(url + n, sizeof url - n, ",127.0.0.1:1");
+    (void)snprintf(url + n, sizeof url - n, "?timeout=100");
+    assert_int_equal(usher_open(url, NULL, &e), USHER_UNAVAILABLE);
+    (void)snprintf(url + n, sizeof url - n, ",127.0.0.1:1?timeout=100");
+    assert_int_equal(usher_open(url, NULL, &e), USHER_INVALID);
+    must_say("more than 32");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_url_names_its_fault),
+        cmocka_unit_test(sizes_in_a_url_are_those_of_the_manual),
         TEST(the_master_is_found),
         TEST(a_silent_sentinel_is_not_waited_for),
+        TEST(a_silent_master_does_not_take_all_of_the_time),
         TEST(most_sentinels_decide),
         TEST(a_failover_is_followed),
         TEST(an_unknown_name_is_refused_at_once),

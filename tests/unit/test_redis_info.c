@@ -52,6 +52,47 @@ static void fields_are_found_by_their_whole_name(void **state)
     is(&status, "role", "");
 }
 
+static void software(const char *text, const char *expected)
+{
+    redisReply info = string(text);
+    char to[USHER__REDIS_SOFTWARE_MAX];
+
+    memset(to, 'x', sizeof to);
+    usher__redis_software(&info, to);
+    if (strcmp(to, expected) != 0)
+        fail_msg("`%s', not `%s'", to, expected);
+}
+
+static void a_server_has_the_name_of_its_product(void **state)
+{
+    char long_one[600] = "# Server\r\nredict_version:", cut[48] = "Redict ";
+    redisReply error = string("redis_version:7.0.15\r\n");
+    char to[USHER__REDIS_SOFTWARE_MAX];
+
+    (void)state;
+    software("# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n", "Redis 7.0.15");
+    software("# Server\r\nredict_version:7.3.6\r\nredict_mode:standalone\r\n"
+             "redis_version:7.2.4\r\n",
+             "Redict 7.3.6");
+    software("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\n",
+             "Valkey 8.1.1");
+    software("# Server\r\nredis_version:7.4.0\r\ndragonfly_version:df-v1.40.1\r\n",
+             "Dragonfly df-v1.40.1");
+    software("# Server\r\nredis_version:6.3.4\r\n# KeyDB\r\nmvcc_depth:0\r\n", "KeyDB 6.3.4");
+    /* whatever comes */
+    software("", "");
+    software("redis_version:", "");
+    software("redict_version:\r\nredis_version:7.2.4", "Redis 7.2.4");
+    software("mvcc_depth:0\r\n", "");
+    software("xredict_version:1\r\nredis_version:6.0.16", "Redis 6.0.16");
+    memset(long_one + strlen(long_one), '9', 500);
+    memset(cut + 7, '9', 40);
+    software(long_one, cut);
+    error.type = REDIS_REPLY_ERROR;
+    usher__redis_software(&error, to);
+    assert_string_equal(to, "");
+}
+
 static void numbers_are_digits(void **state)
 {
     static const struct {
@@ -201,6 +242,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_are_found_by_their_whole_name),
+        cmocka_unit_test(a_server_has_the_name_of_its_product),
         cmocka_unit_test(numbers_are_digits),
         cmocka_unit_test(what_a_crash_loses_is_told),
         cmocka_unit_test(who_evicts_is_told),

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include <usher/command.h>
 #include <usher/store.h>
 #include <usher/operation.h>
 
@@ -1217,6 +1218,102 @@ static void scopes_of_all_nouns_are_found_by_one_scan(void **state)
     usher_close(e);
 }
 
+/* The rights of usher-redis(7) for all nouns, but SCAN and HSCAN as @scan and @hscan say. */
+static void grant_walker(bool scan, bool hscan)
+{
+    static const char *const nouns[] = { "number", "queue", "room", "rooms", "serial", "id" };
+    static const char *const more[] = { "+zlexcount", "+del", "+info" };
+    char keys[3][32];
+
+    assert_true(redis_do_ok(server, "ACL", "SETUSER", "walker", "reset", "on", ">secret", NULL));
+    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
+        (void)snprintf(keys[0], sizeof keys[0], "~t:{*}:%s", nouns[i]);
+        (void)snprintf(keys[1], sizeof keys[1], "~t:{*}:%s:index", nouns[i]);
+        (void)snprintf(keys[2], sizeof keys[2], "~t:{*}:%s:held", nouns[i]);
+        assert_true(
+            redis_do_ok(server, "ACL", "SETUSER", "walker", keys[0], keys[1], keys[2], NULL));
+    }
+    for (size_t i = 0; i < RIGHTS; i++)
+        if (strcmp(rights[i], "+scan") != 0 && strcmp(rights[i], "+hscan") != 0)
+            assert_true(redis_do_ok(server, "ACL", "SETUSER", "walker", rights[i], NULL));
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        assert_true(redis_do_ok(server, "ACL", "SETUSER", "walker", more[i], NULL));
+    if (scan)
+        assert_true(redis_do_ok(server, "ACL", "SETUSER", "walker", "+scan", NULL));
+    if (hscan)
+        assert_true(redis_do_ok(server, "ACL", "SETUSER", "walker", "+hscan", NULL));
+}
+
+static enum usher_status walk(struct usher_engine *e, const char *what)
+{
+    struct usher_check_result found;
+    struct usher_reply *reply;
+    struct usher_command c;
+    uint64_t room[512];
+    enum usher_status status;
+
+    if (strcmp(what, "check") == 0)
+        return usher_check(e, 0, NULL, NULL, &found);
+    if (strcmp(what, "check --repair") == 0)
+        return usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found);
+    if (strcmp(what, "drop") == 0)
+        return usher_drop(e, USHER_NUMBER, "gone", NULL);
+    assert_int_equal(usher_command_parse(what, strlen(what), room, sizeof room, &c), USHER_OK);
+    (void)usher_execute(e, &c, 1, 0, &reply);
+    assert_non_null(reply);
+    status = reply->status;
+    usher_reply_done(reply);
+    return status;
+}
+
+/* SCAN and HSCAN: each command needs the rights that usher-redis(7) has for it, and no more. */
+static void walks_over_the_store_need_the_right_to_scan(void **state)
+{
+    static const struct {
+        const char *what;
+        bool scan, hscan; /* it needs them */
+    } walks[] = {
+        { "scopes", true, false },          { "scopes number", true, false },
+        { "serial list", true, true },      { "check", true, true },
+        { "check --repair", true, true },   { "number digest p", false, true },
+        { "queue digest q", false, true },  { "room digest hall", false, false },
+        { "serial digest s", false, true }, { "id digest d", false, true },
+        { "room list", false, false },      { "room patrol w", false, false },
+        { "drop", false, false },
+    };
+    static const char *const world[] = { "number add p 1", "queue login q ann", "room open hall",
+                                         "serial rule s", "id create d" };
+    struct usher_engine *e, *admin = open_admin();
+    char message[192], url[128];
+
+    (void)state;
+    (void)snprintf(url, sizeof url,
+                   "redis://walker:secret@127.0.0.1:%d?prefix=t:&timeout=20000&clock=given",
+                   redis_server_port(server));
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    for (size_t i = 0; i < sizeof world / sizeof *world; i++)
+        assert_int_equal(say(admin, world[i], message), USHER_OK);
+    for (int granted = 0; granted < 4; granted++) {
+        bool scan = (granted & 1) != 0, hscan = (granted & 2) != 0;
+
+        grant_walker(scan, hscan);
+        assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
+        for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) {
+            bool may = (scan || !walks[i].scan) && (hscan || !walks[i].hscan);
+            enum usher_status status;
+
+            assert_int_equal(say(admin, "number add gone 1", message), USHER_OK);
+            status = walk(e, walks[i].what);
+            if (status != (may ? USHER_OK : USHER_UNAVAILABLE))
+                fail_msg("%s, scan %d, hscan %d: %s", walks[i].what, scan, hscan,
+                         usher_status_word(status));
+            (void)say(admin, "number del gone 1", message);
+        }
+        usher_close(e);
+    }
+    usher_close(admin);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -1244,6 +1341,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(holders_go_on_when_the_memory_is_full),
         cmocka_unit_test(a_full_memory_refuses_no_holder_beside_a_caller),
         cmocka_unit_test(scopes_of_all_nouns_are_found_by_one_scan),
+        cmocka_unit_test(walks_over_the_store_need_the_right_to_scan),
     };
     static const struct redis_server_options options;
     int rc;

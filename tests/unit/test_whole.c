@@ -85,7 +85,7 @@ static void done(struct usher_engine *e, const char *line)
     answered(e, line, USHER_OK, NULL);
 }
 
-/* What @verb must be given. */
+/* The arguments that @verb must have. */
 static size_t least(uint32_t verb, struct usher_value *values)
 {
     struct usher_argument_about about = { .size = sizeof about };
@@ -284,7 +284,7 @@ static void the_journal_is_read_in_pages(void **state)
 }
 #endif
 
-static void what_is_wrong_is_refused_by_name(void **state)
+static void wrong_arguments_are_refused_by_name(void **state)
 {
     static const struct {
         uint32_t verb;
@@ -359,7 +359,7 @@ static void names_of_any_length_are_places(void **state)
 }
 
 /* A part of the store did not answer: the rows are there, and the message. */
-static void what_was_seen_is_told_though_it_is_not_all(void **state)
+static void a_partial_answer_has_rows_and_a_message(void **state)
 {
     static const char text[] =
         "{\"status\":\"unavailable\",\"epoch\":\"0000000000000000\","
@@ -403,9 +403,9 @@ int main(int argc, char **argv)
 #ifdef USHER_WITH_SQLITE
         cmocka_unit_test(the_journal_is_read_in_pages),
 #endif
-        cmocka_unit_test(what_is_wrong_is_refused_by_name),
+        cmocka_unit_test(wrong_arguments_are_refused_by_name),
         cmocka_unit_test(names_of_any_length_are_places),
-        cmocka_unit_test(what_was_seen_is_told_though_it_is_not_all),
+        cmocka_unit_test(a_partial_answer_has_rows_and_a_message),
     };
 
     if (argc > 1)

@@ -722,6 +722,8 @@ mutant 'cluster: each scope of a node that is silent is waited for' src/engine/r
     's/^    if (u->lanes < SILENT_MAX)/    if (u->lanes > SILENT_MAX)/' tests/cluster/test_cluster_apart
 mutant 'cluster: large scopes are not told of' backends/redis/scan.c 's/^    if (n <= LARGE + NO_RECORDS)/    if (n <= 10 * LARGE)/' \
     tests/fault/test_redis_status 'a_check*'
+mutant 'TLS: a reset in the handshake has no hint' backends/redis/conn.c \
+    's/(n == IO_FAILED \&\& c->io_errno == ECONNRESET)/false/' tests/fault/test_redis_tls 'no_handshake*'
 mutant 'status: Redict is Redis' backends/redis/info.c 's/"redict_version" }/"no_version" }/' \
     tests/unit/test_redis_info 'a_server*'
 mutant 'Sentinels: a silent master has all of the time' backends/redis/ready.c 's/r->named ? 2 : 1/1/' \

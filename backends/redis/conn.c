@@ -675,10 +675,13 @@ static enum usher_status securing(struct usher__redis_conn *c)
         say(c, NO_TLS, "");
         return USHER_UNAVAILABLE;
     }
-    if (n == 0)
-        say(c, "TLS: connection closed by the server in the handshake", "");
-    else if (n == IO_FAILED)
+    if (n == IO_FAILED)
         io_say(c);
+    /* so does a server, or a proxy, that reads no TLS */
+    if (n == 0 || (n == IO_FAILED && c->io_errno == ECONNRESET))
+        say(c,
+            "TLS: connection closed by the server in the handshake: if it speaks no TLS, use `redis:`",
+            "");
     return n > 0 ? USHER_OK : USHER_UNAVAILABLE;
 }
 #endif

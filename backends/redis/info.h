@@ -17,7 +17,8 @@ struct usher_text usher__redis_info(const struct redisReply *reply, const char *
 
 bool usher__redis_info_is(const struct usher_text *value, const char *word);
 
-/* The software of the server, with its version: "Valkey 8.1.1"; "" if the INFO @info has no version. */
+/* Write the name of the product and its version to @to: "Valkey 8.1.1"; "" if @info has no version.
+ */
 #define USHER__REDIS_SOFTWARE_MAX 64
 void usher__redis_software(const struct redisReply *info, char to[USHER__REDIS_SOFTWARE_MAX]);
 

@@ -53,7 +53,7 @@ enum usher_status usher__cli_try(struct cli *cli, enum cli_use use);
 int usher__cli_fail(const struct cli *cli, enum usher_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Say that there is no such store, for the reason @message.  Returns the exit code. */
+/* Report that the store is missing, with @message.  Returns the exit code. */
 int usher__cli_missing(const struct cli *cli, const char *message);
 
 /* One command in words (words[0] is the noun).  Returns the exit code. */

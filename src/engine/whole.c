@@ -70,7 +70,7 @@ static void add(struct listing *l, const struct usher_store_result_row *row)
         l->status = usher_result_add_row(l->reply, USHER_STORE, row);
 }
 
-/* What is told of a listing that ends with @status, of which usher_message() says why. */
+/* The listing has ended with @status, for the reason in usher_message(). */
 static void end(struct listing *l, enum usher_status status)
 {
     char line[192];
@@ -209,7 +209,7 @@ static void serials(struct usher_engine *e, const struct usher_operation *c, str
         status = usher_serial_journal(e, with_nul(rule, sizeof rule, &a->rule), r->of.store.next,
                                       l.max + 1, add_event, &l);
     }
-    if (status != USHER_OK) /* neither is told in part */
+    if (status != USHER_OK) /* neither has a partial answer */
         usher_result_done(r);
     end(&l, status);
 }
@@ -226,8 +226,8 @@ static enum usher_verb shows(const struct usher__noun *noun)
     return (enum usher_verb)verb->verb;
 }
 
-/* The epoch and version that the digest is told with come from the scope itself, whose time is
- * applied then. */
+/* Epoch and version of the answer are those of the verb that shows the scope, which applies due
+ * times first. */
 static void digest(struct usher_engine *e, const struct usher_operation *c, struct usher_result *r)
 {
     struct usher_operation show = { .given = c->given & USHER_GIVEN_NOW, .now_ms = c->now_ms };

@@ -935,6 +935,14 @@ static void play_hang_up(struct peer *p)
         ;
 }
 
+/* What was sent to it is not read, so the kernel resets the connection. */
+static void play_reset(struct peer *p)
+{
+    char byte;
+
+    (void)recv(p->fd, &byte, 1, MSG_PEEK);
+}
+
 static const char *says;
 static size_t says_size;
 
@@ -951,7 +959,10 @@ static void no_handshake_outlasts_the_deadline(void **state)
     unavailable_at(&(struct peer){ 0 }, play_silence, "x", "TLS: no handshake in time");
     unavailable_at(&(struct peer){ 0 }, play_half_a_handshake, "x", "TLS: no handshake in time");
     unavailable_at(&(struct peer){ 0 }, play_drip, "x", "TLS: no handshake in time");
-    unavailable_at(&(struct peer){ 0 }, play_hang_up, "x", "closed by the server in the handshake");
+    unavailable_at(&(struct peer){ 0 }, play_hang_up, "x",
+                   "closed by the server in the handshake: if it speaks no TLS, use `redis:`");
+    unavailable_at(&(struct peer){ 0 }, play_reset, "x",
+                   "closed by the server in the handshake: if it speaks no TLS, use `redis:`");
 }
 
 static void what_is_no_tls_is_said_so(void **state)

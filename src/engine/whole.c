@@ -70,7 +70,7 @@ static void add(struct listing *l, const struct usher_store_result_row *row)
         l->status = usher_result_add_row(l->reply, USHER_STORE, row);
 }
 
-/* The listing has ended with @status, for the reason in usher_message(). */
+/* The listing has ended with @status; usher_message() has the reason. */
 static void end(struct listing *l, enum usher_status status)
 {
     char line[192];

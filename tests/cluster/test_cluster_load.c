@@ -52,6 +52,7 @@
 #include "lib/line.h"
 #include "lib/servers.h"
 #include "lib/share.h"
+#include "lib/trail.h"
 
 #define MASTERS 3
 #define NODES 6
@@ -118,6 +119,7 @@ struct shared {
     _Atomic int64_t change_us, calm_us; /* 0: not yet */
     _Atomic int64_t late_us;            /* so late was the machine */
     _Atomic unsigned ready;
+    struct trail trail[PROCESSES]; /* kept as it was when a call of it failed that must not */
     struct journal of[CLIENTS];
 };
 
@@ -215,20 +217,42 @@ static bool done(enum usher_status status)
     return USHER_IS_DONE(status);
 }
 
+/* Print the kept trails, or, if no process has kept its own, all of them. */
+static void print_trails(void)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < PROCESSES; i++)
+        any = any || atomic_load(&shared->trail[i].kept);
+    for (unsigned i = 0; i < PROCESSES; i++)
+        if (!any || atomic_load(&shared->trail[i].kept)) {
+            fprintf(stderr, "the last calls of process %u%s:\n", i,
+                    any ? ", until it was wrong" : "");
+            trail_print(&shared->trail[i], stderr);
+        }
+}
+
 #define wrong(...)                                                                      \
     do {                                                                                \
         print_error("%s, USHER_SEED=%" PRIu64 " USHER_ROUNDS=1: ", now.what, now.seed); \
         print_error(__VA_ARGS__);                                                       \
+        print_trails();                                                                 \
         fail_msg(" ");                                                                  \
     } while (0)
 
 /* ---- a client ---------------------------------------------------------------------------- */
+
+static struct trail *trail_of(const struct client *c)
+{
+    return &shared->trail[c->number / THREADS];
+}
 
 static void bad(struct client *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void bad(struct client *c, const char *format, ...)
 {
     va_list ap;
 
+    trail_keep(trail_of(c));
     if (c->j->bad[0] != '\0')
         return;
     va_start(ap, format);
@@ -246,6 +270,8 @@ static void count(struct client *c, const char *text, enum usher_status status, 
     atomic_fetch_add(&c->j->calls, 1);
     if (over_us > atomic_load(&c->j->over_us)) {
         atomic_store(&c->j->over_us, over_us);
+        if (over_us > LATE_MS * 1000 + atomic_load(&shared->late_us))
+            trail_keep(trail_of(c));
         (void)snprintf(c->j->slowest, sizeof c->j->slowest, "%s: %s (%.80s)", text,
                        usher_status_word(status), message);
     }
@@ -255,6 +281,9 @@ static void count(struct client *c, const char *text, enum usher_status status, 
         bad(c, "%s: %s, though nothing can be lost", text, message);
     if (status == USHER_INVALID || status == USHER_NOMEM)
         bad(c, "%s: %s (%s)", text, usher_status_word(status), message);
+    if (failed(status))
+        trail_add(trail_of(c), "client %u: %s: %s after %" PRId64 " ms of %" PRId64, c->number,
+                  text, usher_status_word(status), (end_us - begin_us) / 1000, c->timeout_ms);
     if (!failed(status)) {
         if (calm_us != 0 && begin_us >= calm_us)
             atomic_fetch_add(&c->j->calm_calls, 1);
@@ -728,6 +757,7 @@ static int process(unsigned number, uint64_t seed)
         cable_enter(&cable, number % 2);
     other_version = number % 2 == 1;
     options.timeout_ms = (number % 2 == 0 ? 1000 : 2500) * (share_slow() ? 4 : 1);
+    trail_hooks(&shared->trail[number], &options);
     if (usher_open(url, &options, &e) != USHER_OK) {
         (void)snprintf(shared->of[number * THREADS].bad, sizeof shared->of[0].bad, "open: %s",
                        usher_message());
@@ -1726,9 +1756,48 @@ ROUNDS_OF(scripts_are_flushed, flush_scripts, "scripts are flushed", false)
 ROUNDS_OF(all_nodes_are_restarted, rolling_restart, "nodes are restarted", false)
 ROUNDS_OF(a_node_is_added_and_removed, add_and_remove, "a node comes and goes", false)
 
+/* A process that fails keeps its last calls and its log. */
+static void the_last_calls_are_kept(void **state)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct trail *t = &shared->trail[1];
+    struct client c = { .number = THREADS, .j = &shared->of[THREADS] };
+    struct usher_engine *e;
+    struct usher_result r;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out;
+
+    (void)state;
+    trail_hooks(t, &options);
+    assert_int_equal(usher_open("memory:", &options, &e), USHER_OK);
+    for (int i = 0; i < 200; i++) {
+        (void)line_execute(e, &r, "number add p %d", i);
+        usher_result_done(&r);
+        if (i == 99)
+            options.log(options.payload, USHER_LOG_WARNING, "a master is gone");
+        if (i == 150)
+            bad(&c, "wrong");
+    }
+    usher_close(e);
+    out = open_memstream(&text, &size);
+    assert_non_null(out);
+    trail_print(t, out);
+    assert_int_equal(fclose(out), 0);
+    /* 64 lines up to the call that was wrong, 151 calls and a line of the log */
+    assert_null(strstr(text, "version 88\n"));
+    assert_non_null(strstr(text, "number/p add: ok, version 89\n"));
+    assert_non_null(strstr(text, ": log "));
+    assert_non_null(strstr(text, "a master is gone\n"));
+    assert_non_null(strstr(text, "       0.000 ms before: number/p add: ok, version 151\n"));
+    assert_null(strstr(text, "version 152\n"));
+    free(text);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_calls_are_kept),
         cmocka_unit_test_setup_teardown(nothing_is_done, make_well, tear_down),
         cmocka_unit_test_setup_teardown(busy_slots_move_and_come_back, make_well, tear_down),
         cmocka_unit_test_setup_teardown(all_masters_are_handed_over, make_well, tear_down),

@@ -187,8 +187,7 @@ static void a_silent_sentinel_is_not_waited_for(void **state)
 /* A Sentinel as a script: it names the silent server first, and then the real one. */
 struct scripted {
     pthread_t thread;
-    int listener,
-        silent; /* no thread accepts at the second one, so no query there is answered */
+    int listener, silent; /* no thread accepts at the second one, so no query there is answered */
     int silent_port, real_port;
     atomic_int left;    /* how often it still names the silent one */
     atomic_int queries; /* so far */

@@ -935,7 +935,7 @@ static void play_hang_up(struct peer *p)
         ;
 }
 
-/* What was sent to it is not read, so the kernel resets the connection. */
+/* It reads none of the bytes that it got, so the kernel resets the connection. */
 static void play_reset(struct peer *p)
 {
     char byte;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * trail -- the last calls of an engine, and what it logged meanwhile, for a test that fails long
+ * after the call that was wrong.  It is all in the struct, which may be in memory that processes
+ * share: the parent prints the trail of a child.
+ */
+#ifndef USHER_TESTS_TRAIL_H
+#define USHER_TESTS_TRAIL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <usher/usher.h>
+
+#define TRAIL_LINES 64
+
+/* All zero: empty. */
+struct trail {
+    _Atomic bool kept;  /* nothing is added any more */
+    _Atomic unsigned n; /* lines so far; the last TRAIL_LINES are there */
+    struct {
+        int64_t us; /* of CLOCK_MONOTONIC */
+        char text[240];
+    } line[TRAIL_LINES];
+};
+
+/* Trace and log of @opt, with their payload, are @t from now on. */
+void trail_hooks(struct trail *t, struct usher_options *opt);
+
+/* Any thread. */
+void trail_add(struct trail *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The trail stays as it is: whatever is wrong has just happened. */
+void trail_keep(struct trail *t);
+
+/* The oldest line first, each with the ms that it is older than the last one. */
+void trail_print(const struct trail *t, FILE *out);
+
+#endif

@@ -450,7 +450,7 @@ mutant 'a return reaches below a segment' src/steps/id.c 's/^            counts\
 mutant 'script: a return reaches below a segment' backends/redis/lua/id.lua 's/if S.less(next, first) then S.put_count(K.COUNT_TOKEN, 0) end//' \
     $redis 'no_range_reaches*'
 mutant 'a mistyped key is a name' src/words/parse.c 's/closest.best == NULL || closest.distance > 1)/true)/' \
-    tests/unit/test_text 'what_is_wrong*'
+    tests/unit/test_text 'wrong_calls*'
 mutant 'an option after a dash is one' src/words/parse.c 's/    if (!literal)$/    if (true)/' \
     tests/unit/test_text 'words_after*'
 mutant 'sqlite: a quota leaves a commit in doubt' backends/sqlite/file.c 's/ || error == EFBIG//' \
@@ -1027,7 +1027,7 @@ mutant 'script: a check digit is over all letters' backends/redis/lua/serial.lua
     tests/cluster/test_by_hand 'serials*'
 mutant 'script: the last of many serials is that of the first row' backends/redis/lua/serial.lua 's/printed(rows\[#rows\], rows\[#rows\]\[2\] - 1)/printed(rows[1], rows[1][2] - 1)/' \
     tests/cluster/test_by_hand 'single_serials*'
-mutant 'script: bytes that are no UTF-8 are answered as they are' backends/redis/lua/main.lua "s/if string.find(rest, .*) then/if false then/" \
+mutant 'script: bytes that are no UTF-8 are answered as they are' backends/redis/lua/main.lua "s/if not is_utf8(value) then/if false then/" \
     tests/cluster/test_by_hand 'rows_of*'
 mutant 'script: what was between two bytes does not part them' backends/redis/lua/main.lua "s/191\]', ' ')/191]', '')/" \
     tests/cluster/test_by_hand 'rows_of*'
@@ -1035,8 +1035,44 @@ mutant 'script: the fields of an answer are named from the second one on' src/en
     tests/cluster/test_by_hand 'rows_of*'
 mutant 'script: the entry of a room belongs to another partition' backends/redis/lua/room.lua 's/hash \* 403) % 4294967296/hash * 401) % 4294967296/' \
     tests/cluster/test_by_hand 'a_room_is*'
-mutant 'script: a damaged record ends the script between two writes' backends/redis/lua/main.lua 's/if not pcall(function() if not S.hand(out, answer) then add_rest(out, answer) end end) then/if not S.hand(out, answer) and add_rest(out, answer) then/' \
+mutant 'script: a damaged record ends the script between two writes' backends/redis/lua/main.lua 's/local good, text = pcall(function()/local good, text = true, (function()/;s/^                end)$/                end)()/' \
     tests/cluster/test_by_hand 'a_damaged*'
+mutant 'direct: of more than forty values the last are not read' backends/redis/lua/main.lua 's/unpack(typed, 1, K.ARG_END - 1)/unpack(typed, 1, 40)/' \
+    tests/cluster/test_by_hand 'each_noun*'
+mutant 'direct: a large number may be below the least' backends/redis/lua/main.lua 's/ or #value < #min or #value == #min and value < min then/ then/' \
+    tests/model/test_direct
+mutant 'direct: the last of two values counts' backends/redis/lua/main.lua "s/if a\\[K.ARG + i\\] then return word .. ' is given twice' end//" \
+    tests/cluster/test_by_hand 'wrong_calls*'
+mutant 'direct: what begins as a call of the library ends in an error' backends/redis/lua/main.lua 's/{select(2, pcall(munpack, packed))}/{munpack(packed)}/' \
+    tests/model/test_direct
+mutant 'direct: a group may have any name' backends/redis/lua/main.lua 's/^                if wrong then return wrong end//' \
+    tests/model/test_direct
+mutant 'direct: a token may be missing' backends/redis/lua/main.lua "s/and (placed == '0' or a\\[K.ARG\\]) then/and false then/" \
+    tests/model/test_direct
+mutant 'direct: a request id belongs to what the library adds' backends/redis/lua/main.lua "s/not string.find(K.OWN_ARGS, ' ' .. i .. ' ', 1, true) and//" \
+    tests/model/test_direct
+mutant 'direct: a name may have control characters' backends/redis/lua/main.lua "s/and not string.find(value, '.194\\[.128-.159\\]')//" \
+    tests/model/test_direct
+mutant 'direct: calls of a node may begin anywhere' backends/redis/lua/number_direct_fault.lua 's/#text <= 16 and/true or/' \
+    tests/model/test_direct
+mutant 'JSON of a script: numbers of any size' backends/redis/lua/direct_json.lua 's/^    if #digits > 16 or .*//' \
+    tests/cluster/test_by_hand 'json_is*'
+mutant 'JSON of a script: 2^53 is a text' backends/redis/lua/direct_json.lua "s/digits > '9007199254740992'/digits >= '9007199254740992'/" \
+    tests/cluster/test_by_hand 'json_is*'
+mutant 'JSON of a script: base64 without its end' backends/redis/lua/direct_json.lua 's/k > #some and/k > #some + 1 and/' \
+    tests/cluster/test_by_hand 'json_is*'
+mutant 'JSON of a script: ends of lines as they are' backends/redis/lua/direct_json.lua "s/^    text = string.gsub(text, '.194.133', .*//" \
+    tests/cluster/test_by_hand 'json_is*'
+mutant 'JSON of a script: a field of all members counts' backends/redis/lua/direct_json.lua 's/ and at > version then/ then/' \
+    tests/cluster/test_by_hand 'json_is*'
+mutant 'JSON of a script: a key is there for every status' backends/redis/lua/direct_json.lua 's/ and has(tonumber(on) or 0, answer\[1\]) then/ then/' \
+    tests/model/test_direct
+mutant 'JSON of a script: 0 is a time' src/engine/json_tables.c "s/? 'T' : 'K'/? 'N' : 'K'/" \
+    tests/model/test_direct
+mutant 'JSON of a script: an agent is a user' backends/redis/lua/queue_json.lua "s/n\\[5\\] ~= 0 and n\\[8\\] == ''/false/" \
+    tests/cluster/test_by_hand 'json_is*'
+mutant 'JSON of a script: a wrong call is answered as a list' backends/redis/lua/main.lua "s/ do json = json or ARGV\\[i\\] == 'json'/ do json = json or false/" \
+    tests/cluster/test_by_hand 'wrong_calls*'
 mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \
     tests/cluster/test_by_hand 'while_a_slot*'
 mutant 'script: a right is asked without its arguments' backends/redis/lua/rights.lua "s/{'HGET', HASH, 'head'}/{'HGET', HASH}/" \
@@ -1387,7 +1423,7 @@ mutant 'script: half of a pool is there' backends/redis/lua/main.lua "s/and verb
     $redis 'a_large_pool*'
 command=tests/unit/test_command
 mutant 'door: a word is known by its beginning' src/engine/enter.c \
-    's/strlen(arg->words\[i\]) == size \&\& //' $command 'what_is_wrong*'
+    's/strlen(arg->words\[i\]) == size \&\& //' $command 'wrong_calls*'
 mutant 'door: an agent is in a room' src/engine/queue_hooks.c \
     's/return op->verb != USHER_QUEUE_ALIVE || !agent;/return op->verb != 0 || !agent;/' $command 'an_answer*'
 mutant 'door: an answer that has no room is empty' src/engine/reply.c \
@@ -1494,7 +1530,7 @@ mutant 'serve: a value in its place is an option' src/words/parse.c \
 mutant 'text: what the command said is not told' src/engine/reply.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \
-    's/return text->size == 16;/return true;/' $text 'what_is_wrong*'
+    's/return text->size == 16;/return true;/' $text 'wrong_calls*'
 
 case $wanted in
 --planted) ;;

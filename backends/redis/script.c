@@ -2,8 +2,9 @@
 /*
  * A script is lua/begin.lua, common.lua, NOUN.lua with all NOUN_*.lua and main.lua.  A line
  * `--@WORD` in them is replaced by NOUN_WORD.lua or else WORD.lua, if there is one (NOUN_fast*.lua
- * stand nowhere else), and K.NAME by the value of the C tables: constants cost nothing when the
- * script is run.
+ * and NOUN_json.lua stand nowhere else), and K.NAME by the value of the C tables: constants cost
+ * nothing when the script is run.  `--@direct_WORD` is replaced only in the text for direct calls,
+ * because the library never runs that part.
  */
 #include "config.h"
 
@@ -15,8 +16,8 @@
 
 #include "lua_text.h"
 
-#define CONSTANTS_MAX 16384 /* bytes of their text */
-#define CONSTANTS 384       /* as many as a noun may have */
+#define CONSTANTS_MAX 24576 /* bytes of their text */
+#define CONSTANTS 448       /* as many as a noun may have */
 
 struct out {
     char *to;
@@ -150,20 +151,25 @@ static bool append_filled(struct out *o, const char *text, size_t length,
     return true;
 }
 
-/* Is @name NOUN, or NOUN_PART with a part that does not begin with "fast"? */
+/* Is @name NOUN, or NOUN_PART with a part that stands at a mark only? */
 static bool is_of(const char *name, const char *noun)
 {
+    static const char *const at_marks[] = { "_fast", "_json", "_direct" };
     size_t n = strlen(noun);
 
-    return strncmp(name, noun, n) == 0 &&
-           (name[n] == '\0' || (name[n] == '_' && strncmp(name + n, "_fast", 5) != 0));
+    if (strncmp(name, noun, n) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof at_marks / sizeof *at_marks; i++)
+        if (strncmp(name + n, at_marks[i], strlen(at_marks[i])) == 0)
+            return false;
+    return name[n] == '\0' || name[n] == '_';
 }
 
 /* @text with what its marks name, and theirs.  False: as append_filled(). */
 static bool append_part(struct out *o, const char *text, const char *noun,
-                        const struct constants *constants)
+                        const struct constants *constants, bool direct)
 {
-    static const char mark[] = "--@";
+    static const char mark[] = "--@", only[] = "direct_";
     const char *at;
 
     while ((at = strstr(text, mark)) != NULL) {
@@ -172,16 +178,18 @@ static bool append_part(struct out *o, const char *text, const char *noun,
 
         if (end == NULL || !append_filled(o, text, (size_t)(at - text), constants))
             return false;
-        part = text_of(noun, word, (size_t)(end - word));
-        if (part != NULL && !append_part(o, part, noun, constants))
+        part = direct || strncmp(word, only, sizeof only - 1) != 0
+                   ? text_of(noun, word, (size_t)(end - word))
+                   : NULL;
+        if (part != NULL && !append_part(o, part, noun, constants, direct))
             return false;
         text = end + 1;
     }
     return append_filled(o, text, strlen(text), constants);
 }
 
-enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
-                                      size_t *ret_length)
+static enum usher_status script(const char *noun, bool direct, char *buffer, size_t size,
+                                size_t *ret_length)
 {
     static const char header[] = "-- SPDX-License-Identifier: MIT\n"
                                  "-- Of usher's backends/redis/lua, where the comments are.\n";
@@ -197,19 +205,32 @@ enum usher_status usher__redis_script(const char *noun, char *buffer, size_t siz
         return status;
     append(&o, header, sizeof header - 1);
     if (begin == NULL || common == NULL || end == NULL ||
-        !append_part(&o, begin, noun, &constants) || !append_part(&o, common, noun, &constants))
+        !append_part(&o, begin, noun, &constants, direct) ||
+        !append_part(&o, common, noun, &constants, direct))
         return USHER_INVALID;
     for (const struct usher__redis_lua_text *t = usher__redis_lua_texts; t->name != NULL; t++) {
         if (!is_of(t->name, noun))
             continue;
-        if (!append_part(&o, t->text, noun, &constants))
+        if (!append_part(&o, t->text, noun, &constants, direct))
             return USHER_INVALID;
         any = true;
     }
-    if (!any || !append_part(&o, end, noun, &constants))
+    if (!any || !append_part(&o, end, noun, &constants, direct))
         return USHER_INVALID;
     *ret_length = o.length;
     return USHER_OK;
+}
+
+enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
+                                      size_t *ret_length)
+{
+    return script(noun, false, buffer, size, ret_length);
+}
+
+enum usher_status usher__redis_direct_script(const char *noun, char *buffer, size_t size,
+                                             size_t *ret_length)
+{
+    return script(noun, true, buffer, size, ret_length);
 }
 
 /* A value of @constants without its quotes, into @room bytes. */

@@ -7,9 +7,13 @@
 
 #include <usher/usher.h>
 
-/* The whole script of @noun, in the way of usher_lua(). */
+/* The whole script of @noun that the library runs, in the way of usher_lua(). */
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length);
+
+/* The same with json=1 for direct calls: what usher_lua() gives. */
+enum usher_status usher__redis_direct_script(const char *noun, char *buffer, size_t size,
+                                             size_t *ret_length);
 
 #define USHER__REDIS_CONSTANT_MAX 1024
 

@@ -209,8 +209,25 @@ static void common_lua(struct usher__out *o, const struct usher__noun *noun)
                      (long long)arg->min,
                      arg->type == USHER__ARG_TOKEN ? 9007199254740992LL : (long long)arg->max);
     }
+    usher__print(o, " '\nlocal ARG_LISTS = '");
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if (noun->args[i].type == USHER__ARG_GROUP || noun->args[i].type == USHER__ARG_GROUPS)
+            usher__print(o, " %u%c ", i, noun->args[i].type == USHER__ARG_GROUP ? 'g' : 'l');
+    usher__print(o, "'\nlocal OWN_ARGS = '");
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if ((noun->args[i].given & usher__steps(noun->noun)->own) != 0)
+            usher__print(o, " %u ", i);
+    /* 1: PLACED; then where the token is */
+    usher__print(o, "'\nlocal NEEDS_TOKEN = '");
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        for (unsigned k = 0; k < noun->n_args; k++)
+            if ((noun->verbs[i].flags & USHER__NEEDS_TOKEN) != 0 && noun->args[k].given != 0 &&
+                noun->args[k].given == noun->token)
+                usher__print(o, " %u=%d:%u", noun->verbs[i].verb,
+                             (noun->verbs[i].flags & USHER__PLACED) != 0, FIRST_ARGUMENT + k);
     usher__print(o, " '\nlocal PERMANENT = '!%064d'\n", 0);
     usher__print_int(o, "", "ARG", FIRST_ARGUMENT);
+    usher__print_int(o, "ARG_", "END", FIRST_ARGUMENT + noun->n_args);
     for (unsigned i = 0; i < noun->n_args; i++)
         usher__print_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
     /* nothing stands there */
@@ -406,6 +423,7 @@ static void steps_lua(struct usher__out *o, const struct usher__noun *noun)
         settings_lua(o, steps->settings_verb);
     for (const struct usher__constant *c = steps->constants; c->name != NULL; c++)
         usher__print_int(o, "", c->name, (long long)c->value);
+    usher__json_lua(o, noun);
 }
 
 /*
@@ -522,7 +540,7 @@ enum usher_status usher_lua(const char *noun, char *buffer, size_t size, size_t 
     if (status != USHER_OK)
         return status;
 #ifdef USHER_WITH_REDIS
-    status = usher__redis_script(noun, buffer, size, ret_length);
+    status = usher__redis_direct_script(noun, buffer, size, ret_length);
     if (status == USHER_INVALID) /* of a noun that is being made */
         usher__message_set("lua: %s has no script, or it names a K.NAME that "
                            "`usher tables %s --lua` does not have",

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+struct usher__noun;
+
 /* A text that may be longer than the room for it; `length` goes on counting. */
 struct usher__out {
     char *to;
@@ -21,5 +23,8 @@ void usher__print(struct usher__out *o, const char *format, ...)
 void usher__print_name(struct usher__out *o, const char *before, const char *word);
 /* One of a number: `local NAME = value`. */
 void usher__print_int(struct usher__out *o, const char *before, const char *word, long long value);
+
+/* Constants for the Lua that writes answers to direct calls as JSON: see json_tables.c. */
+void usher__json_lua(struct usher__out *o, const struct usher__noun *noun);
 
 #endif

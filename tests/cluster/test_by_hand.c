@@ -73,7 +73,9 @@ static const struct typed {
       { { "rule width 4 mode 2 now 1000", "ok" },
         { "reserve owner ann now 1000", "ok" },
         { "confirm 0001 token @ now 2000", "ok" },
-        { "holds now 2000", "ok" } } },
+        { "holds now 2000", "ok" },
+        /* the last of many arguments */
+        { "holds after x now 2000", "invalid" } } },
     { "id",
       { { "create step 10 now 1000", "ok" },
         { "next n 5 now 1000", "ok" },
@@ -898,6 +900,165 @@ static void rows_of_answers_have_names_and_are_utf8(void **state)
     redisFree(c);
 }
 
+/* Values of any bytes: what JSON escapes, other UTF-8, and what is no UTF-8. */
+static const struct {
+    const char *data;
+    size_t size;
+} values[] = {
+    { "", 0 },
+    { "plain", 5 },
+    { "\"\\/\x01\t\n\x1f\x7f", 8 },
+    { "a\0b", 3 },
+    { "\xc2\x84\xc2\x85\xc2\x86 \xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa", 19 },
+    { "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xee\x80\x80\xf4\x8f\xbf\xbf", 16 },
+    { "\xff", 1 },
+    { "\xff\xfe", 2 },
+    { "\xff\xfe\xfd", 3 },
+    { "\xff\xfe\xfd\0", 4 },
+    { "\xed\xa0\x80", 3 },
+    { "\xc0\x80", 2 },
+    { "\xe2\x80", 2 },
+    { "\xf4\x90\x80\x80", 4 },
+    { "\xe2\xc2\x80\x82\xac", 5 },
+};
+
+/* A change of a scope (NULL: none), and what reads it then, in the words of direct calls.  The
+ * library reads the same scope. */
+static const struct {
+    const char *noun, *write, *read;
+} same[] = {
+    { "room", "open log 100 now 1000", "show" },
+    { "room", "join ann now 1000", "snapshot" },
+    { "room", "member ann title mine now 1000", "snapshot" },
+    { "room", "all title ours now 1000", "snapshot" },
+    { "room", "all other yours now 1000", "snapshot" },
+    { "room", "member ann title again now 1000", "snapshot" },
+    { "room", "role host ann now 1000", "snapshot" },
+    { "room", "share ann screen now 1000", "changes" },
+    { "room", NULL, "snapshot max 2" },
+    { "number", "set log 100 now 1000", "stats" },
+    { "number", "add 1\xe2\x80\xa8 now 1000", "list" },
+    { "number", "reg 1\xe2\x80\xa8 now 1000", "changes" },
+    { "number", "call owner \"x now 1000", "show 1\xe2\x80\xa8" },
+    { "queue", "set log 100 history 10 now 1000", "stats" },
+    { "queue", "login ann now 1000", "agents" },
+    { "queue", "apply zoe now 2000", "list" },
+    { "queue", NULL, "room ann" },
+    { "queue", NULL, "where zoe" },
+    { "queue", NULL, "changes" },
+    { "queue", "leave zoe now 2500", "history" },
+    { "serial", "rule prefix A width 4 mode 2 max 9223372036854775807 log 9 now 1000", "show" },
+    { "serial", "reserve owner ann now 1000", "holds" },
+    { "serial", NULL, "show serial A0001" },
+    { "serial", NULL, "parse A0001" },
+    { "serial", NULL, "check" },
+    { "serial", NULL, "changes" },
+    { "id", "create start 9007199254740992 limit 9007199254740993 log 9 now 1000", "show" },
+    { "id", "next now 1000", "show" },
+    { "id", "next now 1000", "changes" },
+};
+
+/* Does @words, read by a direct call with json=1, answer the bytes of the library? */
+static void assert_same(struct usher_engine *e, redisContext *c, const char *sha, const char *noun,
+                        const char *words)
+{
+    char line[256], library[16384], *at;
+    size_t verb = strcspn(words, " ");
+    redisReply *reply;
+
+    /* `show serial X' is `number show p X' there: the first argument may stand in its place */
+    (void)snprintf(line, sizeof line, "%s %.*s %s now=3000 %s", noun, (int)verb, words, scope,
+                   words[verb] != '\0' ? words + verb + 1 : "");
+    for (at = strstr(line, "max "); at != NULL; at = NULL)
+        at[3] = '=';
+    for (at = strstr(line, "serial A"); at != NULL; at = NULL)
+        at[6] = '=';
+    run(e, line, library, sizeof library);
+    (void)snprintf(line, sizeof line, "%s now 3000 json 1", words);
+    reply = type(c, sha, declared("", scope, noun, line));
+    if (reply->type != REDIS_REPLY_STRING)
+        fail_msg("%s %s: %s", noun, words, reply->str != NULL ? reply->str : "no JSON");
+    if (strcmp(reply->str, library) != 0)
+        fail_msg("%s %s\ndirect:  %s\nlibrary: %s", noun, words, reply->str, library);
+    freeReplyObject(reply);
+}
+
+static void json_is_that_of_the_library(void **state)
+{
+    redisContext *c = connected(single);
+    char sha[41], url[REDIS_URL_MAX], field[8];
+    struct usher_engine *e;
+    redisReply *reply;
+
+    (void)state;
+    assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+    if (usher_open(redis_server_url(single, url), NULL, &e) != USHER_OK)
+        fail_msg("%s", usher_message());
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        load(single, same[i].noun, sha);
+        if (same[i].write != NULL)
+            assert_answer(type(c, sha, declared("", scope, same[i].noun, same[i].write)),
+                          same[i].write, "ok", "");
+        assert_same(e, c, sha, same[i].noun, same[i].read);
+    }
+    load(single, "room", sha);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        (void)snprintf(field, sizeof field, "f%zu", i);
+        reply = redisCommand(c, "EVALSHA %s 1 {%s} set %s %b now 2000", sha, scope, field,
+                             values[i].data, values[i].size);
+        assert_answer(reply, field, "ok", "");
+    }
+    assert_same(e, c, sha, "room", "get");
+    assert_same(e, c, sha, "room", "snapshot");
+    assert_same(e, c, sha, "room", "changes");
+    usher_close(e);
+    redisFree(c);
+}
+
+/* A wrong call with json=1 is answered in JSON, too. */
+static void wrong_calls_are_answered_in_json(void **state)
+{
+    static const struct {
+        const char *words, *answer;
+    } calls[] = {
+        { "fly json 1", "{\"status\":\"invalid\",\"message\":\"the verb is not known\"}" },
+        { "add json 1 json 1",
+          "{\"status\":\"invalid\",\"message\":\"1 is not an argument of `add`\"}" },
+        { "add 101 colour red json 1",
+          "{\"status\":\"invalid\",\"message\":\"colour is not an argument of `add`\"}" },
+        { "add 101 json 1 group a group b",
+          "{\"status\":\"invalid\",\"message\":\"group is given twice\"}" },
+        { "add 101 json 1 json 1", "{\"status\":\"invalid\",\"message\":\"json is given twice\"}" },
+        { "add 101 group \xff json 1",
+          "{\"status\":\"invalid\",\"message\":\"group is not a name\"}" },
+        { "add 101 \xff x json 1",
+          "{\"status\":\"invalid\",\"message\":\"? is not an argument of `add`\"}" },
+    };
+    redisContext *c = connected(single);
+    char sha[41];
+    redisReply *reply;
+
+    (void)state;
+    assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+    load(single, "number", sha);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        reply = type(c, sha, declared("", scope, "number", calls[i].words));
+        assert_int_equal(reply->type, REDIS_REPLY_STRING);
+        assert_string_equal(reply->str, calls[i].answer);
+        freeReplyObject(reply);
+    }
+    reply = type(c, sha, "2 {p}:number {p}:number:index add 101 json 1");
+    assert_int_equal(reply->type, REDIS_REPLY_STRING);
+    assert_non_null(strstr(reply->str, "{\"status\":\"invalid\",\"message\":\"a scope has 3 keys"));
+    freeReplyObject(reply);
+    assert_answer(type(c, sha, declared("", scope, "number", "add 101 json 2")), "json 2",
+                  "invalid", "json is not a number from 0 to 1");
+    assert_answer(type(c, sha, declared("", scope, "number", "stats json 0")), "json 0", "missing",
+                  "");
+    assert_int_equal(redis_server_keys(single), 0);
+    redisFree(c);
+}
+
 static void keep_fault(void *payload, const char *line)
 {
     (void)snprintf(payload, 128, "%s", line);
@@ -1004,6 +1165,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(serials_are_printed_as_by_the_library),
         cmocka_unit_test(single_serials_and_the_ends_of_many_are_printed),
         cmocka_unit_test(rows_of_answers_have_names_and_are_utf8),
+        cmocka_unit_test(json_is_that_of_the_library),
+        cmocka_unit_test(wrong_calls_are_answered_in_json),
         cmocka_unit_test(a_room_is_listed_after_a_second_call),
         cmocka_unit_test(a_damaged_format_is_reported),
     };

@@ -6,8 +6,9 @@ end -- of make()
 -- A call of the library says where the names of fields are (pack_call()), and the first is the header.
 -- What is typed unpacks to numbers, if it is as long as that at all.
 local packed = ARGV[1] or ''
-local all = HELD and #packed > 38 and {munpack(packed)} or {}
-local by_hand, one_key, add_rest = all[all[4]] ~= 'head', nil, nil
+local all = HELD and #packed > 38 and {select(2, pcall(munpack, packed))} or {}
+local by_hand, one_key, add_rest, refuse = all[all[4]] ~= 'head', nil, nil, nil
+local json, to_json, listed, prepare = false, nil, nil, nil -- with json=1: see direct_json.lua
 if by_hand then
     -- EVALSHA sha 3 {scope}:noun {scope}:noun:index {scope}:noun:held verb …
     -- or, where no slot can move away from below it, EVALSHA sha 1 {scope} verb …
@@ -16,9 +17,39 @@ if by_hand then
     local keys = {hash, hash .. ':index', hash .. ':held'}
     local form = 'EVALSHA sha 3 ' .. table.concat(keys, ' ') .. ' ' .. (ARGV[1] or 'verb')
 
-    -- No byte that UTF-8 has not: \255 ends the lists of the index.
+    local function is_utf8(value)
+        if not string.find(value, '[\128-\255]') then return true end
+        local rest = string.gsub(value, '[\194-\223][\128-\191]', ' ')
+        rest = string.gsub(rest, '\224[\160-\191][\128-\191]', ' ')
+        rest = string.gsub(rest, '\237[\128-\159][\128-\191]', ' ')
+        rest = string.gsub(rest, '[\225-\236\238\239][\128-\191][\128-\191]', ' ')
+        rest = string.gsub(rest, '\240[\144-\191][\128-\191][\128-\191]', ' ')
+        rest = string.gsub(rest, '[\241-\243][\128-\191][\128-\191][\128-\191]', ' ')
+        rest = string.gsub(rest, '\244[\128-\143][\128-\191][\128-\191]', ' ')
+        return not string.find(rest, '[\128-\255]')
+    end
+
+    -- UTF-8 without control characters: U+0000 to U+001F and U+007F to U+009F.
     local function is_name(value, size)
-        return #value > 0 and #value <= size and not string.find(value, '[%c\192\193\245-\255]')
+        return #value > 0 and #value <= size and not string.find(value, '%c') and is_utf8(value)
+            and not string.find(value, '\194[\128-\159]')
+    end
+
+    -- Returns what the library would refuse of the noun, or nothing.
+    local fault_of
+    --@direct_fault
+
+    -- The names of a group, a lane, or with @most of a list of these.
+    local function groups_fault(word, value, most)
+        if not is_name(value, most and 4096 or 255) then return word .. ' is not a name' end
+        for name in string.gmatch(most and value .. ',' or value, most and '([^,]*),' or '.+') do
+            if not is_name(name, 255) then return word .. ' has an empty name in it, or one of more than 255 bytes' end
+            if string.find(name, ':', 1, true) or #name > 1 and sub(name, -1) == '*' then
+                return word .. ' has a colon in it, or ends in *; both are reserved'
+            end
+            most = most and most - 1
+            if most and most < 0 then return word .. ' has more than 16 names' end
+        end
     end
 
     -- What is wrong with the keys.  Those of several scopes would be mixed, and without braces they
@@ -42,7 +73,7 @@ if by_hand then
         local word = string.match(ARGV[1] or '', '^%l+$') -- nothing that means something in a pattern
         local code, order, keys = string.match(K.VERBS, ' ' .. (word or '%?') .. '=(%d+):([%d,]*):([%d,]*)')
         if not code then return nil, 'the verb is not known' end
-        local a, at = {tonumber(code)}, 2
+        local a, at, asked = {tonumber(code)}, 2, false
         local function is_number(value, min, max)
             return string.find(value, '^%-?%d+$') and tonumber(value) >= tonumber(min)
                 and tonumber(value) <= tonumber(max)
@@ -54,12 +85,11 @@ if by_hand then
                 if #value > 65536 then return word .. ' has more than 65536 bytes' end
             elseif kind == 'f' then
                 return word .. ' is packed: not by hand'
+            elseif string.find(K.ARG_LISTS, ' ' .. i .. '[gl] ') then
+                local wrong = groups_fault(word, value, string.find(K.ARG_LISTS, ' ' .. i .. 'l ') and 16)
+                if wrong then return wrong end
             elseif kind == 't' or kind == 'm' and value ~= '' then
-                if not is_name(value, word == 'group' and 4096 or 255) then return word .. ' is not a name' end
-                if (word == 'group' or word == 'lane' or word == 'lanes')
-                    and (string.find(value, ':', 1, true) or string.find(value .. ',', '[^,]%*,')) then
-                    return word .. ' has a colon in it, or ends in *; both are reserved'
-                end
+                if not is_name(value, 255) then return word .. ' is not a name' end
             elseif kind == 'e' then
                 if #value ~= 16 or string.find(value, '[^%da-f]') then return word .. ' is not 16 hex digits' end
             elseif kind == 'm' then
@@ -67,14 +97,18 @@ if by_hand then
             elseif kind == 'w' then
                 -- digits are compared, for it may be beyond 2^53
                 value = string.gsub(value, '^0+(%d)', '%1')
-                if string.find(value, '%D') or value == '' or #value > #max or #value == #max and value > max then
+                if string.find(value, '%D') or value == '' or #value > #max or #value == #max and value > max
+                    or #value < #min or #value == #min and value < min then
                     return word .. ' is not a number from ' .. min .. ' to ' .. max
                 end
+            elseif max == '9007199254740992' and string.find(value, '^%d+$') then
+                value = math.min(tonumber(value), K.DIRECT) -- no token is beyond
             elseif not is_number(value, min, max) then
                 return word .. ' is not a number from ' .. min .. ' to ' .. max
             else
-                value = tonumber(value)
+                value = tonumber(value) + 0 -- no -0
             end
+            if a[K.ARG + i] then return word .. ' is given twice' end
             a[K.ARG + i] = value
         end
         for i in string.gmatch(order, '%d+') do
@@ -98,8 +132,14 @@ if by_hand then
                 if not is_number(value, 0, K.TIME_MAX) then
                     return nil, string.format('now is not a number from 0 to %.0f', K.TIME_MAX)
                 end
-                a[2] = tonumber(value)
+                if a[2] then return nil, 'now is given twice' end
+                a[2] = tonumber(value) + 0
+            elseif value and key == 'json' and to_json then
+                if value ~= '0' and value ~= '1' then return nil, 'json is not a number from 0 to 1' end
+                if asked then return nil, 'json is given twice' end
+                json, asked = value == '1', true
             elseif value and key == 'req' then
+                if a[3] then return nil, 'req is given twice' end
                 if not is_name(value, 255) then return nil, 'req is not a name' end
                 a[3] = value
             elseif value then
@@ -117,12 +157,20 @@ if by_hand then
         if K.NOUN == 'room' and a[K.ARG_IF_VERSION] and not a[K.ARG_EPOCH] then
             return nil, 'if-version needs epoch=, as answered with that version'
         end
+        local placed = string.match(K.NEEDS_TOKEN, ' ' .. code .. '=(%d):') -- 1: without its first argument it has none
+        if placed and not a[string.match(K.NEEDS_TOKEN, ' ' .. code .. '=%d:(%d+)') + 0]
+            and (placed == '0' or a[K.ARG]) then
+            return nil, 'token is missing'
+        end
+        local wrong = fault_of and fault_of(a)
+        if wrong then return nil, wrong end
         if a[3] then
             -- The fingerprint of the arguments, in their order.  It is even and at least 2^53, and those of
-            -- usher__operation_print() are below: see S.kept().  As there, epoch= is no part of it.
+            -- usher__operation_print() are below: see S.kept().  As there, epoch= is no part of it,
+            -- nor is what the library itself gives.
             local given = {}
             for i, kind in string.gmatch(K.ARGS, ' (%d+)=[%l-]+:(%l)') do
-                local value = kind ~= 'e' and a[K.ARG + i]
+                local value = kind ~= 'e' and not string.find(K.OWN_ARGS, ' ' .. i .. ' ', 1, true) and a[K.ARG + i]
                 if value then
                     value = kind == 'n' and string.format('%.0f', value) or value
                     given[#given + 1] = i .. ':' .. #value .. ':' .. value
@@ -138,14 +186,7 @@ if by_hand then
         if type(value) == 'number' then
             value = string.format('%.0f', value)
         else
-            local rest = string.gsub(value, '[\194-\223][\128-\191]', ' ')
-            rest = string.gsub(rest, '\224[\160-\191][\128-\191]', ' ')
-            rest = string.gsub(rest, '\237[\128-\159][\128-\191]', ' ')
-            rest = string.gsub(rest, '[\225-\236\238\239][\128-\191][\128-\191]', ' ')
-            rest = string.gsub(rest, '\240[\144-\191][\128-\191][\128-\191]', ' ')
-            rest = string.gsub(rest, '[\241-\243][\128-\191][\128-\191][\128-\191]', ' ')
-            rest = string.gsub(rest, '\244[\128-\143][\128-\191][\128-\191]', ' ')
-            if string.find(rest, '[\128-\255]') then
+            if not is_utf8(value) then
                 name = name .. '_hex'
                 value = string.gsub(value, '.', function(c) return string.format('%02x', byte(c)) end)
             end
@@ -240,13 +281,25 @@ if by_hand then
         if rows[1] then out[#out + 1], out[#out + 2] = 'rows', rows end
     end
 
+    --@direct_json
+    -- The answer to a call that is not applied.
+    function refuse(status, message)
+        if not is_utf8(message) then message = string.gsub(message, '[\128-\255]', '?') end
+        local out = {'status', string.match(K.STATUSES, ' ' .. status .. '=(%l+)'), 'message', message}
+        return json and listed(out) or out
+    end
+
     local typed, fault = nil, wrong_keys()
     if not fault then typed, fault = read() end
-    if not typed then return {'status', 'invalid', 'message', fault} end
+    if not typed then
+        -- what is wrong may stand before json=1
+        for i = 2, to_json and #ARGV - 1 or 0 do json = json or ARGV[i] == 'json' and ARGV[i + 1] == '1' end
+        return refuse(K.INVALID, fault)
+    end
     HASH, INDEX, HELD = keys[1], keys[2], keys[3]
     -- behind one another, as they come packed
-    all = {1, 0, 0, 48, K.SKEW_DEFAULT, -1, 40, unpack(typed, 1, 40)}
-    all[48], all[49] = 'head', 'settings'
+    all = {1, 0, 0, K.ARG_END + 7, K.SKEW_DEFAULT, -1, K.ARG_END - 1, unpack(typed, 1, K.ARG_END - 1)}
+    all[K.ARG_END + 7], all[K.ARG_END + 8] = 'head', 'settings'
 end
 --@rights
 if one_key then
@@ -259,7 +312,7 @@ if one_key then
         info = redis.pcall('CLUSTER', 'INFO')
         single = type(info) == 'table' and string.find(info.err or '', 'cluster support disabled', 1, true)
     end
-    if not single then return {'status', 'invalid', 'message', one_key} end
+    if not single then return refuse(K.INVALID, one_key) end
 end
 
 -- ---- the header, with the records that commands begin with --------------------------------
@@ -309,10 +362,7 @@ if not head then epoch, clock, due = '0000000000000000', 0, -1 end
 count = count or K.NO_COUNTS
 --@torn
 if wrong then
-    if by_hand then
-        local word = string.match(K.STATUSES, ' ' .. wrong[1] .. '=(%l+)')
-        return {'status', word, 'message', wrong[2]}
-    end
+    if by_hand then return refuse(wrong[1], wrong[2]) end
     local out = {}
     for i = 1, n_commands do out[i] = mpack(wrong) end
     return out[2] and out or out[1]
@@ -340,7 +390,7 @@ elseif needs_time then
     elseif all[p + 2] then
         time = all[p + 2]
     else
-        return {'status', 'unavailable', 'message', 'scripts may not read the clock of this server: give now='}
+        return refuse(K.UNAVAILABLE, 'scripts may not read the clock of this server: give now=')
     end
 end
 -- A scope that is new begins where no scope before it can have been, as after a change of the server: the
@@ -390,7 +440,7 @@ for i = 1, n_commands do
             local why = string.format("now is %.0f ms ahead of the store's clock and may be %.0f "
                 .. '(skew=; for virtual time: clock=given)', now - time, skew)
             done, out[i] = true, mpack({K.INVALID, why})
-            if by_hand then out = {'status', 'invalid', 'message', why} end
+            if by_hand then out = refuse(K.INVALID, why) end
         end
     end
     -- with `clock=given' the command's time is that of the store's clock; the rest is usher__work_time()
@@ -482,14 +532,20 @@ for i = 1, n_commands do
             if answer[1] >= K.INVALID then
                 out = {'status', word, 'message', answer[2]}
                 if answer[5] then out[5], out[6] = 'from', string.format('%.0f', answer[5]) end
+                out = json and listed(out) or out
             else
                 out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3]), 'due',
                     string.format('%.0f', answer[4]), 'now', string.format('%.0f', answer[5])}
                 -- A record that is damaged must not end the script here, between two writes.
-                if not pcall(function() if not S.hand(out, answer) then add_rest(out, answer) end end) then
-                    S.because = 'the store is damaged: a record of this answer'
-                end
+                local good, text = pcall(function()
+                    local fault = prepare and prepare(answer)
+                    if fault then return refuse(fault[1], fault[2]) end
+                    if json then return to_json({unpack(out)}) end
+                    if not S.hand(out, answer) then add_rest(out, answer) end
+                end)
+                if not good then S.because = 'the store is damaged: a record of this answer' end
                 if S.because then out[#out + 1], out[#out + 2] = 'message', S.because end
+                if json and not good then out = listed(out) elseif good and text then out = text end
             end
         else
             out[i] = mpack(answer)

@@ -111,6 +111,7 @@ function S.hand(out, answer)
             if check == K.CHECK_VERHOEFF then return verhoeff(text) end
             return ''
         end
+        S.check_of = check_of
 
         -- serial @k, a pair, of the time @at by the format @f
         function S.printed(f, k, at)
@@ -1162,10 +1163,9 @@ function S.make_holds()
         S.finish(r, from, r.state)
     end
 
-    -- see usher__serial_number(); nil: it is none
-    function S.number_of(f, text)
-        local prefix, suffix, date, check = f[1], f[2], 0, f[8] ~= 0 and 1 or 0
-        local pattern, i = f[3], 1
+    -- the bytes of a date as it is printed
+    function S.date_size(f)
+        local pattern, date, i = f[3], 0, 1
         while i <= #pattern do
             local c = sub(pattern, i, i)
             if c == '%' then
@@ -1177,6 +1177,12 @@ function S.make_holds()
             end
             i = i + 1
         end
+        return date
+    end
+
+    -- see usher__serial_number(), and the value that is printed; nil: it is none
+    function S.number_of(f, text)
+        local prefix, suffix, date, check = f[1], f[2], S.date_size(f), f[8] ~= 0 and 1 or 0
         local size = #text - #prefix - #suffix - date - check
         if size < 1 or sub(text, 1, #prefix) ~= prefix or sub(text, #text - #suffix + 1) ~= suffix then
             return nil
@@ -1196,7 +1202,7 @@ function S.make_holds()
         local d = S.minus(value, base)
         local rest = d[1] % step * 1000000000 + d[2]
         if rest % step ~= 0 then return nil end
-        return {floor(d[1] / step), floor(rest / step)}
+        return {floor(d[1] / step), floor(rest / step)}, value
     end
 
     -- the days behind 1970-01-01 that a day is: see days_to_year()

@@ -1,0 +1,28 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The library refuses these arguments before it sends a command: see fault_of() in src/engine/serial.c.
+function fault_of(a)
+    if a[1] == K.V_TAKE and (a[K.ARG_N] or 0) > K.TAKE_MAX then
+        return string.format('n is not a number from 1 to %.0f', K.TAKE_MAX)
+    end
+    if (a[1] == K.V_HOLDS or a[1] == K.V_SWEEP) and (a[K.ARG_N] or 0) > K.LIST_MAX then
+        return string.format('n is not a number from 1 to %.0f', K.LIST_MAX)
+    end
+    if a[1] == K.V_VOID then
+        if not a[K.ARG_DOUBT] then
+            return a[K.ARG_BEFORE] and 'before goes with doubt=1' or not a[K.ARG_SERIAL] and 'serial is missing'
+        end
+        if a[K.ARG_SERIAL] or a[K.ARG_TOKEN] or a[K.ARG_N] then return 'doubt goes without serial, token and n' end
+        return not a[K.ARG_BEFORE] and 'before is missing: the version that `holds` answered'
+    end
+    if a[1] ~= K.V_RULE then return end
+    for word, text in pairs({prefix = a[K.ARG_PREFIX] or '', suffix = a[K.ARG_SUFFIX] or '', date = a[K.ARG_DATE] or ''}) do
+        if text ~= '' and not is_name(text, 48) then
+            return word .. ' has more than 48 bytes, or is not UTF-8 without control characters'
+        end
+        if word ~= 'date' and string.find(text, '%', 1, true) then return word .. ' has a %: dates stand in date=' end
+        if word == 'date' and string.find(string.gsub(text, '%%[YymdHMSj%%]', ''), '%', 1, true) then
+            return 'date has a % that is not %Y, %y, %m, %d, %j, %H, %M, %S or %%'
+        end
+    end
+end

@@ -4,8 +4,7 @@
 #
 #     sh evalsha.sh -s /run/redis.sock      options of redis-cli; $USHER prints the script, else `usher'
 #
-# The script is the one that the library uses, so both may work on the same pool.  Whatever a client
-# does is what redis-cli does here: SCRIPT LOAD once, then EVALSHA with the three keys of the pool.
+# It works on the same pools as the library.  Each client does what redis-cli does here: SCRIPT LOAD once, then EVALSHA with the three keys of the pool.
 set -eu
 redis() { redis-cli "$@"; }
 load() { redis "$@" SCRIPT LOAD "$("${USHER:-usher}" lua number)"; }

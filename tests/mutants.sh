@@ -1017,7 +1017,7 @@ mutant 'authority: a rule that is made again has no log' src/engine/serial_autho
     tests/fault/test_lost 'who_follows_hears_of_a_loss*'
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
-mutant 'script: any keys are taken by hand' backends/redis/lua/main.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \
+mutant 'script: any keys are taken by hand' backends/redis/lua/direct.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \
     tests/cluster/test_by_hand 'keys_that*'
 mutant 'script: direct calls with one request id are not compared' backends/redis/lua/common.lua 's/a\[2\] >= K.DIRECT == (S.print >= K.DIRECT)/a[2] < K.DIRECT and S.print < K.DIRECT/' \
     tests/cluster/test_by_hand 'a_request_id_belongs*'
@@ -1027,9 +1027,9 @@ mutant 'script: a check digit is over all letters' backends/redis/lua/serial.lua
     tests/cluster/test_by_hand 'serials*'
 mutant 'script: the last of many serials is that of the first row' backends/redis/lua/serial.lua 's/printed(rows\[#rows\], rows\[#rows\]\[2\] - 1)/printed(rows[1], rows[1][2] - 1)/' \
     tests/cluster/test_by_hand 'single_serials*'
-mutant 'script: bytes that are no UTF-8 are answered as they are' backends/redis/lua/main.lua "s/if not is_utf8(value) then/if false then/" \
+mutant 'script: bytes that are no UTF-8 are answered as they are' backends/redis/lua/direct.lua "s/if not is_utf8(value) then/if false then/" \
     tests/cluster/test_by_hand 'rows_of*'
-mutant 'script: what was between two bytes does not part them' backends/redis/lua/main.lua "s/191\]', ' ')/191]', '')/" \
+mutant 'script: what was between two bytes does not part them' backends/redis/lua/direct.lua "s/191\]', ' ')/191]', '')/" \
     tests/cluster/test_by_hand 'rows_of*'
 mutant 'script: the fields of an answer are named from the second one on' src/engine/tables.c 's/"OUTS", noun->n_outs/"OUTS", noun->n_outs + 1/' \
     tests/cluster/test_by_hand 'rows_of*'
@@ -1037,21 +1037,21 @@ mutant 'script: the entry of a room belongs to another partition' backends/redis
     tests/cluster/test_by_hand 'a_room_is*'
 mutant 'script: a damaged record ends the script between two writes' backends/redis/lua/main.lua 's/local good, text = pcall(function()/local good, text = true, (function()/;s/^                end)$/                end)()/' \
     tests/cluster/test_by_hand 'a_damaged*'
-mutant 'direct: of more than forty values the last are not read' backends/redis/lua/main.lua 's/unpack(typed, 1, K.ARG_END - 1)/unpack(typed, 1, 40)/' \
+mutant 'direct: of more than forty values the last are not read' backends/redis/lua/direct.lua 's/unpack(typed, 1, K.ARG_END - 1)/unpack(typed, 1, 40)/' \
     tests/cluster/test_by_hand 'each_noun*'
-mutant 'direct: a large number may be below the least' backends/redis/lua/main.lua 's/ or #value < #min or #value == #min and value < min then/ then/' \
+mutant 'direct: a large number may be below the least' backends/redis/lua/direct.lua 's/ or #value < #min or #value == #min and value < min then/ then/' \
     tests/model/test_direct
-mutant 'direct: the last of two values counts' backends/redis/lua/main.lua "s/if a\\[K.ARG + i\\] then return word .. ' is given twice' end//" \
+mutant 'direct: the last of two values counts' backends/redis/lua/direct.lua "s/if a\\[K.ARG + i\\] then return word .. ' is given twice' end//" \
     tests/cluster/test_by_hand 'wrong_calls*'
 mutant 'direct: what begins as a call of the library ends in an error' backends/redis/lua/main.lua 's/{select(2, pcall(munpack, packed))}/{munpack(packed)}/' \
     tests/model/test_direct
-mutant 'direct: a group may have any name' backends/redis/lua/main.lua 's/^                if wrong then return wrong end//' \
+mutant 'direct: a group may have any name' backends/redis/lua/direct.lua 's/^                if wrong then return wrong end//' \
     tests/model/test_direct
-mutant 'direct: a token may be missing' backends/redis/lua/main.lua "s/and (placed == '0' or a\\[K.ARG\\]) then/and false then/" \
+mutant 'direct: a token may be missing' backends/redis/lua/direct.lua "s/and (placed == '0' or a\\[K.ARG\\]) then/and false then/" \
     tests/model/test_direct
-mutant 'direct: a request id belongs to what the library adds' backends/redis/lua/main.lua "s/not string.find(K.OWN_ARGS, ' ' .. i .. ' ', 1, true) and//" \
+mutant 'direct: a request id belongs to what the library adds' backends/redis/lua/direct.lua "s/not string.find(K.OWN_ARGS, ' ' .. i .. ' ', 1, true) and//" \
     tests/model/test_direct
-mutant 'direct: a name may have control characters' backends/redis/lua/main.lua "s/and not string.find(value, '.194\\[.128-.159\\]')//" \
+mutant 'direct: a name may have control characters' backends/redis/lua/direct.lua "s/and not string.find(value, '.194\\[.128-.159\\]')//" \
     tests/model/test_direct
 mutant 'direct: calls of a node may begin anywhere' backends/redis/lua/number_direct_fault.lua 's/#text <= 16 and/true or/' \
     tests/model/test_direct
@@ -1071,7 +1071,7 @@ mutant 'JSON of a script: 0 is a time' src/engine/json_tables.c "s/? 'T' : 'K'/?
     tests/model/test_direct
 mutant 'JSON of a script: an agent is a user' backends/redis/lua/queue_json.lua "s/n\\[5\\] ~= 0 and n\\[8\\] == ''/false/" \
     tests/cluster/test_by_hand 'json_is*'
-mutant 'JSON of a script: a wrong call is answered as a list' backends/redis/lua/main.lua "s/ do json = json or ARGV\\[i\\] == 'json'/ do json = json or false/" \
+mutant 'JSON of a script: a wrong call is answered as a list' backends/redis/lua/direct.lua "s/ do json = json or ARGV\\[i\\] == 'json'/ do json = json or false/" \
     tests/cluster/test_by_hand 'wrong_calls*'
 mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \
     tests/cluster/test_by_hand 'while_a_slot*'
@@ -1081,7 +1081,7 @@ mutant 'script: a right that cannot be asked is missing' backends/redis/lua/righ
     tests/unit/test_redis_script 'a_right_that_cannot*'
 mutant 'script: a user without INFO is on a cluster' backends/redis/lua/main.lua "s/redis.pcall('CLUSTER', 'INFO')/nil/" \
     tests/cluster/test_by_hand 'a_cluster_is*'
-mutant 'script: what is no verb is the first one' backends/redis/lua/main.lua "s/(word or '%?')/(word or '?')/" \
+mutant 'script: what is no verb is the first one' backends/redis/lua/direct.lua "s/(word or '%?')/(word or '?')/" \
     tests/cluster/test_by_hand 'keys_that*'
 mutant 'script: the short way forgets a count' backends/redis/lua/number_fast_flush.lua 's/count\[K.NUMBER_BUSY_UP + 1\] + given - back/count[K.NUMBER_BUSY_UP + 1]/' \
     $redis 'a_call_gives*'

@@ -3,7 +3,7 @@
  * A script is lua/begin.lua, common.lua, NOUN.lua with all NOUN_*.lua and main.lua.  A line
  * `--@WORD` in them is replaced by NOUN_WORD.lua or else WORD.lua, if there is one (NOUN_fast*.lua
  * and NOUN_json.lua stand nowhere else), and K.NAME by the value of the C tables: constants cost
- * nothing when the script is run.  `--@direct_WORD` is replaced only in the text for direct calls,
+ * nothing when the script is run.  `--@direct*` is replaced only in the text for direct calls,
  * because the library never runs that part.
  */
 #include "config.h"
@@ -169,7 +169,7 @@ static bool is_of(const char *name, const char *noun)
 static bool append_part(struct out *o, const char *text, const char *noun,
                         const struct constants *constants, bool direct)
 {
-    static const char mark[] = "--@", only[] = "direct_";
+    static const char mark[] = "--@", only[] = "direct";
     const char *at;
 
     while ((at = strstr(text, mark)) != NULL) {

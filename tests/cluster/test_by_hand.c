@@ -21,6 +21,7 @@
 
 #include <usher/usher.h>
 
+#include "../backends/redis/script.h"
 #include "lib/servers.h"
 
 static struct redis_server *single;
@@ -1059,6 +1060,34 @@ static void wrong_calls_are_answered_in_json(void **state)
     redisFree(c);
 }
 
+/* The scripts that the library loads cannot read a direct call. */
+static void scripts_of_the_library_refuse_direct_calls(void **state)
+{
+    redisContext *c = connected(single);
+
+    (void)state;
+    assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+    for (size_t i = 0; i < NOUNS; i++) {
+        char *text, named[64];
+        size_t size, direct;
+        redisReply *reply;
+
+        assert_int_equal(usher__redis_script(nouns[i].noun, NULL, 0, &size), USHER_OK);
+        assert_int_equal(usher_lua(nouns[i].noun, NULL, 0, &direct), USHER_OK);
+        assert_true(size < direct);
+        text = malloc(size + 1);
+        assert_non_null(text);
+        assert_int_equal(usher__redis_script(nouns[i].noun, text, size + 1, &size), USHER_OK);
+        (void)snprintf(named, sizeof named, "load that of `usher lua %s`", nouns[i].noun);
+        reply = redisCommand(c, "EVAL %s 3 {p}:%s {p}:%s:index {p}:%s:held show", text,
+                             nouns[i].noun, nouns[i].noun, nouns[i].noun);
+        assert_answer(reply, nouns[i].noun, "invalid", named);
+        free(text);
+    }
+    assert_int_equal(redis_server_keys(single), 0);
+    redisFree(c);
+}
+
 static void keep_fault(void *payload, const char *line)
 {
     (void)snprintf(payload, 128, "%s", line);
@@ -1167,6 +1196,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(rows_of_answers_have_names_and_are_utf8),
         cmocka_unit_test(json_is_that_of_the_library),
         cmocka_unit_test(wrong_calls_are_answered_in_json),
+        cmocka_unit_test(scripts_of_the_library_refuse_direct_calls),
         cmocka_unit_test(a_room_is_listed_after_a_second_call),
         cmocka_unit_test(a_damaged_format_is_reported),
     };

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Answers to direct calls as JSON (json=1), equal to those of usher_reply_write(): see src/engine/write.c, whose
--- functions have the same names, and src/engine/json_tables.c for the tables.  This part is in the text that
--- usher_lua() gives, and not in the scripts that the library loads.
+-- functions have the same names, and src/engine/json_tables.c for the tables.
 
 do
 -- A noun adds, in NOUN_json.lua: J.applies(code): is the field part of the answer; J.made(of, is_row): a text

@@ -639,7 +639,8 @@ USHER_API enum usher_status usher_digest(struct usher_engine *e, enum usher_noun
                                          const char *scope, char ret_digest[33]);
 
 /**
- * The Redis script of @noun ("number"), complete, as the library loads it.  Writes at most
+ * The Redis script of @noun ("number") for direct calls: that of the library, and what reads such calls
+ * and names and writes their answers.  Writes at most
  * @size bytes including the NUL and always the full length (without NUL) to *@ret_length,
  * like snprintf.  USHER_OK, USHER_INVALID (no such noun, or built without Redis).
  */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The examples for who does not write C do the same with a store, each from another language and by
-# another way: usher serve, usher shell, and the script on Redis.
+# The examples in other languages do the same with a store, each in another way: usher serve, usher
+# shell, and direct calls of the scripts on Redis.
 examples=$(cd "$(dirname "$0")/../../examples" && pwd)
 . "$(dirname "$0")/lib.sh"
 PYTHONDONTWRITEBYTECODE=1
@@ -62,5 +62,25 @@ lease is not a number from 0 to 3153600000000
 EOT
     lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" --json number show sales 5550100
     holds out.txt '"state":"idle+up"'
+
+    # direct calls with json=1: on a server, which forgets the scripts, and on a cluster
+    sed 's/^INVALID .*/lease is not a number from 0 to 3153600000000/' same.txt >direct.txt
+    ln -sf "${USHER_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb)}" redis-server
+    echo '"$@" "$(echo "$USHER_STORE" | sed "s,.*//,,;s/[,?].*//")"' >node.sh
+    direct() {
+        redis-cli -s redis.sock FLUSHALL >/dev/null && redis-cli -s redis.sock SCRIPT FLUSH >/dev/null
+        expect 0 env USHER="$USHER" "$@" "$dir/redis.sock" <direct.txt
+        lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" --json queue where desk zoe
+        holds out.txt '"place":"room"'
+        cp direct.txt again.txt
+        REDIS_SERVER=$dir/redis-server USHER=$USHER \
+            expect 0 sh "$examples/cluster.sh" --replicas=0 sh node.sh "$@" <again.txt
+    }
+    if there python3; then direct python3 "$examples/direct.py"; fi
+    if there node; then
+        direct node "$examples/direct.js"
+        lines 1 env USHER="$USHER" node "$examples/direct.js" "$dir/nothing"
+        holds err.txt ENOENT
+    fi
 fi
 finish

@@ -44,7 +44,7 @@
         end
     end
 
-    -- What is wrong with the keys.  Keys of several scopes would mix these, and keys without braces
+    -- Returns what is wrong with the keys, or nothing.  Keys of several scopes would mix these, and keys without braces
     -- would lie in several slots.
     local function wrong_keys()
         if KEYS[1] and not stem then return 'key 1 has no name in braces, as in ' .. hash .. ': ' .. KEYS[1] end

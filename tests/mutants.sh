@@ -1039,6 +1039,10 @@ mutant 'script: a damaged record ends the script between two writes' backends/re
     tests/cluster/test_by_hand 'a_damaged*'
 mutant 'direct: of more than forty values the last are not read' backends/redis/lua/direct.lua 's/unpack(typed, 1, K.ARG_END - 1)/unpack(typed, 1, 40)/' \
     tests/cluster/test_by_hand 'each_noun*'
+mutant 'direct: the second field of a member is dropped' backends/redis/lua/direct.lua 's/fields\[#fields + 1\], fields\[#fields + 2\], known = key, value, nil/fields[1], fields[2], known = key, value, nil/' \
+    tests/model/test_direct
+mutant 'direct: a field may be given twice' backends/redis/lua/room_direct_fault.lua "s/if fields\\[i\\] == a\\[K.ARG_FIELD\\] then/if false then/" \
+    tests/model/test_direct
 mutant 'direct: a large number may be below the least' backends/redis/lua/direct.lua 's/ or #value < #min or #value == #min and value < min then/ then/' \
     tests/model/test_direct
 mutant 'direct: the last of two values counts' backends/redis/lua/direct.lua "s/if a\\[K.ARG + i\\] then return word .. ' is given twice' end//" \

@@ -69,7 +69,8 @@ const struct cli_program usher__cli_programs[] = {
       "sha is what SCRIPT LOAD has answered; before each key stands the prefix= of the store.  Behind\n"
       "the verb stand the arguments that it must have, then pairs of a key and a value.  On a server\n"
       "outside of a cluster one key is enough: EVALSHA sha 1 {desk} call owner ann\n"
-      "The answer is a list of names and values; rows are last, each a list like that.\n" },
+      "The answer is a list of names and values; rows are last, each a list like that.  With json 1 it\n"
+      "is the JSON that usher --json prints.\n" },
     { "replay", usher__lab,
       "FILE [--format=technion|csv] [--agents=N|recorded] [--report=text|json] [--pool=NAME] "
       "[--batch=N] [--zone=MIN] [--strict]",

@@ -31,6 +31,7 @@
 #include <usher/operation.h>
 #include <usher/store.h>
 
+#include "core/pack.h"
 #include "core/verbs.h"
 #include "lib/servers.h"
 #include "lib/share.h"
@@ -321,11 +322,10 @@ static void tame(const struct world *w, struct babbled *b)
         struct usher_text text;
         int64_t number;
 
-        if (arg->type == USHER__ARG_FIELDS) {
-            memset(at, 0, sizeof text);
-        } else if (arg->given == 0) {
+        if (arg->given == 0) {
             memcpy(&text, at, sizeof text);
-            if (text.data == NULL || arg->type == USHER__ARG_EPOCH)
+            if (text.data == NULL || arg->type == USHER__ARG_EPOCH ||
+                arg->type == USHER__ARG_FIELDS)
                 continue;
             text = text_with(w, &text, (int)scope, room_for[0][i]);
             memcpy(at, &text, sizeof text);
@@ -373,6 +373,28 @@ static bool argument(const struct world *w, const struct usher_operation *op, un
     return true;
 }
 
+/* Packed fields as names and values; false: they are none, or too many. */
+static bool fields(const struct usher_operation *op, const struct usher__arg *arg, struct call *c)
+{
+    struct usher_text packed, name, value;
+    struct usher_fields f;
+    uint64_t version;
+
+    memcpy(&packed, (const char *)op + arg->offset, sizeof packed);
+    if (packed.data == NULL)
+        return true;
+    if (usher__fields_fault(packed.data, packed.size) != NULL)
+        return false;
+    f = usher__fields(&packed);
+    while (usher_fields_next(&f, &name, &value, &version)) {
+        if (c->n + 12 > WORDS_MAX)
+            return false;
+        add(c, name.data, name.size);
+        add(c, value.data, value.size);
+    }
+    return true;
+}
+
 /* EVALSHA and the keys of the scope of @op. */
 static void call_begin(struct call *c, const struct usher_operation *op)
 {
@@ -417,6 +439,11 @@ static bool call_of(struct world *w, const struct usher_operation *op, bool json
 
         if ((verb->keys >> i & 1u) == 0)
             continue;
+        if (noun->args[i].type == USHER__ARG_FIELDS) {
+            if (!fields(op, &noun->args[i], c))
+                return false;
+            continue;
+        }
         add_word(c, noun->args[i].word);
         if (!argument(w, op, i, c))
             c->n = n;
@@ -549,6 +576,11 @@ static bool spoil(struct world *w, const struct usher_operation *op, struct call
     unsigned order = (unsigned)__builtin_popcountll(verb->order);
     struct rng *r = &w->rng;
     int first = 7 + (int)order; /* the first pair */
+    bool takes_fields = false;
+
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if (noun->args[i].type == USHER__ARG_FIELDS && (verb->keys >> i & 1u) != 0)
+            takes_fields = true;
 
     switch (rng_below(r, 12)) {
     case 0: /* a number that is none; a count is one in any case */
@@ -603,7 +635,7 @@ static bool spoil(struct world *w, const struct usher_operation *op, struct call
         c->size[6] = strlen(c->word[6]);
         return true;
     case 4: /* no such argument, or of another verb */
-        if (c->n + 2 > WORDS_MAX)
+        if (c->n + 2 > WORDS_MAX || takes_fields)
             return false;
         add_word(c, rng_chance(r, 50) ? "colour" : rng_chance(r, 50) ? "%a" : "NOW");
         add_word(c, "1");
@@ -646,6 +678,8 @@ static bool spoil(struct world *w, const struct usher_operation *op, struct call
             return true;
         }
     case 9: /* words after words */
+        if (takes_fields)
+            return false;
         for (unsigned i = 0, n = 1 + (unsigned)rng_below(r, 40); i < n && c->n < WORDS_MAX; i++)
             add_word(c, rng_chance(r, 50) ? "x" : "1");
         /* one word alone can be the first argument */

@@ -65,7 +65,10 @@
         local word = string.match(ARGV[1] or '', '^%l+$') -- nothing that means something in a pattern
         local code, order, keys = string.match(K.VERBS, ' ' .. (word or '%?') .. '=(%d+):([%d,]*):([%d,]*)')
         if not code then return nil, 'the verb is not known' end
-        local a, at, asked = {tonumber(code)}, 2, false
+        local a, at, asked, fields, packed = {tonumber(code)}, 2, false, {}, nil
+        for i in string.gmatch(keys, '%d+') do
+            if string.find(K.ARGS, ' ' .. i .. '=[%l-]+:f:') then packed = K.ARG + i end
+        end
         local function is_number(value, min, max)
             return string.find(value, '^%-?%d+$') and tonumber(value) >= tonumber(min)
                 and tonumber(value) <= tonumber(max)
@@ -75,8 +78,6 @@
                 .. '=([%l-]+):(%l):(%-?%d+):(%-?%d+)')
             if kind == 'v' then
                 if #value > 65536 then return word .. ' has more than 65536 bytes' end
-            elseif kind == 'f' then
-                return word .. ' is packed: not by hand'
             elseif string.find(K.ARG_LISTS, ' ' .. i .. '[gl] ') then
                 local wrong = groups_fault(word, value, string.find(K.ARG_LISTS, ' ' .. i .. 'l ') and 16)
                 if wrong then return wrong end
@@ -137,17 +138,25 @@
             elseif value then
                 known = key .. ' is not an argument of `' .. ARGV[1] .. '`'
                 for i in string.gmatch(keys, '%d+') do
-                    if string.match(K.ARGS, ' ' .. i .. '=([%l-]+)') == key then
+                    if string.match(K.ARGS, ' ' .. i .. '=([%l-]+)') == key and K.ARG + i ~= packed then
                         wrong, known = argument(i, value), nil
                         break
                     end
                 end
             end
+            if known and value and packed then
+                -- a field of a room or of a member
+                if not is_name(key, 255) then return nil, 'the name of a field is not a name' end
+                for i = 1, #fields, 2 do wrong = wrong or fields[i] == key and key .. ' is given twice' end
+                fields[#fields + 1], fields[#fields + 2], known = key, value, nil
+            end
             if known or wrong then return nil, known or wrong end
             at = at + 2
         end
-        if K.NOUN == 'room' and a[K.ARG_IF_VERSION] and not a[K.ARG_EPOCH] then
-            return nil, 'if-version needs epoch=, as answered with that version'
+        if fields[1] then
+            a[packed] = mpack(fields)
+            if #fields > 2 * K.FIELDS_MAX then return nil, 'more than ' .. K.FIELDS_MAX .. ' fields are given' end
+            if #a[packed] > 65536 then return nil, 'the fields have more than 65536 bytes' end
         end
         local placed = string.match(K.NEEDS_TOKEN, ' ' .. code .. '=(%d):') -- 1: without its first argument it has none
         if placed and not a[string.match(K.NEEDS_TOKEN, ' ' .. code .. '=%d:(%d+)') + 0]

@@ -639,10 +639,10 @@ USHER_API enum usher_status usher_digest(struct usher_engine *e, enum usher_noun
                                          const char *scope, char ret_digest[33]);
 
 /**
- * The Redis script of @noun ("number") for direct calls: that of the library, and what reads such calls
- * and names and writes their answers.  Writes at most
- * @size bytes including the NUL and always the full length (without NUL) to *@ret_length,
- * like snprintf.  USHER_OK, USHER_INVALID (no such noun, or built without Redis).
+ * The Redis script of @noun ("number") for direct calls: that of the library with the part that
+ * reads such calls and writes their answers.  Writes at most @size bytes including the NUL and
+ * always the full length (without NUL) to *@ret_length, like snprintf.  USHER_OK, USHER_INVALID (no
+ * such noun, or built without Redis).
  */
 USHER_API enum usher_status usher_lua(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length);

@@ -1197,6 +1197,26 @@ mutant 'script: a rule that is deleted takes its log with it' backends/redis/lua
     $redis 'what_is_made_anew*'
 mutant 'a user that leaves has no room' src/steps/queue_act.c 's/r->owner.size != 0 \&\& act->has_agent ? act->agent.r.order : 0;/0;/' \
     tests/model/test_queue_differential 'all_stores*'
+mutant 'the notice of a missed offer has no agent' src/steps/queue_act.c 's/^        act->about.r.owner = agent;/        ;/' \
+    $memory 'each_change_of_a_queue*'
+mutant 'the notice of a user has no outcome' src/steps/queue_act.c 's/^    act->about.outcome = outcome;/    ;/' \
+    $memory 'each_change_of_a_queue*'
+mutant 'the notice of a requeued user has no outcome' src/steps/queue_act.c 's/about.outcome = USHER_QUEUE_OUTCOME_REQUEUED;/about.outcome = USHER_QUEUE_OUTCOME_NONE;/' \
+    $memory 'each_change_of_a_queue*'
+mutant 'the notice of a user has the deadline of a heartbeat' src/steps/queue_act.c 's/: r->kind == K_USER ? usher__queue_user_until(r)/: r->kind == K_USER ? r->until_ms/' \
+    $memory 'each_change_of_a_queue*'
+mutant 'the notice of a logout of an absent agent is one of a user' src/engine/queue_hooks.c '/^    case USHER_QUEUE_LOGOUT:/d' \
+    $memory 'each_change_of_a_queue*'
+mutant 'the notice of a call that has ended has no node' src/steps/number.c 's/^    m->node = r->data;/    m->node.size = 0;/' \
+    $memory 'each_change_of_a_number*'
+mutant 'lease-max is said to end each hold' src/steps/number.c '/^        if (m->limited)$/d' \
+    $memory 'each_change_of_a_number*'
+mutant 'script: the notice of a missed offer has no agent' backends/redis/lua/queue_act.lua '/^    if was then about\[5\], about\[8\]/d' \
+    $redis 'each_change_of_a_queue*'
+mutant 'script: the notice of a user has the deadline of a heartbeat' backends/redis/lua/queue_act.lua '/^    about\[6\] = ends$/d' \
+    $redis 'each_change_of_a_queue*'
+mutant 'script: the notice of a call that has ended has no node' backends/redis/lua/number.lua "s/r.data, r.carried = '', r.data/r.data = ''/" \
+    $redis 'each_change_of_a_number*'
 mutant 'nobody is told whose hold has ended' src/steps/number.c '/^    m->c.owner = r->owner;/d' \
     $memory 'what_has_ended*'
 mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.lua "s/r.owner, r.held = '', r.owner end/r.owner = '' end/" \

@@ -427,7 +427,9 @@ USHER_API enum usher_status usher_number_drop(struct usher_engine *e, const char
 /**
  * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
  * oldest first: all that @pool keeps by its setting log.  owner, token and until_ms are those of
- * the hold, also where it has ended.  USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept;
+ * the hold, also where it has ended.  data has the group of the number; the node of a call, also
+ * where it has ended; peer, the callee, of USHER_NUMBER_CALL; and ended of USHER_NUMBER_EXPIRE:
+ * "lease", or "lease-max" if the limit of the pool has ended the call.  USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept;
  * USHER_STALE: it does not reach back so far (the answer's since_version says how far), or it is
  * newer than the pool; USHER_LOST.  usher_watch_events() follows it.
  * Takes opt->max, opt->epoch, opt->since_version.

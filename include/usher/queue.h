@@ -630,9 +630,13 @@ USHER_API enum usher_status usher_queue_drop(struct usher_engine *e, const char 
 
 /**
  * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
- * oldest first: all that @queue keeps by its setting log.  Of a user, owner is the agent that it
- * is or was with, and data has its lane and room, LOGIN.N
- * (usher_queue_room_name() gives the id that answers have).  Applies nothing that is due.
+ * oldest first: all that @queue keeps by its setting log.  until_ms is when the state ends that
+ * `to` names, 0 if only a heartbeat or a command ends it.  In a notice of a user, owner and token
+ * are those of the room or offer, also where it has ended (missed, rejected, requeued), and data
+ * has lane; priority and since, the arrival, while the user is in the queue; outcome of a visit
+ * that has ended; with an owner room, LOGIN.N (usher_queue_room_name() gives the id that answers
+ * have), agent_state, the state of the agent after the change, and agent_until, the end of its
+ * wrap-up.  data of USHER_QUEUE_LOGIN has lanes, capacity and level.  Applies nothing that is due.
  * USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept; USHER_STALE: it does not reach back so
  * far (the answer's since_version says how far), or it is newer than the queue; USHER_LOST.
  * usher_watch_events() follows it.

@@ -430,10 +430,10 @@ struct usher_notice {
     struct usher_text owner; /* of a hold that has ended: whose it was */
     /* What it takes to make the same change in a copy: packed fields (room.h), size 0 if there
      * is nothing more to say.  One byte, MessagePack's nil: they are too large to be told.  Of the
-     * settings of numbers, queues, serials and ids those that are given, numbers in digits; of a
-     * user of a queue its lane, and the room that it has or had, LOGIN.N (with EPOCH. before it, as
-     * in answers, where usher_notice_write() writes it); of serials and ids which numbers: `first`
-     * and `n`, or `number`. */
+     * settings of numbers, queues, serials and ids those that are given, numbers in digits; of
+     * serials and ids which numbers: `first` and `n`, or `number`; of numbers and queues see
+     * usher_number_changes() and usher_queue_changes().  `room` of a user of a queue is LOGIN.N;
+     * usher_notice_write() puts EPOCH. before it, as in answers. */
     struct usher_text data;
     /* Of a room: marks of its history without this change and with it, see room.h. */
     uint64_t was, mark;

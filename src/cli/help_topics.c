@@ -357,6 +357,12 @@ const struct help_topic usher__help_topics[] = {
 "         misses one knows it, and asks with since=\n"
 "subject  whom or what the change is about; from and to: its state before and after\n"
 "data     what it takes to make the same change elsewhere\n"
+"owner    of the hold of a number, or the agent of a user; also when that has ended\n"
+"until    when that state ends by itself\n"
+"\n"
+"data of a number: its group, node and peer of the call, what ended a call that has expired;\n"
+"of a user in a queue: lane, priority and since, outcome, room, agent_state and agent_until;\n"
+"of a login: lanes, capacity, level.\n"
 "\n"
 "A repeat, a refusal and a read make none.  See `usher help watch`.\n" },
 

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -47,10 +48,29 @@ struct watching {
 
 /* ---- one notice ------------------------------------------------------------------- */
 
+/* Print @value, field @name in the data of @n.  Two of the fields of a user in a queue are times.
+ */
+static void value_plain(const struct usher_notice *n, const struct usher_text *name,
+                        const struct usher_text *value)
+{
+    static const struct usher_text times[] = { { "since", 5 }, { "agent_until", 11 } };
+    char text[CLI_TIME_MAX], digits[24];
+
+    for (size_t i = 0; i < 2 && usher_notice_subject(n) == USHER_SUBJECT_USER; i++)
+        if (usher__text_equal(name, &times[i]) && value->size < sizeof digits) {
+            memcpy(digits, value->data, value->size);
+            digits[value->size] = '\0';
+            fputs(usher__time_text(text, strtoll(digits, NULL, 10)), stdout);
+            return;
+        }
+    usher__plain_text(stdout, value->data, value->size);
+}
+
 static void notice_plain(const struct usher_notice *n)
 {
     struct usher_fields f;
     struct usher_text name, value;
+    char text[CLI_TIME_MAX];
     uint64_t version;
 
     printf("%s/", usher_noun_word(n->noun));
@@ -60,12 +80,18 @@ static void notice_plain(const struct usher_notice *n)
         putchar(' ');
         usher__plain_text(stdout, n->subject.data, n->subject.size);
     }
+    if (n->owner.size != 0) {
+        fputs(" owner=", stdout);
+        usher__plain_text(stdout, n->owner.data, n->owner.size);
+    }
+    if (n->until_ms != 0 && n->noun != USHER_ROOM)
+        printf(" until=%s", usher__time_text(text, n->until_ms));
     f = usher__fields(&n->data);
     while (n->data.size > 1 && usher_fields_next(&f, &name, &value, &version)) {
         putchar(' ');
         usher__plain_text(stdout, name.data, name.size);
         putchar('=');
-        usher__plain_text(stdout, value.data, value.size);
+        value_plain(n, &name, &value);
     }
     putchar('\n');
 }

@@ -10,6 +10,7 @@
 #include "core/verbs.h"
 #include "core/wide.h"
 #include "engine/nouns.h"
+#include "engine/tables.h"
 
 static const char *fault(const struct usher_operation *command, const char **ret_word)
 {
@@ -105,8 +106,17 @@ static const char *told_state(const struct usher_notice *n, enum usher_subject o
 
 static enum usher_subject subject(const struct usher_notice *notice)
 {
-    /* a user has no token, or an agent */
-    return notice->token != 0 && notice->owner.size == 0 ? USHER_SUBJECT_AGENT : USHER_SUBJECT_USER;
+    switch (notice->verb) {
+    case USHER_QUEUE_LOGIN:
+    case USHER_QUEUE_LOGOUT:
+    case USHER_QUEUE_PAUSE:
+    case USHER_QUEUE_READY:
+        return USHER_SUBJECT_AGENT;
+    default:
+        /* a user has no token, or an agent */
+        return notice->token != 0 && notice->owner.size == 0 ? USHER_SUBJECT_AGENT
+                                                             : USHER_SUBJECT_USER;
+    }
 }
 
 /* A room is called as in an answer, with the epoch of its queue. */
@@ -121,6 +131,14 @@ static void told_value(const struct usher_notice *notice, const struct usher_tex
                     value->data);
     if (size > 0 && size < USHER__TOLD_VALUE)
         *value = (struct usher_text){ to, (size_t)size };
+}
+
+static void lua(struct usher__out *o)
+{
+    usher__print(o, "local OUTCOMES = '");
+    for (unsigned i = 0; i <= USHER_QUEUE_OUTCOME_REQUEUED; i++)
+        usher__print(o, "%-10s", usher__outcome_words[i]);
+    usher__print(o, "'\n");
 }
 
 const struct usher__hooks usher__queue_hooks = {
@@ -138,4 +156,5 @@ const struct usher__hooks usher__queue_hooks = {
     .why_due = USHER_QUEUE_WHY_DUE,
     .drop = USHER_QUEUE_DROP,
     .sweep = USHER_QUEUE_SWEEP,
+    .lua = lua,
 };

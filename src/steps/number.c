@@ -281,8 +281,10 @@ static void count_group(int64_t *n, const struct usher_record *r, int64_t by)
  * it is written from, and copied nowhere.
  */
 typedef struct {
-    unsigned from; /* its state before */
-    int64_t n[3];  /* what its group has more */
+    unsigned from;          /* its state before */
+    struct usher_text node; /* that carried its call before */
+    bool limited;           /* `lease-max` has ended its hold, and not the lease */
+    int64_t n[3];           /* what its group has more */
     bool was_aside;
     int64_t day;      /* the day of its calls, if it was aside */
     char days[2][24]; /* names of DAY records */
@@ -300,6 +302,7 @@ static inline void begun(work *w, move *m)
     const struct usher_record *r = mine(m);
 
     m->from = r->state;
+    m->node = r->data;
     m->was_aside = aside(r);
     m->day = r->n[USHER__N_DAY];
     memset(m->n, 0, sizeof m->n);
@@ -473,10 +476,41 @@ commit_ending(work *w, move *m, enum usher_verb verb)
     return usher__change_commit(w, &m->c, verb, m->from, told.state, &told);
 }
 
+/* Add data to the notice of @m: the group of the number; the node of a call, or of a hold that has
+ * ended; the peer of a call; whether the lease or `lease-max` ended a hold that has expired. */
+static enum usher_status __attribute__((noinline)) add_data(work *w, move *m, enum usher_verb verb)
+{
+    const struct usher_record *r = mine(m);
+    const struct usher_text *peer = &w->command->arg.number.sticky;
+    const struct usher_text *node = r->data.size != 0 ? &r->data : &m->node;
+    struct usher_text ended = { "lease", 5 };
+    struct usher__said said[4];
+    size_t n = 0;
+
+    if (r->group.size != 0)
+        said[n++] = (struct usher__said){ "group", 0, &r->group };
+    if (node->size != 0)
+        said[n++] = (struct usher__said){ "node", 0, node };
+    if (verb == USHER_NUMBER_CALL && peer->data != NULL)
+        said[n++] = (struct usher__said){ "peer", 0, peer };
+    if (verb == USHER_NUMBER_EXPIRE && busy(m->from)) {
+        if (m->limited)
+            ended = (struct usher_text){ "lease-max", 9 };
+        said[n++] = (struct usher__said){ "ended", 0, &ended };
+    }
+    return n != 0 ? usher__change_says(w, &m->c, said, n) : USHER_OK;
+}
+
 static inline enum usher_status commit(work *w, move *m, enum usher_verb verb)
 {
     const struct usher_record *r = mine(m);
 
+    if (usher__is_told(w, &m->c)) {
+        enum usher_status status = add_data(w, m, verb);
+
+        if (status != USHER_OK)
+            return status;
+    }
     if (busy(r->state) && (w->scope.settings[USHER__SET_LEASE_MAX] != 0 ||
                            (w->gap_to != 0 && r->until_ms <= w->gap_to)))
         return commit_ending(w, m, verb);
@@ -511,6 +545,7 @@ static enum usher_status expire_one(work *w, move *m)
     if (!due(w, mine(m)))
         return put_off(w, m);
     begin(w, m);
+    m->limited = busy(m->from) && end_of(w, mine(m)) != lease_end(w, mine(m));
     expire(w, mine(m), w->scope.version);
     return save_and_commit(w, m, USHER_NUMBER_EXPIRE);
 }

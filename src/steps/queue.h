@@ -164,7 +164,8 @@ struct about {
     enum usher_verb verb;
     unsigned from, to;
     struct usher_record r;
-    uint64_t login; /* of the agent that a user is with; 0: of none */
+    uint64_t login;                   /* of the agent that a user is with, or was; 0: of none */
+    enum usher_queue_outcome outcome; /* of the visit that ended */
 };
 
 struct act {
@@ -254,6 +255,12 @@ static inline enum usher_queue_agent_state shown(const struct usher_record *r)
     bool in_use = r->state == USHER_QUEUE_AGENT_OFFERED || r->state == USHER_QUEUE_AGENT_BUSY;
 
     return in_use && asked(r) ? USHER_QUEUE_AGENT_PAUSING : (enum usher_queue_agent_state)r->state;
+}
+
+/* When the state of @r, an agent, ends by itself; 0: at no certain time. */
+static inline int64_t usher__queue_agent_until(const struct usher_record *r)
+{
+    return r->state == USHER_QUEUE_AGENT_WRAPUP ? r->n[A_WRAP] : 0;
 }
 
 static inline bool is_open(const struct usher_record *r)
@@ -479,6 +486,8 @@ void usher__queue_answer_agent(work *w, enum usher_status status, const struct u
 enum usher_status usher__queue_answer_no_agent(work *w, enum usher_status status,
                                                const struct usher_text *id);
 
+/* When the state of @u ends if the user stays alive; 0: at no certain time. */
+int64_t usher__queue_user_until(const struct usher_record *u);
 /* @u as a row, but for its agent. */
 struct usher_queue_result_row usher__queue_user_row(const struct usher_record *u);
 /* The version at which the agent @id logged in: that of its rooms. */

@@ -397,20 +397,71 @@ void usher__queue_act_init(struct act *act)
     act->n_lanes = 0;
 }
 
-/* The notice of a user says its lane, and which room of its agent it has or had. */
-static enum usher_status say_about(work *w, struct act *act)
+static struct usher_text text_of(const char *word)
+{
+    return (struct usher_text){ word, strlen(word) };
+}
+
+/* Add data to the notice of a user: the lane; priority and arrival while the user is in the queue;
+ * the outcome of a visit that has ended; the room that the user has, or had until this change, with
+ * the state of the agent after it. */
+static enum usher_status add_user_data(work *w, struct act *act)
 {
     const struct about *about = &act->about;
-    char name[2 * 21];
+    const int64_t *n = about->r.n;
+    struct usher_text outcome = text_of(usher_queue_outcome_word(about->outcome)), state;
+    char name[2 * USHER__WIDE_TEXT];
     struct usher_text room = { name, 0 };
-    const struct usher__said said[] = { { "lane", 0, &about->r.group }, { "room", 0, &room } };
+    struct usher__said said[7] = { { "lane", 0, &about->r.group } };
+    size_t k = 1;
 
-    if (!act->heard || about->r.kind != K_USER)
+    if (about->to != USHER_QUEUE_USER_GONE) {
+        said[k++] = (struct usher__said){ "priority", n[U_PRIORITY], NULL };
+        said[k++] = (struct usher__said){ "since", n[U_SINCE], NULL };
+    }
+    if (about->outcome != USHER_QUEUE_OUTCOME_NONE)
+        said[k++] = (struct usher__said){ "outcome", 0, &outcome };
+    if (about->login != 0) {
+        const struct usher_record *a = &act->agent.r;
+
+        room.size = usher__wide_text((int64_t)about->login, name);
+        name[room.size++] = '.';
+        room.size += usher__wide_text(n[U_NO], name + room.size);
+        said[k++] = (struct usher__said){ "room", 0, &room };
+        state = text_of(usher_queue_agent_state_word(shown(a)));
+        said[k++] = (struct usher__said){ "agent_state", 0, &state };
+        if (usher__queue_agent_until(a) != 0)
+            said[k++] = (struct usher__said){ "agent_until", usher__queue_agent_until(a), NULL };
+    }
+    return usher__change_says(w, &act->c, said, k);
+}
+
+/* Add data to the notice of a login: lanes, capacity and level of the agent. */
+static enum usher_status add_login_data(work *w, struct act *act)
+{
+    const struct agent *a = &act->agent;
+    char names[LANES_MAX * (USHER_NAME_MAX + 1)];
+    struct usher_text lanes = { names, 0 };
+    const struct usher__said said[] = { { "lanes", 0, &lanes },
+                                        { "capacity", a->r.n[A_CAPACITY], NULL },
+                                        { "level", a->r.n[A_LEVEL], NULL } };
+
+    for (size_t i = 0; i < a->n_lanes; i++) {
+        if (i > 0)
+            names[lanes.size++] = ',';
+        memcpy(names + lanes.size, a->lanes[i].data, a->lanes[i].size);
+        lanes.size += a->lanes[i].size;
+    }
+    return usher__change_says(w, &act->c, said, 3);
+}
+
+static enum usher_status add_data(work *w, struct act *act)
+{
+    if (!act->heard)
         return USHER_OK;
-    if (about->login != 0)
-        room.size = (size_t)snprintf(name, sizeof name, "%" PRIu64 ".%" PRId64, about->login,
-                                     about->r.n[U_NO]);
-    return usher__change_says(w, &act->c, said, room.size != 0 ? 2 : 1);
+    if (act->about.r.kind == K_USER)
+        return add_user_data(w, act);
+    return act->about.verb == USHER_QUEUE_LOGIN ? add_login_data(w, act) : USHER_OK;
 }
 
 void usher__queue_act_step(work *w, struct act *act)
@@ -422,20 +473,28 @@ void usher__queue_act_step(work *w, struct act *act)
         return;
     }
     if (act->failed == USHER_OK)
-        act->failed = say_about(w, act);
+        act->failed = add_data(w, act);
     usher__change_tell(w, &act->c, act->about.verb, act->about.from, act->about.to, &act->about.r);
 }
 
 void usher__queue_act_about(struct act *act, enum usher_verb verb, unsigned from,
                             const struct usher_record *r)
 {
+    bool agent = r->kind == K_AGENT;
+
     act->about.verb = verb;
     act->about.from = from;
-    act->about.to = r->kind == K_AGENT ? shown(r) : r->state;
+    act->about.to = agent ? shown(r) : r->state;
+    act->about.outcome = USHER_QUEUE_OUTCOME_NONE;
     act->about.login =
         r->kind == K_USER && r->owner.size != 0 && act->has_agent ? act->agent.r.order : 0;
-    if (act->heard)
+    if (act->heard) {
         act->about.r = *r;
+        /* without the deadline of a heartbeat: the next heartbeat moves it, and makes no notice */
+        act->about.r.until_ms = agent               ? usher__queue_agent_until(r)
+                                : r->kind == K_USER ? usher__queue_user_until(r)
+                                                    : 0;
+    }
 }
 
 enum usher_status usher__queue_act_commit(work *w, struct act *act)
@@ -450,7 +509,7 @@ enum usher_status usher__queue_act_commit(work *w, struct act *act)
         if (act->lanes[i].dirty)
             lane_save(act, &act->lanes[i]);
     if (status == USHER_OK)
-        status = say_about(w, act);
+        status = add_data(w, act);
     if (status == USHER_OK)
         status = usher__change_commit(w, &act->c, act->about.verb, act->about.from, act->about.to,
                                       &act->about.r);
@@ -687,6 +746,7 @@ static enum usher_status user_gone(struct run *run, struct act *act, struct ushe
     usher__change_erase(&act->c, u);
     usher__queue_act_about(act, verb, from, u);
     act->about.to = USHER_QUEUE_USER_GONE;
+    act->about.outcome = outcome;
     act->about.r.until_ms = 0;
     return status;
 }
@@ -728,6 +788,9 @@ static enum usher_status user_back(struct run *run, struct act *act, struct ushe
 {
     work *w = run->w;
     unsigned from = u->state;
+    struct usher_text agent = u->owner;
+    uint64_t token = u->token;
+    int64_t no = u->n[U_NO];
     enum usher_status status = USHER_OK;
 
     usher__queue_act_step(w, act);
@@ -747,6 +810,14 @@ static enum usher_status user_back(struct run *run, struct act *act, struct ushe
     usher__queue_user_settle(u, to);
     status = usher__queue_user_save(w, act, u, from);
     usher__queue_act_about(act, verb, from, u);
+    if (agent.size != 0) { /* as the end of a hold names its owner and token */
+        act->about.login = act->agent.r.order;
+        act->about.r.owner = agent;
+        act->about.r.token = token;
+        act->about.r.n[U_NO] = no;
+        if (from == USHER_QUEUE_USER_SEATED)
+            act->about.outcome = USHER_QUEUE_OUTCOME_REQUEUED;
+    }
     usher__queue_todo_user(run, u);
     return status;
 }

@@ -44,8 +44,7 @@ enum usher_status usher__queue_answer_no_agent(work *w, enum usher_status status
     return USHER_OK;
 }
 
-/* When the state ends that is shown, if the user stays alive; 0: at no certain time. */
-static int64_t shown_until(const struct usher_record *u)
+int64_t usher__queue_user_until(const struct usher_record *u)
 {
     switch (u->state) {
     case USHER_QUEUE_USER_WAITING:
@@ -69,7 +68,7 @@ struct usher_queue_result_row usher__queue_user_row(const struct usher_record *u
         .since_ms = u->n[U_SINCE],
         .applied_ms = u->n[U_APPLIED],
         .matched_ms = u->n[U_MATCHED],
-        .until_ms = shown_until(u),
+        .until_ms = usher__queue_user_until(u),
         .no = u->n[U_NO],
         .token = u->token,
     };

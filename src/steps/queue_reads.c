@@ -116,7 +116,7 @@ enum usher_status usher__queue_agents(work *w)
         row.state = (int)shown(&a.r);
         row.since_ms = a.since;
         row.matched_ms = a.r.n[A_STATE_SINCE];
-        row.until_ms = a.r.state == USHER_QUEUE_AGENT_WRAPUP ? a.r.n[A_WRAP] : 0;
+        row.until_ms = usher__queue_agent_until(&a.r);
         row.capacity = a.r.n[A_CAPACITY];
         row.used = used(&a.r);
         row.served = a.r.n[A_SERVED];

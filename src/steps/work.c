@@ -12,6 +12,7 @@
 #include "core/pack.h"
 #include "core/text.h"
 #include "core/verbs.h"
+#include "core/wide.h"
 #include "kept.h"
 
 /* What the time of day is as a version, so that those of two stores that took the same scope over
@@ -224,11 +225,6 @@ told_make(struct usher__work *w, struct usher__change *c, struct usher__told *to
 #define DIGITS 21
 #define SAID_MAX 40
 
-bool usher__is_told(const struct usher__work *w, const struct usher__change *c)
-{
-    return w->context->notify != NULL || usher__log_kept(w, c->scope);
-}
-
 enum usher_status usher__change_says(struct usher__work *w, struct usher__change *c,
                                      const struct usher__said *said, size_t n)
 {
@@ -244,6 +240,8 @@ enum usher_status usher__change_says(struct usher__work *w, struct usher__change
         values[i].data = digits[i];
         if (said[i].text != NULL)
             values[i] = *said[i].text;
+        else if (said[i].value >= 0)
+            values[i].size = usher__wide_text(said[i].value, digits[i]);
         else
             values[i].size = (size_t)snprintf(digits[i], DIGITS, "%" PRId64, said[i].value);
     }

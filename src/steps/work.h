@@ -335,8 +335,6 @@ struct usher__said {
     const struct usher_text *text;
 };
 
-bool usher__is_told(const struct usher__work *w, const struct usher__change *c);
-
 enum usher_status usher__change_says(struct usher__work *w, struct usher__change *c,
                                      const struct usher__said *said, size_t n);
 
@@ -594,6 +592,12 @@ static inline bool usher__log_kept(const struct usher__work *w, const struct ush
     const struct usher__log *log = &w->steps->log;
 
     return log->kind != 0 && (s->settings[log->setting] | s->counts[log->changes]) != 0;
+}
+
+/* Does anything need the notice of @c? */
+static inline bool usher__is_told(const struct usher__work *w, const struct usher__change *c)
+{
+    return w->context->notify != NULL || usher__log_kept(w, c->scope);
 }
 
 /* Put the notices of @c, which is about to be committed, into the log; they get their marks.  Only

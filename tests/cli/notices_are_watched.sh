@@ -48,20 +48,20 @@ EOT
         sed -n 's/.*"verb":\("[a-z]*","subject":.*\),"data":\({[^}]*}\),"owner":\(.*\),"time".*/\1 \2 \3/p' >got.txt
     cat >wanted.txt <<'EOT'
 "set","subject":null,"from":null,"to":null {"offer":"500","wrapup":"100"} null
-"login","subject":"ann","from":"gone","to":"idle" {} null
-"apply","subject":"ann","from":"gone","to":"waiting" {"lane":"default"} null
-"match","subject":"ann","from":"waiting","to":"offered" {"lane":"default","room":"E.2.1"} "ann"
-"accept","subject":"ann","from":"offered","to":"seated" {"lane":"default","room":"E.2.1"} "ann"
-"finish","subject":"ann","from":"seated","to":"gone" {"lane":"default","room":"E.2.1"} "ann"
-"apply","subject":"bob","from":"gone","to":"waiting" {"lane":"default"} null
+"login","subject":"ann","from":"gone","to":"idle" {"lanes":"*","capacity":"1","level":"0"} null
+"apply","subject":"ann","from":"gone","to":"waiting" {"lane":"default","priority":"0","since":"1000"} null
+"match","subject":"ann","from":"waiting","to":"offered" {"lane":"default","priority":"0","since":"1000","room":"E.2.1","agent_state":"offered"} "ann"
+"accept","subject":"ann","from":"offered","to":"seated" {"lane":"default","priority":"0","since":"1000","room":"E.2.1","agent_state":"busy"} "ann"
+"finish","subject":"ann","from":"seated","to":"gone" {"lane":"default","outcome":"seated","room":"E.2.1","agent_state":"wrapup","agent_until":"2100"} "ann"
+"apply","subject":"bob","from":"gone","to":"waiting" {"lane":"default","priority":"0","since":"2000"} null
 "expire","subject":"ann","from":"wrapup","to":"idle" {} null
-"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","room":"E.2.1"} "ann"
+"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","agent_state":"offered"} "ann"
 "outage","subject":null,"from":null,"to":null {"from":"2100","to":"30000"} null
-"expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default"} null
-"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","room":"E.2.1"} "ann"
-"expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default"} null
+"expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","agent_state":"idle"} "ann"
+"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","agent_state":"offered"} "ann"
+"expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","agent_state":"idle"} "ann"
 "expire","subject":"ann","from":"idle","to":"gone" {} null
-"expire","subject":"bob","from":"waiting","to":"gone" {"lane":"default"} null
+"expire","subject":"bob","from":"waiting","to":"gone" {"lane":"default","outcome":"lost"} null
 EOT
     cmp -s wanted.txt got.txt || {
         wrong "states of agents and users, on $store"
@@ -125,9 +125,9 @@ EOT
 number add V 1 now=1000
 watch number/V --once
 number set W log=10 now=1000
-number add W 7 now=1000
+number add W 7 group=berlin now=1000
 number reg W 7 now=1000
-number call W owner=ann lease=1000 now=1000
+number call W owner=ann node=pbx1 sticky=555 lease=1000 now=1000
 number sweep W now=2000
 watch number/W --since=3 --once
 watch queue/W --since=3 --once
@@ -149,10 +149,10 @@ EOT
     grep '"scope"' out.txt | mask >got.txt
     cat >wanted.txt <<'EOT'
 {"status":"refused","epoch":"E","version":1,"due":null,"scope":"number/V","message":"no log is kept: with log=N the last N notices are"}
-{"scope":"number/W","epoch":"E","version":4,"verb":"call","subject":"7","from":"idle+up","to":"busy+up","data":{},"owner":"ann","time":1000,"token":"4","until":2000}
-{"scope":"number/W","epoch":"E","version":5,"verb":"expire","subject":"7","from":"busy+up","to":"idle+up","data":{},"owner":"ann","time":2000,"token":"4"}
+{"scope":"number/W","epoch":"E","version":4,"verb":"call","subject":"7","from":"idle+up","to":"busy+up","data":{"group":"berlin","node":"pbx1","peer":"555"},"owner":"ann","time":1000,"token":"4","until":2000}
+{"scope":"number/W","epoch":"E","version":5,"verb":"expire","subject":"7","from":"busy+up","to":"idle+up","data":{"group":"berlin","node":"pbx1","ended":"lease"},"owner":"ann","time":2000,"token":"4"}
 {"status":"missing","epoch":"0","version":0,"due":null,"scope":"queue/W"}
-{"scope":"queue/Q2","epoch":"E","version":4,"verb":"match","subject":"bob","from":"waiting","to":"seated","data":{"lane":"vip","room":"E.2.1"},"owner":"ann","time":1000,"token":"4","until":16000}
+{"scope":"queue/Q2","epoch":"E","version":4,"verb":"match","subject":"bob","from":"waiting","to":"seated","data":{"lane":"vip","priority":"0","since":"1000","room":"E.2.1","agent_state":"busy"},"owner":"ann","time":1000,"token":"4"}
 {"scope":"id/I","epoch":"E","version":2,"verb":"next","subject":null,"from":null,"to":null,"data":{"first":"1","n":"7"},"owner":null,"time":1000}
 {"scope":"serial/S","epoch":"E","version":2,"verb":"reserve","subject":"1","from":"free","to":"held","data":{"number":"1"},"owner":"ann","time":1000,"token":"2","until":2000}
 {"scope":"serial/S","epoch":"E","version":3,"verb":"expire","subject":"1","from":"held","to":"returned","data":{"number":"1"},"owner":"ann","time":2000,"token":"2"}
@@ -162,6 +162,13 @@ EOT
         diff -u wanted.txt got.txt | sed 1,2d
     }
     rm -f in
+
+    # And for a person.
+    [ "$store" = memory: ] || expect 0 "$USHER" -s "$store" watch number/W queue/Q2 --since=3 --once <<'EOT'
+number/W 4: call 7 owner=ann until=1970-01-01T00:00:02.000Z group=berlin node=pbx1 peer=555
+number/W 5: expire 7 owner=ann group=berlin node=pbx1 ended=lease
+queue/Q2 4: match bob owner=ann lane=vip priority=0 since=1970-01-01T00:00:01.000Z room=2.1 agent_state=busy
+EOT
 
     # Of another process: what it does while we look, and a room that comes again.
     [ "$store" != memory: ] || continue

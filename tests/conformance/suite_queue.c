@@ -1280,7 +1280,7 @@ static void each_change_is_told_with_its_subject(void **state)
     usher_unwatch(f->e, watch);
     assert_string_equal(h.line,
         "set  0>0; login ann 0>1; apply a 0>1; match a 1>2 ann; accept a 2>3 ann; apply b 0>1; "
-        "finish a 3>0 ann; match b 1>2 ann; pause ann 2>6; expire b 2>1; expire ann 5>0; "
+        "finish a 3>0 ann; match b 1>2 ann; pause ann 2>6; expire b 2>1 ann; expire ann 5>0; "
         "expire b 1>0; ");
 }
 

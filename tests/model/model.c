@@ -396,10 +396,44 @@ static void given_put(struct packed *to, const struct usher_operation *c)
     put_given(to, c->given, all, sizeof all / sizeof *all);
 }
 
-/* The change that has just been made to @n (NULL: to the pool itself), which was @owner's. */
+static void said_put(struct packed *to, const char *name, struct usher_text value)
+{
+    struct usher_text word = { name, strlen(name) };
+
+    put_text(to, &word);
+    put_text(to, &value);
+}
+
+/* The data of a notice of @n: its group, @node, the peer of a call, and what @ended a hold that has
+ * expired (NULL: none has). */
+static void number_put(struct packed *to, const struct work *w, enum usher_verb verb,
+                       const struct model_number *n, const struct model_text *node,
+                       const char *ended)
+{
+    const struct usher_text *peer = &w->c->arg.number.sticky;
+    bool called = verb == USHER_NUMBER_CALL && peer->data != NULL;
+    size_t k = (n->group.size != 0 ? 2u : 0) + (node->size != 0 ? 2u : 0) + (called ? 2u : 0) +
+               (ended != NULL ? 2u : 0);
+
+    if (k == 0)
+        return;
+    put_array(to, k);
+    if (n->group.size != 0)
+        said_put(to, "group", text_out(&n->group));
+    if (node->size != 0)
+        said_put(to, "node", text_out(node));
+    if (called)
+        said_put(to, "peer", *peer);
+    if (ended != NULL)
+        said_put(to, "ended", (struct usher_text){ ended, strlen(ended) });
+}
+
+/* The change that has just been made to @n (NULL: to the pool itself), which was @owner's, carried
+ * by @node; @ended: what ended its hold by itself. */
 static void changed_of(struct work *w, enum usher_verb verb, enum usher_number_state from,
                        enum usher_number_state to, const struct model_number *n,
-                       const struct model_text *owner)
+                       const struct model_text *owner, const struct model_text *node,
+                       const char *ended)
 {
     struct packed data = { NULL, 0, 0 };
     struct usher_notice notice;
@@ -430,6 +464,8 @@ static void changed_of(struct work *w, enum usher_verb verb, enum usher_number_s
         notice.token = n->token;
         notice.until_ms = end_of(w->p, n);
         notice.owner = text_out(owner);
+        number_put(&data, w, verb, n, node, ended);
+        notice.data = (struct usher_text){ (const char *)data.at, data.n };
     }
     model_log_keep(&w->p->log, w->p->set.log, &notice);
     if (w->m->notify != NULL)
@@ -440,7 +476,8 @@ static void changed_of(struct work *w, enum usher_verb verb, enum usher_number_s
 static void changed(struct work *w, enum usher_verb verb, enum usher_number_state from,
                     enum usher_number_state to, const struct model_number *n)
 {
-    changed_of(w, verb, from, to, n, n != NULL ? &n->owner : NULL);
+    changed_of(w, verb, from, to, n, n != NULL ? &n->owner : NULL, n != NULL ? &n->node : NULL,
+               NULL);
 }
 
 /* It joins the idle list with the change that is about to be made. */
@@ -456,12 +493,21 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Does the limit of the pool end the hold on @n, and not its lease? */
+static bool limited(const struct model_pool *p, const struct model_number *n)
+{
+    return end_of(p, n) != n->until;
+}
+
 /* The hold on @n ended at @at; @rest < 0: it rests as the pool says. */
 static void ends(struct work *w, struct model_number *n, int64_t at, int64_t rest,
                  enum usher_verb verb)
 {
     enum usher_number_state from = model_state(n);
-    struct model_text owner = n->owner;
+    struct model_text owner = n->owner, node = n->node;
+    const char *ended = !n->busy || verb != USHER_NUMBER_EXPIRE ? NULL
+                        : end_of(w->p, n) != lease_end(w->p, n) ? "lease-max"
+                                                                : "lease";
 
     w->p->ended += n->busy; /* or its rest is another one */
     n->had = n->busy;       /* if not, a command ends the rest */
@@ -473,7 +519,7 @@ static void ends(struct work *w, struct model_number *n, int64_t at, int64_t res
     n->until = rested(w->p, n) > at ? rested(w->p, n) : 0;
     if (free_now(n))
         joins(w, n);
-    changed_of(w, verb, from, model_state(n), n, &owner);
+    changed_of(w, verb, from, model_state(n), n, &owner, &node, ended);
 }
 
 /* Of the group, or of any if @group is "*" or NULL. */
@@ -481,12 +527,6 @@ static bool in_group(const struct model_number *n, const struct usher_text *grou
 {
     return group == NULL || (group->size == 1 && group->data[0] == '*') ||
            is(&n->group, group->data, group->size);
-}
-
-/* Does the limit of the pool end the hold on @n, and not its lease? */
-static bool limited(const struct model_pool *p, const struct model_number *n)
-{
-    return end_of(p, n) != n->until;
 }
 
 static int64_t limit_of(const struct model_pool *p, const struct model_number *n)

@@ -540,27 +540,83 @@ static void given_put(struct packed *to, const struct usher_operation *c)
     put_given(to, c->given, all, sizeof all / sizeof *all);
 }
 
-/* What that of a user says: its lane, and the room that it has or had. */
-static void user_put(struct packed *to, const user *u)
+static enum usher_queue_agent_state state_of(const agent *a)
 {
-    static const struct usher_text of_lane = { "lane", 4 }, in_room = { "room", 4 };
-    struct usher_text text = text_out(&u->lane);
+    return a->asked && (a->state == USHER_QUEUE_AGENT_OFFERED || a->state == USHER_QUEUE_AGENT_BUSY)
+               ? USHER_QUEUE_AGENT_PAUSING
+               : a->state;
+}
+
+/* The subject of a notice: a user, with the agent of its room (NULL: none) after the change, and
+ * the outcome of a visit that has ended; or an agent that has logged in. */
+struct told {
+    const user *u;
+    const agent *a;
+    enum usher_queue_outcome outcome;
+    /* of what has ended, which @u has no more */
+    struct model_text agent;
+    uint64_t login, token;
+    int64_t no;
+};
+
+static void word_put(struct packed *to, const char *name, const char *value)
+{
+    struct usher_text text[] = { { name, strlen(name) }, { value, strlen(value) } };
+
+    put_text(to, &text[0]);
+    put_text(to, &text[1]);
+}
+
+/* The data of a notice of a user. */
+static void user_put(struct packed *to, const struct told *what)
+{
+    const user *u = what->u;
+    const agent *a = what->a;
+    enum usher_queue_outcome outcome = what->outcome;
+    static const struct usher_text of_lane = { "lane", 4 };
+    struct usher_text name_of_lane = text_out(&u->lane);
+    bool here = u->state != USHER_QUEUE_USER_GONE, wraps = false;
     char name[48];
 
-    put_array(to, u->agent.size != 0 ? 4 : 2);
+    if (a != NULL)
+        wraps = a->state == USHER_QUEUE_AGENT_WRAPUP;
+    put_array(to, 2u + (here ? 4 : 0) + (outcome != 0 ? 2 : 0) + (a == NULL ? 0 : wraps ? 6 : 4));
     put_text(to, &of_lane);
-    put_text(to, &text);
-    if (u->agent.size == 0)
+    put_text(to, &name_of_lane);
+    if (here) {
+        put_said(to, "priority", u->priority);
+        put_said(to, "since", u->since);
+    }
+    if (outcome != 0)
+        word_put(to, "outcome", usher_queue_outcome_word(outcome));
+    if (a == NULL)
         return;
-    text.data = name;
-    text.size = (size_t)sprintf(name, "%" PRIu64 ".%" PRId64, u->login, u->no);
-    put_text(to, &in_room);
-    put_text(to, &text);
+    (void)sprintf(name, "%" PRIu64 ".%" PRId64, what->login, what->no);
+    word_put(to, "room", name);
+    word_put(
+        to, "agent_state",
+        usher_queue_agent_state_word(a->state == USHER_QUEUE_AGENT_GONE ? a->going : state_of(a)));
+    if (wraps)
+        put_said(to, "agent_until", a->wrap);
+}
+
+/* The data of a notice of a login. */
+static void login_put(struct packed *to, const agent *a)
+{
+    static const struct usher_text name = { "lanes", 5 };
+    const struct usher_text lanes = { a->lanes, a->lanes_size };
+
+    put_array(to, 6);
+    put_text(to, &name);
+    put_text(to, &lanes);
+    put_said(to, "capacity", a->capacity);
+    put_said(to, "level", a->level);
 }
 
 /* A change of @u, of an agent (@subject alone), or of the queue itself. */
 static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned to,
-                   const struct model_text *subject, uint64_t token, int64_t until, const user *u)
+                   const struct model_text *subject, uint64_t token, int64_t until,
+                   const struct told *what)
 {
     struct packed data = { NULL, 0, 0 };
     struct usher_notice notice;
@@ -581,9 +637,11 @@ static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned
     notice.until_ms = until;
     if (subject != NULL)
         notice.subject = text_out(subject);
-    if (u != NULL) {
-        notice.owner = text_out(&u->agent);
-        user_put(&data, u);
+    if (what != NULL && what->u != NULL) {
+        notice.owner = text_out(&what->agent);
+        user_put(&data, what);
+    } else if (what != NULL) {
+        login_put(&data, what->a);
     } else if (verb == USHER_QUEUE_SET) {
         given_put(&data, w->c);
     } else if (verb == USHER_QUEUE_OUTAGE) {
@@ -598,22 +656,40 @@ static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned
     free(data.at);
 }
 
-/* The change that has just been made to @u, or to @a. */
-static void user_changed(struct work *w, enum usher_verb verb, unsigned from, const user *u)
+/* A notice of @u with its agent, token and room as they are now. */
+static struct told told_of(struct work *w, const user *u)
 {
-    notify(w, verb, from, (unsigned)u->state, &u->id, u->token, user_until(u), u);
+    struct told what = { .u = u };
+
+    what.a = u->agent.size != 0 ? agent_find(w->q, u->agent.data, u->agent.size) : NULL;
+    what.agent = u->agent;
+    what.login = u->login;
+    what.token = u->token;
+    what.no = u->no;
+    return what;
 }
 
-static enum usher_queue_agent_state told(const agent *a)
+/* The change that has just been made to @u, or to @a. */
+static void user_told(struct work *w, enum usher_verb verb, unsigned from, const struct told *what)
 {
-    return a->asked && (a->state == USHER_QUEUE_AGENT_OFFERED || a->state == USHER_QUEUE_AGENT_BUSY)
-               ? USHER_QUEUE_AGENT_PAUSING
-               : a->state;
+    notify(w, verb, from, (unsigned)what->u->state, &what->u->id, what->token,
+           user_shown_until(what->u), what);
+}
+
+static void user_changed(struct work *w, enum usher_verb verb, unsigned from, const user *u)
+{
+    struct told what = told_of(w, u);
+
+    user_told(w, verb, from, &what);
 }
 
 static void agent_changed(struct work *w, enum usher_verb verb, unsigned from, const agent *a)
 {
-    notify(w, verb, from, (unsigned)told(a), &a->id, a->matched, agent_until(a), NULL);
+    struct told what = { .a = a };
+
+    notify(w, verb, from, (unsigned)state_of(a), &a->id, a->matched,
+           a->state == USHER_QUEUE_AGENT_WRAPUP ? a->wrap : 0,
+           verb == USHER_QUEUE_LOGIN ? &what : NULL);
 }
 
 static void list_add(struct model_text **list, size_t *n, const struct model_text *id)
@@ -789,6 +865,7 @@ static void visit_ends(struct work *w, user *u, enum usher_queue_outcome outcome
          was_offered = u->state == USHER_QUEUE_USER_OFFERED;
     agent *a = had_room || was_offered ? agent_find(q, u->agent.data, u->agent.size) : NULL;
     struct queue_model_user gone = *u;
+    struct told what = told_of(w, u);
     unsigned from = (unsigned)u->state;
 
     stay_ends(q, u, outcome, at);
@@ -798,7 +875,9 @@ static void visit_ends(struct work *w, user *u, enum usher_queue_outcome outcome
     if (a != NULL && a->state != USHER_QUEUE_AGENT_GONE)
         room_emptied(w, a, had_room, at);
     gone.state = USHER_QUEUE_USER_GONE;
-    notify(w, verb, from, USHER_QUEUE_USER_GONE, &gone.id, gone.token, 0, &gone);
+    what.u = &gone;
+    what.outcome = outcome;
+    user_told(w, verb, from, &what);
 }
 
 /* @u waits again at its place, or is away until @end (0: waits). */
@@ -808,6 +887,7 @@ static void user_back(struct work *w, user *u, int64_t end, int64_t at, enum ush
     bool had_room = from == USHER_QUEUE_USER_SEATED;
     agent *a =
         from == USHER_QUEUE_USER_WAITING ? NULL : agent_find(w->q, u->agent.data, u->agent.size);
+    struct told what = told_of(w, u);
 
     if (had_room) { /* it talked, and waits from now on: the rest of its patience begins */
         int64_t rest = u->patience - u->matched;
@@ -828,7 +908,8 @@ static void user_back(struct work *w, user *u, int64_t end, int64_t at, enum ush
         list_add(&w->again, &w->n_again, &u->id);
     if (a != NULL && a->state != USHER_QUEUE_AGENT_GONE)
         room_emptied(w, a, had_room, at);
-    user_changed(w, verb, from, u);
+    what.outcome = had_room ? USHER_QUEUE_OUTCOME_REQUEUED : USHER_QUEUE_OUTCOME_NONE;
+    user_told(w, verb, from, &what);
 }
 
 /* ---- deadlines ---------------------------------------------------------------------- */
@@ -938,7 +1019,7 @@ static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb v
     user *u = first_with(w->q, a);
 
     if (u == NULL) {
-        enum usher_queue_agent_state was = told(a);
+        enum usher_queue_agent_state was = state_of(a);
 
         if (verb == USHER_QUEUE_EXPIRE &&
             (was == USHER_QUEUE_AGENT_PAUSED || was == USHER_QUEUE_AGENT_PAUSING))
@@ -947,6 +1028,7 @@ static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb v
             absent_add(w, &a->id, a->wrap);
         from = was;
     }
+    a->going = state_of(a);
     a->state = USHER_QUEUE_AGENT_GONE; /* no wrap-up, no event for a room that becomes empty */
     if (u == NULL) {
         agent_changed(w, verb, (unsigned)from, a);
@@ -967,7 +1049,7 @@ static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb v
 static void agent_expires(struct work *w, agent *a)
 {
     int64_t at = agent_until(a);
-    unsigned from = (unsigned)told(a);
+    unsigned from = (unsigned)state_of(a);
 
     if (a->beat == at && outlives(w, &a->beat)) {
         list_add(&w->open, &w->n_open, &a->id);
@@ -1428,7 +1510,7 @@ static enum usher_status tell_agent(struct work *w, enum usher_status status, co
     struct usher_queue_result *r = &w->r->of.queue;
     struct model_text id = a != NULL ? a->id : text_of(w->a->agent.data, w->a->agent.size);
 
-    r->state = a != NULL ? told(a) : USHER_QUEUE_AGENT_GONE;
+    r->state = a != NULL ? state_of(a) : USHER_QUEUE_AGENT_GONE;
     put_name(r->agent, &r->agent_size, &id);
     if (a != NULL) {
         r->login = a->login;
@@ -1652,7 +1734,7 @@ static enum usher_status verb_pause(struct work *w, agent *a)
         return tell_agent(w, USHER_MISSING, NULL);
     if (a->state == USHER_QUEUE_AGENT_PAUSED || a->asked)
         return tell_agent(w, USHER_SAME, a);
-    from = (unsigned)told(a);
+    from = (unsigned)state_of(a);
     if (users_with(w->q, a, USHER_QUEUE_USER_GONE) > 0) {
         a->asked = true;
     } else {
@@ -1666,7 +1748,7 @@ static enum usher_status verb_pause(struct work *w, agent *a)
 /* Pause and wrap-up are over; false: there was neither. */
 static bool makes_ready(struct work *w, agent *a)
 {
-    unsigned from = (unsigned)told(a);
+    unsigned from = (unsigned)state_of(a);
 
     if (a->state != USHER_QUEUE_AGENT_PAUSED && !a->asked && a->wrap == 0)
         return false;
@@ -1963,7 +2045,7 @@ static enum usher_status tell_pair(struct work *w, const agent *a, const user *u
     r->login = a->login;
     r->no = u->no;
     r->token = u->token;
-    r->state = told(a);
+    r->state = state_of(a);
     return USHER_OK;
 }
 
@@ -1978,7 +2060,7 @@ static enum usher_status verb_accept(struct work *w, agent *a, user *u)
         return USHER_SAME;
     from = (unsigned)u->state;
     takes_seat(w, u, a);
-    w->r->of.queue.state = told(a);
+    w->r->of.queue.state = state_of(a);
     user_changed(w, w->c->verb, from, u);
     return USHER_OK;
 }
@@ -1993,7 +2075,7 @@ static enum usher_status verb_reject(struct work *w, agent *a, user *u)
         return USHER_REFUSED;
     refuse(w->q, u, &u->agent, at_of(w));
     user_back(w, u, 0, at_of(w), w->c->verb);
-    w->r->of.queue.state = told(a);
+    w->r->of.queue.state = state_of(a);
     return USHER_OK;
 }
 
@@ -2326,7 +2408,7 @@ static enum usher_status verb_agents(struct work *w)
         row->lanes =
             (struct usher_text){ kept_lanes(next->lanes, next->lanes_size), next->lanes_size };
         row->login = next->login;
-        row->state = (int)told(next);
+        row->state = (int)state_of(next);
         row->since_ms = next->login_at;
         row->matched_ms = next->state_since;
         row->until_ms = next->state == USHER_QUEUE_AGENT_WRAPUP ? next->wrap : 0;
@@ -2789,12 +2871,12 @@ static void execute(struct work *w)
         (w->c->verb == USHER_QUEUE_LOGIN || w->c->verb == USHER_QUEUE_READY ||
          w->c->verb == USHER_QUEUE_FREE || w->c->verb == USHER_QUEUE_REJECT) &&
         agent_named(w) != NULL)
-        r->of.queue.state = told(agent_named(w)); /* it has been given somebody since */
+        r->of.queue.state = state_of(agent_named(w)); /* after the match */
     if (r->status == USHER_OK &&
         (w->c->verb == USHER_QUEUE_LEAVE || w->c->verb == USHER_QUEUE_FINISH)) {
         const agent *a = agent_find(w->q, r->of.queue.agent, r->of.queue.agent_size);
 
-        r->of.queue.state = a != NULL ? told(a) : USHER_QUEUE_AGENT_GONE;
+        r->of.queue.state = a != NULL ? state_of(a) : USHER_QUEUE_AGENT_GONE;
     }
     r->version = w->q->exists ? w->q->version : 0;
     r->epoch = w->q->exists ? w->q->epoch : 0;

@@ -36,6 +36,7 @@ struct queue_model_agent {
     char lanes[USHER_LIST_TEXT_MAX + 1]; /* "A,B" or "*" */
     bool asked;                          /* for a pause */
     bool leaving;                        /* its users go one by one */
+    enum usher_queue_agent_state going;  /* its state until then */
     int64_t wrap, beat;                  /* deadlines, 0: none */
     uint64_t changed, matched;           /* versions: see queue_verbs.def */
     int64_t served;

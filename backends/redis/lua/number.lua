@@ -170,7 +170,7 @@ end
 -- change; either nil: not in the pool.  See save().
 function S.put(r, state, ends, after)
     if r.data ~= '' and not (after and r.state >= K.NUMBER_BUSY_DOWN) then
-        r.data = ''
+        r.data, r.carried = '', r.data
         local of = S.find('6', r.id)
         if of then S.erase(of) end
     end
@@ -225,11 +225,22 @@ function S.finish(r, state, ends, after, to)
     S.tell(S.verb, state or K.NUMBER_NODATA, to, r)
 end
 
+-- The data of the notice of a change of @r: see add_data() in number.c.
+function S.about_number(verb, r)
+    if not S.is_told() then return nil end
+    local t, node, peer = {}, r.data ~= '' and r.data or r.carried, verb == K.V_CALL and S.a[K.ARG_STICKY]
+    if r.group ~= '' then t[1], t[2] = 'group', r.group end
+    if node then t[#t + 1], t[#t + 2] = 'node', node end
+    if peer then t[#t + 1], t[#t + 2] = 'peer', peer end
+    if r.ended then t[#t + 1], t[#t + 2] = 'ended', r.ended end
+    return #t > 0 and mpack(t) or nil
+end
+
 -- Commit a change of @r, with the end of its hold as `lease-max` has it: see commit().
 function S.tell(verb, from, to, r)
-    local ends = r.ends
+    local ends, said = r.ends, S.about_number(verb, r)
     r.ends = S.end_of(r)
-    S.commit(verb, from, to, r)
+    S.commit(verb, from, to, r, said)
     r.ends = ends
 end
 
@@ -251,6 +262,7 @@ function S.make_expiry()
             S.put(r, state, ends, true)
             return S.apply()
         end
+        if state >= K.NUMBER_BUSY_DOWN then r.ended = S.end_of(r) ~= S.lease_end(r) and 'lease-max' or 'lease' end
         S.expire(r, S.version + 1)
         S.put(r, state, ends, true)
         S.tell(K.V_EXPIRE, state, r.state, r)
@@ -414,7 +426,7 @@ function S.simple(event)
         S.put(r, state, ends, false)
         S.past_keep(r)
         if S.req then S.keep(S.version + 1) end
-        return S.commit(S.verb, state, to, r)
+        return S.commit(S.verb, state, to, r, S.about_number(S.verb, r))
     end
     S.settle(r, to, r.ends, S.version + 1)
     if state then
@@ -897,7 +909,7 @@ function S.make_steps()
         S.release(r, to, S.moment, nil, S.version + 1)
         if told then S.say(K.OK, r) end
         S.put(r, state, ends, true)
-        S.commit(K.V_FREE, state, r.state, r)
+        S.tell(K.V_FREE, state, r.state, r)
     end
 
     -- all of a node: see renew_node()

@@ -230,16 +230,49 @@ function S.step()
     end
 end
 
-function S.about(verb, from, r)
-    local v, to, data = S.act.v, r.kind == '1' and S.shown(r) or r.state, nil
-    if r.kind == '3' and S.is_told() then
-        data = {'lane', r.group}
-        if r.owner ~= '' and S.act.agent then
-            data[3], data[4] = 'room', format('%.0f.%.0f', S.act.agent.order, r.n5)
-        end
-        data = mpack(data)
+-- The word for @state of an agent, as shown() returns it.
+function S.agent_word(state)
+    return string.match(sub(K.AGENT_STATES .. 'pausing', state * 10 + 1, state * 10 + 10), '^%S+') or '?'
+end
+
+-- When the state of @a, an agent, ends by itself: see usher__queue_agent_until().
+function S.agent_until(a) return a.state == K.AGENT_WRAPUP and a.n4 or 0 end
+
+-- The data of a notice of @u: see add_user_data().
+function S.user_data(u, to, outcome, no)
+    local t, a, n = {'lane', u.group}, no > 0 and S.act.agent, 2
+    if to ~= K.USER_GONE then
+        t[3], t[4], t[5], t[6], n = 'priority', format('%.0f', u.n1), 'since', format('%.0f', u.n0), 6
     end
-    S.act.about = S.notice(v, verb, from, to, r, data)
+    if outcome then
+        t[n + 1], t[n + 2] = 'outcome', string.match(sub(K.OUTCOMES, outcome * 10 + 1, outcome * 10 + 10), '^%S+')
+        n = n + 2
+    end
+    if a then
+        t[n + 1], t[n + 2], t[n + 3], t[n + 4] = 'room', format('%.0f.%.0f', a.order, no), 'agent_state',
+            S.agent_word(S.shown(a))
+        if S.agent_until(a) ~= 0 then t[n + 5], t[n + 6] = 'agent_until', format('%.0f', S.agent_until(a)) end
+    end
+    return mpack(t)
+end
+
+-- The notice of a change of @r, an agent or a user.  @outcome of its visit that has ended; @was: the agent, token
+-- and room that it had until now.  See usher__queue_act_about().
+function S.about(verb, from, r, outcome, was)
+    local agent, user, data = r.kind == '1', r.kind == '3', nil
+    local to, ends = agent and S.shown(r) or r.state, agent and S.agent_until(r) or user and S.shown_until(r) or 0
+    S.act.about = nil
+    if not S.is_told() then return end
+    if user then
+        data = S.user_data(r, to, outcome, was and was[3] or r.n5)
+    elseif verb == K.V_LOGIN then
+        data = mpack({'lanes', table.concat(r.lanes, ','), 'capacity', format('%.0f', r.n0), 'level',
+            format('%.0f', r.n5)})
+    end
+    local about = S.notice(S.act.v, verb, from, to, r, data)
+    about[6] = ends
+    if was then about[5], about[8] = was[2], was[1] end
+    S.act.about = about
 end
 
 function S.act_commit()
@@ -388,7 +421,7 @@ local function user_gone(u, outcome, verb, at)
     S.count_user(S.lane_hold(u.group), from, -1)
     S.erase(u)
     S.about(verb, from, {kind = '3', state = K.USER_GONE, token = u.token, ends = 0, owner = u.owner, id = u.id,
-        group = u.group, n5 = u.n5})
+        group = u.group, n5 = u.n5}, outcome)
 end
 
 function S.user_save(u, from)
@@ -410,9 +443,9 @@ function S.patience_back(u, at)
 end
 
 local function user_back(u, to, reject, verb, at)
-    local from = u.state
+    local from, was = u.state, u.owner ~= '' and {u.owner, u.token, u.n5} or nil
     S.step()
-    if u.owner ~= '' then
+    if was then
         S.room_empty(u, at)
         if reject then
             if not S.refuse then S.make_refusals() end
@@ -425,7 +458,7 @@ local function user_back(u, to, reject, verb, at)
     if to == K.USER_AWAY then u.n6, u.n3 = at + S.set[K.SET_GRACE + 1], 0 end
     S.user_settle(u, to)
     S.user_save(u, from)
-    S.about(verb, from, u)
+    S.about(verb, from, u, from == K.USER_SEATED and 8 or nil, was)
     S.todo_user(u)
 end
 

@@ -304,6 +304,31 @@ mutant 'a room of another queue is one of this' src/steps/queue_users.c \
     's/        if (memcmp(text->data, epoch, 16) != 0)/        if (false)/' $memory 'no_two_rooms*'
 mutant 'a room does not tell the token' src/steps/queue_answer.c 's/        .token = u->token,/        .token = 0,/' \
     $memory 'whoever_tells*'
+mutant 'an old token of a visit will do' src/steps/queue_token.c \
+    's/            current = offer ? u.token : u.order;/            current = offer ? u.token : g->token;/' \
+    $memory 'a_late_leave*'
+mutant 'an offer is known by its visit' src/steps/queue_token.c \
+    's/            current = offer ? u.token : u.order;/            current = u.order;/' \
+    $memory 'an_offer_is_accepted*'
+mutant 'a replaced session goes on' src/steps/queue_agents.c \
+    's/^    a->token = act->c.scope->version;$/    (void)0;/' $memory 'a_session_that_was*'
+mutant 'another session is the same' src/steps/queue_agents.c \
+    's/                    ? USHER__AGENT_IF_SESSION$/                    ? USHER__ANY/' $memory 'a_session_that_was*'
+mutant 'a stale command of an agent is a heartbeat' src/steps/queue.c \
+    's/        status = usher__queue_token_check(&run, &other);/        status = alive_first(\&run);\n        if (status == USHER_OK)\n            status = usher__queue_token_check(\&run, \&other);/' \
+    $memory 'a_stale_command*'
+mutant 'a late logout ends any pause' src/steps/queue_due.c \
+    's/^        absent.token = act.agent.token;$/        absent.token = 0;/' $memory 'a_late_logout*'
+mutant 'a strict queue wants no tokens' src/steps/queue_token.c \
+    's/    return w->scope.settings\[SET_STRICT\] != 0 \&\& /    return false \&\& /' $memory 'a_strict_queue*'
+mutant 'script: an old token of a visit will do' backends/redis/lua/queue_token.lua \
+    's/ and r.token or r.order end$/ and r.token or g[K.ARG_TOKEN] end/' $redis 'a_late_leave*'
+mutant 'script: a replaced session goes on' backends/redis/lua/queue_agents.lua \
+    's/S.a\[K.ARG_SESSION\], S.act.v, S.beat()/S.a[K.ARG_SESSION], a.login, S.beat()/' $redis 'a_session_that_was*'
+mutant 'script: a late logout ends any pause' backends/redis/lua/queue_due.lua \
+    's/absent.ends, absent.token = K.FOREVER - 1, a.login/absent.ends = K.FOREVER - 1/' $redis 'a_late_logout*'
+mutant 'script: a strict queue wants no tokens' backends/redis/lua/queue_token.lua \
+    's/    return S.set\[K.SET_STRICT + 1\] ~= 0 and /    return false and /' $redis 'a_strict_queue*'
 mutant 'whom all have refused nobody has' src/steps/queue_match.c \
     's/ == USHER_MISSING \&\& u->data.size != 0 ? pick_again/ == USHER_MISSING \&\& false ? pick_again/' \
     $memory 'a_user_whom_all*'

@@ -47,7 +47,7 @@
     X(REST, 31, MS, "rest", "not offered for this long after a call") \
     X(ORDER, 32, CODE, "order", "which number is given first") \
     X(DAILY, 33, INT, "daily", "calls of one number a local day; 0: any") \
-    X(STRICT, 34, BOOL, "strict", "hangup needs the token") \
+    X(STRICT, 34, BOOL, "strict", "commands need the token of what they are about") \
     X(STICKY_MS, 35, MS, "sticky", "how long the number of a callee is remembered") \
     X(STICKY_MAX, 36, INT, "sticky-max", "callees remembered") \
     X(ALL, 37, BOOL, "all", "every one of them") \
@@ -215,7 +215,9 @@
     X(DUE, 199, TIME, "due", "nothing of the scope changes by itself before this time") \
     X(ITEMS, 200, INT, "items", "how much is in the scope") \
     X(ROW, 201, INT, "row", "place in the journal") \
-    X(TWICE, 202, BOOL, "twice", "a number was issued or settled a second time")
+    X(TWICE, 202, BOOL, "twice", "a number was issued or settled a second time") \
+    X(VISIT_TOKEN, 203, TOKEN, "visit_token", "of a visit: another one for every later visit of the queue") \
+    X(SESSION, 204, TEXT, "session", "names the connection of the agent; another one takes over, and gets a new token")
 /* clang-format on */
 
 enum usher_field {

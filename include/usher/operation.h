@@ -113,6 +113,7 @@ enum usher_queue_given {
 };
 #define USHER_GIVEN_QUEUE_LOG (UINT64_C(1) << 31)
 #define USHER_GIVEN_QUEUE_SINCE_VERSION (UINT64_C(1) << 32)
+#define USHER_GIVEN_QUEUE_STRICT (UINT64_C(1) << 34)
 
 struct usher_queue_args {
     struct usher_text agent; /* who serves users */
@@ -150,7 +151,7 @@ struct usher_queue_args {
     /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 64
      * changes */
     int64_t max;
-    /* finish: of the match, else stale; drain: drop the visits up to this version */
+    /* names the login, visit or match, else stale; drain: drop the visits up to this version */
     uint64_t token;
     int64_t state; /* those in this state, not those who wait */
     /* keep ended visits for a history; refuse users while this number of visits waits for it */
@@ -160,6 +161,9 @@ struct usher_queue_args {
     struct usher_text epoch; /* only if it has this epoch, as answered, else stale */
     int64_t log; /* how many notices are kept for changes and watch; 0: none */
     int64_t since; /* of the changes after this version */
+    /* names the connection of the agent; another one takes over, and gets a new token */
+    struct usher_text session;
+    int64_t strict; /* 1: commands about an agent, a user or a room need the token */
 };
 /* end */
 /* made by src/calls/rows.py: arguments of room */
@@ -406,6 +410,7 @@ struct usher_queue_result_settings {
     /* an agent that has refused or missed a user is not offered it again before this time;
      * default 5,000 */
     int64_t again_ms;
+    int64_t strict; /* 1: commands about an agent, a user or a room need the token */
 };
 /* end */
 /* clang-format on */

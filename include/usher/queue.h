@@ -19,6 +19,12 @@
  *  - An agent that has refused or missed a user is not offered this user while it can have
  *    another one, or the user another agent that is open now, and not before `again`.
  *  - Nobody is matched who is due to be gone.
+ *
+ * Tokens
+ *  - The answer to login has a token of the login; those to apply have one of the visit
+ *    (visit_token), and one of the match if there is one.  A command with another token than the
+ *    present one is USHER_STALE and changes nothing: it comes too late, or from a connection that
+ *    another session has replaced.  With the setting strict such commands need their token.
  */
 #ifndef USHER_USHER_H
 #include <usher/usher.h> /* which includes this one in its place */
@@ -166,7 +172,8 @@ struct usher_queue_options {
      * then or later */
     int64_t since_ms;
     int64_t until_ms; /* history, drain: that ended then or earlier */
-    uint64_t token; /* drain: drop the visits up to this version */
+    /* names the login, visit or match, else stale; drain: drop the visits up to this version */
+    uint64_t token;
     int64_t state; /* list: those in this state, not those who wait */
     const char *after; /* list, agents, history: go on where a page ended: its next */
     /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 64
@@ -175,11 +182,13 @@ struct usher_queue_options {
     int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
     uint64_t epoch; /* only if it has this epoch, as answered, else stale */
     int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
+    /* login: names the connection of the agent; another one takes over, and gets a new token */
+    const char *session;
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_OPTIONS_INIT \
     { sizeof(struct usher_queue_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, \
-    0, 0, 0, 0, NULL, 0, 0, 0, 0 }
+    0, 0, 0, 0, NULL, 0, 0, 0, 0, NULL }
 #else
 #define USHER_QUEUE_OPTIONS_INIT { .size = sizeof(struct usher_queue_options) }
 #endif
@@ -229,10 +238,11 @@ struct usher_queue_settings {
     /* an agent that has refused or missed a user is not offered it again before this time;
      * default 5s */
     int64_t ask_again_ms;
+    int64_t strict; /* 1: commands about an agent, a user or a room need the token; default none */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_SETTINGS_INIT \
-    { sizeof(struct usher_queue_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_queue_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_QUEUE_SETTINGS_INIT { .size = sizeof(struct usher_queue_settings) }
 #endif
@@ -264,11 +274,13 @@ struct usher_queue_answer {
     char agent[USHER_NAME_MAX + 1]; /* an agent */
     char after[USHER_NAME_MAX + 1]; /* list, agents, history: where the page before ended */
     int64_t since_version; /* changes: a version */
+    /* alive, apply, where, move: of a visit: another one for every later visit of the queue */
+    uint64_t visit_token;
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ANSWER_INIT \
     { sizeof(struct usher_queue_answer), 0, 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, "", "", "", "", 0 }
+    0, 0, 0, "", "", "", "", 0, 0 }
 #else
 #define USHER_QUEUE_ANSWER_INIT { .size = sizeof(struct usher_queue_answer) }
 #endif
@@ -311,11 +323,12 @@ struct usher_queue_row {
     const char *owner; /* who holds it */
     struct usher_text data; /* of a change: what it takes to make it in a copy */
     int64_t time_ms; /* of the change */
+    uint64_t visit_token; /* of a visit: another one for every later visit of the queue */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ROW_INIT \
     { sizeof(struct usher_queue_row), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, 0, NULL, 0, 0, 0, NULL, { NULL, 0 }, 0 }
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, 0, NULL, 0, 0, 0, NULL, { NULL, 0 }, 0, 0 }
 #else
 #define USHER_QUEUE_ROW_INIT { .size = sizeof(struct usher_queue_row) }
 #endif
@@ -367,6 +380,8 @@ struct usher_queue_statistics {
  * time since when a user waits; if that is over already, the user leaves 1 ms after the change.
  * A raised ttl counts from the last sign of life; one that is lowered, or set where there was
  * none, counts from the change.  With ttl 0 no silent agent or user ends.
+ * strict: logout, pause, ready, pull, alive, leave, move, accept, reject and finish are
+ * USHER_INVALID without a token.
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such queue.  O(1); this and
  * the next commands change deadlines (ttl, maxwait) and ranks (strategy), and give waiting users
  * to agents if it makes trigger auto, in bounded steps.
@@ -382,9 +397,11 @@ USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *
  * login: usher_queue_room_name().  lanes: "A,B", not given: all.  level is for strategy level.
  * Waiting users are matched at once.  An agent that gives no sign of life for ttl_ms of the
  * settings (15 s by default) is gone: usher_queue_alive().
- * USHER_OK; USHER_SAME: it is logged in like that (a sign of life); USHER_REFUSED: it is with
- * other arguments.  O(lanes * log n).
- * Takes opt->lanes, opt->capacity, opt->level, opt->if_version, opt->epoch.
+ * session names the connection of the agent.  With another one than it has, the login goes on, with
+ * a new token, and commands with the token before are USHER_STALE: rooms and users stay.
+ * USHER_OK: the answer has token; USHER_SAME: it is logged in like that (a sign of life), or no
+ * session is given; USHER_REFUSED: it is with other arguments.  O(lanes * log n).
+ * Takes opt->lanes, opt->capacity, opt->level, opt->if_version, opt->epoch, opt->session.
  */
 USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -393,10 +410,11 @@ USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char
 
 /**
  * @agent goes; its users wait again at their places, or leave (requeue).  A pause is over, also
- * that of an agent that was dropped for its silence.  USHER_OK, USHER_SAME (not there).  After
+ * that of an agent that was dropped for its silence.  USHER_OK, USHER_SAME (not there); USHER_STALE:
+ * opt->token is of another login.  After
  * USHER_NOMEM of a memory store some of them may have done so; a repeat goes on.
  * O(capacity * log n).
- * Takes opt->if_version, opt->epoch.
+ * Takes opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue,
                                                const char *agent,
@@ -407,8 +425,8 @@ USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const cha
  * Nobody more for @agent once its rooms are empty (until then it is told as pausing).  It lasts
  * until usher_queue_ready() or usher_queue_logout(): an agent that is dropped for its silence is
  * paused after its next login.  A wrap-up goes on after the next login likewise, also after
- * usher_queue_logout().  USHER_OK, USHER_SAME, USHER_MISSING.
- * Takes opt->if_version, opt->epoch.
+ * usher_queue_logout().  USHER_OK, USHER_SAME, USHER_MISSING; USHER_STALE as usher_queue_logout().
+ * Takes opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -416,8 +434,9 @@ USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * End pause and wrap-up of @agent.  USHER_OK, USHER_SAME, USHER_MISSING.
- * Takes opt->if_version, opt->epoch.
+ * End pause and wrap-up of @agent.  USHER_OK, USHER_SAME, USHER_MISSING; USHER_STALE as
+ * usher_queue_logout().
+ * Takes opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -426,8 +445,9 @@ USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char
 
 /**
  * Heartbeat of opt->agent, whose rooms are the rows, or of opt->user, and where it is: the answer;
- * one that was away is back at its place.  USHER_OK, USHER_MISSING.  O(log n).
- * Takes opt->agent, opt->user, opt->if_version, opt->epoch.
+ * one that was away is back at its place.  USHER_OK, USHER_MISSING; USHER_STALE: opt->token is of
+ * another login, or another visit, and this was no heartbeat.  O(log n).
+ * Takes opt->agent, opt->user, opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_alive(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
@@ -450,10 +470,10 @@ USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char 
  * nor index (USHER_SAME).  So who repeats it in place of usher_queue_alive(), with the since_ms of the first
  * time, until seated, has the old place even if the store has lost it.
  *
- * USHER_OK, USHER_SAME  the answer has place, room, agent, token, index, wait_ms
- * USHER_EMPTY           nobody is logged in who serves the lane, and the user does not wait
- * USHER_FULL            a limit is reached, and the user does not wait
- * USHER_REFUSED         the user waits in another lane: usher_queue_move()
+ * USHER_OK, USHER_SAME  the answer has place, room, agent, token, visit_token, index, wait_ms.
+ * USHER_EMPTY           no logged-in agent serves the lane, and the user does not wait.
+ * USHER_FULL            a limit is reached, and the user does not wait.
+ * USHER_REFUSED         the user waits in another lane: usher_queue_move().
  *
  * O(log n).
  * Takes opt->lane, opt->priority, opt->since_ms, opt->if_version, opt->epoch.
@@ -464,8 +484,9 @@ USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * Where @user is.  No heartbeat.  USHER_OK, USHER_MISSING.  O(log n).
- * Takes opt->if_version, opt->epoch.
+ * Where @user is.  No heartbeat.  USHER_OK, USHER_MISSING; USHER_STALE as usher_queue_leave().
+ * O(log n).
+ * Takes opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char *queue,
                                               const char *user,
@@ -473,8 +494,9 @@ USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * @user goes, from wherever it is.  USHER_OK, USHER_MISSING.  O(log n).
- * Takes opt->if_version, opt->epoch.
+ * @user goes, from wherever it is.  USHER_OK, USHER_MISSING; USHER_STALE: opt->token is not the
+ * visit_token of this visit.  O(log n).
+ * Takes opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue,
                                               const char *user,
@@ -495,8 +517,8 @@ USHER_API enum usher_status usher_queue_finish(struct usher_engine *e, const cha
 
 /**
  * @agent takes @user, who is offered to it.  USHER_OK; USHER_SAME: seated already; USHER_REFUSED:
- * not offered to it; USHER_MISSING.
- * Takes opt->if_version, opt->epoch.
+ * not offered to it; USHER_STALE: opt->token is not that of its offer or room; USHER_MISSING.
+ * Takes opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const char *queue,
                                                const char *agent, const char *user,
@@ -505,8 +527,8 @@ USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const cha
 
 /**
  * @agent does not take @user, who waits again at its place, for other agents first: see `again`.
- * USHER_OK, USHER_REFUSED, USHER_MISSING.
- * Takes opt->if_version, opt->epoch.
+ * USHER_OK, USHER_REFUSED, USHER_MISSING; USHER_STALE as usher_queue_accept().
+ * Takes opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const char *queue,
                                                const char *agent, const char *user,
@@ -515,8 +537,9 @@ USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const cha
 
 /**
  * @agent asks for the next user: the answer has user, room, token.  USHER_OK; USHER_EMPTY;
- * USHER_REFUSED: not open (full, paused, wrap-up); USHER_MISSING.
- * Takes opt->if_version, opt->epoch.
+ * USHER_REFUSED: not open (full, paused, wrap-up); USHER_MISSING; USHER_STALE as
+ * usher_queue_logout().
+ * Takes opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue,
                                              const char *agent,
@@ -600,8 +623,9 @@ USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char
 
 /**
  * For operators: another opt->lane, opt->priority (USHER_NONE: 0) or arrival opt->since_ms for
- * @user, who waits.  USHER_OK, USHER_SAME; USHER_REFUSED: it does not wait; USHER_MISSING.
- * Takes opt->lane, opt->priority, opt->since_ms, opt->if_version, opt->epoch.
+ * @user, who waits.  USHER_OK, USHER_SAME; USHER_REFUSED: it does not wait; USHER_MISSING;
+ * USHER_STALE as usher_queue_leave().
+ * Takes opt->lane, opt->priority, opt->since_ms, opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char *queue,
                                              const char *user,

@@ -19,6 +19,7 @@ static const struct usher__member queue_options[] = {
     MEMBER(struct usher_queue_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
     MEMBER(struct usher_queue_options, epoch, EPOCH, EPOCH, TOKEN),
     MEMBER(struct usher_queue_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
+    MEMBER(struct usher_queue_options, session, SESSION, SESSION, STRING),
 };
 GIVE(queue, options)
 
@@ -39,6 +40,7 @@ static const struct usher__member queue_settings[] = {
     MEMBER(struct usher_queue_settings, archive, ARCHIVE, ARCHIVE, NUMBER),
     MEMBER(struct usher_queue_settings, log, LOG, LOG, NUMBER),
     MEMBER(struct usher_queue_settings, ask_again_ms, ASK_AGAIN, ASK_AGAIN, NUMBER),
+    MEMBER(struct usher_queue_settings, strict, STRICT, STRICT, NUMBER),
 };
 GIVE(queue, settings)
 
@@ -58,6 +60,7 @@ static const struct usher__member queue_answer[] = {
     MEMBER(struct usher_queue_answer, agent, AGENT, AGENT, CHARS),
     MEMBER(struct usher_queue_answer, after, AFTER, AFTER, CHARS),
     MEMBER(struct usher_queue_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
+    MEMBER(struct usher_queue_answer, visit_token, VISIT_TOKEN, VISIT_TOKEN, TOKEN),
 };
 
 static const struct usher__member queue_row[] = {
@@ -95,6 +98,7 @@ static const struct usher__member queue_row[] = {
     MEMBER(struct usher_queue_row, owner, OWNER, OWNER, STRING),
     MEMBER(struct usher_queue_row, data, DATA, DATA, BYTES),
     MEMBER(struct usher_queue_row, time_ms, TIME, TIME, NUMBER),
+    MEMBER(struct usher_queue_row, visit_token, VISIT_TOKEN, VISIT_TOKEN, TOKEN),
 };
 
 static const struct usher__member queue_statistics[] = {
@@ -137,6 +141,7 @@ static const uint8_t queue_answer_at[] = {
     [USHER_FIELD_AGENT] = 13,
     [USHER_FIELD_AFTER] = 14,
     [USHER_FIELD_SINCE_VERSION] = 15,
+    [USHER_FIELD_VISIT_TOKEN] = 16,
 };
 
 static void queue_answer_tell(const struct usher_operation *op, const struct usher_result *r,

@@ -55,13 +55,16 @@
 #define PLACE                                                                                 \
     "[WHY=no-agent?: nobody who is logged in serves it"                                       \
     "|WHY=history?: too many ended visits wait for a history"                                 \
-    "|PLACE=room? is in room {ROOM}[ of {AGENT}]"                                             \
-    "|PLACE=offer? is offered for room {ROOM}[ of {AGENT}] until {!UNTIL}"                    \
+    "|PLACE=room? is in room {ROOM}[ of {AGENT}][, token {TOKEN}]"                            \
+    "|PLACE=offer? is offered for room {ROOM}[ of {AGENT}] until {!UNTIL}[, token {TOKEN}]"   \
     "|PLACE=queue? waits, {!INDEX} ahead[WAIT_MS?, about {!WAIT_MS/s} s]|PLACE=away? is away" \
-    "| is not here]"
+    "| is not here][, visit token {VISIT_TOKEN}]"
 #define AGENT ": [{AGENT}|{@AGENT}] is [{AGENT_STATE}|gone]"
+#define LOGIN "[, token {TOKEN}]"
 #define ROOMS "<; room {ROOM}[: {USER}| is free]>"
-#define USERS "<; {USER} {USER_STATE}[, lane {LANE}][, with {AGENT}][ in {ROOM}]>"
+#define USERS                                                           \
+    "<; {USER} {USER_STATE}[, lane {LANE}][, with {AGENT}][ in {ROOM}]" \
+    "[, token {TOKEN}][, visit token {VISIT_TOKEN}]>"
 #define NOTICES "<; {VERSION} {VERB}[ {SUBJECT}]{DATA&}>"
 #define ITEMS                                                            \
     "[SCOPE=number/*?, {!ITEMS} number[ITEMS=1?|s]"                      \
@@ -120,6 +123,11 @@ static const struct {
     { "id", "create set", ALWAYS, ": " SEGMENT SETTINGS },
     { "id", NULL, ALWAYS, ": " SEGMENT },
 
+    { "queue", "logout pause ready pull", STALE, ": the token is of another login of {@AGENT}" },
+    { "queue", "leave where move", STALE, ": the token is of another visit of {@USER}" },
+    { "queue", "accept reject", STALE, ": the token is of another offer of {@USER}" },
+    { "queue", "alive", STALE,
+      ": the token is of another [@AGENT?login of {@AGENT}|visit of {@USER}]" },
     { "queue", "set", ~MISSING, ": {=TTL}" },
     { "queue", "stats", ~MISSING,
       ": {WAITING} wait (longest {LONGEST_WAIT/s} s), {OFFERED} offered, {SEATED} seated, "
@@ -127,9 +135,9 @@ static const struct {
       "{AGENTS_WRAPUP} wrapup, {AGENTS_PAUSED} paused; today {SEATED_TODAY} seated, "
       "{ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out"
       "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %]" },
-    { "queue", "login logout pause ready free", ALWAYS, AGENT "{rooms}" },
-    { "queue", "room", ALWAYS, AGENT ROOMS },
-    { "queue", "alive", ALWAYS, "[@AGENT?" AGENT "|: {@USER}" PLACE "]" ROOMS },
+    { "queue", "login logout pause ready free", ALWAYS, AGENT "{rooms}" LOGIN },
+    { "queue", "room", ALWAYS, AGENT LOGIN ROOMS },
+    { "queue", "alive", ALWAYS, "[@AGENT?" AGENT LOGIN "|: {@USER}" PLACE "]" ROOMS },
     { "queue", "apply where move", ALWAYS, ": {@USER}" PLACE },
     { "queue", "pull match", ALWAYS, ": {#} matched" USERS },
     { "queue", "sweep", ~MISSING, ": {COUNT} expired" MORE USERS },

@@ -228,6 +228,8 @@ static const char *arguments_fault(const work *w)
     enum usher_verb v = w->command->verb;
     uint64_t hi, order;
 
+    if (usher__queue_token_missing(w))
+        return "token is missing: the queue is strict";
     if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_LOGIN) && w->now > USHER_QUEUE_TIME_MAX)
         return "now is later than a queue can tell";
     if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_MOVE) && given(w, USHER_GIVEN_QUEUE_SINCE) &&
@@ -303,8 +305,13 @@ static enum usher_status run(work *w)
         reply_of(w)->count = n;
         reply_of(w)->more = w->behind = more;
     } else {
+        bool other;
+
         version = w->scope.version;
         run.n_matched = 0;
+        status = usher__queue_token_check(&run, &other);
+        if (status != USHER_OK || other)
+            return status;
         status = alive_first(&run);
         if (status == USHER_OK)
             status = verb(&run);

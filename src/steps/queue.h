@@ -6,7 +6,8 @@
  * Records
  *   AGENT   id; order = version of login (slot 2 finds it by that), token = version of the last
  *           match; until_ms = the nearer of beat and wrap; data = array: how many lanes, the
- *           lanes, for each room who is in it ("" nobody), when it logged in
+ *           lanes, for each room who is in it ("" nobody), when it logged in; if it has a session:
+ *           its name, and the version at which it began: the token of the login
  *   LINK    id "LOGIN.I": one for each lane of an agent, group = the lane ("*" all), owner =
  *           the agent, token = version of the agent's last change; in slot 0 while the agent is
  *           open, rank = RANKS * the strategy + a rank by it, order = 16 * a version + I.  After
@@ -18,7 +19,8 @@
  *           slot 2 while it has a room, owner = the agent, token = version of the match;
  *           data = the key of its refusals, "" while it has none
  *   ABSENT  id of an agent that was silent for too long while it was paused, or that went in its
- *           wrap-up: the next login is paused (n[0] is 0) or in wrap-up until n[0]
+ *           wrap-up: the next login is paused (n[0] is 0) or in wrap-up until n[0]; token = that of
+ *           the login that is over
  *   LANE    id; users by state; data = array of figures; slot 0, rank = the day of the figures, or
  *           2^52 while users are in it, order = version at which it came: see
  *           usher__queue_lane_over()
@@ -129,7 +131,7 @@ enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
 
 #define LANES_MAX USHER_NUMBER_GROUPS_MAX
 #define NAME_PACKED (USHER_NAME_MAX + 3)
-#define AGENT_DATA (32 + (LANES_MAX + USHER_QUEUE_CAPACITY_MAX) * NAME_PACKED)
+#define AGENT_DATA (48 + (LANES_MAX + USHER_QUEUE_CAPACITY_MAX + 1) * NAME_PACKED)
 #define RANKS (UINT64_C(1) << 40) /* of a strategy */
 #define ABSENT_MAX 10000          /* pauses of agents that are not there */
 #define PASS_MAX USHER__STEP_MAX  /* looked at in vain: agents for one match, users in a command */
@@ -145,6 +147,8 @@ struct agent {
     size_t n_lanes;
     struct usher_text lanes[LANES_MAX], rooms[USHER_QUEUE_CAPACITY_MAX];
     int64_t since; /* login */
+    struct usher_text session;
+    uint64_t token; /* of the login */
     bool dirty;
     bool was_open;
     bool touched; /* its links get a new order */
@@ -453,6 +457,17 @@ enum usher_status usher__queue_search_later(work *w, uint64_t login, const struc
 enum usher_status usher__queue_expire_refusal(struct run *run, struct usher_record *r);
 const char *usher__queue_refusal_fault(const struct usher_record *r);
 
+/* ---- queue_token.c ---- */
+
+/* The command has no token, though the queue and the verb want one. */
+bool usher__queue_token_missing(const work *w);
+/* The command has a token, and it is not @current, that of what the command is about, if that is
+ * there
+ * (@found): the answer is `stale`, or `lost`. */
+bool usher__queue_token_other(work *w, bool found, uint64_t current);
+/* The same for a command about a login, a visit or an offer. */
+enum usher_status usher__queue_token_check(struct run *run, bool *ret_other);
+
 /* ---- queue_due.c ---- */
 
 /* Of those in the rooms of the agent of @act, the one whose place is first.  MISSING: all
@@ -504,6 +519,8 @@ enum usher_status usher__queue_answer_gone(work *w, enum usher_status status,
 int64_t usher__queue_beat(const work *w);
 /* Without a version: a sign of life is no change to be told of. */
 enum usher_status usher__queue_heartbeat(work *w, struct usher_record *r);
+/* The pause or the wrap-up of the agent of the command, from before it went.  MISSING. */
+enum usher_status usher__queue_absent(work *w, struct usher_record *r);
 /* A command of the agent @r is a sign of life. */
 enum usher_status usher__queue_agent_alive(struct run *run, struct usher_record *r);
 enum usher_status usher__queue_login(struct run *run);

@@ -29,15 +29,20 @@ bool usher__queue_agent_read(struct agent *a)
 
     if (capacity < 1 || capacity > USHER_QUEUE_CAPACITY_MAX || !usher_unpack_array(&u, &n) ||
         !usher_unpack_uint(&u, &n_lanes) || n_lanes < 1 || n_lanes > LANES_MAX ||
-        (n != 2 + n_lanes + (size_t)capacity && n != 1 + n_lanes + (size_t)capacity))
+        n < 1 + n_lanes + (size_t)capacity)
         return false;
     a->n_lanes = (size_t)n_lanes;
+    n -= 1 + a->n_lanes + (size_t)capacity;
     a->dirty = a->touched = a->served = a->leaving = false;
     a->since = 0; /* of an agent from before there was one */
+    a->session.data = NULL;
+    a->session.size = 0;
+    a->token = a->r.order;
     a->was_open = is_open(&a->r);
     return usher__queue_texts(&u, a->lanes, a->n_lanes) &&
-           usher__queue_texts(&u, a->rooms, (size_t)capacity) &&
-           (n == 1 + n_lanes + (size_t)capacity || usher_unpack_int(&u, &a->since));
+           usher__queue_texts(&u, a->rooms, (size_t)capacity) && (n == 0 || n == 1 || n == 3) &&
+           (n == 0 || usher_unpack_int(&u, &a->since)) &&
+           (n < 3 || (usher_unpack_text(&u, &a->session) && usher_unpack_uint(&u, &a->token)));
 }
 
 enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct usher_record *r)
@@ -265,13 +270,18 @@ enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh)
     struct agent *a = &act->agent;
     struct usher__packer p = { act->agent_data, sizeof act->agent_data, 0 };
 
-    usher__pack_array(&p, 2 + a->n_lanes + (size_t)a->r.n[A_CAPACITY]);
+    usher__pack_array(&p,
+                      2 + a->n_lanes + (size_t)a->r.n[A_CAPACITY] + (a->session.size != 0 ? 2 : 0));
     usher__pack_uint(&p, a->n_lanes);
     for (size_t i = 0; i < a->n_lanes; i++)
         usher__pack_text(&p, a->lanes[i].data, a->lanes[i].size);
     for (int64_t i = 0; i < a->r.n[A_CAPACITY]; i++)
         usher__pack_text(&p, a->rooms[i].data, a->rooms[i].size);
     usher__pack_int(&p, a->since);
+    if (a->session.size != 0) {
+        usher__pack_text(&p, a->session.data, a->session.size);
+        usher__pack_uint(&p, a->token);
+    }
     a->r.data.data = (const char *)act->agent_data;
     a->r.data.size = p.n;
     usher__queue_agent_settle(&a->r);

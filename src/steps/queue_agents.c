@@ -91,8 +91,7 @@ enum usher_status usher__queue_agent_alive(struct run *run, struct usher_record 
     return usher__queue_heartbeat(run->w, r);
 }
 
-/* The pause or the wrap-up of the agent of the command, from before it went.  MISSING. */
-static enum usher_status absent_find(work *w, struct usher_record *r)
+enum usher_status usher__queue_absent(work *w, struct usher_record *r)
 {
     if (w->scope.counts[COUNT_ABSENT] == 0)
         return USHER_MISSING;
@@ -105,6 +104,30 @@ static void absent_erase(struct act *act, const struct usher_record *r)
     act->c.scope->counts[COUNT_ABSENT]--;
 }
 
+/* Another session takes over the agent that @act holds. */
+static enum usher_status session_replace(struct run *run, struct act *act)
+{
+    work *w = run->w;
+    struct agent *a = &act->agent;
+    unsigned from = shown(&a->r);
+    enum usher_status status;
+
+    usher__queue_act_step(w, act);
+    a->session = args(w)->session;
+    a->token = act->c.scope->version;
+    a->r.n[A_BEAT] = usher__queue_beat(w);
+    usher__queue_agent_settle(&a->r);
+    usher__queue_agent_event(w, act, USHER__AGENT_LOGIN, usher__work_at(w));
+    usher__queue_act_about(act, USHER_QUEUE_LOGIN, from, &a->r);
+    status = usher__queue_act_commit(w, act);
+    if (status != USHER_OK)
+        return status;
+    usher__queue_answer_agent(w, USHER_OK, &a->r);
+    if (is_open(&a->r)) /* see usher__queue_agent_alive() */
+        usher__queue_todo_agent(run, a->r.order);
+    return USHER_OK;
+}
+
 enum usher_status usher__queue_login(struct run *run)
 {
     work *w = run->w;
@@ -112,6 +135,7 @@ enum usher_status usher__queue_login(struct run *run)
     struct act act;
     struct usher_record r, absent;
     struct agent *a = &act.agent;
+    unsigned guard;
     enum usher_status status = usher__queue_load(run, K_AGENT, &g->agent, &r), paused;
 
     usher__queue_act_init(&act);
@@ -119,10 +143,14 @@ enum usher_status usher__queue_login(struct run *run)
         status = usher__queue_agent_hold_this(w, &act, &r);
         if (status != USHER_OK)
             return status;
+        guard = !same_login(w, a) ? USHER__AGENT_IF_OTHER
+                : g->session.data != NULL && !usher__text_equal(&g->session, &a->session)
+                    ? USHER__AGENT_IF_SESSION
+                    : USHER__ANY;
         status =
-            (enum usher_status)usher__queue_agent_move(
-                w, &r, USHER__AGENT_LOGIN, same_login(w, a) ? USHER__ANY : USHER__AGENT_IF_OTHER)
-                .status;
+            (enum usher_status)usher__queue_agent_move(w, &r, USHER__AGENT_LOGIN, guard).status;
+        if (status == USHER_OK)
+            return session_replace(run, &act);
         usher__queue_answer_agent(w, status, &r);
         if (status == USHER_SAME)
             return usher__queue_agent_alive(run, &r);
@@ -131,7 +159,7 @@ enum usher_status usher__queue_login(struct run *run)
     }
     if (status != USHER_MISSING)
         return status;
-    paused = absent_find(w, &absent);
+    paused = usher__queue_absent(w, &absent);
     if (paused != USHER_OK && paused != USHER_MISSING)
         return paused;
     usher__queue_act_step(w, &act);
@@ -144,6 +172,8 @@ enum usher_status usher__queue_login(struct run *run)
     a->r.n[A_BEAT] = usher__queue_beat(w);
     a->n_lanes = lanes_of(w, a->lanes);
     a->since = usher__work_at(w);
+    a->session = g->session;
+    a->token = a->r.order;
     usher__queue_agent_event(w, &act, USHER__AGENT_LOGIN, usher__work_at(w));
     if (paused == USHER_OK) {
         absent_erase(&act, &absent);
@@ -155,8 +185,8 @@ enum usher_status usher__queue_login(struct run *run)
         }
     }
     usher__queue_agent_settle(&a->r);
-    usher__queue_answer_agent(w, USHER_OK, &a->r);
     status = usher__queue_agent_save(w, &act, true);
+    usher__queue_answer_agent(w, USHER_OK, &a->r);
     usher__queue_act_about(&act, USHER_QUEUE_LOGIN, USHER_QUEUE_AGENT_GONE, &a->r);
     if (status == USHER_OK)
         status = usher__queue_act_commit(w, &act);
@@ -178,7 +208,7 @@ static enum usher_status logout_absent(work *w, const struct usher_text *id)
 {
     struct act act;
     struct usher_record r;
-    enum usher_status status = absent_find(w, &r);
+    enum usher_status status = usher__queue_absent(w, &r);
 
     if (status == USHER_MISSING || (status == USHER_OK && r.n[0] != 0))
         return not_there(w, USHER__AGENT_LOGOUT, id);
@@ -188,6 +218,7 @@ static enum usher_status logout_absent(work *w, const struct usher_text *id)
     usher__queue_act_step(w, &act);
     absent_erase(&act, &r);
     r.until_ms = 0;
+    r.token = 0;
     usher__queue_act_about(&act, USHER_QUEUE_LOGOUT, USHER_QUEUE_AGENT_PAUSED, &r);
     (void)usher__queue_answer_no_agent(w, USHER_OK, id);
     return usher__queue_act_commit(w, &act);

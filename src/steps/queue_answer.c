@@ -28,11 +28,14 @@ void usher__queue_answer_names(work *w, const struct usher_text *user,
 void usher__queue_answer_agent(work *w, enum usher_status status, const struct usher_record *r)
 {
     struct usher_queue_result *q = reply_of(w);
+    struct agent a;
 
+    a.r = *r;
     w->reply->status = status;
     q->state = shown(r);
     q->login = r->state != USHER_QUEUE_AGENT_GONE ? r->order : 0;
     q->no = r->state != USHER_QUEUE_AGENT_GONE ? r->n[A_CAPACITY] : 0;
+    q->token = r->state != USHER_QUEUE_AGENT_GONE && usher__queue_agent_read(&a) ? a.token : 0;
     usher__queue_answer_names(w, NULL, &r->id);
 }
 
@@ -121,6 +124,7 @@ enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
     struct usher_queue_result *q = reply_of(w);
 
     w->reply->status = status;
+    q->count = u->order; /* the token of the visit */
     q->place = (enum usher_queue_place)places[u->state];
     q->index = -1;
     q->wait_ms = -1;

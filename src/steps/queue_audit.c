@@ -29,7 +29,7 @@ const char *usher__queue_scope_fault(const struct usher_scope *scope)
     return zone < -ZONE_MAX || zone > ZONE_MAX ? "a time zone" : NULL;
 }
 
-static const char *agent_fault(const struct usher_record *r)
+static const char *agent_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
     struct agent a;
     int64_t n = 0;
@@ -39,6 +39,8 @@ static const char *agent_fault(const struct usher_record *r)
     a.r = *r;
     if (!usher__queue_agent_read(&a))
         return "has rooms that cannot be read";
+    if (a.token < r->order || usher__is_newer(scope, a.token))
+        return "has a session that it cannot have";
     for (int64_t i = 0; i < r->n[A_CAPACITY]; i++)
         n += a.rooms[i].size != 0;
     if (n != used(r) || r->n[A_SEATED] < 0 || r->n[A_OFFERS] < 0)
@@ -93,7 +95,7 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
         return "is newer than its scope";
     switch (r->kind) {
     case K_AGENT:
-        return agent_fault(r);
+        return agent_fault(scope, r);
     case K_LINK:
         if (r->slots == 4u)
             return r->group.size == 0 || r->owner.size == 0 ? "serves nothing" : NULL;

@@ -80,6 +80,7 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
 
         /* less than for ever: an absence that is over goes for it */
         absent.until_ms = USHER__FOREVER - 1;
+        absent.token = act.agent.token;
         if (!paused)
             absent.until_ms = absent.n[0] = act.agent.r.n[A_WRAP];
         status = usher__change_remember(w, &act.c, &absent, &act.c.scope->counts[COUNT_ABSENT],

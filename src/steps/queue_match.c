@@ -452,6 +452,7 @@ enum usher_status usher__queue_pull(struct run *run)
     if (status != USHER_OK)
         return status;
     usher__queue_answer_agent(w, USHER_OK, &r);
+    reply_of(w)->token = 0; /* that of the match is in the row */
     if (!is_open(&r)) {
         usher__say(w->reply, USHER_REFUSED, "the agent takes nobody now");
         return USHER_OK;

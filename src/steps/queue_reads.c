@@ -59,6 +59,7 @@ enum usher_status usher__queue_list(work *w)
             continue;
         row = usher__queue_user_row(&r);
         row.agent = r.owner;
+        row.version = r.order; /* the token of the visit */
         if (row.no != 0)
             status = usher__queue_login_of(w, &r.owner, &row.login);
         if (status == USHER_OK)
@@ -113,6 +114,7 @@ enum usher_status usher__queue_agents(work *w)
         row.lanes.data = lanes;
         row.lanes.size = n;
         row.login = a.r.order;
+        row.token = a.token;
         row.state = (int)shown(&a.r);
         row.since_ms = a.since;
         row.matched_ms = a.r.n[A_STATE_SINCE];

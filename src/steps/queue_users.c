@@ -344,6 +344,7 @@ enum usher_status usher__queue_finish(struct run *run)
     struct usher_record u;
     struct usher__move move;
     struct act act;
+    bool other;
     enum usher_status status;
 
     usher__queue_act_init(&act);
@@ -351,21 +352,18 @@ enum usher_status usher__queue_finish(struct run *run)
     if (status == USHER_LOST)
         return USHER_OK;
     reply_of(w)->index = reply_of(w)->wait_ms = -1;
-    if (given(w, USHER_GIVEN_QUEUE_TOKEN) && w->scope.ref != NULL &&
-        (status == USHER_MISSING || status == USHER_EMPTY ||
-         (status == USHER_OK && g->token != u.token)) &&
-        usher__scope_lost(w, g->token))
-        return usher__say_lost(w, "token");
+    if (status != USHER_OK && status != USHER_MISSING && status != USHER_EMPTY)
+        return status;
+    other = usher__queue_token_other(w, status == USHER_OK, status == USHER_OK ? u.token : 0);
+    if (other && w->reply->status == USHER_LOST)
+        return USHER_OK;
     if (status == USHER_MISSING || status == USHER_EMPTY) {
         w->reply->status = USHER_MISSING;
         if (status == USHER_EMPTY)
             usher__say(w->reply, USHER_REFUSED, "nobody is seated there");
         return USHER_OK;
     }
-    if (status != USHER_OK)
-        return status;
-    if ((g->user.data != NULL && !usher__text_equal(&g->user, &u.id)) ||
-        (given(w, USHER_GIVEN_QUEUE_TOKEN) && g->token != u.token)) {
+    if (other || (g->user.data != NULL && !usher__text_equal(&g->user, &u.id))) {
         usher__queue_answer_names(w, &u.id, &u.owner);
         w->reply->status = USHER_STALE;
         return USHER_OK;

@@ -9,37 +9,37 @@ cat >wanted_talk <<'END'
 > queue apply desk u1 now=1000
 {"status":"empty","epoch":"0","version":0,"due":null,"why":"no-agent"}
 > queue login desk ann now=1000
-{"status":"ok","epoch":"E","version":1,"due":16000,"now":1000,"agent":"ann","state":"idle","rooms":["E.1.1"]}
+{"status":"ok","epoch":"E","version":1,"due":16000,"now":1000,"agent":"ann","state":"idle","rooms":["E.1.1"],"token":"1"}
 > queue apply desk u1 now=1001
-{"status":"ok","epoch":"E","version":3,"due":16000,"now":1001,"place":"room","room":"E.1.1","agent":"ann","token":"3"}
+{"status":"ok","epoch":"E","version":3,"due":16000,"now":1001,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit_token":"2"}
 > queue apply desk u2 now=1002
-{"status":"ok","epoch":"E","version":4,"due":16000,"now":1002,"place":"queue","index":0,"wait":null}
+{"status":"ok","epoch":"E","version":4,"due":16000,"now":1002,"place":"queue","index":0,"wait":null,"visit_token":"4"}
 > queue apply desk u3 now=1003
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":1003,"place":"queue","index":1,"wait":null}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":1003,"place":"queue","index":1,"wait":null,"visit_token":"5"}
 > queue apply desk u2 now=1004
-{"status":"same","epoch":"E","version":5,"due":16000,"now":1004,"place":"queue","index":0,"wait":null}
+{"status":"same","epoch":"E","version":5,"due":16000,"now":1004,"place":"queue","index":0,"wait":null,"visit_token":"4"}
 > queue alive desk user=u1 now=15000
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"room","room":"E.1.1","agent":"ann","token":"3"}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit_token":"2"}
 > queue alive desk user=u3 now=15000
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"queue","index":1,"wait":null}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"queue","index":1,"wait":null,"visit_token":"5"}
 > queue alive desk agent=ann now=15000
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":0,"token":"3"}]}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":0,"token":"3"}],"token":"1"}
 > queue where desk u3 now=17000
-{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"place":"queue","index":0,"wait":null}
+{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"place":"queue","index":0,"wait":null,"visit_token":"5"}
 > queue room desk ann now=17000
-{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":0,"token":"3"}]}
+{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":0,"token":"3"}],"token":"1"}
 > queue finish desk 1.1 now=18000
 {"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","state":"busy"}
 > queue where desk u3 now=18000
-{"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"place":"room","room":"E.1.1","agent":"ann","token":"8"}
+{"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"place":"room","room":"E.1.1","agent":"ann","token":"8","visit_token":"5"}
 > queue alive desk user=u3 now=29000
-{"status":"ok","epoch":"E","version":8,"due":30000,"now":29000,"place":"room","room":"E.1.1","agent":"ann","token":"8"}
+{"status":"ok","epoch":"E","version":8,"due":30000,"now":29000,"place":"room","room":"E.1.1","agent":"ann","token":"8","visit_token":"5"}
 > queue where desk u3 now=33000
-{"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"place":"queue","index":0,"wait":null}
+{"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"place":"queue","index":0,"wait":null,"visit_token":"5"}
 > queue where desk u2 now=33000
 {"status":"missing","epoch":"E","version":10,"due":44000,"now":33000,"place":"none"}
 > queue list desk now=33000
-{"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"users":[{"user":"u3","state":"waiting","lane":"default","priority":0,"since":1003,"applied":33000,"agent":null,"room":null,"matched":0,"until":0}],"next":null}
+{"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"users":[{"user":"u3","state":"waiting","lane":"default","priority":0,"since":1003,"applied":33000,"agent":null,"room":null,"matched":0,"until":0,"visit_token":"5"}],"next":null}
 > queue agents desk now=33000
 {"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"agents":[],"next":null}
 > queue history desk now=33000
@@ -47,29 +47,29 @@ cat >wanted_talk <<'END'
 > queue stats desk now=33000
 {"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"waiting":1,"seated":0,"agents":0,"longest_wait":0,"longest_since":31997,"seated_today":2,"abandoned_today":1,"service_level":1.0000,"timeout_today":0,"finished_today":2,"wait":8498,"talk":15999,"offered":0,"away":0,"agents_idle":0,"agents_offered":0,"agents_busy":0,"agents_wrapup":0,"agents_paused":0,"dropped_today":0,"visits":3}
 > queue set desk offer=5000 now=33000
-{"status":"ok","epoch":"E","version":11,"due":44000,"now":33000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0,"log":0,"again":5000}
+{"status":"ok","epoch":"E","version":11,"due":44000,"now":33000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0,"log":0,"again":5000,"strict":0}
 > queue login desk bob capacity=2 lanes=default,vip now=34000
-{"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"agent":"bob","state":"offered","rooms":["E.12.1","E.12.2"]}
+{"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"agent":"bob","state":"offered","rooms":["E.12.1","E.12.2"],"token":"12"}
 > queue where desk u3 now=34000
-{"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"place":"offer","room":"E.12.1","agent":"bob","until":39000,"token":"13"}
+{"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"place":"offer","room":"E.12.1","agent":"bob","until":39000,"token":"13","visit_token":"5"}
 > queue accept desk bob u3 now=34000
 {"status":"ok","epoch":"E","version":14,"due":39000,"now":34000,"user":"u3","agent":"bob","room":"E.12.1","token":"13","state":"busy"}
 > queue apply desk u4 lane=vip priority=5 now=35000
-{"status":"ok","epoch":"E","version":16,"due":39000,"now":35000,"place":"offer","room":"E.12.2","agent":"bob","until":40000,"token":"16"}
+{"status":"ok","epoch":"E","version":16,"due":39000,"now":35000,"place":"offer","room":"E.12.2","agent":"bob","until":40000,"token":"16","visit_token":"15"}
 > queue pause desk bob now=35000
-{"status":"ok","epoch":"E","version":17,"due":39000,"now":35000,"agent":"bob","state":"pausing","rooms":["E.12.1","E.12.2"]}
+{"status":"ok","epoch":"E","version":17,"due":39000,"now":35000,"agent":"bob","state":"pausing","rooms":["E.12.1","E.12.2"],"token":"12"}
 > queue reject desk bob u4 now=35000
 {"status":"ok","epoch":"E","version":18,"due":39000,"now":35000,"user":"u4","agent":"bob","room":"E.12.2","token":"16","state":"pausing"}
 > queue pull desk bob now=35000
 {"status":"refused","epoch":"E","version":18,"due":39000,"now":35000,"matched":[],"message":"the agent takes nobody now"}
 > queue move desk u4 priority=9 now=35000
-{"status":"ok","epoch":"E","version":19,"due":39000,"now":35000,"place":"queue","index":0,"wait":null}
+{"status":"ok","epoch":"E","version":19,"due":39000,"now":35000,"place":"queue","index":0,"wait":null,"visit_token":"15"}
 > queue ready desk bob now=35000
-{"status":"ok","epoch":"E","version":21,"due":39000,"now":35000,"agent":"bob","state":"busy","rooms":["E.12.1","E.12.2"]}
+{"status":"ok","epoch":"E","version":21,"due":39000,"now":35000,"agent":"bob","state":"busy","rooms":["E.12.1","E.12.2"],"token":"12"}
 > queue leave desk u4 now=35000
 {"status":"ok","epoch":"E","version":22,"due":39000,"now":35000,"user":"u4","agent":"bob","room":"E.12.2","token":"21","state":"busy"}
 > queue free desk bob now=35000
-{"status":"ok","epoch":"E","version":23,"due":39000,"now":35000,"agent":"bob","state":"idle","rooms":["E.12.1","E.12.2"],"freed":1}
+{"status":"ok","epoch":"E","version":23,"due":39000,"now":35000,"agent":"bob","state":"idle","rooms":["E.12.1","E.12.2"],"freed":1,"token":"12"}
 > queue pull desk bob now=35000
 {"status":"empty","epoch":"E","version":23,"due":39000,"now":35000,"matched":[],"why":"no-user"}
 > queue match desk now=35000
@@ -96,11 +96,11 @@ done
 # 0 is a time: who was seated at it was seated, and of who never was `seated` is null.
 cat >wanted_early <<'END'
 > queue login early ann now=0
-{"status":"ok","epoch":"E","version":1,"due":15000,"now":0,"agent":"ann","state":"idle","rooms":["E.1.1"]}
+{"status":"ok","epoch":"E","version":1,"due":15000,"now":0,"agent":"ann","state":"idle","rooms":["E.1.1"],"token":"1"}
 > queue apply early u1 now=0
-{"status":"ok","epoch":"E","version":3,"due":15000,"now":0,"place":"room","room":"E.1.1","agent":"ann","token":"3"}
+{"status":"ok","epoch":"E","version":3,"due":15000,"now":0,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit_token":"2"}
 > queue apply early u2 now=0
-{"status":"ok","epoch":"E","version":4,"due":15000,"now":0,"place":"queue","index":0,"wait":null}
+{"status":"ok","epoch":"E","version":4,"due":15000,"now":0,"place":"queue","index":0,"wait":null,"visit_token":"4"}
 > queue leave early u2 now=3000
 {"status":"ok","epoch":"E","version":5,"due":15000,"now":3000,"user":"u2","agent":null,"room":null}
 > queue leave early u1 now=5000

@@ -18,14 +18,14 @@ more: after=100
 $ number list sales owner=nobody
 ok: 0 numbers
 $ queue agents desk
-agent  lanes  capacity  used  served  state  logged_in  since
-bob    de,en         2     1       1  busy   30 s ago   30 s ago
-eve    *             1                idle   30 s ago   30 s ago
+agent  lanes  capacity  used  served  token  state  logged_in  since
+bob    de,en         2     1       1      2  busy   30 s ago   30 s ago
+eve    *             1                    3  idle   30 s ago   30 s ago
 $ queue list desk
 ok: 0 rows
 $ queue list desk state=seated
-user  agent  lane  state   priority  since     applied   matched   token  room
-zed   bob    en    seated         3  30 s ago  30 s ago  30 s ago      5  E.2.1
+user  agent  lane  state   priority  since     applied   matched   token  visit_token  room
+zed   bob    en    seated         3  30 s ago  30 s ago  30 s ago      5            4  E.2.1
 $ serial holds inv
 number  n  token  until     state  owner  serial
      1  1      2  in 4 min  held   ann    A-0001

@@ -4105,6 +4105,8 @@ int suite_main(const struct backend *b, int argc, char **argv)
     if (rc == 0)
         rc = suite_queue_visits(b);
     if (rc == 0)
+        rc = suite_queue_tokens(b);
+    if (rc == 0)
         rc = suite_drop(b);
     if (rc == 0)
         rc = suite_news(b);

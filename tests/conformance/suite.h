@@ -71,5 +71,6 @@ int suite_main(const struct backend *b, int argc, char **argv);
 int suite_queue(const struct backend *b);
 int suite_queue_agents(const struct backend *b);
 int suite_queue_visits(const struct backend *b);
+int suite_queue_tokens(const struct backend *b);
 
 #endif

@@ -242,6 +242,7 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_result *a,
         OF(of.settings.archive);
         OF(of.settings.log);
         OF(of.settings.again_ms);
+        OF(of.settings.strict);
     }
     if (verb == USHER_QUEUE_STATS && answered) {
         OF(of.stats.waiting);

@@ -19,7 +19,7 @@ struct queue_gen {
     int64_t now;
     int64_t scale; /* what a step of the clock and a deadline are like */
     /* percents */
-    unsigned request, lane, lanes_of_agent, priority, since, capacity, set, beat, refuse;
+    unsigned request, lane, lanes_of_agent, priority, since, capacity, set, beat, refuse, token;
     bool big;  /* more deadlines at once than one command applies */
     bool calm; /* the clock seldom jumps */
     uint64_t made;
@@ -100,6 +100,7 @@ struct queue_gen *queue_gen_open(uint64_t seed)
     g->capacity = (unsigned)rng_below(r, 3) * 40;
     g->set = (unsigned)(1 + rng_below(r, 6));
     g->beat = (unsigned)rng_below(r, 3) * 10;
+    g->token = (unsigned)rng_below(r, 3) * 40;
     g->calm = rng_chance(r, 60);
     g->refuse = rng_chance(r, 35) ? 10 + (unsigned)rng_below(r, 40) : 0;
     (void)snprintf(g->about, sizeof g->about,
@@ -218,6 +219,10 @@ static void give_settings(struct queue_gen *g, struct usher_operation *c)
     a->service_ms = span(g);
     a->requests = 1 + (int64_t)rng_below(r, 5);
     a->archive = rng_chance(r, 40) ? 0 : (int64_t)rng_below(r, 40);
+    if (rng_chance(r, g->token / 4)) {
+        c->given |= USHER_GIVEN_QUEUE_STRICT;
+        a->strict = rng_chance(r, 40);
+    }
     a->log = rng_chance(r, 20) ? 0 : (int64_t)rng_below(r, rng_chance(r, 50) ? 8 : 100);
 }
 
@@ -228,7 +233,7 @@ static void spoil(struct queue_gen *g, struct usher_operation *c)
     struct usher_queue_args *a = &c->arg.queue;
     struct usher_text wrong = gen_bad(r);
 
-    switch (rng_below(r, 16)) {
+    switch (rng_below(r, 17)) {
     case 0:
         c->scope = rng_chance(r, 30) ? text("{x") : wrong;
         break;
@@ -279,6 +284,9 @@ static void spoil(struct queue_gen *g, struct usher_operation *c)
     case 14:
         a->user.data = NULL;
         a->user.size = 0;
+        break;
+    case 15:
+        a->session = rng_chance(r, 50) ? wrong : gen_any(r, &g->requests);
         break;
     default:
         c->given |= USHER_GIVEN_QUEUE_TTL;
@@ -346,6 +354,21 @@ static void give_page(struct queue_gen *g, struct usher_operation *c)
     c->arg.queue.max = rng_chance(r, 10) ? USHER_LIST_MAX : 1 + (int64_t)rng_below(r, 3);
 }
 
+/* The token of what the command is about, or another one: 0, the next version, a lost one. */
+static void give_token(struct queue_gen *g, struct queue_gen_command *q, unsigned percent)
+{
+    struct rng *r = &g->rng;
+
+    if (!rng_chance(r, percent))
+        return;
+    q->c.given |= USHER_GIVEN_QUEUE_TOKEN;
+    q->token_of = true;
+    q->c.arg.queue.token = rng_chance(r, 70)   ? 0
+                           : rng_chance(r, 40) ? 1
+                           : rng_chance(r, 60) ? UINT64_MAX
+                                               : USHER_EXACT_MAX;
+}
+
 static void arguments(struct queue_gen *g, struct queue_gen_command *q)
 {
     struct rng *r = &g->rng;
@@ -367,20 +390,26 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
             c->given |= USHER_GIVEN_QUEUE_LEVEL;
             a->level = (int64_t)rng_below(r, 3);
         }
+        if (rng_chance(r, g->token))
+            a->session = gen_any(r, &g->requests);
+        break;
+    case USHER_QUEUE_ROOM:
+    case USHER_QUEUE_FREE:
+        a->agent = agent;
         break;
     case USHER_QUEUE_LOGOUT:
     case USHER_QUEUE_PAUSE:
     case USHER_QUEUE_READY:
-    case USHER_QUEUE_ROOM:
     case USHER_QUEUE_PULL:
-    case USHER_QUEUE_FREE:
         a->agent = agent;
+        give_token(g, q, g->token);
         break;
     case USHER_QUEUE_ALIVE:
         if (rng_chance(r, 50))
             a->agent = agent;
         if (a->agent.data == NULL || rng_chance(r, 2))
             a->user = user;
+        give_token(g, q, g->token);
         break;
     case USHER_QUEUE_APPLY:
     case USHER_QUEUE_MOVE:
@@ -393,10 +422,13 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
         }
         if (rng_chance(r, g->since))
             give_since(g, c);
+        if (c->verb == USHER_QUEUE_MOVE)
+            give_token(g, q, g->token);
         break;
     case USHER_QUEUE_WHERE:
     case USHER_QUEUE_LEAVE:
         a->user = user;
+        give_token(g, q, g->token);
         break;
     case USHER_QUEUE_FINISH:
         q->of = user;
@@ -404,17 +436,14 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
         q->elsewhere = rng_chance(r, 4);
         if (rng_chance(r, 20))
             a->user = rng_chance(r, 80) ? user : gen_any(r, &g->users);
-        if (rng_chance(r, 30)) {
-            c->given |= USHER_GIVEN_QUEUE_TOKEN;
-            a->token = rng_chance(r, 80) ? 0 : rng_chance(r, 50) ? 1 : UINT64_MAX;
-            q->token_of = true;
-        }
+        give_token(g, q, g->token > 30 ? g->token : 30);
         break;
     case USHER_QUEUE_ACCEPT:
     case USHER_QUEUE_REJECT:
         a->agent = agent;
         a->user = q->of = user;
         q->agent_of = rng_chance(r, 90);
+        give_token(g, q, g->token);
         break;
     case USHER_QUEUE_SWEEP:
         give_page(g, c);
@@ -546,6 +575,36 @@ bool queue_gen_last_look(const struct queue_gen *g, unsigned queue, unsigned i,
     return true;
 }
 
+/* The token of what @c is about, 0 if it is not there.  @of: the user in the room. */
+static uint64_t token_now(const struct usher_operation *c, const struct usher_text *of,
+                          const struct queue_model_queue *queue)
+{
+    const struct usher_queue_args *a = &c->arg.queue;
+    const struct usher_text *user = of->data != NULL ? of : &a->user;
+    const struct queue_model_user *u;
+    const struct queue_model_agent *agent;
+
+    if (user->data != NULL) {
+        u = queue_model_user(queue, user->data, user->size);
+        if (u == NULL)
+            return 0;
+        return c->verb == USHER_QUEUE_FINISH || c->verb == USHER_QUEUE_ACCEPT ||
+                       c->verb == USHER_QUEUE_REJECT
+                   ? u->token
+                   : u->version;
+    }
+    if (a->agent.data == NULL)
+        return 0;
+    agent = queue_model_agent(queue, a->agent.data, a->agent.size);
+    if (agent != NULL)
+        return agent->session_version;
+    for (size_t i = 0; i < queue->n_absent; i++)
+        if (queue->absent[i].id.size == a->agent.size &&
+            memcmp(queue->absent[i].id.data, a->agent.data, a->agent.size) == 0)
+            return queue->absent[i].token;
+    return 0;
+}
+
 struct usher_operation queue_gen_resolve(struct queue_gen_command *q, const struct queue_model *m)
 {
     struct usher_operation c = q->c;
@@ -565,6 +624,8 @@ struct usher_operation queue_gen_resolve(struct queue_gen_command *q, const stru
         if (a->since < 0)
             a->since = 0;
     }
+    if (q->token_of && queue != NULL)
+        a->token += token_now(&c, &q->of, queue);
     if (q->of.data == NULL)
         return c;
     if (queue != NULL)
@@ -582,8 +643,6 @@ struct usher_operation queue_gen_resolve(struct queue_gen_command *q, const stru
         memcpy(q->text, "0123456789abcdef.", 17);
         a->room.size += 17;
     }
-    if (q->token_of && u != NULL)
-        a->token += u->token;
     if (q->agent_of && u != NULL && u->agent.size > 0 && a->agent.data != NULL) {
         /* a copy: the model's may go before the stores have the command */
         memcpy(q->text, u->agent.data, u->agent.size);

@@ -15,9 +15,10 @@
 
 struct queue_gen_command {
     struct usher_operation c;
-    struct usher_text of; /* a user: the room that it is in, the token, the agent */
+    struct usher_text of; /* a user: the room that it is in, the agent */
     bool version_of;      /* if_version is to be added to the version of the queue */
-    bool room_of, token_of, agent_of;
+    bool room_of, agent_of;
+    bool token_of;  /* token is to be added to that of what the command is about */
     bool elsewhere; /* the room is one of another queue */
     char text[USHER_NAME_MAX + 1];
 };

@@ -42,7 +42,7 @@ static bool name_or_none(const struct usher_text *t)
     return t->data == NULL || is_name(t->data, t->size);
 }
 
-/* Letters for arguments: a agent, u user, r room, l lane, s lanes, f after. */
+/* Letters for arguments: a agent, u user, r room, l lane, s lanes, f after, e session. */
 static bool texts_only(const struct usher_queue_args *a, const char *which)
 {
     return (a->agent.data == NULL || strchr(which, 'a') != NULL) &&
@@ -50,7 +50,8 @@ static bool texts_only(const struct usher_queue_args *a, const char *which)
            (a->room.data == NULL || strchr(which, 'r') != NULL) &&
            (a->lane.data == NULL || strchr(which, 'l') != NULL) &&
            (a->lanes.data == NULL || strchr(which, 's') != NULL) &&
-           (a->after.data == NULL || strchr(which, 'f') != NULL);
+           (a->after.data == NULL || strchr(which, 'f') != NULL) &&
+           (a->session.data == NULL || strchr(which, 'e') != NULL);
 }
 
 static bool ranges_right(const struct usher_operation *c)
@@ -81,6 +82,7 @@ static bool ranges_right(const struct usher_operation *c)
            in(c, USHER_GIVEN_QUEUE_UNTIL, a->until_ms, 0, USHER_QUEUE_TIME_MAX) &&
            in(c, USHER_GIVEN_QUEUE_STATE, a->state, 1, 4) &&
            in(c, USHER_GIVEN_QUEUE_LOG, a->log, 0, 100000) &&
+           in(c, USHER_GIVEN_QUEUE_STRICT, a->strict, 0, 1) &&
            in(c, USHER_GIVEN_QUEUE_SINCE_VERSION, a->since, 0, USHER_EXACT_MAX) &&
            in(c, USHER_GIVEN_QUEUE_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX);
 }
@@ -96,32 +98,39 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
                    USHER_GIVEN_QUEUE_MAXWAIT | USHER_GIVEN_QUEUE_GRACE | USHER_GIVEN_QUEUE_REQUEUE |
                    USHER_GIVEN_QUEUE_HISTORY | USHER_GIVEN_QUEUE_ZONE | USHER_GIVEN_QUEUE_SERVICE |
                    USHER_GIVEN_QUEUE_REQUESTS | USHER_GIVEN_QUEUE_ARCHIVE | USHER_GIVEN_QUEUE_LOG |
-                   USHER_GIVEN_QUEUE_ASK_AGAIN;
+                   USHER_GIVEN_QUEUE_ASK_AGAIN | USHER_GIVEN_QUEUE_STRICT;
         return "";
     case USHER_QUEUE_LOGIN:
         *ret_may = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
-        return "aAs";
+        return "aAse";
     case USHER_QUEUE_LOGOUT:
     case USHER_QUEUE_PAUSE:
     case USHER_QUEUE_READY:
-    case USHER_QUEUE_ROOM:
     case USHER_QUEUE_PULL:
+        *ret_may = USHER_GIVEN_QUEUE_TOKEN;
+        return "aA";
+    case USHER_QUEUE_ROOM:
     case USHER_QUEUE_FREE:
         return "aA";
     case USHER_QUEUE_ALIVE:
+        *ret_may = USHER_GIVEN_QUEUE_TOKEN;
         return "au";
     case USHER_QUEUE_APPLY:
-    case USHER_QUEUE_MOVE:
         *ret_may = USHER_GIVEN_QUEUE_PRIORITY | USHER_GIVEN_QUEUE_SINCE;
+        return "uUl";
+    case USHER_QUEUE_MOVE:
+        *ret_may = USHER_GIVEN_QUEUE_PRIORITY | USHER_GIVEN_QUEUE_SINCE | USHER_GIVEN_QUEUE_TOKEN;
         return "uUl";
     case USHER_QUEUE_WHERE:
     case USHER_QUEUE_LEAVE:
+        *ret_may = USHER_GIVEN_QUEUE_TOKEN;
         return "uU";
     case USHER_QUEUE_FINISH:
         *ret_may = USHER_GIVEN_QUEUE_TOKEN;
         return "rRu";
     case USHER_QUEUE_ACCEPT:
     case USHER_QUEUE_REJECT:
+        *ret_may = USHER_GIVEN_QUEUE_TOKEN;
         return "aAuU";
     case USHER_QUEUE_MATCH:
         return "";
@@ -161,7 +170,8 @@ static bool arguments_right(const struct usher_operation *c)
     if (texts == NULL || c->scope.data == NULL || !is_scope(c->scope.data, c->scope.size))
         return false;
     if (!name_or_none(&c->request) || !name_or_none(&a->agent) || !name_or_none(&a->user) ||
-        !name_or_none(&a->room) || !name_or_none(&a->after) || !ranges_right(c))
+        !name_or_none(&a->room) || !name_or_none(&a->after) || !name_or_none(&a->session) ||
+        !ranges_right(c))
         return false;
     if (a->lane.data != NULL && !is_group(a->lane.data, a->lane.size))
         return false;
@@ -535,6 +545,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_QUEUE_REQUESTS, "requests", a->requests },
         { USHER_GIVEN_QUEUE_ARCHIVE, "archive", a->archive },
         { USHER_GIVEN_QUEUE_LOG, "log", a->log },
+        { USHER_GIVEN_QUEUE_STRICT, "strict", a->strict },
     };
 
     put_given(to, c->given, all, sizeof all / sizeof *all);
@@ -1000,12 +1011,13 @@ static user *first_with(const queue *q, const agent *a)
 }
 
 /* The next login of the agent is paused, or (@wrap) in its wrap-up. */
-static void absent_add(struct work *w, const struct model_text *id, int64_t wrap)
+static void absent_add(struct work *w, const agent *a, int64_t wrap)
 {
     queue *q = w->q;
 
     q->absent = grown(q->absent, q->n_absent, sizeof *q->absent);
-    q->absent[q->n_absent].id = *id;
+    q->absent[q->n_absent].id = a->id;
+    q->absent[q->n_absent].token = a->session_version;
     q->absent[q->n_absent++].wrap = wrap;
     for (int i = 0; i < 2; i++) /* up to two that are over go for it */
         if (q->n_absent > 1 && q->absent[0].wrap != 0 && q->absent[0].wrap <= w->moment)
@@ -1023,9 +1035,9 @@ static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb v
 
         if (verb == USHER_QUEUE_EXPIRE &&
             (was == USHER_QUEUE_AGENT_PAUSED || was == USHER_QUEUE_AGENT_PAUSING))
-            absent_add(w, &a->id, 0);
+            absent_add(w, a, 0);
         else if (a->wrap > at)
-            absent_add(w, &a->id, a->wrap);
+            absent_add(w, a, a->wrap);
         from = was;
     }
     a->going = state_of(a);
@@ -1515,6 +1527,7 @@ static enum usher_status tell_agent(struct work *w, enum usher_status status, co
     if (a != NULL) {
         r->login = a->login;
         r->no = a->capacity;
+        r->token = w->c->verb == USHER_QUEUE_PULL ? 0 : a->session_version;
     }
     return status;
 }
@@ -1549,6 +1562,7 @@ static enum usher_status tell_user(struct work *w, enum usher_status status, con
     r->index = r->wait_ms = -1;
     if (u == NULL)
         return status;
+    r->count = u->version;
     switch (u->state) {
     case USHER_QUEUE_USER_SEATED:
     case USHER_QUEUE_USER_OFFERED:
@@ -1676,6 +1690,13 @@ static enum usher_status verb_login(struct work *w, agent *a)
             ((given & USHER_GIVEN_QUEUE_CAPACITY) == 0 || x->capacity == a->capacity) &&
             ((given & USHER_GIVEN_QUEUE_LEVEL) == 0 || x->level == a->level);
 
+        if (same && x->session.data != NULL && !is(&a->session, x->session.data, x->session.size)) {
+            a->session = text_of(x->session.data, x->session.size);
+            a->session_version = w->q->version + 1;
+            agent_alive(w, a);
+            agent_changed(w, w->c->verb, (unsigned)told(a), a);
+            return tell_agent(w, USHER_OK, a);
+        }
         if (same)
             agent_alive(w, a);
         return tell_agent(w, same ? USHER_SAME : USHER_REFUSED, a);
@@ -1686,7 +1707,9 @@ static enum usher_status verb_login(struct work *w, agent *a)
     a->id = text_of(x->agent.data, x->agent.size);
     a->state = USHER_QUEUE_AGENT_IDLE;
     a->state_since = a->login_at = at_of(w);
-    a->login = a->matched = w->q->version + 1;
+    a->login = a->matched = a->session_version = w->q->version + 1;
+    if (x->session.data != NULL)
+        a->session = text_of(x->session.data, x->session.size);
     a->capacity = (given & USHER_GIVEN_QUEUE_CAPACITY) != 0 ? x->capacity : 1;
     a->level = (given & USHER_GIVEN_QUEUE_LEVEL) != 0 ? x->level : 0;
     a->lanes_size = lanes_size;
@@ -2007,9 +2030,7 @@ static enum usher_status verb_finish(struct work *w)
     const agent *a = agent_of_room(w, &no);
     user *u = user_in_room(w);
 
-    if (w->q->exists &&
-        ((a == NULL && login_of_room(w) > w->q->version) ||
-         ((w->c->given & USHER_GIVEN_QUEUE_TOKEN) != 0 && w->a->token > w->q->version)))
+    if (w->q->exists && a == NULL && login_of_room(w) > w->q->version)
         return USHER_LOST;
     r->index = r->wait_ms = -1;
     if (a == NULL)
@@ -2273,6 +2294,8 @@ static enum usher_status verb_set(struct work *w)
         s->archive = a->archive;
     if (given & USHER_GIVEN_QUEUE_LOG)
         s->log = a->log;
+    if (given & USHER_GIVEN_QUEUE_STRICT)
+        s->strict = a->strict;
     w->r->of.queue.of.settings = *s;
     if (given == 0)
         return USHER_OK;
@@ -2378,7 +2401,7 @@ static enum usher_status verb_list(struct work *w)
         order = next->version;
         if ((int64_t)next->state == state &&
             (of->data == NULL || is(&next->lane, of->data, of->size)))
-            (void)user_row(w, next, &next->agent);
+            user_row(w, next, &next->agent)->version = next->version;
     }
 }
 
@@ -2408,6 +2431,7 @@ static enum usher_status verb_agents(struct work *w)
         row->lanes =
             (struct usher_text){ kept_lanes(next->lanes, next->lanes_size), next->lanes_size };
         row->login = next->login;
+        row->token = next->session_version;
         row->state = (int)state_of(next);
         row->since_ms = next->login_at;
         row->matched_ms = next->state_since;
@@ -2722,10 +2746,61 @@ static user *user_named(const struct work *w)
                : NULL;
 }
 
+/* The command shows a token of something that is there, and not the one that it has now. */
+static bool token_stale(const struct work *w, const agent *a, const user *u)
+{
+    const struct queue_model_absent *absent;
+    struct model_text id = text_of(w->a->agent.data, w->a->agent.size);
+
+    switch (w->c->verb) {
+    case USHER_QUEUE_ACCEPT:
+    case USHER_QUEUE_REJECT:
+        return u != NULL && u->token != w->a->token;
+    case USHER_QUEUE_LEAVE:
+    case USHER_QUEUE_WHERE:
+    case USHER_QUEUE_MOVE:
+        return u != NULL && u->version != w->a->token;
+    case USHER_QUEUE_ALIVE:
+        if (w->a->user.data != NULL)
+            return u != NULL && u->version != w->a->token;
+        return a != NULL && a->session_version != w->a->token;
+    case USHER_QUEUE_LOGOUT:
+        absent = absent_of(w->q, &id);
+        return a != NULL        ? a->session_version != w->a->token
+               : absent != NULL ? absent->token != w->a->token
+                                : false;
+    case USHER_QUEUE_PAUSE:
+    case USHER_QUEUE_READY:
+    case USHER_QUEUE_PULL:
+        return a != NULL && a->session_version != w->a->token;
+    default: /* finish looks at it by itself, drain has another one */
+        return false;
+    }
+}
+
+/* The agent or the user of the command has another token, and nothing is done. */
+static enum usher_status tell_stale(struct work *w)
+{
+    struct usher_queue_result *r = &w->r->of.queue;
+    struct model_text agent_id = text_of(w->a->agent.data, w->a->agent.size);
+
+    if (w->a->user.data != NULL)
+        (void)tell_user(w, USHER_STALE, NULL);
+    put_name(r->agent, &r->agent_size, &agent_id);
+    return USHER_STALE;
+}
+
 static enum usher_status answer(struct work *w)
 {
     agent *a = agent_named(w);
     user *u = user_named(w);
+
+    if ((w->c->given & USHER_GIVEN_QUEUE_TOKEN) != 0 && w->c->verb != USHER_QUEUE_DRAIN) {
+        if (w->q->exists && w->a->token > w->q->version)
+            return USHER_LOST;
+        if (token_stale(w, a, u))
+            return tell_stale(w);
+    }
 
     if (a != NULL && (w->c->verb == USHER_QUEUE_ACCEPT || w->c->verb == USHER_QUEUE_REJECT ||
                       w->c->verb == USHER_QUEUE_PAUSE || w->c->verb == USHER_QUEUE_PULL ||
@@ -2789,6 +2864,12 @@ static bool right_by_now(const struct work *w)
     enum usher_verb v = w->c->verb;
     uint64_t hi, order;
 
+    if (w->q->exists && w->q->set.strict != 0 && (w->c->given & USHER_GIVEN_QUEUE_TOKEN) == 0 &&
+        (v == USHER_QUEUE_LOGOUT || v == USHER_QUEUE_PAUSE || v == USHER_QUEUE_READY ||
+         v == USHER_QUEUE_PULL || v == USHER_QUEUE_ALIVE || v == USHER_QUEUE_LEAVE ||
+         v == USHER_QUEUE_MOVE || v == USHER_QUEUE_ACCEPT || v == USHER_QUEUE_REJECT ||
+         v == USHER_QUEUE_FINISH))
+        return false;
     if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_LOGIN) && w->now > USHER_QUEUE_TIME_MAX)
         return false;
     if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_MOVE) &&
@@ -2993,6 +3074,8 @@ static const char *agent_fault(const queue *q, const agent *a)
 
     if (used > a->capacity)
         return "an agent has no more users than rooms";
+    if (a->session_version < a->login || a->session_version > q->version)
+        return "a session begins with a login, or later";
     if (a->login > q->version || a->changed > q->version || a->matched > q->version)
         return "nothing is of a version to come";
     if (a->leaving)

@@ -34,6 +34,8 @@ struct queue_model_agent {
     int64_t capacity, level;
     size_t lanes_size;
     char lanes[USHER_LIST_TEXT_MAX + 1]; /* "A,B" or "*" */
+    struct model_text session;           /* "": none */
+    uint64_t session_version;            /* at which it began: the token of the login */
     bool asked;                          /* for a pause */
     bool leaving;                        /* its users go one by one */
     enum usher_queue_agent_state going;  /* its state until then */
@@ -60,7 +62,8 @@ struct queue_model_user {
 /* An agent that was silent while it was paused, or that went in its wrap-up. */
 struct queue_model_absent {
     struct model_text id;
-    int64_t wrap; /* the end of its wrap-up; 0: it was paused */
+    int64_t wrap;   /* the end of its wrap-up; 0: it was paused */
+    uint64_t token; /* of the login that is over */
 };
 
 /* An agent has refused a user, or missed it. */

@@ -213,6 +213,13 @@ static void set_make(struct usher_operation *c)
 #undef MAYBE
 }
 
+/* One of the last versions: for a verb that compares it with what the command is about. */
+static void token_make(struct usher_operation *c)
+{
+    c->given |= USHER_GIVEN_QUEUE_TOKEN;
+    c->arg.queue.token = w.version - (uint64_t)below(6);
+}
+
 static void command_make(struct usher_operation *c)
 {
     struct usher_queue_args *a = &c->arg.queue;
@@ -258,6 +265,8 @@ static void command_make(struct usher_operation *c)
             c->given |= USHER_GIVEN_QUEUE_LEVEL;
             a->level = below(3);
         }
+        if (one_in(5))
+            a->session = text(one_in(2) ? "s" : "t");
     } else if (dice < 48) {
         c->verb = USHER_QUEUE_FINISH;
         (void)snprintf(room_name, sizeof room_name, "%" PRIu64 ".%d", logins[below(AGENTS)],
@@ -267,19 +276,21 @@ static void command_make(struct usher_operation *c)
         a->room = text(room_name);
         if (one_in(6))
             a->user = name_of('u', below(USERS));
-        if (one_in(8)) {
-            c->given |= USHER_GIVEN_QUEUE_TOKEN;
-            a->token = w.version - (uint64_t)below(4);
-        }
+        if (one_in(8))
+            token_make(c);
     } else if (dice < 54) {
         c->verb = USHER_QUEUE_ALIVE;
         if (one_in(2))
             a->agent = name_of('a', below(AGENTS));
         else
             a->user = name_of('u', below(USERS));
+        if (one_in(8))
+            token_make(c);
     } else if (dice < 57) {
         c->verb = USHER_QUEUE_LEAVE;
         a->user = name_of('u', below(USERS));
+        if (one_in(4))
+            token_make(c);
     } else if (dice < 66) {
         c->verb = one_in(3) ? USHER_QUEUE_REJECT : USHER_QUEUE_ACCEPT;
         a->agent = name_of('a', below(AGENTS));
@@ -290,15 +301,21 @@ static void command_make(struct usher_operation *c)
                 a->agent = text(w.users[i].owner);
                 break;
             }
+        if (one_in(4))
+            token_make(c);
     } else if (dice < 70) {
         c->verb = one_in(2) ? USHER_QUEUE_PAUSE : USHER_QUEUE_READY;
         a->agent = name_of('a', below(AGENTS));
+        if (one_in(4))
+            token_make(c);
     } else if (dice < 72) {
         c->verb = one_in(3) ? USHER_QUEUE_FREE : USHER_QUEUE_LOGOUT;
         a->agent = name_of('a', below(AGENTS));
     } else if (dice < 75) {
         c->verb = USHER_QUEUE_PULL;
         a->agent = name_of('a', below(AGENTS));
+        if (one_in(4))
+            token_make(c);
     } else if (dice < 78) {
         c->verb = USHER_QUEUE_MATCH;
     } else if (dice < 80) {
@@ -320,6 +337,8 @@ static void command_make(struct usher_operation *c)
             c->given |= USHER_GIVEN_QUEUE_SINCE;
             a->since_ms = w.now - below(50);
         }
+        if (one_in(4))
+            token_make(c);
     } else if (dice < 87) {
         set_make(c);
     } else {

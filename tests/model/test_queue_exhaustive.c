@@ -14,6 +14,7 @@
  *   again     a user who applies again has the place and the index that it had
  *   place     nobody's place is changed by others: who waited before and waits, in the same order
  *   reject    an agent that has a user has not refused it since it was asked
+ *   stale     what has an old token changes nothing
  *   counts    `stats` counts what `list` and `agents` list
  */
 #include "config.h"
@@ -50,6 +51,7 @@ struct profile {
     bool priorities, since; /* that users apply with, and are moved to */
     bool rests;             /* pause, ready */
     bool triggers;          /* set trigger= */
+    bool tokens;            /* agents have sessions; commands with the token, and with an old one */
 };
 
 /* clang-format off */
@@ -68,9 +70,12 @@ static const struct profile profiles[] = {
     { "least-busy", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_LEAST_BUSY }, .capacity = 2 },
     { "level", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_LEVEL }, .capacity = 1, .rests = true },
     { "random", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_RANDOM }, .capacity = 2 },
+    { "tokens", { 0 }, 1, { .offer_ms = U }, .capacity = 1, .tokens = true },
     /* not where everything is slow */
     { "heartbeats", { 0, U }, 2, { .ttl_ms = 2 * U }, .capacity = 1 },
     /* from here on with USHER_LONG=1 only */
+    { "tokens and heartbeats", { 0, U }, 2, { .ttl_ms = U, .offer_ms = 2 * U }, .capacity = 1,
+      .rests = true, .tokens = true },
     { "offers to the dead", { 0, U }, 2, { .ttl_ms = U, .offer_ms = 2 * U }, .capacity = 1 },
     { "grace and patience", { 0, U }, 2, { .ttl_ms = U, .grace_ms = U, .maxwait_ms = 2 * U },
       .capacity = 1 },
@@ -86,8 +91,8 @@ static const struct profile profiles[] = {
 };
 /* clang-format on */
 #define PROFILES (sizeof profiles / sizeof *profiles)
-#define PROFILES_SHORT 14
-#define PROFILES_SLOW 13
+#define PROFILES_SHORT 15
+#define PROFILES_SLOW 14
 
 static const char scope[] = "desk";
 static const char *const agents[] = { "a", "b" };
@@ -135,6 +140,20 @@ static void login(struct alphabet *w, unsigned i, int64_t capacity)
     c->arg.queue.lanes = text(i == 0 ? "l,m" : "m");
 }
 
+/* The last symbol once more, with the token of what it is about, and with an older one. */
+static void tokens(struct alphabet *w, const char *user)
+{
+    for (unsigned k = 0; k < 2 && w->profile->tokens; k++) {
+        struct queue_gen_command *s = symbol(w, USHER_QUEUE_WHERE);
+
+        *s = s[-1];
+        s->of = text(user);
+        s->token_of = true;
+        s->c.given |= USHER_GIVEN_QUEUE_TOKEN;
+        s->c.arg.queue.token = k == 0 ? 0 : UINT64_MAX;
+    }
+}
+
 static void agent_symbols(struct alphabet *w, unsigned i)
 {
     static const enum usher_verb verbs[] = { USHER_QUEUE_LOGOUT, USHER_QUEUE_ROOM,
@@ -147,8 +166,15 @@ static void agent_symbols(struct alphabet *w, unsigned i)
     login(w, i, capacity + 1);
     if (!w->profile->rests && capacity > 1) /* one of two sizes */
         w->n--;
-    for (size_t k = 0; k < sizeof verbs / sizeof *verbs - (w->profile->rests ? 0 : 2); k++)
+    for (unsigned k = 0; k < 2 && w->profile->tokens; k++) {
+        login(w, i, capacity);
+        w->symbols[w->n - 1].c.arg.queue.session = text(lanes[k]);
+    }
+    for (size_t k = 0; k < sizeof verbs / sizeof *verbs - (w->profile->rests ? 0 : 2); k++) {
         symbol(w, verbs[k])->c.arg.queue.agent = text(agents[i]);
+        if (verbs[k] != USHER_QUEUE_ROOM && verbs[k] != USHER_QUEUE_FREE)
+            tokens(w, NULL);
+    }
     for (unsigned u = 0; u < 2; u++) {
         struct usher_operation *c;
 
@@ -158,9 +184,11 @@ static void agent_symbols(struct alphabet *w, unsigned i)
 
         c->arg.queue.agent = text(agents[i]);
         c->arg.queue.user = text(users[u]);
+        tokens(w, users[u]);
         c = &symbol(w, USHER_QUEUE_REJECT)->c;
         c->arg.queue.agent = text(agents[i]);
         c->arg.queue.user = text(users[u]);
+        tokens(w, users[u]);
     }
 }
 
@@ -185,6 +213,7 @@ static void user_symbols(struct alphabet *w, unsigned u)
             continue;
         (void)arrival(w, USHER_QUEUE_APPLY, u, lanes[l]);
         (void)arrival(w, USHER_QUEUE_MOVE, u, lanes[l]);
+        tokens(w, users[u]);
     }
     if (w->profile->priorities)
         for (int64_t priority = 0; priority < 2; priority++) {
@@ -202,8 +231,11 @@ static void user_symbols(struct alphabet *w, unsigned u)
             c->arg.queue.since_ms = k == 2 ? 1 : -U; /* from now: resolve() */
         }
     symbol(w, USHER_QUEUE_WHERE)->c.arg.queue.user = text(users[u]);
+    tokens(w, users[u]);
     symbol(w, USHER_QUEUE_ALIVE)->c.arg.queue.user = text(users[u]);
+    tokens(w, users[u]);
     symbol(w, USHER_QUEUE_LEAVE)->c.arg.queue.user = text(users[u]);
+    tokens(w, users[u]);
     for (unsigned k = 0; k < 4; k++) { /* of its room; without and with a token; another's */
         s = symbol(w, USHER_QUEUE_FINISH);
         s->of = text(users[u]);
@@ -397,8 +429,8 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " - %" PRId64, absence(q, agents[k]));
         else
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n,
-                          " %d:%d%s wrap %" PRId64 " beat %" PRId64, (int)a[k]->state,
-                          (int)a[k]->capacity, a[k]->asked ? " asked" : "",
+                          " %s%d:%d%s wrap %" PRId64 " beat %" PRId64, a[k]->session.data,
+                          (int)a[k]->state, (int)a[k]->capacity, a[k]->asked ? " asked" : "",
                           from(a[k]->wrap, q->clock), from(a[k]->beat, q->clock));
     if (a[0] != NULL && a[1] != NULL) {
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " order %d%d%d%d",
@@ -448,6 +480,8 @@ static bool is_read(enum usher_verb verb)
 
 static bool is_heartbeat(const struct exhaustive_step *s)
 {
+    if (s->r->status == USHER_STALE || s->r->status == USHER_LOST)
+        return false;
     return s->c->verb == USHER_QUEUE_ALIVE || s->c->verb == USHER_QUEUE_ACCEPT ||
            s->c->verb == USHER_QUEUE_REJECT || s->c->verb == USHER_QUEUE_PULL ||
            s->c->verb == USHER_QUEUE_PAUSE || s->c->verb == USHER_QUEUE_READY ||
@@ -524,6 +558,8 @@ static const char *fault(const struct exhaustive_step *s)
 
     if (is_read(s->c->verb) && s->heard->n != s->heard->by_itself)
         return "read";
+    if (s->r->status == USHER_STALE && s->heard->n != s->heard->by_itself)
+        return "stale";
     /* what an outage has moved has no version, as a heartbeat has none */
     if (s->heard->n == 0 && (s->changed || q->clock != p->clock) && !is_heartbeat(s) &&
         pending(p) == pending(q) && !gap_matters(p) && !gap_matters(q))

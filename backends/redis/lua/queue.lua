@@ -45,7 +45,11 @@ function S.hand(out, answer)
     local more = {'user', answer[20], 'agent', answer[21], 'state', string.match(sub(K.AGENT_STATES
         .. 'pausing', answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+'), 'place', words[answer[10] + 1], 'index',
         int(answer[13]), 'wait', int(answer[14]), 'until', int(answer[15]), 'token', int(answer[16]), 'room',
-        answer[2] .. '.' .. int(answer[17]) .. '.' .. int(answer[18]), 'count', int(answer[19]), 'more', int(answer[12])}
+        answer[2] .. '.' .. int(answer[17]) .. '.' .. int(answer[18]), 'count', int(answer[19]), 'more', int(answer[12]), 'visit_token', '0'}
+    -- see VIEW() in queue_verbs.def
+    if S.verb == K.V_APPLY or S.verb == K.V_WHERE or S.verb == K.V_MOVE or S.verb == K.V_ALIVE then
+        more[20], more[24] = '0', more[20]
+    end
     for i = 1, #more do out[10 + i] = more[i] end
 end
 
@@ -77,6 +81,7 @@ end
 -- Asked before anything is applied, so that `invalid` changes nothing.
 function S.arguments_fault(verb)
     local since, after = S.a[K.ARG_SINCE], S.a[K.ARG_AFTER]
+    if S.token_missing(verb) then return 'token is missing: the queue is strict' end
     if verb == K.V_ALIVE and not S.a[K.ARG_AGENT] == not S.a[K.ARG_USER] then
         return 'either agent or user is to be given' -- the library asks this itself
     end
@@ -158,6 +163,7 @@ function S.run()
         S.counted, S.more, S.behind = n, more and 1 or 0, more
     else
         version, S.n_matched = S.version, 0
+        if S.token_check(verb) then return end
         S.alive_first(verb)
         S.dispatch(verb)
         if S.answer then return end

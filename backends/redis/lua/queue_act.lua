@@ -28,7 +28,8 @@ function S.agent_read(r)
         if r.rooms[i] ~= '' then n = n + 1 end
     end
     if n ~= S.used(r) then S.damaged() end
-    r.since = #d > 1 + d[1] + r.n0 and d[#d] or 0 -- there was none once
+    local at = 2 + d[1] + r.n0
+    r.since, r.session, r.login = d[at] or 0, d[at + 1] or '', d[at + 2] or r.order -- there was no since once
     r.dirty, r.touched, r.served, r.leaving, r.was_open = false, false, false, false, S.is_open(r)
     return r
 end
@@ -156,6 +157,7 @@ function S.agent_save(a, fresh)
     for i = 1, #a.lanes do d[#d + 1] = a.lanes[i] end
     for i = 1, a.n0 do d[#d + 1] = a.rooms[i] end
     d[#d + 1] = a.since
+    if a.session ~= '' then d[#d + 1], d[#d + 2] = a.session, a.login end
     a.data = mpack(d)
     S.agent_settle(a)
     S.save(a)

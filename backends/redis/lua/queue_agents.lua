@@ -55,14 +55,30 @@ function S.make_agents()
         S.add(K.COUNT_ABSENT, -1)
     end
 
+    -- another session takes over @a
+    function S.session_replace(a)
+        local from = S.shown(a)
+        S.act.agent = a
+        S.step()
+        a.session, a.login, a.n2 = S.a[K.ARG_SESSION], S.act.v, S.beat()
+        S.agent_settle(a)
+        S.agent_event(a, K.AGENT_E_LOGIN, S.at())
+        S.about(S.verb, from, a)
+        S.act_commit()
+        S.say_agent(K.OK, a)
+        if S.is_open(a) then S.todo_agent(a.order) end
+    end
+
     function S.login_verb()
         local g = S.a
         local r = S.load('1', g[K.ARG_AGENT])
         S.act_init()
         if r then
             S.agent_read(r)
-            local _, what = S.move(K.AGENT_MOVES, r.state, K.AGENT_E_LOGIN,
-                S.same_login(r) and K.AGENT_IF_ANY or K.AGENT_IF_OTHER)
+            local guard = not S.same_login(r) and K.AGENT_IF_OTHER
+                or g[K.ARG_SESSION] and g[K.ARG_SESSION] ~= r.session and K.AGENT_IF_SESSION or K.AGENT_IF_ANY
+            local _, what = S.move(K.AGENT_MOVES, r.state, K.AGENT_E_LOGIN, guard)
+            if what == K.OK then return S.session_replace(r) end
             S.say_agent(what, r)
             if what == K.SAME then return S.agent_alive(r) end
             S.because = 'is logged in with another capacity, level or other lanes'
@@ -73,6 +89,7 @@ function S.make_agents()
         a.order, a.token = S.act.v, S.act.v
         a.n0, a.n5, a.n2 = g[K.ARG_CAPACITY] or 1, g[K.ARG_LEVEL] or 0, S.beat()
         a.lanes, a.rooms, a.was_open, a.touched, a.since = S.lanes_of(), {}, false, false, S.at()
+        a.session, a.login = g[K.ARG_SESSION] or '', a.order
         for i = 1, a.n0 do a.rooms[i] = '' end
         S.agent_event(a, K.AGENT_E_LOGIN, S.at())
         local absent = S.absent_find()
@@ -105,7 +122,7 @@ function S.make_agents()
         S.act_init()
         S.step()
         S.absent_erase(r)
-        r.ends = 0
+        r.ends, r.token = 0, 0
         S.about(S.verb, K.AGENT_PAUSED, r)
         S.no_agent(K.OK)
         S.act_commit()
@@ -178,6 +195,7 @@ function S.make_agents()
         local r = S.load('1', S.a[K.ARG_AGENT])
         if not r then return S.no_agent(K.MISSING) end
         S.say_agent(K.OK, r)
+        S.token = 0 -- that of the match is in the row
         if not S.is_open(r) then
             S.status, S.because = K.REFUSED, 'the agent takes nobody now'
             return
@@ -231,8 +249,8 @@ function S.room(alive)
         S.settle()
         r = S.find('1', id)
     end
-    S.say_agent(K.OK, r)
     S.agent_read(r)
+    S.say_agent(K.OK, r)
     S.rows = {}
     for i = 1, r.n0 do
         local row = {r.rooms[i], '', '', '', r.order, i, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ''}

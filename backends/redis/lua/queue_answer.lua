@@ -4,9 +4,9 @@
 
 function S.say_agent(status, r)
     S.status, S.state, S.agent = status, S.shown(r), r.id
-    S.login, S.no = 0, 0
+    S.login, S.no, S.token = 0, 0, 0
     if r.n0 > K.CAPACITY_MAX then S.damaged() end
-    if r.state ~= K.AGENT_GONE then S.login, S.no = r.order, r.n0 end
+    if r.state ~= K.AGENT_GONE then S.login, S.no, S.token = r.order, r.n0, S.login_token(r) end
 end
 
 function S.no_agent(status) S.status, S.agent = status, S.a[K.ARG_AGENT] end
@@ -20,7 +20,7 @@ end
 
 function S.say_user(status, u, login)
     local state = u.state
-    S.status, S.index, S.wait, S.user, S.agent = status, -1, -1, u.id, u.owner
+    S.status, S.index, S.wait, S.user, S.agent, S.counted = status, -1, -1, u.id, u.owner, u.order
     S.place = state == K.USER_WAITING and 3 or state == K.USER_OFFERED and 2 or state == K.USER_SEATED and 1
         or state == K.USER_AWAY and 4 or 0
     if state == K.USER_OFFERED or state == K.USER_SEATED then

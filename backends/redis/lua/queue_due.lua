@@ -47,7 +47,7 @@ function S.make_expiry()
         local paused = event == K.AGENT_E_LOST and (from == K.AGENT_PAUSED or from == K.AGENT_PAUSING)
         if paused or a.n4 > at then
             local absent = S.fresh('5', a.id)
-            absent.ends = K.FOREVER - 1
+            absent.ends, absent.token = K.FOREVER - 1, a.login
             if not paused then absent.ends, absent.n0 = a.n4, a.n4 end
             if not S.remember then S.make_memory() end
             S.remember(absent, K.COUNT_ABSENT, K.ABSENT_MAX, S.act.v)

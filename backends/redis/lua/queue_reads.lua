@@ -34,7 +34,7 @@ function S.make_reads()
                 n = n + 1
                 S.rows = S.rows or {}
                 S.rows[n] = {r.id, r.owner, r.group, '', r.n5 ~= 0 and (S.find('1', r.owner) or S.damaged()).order
-                    or 0, r.n5, r.state, r.n1, r.n0, r.n2, r.n4, S.shown_until(r), 0, 0, 0, 0, 0, 0, 0,
+                    or 0, r.n5, r.state, r.n1, r.n0, r.n2, r.n4, S.shown_until(r), 0, 0, 0, 0, 0, 0, r.order,
                     r.token, ''}
             end
         end
@@ -57,7 +57,7 @@ function S.make_reads()
             S.rows = S.rows or {}
             S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, S.shown(r), 0, r.since, 0, r.n7,
                 r.state == K.AGENT_WRAPUP and r.n4 or 0,
-                0, 0, r.n0, S.used(r), r.n3, r.n5, 0, 0, ''}
+                0, 0, r.n0, S.used(r), r.n3, r.n5, 0, r.login, ''}
         end
     end
 

@@ -155,14 +155,14 @@ function S.finish()
     local u, status = S.in_room(g[K.ARG_ROOM])
     if status == K.LOST then return S.say_lost('room') end
     S.index, S.wait = -1, -1
-    local token = g[K.ARG_TOKEN]
-    if token and S.exists and not (u and u.token == token) and S.of_lost(token) then return S.say_lost('token') end
+    local other = S.token_other(u and u.token)
+    if other and S.status ~= K.STALE then return end
     if not u then
         S.status = status
         if status == K.REFUSED then S.because = 'nobody is seated there' end
         return
     end
-    if g[K.ARG_USER] and g[K.ARG_USER] ~= u.id or g[K.ARG_TOKEN] and g[K.ARG_TOKEN] ~= u.token then
+    if other or g[K.ARG_USER] and g[K.ARG_USER] ~= u.id then
         S.status, S.user, S.agent = K.STALE, u.id, u.owner
         return
     end

@@ -151,6 +151,30 @@ if [ "${WITH_SQLITE:-yes}" = yes ]; then
     holds err.txt 'history: cannot be opened: no such directory'
 fi
 
+# Versions of an SQLite store begin at 1, and each of these commands makes one, apply two.
+if [ "${WITH_SQLITE:-yes}" = yes ]; then
+    store=sqlite:$dir/tokens.db
+    for words in "login kit session=one" "login kit session=two" "apply v1" "login kit"; do
+        lines 0 "$USHER" -s "$store" queue ${words%% *} late $(echo "$words" | cut -s -d' ' -f2-)
+    done
+    holds out.txt 'same: kit is busy'
+    holds out.txt ', token 2'
+    lines 1 "$USHER" -s "$store" queue logout late kit token=1
+    holds out.txt 'stale: the token is of another login of kit'
+    lines 1 "$USHER" -s "$store" queue alive late agent=kit token=1
+    holds out.txt 'stale: the token is of another login of kit'
+    lines 1 "$USHER" -s "$store" queue leave late v1 token=2
+    holds out.txt 'stale: the token is of another visit of v1'
+    lines 1 "$USHER" -s "$store" queue accept late kit v1 token=3
+    holds out.txt 'stale: the token is of another offer of v1'
+    lines 0 "$USHER" -s "$store" queue set late strict=1
+    lines 2 "$USHER" -s "$store" queue leave late v1
+    holds err.txt 'token is missing: the queue is strict'
+    lines 0 "$USHER" -s "$store" queue where late v1
+    holds out.txt ', token 4, visit token 3'
+    lines 0 "$USHER" -s "$store" queue leave late v1 token=3
+fi
+
 for machine in agent user; do
     lines 0 "$USHER" tables "$machine" --dot
     holds out.txt digraph

@@ -37,7 +37,9 @@
 struct given {
     char number[16];
     uint64_t token; /* of the number */
-    uint64_t login; /* of an agent with a caller */
+    char who[16];
+    uint64_t login; /* of an agent with a caller, and its token */
+    uint64_t visit; /* of the caller */
     int64_t bill;
     uint64_t bill_token;
     int64_t id;
@@ -94,7 +96,11 @@ static void give(struct usher_engine *e, const char *who, struct given *g)
     assert_int_equal(r.status, USHER_OK);
     g->login = r.of.queue.login;
     usher_result_done(&r);
-    must(e, USHER_OK, "queue apply desk caller-of-%s", who);
+    (void)snprintf(g->who, sizeof g->who, "%s", who);
+    line_execute(e, &r, "queue apply desk caller-of-%s", who);
+    assert_int_equal(r.status, USHER_OK);
+    g->visit = r.of.queue.count; /* visit_token */
+    usher_result_done(&r);
     line_execute(e, &r, "serial reserve bill owner=%s lease=3600000", who);
     assert_int_equal(r.status, USHER_OK);
     g->bill = r.of.serial.rows[0].first;
@@ -164,18 +170,21 @@ static void all_lost(struct usher_engine *e, const struct given *g, bool bill_is
 {
     struct last_heard h = { 0 };
     struct usher_watcher *watch;
-    char room[32], bill[32];
+    char room[32], bill[32], caller[32];
     static const char *const versions[] = { "set lobby last nobody if-version",
                                             "close lobby if-version", "snapshot lobby if-version",
                                             "snapshot lobby since", "changes lobby since" };
 
     (void)snprintf(room, sizeof room, "%" PRIu64 ".1", g->login);
     (void)snprintf(bill, sizeof bill, "B%06" PRId64, g->bill);
+    (void)snprintf(caller, sizeof caller, "caller-of-%s", g->who);
     assert_int_equal(usher_watch(e, (enum usher_noun)0, NULL, hear_last, &h, &watch), USHER_OK);
     told_lost(e, &h, g->token, g->number, "number renew p %s token=%" PRIu64 " lease=5000",
               g->number, g->token);
     told_lost(e, &h, g->token, g->number, "number hangup p %s token=%" PRIu64, g->number, g->token);
     told_lost(e, &h, g->login, room, "queue finish desk %s", room);
+    told_lost(e, &h, g->login, g->who, "queue logout desk %s token=%" PRIu64, g->who, g->login);
+    told_lost(e, &h, g->visit, caller, "queue leave desk %s token=%" PRIu64, caller, g->visit);
     if (bill_is_anothers)
         told_lost(e, &h, g->bill_token, bill, "serial confirm bill %s token=%" PRIu64, bill,
                   g->bill_token);
@@ -195,6 +204,8 @@ static void all_there(struct usher_engine *e, const struct given *g)
     must(e, USHER_OK, "number renew p %s token=%" PRIu64 " lease=3600000", g->number, g->token);
     must(e, USHER_OK, "number hangup p %s token=%" PRIu64, g->number, g->token);
     must(e, USHER_REFUSED, "number hangup p %s token=%" PRIu64, g->number, g->token);
+    must(e, USHER_OK, "queue alive desk agent=%s token=%" PRIu64, g->who, g->login);
+    must(e, USHER_OK, "queue where desk caller-of-%s token=%" PRIu64, g->who, g->visit);
     must(e, USHER_OK, "queue finish desk %" PRIu64 ".1", g->login);
     must(e, USHER_OK, "serial confirm bill B%06" PRId64 " token=%" PRIu64, g->bill, g->bill_token);
     must(e, USHER_SAME, "serial confirm bill B%06" PRId64 " token=%" PRIu64, g->bill,

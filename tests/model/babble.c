@@ -352,10 +352,11 @@ static const struct {
     const char *word, *begin;
     unsigned n;
 } names_of[] = {
-    { "number", "n", 8 }, { "owner", "o", 5 }, { "group", "g", 3 }, { "sticky", "p", 4 },
-    { "agent", "a", 3 },  { "user", "u", 6 },  { "lane", "g", 3 },  { "member", "m", 6 },
-    { "role", "r", 3 },   { "share", "s", 5 }, { "field", "f", 5 }, { "worker", "w", 3 },
-    { "room", "r", 5 },   { "node", "k", 2 },  { "after", "n", 9 }, { "serial", "x", 2 },
+    { "number", "n", 8 },  { "owner", "o", 5 }, { "group", "g", 3 }, { "sticky", "p", 4 },
+    { "agent", "a", 3 },   { "user", "u", 6 },  { "lane", "g", 3 },  { "member", "m", 6 },
+    { "role", "r", 3 },    { "share", "s", 5 }, { "field", "f", 5 }, { "worker", "w", 3 },
+    { "room", "r", 5 },    { "node", "k", 2 },  { "after", "n", 9 }, { "serial", "x", 2 },
+    { "session", "s", 2 },
 };
 
 static const char long_text[USHER_VALUE_MAX + 2] = { 'x' };
@@ -504,10 +505,12 @@ static int64_t number(struct babble *b, const struct usher__noun *noun,
     }
 }
 
-/* Is there one that the world of this test has not, or that makes nearly all `stale`? */
+/* Is there one that the world of this test has not, or that makes nearly all `stale` or `invalid`?
+ */
 static bool left_out(struct babble *b, const struct usher__arg *arg)
 {
-    if (strcmp(arg->word, "if-version") == 0 || arg->type == USHER__ARG_EPOCH)
+    if (strcmp(arg->word, "if-version") == 0 || strcmp(arg->word, "strict") == 0 ||
+        arg->type == USHER__ARG_EPOCH)
         return rng_chance(&b->rng, 80);
     if (b->opt.authority)
         return false;

@@ -308,12 +308,12 @@ mutant 'an old token of a visit will do' src/steps/queue_token.c \
     's/            current = offer ? u.token : u.order;/            current = offer ? u.token : g->token;/' \
     $memory 'a_late_leave*'
 mutant 'an offer is known by its visit' src/steps/queue_token.c \
-    's/            current = offer ? u.token : u.order;/            current = u.order;/' \
+    's/            current = offer ? u.token : u.order;/            current = offer \&\& false ? u.token : u.order;/' \
     $memory 'an_offer_is_accepted*'
 mutant 'a replaced session goes on' src/steps/queue_agents.c \
     's/^    a->token = act->c.scope->version;$/    (void)0;/' $memory 'a_session_that_was*'
 mutant 'another session is the same' src/steps/queue_agents.c \
-    's/                    ? USHER__AGENT_IF_SESSION$/                    ? USHER__ANY/' $memory 'a_session_that_was*'
+    's/: g->session.data != NULL \&\& /: false \&\& /' $memory 'a_session_that_was*'
 mutant 'a stale command of an agent is a heartbeat' src/steps/queue.c \
     's/        status = usher__queue_token_check(&run, &other);/        status = alive_first(\&run);\n        if (status == USHER_OK)\n            status = usher__queue_token_check(\&run, \&other);/' \
     $memory 'a_stale_command*'

@@ -1694,7 +1694,7 @@ static enum usher_status verb_login(struct work *w, agent *a)
             a->session = text_of(x->session.data, x->session.size);
             a->session_version = w->q->version + 1;
             agent_alive(w, a);
-            agent_changed(w, w->c->verb, (unsigned)told(a), a);
+            agent_changed(w, w->c->verb, (unsigned)state_of(a), a);
             return tell_agent(w, USHER_OK, a);
         }
         if (same)

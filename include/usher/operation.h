@@ -204,7 +204,9 @@ struct usher_room_args {
     int64_t grace_ms; /* after ttl, how long a member may still come back */
     int64_t log; /* how many notices are kept for changes */
     int64_t requests; /* how many answers are kept for request ids */
-    int64_t ban_ms; /* the member must not join for this time; 0: end its ban */
+    /* the member must not join for this time, also if the room is closed and opened; 0: end its
+     * ban */
+    int64_t ban_ms;
     int64_t since; /* of the changes after this version */
     /* the most members, notices or changes; a page ends after some 400 members or 256 notices, a
      * sweep after 64 changes */
@@ -220,7 +222,8 @@ enum usher_rooms_given {
     USHER_GIVEN_ROOMS_TOKEN = 1u << 4,
     USHER_GIVEN_ROOMS_MAX = 1u << 5,
     USHER_GIVEN_ROOMS_EVERY = 1u << 6,
-    USHER_GIVEN_ROOMS_LEASE = 1u << 7
+    USHER_GIVEN_ROOMS_LEASE = 1u << 7,
+    USHER_GIVEN_ROOMS_CLOSED = 1u << 8
 };
 
 struct usher_rooms_args {
@@ -232,6 +235,7 @@ struct usher_rooms_args {
     int64_t max;
     int64_t every_ms;
     int64_t lease_ms;
+    int64_t closed;
 };
 /* end */
 /* made by src/calls/rows.py: arguments of serial */
@@ -540,6 +544,7 @@ enum usher_rooms_state {
     USHER_ROOMS_OPENING = 1,
     USHER_ROOMS_OPEN = 2,
     USHER_ROOMS_DOUBTED = 3, /* OPENING; meanwhile somebody saw no such room */
+    USHER_ROOMS_CLOSED = 4,  /* there is no such room, but bans of its name */
     USHER_ROOMS_STATE__WIDE = 0x7fffffff
 };
 

@@ -41,7 +41,7 @@ extern "C" {
 #define USHER_ROOM_FIELDS_MAX 1000
 #define USHER_ROOM_BYTES_MAX 1048576
 #define USHER_ROOM_LOG_DEFAULT 256
-#define USHER_ROOM_BANS_MAX 10000
+#define USHER_ROOM_BANS_MAX 1000
 #define USHER_ROOM_GIVEN_FIELDS_MAX USHER_FIELDS_MAX /* of one command */
 #define USHER_ROOM_MEMBER_FIELDS_MAX 128             /* of one member or share */
 #define USHER_NOTICE_DATA_MAX 8192
@@ -198,7 +198,9 @@ struct usher_room_options {
     int64_t if_version;
     /* only if it has this epoch, else stale; a room that is opened again has another one */
     uint64_t epoch;
-    int64_t ban_ms; /* kick: the member must not join for this time; none: end its ban */
+    /* close, kick: the member must not join for this time, also if the room is closed and
+     * opened; none: end its ban */
+    int64_t ban_ms;
     int64_t since_version; /* snapshot, changes: of the changes after this version; 0 to 2^53 - 1 */
     int64_t after_version; /* snapshot: go on where a page ended: its next; 0 to 2^53 - 1 */
     int64_t ttl_ms; /* sweep: a member without a heartbeat for this time is removed; none: never */
@@ -330,7 +332,7 @@ USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *
 /**
  * Close @room and erase it, in bounded steps: while the answer has more, ask again.  USHER_OK;
  * USHER_SAME: there is none.
- * Takes opt->if_version, opt->epoch.
+ * Takes opt->if_version, opt->epoch, opt->ban_ms.
  */
 USHER_API enum usher_status usher_room_close(struct usher_engine *e, const char *room,
                                              const struct usher_room_options *opt,

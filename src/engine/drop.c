@@ -85,6 +85,7 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
         usher__message_set("drop: %s", scope == NULL ? "scope is NULL" : "no such noun");
         return USHER_INVALID;
     }
+    c.given = usher__hooks((unsigned)noun)->drop_given;
     c.scope.data = scope;
     c.scope.size = strlen(scope);
     do {

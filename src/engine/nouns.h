@@ -93,6 +93,7 @@ struct usher__hooks {
     bool stale_has_all;
     /* The verb by which a scope goes; what it means if it is refused. */
     enum usher_verb drop;
+    uint64_t drop_given; /* the arguments that it then has: they are 0 */
     const char *drop_refused;
     /* The verb that applies what is due; 0: nothing ever is. */
     enum usher_verb sweep;

@@ -24,6 +24,11 @@ static const char *fault(const struct usher_operation *command, const char **ret
         *ret_word = "if-version";
         return "needs epoch=, as answered with that version";
     }
+    if (command->verb == USHER_ROOM_CLOSE && (command->given & USHER_GIVEN_ROOM_BAN) != 0 &&
+        a->ban_ms != 0) {
+        *ret_word = "ban";
+        return "is not 0: `close` can only end bans";
+    }
     if ((command->verb != USHER_ROOM_SET && command->verb != USHER_ROOM_MEMBER) ||
         a->fields.data == NULL)
         return NULL;
@@ -115,6 +120,7 @@ const struct usher__hooks usher__room_hooks = {
     .stale_has_all = true,
     .unfinished = unfinished,
     .drop = USHER_ROOM_CLOSE,
+    .drop_given = USHER_GIVEN_ROOM_BAN, /* 0 */
     .sweep = USHER_ROOM_SWEEP,
     .index = USHER_ROOMS,
     .index_part = usher__room_partition,

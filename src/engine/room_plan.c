@@ -373,15 +373,20 @@ static bool follows(const struct usher_operation *command, const struct usher_re
                     enum usher_verb *ret_verb)
 {
     const struct usher_room_result *r = &reply->of.room;
-    bool gone = reply->epoch != 0 && r->state == USHER_ROOM_STATE_CLOSED;
+    bool closed = reply->epoch != 0 && r->state == USHER_ROOM_STATE_CLOSED;
+    bool rests = closed && reply->due_ms != USHER_NEVER;
+    bool gone = closed && !rests;
     bool open = command->verb == USHER_ROOM_OPEN && reply->status != USHER_MISSING;
 
     /* what is stale is there, and may tell nothing else */
     if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID || reply->status == USHER_STALE)
         return false;
-    *ret_verb = open ? USHER_ROOMS_PUT : USHER_ROOMS_FIND;
+    /* A room of which bans are left keeps an entry, by which a patrol finds them.  As the bans may
+     * end unseen, the entry says that there may be no such room. */
+    rests = rests && command->verb == USHER_ROOM_CLOSE && reply->status == USHER_OK;
+    *ret_verb = open || rests ? USHER_ROOMS_PUT : USHER_ROOMS_FIND;
     /* an `open` that found no room to open may have erased it */
-    return command->verb == USHER_ROOM_OPEN || gone ||
+    return command->verb == USHER_ROOM_OPEN || gone || rests ||
            (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
 }
 
@@ -403,6 +408,11 @@ static bool after(struct usher__room_plan *p, struct usher__step *step)
         c = entries_add(&p->entries, verb, &p->commands[i]);
         if (verb != USHER_ROOMS_PUT)
             continue;
+        if (p->commands[i].verb != USHER_ROOM_OPEN) {
+            c->given |= USHER_GIVEN_ROOMS_CLOSED;
+            c->arg.rooms.closed = 1;
+            continue;
+        }
         c->given |= USHER_GIVEN_ROOMS_CREATED;
         c->arg.rooms.created_ms = p->replies[i].of.room.created_ms;
     }

@@ -135,7 +135,7 @@ static enum usher_status open_room(work *w)
     change c;
 
     /* a new room begins with a clock of its own, whoever has erased the old one */
-    if (state == USHER_ROOM_STATE_CLOSED)
+    if (w->scope.ref == NULL)
         usher__work_time(w, 0);
 
     (void)usher__settings_given(w, USHER_ROOM_OPEN, new);
@@ -149,6 +149,8 @@ static enum usher_status open_room(work *w)
             return usher__room_turn_down(w, USHER_REFUSED, "the room is being closed");
         return usher__room_answer(w, (enum usher_status)move.status);
     }
+    if (usher__room_rests(&w->scope))
+        w->scope.epoch = usher__epoch_next(w->scope.epoch);
     usher__change_begin(w, &c);
     memcpy(c.scope->settings, new, sizeof new);
     c.scope->counts[COUNT_STATE] = move.to;
@@ -227,6 +229,17 @@ enum usher_status usher__room_come_again(work *w)
     return usher__come_again(w);
 }
 
+/* An `open` with epoch= makes no room. */
+static enum usher_status gone(work *w)
+{
+    uint64_t epoch = w->reply->epoch, version = w->reply->version;
+
+    usher_result_fail(w->reply, USHER_MISSING, "");
+    w->reply->epoch = epoch;
+    w->reply->version = version;
+    return USHER_OK;
+}
+
 enum usher_status usher__room_run(work *w)
 {
     uint64_t n;
@@ -252,13 +265,18 @@ enum usher_status usher__room_run(work *w)
     if (state_of(w) == USHER_ROOM_STATE_CLOSING) {
         if (w->command->verb != USHER_ROOM_CLOSE)
             status = usher__room_close_step(w, &n); /* the closer may be dead */
-    } else if (w->scope.due_ms <= w->moment && w->command->verb != USHER_ROOM_SWEEP) {
+    } else if (w->scope.due_ms <= w->moment &&
+               (w->command->verb != USHER_ROOM_SWEEP || usher__room_rests(&w->scope))) {
         status = usher__room_expire_due(w, USHER__EXPIRE_MAX, &n, &more);
     }
     if (status != USHER_OK)
         return status;
+    if (usher__room_rests(&w->scope) && w->command->verb == USHER_ROOM_OPEN &&
+        args(w)->epoch.data != NULL)
+        return gone(w);
     /* of one that is being closed all that is left to do is to erase it */
-    if (state_of(w) != USHER_ROOM_STATE_CLOSING && usher__other_version(w))
+    if (state_of(w) != USHER_ROOM_STATE_CLOSING && !usher__room_rests(&w->scope) &&
+        usher__other_version(w))
         return w->reply->status == USHER_STALE ? usher__room_stale(w) : USHER_OK;
     switch (w->command->verb) {
     case USHER_ROOM_OPEN:

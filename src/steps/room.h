@@ -10,6 +10,11 @@
  *
  * A member goes in one change with all its roles and shares: there are never more of them than
  * fit.  So in every state that anyone can see, each role and share has a member that is there.
+ *
+ * A ban is of the room's name.  When a room with bans is closed, its header and these records stay,
+ * in the state CLOSED, until the last ban ends: usher__room_rests().  For every command but these
+ * three there is no room then: `open` makes a new one, with another epoch and a version above the
+ * old ones; `kick` with ban=0 lifts a ban; `close` with ban=0 ends all of them.
  */
 #ifndef USHER_STEPS_ROOM_H
 #define USHER_STEPS_ROOM_H
@@ -86,6 +91,12 @@ static inline unsigned state_of(const work *w)
     return w->scope.ref != NULL ? (unsigned)w->scope.counts[COUNT_STATE] : USHER_ROOM_STATE_CLOSED;
 }
 
+/* Closed, but for the bans, which last. */
+static inline bool usher__room_rests(const struct usher_scope *s)
+{
+    return s->ref != NULL && s->counts[COUNT_STATE] == USHER_ROOM_STATE_CLOSED;
+}
+
 static inline bool present(const struct usher_record *r)
 {
     return r->state >= USHER_ROOM_MEMBER_HERE && r->state <= USHER_ROOM_MEMBER_OFFLINE;
@@ -127,6 +138,9 @@ void usher__room_count_out(int64_t *counts, const struct usher_record *r);
 /* Erase some records of a closing room; with the last of them the room itself. */
 enum usher_status usher__room_close_step(work *w, uint64_t *ret_n);
 enum usher_status usher__room_close(work *w);
+/* Write @c, which erased bans: no version, no notice.  With the last ban of a closed room goes the
+ * rest. */
+enum usher_status usher__room_bans_write(work *w, change *c);
 enum usher_status usher__room_expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more);
 /*
  * For reads: how many members there are once everything due has happened, which writes

@@ -12,7 +12,8 @@ static const char *scope_fault(const struct usher_scope *scope)
 {
     int64_t state = scope->counts[COUNT_STATE];
 
-    if (state < USHER_ROOM_STATE_OPEN || state > USHER_ROOM_STATE_CLOSING)
+    if (state < USHER_ROOM_STATE_CLOSED || state > USHER_ROOM_STATE_CLOSING ||
+        (state == USHER_ROOM_STATE_CLOSED && scope->counts[COUNT_BANS] == 0))
         return "the state of a room";
     for (int i = 0; i < SETTINGS; i++)
         if (scope->settings[i] < 0 || scope->settings[i] > USHER_SPAN_MAX)
@@ -24,6 +25,12 @@ static const char *scope_fault(const struct usher_scope *scope)
     if (scope->counts[COUNT_SINCE] < 0 || (uint64_t)scope->counts[COUNT_SINCE] > scope->version)
         return "the log of a room";
     return NULL;
+}
+
+/* Nothing but bans is left of it. */
+static bool scope_gone(const struct usher_scope *scope)
+{
+    return scope->counts[COUNT_STATE] == USHER_ROOM_STATE_CLOSED;
 }
 
 static const char *member_fault(const struct usher_record *r)
@@ -138,6 +145,7 @@ static const struct usher__constant constants[] = {
     { "PAGE_BYTES", PAGE_BYTES },
     { "ROW_WORK", ROW_WORK },
     { "CLOSE_MAX", CLOSE_MAX },
+    { "BANS_KEPT", 3600000 }, /* the keys of a closed room, after its last ban */
     { "ROW_FIELD", USHER_ROOM_ROW_FIELD },
     { "ROW_ALL", USHER_ROOM_ROW_ALL },
     { "ROW_ROLE", USHER_ROOM_ROW_ROLE },
@@ -161,6 +169,7 @@ const struct usher__steps usher__room_steps = {
     .defaults = usher__room_defaults,
     .run = usher__room_run,
     .scope_fault = scope_fault,
+    .gone = scope_gone,
     .record_fault = record_fault,
     .tally = tally,
     .lives = &lives,

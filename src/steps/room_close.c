@@ -59,7 +59,14 @@ void usher__room_count_out(int64_t *counts, const struct usher_record *r)
     }
 }
 
-/* Put what is to go next into @c, as much as it holds.  @ret_all: nothing is left behind it. */
+/* `close` with ban=0 ends the bans as well. */
+static bool ends_bans(const work *w)
+{
+    return w->command->verb == USHER_ROOM_CLOSE && given(w, USHER_GIVEN_ROOM_BAN);
+}
+
+/* Put what is to go next into @c, as much as it holds: all but bans that last.  @ret_all: nothing
+ * else is left. */
 static enum usher_status closing_some(work *w, change *c, bool *ret_all)
 {
     *ret_all = false;
@@ -73,6 +80,10 @@ static enum usher_status closing_some(work *w, change *c, bool *ret_all)
 
             if (phase == 1 && present(&r)) /* it is in @c already */
                 continue;
+            if (phase == 1 && !ends_bans(w) && !due(&r, w->moment)) {
+                status = USHER_MISSING;
+                break;
+            }
             if (c->n > 0 && (int64_t)c->n + each > CLOSE_MAX)
                 return USHER_OK;
             usher__change_erase(c, &r);
@@ -88,6 +99,32 @@ static enum usher_status closing_some(work *w, change *c, bool *ret_all)
     }
     *ret_all = true;
     return USHER_OK;
+}
+
+/* All of the scope but its bans is gone. */
+static enum usher_status rest(work *w, struct usher_scope *s)
+{
+    int64_t bans = s->counts[COUNT_BANS];
+    struct usher_record r;
+    enum usher_status status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, 0, 0, false, &r);
+
+    usher__room_defaults(s);
+    s->counts[COUNT_BANS] = bans;
+    s->n_gaps = 0;
+    s->due_ms = r.until_ms;
+    return status;
+}
+
+enum usher_status usher__room_bans_write(work *w, change *c)
+{
+    enum usher_status status;
+
+    c->scope->erase = usher__room_rests(c->scope) && c->scope->counts[COUNT_BANS] == 0;
+    status = usher__change_write(w, c);
+    if (status == USHER_OK && c->scope->erase)
+        usher__scope_fresh(w);
+    c->scope->erase = false;
+    return status;
 }
 
 /* Erase some records of a closing room; with the last of them the room itself. */
@@ -107,9 +144,39 @@ enum usher_status usher__room_close_step(work *w, uint64_t *ret_n)
     if (!all)
         return USHER_OK;
     usher__change_begin(w, &c);
-    c.scope->erase = true;
-    return usher__room_commit(w, &c, USHER_ROOM_DONE, USHER_ROOM_STATE_CLOSING,
-                              usher__room_move(w, USHER__ROOM_DONE).to, NULL);
+    c.unlogged = true;
+    c.scope->erase = c.scope->counts[COUNT_BANS] == 0;
+    if (!c.scope->erase)
+        status = rest(w, c.scope);
+    if (status != USHER_OK)
+        return status;
+    return usher__change_commit(w, &c, USHER_ROOM_DONE, USHER_ROOM_STATE_CLOSING,
+                                USHER_ROOM_STATE_CLOSED, NULL);
+}
+
+/* A step of ending the bans of a room that is closed. */
+static enum usher_status end_bans(work *w)
+{
+    struct usher_room_result *reply = &w->reply->of.room;
+    struct usher_record r;
+    change c;
+    enum usher_status status = USHER_OK;
+
+    usher__change_begin_quietly(w, &c);
+    memset(&r, 0, sizeof r);
+    while (c.n < CLOSE_MAX &&
+           (status = w->ops->walk(w->txn, &w->scope, MEMBER, 1, NULL, (uint64_t)r.until_ms, r.order,
+                                  false, &r)) == USHER_OK) {
+        usher__change_erase(&c, &r);
+        c.scope->counts[COUNT_BANS]--;
+    }
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    reply->count = c.n;
+    status = usher__room_bans_write(w, &c);
+    usher__room_answer(w, USHER_OK);
+    reply->more = w->scope.ref != NULL;
+    return status;
 }
 
 enum usher_status usher__room_close(work *w)
@@ -118,6 +185,8 @@ enum usher_status usher__room_close(work *w)
     struct usher__move move = usher__room_move(w, USHER__ROOM_CLOSE);
     enum usher_status status = USHER_OK;
 
+    if (usher__room_rests(&w->scope) && ends_bans(w))
+        return end_bans(w);
     if (move.status != USHER_OK)
         return usher__room_answer(w, (enum usher_status)move.status);
     if (state_of(w) != move.to)
@@ -125,7 +194,7 @@ enum usher_status usher__room_close(work *w)
     if (status == USHER_OK)
         status = usher__room_close_step(w, &r->count);
     usher__room_answer(w, USHER_OK);
-    r->more = w->scope.ref != NULL;
+    r->more = state_of(w) == USHER_ROOM_STATE_CLOSING;
     return status;
 }
 
@@ -214,7 +283,7 @@ enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_member
     bool gap;
 
     *ret_members = 0;
-    *ret_open = s->ref != NULL && s->counts[COUNT_STATE] != USHER_ROOM_STATE_CLOSING;
+    *ret_open = state_of(w) == USHER_ROOM_STATE_OPEN || state_of(w) == USHER_ROOM_STATE_LOCKED;
     if (!*ret_open)
         return USHER_OK;
     if (s->due_ms <= w->moment)

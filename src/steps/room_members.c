@@ -141,7 +141,7 @@ enum usher_status usher__room_expire_one(work *w, struct usher_record *r)
         usher__change_begin_quietly(w, &c);
         usher__change_erase(&c, r);
         c.scope->counts[COUNT_BANS]--;
-        return usher__change_write(w, &c);
+        return usher__room_bans_write(w, &c);
     }
     if (usher__outage_end(w, r->until_ms) != 0) {
         usher__change_begin_quietly(w, &c);
@@ -439,9 +439,38 @@ enum usher_status usher__room_leave(work *w, unsigned event)
     return usher__room_finish(w, &c, from, move.to, &r);
 }
 
+/* In a room that is closed, or being closed, a ban is lifted without a version or notice. */
+static enum usher_status lift_closed(work *w)
+{
+    struct usher_record r;
+    change c;
+    enum usher_status status;
+
+    if (usher__room_rests(&w->scope) && usher__other_version(w))
+        return w->reply->status == USHER_STALE ? usher__room_stale(w) : USHER_OK;
+    status = usher__room_load(w, &args(w)->member, &r);
+    if (status == USHER_MISSING || (status == USHER_OK && r.state != USHER_ROOM_MEMBER_BANNED)) {
+        (void)usher__room_gate(w, USHER__ROOM_CHANGE);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    usher__change_begin_quietly(w, &c);
+    usher__change_erase(&c, &r);
+    c.scope->counts[COUNT_BANS]--;
+    status = usher__room_bans_write(w, &c);
+    r.state = (uint8_t)usher__room_member_move(w, r.state, USHER__MEMBER_UNBAN).to;
+    r.until_ms = 0;
+    answer_member(w, USHER_OK, &r);
+    return status;
+}
+
 enum usher_status usher__room_kick(work *w)
 {
     if (!given(w, USHER_GIVEN_ROOM_BAN))
         return usher__room_leave(w, USHER__MEMBER_KICK);
+    if (args(w)->ban_ms == 0 && w->scope.ref != NULL &&
+        (state_of(w) == USHER_ROOM_STATE_CLOSED || state_of(w) == USHER_ROOM_STATE_CLOSING))
+        return lift_closed(w);
     return usher__room_leave(w, args(w)->ban_ms > 0 ? USHER__MEMBER_BAN : USHER__MEMBER_UNBAN);
 }

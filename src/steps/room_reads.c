@@ -32,7 +32,7 @@ static enum usher_status read_begin(work *w, bool *ret_open)
         return status;
     usher__room_answer(w, *ret_open ? USHER_OK : USHER_MISSING);
     w->reply->of.room.members = members;
-    if (!*ret_open && w->scope.ref != NULL)
+    if (!*ret_open && state_of(w) != USHER_ROOM_STATE_CLOSED)
         w->reply->of.room.state = USHER_ROOM_STATE_CLOSING;
     return USHER_OK;
 }

@@ -86,8 +86,12 @@ static enum usher_status put(work *w)
         r.slots = 1u | 2u;
         c.scope->counts[COUNT_ENTRIES]++;
     }
-    if (r.state != USHER_ROOMS_DOUBTED)
+    if (given(w, USHER_GIVEN_ROOMS_CLOSED)) { /* unless somebody is about to open it again */
+        if (r.state != USHER_ROOMS_OPENING && r.state != USHER_ROOMS_DOUBTED)
+            r.state = USHER_ROOMS_CLOSED;
+    } else if (r.state != USHER_ROOMS_DOUBTED) {
         r.state = USHER_ROOMS_OPENING;
+    }
     if (given(w, USHER_GIVEN_ROOMS_CREATED)) {
         r.state = USHER_ROOMS_OPEN;
         r.rank = (uint64_t)args(w)->created_ms;
@@ -116,7 +120,8 @@ static enum usher_status drop(work *w)
         return USHER_OK;
     before = r.state;
     w->reply->status = USHER_REFUSED;
-    if (before != USHER_ROOMS_OPEN && w->moment < r.n[N_PUT] + OPENING_MS) {
+    if ((before == USHER_ROOMS_OPENING || before == USHER_ROOMS_DOUBTED) &&
+        w->moment < r.n[N_PUT] + OPENING_MS) {
         if (before == USHER_ROOMS_DOUBTED)
             return USHER_OK;
         usher__change_begin(w, &c);
@@ -294,7 +299,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
 {
     if (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token))
         return "is newer than its scope";
-    if (r->kind != ENTRY || r->state < USHER_ROOMS_OPENING || r->state > USHER_ROOMS_DOUBTED)
+    if (r->kind != ENTRY || r->state < USHER_ROOMS_OPENING || r->state > USHER_ROOMS_CLOSED)
         return "is of no known kind or state";
     if (r->slots != (r->owner.size != 0 ? 7u : 3u))
         return "stands in lists that do not follow from its state";
@@ -313,23 +318,21 @@ static const char *state_word(unsigned kind, unsigned state)
         [USHER_ROOMS_OPENING] = "opening",
         [USHER_ROOMS_OPEN] = "open",
         [USHER_ROOMS_DOUBTED] = "doubted",
+        [USHER_ROOMS_CLOSED] = "closed",
     };
 
     if (kind != ENTRY)
         return NULL;
-    return state >= USHER_ROOMS_OPENING && state <= USHER_ROOMS_DOUBTED ? words[state] : "?";
+    return state >= USHER_ROOMS_OPENING && state <= USHER_ROOMS_CLOSED ? words[state] : "?";
 }
 
 static const char *const kinds[USHER_KINDS] = { NULL, "entry", NULL, NULL, "request" };
 
 static const struct usher__constant constants[] = {
-    { "OPENING", USHER_ROOMS_OPENING },
-    { "OPEN", USHER_ROOMS_OPEN },
-    { "DOUBTED", USHER_ROOMS_DOUBTED },
-    { "OPENING_MS", OPENING_MS },
-    { "SOME", SOME },
-    { "CLAIM_MAX", CLAIM_MAX },
-    { NULL, 0 },
+    { "OPENING", USHER_ROOMS_OPENING }, { "OPEN", USHER_ROOMS_OPEN },
+    { "DOUBTED", USHER_ROOMS_DOUBTED }, { "CLOSED", USHER_ROOMS_CLOSED },
+    { "OPENING_MS", OPENING_MS },       { "SOME", SOME },
+    { "CLAIM_MAX", CLAIM_MAX },         { NULL, 0 },
 };
 
 const struct usher__steps usher__rooms_steps = {

@@ -321,19 +321,22 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
     return USHER_OK;
 }
 
+uint64_t usher__epoch_next(uint64_t epoch)
+{
+    uint64_t z = epoch + UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return z != 0 ? z : 1;
+}
+
 void usher__scope_fresh(struct usher__work *w)
 {
     struct usher_scope *s = &w->scope;
 
-    if (s->erase) {
-        /* should the same command make it anew: as random as the last one was */
-        uint64_t z = s->epoch + UINT64_C(0x9e3779b97f4a7c15);
-
-        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        z ^= z >> 31;
-        s->epoch = z != 0 ? z : 1;
-    }
+    if (s->erase) /* should the same command make it anew */
+        s->epoch = usher__epoch_next(s->epoch);
     s->erase = false;
     s->ref = NULL;
     s->writer = w->identity;

@@ -240,6 +240,9 @@ static inline bool usher__other_version(struct usher__work *w)
            usher__is_other_version(w);
 }
 
+/* Another epoch, as random as @epoch. */
+uint64_t usher__epoch_next(uint64_t epoch);
+
 /* w->scope does not exist, or not any more. */
 void usher__scope_fresh(struct usher__work *w);
 

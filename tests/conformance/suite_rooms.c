@@ -1546,8 +1546,13 @@ static void furnish(struct fixture *f, int n)
         ok(f, "all r all%d x", i);
         ok(f, "role r role%d m%d", i, i % 5);
         ok(f, "share r m%d share%d a=1", i % 7, i);
-        ok(f, "kick r nobody%d ban=1000000", i);
     }
+}
+
+static void ban_some(struct fixture *f, int n)
+{
+    for (int i = 0; i < n; i++)
+        ok(f, "kick r nobody%d ban=%d", i, 1000000 + i % 7);
 }
 
 static void after_close_nothing_is_left(void **state)
@@ -1562,9 +1567,10 @@ static void after_close_nothing_is_left(void **state)
         unsigned steps = 0;
 
         furnish(f, n);
+        ban_some(f, n < 40 ? n : 40);
         assert_true(items(f) > 0);
         do {
-            ok(f, "close r");
+            ok(f, "close r ban=0");
             assert_true(f->r.of.room.count <= 33);
             steps++;
         } while (f->r.of.room.more);
@@ -1580,6 +1586,235 @@ static void after_close_nothing_is_left(void **state)
     ok(f, "join r m1");
     assert_int_equal(state_of(f, "m1"), USHER_ROOM_MEMBER_HERE);
     assert_true(f->r.of.room.n_rows == 1);
+}
+
+/* ---- bans over close and open ------------------------------------------------------ */
+
+static void close_wholly(struct fixture *f, const char *line)
+{
+    do
+        ok(f, "%s", line);
+    while (f->r.of.room.more);
+}
+
+static void a_ban_lasts_over_close_and_open(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t epoch, version;
+
+    ok(f, "open r capacity=5 ttl=100");
+    ok(f, "join r ann");
+    ok(f, "kick r ann ban=1000");
+    ok(f, "kick r eve ban=5000");
+    ok(f, "set r topic x");
+    epoch = f->r.epoch;
+    version = f->r.version;
+    ok(f, "close r");
+    assert_false(f->r.of.room.more);
+    assert_int_equal(f->r.of.room.state, USHER_ROOM_STATE_CLOSED);
+    assert_true(f->r.epoch == epoch);
+    /* for all others there is no room */
+    same(f, "close r");
+    missing(f, "show r");
+    assert_int_equal(f->r.of.room.state, USHER_ROOM_STATE_CLOSED);
+    missing(f, "get r");
+    missing(f, "changes r since=0");
+    missing(f, "snapshot r");
+    missing(f, "join r ann");
+    missing(f, "join r bob");
+    missing(f, "alive r ann");
+    missing(f, "leave r ann");
+    missing(f, "kick r ann");
+    missing(f, "kick r bob ban=1000");
+    missing(f, "lock r");
+    missing(f, "set r topic y");
+    missing(f, "sweep r");
+    missing(f, "open r epoch=%016" PRIx64, epoch);
+    audit(f->e);
+    digests(f, "r");
+
+    ok(f, "open r");
+    assert_true(f->r.epoch != epoch && f->r.epoch != 0);
+    assert_true(f->r.version > version); /* so the old one's is never accepted */
+    assert_int_equal(f->r.of.room.settings.capacity, 0);
+    refused(f, "join r ann");
+    assert_int_equal(f->r.of.room.until_ms, MORNING + 1000);
+    refused(f, "join r eve");
+    stale(f, "set r topic y if-version=%" PRIu64 " epoch=%016" PRIx64, version, epoch);
+    stale(f, "changes r since=%" PRIu64 " epoch=%016" PRIx64, version, epoch);
+    ok(f, "changes r since=%" PRIu64, f->r.version - 1);
+    assert_int_equal(f->r.of.room.n_rows, 1);
+    ok(f, "join r bob");
+    assert_int_equal(f->r.of.room.members, 1);
+    f->now += 1000;
+    ok(f, "join r ann");
+    refused(f, "join r eve");
+
+    ok(f, "close r");
+    ok(f, "open r");
+    ok(f, "close r");
+    ok(f, "open r linger=10"); /* a room that closes by itself keeps them, too */
+    f->now += 10;
+    missing(f, "join r ann");
+    ok(f, "open r");
+    refused(f, "join r eve");
+    f->now += 4000;
+    ok(f, "join r eve");
+    ok(f, "close r");
+    assert_int_equal(items(f), 0);
+    ok(f, "open r");
+    assert_int_equal(f->r.version, 1);
+}
+
+static void bans_of_a_closed_room_end_unseen(void **state)
+{
+    struct fixture *f = *state;
+    int64_t before = f->bytes;
+    static const char *const by[] = { "sweep r", "join r ann", "close r", "kick r x ban=0" };
+
+    for (size_t k = 0; k < sizeof by / sizeof *by; k++) {
+        ok(f, "open r");
+        ban_some(f, 30);
+        ok(f, "kick r ann ban=1000");
+        close_wholly(f, "close r");
+        assert_true(items(f) > 0);
+        f->now += 1000;
+        if (k == 2)
+            same(f, "%s", by[k]);
+        else
+            missing(f, "%s", by[k]);
+        assert_true(items(f) > 0);
+        assert_int_equal(f->r.due_ms, f->now - 1000 + 1000000);
+        f->now += 1000006;
+        if (k == 2)
+            same(f, "%s", by[k]);
+        else
+            missing(f, "%s", by[k]);
+        assert_int_equal(items(f), 0);
+        usher_result_done(&f->r);
+        if (strcmp(f->b->name, "memory") == 0)
+            assert_true(f->bytes == before);
+        digests(f, "r");
+    }
+}
+
+static void a_ban_is_lifted_though_the_room_is_closed(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t epoch, version;
+
+    ok(f, "open r");
+    ok(f, "kick r ann ban=1000");
+    ok(f, "kick r eve ban=1000");
+    epoch = f->r.epoch;
+    close_wholly(f, "close r");
+    version = f->r.version;
+    stale(f, "kick r ann ban=0 if-version=%" PRIu64 " epoch=%016" PRIx64, version - 1, epoch);
+    assert_int_equal(f->r.of.room.member_state, USHER_ROOM_MEMBER_BANNED);
+    ok(f, "kick r ann ban=0 req=once");
+    assert_int_equal(f->r.of.room.member_state, USHER_ROOM_MEMBER_ABSENT);
+    assert_true(f->r.version == version);
+    missing(f, "kick r ann ban=0 req=once");
+    ok(f, "open r");
+    ok(f, "join r ann");
+    refused(f, "join r eve");
+    close_wholly(f, "close r");
+    ok(f, "kick r eve ban=0 req=once"); /* the last one: then nothing is left */
+    assert_int_equal(items(f), 0);
+    missing(f, "kick r eve ban=0 req=once");
+    ok(f, "open r");
+    assert_int_equal(f->r.version, 1);
+    ok(f, "join r eve");
+
+    furnish(f, (int)many(f, 300));
+    ok(f, "kick r nobody ban=1000");
+    ok(f, "close r");
+    if (f->r.of.room.more) {
+        ok(f, "kick r nobody ban=0"); /* while it is being closed */
+        missing(f, "kick r nobody ban=0");
+    }
+    close_wholly(f, "close r ban=0");
+    assert_int_equal(items(f), 0);
+}
+
+static void close_and_drop_end_all_bans(void **state)
+{
+    struct fixture *f = *state;
+    int64_t n;
+
+    ok(f, "open r");
+    ban_some(f, 60);
+    invalid(f, "close r ban=1");
+    close_wholly(f, "close r");
+    assert_true(items(f) > 0);
+    close_wholly(f, "close r ban=0");
+    assert_int_equal(items(f), 0);
+    same(f, "close r ban=0");
+
+    for (int closed = 0; closed < 2; closed++) {
+        ok(f, "open r");
+        ban_some(f, 60);
+        if (closed)
+            close_wholly(f, "close r");
+        assert_int_equal(usher_drop(f->e, USHER_ROOM, "r", &n), USHER_OK);
+        if (f->twin != NULL)
+            assert_int_equal(usher_drop(f->twin, USHER_ROOM, "r", &n), USHER_OK);
+        assert_true(n >= 60);
+        assert_int_equal(items(f), 0);
+    }
+}
+
+static void a_room_has_a_thousand_bans_also_of_closed_ones(void **state)
+{
+    struct fixture *f = *state;
+    int n = (int)many(f, USHER_ROOM_BANS_MAX);
+
+    ok(f, "open r");
+    for (int i = 0; i < n; i++)
+        ok(f, "kick r m%d ban=100000", i);
+    close_wholly(f, "close r");
+    ok(f, "open r");
+    if (n == USHER_ROOM_BANS_MAX) {
+        full(f, "kick r one ban=1");
+        assert_string_equal(f->r.message, "the room has too many bans");
+    }
+    ok(f, "kick r m7 ban=200000"); /* it counts already */
+    ok(f, "kick r m7 ban=0");
+    ok(f, "kick r one ban=1");
+    refused(f, "join r m%d", n - 1);
+    close_wholly(f, "close r");
+    f->now += 100000;
+    for (int i = 0; items(f) > 0 && i < 100; i++)
+        missing(f, "sweep r");
+    assert_int_equal(items(f), 0);
+}
+
+/* The index keeps an entry by which a patrol finds what is left; it lists none. */
+static void a_patrol_removes_the_bans_of_closed_rooms(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "open r");
+    ok(f, "kick r ann ban=100000");
+    close_wholly(f, "close r");
+    for (int round = 0; round < 2; round++) {
+        struct usher_result reply;
+
+        assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, f->now, &reply), USHER_OK);
+        assert_int_equal(reply.of.room.n_rows, 0);
+        usher_result_done(&reply);
+        assert_int_equal(usher_room_patrol_result(f->e, "w", 10, 1000, 500, f->now, &reply),
+                         USHER_OK);
+        assert_int_equal(reply.of.room.n_rows, 0);
+        usher_result_done(&reply);
+        if (f->twin != NULL) {
+            assert_int_equal(usher_room_patrol_result(f->twin, "w", 10, 1000, 500, f->now, &reply),
+                             USHER_OK);
+            usher_result_done(&reply);
+        }
+        assert_true(round == 0 ? items(f) > 0 : items(f) == 0);
+        f->now += 100000;
+    }
 }
 
 static void whoever_comes_finishes_a_closing_room(void **state)
@@ -3016,6 +3251,12 @@ int suite_rooms(const struct backend *b)
         TEST(marks_make_a_chain),
         TEST(a_heartbeat_returns_the_newest_version),
         TEST(after_close_nothing_is_left),
+        TEST(a_ban_lasts_over_close_and_open),
+        TEST(bans_of_a_closed_room_end_unseen),
+        TEST(a_ban_is_lifted_though_the_room_is_closed),
+        TEST(close_and_drop_end_all_bans),
+        TEST(a_room_has_a_thousand_bans_also_of_closed_ones),
+        TEST(a_patrol_removes_the_bans_of_closed_rooms),
         TEST(whoever_comes_finishes_a_closing_room),
         TEST(who_comes_when_all_have_gone_finds_no_room),
         TEST(a_name_whose_room_is_being_erased_can_be_opened),

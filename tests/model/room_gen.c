@@ -305,6 +305,10 @@ static void arguments(struct room_gen *g, struct room_gen_command *q)
             a->ban_ms = span(g);
         }
         break;
+    case USHER_ROOM_CLOSE:
+        if (rng_chance(r, 20))
+            c->given |= USHER_GIVEN_ROOM_BAN; /* 0 */
+        break;
     case USHER_ROOM_LEAVE:
     case USHER_ROOM_ALIVE:
         a->member = member;

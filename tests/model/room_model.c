@@ -457,6 +457,12 @@ const struct room_model_room *room_model_room(const struct room_model *m, const 
     return NULL;
 }
 
+/* There is no such room, but bans of its name. */
+static bool rests(const room *r)
+{
+    return r->state == USHER_ROOM_STATE_CLOSED && r->n_members > 0;
+}
+
 static bool there(const room *r)
 {
     return r->state != USHER_ROOM_STATE_CLOSED;
@@ -877,6 +883,14 @@ static void outage(struct work *w)
     free(data.at);
 }
 
+/* With the last one goes what is left of a closed room. */
+static void ban_ends(room *r, size_t i)
+{
+    member_remove(r, i);
+    if (r->state == USHER_ROOM_STATE_CLOSED && r->n_members == 0)
+        room_vanish(r);
+}
+
 static void overdue(struct work *w, member *x)
 {
     room *r = w->r;
@@ -885,7 +899,7 @@ static void overdue(struct work *w, member *x)
     struct usher_text id = out(x->id);
 
     if (x->state == USHER_ROOM_MEMBER_BANNED) { /* nobody sees it */
-        member_remove(r, (size_t)(x - r->members));
+        ban_ends(r, (size_t)(x - r->members));
         return;
     }
     if (in_gap(r, at)) {
@@ -950,15 +964,43 @@ static bool close_members(room *r, uint64_t *n)
     }
 }
 
+/* `close` with ban=0. */
+static bool ends_bans(const struct work *w)
+{
+    return w->c->verb == USHER_ROOM_CLOSE && (w->c->given & USHER_GIVEN_ROOM_BAN) != 0;
+}
+
+/* Of a closed room its bans are left, its clock and its version, behind which the next one goes on.
+ */
+static void room_rest(room *r)
+{
+    struct room_model_member *bans = r->members;
+    size_t n = r->n_members;
+    int64_t clock = r->clock;
+    uint64_t version = r->version;
+
+    r->members = NULL;
+    r->n_members = 0;
+    room_vanish(r);
+    r->members = bans;
+    r->n_members = n;
+    r->clock = clock;
+    r->version = version;
+}
+
 static uint64_t close_step(struct work *w)
 {
     room *r = w->r;
     uint64_t n = 0;
+    size_t left = 0;
 
     if (!close_members(r, &n))
         return n;
-    for (; n < WRITES && r->n_members > 0; n++) /* bans */
-        member_remove(r, r->n_members - 1);
+    for (size_t i = r->n_members; n < WRITES && i > 0; i--) /* bans that last are kept */
+        if (ends_bans(w) || r->members[i - 1].until <= w->moment) {
+            member_remove(r, i - 1);
+            n++;
+        }
     for (; n < WRITES && r->fields.n > 0; n++)
         field_remove(&r->fields, r->fields.n - 1);
     for (; n < WRITES && r->alls.n > 0; n++)
@@ -967,10 +1009,15 @@ static uint64_t close_step(struct work *w)
         log_remove(r, r->n_log - 1);
     for (; n < WRITES && r->n_kept > 0; n++)
         kept_remove(r, 0);
-    if (r->n_members + r->fields.n + r->alls.n + r->n_log + r->n_kept > 0)
+    for (size_t i = 0; i < r->n_members; i++)
+        left += ends_bans(w) || r->members[i].until <= w->moment;
+    if (left + r->fields.n + r->alls.n + r->n_log + r->n_kept > 0)
         return n;
     changed(w, notice_of(w, USHER_ROOM_DONE, USHER_ROOM_STATE_CLOSING, USHER_ROOM_STATE_CLOSED));
-    room_vanish(r);
+    if (r->n_members > 0)
+        room_rest(r);
+    else
+        room_vanish(r);
     return n;
 }
 
@@ -1041,6 +1088,8 @@ static void load_owner(struct work *w, text *id)
 
 /* ---- verbs -------------------------------------------------------------------------- */
 
+static void do_stale(struct work *w);
+
 /* The command is for one version, or one epoch, alone. */
 static bool asks(const struct work *w)
 {
@@ -1101,7 +1150,7 @@ static void do_open(struct work *w)
 
     while (r->state == USHER_ROOM_STATE_CLOSING) /* nothing of the old one is to be left */
         (void)close_step(w);
-    if (!there(r)) /* nor its time */
+    if (!there(r) && !rests(r)) /* nor its time */
         w->now = w->c->now_ms;
     differs = !there(r);
     from = (unsigned)r->state;
@@ -1124,6 +1173,13 @@ static void do_open(struct work *w)
 
 static void do_close(struct work *w)
 {
+    if (rests(w->r) && ends_bans(w)) {
+        for (; w->reply->of.room.count < WRITES && w->r->n_members > 0; w->reply->of.room.count++)
+            ban_ends(w->r, w->r->n_members - 1);
+        answer(w, USHER_OK);
+        w->reply->of.room.more = w->r->n_members > 0;
+        return;
+    }
     if (!there(w->r)) {
         answer(w, USHER_SAME);
         return;
@@ -1377,6 +1433,18 @@ static void do_go(struct work *w)
     room *r = w->r;
     member *x;
 
+    if (has_ban && !bans && !is_open(r)) { /* of a room that is closed, or about to be */
+        if (rests(r) && is_other(w)) {
+            do_stale(w);
+            return;
+        }
+        x = load(w, &w->a->member);
+        if (x != NULL && x->state == USHER_ROOM_MEMBER_BANNED) {
+            ban_ends(r, (size_t)(x - r->members));
+            answer_member(w, USHER_OK, to, 0);
+            return;
+        }
+    }
     if (!gate(w))
         return;
     x = load(w, &w->a->member);
@@ -1762,7 +1830,7 @@ static const struct {
     V(OPEN, 0, 0,
       G(IF_VERSION) | G(CAPACITY) | G(LINGER) | G(TTL) | G(AWAY) | G(GRACE) | G(LOG) | G(REQUESTS) |
           G(PRESENCE) | G(PUSH)),
-    V(CLOSE, 0, 0, G(IF_VERSION)),
+    V(CLOSE, 0, 0, G(BAN) | G(IF_VERSION)),
     V(LOCK, 0, 0, G(IF_VERSION)),
     V(UNLOCK, 0, 0, G(IF_VERSION)),
     V(SET, FIELD | VALUE, IF | FIELDS, G(IF_VERSION)),
@@ -1803,7 +1871,7 @@ static bool numbers_right(const struct usher_operation *c)
            within(c, G(REQUESTS), a->requests, 1, 1000000) &&
            within(c, G(PRESENCE), a->presence_ms, 0, USHER_SPAN_MAX) &&
            within(c, G(PUSH), a->push, 0, 1) && within(c, G(AFTER), a->after, 0, USHER_EXACT_MAX) &&
-           within(c, G(BAN), a->ban_ms, 0, USHER_SPAN_MAX) &&
+           within(c, G(BAN), a->ban_ms, 0, c->verb == USHER_ROOM_CLOSE ? 0 : USHER_SPAN_MAX) &&
            within(c, G(IF_VERSION), a->if_version, 1, USHER_EXACT_MAX) &&
            within(c, G(SINCE), a->since, 0, USHER_EXACT_MAX) &&
            within(c, G(MAX), a->max, 1, USHER_LIST_MAX);
@@ -2012,13 +2080,14 @@ static void run(struct work *w)
         return;
     if (r->state == USHER_ROOM_STATE_CLOSING && verb != USHER_ROOM_CLOSE)
         (void)close_step(w);
-    else if (is_open(r) && verb != USHER_ROOM_SWEEP)
+    else if ((is_open(r) && verb != USHER_ROOM_SWEEP) || rests(r))
         (void)all_overdue(w, EXPIRE_MAX, &more);
     while (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSING && asks(w))
         (void)close_step(w); /* the engine asks again until it is gone */
     if (verb == USHER_ROOM_OPEN && r->state == USHER_ROOM_STATE_CLOSED && asks(w)) {
         w->reply->status = USHER_MISSING;
-        w->reply->epoch = w->reply->version = 0;
+        if (!rests(r))
+            w->reply->epoch = w->reply->version = 0;
     } else if (is_open(r) && is_other(w)) {
         do_stale(w);
     } else {
@@ -2107,7 +2176,7 @@ void room_model_execute(struct room_model *m, const struct usher_operation *c,
     }
     w.moment = c->now_ms;
     w.now = c->now_ms > w.r->clock ? c->now_ms : w.r->clock;
-    if (there(w.r)) {
+    if (there(w.r) || rests(w.r)) {
         r->epoch = w.r->epoch;
         r->version = w.r->version;
     }

@@ -215,7 +215,7 @@ end
 function S.drop()
     for i = 1, S.ln, 2 do S.count[S.log[i]] = S.count[S.log[i]] - S.log[i + 1] end
     S.ready.rn, S.ready.zn, S.held.rn, S.held.zn = 0, 0, 0, 0
-    S.pn, S.ln, S.pdue, S.pset = 0, 0, nil, nil
+    S.pn, S.ln, S.pdue, S.pset, S.anew = 0, 0, nil, nil, nil
 end
 
 function S.apply_lists(l)
@@ -260,8 +260,8 @@ function S.apply()
         S.lacks = nil
     end
     local cache, dirty, pf = S.cache, S.dirty, S.pf
-    if not S.exists then
-        S.exists = true
+    if not S.exists or S.anew then
+        S.exists, S.lives_on, S.anew = true, S.anew, nil
         S.epoch = S.seed
         if not S.epoch or #S.epoch ~= 16 or string.find(S.epoch, '%X') then
             local t = redis.pcall('TIME')

@@ -87,6 +87,9 @@ end
 
 -- ---- the room as a whole ------------------------------------------------------------------
 
+-- Closed, but for the bans, which last: see src/steps/room.h.
+function S.rests() return S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSED end
+
 -- what @event does to the room: new state, status
 function S.room(event)
     local state = S.exists and S.count[K.COUNT_STATE + 1] or 0
@@ -201,7 +204,7 @@ function S.make_due()
         if event == K.MEMBER_E_UNBAN then
             S.erase(r)
             S.add(K.COUNT_BANS, -1)
-            return S.apply()
+            return S.bans_apply()
         end
         local to, later = S.move(K.MEMBER_MOVES, from, event), S.outage_end(r.ends)
         if later then
@@ -263,6 +266,13 @@ function S.make_due()
         S.now = now
         return n, more
     end
+end
+
+-- See usher__room_bans_write().
+function S.bans_apply()
+    local last = S.rests() and S.n(K.COUNT_BANS) == 0
+    S.apply()
+    if last then S.vanish() end
 end
 
 -- Member @id with what is due for it applied, or nil.
@@ -338,6 +348,32 @@ function S.make_close()
         end
     end
 
+    -- `close` with ban=0 ends the bans as well.
+    local function ends_bans() return S.verb == K.V_CLOSE and S.a[K.ARG_BAN] end
+
+    -- All of the scope but its bans is gone.  The first change of settings would be the next room's.
+    local function rest()
+        local bans, clock, r = S.count[K.COUNT_BANS + 1], S.clock, S.walk('1', '1')
+        S.vanish()
+        S.exists, S.due, S.clock, S.count[K.COUNT_BANS + 1] = true, r.ends, clock, bans
+    end
+
+    -- A step of ending the bans of a room that is closed.
+    local function end_bans()
+        local r, n = nil, 0
+        while n < K.CLOSE_MAX do
+            r = S.walk('1', '1', nil, r and r.ends, r and r.order)
+            if not r then break end
+            S.erase(r)
+            S.add(K.COUNT_BANS, -1)
+            n = n + 1
+        end
+        S.bans_apply()
+        S.counted = n
+        S.say(K.OK)
+        S.more = S.exists and 1 or 0
+    end
+
     -- See closing_some(): is that all?
     local function some()
         for phase = 1, #kinds do
@@ -349,7 +385,7 @@ function S.make_close()
                     r = S.walk(kinds[phase], slots[phase], nil, slots[phase] == '1' and r and r.ends or 0,
                         r and r.order)
                 end
-                if not r then break end
+                if not r or phase == 2 and not S.present(r) and not ends_bans() and r.ends > S.moment then break end
                 if phase ~= 2 or not S.present(r) then -- else it goes already
                     local each = phase == 1 and 1 + r.n1 + r.n2 or 1
                     if S.pn > 0 and S.pn / 2 + each > K.CLOSE_MAX then return false end
@@ -366,19 +402,20 @@ function S.make_close()
         if n > 0 then S.apply() end
         if all then
             S.unlogged = true
-            S.commit(K.V_DONE, K.ROOM_CLOSING, S.room(K.ROOM_E_DONE), nil)
-            S.vanish()
+            S.commit(K.V_DONE, K.ROOM_CLOSING, K.ROOM_CLOSED)
+            if S.count[K.COUNT_BANS + 1] > 0 then rest() else S.vanish() end
         end
         return n
     end
 
     function S.close()
         local to, status = S.room(K.ROOM_E_CLOSE)
+        if S.rests() and ends_bans() then return end_bans() end
         if status ~= K.OK then return S.say(status) end
         if S.n(K.COUNT_STATE) ~= to then S.close_begin(to, S.verb) end
         S.counted = S.close_step()
         S.say(K.OK)
-        S.more = S.exists and 1 or 0
+        S.more = S.exists and not S.rests() and 1 or 0
     end
 end
 
@@ -394,7 +431,7 @@ function S.make_room()
         end
         local from = S.exists and S.n(K.COUNT_STATE) or 0
         -- a new room begins with a clock of its own, whoever has erased the old one
-        if from == K.ROOM_CLOSED then S.time(0) end
+        if not S.exists then S.time(0) end
         if from ~= K.ROOM_CLOSED and changed then event = K.ROOM_E_TUNE end
         local to, status = S.room(event)
         if status ~= K.OK then
@@ -407,9 +444,11 @@ function S.make_room()
         if set[K.SET_PUSH + 1] == 1 and (from == K.ROOM_CLOSED or S.set[K.SET_PUSH + 1] == 0) then
             S.must_publish()
         end
+        if from == K.ROOM_CLOSED then
+            if S.rests() then S.anew = true else S.renumber() end
+        end
         S.put(K.COUNT_STATE, to)
         if from == K.ROOM_CLOSED then
-            S.renumber()
             S.put(K.COUNT_CREATED, S.now)
             S.put(K.COUNT_EMPTY, S.moment)
         end
@@ -681,6 +720,18 @@ function S.alive()
     S.say_point()
 end
 
+-- See lift_closed().
+function S.lift_closed()
+    if S.rests() and S.other_version() then return S.stale() end
+    local r = S.load(S.a[K.ARG_MEMBER])
+    if not r or r.state ~= K.MEMBER_BANNED then return S.gate(K.ROOM_E_CHANGE) end
+    S.erase(r)
+    S.add(K.COUNT_BANS, -1)
+    S.bans_apply()
+    r.state, r.ends = S.move(K.MEMBER_MOVES, r.state, K.MEMBER_E_UNBAN), 0
+    S.say_member(K.OK, r)
+end
+
 function S.go(event)
     if not S.gate(K.ROOM_E_CHANGE) then return end
     local ban, length = event == K.MEMBER_E_BAN, S.a[K.ARG_BAN]
@@ -872,7 +923,7 @@ function S.make_reads()
         end
         S.say(open and K.OK or K.MISSING)
         S.members = members
-        if not open and S.exists then S.state = K.ROOM_CLOSING end
+        if not open and state ~= K.ROOM_CLOSED then S.state = K.ROOM_CLOSING end
         return open
     end
 
@@ -999,6 +1050,10 @@ function S.run()
         if verb == K.V_SHOW then return S.show() end
         return S.changes()
     end
+    if verb == K.V_CLOSE and (S.a[K.ARG_BAN] or 0) > 0 then -- of a direct call
+        S.answer = {K.INVALID, 'ban is not 0: `close` can only end bans'}
+        return
+    end
     if S.req then
         S.answer = S.kept()
         if S.answer then return end
@@ -1006,12 +1061,18 @@ function S.run()
     if S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING then
         if not S.close_step then S.make_close() end
         if verb ~= K.V_CLOSE then S.close_step() end
-    elseif S.due >= 0 and S.due <= S.moment and verb ~= K.V_SWEEP then
+    elseif S.due >= 0 and S.due <= S.moment and (verb ~= K.V_SWEEP or S.rests()) then
         if not S.expire_due then S.make_due() end
         S.expire_due(K.EXPIRE_MAX)
     end
+    if S.rests() and verb == K.V_OPEN and S.a[K.ARG_EPOCH] then
+        S.status, S.blank = K.MISSING, true
+        return
+    end
     -- of one that is being closed all that is left to do is to erase it
-    if not (S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING) and S.other_version() then return S.stale() end
+    if not (S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING) and not S.rests() and S.other_version() then
+        return S.stale()
+    end
     if verb == K.V_ALIVE then return S.alive() end
     if verb == K.V_JOIN then
         if not S.join then S.make_join() end
@@ -1019,7 +1080,8 @@ function S.run()
     end
     if verb == K.V_LEAVE then return S.go(K.MEMBER_E_LEAVE) end
     if verb == K.V_KICK then
-        local ban = S.a[K.ARG_BAN]
+        local ban, state = S.a[K.ARG_BAN], S.count[K.COUNT_STATE + 1]
+        if ban == 0 and S.exists and (state == K.ROOM_CLOSED or state == K.ROOM_CLOSING) then return S.lift_closed() end
         return S.go(not ban and K.MEMBER_E_KICK or ban > 0 and K.MEMBER_E_BAN or K.MEMBER_E_UNBAN)
     end
     if verb == K.V_SNAPSHOT then return S.snapshot() end

@@ -38,7 +38,11 @@ function S.put()
         r.order = S.version + 1
         S.add(K.COUNT_ENTRIES, 1)
     end
-    if r.state ~= K.DOUBTED then r.state = K.OPENING end
+    if S.a[K.ARG_CLOSED] then -- unless somebody is about to open it again
+        if r.state ~= K.OPENING and r.state ~= K.DOUBTED then r.state = K.CLOSED end
+    elseif r.state ~= K.DOUBTED then
+        r.state = K.OPENING
+    end
     if created then r.state, r.rank = K.OPEN, created end
     r.token, r.n0, S.token = S.version + 1, S.moment, S.version + 1
     S.save(r)
@@ -53,7 +57,7 @@ function S.drop_it()
     if S.a[K.ARG_TOKEN] ~= r.token then return end
     local before = r.state
     S.status = K.REFUSED
-    if before ~= K.OPEN and S.moment < r.n0 + K.OPENING_MS then
+    if (before == K.OPENING or before == K.DOUBTED) and S.moment < r.n0 + K.OPENING_MS then
         if before == K.DOUBTED then return end
         r.state = K.DOUBTED -- who is opening it looks again
         S.save(r)

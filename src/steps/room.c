@@ -127,12 +127,29 @@ void usher__room_settings_from(work *w, const int64_t *set)
     usher__settings_tell(w, USHER_ROOM_OPEN, set);
 }
 
+/* The notice has all settings. */
+static enum usher_status tell_settings(work *w, change *c)
+{
+    struct usher__said said[SETTINGS];
+    const struct usher__field *told;
+    const struct usher__arg *given;
+    size_t n = 0;
+
+    for (; usher__setting(USHER_ROOM_OPEN, (unsigned)n, &told, &given); n++) {
+        said[n].name = given->word;
+        said[n].value = c->scope->settings[n];
+        said[n].text = NULL;
+    }
+    return usher__change_says(w, c, said, n);
+}
+
 static enum usher_status open_room(work *w)
 {
     int64_t new[USHER_SETTINGS];
     unsigned state = state_of(w), event = USHER__ROOM_OPEN;
     struct usher__move move;
     change c;
+    enum usher_status status;
 
     /* a new room begins with a clock of its own, whoever has erased the old one */
     if (w->scope.ref == NULL)
@@ -162,7 +179,8 @@ static enum usher_status open_room(work *w)
     usher__room_answer(w, USHER_OK);
     usher__room_settings_from(w, new);
     w->reply->of.room.created_ms = c.scope->counts[COUNT_CREATED];
-    return usher__room_finish(w, &c, state, move.to, NULL);
+    status = tell_settings(w, &c);
+    return status == USHER_OK ? usher__room_finish(w, &c, state, move.to, NULL) : status;
 }
 
 static enum usher_status lock_room(work *w, unsigned event)

@@ -7,6 +7,10 @@
  *
  * PARSE_PLACED has other rules: see parse.h.  There a value in its place is nothing else, whatever
  * bytes it has, because the sender may have it from an untrusted source.
+ *
+ * A field must never become an option.  So the words that are no field without `--` are a closed
+ * list: the arguments that the verbs have today, and those in reserved[].  Any later option needs
+ * `--`. (tests/unit/test_parse.c has the list.)
  */
 #include "config.h"
 
@@ -470,6 +474,18 @@ static void fields_init(struct parse *f, const struct usher__noun *noun,
             f->fields = &noun->args[i];
 }
 
+/* Options that a later version may have. */
+static const char *const reserved[] = { "session", "hidden", "first", "life",
+                                        "alone",   "lobby",  "heir" };
+
+static bool is_reserved(const struct usher_text *name)
+{
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strlen(reserved[i]) == name->size && memcmp(reserved[i], name->data, name->size) == 0)
+            return true;
+    return false;
+}
+
 /* The argument of @verb called @word, if it must be given. */
 static const struct usher__arg *in_order(const struct usher__noun *noun,
                                          const struct usher__verb *verb, const char *word)
@@ -483,8 +499,9 @@ static const struct usher__arg *in_order(const struct usher__noun *noun,
 /* Take @word, if it is FIELD=VALUE where @next is the argument in order that is missing. */
 static bool fields_take(struct parse *f, const struct usher__noun *noun,
                         const struct usher__verb *verb, const struct usher_text *word,
-                        const struct usher__arg *next, struct usher_operation *command,
-                        bool *ret_taken, char message[PARSE_MESSAGE_MAX])
+                        const struct usher__arg *next, bool literal,
+                        struct usher_operation *command, bool *ret_taken,
+                        char message[PARSE_MESSAGE_MAX])
 {
     const struct usher__arg *field = in_order(noun, verb, "field");
     const char *equals = strchr(word->data, '=');
@@ -496,6 +513,9 @@ static bool fields_take(struct parse *f, const struct usher__noun *noun,
         f->fields != NULL && name.size != 0 && (next == NULL || next->type != USHER__ARG_VALUE);
     if (!*ret_taken)
         return true;
+    if (!literal && is_reserved(&name))
+        return wrong(message, "%.*s= is reserved; put it after -- to use it as a field",
+                     (int)name.size, name.data);
     value.data = equals + 1;
     value.size = (size_t)(word->data + word->size - value.data);
     fault = usher__name_fault(name.data, name.size);
@@ -579,7 +599,7 @@ static bool take(struct parse *p, const struct usher__noun *noun, const struct u
     if (arg == NULL) {
         arg = in_place;
         value = word.data;
-        if (!fields_take(p, noun, verb, &word, arg, command, &taken, message))
+        if (!fields_take(p, noun, verb, &word, arg, literal, command, &taken, message))
             return false;
         if (taken)
             return true;
@@ -601,6 +621,12 @@ static bool without_nul(const struct parse *p, size_t i, char message[PARSE_MESS
     struct usher_text word = word_at(p, i);
 
     return !has_nul(&word) || wrong(message, "line has a NUL byte in it");
+}
+
+/* Word @i is `--`, and no longer text that begins so. */
+static bool is_dashes(const struct parse *p, size_t i)
+{
+    return word_at(p, i).size == 2 && memcmp(p->word[i], "--", 2) == 0;
 }
 
 /* The scope: word *@at, or the next one if that is `--`.  Then *@at is the word after it. */
@@ -668,7 +694,9 @@ bool usher__parse(struct parse *p, struct usher_operation *ret_command,
     fields_init(p, noun, verb);
     for (size_t i = at; i < n; i += two ? 2 : 1) {
         two = false;
-        if (p->way == PARSE_TYPED && !literal && strcmp(words[i], "--") == 0) {
+        if (!literal && is_dashes(p, i) &&
+            (p->way == PARSE_TYPED ||
+             (p->fields != NULL && missing(noun, verb, ret_command) == NULL))) {
             literal = true;
             continue;
         }

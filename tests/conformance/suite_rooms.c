@@ -1588,6 +1588,51 @@ static void after_close_nothing_is_left(void **state)
     assert_true(f->r.of.room.n_rows == 1);
 }
 
+/* The notices of `open` have all settings: whoever follows the room needs no other question. */
+static void the_notice_of_open_has_the_settings(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *line;
+        int64_t value[9];
+    } opens[] = {
+        { "open r", { 0, 0, 0, 0, 0, 256, 10000, 0, 0 } },
+        { "open r capacity=5 linger=1000 ttl=2000 away=500 grace=9007199254 log=7 requests=3 "
+          "presence=10 push=1",
+          { 5, 1000, 2000, 500, 9007199254, 7, 3, 10, 1 } },
+        { "open r capacity=6", { 6, 1000, 2000, 500, 9007199254, 7, 3, 10, 1 } },
+    };
+    static const char *const word[] = { "capacity", "linger",   "ttl",      "away", "grace",
+                                        "log",      "requests", "presence", "push" };
+
+    for (size_t i = 0; i < sizeof opens / sizeof *opens; i++) {
+        struct usher_notice n;
+        struct usher_unpacker u;
+        struct usher_fields fields = { 0 };
+        struct usher_text name, value;
+        uint64_t version;
+        size_t k = 0;
+
+        ok(f, "%s", opens[i].line);
+        ok(f, "changes r since=%d", (int)i);
+        assert_int_equal(f->r.of.room.n_rows, 1);
+        u.at = (const unsigned char *)f->r.of.room.rows[0].value.data;
+        u.end = u.at + f->r.of.room.rows[0].value.size;
+        assert_true(usher__notice_unpack(&u, &n));
+        assert_int_equal(n.verb, USHER_ROOM_OPEN);
+        fields.at = (const unsigned char *)n.data.data;
+        fields.end = fields.at + n.data.size;
+        for (; usher_fields_next(&fields, &name, &value, &version); k++) {
+            char digits[24];
+
+            assert_true(k < 9 && is_text(name, word[k]));
+            (void)snprintf(digits, sizeof digits, "%" PRId64, opens[i].value[k]);
+            assert_true(is_text(value, digits));
+        }
+        assert_int_equal(k, 9);
+    }
+}
+
 /* ---- bans over close and open ------------------------------------------------------ */
 
 static void close_wholly(struct fixture *f, const char *line)
@@ -3251,6 +3296,7 @@ int suite_rooms(const struct backend *b)
         TEST(marks_make_a_chain),
         TEST(a_heartbeat_returns_the_newest_version),
         TEST(after_close_nothing_is_left),
+        TEST(the_notice_of_open_has_the_settings),
         TEST(a_ban_lasts_over_close_and_open),
         TEST(bans_of_a_closed_room_end_unseen),
         TEST(a_ban_is_lifted_though_the_room_is_closed),

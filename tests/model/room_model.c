@@ -762,7 +762,8 @@ static void finish(struct work *w, struct usher_notice n, const struct pairs *pa
 {
     text *data = pairs != NULL ? pairs_packed(pairs) : NULL;
 
-    n.data = out(data);
+    if (pairs != NULL)
+        n.data = out(data);
     keep(w, w->r->version + 1);
     changed(w, n);
     drop(data);
@@ -1167,8 +1168,26 @@ static void do_open(struct work *w)
     }
     answer(w, differs ? USHER_OK : USHER_SAME);
     settings_out(w);
-    if (differs)
-        finish(w, notice_of(w, USHER_ROOM_OPEN, from, (unsigned)r->state), NULL);
+    if (differs) { /* which all follow of it know its settings by */
+        const struct said all[] = {
+            { 1, "capacity", r->set[CAPACITY] },
+            { 2, "linger", r->set[LINGER] },
+            { 4, "ttl", r->set[TTL] },
+            { 8, "away", r->set[AWAY] },
+            { 16, "grace", r->set[GRACE] },
+            { 32, "log", r->set[LOG] },
+            { 64, "requests", r->set[REQUESTS] },
+            { 128, "presence", r->set[PRESENCE] },
+            { 256, "push", r->set[PUSH] },
+        };
+        struct packed data = { NULL, 0, 0 };
+        struct usher_notice n = notice_of(w, USHER_ROOM_OPEN, from, (unsigned)r->state);
+
+        put_given(&data, 511, all, ROOM_MODEL_SETTINGS);
+        n.data = (struct usher_text){ (const char *)data.at, data.n };
+        finish(w, n, NULL);
+        free(data.at);
+    }
 }
 
 static void do_close(struct work *w)

@@ -332,6 +332,65 @@ static void a_wrong_call_does_nothing(void **state)
     closed(e);
 }
 
+/* Why @line is wrong; "": it is right. */
+static const char *parsed(const char *line)
+{
+    unsigned char room[8192];
+    struct usher_command c;
+
+    return usher_command_parse(line, strlen(line), room, sizeof room, &c) == USHER_OK
+               ? ""
+               : usher_message();
+}
+
+/* Of the verbs of rooms with fields: each word that is no field without `--`.  This list never
+ * grows: a program that was written before would send its field as an option. */
+static void the_words_that_are_no_fields_are_these(void **state)
+{
+    static const struct {
+        const char *line, *words;
+    } verbs[] = {
+        { "room set r a 1", " field value if if-version epoch now req wait " },
+        { "room join r ann", " member if-version epoch now req wait " },
+        { "room member r ann a 1", " member field value if if-version epoch now req wait " },
+        { "room share r ann screen", " member share if-version epoch now req wait " },
+    };
+    static const char reserved[] = " session hidden first life alone lobby heir ";
+    char line[256], want[256], word[64];
+
+    (void)state;
+    for (size_t v = 0; v < COUNT(verbs); v++) {
+        for (unsigned noun = 0; usher__noun_at(noun) != NULL; noun++) {
+            const struct usher__noun *of = usher__noun_at(noun);
+
+            for (unsigned i = 0; i < of->n_args + 10; i++) {
+                static const char *const others[] = { "now",   "req",  "wait",  "session", "hidden",
+                                                      "first", "life", "alone", "lobby",   "heir" };
+                const char *key = i < of->n_args ? of->args[i].word : others[i - of->n_args];
+                bool option, is_reserved;
+                const char *why;
+
+                (void)snprintf(word, sizeof word, " %s ", key);
+                option = strstr(verbs[v].words, word) != NULL;
+                is_reserved = strstr(reserved, word) != NULL;
+                if (strcmp(key, "if") == 0) /* any bytes are right, but once */
+                    (void)snprintf(line, sizeof line, "%s if=1 if=2", verbs[v].line);
+                else
+                    (void)snprintf(line, sizeof line, "%s %s=\1", verbs[v].line, key);
+                why = parsed(line);
+                (void)snprintf(want, sizeof want,
+                               "%s= is reserved; put it after -- to use it as a field", key);
+                if (is_reserved)
+                    assert_string_equal(why, want);
+                else if (option != (why[0] != '\0') && (option || strcmp(key, "if") != 0))
+                    fail_msg("%s: %s", line, why);
+                (void)snprintf(line, sizeof line, "%s -- %s=\1", verbs[v].line, key);
+                assert_string_equal(parsed(line), "");
+            }
+        }
+    }
+}
+
 /* ---- what is right ----------------------------------------------------------------------------
  */
 
@@ -1074,6 +1133,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_is_refused_by_name),
+        cmocka_unit_test(the_words_that_are_no_fields_are_these),
         cmocka_unit_test(a_wrong_call_does_nothing),
         cmocka_unit_test(words_numbers_and_sizes),
         cmocka_unit_test(an_answer_is_of_what_was_asked),

@@ -456,7 +456,12 @@ function S.make_room()
         S.say(K.OK)
         for i = 1, K.SETTINGS do S.extra[i] = set[i] end
         S.created = S.n(K.COUNT_CREATED)
-        S.finish(from, to)
+        local told = {}
+        for i, arg in ipairs(K.SETTING_ARGS) do
+            told[2 * i - 1] = string.match(K.ARGS, ' ' .. format('%d', arg - K.ARG) .. '=([%l-]+)')
+            told[2 * i] = format('%.0f', set[i])
+        end
+        S.finish(from, to, nil, S.is_told() and mpack(told) or nil)
     end
 
     function S.lock(event)

@@ -217,7 +217,8 @@
     X(ROW, 201, INT, "row", "place in the journal") \
     X(TWICE, 202, BOOL, "twice", "a number was issued or settled a second time") \
     X(VISIT_TOKEN, 203, TOKEN, "visit_token", "of a visit: another one for every later visit of the queue") \
-    X(SESSION, 204, TEXT, "session", "names the connection of the agent; another one takes over, and gets a new token")
+    X(SESSION, 204, TEXT, "session", "names the connection of the agent; another one takes over, and gets a new token") \
+    X(VERSIONS, 205, INT, "versions", "1: JSON has also all versions and own fields, as the digest is computed from these")
 /* clang-format on */
 
 enum usher_field {

@@ -181,7 +181,8 @@ enum usher_room_given {
     USHER_GIVEN_ROOM_SINCE = 1u << 19,
     USHER_GIVEN_ROOM_MAX = 1u << 20,
     USHER_GIVEN_ROOM_PRESENCE = 1u << 21,
-    USHER_GIVEN_ROOM_PUSH = 1u << 22
+    USHER_GIVEN_ROOM_PUSH = 1u << 22,
+    USHER_GIVEN_ROOM_VERSIONS = 1u << 23
 };
 
 struct usher_room_args {
@@ -214,6 +215,8 @@ struct usher_room_args {
     /* collect joins and leaves for at most this time into one notice; 0: one by one */
     int64_t presence_ms;
     int64_t push; /* 1: Redis publishes each version, on the channel {ROOM}:room */
+    /* 1: JSON has also all versions and own fields, as the digest is computed from these */
+    int64_t versions;
 };
 /* end */
 /* made by src/calls/rows.py: arguments of rooms */

@@ -207,11 +207,14 @@ struct usher_room_options {
     /* snapshot, changes, sweep: the most members, notices or changes; a page ends after some
      * 400 members or 256 notices, a sweep after 64 changes; 1 to 10,000 */
     int64_t max;
+    /* snapshot: 1: JSON has also all versions and own fields, as the digest is computed from
+     * these */
+    int64_t versions;
 };
 #ifdef __cplusplus
 #define USHER_ROOM_OPTIONS_INIT \
     { sizeof(struct usher_room_options), NULL, 0, NULL, 0, 0, { NULL, 0 }, { NULL, 0 }, 0, 0, 0, \
-    0, 0, 0, 0 }
+    0, 0, 0, 0, 0 }
 #else
 #define USHER_ROOM_OPTIONS_INIT { .size = sizeof(struct usher_room_options) }
 #endif
@@ -330,8 +333,9 @@ USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *
                                             struct usher_reply **ret);
 
 /**
- * Close @room and erase it, in bounded steps: while the answer has more, ask again.  USHER_OK;
- * USHER_SAME: there is none.
+ * Close @room and erase it, in bounded steps: while the answer has more, ask again.  Bans that have not
+ * ended stay: a room that is opened under this name has them.  With opt->ban_ms = USHER_NONE they end, too,
+ * also those of a room that is closed already.  USHER_OK; USHER_SAME: there is none.
  * Takes opt->if_version, opt->epoch, opt->ban_ms.
  */
 USHER_API enum usher_status usher_room_close(struct usher_engine *e, const char *room,
@@ -401,7 +405,8 @@ USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char 
 
 /**
  * Put @member out, and with opt->ban_ms keep it out for so long; USHER_NONE lifts a ban, not given
- * leaves it alone.  USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n).
+ * leaves it alone.  A ban is of the name of the room: it lasts when the room is closed and opened again, and can
+ * be lifted meanwhile (without a version or notice).  USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n).
  * Takes opt->if_version, opt->epoch, opt->ban_ms.
  */
 USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *room,
@@ -491,7 +496,8 @@ USHER_API enum usher_status usher_room_show(struct usher_engine *e, const char *
  * since_version = that of the last.
  * USHER_OK, USHER_MISSING; USHER_STALE: the log does not reach back so far: begin anew; USHER_LOST
  * likewise.  A replica (usher/replica.h) does all this.
- * Takes opt->if_version, opt->epoch, opt->since_version, opt->after_version, opt->max.
+ * Takes opt->if_version, opt->epoch, opt->since_version, opt->after_version, opt->max,
+ * opt->versions.
  */
 USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
                                                 const struct usher_room_options *opt,

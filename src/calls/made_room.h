@@ -12,6 +12,7 @@ static const struct usher__member room_options[] = {
     MEMBER(struct usher_room_options, after_version, AFTER_VERSION, AFTER_VERSION, NUMBER),
     MEMBER(struct usher_room_options, ttl_ms, TTL, TTL, NUMBER),
     MEMBER(struct usher_room_options, max, MAX, MAX, NUMBER),
+    MEMBER(struct usher_room_options, versions, VERSIONS, VERSIONS, NUMBER),
 };
 GIVE(room, options)
 

@@ -668,7 +668,8 @@ static bool among(const struct values *values, const struct usher__key *k)
 
 static bool applies(const struct answer *a, const struct values *values, const struct usher__key *k)
 {
-    if ((k->verbs & a->verb) == 0 || (!a->partial && (k->on >> a->reply->status & 1u) == 0))
+    if ((k->verbs & a->verb) == 0 || (!a->partial && (k->on >> a->reply->status & 1u) == 0) ||
+        (k->as == USHER__AS_VERSIONS && find(&a->asked, USHER_FIELD_VERSIONS) == NULL))
         return false;
     switch (k->when) {
     case USHER__WHEN_IS:
@@ -784,8 +785,30 @@ static void map(struct writer *w, const struct answer *a, const struct usher__ke
             struct usher_text value = text_of(&row, k->field);
 
             key_text(w, &name);
-            bytes_put(w, &value);
+            if (k->as == USHER__AS_VERSIONS)
+                uint_put(w, (uint64_t)number_of(&row, k->field));
+            else
+                bytes_put(w, &value);
         }
+    end(w, MAP);
+}
+
+static void own_fields(struct writer *w, const struct usher_text *own)
+{
+    struct usher_fields f = usher__fields(own);
+    struct usher_text name, value;
+    uint64_t version;
+
+    begin(w, MAP);
+    while (own->size != 0 && usher_fields_next(&f, &name, &value, &version)) {
+        key_text(w, &name);
+        begin(w, MAP);
+        key(w, "value");
+        bytes_put(w, &value);
+        key(w, "version");
+        uint_put(w, version);
+        end(w, MAP);
+    }
     end(w, MAP);
 }
 
@@ -926,14 +949,18 @@ static void key_put(struct writer *w, const struct answer *a, const struct value
         end(w, ARRAY);
         break;
     case USHER__AS_MAP:
+    case USHER__AS_VERSIONS:
         map(w, a, k);
         break;
     case USHER__AS_PACKED:
+    case USHER__AS_OWN:
     case USHER__AS_MERGED: {
         struct usher_text t = text_of(values, k->field);
 
         if (k->as == USHER__AS_PACKED)
             packed(w, &t, NULL);
+        else if (k->as == USHER__AS_OWN)
+            own_fields(w, &t);
         else
             merged(w, a, &t);
         break;

@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "conformance/fixture.h"
+#include "conformance/json_digest.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -368,7 +369,7 @@ static void fields_are_set_compared_and_taken_away(void **state)
     same(f, "unset r topic");
     stale(f, "set r topic x if=y");
     assert_int_equal(f->r.of.room.n_rows, 0);
-    ok(f, "set r empty ''");
+    ok(f, "set r empty ");
     ok(f, "set r empty full if=");
     ok(f, "get r");
     assert_int_equal(f->r.of.room.n_rows, 1);
@@ -1518,6 +1519,102 @@ static void a_heartbeat_returns_the_newest_version(void **state)
     ok(f, "set r topic y");
     assert_int_equal(usher_room_digest(f->e, "r", NULL, NULL, after), USHER_OK);
     assert_string_not_equal(before, after);
+}
+
+/* ---- the digest, from JSON alone ---------------------------------------------------------------
+ */
+
+/* The answer to @line as JSON, which is the caller's. */
+static char *json_of(struct fixture *f, const char *line, int64_t *ret_next)
+{
+    unsigned char room[4096];
+    struct usher_command c;
+    struct usher_reply *reply;
+    const struct usher_value *v;
+    size_t size, n;
+    char *to;
+
+    assert_int_equal(usher_command_parse(line, strlen(line), room, sizeof room, &c), USHER_OK);
+    assert_int_equal(usher_execute(f->e, &c, 1, 0, &reply), USHER_OK);
+    assert_int_equal(reply->status, USHER_OK);
+    *ret_next = 0;
+    v = usher_reply_values(reply, USHER_ANSWER, &n);
+    for (size_t i = 0; i < n; i++)
+        if (v[i].field == USHER_FIELD_MORE && v[i].number != 0)
+            *ret_next = 1;
+    for (size_t i = 0; i < n && *ret_next != 0; i++)
+        if (v[i].field == USHER_FIELD_SINCE_VERSION)
+            *ret_next = v[i].number;
+    size = usher_reply_write(reply, USHER_FORM_JSON, NULL, 0) + 1;
+    to = malloc(size);
+    assert_non_null(to);
+    (void)usher_reply_write(reply, USHER_FORM_JSON, to, size);
+    usher_reply_done(reply);
+    return to;
+}
+
+static void assert_json_digest(struct fixture *f, int max)
+{
+    char want[33], is[33], line[96];
+    char *page[32];
+    size_t n = 0;
+    int64_t next = 0;
+
+    do {
+        assert_true(n < sizeof page / sizeof *page);
+        (void)snprintf(line, sizeof line, "room snapshot r versions=1 max=%d after=%" PRId64, max,
+                       next);
+        page[n++] = json_of(f, line, &next);
+    } while (next != 0);
+    assert_true(json_digest(page, n, is));
+    assert_int_equal(usher_room_digest(f->e, "r", NULL, NULL, want), USHER_OK);
+    assert_string_equal(is, want);
+    while (n > 0)
+        free(page[--n]);
+}
+
+static void the_digest_can_be_computed_from_json(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const lines[] = {
+        "open r away=100 ttl=300 grace=200",
+        "set r topic x",
+        "set r raw \xff\xfe\x80",
+        "set r odd \xe2\x80\xa8\xc2\x85\"\\/\n\x7f\xf0\x9f\x98\x80",
+        "set r empty ",
+        "join r ann mic=on cam=off",
+        "join r b\xc3\xb6"
+        "b mic=on",
+        "all r mic off",
+        "all r hand \x80",
+        "member r ann mic on",
+        "join r eve",
+        "role r speaker ann",
+        "role r chair eve",
+        "share r ann screen a=1 b=\xf0\x28",
+        "share r ann notes",
+        "all r cam on",
+        "lock r",
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct usher_operation c;
+        struct said s;
+
+        said_line(&s, USHER_ROOM, lines[i]);
+        c = s.c;
+        assert_int_equal(execute(f, &c), USHER_OK);
+        assert_json_digest(f, 10);
+    }
+    assert_json_digest(f, 1);
+    f->now += 60;
+    ok(f, "alive r ann");
+    f->now += 60;
+    ok(f, "sweep r"); /* the others are away */
+    assert_json_digest(f, 2);
+    ok(f, "unlock r");
+    ok(f, "kick r eve ban=1000"); /* no digest covers bans */
+    assert_json_digest(f, 2);
 }
 
 /* ---- closing ----------------------------------------------------------------------- */
@@ -3296,6 +3393,7 @@ int suite_rooms(const struct backend *b)
         TEST(marks_make_a_chain),
         TEST(a_heartbeat_returns_the_newest_version),
         TEST(after_close_nothing_is_left),
+        TEST(the_digest_can_be_computed_from_json),
         TEST(the_notice_of_open_has_the_settings),
         TEST(a_ban_lasts_over_close_and_open),
         TEST(bans_of_a_closed_room_end_unseen),

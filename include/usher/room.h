@@ -25,6 +25,10 @@
  * bytes of all room fields and values of all together, USHER_ROOM_MEMBER_FIELDS_MAX fields and
  * USHER_VALUE_MAX bytes of one member or one share, USHER_ROOM_BANS_MAX bans.  So what goes with
  * a member always fits into one change.
+ *
+ * A ban is of the name of a room: it lasts when the room is closed and opened again.  A room that
+ * is closed leaves its bans until they end, which makes no notice; the next room of the name has
+ * versions after the old ones.
  */
 #ifndef USHER_USHER_H
 #include <usher/usher.h> /* which includes this one where it belongs */
@@ -140,6 +144,30 @@ USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at
  * 128 bits over what is seen of @room (state, fields, values of all, members but for their
  * heartbeats, roles, shares) at *@ret_version, as 32 hex digits and a NUL: whoever has a copy
  * of the room can make the same.  USHER_OK, USHER_MISSING.  O(room).
+ *
+ * It is computed with XXH3-128 (seed 0).  INT is 8 bytes, lowest first; TEXT is INT size, then the
+ * bytes. Each thing of the room is hashed by itself:
+ *
+ *     INT kind, TEXT id, TEXT owner, INT state, INT version, TEXT value
+ *
+ *     kind  thing                   id      owner     state          version            value
+ *        1  a field                 field   ""        0              of setting it      its value
+ *        2  a value of all          field   ""        0              of setting it      its value
+ *        3  a role                  role    holder    0              of giving it       ""
+ *        4  a member                member  ""        1, 2, 3        of joining         ""
+ *        5  a share                 share   member    0              of the first time  ""
+ *       20  a member's own field    member  field     0              of setting it      its value
+ *       21  a share's own field     share   field     0              of setting it      its value
+ *
+ * The states of a member are 1 here, 2 away, 3 offline.  A member's own field is left out where the
+ * value of all for this field has a later version.  The hashes are added up as numbers of 128 bits,
+ * modulo 2^128; with n things, and LOW and HIGH the halves of the sum, the digest is
+ *
+ *     XXH3-128 of INT state, INT version, INT n, INT LOW, INT HIGH
+ *
+ * with the state of the room (1 open, 2 locked) and its version, as hex digits, highest first.  The
+ * JSON of a snapshot with versions=1 has all of this; tests/conformance/json_digest.c computes the
+ * digest from it.
  */
 USHER_API enum usher_status usher_room_digest(struct usher_engine *e, const char *room,
                                               uint64_t *ret_epoch, uint64_t *ret_version,

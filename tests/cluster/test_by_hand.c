@@ -1161,6 +1161,61 @@ static void a_room_is_listed_after_a_second_call(void **state)
     redisFree(c);
 }
 
+/* -1: the keys have no time to live; -2: there are none.  They have the same. */
+static long long time_to_live(redisContext *c)
+{
+    static const char *const ends[] = { "", ":index", ":held" };
+    long long first = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        redisReply *reply = redisCommand(c, "PTTL {%s}:room%s", scope, ends[i]);
+        long long ttl = reply->integer;
+
+        freeReplyObject(reply);
+        if (i == 0)
+            first = ttl;
+        else if (first < 0 ? ttl != first : ttl > first || ttl < first - 60000)
+            fail_msg("%s lives for %lld ms, and the hash for %lld", ends[i], ttl, first);
+    }
+    return first;
+}
+
+/* Direct calls keep bans over close and open, as the library does; meanwhile the keys have a time
+ * to live. */
+static void keys_of_bans_of_a_closed_room_expire(void **state)
+{
+    redisContext *c = connected(single);
+    const long long ban = 86400000, kept = 3600000;
+    char sha[41];
+
+    (void)state;
+    assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+    load(single, "room", sha);
+    assert_answer(type(c, sha, declared("", scope, "room", "open")), "open", "ok", "");
+    assert_answer(type(c, sha, declared("", scope, "room", "join ann")), "join", "ok", "");
+    assert_answer(type(c, sha, declared("", scope, "room", "kick ann ban 86400000")), "kick", "ok",
+                  "");
+    assert_answer(type(c, sha, declared("", scope, "room", "kick eve ban 1000000")), "kick", "ok",
+                  "");
+    assert_int_equal(time_to_live(c), -1);
+    assert_answer(type(c, sha, declared("", scope, "room", "close ban 5")), "close", "invalid",
+                  "ban is not 0");
+    assert_answer(type(c, sha, declared("", scope, "room", "close")), "close", "ok", "");
+    assert_true(time_to_live(c) > kept && time_to_live(c) <= ban + kept);
+    assert_answer(type(c, sha, declared("", scope, "room", "join ann")), "join", "missing", "");
+    assert_answer(type(c, sha, declared("", scope, "room", "open capacity 7")), "open", "ok", "");
+    assert_int_equal(time_to_live(c), -1);
+    assert_answer(type(c, sha, declared("", scope, "room", "join ann")), "join", "refused",
+                  "banned");
+    assert_answer(type(c, sha, declared("", scope, "room", "close")), "close", "ok", "");
+    assert_answer(type(c, sha, declared("", scope, "room", "kick ann ban 0")), "kick", "ok", "");
+    /* eve's alone is left */
+    assert_true(time_to_live(c) > kept && time_to_live(c) <= 1000000 + kept);
+    assert_answer(type(c, sha, declared("", scope, "room", "close ban 0")), "close", "ok", "");
+    assert_int_equal(time_to_live(c), -2);
+    redisFree(c);
+}
+
 /* The numbers are taken, and no script ends between its writes. */
 static void a_damaged_format_is_reported(void **state)
 {
@@ -1198,6 +1253,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(wrong_calls_are_answered_in_json),
         cmocka_unit_test(scripts_of_the_library_refuse_direct_calls),
         cmocka_unit_test(a_room_is_listed_after_a_second_call),
+        cmocka_unit_test(keys_of_bans_of_a_closed_room_expire),
         cmocka_unit_test(a_damaged_format_is_reported),
     };
     static const struct redis_server_options options;

@@ -211,7 +211,7 @@ mutant 'Redis: a number that moves is in its old group, too' backends/redis/lua/
     tests/conformance/on_redis 'a_number_*'
 mutant 'Redis: a pool that is made anew goes on at the time of the old one' backends/redis/lua/common.lua 's/^    if not S.exists then S.time(0) end.*//' \
     tests/conformance/on_redis 'one_that_is_made*'
-mutant 'rooms: any version will do' src/steps/room.c 's/if (state_of(w) != USHER_ROOM_STATE_CLOSING \&\& usher__other_version(w))/if (false)/' \
+mutant 'rooms: any version will do' src/steps/room.c 's/if (!over \&\& usher__other_version(w))/if (false)/' \
     $memory 'who_is_behind*'
 mutant 'a member that goes is taken for a ban as well' src/steps/room_close.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
     $memory 'a_name_whose*'
@@ -1580,6 +1580,37 @@ mutant 'text: what the command said is not told' src/engine/reply.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \
     's/return text->size == 16;/return true;/' $text 'wrong_calls*'
+mutant 'rooms: bans go with the room that is closed' src/steps/room_close.c \
+    's/c.scope->erase = c.scope->counts\[COUNT_BANS\] == 0;/c.scope->erase = true;/' $memory 'a_ban_lasts*'
+mutant 'rooms: a ban that has not ended is erased' src/steps/room_close.c \
+    's/if (phase == 1 \&\& !ends_bans(w) \&\& /if (phase == 9 \&\& /' $memory 'a_ban_lasts*'
+mutant 'rooms: the next room has the epoch of the old one' src/steps/room.c \
+    's/w->scope.epoch = usher__epoch_next(w->scope.epoch);/;/' $memory 'a_ban_lasts*'
+mutant 'rooms: open with an epoch makes a room where bans are' src/steps/room.c \
+    's/        return gone(w);/        w->now += 0;/' $memory 'a_ban_lasts*'
+mutant 'rooms: a header stays when the last ban has ended' src/steps/room_close.c \
+    's/c->scope->erase = usher__room_rests(c->scope) /c->scope->erase = false /' $memory 'bans_of_a*'
+mutant 'rooms: a sweep leaves bans of a closed room' src/steps/room.c \
+    's/w->command->verb != USHER_ROOM_SWEEP || usher__room_rests/w->command->verb != USHER_ROOM_SWEEP || !usher__room_rests/' \
+    $memory 'a_patrol_removes*'
+mutant 'rooms: a ban of a closed room cannot be lifted' src/steps/room_members.c \
+    's/if (args(w)->ban_ms == 0 \&\& /if (args(w)->ban_ms < 0 \&\& /' $memory 'a_ban_is_lifted*'
+mutant 'rooms: drop leaves the bans' src/engine/room_hooks.c \
+    's/\.drop_given = USHER_GIVEN_ROOM_BAN,/.drop_given = 0,/' $memory 'close_and_drop*'
+mutant 'rooms: the notice of open has no settings' src/steps/room.c \
+    's/    status = tell_settings(w, \&c);/    status = (void)tell_settings, USHER_OK;/' $memory 'the_notice_of*'
+mutant 'rooms: JSON has no versions of own fields' src/engine/write.c \
+    's/        uint_put(w, version);/        uint_put(w, 0);/' $memory 'the_digest_can*'
+mutant 'redis: bans of a closed room have no time to live' backends/redis/lua/room_fast_end.lua \
+    "s/redis.pcall(word, key, /redis.pcall('EXISTS', key, /" tests/cluster/test_by_hand 'keys_of_bans*'
+mutant 'redis: a room that is opened again expires' backends/redis/lua/room_fast_end.lua \
+    "s/redis.pcall('PERSIST', key)/redis.pcall('EXISTS', key)/" tests/cluster/test_by_hand 'keys_of_bans*'
+mutant 'a reserved word is a field' src/words/parse.c \
+    's/if (!literal \&\& is_reserved(&name))/if (literal \&\& !literal \&\& is_reserved(\&name))/' \
+    tests/unit/test_command 'the_words*'
+mutant 'serve: fields cannot be put after --' src/words/parse.c \
+    's/if (!literal \&\& is_dashes(p, i) \&\&/if (p->way == PARSE_TYPED \&\& !literal \&\& is_dashes(p, i) \&\&/' \
+    tests/cli/what_is_asked_of_serve_is_answered.sh
 
 case $wanted in
 --planted) ;;

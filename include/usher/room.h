@@ -150,14 +150,17 @@ USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at
  *
  *     INT kind, TEXT id, TEXT owner, INT state, INT version, TEXT value
  *
- *     kind  thing                   id      owner     state          version            value
- *        1  a field                 field   ""        0              of setting it      its value
- *        2  a value of all          field   ""        0              of setting it      its value
- *        3  a role                  role    holder    0              of giving it       ""
- *        4  a member                member  ""        1, 2, 3        of joining         ""
- *        5  a share                 share   member    0              of the first time  ""
- *       20  a member's own field    member  field     0              of setting it      its value
- *       21  a share's own field     share   field     0              of setting it      its value
+ *  1. A field: its name as id.
+ *  2. A value of all: its name as id.
+ *  3. A role: its name as id, the holder as owner.
+ *  4. A member: its name as id, its state, the version of joining.
+ *  5. A share: its name as id, the member as owner, the version of the first `share`.
+ * 20. An own field of a member: the member as id, the name of the field as owner.
+ * 21. An own field of a share: the share as id, the name of the field as owner.
+ *
+ * The number is the kind.  For the other things @version is the version of the last change of the
+ * thing.  Fields, values of all and own fields have a value.  INT and TEXT that this list does not
+ * name are 0 and "".
  *
  * The states of a member are 1 here, 2 away, 3 offline.  A member's own field is left out where the
  * value of all for this field has a later version.  The hashes are added up as numbers of 128 bits,
@@ -433,8 +436,8 @@ USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char 
 
 /**
  * Put @member out, and with opt->ban_ms keep it out for so long; USHER_NONE lifts a ban, not given
- * leaves it alone.  A ban is of the name of the room: it lasts when the room is closed and opened again, and can
- * be lifted meanwhile (without a version or notice).  USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n).
+ * leaves it alone.  A ban is of the name of the room: it lasts when the room is closed and opened again, and can be
+ * lifted while the room is closed (without a version or notice).  USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n).
  * Takes opt->if_version, opt->epoch, opt->ban_ms.
  */
 USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *room,

@@ -73,12 +73,13 @@ enum usher__key_as {
     USHER__AS_ROWS,   /* array: of each row an object */
     USHER__AS_ROW,    /* no key: the keys of the one row, among those of the answer */
     /* of rooms */
-    USHER__AS_MAP,    /* object: of each row the name, and the field */
-    USHER__AS_PACKED, /* object: of packed fields */
-    USHER__AS_MERGED, /* the same, with the fields of all members that were set later */
-    USHER__AS_OWN,    /* object: of packed fields, each an object of its value and version */
-    USHER__AS_VERSIONS, /* object: rows of a kind by name, their versions; if the command has VERSIONS */
-    USHER__AS_NOTICES /* array: of each row that is a notice an object */
+    USHER__AS_MAP,      /* object: of each row the name, and the field */
+    USHER__AS_PACKED,   /* object: of packed fields */
+    USHER__AS_MERGED,   /* the same, with the fields of all members that were set later */
+    USHER__AS_OWN,      /* object: of packed fields, each an object of its value and version */
+    USHER__AS_VERSIONS, /* object: rows of a kind by name, their versions; if the command has
+                           VERSIONS */
+    USHER__AS_NOTICES   /* array: of each row that is a notice an object */
 };
 
 /* When there is a key at all. */

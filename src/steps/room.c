@@ -261,7 +261,7 @@ static enum usher_status gone(work *w)
 enum usher_status usher__room_run(work *w)
 {
     uint64_t n;
-    bool more;
+    bool more, over;
     enum usher_status status;
 
     if (w->behind)
@@ -293,8 +293,8 @@ enum usher_status usher__room_run(work *w)
         args(w)->epoch.data != NULL)
         return gone(w);
     /* of one that is being closed all that is left to do is to erase it */
-    if (state_of(w) != USHER_ROOM_STATE_CLOSING && !usher__room_rests(&w->scope) &&
-        usher__other_version(w))
+    over = state_of(w) == USHER_ROOM_STATE_CLOSING || usher__room_rests(&w->scope);
+    if (!over && usher__other_version(w))
         return w->reply->status == USHER_STALE ? usher__room_stale(w) : USHER_OK;
     switch (w->command->verb) {
     case USHER_ROOM_OPEN:

@@ -86,7 +86,7 @@ static enum usher_status put(work *w)
         r.slots = 1u | 2u;
         c.scope->counts[COUNT_ENTRIES]++;
     }
-    if (given(w, USHER_GIVEN_ROOMS_CLOSED)) { /* unless somebody is about to open it again */
+    if (given(w, USHER_GIVEN_ROOMS_CLOSED)) { /* unless an engine is about to open it again */
         if (r.state != USHER_ROOMS_OPENING && r.state != USHER_ROOMS_DOUBTED)
             r.state = USHER_ROOMS_CLOSED;
     } else if (r.state != USHER_ROOMS_DOUBTED) {

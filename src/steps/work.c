@@ -335,7 +335,7 @@ void usher__scope_fresh(struct usher__work *w)
 {
     struct usher_scope *s = &w->scope;
 
-    if (s->erase) /* should the same command make it anew */
+    if (s->erase) /* if the same command creates it again */
         s->epoch = usher__epoch_next(s->epoch);
     s->erase = false;
     s->ref = NULL;

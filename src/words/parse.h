@@ -44,8 +44,8 @@ enum parse_way {
     PARSE_TYPED, /* by people: KEY=VALUE may stand anywhere; after `--` each word is a name or a
                     field */
     /* By programs: what must be given stands first, in its order, and is taken as it is, whatever
-     * it looks like.  Then options, KEY VALUE or KEY=VALUE; a word that is a key is one.  Of a verb
-     * with fields each word after `--` is a field. */
+     * it looks like.  Then options, KEY VALUE or KEY=VALUE; a word that is a key is one.  If the
+     * verb takes fields, each word after `--` is one. */
     PARSE_PLACED
 };
 

@@ -44,6 +44,16 @@ for store in $STORES; do
 {"status":"invalid","message":"wait is not a number from 1 to 255"}
 > number add p 1 wait=1 wait=1
 {"status":"invalid","message":"wait is given twice"}
+> room set r a 1 session=5
+{"status":"invalid","message":"session= is reserved; put it after -- to use it as a field"}
+> room join r heir=5
+{"status":"invalid","message":"heir= is reserved; put it after -- to use it as a field"}
+> room set r a 1 sessions=5
+{"status":"missing","epoch":"0","version":0,"due":null}
+> room set r a 1 -- session=5 if=6
+{"status":"missing","epoch":"0","version":0,"due":null}
+> room open r session=5
+{"status":"invalid","message":"session is not an argument of \`room open\`"}
 > room list wait=1
 {"status":"invalid","message":"wait is not an argument of \`room list\`"}
 > number add p 1 group=A,B

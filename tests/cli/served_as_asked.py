@@ -241,6 +241,13 @@ def what_stands_in_its_place_is_no_option():
         assert c.ask("number", "show", "sales", b"a\0b").startswith("INVALID number has a NUL")
         assert c.ask("number", "call", "sales", "owner").startswith("INVALID ")
         assert c.ask("number", "call", "sales", "owner", "a", "owner=b") == "INVALID owner is given twice"
+        # a field whose name is reserved, or that of an option, stands behind --
+        assert (c.ask("room", "join", "r", "ann", "session=s1")
+                == "INVALID session= is reserved; put it after -- to use it as a field")
+        assert status(c.ask("room", "join", "r", "ann", "--", "session=s1", "req=5", "now=x")) == "ok"
+        shown = str(c.ask("room", "snapshot", "r"))
+        assert "session" in shown and "s1" in shown and "req" in shown and "now" in shown, shown
+        assert value(c.ask("room", "set", "r", "a", "--", "--", "if=b"), "value") == "--"
 
 
 def what_clients_say_beside_is_answered():

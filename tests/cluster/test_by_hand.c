@@ -1180,8 +1180,8 @@ static long long time_to_live(redisContext *c)
     return first;
 }
 
-/* Direct calls keep bans over close and open, as the library does; meanwhile the keys have a time
- * to live. */
+/* Direct calls keep bans over close and open, as the library does.  While the room is closed, the
+ * keys have a time to live. */
 static void keys_of_bans_of_a_closed_room_expire(void **state)
 {
     redisContext *c = connected(single);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of @n pages, the answers to `room snapshot versions=1`, as JSON with a NUL.  False: they are not
+/* @pages are @n answers to `room snapshot versions=1`, as JSON with a NUL.  False: they are not
  * that. */
 bool json_digest(char *const *pages, size_t n, char ret_digest[33]);
 

@@ -1685,7 +1685,7 @@ static void after_close_nothing_is_left(void **state)
     assert_true(f->r.of.room.n_rows == 1);
 }
 
-/* The notices of `open` have all settings: whoever follows the room needs no other question. */
+/* The notices of `open` have all settings, also those that the command did not give. */
 static void the_notice_of_open_has_the_settings(void **state)
 {
     struct fixture *f = *state;

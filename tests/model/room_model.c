@@ -971,7 +971,7 @@ static bool ends_bans(const struct work *w)
     return w->c->verb == USHER_ROOM_CLOSE && (w->c->given & USHER_GIVEN_ROOM_BAN) != 0;
 }
 
-/* Of a closed room its bans are left, its clock and its version, behind which the next one goes on.
+/* The bans of a closed room are left, with its clock and its version: the next room has later ones.
  */
 static void room_rest(room *r)
 {

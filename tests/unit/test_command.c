@@ -343,8 +343,8 @@ static const char *parsed(const char *line)
                : usher_message();
 }
 
-/* Of the verbs of rooms with fields: each word that is no field without `--`.  This list never
- * grows: a program that was written before would send its field as an option. */
+/* The verbs of rooms that take fields: each word that is no field without `--`.  This list never
+ * grows, or a program that was written before would send its field as an option. */
 static void the_words_that_are_no_fields_are_these(void **state)
 {
     static const struct {

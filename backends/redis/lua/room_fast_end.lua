@@ -2,8 +2,8 @@
 --
 -- Behind the last write: what was changed is changed, whatever becomes of the message.
 if S.push then redis.pcall(S.publisher(), HASH, string.format('%.0f', S.push)) end
--- A room that is closed keeps its bans.  The server removes the keys a while after the last one has ended, should
--- nobody have swept it, and keeps them again when the room is opened.  A user who lacks these two rights is not refused.
+-- A room that is closed keeps its bans.  The server removes the keys a while after the last one has ended, if
+-- no sweep has, and keeps them again when the room is opened.  A user who lacks these two rights is not refused.
 if made and head_changed and exists then
     if count[K.COUNT_STATE + 1] == K.ROOM_CLOSED then
         local last, t = S.walk('1', '1', nil, nil, nil, true), redis.pcall('TIME')

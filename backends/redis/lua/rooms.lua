@@ -38,7 +38,7 @@ function S.put()
         r.order = S.version + 1
         S.add(K.COUNT_ENTRIES, 1)
     end
-    if S.a[K.ARG_CLOSED] then -- unless somebody is about to open it again
+    if S.a[K.ARG_CLOSED] then -- unless an engine is about to open it again
         if r.state ~= K.OPENING and r.state ~= K.DOUBTED then r.state = K.CLOSED end
     elseif r.state ~= K.DOUBTED then
         r.state = K.OPENING

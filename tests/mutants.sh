@@ -666,7 +666,7 @@ mutant 'TLS: a stream is ended in a child' backends/redis/tls.c \
 mutant 'TLS: options of `rediss:` are taken by all' backends/redis/url.c \
     's/} else if (o->over_tls \&\& usher__redis_is_tls/} else if (usher__redis_is_tls/' tests/fault/test_redis_tls 'options*'
 mutant 'Redis: who collects waits for the server' src/engine/post.c \
-    's/^                run(e, p, l, p->fd\[USHER__LOOP\] >= 0);/                run(e, p, l, false);/' tests/fault/test_post_loop 'a_slow*'
+    's/^            run(e, p, l, p->fd\[USHER__LOOP\] >= 0);/            run(e, p, l, false);/' tests/fault/test_post_loop 'a_slow*'
 mutant 'Redis: a connection is given up with its batch' backends/redis/ready.c \
     's/^    if (share < least || /    if (share < 0 || /' tests/fault/test_post_loop 'a_small*'
 mutant 'Redis: who calls waits for what was posted' src/engine/engine.c \
@@ -732,6 +732,32 @@ mutant 'redis: replicas are waited for beyond the deadline' backends/redis/batch
     tests/fault/test_redis_wait 'it_does*'
 mutant 'script: a change is not published' backends/redis/lua/room_fast_end.lua 's/^if S.push then/if false then/' \
     tests/fault/test_redis_push 'each_change*'
+mutant 'script: that push ends is not published' backends/redis/lua/room.lua 's/ and S.set\[K.SET_PUSH + 1\] ~= 1 then return end/ then return end/' \
+    tests/fault/test_redis_push 'each_change*'
+mutant 'script: each join of an interval is published' backends/redis/lua/room.lua 's/^    if wait > 0 and S.now < math.abs(till) then/    if false then/' \
+    tests/fault/test_redis_push 'joins_are*'
+mutant 'script: the end of an interval is not published' backends/redis/lua/room.lua 's/^        S.push = S.version_shown()/        S.push = nil/' \
+    tests/fault/test_redis_push 'joins_are*'
+mutant 'script: a fast heartbeat does not end an interval' backends/redis/lua/room_fast.lua 's/^    and (count\[K.COUNT_PUSHED + 1\] >= 0 or .*/    then/' \
+    tests/fault/test_redis_push 'joins_are*'
+mutant 'a follower does not subscribe' src/engine/hear.c 's/^    if (!h->may_listen || h->listens == on)/    if (true)/' \
+    tests/fault/test_redis_listen 'a_message*'
+mutant 'a published version is not read' src/engine/hear.c 's/^        if (again || version > h->place.version)/        if (again)/' \
+    tests/fault/test_redis_listen 'a_message*'
+mutant 'a follower does not notice that push ends' src/engine/hear.c 's/^        if (may_change_push(h, n))/        if (false)/' \
+    tests/fault/test_redis_listen 'push_can*'
+mutant 'the log is not read when a subscription begins' src/engine/hear.c 's/^        if (h->subscribed)$/        if (false)/' \
+    tests/fault/test_redis_listen 'a_change_before*'
+mutant 'a follower without a subscription reads the log seldom' src/engine/hear.c 's/^        h->subscribed = event == USHER_LISTEN_ON;/        h->subscribed = true;/' \
+    tests/fault/test_redis_listen 'it_reads*'
+mutant 'redis: a connection that has failed is not made again' backends/redis/listen.c 's/^        channel_out(l, e->channels, 0);/        channel_part(e->channels);/' \
+    tests/fault/test_redis_listen 'a_connection*'
+mutant 'redis: a slot that moves is not followed' backends/redis/listen.c "s/^        if (c != NULL) { \/\* the slot moves \*\//        if (false) {/" \
+    tests/cluster/test_cluster_listen 'a_slot*'
+mutant 'redis: a refused subscription is not logged' backends/redis/listen.c 's/^    refused(l, e, reply);//' \
+    tests/fault/test_redis_listen 'a_user*'
+mutant 'redis: a long message is taken' backends/redis/conn.c 's/^        if (c->listens \&\&$/        if (false \&\&/' \
+    tests/fault/test_redis_listen 'a_server*'
 mutant 'script: who may not publish is not told' backends/redis/lua/room.lua 's/^            S.must_publish()/            S.publisher()/' \
     tests/fault/test_redis_push 'who_may*'
 mutant 'script: a cluster is told as one server is' backends/redis/lua/room.lua "s/ and 'SPUBLISH' or 'PUBLISH'/ and 'PUBLISH' or 'PUBLISH'/" \

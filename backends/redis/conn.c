@@ -135,6 +135,7 @@ struct usher__redis_conn {
     size_t *start;    /* where in @out each request begins */
     size_t requests, requests_size;
     size_t answered;
+    bool listens; /* for messages: the batch stays open */
 
     bool hung_up;   /* the stream has ended */
     bool more;      /* the last read filled @in, or TLS holds some: try again before waiting */
@@ -446,7 +447,8 @@ bool usher__redis_conn_is_connected(const struct usher__redis_conn *c)
 
 int usher__redis_conn_wants(const struct usher__redis_conn *c, short *ret_events)
 {
-    bool to_send = c->batch == BATCH_SENT && c->sent < c->out_len && !c->send_failed;
+    bool to_send =
+        (c->batch == BATCH_SENT || c->listens) && c->sent < c->out_len && !c->send_failed;
     short reading = POLLIN, writing = POLLOUT;
 
     if (c->stage == CONNECTING) {
@@ -510,8 +512,9 @@ void usher__redis_conn_discard(struct usher__redis_conn *c)
     c->scan = (struct scanner){ 0 };
     c->in_pos = c->in_len = 0;
     c->more = c->just_sent = false;
-    if (c->batch == BATCH_SENT)
+    if (c->batch == BATCH_SENT || c->listens)
         c->batch = BATCH_OVER;
+    c->listens = false;
 }
 
 static void set_option(int fd, int level, int name, int value)
@@ -831,6 +834,9 @@ static enum frame take(struct usher__redis_conn *c, redisReply **ret_reply)
         size_t used;
         enum frame is = frame_scan(&c->scan, p, c->in_len - c->in_pos, &used);
 
+        if (c->listens &&
+            (c->scan.bytes > USHER__REDIS_MAX_MESSAGE || c->scan.elements > USHER__REDIS_MAX_PARTS))
+            is = FRAME_BAD;
         if (is == FRAME_BAD) {
             /* an alert of a server that was greeted without TLS */
             say(c,
@@ -1030,10 +1036,37 @@ static void send_some(struct usher__redis_conn *c)
     }
 }
 
+/* Flush a connection that is for messages. */
+static enum usher_status flush_listening(struct usher__redis_conn *c)
+{
+    enum usher_status status = c->failed;
+
+    if (status == USHER_OK && c->args_left != 0)
+        status = USHER_INVALID;
+    if (status == USHER_OK && !c->send_failed)
+        send_some(c);
+    if (status != USHER_OK) { /* half a request may be there */
+        say(c, status == USHER_NOMEM ? "out of memory" : "request with a wrong argument count", "");
+        usher__redis_conn_discard(c);
+    } else if (c->sent == c->out_len) {
+        batch_reset(c);
+    }
+    return status;
+}
+
+void usher__redis_conn_listen(struct usher__redis_conn *c)
+{
+    USHER_ASSERT(c->stage == CONNECTED && c->batch != BATCH_SENT);
+    batch_reset(c);
+    c->listens = true;
+}
+
 enum usher_status usher__redis_conn_flush(struct usher__redis_conn *c)
 {
     enum usher_status status = c->failed;
 
+    if (c->listens)
+        return flush_listening(c);
     if (c->batch == BATCH_SENT) {
         c->failed = USHER_OK;
         if (status != USHER_OK) {
@@ -1127,10 +1160,39 @@ static enum usher_status answer(struct usher__redis_conn *c, redisReply *reply,
     return USHER_OK;
 }
 
+/* The next message. */
+static enum usher_status next_message(struct usher__redis_conn *c, struct redisReply **ret_reply)
+{
+    enum usher_status status = USHER_OK;
+    bool tried = false;
+
+    if (c->reader == NULL && !reader_ready(c)) {
+        say(c, "out of memory", "");
+        status = USHER_UNAVAILABLE;
+    }
+    while (status == USHER_OK) {
+        enum frame is = take(c, ret_reply);
+
+        if (is == FRAME_DONE)
+            return USHER_OK;
+        if (is == FRAME_MORE && tried && !c->more)
+            return USHER__REDIS_WAITS;
+        tried = true;
+        if (is == FRAME_MORE)
+            status = usher__redis_conn_flush(c);
+        if (is == FRAME_BAD || (status == USHER_OK && !fill(c)))
+            status = USHER_UNAVAILABLE;
+    }
+    usher__redis_conn_discard(c);
+    return USHER_UNAVAILABLE;
+}
+
 enum usher_status usher__redis_conn_next(struct usher__redis_conn *c, struct redisReply **ret_reply)
 {
     bool tried = c->just_sent;
 
+    if (c->listens)
+        return next_message(c, ret_reply);
     if (c->batch != BATCH_SENT) {
         say(c, "no reply is outstanding", "");
         return USHER_INVALID;

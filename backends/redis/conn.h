@@ -136,6 +136,17 @@ enum usher_status usher__redis_conn_late(struct usher__redis_conn *c);
 bool usher__redis_conn_wait(struct usher__redis_conn *c, int64_t deadline_ms, bool *late);
 
 /*
+ * The connection, which is connected and has no reply outstanding, is for messages (SUBSCRIBE) from
+ * now on.  Requests can then be appended at any time; flush hands them to the kernel as far as it
+ * takes them, and next sends the rest.  next returns whatever the server says, in order: OK, WAITS,
+ * or UNAVAILABLE, and the connection is discarded.  Longer messages than MAX_MESSAGE, or with more
+ * parts than MAX_PARTS, are protocol errors.
+ */
+#define USHER__REDIS_MAX_MESSAGE ((size_t)64 << 10)
+#define USHER__REDIS_MAX_PARTS ((size_t)16)
+void usher__redis_conn_listen(struct usher__redis_conn *c);
+
+/*
  * About the batch, until the next begin or connect: how many requests it has, how many were
  * answered, and the first of which no byte was handed to the kernel, over TLS not in a whole
  * record, without which the server can make nothing of it (if there is none: the number of

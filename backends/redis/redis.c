@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "batch.h"
+#include "listen.h"
 #include "store.h"
 
 static enum usher_status say(char message[192], enum usher_status status, const char *format, ...)
@@ -88,6 +89,10 @@ static const struct usher_store_ops one_server = {
     .go_on = usher__redis_go_on,
     .leave = usher__redis_leave,
     .unit = usher__redis_unit,
+    .listen = usher__redis_listen,
+    .listen_to = usher__redis_listen_to,
+    .listen_go_on = usher__redis_listen_go_on,
+    .listen_end = usher__redis_listen_end,
 };
 
 static const struct usher_store_ops cluster = {
@@ -108,6 +113,10 @@ static const struct usher_store_ops cluster = {
     .go_on = usher__redis_go_on,
     .leave = usher__redis_leave,
     .unit = usher__redis_unit,
+    .listen = usher__redis_listen,
+    .listen_to = usher__redis_listen_to,
+    .listen_go_on = usher__redis_listen_go_on,
+    .listen_end = usher__redis_listen_end,
 };
 
 /* A connection, which is kept: that there is one is known then. */

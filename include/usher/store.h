@@ -104,7 +104,8 @@ struct usher_wait {
     int64_t until_ms;
 };
 
-struct usher_batch; /* the store's own */
+struct usher_batch;    /* the store's own */
+struct usher_listener; /* likewise */
 struct usher_store;
 struct usher_scope;
 struct usher_record;
@@ -139,6 +140,16 @@ typedef void usher_mend_fn(void *payload, struct usher_scope *scope);
 /* A row of a log, as of usher_result_add_row().  @place: a number above 0, larger for what was
  * appended later.  A status other than USHER_OK ends the reading, which returns it. */
 typedef enum usher_status usher_log_fn(void *payload, const void *row, int64_t place);
+
+/* A listener reports one of these about a scope. */
+enum usher_listen_event {
+    USHER_LISTEN_ON,      /* changes from now on are published to it: read what was before */
+    USHER_LISTEN_OFF,     /* they are not until the next ON */
+    USHER_LISTEN_VERSION, /* there is a change with this version */
+    USHER_LISTEN_EVENT__WIDE = 0x7fffffff
+};
+typedef void usher_listen_fn(void *payload, enum usher_noun noun, const struct usher_text *scope,
+                             enum usher_listen_event event, uint64_t version);
 
 #define USHER_UNITS 16384 /* units of order of a store, at most */
 
@@ -211,6 +222,19 @@ struct usher_store_ops {
      * come in order.  A caller first completes batches that have a unit of its commands.  NULL: all
      * scopes are one unit. */
     unsigned (*unit)(struct usher_store *s, const struct usher_text *scope);
+    /* May, all four or none, with begin(): the store publishes changes, also those of other
+     * processes.  NULL: followers read the log every half second.
+     * listen() makes a listener, which calls @fn from listen_go_on() only; NULL: no memory.
+     * listen_to() adds a follower of @scope, or (@on false) removes one, which cannot fail; false:
+     * no memory.  Any thread, also while another one is in listen_go_on(); it does not wait.
+     * listen_go_on() does what can be done without waiting, and sets what it waits for; one thread
+     * at a time.  It is called at once after listen_to().
+     * listen_end() frees it; it may have followers still. */
+    struct usher_listener *(*listen)(struct usher_store *s, usher_listen_fn *fn, void *payload);
+    bool (*listen_to)(struct usher_listener *l, enum usher_noun noun,
+                      const struct usher_text *scope, bool on);
+    void (*listen_go_on)(struct usher_listener *l, struct usher_wait *ret_wait);
+    void (*listen_end)(struct usher_listener *l);
 };
 
 /* A store's own struct begins with this one. */

@@ -36,26 +36,42 @@ void usher__changes_ask(struct usher_operation *c, enum usher_noun noun,
     give(c, of, USHER_FIELD_MAX, (int64_t)max);
 }
 
-/* Where @field of the answer to @verb is; NULL: it has none. */
-static const void *find(const struct usher_result *r, const struct usher__verb *verb,
-                        unsigned field)
+/* @field of the answer to @verb of @noun; NULL: it has none. */
+static const struct usher__field *field_of(enum usher_noun noun, const struct usher__verb *verb,
+                                           unsigned field)
 {
-    const struct usher__noun *noun = usher__noun((unsigned)r->noun);
     const struct usher__field *f;
     struct usher__seen seen;
 
-    usher__seen_begin(&seen, noun, USHER__VERB_BIT(verb->verb), false);
+    usher__seen_begin(&seen, usher__noun((unsigned)noun), USHER__VERB_BIT(verb->verb), false);
     while ((f = usher__seen_next(&seen)) != NULL)
         if (f->code == field)
-            return (const char *)r + f->offset;
+            return f;
     return NULL;
+}
+
+/* The same field of @r, or NULL. */
+static const void *find(const struct usher_result *r, const struct usher__verb *verb,
+                        unsigned field)
+{
+    const struct usher__field *f = field_of(r->noun, verb, field);
+
+    return f != NULL ? (const char *)r + f->offset : NULL;
+}
+
+bool usher__changes_pushes(enum usher_noun noun)
+{
+    const struct usher__verb *verb = usher__changes_verb(noun);
+
+    return verb != NULL && field_of(noun, verb, USHER_FIELD_PUSH) != NULL;
 }
 
 void usher__changes_of(const struct usher_result *r, struct usher__changes *ret)
 {
     const struct usher__noun *noun = usher__noun((unsigned)r->noun);
     const struct usher__verb *verb = usher__changes_verb(r->noun);
-    const void *mark = find(r, verb, USHER_FIELD_MARK);
+    const void *mark = find(r, verb, USHER_FIELD_MARK), *push = find(r, verb, USHER_FIELD_PUSH);
+    int64_t pushes = 0;
 
     memset(ret, 0, sizeof *ret);
     memcpy(&ret->n, (const char *)r + noun->n_rows_at, sizeof ret->n);
@@ -63,6 +79,9 @@ void usher__changes_of(const struct usher_result *r, struct usher__changes *ret)
     memcpy(&ret->since, find(r, verb, USHER_FIELD_SINCE_VERSION), sizeof ret->since);
     if (mark != NULL)
         memcpy(&ret->mark, mark, sizeof ret->mark);
+    if (push != NULL)
+        memcpy(&pushes, push, sizeof pushes);
+    ret->pushes = pushes == 1;
 }
 
 bool usher__changes_go_on(uint64_t from_epoch, uint64_t from, uint64_t epoch, uint64_t version)

@@ -18,7 +18,11 @@ struct usher__changes {
     bool more;
     uint64_t since; /* the log reaches back to this version */
     uint64_t mark;  /* of the scope now; 0: it has none */
+    bool pushes;    /* its changes are published: the setting `push` */
 };
+
+/* Does @noun have the setting `push`? */
+bool usher__changes_pushes(enum usher_noun noun);
 
 void usher__changes_of(const struct usher_result *r, struct usher__changes *ret);
 

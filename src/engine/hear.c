@@ -15,6 +15,12 @@
  * read again.  So a full backlog, a lack of memory, or a change of another process costs it a look
  * into the log, and there is a gap only if the log does not reach back.
  *
+ * With USHER_WATCH_ALL it also follows what other engines change.  It reads the log every EVERY_MS.
+ * If the store publishes the changes of its scope (an answer of the log has the setting `push`), it
+ * subscribes to them.  Then it reads the log when its subscription begins, when a version is
+ * published that it does not have, and every CHECK_MS.  While the subscription is interrupted it
+ * reads the log every EVERY_MS.
+ *
  * A watcher with USHER_WATCH_TEND has its scope swept when something is due.  Whoever tells of a
  * change says when that is, and so does each sweep.  The earliest time said counts until the next
  * sweep: one that comes too early does no harm, and says when it would not.
@@ -44,9 +50,10 @@
 #define READS 8
 #define PAGE 100
 #endif
-#define RETRY_MS 100 /* there was no memory, or no answer */
-#define EVERY_MS 500 /* between two looks at a log that others may write to */
-#define LOOK_MS 2000 /* the clock is looked at again: it may be set, and the machine may sleep */
+#define RETRY_MS 100  /* there was no memory, or no answer */
+#define EVERY_MS 500  /* between two looks at a log that others may write to */
+#define CHECK_MS 5000 /* the same with a subscription: messages may be lost */
+#define LOOK_MS 2000  /* the clock is looked at again: it may be set, and the machine may sleep */
 /* Until the next sweep, where the store says that it is not yet time; twice that when it says so
  * again, because its clock may be much slower. */
 #define EARLY_MS 3
@@ -80,9 +87,13 @@ struct usher__heard {
     bool closing; /* it was told that its room is */
     bool newer;   /* heard of something behind `place` while its log was read: `newest` */
     struct place place, newest;
-    int64_t every_ms; /* between looks at the log; 0: never */
-    int64_t first_ms; /* how long after the first look there is another one; 0: there was */
-    int64_t look_ms;  /* look at the log then */
+    bool may_listen;    /* the store can publish its changes */
+    bool listens;       /* it is a follower of the store's listener */
+    bool subscribed;    /* changes are published to it now */
+    uint64_t published; /* the last version that was, of this subscription */
+    int64_t every_ms;   /* between looks at the log; 0: never */
+    int64_t first_ms;   /* how long after the first look there is another one; 0: there was */
+    int64_t look_ms;    /* look at the log then */
 
     /* with `tends` */
     bool tends;
@@ -362,7 +373,7 @@ static void try_later(struct usher__heard *h)
 
 static void be_current(struct usher__heard *h)
 {
-    int64_t wait_ms = h->every_ms != 0 ? h->every_ms : h->first_ms;
+    int64_t wait_ms = h->subscribed ? CHECK_MS : h->every_ms != 0 ? h->every_ms : h->first_ms;
 
     h->current = true;
     h->first_ms = 0;
@@ -420,17 +431,88 @@ static void newer(struct usher__heard *h, uint64_t epoch, uint64_t version)
     h->newest = (struct place){ epoch, version, 0 };
 }
 
+/* Is @n perhaps of another setting `push`? */
+static bool may_change_push(const struct usher__heard *h, const struct usher_notice *n)
+{
+    const struct usher__verb *verb = usher__verb((unsigned)n->verb);
+
+    return h->may_listen && verb != NULL && (verb->flags & USHER__CREATES) != 0;
+}
+
 static void follow(struct usher__heard *h, const struct usher_notice *n)
 {
     if (is_known(&h->place, n))
         return;
     if (h->current && follows_on(&h->place, n) && append_notice(h, n)) {
         go_on(h, n);
+        if (may_change_push(h, n))
+            be_behind(h); /* the answer has the setting */
         return;
     }
     newer(h, n->epoch, n->version);
     if (h->current)
         be_behind(h);
+}
+
+/* ---- to listen ------------------------------------------------------------------------------ */
+
+/* A message of the store's listener.  Without a lock. */
+static void published(void *payload, enum usher_noun noun, const struct usher_text *scope,
+                      enum usher_listen_event event, uint64_t version)
+{
+    usher__watches_published(payload, noun, scope, event, version);
+}
+
+/* Become a follower of the store's listener, or (@on false) be none any more.  Without memory the
+ * log is read every half second, and this is tried after each reading. */
+static void set_listening(struct usher__heard *h, bool on)
+{
+    struct usher__post *p = h->p;
+    const struct usher_store_ops *ops = p->e->store->ops;
+    struct usher_text scope = { h->scope, h->scope_size };
+
+    if (!h->may_listen || h->listens == on)
+        return;
+    if (p->listener == NULL)
+        p->listener = ops->listen(p->e->store, published, p->watches);
+    if (p->listener == NULL || !ops->listen_to(p->listener, h->noun, &scope, on))
+        return;
+    h->listens = on;
+    h->subscribed = false;
+    p->listen_now = true;
+}
+
+/* The log has to be read again. */
+static void be_out_of_date(struct usher__heard *h, uint64_t version)
+{
+    if (h->current)
+        be_behind(h);
+    else
+        newer(h, h->place.epoch, version);
+}
+
+void usher__heard_published(struct usher__heard *h, enum usher_listen_event event, uint64_t version)
+{
+    struct usher__post *p = h->p;
+    int64_t next_ms = usher__monotonic_ms() + h->every_ms;
+    bool again; /* a version below the last one: it is another scope of this name */
+
+    (void)pthread_mutex_lock(&p->lock);
+    if (h->listens && event == USHER_LISTEN_VERSION) {
+        again = version < h->published;
+        h->published = version;
+        if (again || version > h->place.version)
+            be_out_of_date(h, again ? UINT64_MAX : version);
+    } else if (h->listens) {
+        h->subscribed = event == USHER_LISTEN_ON;
+        h->published = 0;
+        if (h->subscribed)
+            be_out_of_date(h, UINT64_MAX);
+        else if (h->current && next_ms < h->look_ms)
+            look_at(h, next_ms);
+    }
+    usher__post_show(p);
+    (void)pthread_mutex_unlock(&p->lock);
 }
 
 /* ---- to tend a scope ------------------------------------------------------------------------ */
@@ -590,6 +672,15 @@ static enum then read_rows(struct usher__heard *h, const struct usher_result *r)
     return CURRENT;
 }
 
+/* Does @r say that changes are published? */
+static bool is_published(const struct usher_result *r)
+{
+    struct usher__changes changes;
+
+    usher__changes_of(r, &changes);
+    return (r->status == USHER_OK || r->status == USHER_STALE) && changes.pushes;
+}
+
 static enum then read_answer(struct usher__heard *h, const struct usher_result *r)
 {
     static const struct place none;
@@ -656,6 +747,8 @@ static void read_done(struct usher__heard *h, const struct usher_result *r)
         tend(h, r->due_ms, 0);
     }
     then = read_answer(h, r);
+    if (r->status < USHER_INVALID)
+        set_listening(h, is_published(r));
     if (then == CURRENT && h->newer &&
         !(h->newest.version <= h->place.version &&
           usher__changes_go_on(h->newest.epoch, h->newest.version, h->place.epoch,
@@ -898,6 +991,8 @@ struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher_
     h->place.version = how->since;
     h->every_ms = (how->flags & USHER_WATCH_ALL) != 0 ? EVERY_MS : 0;
     h->first_ms = how->under_way_ms;
+    h->may_listen = h->every_ms != 0 && p->fd[USHER__LOOP] >= 0 &&
+                    p->e->store->ops->listen != NULL && usher__changes_pushes(h->noun);
     (void)pthread_mutex_lock(&p->lock);
     good = usher__dues_add(&p->heards, p->alloc, &h->due);
     (void)pthread_mutex_unlock(&p->lock);
@@ -945,6 +1040,7 @@ void usher__heard_remove(struct usher__heard *h)
 
     (void)pthread_mutex_lock(&p->lock);
     ready_without(p, h);
+    set_listening(h, false);
     if (h->listed)
         heards_without(&h->lane->behind, BEHIND, h);
     heards_without(&p->gaps, GAPS, h);

@@ -27,6 +27,9 @@ void usher__heard_remove(struct usher__heard *h);
 
 /* It hears @n, which is durable.  The callers come one after the other. */
 void usher__heard_notice(struct usher__heard *h, const struct usher_notice *n);
+/* Changes of its scope are published to it (store.h). */
+void usher__heard_published(struct usher__heard *h, enum usher_listen_event event,
+                            uint64_t version);
 /* There may be changes of @n's scope that nobody could tell it of; without one, of any: of a
  * watcher of one scope, of that. */
 void usher__heard_doubt(struct usher__heard *h, const struct usher_notice *n);

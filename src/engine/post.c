@@ -159,22 +159,22 @@ static int loop_open(int fd)
 /* What is under way waits for something, or is gone on with.  It must not be in there when its
  * socket is closed: a child of fork() may have it open still.  false: the loop cannot tell of it.
  * With the lock. */
-static bool loop_set(const struct usher__post *p, const struct usher__post_lane *l, bool waits)
+static bool loop_set(const struct usher__post *p, const struct usher_wait *wait, bool waits)
 {
 #ifdef HAVE_SYS_EPOLL_H
     struct epoll_event event = { .events = 0 };
 
-    if (l->wait.fd < 0)
+    if (wait->fd < 0)
         return true;
-    if ((l->wait.events & POLLIN) != 0)
+    if ((wait->events & POLLIN) != 0)
         event.events |= EPOLLIN;
-    if ((l->wait.events & POLLOUT) != 0)
+    if ((wait->events & POLLOUT) != 0)
         event.events |= EPOLLOUT;
-    return epoll_ctl(p->fd[USHER__LOOP], waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, l->wait.fd,
-                     &event) == 0;
+    return epoll_ctl(p->fd[USHER__LOOP], waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, wait->fd, &event) ==
+           0;
 #else
     (void)p;
-    (void)l;
+    (void)wait;
     (void)waits;
     return false;
 #endif
@@ -246,10 +246,16 @@ static inline struct usher__post_lane *work_of(struct usher__post *p)
     return has_work(p, p->lane) ? p->lane : NULL;
 }
 
+/* Is there something to be begun? */
+static bool any_work(struct usher__post *p)
+{
+    return work_of(p) != NULL || (p->listen_now && !p->listening);
+}
+
 /* After each change of what there is to be done or to collect.  With the lock. */
 void usher__post_show(struct usher__post *p)
 {
-    bool work = work_of(p) != NULL;
+    bool work = any_work(p);
 
     descriptor_set(p, USHER__COLLECT, p->ready.first != NULL || (work && p->workers == 0));
     descriptor_set(p, USHER__WORK, work && p->workers > 0);
@@ -306,7 +312,7 @@ void usher__post_close(struct usher__post *p, bool forked)
     post_free(p);
 }
 
-static struct usher__post *post_new(const struct usher_engine *e)
+static struct usher__post *post_new(const struct usher_engine *e, struct usher__watches *watches)
 {
     struct usher__post *p = usher__resize(e->opt.alloc, NULL, 0, sizeof *p);
     bool good;
@@ -318,7 +324,8 @@ static struct usher__post *post_new(const struct usher_engine *e)
     p->alloc = e->opt.alloc;
     p->limit = e->opt.backlog != 0 ? e->opt.backlog : BACKLOG;
     p->soonest_ms = p->gaps_ms = INT64_MAX;
-    p->fd[USHER__LOOP] = -1;
+    p->watches = watches;
+    p->listen_wait.fd = p->fd[USHER__LOOP] = -1;
     good = lanes_new(e, p);
     for (int i = 0; i < USHER__LOOP; i++) {
         p->fd[i] = descriptor_open();
@@ -342,7 +349,7 @@ struct usher__post *usher__post_of(struct usher_engine *e, const char *call)
 
     if (p != NULL)
         return p;
-    mine = post_new(e);
+    mine = post_new(e, &e->watches);
     if (mine == NULL) {
         usher__message_set("%s: no memory or no descriptors are left", call);
         return NULL;
@@ -734,7 +741,7 @@ static void go_on(struct usher__post *p, struct usher__post_lane *l)
     struct usher_wait wait = { .fd = -1 };
     bool over;
 
-    (void)loop_set(p, l, false);
+    (void)loop_set(p, &l->wait, false);
     l->wait.fd = -1;
     l->going_on = true;
     (void)pthread_mutex_unlock(&p->lock);
@@ -749,7 +756,7 @@ static void go_on(struct usher__post *p, struct usher__post_lane *l)
         batch_done(p, &l->batch);
     } else {
         l->wait = wait;
-        if (!loop_set(p, l, true)) /* no memory: it is looked at */
+        if (!loop_set(p, &l->wait, true)) /* no memory: it is looked at */
             l->wait.until_ms = usher__monotonic_ms() + 1;
     }
     usher__post_show(p);
@@ -807,6 +814,46 @@ static struct usher__post_lane *can_go_on_some(struct usher__post *p)
 static inline struct usher__post_lane *can_go_on(struct usher__post *p)
 {
     return p->n_under_way != 0 ? can_go_on_some(p) : NULL;
+}
+
+/* Can the listener go on, and does no thread drive it? */
+static bool can_listen(const struct usher__post *p)
+{
+    struct pollfd fd = { p->listen_wait.fd, p->listen_wait.events, 0 };
+
+    if (p->listener == NULL || p->listening)
+        return false;
+    return p->listen_now || ms_until(p->listen_wait.until_ms) == 0 || poll(&fd, 1, 0) > 0;
+}
+
+/* Add what it waits for to @fds, and until *@until_ms, if that is not before.  How many. */
+static nfds_t listens_for(const struct usher__post *p, struct pollfd *fds, int64_t *until_ms)
+{
+    if (p->listener == NULL || p->listening)
+        return 0;
+    if (p->listen_wait.until_ms < *until_ms)
+        *until_ms = p->listen_wait.until_ms;
+    *fds = (struct pollfd){ p->listen_wait.fd, p->listen_wait.events, 0 };
+    return 1;
+}
+
+/* Drive it.  With the lock, which is released while that is done. */
+static void listen_on(const struct usher_engine *e, struct usher__post *p)
+{
+    struct usher_wait wait = { .fd = -1, .until_ms = INT64_MAX };
+
+    (void)loop_set(p, &p->listen_wait, false);
+    p->listen_wait.fd = -1;
+    p->listening = true;
+    p->listen_now = false;
+    (void)pthread_mutex_unlock(&p->lock);
+    e->store->ops->listen_go_on(p->listener, &wait);
+    (void)pthread_mutex_lock(&p->lock);
+    p->listening = false;
+    p->listen_wait = wait;
+    if (!loop_set(p, &p->listen_wait, true)) /* no memory: it is looked at */
+        p->listen_wait.until_ms = usher__monotonic_ms() + 1;
+    usher__post_show(p);
 }
 
 /* Begin a batch without waiting, or without one to read logs.  false: no memory, who does it has to
@@ -867,7 +914,7 @@ static void run(struct usher_engine *e, struct usher__post *p, struct usher__pos
 
 bool usher__post_leave(struct usher__post *p, bool forked)
 {
-    bool going_on = false;
+    bool going_on;
 
     if (p == NULL)
         return true;
@@ -875,15 +922,22 @@ bool usher__post_leave(struct usher__post *p, bool forked)
         return false;
     if (forked)
         (void)pthread_mutex_unlock(&p->lock);
+    going_on = p->listening;
     for (unsigned i = 0; i < p->n_lanes; i++)
         going_on = going_on || p->lane[i].going_on;
     if (going_on)
         return false;
+    if (p->listener != NULL) {
+        if (!forked)
+            (void)loop_set(p, &p->listen_wait, false);
+        p->e->store->ops->listen_end(p->listener);
+        p->listener = NULL;
+    }
     for (unsigned i = 0; i < p->n_lanes; i++) {
         struct usher__post_lane *l = &p->lane[i];
 
         if (!forked)
-            (void)loop_set(p, l, false);
+            (void)loop_set(p, &l->wait, false);
         if (l->crossing != NULL)
             usher__door_end(l->crossing, false);
         if (is_under_way(l))
@@ -1070,7 +1124,7 @@ static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum u
 {
     bool loop = d == USHER__COLLECT && p->fd[USHER__LOOP] >= 0;
     struct usher__post_lane *of[USHER__POST_LANES];
-    struct pollfd fds[2 + USHER__POST_LANES] = { { p->fd[loop ? USHER__LOOP : d], POLLIN, 0 },
+    struct pollfd fds[3 + USHER__POST_LANES] = { { p->fd[loop ? USHER__LOOP : d], POLLIN, 0 },
                                                  { p->fd[USHER__INTERRUPT], POLLIN, 0 } };
     int64_t now_ms = usher__monotonic_ms();
     int64_t end_ms = late_ms(p) < until_ms ? late_ms(p) : until_ms;
@@ -1082,6 +1136,7 @@ static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum u
     if (p->fd[USHER__LOOP] >= 0 && end_ms - now_ms > HELP_MS)
         end_ms = now_ms + HELP_MS;
     n = waits_of(p, fds + 2, of, &end_ms);
+    n += listens_for(p, fds + 2 + n, &end_ms);
     if (end_ms != INT64_MAX)
         ms = end_ms - now_ms > INT_MAX ? INT_MAX : end_ms > now_ms ? (int)(end_ms - now_ms) : 0;
     (void)pthread_mutex_unlock(&p->lock);
@@ -1093,10 +1148,24 @@ static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum u
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+/* Until there is something to collect, drive what can go on, and begin what waits: once in each
+ * lane, at most. */
+static void lanes_on(struct usher_engine *e, struct usher__post *p)
+{
+    for (unsigned i = 0; i < p->n_lanes && p->ready.first == NULL; i++) {
+        struct usher__post_lane *l = can_go_on(p);
+
+        if (l != NULL)
+            go_on(p, l);
+        l = p->ready.first == NULL && p->workers == 0 ? work_of(p) : NULL;
+        if (l != NULL)
+            run(e, p, l, p->fd[USHER__LOOP] >= 0);
+    }
+}
+
 const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_ms)
 {
     struct usher__node *got = NULL;
-    struct usher__post_lane *l;
     struct usher__post *p;
     int64_t until_ms;
 
@@ -1111,13 +1180,10 @@ const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_
     (void)pthread_mutex_lock(&p->lock);
     do {
         do_late(e, p);
-        for (unsigned i = 0; i < p->n_lanes && p->ready.first == NULL; i++) {
-            l = can_go_on(p);
-            if (l != NULL)
-                go_on(p, l);
-            l = p->ready.first == NULL && p->workers == 0 ? work_of(p) : NULL;
-            if (l != NULL)
-                run(e, p, l, p->fd[USHER__LOOP] >= 0);
+        lanes_on(e, p);
+        if (p->ready.first == NULL && can_listen(p)) {
+            listen_on(e, p);
+            lanes_on(e, p);
         }
         if (p->ready.first != NULL) {
             got = take(&p->ready);
@@ -1154,6 +1220,8 @@ enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms)
         struct usher__post_lane *l;
 
         do_late(e, p);
+        if (can_listen(p))
+            listen_on(e, p);
         l = can_go_on(p);
         if (l != NULL) {
             go_on(p, l);
@@ -1197,7 +1265,8 @@ int64_t usher_timeout(struct usher_engine *e)
     (void)pthread_mutex_lock(&p->lock);
     until_ms = late_ms(p);
     (void)waits_of(p, fds, of, &until_ms);
-    if (p->ready.first != NULL || (p->workers == 0 && work_of(p) != NULL))
+    (void)listens_for(p, fds, &until_ms);
+    if (p->ready.first != NULL || (p->workers == 0 && any_work(p)))
         ms = 0;
     else if (until_ms != INT64_MAX)
         ms = ms_until(until_ms);

@@ -17,6 +17,7 @@
 struct usher__heard;
 struct usher__crossing;
 struct usher__reading;
+struct usher__watches;
 
 /* An event, and its place in a list.  What it is the beginning of depends on its kind. */
 struct usher__node {
@@ -85,6 +86,14 @@ struct usher__post {
     unsigned workers;   /* threads in usher_work() */
     bool is_up[USHER__WORK + 1]; /* is it readable? */
     int fd[USHER__DESCRIPTORS];
+
+    /* The store's listener, made with the first follower; NULL: none.  One thread at a time drives
+     * it, without the lock. */
+    struct usher_listener *listener;
+    struct usher__watches *watches; /* to which it reports */
+    struct usher_wait listen_wait;
+    bool listening;  /* a thread drives it */
+    bool listen_now; /* it has other followers than before */
 
     /* hear.c */
     struct usher__dues heards; /* all */

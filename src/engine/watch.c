@@ -258,6 +258,24 @@ void usher__watches_doubt(struct usher__watches *w, enum usher_noun noun,
     (void)pthread_mutex_unlock(&w->lock);
 }
 
+void usher__watches_published(struct usher__watches *w, enum usher_noun noun,
+                              const struct usher_text *scope, enum usher_listen_event event,
+                              uint64_t version)
+{
+    struct usher_notice n;
+
+    memset(&n, 0, sizeof n);
+    n.noun = noun;
+    n.scope = *scope;
+    (void)pthread_mutex_lock(&w->lock);
+    if (w->n_of_scope != 0)
+        for (const struct usher_watcher *watch = *list_of(w, noun, scope); watch != NULL;
+             watch = watch->next)
+            if (watch->heard != NULL && listens(watch, &n))
+                usher__heard_published(watch->heard, event, version);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
 /* ---- what is told together -------------------------------------------------------- */
 
 /* Where what is gathered of @room is pointed to from, or would be.  Locked. */

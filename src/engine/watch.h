@@ -16,6 +16,7 @@
 #define USHER_ENGINE_WATCH_H
 
 #include <usher/operation.h>
+#include <usher/store.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -57,6 +58,11 @@ void usher__watches_lost(struct usher__watches *w, const struct usher_operation 
 /* There may be changes of @scope of @noun that no store tells of; of any without a scope. */
 void usher__watches_doubt(struct usher__watches *w, enum usher_noun noun,
                           const struct usher_text *scope);
+
+/* The store's listener reports @event of @scope: it is passed to the followers of @scope. */
+void usher__watches_published(struct usher__watches *w, enum usher_noun noun,
+                              const struct usher_text *scope, enum usher_listen_event event,
+                              uint64_t version);
 
 /*
  * @command was answered, at @now_ms (0: nobody has said when).  If it is of a room of which

@@ -47,7 +47,10 @@ enum {
     COUNT_MARK,        /* of the history up to now */
     COUNT_SINCE,       /* the log has all after this version */
     COUNT_OUTAGE_FROM, /* the last outage */
-    COUNT_OUTAGE_TO
+    COUNT_OUTAGE_TO,
+    /* Used by the Redis scripts only: until when joins and leaves are not published one by one
+     * (`presence`, `push`), as a negative number if one of them was not; 0: no such interval. */
+    COUNT_PUSHED
 };
 
 enum {

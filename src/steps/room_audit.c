@@ -196,6 +196,7 @@ const struct usher__steps usher__room_steps = {
         [COUNT_SINCE] = "SINCE",
         [COUNT_OUTAGE_FROM] = "OUTAGE_FROM",
         [COUNT_OUTAGE_TO] = "OUTAGE_TO",
+        [COUNT_PUSHED] = "PUSHED",
     },
     .settings_verb = USHER_ROOM_OPEN,
     .constants = constants,
@@ -204,4 +205,5 @@ const struct usher__steps usher__room_steps = {
     .requests_max = SET_REQUESTS,
     .items = 1u << COUNT_MEMBERS,
     .counted = ((1u << (COUNT_BYTES + 1)) - 1) & ~1u,
+    .statistics = 1u << COUNT_PUSHED,
 };

@@ -88,6 +88,7 @@ enum usher_status usher__room_changes(work *w)
     reply->count = (uint64_t)w->scope.counts[COUNT_CHANGES];
     reply->since = (uint64_t)w->scope.counts[COUNT_SINCE];
     reply->mark = (uint64_t)w->scope.counts[COUNT_MARK];
+    reply->settings.push = w->scope.settings[SET_PUSH];
     return usher__log_read(w, &asked, &reply->more);
 }
 

@@ -132,13 +132,92 @@ static void each_change_is_published_once(void **state)
     /* other rooms are none of its business; it ends with the room, and with the setting */
     must(e, "room open other push=1", USHER_OK);
     hears_no_more(c, server, "PUBLISH", channel);
-    must(e, "room open hall push=0", USHER_OK);
+    hears(c, must(e, "room open hall push=0", USHER_OK)); /* the last one */
     must(e, "room set hall f 3", USHER_OK);
     hears_no_more(c, server, "PUBLISH", channel);
     hears(c, must(e, "room open hall push=1", USHER_OK));
     hears(c, must(e, "room close hall", USHER_OK) - 1); /* that it closes; then that it is erased */
     must(e, "room open hall", USHER_OK);
     hears_no_more(c, server, "PUBLISH", channel);
+    usher_close(e);
+    redisFree(c);
+}
+
+/* @n members from number @first on join at the time @at, each with a call of its own.  The last
+ * version. */
+static uint64_t join(struct usher_engine *e, int first, int n, int at)
+{
+    uint64_t version = 0;
+
+    for (int i = 0; i < n; i++) {
+        char text[64];
+
+        (void)snprintf(text, sizeof text, "room join crowd m%d now=%d", first + i, at + i);
+        version = must(e, text, USHER_OK);
+    }
+    return version;
+}
+
+/* With `presence` an interval of joins and leaves is two messages: the first of them, and at its
+ * end the last, which a heartbeat or the next change publishes. */
+static void joins_are_published_once_an_interval(void **state)
+{
+    static const char channel[] = "{crowd}:room";
+    redisContext *c = listen_to(server, "SUBSCRIBE", channel);
+    struct usher_operation commands[8];
+    struct usher_result replies[8];
+    struct line lines[8];
+    char url[REDIS_URL_MAX];
+    struct usher_engine *e = opened(redis_server_url(server, url));
+    uint64_t version;
+
+    (void)state;
+    hears(c, must(e, "room open crowd push=1 presence=5000 now=1000", USHER_OK));
+    hears(c, join(e, 0, 1, 10000));
+    version = join(e, 1, 20, 10001);
+    must(e, "room alive crowd m0 now=14999", USHER_OK); /* not yet */
+    hears_no_more(c, server, "PUBLISH", channel);
+    must(e, "room alive crowd m0 now=15000", USHER_OK);
+    hears(c, version);
+    must(e, "room alive crowd m0 now=15001", USHER_OK);
+    must(e, "room alive crowd m1 now=30000", USHER_OK);
+    hears_no_more(c, server, "PUBLISH", channel);
+
+    /* the next interval, which ends with the next one; another change ends it before */
+    hears(c, join(e, 30, 1, 40000));
+    join(e, 31, 5, 40001);
+    hears(c, join(e, 40, 1, 45000));
+    must(e, "room leave crowd m40 now=46000", USHER_OK);
+    hears_no_more(c, server, "PUBLISH", channel);
+    hears(c, must(e, "room set crowd f 1 now=46001", USHER_OK));
+    must(e, "room alive crowd m0 now=60000", USHER_OK);
+    hears_no_more(c, server, "PUBLISH", channel);
+
+    /* a batch is one call */
+    for (int i = 0; i < 8; i++) {
+        char text[64];
+
+        (void)snprintf(text, sizeof text, "room join crowd b%d now=%d", i, 70000 + 1000 * i);
+        line_read(&lines[i], text);
+        commands[i] = lines[i].c;
+    }
+    assert_int_equal(usher_operate(e, commands, replies, 8), USHER_OK);
+    hears(c,
+          replies[5].version); /* an interval began with it; the two after it are published later */
+    version = replies[7].version;
+    for (int i = 0; i < 8; i++) {
+        usher_result_done(&replies[i]);
+        line_done(&lines[i]);
+    }
+    hears_no_more(c, server, "PUBLISH", channel);
+    must(e, "room alive crowd m0 now=75001", USHER_OK);
+    hears_no_more(c, server, "PUBLISH", channel);
+    must(e, "room alive crowd m0 now=80000", USHER_OK);
+    hears(c, version);
+    hears(c, must(e, "room open crowd presence=0 now=80001", USHER_OK));
+    hears(c, join(e, 50, 1, 80002));
+    hears(c, join(e, 51, 1, 80003));
+    must(e, "room close crowd", USHER_OK);
     usher_close(e);
     redisFree(c);
 }
@@ -268,6 +347,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_change_is_published_once),
+        cmocka_unit_test(joins_are_published_once_an_interval),
         cmocka_unit_test(what_is_published_is_in_the_log),
         cmocka_unit_test(a_version_behind_a_loss_is_the_one_that_is_told),
         cmocka_unit_test(who_may_not_publish_is_told_so),

@@ -13,7 +13,9 @@ function S.begin()
     local verb = S.verb
     if verb == K.V_OPEN or verb == K.V_SHOW then
         S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0}
-    elseif verb == K.V_ALIVE or verb == K.V_SNAPSHOT or verb == K.V_CHANGES then
+    elseif verb == K.V_CHANGES then
+        S.extra = {0, 0}
+    elseif verb == K.V_ALIVE or verb == K.V_SNAPSHOT then
         S.extra = {0}
     end
 end
@@ -135,18 +137,32 @@ function S.must_publish()
     end
 end
 
+-- Publish the version of the change that is made now, at the end of the call.  A change that may wait (for
+-- @wait ms) begins an interval if none has begun; another one within it is published by the first heartbeat after the interval
+-- (beat()), or with the next change that may not wait.  Also published is the change that turns `push` off.
+function S.publish(wait)
+    local set, till = S.pset or S.set, S.n(K.COUNT_PUSHED)
+    if set[K.SET_PUSH + 1] ~= 1 and S.set[K.SET_PUSH + 1] ~= 1 then return end
+    if wait > 0 and S.now < math.abs(till) then
+        S.put(K.COUNT_PUSHED, -math.abs(till))
+    else
+        S.push = S.version + 1
+        S.put(K.COUNT_PUSHED, wait > 0 and S.now + wait or 0)
+    end
+end
+
 -- Commit the change: see commit().
 function S.tell(verb, from, to, r, data)
-    if (S.pset or S.set)[K.SET_PUSH + 1] == 1 then S.push = S.version + 1 end
     S.unlogged = S.n(K.COUNT_STATE) == K.ROOM_CLOSING
     local wait = not S.unlogged and S.of_presence() and (S.pset or S.set)[K.SET_PRESENCE + 1] or 0
+    S.publish(wait)
     S.commit(verb, from, to, r, data)
     if S.watch == 1 then S.notices[#S.notices][13] = wait end
 end
 
 -- The notice of an outage, which is not delayed as joins and leaves may be.
 function S.tell_outage(...)
-    if S.set[K.SET_PUSH + 1] == 1 then S.push = S.version + 1 end
+    S.publish(0)
     S.commit(...)
     if S.watch == 1 then S.notices[#S.notices][13] = 0 end
 end
@@ -628,10 +644,14 @@ end
 
 -- A heartbeat that nobody sees: no version.
 function S.beat(r, rank, ends)
-    if r.rank ~= rank or r.ends ~= ends then
-        S.save(r)
-        S.apply()
+    local till = S.n(K.COUNT_PUSHED)
+    local over, new = till < 0 and S.now >= -till, r.rank ~= rank or r.ends ~= ends
+    if over then
+        S.put(K.COUNT_PUSHED, 0)
+        S.push = S.version_shown()
     end
+    if new then S.save(r) end
+    if new or over then S.apply() end
 end
 
 function S.make_join()
@@ -951,7 +971,7 @@ function S.make_reads()
         if not S.read() then return end
         local max, since = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_SINCE_VERSION] or 0
         S.counted = S.count[K.COUNT_CHANGES + 1]
-        S.since, S.extra = S.count[K.COUNT_SINCE + 1], {S.count[K.COUNT_MARK + 1]}
+        S.since, S.extra = S.count[K.COUNT_SINCE + 1], {S.count[K.COUNT_MARK + 1], S.set[K.SET_PUSH + 1]}
         S.add_changes(since, max, math.huge)
     end
 end

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
 -- In the loop of main.lua: the heartbeat of a member that is here and stays here (no request id, nothing
--- due, the same lists), without functions.  All other heartbeats are left to room.lua.  A list loses the old
+-- due, nothing to be published, the same lists), without functions.  All other heartbeats are left to room.lua.  A list loses the old
 -- member before it gets the new one: with a full memory the server accepts that order only.
 if verb == K.V_ALIVE and not done and not made and not by_hand and not held and exists and all[p] < K.ARG_IF_VERSION
-    and not all[p + 3] and (due < 0 or due > moment) and count[K.COUNT_STATE + 1] < K.ROOM_CLOSING then
+    and not all[p + 3] and (due < 0 or due > moment) and count[K.COUNT_STATE + 1] < K.ROOM_CLOSING
+    and (count[K.COUNT_PUSHED + 1] >= 0 or now < -count[K.COUNT_PUSHED + 1]) then
     sets = sets or settings and {sunpack(K.SETTINGS_PACKED, settings)} or K.DEFAULTS
     if not cached then
         cached = true

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Followers of rooms with push=1 on engines that share a Redis server: what another engine changes
+ * reaches them by a message.  While the clock of this process is stopped no follower reads a log
+ * by itself, so what is received then came by a message.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/operation.h>
+#include <usher/store.h>
+
+#include "lib/fake.h"
+#include "lib/follow.h"
+#include "lib/line.h"
+#include "lib/servers.h"
+#include "redis.h"
+
+#define PATIENCE_MS FOLLOW_PATIENCE_MS
+#define URL_MAX (REDIS_URL_MAX + 64)
+
+static struct redis_server *server;
+static char url[URL_MAX];
+
+static void subscribed(struct usher_engine *e, const char *channel, long long n)
+{
+    follow_until_subscribed(e, server, "NUMSUB", channel, n);
+}
+
+/* ---- cases ------------------------------------------------------------------------------------
+ */
+
+static void a_message_alone_wakes_a_follower(void **state)
+{
+    struct usher_engine *a = follow_open(url), *b = follow_open(url);
+    uint64_t version = follow_must(a, "room open hall push=1");
+    struct usher_watcher *w = follow_room(b, "hall"), *other;
+
+    (void)state;
+    follow_hears(b, version);
+    subscribed(b, "{hall}:room", 1);
+    follow_stop_clock(true);
+    for (int i = 0; i < 20; i++)
+        follow_hears(b, follow_must(a, "room set hall f %d", i));
+    follow_hears(b, follow_must(a, "room join hall ann"));
+    assert_null(usher_collect(b, 0));
+
+    /* two followers of one engine share a subscription; what it changes itself is received once */
+    other = follow_room(b, "hall");
+    follow_stop_clock(false);
+    for (int i = 0; i < 22; i++)
+        usher_event_done(usher_collect(b, PATIENCE_MS));
+    usher_unwatch(b, other);
+    follow_stop_clock(true);
+    for (int i = 0; i < 5; i++) {
+        follow_hears(b, follow_must(b, "room set hall own %d", i));
+        follow_hears(b, follow_must(a, "room set hall g %d", i));
+    }
+    subscribed(b, "{hall}:room", 1);
+    usher_unwatch(b, w);
+    subscribed(b, "{hall}:room", 0);
+    follow_stop_clock(false);
+    usher_close(b);
+    usher_close(a);
+}
+
+static void rooms_share_a_connection(void **state)
+{
+    enum { ROOMS = 100 };
+    struct usher_engine *a = follow_open(url), *b = follow_open(url);
+    char channel[32];
+    redisReply *r;
+
+    (void)state;
+    for (int i = 0; i < ROOMS; i++) {
+        char room[16];
+        uint64_t version = follow_must(a, "room open many%d push=1", i);
+
+        (void)snprintf(room, sizeof room, "many%d", i);
+        (void)follow_room(b, room);
+        follow_hears(b, version);
+    }
+    for (int i = 0; i < ROOMS; i++) {
+        (void)snprintf(channel, sizeof channel, "{many%d}:room", i);
+        subscribed(b, channel, 1);
+    }
+    r = redis_do(server, "CLIENT", "LIST", "TYPE", "pubsub", NULL);
+    assert_true(r != NULL && r->type == REDIS_REPLY_STRING);
+    assert_ptr_equal(strchr(r->str, '\n'), r->str + r->len - 1); /* one line */
+    freeReplyObject(r);
+    follow_stop_clock(true);
+    for (int i = 0; i < ROOMS; i++)
+        follow_hears(b, follow_must(a, "room set many%d f 1", (i * 37) % ROOMS));
+    follow_stop_clock(false);
+    usher_close(b);
+    usher_close(a);
+}
+
+static void a_connection_that_is_killed_leaves_no_hole(void **state)
+{
+    struct usher_engine *a = follow_open(url), *b = follow_open(url);
+    uint64_t version = follow_must(a, "room open cut push=1");
+
+    (void)state;
+    (void)follow_room(b, "cut");
+    follow_hears(b, version);
+    subscribed(b, "{cut}:room", 1);
+    for (int round = 0; round < 5; round++) {
+        uint64_t first = follow_must(a, "room set cut f %d", round);
+
+        freeReplyObject(redis_do(server, "CLIENT", "KILL", "TYPE", "pubsub", NULL));
+        follow_must(a, "room set cut g %d", round);
+        follow_must(a, "room set cut h %d", round);
+        for (uint64_t v = first; v < first + 3; v++)
+            follow_hears(b, v);
+        subscribed(b, "{cut}:room", 1);
+        follow_stop_clock(true);
+        follow_hears(b, follow_must(a, "room set cut i %d", round));
+        follow_stop_clock(false);
+    }
+    /* a server that has gone, and comes back with what it had */
+    assert_true(redis_do_ok(server, "SAVE", NULL));
+    assert_int_equal(redis_server_kill(server, SIGTERM), 0);
+    assert_null(usher_collect(b, 100));
+    assert_true(redis_server_restart(server));
+    subscribed(b, "{cut}:room", 1);
+    follow_hears(
+        b,
+        follow_must(a, "room set cut j 1")); /* it makes its connection again, which takes time */
+    follow_stop_clock(true);
+    follow_hears(b, follow_must(a, "room set cut k 1"));
+    follow_stop_clock(false);
+    usher_close(b);
+    usher_close(a);
+}
+
+static void a_user_without_the_right_reads_the_log(void **state)
+{
+    struct usher_engine *a = follow_open(url), *b;
+    char deaf[URL_MAX];
+
+    (void)state;
+    assert_true(redis_do_ok(server, "ACL", "SETUSER", "deaf", "reset", "on", ">pw", "~*", "+@all",
+                            "resetchannels", NULL));
+    (void)snprintf(deaf, sizeof deaf, "redis://deaf:pw@127.0.0.1:%d", redis_server_port(server));
+    b = follow_open(deaf);
+    follow_refused = 0;
+    for (int i = 0; i < 3; i++) {
+        char room[16];
+        uint64_t version = follow_must(a, "room open deaf%d push=1", i);
+
+        (void)snprintf(room, sizeof room, "deaf%d", i);
+        (void)follow_room(b, room);
+        follow_hears(b, version);
+    }
+    for (int i = 0; i < 6; i++)
+        follow_hears(b, follow_must(a, "room set deaf%d f %d", i % 3, i));
+    assert_int_equal(follow_refused, 1);
+    usher_close(b);
+    usher_close(a);
+}
+
+/* The log is read when the subscription begins, for changes before that. */
+static void a_change_before_a_subscription_is_read(void **state)
+{
+    struct usher_engine *a = follow_open(url), *b = follow_open(url);
+    uint64_t version = follow_must(a, "room open early push=1");
+
+    (void)state;
+    (void)follow_room(b, "early");
+    follow_hears(b, version); /* it has not subscribed yet */
+    version = follow_must(a, "room set early f 1");
+    follow_stop_clock(true);
+    follow_hears(b, version);
+    follow_stop_clock(false);
+    usher_close(b);
+    usher_close(a);
+}
+
+/* A follower that loses its right reads the log every half second; the clock moves by as much. */
+static void it_reads_the_log_while_it_is_not_subscribed(void **state)
+{
+    struct usher_engine *a = follow_open(url), *b;
+    uint64_t version = follow_must(a, "room open lost push=1");
+    char at[URL_MAX];
+
+    (void)state;
+    assert_true(redis_do_ok(server, "ACL", "SETUSER", "sub", "reset", "on", ">pw", "~*", "+@all",
+                            "&*", NULL));
+    (void)snprintf(at, sizeof at, "redis://sub:pw@127.0.0.1:%d", redis_server_port(server));
+    b = follow_open(at);
+    (void)follow_room(b, "lost");
+    follow_hears(b, version);
+    subscribed(b, "{lost}:room", 1);
+    follow_stop_clock(true);
+    follow_hears(b, follow_must(a, "room set lost f 1"));
+    assert_true(redis_do_ok(server, "ACL", "SETUSER", "sub", "resetchannels", NULL));
+    subscribed(b, "{lost}:room", 0);
+    follow_drive(b); /* it sees that the connection is closed */
+    version = follow_must(a, "room set lost f 2");
+    follow_move_clock(600);
+    follow_hears(b, version);
+    follow_stop_clock(false);
+    usher_close(b);
+    usher_close(a);
+}
+
+static void push_can_be_turned_off_and_on(void **state)
+{
+    struct usher_engine *a = follow_open(url), *b = follow_open(url);
+
+    (void)state;
+    (void)follow_room(b, "knob");
+    follow_hears(b, follow_must(a, "room open knob"));
+    follow_hears(b, follow_must(a, "room set knob f 0"));
+    subscribed(b, "{knob}:room", 0);
+    for (int round = 0; round < 2; round++) {
+        struct usher_engine *who = round == 0 ? a : b; /* b has its own changes without a message */
+
+        follow_hears(b, follow_must(who, "room open knob push=1"));
+        subscribed(b, "{knob}:room", 1);
+        follow_stop_clock(true);
+        follow_hears(b, follow_must(a, "room set knob f 1%d", round));
+        follow_hears(b, follow_must(who, "room open knob push=0"));
+        subscribed(b, "{knob}:room", 0);
+        follow_stop_clock(false);
+        follow_hears(b, follow_must(a, "room set knob f 2%d", round));
+    }
+    usher_close(b);
+    usher_close(a);
+}
+
+/* A room that is closed, and opened again, is followed on. */
+static void a_room_that_is_opened_again_is_followed(void **state)
+{
+    struct usher_engine *a = follow_open(url), *b = follow_open(url);
+    const struct usher_event *event;
+    uint64_t version = follow_must(a, "room open phoenix push=1");
+    bool news = false;
+
+    (void)state;
+    (void)follow_room(b, "phoenix");
+    follow_hears(b, version);
+    subscribed(b, "{phoenix}:room", 1);
+    follow_must(a, "room close phoenix");
+    version = follow_must(a, "room open phoenix push=1");
+    while (!news) { /* that it closed, or a gap; then that it opened */
+        event = usher_collect(b, PATIENCE_MS);
+        assert_non_null(event);
+        news = event->kind == USHER_EVENT_NOTICE && event->notice->version == version;
+        usher_event_done(event);
+    }
+    subscribed(b, "{phoenix}:room", 1);
+    follow_stop_clock(true);
+    follow_hears(b, follow_must(a, "room set phoenix f 1"));
+    follow_stop_clock(false);
+    usher_close(b);
+    usher_close(a);
+}
+
+/* The child of a fork leaves the connection to its parent. */
+static void a_child_leaves_it_to_its_parent(void **state)
+{
+    struct usher_engine *a = follow_open(url), *b = follow_open(url);
+    uint64_t version = follow_must(a, "room open family push=1");
+    int status = 1;
+    pid_t child;
+
+    (void)state;
+    (void)follow_room(b, "family");
+    follow_hears(b, version);
+    subscribed(b, "{family}:room", 1);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        usher_close(b);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    follow_stop_clock(true);
+    follow_hears(b, follow_must(a, "room set family f 1"));
+    follow_stop_clock(false);
+    usher_close(b);
+    usher_close(a);
+}
+
+/* ---- a server that is none --------------------------------------------------------------------
+ */
+
+struct seen {
+    unsigned on, off, versions;
+    uint64_t last;
+};
+
+static void see(void *payload, enum usher_noun noun, const struct usher_text *scope,
+                enum usher_listen_event event, uint64_t version)
+{
+    struct seen *seen = payload;
+
+    assert_int_equal(noun, USHER_ROOM);
+    assert_true(scope->size == 4 && memcmp(scope->data, "hall", 4) == 0);
+    seen->on += event == USHER_LISTEN_ON;
+    seen->off += event == USHER_LISTEN_OFF;
+    seen->versions += event == USHER_LISTEN_VERSION;
+    if (event == USHER_LISTEN_VERSION)
+        seen->last = version;
+}
+
+static void *resize(void *payload, void *p, size_t old, size_t size)
+{
+    (void)payload;
+    (void)old;
+    if (size != 0)
+        return realloc(p, size);
+    free(p);
+    return NULL;
+}
+
+static struct usher_store *store_of(const struct fake *f)
+{
+    static const struct usher_allocator alloc = { .resize = resize };
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_url at = { "redis+cluster", NULL, NULL, 0 };
+    struct usher_store *store = NULL;
+    char text[FAKE_URL_MAX], message[192];
+
+    options.alloc = &alloc;
+    at.rest = strchr(fake_url(f, text), ':') + 1;
+    if (usher__redis_open(NULL, &at, &options, follow_real_ms() + PATIENCE_MS, &store, message) !=
+        USHER_OK)
+        fail_msg("%s", message);
+    return store;
+}
+
+/* Drive @l until @match came to @node @n times, and once more. */
+static void drive(struct usher_store *store, struct usher_listener *l, struct fake *f, int node,
+                  const char *match, unsigned n)
+{
+    int64_t until_ms = follow_real_ms() + PATIENCE_MS;
+    bool last = false;
+
+    while (!last) {
+        struct usher_wait wait = { .fd = -1 };
+        struct pollfd fd;
+
+        last = fake_seen(f, node, match) >= n;
+        store->ops->listen_go_on(l, &wait);
+        fd = (struct pollfd){ wait.fd, wait.events, 0 };
+        (void)poll(&fd, 1, 20);
+        if (follow_real_ms() > until_ms)
+            fail_msg("%u times %s", fake_seen(f, node, match), match);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct usher_wait wait = { .fd = -1 };
+        struct pollfd fd;
+
+        store->ops->listen_go_on(l, &wait);
+        fd = (struct pollfd){ wait.fd, wait.events, 0 };
+        (void)poll(&fd, 1, 20);
+    }
+}
+
+#define CONFIRMED "*3\r\n$10\r\nssubscribe\r\n$11\r\n{hall}:room\r\n:1\r\n"
+#define SAYS(version) "*3\r\n$8\r\nsmessage\r\n$11\r\n{hall}:room\r\n" version
+#define MOVED_AWAY "*3\r\n$12\r\nsunsubscribe\r\n$11\r\n{hall}:room\r\n:0\r\n"
+
+static void a_server_may_say_anything(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned on, off, versions; /* at least; of versions, exactly */
+        unsigned asked;             /* how often it is subscribed to, at least */
+    } row[] = {
+        { CONFIRMED SAYS("$1\r\n7\r\n"), 1, 0, 1, 1 },
+        { CONFIRMED SAYS("$1\r\n7\r\n") SAYS("$1\r\n9\r\n"), 1, 0, 2, 1 },
+        { CONFIRMED SAYS("$20\r\n99999999999999999999\r\n"), 1, 0, 0, 1 },
+        { CONFIRMED SAYS("$2\r\n-1\r\n"), 1, 0, 0, 1 },
+        { CONFIRMED SAYS("$0\r\n\r\n"), 1, 0, 0, 1 },
+        { CONFIRMED SAYS("$-1\r\n"), 1, 0, 0, 1 },
+        { CONFIRMED SAYS("*1\r\n:1\r\n"), 1, 0, 0, 1 },
+        { CONFIRMED "*3\r\n$8\r\nsmessage\r\n$12\r\n{other}:room\r\n$1\r\n7\r\n", 1, 0, 0, 1 },
+        { CONFIRMED MOVED_AWAY, 1, 1, 0, 2 },
+        { CONFIRMED CONFIRMED, 1, 1, 0, 2 },
+        { CONFIRMED ":1\r\n", 1, 1, 0, 2 },
+        { CONFIRMED "+PONG\r\n", 1, 1, 0, 2 },
+        { CONFIRMED "*0\r\n", 1, 1, 0, 2 },
+        { CONFIRMED "*17\r\n", 1, 1, 0, 2 },
+        { CONFIRMED "$100000\r\n", 1, 0, 0, 1 },
+        { CONFIRMED "nonsense\r\n", 1, 1, 0, 2 },
+        { SAYS("$1\r\n7\r\n"), 0, 0, 0, 1 }, /* before it confirms */
+        { MOVED_AWAY, 0, 0, 0, 2 },
+        { "*3\r\n$10\r\nssubscribe\r\n$12\r\n{other}:room\r\n:1\r\n", 0, 0, 0, 2 },
+        { "*3\r\n$10\r\nssubscribe\r\n$-1\r\n:1\r\n", 0, 0, 0, 2 },
+        { "*2\r\n*1\r\n:1\r\n:2\r\n", 0, 0, 0, 2 },
+        { "*1000000\r\n", 0, 0, 0, 2 },
+        { "$-1\r\n", 0, 0, 0, 2 },
+        { "-MOVED\r\n", 0, 0, 0, 2 },
+        { "-MOVED 16000 127.0.0.1:1\r\n", 0, 0, 0, 1 },
+        { "-CLUSTERDOWN Hash slot not served\r\n", 0, 0, 0, 2 },
+        { "-NOPERM no\r\n", 0, 0, 0, 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct fake *f = fake_start(1);
+        struct fake_rule rule = { .match = "SSUBSCRIBE",
+                                  .action = FAKE_REPLY,
+                                  .text = row[i].text };
+        struct usher_text hall = { "hall", 4 };
+        struct seen seen = { 0, 0, 0, 0 };
+        struct usher_store *store;
+        struct usher_listener *l;
+
+        assert_non_null(f);
+        fake_rule(f, FAKE_ALL, &rule);
+        store = store_of(f);
+        l = store->ops->listen(store, see, &seen);
+        assert_true(l != NULL && store->ops->listen_to(l, USHER_ROOM, &hall, true));
+        drive(store, l, f, 0, "SSUBSCRIBE", row[i].asked);
+        if (seen.on < row[i].on || seen.off < row[i].off ||
+            (row[i].asked == 1 && seen.versions != row[i].versions) || (row[i].on == 0 && seen.on))
+            fail_msg("row %zu: on %u, off %u, versions %u", i, seen.on, seen.off, seen.versions);
+        assert_true(store->ops->listen_to(l, USHER_ROOM, &hall, false));
+        store->ops->listen_end(l);
+        store->ops->close(store);
+        fake_stop(f);
+    }
+}
+
+/* A redirect is followed at once; a server without SSUBSCRIBE gets SUBSCRIBE. */
+static void a_subscription_goes_where_the_slot_is(void **state)
+{
+    static const char old[] = "*3\r\n$9\r\nsubscribe\r\n$11\r\n{hall}:room\r\n:1\r\n";
+    struct fake *f = fake_start(2);
+    struct fake_rule confirm = { .match = "SSUBSCRIBE", .action = FAKE_REPLY, .text = CONFIRMED };
+    struct fake_rule plain = { .match = "SUBSCRIBE", .action = FAKE_REPLY, .text = old };
+    struct usher_text hall = { "hall", 4 };
+    int slot = fake_slot("hall"), home = slot < FAKE_SLOTS / 2 ? 0 : 1;
+    struct seen seen = { 0, 0, 0, 0 };
+    struct usher_store *store;
+    struct usher_listener *l;
+
+    (void)state;
+    assert_non_null(f);
+    fake_error(f, home, "SSUBSCRIBE", 1, "MOVED %d 127.0.0.1:%d", slot, fake_port(f, 1 - home));
+    fake_rule(f, 1 - home, &confirm);
+    store = store_of(f);
+    l = store->ops->listen(store, see, &seen);
+    assert_true(store->ops->listen_to(l, USHER_ROOM, &hall, true));
+    drive(store, l, f, 1 - home, "SSUBSCRIBE", 1);
+    assert_int_equal(seen.on, 1);
+    assert_int_equal(fake_seen(f, home, "SSUBSCRIBE"), 1);
+    /* a later follower is notified that it is subscribed; the last one ends the subscription */
+    assert_true(store->ops->listen_to(l, USHER_ROOM, &hall, true));
+    drive(store, l, f, 1 - home, "SSUBSCRIBE", 1);
+    assert_int_equal(seen.on, 2);
+    store->ops->listen_to(l, USHER_ROOM, &hall, false);
+    store->ops->listen_to(l, USHER_ROOM, &hall, false);
+    drive(store, l, f, 1 - home, "SUNSUBSCRIBE", 1);
+    /* the connection that is gone leaves it to the next one */
+    fake_clear(f, FAKE_ALL);
+    fake_error(f, FAKE_ALL, "SSUBSCRIBE", 0, "ERR unknown command 'SSUBSCRIBE'");
+    fake_rule(f, FAKE_ALL, &plain);
+    assert_true(store->ops->listen_to(l, USHER_ROOM, &hall, true));
+    drive(store, l, f, FAKE_ALL, "SUBSCRIBE", 1);
+    assert_int_equal(seen.on, 3);
+    store->ops->listen_end(l);
+    store->ops->close(store);
+    fake_stop(f);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_alone_wakes_a_follower),
+        cmocka_unit_test(rooms_share_a_connection),
+        cmocka_unit_test(a_connection_that_is_killed_leaves_no_hole),
+        cmocka_unit_test(a_user_without_the_right_reads_the_log),
+        cmocka_unit_test(a_change_before_a_subscription_is_read),
+        cmocka_unit_test(it_reads_the_log_while_it_is_not_subscribed),
+        cmocka_unit_test(push_can_be_turned_off_and_on),
+        cmocka_unit_test(a_room_that_is_opened_again_is_followed),
+        cmocka_unit_test(a_child_leaves_it_to_its_parent),
+        cmocka_unit_test(a_server_may_say_anything),
+        cmocka_unit_test(a_subscription_goes_where_the_slot_is),
+    };
+    int result;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    server = redis_server_start(NULL);
+    if (server == NULL)
+        return redis_skip();
+    (void)redis_server_url(server, url);
+    result = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_server_stop(server);
+    return result;
+}

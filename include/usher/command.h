@@ -344,8 +344,8 @@ USHER_API void usher_interrupt(struct usher_engine *e, bool on);
 
 enum usher_watch_flag {
     USHER_WATCH_SINCE = 1u << 0, /* first what is behind @since, from the scope's log */
-    USHER_WATCH_ALL = 1u << 1,   /* with SINCE: look at the log every half second, too, for what
-                                  * other engines change */
+    USHER_WATCH_ALL = 1u << 1,   /* with SINCE: also what other engines change, as it is published
+                                  * or from the log every half second */
     USHER_WATCH_TEND = 1u << 2,  /* sweep the scope when something of it is due */
     USHER_WATCH_FLAG__WIDE = 0x7fffffff
 };
@@ -376,8 +376,10 @@ enum usher_watch_flag {
  * (usher.h), or the scope is gone (then all three are 0) or another one (version 0: all of it is
  * told now).  Of a room that closes USHER_ROOM_DONE may be left out.
  * What other engines change is told with the next change of this one, or with USHER_WATCH_ALL
- * within half a second.  The log is read by usher_collect() or usher_work() as if `changes`
- * were posted, and without an answer again and again; usher_timeout() says when.
+ * within half a second.  On Redis the engine subscribes to a room with push=1, and the notice of
+ * such a change comes at once; usher_collect(), usher_work() and usher_fd() do that, too.  The log
+ * is read by usher_collect() or usher_work() as if `changes` were posted, and without an answer
+ * again and again; usher_timeout() says when.
  *
  * With USHER_WATCH_TEND (one scope) what is due happens in time, without anybody's command: a hold
  * or a rest ends, an agent's wrap-up is over and the next caller is seated, a room without members

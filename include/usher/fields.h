@@ -134,7 +134,7 @@
     X(LINGER, 118, MS, "linger", "an empty room closes after this; 0: never") \
     X(AWAY, 119, MS, "away", "silent for so long: away; 0: never") \
     X(PRESENCE, 120, MS, "presence", "who comes and goes is told together, within this") \
-    X(PUSH, 121, BOOL, "push", "Redis publishes each version") \
+    X(PUSH, 121, BOOL, "push", "Redis publishes new versions") \
     X(BAN, 122, MS, "ban", "kept out for so long") \
     X(KIND, 123, CODE, "kind", "what a row is") \
     X(NAME, 124, TEXT, "name", "of the member, share, role or field") \

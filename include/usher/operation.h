@@ -214,7 +214,7 @@ struct usher_room_args {
     int64_t max;
     /* collect joins and leaves for at most this time into one notice; 0: one by one */
     int64_t presence_ms;
-    int64_t push; /* 1: Redis publishes each version, on the channel {ROOM}:room */
+    int64_t push; /* 1: Redis publishes new versions, on the channel {ROOM}:room */
     /* 1: JSON has also all versions and own fields, as the digest is computed from these */
     int64_t versions;
 };
@@ -508,7 +508,7 @@ struct usher_room_result_settings {
     int64_t requests; /* how many answers are kept for request ids; default 10,000 */
     /* collect joins and leaves for at most this time into one notice; 0: one by one */
     int64_t presence_ms;
-    int64_t push; /* 1: Redis publishes each version, on the channel {ROOM}:room */
+    int64_t push; /* 1: Redis publishes new versions, on the channel {ROOM}:room */
 };
 /* end */
 /* clang-format on */

@@ -269,10 +269,14 @@ struct usher_room_settings {
     /* collect joins and leaves for at most this time into one notice; none: one by one; see
      * usher_room_presence(); default none */
     int64_t presence_ms;
-    /* 1: Redis publishes each version, on the channel {ROOM}:room; the version in digits,
-     * behind the prefix, by PUBLISH, on a cluster by SPUBLISH.  Who hears it reads the log
-     * (usher_room_changes()), which is what counts: messages may be lost.  Other stores keep
-     * the setting and do nothing; default none */
+    /* 1: Redis publishes new versions, on the channel {ROOM}:room; the version in digits,
+     * after the prefix, by PUBLISH, on a cluster by SPUBLISH.  A change has a message, which
+     * commands of one batch share: it has the version of the last of them.  With presence_ms a
+     * join or leave is published at the beginning of an interval; the later ones are published
+     * together at its end, by the next change or heartbeat.  The change that turns push off is
+     * published.  Followers (USHER_WATCH_ALL, command.h) subscribe.  A subscriber reads the
+     * log (usher_room_changes()), because messages may be lost.  Other stores keep the setting
+     * and do nothing; default none */
     int64_t push;
 };
 #ifdef __cplusplus

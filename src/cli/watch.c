@@ -3,8 +3,10 @@
  * usher watch SCOPE…: notices as they come.
  *
  * In the shell they are those of the changes that its own commands make, on scopes of any noun.
- * Else they are read from the log of the scope, again and again: so they may be of any process, on
- * any store.  A log is bounded: who asks too seldom is told what is missing.
+ * Otherwise they are read from the log of the scope, so they may be of any process, on any store.
+ * With --every= the log is read that often.  Without it a watcher of the library follows the log,
+ * which subscribes where the store publishes changes; each of its events has the log read here.  A
+ * log is bounded: a reader that is too late gets a remark about what is missing.
  */
 #include "config.h"
 
@@ -24,7 +26,8 @@
 #include "core/text.h"
 
 #define SCOPES_MAX 64
-#define EVERY_DEFAULT 500
+#define EVERY_MS 500  /* with --every= only if no watcher can be made */
+#define CHECK_MS 5000 /* the log is read, with a watcher or not: the store may have failed */
 #define PAGE 100
 
 struct followed {
@@ -33,6 +36,8 @@ struct followed {
     bool begun; /* epoch and version are known */
     bool there;
     uint64_t epoch, version;
+    struct usher_watcher *watcher; /* NULL: none */
+    bool due;                      /* its log is to be read */
 };
 
 struct watching {
@@ -42,7 +47,8 @@ struct watching {
     bool once, has_max, has_since;
     uint64_t left; /* notices to print, with has_max */
     uint64_t since;
-    int64_t every_ms, for_ms; /* for_ms < 0: for ever */
+    int64_t every_ms; /* 0: when a watcher has an event */
+    int64_t for_ms;   /* < 0: for ever */
     int rc;
 };
 
@@ -276,21 +282,70 @@ static void poll_one(struct watching *w, struct followed *f)
     }
 }
 
+/* Without memory for a watcher the log is read every half second. */
+static bool watchers_begin(struct watching *w)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < w->n; i++) {
+        struct followed *f = &w->of[i];
+
+        if (f->watcher == NULL)
+            (void)usher_watch_events(w->cli->engine, f->noun, f->name,
+                                     USHER_WATCH_SINCE | USHER_WATCH_ALL, f->version, f,
+                                     &f->watcher);
+        all = all && f->watcher != NULL;
+    }
+    return all;
+}
+
+static void watchers_end(struct watching *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        usher_unwatch(w->cli->engine, w->of[i].watcher);
+}
+
+/* Wait until a log is to be read, @ms at most. */
+static void wait_for_change(struct watching *w, int64_t ms)
+{
+    bool watches = w->every_ms == 0 && watchers_begin(w);
+    const struct usher_event *event = NULL;
+
+    if (watches) {
+        event = usher_collect(w->cli->engine, ms < CHECK_MS ? ms : CHECK_MS);
+    } else {
+        int64_t every_ms = w->every_ms != 0 ? w->every_ms : EVERY_MS;
+        struct timespec pause = { (time_t)(every_ms / 1000), (long)(every_ms % 1000) * 1000000 };
+
+        (void)nanosleep(&pause, NULL);
+    }
+    for (size_t i = 0; i < w->n; i++)
+        w->of[i].due = event == NULL;
+    for (; event != NULL; event = usher_collect(w->cli->engine, 0)) {
+        ((struct followed *)event->tag)->due = true;
+        usher_event_done(event);
+    }
+}
+
 static int poll_all(struct watching *w)
 {
     int64_t end = usher__clock_us() / 1000 + w->for_ms;
 
+    for (size_t i = 0; i < w->n; i++)
+        w->of[i].due = true;
     for (;;) {
-        struct timespec pause = { (time_t)(w->every_ms / 1000),
-                                  (long)(w->every_ms % 1000) * 1000000 };
+        int64_t left_ms = w->for_ms < 0 ? CHECK_MS : end - usher__clock_us() / 1000;
 
         for (size_t i = 0; i < w->n; i++)
-            poll_one(w, &w->of[i]);
+            if (w->of[i].due)
+                poll_one(w, &w->of[i]);
         if (fflush(stdout) != 0 || w->once || (w->has_max && w->left == 0) ||
-            (w->for_ms >= 0 && usher__clock_us() / 1000 + w->every_ms > end))
-            return w->rc;
-        (void)nanosleep(&pause, NULL);
+            (w->for_ms >= 0 && left_ms <= w->every_ms))
+            break;
+        wait_for_change(w, left_ms);
     }
+    watchers_end(w);
+    return w->rc;
 }
 
 /* ---- words ------------------------------------------------------------------------ */
@@ -363,7 +418,6 @@ int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
 
     memset(&w, 0, sizeof w);
     w.cli = cli;
-    w.every_ms = EVERY_DEFAULT;
     w.for_ms = -1;
     while (scopes < n && strncmp(words[scopes], "--", 2) != 0)
         scopes++;

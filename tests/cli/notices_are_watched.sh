@@ -173,26 +173,32 @@ EOT
     # Of another process: what it does while we look, and a room that comes again.
     [ "$store" != memory: ] || continue
     "$USHER" -s "$store" room open F now=1000 >/dev/null || wrong "a room is opened with $store"
+    : >follow.txt
+    : >events.txt
     "$USHER" -s "$store" --json watch room/F --since=0 --every=10 --max=4 --for=30000 >follow.txt &
     follower=$!
+    "$USHER" -s "$store" --json watch room/F --since=0 --max=4 --for=30000 >events.txt & # of the library
+    other=$!
     tries=0
-    until grep -q '"version":1' follow.txt || [ $tries -gt 500 ]; do
+    until { grep -q '"version":1' follow.txt && grep -q '"version":1' events.txt; } || [ $tries -gt 500 ]; do
         tries=$((tries + 1))
         sleep 0.02
     done
     "$USHER" -s "$store" room set F f 1 now=1000 >/dev/null
-    until grep -q '"version":2' follow.txt || [ $tries -gt 1000 ]; do
+    until { grep -q '"version":2' follow.txt && grep -q '"version":2' events.txt; } || [ $tries -gt 1000 ]; do
         tries=$((tries + 1))
         sleep 0.02
     done
     "$USHER" -s "$store" room close F >/dev/null
-    until grep -q missing follow.txt || [ $tries -gt 1500 ]; do
+    until { grep -q missing follow.txt && grep -q missing events.txt; } || [ $tries -gt 1500 ]; do
         tries=$((tries + 1))
         sleep 0.02
     done
     "$USHER" -s "$store" room open F now=2000 >/dev/null
     "$USHER" -s "$store" room join F bob now=2000 >/dev/null
     wait "$follower"
+    wait "$other"
+    cmp -s follow.txt events.txt || wrong "without --every= the same is printed with $store"
     mask <follow.txt | cut -d , -f 1-5 >got.txt
     cat >wanted.txt <<'EOT'
 {"scope":"room/F","epoch":"E","version":1,"verb":"open","subject":null

@@ -3,7 +3,7 @@
  * The tables of one noun, made from its rows.  verbs.c includes this once for each noun with
  *
  *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
- *   NOUN_HIDDEN true for a noun of the engine itself, or of the store as a whole
+ *   NOUN_HIDDEN true for a noun of the engine, or of the whole store
  *   NOUN_WHOLE  true for the latter
  *   THE(x)      number_##x   prefix of the generated names
  *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_operation and usher_result

@@ -223,9 +223,10 @@ void usher__json_lua(struct usher__out *o, const struct usher__noun *noun)
     codes_json(o, noun);
     states_json(o, noun);
     for (int type = USHER__AS_VALUE; type <= USHER__AS_NOTICES; type++) {
-        static const char *const words[] = { "VALUE",  "NUMBER", "SHARE",  "ECHO", "FIRST",
-                                             "ROOMS",  "LIST",   "ROWS",   "ROW",  "MAP",
-                                             "PACKED", "MERGED", "NOTICES" };
+        static const char *const words[] = { "VALUE",  "NUMBER", "EPOCH",    "SHARE",
+                                             "ECHO",   "FIRST",  "ROOMS",    "LIST",
+                                             "ROWS",   "ROW",    "MAP",      "PACKED",
+                                             "MERGED", "OWN",    "VERSIONS", "NOTICES" };
 
         _Static_assert(sizeof words / sizeof *words == USHER__AS_NOTICES + 1, "a word for each");
         usher__print_int(o, "AS_", words[type], type);
@@ -280,6 +281,7 @@ void usher__json_lua(struct usher__out *o, const struct usher__noun *noun)
             { "TEXT_VALUE", USHER_FIELD_TEXT_VALUE },
             { "CHECK_DIGIT", USHER_FIELD_CHECK_DIGIT },
             { "AGENT_STATE", USHER_FIELD_AGENT_STATE },
+            { "VERSIONS", USHER_FIELD_VERSIONS },
         };
 
         for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)

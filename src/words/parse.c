@@ -665,7 +665,6 @@ static bool scope_take(const struct parse *p, const struct usher__noun *noun,
 bool usher__parse(struct parse *p, struct usher_operation *ret_command,
                   char message[PARSE_MESSAGE_MAX])
 {
-    char *const *words = p->word;
     size_t n = p->n;
     const struct usher__noun *noun;
     const struct usher__verb *verb;

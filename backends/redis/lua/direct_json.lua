@@ -107,6 +107,7 @@ end
 
 local function applies(vals, k)
     local when = k.when
+    if k.as == K.AS_VERSIONS and not asked[K.F_VERSIONS] then return false end
     if when == K.WHEN_IS then return among(vals, k) end
     if when == K.WHEN_NOT then return vals[k.of] == nil end
     if when == K.WHEN_ASKED then return asked[k.of] ~= nil end
@@ -143,6 +144,15 @@ local function packed_fields(packed, notice)
         parts[#parts + 1] = quoted(name) .. ':' .. bytes(v)
     end)
     return fit and object(parts) or 'null'
+end
+
+-- The own fields of a member, each with its version.
+local function own_fields(packed)
+    local parts = {}
+    each_field(packed, function(name, v, version)
+        parts[#parts + 1] = quoted(name) .. ':{"value":' .. bytes(v) .. ',"version":' .. number(version) .. '}'
+    end)
+    return object(parts)
 end
 
 -- The fields of a member: of its own and of those of all members the one that was set last.
@@ -242,10 +252,13 @@ function put(out, vals, k)
         text = array(of_rows(k, function(row) return value(k, row[k.field]) end))
     elseif k.as == K.AS_ROWS then
         text = array(of_rows(k, row_object))
-    elseif k.as == K.AS_MAP then
+    elseif k.as == K.AS_MAP or k.as == K.AS_VERSIONS then
         text = object(of_rows(k, function(row)
-            return quoted(row[K.F_NAME] or '') .. ':' .. bytes(row[k.field] or '')
+            local v = row[k.field]
+            return quoted(row[K.F_NAME] or '') .. ':' .. (k.as == K.AS_MAP and bytes(v or '') or number(v or 0))
         end))
+    elseif k.as == K.AS_OWN then
+        text = own_fields(v or '')
     elseif k.as == K.AS_PACKED then
         text = packed_fields(v or '')
     elseif k.as == K.AS_MERGED then

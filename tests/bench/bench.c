@@ -20,40 +20,54 @@ static const struct row {
     void (*run)(struct bench *b);
     const char *needs; /* a store that may not be built in */
 } rows[] = {
-    { "P1", bench_memory_one, NULL },     { "P2", bench_memory_sizes, NULL },
+    { "P1", bench_memory_one, NULL },
+    { "P2", bench_memory_sizes, NULL },
     { "P3", bench_memory_threads, NULL },
 #ifdef USHER_WITH_SQLITE
-    { "P4", bench_sqlite_one, NULL },     { "P5", bench_sqlite_many, NULL },
-    { "P6", bench_sqlite_sizes, NULL },   { "P10", bench_sqlite_places, NULL },
+    { "P4", bench_sqlite_one, NULL },
+    { "P5", bench_sqlite_many, NULL },
+    { "P6", bench_sqlite_sizes, NULL },
+    { "P10", bench_sqlite_places, NULL },
 #else
-    {"P4", NULL, "SQLite"},
-    {"P5", NULL, "SQLite"},
-    {"P6", NULL, "SQLite"},
-    {"P10", NULL, "SQLite"},
+    { "P4", NULL, "SQLite" },
+    { "P5", NULL, "SQLite" },
+    { "P6", NULL, "SQLite" },
+    { "P10", NULL, "SQLite" },
 #endif
 #ifdef USHER_WITH_REDIS
-    { "P7", bench_redis_one, NULL },      { "P8", bench_redis_many, NULL },
+    { "P7", bench_redis_one, NULL },
+    { "P8", bench_redis_many, NULL },
     { "P9", bench_redis_sizes, NULL },
 #else
-    {"P7", NULL, "Redis"},
-    {"P8", NULL, "Redis"},
-    {"P9", NULL, "Redis"},
+    { "P7", NULL, "Redis" },
+    { "P8", NULL, "Redis" },
+    { "P9", NULL, "Redis" },
 #endif
-    { "P10", bench_queue, NULL },         { "P11", bench_room, NULL },
-    { "P12", bench_ids, NULL },           { "P13", bench_serials, NULL },
+    { "P10", bench_queue, NULL },
+    { "P11", bench_room, NULL },
+    { "P12", bench_ids, NULL },
+    { "P13", bench_serials, NULL },
 #ifdef USHER_WITH_REDIS
     { "P13", bench_redis_serials, NULL },
 #else
-    {"P13", NULL, "Redis"},
+    { "P13", NULL, "Redis" },
 #endif
-    { "P14", bench_replay, NULL },        { "P15", bench_start, NULL },
+    { "P14", bench_replay, NULL },
+    { "P15", bench_start, NULL },
 #ifdef USHER_WITH_REDIS
     { "P17", bench_cluster, NULL },
 #else
-    {"P17", NULL, "Redis"},
+    { "P17", NULL, "Redis" },
 #endif
-    { "P18", bench_copy, NULL },          { "P19", bench_serve, NULL },
-    { "P20", bench_closing, NULL },       { "P21", bench_due, NULL },
+    { "P18", bench_copy, NULL },
+    { "P19", bench_serve, NULL },
+    { "P20", bench_closing, NULL },
+    { "P21", bench_due, NULL },
+#ifdef USHER_WITH_REDIS
+    { "P22", bench_redis_followers, NULL },
+#else
+    { "P22", NULL, "Redis" },
+#endif
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 

@@ -163,7 +163,8 @@ void bench_due(struct bench *b);     /* P21 */
 void bench_ids(struct bench *b);     /* P12 */
 void bench_serials(struct bench *b);
 void bench_redis_serials(struct bench *b);
-void bench_replay(struct bench *b); /* P14 */
+void bench_redis_followers(struct bench *b); /* P22 */
+void bench_replay(struct bench *b);          /* P14 */
 void bench_start(struct bench *b);
 
 #endif

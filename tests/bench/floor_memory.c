@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 struct number {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * P7 to P9, P13: the store in Redis against scripts called by hand.  One server, started here,
+ * P7 to P9, P13, P22: the store in Redis against scripts called by hand.  One server, started here,
  * without persistence; all connections are TCP on the loopback interface.
  */
 #include "config.h"
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <usher/command.h>
 #include <usher/ids.h>
 #include <usher/queue.h>
 #include <usher/room.h>
@@ -469,5 +470,172 @@ void bench_redis_serials(struct bench *b)
     if (server == NULL)
         return;
     bench_serials_on(b, redis_server_url(server, url), "Redis", true, 100, 500000);
+    redis_server_stop(server);
+}
+
+/* ---- followers -------------------------------------------------------------------- */
+
+#define CHANGES_MAX 400
+
+/* A room, an engine that changes it, and another one that follows it. */
+struct pair {
+    const char *room;
+    struct usher_engine *a, *b;
+    uint64_t n;                  /* changes so far */
+    int64_t pause_ms;            /* before each, at most */
+    double seconds[CHANGES_MAX]; /* from the answer to the notice, of the last ones */
+};
+
+/* One change, and its notice. */
+static uint64_t change_and_notice(void *world, unsigned thread)
+{
+    struct pair *p = world;
+    char text[24];
+    struct usher_text value = { text, 0 };
+    struct usher_room_answer answer = USHER_ROOM_ANSWER_INIT;
+    bool received = false;
+    double began;
+
+    (void)thread;
+    if (p->pause_ms != 0) {
+        struct timespec pause = { 0, (long)(p->n * 7919 % (uint64_t)p->pause_ms) * 1000000 };
+
+        (void)nanosleep(&pause, NULL);
+    }
+    value.size = (size_t)snprintf(text, sizeof text, "%llu", (unsigned long long)p->n);
+    if (usher_room_set(p->a, p->room, "f", &value, NULL, &answer) != USHER_OK)
+        bench_die("%s: %s", p->room, usher_message());
+    began = bench_now(CLOCK_MONOTONIC);
+    while (!received) {
+        const struct usher_event *event = usher_collect(p->b, 10000);
+
+        if (event == NULL || event->kind != USHER_EVENT_NOTICE)
+            bench_die("%s: no notice", p->room);
+        received = event->notice->version == answer.version;
+        usher_event_done(event);
+    }
+    p->seconds[p->n++ % CHANGES_MAX] = bench_now(CLOCK_MONOTONIC) - began;
+    return 1;
+}
+
+static double notices_side(void *world, double seconds)
+{
+    return bench_waiting(change_and_notice, world, seconds);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* The median of the last changes, the least and the most, in milliseconds. */
+static struct bench_spread latency(struct pair *p)
+{
+    size_t n = p->n < CHANGES_MAX ? (size_t)p->n : CHANGES_MAX;
+
+    qsort(p->seconds, n, sizeof *p->seconds, compare);
+    return (struct bench_spread){ p->seconds[n / 2] * 1000, p->seconds[0] * 1000,
+                                  p->seconds[n - 1] * 1000 };
+}
+
+static void pair_open(struct pair *p, struct redis_server *server, const char *room, int64_t push)
+{
+    struct usher_room_settings settings = USHER_ROOM_SETTINGS_INIT;
+    struct usher_reply *reply;
+    struct usher_watcher *watcher;
+    char url[REDIS_URL_MAX], channel[64];
+    long long subscribers = 0;
+
+    memset(p, 0, sizeof *p);
+    p->room = room;
+    p->a = bench_open(redis_server_url(server, url), NULL);
+    p->b = bench_open(url, NULL);
+    settings.push = push;
+    if (usher_room_open(p->a, room, &settings, NULL, &reply) != USHER_OK ||
+        usher_watch_events(p->b, USHER_ROOM, room, USHER_WATCH_SINCE | USHER_WATCH_ALL,
+                           reply->version, NULL, &watcher) != USHER_OK)
+        bench_die("%s: %s", room, usher_message());
+    usher_reply_done(reply);
+    (void)snprintf(channel, sizeof channel, "{%s}:room", room);
+    while (subscribers != push) {
+        redisReply *r = redis_do(server, "PUBSUB", "NUMSUB", channel, NULL);
+
+        if (r == NULL || r->type != REDIS_REPLY_ARRAY || r->elements != 2)
+            bench_die("%s", redis_reason());
+        subscribers = r->element[1]->integer;
+        freeReplyObject(r);
+        usher_event_done(usher_collect(p->b, 1));
+    }
+}
+
+static void pair_close(struct pair *p)
+{
+    usher_close(p->b);
+    usher_close(p->a);
+}
+
+/* A small script, and a message to a connection that subscribes. */
+struct messages {
+    struct raw raw;
+    redisContext *subscriber;
+};
+
+static uint64_t script_and_message(void *world, unsigned thread)
+{
+    struct messages *w = world;
+    redisReply *r = NULL;
+
+    (void)thread;
+    floor_redis_noop(&w->raw.redis, w->raw.pool);
+    freeReplyObject(redisCommand(w->raw.redis.c, "PUBLISH floor 1"));
+    if (redisGetReply(w->subscriber, (void **)&r) != REDIS_OK)
+        bench_die("no message");
+    freeReplyObject(r);
+    return 1;
+}
+
+static double messages_side(void *world, double seconds)
+{
+    return bench_waiting(script_and_message, world, seconds);
+}
+
+void bench_redis_followers(struct bench *b)
+{
+    static const struct bench_line rate = {
+        "P22",        "Redis: a change and its notice elsewhere",
+        "notices/s",  "a script, PUBLISH and a subscriber",
+        BENCH_NO_BAR, 0
+    };
+    static const struct bench_line pushed = { "P22",        "from answer to notice, push=1",
+                                              "ms",         "",
+                                              BENCH_NO_BAR, 0 };
+    static const struct bench_line polled = { "P22",        "from answer to notice, push=0",
+                                              "ms",         "",
+                                              BENCH_NO_BAR, 0 };
+    struct redis_server *server = server_start(b, "P22");
+    struct messages messages = { .subscriber = NULL };
+    struct pair pair;
+
+    if (server == NULL)
+        return;
+    messages.raw.pool = "floor";
+    floor_redis_open(&messages.raw.redis, connect_to(server));
+    messages.subscriber = connect_to(server);
+    freeReplyObject(redisCommand(messages.subscriber, "SUBSCRIBE floor"));
+    pair_open(&pair, server, "pushed", 1);
+    (void)bench_compare(b, &rate, (struct bench_run){ notices_side, &pair },
+                        (struct bench_run){ messages_side, &messages });
+    bench_value(b, &pushed, latency(&pair));
+    pair_close(&pair);
+    pair_open(&pair, server, "polled", 0);
+    pair.pause_ms = 500;
+    for (int i = b->quick ? 3 : 40; i > 0; i--)
+        (void)change_and_notice(&pair, 0);
+    bench_value(b, &polled, latency(&pair));
+    pair_close(&pair);
+    redisFree(messages.subscriber);
+    redisFree(messages.raw.redis.c);
     redis_server_stop(server);
 }

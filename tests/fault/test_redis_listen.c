@@ -320,10 +320,14 @@ static void see(void *payload, enum usher_noun noun, const struct usher_text *sc
         seen->last = version;
 }
 
+static int allocations = -1; /* so many succeed; < 0: all */
+
 static void *resize(void *payload, void *p, size_t old, size_t size)
 {
+    if (size > old && allocations == 0)
+        return NULL;
+    allocations -= size > old && allocations > 0;
     (void)payload;
-    (void)old;
     if (size != 0)
         return realloc(p, size);
     free(p);
@@ -483,6 +487,39 @@ static void a_subscription_goes_where_the_slot_is(void **state)
     fake_stop(f);
 }
 
+/* Without memory a subscription comes later. */
+static void a_listener_survives_a_lack_of_memory(void **state)
+{
+    struct fake *f = fake_start(1);
+    struct fake_rule confirm = { .match = "SSUBSCRIBE", .action = FAKE_REPLY, .text = CONFIRMED };
+    struct usher_text hall = { "hall", 4 };
+    struct usher_store *store;
+
+    (void)state;
+    assert_non_null(f);
+    fake_rule(f, FAKE_ALL, &confirm);
+    store = store_of(f);
+    for (int i = 0; i < 12; i++) {
+        unsigned before = fake_seen(f, 0, "SSUBSCRIBE");
+        struct seen seen = { 0, 0, 0, 0 };
+        struct usher_listener *l;
+
+        allocations = i;
+        l = store->ops->listen(store, see, &seen);
+        if (l != NULL && store->ops->listen_to(l, USHER_ROOM, &hall, true))
+            drive(store, l, f, 0, "PING", 0);
+        allocations = -1;
+        if (l == NULL)
+            l = store->ops->listen(store, see, &seen);
+        assert_true(l != NULL && store->ops->listen_to(l, USHER_ROOM, &hall, true));
+        drive(store, l, f, 0, "SSUBSCRIBE", before + 1);
+        assert_true(seen.on > 0);
+        store->ops->listen_end(l);
+    }
+    store->ops->close(store);
+    fake_stop(f);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -497,6 +534,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_child_leaves_it_to_its_parent),
         cmocka_unit_test(a_server_may_say_anything),
         cmocka_unit_test(a_subscription_goes_where_the_slot_is),
+        cmocka_unit_test(a_listener_survives_a_lack_of_memory),
     };
     int result;
 

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,6 +106,34 @@ static void rooms_share_a_connection(void **state)
     for (int i = 0; i < ROOMS; i++)
         follow_hears(b, follow_must(a, "room set many%d f 1", (i * 37) % ROOMS));
     follow_stop_clock(false);
+    usher_close(b);
+    usher_close(a);
+}
+
+static void *work(void *payload)
+{
+    (void)usher_work(payload, -1);
+    return NULL;
+}
+
+/* A thread that is in usher_work() drives the connection and reads the log. */
+static void a_working_thread_drives_it(void **state)
+{
+    struct usher_engine *a = follow_open(url), *b = follow_open(url);
+    uint64_t version = follow_must(a, "room open work push=1");
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, work, b), 0);
+    (void)follow_room(b, "work");
+    follow_hears(b, version);
+    subscribed(b, "{work}:room", 1);
+    follow_stop_clock(true);
+    for (int i = 0; i < 20; i++)
+        follow_hears(b, follow_must(a, "room set work f %d", i));
+    follow_stop_clock(false);
+    usher_interrupt(b, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
     usher_close(b);
     usher_close(a);
 }
@@ -525,6 +554,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_alone_wakes_a_follower),
         cmocka_unit_test(rooms_share_a_connection),
+        cmocka_unit_test(a_working_thread_drives_it),
         cmocka_unit_test(a_connection_that_is_killed_leaves_no_hole),
         cmocka_unit_test(a_user_without_the_right_reads_the_log),
         cmocka_unit_test(a_change_before_a_subscription_is_read),

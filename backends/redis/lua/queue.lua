@@ -81,7 +81,10 @@ end
 -- Asked before anything is applied, so that `invalid` changes nothing.
 function S.arguments_fault(verb)
     local since, after = S.a[K.ARG_SINCE], S.a[K.ARG_AFTER]
-    if S.token_missing(verb) then return 'token is missing: the queue is strict' end
+    if S.set[K.SET_STRICT + 1] ~= 0 or S.a[K.ARG_TOKEN] then
+        S.make_tokens()
+        if S.token_missing(verb) then return 'token is missing: the queue is strict' end
+    end
     if verb == K.V_ALIVE and not S.a[K.ARG_AGENT] == not S.a[K.ARG_USER] then
         return 'either agent or user is to be given' -- the library asks this itself
     end
@@ -163,7 +166,7 @@ function S.run()
         S.counted, S.more, S.behind = n, more and 1 or 0, more
     else
         version, S.n_matched = S.version, 0
-        if S.token_check(verb) then return end
+        if S.a[K.ARG_TOKEN] and S.token_check(verb) then return end
         S.alive_first(verb)
         S.dispatch(verb)
         if S.answer then return end

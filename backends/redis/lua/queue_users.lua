@@ -155,7 +155,7 @@ function S.finish()
     local u, status = S.in_room(g[K.ARG_ROOM])
     if status == K.LOST then return S.say_lost('room') end
     S.index, S.wait = -1, -1
-    local other = S.token_other(u and u.token)
+    local other = g[K.ARG_TOKEN] and S.token_other(u and u.token)
     if other and S.status ~= K.STALE then return end
     if not u then
         S.status = status

@@ -563,13 +563,16 @@ static bool spoil(struct world *w, const struct usher_operation *op, struct call
     static const char *const names[] = { "\xff",     "a\xffz", "\xc3",         "\xe2\x82",
                                          "\xc2\x80", "a\x7f",  "\xed\xa0\x80", "\xf4\x90\x80\x80",
                                          "\t",       "a\nb",   "\xc0\x80",     "\xe2\x28\xa1" };
-    static const char *const verbs[] = {
-        "", "%a", "CALL", "call ", "c.ll", "fly", "%?", "-", "[", "%", "=", "add=", " add", "1",
-        "json", "now", "\xff", "add\n", "^add", "a*",
-        /* as a call of the library would begin */
+    /* as a call of the library would begin */
+    static const char begins_packed[] =
         "\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb"
-        "\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb",
-        "\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4"
+        "\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb\xdb";
+    static const char numbers_packed[] = "\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4"
+                                         "\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4\4";
+    static const char *const verbs[] = {
+        "",     "%a",    "CALL", "call ", "c.ll",        "fly",         "%?",   "-",
+        "[",    "%",     "=",    "add=",  " add",        "1",           "json", "now",
+        "\xff", "add\n", "^add", "a*",    begins_packed, numbers_packed
     };
     const struct usher__noun *noun = noun_of(op);
     const struct usher__verb *verb = usher__verb((unsigned)op->verb);

@@ -242,7 +242,6 @@ void usher__json_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print(o, "local JSON_STALE_HAS_ALL = %s\n", hooks->stale_has_all ? "true" : "false");
     usher__print_int(o, "JSON_", "OF_ALL", hooks->row_of_all);
     usher__print_int(o, "JSON_", "OF_NOTICE", hooks->row_of_notice);
-    usher__print_int(o, "JSON_", "WHY_UNKNOWN", USHER_SERIAL_WHY_UNKNOWN);
     usher__print_int(o, "SUBJECT_", "NUMBER", USHER_SUBJECT_NUMBER);
     usher__print_int(o, "SUBJECT_", "AGENT", USHER_SUBJECT_AGENT);
     usher__print_int(o, "SUBJECT_", "USER", USHER_SUBJECT_USER);

@@ -259,6 +259,7 @@ static const struct usher__constant constants[] = {
     { "WHY_FILLS", USHER_SERIAL_WHY_FILLS },
     { "WHY_BACK", USHER_SERIAL_WHY_BACK },
     { "WHY_DUE", USHER_SERIAL_WHY_DUE },
+    { "WHY_UNKNOWN", USHER_SERIAL_WHY_UNKNOWN },
     { "USED", USED },
     { "MADE", MADE },
     { "FILLS_MAX", USHER_SERIAL_FILLS_MAX },

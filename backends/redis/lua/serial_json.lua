@@ -44,7 +44,7 @@ function J.prepare()
     answer[8] = all
     form = is_rule() and row and S.format_of(row[8])
     if status == K.STALE and S.verb ~= K.V_GRANT and serial and #answer[8] == 1 and not names(row, serial) then
-        answer[8], answer[9], answer[17] = {}, K.JSON_WHY_UNKNOWN, 0
+        answer[8], answer[9], answer[17] = {}, K.WHY_UNKNOWN, 0
     end
     if status ~= K.OK and (S.verb ~= K.V_RULE or status ~= K.SAME)
         or S.verb ~= K.V_RULE and S.verb ~= K.V_PARSE and S.verb ~= K.V_SHOW then return end

@@ -970,7 +970,7 @@ enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, con
 
     if (status != USHER_OK)
         return status;
-    if (usher__noun((unsigned)noun) == NULL || scope == NULL || ret_digest == NULL ||
+    if (usher__steps((unsigned)noun) == NULL || scope == NULL || ret_digest == NULL ||
         usher__scope_fault(scope, strlen(scope)) != NULL) {
         usher__message_set("digest: noun, scope or ret_digest is wrong");
         return USHER_INVALID;

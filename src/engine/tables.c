@@ -389,6 +389,14 @@ static void names_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print(o, " '\n");
 }
 
+/* A noun of scopes, which has steps; NULL: @word is none. */
+static const struct usher__noun *stored(const char *word)
+{
+    const struct usher__noun *noun = usher__noun_by_word(word);
+
+    return noun != NULL && usher__steps(noun->noun) != NULL ? noun : NULL;
+}
+
 /* Of the noun's steps: counts, settings, defaults, and constants of its own. */
 static void steps_lua(struct usher__out *o, const struct usher__noun *noun)
 {
@@ -487,7 +495,7 @@ static enum usher_status arguments(const char *call, const char *noun, const cha
         usher__message_set("%s: an argument is NULL", call);
         return USHER_INVALID;
     }
-    if (usher__noun_by_word(noun) == NULL && machine_by_word(noun) == NULL) {
+    if (stored(noun) == NULL && machine_by_word(noun) == NULL) {
         usher__message_set("%s: noun is not known: %.40s", call, noun);
         return USHER_INVALID;
     }
@@ -507,7 +515,7 @@ enum usher_status usher_table(const char *noun, enum usher_table_format format, 
     if (size > 0)
         buffer[0] = '\0';
     machine = machine_by_word(noun);
-    of = usher__noun_by_word(noun);
+    of = stored(noun);
     if (format == USHER_TABLE_LUA && of != NULL) {
         common_lua(&o, of);
         steps_lua(&o, of);

@@ -17,6 +17,14 @@ static const int64_t bounds_us[FIGURES_BOUNDS] = {
     100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 1000000, 10000000,
 };
 
+/* Verbs are counted by noun.  Those of the store as a whole come last, and are not served. */
+static uint32_t next_verb(uint32_t verb)
+{
+    uint32_t next = usher_next_verb(verb);
+
+    return next >> 8 < FIGURES_NOUNS ? next : 0;
+}
+
 void usher__figures_count(struct figures *f, uint32_t verb, enum usher_status status)
 {
     unsigned i = 0;
@@ -64,7 +72,7 @@ void usher__figures_info(const struct figures *f, int64_t now_ms, uint64_t clien
         "notices_told:%" PRIu64 "\r\ngaps_told:%" PRIu64 "\r\n\r\n# Commandstats\r\n",
         f->accepted, f->rejected, f->commands, f->rounds, f->invalid, f->protocol, f->unwanted,
         f->slow, f->idle, f->notices, f->gaps);
-    while ((verb = usher_next_verb(verb)) != 0)
+    while ((verb = next_verb(verb)) != 0)
         for (unsigned i = 0; i < FIGURES_STATUSES; i++) {
             uint64_t n = f->by[verb >> 8][verb & 0xffu][i];
 
@@ -89,7 +97,7 @@ static void by_verb(const struct figures *f, struct out *to)
 
     usher__out_print(to, "# HELP usher_commands_total Commands, by their answers.\n"
                          "# TYPE usher_commands_total counter\n");
-    while ((verb = usher_next_verb(verb)) != 0)
+    while ((verb = next_verb(verb)) != 0)
         for (unsigned i = 0; i < FIGURES_STATUSES; i++) {
             uint64_t n = f->by[verb >> 8][verb & 0xffu][i];
 

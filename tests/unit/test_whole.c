@@ -330,6 +330,23 @@ static void wrong_arguments_are_refused_by_name(void **state)
     usher_close(e);
 }
 
+/* No scope is of it: other functions take it as a noun that is not known. */
+static void the_store_as_a_whole_is_no_noun_of_scopes(void **state)
+{
+    struct usher_engine *e = opened("memory:");
+    struct usher_watcher *watcher;
+    char text[64], digest[33];
+    size_t length;
+
+    (void)state;
+    assert_int_equal(usher_digest(e, USHER_STORE, "x", digest), USHER_INVALID);
+    assert_int_equal(usher_drop(e, USHER_STORE, "x", NULL), USHER_INVALID);
+    assert_int_equal(usher_watch_events(e, USHER_STORE, NULL, 0, 0, NULL, &watcher), USHER_INVALID);
+    assert_int_equal(usher_table("store", USHER_TABLE_LUA, text, sizeof text, &length),
+                     USHER_INVALID);
+    usher_close(e);
+}
+
 /* A text of an argument need not end with a NUL, and the longest name is a place, too. */
 static void names_of_any_length_are_places(void **state)
 {
@@ -404,6 +421,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_journal_is_read_in_pages),
 #endif
         cmocka_unit_test(wrong_arguments_are_refused_by_name),
+        cmocka_unit_test(the_store_as_a_whole_is_no_noun_of_scopes),
         cmocka_unit_test(names_of_any_length_are_places),
         cmocka_unit_test(a_partial_answer_has_rows_and_a_message),
     };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trail -- the last calls of an engine, and what it logged meanwhile, for a test that fails long
- * after the call that was wrong.  It is all in the struct, which may be in memory that processes
- * share: the parent prints the trail of a child.
+ * trail -- the last calls of an engine, and the lines that it logged between them.  A test prints
+ * them when it fails, which may be long after the wrong call.  All is in the struct, which may be
+ * in memory that processes share: the parent prints the trail of a child.
  */
 #ifndef USHER_TESTS_TRAIL_H
 #define USHER_TESTS_TRAIL_H

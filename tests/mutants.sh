@@ -752,8 +752,8 @@ mutant 'a follower without a subscription reads the log seldom' src/engine/hear.
     tests/fault/test_redis_listen 'it_reads*'
 mutant 'redis: a connection that has failed is not made again' backends/redis/listen.c 's/^        channel_out(l, e->channels, 0);/        channel_part(e->channels);/' \
     tests/fault/test_redis_listen 'a_connection*'
-mutant 'redis: a slot that moves is not followed' backends/redis/listen.c "s/^        if (c != NULL) { \/\* the slot moves \*\//        if (false) {/" \
-    tests/cluster/test_cluster_listen 'a_slot*'
+mutant 'redis: a slot that moves is not followed' backends/redis/listen.c \
+    '/the slot moves \*\//,/return/s/channel_out(l, c, 0);/c->moves = 0;/' tests/fault/test_redis_listen 'a_server*'
 mutant 'redis: a refused subscription is not logged' backends/redis/listen.c 's/^    refused(l, e, reply);//' \
     tests/fault/test_redis_listen 'a_user*'
 mutant 'redis: a long message is taken' backends/redis/conn.c 's/^        if (c->listens \&\&$/        if (false \&\&/' \

@@ -74,15 +74,15 @@ static void count_line(void *payload, enum usher_log_level level, const char *li
         follow_refused++;
 }
 
-struct usher_engine *follow_open(const char *at)
+struct usher_engine *follow_open(const char *url)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
 
     options.timeout_ms = FOLLOW_PATIENCE_MS;
     options.log = count_line;
-    if (usher_open(at, &options, &e) != USHER_OK)
-        fail_msg("%s: %s", at, usher_message());
+    if (usher_open(url, &options, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message());
     return e;
 }
 

@@ -72,7 +72,7 @@ static void fields_json(struct usher__out *o, const struct usher__noun *noun)
     for (unsigned i = 0; i < noun->n_extras; i++) {
         k = noun->extras[i].verb == verb ? k + 1 : 0;
         verb = noun->extras[i].verb;
-        field_json(o, noun, &noun->extras[i], 9 + noun->n_outs + k, USHER__VERB_BIT(verb));
+        field_json(o, noun, &noun->extras[i], 9 + noun->n_outs + k, noun->extras[i].verbs);
     }
     usher__print(o, " '\n");
     usher__print_int(o, "JSON_", "MORE", more);

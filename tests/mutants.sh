@@ -1095,7 +1095,7 @@ mutant 'direct: the second field of a member is dropped' backends/redis/lua/dire
 mutant 'direct: a field may be given twice' backends/redis/lua/room_direct_fault.lua "s/if fields\\[i\\] == a\\[K.ARG_FIELD\\] then/if false then/" \
     tests/model/test_direct
 mutant 'direct: a large number may be below the least' backends/redis/lua/direct.lua 's/ or #value < #min or #value == #min and value < min then/ then/' \
-    tests/model/test_direct
+    tests/cluster/test_by_hand 'each_noun*'
 mutant 'direct: the last of two values counts' backends/redis/lua/direct.lua "s/if a\\[K.ARG + i\\] then return word .. ' is given twice' end//" \
     tests/cluster/test_by_hand 'wrong_calls*'
 mutant 'direct: what begins as a call of the library ends in an error' backends/redis/lua/main.lua 's/{select(2, pcall(munpack, packed))}/{munpack(packed)}/' \
@@ -1109,7 +1109,7 @@ mutant 'direct: a request id belongs to what the library adds' backends/redis/lu
 mutant 'direct: a name may have control characters' backends/redis/lua/direct.lua "s/and not string.find(value, '.194\\[.128-.159\\]')//" \
     tests/model/test_direct
 mutant 'direct: calls of a node may begin anywhere' backends/redis/lua/number_direct_fault.lua 's/#text <= 16 and/true or/' \
-    tests/model/test_direct
+    tests/cluster/test_by_hand 'each_noun*'
 mutant 'JSON of a script: numbers of any size' backends/redis/lua/direct_json.lua 's/^    if #digits > 16 or .*//' \
     tests/cluster/test_by_hand 'json_is*'
 mutant 'JSON of a script: 2^53 is a text' backends/redis/lua/direct_json.lua "s/digits > '9007199254740992'/digits >= '9007199254740992'/" \
@@ -1122,8 +1122,8 @@ mutant 'JSON of a script: a field of all members counts' backends/redis/lua/dire
     tests/cluster/test_by_hand 'json_is*'
 mutant 'JSON of a script: a key is there for every status' backends/redis/lua/direct_json.lua 's/ and has(tonumber(on) or 0, answer\[1\]) then/ then/' \
     tests/model/test_direct
-mutant 'JSON of a script: 0 is a time' src/engine/json_tables.c "s/? 'T' : 'K'/? 'N' : 'K'/" \
-    tests/model/test_direct
+mutant 'JSON of a script: below 0 is a duration' src/engine/json_tables.c "s/? 'N' : 'A'/? 'A' : 'A'/" \
+    tests/cluster/test_by_hand 'json_is*'
 mutant 'JSON of a script: an agent is a user' backends/redis/lua/queue_json.lua "s/n\\[5\\] ~= 0 and n\\[8\\] == ''/false/" \
     tests/cluster/test_by_hand 'json_is*'
 mutant 'JSON of a script: a wrong call is answered as a list' backends/redis/lua/direct.lua "s/ do json = json or ARGV\\[i\\] == 'json'/ do json = json or false/" \

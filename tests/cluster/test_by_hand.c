@@ -45,6 +45,7 @@ static const struct typed {
         { "hangup 101 token @ now 3000", "ok" },
         { "call 101 now 3000", "ok" },
         { "changes now 3000", "refused" },
+        { "list owner ann after x", "invalid" },
         { "fly 101", "invalid" } } },
     { "queue",
       { { "set limit 10 now 1000", "ok" },
@@ -76,7 +77,8 @@ static const struct typed {
         { "confirm 0001 token @ now 2000", "ok" },
         { "holds now 2000", "ok" },
         /* the last of many arguments */
-        { "holds after x now 2000", "invalid" } } },
+        { "holds after x now 2000", "invalid" },
+        { "setmax 0 now 2000", "invalid" } } },
     { "id",
       { { "create step 10 now 1000", "ok" },
         { "next n 5 now 1000", "ok" },

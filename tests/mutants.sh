@@ -1108,7 +1108,7 @@ mutant 'direct: a request id belongs to what the library adds' backends/redis/lu
     tests/model/test_direct
 mutant 'direct: a name may have control characters' backends/redis/lua/direct.lua "s/and not string.find(value, '.194\\[.128-.159\\]')//" \
     tests/model/test_direct
-mutant 'direct: calls of a node may begin anywhere' backends/redis/lua/number_direct_fault.lua 's/#text <= 16 and/true or/' \
+mutant 'direct: calls may be of an owner and a node' backends/redis/lua/number_direct_fault.lua 's/if owner and node then/if false then/' \
     tests/cluster/test_by_hand 'each_noun*'
 mutant 'JSON of a script: numbers of any size' backends/redis/lua/direct_json.lua 's/^    if #digits > 16 or .*//' \
     tests/cluster/test_by_hand 'json_is*'

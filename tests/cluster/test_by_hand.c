@@ -45,7 +45,7 @@ static const struct typed {
         { "hangup 101 token @ now 3000", "ok" },
         { "call 101 now 3000", "ok" },
         { "changes now 3000", "refused" },
-        { "list owner ann after x", "invalid" },
+        { "list owner ann node x", "invalid" },
         { "fly 101", "invalid" } } },
     { "queue",
       { { "set limit 10 now 1000", "ok" },

@@ -263,7 +263,7 @@ static unsigned scope_no(const struct usher_operation *op)
 static bool is_drawn(const struct usher__arg *arg)
 {
     return arg->type == USHER__ARG_TOKEN || strstr(arg->name, "VERSION") != NULL ||
-           strcmp(arg->name, "BEFORE") == 0;
+           strcmp(arg->name, "BEFORE") == 0 || strcmp(arg->name, "TOKEN") == 0;
 }
 
 /* @text, a cursor or a room, with its versions and epochs as @change says; the result is @to. */

@@ -169,6 +169,7 @@ static enum usher_status open_room(work *w)
     if (usher__room_rests(&w->scope))
         w->scope.epoch = usher__epoch_next(w->scope.epoch);
     usher__change_begin(w, &c);
+    c.first = state == USHER_ROOM_STATE_CLOSED;
     memcpy(c.scope->settings, new, sizeof new);
     c.scope->counts[COUNT_STATE] = move.to;
     if (state == USHER_ROOM_STATE_CLOSED) {

@@ -200,7 +200,7 @@ told_make(struct usher__work *w, struct usher__change *c, struct usher__told *to
     notice->noun = (enum usher_noun)c->scope->noun;
     notice->scope = c->scope->name;
     notice->version = c->scope->version;
-    notice->before = usher__version_before(c->scope, c->scope->version);
+    notice->before = c->first ? 0 : usher__version_before(c->scope, c->scope->version);
     notice->now_ms = w->now;
     notice->verb = verb;
     notice->from = (uint8_t)from;

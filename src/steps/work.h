@@ -83,6 +83,7 @@ struct usher__change {
     struct usher_text owner; /* likewise, if the record has none any more */
     int64_t wait_ms;         /* likewise */
     bool unlogged;           /* the log goes: it has no place in it */
+    bool first;              /* of a scope: it follows on no version, whatever its own is */
     unsigned char answer[USHER__ANSWER];
     size_t n_told; /* versions before the last one */
     struct usher__told told[USHER__TOLD_MAX];
@@ -170,6 +171,7 @@ static inline void usher__change_begin_quietly(struct usher__work *w, struct ush
     c->owner.size = 0;
     c->wait_ms = 0;
     c->unlogged = false;
+    c->first = false;
     c->n_told = 0;
 }
 

@@ -66,7 +66,13 @@ void put_notice(struct packed *p, const struct usher_notice *n)
 {
     put_array(p, 12);
     put_uint(p, (uint64_t)n->verb);
-    put_uint(p, n->version);
+    if (n->noun == USHER_ROOM && n->before + 1 != n->version) {
+        put_array(p, 2);
+        put_uint(p, n->version);
+        put_uint(p, n->before);
+    } else {
+        put_uint(p, n->version);
+    }
     put_uint(p, n->from);
     put_uint(p, n->to);
     put_uint(p, n->token);

@@ -583,6 +583,7 @@ static void changed(struct work *w, struct usher_notice n)
 {
     room *r = w->r;
 
+    n.before = r->version != r->base ? r->version : 0;
     n.version = ++r->version;
     r->clock = w->now;
     w->reply->epoch = r->epoch;
@@ -1161,6 +1162,7 @@ static void do_open(struct work *w)
             differs = true;
         }
     if (!there(r)) {
+        r->base = r->version;
         r->state = USHER_ROOM_STATE_OPEN;
         r->created = w->now;
         r->empty = w->moment;
@@ -1695,6 +1697,14 @@ static const member *joined_behind(const room *r, uint64_t version)
     return next;
 }
 
+/* The log has all changes after this version. */
+static uint64_t log_floor(const room *r)
+{
+    uint64_t version = r->version - r->n_log;
+
+    return version != r->base ? version : 0;
+}
+
 /* Notices of what is behind the command's `since`. */
 static void add_changes(struct work *w, size_t max)
 {
@@ -1702,7 +1712,7 @@ static void add_changes(struct work *w, size_t max)
     uint64_t since = (uint64_t)w->a->since;
     size_t n = 0;
 
-    if (since < r->version - r->n_log || since > r->version) {
+    if (since < log_floor(r) || since > r->version) {
         w->reply->status = USHER_STALE;
         return;
     }
@@ -1823,7 +1833,7 @@ static void do_changes(struct work *w)
     if (!look(w))
         return;
     reply->count = r->n_log;
-    reply->since = r->version - r->n_log;
+    reply->since = log_floor(r);
     reply->mark = r->mark;
     if (is_other(w))
         w->reply->status = USHER_STALE;

@@ -76,6 +76,7 @@ struct room_model_room {
     enum usher_room_state state;
     uint64_t epoch; /* which one of this name it is, from 1 */
     uint64_t version;
+    uint64_t base; /* versions up to this one are of an earlier room, whose bans stayed */
     int64_t clock, created, empty;
     int64_t set[ROOM_MODEL_SETTINGS];
     struct room_model_fields fields, alls;

@@ -215,6 +215,7 @@ end
 function S.drop()
     for i = 1, S.ln, 2 do S.count[S.log[i]] = S.count[S.log[i]] - S.log[i + 1] end
     S.ready.rn, S.ready.zn, S.held.rn, S.held.zn = 0, 0, 0, 0
+    if S.anew then S.jump_from, S.jump_to = S.anew[1] or nil, S.anew[2] or nil end
     S.pn, S.ln, S.pdue, S.pset, S.anew = 0, 0, nil, nil, nil
 end
 
@@ -261,7 +262,7 @@ function S.apply()
     end
     local cache, dirty, pf = S.cache, S.dirty, S.pf
     if not S.exists or S.anew then
-        S.exists, S.lives_on, S.anew = true, S.anew, nil
+        S.exists, S.lives_on, S.anew = true, S.anew or S.lives_on, nil
         S.epoch = S.seed
         if not S.epoch or #S.epoch ~= 16 or string.find(S.epoch, '%X') then
             local t = redis.pcall('TIME')

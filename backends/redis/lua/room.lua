@@ -461,7 +461,13 @@ function S.make_room()
             S.must_publish()
         end
         if from == K.ROOM_CLOSED then
-            if S.rests() then S.anew = true else S.renumber() end
+            if S.rests() then
+                -- the first change follows on no version
+                S.anew = {S.jump_from or false, S.jump_to or false}
+                S.jump_from, S.jump_to = 0, S.version
+            else
+                S.renumber()
+            end
         end
         S.put(K.COUNT_STATE, to)
         if from == K.ROOM_CLOSED then

@@ -262,7 +262,7 @@ function S.apply()
     end
     local cache, dirty, pf = S.cache, S.dirty, S.pf
     if not S.exists or S.anew then
-        S.exists, S.lives_on, S.anew = true, S.anew or S.lives_on, nil
+        S.exists, S.anew = true, nil
         S.epoch = S.seed
         if not S.epoch or #S.epoch ~= 16 or string.find(S.epoch, '%X') then
             local t = redis.pcall('TIME')

@@ -462,6 +462,8 @@ function S.make_room()
         end
         if from == K.ROOM_CLOSED then
             if S.rests() then
+                -- Before anything is written: without this right the new room would expire.
+                for _, key in ipairs({HASH, INDEX, HELD}) do call('PERSIST', key) end
                 -- the first change follows on no version
                 S.anew = {S.jump_from or false, S.jump_to or false}
                 S.jump_from, S.jump_to = 0, S.version

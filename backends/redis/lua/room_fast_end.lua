@@ -3,14 +3,10 @@
 -- Behind the last write: what was changed is changed, whatever becomes of the message.
 if S.push then redis.pcall(S.publisher(), HASH, string.format('%.0f', S.push)) end
 -- A room that is closed keeps its bans.  The server removes the keys a while after the last one has ended, if
--- no sweep has, and keeps them again when the room is opened.  A user who lacks these two rights is not refused.
-if made and head_changed and exists then
-    if count[K.COUNT_STATE + 1] == K.ROOM_CLOSED then
-        local last, t = S.walk('1', '1', nil, nil, nil, true), redis.pcall('TIME')
-        local word, at = 'PEXPIRE', last.ends - S.moment + K.BANS_KEPT
-        if not t.err then word, at = 'PEXPIREAT', at + t[1] * 1000 + math.floor(t[2] / 1000) end
-        for _, key in ipairs({HASH, INDEX, HELD}) do redis.pcall(word, key, string.format('%.0f', at)) end
-    elseif S.lives_on then
-        for _, key in ipairs({HASH, INDEX, HELD}) do redis.pcall('PERSIST', key) end
-    end
+-- no sweep has; see S.open().  A user who lacks this right is not refused.
+if made and head_changed and exists and count[K.COUNT_STATE + 1] == K.ROOM_CLOSED then
+    local last, t = S.walk('1', '1', nil, nil, nil, true), redis.pcall('TIME')
+    local word, at = 'PEXPIRE', last.ends - S.moment + K.BANS_KEPT
+    if not t.err then word, at = 'PEXPIREAT', at + t[1] * 1000 + math.floor(t[2] / 1000) end
+    for _, key in ipairs({HASH, INDEX, HELD}) do redis.pcall(word, key, string.format('%.0f', at)) end
 end

@@ -42,11 +42,11 @@ cat >wanted_talk <<'EOF'
 > room share r ann screen kind=window now=1005
 {"status":"ok","epoch":"E","version":10,"due":61000,"now":1005,"share":"screen"}
 > room snapshot r now=1005
-{"status":"ok","epoch":"E","version":10,"due":61000,"now":1005,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}},{"member":"bob","state":"here","since":1002,"fields":{"mic":"on"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":null,"all":{"mic":"off"},"state":"open","mark":3229309794513801}
+{"status":"ok","epoch":"E","version":10,"due":61000,"now":1005,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}},{"member":"bob","state":"here","since":1002,"fields":{"mic":"on"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":null,"all":{"mic":"off"},"state":"open","mark":1624481953698463}
 > room snapshot r max=1 now=1005
-{"status":"ok","epoch":"E","version":10,"due":61000,"now":1005,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":2,"all":{"mic":"off"},"state":"open","mark":3229309794513801}
+{"status":"ok","epoch":"E","version":10,"due":61000,"now":1005,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":2,"all":{"mic":"off"},"state":"open","mark":1624481953698463}
 > room alive r ann now=1010
-{"status":"ok","epoch":"E","version":10,"due":61000,"now":1010,"member":"ann","members":2,"state":"here","until":0,"told":10,"mark":3229309794513801}
+{"status":"ok","epoch":"E","version":10,"due":61000,"now":1010,"member":"ann","members":2,"state":"here","until":0,"told":10,"mark":1624481953698463}
 > room leave r ann now=1011
 {"status":"ok","epoch":"E","version":11,"due":61000,"now":1011,"member":"ann","members":1,"state":"absent","until":0}
 > room leave r ann now=1011
@@ -56,7 +56,7 @@ cat >wanted_talk <<'EOF'
 > room unshare r screen now=1011
 {"status":"same","epoch":"E","version":11,"due":61000,"now":1011,"share":"screen"}
 > room changes r since=8 now=1011
-{"status":"ok","epoch":"E","version":11,"due":61000,"now":1011,"notices":[{"scope":"room/r","epoch":"E","version":9,"verb":"role","subject":"speaker","from":null,"to":null,"data":{"holder":"ann"},"owner":"ann","time":1005,"was":2654664290529591,"mark":3172576983492305},{"scope":"room/r","epoch":"E","version":10,"verb":"share","subject":"screen","from":null,"to":null,"data":{"kind":"window"},"owner":"ann","time":1005,"was":3172576983492305,"mark":3229309794513801},{"scope":"room/r","epoch":"E","version":11,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1011,"was":3229309794513801,"mark":2844529309960424}],"more":false}
+{"status":"ok","epoch":"E","version":11,"due":61000,"now":1011,"notices":[{"scope":"room/r","epoch":"E","version":9,"verb":"role","subject":"speaker","from":null,"to":null,"data":{"holder":"ann"},"owner":"ann","time":1005,"was":464442870249491,"mark":2411176560908952},{"scope":"room/r","epoch":"E","version":10,"verb":"share","subject":"screen","from":null,"to":null,"data":{"kind":"window"},"owner":"ann","time":1005,"was":2411176560908952,"mark":1624481953698463},{"scope":"room/r","epoch":"E","version":11,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1011,"was":1624481953698463,"mark":3570162151949164}],"more":false}
 > room changes r since=99 now=1011
 {"status":"stale","epoch":"E","version":11,"due":61000,"now":1011,"from":null,"message":"there is no such version"}
 > room kick r bob ban=5000 now=1012
@@ -84,15 +84,15 @@ cat >wanted_talk <<'EOF'
 > room patrol w now=2000
 {"status":"ok","epoch":"0","version":0,"due":null,"rooms":[],"next":null,"more":false,"partial":false}
 > room close r now=2001
-{"status":"ok","epoch":"E","version":18,"due":null,"state":"closed","erased":20,"more":false}
+{"status":"ok","epoch":"E","version":18,"due":6012,"now":2001,"state":"closed","erased":19,"more":false}
 > room close r now=2001
-{"status":"same","epoch":"0","version":0,"due":null,"state":"closed","erased":0,"more":false}
+{"status":"same","epoch":"E","version":18,"due":6012,"now":2001,"state":"closed","erased":0,"more":false}
 > room close s now=2001
 {"status":"ok","epoch":"E","version":3,"due":null,"state":"closed","erased":1,"more":false}
 > room get r now=2001
-{"status":"missing","epoch":"0","version":0,"due":null}
+{"status":"missing","epoch":"E","version":18,"due":6012,"now":2001}
 > room digest r
-{"status":"missing","epoch":"0","version":0,"due":null}
+{"status":"missing","epoch":"E","version":18,"due":6012,"now":T}
 > room list
 {"status":"ok","epoch":"0","version":0,"due":null,"rooms":[],"next":null,"more":false,"partial":false}
 > room patrol

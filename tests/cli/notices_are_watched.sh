@@ -16,15 +16,15 @@ room close R now=3000
 EOT
     expect 0 "$USHER" -s "$store" shell -e <<'EOT'
 {"status":"ok","watched":2}
-{"scope":"room/R","epoch":"E","version":1,"verb":"open","subject":null,"from":"closed","to":"open","data":{},"owner":null,"time":1000,"was":0,"mark":3648486411293596}
+{"scope":"room/R","epoch":"E","version":1,"verb":"open","subject":null,"from":"closed","to":"open","data":{"capacity":"0","linger":"0","ttl":"0","away":"0","grace":"0","log":"256","requests":"10000","presence":"0","push":"0"},"owner":null,"time":1000,"was":0,"mark":3096312045019270}
 {"status":"ok","epoch":"E","version":1,"due":null,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 {"scope":"number/P","epoch":"E","version":1,"verb":"add","subject":"7","from":"nodata","to":"idle+down","data":{},"owner":null,"time":1000}
 {"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
-{"scope":"room/R","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"name":"Ann"},"owner":null,"time":2000,"was":3648486411293596,"mark":185775452928915}
+{"scope":"room/R","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"name":"Ann"},"owner":null,"time":2000,"was":3096312045019270,"mark":4054659164405782}
 {"status":"ok","epoch":"E","version":2,"due":null,"member":"ann","members":1,"state":"here","until":0}
-{"scope":"room/R","epoch":"E","version":3,"verb":"share","subject":"board","from":null,"to":null,"data":{},"owner":"ann","time":2000,"was":185775452928915,"mark":3095003245154280}
+{"scope":"room/R","epoch":"E","version":3,"verb":"share","subject":"board","from":null,"to":null,"data":{},"owner":"ann","time":2000,"was":4054659164405782,"mark":2090071949676932}
 {"status":"ok","epoch":"E","version":3,"due":null,"share":"board"}
-{"scope":"room/R","epoch":"E","version":4,"verb":"close","subject":null,"from":"open","to":"closing","data":{},"owner":null,"time":3000,"was":3095003245154280,"mark":0}
+{"scope":"room/R","epoch":"E","version":4,"verb":"close","subject":null,"from":"open","to":"closing","data":{},"owner":null,"time":3000,"was":2090071949676932,"mark":0}
 {"scope":"room/R","epoch":"E","version":5,"verb":"done","subject":null,"from":"closing","to":"closed","data":{},"owner":null,"time":3000,"was":0,"mark":0}
 {"status":"ok","epoch":"E","version":5,"due":null,"state":"closed","erased":5,"more":false}
 EOT
@@ -81,9 +81,9 @@ EOT
     "$USHER" -s "$store" shell <in >out.txt 2>err.txt || wrong "the shell ends with 0 with $store"
     grep '"scope"' out.txt | mask >got.txt
     cat >wanted.txt <<'EOT'
-{"scope":"room/T","epoch":"E","version":1,"verb":"open","subject":null,"from":"closed","to":"open","data":{},"owner":null,"time":1000,"was":0,"mark":3648486411293596}
-{"scope":"room/T","epoch":"E","version":3,"before":1,"verb":"presence","subject":null,"from":null,"to":null,"data":[{"scope":"room/T","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"mic":"on"},"owner":null,"time":1000,"was":3648486411293596,"mark":1683499293825551},{"scope":"room/T","epoch":"E","version":3,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1400,"was":1683499293825551,"mark":946852515743802}],"owner":null,"time":1400,"was":3648486411293596,"mark":946852515743802}
-{"scope":"room/T","epoch":"E","version":3,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1400,"was":1683499293825551,"mark":946852515743802}
+{"scope":"room/T","epoch":"E","version":1,"verb":"open","subject":null,"from":"closed","to":"open","data":{"capacity":"0","linger":"0","ttl":"0","away":"0","grace":"0","log":"256","requests":"10000","presence":"500","push":"0"},"owner":null,"time":1000,"was":0,"mark":2907230781149041}
+{"scope":"room/T","epoch":"E","version":3,"before":1,"verb":"presence","subject":null,"from":null,"to":null,"data":[{"scope":"room/T","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"mic":"on"},"owner":null,"time":1000,"was":2907230781149041,"mark":2763996296262065},{"scope":"room/T","epoch":"E","version":3,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1400,"was":2763996296262065,"mark":4697813690636}],"owner":null,"time":1400,"was":2907230781149041,"mark":4697813690636}
+{"scope":"room/T","epoch":"E","version":3,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1400,"was":2763996296262065,"mark":4697813690636}
 EOT
     cmp -s wanted.txt got.txt || {
         wrong "changes are told together with $store"
@@ -106,14 +106,14 @@ EOT
     "$USHER" -s "$store" shell <in >out.txt 2>err.txt || wrong "the shell ends with 0 with $store"
     grep -v '"value"\|"capacity"' out.txt | mask >got.txt
     cat >wanted.txt <<'EOT'
-{"scope":"room/L","epoch":"E","version":2,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"1"},"owner":null,"time":1000,"was":3648486411293596,"mark":2625017240519950}
+{"scope":"room/L","epoch":"E","version":2,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"1"},"owner":null,"time":1000,"was":3778557970396799,"mark":771422742777827}
 {"status":"stale","epoch":"E","version":4,"due":null,"scope":"room/L","from":2}
-{"scope":"room/L","epoch":"E","version":3,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"2"},"owner":null,"time":1000,"was":2625017240519950,"mark":74755714490102}
-{"scope":"room/L","epoch":"E","version":4,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"3"},"owner":null,"time":1000,"was":74755714490102,"mark":2559051689750197}
+{"scope":"room/L","epoch":"E","version":3,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"2"},"owner":null,"time":1000,"was":771422742777827,"mark":1664833717515401}
+{"scope":"room/L","epoch":"E","version":4,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"3"},"owner":null,"time":1000,"was":1664833717515401,"mark":2168112778356549}
 {"status":"stale","epoch":"E","version":4,"due":null,"scope":"room/L","from":2}
-{"scope":"room/L","epoch":"E","version":3,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"2"},"owner":null,"time":1000,"was":2625017240519950,"mark":74755714490102}
+{"scope":"room/L","epoch":"E","version":3,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"2"},"owner":null,"time":1000,"was":771422742777827,"mark":1664833717515401}
 {"status":"missing","epoch":"0","version":0,"due":null,"scope":"room/nowhere"}
-{"scope":"room/L","epoch":"E","version":4,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"3"},"owner":null,"time":1000,"was":74755714490102,"mark":2559051689750197}
+{"scope":"room/L","epoch":"E","version":4,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"3"},"owner":null,"time":1000,"was":1664833717515401,"mark":2168112778356549}
 EOT
     cmp -s wanted.txt got.txt || {
         wrong "the log is read with $store"
@@ -212,7 +212,7 @@ EOT
         diff -u wanted.txt got.txt | sed 1,2d
     }
     expect 0 "$USHER" -s "$store" watch room/F --since=0 --once <<'EOT'
-room/F 1: open
+room/F 1: open capacity=0 linger=0 ttl=0 away=0 grace=0 log=256 requests=10000 presence=0 push=0
 room/F 2: join bob
 EOT
     expect 1 "$USHER" -s "$store" watch room/nowhere --once <<'EOT'

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tables of one noun, made from its rows.  verbs.c includes this once for each noun with
+ * these macros:
  *
  *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
- *   NOUN_HIDDEN true for a noun of the engine, or of the whole store
- *   NOUN_WHOLE  true for the latter
+ *   NOUN_HIDDEN true for a noun of the engine, or of the whole store.
+ *   NOUN_WHOLE  true for the latter.
  *   THE(x)      number_##x   prefix of the generated names
  *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_operation and usher_result
  *   ARGS_TYPE   struct usher_number_args

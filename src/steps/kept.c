@@ -271,8 +271,7 @@ void usher__notice_pack(struct usher__packer *p, const struct usher_notice *n)
 {
     usher__pack_array(p, 12);
     usher__pack_uint(p, (unsigned)n->verb);
-    /* 0: not known, but of a room that is opened again where bans have stayed */
-    if (n->before + 1 != n->version && (n->before != 0 || n->verb == USHER_ROOM_OPEN)) {
+    if (n->before + 1 != n->version && n->version != 0) {
         usher__pack_array(p, 2);
         usher__pack_uint(p, n->version);
         usher__pack_uint(p, n->before);

@@ -205,9 +205,7 @@ struct usher_room_args {
     int64_t grace_ms; /* after ttl, how long a member may still come back */
     int64_t log; /* how many notices are kept for changes */
     int64_t requests; /* how many answers are kept for request ids */
-    /* the member must not join for this time, also if the room is closed and opened; 0: end its
-     * ban */
-    int64_t ban_ms;
+    int64_t ban_ms; /* the member must not join for this time; 0: end its ban */
     int64_t since; /* of the changes after this version */
     /* the most members, notices or changes; a page ends after some 400 members or 256 notices, a
      * sweep after 64 changes */

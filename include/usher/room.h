@@ -229,9 +229,7 @@ struct usher_room_options {
     int64_t if_version;
     /* only if it has this epoch, else stale; a room that is opened again has another one */
     uint64_t epoch;
-    /* close, kick: the member must not join for this time, also if the room is closed and
-     * opened; none: end its ban */
-    int64_t ban_ms;
+    int64_t ban_ms; /* close, kick: the member must not join for this time; none: end its ban */
     int64_t since_version; /* snapshot, changes: of the changes after this version; 0 to 2^53 - 1 */
     int64_t after_version; /* snapshot: go on where a page ended: its next; 0 to 2^53 - 1 */
     int64_t ttl_ms; /* sweep: a member without a heartbeat for this time is removed; none: never */

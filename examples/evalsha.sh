@@ -7,7 +7,7 @@
 # It works on the same pools as the library.  Each client does what redis-cli does here: SCRIPT LOAD once, then EVALSHA with the three keys of the pool.
 set -eu
 redis() { redis-cli "$@"; }
-load() { redis "$@" SCRIPT LOAD "$("${USHER:-usher}" lua number)"; }
+load() { "${USHER:-usher}" lua number | redis "$@" -x SCRIPT LOAD; }
 sha=$(load "$@")
 
 # number VERB WORD...: the answer, names and values in turn, one a line.  A server that was started

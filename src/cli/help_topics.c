@@ -417,7 +417,7 @@ const struct help_topic usher__help_topics[] = {
 "  usher scopes                             everything that these lines have made\n"
 "  usher -s redis://127.0.0.1 number stats desk\n"
 "  usher tables number --dot | dot -Tsvg >number.svg\n"
-"  redis-cli SCRIPT LOAD \"$(usher lua number)\"\n"
+"  usher lua number | redis-cli -x SCRIPT LOAD\n"
 "  usher trace --calls=5000 >day.csv && usher replay day.csv\n" },
 
     { NULL, NULL, NULL },

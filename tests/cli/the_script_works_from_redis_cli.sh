@@ -8,8 +8,11 @@ redis_too
 cli() {
     redis-cli -s "$dir/redis.sock" "$@"
 }
-sha=$(cli SCRIPT LOAD "$("$USHER" lua number)")
-[ ${#sha} -eq 40 ] || wrong "the script can be loaded: $sha"
+# From standard input: the text of a noun is longer than one argument of a command may be.
+for noun in queue room serial id number; do
+    sha=$("$USHER" lua $noun | cli -x SCRIPT LOAD)
+    [ ${#sha} -eq 40 ] || wrong "the script of $noun can be loaded: $sha"
+done
 
 # event STATUS STATE WORDS...: what the answer has in it.
 event() {

@@ -9,6 +9,7 @@
 #include "engine/whole.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <usher/authority.h>
@@ -171,6 +172,15 @@ static void add_rule(void *payload, const char *rule)
     add(payload, &row);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const struct usher_text *x = &((const struct usher_store_result_row *)a)->name;
+    const struct usher_text *y = &((const struct usher_store_result_row *)b)->name;
+    int order = memcmp(x->data, y->data, x->size < y->size ? x->size : y->size);
+
+    return order != 0 ? order : (x->size > y->size) - (x->size < y->size);
+}
+
 static void add_event(void *payload, const struct usher_authority_event *event)
 {
     const struct usher_store_result_row row = {
@@ -202,6 +212,9 @@ static void serials(struct usher_engine *e, const struct usher_operation *c, str
 
     if (c->verb == USHER_STORE_SERIAL_LIST) {
         status = usher_serial_rules(e, add_rule, &l);
+        if (r->of.store.n_rows > 1) /* every store walks its scopes in another order */
+            qsort((struct usher_store_result_row *)(uintptr_t)r->of.store.rows, r->of.store.n_rows,
+                  sizeof *r->of.store.rows, by_name);
     } else {
         r->of.store.next = (uint64_t)given(c, USHER_GIVEN_STORE_SINCE, a->since);
         l.max = (size_t)given(c, USHER_GIVEN_STORE_MAX, a->max);

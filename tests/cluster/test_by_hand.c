@@ -828,7 +828,7 @@ static const struct {
       "calls_today 1 used 2000 capped 0 age 1000 node  ] ] " },
     { "number", "stats now 3000", " total 1 idle_up 0 idle_down 0 busy_up 1 " },
     { "number", "changes since @ now 3000",
-      " rows [ [ version +4 verb call subject 101 from 2 to 4 data [ ] owner ann time 2000 token +4 "
+      " rows [ [ version +4 verb call subject 101 from 2 to 4 data [ group g ] owner ann time 2000 token +4 "
       "until 62000 ] ] " },
     { "queue", "set log 10 now 1000", " limit 0 " },
     { "queue", "login ann now 1000", "" },

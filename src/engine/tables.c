@@ -249,7 +249,7 @@ static void common_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print_int(o, "", "STEP_MAX", USHER__STEP_MAX);
     usher__print_int(o, "", "LIST_MAX", USHER_LIST_MAX);
     usher__print_int(o, "", "PAGE_MAX", USHER_PAGE_MAX);
-    usher__print_int(o, "", "FIELDS_MAX", USHER_FIELDS_MAX);
+    usher__print_int(o, "", "COMMAND_FIELDS_MAX", USHER_FIELDS_MAX);
     usher__print_int(o, "", "LIST_DEFAULT", USHER_LIST_DEFAULT);
 }
 

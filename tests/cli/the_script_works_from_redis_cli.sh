@@ -12,6 +12,8 @@ cli() {
 for noun in queue room serial id number; do
     sha=$("$USHER" lua $noun | cli -x SCRIPT LOAD)
     [ ${#sha} -eq 40 ] || wrong "the script of $noun can be loaded: $sha"
+    twice=$("$USHER" tables $noun --lua | sed -n 's/^local \([A-Z_0-9]*\) =.*/\1/p' | sort | uniq -d)
+    [ -z "$twice" ] || wrong "a constant of $noun has one value: $twice"
 done
 
 # event STATUS STATE WORDS...: what the answer has in it.

@@ -155,7 +155,7 @@
         end
         if fields[1] then
             a[packed] = mpack(fields)
-            if #fields > 2 * K.FIELDS_MAX then return nil, 'more than ' .. K.FIELDS_MAX .. ' fields are given' end
+            if #fields > 2 * K.COMMAND_FIELDS_MAX then return nil, 'more than ' .. K.COMMAND_FIELDS_MAX .. ' fields are given' end
             if #a[packed] > 65536 then return nil, 'the fields have more than 65536 bytes' end
         end
         local placed = string.match(K.NEEDS_TOKEN, ' ' .. code .. '=(%d):') -- 1: without its first argument it has none

@@ -16,8 +16,9 @@
 
 #include "lua_text.h"
 
-#define CONSTANTS_MAX 24576 /* bytes of their text */
-#define CONSTANTS 448       /* as many as a noun may have */
+#define LIBRARY_MAX 16384 /* bytes of the text of constants: a call may have a stack of 64 KiB */
+#define DIRECT_MAX 24576  /* with those of JSON */
+#define CONSTANTS 384     /* as many as a noun may have */
 
 struct out {
     char *to;
@@ -48,7 +49,6 @@ struct constant {
 struct constants {
     struct constant of[CONSTANTS];
     size_t n;
-    char text[CONSTANTS_MAX];
 };
 
 static int by_name(const void *a, const void *b)
@@ -61,17 +61,18 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Each line "local NAME = VALUE" of the tables is one.  USHER_INVALID: there are too many. */
-static enum usher_status constants_of(const char *noun, struct constants *c)
+static enum usher_status constants_of(const char *noun, enum usher_table_format format, char *text,
+                                      size_t room, struct constants *c)
 {
     static const char local[] = "local ", is[] = " = ";
     const size_t begin = sizeof local - 1, between = sizeof is - 1;
-    const char *line = c->text, *end;
+    const char *line = text, *end;
     size_t size;
-    enum usher_status status = usher_table(noun, USHER_TABLE_LUA, c->text, sizeof c->text, &size);
+    enum usher_status status = usher_table(noun, format, text, room, &size);
 
     if (status != USHER_OK)
         return status;
-    if (size >= sizeof c->text)
+    if (size >= room)
         return USHER_INVALID;
     c->n = 0;
     for (; (end = memchr(line, '\n', size)) != NULL; line = end + 1) {
@@ -188,34 +189,31 @@ static bool append_part(struct out *o, const char *text, const char *noun,
     return append_filled(o, text, strlen(text), constants);
 }
 
-static enum usher_status script(const char *noun, bool direct, char *buffer, size_t size,
-                                size_t *ret_length)
+/* @constants has the constants of @noun. */
+static enum usher_status script(const char *noun, bool direct, const struct constants *constants,
+                                char *buffer, size_t size, size_t *ret_length)
 {
     static const char header[] = "-- SPDX-License-Identifier: MIT\n"
                                  "-- Of usher's backends/redis/lua, where the comments are.\n";
     const char *begin = text_of(noun, "begin", 5), *common = text_of(noun, "common", 6);
     const char *end = text_of(noun, "main", 4);
-    struct constants constants;
     struct out o = { NULL, size, 0 };
     bool any = false;
-    enum usher_status status = constants_of(noun, &constants);
 
     o.to = buffer;
-    if (status != USHER_OK)
-        return status;
     append(&o, header, sizeof header - 1);
     if (begin == NULL || common == NULL || end == NULL ||
-        !append_part(&o, begin, noun, &constants, direct) ||
-        !append_part(&o, common, noun, &constants, direct))
+        !append_part(&o, begin, noun, constants, direct) ||
+        !append_part(&o, common, noun, constants, direct))
         return USHER_INVALID;
     for (const struct usher__redis_lua_text *t = usher__redis_lua_texts; t->name != NULL; t++) {
         if (!is_of(t->name, noun))
             continue;
-        if (!append_part(&o, t->text, noun, &constants, direct))
+        if (!append_part(&o, t->text, noun, constants, direct))
             return USHER_INVALID;
         any = true;
     }
-    if (!any || !append_part(&o, end, noun, &constants, direct))
+    if (!any || !append_part(&o, end, noun, constants, direct))
         return USHER_INVALID;
     *ret_length = o.length;
     return USHER_OK;
@@ -224,13 +222,21 @@ static enum usher_status script(const char *noun, bool direct, char *buffer, siz
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length)
 {
-    return script(noun, false, buffer, size, ret_length);
+    struct constants c;
+    char text[LIBRARY_MAX];
+    enum usher_status status = constants_of(noun, USHER_TABLE_LUA, text, sizeof text, &c);
+
+    return status == USHER_OK ? script(noun, false, &c, buffer, size, ret_length) : status;
 }
 
 enum usher_status usher__redis_direct_script(const char *noun, char *buffer, size_t size,
                                              size_t *ret_length)
 {
-    return script(noun, true, buffer, size, ret_length);
+    struct constants c;
+    char text[DIRECT_MAX];
+    enum usher_status status = constants_of(noun, USHER_TABLE_LUA_DIRECT, text, sizeof text, &c);
+
+    return status == USHER_OK ? script(noun, true, &c, buffer, size, ret_length) : status;
 }
 
 /* A value of @constants without its quotes, into @room bytes. */
@@ -252,9 +258,11 @@ static bool take_value(const struct constants *constants, const char *name, char
 bool usher__redis_tables_of(enum usher_noun noun, struct usher__redis_tables *t)
 {
     struct constants constants;
+    char text[LIBRARY_MAX];
 
     t->noun = (enum usher_noun)0;
-    if (constants_of(usher_noun_word(noun), &constants) != USHER_OK ||
+    if (constants_of(usher_noun_word(noun), USHER_TABLE_LUA, text, sizeof text, &constants) !=
+            USHER_OK ||
         !take_value(&constants, "FORMAT", t->format, sizeof t->format) ||
         !take_value(&constants, "PERMANENT", t->permanent, sizeof t->permanent) ||
         !take_value(&constants, "WORDS", t->words, sizeof t->words) ||

@@ -647,11 +647,12 @@ USHER_API enum usher_status usher_digest(struct usher_engine *e, enum usher_noun
 USHER_API enum usher_status usher_lua(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length);
 
-/* LUA: the constants that the Redis script of the noun begins with. */
+/* Formats of usher_table(); LUA: constants of the Redis script of the noun. */
 enum usher_table_format {
     USHER_TABLE_MARKDOWN,
     USHER_TABLE_DOT,
-    USHER_TABLE_LUA,
+    USHER_TABLE_LUA,        /* the constants of the library's script */
+    USHER_TABLE_LUA_DIRECT, /* and those of JSON, for the script of usher_lua() */
     USHER_TABLE_FORMAT__WIDE = 0x7fffffff
 };
 

@@ -67,7 +67,7 @@ static int one_noun(const struct cli *cli, char *const *words, size_t n, struct 
         else if (s->table && strcmp(words[i], "--markdown") == 0)
             s->format = USHER_TABLE_MARKDOWN;
         else if (s->table && strcmp(words[i], "--lua") == 0)
-            s->format = USHER_TABLE_LUA;
+            s->format = USHER_TABLE_LUA_DIRECT;
         else if (words[i][0] == '-' || s->noun != NULL)
             return usher__cli_fail(cli, USHER_INVALID, "`%s` is not an argument of `%s`",
                                    usher__quote(quoted, words[i]), words[0]);

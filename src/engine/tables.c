@@ -398,7 +398,7 @@ static const struct usher__noun *stored(const char *word)
 }
 
 /* Of the noun's steps: counts, settings, defaults, and constants of its own. */
-static void steps_lua(struct usher__out *o, const struct usher__noun *noun)
+static void steps_lua(struct usher__out *o, const struct usher__noun *noun, bool direct)
 {
     const struct usher__steps *steps = usher__steps(noun->noun);
     struct usher_scope scope;
@@ -432,7 +432,8 @@ static void steps_lua(struct usher__out *o, const struct usher__noun *noun)
         settings_lua(o, steps->settings_verb);
     for (const struct usher__constant *c = steps->constants; c->name != NULL; c++)
         usher__print_int(o, "", c->name, (long long)c->value);
-    usher__json_lua(o, noun);
+    if (direct)
+        usher__json_lua(o, noun);
 }
 
 /*
@@ -508,6 +509,7 @@ enum usher_status usher_table(const char *noun, enum usher_table_format format, 
     struct usher__out o = { buffer, size, 0 };
     const struct usher__machine *machine;
     const struct usher__noun *of;
+    bool is_lua = format == USHER_TABLE_LUA || format == USHER_TABLE_LUA_DIRECT;
     enum usher_status status = arguments("table", noun, buffer, size, ret_length);
 
     if (status != USHER_OK)
@@ -516,15 +518,15 @@ enum usher_status usher_table(const char *noun, enum usher_table_format format, 
         buffer[0] = '\0';
     machine = machine_by_word(noun);
     of = stored(noun);
-    if (format == USHER_TABLE_LUA && of != NULL) {
+    if (is_lua && of != NULL) {
         common_lua(&o, of);
-        steps_lua(&o, of);
+        steps_lua(&o, of, format == USHER_TABLE_LUA_DIRECT);
         if (usher__hooks(of->noun)->lua != NULL)
             usher__hooks(of->noun)->lua(&o);
         for (size_t i = 0; usher__machines[i] != NULL; i++)
             if ((unsigned)usher__machines[i]->noun == of->noun)
                 machine_lua(&o, usher__machines[i]);
-    } else if (format == USHER_TABLE_LUA) {
+    } else if (is_lua) {
         machine_lua(&o, machine);
     } else if (format == USHER_TABLE_MARKDOWN || format == USHER_TABLE_DOT) {
         bool dot = format == USHER_TABLE_DOT;

@@ -1,49 +1,50 @@
 -- SPDX-License-Identifier: MIT
 --
--- What all nouns have in common: a record store on one hash and one sorted set, the scope's
--- header, its clock and version, request ids, and the making of changes.  The same steps as
--- src/steps/work.c.
+-- The parts that all nouns share: a record store on a hash and two sorted sets, the scope's header,
+-- its clock and version, request ids, and the writing of changes.  The steps are those of
+-- src/steps/work.c, in the same order.
 --
--- Everything runs once a call and nothing is kept in between, so functions are made only where
--- they are needed (to make one is dear), and what they share are fields of one table (a
--- function looks up each local that it uses when it is made).  K.NAME stands for a constant of
--- the C tables (`usher tables NOUN --lua`); the library puts in its value.
+-- A script runs once for each call and keeps nothing for the next one.  Making a function takes
+-- long, so functions are made only when they are needed.  A function also looks up each local that
+-- it uses when it is made, so shared variables are fields of one table, S.  K.NAME is a constant of
+-- the C tables (`usher tables NOUN --lua`); the library inserts its value.
 --
--- A call has any number of commands on one scope in ARGV[1], values behind one another: see
--- pack_call() in trip.c.  Each is applied wholly or not at all.  Its answer is as
--- usher_result_unpack() says (or number_brief.h); several are an array.
+-- ARGV[1] of a call contains one or more commands on one scope, packed one after the other: see
+-- pack_call() in trip.c.  Each is applied wholly or not at all.  An answer has the form that
+-- usher_result_unpack() reads (or that of number_brief.h); several answers are an array.
 --
--- Keys: all have a member that is never removed, so that none is ever empty (a key that
--- vanishes and comes back inside a script makes it fail half-way while its slot migrates).
--- Numbers are stored highest byte first: 1 byte for formats, states and slots, 7 for others.
---   hash   head      format, epoch (16 hex digits), version, clock, due (-1: nothing), the server that
---                    wrote it last (12 hex digits of its replication id as a number), counts
+-- Keys: each has a member that is never removed, so that no key is ever empty.  (A key that vanishes
+-- and comes back inside a script makes the script fail half-way while its slot migrates.)  Numbers
+-- are stored highest byte first: 1 byte for formats, states and slots, 7 bytes for all others.
+--   hash   head      format, epoch (16 hex digits), version, clock, due (-1: nothing is due), the server
+--                    that wrote it last (12 hex digits of its replication id as a number), counts
 --          gaps      pairs of numbers: see struct usher_gap
---          gone      instead of all others but gaps, of a scope that was dropped: what head was
---          settings  one behind the other; absent: all default
---          KIND:ID   a word for people who look at it (K.WORDS: the state, or the kind where it has
---                    none; 10 bytes with blanks), state, slots, rank, order, token, until, n0 … n3,
---                    n4 … n7 (only where slots has bit 7), owner, group (each up to a \0), data
---   index  all scores 0, so that members are ordered as bytes: ! (the permanent one), and
---          KIND 0 position ID                 a list of store.h: ready
+--          gone      the former head, if the scope was dropped; the other fields are absent then,
+--                    except gaps
+--          settings  one after the other; absent if all have their defaults
+--          KIND:ID   a word for people (K.WORDS: the state, or the kind if the kind has no states;
+--                    10 bytes with blanks), state, slots, rank, order, token, until, n0 … n3,
+--                    n4 … n7 (only if slots has bit 7), owner, group (each ends with a \0), data.
+--   index  all scores are 0, so members are ordered by their bytes: ! (the permanent member), and
+--          KIND 0 position ID                 the list of ready records (store.h)
 --          KIND a TEXT \0 position ID         the same by group
---          KIND n ID                          all of a kind that is listed by id
---   held   the same, of what is due or held: often few of many, so that their place in the
---          server's memory is in its caches; K.PERMANENT (so long that the set is never a
---          list, in which everything takes its time), and
+--          KIND n ID                          all records of a kind that is listed by id.
+--   held   likewise for due and held records.  They are often few of many, so their part of the
+--          server's memory stays in its caches.  K.PERMANENT is the permanent member; its length
+--          keeps the set from being encoded as a list, in which all operations are slow.
 --          KIND 1|2 position ID               due, held
---          KIND b|c TEXT \0 position ID       the same by group, owner
--- A position is hi and order, for held ones order alone.  Names have no control characters,
--- so \0 ends them, and are UTF-8, so no member goes on with \255.  Numbers are below 2^53, up
--- to where Lua's are exact.
+--          KIND b|c TEXT \0 position ID       the same by group, owner.
+-- A position is hi and order; for held records it is order alone.  Names have no control characters,
+-- so a \0 ends them.  They are UTF-8, so no member continues with \255.  Numbers are below 2^53,
+-- because Lua is exact up to there.
 S.ready = {key = INDEX, zr = {}, rn = 0, za = {}, zn = 0}
 S.held = {key = HELD, zr = {}, rn = 0, za = {}, zn = 0}
 S.pf, S.pn, S.log, S.ln = {}, 0, {}, 0
 
 function S.damaged() error('the store is damaged', 0) end
 
--- S.move(K.NOUN_MOVES, from, event, guard): what @event does in state @from if @guard holds (nil: none):
--- the new state, and the answer.
+-- S.move(K.NOUN_MOVES, from, event, guard): return the new state and the status for @event in state @from
+-- if @guard holds (nil: no guard).
 function S.move(moves, events, guards, from, event, guard)
     local i = ((from * events + event) * guards + (guard or 0)) * 2 + 1
     local to, status = byte(moves, i, i + 1)
@@ -51,7 +52,7 @@ function S.move(moves, events, guards, from, event, guard)
     return to - 48, status - 65
 end
 
--- S.slots(K.NOUN_LISTS, state, ends): the lists in which a record in @state stands.
+-- S.slots(K.NOUN_LISTS, state, ends): return the lists that contain a record in @state, as bits.
 function S.slots(none, due, state, ends)
     local lists = (ends == 0 and none or due) / 8 ^ state % 8
     return lists - lists % 1
@@ -59,8 +60,8 @@ end
 
 -- ---- records -----------------------------------------------------------------------------
 
--- The record @id of @kind (a digit as text), or nil.  Its numbers are n0 to n7; `old` is what
--- is stored.
+-- Return the record @id of @kind (a digit as text), or nil.  Its numbers are n0 to n7; `old` has the
+-- stored values.
 function S.find(kind, id)
     local field = kind .. ':' .. id
     local text = S.cache[field]
@@ -85,15 +86,16 @@ function S.find(kind, id)
         old = {0, slots, rank, order, 0, ends, owner, group}}
 end
 
--- One that is not stored yet.
+-- Return a new record, which is not stored yet.
 function S.fresh(kind, id)
     return {kind = kind, id = id, field = kind .. ':' .. id, state = 0, slots = 0, rank = 0, order = 0,
         token = 0, ends = 0, owner = '', group = '', data = '', n0 = 0, n1 = 0, n2 = 0, n3 = 0,
         n4 = 0, n5 = 0, n6 = 0, n7 = 0}
 end
 
--- The first record of @kind in list @slot ('0', '1', '2'; of those that carry @by, or nil)
--- behind (@hi, @order), or with @back the last one before; without @order from the end.
+-- Return the first record of @kind in list @slot ('0', '1', '2') after (@hi, @order), with @back the last
+-- one before it; without @order the first or last of the list.  @by: only records with this group or
+-- owner; nil: all.
 function S.walk(kind, slot, by, hi, order, back)
     local p = kind .. slot
     if by then p = kind .. (slot == '0' and 'a' or slot == '1' and 'b' or 'c') .. by .. '\0' end
@@ -107,8 +109,8 @@ function S.walk(kind, slot, by, hi, order, back)
     end
     if not m then return nil end
     local r = S.find(kind, sub(m, #p + (slot == '2' and 8 or 15)))
-    -- it stands where it says, so a walk that goes on behind it gets on, and what it is taken out
-    -- of is where it stood
+    -- The record must be listed at the position in its fields.  So a walk that continues after it makes
+    -- progress, and the record can be removed from the list.
     if r and (sub(m, #p + 1, -#r.id - 1) ~= (slot == '2' and spack('>I7', r.order)
         or spack('>I7I7', slot == '0' and r.rank or r.ends, r.order)) or by and by ~= (slot == '2' and r.owner
         or r.group) or (slot == '0' and r.slots % 2 or slot == '1' and r.slots % 4 - r.slots % 2
@@ -116,7 +118,7 @@ function S.walk(kind, slot, by, hi, order, back)
     return r
 end
 
--- How many stand before (@hi, @order) in slot 0 of those of @kind that carry @by.
+-- Return the number of records of @kind with group @by before (@hi, @order) in list 0.
 function S.rank(kind, by, hi, order)
     local p = kind .. 'a' .. by .. '\0'
     return call('ZLEXCOUNT', INDEX, '[' .. p, '(' .. p .. spack('>I7I7', hi, order))
@@ -124,7 +126,7 @@ end
 
 -- ---- a change: collected, then committed ------------------------------------------------
 
--- @tail in the list @all of key @l, and behind @text in the list @by: out of it …
+-- Remove @tail from the list @all of key @l, and from the list @by after @text …
 function S.leave(l, all, by, text, tail)
     local zr, n = l.zr, l.rn + 1
     zr[n] = all .. tail
@@ -135,7 +137,7 @@ function S.leave(l, all, by, text, tail)
     l.rn = n
 end
 
--- … or into it.
+-- … or add it there.
 function S.enter(l, all, by, text, tail)
     local za, n = l.za, l.zn + 2
     za[n - 1], za[n] = '0', all .. tail
@@ -146,8 +148,8 @@ function S.enter(l, all, by, text, tail)
     l.zn = n
 end
 
--- Move a record from the lists that follow from @o to those that follow from @r; both as
--- arrays of what is stored, or nil.
+-- Move a record from the lists of its stored values @o to those of its new values @r; both are arrays as
+-- `old` of a record, or nil.
 function S.lists(kind, id, o, r)
     local os, ns = o and o[2] or 0, r and r[2] or 0
     local was, is = os % 2 == 1, ns % 2 == 1
@@ -167,7 +169,7 @@ function S.lists(kind, id, o, r)
     end
 end
 
--- Store @r: its slots are set.
+-- Store @r.  Its slots must be set.
 function S.save(r)
     local a = {0, r.slots, r.rank, r.order, 0, r.ends, r.owner, r.group}
     local text, word = nil, r.kind * 100 + r.state * 10 - 99
@@ -203,7 +205,7 @@ function S.erase(r)
     r.old = nil
 end
 
--- Count @i of the scope changes by @by; taken back if the change fails.
+-- Add @by to count @i of the scope; undone if the change fails.
 function S.add(i, by)
     local n, log = S.ln + 2, S.log
     S.count[i + 1] = S.count[i + 1] + by
@@ -211,7 +213,7 @@ function S.add(i, by)
     S.ln = n
 end
 
--- Drop what has been collected.
+-- Discard the collected writes.
 function S.drop()
     for i = 1, S.ln, 2 do S.count[S.log[i]] = S.count[S.log[i]] - S.log[i + 1] end
     S.ready.rn, S.ready.zn, S.held.rn, S.held.zn = 0, 0, 0, 0
@@ -231,10 +233,10 @@ function S.apply_lists(l)
     l.rn, l.zn = 0, 0
 end
 
--- With a full memory the server refuses (@why) a script's first write if that needs memory, and no later
--- write.  A command that keeps or gives back a hold (K.FREES) is applied all the same, after a write that needs
--- none.  Returns 'this' if the command that runs is of this kind, and makes that write; 'other' if one of the
--- @n commands in @all is; else nil.
+-- With a full memory the server refuses (@why) a script's first write if it needs memory, and no later
+-- write.  A command that keeps or gives back a hold (K.FREES) is still applied, after a write that needs no
+-- memory.  Returns 'this', and makes that write, if the current command is of this kind; 'other' if one of
+-- the @n commands in @all is; otherwise nil.
 function S.when_full(why, all, n)
     local p = 7
     local function frees(verb)
@@ -251,9 +253,9 @@ function S.when_full(why, all, n)
     end
 end
 
--- Write what has been collected.  The index at once, for walks look there; what goes into
--- the hash is kept for the end of the call, for find() looks at that first.  Nothing can fail
--- behind the first write (but for a user who loses a right meanwhile, who gets UNKNOWN).
+-- Apply the collected writes.  The lists are written at once, because S.walk() reads them from the server.
+-- The hash is written at the end of the call, because S.find() reads the cache first.  After the first
+-- write nothing can fail, except that the user loses a right at this time: the answer is UNKNOWN then.
 function S.apply()
     if S.lacks then
         local why = S.lacks()
@@ -289,7 +291,7 @@ function S.apply()
     S.head_changed = true
 end
 
--- Version @v as notices tell it: with the one before, where that is not one less.
+-- Return version @v as notices contain it: with the version before it if that is not @v - 1.
 function S.told(v) return v - 1 == S.jump_to and {v, S.jump_from} or v end
 
 -- See usher__version_before() and usher__scope_shown().
@@ -300,7 +302,8 @@ function S.version_shown() return S.version == S.jump_to and S.jump_from or S.ve
 -- See usher__scope_lost() and usher__say_lost().
 function S.all_gaps() return S.gaps or call('HGET', HASH, 'gaps') or '' end
 
--- The versions of a room of before are stale, and no loss: a room that is closed leaves nothing.
+-- Return whether version @v is lost, and whether it is in a gap.  Versions of an earlier room of the same
+-- name are stale, not lost: a room that was closed leaves no data.
 function S.of_lost(v)
     local gaps = S.all_gaps()
     local reopened = K.NOUN == 'room' and sub(gaps, 1, 7) == '\0\0\0\0\0\0\0'
@@ -319,12 +322,12 @@ function S.say_lost(what)
     S.answer = {K.LOST, 'the ' .. what .. ' is of what the store has lost', S.epoch, {}, S.lost_behind}
 end
 
--- Are notices of the scope kept, or some that are left?  See usher__log_kept().
+-- Return whether the scope has a log, or notices left from one.  See usher__log_kept().
 function S.log_kept()
     return K.LOG_KIND ~= '0' and ((S.pset or S.set)[K.LOG_SET + 1] ~= 0 or S.count[K.LOG_CHANGES + 1] ~= 0)
 end
 
--- The notice of the change with version @v, as it is packed.
+-- Return the notice of the change with version @v, ready to be packed.
 function S.notice(v, verb, from, to, r, data)
     return {verb, S.told(v), from, to, r and r.token or 0, r and r.ends or 0, S.now,
         r and (r.owner ~= '' and r.owner or r.held) or '', r and r.id or '', data or '', 0, 0}
@@ -332,7 +335,7 @@ end
 
 function S.is_told() return S.watch == 1 or S.log_kept() end
 
--- Which settings the command gives, for the notice: see usher__change_given().
+-- Return the settings given by the command, packed for its notice: see usher__change_given().
 function S.given()
     if not S.is_told() then return nil end
     local t = {}
@@ -343,7 +346,7 @@ function S.given()
     return mpack(t)
 end
 
--- Commit the change with a version of its own, and tell of it: see usher__change_commit().
+-- Commit the change with a version of its own, and make its notice: see usher__change_commit().
 function S.commit(verb, from, to, r, data)
     local notice
     if S.log_kept() then
@@ -355,7 +358,7 @@ function S.commit(verb, from, to, r, data)
     S.version, S.clock = S.version + 1, S.now
     if S.watch == 1 then
         S.notices = S.notices or {}
-        -- behind the epoch, if that is another one than before
+        -- preceded by the epoch, if it differs from that of the notice before
         if S.epoch_told and S.epoch_told ~= S.epoch then S.notices[#S.notices + 1] = S.epoch end
         S.epoch_first, S.epoch_told = S.epoch_first or S.epoch, S.epoch
         S.notices[#S.notices + 1] = notice or S.notice(S.version, verb, from, to, r, data)
@@ -368,7 +371,7 @@ function S.make_log()
 
     local function set_count(i, value) S.add(i, value - S.count[i + 1]) end
 
-    -- The members of the list are enough, so the records are not read.
+    -- The members of the list contain all that is needed, so the records are not read.
     local function erase_oldest(n)
         if n <= 0 then return end
         local p, order = K.LOG_KIND .. '0', nil
@@ -399,8 +402,8 @@ function S.make_log()
         S.add(K.LOG_CHANGES, 1)
     end
 
-    -- Put @all, the first of which is version @v, of what is about to be committed, into the log; with
-    -- their marks.
+    -- Add the notices @all of the changes that are about to be committed to the log, with their history
+    -- hashes.  The first has version @v.
     function S.log_add(all, v)
         local limit, stored = (S.pset or S.set)[K.LOG_SET + 1], S.count[K.LOG_CHANGES + 1]
         local n, gone, come = stored, 0, {}
@@ -426,7 +429,7 @@ function S.make_log()
         end
     end
 
-    -- Rows by @add of the notices behind @since: how many bytes they are, and whether there are others.
+    -- Call @add for the notices after version @since.  Return their size in bytes, and whether there are more.
     -- See usher__log_read().
     function S.log_read(since, max, page, add)
         local bytes = 0
@@ -485,15 +488,15 @@ function S.at() return S.now < S.moment and S.now or S.moment end
 -- See usher__work_as_of().
 function S.as_of(at) S.now = at > S.clock and at or S.clock end
 
--- The scope goes, behind the change that erased the last of its records.  Its keys go at the
--- end of the call, if nobody brings it back until then.
+-- Remove the scope, after the change that erased the last of its records.  Its keys are deleted at the end
+-- of the call, unless a later command of the call creates it again.
 function S.vanish()
     S.exists, S.erased, S.set_changed = false, true, false
     S.set, S.due, S.clock, S.gaps, S.jump_to = K.DEFAULTS, -1, 0, '', nil
     for i = 1, #S.count do S.count[i] = 0 end
 end
 
--- The versions of a scope that is made again in the call that erased it.
+-- Set the versions of a scope that is created again in the call that erased it.
 function S.renumber()
     if S.begins_at_1 then
         S.version = 0
@@ -523,8 +526,8 @@ function S.other_version()
     return true
 end
 
--- Outages: see usher__outage_look().  A noun has S.lives, S.beat_of(), S.life_of(r) and, where
--- signs of life do not set the scope's clock, S.last_sign().
+-- Outages: see usher__outage_look().  A noun defines S.lives, S.beat_of(), S.life_of(r) and, if heartbeats
+-- do not set the scope's clock, S.last_sign().
 function S.make_outage()
     local function in_gap(kind, most, from)
         local n, hi, order = 0, from + 1, 0
@@ -539,7 +542,7 @@ function S.make_outage()
         return n
     end
 
-    -- true: there is a new one
+    -- Return whether there is a new outage.
     function S.outage_look()
         local beat, last, taken = S.beat_of(), S.clock, S.jump_to and S.version == S.jump_to
         local kept = S.lives.in_settings and S.set or S.count
@@ -571,7 +574,7 @@ function S.make_outage()
     end
 end
 
--- When a record that would have ended at @at ends instead, or nil: see usher__outage_end().
+-- Return the new end of a record that would have ended at @at, or nil: see usher__outage_end().
 function S.outage_end(at)
     return S.gap_to and at > S.gap_from and at <= S.gap_to and S.gap_to + S.beat_of() or nil
 end
@@ -579,7 +582,8 @@ end
 -- Dropping: see src/steps/drop.c.
 function S.dropping() return S.exists and S.count[1] == K.DROPPING end
 
--- Before a command is run.  Who makes the scope anew does a step first: true, there are more of them.
+-- Called before each command.  A command that would create the scope again removes a portion of the old one
+-- first.  Return true if the old scope still exists.
 function S.drop_meet()
     if S.verb ~= K.DROP_VERB and not S.dropping() then return false end
     if not S.drop_step then S.make_drop() end
@@ -590,7 +594,8 @@ function S.drop_meet()
 end
 
 function S.make_drop()
-    -- a list of @key, or all of it: how much of a member stands before an id
+    -- Erase records of @kind in list @slot ('3': all), of which a step may erase DROP_MAX - @n.  Return the
+    -- number of them.  @width: bytes of a member before the id.
     local function erase_some(kind, slot, n)
         local key, p, width = INDEX, kind .. 'n', 0
         if slot ~= '3' then
@@ -621,7 +626,7 @@ function S.make_drop()
                 if n == K.DROP_MAX then return n end
             until some == 0
         end
-        -- its keys go at the end of the call, if nobody brings it back until then
+        -- The keys are deleted at the end of the call, unless the scope is created again before.
         S.exists, S.buried, S.head_changed, S.due, S.clock, S.count[1] = false, true, true, -1, 0, 0
         return n
     end
@@ -635,7 +640,7 @@ function S.make_drop()
             S.add(0, K.DROPPING)
             S.pset, S.pdue = K.DEFAULTS, -1
             S.commit(S.verb, 0, 0, nil)
-            S.half = true -- should the step fail
+            S.half = true -- in case the step fails
         end
         local n = S.drop_step()
         S.half = nil
@@ -643,10 +648,10 @@ function S.make_drop()
     end
 end
 
--- ---- memories: of request ids, of peers --------------------------------------------------
+-- ---- remembered: results of request ids, numbers of peers ----------------------------------
 
 function S.make_memory()
-    -- see usher__change_remember(); @i is the count of them, @v the version of the change
+    -- See usher__change_remember().  @i is the count of such records, @v the version of the change.
     function S.remember(r, i, limit, v)
         local n, erased, after = S.count[i + 1], 0, nil
         if not r.old then
@@ -684,7 +689,7 @@ function S.make_memory()
         S.clock = S.now
     end
 
-    -- The kept answer of this command, or nil.
+    -- Return the cached result of this command, or nil.
     function S.kept()
         local r = S.exists and S.find('4', S.req)
         if not r or r.ends <= S.moment then return nil end
@@ -704,6 +709,8 @@ function S.make_memory()
     end
 end
 
--- What a noun adds: S.begin() before a command (its answer is S.status, S.rows and what
--- S.fields(array, n) puts behind n), S.run() for the command in S.a, arguments from K.ARG on,
--- S.hand(array) for people.
+-- A noun defines:
+--   S.begin()           called before a command
+--   S.run()             executes the command in S.a, whose arguments begin at K.ARG
+--   S.fields(array, n)  adds its fields of the answer after index n; S.status and S.rows are the others
+--   S.hand(array)       adds its fields to the answer of a direct call

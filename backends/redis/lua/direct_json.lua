@@ -4,9 +4,9 @@
 -- functions have the same names, and src/engine/json_tables.c for the tables.
 
 do
--- A noun adds, in NOUN_json.lua: J.applies(code): is the field part of the answer; J.made(of, is_row): a text
--- that is made; J.own(own): fields that are in no table; J.has_extras(); J.prepare(): see prepare(); J.rows(): the
--- rows; J.subject(notice).
+-- A noun adds, in NOUN_json.lua: J.applies(code): whether the field is part of the answer; J.made(of, is_row): a
+-- text that is composed; J.own(own): fields that are in no table; J.has_extras(); J.prepare(): see prepare();
+-- J.rows(): the rows; J.subject(notice).
 local J, answer, verb, asked, own, rows = {}, nil, nil, nil, nil, nil
 --@json
 
@@ -299,8 +299,8 @@ function listed(list)
     return object(parts)
 end
 
--- Change the answer @all as the library does on its side.  Returns nothing, or a status and a message, which are
--- the answer then.
+-- Change the answer @all as the library does in the client.  Returns nothing, or a status and a message, which
+-- are then the answer.
 function prepare(all)
     answer = all
     return J.prepare and J.prepare()

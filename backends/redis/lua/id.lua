@@ -49,7 +49,7 @@ end
 
 function S.there() return S.exists and S.count[K.COUNT_THERE + 1] ~= 0 end
 
--- of the present segment; nil: there is none
+-- Return the last id of the current segment; nil if there is no segment.
 function S.max_of(set)
     local stop, limit = S.get(S.count, K.COUNT_END), S.get(set, K.SET_LIMIT)
     if stop[1] == 0 and stop[2] == 0 then return nil end
@@ -67,7 +67,7 @@ function S.next_of(set)
     return S.less(S.get(set, K.SET_LIMIT), next) and '-1' or S.digits(next)
 end
 
--- see answer(): as it is with what has been collected
+-- See answer(): the values include the collected writes.
 function S.say(status)
     local set = S.pset or S.set
     S.status, S.next_id, S.max = status, S.next_of(set), S.max_text(set)
@@ -79,19 +79,19 @@ function S.finish(from, to)
     S.commit(S.verb, from, to, nil, S.data)
 end
 
--- the same of ids that were given out, given back or installed: the notice says which
+-- Likewise for ids that were issued, returned or installed; the notice contains them.
 function S.finish_ids()
     S.data = S.is_told() and mpack({'first', S.first, 'n', format('%.0f', S.n)}) or nil
     S.finish(1, 1)
 end
 
--- the same of settings
+-- Likewise for settings.
 function S.finish_settings(from)
     S.data = S.given()
     S.finish(from, 1)
 end
 
--- a new segment begins
+-- Begin a new segment.
 function S.renew(set)
     local c = S.count
     if c[K.COUNT_SEGMENTS + 1] > 0 then
@@ -121,7 +121,7 @@ function S.next_ids()
     local last = S.plus(next, (n - 1) * by)
     if S.less(limit, last) then
         S.first, S.n = S.next_of(set), 0
-        -- less than n * by, so it is exact
+        -- The difference is less than n * by, so it is exact.
         if S.first ~= '-1' then S.n = floor(S.small(S.minus(limit, next), 1000000000000000) / by) + 1 end
         return S.say(K.FULL)
     end
@@ -129,7 +129,7 @@ function S.next_ids()
     if managed and (not S.less(last, stop) or c[K.COUNT_STORE + 1] ~= S.server()) then return S.say(K.EMPTY) end
     if not S.less(last, stop) then
         S.renew(set)
-        -- see usher__segment_extend()
+        -- See usher__segment_extend().
         if not S.less(next, S.plus(stop, by)) then stop = S.plus(next, 1 - by) end
         stop = S.plus(stop, c[K.COUNT_STEP + 1] * by)
         if not S.less(last, stop) then stop = S.plus(last, 1) end
@@ -153,8 +153,8 @@ function S.make_steps()
         if S.verb == K.V_SET then S.extra[10] = why or 0 end
     end
 
-    -- those given into a copy of @from; whether it differs from what is stored; whether any was
-    -- given
+    -- Return a copy of @from with the given settings, whether it is equal to the stored settings, and whether
+    -- any setting was given.
     function S.settings_take(from)
         local a, set, given, same = S.a, {}, false, true
         for i = 1, #from do set[i] = from[i] end
@@ -201,7 +201,7 @@ function S.make_steps()
         S.finish_settings(0)
     end
 
-    -- @id, or the first one behind it that is start + k * by
+    -- Return the first id from @id on that is start + k * by.
     function S.on_grid(id, set)
         local start, by = S.get(set, K.SET_START), set[K.SET_BY + 1]
         local function rest(of) return (of[1] % by * 1000000000 + of[2]) % by end
@@ -237,7 +237,7 @@ function S.make_steps()
     function S.delete()
         if not S.there() then S.status = K.SAME return end
         for i = 0, #S.count - 1 do
-            -- its log is that of all dispensers of the name, as its versions are
+            -- The log is kept, like the versions: the next dispenser of this name continues both.
             if i ~= K.COUNT_REQUESTS and i ~= K.COUNT_CHANGES and i ~= K.COUNT_SINCE then S.put_count(i, 0) end
         end
         S.pset = K.DEFAULTS
@@ -252,7 +252,7 @@ function S.make_steps()
         local a, c = S.a, S.count
         local n, token, first = a[K.ARG_N], a[K.ARG_TOKEN], S.big(a[K.ARG_FIRST])
         if not token then
-            S.answer = {K.INVALID, 'token is missing'} -- the library asks this itself
+            S.answer = {K.INVALID, 'token is missing'} -- only a direct call: the library checks this itself
             return
         end
         local issued, next = S.get(c, K.COUNT_ISSUED), S.get(c, K.COUNT_NEXT)
@@ -285,7 +285,7 @@ function S.make_steps()
         if S.less(first, next) or S.less(first, stop) then return S.say(K.REFUSED) end
         local server = S.server()
         S.renew(set)
-        -- on another server, what is left may have been given out by the one before
+        -- On another server the rest of the segment may have been issued by the former server.
         if S.count[K.COUNT_STORE + 1] ~= server or by ~= 1 or not S.less(next, stop) or S.less(stop, first) then
             if S.less(next, first) then S.put_count(K.COUNT_TOKEN, 0) end
             next = first

@@ -3,8 +3,8 @@
 -- The end of every script: read the header, run each command, write the hash.
 end -- of make()
 
--- A call of the library says where the names of fields are (pack_call()), and the first is the header.
--- What is typed unpacks to numbers, if it is as long as that at all.
+-- In a call of the library all[4] is the index of the field names (pack_call()), the first of which is
+-- `head`.  The verb of a direct call is shorter than 39 bytes, or unpacks to numbers.
 local packed = ARGV[1] or ''
 local all = HELD and #packed > 38 and {select(2, pcall(munpack, packed))} or {}
 local by_hand, one_key, add_rest, refuse = all[all[4]] ~= 'head', nil, nil, nil
@@ -17,9 +17,9 @@ if by_hand then
 end
 --@rights
 if one_key then
-    -- While a slot moves, a key that no node has leads to the node that takes the slot, and a second scope
-    -- would begin there.  No script names keys of two slots to find out: after that error a node of Valkey 9.1
-    -- fails each later script call until it is restarted.
+    -- While a slot moves, a call with a key that does not exist is redirected to the target node, and a second
+    -- scope would begin there.  The script does not use keys of two slots as a test: after that error a node of
+    -- Valkey 9.1 fails each later script call until it is restarted.
     local info = redis.pcall('INFO', 'cluster')
     local single = type(info) == 'string' and string.find(info, 'cluster_enabled:0', 1, true)
     if type(info) ~= 'string' then
@@ -29,7 +29,7 @@ if one_key then
     if not single then return refuse(K.INVALID, one_key) end
 end
 
--- ---- the header, with the records that commands begin with --------------------------------
+-- ---- the header, and the records that commands read first ---------------------------------
 
 local n_commands, p = all[1], 7
 local n_args = 2 + all[3] - all[2]
@@ -50,13 +50,13 @@ end
 local got = call('HMGET', HASH, unpack(args))
 local cache = {}
 local head, settings = got[1], got[2]
--- what is left of one that was dropped: the next one goes on behind its version
+-- the tombstone of a dropped scope: a new scope continues after its version
 local gone = not head and K.DROPS ~= '' and call('HGET', HASH, 'gone')
 local header = head or gone
 local exists, epoch, version, clock, due, count = head and true or false, '0000000000000000', 0, 0, -1, nil
 local own, writer = all[6], 0
--- where the server is another one than that which wrote the scope: the version that the scope has,
--- the last one that nobody may be given, and all such pairs.  See usher__scope_loaded().
+-- If another server wrote the scope last: the version of the scope, the last version that is never issued,
+-- and all such pairs.  See usher__scope_loaded().
 local last, first, gaps
 local wrong
 if header then
@@ -64,7 +64,7 @@ if header then
     format, epoch, version, clock, due, writer = sunpack('>Bc16I7I7i7I7', header)
     if format ~= K.FORMAT or #header ~= K.HEAD_SIZE then
         wrong = {K.INVALID, 'the scope has a format that this library does not know'}
-        -- mend.lua
+        -- a repair is under way: see mend.lua
         if format == K.FORMAT and #head == K.HEAD_SIZE + 16 then
             wrong = {K.UNAVAILABLE, 'the store is damaged: `usher check --repair` has begun to mend the scope'}
         end
@@ -81,9 +81,9 @@ if wrong then
     for i = 1, n_commands do out[i] = mpack(wrong) end
     return out[2] and out or out[1]
 end
--- The store's clock in milliseconds and in microseconds, read before anything is written.  It is not read if
--- each command has its time and no other counts (clock=given).  A server can refuse TIME to scripts: the
--- client then sends the time of its own clock as ARGV[4].  For a direct call now= is the clock then.
+-- The store's clock in milliseconds and in microseconds, read before the first write.  It is not read with
+-- clock=given if each command has its time.  If the server refuses TIME to scripts, the client sends the time
+-- of its own clock as ARGV[4]; for a direct call now= is then the clock.
 local skew, time, micros = all[5], nil, nil
 local needs_time = skew < K.TIME_MAX or not by_hand and ARGV[3] == '0'
 p = 7
@@ -107,24 +107,24 @@ elseif needs_time then
         return refuse(K.UNAVAILABLE, 'scripts may not read the clock of this server: give now=')
     end
 end
--- A scope that is new begins where no scope before it can have been, as after a change of the server: the
--- store may have been emptied, and a token of before must not be one of now.  The gap begins at 0 then.
+-- A new scope begins at a version that no earlier scope can have had, as after a change of the server: the
+-- store may have been emptied, and an earlier token must not be valid again.  The gap begins at 0 then.
 local jumps = not header and skew < K.TIME_MAX
 if own ~= writer and own ~= 0 and (header or own < 0) then
-    -- the client's knowledge may be old, and a direct call has none
+    -- The id that the client sent may be old, and a direct call sends none.
     --@identity
     own = id
     jumps = jumps or header and own ~= writer and own ~= 0
 end
 if jumps then
-    -- without a clock by the time that the command has, which may be beyond 2^53 microseconds
+    -- If no clock was read, use the time of the command, which may be beyond 2^53 microseconds.
     micros = micros or math.min(all[p + 2], 9007199254740) * 1000
     local today = math.floor(micros / 8)
     local place = tonumber(sub(redis.sha1hex(own .. ' ' .. micros % 1000000 .. HASH), 1, 9), 16)
     place = math.floor(place / (version - today < 35184372088832 and 4 or 65536))
     last, first = version, math.max(version, today) + 1048576 + place
     gaps = header and call('HGET', HASH, 'gaps') or ''
-    -- the oldest two as one, but for the one that the scope began with
+    -- Merge the two oldest gaps, except the one that the scope began with.
     local k = sub(gaps, 1, 7) == '\0\0\0\0\0\0\0' and 14 or 0
     if #gaps >= 14 * K.GAPS then gaps = sub(gaps, 1, k + 7) .. sub(gaps, k + 22) end
     gaps = gaps .. spack('>I7I7', last, first)
@@ -135,9 +135,9 @@ end
 
 local out, dirty, n_dirty, head_changed, made = {false}, {}, 0, false, false
 local set, n_set = {'head', '', '', ''}, 2
--- A call before this one in the pipeline may have left something due: by the server's clock, or with
--- clock=given by the latest time of its commands, ARGV[3].  Its commands come first, so all of this call
--- come again.
+-- A call before this one in the pipeline may have left expiries that are due, by the server's clock or with
+-- clock=given by the latest time of its commands, ARGV[3].  Its commands are then deferred.  To keep the order
+-- all commands of this call are deferred as well.
 local held = false
 if not by_hand and (ARGV[3] or '') ~= '' and due >= 0 then
     held = due <= ((ARGV[3] == '0' or skew < K.TIME_MAX) and time or tonumber(ARGV[3]))
@@ -157,7 +157,7 @@ for i = 1, n_commands do
             if by_hand then out = refuse(K.INVALID, why) end
         end
     end
-    -- with `clock=given' the command's time is that of the store's clock; the rest is usher__work_time()
+    -- With clock=given the time of the command is that of the store's clock.  The following is usher__work_time().
     local said = now
     if skew >= K.TIME_MAX then wall = now end
     if now < clock then now = clock end
@@ -179,7 +179,7 @@ for i = 1, n_commands do
         end
         S.exists, S.epoch, S.version, S.clock, S.due, S.now, S.dirty, S.nd, S.head_changed = exists, epoch,
             version, clock, due, now, dirty, n_dirty, head_changed
-        -- what is being dropped is there only for who goes on with it, or makes it anew
+        -- A scope that is being dropped exists only for commands that continue the drop or create the scope.
         local was, hidden = exists, false
         local dropping = K.DROPS ~= '' and exists and count[1] == K.DROPPING and verb ~= K.DROP_VERB
         if dropping and not string.find(K.CREATES, string.format(' %d ', verb), 1, true) then
@@ -208,20 +208,20 @@ for i = 1, n_commands do
             end
         end
         if not good then
-            -- nothing was written in this call: as if the server had refused it, by its own words
+            -- Nothing was written in this call, so return the server's own error.
             if not S.head_changed and not S.half then return {err = why} end
             S.drop()
             S.answer = {S.half and K.UNKNOWN or K.UNAVAILABLE, 'the script failed: ' .. sub(why, 1, 120)}
             S.half = nil
         end
-        -- see usher__due_store()
+        -- See usher__due_store().
         if S.exists and S.due ~= due then S.head_changed = true end
         if not hidden then
             exists, epoch, version, clock, due, n_dirty, head_changed = S.exists, S.epoch, S.version, S.clock,
                 S.due, S.nd, S.head_changed
             if S.erased then last, first, gaps = S.jump_from, S.jump_to, S.gaps ~= '' and S.gaps or nil end
         end
-        -- as they are shown: those of one that is there, or was
+        -- The epoch, version and due of the answer are those of a scope that exists, or did before the command.
         local shown, shown_version, shown_due = epoch, version == first and last or version, due
         if not S.exists and (not was or dropping or S.blank) then
             shown, shown_version, shown_due = '0000000000000000', 0, -1
@@ -239,7 +239,7 @@ for i = 1, n_commands do
             end
             if S.because and not by_hand then answer[#answer + 1] = S.because end
         elseif S.notices then
-            answer[3], answer[4] = shown, S.notices -- a failure, but what ended by itself before it has
+            answer[3], answer[4] = shown, S.notices -- the command failed, but expiries before it were applied
         end
         if by_hand then
             local word = string.match(K.STATUSES, ' ' .. answer[1] .. '=(%l+)')
@@ -250,7 +250,7 @@ for i = 1, n_commands do
             else
                 out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3]), 'due',
                     string.format('%.0f', answer[4]), 'now', string.format('%.0f', answer[5])}
-                -- A record that is damaged must not end the script here, between two writes.
+                -- A damaged record must not end the script here, between two writes.
                 local good, text = pcall(function()
                     local fault = prepare and prepare(answer)
                     if fault then return refuse(fault[1], fault[2]) end
@@ -273,10 +273,10 @@ end
 -- ---- the hash ---------------------------------------------------------------------------
 
 if head_changed and not exists and not S.buried then
-    call('DEL', HASH, INDEX, HELD) -- head, settings and the permanent members: not to come back in this call
+    call('DEL', HASH, INDEX, HELD) -- only head, settings and the permanent members are left
 elseif head_changed then
     local n, left, k = n_set, {}, 0
-    -- taken over with the first change that has a version
+    -- A new server takes over the scope with the first change that has a version.
     if version == first then version, writer, gaps = last, 0, nil elseif own ~= 0 then writer = own end
     set[2] = spack(K.HEAD_PACKED, K.FORMAT, epoch, version, clock, due, writer,
         unpack(count))
@@ -327,7 +327,7 @@ elseif head_changed then
         call('HSET', HASH, unpack(set, 1, n))
     end
     if k > 0 then call('HDEL', HASH, unpack(left, 1, k)) end
-    -- their permanent members go, so they do
+    -- Without their permanent members the lists are deleted.
     if not exists then
         call('ZREM', INDEX, '!')
         call('ZREM', HELD, K.PERMANENT)

@@ -1,19 +1,21 @@
 -- SPDX-License-Identifier: MIT
 --
--- A script of its own, for `check --repair`: one step of mending a scope.  The first step puts a mark
--- behind the header, which keeps all other commands out (main.lua); each further one does nothing
--- unless it is still there, and the keys are, so of two who mend only the last one to begin does; the
--- last step takes it off again.  A step is a thousand members at most, so the server is never held up.
---   begin MARK PERMANENT     the two keys are there behind it; which were before, how many members are new
---   put MARK 2|3 ZADD|ZREM MEMBER …   ZADD: with scores
---   end MARK HEAD
---   look                     which keys there are
---   drop                     what is left of a scope that has no hash
+-- One step of the repair of a scope (`check --repair`); a script of its own.  The first step appends a lock
+-- of 16 bytes, MARK, to the header, so that all other commands on the scope are refused (main.lua).  Each
+-- further step does nothing unless the lock and all keys are still there, so if two clients repair the
+-- scope, only the one that began last continues.  The last step removes the lock.  A step has at most a
+-- thousand members, so it does not block the server.
+--   begin MARK PERMANENT     lock the scope and create missing lists.  Returns which keys existed before, and
+--                            the number of permanent members added.
+--   put MARK 2|3 ZADD|ZREM MEMBER …   write members of a list (with scores for ZADD)
+--   end MARK HEAD            write the new header, without the lock
+--   look                     return which keys exist
+--   drop                     remove the lists of a scope that has no hash
 local call, op, mark = redis.call, ARGV[1], ARGV[2]
 local function there(key) return call('EXISTS', key) end
 local head = call('HGET', KEYS[1], 'head')
 local marked = head and #head == 201
--- all that is left of one that was dropped
+-- the tombstone of a dropped scope
 local gone = not head and call('HGET', KEYS[1], 'gone')
 if op == 'look' then return {gone and 0 or there(KEYS[1]), there(KEYS[2]), there(KEYS[3]), head and 1 or 0} end
 if op == 'drop' then return {(gone or there(KEYS[1]) == 0) and call('DEL', KEYS[2], KEYS[3]) or 0} end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What ids and serials have in common.
+-- The parts that ids and serials share.
 --
 -- A number of 63 bits and a little more is a pair {high, low} with low below 10^9, as in the
 -- store (core/wide.h); as text it is decimal digits.
@@ -18,7 +18,7 @@ end
 
 function S.less(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end
 
--- @n is from -10^15 to 10^15, and the sum is not negative
+-- Return @a + @n; @n is from -10^15 to 10^15, and the sum must not be negative.
 function S.plus(a, n)
     local low = a[2] + n
     local carry = floor(low / 1000000000)
@@ -31,7 +31,7 @@ function S.minus(a, b)
     return {high, low}
 end
 
--- as a number, at most @most (10^15 or below)
+-- Return @b as a number, at most @most (which is at most 10^15).
 function S.small(b, most)
     if b[1] > 1000000 then return most end
     local n = b[1] * 1000000000 + b[2]
@@ -40,7 +40,7 @@ end
 
 function S.get(t, i) return {t[i + 1], t[i + 2]} end
 
--- the count @i becomes @value with this change
+-- Set count @i to @value with this change.
 function S.put_count(i, value)
     if value ~= S.count[i + 1] then S.add(i, value - S.count[i + 1]) end
 end
@@ -50,9 +50,9 @@ function S.put_pair(i, b)
     S.put_count(i + 1, b[2])
 end
 
--- Which server this is.  A store that gives out what it was granted asks anew on another one than
--- that which the grant was put on: it may have gone back in time.  Asked each time: what the client
--- knows may be a moment old.
+-- Return the identity of this server.  A grant that was installed on another server may not be used here,
+-- because this server may lack later changes; the client requests a new grant.  The identity is read each
+-- time, because the one that the client knows may be out of date.
 function S.server()
     --@identity
     return id > 0 and id or error('NOPERM the user lacks the right to INFO', 0)

@@ -1,10 +1,14 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a number pool: the same steps as src/steps/number.c, in its order.  Kinds: 1 a
--- number (n0 to n3: calls, day, used, lease), 2 a group (total, busy+up, resting), 3 sticky,
--- 4 request, 5 the calls of the day of a number that was taken out, 6 a hold in the list of the node
--- that carries the call (owner; the number has it in its data), 7 a notice of the log, 8 a day (n0: how
--- many numbers stand aside with calls of it).
+-- The verbs of a number pool: the same steps as src/steps/number.c, in its order.  Kinds:
+--   1 a number (n0 to n3: calls, day, used, lease)
+--   2 a group (total, busy+up, resting)
+--   3 a sticky number
+--   4 a request
+--   5 the calls of the day of a number that was deleted
+--   6 a hold in the list of the node that carries the call (owner; also in the data of the number)
+--   7 a notice of the log
+--   8 a day (n0: count of numbers over the cap of this day)
 local find, floor = string.find, math.floor
 
 function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end
@@ -54,8 +58,8 @@ function S.rested(r, at, rest)
     return gap > 0 and math.max(at + rest, r.n2 + gap) or at + rest
 end
 
--- When @r, which is free, has rested by the settings as they are now; n3 says how its last call ended.
--- See rest_end().
+-- Return when the rest of @r, a free number, ends by the current settings; n3 contains how its last call
+-- ended.  See rest_end().
 function S.rest_end(r)
     if r.n3 == -1 then return 0 end
     if r.n3 >= 0 then return S.rested(r, r.n3, S.set[K.SET_REST + 1]) end
@@ -67,7 +71,7 @@ function S.limit_end(r)
     return r.token > S.count[K.COUNT_LIMITED_AT + 1] and at or math.max(at, S.count[K.COUNT_LIMITED + 1])
 end
 
--- The oldest hold after @order, if `lease-max` limits holds.
+-- Return the oldest hold after @order, if `lease-max` limits holds.
 function S.first_limited(order)
     return S.set[K.SET_LEASE_MAX + 1] ~= 0 and S.walk('1', '2', nil, 0, order) or nil
 end
@@ -76,7 +80,7 @@ S.lives = {'1', in_settings = true, from = K.SET_OUTAGE_FROM, to = K.SET_OUTAGE_
 function S.beat_of() return S.set[K.SET_OUTAGE + 1] end
 function S.life_of(r) return r.state >= K.NUMBER_BUSY_DOWN and r.ends or 0 end
 
--- From here on S.end_of() knows what an outage moves.  @writes: a new outage is a change.
+-- Read the last outage, so that S.end_of() takes it into account.  @writes: record a new outage as a change.
 function S.meet_outage(writes)
     S.gap_to = nil
     if S.set[K.SET_OUTAGE + 1] == 0 then return end
@@ -84,10 +88,10 @@ function S.meet_outage(writes)
     if writes and S.exists and S.due >= 0 and S.due <= S.moment then S.outage() else S.outage_look() end
 end
 
--- When the lease of @r, which is held, ends; 0: it has none.
+-- Return when the lease of @r, which is held, ends; 0 if it has none.
 function S.lease_end(r) return S.outage_end(r.ends) or r.ends end
 
--- The time at which the hold on @r or its rest ends; 0: it has no end.  See end_of().
+-- Return when the hold on @r or its rest ends; 0 if it has no end.  See end_of().
 function S.end_of(r)
     if r.state < K.NUMBER_BUSY_DOWN then return r.ends end
     local lease = S.gap_to and S.lease_end(r) or r.ends
@@ -101,7 +105,8 @@ function S.is_due(r)
     return at ~= 0 and at <= S.moment
 end
 
--- Until when @r, which is free, rests as the settings say now: see rests_until().
+-- Return when the rest of @r, a free number, ends by the current settings; 0 if it does not rest: see
+-- rests_until().
 function S.rests_until(r)
     local ends = S.rest_end(r)
     return ends > (r.ends ~= 0 and S.moment or S.now) and ends or 0
@@ -122,7 +127,7 @@ function S.rank_of(r, drawn)
     return drawn and S.draw(r.order, 0) or K.QUEUED
 end
 
--- @r, which is free, takes its place in the idle list at version @v: see place().
+-- Assign @r, a free number, its position in the idle list at version @v: see place().
 function S.place(r, v)
     r.order = v
     r.rank = S.rank_of(r, S.set[K.SET_ORDER + 1] == K.ORDER_RANDOM)
@@ -141,20 +146,20 @@ function S.settle(r, to, ends, v)
     if to < K.NUMBER_BUSY_DOWN then r.owner, r.held = '', r.owner end
 end
 
--- The call of @r ends at @at and it rests for @rest (nil: by the pool): see release().
+-- End the call of @r at @at, with a rest of @rest (nil: that of the pool): see release().
 function S.release(r, to, at, rest, v)
     r.n3 = rest and -2 - (at + rest) or at
     local ends = S.rest_end(r)
     S.settle(r, to, ends > at and ends or 0, v)
 end
 
--- Something is due at @at: see due_at().
+-- Note that something is due at @at: see due_at().
 function S.due_at(at)
     local due = S.pdue or S.due
     if due < 0 or at < due then S.pdue = at end
 end
 
--- @by more numbers stand aside with calls of @day: see save_day().
+-- Add @by to the count of numbers over the cap of @day: see save_day().
 function S.put_day(day, by)
     local id = string.format('%.0f', day)
     local of = S.find('8', id)
@@ -166,8 +171,8 @@ function S.put_day(day, by)
     if of.n0 == 0 then S.erase(of) else S.save(of) end
 end
 
--- Put the move of a number from @before (its state, what it had until then) to @after into the
--- change; either nil: not in the pool.  See save().
+-- Add to the change that a number moves from @state and @ends to its current state.  @state nil: it was not in
+-- the pool; @after false: it leaves the pool.  See save().
 function S.put(r, state, ends, after)
     if r.data ~= '' and not (after and r.state >= K.NUMBER_BUSY_DOWN) then
         r.data, r.carried = '', r.data
@@ -203,7 +208,7 @@ function S.put(r, state, ends, after)
             if r.rank >= K.ASIDE then S.put_day(r.n1, 1) end
         end
     end
-    -- see limit_next()
+    -- See limit_next().
     if S.set[K.SET_LEASE_MAX + 1] ~= 0 and state and state >= K.NUMBER_BUSY_DOWN
         and not (after and r.state >= K.NUMBER_BUSY_DOWN) then
         local first = S.first_limited()
@@ -225,7 +230,7 @@ function S.finish(r, state, ends, after, to)
     S.tell(S.verb, state or K.NUMBER_NODATA, to, r)
 end
 
--- The data of the notice of a change of @r: see add_data() in number.c.
+-- Return the data of the notice of a change of @r: see add_data() in number.c.
 function S.about_number(verb, r)
     if not S.is_told() then return nil end
     local t, node, peer = {}, r.data ~= '' and r.data or r.carried, verb == K.V_CALL and S.a[K.ARG_STICKY]
@@ -236,7 +241,7 @@ function S.about_number(verb, r)
     return #t > 0 and mpack(t) or nil
 end
 
--- Commit a change of @r, with the end of its hold as `lease-max` has it: see commit().
+-- Commit a change of @r.  The notice has the end of its hold as limited by `lease-max`: see commit().
 function S.tell(verb, from, to, r)
     local ends, said = r.ends, S.about_number(verb, r)
     r.ends = S.end_of(r)
@@ -254,7 +259,7 @@ function S.make_expiry()
         S.settle(r, to, ends > at and ends or 0, v)
     end
 
-    -- Something is due: @r expires, or an outage has moved its lease.
+    -- Apply what is due for @r: it expires, or an outage has moved the end of its lease.
     function S.expire_one(r)
         local state, ends = r.state, r.ends
         if not S.is_due(r) then
@@ -290,8 +295,8 @@ function S.make_expiry()
         return not S.rests_otherwise(r) and (r.slots % 2 == 0 or (r.rank >= K.ASIDE) == S.capped(r, S.now))
     end
 
-    -- Go on with the judging that a changed setting began, for at most @left numbers; how many are left:
-    -- see judge_next() and judge().
+    -- Continue to apply changed limits to the numbers, at most @left of them.  Return the remaining part of
+    -- @left.  See judge_next() and judge().
     function S.judge(left)
         local function set_count(i, value) S.add(i, value - S.count[i + 1]) end
         while left > 0 and S.count[K.COUNT_JUDGE + 1] ~= 0 do
@@ -313,7 +318,7 @@ function S.make_expiry()
         return left
     end
 
-    -- How many stand aside that the cap keeps.
+    -- Return how many numbers are over the cap today or on a later day.
     function S.count_capped()
         if S.count[K.COUNT_CAPPED + 1] == 0 or S.set[K.SET_DAILY + 1] == 0 then return 0 end
         local n, today = 0, S.day_of(S.now)
@@ -324,8 +329,8 @@ function S.make_expiry()
         return n
     end
 
-    -- The first of @group (nil: any) whose lease or rest is over, or the first of all holds that
-    -- `lease-max` ends; nil, and when something will be.
+    -- Return the first number of @group (nil: any) whose lease or rest is over, or the first hold that
+    -- `lease-max` ends; otherwise nil, and when something will be due.
     function S.first_due(group)
         local r, limited = S.walk('1', '1', group), S.first_limited()
         local at = r and r.ends or -1
@@ -334,7 +339,7 @@ function S.make_expiry()
         return r
     end
 
-    -- See none_due(): are there more to be judged?
+    -- See none_due().  Return whether numbers are left to which changed limits must be applied.
     local function none_due(due, judges)
         S.due = due
         if S.count[K.COUNT_JUDGE + 1] ~= 0 then S.judge(judges) end
@@ -348,8 +353,8 @@ function S.make_expiry()
         return true
     end
 
-    -- Apply up to @max of what is due, then judge up to @judges numbers; how many expired, and whether
-    -- there are more.
+    -- Apply up to @max expiries, then changed limits to up to @judges numbers.  Return how many numbers
+    -- expired, and whether there are more.
     function S.expire_due(max, judges)
         local n = 0
         while S.due >= 0 and S.due <= S.now do
@@ -366,7 +371,7 @@ function S.make_expiry()
         return n, false
     end
 
-    -- The first of those that stand aside and that the cap keeps no more: see first_aside().
+    -- Return the first number on the over-cap list that the cap no longer excludes: see first_aside().
     function S.first_aside(group)
         if S.count[K.COUNT_CAPPED + 1] == 0 then return nil end
         local r = S.walk('1', '0', group, K.ASIDE, 0)
@@ -375,7 +380,8 @@ function S.make_expiry()
     end
 end
 
--- Number @id with its own due expiries applied, and judged; one that is not in the pool is NODATA.
+-- Return number @id after its due expiries and changed limits were applied; if it is not in the pool, a new
+-- record in state NODATA.
 function S.load(id)
     local r = S.exists and S.find('1', id)
     while r do
@@ -395,7 +401,7 @@ end
 function S.make_past()
     if not S.remember then S.make_memory() end
 
-    -- It leaves the pool, and its calls of the day stay: see past_keep().
+    -- Remember the calls of the day of @r, which leaves the pool: see past_keep().
     function S.past_keep(r)
         if r.n0 == 0 or r.n1 < S.day_of(S.now) then return end
         local past = S.fresh('5', r.id)
@@ -403,7 +409,7 @@ function S.make_past()
         S.remember(past, K.COUNT_PAST, K.PAST_MAX, S.version + 1)
     end
 
-    -- It is new, with the calls that it has had today if it was there before: see past_recall().
+    -- Give @r, which is new, the calls that it has had today if it was in the pool before: see past_recall().
     function S.past_recall(r)
         local past = S.find('5', r.id)
         if not past then return end
@@ -444,7 +450,7 @@ end
 
 -- ---- call ---------------------------------------------------------------------------------
 
--- 32 well mixed bits of a version: draw() in src/core/number.c
+-- Return 32 well mixed bits of version @v: draw() in src/core/number.c.
 function S.draw(v, salt)
     local function mul(a, b)
         local low, high = a % 65536, floor(a / 65536)
@@ -461,7 +467,7 @@ function S.draw(v, salt)
     return mix(bit.bxor(v % 4294967296, high) % 4294967296)
 end
 
--- What a call of @r does: see move_by_call().
+-- Return the new state and the status of a call of @r: see move_by_call().
 function S.move_by_call(r)
     local owner, guard = S.a[K.ARG_OWNER], K.NUMBER_IF_ANY
     if r.state >= K.NUMBER_BUSY_DOWN then
@@ -472,7 +478,7 @@ function S.move_by_call(r)
     return S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_CALL, guard)
 end
 
--- Give @r, which is free as far as lists tell, to this call; false: it may not have it.
+-- Give @r, which is listed as free, to this call.  Return false if the table does not allow it.
 function S.take_free(r)
     local to, what = S.move_by_call(r)
     if what ~= K.OK then return false end
@@ -480,7 +486,7 @@ function S.take_free(r)
     return true
 end
 
--- Give @r to this call, its state is @to then: see take().
+-- Give @r to this call and set its state to @to: see take().
 function S.take(r, to)
     local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
     local state, lease, calls = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1], r.n1 >= today and r.n0 or 0
@@ -510,8 +516,8 @@ function S.take(r, to)
     S.finish(r, state, ends, true, r.state)
 end
 
--- The number that the pool's order puts first, of @group or of all, of those that do not stand
--- aside: see head().
+-- Return the first number in the order of the pool, of @group or of all, without those on the over-cap list:
+-- see head().
 function S.head(group)
     local order = S.set[K.SET_ORDER + 1]
     local r
@@ -541,7 +547,7 @@ function S.draw_from(group)
 end
 
 function S.make_call()
-    -- a call that gets nothing is counted: no change, no version
+    -- Count a call that gets no number.  This is not a change and has no version.
     function S.count_refusal()
         if not S.exists then return end
         local today = S.day_of(S.now)
@@ -553,7 +559,7 @@ function S.make_call()
         S.apply()
     end
 
-    -- when @r may be free if its hold or rest ends at @at; 0: not known
+    -- Return when @r may be free if its hold or rest ends at @at; 0 if unknown.
     function S.free_at(r, at)
         if r.state == K.NUMBER_BUSY_UP and at ~= 0 then
             at = S.rested(r, at, S.set[K.SET_REST + 1])
@@ -565,15 +571,15 @@ function S.make_call()
         return at ~= 0 and S.capped(r, at) and S.day_end(at) or at
     end
 
-    -- Holds and rests in order of their ends: a function that gives the next one, and when it ends.  See
-    -- ends_next(); @e.looked: at holds of all groups.
+    -- Return an iterator over holds and rests in the order of their ends; it returns the next number, and when
+    -- it ends.  See ends_next().  @e.looked counts the holds that were read, of all groups.
     local function ends(group, e)
         local r = {S.walk('1', '1', group), S.first_limited()}
         local limit = 0
         e.looked = 1
         return function()
             while r[1] or r[2] do
-                local by_limit = r[2] and math.max(S.limit_end(r[2]), limit) -- limits end holds in their order
+                local by_limit = r[2] and math.max(S.limit_end(r[2]), limit) -- holds end in their order
                 local list = r[2] and (not r[1] or by_limit < r[1].ends) and 2 or 1
                 local this = r[list]
                 local at = list == 1 and this.ends or by_limit
@@ -592,7 +598,8 @@ function S.make_call()
         end
     end
 
-    -- nothing of @group, @rests of which rest, gets free by itself before: see next_free()
+    -- Return when the next number of @group, of which @rests rest, may become free, or @best if that is
+    -- earlier: see next_free().
     function S.next_free(group, rests, best)
         local e, held, n = {}, false, 0
         for r, at_end in ends(group, e) do
@@ -610,7 +617,7 @@ function S.make_call()
         return best
     end
 
-    -- see find_shortage(); true: numbers stand in the idle list that have had their calls
+    -- See find_shortage().  Return whether the idle list has numbers that are over the cap.
     function S.shortage(group, rests)
         local capped = S.walk('1', '0', group) ~= nil
         if capped then
@@ -621,7 +628,7 @@ function S.make_call()
         return capped
     end
 
-    -- nothing is free in the groups asked for: why, and until when
+    -- Answer that no number is free in the requested groups, why, and until when.
     function S.exhausted()
         if not S.expire then S.make_expiry() end
         local total, up, rest, list, count, capped = 0, 0, 0, S.a[K.ARG_GROUPS], S.count, false
@@ -655,7 +662,7 @@ function S.make_call()
         S.count_refusal()
     end
 
-    -- give the number last used for this call's peer; false: not known, or not free
+    -- Give the number last used for this call's peer.  Return false if it is unknown or not free.
     function S.take_sticky()
         local memory = S.find('3', S.a[K.ARG_STICKY])
         if not memory or memory.ends <= S.moment then return false end
@@ -671,7 +678,7 @@ function S.make_call()
         return S.take_free(r)
     end
 
-    -- the call is about @r, and gets it if its row says so
+    -- Give @r to the call if the table allows it; otherwise answer why not.
     function S.call_one(r)
         local to, what = S.move_by_call(r)
         if what == K.OK then return S.take(r, to) end
@@ -680,7 +687,7 @@ function S.make_call()
     end
 end
 
--- see usher__come_again()
+-- See usher__come_again().
 function S.come_again()
     S.behind, S.status, S.why = true, K.REFUSED, K.WHY_DUE
     S.because = 'more was to be done first than one command does: again'
@@ -693,14 +700,14 @@ function S.come_again()
     return true
 end
 
--- A step of a call that goes on until it knows; false: no more of them.
+-- Count a step of a call that searches for a number.  Return false if no step is left.
 function S.step()
     S.left = S.left - 1
     return S.left >= 0
 end
 
--- Give the first number of @group (nil: any) to this call; false: there is none, however many are
--- in the way.  See take_first() and find_more().
+-- Give the first number of @group (nil: any) to this call.  Apply expiries and changed limits to the numbers
+-- before it.  Return false if there is none.  See take_first() and find_more().
 function S.take_first(group)
     while true do
         local r, judged = S.head(group), S.count[K.COUNT_JUDGE + 1] == 0
@@ -728,7 +735,7 @@ end
 function S.call_any()
     local a = S.a
     local owner, list = a[K.ARG_OWNER], a[K.ARG_GROUPS]
-    S.left = S.left or K.JUDGE_MAX -- of all commands of the call
+    S.left = S.left or K.JUDGE_MAX -- shared by all commands of the call
     if S.exists then
         local r = owner and S.walk('1', '2', owner)
         while r and S.is_due(r) do
@@ -759,7 +766,7 @@ end
 
 -- ---- hangup, renew, lift, free ------------------------------------------------------------
 
--- see token_lost()
+-- See token_lost().
 function S.token_gone(r)
     local token = S.a[K.ARG_TOKEN]
     return token and S.exists and r.token ~= token and S.of_lost(token)
@@ -771,8 +778,8 @@ function S.end_rest(r, to)
     S.settle(r, to, 0, S.version + 1)
 end
 
--- The row of the table does nothing but answer @what; `stale` has the owner and the deadline of the
--- hold, and no token: see say_stale().
+-- Answer @what; nothing changes.  `stale` has the owner and the deadline of the hold, but not its token: see
+-- say_stale().
 function S.answer_only(what, r)
     S.say(what, r)
     if what ~= K.STALE then return end
@@ -803,7 +810,7 @@ function S.hangup()
     S.finish(r, state, ends, true, to)
 end
 
--- Extend the hold on @r; false: it ends then already.  See extend().
+-- Extend the hold on @r.  Return false if it already ends at that time.  See extend().
 function S.extend(r, told)
     local state, ends, lease = r.state, r.ends, r.n3
     r.n3 = S.a[K.ARG_LEASE] or lease
@@ -821,7 +828,7 @@ end
 
 function S.renew()
     local a = S.a
-    -- by hand: see renew_node()
+    -- Only for direct calls: see renew_node().
     local fault = a[K.ARG_AFTER] and 'after goes without a number'
         or a[K.ARG_NODE] and not a[K.ARG_OWNER] and 'node with a number goes with owner'
     if fault then S.answer = {K.INVALID, fault} return end
@@ -840,14 +847,14 @@ function S.renew()
     if not S.extend(r, true) then S.say(K.SAME, r) end
 end
 
--- The token that @text is, or nil.
+-- Return @text as a token, or nil.
 function S.as_token(text)
     local n = find(text, '^%d+$') and #text <= 16 and tonumber(text)
     return n and n < 9007199254740992 and n or nil
 end
 
 function S.make_steps()
-    -- The oldest hold behind @order, of @owner or @node or (both nil) of all: see walk_held().
+    -- Return the oldest hold after @order, of @owner or of @node or (both nil) of all: see walk_held().
     function S.walk_held(owner, node, order)
         if not node then return S.walk('1', '2', owner, 0, order) end
         local of = S.walk('6', '2', node, 0, order)
@@ -865,7 +872,7 @@ function S.make_steps()
         S.finish(r, state, ends, true, to)
     end
 
-    -- @n more (or -1) in the group @name, of a number like @r
+    -- Add @n (1 or -1) numbers in the state of @r to the counts of the group @name.
     local function group_has(name, r, n)
         if name == '' then return end
         local g = S.find('2', name) or S.fresh('2', name)
@@ -875,7 +882,7 @@ function S.make_steps()
         if g.n0 == 0 then S.erase(g) else S.save(g) end
     end
 
-    -- nothing but the group changes: see move_group()
+    -- Change only the group: see move_group().
     function S.move_group()
         local r, group = S.load(S.a[K.ARG_NUMBER]), S.a[K.ARG_GROUP] or ''
         if not r.old then return S.say(K.MISSING, r) end
@@ -890,14 +897,14 @@ function S.make_steps()
         S.tell(S.verb, r.state, r.state, r)
     end
 
-    -- commands that make several changes
+    -- Answer a command that makes several changes.
     function S.several(n, more)
         S.status = n > 0 and K.OK or K.SAME
         S.counted, S.more = n, more and 1 or 0
         if n > 0 and S.req then S.keep_last() end
     end
 
-    -- what an operator's end of calls does to @r: see move_by_free()
+    -- Return the new state of @r and the status when an operator ends its call: see move_by_free().
     function S.move_by_free(r)
         local owner, node = S.a[K.ARG_OWNER], S.a[K.ARG_NODE]
         local other = owner and owner ~= r.owner or node and node ~= r.data
@@ -912,12 +919,12 @@ function S.make_steps()
         S.tell(K.V_FREE, state, r.state, r)
     end
 
-    -- all of a node: see renew_node()
+    -- Renew all holds of a node: see renew_node().
     function S.renew_node()
         if not S.exists then S.status = K.MISSING return end
         local a = S.a
         local n, looked, order = 0, 0, S.as_token(a[K.ARG_AFTER] or '0')
-        -- the library has seen to these; not so by hand
+        -- Only for direct calls: the library has already checked this.
         local fault = not a[K.ARG_NODE] and 'number or node is missing' or not order and 'after is not a token'
             or a[K.ARG_TOKEN] and 'token goes with a number' or a[K.ARG_OWNER] and 'owner goes with a number'
         if fault then S.answer = {K.INVALID, fault} return end
@@ -975,14 +982,14 @@ function S.make_steps()
         if not S.exists then S.status = K.MISSING return end
         if not S.expire then S.make_expiry() end
         S.several(S.expire_due(S.sweep_max(S.a[K.ARG_MAX]), K.JUDGE_MAX))
-        -- an outage has made a version, too
+        -- An outage is also a change with a version.
         if S.status == K.SAME and S.version ~= version then
             S.status = K.OK
             if S.req then S.keep_last() end
         end
     end
 
-    -- The limits among the settings apply to all numbers at once: see settings_reach().
+    -- Begin to apply changed limits of the settings to all numbers: see settings_reach().
     local function settings_reach(old, new)
         local function both(setting) return old[setting + 1], new[setting + 1] end
         local function set_count(i, value) S.add(i, value - S.count[i + 1]) end
@@ -1007,7 +1014,7 @@ function S.make_steps()
             lists = rests and K.JUDGE_BOTH or K.JUDGE_IDLE
         end
         set_count(K.COUNT_JUDGE, lists)
-        -- a higher cap only frees
+        -- A higher cap concerns only the numbers on the over-cap list.
         set_count(K.COUNT_JUDGE_HI, lists == K.JUDGE_IDLE and not other_zone and
             (cap_new == 0 or cap ~= 0 and cap_new > cap) and K.ASIDE or 0)
         S.due_at(S.moment)
@@ -1036,7 +1043,7 @@ function S.make_steps()
             local follows = due >= 0 and due <= S.now
             if S.req and not follows then S.keep(S.version + 1) end
             S.commit(S.verb, 0, 0, nil, S.given())
-            -- what the new settings end, or put elsewhere, at once, as far as one command does
+            -- Apply the new settings to the numbers now, as far as one command does.
             if follows then
                 if not S.expire then S.make_expiry() end
                 S.expire_due(K.EXPIRE_MAX, K.JUDGE_MAX)
@@ -1051,7 +1058,7 @@ end
 function S.make_reads()
     S.make_expiry()
 
-    -- as it is once everything due has happened; nothing is written
+    -- Change @r to what it is after all due expiries.  Nothing is written.
     function S.look(r)
         while S.is_due(r) do S.expire(r, r.order) end
         if S.rests_otherwise(r) then S.settle(r, r.state, S.rests_until(r), r.order) end
@@ -1124,7 +1131,7 @@ function S.make_reads()
         if not S.exists then S.status = K.MISSING return end
         local c, hi, order, longest, aside, looked = {}, nil, nil, 0, S.count_capped(), 0
         for i = 1, 5 do c[i] = S.count[i + 1] end
-        -- bring @r, which is due, into them as it is then
+        -- Count @r, which is due, in the state that it has after its expiry.
         local function count_as_it_is(r)
             c[r.state] = c[r.state] - 1
             if r.state == K.NUMBER_IDLE_UP then c[5] = c[5] - 1 end

@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- In the loop of main.lua: a call by owner and a hangup as nearly all are (nobody watches, no request
--- id, no group, no rest: these are written by number_brief.c; nothing is due, no daily cap, not in random
--- order), without functions and tables of their own.  Whatever else comes up is left to number.lua,
--- before anything was written.
+-- The fast path of a plain call by owner and a plain hangup, inside the loop of main.lua, without functions
+-- and tables of its own.  Plain commands have no watcher, no request id, no group and no rest (number_brief.c
+-- packs them), nothing is due, and the pool has no daily cap and no random order.  All other commands are
+-- left to number.lua before anything was written.
 --
--- The lists' changes are collected and written together; numbers that are idle are fetched for all
--- calls at once.  Whoever is not of this kind finds all written.  Numbers stay the bytes that they are
--- in the record, and a record is compared and put together in pieces: to take it apart is dear.
--- Every step of Lua is some 40 instructions, a function that it calls 600 and more.
+-- Changes of the lists are collected and written together.  The idle numbers for all calls are fetched at
+-- once.  Before any other command the collected changes are written.  Numbers stay the bytes of the record,
+-- and a record is compared and built in pieces, because unpacking it takes long.  A step of Lua takes some 40
+-- instructions, a function that it calls 600 and more.
 if verb < 256 and not done and plain and (due < 0 or due > now) and not (made and (S.set_changed or S.behind)) then
     if not ready then
-        -- with room for one: a table grows in dear steps
+        -- The tables have space for the first entries, because growing a table takes long.
         if all[2] > 0 then rz, ha, called, of_call, tail = {''}, {'', '', '', ''}, {}, '\1' .. epoch, nil end
         if all[3] > all[2] then hz, ra, of_hangup = {'', ''}, {'', ''}, '\2' .. epoch end
         ready, due_bytes, rn, hn, hm, rm = true, spack('>i7', due), 0, 0, 0, 0
@@ -24,10 +24,10 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
         local owner = all[p + 4]
         if not called[owner] and not call('ZRANGEBYLEX', HELD, all[p + 5], all[p + 6], 'LIMIT', '0', '1')[1] then
             if not idle then
-                -- those for this and all other calls, with their records
+                -- the idle numbers for this and all other calls, with their records
                 idle, nth, records = call('ZRANGEBYLEX', INDEX, '[10', '(10\255', 'LIMIT', '0', all[2]), 1, nil
                 local n = #idle
-                -- all of one rank, as number.lua puts them behind one another
+                -- All must have the rank that number.lua gives to numbers in the order of their release.
                 if n > 0 and sub(idle[1], 3, 9) == K.QUEUED_BYTES and sub(idle[n], 3, 9) == K.QUEUED_BYTES then
                     fields, ids = {''}, {''}
                     for c = 1, n do
@@ -42,7 +42,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                 end
             end
             local record = records and records[nth]
-            -- what number.lua calls take(): free, without a group, and standing where it says
+            -- S.take() of number.lua: the number is free, has no group, and is listed at its position.
             if record and #record == 70
                 and sub(record, 1, 26) == K.HEAD_IDLE_UP .. '\1' .. K.QUEUED_BYTES .. sub(idle[nth], 10, 16) then
                 local span = all[p + 3] or lease
@@ -55,7 +55,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                     if ends > 0 and (due < 0 or ends < due) then due, due_bytes = ends, ends_bytes end
                     tail_now, tail_moment, tail_span, tail, more = now, moment, span, spack('>i7i7', moment, span), {}
                 end
-                -- how many calls with this one, and of which day
+                -- the number of calls of its day, with this one, and the day
                 local before = sub(record, 41, 54)
                 local calls = more[before]
                 if not calls then
@@ -87,7 +87,8 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
         local record = cache[field]
         if record == nil then record = got[place] end
         local up = record and string.find(record, '\0', 69, true)
-        -- what number.lua calls release(): busy, no group (that would begin behind the owner), its token
+        -- S.release() of number.lua: the number is busy, has no group (it would follow the owner), and has
+        -- the token of the command.
         if up and up == #record - 1 then
             local id, held = all[p + 5], all[p + 4]
             if not token and strict == 0 then

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- Of the short way: what goes into and out of the lists of what is held and ready, and whose; idle
--- numbers with their records, and which is next; how many it gave and took back; what is the same
--- for many commands; the settings.
+-- Variables of the fast path: members to be added to and removed from the lists of held and ready records,
+-- and owners; idle numbers with their records, and the next of them; counts of numbers given and released;
+-- values that are the same for many commands; the settings.
 local ready, called, rz, rn, hz, hn, ha, hm, ra, rm = false
 local idle, fields, ids, records, nth
 local given, back = 0, 0
@@ -12,7 +12,7 @@ local plain, lease, rest, zone, strict = K.SHORT_WAY and exists and not held and
 if settings and all[3] > 0 then
     local order, daily
     order, lease, rest, daily, zone, strict = sunpack('>i7i7i7i7i7i7', settings)
-    -- all settings after sticky=, sticky-max= and requests= are off, but for outage=
+    -- All settings after sticky=, sticky-max= and requests= must be off, except outage=.
     plain = plain and order == K.ORDER_LONGEST_IDLE and daily == 0 and
         sub(settings, 64, K.OUTAGES_FIRST - 1) .. sub(settings, K.OUTAGES_BEHIND) == K.SETTINGS_OFF and
         count[K.COUNT_CHANGES + 1] == 0 and count[K.COUNT_JUDGE + 1] == 0

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- Write what the short way has collected for the lists.  First into them, then out of them: what
--- came and went meanwhile is out, and nothing comes back, for members have their version.
+-- Write the changes of the lists that the fast path has collected.  Members are added first and removed then,
+-- so a member that was both added and removed is out of the list.  A removed member is never added again,
+-- because members contain their version.
 if ready then
     local refused = hm > 0 and redis.pcall('ZADD', HELD, unpack(ha, 1, hm))
     if type(refused) == 'table' then
-        -- a replica is not asked again
+        -- Do not repeat the write on a replica.
         if string.find(refused.err, 'READONLY ', 1, true) then return refused end
         if not made then make() end
         if S.when_full(refused.err, all, n_commands) then call('ZREM', HELD, '') end

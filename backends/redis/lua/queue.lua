@@ -2,13 +2,19 @@
 --
 -- The verbs of a queue: the same steps as src/steps/queue*.c, in files of the same names.
 --
--- Kinds: 1 an agent (n0 to n7: capacity, seated, beat, served, wrap, level, offers * 4 + 2 while it
--- goes + 1 if it asked for a pause, in its state since), 2 a link, 3 a user (since, priority, applied,
--- beat, matched, room, end, patience), 4 request, 5 a pause of an agent that is not there, 6 a lane
--- (users by state), 7 a visit, 8 a notice, 9 a refusal (state 1: some are to be forgotten, 2: a search,
--- 3: limits to follow).
+-- Kinds:
+--   1 an agent (n0 to n7: capacity, seated, beat, served, wrap, level, offers * 4, since; offers has + 2
+--     while the agent leaves, and + 1 if it requested a pause)
+--   2 a link of an agent to a lane
+--   3 a user (n0 to n7: since, priority, applied, beat, matched, room, end, patience)
+--   4 a request
+--   5 a pause of an agent that is not logged in
+--   6 a lane (users by state)
+--   7 a visit
+--   8 a notice
+--   9 a refusal (state 1: a user whose refusals are being erased, 2: a search, 3: changed limits)
 --
--- S.act is the write under way: v its version, agent and lanes what it holds.
+-- S.act is the current queue transaction: its version v, its agent and its lanes.
 local find, floor, format = string.find, math.floor, string.format
 local FIGURES = '>I7I7I7I7I7I7I7I7I7I7I7'
 
@@ -33,7 +39,7 @@ function S.fields(t, n)
 end
 
 function S.hand(out, answer)
-    -- The room of a login has no field of its own.
+    -- The room of a row is its login and its number; it has no field of its own.
     function S.hand_row(t, row, answer)
         if S.verb ~= K.V_AGENTS and row[6] > 0 then
             t[1], t[2] = 'room', string.format('%s.%.0f.%.0f', answer[2], row[5], row[6])
@@ -46,7 +52,7 @@ function S.hand(out, answer)
         .. 'pausing', answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+'), 'place', words[answer[10] + 1], 'index',
         int(answer[13]), 'wait', int(answer[14]), 'until', int(answer[15]), 'token', int(answer[16]), 'room',
         answer[2] .. '.' .. int(answer[17]) .. '.' .. int(answer[18]), 'count', int(answer[19]), 'more', int(answer[12]), 'visit_token', '0'}
-    -- see VIEW() in queue_verbs.def
+    -- See VIEW() in queue_verbs.def.
     if S.verb == K.V_APPLY or S.verb == K.V_WHERE or S.verb == K.V_MOVE or S.verb == K.V_ALIVE then
         more[20], more[24] = '0', more[20]
     end
@@ -54,7 +60,6 @@ function S.hand(out, answer)
 end
 
 function S.cnt(i) return S.count[i + 1] end
--- by the time of the command, which may be later than that of the change that is being made
 -- See lives in queue.c.
 S.lives = {'1', '3', from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE}
 
@@ -77,8 +82,8 @@ end
 
 -- ---- all together -------------------------------------------------------------------------
 
--- What is wrong with the arguments that only the time, or the form of a text, tells; nil: nothing.
--- Asked before anything is applied, so that `invalid` changes nothing.
+-- Return what is wrong with arguments that depend on the time or the settings, or are in a text; nil if they
+-- are valid.  They are checked before anything is applied, so that `invalid` changes nothing.
 function S.arguments_fault(verb)
     local since, after = S.a[K.ARG_SINCE], S.a[K.ARG_AFTER]
     if S.set[K.SET_STRICT + 1] ~= 0 or S.a[K.ARG_TOKEN] then
@@ -86,7 +91,7 @@ function S.arguments_fault(verb)
         if S.token_missing(verb) then return 'token is missing: the queue is strict' end
     end
     if verb == K.V_ALIVE and not S.a[K.ARG_AGENT] == not S.a[K.ARG_USER] then
-        return 'either agent or user is to be given' -- the library asks this itself
+        return 'either agent or user is to be given' -- only a direct call: the library checks this itself
     end
     if (verb == K.V_APPLY or verb == K.V_LOGIN) and S.now > K.PLACE_MAX then
         return 'now is later than a queue can tell'
@@ -101,7 +106,7 @@ function S.arguments_fault(verb)
     return nil
 end
 
--- More was due than one command applies; see src/steps/queue.c.
+-- Answer that more was due than one command applies; see src/steps/queue.c.
 function S.come_again()
     S.behind, S.status, S.why, S.more = true, K.REFUSED, 4, 1
     S.because = 'more was to be done first than one command does: again'
@@ -111,13 +116,13 @@ function S.come_again()
     end
 end
 
--- verbs that look: they do not move the clock of the queue
+-- Return whether @verb only reads.  Such verbs do not move the clock of the queue.
 function S.looks(verb)
     return verb == K.V_WHERE or verb == K.V_ROOM or verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS
         or verb == K.V_HISTORY
 end
 
--- visits that nobody has put into the history yet are not to be lost with it
+-- Drop the queue.  Refused if ended visits are not in the history yet, because they would be lost.
 function S.drop_queue()
     local n = S.exists and S.set[K.SET_ARCHIVE + 1] ~= 0 and S.cnt(K.COUNT_VISITS) or 0
     if n > 0 and not S.other_version() then
@@ -181,7 +186,7 @@ function S.run()
     if S.req and S.status == K.OK and S.version ~= version then S.keep_last() end
 end
 
--- what an agent asks for says that it is alive, done or not
+-- A command of an agent is a heartbeat, even if the command fails.
 function S.alive_first(verb)
     if verb == K.V_ACCEPT or verb == K.V_REJECT or verb == K.V_PAUSE or verb == K.V_PULL or verb == K.V_READY then
         local r = S.load('1', S.a[K.ARG_AGENT])

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- An act of a queue: src/steps/queue_act.c.
+-- A queue transaction: src/steps/queue_act.c.
 
 -- ---- agents -----------------------------------------------------------------------------
 
 function S.used(a) return a.n1 + floor(a.n6 / 4) end
 
--- the state of an agent as it is told
+-- Return the state of an agent as answers and notices contain it.
 function S.shown(a)
     if (a.state == K.AGENT_OFFERED or a.state == K.AGENT_BUSY) and a.n6 % 2 == 1 then return K.AGENT_PAUSING end
     return a.state
@@ -17,7 +17,7 @@ function S.is_open(a)
         and S.used(a) < a.n0
 end
 
--- @r with what its data say: lanes, rooms ('' for nobody)
+-- Add to @r the contents of its data: lanes, rooms ('' if free), …
 function S.agent_read(r)
     local d, n = munpack(r.data), 0
     r.lanes, r.rooms = {}, {}
@@ -29,7 +29,7 @@ function S.agent_read(r)
     end
     if n ~= S.used(r) then S.damaged() end
     local at = 2 + d[1] + r.n0
-    r.since, r.session, r.login = d[at] or 0, d[at + 1] or '', d[at + 2] or r.order -- there was no since once
+    r.since, r.session, r.login = d[at] or 0, d[at + 1] or '', d[at + 2] or r.order -- older formats have no since
     r.dirty, r.touched, r.served, r.leaving, r.was_open = false, false, false, false, S.is_open(r)
     return r
 end
@@ -40,7 +40,7 @@ function S.agent_by_login(login)
     return r and r.order == login and r or nil
 end
 
--- the agent that the act holds: it is read once
+-- Return the agent of the transaction; it is read once.
 function S.agent_hold(id)
     local a = S.act.agent
     if not a then
@@ -60,7 +60,7 @@ function S.agent_event(a, event, at)
     a.state, a.dirty = to, true
 end
 
--- 32 well mixed bits of a version: draw() in src/core/number.c
+-- Return 32 well mixed bits of version @v: draw() in src/core/number.c.
 function S.draw(v, salt)
     local function mul(a, b)
         local low, high = a % 65536, floor(a / 65536)
@@ -77,7 +77,7 @@ function S.draw(v, salt)
     return mix(bit.bxor(v % 4294967296, high) % 4294967296)
 end
 
--- Where the link @r of @a, which is open, stands: see enum usher_queue_strategy.
+-- Set the position of the link @r of @a, an open agent: see enum usher_queue_strategy.
 function S.link_place(a, r)
     local strategy, rank, base = S.set[K.SET_STRATEGY + 1], 0, r.token
     if strategy == K.STRATEGY_LONGEST_IDLE then
@@ -114,7 +114,7 @@ function S.links_save(a, fresh)
     end
 end
 
--- who serves which lane: see servers_save()
+-- Save which lanes the agent @a serves: see servers_save().
 function S.servers_save(a)
     for i = 1, #a.lanes do
         local r = S.fresh('2', format('%.0f.%ds', a.order, i - 1))
@@ -124,10 +124,10 @@ function S.servers_save(a)
     if a.lanes[1] == '*' then S.add(K.COUNT_FOR_ALL, 1) end
 end
 
--- the first agent behind @order that names @lane, or nil
+-- Return the first agent after @order that names @lane, or nil.
 function S.server(lane, order) return S.walk('2', '2', lane, 0, order) end
 
--- see usher__queue_rank_anew()
+-- See usher__queue_rank_anew().
 function S.rank_anew(max)
     local strategy, rank, order = S.set[K.SET_STRATEGY + 1], 0, 0
     if strategy < K.STRATEGY_LONGEST_IDLE or strategy > K.STRATEGY_RANDOM then S.damaged() end
@@ -140,7 +140,7 @@ function S.rank_anew(max)
                 break
             end
             if floor(r.rank / K.RANKS) == strategy then
-                rank, order = (strategy + 1) * K.RANKS - 1, 9007199254740991 -- behind all of these
+                rank, order = (strategy + 1) * K.RANKS - 1, 9007199254740991 -- after all links of this strategy
             else
                 rank, order = r.rank, r.order
                 S.link_place(S.find('1', r.owner) or S.damaged(), r)
@@ -165,10 +165,10 @@ function S.agent_save(a, fresh)
     S.links_save(a, fresh)
 end
 
--- ---- lanes: figures f: day, seated, within, wait, abandoned, timeout, finished, talk, dropped,
+-- ---- lanes: statistics f: day, seated, within, wait, abandoned, timeout, finished, talk, dropped,
 -- ---- pace, last
 
--- there was no figure of who was dropped once
+-- Unpack the statistics of a lane.  An older format has no count of dropped users.
 function S.figures(data)
     if #data == 70 then data = sub(data, 1, 56) .. '\0\0\0\0\0\0\0' .. sub(data, 57) end
     return {struct.unpack(FIGURES, data)}
@@ -190,7 +190,7 @@ function S.lane_hold(id)
     return l
 end
 
--- One that is over, before a new lane comes: see usher__queue_lane_over().
+-- Return a lane without users and agents that a new lane can replace: see usher__queue_lane_over().
 function S.lane_over()
     if not S.exists then return nil end
     local today, rank, order = S.day_of(S.now) + K.DAY_SHIFT, 0, 0
@@ -218,7 +218,7 @@ function S.count_user(l, state, by)
     l[n], l.dirty = l[n] + by, true
 end
 
--- ---- acts -------------------------------------------------------------------------------
+-- ---- transactions -----------------------------------------------------------------------
 
 function S.act_init() S.act = {lanes = {}, told = {}} end
 
@@ -232,15 +232,15 @@ function S.step()
     end
 end
 
--- The word for @state of an agent, as shown() returns it.
+-- Return the word for @state of an agent, which is from S.shown().
 function S.agent_word(state)
     return string.match(sub(K.AGENT_STATES .. 'pausing', state * 10 + 1, state * 10 + 10), '^%S+') or '?'
 end
 
--- When the state of @a, an agent, ends by itself: see usher__queue_agent_until().
+-- Return when the state of the agent @a expires: see usher__queue_agent_until().
 function S.agent_until(a) return a.state == K.AGENT_WRAPUP and a.n4 or 0 end
 
--- The data of a notice of @u: see add_user_data().
+-- Return the data of a notice of @u: see add_user_data().
 function S.user_data(u, to, outcome, no)
     local t, a, n = {'lane', u.group}, no > 0 and S.act.agent, 2
     if to ~= K.USER_GONE then
@@ -258,8 +258,8 @@ function S.user_data(u, to, outcome, no)
     return mpack(t)
 end
 
--- The notice of a change of @r, an agent or a user.  @outcome of its visit that has ended; @was: the agent, token
--- and room that it had until now.  See usher__queue_act_about().
+-- Make the notice of a change of @r, an agent or a user.  @outcome of its visit, if that has ended; @was: the
+-- agent, token and room that it had until now.  See usher__queue_act_about().
 function S.about(verb, from, r, outcome, was)
     local agent, user, data = r.kind == '1', r.kind == '3', nil
     local to, ends = agent and S.shown(r) or r.state, agent and S.agent_until(r) or user and S.shown_until(r) or 0
@@ -349,7 +349,7 @@ function S.user_settle(r, to)
     if r.slots < 4 then r.owner, r.token, r.n4, r.n5 = '', 0, 0, 0 end
 end
 
--- what @event does to @u: the new state, and the answer
+-- Return the new state of @u after @event, and the status.
 function S.user_move(u, event)
     return S.move(K.USER_MOVES, u.state, event, S.set[K.SET_GRACE + 1] > 0 and K.USER_IF_GRACE or K.USER_IF_ANY)
 end
@@ -372,7 +372,7 @@ function S.room_empty(u, at)
     S.todo_agent(a.order)
 end
 
--- the visit of @u, or its stay with an agent that went
+-- End the visit of @u, or its stay with an agent that left.
 function S.visit_end(u, outcome, at)
     local l, seated, history, archive = S.lane_hold(u.group), u.state == K.USER_SEATED, S.set[K.SET_HISTORY + 1],
         S.set[K.SET_ARCHIVE + 1]
@@ -401,7 +401,7 @@ function S.visit_end(u, outcome, at)
     if u.n5 ~= 0 then v.n5, v.n6 = S.act.agent.order, u.n5 end
     v.data = u.id .. '\n' .. u.group
     if archive > 0 then
-        -- none goes before it is in a history: see drain
+        -- Visits stay until they are in a history: see drain.
         v.slots, v.order = 1, S.act.v
         S.add(K.COUNT_VISITS, 1)
         S.save(v)
@@ -433,7 +433,8 @@ function S.user_save(u, from)
     S.save(u)
 end
 
--- in a room it did not wait; in an offer it did, and none is cut: see src/steps/queue_act.c
+-- Set the time and patience of @u, which waits again.  Time in a room is not waiting time; time in an offer
+-- is, but does not end the offer: see src/steps/queue_act.c.
 function S.patience_back(u, at)
     local left = u.n7 - u.n4
     if u.state == K.USER_SEATED then
@@ -464,7 +465,7 @@ local function user_back(u, to, reject, verb, at)
     S.todo_user(u)
 end
 
--- see usher__queue_user_leaves()
+-- See usher__queue_user_leaves().
 function S.user_leaves(u, to, outcome, reject, verb, at)
     if to == K.USER_GONE then return user_gone(u, outcome, verb, at) end
     user_back(u, to, reject, verb, at)

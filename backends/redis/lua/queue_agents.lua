@@ -7,7 +7,7 @@ function S.beat()
     return ttl > 0 and S.moment + ttl or 0
 end
 
--- without a version: a sign of life is no change to be told of
+-- Save a heartbeat.  It has no version and no notice.
 function S.heartbeat(r)
     S.save(r)
     S.apply()
@@ -37,7 +37,7 @@ function S.make_agents()
         if not g[K.ARG_LANES] then return true end
         local lanes = S.lanes_of()
         if #lanes ~= #a.lanes then return false end
-        local there = {} -- in any order: each is there once
+        local there = {} -- lanes may be in any order; none is given twice
         for i = 1, #lanes do there[a.lanes[i]] = true end
         for i = 1, #lanes do
             if not there[lanes[i]] then return false end
@@ -45,7 +45,7 @@ function S.make_agents()
         return true
     end
 
-    -- the pause or the wrap-up of the agent of the command, from before it went
+    -- Return the record of the pause or wrap-up in which the agent of the command was lost.
     function S.absent_find()
         return S.exists and S.cnt(K.COUNT_ABSENT) > 0 and S.find('5', S.a[K.ARG_AGENT]) or nil
     end
@@ -55,7 +55,7 @@ function S.make_agents()
         S.add(K.COUNT_ABSENT, -1)
     end
 
-    -- another session takes over @a
+    -- Let another session take over @a.
     function S.session_replace(a)
         local from = S.shown(a)
         S.act.agent = a
@@ -109,13 +109,13 @@ function S.make_agents()
         S.todo_agent(a.order)
     end
 
-    -- no agent of that name: what the table says of one that is gone
+    -- Answer @event for an agent that is not logged in, as the table has it.
     function S.not_there(event)
         local _, what = S.move(K.AGENT_MOVES, K.AGENT_GONE, event)
         S.no_agent(what)
     end
 
-    -- an agent that is not there: its pause is over
+    -- Log out an agent that is not logged in: this ends its pause.
     function S.logout_absent()
         local r = S.absent_find()
         if not r or r.n0 ~= 0 then return S.not_there(K.AGENT_E_LOGOUT) end
@@ -195,7 +195,7 @@ function S.make_agents()
         local r = S.load('1', S.a[K.ARG_AGENT])
         if not r then return S.no_agent(K.MISSING) end
         S.say_agent(K.OK, r)
-        S.token = 0 -- that of the match is in the row
+        S.token = 0 -- the token of the match is in the row
         if not S.is_open(r) then
             S.status, S.because = K.REFUSED, 'the agent takes nobody now'
             return

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What is answered about one agent or one user: src/steps/queue_answer.c.
+-- The answer about one agent or one user: src/steps/queue_answer.c.
 
 function S.say_agent(status, r)
     S.status, S.state, S.agent = status, S.shown(r), r.id
@@ -11,7 +11,7 @@ end
 
 function S.no_agent(status) S.status, S.agent = status, S.a[K.ARG_AGENT] end
 
--- when the state ends that is shown, if the user stays alive; 0: at no certain time
+-- Return when the state of @u ends if its heartbeats continue; 0 if there is no such time.
 function S.shown_until(u)
     if u.state == K.USER_WAITING then return u.n7 end
     if u.state == K.USER_OFFERED then return u.n6 end

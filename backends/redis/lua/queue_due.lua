@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- What happens by itself: src/steps/queue_due.c.
+-- Expiries: src/steps/queue_due.c.
 
 function S.make_expiry()
     function S.first_in_rooms(a)
@@ -18,7 +18,7 @@ function S.make_expiry()
         return best
     end
 
-    -- one change on the way of an agent that goes; true: it is gone
+    -- Make one of the changes by which an agent leaves.  Return true if it has left.
     function S.agent_leave(r, event, verb, at)
         local from = S.shown(r)
         S.act_init()
@@ -27,7 +27,7 @@ function S.make_expiry()
         a.leaving = true
         local u = S.first_in_rooms(a)
         if u then
-            local offered = u.state == K.USER_OFFERED -- which it has missed then
+            local offered = u.state == K.USER_OFFERED -- the agent has missed the offer
             local back = offered or S.set[K.SET_REQUEUE + 1] == K.REQUEUE_FRONT
             if a.n6 % 4 < 2 then a.n6 = a.n6 + 2 end
             local to = S.user_move(u, back and K.USER_E_BACK or K.USER_E_DROP)
@@ -64,7 +64,7 @@ function S.make_expiry()
         if later then
             r.n2 = later
             S.agent_settle(r)
-            S.todo_agent(r.order) -- no match took it while it was due
+            S.todo_agent(r.order) -- while it was due, matches passed over it
             return S.heartbeat(r)
         end
         if r.n2 ~= 0 and r.n2 <= at then return S.agent_leave(r, K.AGENT_E_LOST, K.V_EXPIRE, at) end
@@ -100,7 +100,7 @@ function S.make_expiry()
         S.act_commit()
     end
 
-    -- one change that is due; false: nothing is
+    -- Apply the next expiry that is due.  Return false if none is.
     function S.expire_next()
         if S.due < 0 or S.due > S.moment then return false end
         local a, u, r = S.walk('1', '1'), S.walk('3', '1'), S.walk('9', '1')
@@ -121,7 +121,8 @@ function S.make_expiry()
         return true
     end
 
-    -- up to @max of them, and the matches that follow; how many made a version, and whether there are more
+    -- Apply up to @max expiries, and the matches that follow.  Return how many made a version, and whether there
+    -- are more.
     function S.expire_due(max)
         local n, counted = 0, 0
         if S.looks(S.verb) then S.as_of(0) end
@@ -137,10 +138,10 @@ function S.make_expiry()
                 if S.version ~= version then counted = counted + 1 end
             end
             S.settle()
-            if S.due >= 0 and S.due <= S.moment then more = true end -- a search that was left
+            if S.due >= 0 and S.due <= S.moment then more = true end -- a search is unfinished
             if not more then return counted, false end
             if n >= max or S.looked >= K.STEP_MAX then
-                -- S.due is only a bound
+                -- S.due is only a lower bound.
                 local a, u, r = S.walk('1', '1'), S.walk('3', '1'), S.walk('9', '1')
                 return counted, a and S.due_now(a) or u and S.due_now(u) or r and S.due_now(r) or false
             end
@@ -148,5 +149,5 @@ function S.make_expiry()
     end
 end
 
--- The record of an agent ('1') or a user ('3').
+-- Return the record of an agent ('1') or a user ('3'), or nil.
 function S.load(kind, id) return S.exists and S.find(kind, id) or nil end

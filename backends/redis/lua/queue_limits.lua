@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --
--- Deadlines of agents and users follow another ttl or maxwait: src/steps/queue_limits.c.
--- n of the record: when the limits were set; which list; rank and order of the last record of it
--- that was changed; what changed (1 ttl, 2 maxwait); the ttl before.
+-- Apply a changed ttl or maxwait to the deadlines of agents and users: src/steps/queue_limits.c.
+-- n0 to n5 of the record of the change: when the limits were set, the current list, rank and order of the last
+-- record of it that was changed, what changed (1 ttl, 2 maxwait), the former ttl.
 
--- a change that sets @new
+-- Begin the change if the settings @new have other limits.
 function S.limits_change(new)
     local changed = (new[K.SET_TTL + 1] ~= S.set[K.SET_TTL + 1] and 1 or 0)
         + (new[K.SET_MAXWAIT + 1] ~= S.set[K.SET_MAXWAIT + 1] and 2 or 0)
@@ -60,7 +60,7 @@ function S.make_limits()
         S.save(r)
     end
 
-    -- up to @max of them
+    -- Change the deadlines of up to @max records.
     function S.limits_reach(max)
         while max > 0 and S.cnt(K.COUNT_OLD) >= K.OLD_LIMITS do
             local l, n = S.find('9', '?') or S.damaged(), K.CHANGE_MAX - 1
@@ -84,7 +84,7 @@ function S.make_limits()
     end
 end
 
--- Bring some of what is there in line with changed settings; true: something is left.
+-- Apply changed settings to some records.  Return true if records are left.
 function S.reach()
     if S.cnt(K.COUNT_OLD) % 2 == 1 then S.rank_anew(K.RANKED_MAX) end
     if S.cnt(K.COUNT_OLD) >= K.OLD_LIMITS then

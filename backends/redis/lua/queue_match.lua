@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Who is given to whom: src/steps/queue_match.c.
+-- The matching of users and agents: src/steps/queue_match.c.
 
 function S.pace(l, u)
     local f = l.f
@@ -40,7 +40,7 @@ function S.give(u, stored)
     if offer > 0 then
         a.n6 = a.n6 + 4
         S.agent_event(a, K.AGENT_E_OFFER, S.at())
-        u.n6 = S.moment + offer -- it did not ring before
+        u.n6 = S.moment + offer -- an offer begins now, even if the match was due earlier
     else
         a.n1 = a.n1 + 1
         S.agent_event(a, K.AGENT_E_SEAT, S.at())
@@ -63,7 +63,7 @@ function S.link_next(lane, rank, order)
     return one
 end
 
--- among those that @u has not refused: see pick_fresh()
+-- Return an agent for @u that has not refused it, or nil: see pick_fresh().
 function S.pick_fresh(u, v)
     local random, rank, order, left, any = S.set[K.SET_STRATEGY + 1] == K.STRATEGY_RANDOM, 0, 0, 0, false
     local turned, passed = not random, 0
@@ -98,7 +98,7 @@ function S.serves(a, lane)
     return false
 end
 
--- the agent that @u is given to at version @v, or nil: see usher__queue_pick()
+-- Return the agent for @u at version @v, or nil: see usher__queue_pick().
 function S.pick(u, v)
     if S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) == 0 then return nil end
     local a = S.pick_fresh(u, v)
@@ -109,8 +109,8 @@ end
 
 function S.is_enough() return S.looked >= K.STEP_MAX and not S.whole end
 
--- the first user by place for @a that it has not refused (@any: refused or not), or nil; and true if it
--- has not looked at all: see first_user()
+-- Return the first user by position for @a that @a has not refused (@any: refused or not), or nil; and true if
+-- the search stopped before the end: see first_user().
 function S.first_user(a, any, search)
     local heads, best, i, n = {}, nil, 1, #a.lanes
     while true do
@@ -132,7 +132,8 @@ function S.first_user(a, any, search)
     end
 end
 
--- one match of the agent of the act; false: there is none to be had; and true: it has not looked at all
+-- Make one match of the agent of the transaction.  Return false if there is none; and true if the search stopped
+-- before the end.
 function S.match_agent_once(search)
     local a, u, full = S.act.agent, nil, nil
     if S.cnt(5 + K.USER_WAITING) == 0 or not S.is_open(a) or S.due_now(a) then return false end
@@ -148,7 +149,7 @@ function S.match_agent_once(search)
     return true
 end
 
--- a match of agent @r; false: there is none, or none yet
+-- Make a match of agent @r.  Return false if there is none, or none yet.
 function S.match_of(r, search)
     S.act_init()
     S.act.agent = S.agent_read(r)
@@ -186,7 +187,7 @@ function S.settle()
         S.passed = false
         for i = 1, #agents do S.match_agent(agents[i], K.CAPACITY_MAX, {}) end
         for i = 1, #users do S.match_user(users[i][1], users[i][2]) end
-        -- the agent that a user was left to may have another one now
+        -- A user may have been left to an agent that has got another user since.
         again = S.passed and S.n_matched ~= before
     end
     S.todo_a, S.todo_u = {}, {}

@@ -61,7 +61,7 @@ function S.make_reads()
         end
     end
 
-    -- longest_wait and longest_since: see longest_waits() in C
+    -- Return longest_wait and longest_since: see longest_waits() in C.
     function S.longest_waits(lane)
         local rank, order, came, longest, passed = nil, nil, 0, 0, 0
         while true do
@@ -79,7 +79,7 @@ function S.make_reads()
         end
     end
 
-    -- count the agents that serve @lane by state, at most K.STEP_MAX of them
+    -- Count the agents that serve @lane by state, at most K.STEP_MAX of them.
     function S.servers_count(lane, x)
         local counted = 0
         for _, of in ipairs({lane, '*'}) do
@@ -135,10 +135,10 @@ function S.make_reads()
         x[20], x[21] = f[9], S.cnt(K.COUNT_VISITS)
     end
 
-    -- a visit as a row
+    -- Return a visit as a row.
     function S.visit_row(r)
         local d
-        if byte(r.data) == 146 then -- as it was once; no name begins so
+        if byte(r.data) == 146 then -- an older format; no name begins with this byte
             d = munpack(r.data)
         else
             local at = find(r.data, '\n', 1, true) or S.damaged()
@@ -175,7 +175,7 @@ function S.make_reads()
         end
     end
 
-    -- take away the visits that ended up to the version and the time given
+    -- Erase the visits that ended up to the given version and time.
     function S.drop_visits(token, till)
         local behind, r, n = nil, nil, 0
         repeat

@@ -2,7 +2,7 @@
 --
 -- Refusals: src/steps/queue_refuse.c.
 
--- how @agent has refused or missed @u, or nil
+-- Return the record of the refusal of @u by @agent, or of a missed offer; nil if there is none.
 function S.refused(u, agent)
     return u.data ~= '' and S.find('9', u.data .. '.' .. sub(redis.sha1hex(agent), 1, 13)) or nil
 end
@@ -24,7 +24,7 @@ function S.make_refusals()
         if r then S.erase(r) end
     end
 
-    -- erase up to @max refusals of @key; true: there are others
+    -- Erase up to @max refusals of @key.  Return true if there are more.
     function S.refusals_erase(key, max)
         local n = 0
         for slot = 0, 1 do
@@ -61,9 +61,9 @@ function S.make_refusals()
         S.apply()
     end
 
-    -- what happens to @r, a refusal, by itself
+    -- Apply the expiry of @r, a refusal.
     function S.expire_refusal(r)
-        if r.state == 0 then -- the agent may be asked again
+        if r.state == 0 then -- the user may be offered to the agent again
             r.rank, r.ends, r.slots = r.n0, 0, 5
             S.save(r)
             local u = S.find('3', r.data)
@@ -80,7 +80,7 @@ function S.make_refusals()
         end
     end
 
-    -- of the agents that have refused @u and may be asked again: see pick_again()
+    -- Return an agent that has refused @u and to which @u may be offered again: see pick_again().
     function S.pick_again(u, self)
         local rank, order
         while true do
@@ -93,8 +93,8 @@ function S.make_refusals()
         end
     end
 
-    -- the user whose refusal by @a is the oldest, if it waits for @a alone, or nil; and true if
-    -- it has not looked at all: see refused_user()
+    -- Return the user whose refusal by @a is the oldest, if no other agent can get it, or nil; and true if the
+    -- search stopped before the end: see refused_user().
     function S.refused_user(a, search)
         while true do
             local r = S.walk('9', '2', a.id, 0, search.order)

@@ -2,14 +2,14 @@
 --
 -- Tokens: src/steps/queue_token.c.
 
--- The token of the login of the agent @r.
+-- Return the token of the login of the agent @r.
 function S.login_token(r)
     if r.lanes then return r.login end
     local d = munpack(r.data)
     return d[4 + d[1] + r.n0] or r.order
 end
 
--- Only a command with a token, or on a strict queue, needs these.
+-- Functions that only a command with a token, or on a strict queue, needs.
 function S.make_tokens()
     function S.token_missing(verb)
         return S.set[K.SET_STRICT + 1] ~= 0 and not S.a[K.ARG_TOKEN] and (verb == K.V_LOGOUT or verb == K.V_PAUSE
@@ -17,7 +17,7 @@ function S.make_tokens()
             or verb == K.V_ACCEPT or verb == K.V_REJECT or verb == K.V_FINISH)
     end
 
-    -- The command has a token, and it is not @current (nil: of nothing): this is answered.
+    -- Return whether the command is answered because its token is lost, or is not @current (nil: there is none).
     function S.token_other(current)
         local token = S.a[K.ARG_TOKEN]
         if not token or token == current then return false end
@@ -29,7 +29,7 @@ function S.make_tokens()
         return current ~= nil
     end
 
-    -- The same for a command about a login, a visit or an offer.
+    -- Likewise for a command about a login, a visit or an offer.
     function S.token_check(verb)
         local g = S.a
         if not g[K.ARG_TOKEN] or verb == K.V_FINISH or verb == K.V_DRAIN then return false end

@@ -37,10 +37,10 @@ function S.where(alive)
     S.say_user(K.OK, u)
 end
 
--- Does a logged-in agent serve @lane?
+-- Return whether a logged-in agent serves @lane.
 function S.served(lane) return S.cnt(K.COUNT_FOR_ALL) ~= 0 or S.server(lane) ~= nil end
 
--- Is there room for @l, should it be new?  And one that is over and goes for it, or nil.
+-- Return whether the queue can have @l, which may be a new lane; and a lane that it replaces, or nil.
 function S.lane_comes(l)
     if l.old then return true end
     local over = S.lane_over()
@@ -132,7 +132,7 @@ function S.leave_verb()
     S.end_visit(u, u.state == K.USER_SEATED and 1 or 2, (S.user_move(u, K.USER_E_LEAVE)))
 end
 
--- the user in room @room; or nil and the status
+-- Return the user in room @room, or nil and the status.
 function S.in_room(room)
     local epoch = #room > 17 and sub(room, 17, 17) == '.' and sub(room, 1, 16)
     if epoch then room = sub(room, 18) end
@@ -224,7 +224,7 @@ function S.make_steps()
         local was1, was0 = u.n1, u.n0
         u.group, u.n1, u.n0 = g[K.ARG_LANE] or lane, g[K.ARG_PRIORITY] or was1, g[K.ARG_SINCE] or was0
         local key = u.data
-        u.data = '' -- an operator brings it together with agents that have refused it
+        u.data = '' -- a move by an operator cancels the refusals
         if key == '' and u.group == lane and S.place_of(u) == place then
             return S.say_user(K.SAME, u)
         end
@@ -258,7 +258,7 @@ function S.make_steps()
         S.commit(S.verb, 0, 0, nil, S.given())
     end
 
-    -- see wait_no_more(); true: there is more
+    -- See wait_no_more().  Return true if more is left to be done.
     function S.wait_no_more(new)
         local others, differ = {}, false
         for i = 1, #new do
@@ -295,7 +295,7 @@ function S.make_steps()
             end
             S.status = K.OK
             S.settings_write(set)
-            S.reach() -- the next commands go on with what is left
+            S.reach() -- later commands continue with the rest
         end
     end
 end

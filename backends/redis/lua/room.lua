@@ -1,8 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a room: the same steps as src/steps/room*.c, in their order.  Kinds: 1 a member
--- (rank: last heartbeat; n0 to n2: joined, roles, shares), 2 a field, 3 a role, 4 request,
--- 5 a share, 6 a notice of the log, 7 a value of all.
+-- The verbs of a room: the same steps as src/steps/room*.c, in their order.  Kinds:
+--   1 a member (rank: last heartbeat; n0 to n2: joined, roles, shares)
+--   2 a field
+--   3 a role
+--   4 a request
+--   5 a share
+--   6 a notice of the log
+--   7 a value that all members have (verb `all`)
 local format = string.format
 
 -- ---- the answer -------------------------------------------------------------------------
@@ -30,7 +35,7 @@ function S.fields(t, n)
 end
 
 function S.hand(out, answer)
-    -- The kind of value that a row has: see add_rest() in main.lua.
+    -- Return the kind of value that a row has: see add_rest() in direct.lua.
     function S.value_kind(row)
         return row[1] == K.ROW_NOTICE and 'notice' or (row[1] == K.ROW_MEMBER or row[1] == K.ROW_SHARE) and 'packed' or ''
     end
@@ -40,13 +45,13 @@ function S.hand(out, answer)
         'member', string.match(sub(K.MEMBER_STATES, answer[10] * 10 + 1, answer[10] * 10 + 10), '^%S+'),
         'members', int(answer[11]), 'count', int(answer[12]), 'since', int(answer[13]), 'until', int(answer[14]),
         'created', int(answer[15]), 'more', int(answer[16]), 'name', answer[17]}
-    -- The partition of the index of rooms is in another slot: see usher__room_partition().
+    -- The partition of the room directory is in another slot: see usher__room_partition().
     if S.verb == K.V_OPEN or S.verb == K.V_SHOW then
         local prefix, name = string.match(HASH, '^([^{]*){(.*)}')
         local hash = 2166136261
         for i = 1, #name do
             hash = hash - hash % 256 + bit.bxor(hash % 256, byte(name, i))
-            -- by 2^24 + 403, in parts below 2^53
+            -- multiply by 2^24 + 403, in parts below 2^53
             hash = (hash % 256 * 16777216 + hash * 403) % 4294967296
         end
         more[#more + 1] = 'index'
@@ -89,10 +94,10 @@ end
 
 -- ---- the room as a whole ------------------------------------------------------------------
 
--- Closed, but for the bans, which last: see src/steps/room.h.
+-- Return whether the room is closed and only its bans are left: see src/steps/room.h.
 function S.rests() return S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSED end
 
--- what @event does to the room: new state, status
+-- Return the new state of the room after @event, and the status.
 function S.room(event)
     local state = S.exists and S.count[K.COUNT_STATE + 1] or 0
     return S.move(K.ROOM_MOVES, state, event)
@@ -105,7 +110,7 @@ function S.gate(event)
     return false
 end
 
--- An empty room closes by itself: see linger().
+-- Set when an empty room closes: see usher__room_linger().
 function S.linger()
     local span = (S.pset or S.set)[K.SET_LINGER + 1]
     if span > 0 and S.n(K.COUNT_MEMBERS) == 0 then
@@ -116,20 +121,20 @@ end
 
 -- ---- changes and their log ----------------------------------------------------------------
 
--- May what the command changes wait to be told together?
+-- Return whether the notices of the command may be coalesced.
 function S.of_presence()
     local verb = S.verb
     return verb == K.V_ALIVE or verb == K.V_JOIN or verb == K.V_LEAVE or verb == K.V_SWEEP
 end
 
--- With the setting `push`: what those who listen are told with.  On a cluster a channel has a slot, that of
--- the room; but not before Redis 7, nor is there acl_check_cmd.
+-- Return the command that publishes (setting `push`).  Since Redis 7, which also has acl_check_cmd, a channel on
+-- a cluster has a slot, that of the room.
 function S.publisher()
     local info = redis.acl_check_cmd and redis.pcall('INFO', 'cluster')
     return type(info) == 'string' and string.find(info, 'cluster_enabled:1', 1, true) and 'SPUBLISH' or 'PUBLISH'
 end
 
--- Who may not is told so before anything is written.
+-- Refuse the command before the first write if the user has no right to publish.
 function S.must_publish()
     local word = S.publisher()
     if redis.acl_check_cmd and not redis.acl_check_cmd(word, HASH, '0') then
@@ -137,9 +142,9 @@ function S.must_publish()
     end
 end
 
--- Publish the version of the change that is made now, at the end of the call.  A change that may wait (for
--- @wait ms) begins an interval if none has begun; another one within it is published by the first heartbeat after the interval
--- (beat()), or with the next change that may not wait.  Also published is the change that turns `push` off.
+-- Publish the version of the current change at the end of the call.  A change that may wait (for @wait ms) begins
+-- an interval if there is none.  Further changes within the interval are published by the first heartbeat after
+-- it (S.beat()), or by the next change that may not wait.  The change that turns `push` off is published, too.
 function S.publish(wait)
     local set, till = S.pset or S.set, S.n(K.COUNT_PUSHED)
     if set[K.SET_PUSH + 1] ~= 1 and S.set[K.SET_PUSH + 1] ~= 1 then return end
@@ -160,7 +165,7 @@ function S.tell(verb, from, to, r, data)
     if S.watch == 1 then S.notices[#S.notices][13] = wait end
 end
 
--- The notice of an outage, which is not delayed as joins and leaves may be.
+-- Commit an outage.  Its notice is not delayed, unlike those of joins and leaves.
 function S.tell_outage(...)
     S.publish(0)
     S.commit(...)
@@ -242,7 +247,7 @@ function S.make_due()
         S.tell(verb, r.state, K.MEMBER_ABSENT, r)
     end
 
-    -- what is due at @now, up to @max changes: how many it were, whether there are more
+    -- Apply up to @max expiries that are due at @now.  Return how many, and whether there are more.
     function S.expire_until(now, max)
         local n, reads = 0, S.verb == K.V_SNAPSHOT
         if S.due >= 0 and S.due <= now then
@@ -291,7 +296,7 @@ function S.bans_apply()
     if last then S.vanish() end
 end
 
--- Member @id with what is due for it applied, or nil.
+-- Return member @id after its expiries were applied, or nil.
 function S.load(id)
     while true do
         local r = S.exists and S.find('1', id)
@@ -319,7 +324,7 @@ function S.make_going()
         end
     end
 
-    -- Member @r is it no more from @at on: see drop().
+    -- Remove what belongs to member @r, which left at @at: see drop().
     function S.let_go(r, at)
         if r.n1 > 0 then owned('3', r.id, K.COUNT_ROLES) end
         if r.n2 > 0 then owned('5', r.id, K.COUNT_SHARES) end
@@ -333,7 +338,7 @@ end
 
 -- ---- closing ------------------------------------------------------------------------------
 
--- The record of @kind with the smallest id greater than @after, or nil.
+-- Return the record of @kind with the smallest id greater than @after, or nil.
 function S.next(kind, after)
     local m = call('ZRANGEBYLEX', INDEX, after and '(' .. kind .. 'n' .. after or '[' .. kind .. 'n', '('
         .. kind .. 'n\255', 'LIMIT', '0', '1')[1]
@@ -364,17 +369,17 @@ function S.make_close()
         end
     end
 
-    -- `close` with ban=0 ends the bans as well.
+    -- Return whether the command also ends the bans: `close` with ban=0.
     local function ends_bans() return S.verb == K.V_CLOSE and S.a[K.ARG_BAN] end
 
-    -- All of the scope but its bans is gone.  The first change of settings would be the next room's.
+    -- Reset the scope, of which only the bans are left.  Settings have their defaults for the next room.
     local function rest()
         local bans, clock, r = S.count[K.COUNT_BANS + 1], S.clock, S.walk('1', '1')
         S.vanish()
         S.exists, S.due, S.clock, S.count[K.COUNT_BANS + 1] = true, r.ends, clock, bans
     end
 
-    -- A step of ending the bans of a room that is closed.
+    -- End a portion of the bans of a room that is closed.
     local function end_bans()
         local r, n = nil, 0
         while n < K.CLOSE_MAX do
@@ -390,7 +395,7 @@ function S.make_close()
         S.more = S.exists and 1 or 0
     end
 
-    -- See closing_some(): is that all?
+    -- Erase a portion of the room; return whether that was all.  See closing_some().
     local function some()
         for phase = 1, #kinds do
             local r
@@ -402,7 +407,7 @@ function S.make_close()
                         r and r.order)
                 end
                 if not r or phase == 2 and not S.present(r) and not ends_bans() and r.ends > S.moment then break end
-                if phase ~= 2 or not S.present(r) then -- else it goes already
+                if phase ~= 2 or not S.present(r) then -- else the first phase erases it
                     local each = phase == 1 and 1 + r.n1 + r.n2 or 1
                     if S.pn > 0 and S.pn / 2 + each > K.CLOSE_MAX then return false end
                     S.erase(r)
@@ -446,7 +451,7 @@ function S.make_room()
             set[i] = a[arg] or set[i]
         end
         local from = S.exists and S.n(K.COUNT_STATE) or 0
-        -- a new room begins with a clock of its own, whoever has erased the old one
+        -- A new room begins with its own clock, whichever command has erased the old one.
         if not S.exists then S.time(0) end
         if from ~= K.ROOM_CLOSED and changed then event = K.ROOM_E_TUNE end
         local to, status = S.room(event)
@@ -462,9 +467,9 @@ function S.make_room()
         end
         if from == K.ROOM_CLOSED then
             if S.rests() then
-                -- Before anything is written: without this right the new room would expire.
+                -- This comes before the first write: without this right the new room would expire.
                 for _, key in ipairs({HASH, INDEX, HELD}) do call('PERSIST', key) end
-                -- the first change follows on no version
+                -- The first change has no version before it.
                 S.anew = {S.jump_from or false, S.jump_to or false}
                 S.jump_from, S.jump_to = 0, S.version
             else
@@ -500,7 +505,7 @@ end
 
 -- ---- fields -------------------------------------------------------------------------------
 
--- What a notice says: see tell_fields().
+-- Return the data of a notice: see tell_fields().
 function S.told_of(field, value)
     local t = {field, value}
     if S.a[K.ARG_FIELDS] then
@@ -512,8 +517,8 @@ function S.told_of(field, value)
     return #text > K.DATA_MAX and '\192' or text
 end
 
--- The fields of @data with those that the command sets: the new text, whether anything
--- changed, whether they are too many.  See merge().
+-- Add the fields of the command to @data.  Return the new text, whether anything changed, and whether there are
+-- too many.  See merge().
 function S.merge(data, of_member, field)
     local a, t, v, changed, full = S.a, data ~= '' and munpack(data) or {}, S.version + 1, false, false
     if not S.exists then v = 1 end
@@ -543,7 +548,7 @@ function S.merge(data, of_member, field)
     return text, changed, full or #text > K.VALUE_MAX
 end
 
--- `if=`: is @now (nil: nothing) as it must be?
+-- Return whether the value of @now (nil: none) is that of `if=`; otherwise answer `stale`.
 function S.expected(kind, now)
     local must = S.a[K.ARG_IF]
     if not must or must == (now and now.data or '') then return true end
@@ -552,7 +557,7 @@ function S.expected(kind, now)
     return false
 end
 
--- the value of @field that counts for member @r
+-- Return the current value of @field for member @r: its own, or that of all if it was set later.
 function S.value_of(r, field)
     local now, t = S.find('7', field), r.data ~= '' and munpack(r.data) or {}
     for i = 1, #t, 3 do
@@ -564,7 +569,7 @@ function S.value_of(r, field)
 end
 
 function S.make_fields()
-    -- false: too many or too large
+    -- Store @value.  Return the record, or nil if the fields are too many or too large.
     function S.put_value(r, kind, field, value)
         local count = kind == '2' and K.COUNT_FIELDS or K.COUNT_ALLS
         if r then
@@ -650,7 +655,7 @@ end
 
 -- ---- join, leave, kick, alive -------------------------------------------------------------
 
--- A heartbeat that nobody sees: no version.
+-- Save a heartbeat that changes no state.  It has no version.
 function S.beat(r, rank, ends)
     local till = S.n(K.COUNT_PUSHED)
     local over, new = till < 0 and S.now >= -till, r.rank ~= rank or r.ends ~= ends
@@ -728,7 +733,7 @@ function S.seen(r)
     if S.moment > r.rank or r.rank > S.wall then r.rank = S.moment end
 end
 
--- What a replica should have; behind the change that it tells of.
+-- Add the version and history hash that a replica should have; called after the change.
 function S.say_point()
     S.since, S.extra = S.version_shown(), {S.count[K.COUNT_MARK + 1]}
 end
@@ -771,7 +776,7 @@ function S.go(event)
     local r = S.load(S.a[K.ARG_MEMBER]) or S.fresh('1', S.a[K.ARG_MEMBER])
     local from = r.state
     local to, status = S.move(K.MEMBER_MOVES, from, event)
-    -- it ends then already
+    -- A ban that already ends at this time does not change.
     if ban and from == K.MEMBER_BANNED and r.ends == S.moment + length then status = K.SAME end
     if status ~= K.OK then return S.say_member(status, r) end
     if ban and from ~= K.MEMBER_BANNED and S.count[K.COUNT_BANS + 1] >= K.BANS_MAX then
@@ -799,7 +804,7 @@ end
 -- ---- roles and shares ---------------------------------------------------------------------
 
 function S.make_owned()
-    -- The record @id of @kind with what is due for its owner applied, or nil.
+    -- Return the record @id of @kind after the expiries of its owner were applied, or nil.
     function S.load_owned(kind, id)
         local r = S.find(kind, id)
         if not r then return nil end
@@ -921,7 +926,7 @@ end
 function S.make_reads()
     if not S.due_event then S.make_due() end
 
-    -- See look() and read_begin(): is there such a room, once everything due has happened?
+    -- Return whether the room exists after all due expiries: see look() and read_begin().
     function S.read()
         local state = S.exists and S.count[K.COUNT_STATE + 1] or K.ROOM_CLOSED
         local members, empty = S.count[K.COUNT_MEMBERS + 1], S.count[K.COUNT_EMPTY + 1]
@@ -984,7 +989,7 @@ function S.make_reads()
     end
 end
 
--- Rows of all records of @kind, by id.
+-- Add rows of all records of @kind, by id.
 function S.add_rows(kind, row)
     local r
     while true do
@@ -994,7 +999,7 @@ function S.add_rows(kind, row)
     end
 end
 
--- Notices of what is behind @since: how many bytes they are.
+-- Add the notices after version @since.  Return their size in bytes.
 function S.add_changes(since, max, page)
     local function add(r) S.add_row(K.ROW_NOTICE, r) end
     if not S.log_add then S.make_log() end
@@ -1068,7 +1073,7 @@ end
 
 -- ---- all together -------------------------------------------------------------------------
 
--- see usher__room_come_again()
+-- See usher__room_come_again().
 function S.come_again()
     S.behind, S.status, S.more = true, K.REFUSED, 1
     S.because = 'more was to be done first than one command does: again'
@@ -1083,7 +1088,7 @@ function S.run()
         if verb == K.V_SHOW then return S.show() end
         return S.changes()
     end
-    if verb == K.V_CLOSE and (S.a[K.ARG_BAN] or 0) > 0 then -- of a direct call
+    if verb == K.V_CLOSE and (S.a[K.ARG_BAN] or 0) > 0 then -- only a direct call
         S.answer = {K.INVALID, 'ban is not 0: `close` can only end bans'}
         return
     end
@@ -1102,7 +1107,7 @@ function S.run()
         S.status, S.blank = K.MISSING, true
         return
     end
-    -- of one that is being closed all that is left to do is to erase it
+    -- A room that is being closed is only erased; its version is not compared.
     if not (S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING) and not S.rests() and S.other_version() then
         return S.stale()
     end

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
--- In the loop of main.lua: the heartbeat of a member that is here and stays here (no request id, nothing
--- due, nothing to be published, the same lists), without functions.  All other heartbeats are left to room.lua.  A list loses the old
--- member before it gets the new one: with a full memory the server accepts that order only.
+-- The fast path of a heartbeat, inside the loop of main.lua, without functions.  It runs when the member is
+-- present and stays so, in the same lists, and the command has no request id, nothing is due and nothing is to
+-- be published.  All other heartbeats are left to room.lua.  The old member of a list is removed before the new
+-- one is added, because a server with a full memory accepts only this order.
 if verb == K.V_ALIVE and not done and not made and not by_hand and not held and exists and all[p] < K.ARG_IF_VERSION
     and not all[p + 3] and (due < 0 or due > moment) and count[K.COUNT_STATE + 1] < K.ROOM_CLOSING
     and (count[K.COUNT_PUSHED + 1] >= 0 or now < -count[K.COUNT_PUSHED + 1]) then

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --
--- Behind the last write: what was changed is changed, whatever becomes of the message.
+-- Publish the version after the last write, so that an error does not affect the change.
 if S.push then redis.pcall(S.publisher(), HASH, string.format('%.0f', S.push)) end
--- A room that is closed keeps its bans.  The server removes the keys a while after the last one has ended, if
--- no sweep has; see S.open().  A user who lacks this right is not refused.
+-- A room that is closed keeps its bans.  The keys expire some time after the last ban has ended, in case no
+-- sweep removes them; see S.open().  If the user lacks the right to PEXPIREAT, the command still succeeds.
 if made and head_changed and exists and count[K.COUNT_STATE + 1] == K.ROOM_CLOSED then
     local last, t = S.walk('1', '1', nil, nil, nil, true), redis.pcall('TIME')
     local word, at = 'PEXPIRE', last.ends - S.moment + K.BANS_KEPT

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- One partition of the index of rooms: the same steps as src/steps/rooms.c, in its order.
+-- One partition of the room directory: the same steps as src/steps/rooms.c, in its order.
 -- Kind 1 is an entry (rank: opened; n0, n1: last put, last claimed).
 
 function S.begin() S.more, S.token = 0, 0 end
@@ -30,7 +30,7 @@ function S.find_it() return S.exists and S.find('1', S.a[K.ARG_ROOM]) end
 function S.put()
     local r, created = S.find_it(), S.a[K.ARG_CREATED]
     if r then
-        S.add_row(r) -- as it was
+        S.add_row(r) -- the entry before the change
     else
         r = S.fresh('1', S.a[K.ARG_ROOM])
         r.rank, r.ends, r.slots = S.now, S.moment, 3
@@ -59,7 +59,7 @@ function S.drop_it()
     S.status = K.REFUSED
     if (before == K.OPENING or before == K.DOUBTED) and S.moment < r.n0 + K.OPENING_MS then
         if before == K.DOUBTED then return end
-        r.state = K.DOUBTED -- who is opening it looks again
+        r.state = K.DOUBTED -- the client that is opening the room checks it again
         S.save(r)
         S.commit(S.verb, before, r.state, r)
         return
@@ -92,7 +92,7 @@ function S.list()
     end
 end
 
--- See claim_some(): how many it were, how many more may be taken.
+-- See claim_some().  Return how many entries were changed, and how many more may be claimed.
 function S.claim_some(done, left)
     local worker, hi, order, n = S.a[K.ARG_WORKER], nil, nil, 0
     while n < K.SOME and S.steps > 0 and (done or left > 0) do

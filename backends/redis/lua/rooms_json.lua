@@ -1,4 +1,4 @@
 -- SPDX-License-Identifier: MIT
 --
--- The index of rooms has no table of keys: its answers have the names that they have without json=1.
+-- The room directory has no table of keys: its answers have the same names as without json=1.
 J.is_listed = true

@@ -1,14 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a serial rule: the same steps as src/steps/serial*.c, in their order.  Kinds: 1 the
--- rule (n0 n1 granted, n2 n3 debt, n5 the server that grants were installed on), 2 a fill (n0 n1 its last number, n2 its
--- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request, 5 how the last hold of a number
--- ended (as a hold; its id is a place of which there are as many as are remembered; n4 the token
--- that it was claimed by, if it was lost or in doubt), 6 numbers that are lost (as a hold, from n0 n1 up to n4 n5),
--- 8 the highest numbers given out in the current month (n0 n1), year (n2 n3) and ever
--- (n4 n5), and up to where an authority has granted any (n6 n7).
+-- The verbs of a serial rule: the same steps as src/steps/serial*.c, in their order.  Kinds:
+--   1 the rule (n0 n1 granted, n2 n3 debt, n5 the server on which grants were installed).
+--   2 a fill (n0 n1 its last number, n2 its time).
+--   3 a hold (n0 n1 number, n2 period, n3 date)
+--   4 a request
+--   5 how the last hold of a number ended (fields as of a hold; n4 the token by which the number was claimed if
+--     it was lost or in doubt).  Its id is one of as many indexes as ends are remembered.
+--   6 lost numbers (fields as of a hold; from n0 n1 to n4 n5)
+--   8 the highest numbers issued in the current month (n0 n1), in the current year (n2 n3) and ever (n4 n5), and
+--     the highest number that an authority has granted (n6 n7)
 --
--- For the library serials are not printed here: rows have numbers and times, and the client prints.
+-- For the library the script does not print serials: rows have numbers and times, and the client prints them.
 --@wide
 
 -- ---- the answer -------------------------------------------------------------------------
@@ -16,14 +19,14 @@
 function S.begin()
     S.why, S.counted, S.left, S.cur, S.max, S.granted, S.period = 0, 0, '0', '0', '0', '0', 0
     S.token, S.ends, S.more, S.extra, S.data = 0, 0, 0, nil, nil
-    -- see taken_over()
+    -- See taken_over().
     if S.jump_from and S.exists and S.set[K.SET_RULE + 1] ~= 0 then
         S.raise_line(S.jump_from + 1)
-        S.ln = 0 -- that stays if the command fails
+        S.ln = 0 -- these counts stay even if the command fails
     end
 end
 
--- see raise_line()
+-- See raise_line().
 function S.raise_line(line)
     if line <= S.count[K.COUNT_LINE + 1] then return end
     local held = S.count[K.COUNT_HELD + 1]
@@ -43,7 +46,7 @@ function S.fields(t, n)
 end
 
 function S.hand(out, answer)
-    -- The serials as core/serial.c prints them.
+    -- Print serials as core/serial.c does.
     function S.make_print()
         if not S.date_of then S.make_holds() end
 
@@ -84,7 +87,7 @@ function S.hand(out, answer)
             return format('%d', state)
         end
 
-        -- The dihedral group of ten is computed, and so are the powers of its permutation.
+        -- The multiplication of the dihedral group of order ten, and the powers of the permutation, are computed.
         local function verhoeff(text)
             local state, place = 0, 1
             for i = #text, 1, -1 do
@@ -113,9 +116,9 @@ function S.hand(out, answer)
         end
         S.check_of = check_of
 
-        -- serial @k, a pair, of the time @at by the format @f
+        -- Return the serial with number @k, a pair, and the time @at by the format @f.
         function S.printed(f, k, at)
-            -- other numbers, and what is no number, would make the loop below endless
+            -- With other numbers, or NaN, the loop below would not end.
             if not (f[5] <= 1000000 and f[6] >= 0 and f[6] <= K.WIDTH_MAX) then S.damaged() end
             local low, radix, text = k[2] * f[5], f[7], ''
             local value = {k[1] * f[5] + floor(low / 1000000000), low % 1000000000}
@@ -129,7 +132,7 @@ function S.hand(out, answer)
                 local digit = low % radix
                 text = char(digit < 10 and digit + 48 or digit + 55) .. text
                 low = floor(low / radix)
-                -- the quotient of the lower part is below 10^9 again
+                -- The quotient of the lower part is below 10^9 again.
             until high == 0 and low == 0
             if #text < f[6] then text = string.rep('0', f[6] - #text) .. text end
             text = S.date_of(f, at) .. text
@@ -145,7 +148,7 @@ function S.hand(out, answer)
         if row[2] > 1 then t[3], t[4] = 'last', S.printed(f, S.plus(first, row[2] - 1), row[3]) end
     end
 
-    -- The serials of @rows as `serial`, `serials`, or the first and the last one of more than 1,000.
+    -- Add the serials of @rows as `serial` or `serials`; of more than 1,000 the first and the last one.
     local function add_serials(rows)
         local n, all = 0, {}
         for _, row in ipairs(rows) do n = n + (row[8] ~= '' and row[2] or 0) end
@@ -191,9 +194,9 @@ function S.turned_down(status, why, s)
     S.why = why
 end
 
--- ---- what there is ------------------------------------------------------------------------
+-- ---- the stored rule ----------------------------------------------------------------------
 
--- the period of @now in local time: see usher__serial_period()
+-- Return the period of @now in local time: see usher__serial_period().
 function S.period_of(reset, now, zone)
     if reset == 0 then return 0 end
     local ms = now + zone * 60000
@@ -204,7 +207,7 @@ function S.period_of(reset, now, zone)
     return reset == 2 and year * 12 + month - 1 or year
 end
 
--- the year, month and day that are so many days behind 1970-01-01: see civil()
+-- Return the year, month and day that are @days days after 1970-01-01: see civil().
 function S.civil(days)
     local z = days + 719468
     local era = floor(z / 146097)
@@ -217,14 +220,14 @@ function S.civil(days)
     return year + era * 400 + (month <= 2 and 1 or 0), month, day
 end
 
--- the one place where a period begins: see begin()
+-- Begin a period; no other function does: see begin().
 function S.begin_at(s, set, period, highest)
     local before = S.plus(S.get(set, K.SET_START), -1)
     s.period, s.cur = period, S.less(before, highest) and highest or before
     s.taken, s.granted, s.debt = s.cur, {0, 0}, {0, 0}
 end
 
--- see usher__serial_period_within()
+-- See usher__serial_period_within().
 function S.within(reset, period, of)
     if of == 0 then return 0 end
     if of == reset then return period end
@@ -233,7 +236,7 @@ function S.within(reset, period, of)
     return of == 2 and year * 12 + month - 1 or year
 end
 
--- see usher__serial_enter(): the highest number given out in the period that begins
+-- Return the highest number issued in the period that begins: see usher__serial_enter().
 function S.enter_period(s, set, made)
     local old, period, to = S.set[K.SET_RESET + 1], S.count[K.COUNT_PERIOD + 1], set[K.SET_RESET + 1]
     local r, found = S.find('8', 'past') or S.fresh('8', 'past'), {0, 0}
@@ -261,7 +264,7 @@ function S.put_past(s)
         or r.n7 ~= 0 then S.save(r) end
 end
 
--- nil: S.status or S.answer say why
+-- Return the rule; nil if S.status or S.answer has a failure.
 function S.load()
     local set, count = S.set, S.count
     if not S.exists or set[K.SET_RULE + 1] == 0 then
@@ -285,7 +288,7 @@ function S.ceiling(s)
     return S.set[K.SET_AUTHORITY + 1] ~= 0 and S.less(s.granted, s.limit) and s.granted or s.limit
 end
 
--- how many may be made, at most @most
+-- Return how many numbers can be made, at most @most.
 function S.room(s, most)
     local c = S.ceiling(s)
     return S.less(s.cur, c) and S.small(S.minus(c, s.cur), most) or 0
@@ -293,7 +296,7 @@ end
 
 function S.must_ask(s) return S.less(S.ceiling(s), s.limit) end
 
--- true: the store may have gone back in time, and nothing may be given out before a grant
+-- Return whether the store may have gone back in time, so that no number may be issued before a grant.
 function S.lost(s)
     if S.set[K.SET_AUTHORITY + 1] ~= 0 and s.rule.n5 ~= S.server() then
         S.turned_down(K.EMPTY, K.WHY_LOST, s)
@@ -340,29 +343,29 @@ function S.add_fill(last)
     S.save(r)
 end
 
--- what SET_RULE says of the past
+-- Return the parts of SET_RULE about earlier numbers.
 function S.used() return (S.set[K.SET_RULE + 1] - 1) % K.MADE == K.USED end
 
 function S.marked() return S.set[K.SET_RULE + 1] - 1 >= K.MADE end
 
--- see any_open()
+-- See any_open().
 function S.any_open()
     return S.counting(K.COUNT_HELD) + S.counting(K.COUNT_DOUBT) + S.counting(K.COUNT_RETURNED) > 0
 end
 
--- the lowest number that the rule can have made
+-- Return the lowest number that the rule can have made.
 function S.low(set)
     local lowest = S.get(set, K.SET_LOW)
     return (lowest[1] > 0 or lowest[2] > 0) and lowest or S.get(set, K.SET_START)
 end
 
--- whether numbers were made in the present period
+-- Return whether numbers were made in the current period.
 function S.made(cur)
     local before = S.plus(S.get(S.set, K.SET_START), -1)
     return S.less(cur, before) or S.less(before, cur) or S.marked() or S.any_open()
 end
 
--- The format of a rule, packed in @data, as an array; nil: it is none.
+-- Return the format of a rule, packed in @data, as an array; nil if it is not valid.
 function S.format_of(data)
     local good, f = pcall(munpack, data)
     if not good or type(f) ~= 'table' or #f ~= 10 then return nil end
@@ -373,7 +376,7 @@ function S.format_of(data)
     return f
 end
 
--- The same of the rule itself, which must have one.
+-- Return the format of the rule itself, which must be valid.
 function S.format(s) return S.format_of(s.rule.data) or S.damaged() end
 
 function S.begin_period()
@@ -404,7 +407,7 @@ function S.add_row(s, first, n, at)
     S.rows[#S.rows + 1] = {S.digits(first), n, at, 0, 0, 0, '', s.rule.data, ''}
 end
 
--- the notice of a hold says its number
+-- Return the data of the notice of a hold: its number.
 function S.number_told(r) return S.is_told() and mpack({'number', S.digits({r.n0, r.n1})}) or nil end
 
 function S.finish(r, from, to, bump)
@@ -413,24 +416,24 @@ function S.finish(r, from, to, bump)
     S.commit(S.verb, from, to, r, r and S.number_told(r) or S.data)
 end
 
--- the same of a change of the rule, whose notice says two numbers, as digits
+-- Likewise for a change of the rule, whose notice has two numbers, as digits.
 function S.finish_saying(name, number, name2, number2, bump)
     if S.is_told() then S.data = mpack({name, number, name2, number2}) end
     S.finish(nil, 0, 0, bump)
 end
 
--- the same of numbers that were made or taken, the last n up to @last
+-- Likewise for numbers that were made or taken, the last @n up to @last.
 function S.finish_numbers(last, n)
     if not S.is_told() then return S.finish(nil, 0, 0) end
     S.finish_saying('first', S.digits(S.plus(S.plus(last, -n), 1)), 'n', format('%.0f', n))
 end
 
--- the same of another maximum
+-- Likewise for a new maximum.
 function S.finish_max(max, s) S.finish_saying('max', S.digits(max), 'cur', S.digits(s.cur), true) end
 
 function S.queued() return S.set[K.SET_MODE + 1] == K.MODE_QUEUE end
 
--- see usher__serial_lost_any()
+-- See usher__serial_lost_any().
 function S.lost_any()
     return not S.queued() and (S.walk('6', '0') ~= nil or S.counting(K.COUNT_LINE) ~= 0 and
         S.counting(K.COUNT_RETURNED) == 0 and S.walk('3', '0') ~= nil)
@@ -467,10 +470,10 @@ function S.fill()
     S.make_some(s, S.a[K.ARG_N])
 end
 
--- The counts of use as they are now: newest period, twelve counts.
+-- Return the newest interval of the usage counts, and the twelve counts at the current time.
 function S.use_now()
     local bucket, now, use = S.count[K.COUNT_BUCKET + 1], floor(S.moment / K.USE_MS), {}
-    if bucket < 0 or bucket > floor(S.now / K.USE_MS) then S.damaged() end -- beyond 2^53 a loop down from it would not end
+    if bucket < 0 or bucket > floor(S.now / K.USE_MS) then S.damaged() end -- beyond 2^53 a loop down does not end
     for i = 0, 5 do
         local two = S.count[K.COUNT_USE + 1 + i]
         if two < 0 then S.damaged() end
@@ -552,7 +555,7 @@ function S.take()
     if S.lost(s) then return end
     local stock = S.small(S.minus(s.cur, s.taken), n)
     local made = S.room(s, n - stock)
-    -- debt: the authority is away, and what it granted before is all there is
+    -- debt: the authority is unreachable, and only numbers that it granted before can be issued.
     if stock + made < n and S.must_ask(s) and (stock + made == 0 or (a[K.ARG_DEBT] or 0) == 0) then
         return S.turned_down(K.EMPTY, K.WHY_GRANT, s)
     end
@@ -595,7 +598,7 @@ end
 function S.make_rules()
     local MOST = {9223372036, 854775807}
 
-    -- see usher__serial_limit(); @f is the packed format as an array
+    -- See usher__serial_limit(); @f is the packed format as an array.
     function S.limit(f, max, mode, reset)
         local base, step, width, radix, most = S.big(f[4]), f[5], f[6], f[7], MOST
         if width > K.WIDTH_MAX then S.damaged() end
@@ -621,7 +624,7 @@ function S.make_rules()
         return S.less(limit, max) and limit or max
     end
 
-    -- see usher__serial_date_finest()
+    -- See usher__serial_date_finest().
     function S.finest(date)
         local has = {}
         for c in string.gmatch(date, '%%(.)') do has[c] = true end
@@ -642,7 +645,7 @@ function S.make_rules()
         local s = S.load()
         if not s then
             S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
-            -- for the engine: an authority that has granted more knows of a rule that is lost
+            -- The engine compares this with the authority: if that has granted more, a rule was lost.
             local past = S.exists and S.set[K.SET_RULE + 1] == 0 and S.find('8', 'past')
             if past then S.granted = S.digits({past.n6, past.n7}) end
             return
@@ -658,7 +661,7 @@ function S.make_rules()
         end
     end
 
-    -- what the library refuses before it sends the command
+    -- Faults that the library refuses before it sends the command.
     function S.affix_fault(arg, word)
         if string.find(S.a[arg] or '', '%', 1, true) then return word .. ' has a %: dates stand in date=' end
     end
@@ -698,8 +701,8 @@ function S.make_rules()
         for i = 1, #old do set[i] = old[i] end
         if not exists then
             made = s.cur[1] > 0 or s.cur[2] > 0
-            used = old[K.SET_RESET + 1] ~= 0 -- delete leaves the rule so
-            set[K.SET_RESET + 1], set[K.SET_ZONE + 1], set[K.SET_LOG + 1] = 0, 0, 0 -- so is how long the log is
+            used = old[K.SET_RESET + 1] ~= 0 -- kept by `delete`
+            set[K.SET_RESET + 1], set[K.SET_ZONE + 1], set[K.SET_LOG + 1] = 0, 0, 0 -- as is the size of the log
         end
         local function number(to, i, arg)
             if a[arg] then to[i] = a[arg] end
@@ -735,11 +738,11 @@ function S.make_rules()
         set[K.SET_RULE + 1] = 1 + (used and K.USED or 0)
         local function differs(i) return set[i + 1] ~= old[i + 1] or set[i + 2] ~= old[i + 2] end
         if made and (differs(K.SET_START) or S.marked()) then set[K.SET_RULE + 1] = set[K.SET_RULE + 1] + K.MADE end
-        -- the same number may be printed in each period: so no day may come twice
+        -- Each period may print the same numbers, so no day may occur twice.
         local function goes_back(zone)
             return S.period_of(1, S.now, zone) < S.period_of(1, S.now, old[K.SET_ZONE + 1])
         end
-        -- without a date the zone means nothing: that of the last day that was printed stays known
+        -- Without a date the zone has no effect; the zone of the last printed date is kept.
         if f[3] ~= '' then
             set[K.SET_ZONE + 1] = f[10]
         elseif (made or used) and goes_back(f[10]) then
@@ -760,7 +763,7 @@ function S.make_rules()
         local zone, zone_was = set[K.SET_ZONE + 1], old[K.SET_ZONE + 1]
         local moved = zone ~= zone_was and f[3] ~= ''
         local lost = exists and S.lost_any()
-        -- a coarser reset may come back to numbers of earlier periods
+        -- A coarser reset may return to numbers of earlier periods.
         if exists and (made or used or lost) and (f[4] ~= was[4] or f[5] ~= was[5] or f[7] ~= was[7] or
             (f[8] ~= 0) ~= (was[8] ~= 0)) or exists and (made or lost) and mode ~= old[K.SET_MODE + 1] then
             return S.turned_down(K.REFUSED, K.WHY_KEPT, s)
@@ -818,7 +821,7 @@ function S.make_rules()
             set[K.SET_ZONE + 1], set[K.SET_RESET + 1] = S.set[K.SET_ZONE + 1], 1
             set[K.SET_LOW + 1], set[K.SET_LOW + 2] = lowest[1], lowest[2]
         end
-        -- its log is that of all rules of the name, as its versions are
+        -- The log is kept, like the versions: the next rule of this name continues both.
         set[K.SET_LOG + 1] = S.set[K.SET_LOG + 1]
         S.enter_period(s, set, made and s.taken or {0, 0})
         S.drop_fills()
@@ -837,7 +840,7 @@ function S.make_rules()
         local s = S.load()
         if not s then return end
         local max = S.get(set, K.SET_MAX)
-        -- in debt it is the grant that is raised; max may be without end
+        -- In debt the grant is raised; max may be unlimited.
         local debt = S.a[K.ARG_DEBT] and S.a[K.ARG_DEBT] ~= 0 and set[K.SET_AUTHORITY + 1] ~= 0
         local beyond = S.less(S.minus(MOST, max), by)
         if beyond and not debt then return S.turned_down(K.FULL, K.WHY_EXHAUSTED, s) end
@@ -899,14 +902,14 @@ function S.make_rules()
         if a[K.ARG_PERIOD] and a[K.ARG_PERIOD] ~= s.period then return S.tell(K.STALE, s) end
         local top, server = S.less(s.cur, s.granted) and s.granted or s.cur, S.server()
         local lost, bump = s.rule.n5 ~= server, false
-        local moved = lost and s.rule.n5 ~= 0 -- else it is the first grant of the rule
+        local moved = lost and s.rule.n5 ~= 0 -- otherwise it is the first grant of the rule
         local behind, free = S.less(top, from), s.debt[1] == 0 and s.debt[2] == 0
         local known = not behind and not S.less(s.granted, to) and (free or S.less(to, s.debt))
             or behind and free and not S.less(s.taken, s.limit) and s.granted[1] == s.limit[1] and s.granted[2] == s.limit[2]
         if known and not lost then return S.tell(K.SAME, s) end
         local beyond = false
         if moved or behind then
-            -- what this server has in stock may have been given out by the one before
+            -- The stock of this server may have been issued by the former server.
             local cur = behind and from or top
             beyond = S.less(s.limit, cur)
             if beyond then cur = s.limit end
@@ -920,7 +923,7 @@ function S.make_rules()
             S.put_counters(s)
             S.drop_fills()
         end
-        -- between the limit and from all is others': a higher limit has to ask again
+        -- Numbers between the limit and `from` may be granted to other stores: a higher limit needs a new grant.
         if beyond then s.granted = s.limit elseif S.less(s.granted, to) then s.granted = to end
         s.debt, s.rule.n5 = {0, 0}, server
         S.put_rule(s)
@@ -939,15 +942,15 @@ function S.make_holds()
         return S.set[K.SET_RESET + 1] ~= 0 and period * K.RANK_BIT + n or n
     end
 
-    -- see has_rank()
+    -- See has_rank().
     function S.has_rank(k)
         return not S.less(S.set[K.SET_RESET + 1] ~= 0 and {2, 147483647} or {9007199, 254740991}, k)
     end
 
-    -- how many are behind @a up to @b: both of a gap-free rule, so below 2^53
+    -- Return the count of numbers after @a up to @b: both are of a gap-free rule, so below 2^53.
     function S.many(a, b) return (b[1] - a[1]) * 1000000000 + b[2] - a[2] end
 
-    -- see range_set()
+    -- See range_set().
     function S.range_of(rank, period, first, last)
         local r = S.fresh('6', format('%.0f', rank))
         r.slots, r.rank, r.state = S.slots(K.SERIAL_LISTS, K.SERIAL_LOST, 0), rank, K.SERIAL_LOST
@@ -955,7 +958,7 @@ function S.make_holds()
         return r
     end
 
-    -- see lose(): as digits, how many they are
+    -- Mark the numbers after s.cur up to @last as lost.  Return how many they are.  See lose().
     function S.lose(s, last)
         local first = S.plus(s.cur, 1)
         local r = S.range_of(S.rank(s.period, first), s.period, first, last)
@@ -965,7 +968,7 @@ function S.make_holds()
         return S.many(s.cur, last)
     end
 
-    -- a range as lose() leaves it, or the store is damaged: see record_fault()
+    -- Return @r if it is a range as S.lose() writes it; otherwise the store is damaged: see record_fault().
     function S.sound_range(r)
         local first, last = {r.n0, r.n1}, {r.n4, r.n5}
         if r.state ~= K.SERIAL_LOST or r.n0 < 0 or r.n1 < 0 or r.n1 > 999999999 or r.n5 < 0 or r.n5 > 999999999
@@ -976,12 +979,12 @@ function S.make_holds()
         return r
     end
 
-    -- see hold_of()
+    -- See hold_of().
     function S.hold_of(k, period)
         return S.has_rank(k) and S.find('3', format('%.0f', S.rank(period, k))) or nil
     end
 
-    -- see state_of()
+    -- See state_of().
     function S.state_of(r)
         if r.token >= S.count[K.COUNT_LINE + 1] or r.state ~= HELD and r.state ~= RETURNED then
             return r.state
@@ -989,7 +992,7 @@ function S.make_holds()
         return (S.move(K.SERIAL_MOVES, r.state, K.SERIAL_E_LOSE))
     end
 
-    -- see show_state()
+    -- See show_state().
     function S.show_state(s, r)
         r.state = S.state_of(r)
         if r.state == DOUBT then
@@ -1000,7 +1003,7 @@ function S.make_holds()
         return r
     end
 
-    -- see lost_with()
+    -- See lost_with().
     function S.lost_with(s, k, period)
         local r = S.has_rank(k) and S.walk('6', '0', nil, S.rank(period, k), 9007199254740992, true)
         if r and S.sound_range(r).n2 == period and not S.less({r.n4, r.n5}, k) then return r end
@@ -1014,7 +1017,7 @@ function S.make_holds()
         if state == DOUBT then S.add(K.COUNT_DOUBT, by) end
     end
 
-    -- see end_name()
+    -- See end_name().
     function S.end_id(number, period)
         local places = S.set[K.SET_REQUESTS + 1]
         local section = floor(places * 618 / 1000)
@@ -1030,7 +1033,7 @@ function S.make_holds()
         S.save(e)
     end
 
-    -- see save() and settle()
+    -- See save() and settle().
     function S.put(r, from, to)
         S.tally(from, -1)
         S.tally(to, 1)
@@ -1051,7 +1054,7 @@ function S.make_holds()
         S.save(r)
     end
 
-    -- see due()
+    -- See due().
     function S.due_now(r) return r.ends ~= 0 and r.ends <= S.moment and S.state_of(r) == HELD end
 
     function S.expire_one(r)
@@ -1061,7 +1064,7 @@ function S.make_holds()
         S.commit(K.V_EXPIRE, from, to, r, S.number_told(r))
     end
 
-    -- see lose_one()
+    -- See lose_one().
     function S.lose_one(s, r)
         local k = {r.n0, r.n1}
         local range = S.range_of(S.rank(r.n2, k), r.n2, k, k)
@@ -1100,7 +1103,7 @@ function S.make_holds()
         S.add_hold(s, r)
     end
 
-    -- see lowest(); false: more of those lost are in the way
+    -- See lowest().  Return false if there are more lost numbers than one command removes.
     function S.lowest(s)
         local hi, i = s.period > 0 and S.rank(s.period, {0, 0}) or 0, 0
         while true do
@@ -1112,7 +1115,7 @@ function S.make_holds()
         end
     end
 
-    -- see held_by()
+    -- See held_by().
     function S.held_by(owner)
         local line = S.count[K.COUNT_LINE + 1]
         while true do
@@ -1163,7 +1166,7 @@ function S.make_holds()
         S.finish(r, from, r.state)
     end
 
-    -- the bytes of a date as it is printed
+    -- Return the size of a printed date in bytes.
     function S.date_size(f)
         local pattern, date, i = f[3], 0, 1
         while i <= #pattern do
@@ -1180,7 +1183,8 @@ function S.make_holds()
         return date
     end
 
-    -- see usher__serial_number(), and the value that is printed; nil: it is none
+    -- Return the number of the serial @text and its printed value; nil if it is not a serial.  See
+    -- usher__serial_number().
     function S.number_of(f, text)
         local prefix, suffix, date, check = f[1], f[2], S.date_size(f), f[8] ~= 0 and 1 or 0
         local size = #text - #prefix - #suffix - date - check
@@ -1205,7 +1209,7 @@ function S.make_holds()
         return {floor(d[1] / step), floor(rest / step)}, value
     end
 
-    -- the days behind 1970-01-01 that a day is: see days_to_year()
+    -- Return the number of days from 1970-01-01 to a date: see days_to_year().
     function S.days_to(y, m, d)
         if m <= 2 then y = y - 1 end
         local era = floor(y / 400)
@@ -1214,7 +1218,7 @@ function S.make_holds()
         return era * 146097 + of_era * 365 + floor(of_era / 4) - floor(of_era / 100) + of_march - 719468
     end
 
-    -- the date of @at as it is printed
+    -- Return the printed date of @at.
     function S.date_of(f, at)
         if f[3] == '' then return '' end
         local ms = at + f[10] * 60000
@@ -1229,13 +1233,14 @@ function S.make_holds()
         return (string.gsub(f[3], '%%(.)', has))
     end
 
-    -- see usher__serial_dated()
+    -- See usher__serial_dated().
     function S.dated(f, text, at)
         local date = S.date_of(f, at)
         return sub(text, #f[1] + 1, #f[1] + #date) == date
     end
 
-    -- what the date of @text says, by the letters of its pattern, 0 for the rest; nil: it is none
+    -- Return the parts of the date of @text by the letters of its pattern, 0 for missing parts; nil if it is not
+    -- a date.
     function S.date_in(f, text)
         local at, pattern, i = #f[1] + 1, f[3], 1
         local when = {Y = 0, m = 0, d = 0, j = 0, H = 0, M = 0, S = 0}
@@ -1264,20 +1269,20 @@ function S.make_holds()
         return when
     end
 
-    -- the days from 1970-01-01 to such a date
+    -- Return the number of days from 1970-01-01 to a date from S.date_in().
     function S.days_of(when)
         if when.j > 0 then return S.days_to(when.Y, 1, 1) + when.j - 1 end
         return S.days_to(when.Y, when.m > 0 and when.m or 1, when.m > 0 and when.d > 0 and when.d or 1)
     end
 
-    -- see date_period(); nil: there is no such date
+    -- See date_period().  Return nil if there is no such date.
     function S.period_in(f, text, reset)
         local when = S.date_in(f, text)
         if not when then return nil end
         return reset == 0 and 0 or S.period_of(reset, S.days_of(when) * 86400000, 0)
     end
 
-    -- see printed_by() and usher__serial_time(); nil: it is not
+    -- See printed_by() and usher__serial_time().  Return nil if @text was not printed by the format @data.
     function S.printed_by(data, text, k, near)
         local f = S.format_of(data)
         local number = f and S.number_of(f, text)
@@ -1304,7 +1309,7 @@ function S.make_holds()
         if period then return number, period end
     end
 
-    -- see tells()
+    -- See `tells()`.
     function S.tells(r, serial)
         local f = S.format_of(r.data)
         if not f then return false end
@@ -1318,7 +1323,7 @@ function S.make_holds()
         return r and r.token == token and r or nil
     end
 
-    -- see end_of()
+    -- See end_of().
     function S.end_of(k, period)
         local r = S.find('5', S.end_id(k, period))
         return r and r.n0 == k[1] and r.n1 == k[2] and r.n2 == period and r or nil
@@ -1330,7 +1335,7 @@ function S.make_holds()
             r = S.hold_of(k, period)
             if r and S.due_now(r) then r.state, r.ends, r.owner = RETURNED, 0, '' end
             if r then S.show_state(s, r) end
-            if r and r.state == RETURNED then -- see printed_as()
+            if r and r.state == RETURNED then -- as printed_as()
                 local last = r.data == '' and S.end_of(k, period)
                 if last then r.data = last.data end
                 if r.data ~= '' and not S.tells(r, S.a[K.ARG_SERIAL]) then r.data = '' end
@@ -1359,7 +1364,7 @@ function S.make_holds()
         S.add_hold(s, r)
     end
 
-    -- see void_past(); true: it is answered
+    -- See void_past().  Return true if the command is answered.
     function S.void_past(s, k, period)
         local token = S.a[K.ARG_TOKEN]
         local r = period < s.period and S.hold_of(k, period)
@@ -1377,13 +1382,13 @@ function S.make_holds()
         return true
     end
 
-    -- see not_held()
+    -- See not_held().
     function S.not_held(s, event, k, period)
         if event == K.SERIAL_E_VOID and S.void_past(s, k, period) then return end
         S.stale(s, event, k, period)
     end
 
-    -- see lost_by_format()
+    -- See lost_by_format().
     function S.lost_by_format(serial, claim)
         local hi, order = 0, nil
         for _ = 1, K.STEP_MAX do
@@ -1405,7 +1410,7 @@ function S.make_holds()
         end
     end
 
-    -- see settle_lost(); true: it is answered
+    -- See settle_lost().  Return true if the command is answered.
     function S.settle_lost(s, event, k, period, of_lost)
         local a = S.a
         local n, token, to = a[K.ARG_N] or 1, a[K.ARG_TOKEN], (S.move(K.SERIAL_MOVES, K.SERIAL_LOST, event))
@@ -1467,7 +1472,7 @@ function S.make_holds()
         return true
     end
 
-    -- see by_older_format()
+    -- See by_older_format().
     function S.by_older_format(serial)
         for ended = 0, 1 do
             local hi, order = 0, nil
@@ -1480,7 +1485,7 @@ function S.make_holds()
         end
     end
 
-    -- see named(); nil: S.answer says why
+    -- See named().  Return nil if S.answer has the failure.
     function S.named(s, claim)
         local serial = S.a[K.ARG_SERIAL]
         local number, period = S.place(S.format(s), serial)
@@ -1525,7 +1530,7 @@ function S.make_holds()
         end
         local number, period = S.named(s, token)
         if not number then return end
-        if not r then -- nor an end, but perhaps of others which were lost with it
+        if not r then -- the number may be in a lost range
             local of_lost = S.of_lost(token)
             if S.settle_lost(s, event, number, period, of_lost) then return end
             if of_lost then return S.say_lost('token') end
@@ -1554,7 +1559,7 @@ function S.make_holds()
         if n > 0 and S.req then S.keep_last() end
     end
 
-    -- see usher__serial_void_doubt()
+    -- See usher__serial_void_doubt().
     function S.void_doubt()
         local s, n, last = S.load(), 0, nil
         if not s then return end
@@ -1657,7 +1662,7 @@ function S.check()
         S.digits(s.debt), S.count[K.COUNT_DOUBT + 1]}
 end
 
--- see usher__serial_come_again()
+-- See usher__serial_come_again().
 function S.come_again()
     S.behind, S.status, S.why, S.counted, S.rows = true, K.REFUSED, K.WHY_DUE, 0, nil
     S.because = 'more was to be done first than one command does: again'

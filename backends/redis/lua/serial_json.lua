@@ -3,12 +3,12 @@
 -- The part of direct_json.lua for serials: see src/engine/serial.c.
 local form, parts_of
 
--- The rule itself is asked for.
+-- Return whether the command requests the rule itself.
 local function is_rule()
     return S.verb == K.V_RULE or S.verb == K.V_PARSE or S.verb == K.V_SHOW and not S.a[K.ARG_SERIAL]
 end
 
--- Is @serial what is printed for @row?  A row without a date of its own gets that of the serial.
+-- Return whether @serial is the printed form of @row.  A row without a date gets that of the serial.
 local function names(row, serial)
     local f, first = S.format_of(row[8]), S.big(row[1])
     if not f then return false end
@@ -22,7 +22,7 @@ local function names(row, serial)
     return S.printed(f, first, at) == serial
 end
 
--- The parts of the serial that `parse` reads; nil and what is wrong with it.
+-- Return the parts of the serial that `parse` reads; or nil and what is wrong with it.
 local function parsed(f, serial)
     local check = f[8] ~= 0 and 1 or 0
     local number, value = S.number_of(f, serial)
@@ -39,7 +39,7 @@ end
 function J.prepare()
     local serial, row, status = S.a[K.ARG_SERIAL], answer[8][1], answer[1]
     local all = answer[8]
-    S.hand({}, answer) -- makes what prints serials
+    S.hand({}, answer) -- defines the functions that print serials
     S.make_print()
     answer[8] = all
     form = is_rule() and row and S.format_of(row[8])
@@ -89,7 +89,7 @@ function J.own(own)
         own[K.F_ZONE] = form[3], form[4], form[5], form[6], form[7], form[8], form[9], form[10]
 end
 
--- Serials that were taken are a row each; of more than 1,000 only the first and the last are printed.
+-- Each serial that was taken is a row; of more than 1,000 only the first and the last are printed.
 function J.rows()
     if is_rule() then return {} end
     if S.verb ~= K.V_TAKE then return answer[8] end

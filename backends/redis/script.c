@@ -194,7 +194,7 @@ static enum usher_status script(const char *noun, bool direct, const struct cons
                                 char *buffer, size_t size, size_t *ret_length)
 {
     static const char header[] = "-- SPDX-License-Identifier: MIT\n"
-                                 "-- Of usher's backends/redis/lua, where the comments are.\n";
+                                 "-- From backends/redis/lua of usher, where the comments are.\n";
     const char *begin = text_of(noun, "begin", 5), *common = text_of(noun, "common", 6);
     const char *end = text_of(noun, "main", 4);
     struct out o = { NULL, size, 0 };

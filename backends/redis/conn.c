@@ -2,26 +2,26 @@
 /*
  * conn -- see conn.h for the contract.
  *
- * hiredis is the codec only: its reader makes the reply objects.  The socket is ours, so that
- * deadlines hold, no SIGPIPE is raised and what was sent is known to the byte; requests are
- * formatted here.  Built with hiredis 0.14 and 1.x.
+ * hiredis is used only as the codec: its reader makes the reply objects.  This file owns the
+ * socket, so deadlines hold, no SIGPIPE is raised, and the number of bytes sent is known exactly.
+ * Requests are formatted here.  Built with hiredis 0.14 and 1.x.
  *
- * What comes from the server passes through the frame scanner first, which accepts RESP2
- * within the limits of conn.h and nothing else, and finds where each reply ends.  hiredis sees
- * whole, checked replies only: it would allocate whatever length is announced, does not look
- * at the end of a bulk, and understands more types than we do from version 1 on.
+ * Input passes through the frame scanner first, which accepts only RESP2 within the limits of
+ * conn.h, and finds the end of each reply.  hiredis receives only whole, checked replies: it would
+ * allocate any length that is announced, does not check the end of a bulk, and since version 1
+ * accepts further types.
  *
- * Nothing waits but for the functions that say so, and these do nothing else but wait for one that
- * does not: connect for begin and go_on, read for next.  next sends on while its reply is not
- * there, so a server that stops reading until somebody takes its answers cannot lock up with us,
- * and nothing but one input buffer has to be kept for it.
+ * Only connect and read wait.  Each is a loop around functions that do not: connect around begin
+ * and go_on, read around next.  next also sends while its reply is not complete.  So a server that
+ * does not read until its answers are taken cannot deadlock with this client, and one input buffer
+ * is enough.
  *
- * Memory: the connection, its output and the table of requests come from the allocator.
- * hiredis' reader and its replies come from malloc, or from what the process told hiredis 1.x
- * to use; at most the limits of conn.h, about twice over.  getaddrinfo() uses malloc, and OpenSSL
- * what the process told it to use.
+ * Memory: the connection, its output and the table of requests come from the allocator.  The reader
+ * of hiredis and its replies come from malloc, or from the allocator that the process has set for
+ * hiredis 1.x; about twice the limits of conn.h at most.  getaddrinfo() uses malloc, and OpenSSL
+ * its own allocator.
  *
- * A socket is closed, never shut down: after fork() the parent may go on using it.
+ * A socket is closed, never shut down: after fork() the parent may still use it.
  */
 #include "config.h"
 
@@ -44,7 +44,7 @@
 #define INPUT_SIZE ((size_t)32 << 10)
 #define OUTPUT_FIRST ((size_t)4 << 10)
 #define OUTPUT_KEEP ((size_t)1 << 20)   /* a larger buffer is not kept for the next batch */
-#define READER_KEEP ((size_t)256 << 10) /* nor a reader that had a longer reply */
+#define READER_KEEP ((size_t)256 << 10) /* a reader of a longer reply is not kept either */
 #define REQUESTS_FIRST ((size_t)64)
 #define HEADER_MAX ((size_t)24) /* type, 20 digits, CR LF */
 
@@ -52,14 +52,14 @@
 #define KEEPALIVE_INTERVAL 5
 #define KEEPALIVE_COUNT 3
 
-#define SHORT_PASSWORD 6 /* shorter ones */
+#define SHORT_PASSWORD 6 /* bytes; shorter passwords are short ones for say_reply() */
 
 #define NO_TLS "TLS: no handshake in time: does the server speak TLS at this port?"
 
 #define BACKOFF_FIRST 10 /* ms */
 #define BACKOFF_MAX 500
 
-/* The layer between, NULL: none.  A constant where it is not built in, so that nothing calls it. */
+/* The TLS layer, or NULL.  Without TLS a constant, so that its functions are never called. */
 #ifdef USHER_WITH_TLS
 #define TLS(c) ((c)->tls)
 #else
@@ -68,78 +68,78 @@
 
 enum frame { FRAME_MORE, FRAME_DONE, FRAME_BAD };
 
-/* How far a reply has come.  Between replies all is zero. */
+/* The state of the scanner within a reply.  All members are 0 between replies. */
 struct scanner {
     enum { AT_TYPE, AT_LINE, AT_LINE_END, AT_BULK, AT_BULK_CR, AT_BULK_LF } at;
     char type;
     bool minus;
-    uint64_t number; /* of a $ or * header; then what is left of a bulk */
+    uint64_t number; /* of a $ or * header; then the bytes of a bulk that are left */
     size_t line;     /* bytes of the current line */
     size_t bytes;    /* of the whole reply */
     size_t elements; /* announced by its arrays */
     unsigned depth;
-    size_t left[USHER__REDIS_MAX_DEPTH]; /* elements to come of each open array, > 0 */
+    size_t left[USHER__REDIS_MAX_DEPTH]; /* missing elements of each open array, > 0 */
 };
 
-/* How far a connection has come. */
+/* The stages of making a connection. */
 enum stage {
     NOT_CONNECTED,
     CONNECTING, /* to one address after the other */
     SECURING,
     GREETING,
-    RESTING, /* the server is not ready yet: it is greeted again in a moment */
+    RESTING, /* the server is not ready yet: the greeting is repeated after a pause */
     CONNECTED
 };
 
 enum step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_PING, STEPS };
 
-/* What is of no more interest once it is connected. */
+/* The state of a connection that is being made. */
 struct connecting {
     struct addrinfo *list, *at; /* addresses, and the next one; NULL with a socket file */
-    int64_t n_left;             /* from @at on */
-    int64_t deadline_ms;        /* of all of it */
-    int64_t until_ms;           /* of the address, or of the rest */
-    int64_t delay_ms;           /* the next rest */
-    enum step steps[STEPS];     /* of the greeting that is under way */
+    int64_t n_left;             /* count of addresses from @at on */
+    int64_t deadline_ms;        /* of the whole attempt */
+    int64_t until_ms;           /* end of the time for this address, or of the pause */
+    int64_t delay_ms;           /* length of the next pause */
+    enum step steps[STEPS];     /* the steps of the current greeting */
     size_t n_steps;
-    enum usher_status verdict; /* the first error that was the answer to one of them */
-    bool again;                /* it is for now */
-    char said[USHER__REDIS_MESSAGE_SIZE];
+    enum usher_status verdict;            /* OK, or the first error that answered a step */
+    bool again;                           /* that error is temporary */
+    char said[USHER__REDIS_MESSAGE_SIZE]; /* its message */
 };
 
 enum batch {
     BATCH_OPEN, /* requests are being appended */
     BATCH_SENT, /* flushed; replies are outstanding */
-    BATCH_OVER  /* answered or failed; kept for questions about it */
+    BATCH_OVER  /* answered or failed; its counts can still be queried */
 };
 
 struct usher__redis_conn {
     const struct usher_allocator *alloc;
     struct usher__redis_conn_options opt;
-    struct usher__redis_tls *tls; /* NULL: none */
-    int fd;                       /* -1: none */
+    struct usher__redis_tls *tls; /* or NULL */
+    int fd;                       /* or -1 */
     enum stage stage;
     struct connecting to;
     int io_errno;
     redisReader *reader; /* NULL: made when needed */
-    size_t reader_peak;  /* longest reply it has held */
+    size_t reader_peak;  /* size of the longest reply that it has held */
     struct scanner scan;
 
     enum batch batch;
-    enum usher_status failed; /* OK, or what flush has to return */
-    size_t args_left;         /* of the request being appended */
+    enum usher_status failed; /* OK, or the status that flush must return */
+    size_t args_left;         /* missing arguments of the request being appended */
     char *out;
     size_t out_len, out_size;
     size_t sent;      /* bytes handed to the kernel; with TLS, in whole records */
-    bool send_failed; /* no more can be sent; what was answered can still be read */
-    size_t *start;    /* where in @out each request begins */
+    bool send_failed; /* no more can be sent; answers can still be read */
+    size_t *start;    /* offset of each request in @out */
     size_t requests, requests_size;
     size_t answered;
-    bool listens; /* for messages: the batch stays open */
+    bool listens; /* the connection is for messages: the batch stays open */
 
     bool hung_up;   /* the stream has ended */
-    bool more;      /* the last read filled @in, or TLS holds some: try again before waiting */
-    bool just_sent; /* there cannot be an answer yet */
+    bool more;      /* the last read filled @in, or TLS has bytes: read again before waiting */
+    bool just_sent; /* no answer can have arrived yet */
     size_t in_pos, in_len;
     char in[INPUT_SIZE];
     char message[USHER__REDIS_MESSAGE_SIZE];
@@ -155,8 +155,8 @@ int64_t usher__redis_clock_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Waits for @events on @fd (-1: for the time only).  What is ready, 0 when the deadline has
- * passed, -1 with errno. */
+/* Wait for @events on @fd (-1: only for the deadline).  Return the events that are ready, 0 if the
+ * deadline has passed, or -1 with errno. */
 static int wait_for(int fd, short events, int64_t deadline)
 {
     for (;;) {
@@ -176,7 +176,7 @@ static int wait_for(int fd, short events, int64_t deadline)
 
 /* ---- messages ---------------------------------------------------------------------- */
 
-/* strerror() belongs to the locale and, on some systems, to one thread. */
+/* Not strerror(): it depends on the locale and, on some systems, is not thread-safe. */
 static const char *errno_text(int e)
 {
     /* clang-format off */
@@ -226,7 +226,8 @@ static void line_add_str(struct line *l, const char *s)
     line_add(l, s, strlen(s));
 }
 
-/* Puts the up to 20 digits of @v before @end.  Not snprintf(): this is once an argument. */
+/* Write the up to 20 digits of @v before @end.  Not snprintf(), because this runs for each
+ * argument. */
 static char *digits(char *end, uint64_t v)
 {
     do
@@ -247,7 +248,7 @@ static struct line message_begin(struct usher__redis_conn *c)
 {
     struct line l = { c->message, sizeof c->message / 2, 0 };
 
-    /* An endless host name must leave room for what happened. */
+    /* A long host name must leave space for the rest of the message. */
     line_add_str(&l, "redis ");
     if (c->opt.unix_path != NULL) {
         line_add_str(&l, c->opt.unix_path);
@@ -291,7 +292,7 @@ static bool contains(const char *text, size_t len, const char *word, size_t word
     return false;
 }
 
-/* The size of @text without the arguments of our command that it may repeat. */
+/* Return the size of @text up to the arguments of the command, which an error may repeat. */
 static size_t without_arguments(const char *text, size_t len)
 {
     static const char words[] = ", with args beginning with";
@@ -303,7 +304,7 @@ static size_t without_arguments(const char *text, size_t len)
     return i;
 }
 
-/* @text, but "***" for each argument in quotes that is @secret. */
+/* Append @text with "***" for each argument in quotes that is equal to @secret. */
 static void line_add_quoting(struct line *l, const char *text, size_t len, const char *secret)
 {
     size_t n = strlen(secret);
@@ -319,10 +320,10 @@ static void line_add_quoting(struct line *l, const char *text, size_t len, const
 }
 
 /*
- * Servers and proxies repeat the arguments of commands that they do not like.  A text that contains
- * the password is not shown.  A short password may be part of any word: withholding the text, or
- * these bytes of it, would hide why a command was refused, and show what the password is.  So it is
- * withheld where it is an argument, in quotes.
+ * Servers and proxies repeat the arguments of commands that they refuse.  A text that contains the
+ * password is not shown.  A short password may be part of any word.  Omitting such a text, or these
+ * bytes of it, would hide why a command was refused, and reveal the password.  So a short password
+ * is left out only if it is an argument in quotes.
  */
 static void say_reply(struct usher__redis_conn *c, const char *text, size_t len)
 {
@@ -376,7 +377,7 @@ static void *resize(struct usher__redis_conn *c, void *p, size_t old, size_t siz
     return c->alloc->resize(c->alloc->payload, p, old, size);
 }
 
-/* A bigger size for a buffer of @size that needs @used + @need; 0: there is none. */
+/* Return a larger size for a buffer of @size that needs @used + @need; 0 if it would overflow. */
 static size_t size_for(size_t size, size_t first, size_t used, size_t need)
 {
     if (need > SIZE_MAX / 4 - used)
@@ -390,7 +391,7 @@ static size_t size_for(size_t size, size_t first, size_t used, size_t need)
 
 /* ---- socket ------------------------------------------------------------------------ */
 
-/* These three are all that touches the stream. */
+/* Only the following three functions access the stream. */
 static ssize_t io_read(struct usher__redis_conn *c, void *p, size_t size)
 {
     ssize_t n;
@@ -429,7 +430,7 @@ static ssize_t io_write(struct usher__redis_conn *c, const void *p, size_t size)
     return IO_FAILED;
 }
 
-/* The message of an IO_FAILED. */
+/* Write the message for IO_FAILED. */
 static void io_say(struct usher__redis_conn *c)
 {
     const char *why = TLS(c) != NULL ? usher__redis_tls_text(TLS(c), &c->io_errno) : "";
@@ -468,7 +469,7 @@ int64_t usher__redis_conn_until(const struct usher__redis_conn *c)
     return c->stage == CONNECTED ? INT64_MAX : c->to.until_ms;
 }
 
-/* Wait for what it waits for, until @deadline. */
+/* Wait for the events that the connection wants, until @deadline. */
 static void wait_on(const struct usher__redis_conn *c, int64_t deadline)
 {
     int64_t until = usher__redis_conn_until(c);
@@ -485,9 +486,9 @@ static void addresses_free(struct usher__redis_conn *c)
     c->to.list = c->to.at = NULL;
 }
 
-/* What the network still owes is not delivered behind whoever has given up and asks again, but
- * where a child of fork() has the socket open still.  A socket that is in use is not disturbed by
- * it. */
+/* Discard unsent bytes when @fd is closed, so that they do not arrive after a repeated command.
+ * While a child of fork() has the socket open, they are still sent.  An open socket is not
+ * affected. */
 static void forget_unsent(int fd)
 {
     const struct linger now = { 1, 0 };
@@ -519,7 +520,7 @@ void usher__redis_conn_discard(struct usher__redis_conn *c)
 
 static void set_option(int fd, int level, int name, int value)
 {
-    /* None of them is worth failing for. */
+    /* The connection works without these options. */
     (void)setsockopt(fd, level, name, &value, sizeof value);
 }
 
@@ -538,7 +539,7 @@ static void set_options(int fd)
 #endif
 }
 
-/* 0: @c->fd is a socket that connects to @to; or errno. */
+/* Open the socket @c->fd and begin to connect it to @to.  Return 0 or errno. */
 static int socket_begin(struct usher__redis_conn *c, const struct sockaddr *to, socklen_t to_len)
 {
     int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -553,7 +554,7 @@ static int socket_begin(struct usher__redis_conn *c, const struct sockaddr *to, 
     return e;
 }
 
-/* The socket is connected: 0; not yet: EINPROGRESS; or errno. */
+/* Return 0 if the socket is connected, EINPROGRESS if not yet, or errno. */
 static int socket_state(const struct usher__redis_conn *c)
 {
     int e = 0, ready = wait_for(c->fd, POLLOUT, 0);
@@ -566,7 +567,7 @@ static int socket_state(const struct usher__redis_conn *c)
     return e;
 }
 
-/* Longer each time. */
+/* Begin a pause; each is longer than the one before. */
 static void rest(struct connecting *to)
 {
     int64_t until = usher__redis_clock_ms() + to->delay_ms;
@@ -575,7 +576,8 @@ static void rest(struct connecting *to)
     to->delay_ms = to->delay_ms * 2 < BACKOFF_MAX ? to->delay_ms * 2 : BACKOFF_MAX;
 }
 
-/* To the socket file.  While the listener's queue is full there is nothing to poll for. */
+/* Connect to the socket file.  While the queue of the listener is full, there is no event to wait
+ * for. */
 static int unix_begin(struct usher__redis_conn *c)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -596,7 +598,9 @@ static int unix_begin(struct usher__redis_conn *c)
     return EINPROGRESS;
 }
 
-/* To the next address: each gets its share of the time, or a dead first one would take all. */
+/* Connect to the next address.  Each gets a share of the time, or a dead first one would take all
+ * of it.
+ */
 static int tcp_begin(struct usher__redis_conn *c)
 {
     struct connecting *to = &c->to;
@@ -667,7 +671,8 @@ static enum usher_status addresses_find(struct usher__redis_conn *c)
 }
 
 #ifdef USHER_WITH_TLS
-/* The handshake of TLS: what follows is said to the right server only. */
+/* Continue the handshake of TLS.  Nothing else is sent before the server has proved its identity.
+ */
 static enum usher_status securing(struct usher__redis_conn *c)
 {
     ssize_t n = usher__redis_tls_handshake(TLS(c));
@@ -680,7 +685,7 @@ static enum usher_status securing(struct usher__redis_conn *c)
     }
     if (n == IO_FAILED)
         io_say(c);
-    /* so does a server, or a proxy, that reads no TLS */
+    /* a server or proxy that does not speak TLS may close or reset the connection */
     if (n == 0 || (n == IO_FAILED && c->io_errno == ECONNRESET))
         say(c,
             "TLS: connection closed by the server in the handshake: if it speaks no TLS, use `redis:`",
@@ -714,7 +719,7 @@ static enum frame frame_header(struct scanner *s)
     return FRAME_MORE;
 }
 
-/* A value is complete; perhaps the arrays that it ends as well. */
+/* A value is complete, and perhaps the arrays of which it is the last element. */
 static enum frame frame_value(struct scanner *s)
 {
     s->at = AT_TYPE;
@@ -726,7 +731,7 @@ static enum frame frame_value(struct scanner *s)
     return FRAME_DONE;
 }
 
-/* One byte of a line, its type byte and its end apart. */
+/* Scan one byte of a line, except its type byte and its end. */
 static bool frame_line(struct scanner *s, char ch)
 {
     if (ch == '\n' || ++s->line > USHER__REDIS_MAX_LINE)
@@ -734,7 +739,7 @@ static bool frame_line(struct scanner *s, char ch)
     if (s->type == '+' || s->type == '-')
         return true;
     if (s->type == ':')
-        return s->line <= 20; /* hiredis reads the number, strictly */
+        return s->line <= 20; /* hiredis checks the number strictly */
     if (ch == '-' && s->line == 1) {
         s->minus = true;
         return true;
@@ -745,7 +750,7 @@ static bool frame_line(struct scanner *s, char ch)
     return s->number <= USHER__REDIS_MAX_REPLY;
 }
 
-/* Looks at up to @n bytes, and not beyond the end of a reply. */
+/* Scan up to @n bytes, but not beyond the end of a reply. */
 static enum frame frame_scan(struct scanner *s, const char *p, size_t n, size_t *ret_used)
 {
     enum frame is = FRAME_MORE;
@@ -806,7 +811,7 @@ static enum frame frame_scan(struct scanner *s, const char *p, size_t n, size_t 
 
 /* ---- replies ----------------------------------------------------------------------- */
 
-/* A reader for the next batch, not grown beyond what is worth keeping. */
+/* Make a reader for the next batch, unless there is one that is not too large. */
 static bool reader_ready(struct usher__redis_conn *c)
 {
     if (c->reader != NULL && c->reader_peak > READER_KEEP) {
@@ -818,14 +823,14 @@ static bool reader_ready(struct usher__redis_conn *c)
         c->reader_peak = 0;
         if (c->reader == NULL)
             return false;
-        /* Shrinking its buffer, hiredis 0.14 asserts that there is memory. */
+        /* When hiredis 0.14 shrinks its buffer, it asserts that memory is available. */
         c->reader->maxbuf = 0;
     }
     return true;
 }
 
-/* Takes the next reply out of the input buffer.  With FRAME_MORE the buffer is used up, with
- * FRAME_BAD the message says why. */
+/* Take the next reply out of the input buffer.  FRAME_MORE: the buffer is empty now; FRAME_BAD: the
+ * message contains the reason. */
 static enum frame take(struct usher__redis_conn *c, redisReply **ret_reply)
 {
     while (c->in_pos < c->in_len) {
@@ -864,7 +869,8 @@ static enum frame take(struct usher__redis_conn *c, redisReply **ret_reply)
     return FRAME_MORE;
 }
 
-/* The input buffer is used up.  false: the stream has ended, and the message says how. */
+/* Fill the empty input buffer.  Return false if the stream has ended; the message contains the
+ * reason. */
 static bool fill(struct usher__redis_conn *c)
 {
     ssize_t n = io_read(c, c->in, sizeof c->in);
@@ -879,8 +885,9 @@ static bool fill(struct usher__redis_conn *c)
     return n > 0 || n == IO_AGAIN;
 }
 
-/* Between two batches nothing comes from a server but its farewell, perhaps with a word
- * of why.  Without this check the first command after a long rest would be `unknown`. */
+/* Return whether the connection has no input between two batches.  A server sends nothing then,
+ * unless it closes the connection, perhaps with an error.  Without this check the first command
+ * after a long pause would be `unknown`. */
 static bool is_quiet(struct usher__redis_conn *c)
 {
     redisReply *reply = NULL;
@@ -939,7 +946,7 @@ static bool start_reserve(struct usher__redis_conn *c)
     return true;
 }
 
-/* There is room for HEADER_MAX. */
+/* Append a header.  HEADER_MAX bytes must have been reserved. */
 static void out_header(struct usher__redis_conn *c, char type, uint64_t v)
 {
     char buf[20];
@@ -1029,7 +1036,7 @@ static void send_some(struct usher__redis_conn *c)
         ssize_t n = io_write(c, c->out + c->sent, c->out_len - c->sent);
 
         if (n == IO_FAILED)
-            c->send_failed = true; /* replies may be waiting: the reading side ends it */
+            c->send_failed = true; /* replies may have arrived: reading ends the batch */
         if (n <= 0)
             return;
         c->sent += (size_t)n;
@@ -1045,7 +1052,7 @@ static enum usher_status flush_listening(struct usher__redis_conn *c)
         status = USHER_INVALID;
     if (status == USHER_OK && !c->send_failed)
         send_some(c);
-    if (status != USHER_OK) { /* half a request may be there */
+    if (status != USHER_OK) { /* a part of a request may be in the buffer */
         say(c, status == USHER_NOMEM ? "out of memory" : "request with a wrong argument count", "");
         usher__redis_conn_discard(c);
     } else if (c->sent == c->out_len) {
@@ -1132,21 +1139,21 @@ size_t usher__redis_conn_unsent_from(const struct usher__redis_conn *c)
     return lo;
 }
 
-/* The connection is of no use any more; the message says why. */
+/* Discard the connection; the message contains the reason. */
 static enum usher_status lose(struct usher__redis_conn *c)
 {
     usher__redis_conn_discard(c);
     return c->start[c->answered] < c->sent ? USHER_UNKNOWN : USHER_UNAVAILABLE;
 }
 
-/* @reply is the next one from the server. */
+/* Accept @reply, the next one from the server. */
 static enum usher_status answer(struct usher__redis_conn *c, redisReply *reply,
                                 redisReply **ret_reply)
 {
     size_t end = c->answered + 1 < c->requests ? c->start[c->answered + 1] : c->out_len;
 
     if (end > c->sent) {
-        /* Before it has seen all of the request, a server only has errors to tell. */
+        /* Before it has read the whole request, a server sends only errors. */
         if (reply->type == REDIS_REPLY_ERROR)
             usher__redis_conn_explain(c, reply);
         else
@@ -1160,7 +1167,7 @@ static enum usher_status answer(struct usher__redis_conn *c, redisReply *reply,
     return USHER_OK;
 }
 
-/* The next message. */
+/* Return the next message. */
 static enum usher_status next_message(struct usher__redis_conn *c, struct redisReply **ret_reply)
 {
     enum usher_status status = USHER_OK;
@@ -1226,7 +1233,7 @@ bool usher__redis_conn_wait(struct usher__redis_conn *c, int64_t deadline_ms, bo
 {
     if (*late)
         return false;
-    /* Once more for what has arrived already; not for what drips in. */
+    /* Read once more for bytes that have already arrived, but not for those that follow. */
     *late = usher__redis_clock_ms() >= deadline_ms;
     wait_on(c, deadline_ms);
     return true;
@@ -1256,17 +1263,17 @@ static bool code_is(const redisReply *r, const char *code)
     return r->len >= n && memcmp(r->str, code, n) == 0 && (r->len == n || r->str[n] == ' ');
 }
 
-/* Errors that do not keep the connection from working. */
+/* Return whether the connection can be used despite the error @r. */
 static bool step_tolerates(enum step step, const redisReply *r)
 {
-    if (step == STEP_NAME) /* what is serious, PING says as well, but for a server that hangs up */
+    if (step == STEP_NAME) /* PING fails as well, unless the server closes the connection */
         return !code_is(r, "DENIED") && !contains(r->str, r->len, "max number of clients", 21);
     return step == STEP_PING &&
            (code_is(r, "NOPERM") || code_is(r, "MASTERDOWN") || code_is(r, "MISCONF"));
 }
 
-/* An unknown AUTH is answered with its arguments, cut to some length: what is left of the
- * password would not be recognised.  They are in quotes. */
+/* Return the size of an error up to the arguments in quotes.  An unknown AUTH is answered with its
+ * arguments, cut to some length, and a part of the password would not be recognised. */
 static size_t auth_words(const redisReply *r)
 {
     size_t n = 0;
@@ -1282,7 +1289,7 @@ static void step_begin(struct usher__redis_conn *c, enum step step, size_t argc)
     usher__redis_conn_begin(c, argc);
 }
 
-/* One round. */
+/* Send one greeting. */
 static enum usher_status greet(struct usher__redis_conn *c)
 {
     const struct usher__redis_conn_options *o = &c->opt;
@@ -1308,7 +1315,7 @@ static enum usher_status greet(struct usher__redis_conn *c)
         usher__redis_conn_arg_str(c, "SETNAME");
         usher__redis_conn_arg_str(c, o->client_name);
     }
-    /* The commands before are accepted while a server loads its data; this one is not. */
+    /* A server that loads its data accepts the commands before, but not this one. */
     step_begin(c, STEP_PING, 1);
     usher__redis_conn_arg_str(c, "PING");
     c->stage = GREETING;
@@ -1316,14 +1323,14 @@ static enum usher_status greet(struct usher__redis_conn *c)
     return usher__redis_conn_flush(c);
 }
 
-/* The answer to a step. */
+/* Evaluate the answer to a step. */
 static void step_answered(struct usher__redis_conn *c, enum step step, const redisReply *r)
 {
     struct connecting *to = &c->to;
     bool bad =
         r->type == REDIS_REPLY_ERROR ? !step_tolerates(step, r) : r->type != REDIS_REPLY_STATUS;
 
-    /* The first error is the cause of those after it. */
+    /* The first error causes those after it. */
     if (!bad || to->verdict != USHER_OK)
         return;
     to->verdict = USHER_UNAVAILABLE;
@@ -1359,7 +1366,7 @@ static enum usher_status greeting(struct usher__redis_conn *c)
         status = usher__redis_conn_late(c);
     if (status == USHER_OK)
         return to->verdict;
-    /* Of a server that refuses and hangs up, the refusal is the news. */
+    /* If the server refused and closed the connection, report the refusal. */
     if (to->verdict != USHER_OK)
         memcpy(c->message, to->said, sizeof to->said);
     else if (c->hung_up && c->answered == 0 && to->said[0] == '\0' && TLS(c) == NULL &&
@@ -1369,7 +1376,7 @@ static enum usher_status greeting(struct usher__redis_conn *c)
     return status == USHER_NOMEM ? USHER_NOMEM : USHER_UNAVAILABLE;
 }
 
-/* The next stage, for this one is over. */
+/* Begin the next stage. */
 static enum usher_status stage_next(struct usher__redis_conn *c)
 {
     switch (c->stage) {
@@ -1394,7 +1401,7 @@ static enum usher_status stage_next(struct usher__redis_conn *c)
     }
 }
 
-/* Does a server that is not ready yet have time for another greeting? */
+/* Return whether there is time for another greeting of a server that is not ready. */
 static bool may_rest(struct usher__redis_conn *c)
 {
     if (c->stage != GREETING || !c->to.again || usher__redis_clock_ms() >= c->to.deadline_ms)
@@ -1404,7 +1411,7 @@ static bool may_rest(struct usher__redis_conn *c)
     return true;
 }
 
-/* It hangs up, or it is time. */
+/* Wait until the pause is over, or the server closes the connection. */
 static enum usher_status resting(struct usher__redis_conn *c)
 {
     if (usher__redis_clock_ms() < c->to.until_ms && wait_for(c->fd, POLLIN, 0) == 0)
@@ -1465,7 +1472,8 @@ void usher__redis_conn_slow(struct usher__redis_conn *c)
     if (c->stage == CONNECTING)
         say_errno(c, "cannot connect: ", ETIMEDOUT);
     else if ((c->stage == GREETING || c->stage == RESTING) && c->to.said[0] != '\0')
-        memcpy(c->message, c->to.said, sizeof c->message); /* why it is not ready */
+        memcpy(c->message, c->to.said,
+               sizeof c->message); /* the reason why the server is not ready */
     else
         say(c, c->stage == SECURING ? NO_TLS : "no answer in time", "");
 }
@@ -1508,7 +1516,7 @@ enum usher_status usher__redis_conn_open(const struct usher_allocator *alloc,
     if (opt->over_tls)
         return USHER_INVALID;
 #endif
-    /* OpenSSL takes a name with a dot in front for any one that ends so. */
+    /* For OpenSSL a name that begins with a dot matches any name with this end. */
     if (opt->over_tls &&
         (opt->unix_path != NULL || opt->tls.name == NULL || opt->tls.name[0] == '\0' ||
          opt->tls.name[0] == '.' || (opt->tls.key != NULL && opt->tls.cert == NULL)))
@@ -1573,7 +1581,8 @@ static bool skip_number(struct text *t)
     return n > 0;
 }
 
-/* The first word of @t is one of those in @list, which are separated and enclosed by spaces. */
+/* Return whether the first word of @t is in @list, whose words are separated and enclosed by
+ * spaces. */
 static bool word_in(const struct text *t, const char *list)
 {
     size_t n = 0;
@@ -1614,10 +1623,10 @@ static bool holds_one_of(const struct text *t, const char *const *list, size_t n
     return i < n;
 }
 
-/* The state of the server, which redis.call() of a write looks at before the first write of
- * a script only: READONLY, OOM, MISCONF and NOREPLICAS in Redis 7; OOM in 6.2, where the
- * others are looked at each time but cannot change while a script runs, except for one: see
- * raised_62(). */
+/* Classify an error about the state of the server inside a script.  redis.call() of a write checks
+ * the state only before the first write of a script: READONLY, OOM, MISCONF and NOREPLICAS in Redis
+ * 7, OOM in 6.2.  Redis 6.2 checks the others each time, but they cannot change while a script
+ * runs, except one: see raised_62(). */
 static enum usher__redis_class classify_inside(const struct text *t)
 {
     if (word_in(t, " NOREPLICAS "))
@@ -1633,8 +1642,8 @@ static enum usher__redis_class classify_62(struct text *t)
                : USHER__REDIS_SCRIPT_ERROR;
 }
 
-/* The same as redis.call() raised it, at any place of the script.  The file of commands is flushed
- * by another thread of the server, which may fail between two writes. */
+/* Likewise for an error that redis.call() raised anywhere in the script.  Another thread of the
+ * server flushes the append-only file, and may fail between two writes. */
 static enum usher__redis_class raised_62(struct text *t)
 {
     return holds(t, "-MISCONF Errors writing to the AOF file") ? USHER__REDIS_SCRIPT_ERROR
@@ -1642,8 +1651,9 @@ static enum usher__redis_class raised_62(struct text *t)
 }
 
 /*
- * Was it refused at the door?  Servers tell of a command that a script calls in the same words, and
- * one that we do not know may leave out that it was in a script: so only what is sure.
+ * Return whether the server certainly refused the command before it ran a script.  Servers report
+ * the failure of a command inside a script in the same words, and an unknown server may omit that
+ * it was in a script.  So only unambiguous errors count.
  */
 static bool at_the_door(const struct text *t)
 {
@@ -1659,7 +1669,7 @@ static bool at_the_door(const struct text *t)
         "ERR wrong number of arguments",
         "NOPERM ",
     };
-    /* what is sent besides SCAN and HSCAN: 6.2 names the container of a subcommand alone */
+    /* the commands that are sent, except SCAN and HSCAN; 6.2 names only the container of a subcommand */
     static const char *const ours[] = {
         "'evalsha'", "'EVALSHA'", "`EVALSHA`",
         "'eval'", "'EVAL'", "`EVAL`",
@@ -1670,7 +1680,7 @@ static bool at_the_door(const struct text *t)
 
     if (begins_with_one_of(t, never_ran, sizeof never_ran / sizeof *never_ran))
         return true;
-    /* keys and databases, and what lua/rights.lua answers */
+    /* keys, databases, and the error of lua/rights.lua */
     if (word_in(t, " NOPERM ") && (holds(t, " to access ") || holds(t, " the user lacks ")))
         return true;
     return begins_with_one_of(t, of_a_command, sizeof of_a_command / sizeof *of_a_command) &&
@@ -1690,7 +1700,7 @@ enum usher__redis_class usher__redis_classify(const struct redisReply *reply)
         return classify_inside(&t);
 
     /* 6.2: "ERR Error running script (call to f_<sha>): @user_script:1: @user_script: 1:
-     * -CODE text", with the dash for errors of redis.call() itself only. */
+     * -CODE text", and only errors of redis.call() itself have the dash. */
     if (skip(&t, "ERR Error running script")) {
         const char *colon;
 
@@ -1702,7 +1712,7 @@ enum usher__redis_class usher__redis_classify(const struct redisReply *reply)
                    ? raised_62(&t)
                    : USHER__REDIS_SCRIPT_ERROR;
     }
-    if (holds(&t, "@user_script")) /* lua/main.lua hands it on, having written nothing */
+    if (holds(&t, "@user_script")) /* lua/main.lua returns it before it has written anything */
         return classify_62(&t);
 
     if (word_in(&t, " LOADING BUSY TRYAGAIN CLUSTERDOWN MASTERDOWN NOREPLICAS "))

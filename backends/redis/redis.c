@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The store `redis:`: opening and closing it.  What it does with tasks: batch.c, trip.c.
+ * The store `redis:`: opening and closing it.  The execution of tasks is in batch.c and trip.c.
  */
 #include "config.h"
 
@@ -81,7 +81,7 @@ static const struct usher_store_ops one_server = {
     .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_TWO | USHER_CAP_REPLICAS,
     .execute = usher__redis_execute,
     .scan = usher__redis_scan,
-    .close = close_redis, /* only the descriptors: the server is told nothing */
+    .close = close_redis, /* only closes descriptors: no command is sent */
     .forget = close_redis,
     .mend = usher__redis_mend,
     .nodes = usher__redis_nodes,
@@ -119,7 +119,8 @@ static const struct usher_store_ops cluster = {
     .listen_end = usher__redis_listen_end,
 };
 
-/* A connection, which is kept: that there is one is known then. */
+/* Make the first connection and keep it, so that a wrong URL or missing server is reported by open.
+ */
 static enum usher_status first_connection(struct usher__redis_store *s, int64_t deadline_ms,
                                           char message[192])
 {

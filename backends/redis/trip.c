@@ -43,7 +43,7 @@ static uint64_t next_random(struct usher__redis *r)
     return z ^ (z >> 31);
 }
 
-/* Until when to wait before trying again; false when the deadline is near. */
+/* Set when the next try begins.  Return false if the deadline is near. */
 static bool pause_until(struct usher__redis *r, unsigned tries, int64_t deadline_ms,
                         int64_t *ret_until_ms)
 {
@@ -52,7 +52,7 @@ static bool pause_until(struct usher__redis *r, unsigned tries, int64_t deadline
     int64_t wait = 1 + (int64_t)(next_random(r) % (uint64_t)longest);
 
     *ret_until_ms = now_ms + wait;
-    /* what is sent without time for its answer ends in doubt */
+    /* a command that is sent without time for its answer would be in doubt */
     return deadline_ms - now_ms > wait + 5;
 }
 
@@ -79,7 +79,7 @@ static void fail(pipeline *b, size_t i, enum usher_status status, const char *wh
     b->done[i] = true;
 }
 
-/* The answer of the script to task @i; NULL: there is none for it. */
+/* Use the answer of the script to task @i; NULL: the call had no answer for it. */
 static void understood(pipeline *b, size_t i, const struct redisReply *reply)
 {
     struct usher_task *task = &b->tasks[i];
@@ -131,7 +131,7 @@ static bool reads(const struct usher_operation *c)
     return (usher_operation_flags(c) & USHER_OPERATION_WRITES) == 0;
 }
 
-/* What is the status of task @i if it cannot be sent again?  A read has changed nothing. */
+/* Return the status of task @i if it cannot be sent again.  A read has changed nothing. */
 static enum usher_status not_done(const pipeline *b, size_t i)
 {
     return b->doubt[i] && !reads(b->tasks[i].command) ? USHER_UNKNOWN : USHER_UNAVAILABLE;
@@ -170,8 +170,8 @@ static void missing(struct usher__redis *r, pipeline *b, size_t i)
     b->at_once = true;
 }
 
-/* The server's answer to the call of task @i alone or with others (@reply is then one of
- * several): which may be that it is to be sent again. */
+/* Use the server's answer to task @i, or to its part of a call with several tasks.  Depending on
+ * the answer the task is sent again. */
 static void answered(struct usher__redis *r, pipeline *b, size_t i, const struct redisReply *reply,
                      enum usher__redis_class class)
 {
@@ -203,7 +203,7 @@ static void answered(struct usher__redis *r, pipeline *b, size_t i, const struct
     default: { /* refused: some of it may pass */
         const char *why = refused_because(r, task->command, reply);
 
-        /* The master that it was is another one now: the connections go. */
+        /* The server is no master any more: close its connections. */
         if (strncmp(reply->str, "READONLY", 8) == 0) {
             atomic_fetch_add(&r->node->demotions, 1);
             usher__redis_doubt(r->store);
@@ -219,9 +219,9 @@ static void answered(struct usher__redis *r, pipeline *b, size_t i, const struct
 }
 
 /*
- * Order on a scope is kept: a refused command is not sent again when a later command on the same
- * scope has been answered, or may have been applied; it was not applied itself, and its answer has
- * that.
+ * Keep the order of commands on a scope: a refused command is not sent again if a later command on
+ * the same scope has been answered, or may have been applied.  Its answer is that it was not
+ * applied.
  */
 static void keep_order(pipeline *b)
 {
@@ -242,9 +242,9 @@ static void keep_order(pipeline *b)
 }
 
 /*
- * May task @i be sent again though it may have been applied?  Not if another command on its
- * scope was under way with it that is not of the same kind: the repeat of the first comes
- * after the effect of the second, and a second with a request id is not applied again.
+ * Return whether task @i can be sent again although it may have been applied.  It cannot if a
+ * command of another kind on its scope was sent with it: the repeat of the first would come after
+ * the effect of the second, and a second with a request id is not applied again.
  */
 static bool repeatable(const pipeline *b, size_t i)
 {
@@ -263,7 +263,7 @@ static bool repeatable(const pipeline *b, size_t i)
     return true;
 }
 
-/* Put what is to be sent into rows of tasks on one scope. */
+/* Group the tasks to be sent into calls on one scope each. */
 static void make_calls(pipeline *b)
 {
     bool taken[USHER__REDIS_TASKS_MAX] = { false };
@@ -317,7 +317,7 @@ static bool packed_room(struct usher__redis *r, size_t size)
 static bool pack_command(struct usher__redis *r, const struct usher_operation *c,
                          const struct usher_context *context, unsigned *values)
 {
-    /* verbs that may bring the scope into being bring its epoch along */
+    /* verbs that may create the scope contain its epoch */
     uint64_t epoch =
         (usher_operation_flags(c) & USHER_OPERATION_CREATES) != 0 ? next_random(r) | 1 : 0;
     bool watched = context->notify != NULL;
@@ -328,7 +328,7 @@ static bool pack_command(struct usher__redis *r, const struct usher_operation *c
         return false;
     at = r->packed + r->packed_n;
     r->packed_n += usher_operation_pack(c, context->now_ms, epoch, watched, at, size);
-    /* an array becomes a number, which has as many bytes */
+    /* replace the array header by a number of the same size */
     if (at[0] == 0xdc) {
         at[0] = 0xcd;
         *values += 1u + ((unsigned)at[1] << 8 | at[2]);
@@ -351,11 +351,11 @@ static unsigned char *put_number(unsigned char *at, uint64_t value)
 #define HEAD 24
 
 /*
- * The arguments of the script: the counts of commands, of brief ones without a record, and of brief
- * ones; the place where the names of fields begin; how far a time may be ahead; the expected server
- * (0: not known, -1: a direct call); the commands; and the fields that are read from the hash at
- * once: the header, the settings, the records of brief commands.  lua/main.lua adds those that
- * other commands begin with.
+ * Pack the arguments of the script: the counts of commands, of brief ones without a record, and of
+ * brief ones; the index of the first field name; the limit by which a time may be ahead; the
+ * expected server (0: unknown, -1: a direct call); the commands; and the fields that are read from
+ * the hash first: the header, the settings, the records of brief commands.  lua/main.lua adds the
+ * first records of other commands.
  */
 static bool pack_call(struct usher__redis *r, const pipeline *b, size_t call)
 {
@@ -418,9 +418,9 @@ static bool call_writes(const pipeline *b, size_t call)
 }
 
 /*
- * The rights that the script must check before it does the call (lua/rights.lua), or NULL.  The
- * first calls of a noun on a connection carry the check: so it costs no round trip, no other
- * command comes in between, and it concerns the user and the keys of the call.
+ * Return which rights the script must check before it does the call (lua/rights.lua), or NULL.  The
+ * first calls of a noun on a connection contain the check.  So it costs no round trip, no other
+ * command comes in between, and it is made with the user and the keys of the call.
  */
 static const char *question(const struct usher__redis_loaded *script, const pipeline *b,
                             size_t call)
@@ -432,10 +432,11 @@ static const char *question(const struct usher__redis_loaded *script, const pipe
     return script->may == USHER__REDIS_MAY_READ ? NULL : "read";
 }
 
-/* Is there a call on the scope of @call before it in the pipeline?  If that one left something due,
- * its commands come again, and so must those of @call: the script then applies nothing.  *@ret_ms:
- * the latest time that the commands before it have, 0 if they have none.  That call is full, or
- * @call begins beyond its reach: see make_calls(). */
+/* Return whether a call on the scope of @call precedes it in the pipeline, because that one was
+ * full or
+ * @call was out of its range: see make_calls().  If that call leaves expiries that are due, its
+ * commands are deferred, and so must be those of @call: the script then applies none.  *@ret_ms:
+ * the latest time of the commands before it, 0 if they have none. */
 static bool follows_another(const pipeline *b, size_t call, int64_t *ret_ms)
 {
     const struct usher_operation *c = b->tasks[b->first[call]].command;
@@ -480,7 +481,7 @@ static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
         usher__redis_conn_arg(r->conn, "ASKING", 6);
     }
     usher__redis_conn_begin(r->conn, 7 + more);
-    if (whole) { /* the calls of the noun after this one find the script */
+    if (whole) { /* later calls of the noun find the script */
         usher__redis_conn_arg(r->conn, "EVAL", 4);
         usher__redis_conn_arg(r->conn, text.data, text.size);
         b->texts |= 1u << noun_of(c);
@@ -508,8 +509,8 @@ static bool append_call(struct usher__redis *r, pipeline *b, size_t call)
     return true;
 }
 
-/* The server refuses TIME to scripts: all that was sent comes again with the time of this machine's
- * clock, and so does what is sent after it on this connection. */
+/* The server refuses TIME to scripts: send all calls again with the time of this machine's clock,
+ * and use it for later calls of this connection. */
 static void goes_by_own_clock(struct usher__redis *r, pipeline *b)
 {
     r->no_time = true;
@@ -521,14 +522,14 @@ static void goes_by_own_clock(struct usher__redis *r, pipeline *b)
             "have the time of this machine's clock");
 }
 
-/* EVAL itself is refused, and no key and nothing that the script does. */
+/* Return whether EVAL itself is refused, and not a key or a command of the script. */
 static bool refuses_eval(const struct redisReply *reply)
 {
     return strstr(reply->str, "eval") != NULL || strstr(reply->str, "EVAL") != NULL;
 }
 
-/* The server refuses EVAL and SCRIPT: it is @why for the calls of @noun after this one.  The next
- * batch tries both again. */
+/* The server refuses EVAL and SCRIPT: answer the later calls of @noun with @why.  The next batch
+ * tries both again. */
 static void no_way(struct usher__redis *r, pipeline *b, enum usher_noun noun, const char *why)
 {
     b->refused |= 1u << noun;
@@ -537,7 +538,7 @@ static void no_way(struct usher__redis *r, pipeline *b, enum usher_noun noun, co
     r->script[noun].sha[0] = '\0';
 }
 
-/* The answer to a call: to each of its tasks. */
+/* Use the answer to a call, for each of its tasks. */
 static void call_answered(struct usher__redis *r, pipeline *b, size_t call,
                           const struct redisReply *reply)
 {
@@ -550,7 +551,7 @@ static void call_answered(struct usher__redis *r, pipeline *b, size_t call,
     enum usher_noun noun = noun_of(b->tasks[b->first[call]].command);
     bool carries = (b->texts >> noun & 1) != 0 && b->carrier[noun] == call;
     bool denied = carries && class == USHER__REDIS_REFUSED && refuses_eval(reply);
-    /* a right to write is missing: those that read are sent again, by themselves */
+    /* a right to write is missing: send the reading ones again, without the others */
     bool apart = class == USHER__REDIS_REFUSED && writes &&
                  strncmp(reply->str, LACKS, sizeof LACKS - 1) == 0;
 
@@ -582,7 +583,7 @@ static void call_answered(struct usher__redis *r, pipeline *b, size_t call,
         no_way(r, b, noun, usher__redis_conn_message(r->conn));
 }
 
-/* Nothing was read for call @call: it may have been applied. */
+/* No answer to call @call was read: it may have been applied. */
 static void in_doubt(struct usher__redis *r, pipeline *b, size_t call)
 {
     for (uint16_t i = b->first[call]; i != NONE; i = b->next[i]) {
@@ -594,7 +595,7 @@ static void in_doubt(struct usher__redis *r, pipeline *b, size_t call)
     }
 }
 
-/* The nouns of what is to be sent. */
+/* Return the nouns of the tasks to be sent. */
 static unsigned nouns_of(const pipeline *b)
 {
     unsigned nouns = 0;
@@ -606,9 +607,9 @@ static unsigned nouns_of(const pipeline *b)
 }
 
 /*
- * usher__redis_prepare() for @b.  If the server refuses SCRIPT, as some proxies do, the text of the
- * script goes with a call.  If it refuses EVAL, too, that is the answer to all that is to be sent
- * of the noun, as if it had been sent.
+ * Call usher__redis_prepare() for @b.  If the server refuses SCRIPT, as some proxies do, a call
+ * contains the text of the script.  If it refuses EVAL, too, this refusal is the answer to all
+ * tasks of the noun, as if they had been sent.
  */
 static enum usher_status prepare(struct usher__redis *r, pipeline *b, int64_t deadline_ms)
 {
@@ -636,7 +637,7 @@ static enum usher_status prepare(struct usher__redis *r, pipeline *b, int64_t de
     }
 }
 
-/* Send what is to be sent in one pipeline, to a connection that is prepared. */
+/* Send all open tasks in one pipeline, on a prepared connection. */
 static enum usher_status send_calls(struct usher__redis *r, pipeline *b)
 {
     enum usher_status status;
@@ -662,8 +663,9 @@ static enum usher_status send_calls(struct usher__redis *r, pipeline *b)
     return status;
 }
 
-/* The answer to the next of the requests that were sent.  false: it is not there yet; else
- * @b->lost, if there is none. */
+/* Read the answer to the next request.  Return false if it has not arrived yet.  If it cannot
+ * arrive,
+ * @b->lost is set. */
 static bool next_answer(struct usher__redis *r, pipeline *b, struct redisReply **ret)
 {
     if (b->lost == USHER_OK)
@@ -681,7 +683,7 @@ static bool denied(const struct redisReply *asking, const struct redisReply *rep
            usher__redis_classify(reply) == USHER__REDIS_MOVED;
 }
 
-/* Read what there is of the answers to what was sent.  The status is of the connection. */
+/* Read the answers that have arrived.  The status is that of the connection. */
 static enum usher_status read_answers(struct usher__redis *r, pipeline *b)
 {
     for (; b->at < b->calls; b->at++) {
@@ -728,7 +730,7 @@ static void give_up(const struct usher__redis *r, pipeline *b, enum usher_status
              why[0] != '\0' ? why : "redis: no answer before the deadline");
         if (!again)
             continue;
-        /* a script that is not there is sent by the next try */
+        /* the next try sends a missing script */
         script = &r->script[noun_of(task->command)];
         task->again = status == USHER_OK && (script->missing || script->sha[0] == '\0')
                           ? USHER_AGAIN_NOW
@@ -764,7 +766,7 @@ void usher__redis_trip_begin(struct usher__redis_trip *t, struct usher__redis *r
     }
 }
 
-/* It has to be sent, or sent again.  false: it waits. */
+/* Send the tasks, or send them again.  Return false to wait. */
 static bool trip_send(struct usher__redis_trip *t)
 {
     int64_t deadline_ms = t->b.context->deadline_ms;
@@ -784,13 +786,13 @@ static bool trip_send(struct usher__redis_trip *t)
     return true;
 }
 
-/* It was sent.  false: it waits. */
+/* Read the answers.  Return false to wait. */
 static bool trip_read(struct usher__redis_trip *t)
 {
     t->status = read_answers(t->r, &t->b);
     if (t->status != USHER__REDIS_WAITS)
         return true;
-    /* Once more for what has arrived already; not for what drips in. */
+    /* Read once more for bytes that have already arrived, but not for those that follow. */
     if (!t->late) {
         t->late = usher__redis_clock_ms() >= t->b.context->deadline_ms;
         return false;
@@ -800,7 +802,7 @@ static bool trip_read(struct usher__redis_trip *t)
     return true;
 }
 
-/* This try has come to its end: is there to be another one? */
+/* A try is over.  Return whether there is another one. */
 static bool trip_again(struct usher__redis_trip *t)
 {
     struct usher__redis *r = t->r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks on their way to one server and back, without waiting. */
+/* A pipeline of tasks to one server, without waiting. */
 #ifndef USHER_REDIS_TRIP_H
 #define USHER_REDIS_TRIP_H
 
@@ -12,45 +12,47 @@ struct usher__redis_calls {
     struct usher_task *tasks;
     size_t n, left, calls;
     const struct usher_context *context;
-    /* The answer that is read next: to which call, which request; `lost`, not OK: none comes. */
+    /* The call and the request whose answer is read next; `lost` is not OK if no answer can come.
+     */
     size_t at, request;
     enum usher_status lost;
-    bool asked;                /* the one to ASKING was read: */
-    struct redisReply *asking; /* it */
-    /* For each task: is it answered; was it ever sent and not answered? */
+    bool asked;                /* the answer to ASKING was read */
+    struct redisReply *asking; /* this answer */
+    /* For each task: it is answered; it was once sent without an answer. */
     bool done[USHER__REDIS_TASKS_MAX], doubt[USHER__REDIS_TASKS_MAX];
-    /* Tasks on one scope are sent as one call of its script: each names the next one, and the
-     * last none.  first[k] begins the call of number k, before which asks[k] has ASKING sent. */
+    /* Tasks on one scope are sent as one call of its script: next[] links them.  first[k] is the
+     * first task of call number k; ASKING is sent before it if asks[k] is set. */
     uint16_t next[USHER__REDIS_TASKS_MAX], first[USHER__REDIS_TASKS_MAX];
     bool asks[USHER__REDIS_TASKS_MAX];
-    /* Nouns for which a call carries the text of the script, and which call that is; nouns whose
-     * text the server refused, and why. */
+    /* Nouns for which a call contains the text of the script, and the number of that call; nouns
+     * whose text the server refused, and the reason. */
     unsigned texts, refused;
     uint16_t carrier[USHER__REDIS_NOUNS];
     char refusal[USHER__REDIS_MESSAGE_SIZE];
-    bool own_clock; /* its calls have the time of this machine's clock */
-    bool at_once;   /* an answer says how the next try differs: no pause before it */
+    bool own_clock; /* the calls contain the time of this machine's clock */
+    bool at_once;   /* the next try differs because of an answer: no pause before it */
 };
 
 struct usher__redis_trip {
     struct usher__redis *r;
     enum { USHER__REDIS_PREPARING, USHER__REDIS_READING, USHER__REDIS_PAUSING } stage;
     unsigned tries;
-    size_t before; /* what was left when this try was sent */
-    bool late;     /* the deadline was over before */
+    size_t before; /* open tasks when this try was sent */
+    bool late;     /* the deadline had already passed before */
     int64_t until_ms;
-    enum usher_status status;            /* of the last try: that of the connection */
-    char why[USHER__REDIS_MESSAGE_SIZE]; /* what happened before time ran out */
+    enum usher_status status;            /* of the connection in the last try */
+    char why[USHER__REDIS_MESSAGE_SIZE]; /* the last failure before the deadline */
     struct usher__redis_calls b;
 };
 
-/* @n tasks, TASKS_MAX at most, by @r, which is the caller's.  All of them live until it is over. */
+/* Begin to execute @n tasks (at most TASKS_MAX) by @r, which belongs to the caller.  All arguments
+ * must outlive it. */
 void usher__redis_trip_begin(struct usher__redis_trip *t, struct usher__redis *r,
                              struct usher_task *tasks, size_t n,
                              const struct usher_context *context);
-/* Go on.  true: all is answered; false: it waits for *@ret. */
+/* Continue.  Return true if all tasks are answered, false to wait for *@ret. */
 bool usher__redis_trip_go_on(struct usher__redis_trip *t, struct usher_wait *ret);
-/* Give it up: its answers are thrown away. */
+/* Stop; later answers are discarded. */
 void usher__redis_trip_leave(struct usher__redis_trip *t);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch: its tasks are on their way to all the servers that have their scopes, at once, and none
- * of them waits for another one's.
+ * A batch: its tasks are sent to all servers that have their scopes at the same time, and the tasks
+ * of one server do not wait for those of another.
  *
- * Nothing here waits but execute(), which has poll() between two steps of what begin(), go_on() and
- * leave() do without.  In a cluster begin() looks for the scopes; with execute() the engine has.
+ * begin(), go_on() and leave() do not wait.  execute() does the same steps with poll() in between.
+ * In a cluster begin() refreshes the map if necessary; before execute() the engine does so.
  */
 #include "config.h"
 
@@ -21,19 +21,19 @@
 #include "trip.h"
 
 #define CLAIMED "redis: no answer before the deadline: the scope is in another batch"
-/* WAIT that has run out is answered up to 100 ms later (hz 10). */
+/* The answer to WAIT can come 100 ms after its timeout (hz 10). */
 #define WAIT_BACK_MS 120
 
-/* The tasks for one server. */
+/* A node batch: the tasks for one server. */
 struct leg {
     struct leg *next;
     struct usher_task *tasks;
     size_t n;
     enum { ON_ITS_WAY, WITH_REPLICAS, OVER } stage;
-    struct usher_wait wait; /* what it waits for */
-    bool in_loop;           /* where it waits with others */
-    bool let_go;            /* others may have its scopes */
-    /* The places of copied tasks in the batch.  NULL: the same. */
+    struct usher_wait wait; /* the event that it waits for */
+    bool in_loop;           /* that event is in the loop of the batch */
+    bool let_go;            /* the locks of its slots were released */
+    /* The indexes of copied tasks in the batch; NULL: the tasks are not copies. */
     const uint16_t *where;
     struct usher__redis_trip trip;
 };
@@ -44,12 +44,12 @@ struct usher_batch {
     size_t n;
     const struct usher_context *context;
     enum { TO_CLAIM, TO_LOOK, TO_GO, UNDER_WAY } stage;
-    bool claimed, partly;                     /* all its slots are its own; but for `let_go` */
-    uint64_t let_go[USHER__REDIS_SLOTS / 64]; /* with `partly` */
-    struct usher__redis_look *look;           /* NULL: it does not */
-    int loop; /* readable while one of several legs can go on; -1: none yet */
+    bool claimed, partly;                     /* its slots are locked; except those in `let_go` */
+    uint64_t let_go[USHER__REDIS_SLOTS / 64]; /* valid if `partly` */
+    struct usher__redis_look *look;           /* NULL: no refresh of the map */
+    int loop; /* readable while one of several node batches can continue; or -1 */
     struct leg *legs;
-    struct leg one; /* of a batch for one server */
+    struct leg one; /* for a batch with one server */
 };
 
 /* ---- servers ----------------------------------------------------------------------- */
@@ -75,13 +75,13 @@ static void no_memory(struct usher_task *tasks, size_t n)
 
 /* ---- replicas ---------------------------------------------------------------------- */
 
-/* Was @task done, and does it wait? */
+/* Return whether @task was applied and waits for replicas. */
 static bool waits(const struct usher_task *task)
 {
     return task->command->wait > 0 && task->reply->status < USHER_INVALID;
 }
 
-/* How long the server may wait, of @left: what it says then must be back in time. */
+/* Return the timeout of WAIT if @left is left: the answer must arrive before the deadline. */
 static int64_t wait_ms(int64_t left)
 {
     int64_t back = left / 10 > WAIT_BACK_MS ? left / 10 : WAIT_BACK_MS;
@@ -90,9 +90,9 @@ static int64_t wait_ms(int64_t left)
 }
 
 /*
- * Ask for as many replicas as one of the tasks does.  WAIT is about what was done on its own
- * connection, and holds that up, so the leg keeps it until they have answered.  false: none does,
- * or it cannot be asked.
+ * Send WAIT for the largest number of replicas that a task requests.  WAIT concerns the commands of
+ * its connection and blocks it, so the node batch keeps the connection until the answer arrives.
+ * Return false if no task requests replicas, or WAIT cannot be sent.
  */
 static bool ask_replicas(const struct leg *l, int64_t deadline_ms)
 {
@@ -115,8 +115,8 @@ static bool ask_replicas(const struct leg *l, int64_t deadline_ms)
     return usher__redis_conn_flush(conn) == USHER_OK;
 }
 
-/* @reply NULL: there is none.  A command that was done stays done, whatever the count of
- * replicas. */
+/* Set the count of replicas from @reply, which may be NULL.  A failure does not change the status
+ * of the tasks, because they were applied. */
 static void replicas_told(const struct leg *l, struct redisReply *reply)
 {
     struct usher__redis_conn *conn = l->trip.r->conn;
@@ -160,14 +160,14 @@ static void leg_begin(struct leg *l, struct usher__redis_store *s, struct usher_
     usher__redis_trip_begin(&l->trip, r, l->tasks, l->n, context);
 }
 
-/* It has its answers, and asks nothing of replicas. */
+/* The node batch has its answers and does not wait for replicas. */
 static void leg_over(struct leg *l)
 {
     usher__redis_give(l->trip.r);
     l->stage = OVER;
 }
 
-/* It is with replicas; false: they have not answered yet. */
+/* Read the answer to WAIT.  Return false if it has not arrived yet. */
 static bool leg_replicas(struct leg *l, int64_t deadline_ms)
 {
     struct usher__redis *r = l->trip.r;
@@ -218,8 +218,8 @@ static size_t leg_size(size_t n)
     return sizeof(struct leg) + n * (sizeof(struct usher_task) + sizeof(uint16_t));
 }
 
-/* A leg of copies of those tasks that are not @taken and have the lane of @first.  NULL: no
- * memory; they get that status. */
+/* Make a node batch with copies of the tasks that are not @taken and have the lane of @first.
+ * Return NULL without memory; the tasks then have this status. */
 static struct leg *leg_new(struct usher_batch *b, size_t first, bool *taken)
 {
     struct leg *l;
@@ -288,7 +288,7 @@ static void legs_begin(struct usher_batch *b)
     }
 }
 
-/* They are over: what is copied goes back. */
+/* The node batches are over: copy their results back. */
 static void legs_end(struct usher_batch *b)
 {
     while (b->legs != NULL) {
@@ -335,8 +335,8 @@ static void release(struct usher_batch *b)
     b->claimed = false;
 }
 
-/* Those of servers that have answered, while others are waited for: but what a slot that moves has
- * with two of them stays until both have. */
+/* Release the slots of servers that have answered, while the batch waits for others.  A slot that
+ * moves may have tasks at two servers; it is released when both have answered. */
 static void release_answered(struct usher_batch *b)
 {
     uint64_t slots[USHER__REDIS_SLOTS / 64] = { 0 }, waits_for[USHER__REDIS_SLOTS / 64] = { 0 };
@@ -361,7 +361,7 @@ static void release_answered(struct usher_batch *b)
     usher__redis_release_slots(b->s, slots);
 }
 
-/* All of them that can go on do.  true: all are over. */
+/* Continue all node batches.  Return true if all are over. */
 static bool legs_go_on(struct usher_batch *b)
 {
     bool answered = true, some = false, over = true;
@@ -373,9 +373,9 @@ static bool legs_go_on(struct usher_batch *b)
         some = some || (l->stage != ON_ITS_WAY && !l->let_go);
         over = over && l->stage == OVER;
     }
-    if (answered) /* while it waits for replicas, no command waits for the scopes */
+    if (answered) /* while the batch waits for replicas, other commands can use the scopes */
         release(b);
-    else if (some && b->claimed) /* nor while other servers are */
+    else if (some && b->claimed) /* or while it waits for other servers */
         release_answered(b);
     return over;
 }
@@ -460,8 +460,8 @@ struct usher_batch *usher__redis_begin(struct usher_store *store, struct usher_t
     return b;
 }
 
-/* Its scopes are its own, or it is over.  false: they are another one's; it looks again in a
- * moment. */
+/* Lock the slots of the batch, or end the batch after its deadline.  Return false if another batch
+ * has them; the lock is tried again after a moment. */
 static bool batch_claim(struct usher_batch *b, struct usher_wait *ret)
 {
     int64_t now_ms = usher__redis_clock_ms();
@@ -478,15 +478,15 @@ static bool batch_claim(struct usher_batch *b, struct usher_wait *ret)
     return true;
 }
 
-/* Put the legs into the loop of the batch, or take them out: a leg must not be there while it runs,
- * because it may close its socket, which a child of fork() may still have open.  false: the loop
+/* Add @l to the loop of the batch, or remove it.  It must not be there while it runs, because it
+ * may close its socket, which a child of fork() may still have open.  Return false if the loop
  * cannot watch it. */
 static bool loop_set(const struct usher_batch *b, struct leg *l, bool waits_there)
 {
     return usher__redis_loop_set(b->loop, &l->wait, &l->in_loop, waits_there);
 }
 
-/* The wait of the batch: of the one open leg, or of the first of several. */
+/* Set what the batch waits for: the one open node batch, or the first event of several. */
 static void legs_wait(struct usher_batch *b, struct usher_wait *ret)
 {
     size_t n = 0;
@@ -509,7 +509,7 @@ static void legs_wait(struct usher_batch *b, struct usher_wait *ret)
             all = b->loop >= 0 && loop_set(b, l, true) && all;
     ret->fd = b->loop;
     ret->events = POLLIN;
-    if (!all) /* no memory, or no descriptors: it is looked at */
+    if (!all) /* without memory or descriptors they are polled */
         ret->until_ms = usher__redis_clock_ms() + 1;
 }
 
@@ -572,7 +572,7 @@ bool usher__redis_go_on(struct usher_store *store, struct usher_batch *b, struct
 void usher__redis_leave(struct usher_store *store, struct usher_batch *b)
 {
     (void)store;
-    /* in a child of fork() the loop is the parent's as well: nothing is taken out of it */
+    /* a child of fork() shares the loop with its parent, so nothing is removed from it */
     if (b->loop >= 0)
         (void)close(b->loop);
     b->loop = -1;

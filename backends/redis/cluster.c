@@ -2,10 +2,10 @@
 /*
  * The map of a Redis Cluster: the node of each slot.
  *
- * The map is the answer of some node to CLUSTER SLOTS, patched by each MOVED.  A contradiction (a
- * redirect, a node that does not answer, one that is no master any more) makes it doubtful, and the
- * next thread that has time refreshes it: one at a time and at most once a second, so that a
- * failover causes no storm of queries.  Known nodes are queried first, then the hosts of the URL,
+ * The map is the answer of one node to CLUSTER SLOTS, patched by each MOVED.  A contradiction (a
+ * redirect, a node that does not answer or is no master any more) makes it doubtful, and the next
+ * thread that has time refreshes it.  One thread at a time does so, at most once a second, so that
+ * a failover causes no storm of queries.  Known nodes are queried first, then the hosts of the URL,
  * whose names may lead to other nodes by then.
  */
 #include "config.h"
@@ -18,23 +18,21 @@
 
 #include "store.h"
 
-#define LOOK_MS 1000 /* between two questions, at least; and up to an eighth more */
-#define LOOK_SHARE                                                                                 \
-    4                 /* a refresh takes this part of the time that the thread has left: a quarter \
-                       */
-#define ANSWER_MS 400 /* one of several has this long for its answer */
-#define SILENT_MS 500 /* a node with an open command is silent after this time */
-#define FIRST_MS 3000 /* each host of the URL at the beginning */
+#define LOOK_MS 1000  /* minimum time between two refreshes; up to an eighth is added */
+#define LOOK_SHARE 4  /* a refresh takes a quarter of the time that the thread has left */
+#define ANSWER_MS 400 /* deadline of one of several nodes */
+#define SILENT_MS 500 /* a node with an open command counts as silent after this time */
+#define FIRST_MS 3000 /* deadline of each host when the store is opened */
 
 struct usher__redis_map {
     _Atomic uint16_t owner[USHER__REDIS_SLOTS]; /* a node, or USHER__REDIS_NOBODY */
     _Atomic bool doubtful;
-    _Atomic int64_t next_ms; /* not to be asked for before */
+    _Atomic int64_t next_ms; /* no refresh before this time */
     /* With the store's lock. */
-    int64_t asked_until_ms; /* a thread refreshes it, until then at most */
-    unsigned turn;          /* the node to begin with, another one each time */
+    int64_t asked_until_ms; /* deadline of the current refresh */
+    unsigned turn;          /* the first node of the next refresh */
     size_t n_known;
-    struct usher__redis_member *known; /* of the last view: replicas, too */
+    struct usher__redis_member *known; /* the members of the last view, with replicas */
 };
 
 /* ---- what is known ------------------------------------------------------------------ */
@@ -53,7 +51,7 @@ static void put_known(struct usher__redis_store *s, const struct usher__redis_vi
     m->n_known = v->n;
 }
 
-/* Nodes that are not in the map any more are left: who uses a connection closes it. */
+/* Mark nodes that are no longer in the map; connections to them are closed after use. */
 static void leave(struct usher__redis_store *s, const bool *here)
 {
     unsigned n = atomic_load(&s->n_nodes);
@@ -103,23 +101,23 @@ static void apply(struct usher__redis_store *s, const struct usher__redis_view *
 /* ---- asking ------------------------------------------------------------------------- */
 
 /*
- * A look: of those who are known (who still have to be who they were), and then of the hosts of the
- * URL, the first who says something is believed.  One is asked at a time, on a connection of its
- * own.
+ * A refresh of the map.  The known nodes are queried, which must still have their ids, and then the
+ * hosts of the URL.  The first answer is used.  One node is queried at a time, on a connection of
+ * its own.
  */
 struct usher__redis_look {
     struct usher__redis_store *s;
-    size_t room;           /* in `known` */
-    size_t n_known, n, at; /* nodes to query, in turn, and the next one */
-    unsigned turn;         /* the host to begin with */
+    size_t room;           /* capacity of `known` */
+    size_t n_known, n, at; /* nodes and hosts to query, and the next one */
+    unsigned turn;         /* the first host */
     int64_t each_ms, deadline_ms;
-    /* The connection to the queried node; NULL: none. */
+    /* The connection to the queried node, or NULL. */
     struct usher__redis *r;
-    struct usher__redis_node node;     /* its */
-    char id[USHER__REDIS_NODE_ID_MAX]; /* "": whichever it is */
-    bool sent;                         /* it is connected, and was sent the questions */
-    struct redisReply *mine;           /* the answer to the first of them */
-    int64_t until_ms;                  /* the deadline of its answer */
+    struct usher__redis_node node;     /* the node of this connection */
+    char id[USHER__REDIS_NODE_ID_MAX]; /* its expected id; "": any */
+    bool sent;                         /* it is connected, and the queries were sent */
+    struct redisReply *mine;           /* the answer to the first query */
+    int64_t until_ms;                  /* the deadline of the answers */
     enum usher_status status;
     char message[USHER__REDIS_MESSAGE_SIZE];
     struct usher__redis_member known[];
@@ -130,7 +128,7 @@ static size_t look_size(size_t room)
     return sizeof(struct usher__redis_look) + room * sizeof(struct usher__redis_member);
 }
 
-/* With memory for @room known nodes. */
+/* Make a refresh with memory for @room known nodes. */
 static struct usher__redis_look *look_new(struct usher__redis_store *s, size_t room,
                                           int64_t each_ms, int64_t deadline_ms)
 {
@@ -155,7 +153,8 @@ static void look_free(struct usher__redis_look *l)
     (void)usher__redis_resize(l->s->alloc, l, look_size(l->room), 0);
 }
 
-/* Begin to ask the next one.  The first of each kind is asked whatever the time. */
+/* Begin to query the next node.  The first node and the first host are queried even after the
+ * deadline. */
 static enum usher_status ask_next(struct usher__redis_look *l)
 {
     const struct usher__redis_store *s = l->s;
@@ -186,7 +185,7 @@ static enum usher_status ask_next(struct usher__redis_look *l)
     return status == USHER_OK ? usher__redis_conn_begin_connect(l->r->conn, l->until_ms) : status;
 }
 
-/* It is connected: the two questions. */
+/* Send the two queries to the connected node. */
 static enum usher_status send_questions(struct usher__redis_look *l)
 {
     static const char *const words[] = { "MYID", "SLOTS" };
@@ -200,7 +199,7 @@ static enum usher_status send_questions(struct usher__redis_look *l)
     return usher__redis_conn_flush(l->r->conn);
 }
 
-/* The map as @reply has it. */
+/* Use the answers: the map in @reply. */
 static enum usher_status told(struct usher__redis_look *l, const struct redisReply *reply)
 {
     const struct usher__redis_address *at = &l->node.at;
@@ -208,7 +207,7 @@ static enum usher_status told(struct usher__redis_look *l, const struct redisRep
     struct usher__redis_view *v = NULL;
     enum usher_status status;
 
-    /* a user without the right goes without */
+    /* without the right the id is not checked */
     if (l->id[0] != '\0' && l->mine->type == REDIS_REPLY_STRING &&
         strcmp(l->mine->str, l->id) != 0) {
         usher__redis_conn_refuse(l->r->conn, "another node has this address now");
@@ -259,7 +258,7 @@ static enum usher_status ask_on(struct usher__redis_look *l)
     return status;
 }
 
-/* It took too long. */
+/* The query has timed out. */
 static enum usher_status ask_late(struct usher__redis_look *l)
 {
     if (l->sent)
@@ -312,7 +311,7 @@ static void look_finish(struct usher__redis_look *l)
         usher__redis_wait(&wait, INT64_MAX);
 }
 
-/* Has @node something under way, and says nothing? */
+/* Return whether @node has open commands and does not answer. */
 static bool is_silent(struct usher__redis_node *node)
 {
     return atomic_load_explicit(&node->mute, memory_order_relaxed) ||
@@ -330,8 +329,8 @@ static bool is_silent_at(struct usher__redis_store *s, const struct usher__redis
     return i < n && is_silent(s->node[i]);
 }
 
-/* The known nodes, beginning with number @turn, and the silent ones last: the thread may have a
- * command for a node that is well, and should not wait for silent ones. */
+/* Copy the known nodes to @to, beginning with number @turn, the silent ones last: the command of
+ * the thread may be for a node that answers, and should not wait for silent ones. */
 static size_t put_in_turn(struct usher__redis_store *s, unsigned turn,
                           struct usher__redis_member *to)
 {
@@ -348,14 +347,15 @@ static size_t put_in_turn(struct usher__redis_store *s, unsigned turn,
     return n;
 }
 
-/* Should the calling thread refresh the map?  If true, it reports the end of the refresh; after its
- * time is over another thread may, because it may have been given up. */
+/* Return whether the calling thread must refresh the map.  It then reports the end of the refresh.
+ * After
+ * @until_ms another thread may, because the refresh may have been left. */
 static bool claim(struct usher__redis_map *m, int64_t now_ms, int64_t until_ms)
 {
     if (now_ms < m->asked_until_ms || now_ms < atomic_load(&m->next_ms))
         return false;
     m->asked_until_ms = until_ms;
-    /* what is found out from now on needs another look */
+    /* a contradiction from now on needs another refresh */
     atomic_store(&m->doubtful, false);
     atomic_store(&m->next_ms, now_ms + LOOK_MS + now_ms * 31 % (LOOK_MS / 8));
     return true;
@@ -372,7 +372,7 @@ struct usher__redis_look *usher__redis_look_begin(struct usher__redis_store *s, 
     now_ms = usher__redis_clock_ms();
     if (now_ms < atomic_load_explicit(&m->next_ms, memory_order_relaxed))
         return NULL;
-    /* this thread has a command of its own, perhaps for a node that is well */
+    /* leave time for the command of this thread, which may be for a node that answers */
     if (deadline_ms > now_ms)
         deadline_ms = now_ms + (deadline_ms - now_ms) / LOOK_SHARE;
     (void)pthread_mutex_lock(&s->lock);
@@ -382,7 +382,7 @@ struct usher__redis_look *usher__redis_look_begin(struct usher__redis_store *s, 
             l->turn = m->turn++;
             l->n_known = put_in_turn(s, l->turn, l->known);
             l->n += l->n_known;
-        } else { /* once more, when there is memory */
+        } else { /* no memory: try again later */
             atomic_store(&m->doubtful, true);
             m->asked_until_ms = 0;
         }
@@ -430,7 +430,7 @@ static unsigned owner_of(struct usher__redis_store *s, const struct usher_text *
     unsigned slot = usher__redis_slot_of_tag(scope->data, scope->size);
     uint16_t owner = atomic_load_explicit(&s->map->owner[slot], memory_order_relaxed);
 
-    /* any node answers which one has it, or that none has */
+    /* any node can redirect the command, or report that no node has the slot */
     return owner != USHER__REDIS_NOBODY ? owner : slot % atomic_load(&s->n_nodes);
 }
 
@@ -445,7 +445,7 @@ unsigned usher__redis_route(struct usher_store *store, const struct usher_task *
     number = owner_of(s, &task->command->scope);
     node = s->node[number];
     if (is_silent(node))
-        usher__redis_doubt(s); /* another node may have its slots by now */
+        usher__redis_doubt(s); /* another node may have its slots now */
     return number;
 }
 
@@ -491,7 +491,7 @@ unsigned usher__redis_redirected(struct usher__redis *r, const struct redisReply
         usher__redis_doubt(s);
         return USHER__REDIS_NODES_MAX;
     }
-    if (!asks) /* with ASK it is still whose it was */
+    if (!asks) /* with ASK the owner of the slot does not change */
         usher__redis_doubt(s);
     (void)pthread_mutex_lock(&s->lock);
     number = usher__redis_node_at(s, &to);
@@ -502,7 +502,7 @@ unsigned usher__redis_redirected(struct usher__redis *r, const struct redisReply
     }
     (void)pthread_mutex_unlock(&s->lock);
     if (number < USHER__REDIS_NODES_MAX && s->node[number] == r->node) {
-        r->drop = true; /* it names itself: another node, through a proxy */
+        r->drop = true; /* the node names itself: a proxy has led to another node */
         number = USHER__REDIS_NODES_MAX;
     }
     return number;

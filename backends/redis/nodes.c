@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The servers of a store and the connections to them.  One server: a single node, whichever of
- * several hosts is the master.  A cluster: a node for each address that was ever reported.
+ * The servers of a store and the connections to them.  Without a cluster there is a single node,
+ * which is the master among the hosts.  A cluster has a node for each address that was ever
+ * reported.
  *
- * A connection is taken, used by one thread, and given back; if too many are idle, it is closed
- * then.
+ * A connection is taken, used by one thread, and given back.  If too many are idle, it is closed.
  */
 #include "config.h"
 
@@ -37,14 +37,14 @@ void usher__redis_free(struct usher__redis *r)
     (void)usher__redis_resize(r->alloc, r, sizeof *r, 0);
 }
 
-/* The texts of @to are at the same places in @to as those of @from in @from. */
+/* Return the copy in @to of @text, which is inside @from. */
 static const char *moved(const char *text, const struct usher__redis *from,
                          const struct usher__redis *to)
 {
     const char *begin = (const char *)from;
 
     if (text == NULL || text < begin || text >= begin + sizeof *from)
-        return text; /* constant */
+        return text; /* a constant, outside of @from */
     return (const char *)to + (text - begin);
 }
 
@@ -55,7 +55,7 @@ void usher__redis_point(struct usher__redis *r, const struct usher__redis_addres
     memcpy(r->host, at->host, sizeof r->host);
     r->options.host = r->host;
     r->options.port = at->port;
-    if (own_name) /* each node shows its own */
+    if (own_name) /* each node proves its own name */
         r->options.tls.name = r->host;
 }
 
@@ -139,9 +139,9 @@ void usher__redis_give(struct usher__redis *r)
 /* ---- nodes ------------------------------------------------------------------------- */
 
 /*
- * When all numbers are taken, a new node gets the number of a node without slots.  A thread that
- * uses the old node may continue: it stays until the store is closed.  A command that waits for the
- * number comes to the new node, which redirects it.
+ * Return the number of a node without slots, for a new node if all numbers are used.  A thread can
+ * continue to use the old node, because it stays until the store is closed.  A command that waits
+ * for the number is sent to the new node, which redirects it.
  */
 static unsigned gone_one(const struct usher__redis_store *s)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection is made ready for a batch: connected to a server that is the master, and the scripts
- * of the batch are there.  None of it waits.
+ * The handshake, which prepares a connection for a batch: it is connected to a server that is the
+ * master, and the server has the scripts of the batch.  No function here waits.
  *
- * One question is under way at a time, or nothing.  It has a deadline of its own: a batch that has
- * less time leaves it, and the next one that gets the connection goes on with it.  So a store with
- * a small timeout comes back from an outage, however many answers it takes.
+ * At most one query is open at a time.  It has its own deadline: a batch with less time leaves it,
+ * and the next user of the connection continues.  So a store with a small timeout recovers from an
+ * outage, however many queries are necessary.
  */
 #include "config.h"
 
@@ -21,15 +21,15 @@
 #include "sha1.h"
 #include "store.h"
 
-#define ROLE_MS 1000 /* how old may be what is known of the server: its role, which one it is */
+#define ROLE_MS 1000 /* maximum age of the known role and identity of the server */
 /* Queries of the handshake have this deadline of their own.  A shorter batch leaves the query
  * running for the next user of the connection.  In a cluster it also limits longer batches, because
  * another node may have the slots of one that cannot be reached. */
 #define CONNECT_MS 1000
-/* The search for the master among several hosts has a quarter of the time of its batch, so that one
- * host that is silent leaves the rest of it to the others. */
+/* The search for the master among several hosts takes at most a quarter of the time of its batch,
+ * so that a silent host leaves time for the command. */
 #define SEARCH_SHARE 4
-#define SEARCH_MS 100 /* at least */
+#define SEARCH_MS 100 /* minimum */
 
 /* ---- questions --------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static void ask(struct usher__redis *r, const char *command, const char *what)
     usher__redis_conn_arg_str(r->conn, what);
 }
 
-/* Send what was begun: @n questions. */
+/* Send the @n queries that were appended. */
 static enum usher_status send_questions(struct usher__redis *r, enum usher__redis_asks asks,
                                         unsigned n)
 {
@@ -79,7 +79,7 @@ static enum usher_status read_replies(struct usher__redis *r)
 
 /* ---- the server -------------------------------------------------------------------- */
 
-/* Say how durable the server is; see usher__redis_durability(). */
+/* Log how durable the server is; see usher__redis_durability(). */
 static void describe(const struct usher__redis *r, const struct redisReply *persistence,
                      const struct redisReply *memory, const struct redisReply *fsync)
 {
@@ -91,7 +91,7 @@ static void describe(const struct usher__redis *r, const struct redisReply *pers
         usher__redis_log(r, USHER_LOG_NOTICE, "redis: appendonly is off: a restart loses commands");
         break;
     case USHER_DURABILITY_FILE:
-        if (fsync->type == REDIS_REPLY_ARRAY) /* else the server does not report how often */
+        if (fsync->type == REDIS_REPLY_ARRAY) /* otherwise the server does not report appendfsync */
             usher__redis_log(r, USHER_LOG_INFO,
                              "redis: appendfsync no: a power cut loses half a minute");
         break;
@@ -107,7 +107,7 @@ static void describe(const struct usher__redis *r, const struct redisReply *pers
     }
 }
 
-/* The settings and the time of a master that was not asked before. */
+/* Query the settings and the time of a master, once for each master. */
 static enum usher_status ask_settings(struct usher__redis *r)
 {
     ask(r, "INFO", "persistence");
@@ -133,7 +133,7 @@ static void settings_told(const struct usher__redis *r)
         usher__redis_log(r, USHER_LOG_WARNING, line);
 }
 
-/* The first 12 digits of a replication id, as the scripts make a number of them. */
+/* Return the first 12 digits of a replication id as a number, like lua/identity.lua. */
 static uint64_t server_of(const char *identity)
 {
     char digits[13];
@@ -142,7 +142,7 @@ static uint64_t server_of(const char *identity)
     return strtoull(digits, NULL, 16);
 }
 
-/* Is it the node of the cluster that it is taken for?  Another may have its address by now. */
+/* Query the id of the node: another node may have its address now. */
 static enum usher_status ask_node(struct usher__redis *r)
 {
     ask(r, "CLUSTER", "MYID");
@@ -153,7 +153,7 @@ static enum usher_status node_told(struct usher__redis *r)
 {
     const struct redisReply *reply = r->replies[0];
 
-    /* a user without the right goes without */
+    /* without the right the id is not checked */
     if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, r->expects) != 0) {
         usher__redis_conn_refuse(r->conn, "another node has this address now");
         return USHER_UNAVAILABLE;
@@ -162,9 +162,10 @@ static enum usher_status node_told(struct usher__redis *r)
 }
 
 /*
- * Is it a master, and which?  A replica answers reads with what was, and names and virtual
- * addresses lead elsewhere after a failover: so the query is sent with each connection, and again
- * when an answer is older than ROLE_MS.  If the user lacks the right, the role is not known.
+ * Query the role and identity of the server.  A replica returns old data to reads, and names and
+ * virtual addresses lead to another server after a failover.  So the query is sent on each new
+ * connection, and again when the answer is older than ROLE_MS.  If the user lacks the right, the
+ * role is unknown.
  */
 static enum usher_status ask_role(struct usher__redis *r)
 {
@@ -194,7 +195,7 @@ bool usher__redis_refuse_replica(struct usher__redis_conn *conn, const struct re
     return false;
 }
 
-/* *@ret_other: the settings of this master are to be logged. */
+/* Use the answer.  *@ret_other: the settings of this master must be logged. */
 static enum usher_status role_told(struct usher__redis *r, bool *ret_other)
 {
     const struct redisReply *reply = r->replies[0];
@@ -221,7 +222,7 @@ static enum usher_status role_told(struct usher__redis *r, bool *ret_other)
     return USHER_OK;
 }
 
-/* A server that has no role may be a Sentinel: its section replication is empty. */
+/* Return whether the server may be a Sentinel: its section replication is empty. */
 static bool may_be_sentinel(const struct redisReply *reply)
 {
     return reply->type == REDIS_REPLY_STRING && reply->len == 0;
@@ -246,8 +247,9 @@ static enum usher_status kind_told(struct usher__redis *r)
 
 /* ---- scripts ----------------------------------------------------------------------- */
 
-/* On a new connection a script is loaded when the server is found not to have it.  So if many
- * connect at once, after a restart or a promotion, the first ones send it. */
+/* Expect the server of a new connection to have the known scripts; a missing one is loaded after
+ * NOSCRIPT. So if many clients connect at once, after a restart or a promotion, only the first ones
+ * send it. */
 static void expect_scripts(struct usher__redis *r)
 {
     struct usher__redis_store *s = r->store;
@@ -262,7 +264,7 @@ static void expect_scripts(struct usher__redis *r)
     r->no_eval = r->no_script = r->no_time = false;
 }
 
-/* Connections that are made later expect the script of @noun under this name. */
+/* Later connections expect the script of @noun under this name. */
 static void keep_sha(struct usher__redis *r, enum usher_noun noun, const char *sha)
 {
     memcpy(r->script[noun].sha, sha, USHER__REDIS_SHA_MAX);
@@ -347,7 +349,7 @@ static enum usher_status script_told(struct usher__redis *r)
 {
     enum usher__redis_class class = usher__redis_classify(r->replies[0]);
 
-    /* of a proxy that does not know the command any text may come */
+    /* a proxy that does not know the command may return any text */
     if (class == USHER__REDIS_REFUSED || class == USHER__REDIS_SCRIPT_ERROR)
         return USHER_REFUSED;
     if (class == USHER__REDIS_OK && sha_from(r, r->loads, r->replies[0]))
@@ -358,7 +360,7 @@ static enum usher_status script_told(struct usher__redis *r)
 
 /* ---- what comes next --------------------------------------------------------------- */
 
-/* When a question is given up that gets one of @n shares of the time, @least ms at least. */
+/* Return the deadline of a query that has one of @n shares of the time, but at least @least ms. */
 static int64_t until_of(const struct usher__redis *r, int64_t deadline_ms, int n, int64_t least)
 {
     int64_t now_ms = usher__redis_clock_ms();
@@ -369,8 +371,8 @@ static int64_t until_of(const struct usher__redis *r, int64_t deadline_ms, int n
     return now_ms + share;
 }
 
-/* To the server that r->conn is for.  If Sentinels named it, it has half of the time: should it be
- * silent, they are queried again in the other half, and may name another one by then. */
+/* Connect to the server of r->conn.  If Sentinels named it, it has half of the time: if it is
+ * silent, they are queried again in the other half, and may name another server. */
 static enum usher_status connect_server(struct usher__redis *r, int64_t deadline_ms)
 {
     r->until_ms = until_of(r, deadline_ms, r->named ? 2 : 1, r->named ? SEARCH_MS : CONNECT_MS);
@@ -378,7 +380,7 @@ static enum usher_status connect_server(struct usher__redis *r, int64_t deadline
     return usher__redis_conn_begin_connect(r->conn, r->until_ms);
 }
 
-/* If there are several hosts, the one that is to be used is searched for first. */
+/* Connect; if there are several hosts, begin with the search for the master. */
 static enum usher_status connect_any(struct usher__redis *r, int64_t deadline_ms)
 {
     enum usher_status status = usher__redis_password(r);
@@ -393,7 +395,7 @@ static enum usher_status connect_any(struct usher__redis *r, int64_t deadline_ms
     return usher__redis_search_begin(r);
 }
 
-/* The first of @nouns whose script is not there; USHER__REDIS_NOUNS: none. */
+/* Return the first of @nouns without a script on the server, or USHER__REDIS_NOUNS. */
 static unsigned missing_script(const struct usher__redis *r, unsigned nouns)
 {
     unsigned noun = 0;
@@ -404,7 +406,7 @@ static unsigned missing_script(const struct usher__redis *r, unsigned nouns)
     return noun;
 }
 
-/* Nothing is under way: begin what is needed.  *@ret_ready: nothing is. */
+/* Begin the next query that is needed.  *@ret_ready: none is. */
 static enum usher_status begin(struct usher__redis *r, unsigned nouns, int64_t deadline_ms,
                                bool *ret_ready)
 {
@@ -436,7 +438,7 @@ static enum usher_status told(struct usher__redis *r, int64_t deadline_ms)
     if (asked == USHER__REDIS_SEARCHES && r->sentinel[0] != '\0')
         return connect_server(r, deadline_ms);
     if (asked == USHER__REDIS_SEARCHES) {
-        asked = USHER__REDIS_ASKS_ROLE; /* it has answered already */
+        asked = USHER__REDIS_ASKS_ROLE; /* the search has queried the role already */
         r->until_ms = until_of(r, deadline_ms, 1, CONNECT_MS);
     }
     switch (asked) {
@@ -500,7 +502,7 @@ enum usher_status usher__redis_prepare(struct usher__redis *r, unsigned nouns, i
         usher__redis_conn_discard(r->conn);
         usher__redis_replies_free(r);
         r->asks = USHER__REDIS_ASKS_NOTHING;
-        return status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status; /* nothing was touched */
+        return status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status; /* a query changes nothing */
     }
     return USHER_OK;
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The listener: the versions that scripts publish (lua/room_fast_end.lua) reach this process on
- * connections that subscribe, one to each node that has a room with a follower.
+ * The listener receives the versions that scripts publish (lua/room_fast_end.lua), on connections
+ * that subscribe, one to each node that has a room with a follower.
  *
- * A room with followers is a channel.  One that is not subscribed to is in the list `todo`: the
+ * A room with followers is a channel.  A channel without a subscription is in the list `todo`: the
  * next step subscribes to it at the node that has its slot now, as soon as the connection to that
  * node is ready.  When a subscription ends (the connection breaks, the slot moves, the node is no
- * master any more), the channel is put back into that list.  So there is one way to subscribe, and
- * it is the same the first time and after a failover.
+ * master any more), the channel is put back into that list.  So the first subscription and one
+ * after a failover are made in the same way.
  *
  * On a cluster the messages are those of SPUBLISH, which need SSUBSCRIBE at the node that has the
  * slot; on one server, and on clusters before Redis 7, those of PUBLISH.
  *
- * A message is a hint, and the log is what counts.  So a message that is not understood is ignored,
- * and a server that refuses a subscription is asked again after a minute: followers read the log
- * until then.
+ * A message is only a hint to read the log.  So a message that is not understood is ignored.  If a
+ * server refuses a subscription, it is tried again after a minute; followers read the log until
+ * then.
  *
- * The lock is for the table and for what listen_to() changes.  All else belongs to the thread that
- * is in go_on(), which has the lock for a moment at a time and never calls with it.
+ * The lock protects the table and the members that listen_to() changes.  All others belong to the
+ * thread in go_on(), which has the lock only for short times and makes no callback with it.
  */
 #include "config.h"
 
@@ -35,16 +35,16 @@
 #include "store.h"
 
 #ifdef USHER_HOSTILE
-#define MESSAGES 3 /* read of one connection in a step */
+#define MESSAGES 3 /* messages read from one connection in a step */
 #else
 #define MESSAGES 256
 #endif
 #define CONNECT_MS 2000
-#define REST_FIRST_MS 50 /* before a connection is made again; twice as long each time */
+#define REST_FIRST_MS 50 /* pause before the next connection; doubled each time */
 #define REST_MAX_MS 2000
-#define CHECK_MS 5000    /* between two PINGs; a server that does not answer one by then is gone */
-#define RETRY_MS 500     /* before a subscription is tried again that cannot be now */
-#define REFUSED_MS 60000 /* the same of one that was refused */
+#define CHECK_MS 5000    /* interval of PING; a server that does not answer one has failed */
+#define RETRY_MS 500     /* pause before a subscription is tried again */
+#define REFUSED_MS 60000 /* likewise after a refusal */
 #define MOVES_MAX 3      /* redirects of a channel that are followed at once */
 #define ROUNDS 4         /* of a step */
 #define TABLE_FIRST ((size_t)64)
@@ -56,15 +56,15 @@ struct ear;
 struct channel {
     struct channel *next;    /* in its list of the table */
     struct channel *then;    /* in `todo` or `later` */
-    struct channel **of_ear; /* where the list of its connection points to it, and the next one */
-    struct channel *beside;
-    /* with the lock: how many, how many of them are new, and whether it is in `todo` or `later` */
+    struct channel **of_ear; /* the pointer to it in the list of its connection */
+    struct channel *beside;  /* the next one of this list */
+    /* with the lock: all followers, the new ones, and whether it is in `todo` or `later` */
     size_t followers, fresh;
     bool listed;
     enum { OUT, ASKED, IN } state;
     struct ear *ear;    /* unless OUT */
     unsigned moves;     /* redirects since it was IN */
-    int64_t not_before; /* OUT: not tried before */
+    int64_t not_before; /* OUT: no try before this time */
     enum usher_noun noun;
     struct usher_text scope, name; /* the name is the key of the room's hash */
     char text[];
@@ -74,16 +74,16 @@ struct channel {
 struct ear {
     struct ear *next;
     struct usher__redis_node *node;
-    struct usher__redis *r; /* NULL: none, in the first two stages */
+    struct usher__redis *r; /* NULL in the first two stages */
     enum { IDLE, RESTS, PREPARES, ASKS, LISTENS } stage;
-    bool shards;                /* SSUBSCRIBE, not SUBSCRIBE */
-    bool wanted;                /* a channel waits for it */
-    bool broken;                /* no memory for a request: it is made again */
-    int64_t until_ms, rest_ms;  /* of the stage; the next rest */
-    int64_t check_ms, asked_ms; /* the next PING; when one was sent that is not answered, or 0 */
+    bool shards; /* SSUBSCRIBE, not SUBSCRIBE */
+    bool wanted; /* a channel waits for it */
+    bool broken; /* it must be made again: no memory for a request, or the node was demoted */
+    int64_t until_ms, rest_ms;  /* end of the stage; length of the next pause */
+    int64_t check_ms, asked_ms; /* the next PING; the time of an unanswered one, or 0 */
     struct channel *channels;   /* ASKED or IN */
-    /* The unanswered requests in order, from requests[first] on: the channel of a subscription;
-     * NULL: another command. */
+    /* The unanswered requests in order, from requests[first] on: the channel of a subscription, or
+     * NULL for another command. */
     struct channel **requests;
     size_t first, n, room;
     struct usher_wait wait;
@@ -97,12 +97,12 @@ struct usher_listener {
     pthread_mutex_t lock;
     struct channel **table; /* with the lock */
     size_t n_lists, n_channels;
-    struct channel *todo;  /* with the lock: to be seen to in the next step */
-    struct channel *later; /* at again_ms */
+    struct channel *todo;  /* with the lock: channels of the next step */
+    struct channel *later; /* channels of the step at again_ms */
     struct ear *ears;
-    int loop; /* readable while one of several connections is; -1: none yet */
+    int loop; /* readable while one of several connections is; or -1 */
     int64_t check_ms, again_ms;
-    bool told; /* the log has it that a server refuses */
+    bool told; /* a refusal was logged */
 };
 
 static bool equal(const struct usher_text *a, const struct usher_text *b)
@@ -139,7 +139,7 @@ static void table_add(struct usher_listener *l, struct channel *c)
     *to = c;
 }
 
-/* Room for one more.  With the lock. */
+/* Make space for one more channel.  With the lock. */
 static bool table_grow(struct usher_listener *l)
 {
     size_t n = l->n_lists, more = n != 0 ? 2 * n : TABLE_FIRST;
@@ -229,7 +229,7 @@ static void report(const struct usher_listener *l, const struct channel *c,
     l->fn(l->payload, c->noun, &c->scope, event, version);
 }
 
-/* @c belongs to @e from now on. */
+/* Add @c to the channels of @e. */
 static void channel_join(struct channel *c, struct ear *e)
 {
     c->state = ASKED;
@@ -250,7 +250,7 @@ static void channel_part(struct channel *c)
     c->ear = NULL;
 }
 
-/* @c is not subscribed to any more, or could not be; it is tried again, not before @not_before. */
+/* The subscription to @c has ended or failed: try again, not before @not_before. */
 static void channel_out(struct usher_listener *l, struct channel *c, int64_t not_before)
 {
     bool was_in = c->state == IN;
@@ -287,7 +287,7 @@ static bool requests_room(const struct usher_listener *l, struct ear *e)
     return true;
 }
 
-/* A command that is answered; @name may be NULL.  It is sent by flush(). */
+/* Append a command that has an answer; @name may be NULL.  flush() sends it. */
 static void request(const struct usher_listener *l, struct ear *e, const char *word,
                     const struct usher_text *name, struct channel *subscribes)
 {
@@ -302,7 +302,7 @@ static void request(const struct usher_listener *l, struct ear *e, const char *w
         usher__redis_conn_arg(e->r->conn, name->data, name->size);
 }
 
-/* The request that is answered now.  false: there is none. */
+/* Return the request that is answered now; false if there is none. */
 static bool answered(struct ear *e, struct channel **ret_subscribes)
 {
     *ret_subscribes = NULL;
@@ -326,7 +326,7 @@ static void unsubscribe(const struct usher_listener *l, const struct channel *c)
 
 /* ---- connections ---------------------------------------------------------------------------- */
 
-/* That to the node with @number.  NULL: no memory. */
+/* Return the connection to the node with @number; NULL without memory. */
 static struct ear *ear_of(struct usher_listener *l, unsigned number)
 {
     struct usher__redis_node *node = l->s->node[number];
@@ -356,8 +356,7 @@ static void ear_free(const struct usher_listener *l, struct ear *e)
     (void)usher__redis_resize(l->s->alloc, e, sizeof *e, 0);
 }
 
-/* The connection has failed: it is made again after a rest, if a channel belongs to its node then.
- */
+/* The connection has failed: make it again after a pause, if a channel then belongs to its node. */
 static void ear_fail(struct usher_listener *l, struct ear *e)
 {
     usher__redis_free(e->r);
@@ -369,7 +368,7 @@ static void ear_fail(struct usher_listener *l, struct ear *e)
     e->stage = RESTS;
     e->until_ms = usher__redis_clock_ms() + e->rest_ms;
     e->rest_ms = 2 * e->rest_ms < REST_MAX_MS ? 2 * e->rest_ms : REST_MAX_MS;
-    usher__redis_doubt(l->s); /* another node may have its slots */
+    usher__redis_doubt(l->s); /* another node may have its slots now */
 }
 
 static bool ear_begin(const struct usher_listener *l, struct ear *e)
@@ -387,7 +386,7 @@ static bool ear_begin(const struct usher_listener *l, struct ear *e)
     return true;
 }
 
-/* Which kind of message a server publishes: that of the scripts (S.publisher() in lua/room.lua). */
+/* Query by which command scripts publish on this server (S.publisher() in lua/room.lua). */
 static enum usher_status ask_kind(struct ear *e)
 {
     usher__redis_conn_begin(e->r->conn, 2);
@@ -416,7 +415,7 @@ static enum usher_status read_kind(struct ear *e)
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-/* The log has one line about it. */
+/* Log the refusal once. */
 static void refused(struct usher_listener *l, const struct ear *e, const struct redisReply *reply)
 {
     char line[USHER__REDIS_MESSAGE_SIZE + 64];
@@ -429,7 +428,7 @@ static void refused(struct usher_listener *l, const struct ear *e, const struct 
     usher__redis_log(e->r, USHER_LOG_WARNING, line);
 }
 
-/* The subscription to @c was answered by the error @reply.  false: the connection has to go. */
+/* The error @reply has answered the subscription to @c.  Return false to close the connection. */
 static bool not_subscribed(struct usher_listener *l, struct ear *e, struct channel *c,
                            const struct redisReply *reply)
 {
@@ -437,7 +436,8 @@ static bool not_subscribed(struct usher_listener *l, struct ear *e, struct chann
 
     switch (usher__redis_classify(reply)) {
     case USHER__REDIS_MOVED:
-        if (l->s->map == NULL) /* a node of a cluster, which the URL does not say */
+        if (l->s->map ==
+            NULL) /* the server is a node of a cluster, but the URL is that of a server */
             break;
         (void)usher__redis_redirected(e->r, reply, false);
         c->moves++;
@@ -477,7 +477,7 @@ static bool subscribed(struct usher_listener *l, struct channel *c)
     return true;
 }
 
-/* A version in digits; 0: it is none. */
+/* Return a version in digits; 0 if it is not one. */
 static uint64_t version_of(const struct redisReply *r)
 {
     struct usher_text text = { r->str, r->len };
@@ -486,13 +486,13 @@ static uint64_t version_of(const struct redisReply *r)
     return n > 0 ? (uint64_t)n : 0;
 }
 
-/* Is @r @word, or that of shards, which has an s in front? */
+/* Return whether @r is @word, with an s in front for SSUBSCRIBE and SPUBLISH. */
 static bool is_word(const struct redisReply *r, const char *word)
 {
     return strcmp(r->str, word) == 0 || (r->str[0] == 's' && strcmp(r->str + 1, word) == 0);
 }
 
-/* A message of several parts.  false: it is not understood, and the connection has to go. */
+/* Handle a message of several parts.  Return false to close the connection. */
 static bool parts(struct usher_listener *l, struct ear *e, const struct redisReply *reply)
 {
     const struct redisReply *kind = reply->element[0], *name = reply->element[1];
@@ -526,7 +526,7 @@ static bool parts(struct usher_listener *l, struct ear *e, const struct redisRep
     return true;
 }
 
-/* false: it is not understood, and the connection has to go. */
+/* Handle a message.  Return false to close the connection: it is not understood. */
 static bool message(struct usher_listener *l, struct ear *e, const struct redisReply *reply)
 {
     struct channel *of;
@@ -536,12 +536,12 @@ static bool message(struct usher_listener *l, struct ear *e, const struct redisR
         return parts(l, e, reply);
     if (!answered(e, &of))
         return false;
-    if (reply->type == REDIS_REPLY_ERROR) /* a PING that is refused is answered, too */
+    if (reply->type == REDIS_REPLY_ERROR) /* a refusal of PING is an answer, too */
         return of == NULL || not_subscribed(l, e, of, reply);
     return of == NULL && reply->type == REDIS_REPLY_STATUS;
 }
 
-/* USHER__REDIS_WAITS: all of them were read; OK: there are more. */
+/* Return USHER__REDIS_WAITS if all messages were read, OK if there are more. */
 static enum usher_status read_messages(struct usher_listener *l, struct ear *e)
 {
     enum usher_status status = USHER_OK;
@@ -559,7 +559,7 @@ static enum usher_status read_messages(struct usher_listener *l, struct ear *e)
 
 /* ---- a step --------------------------------------------------------------------------------- */
 
-/* The connection is for messages from now on, and channels wait for that. */
+/* Use the connection for messages; channels wait for that. */
 static void ear_listens(struct usher_listener *l, struct ear *e)
 {
     usher__redis_conn_listen(e->r->conn);
@@ -570,7 +570,7 @@ static void ear_listens(struct usher_listener *l, struct ear *e)
     l->again_ms = 0;
 }
 
-/* A server that does not answer is found out.  false: it did not. */
+/* Send a PING at its time.  Return false if the last one was not answered. */
 static bool check(const struct usher_listener *l, struct ear *e)
 {
     int64_t now_ms = usher__redis_clock_ms();
@@ -600,7 +600,7 @@ static enum usher_status listen_on(struct usher_listener *l, struct ear *e)
     return USHER__REDIS_WAITS;
 }
 
-/* Do what can be done.  USHER__REDIS_WAITS: for e->wait; else it has failed. */
+/* Continue.  Return USHER__REDIS_WAITS to wait for e->wait; any other status is a failure. */
 static enum usher_status ear_try(struct usher_listener *l, struct ear *e)
 {
     enum usher_status status = USHER_OK;
@@ -634,7 +634,7 @@ static void ear_go_on(struct usher_listener *l, struct ear *e)
 {
     e->wait = (struct usher_wait){ .fd = -1, .until_ms = INT64_MAX };
     if (e->stage == RESTS && usher__redis_clock_ms() >= e->until_ms) {
-        /* which channels belong to the node is looked up now */
+        /* the channels of this node are looked up again */
         e->stage = IDLE;
         e->wanted = false;
         l->again_ms = 0;
@@ -647,7 +647,7 @@ static void ear_go_on(struct usher_listener *l, struct ear *e)
         e->wait = (struct usher_wait){ .fd = -1, .until_ms = e->until_ms };
 }
 
-/* @c, which has followers, is not subscribed to.  false: not now. */
+/* Subscribe to @c, which has followers.  Return false if that is not possible now. */
 static bool channel_try(struct usher_listener *l, struct channel *c, int64_t now_ms)
 {
     struct ear *e;
@@ -668,7 +668,7 @@ static bool channel_try(struct usher_listener *l, struct channel *c, int64_t now
     return true;
 }
 
-/* See to @c, which was in `todo`. */
+/* Subscribe to or unsubscribe from @c, which was in `todo` or `later`. */
 static void channel_do(struct usher_listener *l, struct channel *c, int64_t now_ms)
 {
     size_t followers, fresh;
@@ -694,7 +694,7 @@ static void channel_do(struct usher_listener *l, struct channel *c, int64_t now_
         (void)pthread_mutex_unlock(&l->lock);
         return;
     }
-    if (c->state == ASKED) /* it is left when that is answered */
+    if (c->state == ASKED) /* unsubscribe after the answer */
         return;
     if (c->state == IN) {
         unsubscribe(l, c);
@@ -715,7 +715,7 @@ static void channel_do(struct usher_listener *l, struct channel *c, int64_t now_
         channel_free(l, c);
 }
 
-/* See to all that are in `todo`, and at its time to those in `later`. */
+/* Do so for all channels in `todo`, and at again_ms for those in `later`. */
 static void channels_do(struct usher_listener *l)
 {
     int64_t now_ms = usher__redis_clock_ms();
@@ -740,7 +740,7 @@ static void channels_do(struct usher_listener *l)
     }
 }
 
-/* Find the channels that have another node by now, and the nodes that are no master any more. */
+/* Find the channels whose slot is at another node, and the nodes that are no master any more. */
 static void places_check(struct usher_listener *l)
 {
     struct channel *next;
@@ -759,7 +759,7 @@ static void places_check(struct usher_listener *l)
     }
 }
 
-/* Close the connections that are of no use. */
+/* Close the connections without channels. */
 static void ears_clean(struct usher_listener *l)
 {
     struct ear **at = &l->ears;
@@ -786,7 +786,7 @@ static bool has_todo(struct usher_listener *l)
     return has || l->again_ms <= usher__redis_clock_ms();
 }
 
-/* Set what the listener waits for: the one connection, or the first of several. */
+/* Set what the listener waits for: the one connection, or the first event of several. */
 static void ears_wait(struct usher_listener *l, bool more, struct usher_wait *ret)
 {
     size_t n = 0;
@@ -814,7 +814,7 @@ static void ears_wait(struct usher_listener *l, bool more, struct usher_wait *re
     }
     if (more)
         ret->until_ms = 0;
-    else if (!all) /* no memory, or no descriptors: it is looked at */
+    else if (!all) /* without memory or descriptors they are polled */
         ret->until_ms = usher__redis_clock_ms() + 1;
 }
 
@@ -866,7 +866,7 @@ struct usher_listener *usher__redis_listen(struct usher_store *store, usher_list
 
 void usher__redis_listen_end(struct usher_listener *l)
 {
-    /* in a child of fork() the loop is the parent's as well: nothing is taken out of it */
+    /* a child of fork() shares the loop with its parent, so nothing is removed from it */
     if (l->loop >= 0)
         (void)close(l->loop);
     while (l->ears != NULL) {

@@ -5,7 +5,7 @@
 
 #include <usher/store.h>
 
-/* As store.h says. */
+/* See store.h. */
 struct usher_listener *usher__redis_listen(struct usher_store *s, usher_listen_fn *fn,
                                            void *payload);
 bool usher__redis_listen_to(struct usher_listener *l, enum usher_noun noun,

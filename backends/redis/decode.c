@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys, fields and members as scopes, records and entries: the formats of lua/common.lua. */
+/* Decodes keys, fields and members into scopes, records and entries, in the formats of
+ * lua/common.lua. */
 #include "config.h"
 
 #include "scan.h"
@@ -44,7 +45,7 @@ struct usher_text usher__redis_text_of(const struct redisReply *reply)
     return text;
 }
 
-/* Take @bytes bytes off @text: a number, the highest first. */
+/* Take a number of @bytes bytes from @text, the highest first. */
 static bool take_number(struct usher_text *text, size_t bytes, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -59,7 +60,7 @@ static bool take_number(struct usher_text *text, size_t bytes, uint64_t *ret)
     return true;
 }
 
-/* The same with a sign, of the 7 bytes that numbers have. */
+/* Likewise for a signed number, of 7 bytes. */
 static bool take_signed(struct usher_text *text, int64_t *ret)
 {
     const uint64_t sign = UINT64_C(1) << (8 * USHER__REDIS_NUMBER - 1);
@@ -71,7 +72,7 @@ static bool take_signed(struct usher_text *text, int64_t *ret)
     return true;
 }
 
-/* A text up to a NUL. */
+/* Take a text up to a NUL. */
 static bool take_name(struct usher_text *text, struct usher_text *ret)
 {
     const char *end = text->size != 0 ? memchr(text->data, '\0', text->size) : NULL;
@@ -173,10 +174,10 @@ bool usher__redis_settings_read(struct usher_text text, struct usher_scope *s)
     return ints_read(&text, s->settings, USHER_SETTINGS) && text.size == 0;
 }
 
-/* In the byte of the slots: there are more numbers. */
+/* Flag in the byte of the slots: n4 to n7 follow. */
 #define MORE 128u
 
-/* The word that a record begins with: @words, as in usher_table(). */
+/* Take the first word of a record; @words as in usher_table(). */
 static bool take_word(struct usher_text *text, const char *words, unsigned kind, unsigned state)
 {
     if (text->size < USHER__REDIS_WORD || state >= USHER__REDIS_STATES ||

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which server is the master, if the URL names several hosts: a search, at each new connection.
+ * The search for the master if the URL has several hosts, for each new connection.
  *
- * The hosts are servers: all of them are asked for their role at the same time, and the only master
- * is used, on the connection that it answered on.  If two answer that they are masters, neither is
- * used: one of them is cut off, or was started again without its data, and a call that goes to the
- * wrong one is lost.
+ * If the hosts are servers, all of them are queried for their role at the same time.  The only
+ * master is used, on the connection on which it answered.  If two answer that they are masters,
+ * neither is used: one of them is cut off, or was started again without its data, and calls at the
+ * wrong one are lost.
  *
- * The hosts are Sentinels: all of them are asked for the address of the master, and the address
- * that most of them give is used.
+ * If the hosts are Sentinels, all of them are queried for the address of the master, and the
+ * address that most of them return is used.
  *
- * Nothing here waits.  A host that has not answered when the time of the search is over counts as
- * one that is no master.
+ * No function here waits.  A host that has not answered by the end of the search counts as no
+ * master.
  */
 #include "config.h"
 
@@ -27,16 +27,16 @@
 struct host {
     struct usher__redis_conn *conn;
     enum { HOST_CONNECTS, HOST_ASKED, HOST_ANSWERED, HOST_FAILED } stage;
-    bool with_password; /* a Sentinel: it has refused to answer without */
+    bool with_password; /* of a Sentinel: it requires the password */
     bool in_loop;
     struct usher_wait wait;
     int64_t sent_ms;
-    struct redisReply *reply;           /* of one that has answered */
-    struct usher__redis_address master; /* of a Sentinel that has answered; "": it knows none */
+    struct redisReply *reply;           /* of a host that has answered */
+    struct usher__redis_address master; /* the answer of a Sentinel; "": unknown */
 };
 
 struct usher__redis_search {
-    int loop; /* readable while one of several hosts can go on; -1: none yet */
+    int loop; /* readable while one of several hosts can continue; or -1 */
     size_t n;
     struct host host[];
 };
@@ -54,7 +54,7 @@ static enum usher_status host_connect(struct usher__redis *r, size_t i)
     struct usher__redis_conn_options o = r->options;
     enum usher_status status;
 
-    if (o.tls.name == o.host) /* each host shows its own */
+    if (o.tls.name == o.host) /* each host proves its own name */
         o.tls.name = r->hosts[i].host;
     o.host = r->hosts[i].host;
     o.port = r->hosts[i].port;
@@ -67,7 +67,8 @@ static enum usher_status host_connect(struct usher__redis *r, size_t i)
     h->conn = NULL;
     h->stage = HOST_CONNECTS;
     status = usher__redis_conn_open(r->alloc, &o, &h->conn);
-    USHER_ASSERT(status == USHER_OK || status == USHER_NOMEM); /* usher__redis_parse() */
+    USHER_ASSERT(status == USHER_OK ||
+                 status == USHER_NOMEM); /* usher__redis_parse() has checked the options */
     return status == USHER_OK ? usher__redis_conn_begin_connect(h->conn, r->until_ms) : status;
 }
 
@@ -88,7 +89,7 @@ static enum usher_status host_ask(const struct usher__redis *r, struct host *h)
     return usher__redis_conn_flush(h->conn);
 }
 
-/* The answer is there. */
+/* Use the answer of a host. */
 static enum usher_status host_answered(const struct usher__redis *r, struct host *h)
 {
     h->stage = HOST_ANSWERED;
@@ -105,7 +106,8 @@ static enum usher_status host_answered(const struct usher__redis *r, struct host
     return USHER_UNAVAILABLE;
 }
 
-/* A Sentinel gets the password of the master only if it asks for one. */
+/* Return whether to repeat the query with the password.  A Sentinel gets it only if it requires
+ * one. */
 static bool host_wants_password(const struct usher__redis *r, const struct host *h)
 {
     return asks_sentinels(r) && !h->with_password && r->options.password != NULL &&
@@ -134,7 +136,7 @@ static enum usher_status host_step(struct usher__redis *r, size_t i)
     return status == USHER_OK ? host_answered(r, h) : status;
 }
 
-/* All that it can do now.  NOMEM, or OK. */
+/* Continue host @i.  Return OK or NOMEM. */
 static enum usher_status host_go_on(struct usher__redis *r, size_t i)
 {
     struct host *h = &r->search->host[i];
@@ -174,7 +176,7 @@ static bool is_master(const struct host *h)
     return h->stage == HOST_ANSWERED && usher__redis_info_is(&role, "master");
 }
 
-/* Two names of one server have the same replication id. */
+/* Return whether both hosts are the same server: they have the same replication id. */
 static bool same_server(const struct host *a, const struct host *b)
 {
     struct usher_text one = usher__redis_info(a->reply, "master_replid");
@@ -191,7 +193,7 @@ static void write_host(const struct usher__redis_address *at, char *to, size_t s
                    (unsigned)at->port);
 }
 
-/* Why none of them is used: what a server that answered said, else what came of the first. */
+/* Report why no host is used: the answer of a server, or the failure of the first. */
 static enum usher_status none(struct usher__redis *r)
 {
     const struct usher__redis_search *s = r->search;
@@ -214,7 +216,7 @@ static enum usher_status none(struct usher__redis *r)
     return USHER_UNAVAILABLE;
 }
 
-/* The one of the servers that is the master, on the connection that it answered on. */
+/* Use host @i, which is the master, on the connection on which it answered. */
 static enum usher_status use(struct usher__redis *r, size_t i)
 {
     struct host *h = &r->search->host[i];
@@ -260,7 +262,7 @@ static enum usher_status choose_server(struct usher__redis *r)
     return master < s->n ? use(r, master) : none(r);
 }
 
-/* How many of the Sentinels give the address that number @i gives. */
+/* Return how many Sentinels returned the same address as number @i. */
 static size_t votes(const struct usher__redis_search *s, size_t i)
 {
     const struct usher__redis_address *at = &s->host[i].master;
@@ -317,7 +319,7 @@ void usher__redis_search_end(struct usher__redis *r)
 
     if (s == NULL)
         return;
-    /* in a child of fork() the loop is the parent's as well: nothing is taken out of it */
+    /* a child of fork() shares the loop with its parent, so nothing is removed from it */
     if (s->loop >= 0)
         (void)close(s->loop);
     for (size_t i = 0; i < s->n; i++) {
@@ -352,7 +354,7 @@ enum usher_status usher__redis_search_begin(struct usher__redis *r)
     return status == USHER_NOMEM ? USHER_NOMEM : USHER_OK;
 }
 
-/* May it be over before all have answered? */
+/* Return whether the search can end before all hosts have answered. */
 static bool is_decided(const struct usher__redis *r)
 {
     const struct usher__redis_search *s = r->search;
@@ -376,7 +378,7 @@ enum usher_status usher__redis_search_go_on(struct usher__redis *r)
 
         if (is_over(h))
             continue;
-        /* its socket may be closed now, which a child of fork() may have open still */
+        /* its socket may be closed now, and a child of fork() may still have it open */
         (void)usher__redis_loop_set(s->loop, &h->wait, &h->in_loop, false);
         status = host_go_on(r, i);
         over = over && is_over(h);
@@ -421,6 +423,6 @@ void usher__redis_search_wants(const struct usher__redis *r, struct usher_wait *
     }
     ret->fd = s->loop;
     ret->events = POLLIN;
-    if (!all) /* no memory, or no descriptors: they are looked at */
+    if (!all) /* without memory or descriptors they are polled */
         ret->until_ms = usher__redis_clock_ms() + 1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mend(): keeps other clients out by a mark after the header (lua/mend.lua), reads a scope as
- * scan() does, adds the members that the records should have to the sorted sets, and removes the
- * others, in steps.
+ * mend(), the repair of a scope: it locks the scope by a mark after the header (lua/mend.lua),
+ * reads it as scan() does, adds the missing members of its records to the sorted sets, and removes
+ * the others, in steps.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@
 
 #define HEAD_DUE (1u + 16 + 2 * USHER__REDIS_NUMBER)
 
-/* The text of lua/mend.lua. */
+/* Return the text of lua/mend.lua. */
 static const char *steps_text(void)
 {
     const struct usher__redis_lua_text *t = usher__redis_lua_texts;
@@ -29,8 +29,7 @@ static const char *steps_text(void)
     return t->text;
 }
 
-/* A step of lua/mend.lua: begun here, to be followed by @more arguments.  @sha "": its text is
- * sent. */
+/* Begin a step of lua/mend.lua; @more arguments follow.  @sha "": send the text of the script. */
 static void step_begin(struct usher__redis *r, const char sha[41],
                        const struct usher__redis_dump *d, const char *op, const char *mark,
                        unsigned more)
@@ -51,7 +50,7 @@ static void step_begin(struct usher__redis *r, const char sha[41],
     usher__redis_conn_arg(r->conn, mark, USHER__REDIS_MARK);
 }
 
-/* Its answer: @n integers, the others 0. */
+/* Read its answer: @n integers; missing ones are 0. */
 static enum usher_status step_end(struct usher__redis *r, long long *ret, size_t n,
                                   char message[192])
 {
@@ -68,7 +67,7 @@ static enum usher_status step_end(struct usher__redis *r, long long *ret, size_t
     return USHER_OK;
 }
 
-/* Have the server know lua/mend.lua.  @sha "": it refuses SCRIPT. */
+/* Load lua/mend.lua.  @sha is "" if the server refuses SCRIPT. */
 static enum usher_status load_steps(struct usher__redis *r, char sha[41], char message[192])
 {
     struct redisReply *reply;
@@ -114,7 +113,7 @@ enum usher_status usher__redis_show_rest(struct usher__redis *r, const struct us
     return fn(payload, &item);
 }
 
-/* Members of a sorted set, each with bytes of its own. */
+/* Members of a sorted set, each with its own bytes. */
 static void number_put(char **at, uint64_t value)
 {
     for (int i = USHER__REDIS_NUMBER - 1; i >= 0; i--)
@@ -142,7 +141,7 @@ static bool member_add(const struct usher__redis *r, struct usher__redis_names *
     return usher__redis_names_add(r->alloc, set, &member);
 }
 
-/* The places of @m in slot @slot: in the list of all, and in that of its text. */
+/* Add the members of a record in slot @slot: in the list of all, and in that of its text. */
 static bool members_of_slot(const struct usher__redis *r, struct usher__redis_names *set,
                             const struct usher_record *m, unsigned slot)
 {
@@ -157,7 +156,7 @@ static bool members_of_slot(const struct usher__redis *r, struct usher__redis_na
            (by->size == 0 || member_add(r, set, m->kind, (char)('a' + slot), by, from, n, &m->id));
 }
 
-/* The members that should be in the two sorted sets. */
+/* Make the members that should be in the two sorted sets. */
 static bool members_make(const struct usher__redis *r, const struct usher__redis_reading *from,
                          struct usher__redis_names sets[2])
 {
@@ -178,7 +177,7 @@ static bool members_make(const struct usher__redis *r, const struct usher__redis
     return good;
 }
 
-/* The members that are there; the texts are those of the pages. */
+/* Collect the existing members; their texts point into the pages. */
 static bool members_there(const struct usher__redis *r, const struct usher__redis_pages *pages,
                           struct usher_text **ret, size_t *ret_n)
 {
@@ -199,18 +198,18 @@ static bool members_there(const struct usher__redis *r, const struct usher__redi
     return true;
 }
 
-/* One who mends a scope. */
+/* The state of a repair. */
 struct mend {
     struct usher__redis *r;
     const struct usher__redis_dump *d;
     const char *sha, *mark;
-    unsigned long long in, out; /* members */
+    unsigned long long in, out; /* members added, removed */
     char *message;
 };
 
 #define STEP_MAX 1000
 
-/* The end of a step that works only while the mark is there. */
+/* End a step.  It fails if the mark is not there any more. */
 static enum usher_status step_done(struct mend *m)
 {
     long long done = 0;
@@ -222,7 +221,7 @@ static enum usher_status step_done(struct mend *m)
     return USHER_UNAVAILABLE;
 }
 
-/* ZADD or ZREM those of @text. */
+/* Add or remove the members in @text. */
 static enum usher_status put_step(struct mend *m, int set, bool add, const struct usher_text *text,
                                   size_t n)
 {
@@ -241,7 +240,7 @@ static enum usher_status put_step(struct mend *m, int set, bool add, const struc
     return step_done(m);
 }
 
-/* Make what is @there what should be: both in order. */
+/* Change the members in @there to those that should be there.  Both are sorted. */
 static enum usher_status put_right(struct mend *m, int set, const struct usher__redis_names *should,
                                    const struct usher_text *there, size_t n)
 {
@@ -276,7 +275,7 @@ static enum usher_status put_right(struct mend *m, int set, const struct usher__
     return status == USHER_OK ? put_step(m, set, false, out, n_out) : status;
 }
 
-/* The header of before with the counts and the due time of @s, and without a mark. */
+/* Write the former header with the counts and the due time of @s, without the mark. */
 static enum usher_status put_header(struct mend *m, const struct usher_scope *s)
 {
     struct usher_text head = usher__redis_text_of(m->d->header.page[0]->element[0]);
@@ -294,7 +293,7 @@ static enum usher_status put_header(struct mend *m, const struct usher_scope *s)
     return step_done(m);
 }
 
-/* With the mark set: read the scope and repair it. */
+/* Read the scope and repair it.  The mark must be set. */
 static enum usher_status mend_marked(struct mend *m, struct usher__redis_dump *d, usher_scan_fn *fn,
                                      usher_mend_fn *header, void *payload, int64_t deadline_ms)
 {

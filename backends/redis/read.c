@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the hash and the sorted sets of a scope in pages, and again if the header has changed, so
- * that the result is one moment; then makes records of the hash.  All on a connection of its own.
+ * Reads the hash and the sorted sets of a scope in pages, again if the header has changed, so that
+ * the result is consistent.  Then makes records of the hash.  Each scan has its own connection.
  */
 #include "config.h"
 
@@ -94,7 +94,7 @@ enum usher_status usher__redis_ask(struct usher__redis *r, struct redisReply **r
 
             if (class == USHER__REDIS_MOVED)
                 (void)usher__redis_redirected(r, *ret_reply, false);
-            usher__redis_conn_discard(r->conn); /* and what else was asked */
+            usher__redis_conn_discard(r->conn); /* other requests are dropped, too */
         }
         freeReplyObject(*ret_reply);
         return USHER_UNAVAILABLE;
@@ -111,7 +111,7 @@ static void pages_done(const struct usher__redis *r, struct usher__redis_pages *
     memset(pages, 0, sizeof *pages);
 }
 
-/* Takes @reply in any case. */
+/* Takes ownership of @reply, also on failure. */
 static bool pages_add(const struct usher__redis *r, struct usher__redis_pages *pages,
                       struct redisReply *reply)
 {
@@ -217,7 +217,7 @@ static enum usher_status take_fields(struct usher__redis *r, struct usher__redis
     return pages_add(r, &d->fields, reply) ? USHER_OK : USHER_NOMEM;
 }
 
-/* A sorted set, and the beginning of its next page; size 0: there is no further page. */
+/* A sorted set, and the beginning of its next page; size 0: no further page. */
 struct set {
     const char *suffix;
     struct usher__redis_pages *pages;
@@ -266,7 +266,8 @@ static enum usher_status take_members(struct usher__redis *r, struct set *set, c
     return pages_add(r, set->pages, reply) ? USHER_OK : USHER_NOMEM;
 }
 
-/* All pages of all keys; what to ask for next is in the page before, so one of each at a time. */
+/* Read all pages of all keys.  The beginning of a page is in the page before, so one page of each
+ * key is requested at a time. */
 static enum usher_status read_pages(struct usher__redis *r, struct usher__redis_dump *d,
                                     char message[192])
 {
@@ -362,7 +363,7 @@ static bool is_header(const struct redisReply *field)
            (name.size == 8 && memcmp(name.data, "settings", 8) == 0);
 }
 
-/* HSCAN may show a field twice. */
+/* Make the records.  HSCAN may return a field twice. */
 static bool records_make(const struct usher__redis *r, const struct usher__redis_dump *d,
                          const char *words, struct usher__redis_records *all)
 {

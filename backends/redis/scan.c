@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scan(): for the audit and the digest.  Finds the scopes with SCAN, reads each, and shows the hash
- * as records, the sorted sets as entries.
+ * scan(), for the audit and the digest.  It finds the scopes with SCAN, reads each, and reports the
+ * fields of the hash as records and the members of the sorted sets as entries.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* prefix{*}:noun*, or of noun 0 prefix{*}:*, the prefix taken as it stands. */
+/* Write the pattern prefix{*}:noun*, or for noun 0 prefix{*}:*.  The prefix is escaped. */
 static size_t pattern(const struct usher__redis *r, enum usher_noun noun, char *to, size_t size)
 {
     size_t n = 0;
@@ -30,8 +30,8 @@ static bool is_noun(unsigned n)
     return usher_noun_word((enum usher_noun)n)[0] != '?';
 }
 
-/* Add the scope that @key is one of the keys of to those of its noun, which is @noun or (0) any.
- * False: no memory. */
+/* Add the scope to which @key belongs to the names of its noun, which is @noun or (0) any.  Return
+ * false without memory. */
 static bool add_scope(const struct usher__redis *r, enum usher_noun noun,
                       const struct redisReply *key,
                       struct usher__redis_names names[USHER__REDIS_NOUNS])
@@ -94,8 +94,8 @@ static enum usher_status strange(usher_scan_fn *fn, void *payload)
     return fn(payload, &item);
 }
 
-/* Those of listed kinds stand in a list by id; it has no counterpart among the slots, so it
- * is compared here: members come in byte order, as the records do. */
+/* The records of listed kinds are in a list by id.  The slots of a record do not contain this list,
+ * so it is compared here: both members and records are in byte order. */
 struct ids {
     const struct usher__redis_records *records;
     const char *listed;
@@ -132,7 +132,8 @@ static enum usher_status wrong(const char *what, usher_scan_fn *fn, void *payloa
     return fn(payload, &item);
 }
 
-/* The members of one sorted set, @name: of lists from @least to @most, and a permanent one. */
+/* Report the members of the sorted set @name, which has lists from @least to @most and a permanent
+ * member. */
 static enum usher_status show_set(const char *name, const struct usher__redis_pages *pages,
                                   unsigned least, unsigned most, const char *permanent,
                                   struct ids *ids, usher_scan_fn *fn, void *payload)
@@ -239,16 +240,16 @@ static void warn_of_large(struct usher__redis *r, const struct usher__redis_dump
 
 /* ---- over all masters --------------------------------------------------------------- */
 
-/* Connections to the nodes that a scan has come to, and what it does not see. */
+/* The connections of a scan to the nodes, and the parts that it could not read. */
 struct eyes {
     struct usher__redis_store *store;
-    bool records; /* are to be shown, too */
+    bool records; /* report records, too */
     int64_t patience_ms, deadline_ms;
-    int64_t spare_ms; /* of a cluster: for scopes that are not where they were, or cannot be read */
+    int64_t spare_ms; /* of a cluster: time for scopes that have moved or cannot be read */
     struct usher__redis *r[USHER__REDIS_NODES_MAX];
     bool blind[USHER__REDIS_NODES_MAX];
-    size_t n_blind, n_scopes; /* nodes that do not answer; scopes not read, elsewhere */
-    char why[192];            /* of the first of them */
+    size_t n_blind, n_scopes; /* silent nodes; unread scopes of other nodes */
+    char why[192];            /* the reason of the first failure */
     char *message;
 };
 
@@ -259,7 +260,8 @@ static void not_seen(struct eyes *e, size_t *count)
     ++*count;
 }
 
-/* A connection to node @number.  UNAVAILABLE: it does not answer, and is not asked again. */
+/* Return a connection to node @number.  UNAVAILABLE: the node does not answer, and is not tried
+ * again. */
 static enum usher_status eye(struct eyes *e, unsigned number, struct usher__redis **ret)
 {
     int64_t now_ms = usher__redis_clock_ms(), until_ms = e->deadline_ms;
@@ -268,7 +270,7 @@ static enum usher_status eye(struct eyes *e, unsigned number, struct usher__redi
     *ret = e->r[number];
     if (e->blind[number])
         return USHER_UNAVAILABLE;
-    /* the deadline is for waiting, and what was waited for was not this answer */
+    /* the deadline may have been used up by waiting for other nodes */
     if (until_ms < now_ms + e->patience_ms / 2)
         until_ms = now_ms + e->patience_ms / 2;
     if (*ret == NULL)
@@ -294,11 +296,13 @@ static void eyes_close(struct eyes *e)
         usher__redis_free(e->r[i]);
 }
 
-/* All scopes share one time for retries, and after that each has this: a scope that moves is found
- * with a few tries, and one that cannot be read does not delay the following ones. */
+/* All scopes share one time for retries.  When it is used up, each scope still has this time: a
+ * scope that moves is found with a few tries, and one that cannot be read does not delay the next
+ * ones. */
 #define AT_LEAST_MS 20
 
-/* Wherever it is by now.  UNAVAILABLE, of a cluster: it was not seen, and that is noted. */
+/* Read a scope at its current node.  UNAVAILABLE in a cluster: it could not be read, and was
+ * counted. */
 static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
                                     struct usher__redis **ret)
 {
@@ -347,18 +351,17 @@ static enum usher_status scan_scope(struct eyes *e, enum usher_noun noun,
         status = show_scope(r, &d, e->records, fn, payload, e->message);
     else if (status == USHER_MISSING && !e->records)
         status = USHER_OK;
-    else if (status == USHER_MISSING) /* erased by now, or never there, or torn */
+    else if (status == USHER_MISSING) /* erased since, or never complete, or with a missing key */
         status = usher__redis_show_rest(r, &d, fn, payload, e->message);
     else if (status == USHER_UNAVAILABLE && e->n_blind + e->n_scopes > 0)
-        status = USHER_OK; /* the others are seen all the same */
+        status = USHER_OK; /* continue with the others */
     if (r != NULL)
         usher__redis_dump_done(r, &d);
     return status;
 }
 
-/* The names of all scopes of @noun, or (0) of each noun.  Each master of a cluster is asked twice:
- * a scope that moves from one that was not asked so far to one that was is there the second time.
- */
+/* Read the names of all scopes of @noun, or (0) of each noun.  Each master of a cluster is queried
+ * twice: a scope that moves to a master that was already queried is found the second time. */
 static enum usher_status find_all(struct eyes *e, enum usher_noun noun,
                                   struct usher__redis_names names[USHER__REDIS_NOUNS])
 {
@@ -383,7 +386,7 @@ static enum usher_status find_all(struct eyes *e, enum usher_noun noun,
     return status;
 }
 
-/* Sort @names, and leave each once. */
+/* Sort @names and remove duplicates. */
 static void sort_names(const struct usher_allocator *alloc, struct usher__redis_names *names)
 {
     size_t n = 0;
@@ -400,18 +403,18 @@ static void sort_names(const struct usher_allocator *alloc, struct usher__redis_
     names->n = n;
 }
 
-/* Headers that are asked for at once. */
+/* Headers in one request. */
 #define HEADS 64
 
 struct head {
     struct usher__redis_dump d;
     unsigned node;
     bool asked;
-    struct usher__redis *r; /* by which it was read; NULL: it was not */
+    struct usher__redis *r; /* the connection by which it was read, or NULL */
 };
 
-/* Read those of the @n headers that are at node @number, in one write.  A header that does not come
- * this way is left to read_scope(). */
+/* Read those of the @n headers that are at node @number, with one write.  read_scope() reads the
+ * headers that this does not return. */
 static enum usher_status read_heads(struct eyes *e, unsigned number, struct head *heads, size_t n)
 {
     struct usher__redis *r;
@@ -431,12 +434,12 @@ static enum usher_status read_heads(struct eyes *e, unsigned number, struct head
         if (status == USHER_OK)
             heads[i].r = r;
     }
-    if (status != USHER_OK) /* replies are left */
+    if (status != USHER_OK) /* replies are outstanding */
         usher__redis_conn_discard(r->conn);
     return status;
 }
 
-/* Show the headers of @n scopes of @noun. */
+/* Report the headers of @n scopes of @noun. */
 static enum usher_status scan_heads(struct eyes *e, enum usher_noun noun,
                                     const struct usher_text *names, size_t n, usher_scan_fn *fn,
                                     void *payload)

@@ -241,8 +241,7 @@ unsigned usher__redis_route(struct usher_store *s, const struct usher_task *task
 void usher__redis_look(struct usher_store *s, int64_t deadline_ms);
 
 /* Refresh the map without waiting.  begin returns NULL if no refresh is necessary, or without
- * memory; go_on returns true at the end of the refresh; end frees it at any time and accepts NULL.
- */
+ * memory; go_on returns true at the end of the refresh; end frees it at any time, or takes NULL. */
 struct usher__redis_look *usher__redis_look_begin(struct usher__redis_store *s,
                                                   int64_t deadline_ms);
 bool usher__redis_look_go_on(struct usher__redis_look *l, struct usher_wait *ret);

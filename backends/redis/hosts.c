@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search for the master if the URL has several hosts, for each new connection.
+ * The search for the master if the URL has several hosts.  Each new connection makes one.
  *
  * If the hosts are servers, all of them are queried for their role at the same time.  The only
  * master is used, on the connection on which it answered.  If two answer that they are masters,

@@ -31,8 +31,8 @@ bool usher__redis_info_is(const struct usher_text *value, const char *word)
     return value->size == strlen(word) && memcmp(value->data, word, value->size) == 0;
 }
 
-/* Others have redis_version, too: the version of Redis that they are compatible with.  That of
- * KeyDB is its own, and its INFO has a section that Redis does not have. */
+/* Other products have redis_version, too: the version of Redis with which they are compatible.
+ * KeyDB's redis_version is its own version, and its INFO has a section that Redis does not have. */
 void usher__redis_software(const struct redisReply *info, char to[USHER__REDIS_SOFTWARE_MAX])
 {
     static const struct {
@@ -74,7 +74,7 @@ int64_t usher__redis_natural(const struct usher_text *text)
     return value;
 }
 
-/* A number of at most @size digits. */
+/* Return a number of at most @size digits, or -1. */
 static int64_t natural(const struct redisReply *reply, size_t size)
 {
     struct usher_text text = { reply->str, reply->len };
@@ -116,11 +116,11 @@ bool usher__redis_evicts(const struct redisReply *info)
 {
     struct usher_text policy = usher__redis_info(info, "maxmemory_policy");
 
-    /* volatile-*: keys with a time to live, which ours have not */
+    /* volatile-* evicts only keys with a time to live */
     return policy.size > 7 && memcmp(policy.data, "allkeys", 7) == 0;
 }
 
-/* The value of @key in "key=value,key=value". */
+/* Return the value of @key in "key=value,key=value". */
 static struct usher_text part_of(const struct usher_text *line, const char *key)
 {
     struct usher_text value = { "", 0 };
@@ -169,7 +169,7 @@ bool usher__redis_replica(const struct redisReply *info, unsigned i, struct ushe
     node->answers = usher__redis_info_is(&state, "online");
     if (!node->answers)
         node->why = state;
-    /* -1: it has not asked for anything yet */
+    /* -1: it has not requested data yet */
     node->lag_bytes = has >= 0 && of_master >= has && node->answers ? of_master - has : -1;
     node->lag_ms = behind >= 0 && node->answers ? behind * 1000 : -1;
     return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Readers of answers to INFO, TIME and CONFIG GET, which are hostile input. */
+/* Functions that read answers to INFO, TIME and CONFIG GET, which are hostile input. */
 #ifndef USHER_BACKENDS_REDIS_INFO_H
 #define USHER_BACKENDS_REDIS_INFO_H
 
@@ -11,8 +11,8 @@
 
 struct redisReply; /* <hiredis/hiredis.h> */
 
-/* The value of @field, of @reply that is to be the text of an INFO, up to the end of the line; ""
- * if there is none. */
+/* Return the value of @field in @reply, the text of an INFO, up to the end of the line; "" if there
+ * is none. */
 struct usher_text usher__redis_info(const struct redisReply *reply, const char *field);
 
 bool usher__redis_info_is(const struct usher_text *value, const char *word);
@@ -22,22 +22,22 @@ bool usher__redis_info_is(const struct usher_text *value, const char *word);
 #define USHER__REDIS_SOFTWARE_MAX 64
 void usher__redis_software(const struct redisReply *info, char to[USHER__REDIS_SOFTWARE_MAX]);
 
-/* A number of 1 to 18 digits; -1: it is none. */
+/* Return a number of 1 to 18 digits, or -1. */
 int64_t usher__redis_natural(const struct usher_text *text);
 
-/* The answer to TIME in microseconds; -1: it is none. */
+/* Return the answer to TIME in microseconds, or -1. */
 int64_t usher__redis_time(const struct redisReply *reply);
 
-/* How durable a server is: @info has the section persistence, @fsync is the answer to CONFIG GET
- * appendfsync, which managed services refuse. */
+/* Return how durable a server is.  @info has the section persistence; @fsync is the answer to
+ * CONFIG GET appendfsync, which managed services refuse. */
 enum usher_durability usher__redis_durability(const struct redisReply *info,
                                               const struct redisReply *fsync);
 
-/* May it take keys away that have no time to live?  @info has the section memory. */
+/* Return whether the server can evict keys without a time to live.  @info: the section memory. */
 bool usher__redis_evicts(const struct redisReply *info);
 
-/* Replica number @i of the master whose section replication is in @info, into @node, whose address
- * is written to @address.  false: there is no such one. */
+/* Read replica number @i of a master into @node, and its address into @address.  @info has the
+ * section replication.  Return false if there is no such replica. */
 #define USHER__REDIS_ADDRESS_MAX 300
 bool usher__redis_replica(const struct redisReply *info, unsigned i, struct usher_node *node,
                           char address[USHER__REDIS_ADDRESS_MAX]);

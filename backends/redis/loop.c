@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One descriptor for several waits, for callers that can wait for one only. */
+/* One descriptor for several events, for callers that can wait for one descriptor only. */
 #include "config.h"
 
 #include <poll.h>

@@ -139,9 +139,9 @@ void usher__redis_give(struct usher__redis *r)
 /* ---- nodes ------------------------------------------------------------------------- */
 
 /*
- * Return the number of a node without slots, for a new node if all numbers are used.  A thread can
- * continue to use the old node, because it stays until the store is closed.  A command that waits
- * for the number is sent to the new node, which redirects it.
+ * If all numbers are used, return that of a node without slots to give it to a new node.  A thread
+ * can continue to use the old node, because it stays until the store is closed.  A command that
+ * waits for the number is sent to the new node, which redirects it.
  */
 static unsigned gone_one(const struct usher__redis_store *s)
 {

@@ -9,7 +9,7 @@ bool usher__redis_is_brief(const struct usher_operation *c, const struct usher_c
 {
     const struct usher_number_args *a = &c->arg.number;
 
-    /* 0 is a time, too, but here the server's clock */
+    /* the time 0 would mean the server's clock here */
     if (c->request.data != NULL || context->notify != NULL ||
         (c->given & USHER_GIVEN_IF_VERSION) != 0 || a->epoch.data != NULL ||
         ((c->given & USHER_GIVEN_NOW) != 0 && c->now_ms == 0))
@@ -43,7 +43,7 @@ static unsigned char *put_size(unsigned char *to, size_t size)
     return to;
 }
 
-/* @before and @name and @after as one text. */
+/* Write @before, @name and @after as one text. */
 static unsigned char *put_text(unsigned char *to, const char *before, size_t n_before,
                                const struct usher_text *name, const char *after, size_t n_after)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The password of a connection: that of the URL, or what a file or the application says at the
- * time, for passwords that change while a program runs. */
+/* The password of a connection: that of the URL, or the current one of a file or the application,
+ * for passwords that change while a program runs. */
 #include "config.h"
 
 #include "redis.h"
@@ -20,7 +20,7 @@ static enum usher_status refuse(struct usher__redis *r, const char *why)
     return USHER_UNAVAILABLE;
 }
 
-/* The whole of a regular file that fits; -1: it is none, or too long, or cannot be read. */
+/* Read a whole regular file.  Return -1 if it is not one, is too long, or cannot be read. */
 static ssize_t read_file(const char *path, char *to, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

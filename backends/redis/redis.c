@@ -134,7 +134,7 @@ static enum usher_status first_connection(struct usher__redis_store *s, int64_t 
     r = usher__redis_take(s, node);
     if (r == NULL)
         return USHER_NOMEM;
-    /* the address that Sentinels give may be that of a server that has just failed */
+    /* Sentinels may return the address of a server that has just failed */
     for (unsigned tries = 0;; tries++) {
         status = usher__redis_ready(r, deadline_ms);
         if (status != USHER_UNAVAILABLE || !r->named || !usher__redis_pause(r, tries, deadline_ms))
@@ -146,7 +146,7 @@ static enum usher_status first_connection(struct usher__redis_store *s, int64_t 
     return status;
 }
 
-/* The condition is waited for until a deadline. */
+/* The condition needs a clock for deadlines. */
 static bool locks_init(struct usher__redis_store *s)
 {
     pthread_condattr_t attr;
@@ -220,7 +220,7 @@ enum usher_status usher__redis_open(void *payload, struct usher_url *url,
     }
     message[0] = '\0';
     status = s->locks ? usher__redis_conn_open(opt->alloc, &s->like->options, &s->like->conn)
-                      : USHER_NOMEM; /* and never connected: is the URL one? */
+                      : USHER_NOMEM; /* this checks the URL; it is never connected */
     if (status == USHER_OK)
         status = is_cluster ? usher__redis_map_open(s, deadline_ms, message)
                             : first_connection(s, deadline_ms, message);

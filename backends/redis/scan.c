@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scan(), for the audit and the digest.  It finds the scopes with SCAN, reads each, and reports the
- * fields of the hash as records and the members of the sorted sets as entries.
+ * scan() is used by the audit and the digest.  It finds the scopes with SCAN, reads each, and
+ * reports the fields of the hash as records and the members of the sorted sets as entries.
  */
 #include "config.h"
 

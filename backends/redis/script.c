@@ -44,7 +44,7 @@ static bool in_name(char c)
 /* The constants of a noun, by name. */
 struct constant {
     const char *name;
-    uint16_t name_size, value_at, value_size; /* value_at counts from the name */
+    uint16_t name_size, value_at, value_size; /* value_at is an offset from name */
 };
 struct constants {
     struct constant of[CONSTANTS];
@@ -96,7 +96,7 @@ static enum usher_status constants_of(const char *noun, enum usher_table_format 
     return USHER_OK;
 }
 
-/* NULL: there is none of this name. */
+/* Return the constant @name, or NULL. */
 static const struct constant *constant(const struct constants *c, const char *name, size_t size)
 {
     const struct constant key = { name, (uint16_t)size, 0, 0 };
@@ -109,7 +109,7 @@ static bool is(const char *name, const char *text, size_t size)
     return strlen(name) == size && memcmp(name, text, size) == 0;
 }
 
-/* NOUN_WORD, or else WORD.  NULL: there is neither. */
+/* Return the text of NOUN_WORD, or else of WORD, or NULL. */
 static const char *text_of(const char *noun, const char *word, size_t size)
 {
     const struct usher__redis_lua_text *found = NULL;
@@ -124,7 +124,7 @@ static const char *text_of(const char *noun, const char *word, size_t size)
     return found != NULL ? found->text : NULL;
 }
 
-/* False: there is a K.NAME that no constant is for. */
+/* Append @text with the values of K.NAME.  Return false if a constant does not exist. */
 static bool append_filled(struct out *o, const char *text, size_t length,
                           const struct constants *constants)
 {
@@ -152,7 +152,7 @@ static bool append_filled(struct out *o, const char *text, size_t length,
     return true;
 }
 
-/* Is @name NOUN, or NOUN_PART with a part that stands at a mark only? */
+/* Return whether @name is NOUN, or NOUN_PART with a part that is not only for a mark. */
 static bool is_of(const char *name, const char *noun)
 {
     static const char *const at_marks[] = { "_fast", "_json", "_direct" };
@@ -166,7 +166,7 @@ static bool is_of(const char *name, const char *noun)
     return name[n] == '\0' || name[n] == '_';
 }
 
-/* @text with what its marks name, and theirs.  False: as append_filled(). */
+/* Append @text with the parts that its marks name, recursively.  Fails as append_filled(). */
 static bool append_part(struct out *o, const char *text, const char *noun,
                         const struct constants *constants, bool direct)
 {
@@ -239,7 +239,7 @@ enum usher_status usher__redis_direct_script(const char *noun, char *buffer, siz
     return status == USHER_OK ? script(noun, true, &c, buffer, size, ret_length) : status;
 }
 
-/* A value of @constants without its quotes, into @room bytes. */
+/* Copy a value of @constants without its quotes to @room bytes. */
 static bool take_value(const struct constants *constants, const char *name, char *value,
                        size_t room)
 {

@@ -7,11 +7,11 @@
 
 #include <usher/usher.h>
 
-/* The whole script of @noun that the library runs, in the way of usher_lua(). */
+/* Write the whole script of @noun that the library runs, in the way of usher_lua(). */
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length);
 
-/* The same with json=1 for direct calls: what usher_lua() gives. */
+/* Likewise for direct calls, with json=1: the text of usher_lua(). */
 enum usher_status usher__redis_direct_script(const char *noun, char *buffer, size_t size,
                                              size_t *ret_length);
 
@@ -20,13 +20,13 @@ enum usher_status usher__redis_direct_script(const char *noun, char *buffer, siz
 /* The constants of a noun that a scan needs for each scope, without quotes.  They are kept (struct
  * usher__redis), because to print the tables takes 1.3 million instructions. */
 struct usher__redis_tables {
-    enum usher_noun noun; /* 0: none is known */
+    enum usher_noun noun; /* 0: unknown */
     char format[24];
     char permanent[USHER__REDIS_CONSTANT_MAX], words[USHER__REDIS_CONSTANT_MAX];
     char defaults[USHER__REDIS_CONSTANT_MAX], listed[USHER__REDIS_CONSTANT_MAX];
 };
 
-/* False: one of them is missing. */
+/* Read the constants.  Return false if one is missing. */
 bool usher__redis_tables_of(enum usher_noun noun, struct usher__redis_tables *t);
 
 #endif

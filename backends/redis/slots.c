@@ -2,10 +2,10 @@
 /*
  * slots -- see slots.h for the contract.
  *
- * A reply is a tree that hiredis made: any shape, any size within the limits of conn.h.  Each
- * element is looked at for its type before it is used.  Nothing a server may repeat must make it
- * slow: members are found by binary search in an order kept beside them (a hash could be made to
- * collide), and there are no more ranges than slots.
+ * A reply is a tree made by hiredis, of any shape and of any size within the limits of conn.h.  The
+ * type of each element is checked before it is used.  A server must not be able to make this slow:
+ * members are found by binary search in a sorted index (a hash could be made to collide), and there
+ * are at most as many ranges as slots.
  */
 #include "config.h"
 
@@ -68,7 +68,7 @@ unsigned usher__redis_slot_of_tag(const char *tag, size_t size)
 
 /* ---- addresses --------------------------------------------------------------------- */
 
-/* Printable ASCII without space: it stands in messages and is handed to getaddrinfo(). */
+/* Return whether @p is printable ASCII without space: messages and getaddrinfo() use it. */
 static bool is_word(const char *p, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -79,12 +79,12 @@ static bool is_word(const char *p, size_t size)
 
 enum host { HOST_GOOD, HOST_UNKNOWN, HOST_BAD };
 
-/* @to is written if it is good. */
+/* Read a host.  @to is written only if it is valid. */
 static enum host host_read(const char *p, size_t size, const struct usher__redis_address *asked,
                            char to[USHER__REDIS_HOST_MAX])
 {
     if (size == 0) {
-        if (asked->host[0] == '\0') /* by a socket file */
+        if (asked->host[0] == '\0') /* connected by a socket file */
             return HOST_UNKNOWN;
         memcpy(to, asked->host, USHER__REDIS_HOST_MAX);
         return HOST_GOOD;
@@ -97,7 +97,7 @@ static enum host host_read(const char *p, size_t size, const struct usher__redis
     }
     if (size == 0 || size >= USHER__REDIS_HOST_MAX || !is_word(p, size) ||
         memchr(p, '[', size) != NULL || memchr(p, ']', size) != NULL ||
-        (size == 1 && p[0] == '?')) /* in brackets: no address */
+        (size == 1 && p[0] == '?')) /* in brackets it is no address */
         return HOST_BAD;
     memcpy(to, p, size);
     to[size] = '\0';
@@ -130,7 +130,7 @@ void usher__redis_view_free(const struct usher_allocator *alloc, struct usher__r
     alloc->resize(alloc->payload, v, sizeof *v, 0);
 }
 
-/* The place in the order that @at has or would have. */
+/* Return the index in the order that @at has or would have. */
 static size_t order_find(const struct reading *r, const struct usher__redis_address *at)
 {
     const struct usher__redis_view *v = r->view;
@@ -229,8 +229,8 @@ static void ip_read(const redisReply *fields, char to[USHER__REDIS_IP_MAX])
     }
 }
 
-/* A node of a range: host, port, perhaps its id, perhaps more.  *@ret_index stays as it is if
- * the node is left out. */
+/* Read a node of a range: host, port, perhaps an id and further fields.  *@ret_index is not changed
+ * if the node is left out. */
 static enum usher_status node_read(struct reading *r, const redisReply *node, bool master,
                                    uint16_t *ret_index)
 {
@@ -261,7 +261,7 @@ static enum usher_status node_read(struct reading *r, const redisReply *node, bo
     return member_put(r, &member, ret_index);
 }
 
-/* The first slot, the last, the master, its replicas. */
+/* Read a range: the first slot, the last slot, the master, its replicas. */
 static enum usher_status range_read(struct reading *r, const redisReply *range)
 {
     uint16_t owner = USHER__REDIS_NOBODY, replica;
@@ -351,7 +351,7 @@ static bool skip(struct rest *r, const char *word)
     return true;
 }
 
-/* Up to five digits. */
+/* Read a number of up to five digits. */
 static bool number_read(struct rest *r, unsigned max, unsigned *ret)
 {
     unsigned v = 0;

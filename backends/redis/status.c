@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nodes(): each server of the store as it reports itself.  One that does not answer has a row, too;
- * masters report their replicas. */
+/* nodes(): reports each server of the store with its own data.  A server that does not answer has a
+ * row, too; masters report their replicas. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -14,14 +14,14 @@
 #include "info.h"
 #include "store.h"
 
-#define EACH_MS 2000 /* deadline of one of several */
+#define EACH_MS 2000 /* deadline of one of several servers */
 #define REPLICAS_MAX 100
 
 struct telling {
     usher_node_fn *fn;
     void *payload;
-    size_t silent; /* servers that did not answer */
-    char *message; /* why the first did not */
+    size_t silent; /* count of servers that did not answer */
+    char *message; /* the failure of the first of them */
 };
 
 static struct usher_node nothing(void)
@@ -47,7 +47,7 @@ static struct usher_text text(const char *string)
 
 enum { INFO, FSYNC, TIME, SCRIPT_TIME, QUESTIONS };
 
-/* The answers to all questions; on failure none is there. */
+/* Read the answers to all queries; on failure there are none. */
 static enum usher_status ask(struct usher__redis *r, int64_t deadline_ms,
                              struct redisReply *replies[QUESTIONS], int64_t *ret_sent,
                              int64_t *ret_received)
@@ -83,7 +83,7 @@ static enum usher_status ask(struct usher__redis *r, int64_t deadline_ms,
     return status;
 }
 
-/* Read @replies of a server whose address and place are in @node. */
+/* Read @replies of a server into @node, which contains its address and position. */
 static void read_answers(struct usher_node *node, struct redisReply *const replies[QUESTIONS],
                          int64_t sent, int64_t received, char software[USHER__REDIS_SOFTWARE_MAX],
                          char master[300])
@@ -100,11 +100,11 @@ static void read_answers(struct usher_node *node, struct redisReply *const repli
     node->policy = usher__redis_info(info, "maxmemory_policy");
     usher__redis_software(info, software);
     node->software = text(software);
-    /* a user without the right to EVAL cannot ask for scripts */
+    /* without the right to EVAL the scripts cannot be queried */
     node->own_clocks =
         replies[TIME]->type == REDIS_REPLY_ERROR ||
         (replies[SCRIPT_TIME]->type == REDIS_REPLY_INTEGER && replies[SCRIPT_TIME]->integer == 0);
-    if (time >= 0) /* somewhere between the two */
+    if (time >= 0) /* the server read its clock between the two */
         node->ahead_ms = (time - sent - (received - sent) / 2) / 1000;
     if (usher__redis_info_is(&role, "master")) {
         char digits[13];
@@ -125,7 +125,7 @@ static void read_answers(struct usher_node *node, struct redisReply *const repli
     }
 }
 
-/* It does not answer; why is in the message of @r. */
+/* Report a server that does not answer; the message of @r has the reason. */
 static void silent(struct telling *t, const struct usher__redis *r, struct usher_node *node)
 {
     if (t->silent++ == 0)
@@ -134,7 +134,7 @@ static void silent(struct telling *t, const struct usher__redis *r, struct usher
     t->fn(t->payload, node);
 }
 
-/* The server of @r, and the replicas that it names; @node has what is known of it without it. */
+/* Report the server of @r and its replicas.  @node contains what is known without a query. */
 static void tell(struct telling *t, struct usher__redis *r, struct usher_node *node,
                  int64_t deadline_ms)
 {
@@ -170,7 +170,7 @@ static void write_address(const char *host, uint16_t port, char address[USHER__R
                    colons ? "]" : "", (unsigned)port);
 }
 
-/* From now on @r is for number @host of the hosts of the URL. */
+/* Set @r to host number @host of the URL. */
 static enum usher_status at_host(struct usher__redis *r, size_t host)
 {
     struct usher__redis_conn *conn;
@@ -185,7 +185,7 @@ static enum usher_status at_host(struct usher__redis *r, size_t host)
     return USHER_OK;
 }
 
-/* Node @number of the store, or, of one server, number @host of the hosts of the URL. */
+/* Report node @number of the store, or without a cluster host number @host of the URL. */
 static enum usher_status tell_of(struct usher__redis_store *s, struct telling *t, unsigned number,
                                  size_t host, int32_t slots, int64_t deadline_ms)
 {
@@ -242,7 +242,7 @@ enum usher_status usher__redis_nodes(struct usher_store *store, int64_t deadline
         for (size_t i = 0; i < n && status == USHER_OK; i++)
             status = tell_of(s, &t, number[i], 0, usher__redis_slots_of(s, number[i]), deadline_ms);
     } else {
-        /* Sentinels give the one that is the master */
+        /* Sentinels return only the master */
         size_t n = s->like->n_hosts > 0 && s->like->sentinel[0] == '\0' ? s->like->n_hosts : 1;
 
         for (size_t i = 0; i < n && status == USHER_OK; i++)

@@ -76,7 +76,7 @@ struct usher__redis {
     size_t packed_size;
     size_t packed_n; /* used bytes */
     uint64_t random;
-    int64_t patience_ms; /* of a scan, for one answer */
+    int64_t patience_ms; /* time of a scan for one answer */
     void (*log)(void *payload, enum usher_log_level level, const char *line);
     bool (*ask_password)(void *payload, char *to, size_t size); /* NULL: use that of the URL */
     void *log_payload;                                          /* of both */

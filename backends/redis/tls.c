@@ -2,10 +2,10 @@
 /*
  * tls -- see tls.h.
  *
- * OpenSSL's own BIO for sockets would raise SIGPIPE, so there is one of ours.  Its mode is chosen
- * so that each call does a bounded piece of work and comes back: a server that sends nothing but
- * session tickets and key updates is left at the deadline, too.  Sessions are not resumed: every
- * connection looks at the server's certificate.
+ * OpenSSL's own BIO for sockets would raise SIGPIPE, so this file has its own.  The mode is chosen
+ * so that each call does a bounded amount of work: the deadline also applies to a server that sends
+ * only session tickets and key updates.  Sessions are not resumed, so every connection checks the
+ * server's certificate.
  */
 #include "config.h"
 
@@ -30,17 +30,17 @@
 #include "tls.h"
 
 #define TEXT_SIZE 176
-#define NAMES_SIZE 72 /* of a certificate, in a text */
+#define NAMES_SIZE 72 /* bytes for the names of a certificate in a message */
 
-/* A record with all that goes around it is less than 17 KiB; the rest is for answers to new keys.
+/* A record with its header and trailer is less than 17 KiB; the rest is for answers to key updates.
  */
 #define HELD_SIZE ((size_t)20 << 10)
 #define INPUT_SIZE ((size_t)20 << 10)
 
-/* Which files there are: two places of the system's CAs. */
+/* The files: the CAs of the system can be in a file and a directory. */
 enum { FILE_CA, FILE_CA_DIR, FILE_CERT, FILE_KEY, FILES };
 
-/* All zero: it is not there. */
+/* All zero: the file does not exist. */
 struct stamp {
     dev_t dev;
     ino_t ino;
@@ -52,18 +52,18 @@ struct usher__redis_tls {
     const struct usher_allocator *alloc;
     struct usher__redis_tls_options opt;
     BIO_METHOD *method;
-    SSL_CTX *context; /* made of the files as they were with these stamps; NULL: not made */
+    SSL_CTX *context; /* made of the files with these stamps; or NULL */
     struct stamp stamp[FILES];
-    SSL *ssl; /* NULL: no stream */
+    SSL *ssl; /* the current stream, or NULL */
     int fd;
-    int io_errno; /* of the socket, 0: none */
-    bool ended;   /* the socket has nothing more */
-    bool drained; /* it had nothing more for now, in this call */
-    bool got;     /* the last read brought something */
-    bool locked;  /* the key that was read is */
+    int io_errno; /* of the socket, or 0 */
+    bool ended;   /* the stream of the socket has ended */
+    bool drained; /* the socket was empty in this call */
+    bool got;     /* the last read returned bytes */
+    bool locked;  /* the key has a pass phrase */
     short reading;
-    size_t written; /* bytes of the record that write() has not reported; 0: none */
-    size_t owing;   /* bytes of @held that still are of that record */
+    size_t written; /* bytes of a record that write() has not reported yet */
+    size_t owing;   /* bytes of @held that belong to that record */
     size_t n_held, in_pos, in_len;
     char held[HELD_SIZE];
     char in[INPUT_SIZE]; /* read ahead */
@@ -122,7 +122,7 @@ static int socket_read(BIO *bio, char *p, int size)
     return (int)n;
 }
 
-/* How many bytes the kernel takes now, or -1 with io_errno. */
+/* Send bytes.  Return how many the kernel accepts now, or -1 with io_errno. */
 static ssize_t socket_send(struct usher__redis_tls *t, const char *p, size_t size)
 {
     ssize_t n;
@@ -138,8 +138,8 @@ static ssize_t socket_send(struct usher__redis_tls *t, const char *p, size_t siz
     return -1;
 }
 
-/* Bytes that the kernel does not take are kept, so that OpenSSL never has half a record to write:
- * with one, a request for new keys would be an error. */
+/* Bytes that the kernel does not accept are kept, so that OpenSSL never has half a record to write:
+ * a request for new keys would then be an error. */
 static int socket_write(BIO *bio, const char *p, int size)
 {
     struct usher__redis_tls *t = BIO_get_data(bio);
@@ -153,7 +153,7 @@ static int socket_write(BIO *bio, const char *p, int size)
         return -1;
     rest = (size_t)size - (size_t)done;
     if (rest > HELD_SIZE - t->n_held) {
-        /* answers only, to a server that asks and does not read */
+        /* only answers to a server that sends requests and does not read */
         BIO_set_retry_write(bio);
         return done > 0 ? (int)done : -1;
     }
@@ -162,7 +162,7 @@ static int socket_write(BIO *bio, const char *p, int size)
     return size;
 }
 
-/* Sends what is kept. */
+/* Send the kept bytes. */
 static void send_held(struct usher__redis_tls *t)
 {
     ssize_t n = t->n_held > 0 ? socket_send(t, t->held, t->n_held) : 0;
@@ -179,13 +179,13 @@ static long socket_control(BIO *bio, int what, long number, void *p)
     (void)bio;
     (void)number;
     (void)p;
-    return what == BIO_CTRL_FLUSH ? 1 : 0; /* it keeps nothing back */
+    return what == BIO_CTRL_FLUSH ? 1 : 0; /* there is no buffer to flush */
 }
 
 /* ---- files --------------------------------------------------------------------------- */
 
-/* The files in use; NULL where there is none.  The environment names the system's CAs as it does
- * for OpenSSL. */
+/* Get the names of the files; NULL for those not used.  The environment can name the system's CAs,
+ * as for OpenSSL. */
 static void name_files(const struct usher__redis_tls *t, const char *file[FILES])
 {
     file[FILE_CA] = t->opt.ca;
@@ -220,7 +220,7 @@ static void look_at_files(const struct usher__redis_tls *t, struct stamp stamp[F
     }
 }
 
-/* The error of a file, from the error queue. */
+/* Return the error of a file from the error queue. */
 static const char *file_fault(void)
 {
     unsigned long e = ERR_peek_error();
@@ -232,7 +232,7 @@ static const char *file_fault(void)
     return "has not what is needed, in PEM";
 }
 
-/* Is it there, and will reading it come to an end? */
+/* Return whether the file exists and is of a kind that can be read to its end. */
 static bool is_file(struct usher__redis_tls *t, const char *option, const char *path,
                     bool *ret_is_dir)
 {
@@ -253,7 +253,7 @@ static bool is_file(struct usher__redis_tls *t, const char *option, const char *
     return false;
 }
 
-/* A key must not ask at a terminal for its pass phrase. */
+/* Prevent OpenSSL from asking for a pass phrase at the terminal. */
 /* OpenSSL gives the type.  NOLINTNEXTLINE(readability-non-const-parameter) */
 static int no_pass_phrase(char *to, int size, int to_write, void *payload)
 {
@@ -273,7 +273,7 @@ static bool read_files(struct usher__redis_tls *t, SSL_CTX *context)
     bool is_dir = false;
 
     if (ca == NULL) {
-        /* false is lack of memory: a system without CAs trusts no server */
+        /* it fails only without memory; a system without CAs trusts no server */
         if (SSL_CTX_set_default_verify_paths(context) != 1) {
             say(t, "TLS: the system's CAs cannot be read");
             return false;
@@ -301,7 +301,7 @@ static bool read_files(struct usher__redis_tls *t, SSL_CTX *context)
             t->locked ? "is locked with a pass phrase: give one that is not" : file_fault());
         return false;
     }
-    /* a key of another kind than the certificate's is not compared before */
+    /* a key of another type than the certificate's has not been compared yet */
     if (SSL_CTX_check_private_key(context) != 1) {
         say(t, "TLS: key=%.80s: is not the key of the certificate in cert=", key);
         return false;
@@ -319,8 +319,8 @@ static void add_name(char names[NAMES_SIZE], const void *text, int size)
                    (const char *)text);
 }
 
-/* The names in a certificate.  They are hostile input: the function that prints them must handle
- * odd bytes. */
+/* Get the names in a certificate.  They are hostile input: the function that prints them must
+ * handle any bytes. */
 static void name_certificate(X509 *cert, char names[NAMES_SIZE])
 {
     GENERAL_NAMES *list = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
@@ -329,7 +329,7 @@ static void name_certificate(X509 *cert, char names[NAMES_SIZE])
     names[0] = '\0';
     for (int i = 0; i < sk_GENERAL_NAME_num(list); i++) {
         const GENERAL_NAME *name = sk_GENERAL_NAME_value(list, i);
-        int family = AF_UNSPEC; /* of an address of another size than there are */
+        int family = AF_UNSPEC; /* an address of an impossible size */
 
         if (name->type == GEN_IPADD && ASN1_STRING_length(name->d.iPAddress) == 4)
             family = AF_INET;
@@ -348,7 +348,7 @@ static void name_certificate(X509 *cert, char names[NAMES_SIZE])
         memcpy(names, "nobody", 7);
 }
 
-/* Only says what is wrong: the verdict stays. */
+/* Write the message for a bad certificate; the result is not changed. */
 static int look_at_certificate(int is_good, X509_STORE_CTX *store)
 {
     SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -391,14 +391,14 @@ static int look_at_certificate(int is_good, X509_STORE_CTX *store)
 
 /* ---- what went wrong ------------------------------------------------------------------- */
 
-/* The error queue has it. */
+/* Write the message from the error queue. */
 static void explain(struct usher__redis_tls *t)
 {
     unsigned long e = ERR_peek_error();
     const char *why = NULL;
 
     if (t->text[0] != '\0')
-        return; /* look_at_certificate() knows better */
+        return; /* look_at_certificate() has a better message */
     /* clang-format off */
     if (ERR_GET_LIB(e) == ERR_LIB_SSL) switch (ERR_GET_REASON(e)) {
     case SSL_R_WRONG_VERSION_NUMBER:
@@ -441,7 +441,7 @@ static void explain(struct usher__redis_tls *t)
     say(t, "TLS: %s", why != NULL ? why : "broken");
 }
 
-/* The result of a call that returned @n. */
+/* Return the result of a call that returned @n. */
 static ssize_t outcome(struct usher__redis_tls *t, int n)
 {
     ssize_t is = n;
@@ -464,7 +464,7 @@ static ssize_t outcome(struct usher__redis_tls *t, int n)
     return is;
 }
 
-/* A call begins.  An error of before would be taken for its own. */
+/* Begin a call: clear former errors. */
 static void attempt(struct usher__redis_tls *t)
 {
     ERR_clear_error();
@@ -487,9 +487,9 @@ ssize_t usher__redis_tls_read(struct usher__redis_tls *t, void *p, size_t size)
     ssize_t is;
 
     attempt(t);
-    if (t->written == 0) /* bytes of the caller are sent only by a call that reports them */
+    if (t->written == 0) /* a call that sends bytes of the caller must report them */
         send_held(t);
-    t->io_errno = 0; /* what came before the end can be read */
+    t->io_errno = 0; /* bytes before the end can still be read */
     t->reading = POLLIN;
     is = outcome(t, SSL_read(t->ssl, p, size > INT_MAX ? INT_MAX : (int)size));
     t->got = is > 0;
@@ -507,7 +507,7 @@ ssize_t usher__redis_tls_write(struct usher__redis_tls *t, const void *p, size_t
             return t->io_errno != 0 ? IO_FAILED : IO_AGAIN;
         is = outcome(t, SSL_write(t->ssl, p, size > INT_MAX ? INT_MAX : (int)size));
         if (is == 0) {
-            t->io_errno = EPIPE; /* a read reports the end of the stream, a write cannot continue */
+            t->io_errno = EPIPE; /* a read reports the end of the stream; a write fails */
             return IO_FAILED;
         }
         if (is < 0)
@@ -522,8 +522,9 @@ ssize_t usher__redis_tls_write(struct usher__redis_tls *t, const void *p, size_t
     return is;
 }
 
-/* A read that brought nothing though the socket was not empty has met a record without data.  One
- * that emptied it may have a part of a record left: that is nothing to go on with. */
+/* If a read returned no bytes although the socket was not empty, it has read a record without data:
+ * read again.  If it has emptied the socket, a part of a record may be left, which cannot be read
+ * yet. */
 bool usher__redis_tls_holds(const struct usher__redis_tls *t)
 {
     if (t->got)
@@ -538,7 +539,7 @@ short usher__redis_tls_events(const struct usher__redis_tls *t, bool to_write)
     return t->n_held > 0 && t->written == 0 ? (short)(t->reading | POLLOUT) : t->reading;
 }
 
-/* NULL: the text says why, or is empty for lack of memory. */
+/* Make the context.  Return NULL with the reason in the text, which is empty without memory. */
 static SSL_CTX *context_make(struct usher__redis_tls *t)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -548,8 +549,8 @@ static SSL_CTX *context_make(struct usher__redis_tls *t)
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, look_at_certificate);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-    /* A record a call.  AUTO_RETRY would go on within a call for as long as records come that have
-     * no data. */
+    /* A call handles one record.  With AUTO_RETRY a call would continue for as long as records
+     * without data arrive. */
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 && read_files(t, context))
@@ -558,13 +559,13 @@ static SSL_CTX *context_make(struct usher__redis_tls *t)
     return NULL;
 }
 
-/* Has the server prove that it is @name. */
+/* Require that the server proves to be @name. */
 static bool expect_name(SSL *ssl, const char *name)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
 
     if (X509_VERIFY_PARAM_set1_ip_asc(param, name) == 1)
-        return true; /* SNI has no addresses */
+        return true; /* SNI cannot contain an address */
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
 }
@@ -626,7 +627,7 @@ struct usher__redis_tls *usher__redis_tls_open(const struct usher_allocator *all
     t->alloc = alloc;
     t->opt = *opt;
     t->fd = -1;
-    /* no type of its own: a process has 127 of them */
+    /* no own type: a process has only 127 types */
     t->method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "usher socket");
     if (t->method != NULL && BIO_meth_set_read(t->method, socket_read) == 1 &&
         BIO_meth_set_write(t->method, socket_write) == 1 &&

@@ -2,13 +2,13 @@
 /*
  * tls -- TLS between a connection and its socket, by OpenSSL.
  *
- * An object of it lives as long as its connection and is used by one thread at a time.  It keeps
- * the content of files (CAs, the client's certificate and key), and reads them again when a new
- * stream begins and one of them has changed.  Nothing here waits, and nothing is sent at the
- * end of a stream: after fork() the parent may still use the socket.
+ * An object exists as long as its connection and is used by one thread at a time.  It keeps the
+ * contents of files (CAs, the client's certificate and key), and reads them again when a new stream
+ * begins and one of them has changed.  No function waits, and nothing is sent at the end of a
+ * stream, because after fork() the parent may still use the socket.
  *
- * Memory: the object comes from the allocator; OpenSSL uses its own allocator, one a
- * process.  The error queue that OpenSSL keeps for each thread is empty after each call.
+ * Memory: the object comes from the allocator; OpenSSL uses its own allocator, one for the process.
+ * OpenSSL's error queue of the thread is empty after each call.
  */
 #ifndef USHER_BACKENDS_REDIS_TLS_H
 #define USHER_BACKENDS_REDIS_TLS_H
@@ -25,42 +25,43 @@
 
 struct usher__redis_tls;
 
-/* Files are PEM.  Strings stay the caller's and must outlive the object. */
+/* Files are PEM.  The strings belong to the caller and must outlive the object. */
 struct usher__redis_tls_options {
     const char *ca;   /* a file, or a directory made by `openssl rehash`; NULL: the system's CAs */
-    const char *cert; /* the client's certificate and those between it and its CA; NULL: none */
-    const char *key;  /* of the certificate; NULL: in the same file */
-    const char *name; /* what the server's certificate must be for: a host's name or an address */
+    const char *cert; /* the client's certificate with the intermediate ones, or NULL */
+    const char *key;  /* its key; NULL: in the same file */
+    const char *name; /* the name or address that the server's certificate must have */
 };
 
-/* NULL: no memory. */
+/* Make an object.  Return NULL without memory. */
 struct usher__redis_tls *usher__redis_tls_open(const struct usher_allocator *alloc,
                                                const struct usher__redis_tls_options *opt);
-void usher__redis_tls_close(struct usher__redis_tls *t); /* takes NULL */
+void usher__redis_tls_close(struct usher__redis_tls *t); /* or NULL */
 
-/* A new stream on the connected, non-blocking socket @fd, which stays the caller's.  USHER_OK,
- * USHER_NOMEM, or USHER_UNAVAILABLE: a file cannot be used; usher__redis_tls_text() says why. */
+/* Begin a stream on the connected, non-blocking socket @fd, which still belongs to the caller.
+ * Returns USHER_OK, USHER_NOMEM, or USHER_UNAVAILABLE: a file cannot be used;
+ * usher__redis_tls_text() has the reason. */
 enum usher_status usher__redis_tls_begin(struct usher__redis_tls *t, int fd);
 void usher__redis_tls_end(struct usher__redis_tls *t);
 
 /*
- * A number of bytes (of the handshake: 1, it is done), 0, IO_AGAIN or IO_FAILED.
+ * Return a number of bytes (handshake: 1 when it is done), 0, IO_AGAIN or IO_FAILED.
  *
  * The result of write is exact: bytes count when the kernel has their whole record, because a
- * server cannot read a part of one.  After IO_AGAIN call it with the same bytes again.
+ * server cannot read a part of one.  After IO_AGAIN call it again with the same bytes.
  */
 ssize_t usher__redis_tls_handshake(struct usher__redis_tls *t);
 ssize_t usher__redis_tls_read(struct usher__redis_tls *t, void *p, size_t size);
 ssize_t usher__redis_tls_write(struct usher__redis_tls *t, const void *p, size_t size);
 
-/* After a read: are there bytes that came from the socket already?  Then nothing is to be waited
- * for before the next one. */
+/* Return whether there are more bytes that were already read from the socket.  If so, read again
+ * before waiting. */
 bool usher__redis_tls_holds(const struct usher__redis_tls *t);
 
-/* The poll events to wait for after IO_AGAIN: of a read or the handshake, or of a write. */
+/* Return the poll() events to wait for after IO_AGAIN of a read, the handshake, or a write. */
 short usher__redis_tls_events(const struct usher__redis_tls *t, bool to_write);
 
-/* Why something failed, "" if it was the socket: then errno is in *@ret_errno. */
+/* Return the message of the last failure; "" if the socket failed, with errno in *@ret_errno. */
 const char *usher__redis_tls_text(const struct usher__redis_tls *t, int *ret_errno);
 
 #endif

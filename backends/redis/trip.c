@@ -538,7 +538,7 @@ static void no_way(struct usher__redis *r, pipeline *b, enum usher_noun noun, co
     r->script[noun].sha[0] = '\0';
 }
 
-/* Use the answer to a call, for each of its tasks. */
+/* Use the answer to a call: pass its parts to the tasks. */
 static void call_answered(struct usher__redis *r, pipeline *b, size_t call,
                           const struct redisReply *reply)
 {

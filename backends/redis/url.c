@@ -29,7 +29,7 @@ static bool part(const char *from, size_t size, char *to, size_t room)
     return usher_url_unescape(from, size, to, room) == USHER_OK;
 }
 
-/* [user[:password]@]; *@ret_rest is what follows. */
+/* [user[:password]@]; *@ret_rest is the rest. */
 static const char *user(struct usher__redis *r, const char *text, size_t size,
                         struct usher__redis_conn_options *o, const char **ret_rest)
 {
@@ -196,7 +196,7 @@ const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url)
     for (size_t i = 0; i < url->n_options; i++) {
         struct usher_url_option *option = &url->options[i];
 
-        if (option->used) /* the engine's own */
+        if (option->used) /* an option of the engine */
             continue;
         option->used = true;
         if (strcmp(option->key, "db") == 0) {
@@ -245,7 +245,7 @@ const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url)
     if (o->over_tls && o->tls.key != NULL && o->tls.cert == NULL)
         return "option key= without cert=";
     for (size_t i = 0; o->over_tls && o->tls.name == NULL && i < r->n_hosts; i++)
-        if (r->hosts[i].host[0] == '.') /* to OpenSSL it is any name that ends so */
+        if (r->hosts[i].host[0] == '.') /* for OpenSSL it matches any name with this end */
             return "host";
     if (o->over_tls && o->tls.name == NULL)
         o->tls.name = o->host;

@@ -1583,8 +1583,8 @@ static void the_digest_can_be_computed_from_json(void **state)
         "set r odd \xe2\x80\xa8\xc2\x85\"\\/\n\x7f\xf0\x9f\x98\x80",
         "set r empty ",
         "join r ann mic=on cam=off",
-        "join r b\xc3\xb6"
-        "b mic=on",
+        ("join r b\xc3\xb6"
+         "b mic=on"),
         "all r mic off",
         "all r hand \x80",
         "member r ann mic on",

@@ -652,7 +652,7 @@ enum usher_table_format {
     USHER_TABLE_MARKDOWN,
     USHER_TABLE_DOT,
     USHER_TABLE_LUA,        /* the constants of the library's script */
-    USHER_TABLE_LUA_DIRECT, /* and those of JSON, for the script of usher_lua() */
+    USHER_TABLE_LUA_DIRECT, /* these and the ones of JSON: usher_lua() */
     USHER_TABLE_FORMAT__WIDE = 0x7fffffff
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usher help [TOPIC]: nouns, verbs and their arguments from the tables, and some prose
- * (help_topics.c).  A topic is a word there, a noun, a verb, or a noun with a verb.
+ * usher help [TOPIC]: nouns, verbs and their arguments from the tables, and the texts of
+ * help_topics.c.  A topic is a word there, a noun, a verb, or a noun with a verb.
  */
 #include "config.h"
 
@@ -22,7 +22,7 @@
 
 /* ---- arguments -------------------------------------------------------------------- */
 
-/* @word in capitals. */
+/* Write @word in capitals. */
 static void named(char *to, size_t size, const char *word)
 {
     size_t n = 0;
@@ -34,7 +34,7 @@ static void named(char *to, size_t size, const char *word)
 
 #define VALUE_MAX 90
 
-/* What stands for a value of @arg in usage lines. */
+/* Write the placeholder for a value of @arg in usage lines. */
 static void value_of(const struct usher__arg *arg, char to[VALUE_MAX])
 {
     size_t n = 0;
@@ -72,7 +72,7 @@ static bool must(const struct usher__verb *verb, const struct usher__arg *arg)
 
 #define WIDTH 92
 
-/* Returns the column behind it; long lines go on below. */
+/* Print a word of a usage line, on a new line if it does not fit.  Return the column after it. */
 static int usage_word(FILE *out, int column, const char *before, const char *word,
                       const char *value, const char *behind)
 {
@@ -139,7 +139,7 @@ static bool moves(FILE *out, const struct usher__machine *m, const char *word)
     return !first;
 }
 
-/* What happens in each state, where verbs are the events of a machine. */
+/* Print the transitions of @verb, if the noun has a machine whose events are verbs. */
 static void help_moves(FILE *out, const struct usher__noun *noun, const struct usher__verb *verb)
 {
     const struct usher__machine *const *m = usher__machines;
@@ -161,7 +161,7 @@ static void help_moves(FILE *out, const struct usher__noun *noun, const struct u
 
 #define RANGE_MAX 120
 
-/* A duration as it may be given. */
+/* Write @ms as a duration with a unit. */
 static int duration(char *to, size_t size, int64_t ms)
 {
     static const struct {
@@ -175,11 +175,11 @@ static int duration(char *to, size_t size, int64_t ms)
     return snprintf(to, size, "%" PRId64, ms);
 }
 
-/* What @arg may be, and is when not given: "" if that is plain. */
+/* Write the range and the default of @arg, or "" if it has neither. */
 static void range_of(const struct usher__arg *arg, const struct usher_argument_about *about,
                      char to[RANGE_MAX])
 {
-    bool word = arg->type == USHER__ARG_WORD; /* the usage has them all */
+    bool word = arg->type == USHER__ARG_WORD; /* the usage line lists all words */
     int n = 0;
 
     to[0] = '\0';
@@ -229,7 +229,7 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
 
 /* ---- overview --------------------------------------------------------------------- */
 
-/* The lines on one of usher__cli_verbs. */
+/* Print the lines on one of usher__cli_verbs. */
 static void help_line(FILE *out, const struct cli_verb *v)
 {
     const struct usher__verb *whole;
@@ -262,7 +262,7 @@ static void overview(FILE *out)
 {
     const struct usher__noun *noun;
 
-    fputs("usher hands out scarce things one at a time, never twice.\n"
+    fputs("usher hands out scarce things, each to one holder at a time.\n"
           "\n"
           "  usher [-s STORE] [--json] NOUN VERB [ARGUMENT...] [key=value...]\n"
           "\n",
@@ -281,21 +281,22 @@ static void overview(FILE *out)
     for (const struct cli_program *p = usher__cli_programs; p->word != NULL; p++)
         fprintf(out, "  %-8s %.*s\n", p->word, (int)strcspn(p->help, "\n"), p->help);
     fputs("\nOptions:\n\n"
-          "  -s, --store STORE  memory:, sqlite:PATH, redis://HOST (or $USHER_STORE)\n"
-          "  --json             one object a line instead of words for people\n"
-          "  -e                 shell: stop at the first line that is not ok\n"
-          "  -h, --help         this; behind a noun, a verb or a command: of that one\n"
-          "  --version\n"
+          "  -s, --store STORE  memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST\n"
+          "                     (default $USHER_STORE, else sqlite:usher.db)\n"
+          "  --json             print one JSON object a line\n"
+          "  -e                 shell: stop at the first line that is not ok or same\n"
+          "  -h, --help         print help, also after a noun, verb or command\n"
+          "  --version          print the version and the stores that are built in\n"
           "\nMore: usher help TOPIC, where TOPIC is one of\n\n",
           out);
     for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
-        fprintf(out, "  %-10s its verbs, and `usher help %s VERB` for one of them\n", noun->word,
+        fprintf(out, "  %-10s its verbs; `usher help %s VERB` explains one\n", noun->word,
                 noun->word);
     for (const struct help_topic *t = usher__help_topics; t->word != NULL; t++)
         fprintf(out, "  %-10s %s\n", t->word, t->title);
 }
 
-/* ---- which one -------------------------------------------------------------------- */
+/* ---- topics ----------------------------------------------------------------------- */
 
 static bool noun_topic(FILE *out, const struct usher__noun *noun, const char *verb)
 {
@@ -327,7 +328,7 @@ static bool noun_topic(FILE *out, const struct usher__noun *noun, const char *ve
     return false;
 }
 
-/* What a topic may be called as well. */
+/* Return the name of the topic for which @word is another name, or @word. */
 static const char *by_its_name(const char *word)
 {
     if (strcmp(word, "store") == 0)

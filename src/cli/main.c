@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of the program, and who does what by its first word. */
+/* Options of the program, and the table of commands by their first word. */
 #include "config.h"
 
 #include <getopt.h>
@@ -34,67 +34,67 @@ static int shell_words(struct cli *cli, char *const *words, size_t n)
 
 const struct cli_program usher__cli_programs[] = {
     { "shell", shell_words, "[-e]",
-      "one command a line from standard input; -e: stop at the first that is not ok" },
+      "run commands from standard input; -e: stop at the first that is not ok or same" },
     { "check", usher__cli_check, "[--repair]",
-      "look for broken invariants in the whole store; --repair: mend what can be mended" },
+      "check all invariants of the store; --repair: repair what can be repaired" },
     { "scopes", usher__cli_run, "[NOUN] [after=NOUN/NAME] [max=N]",
-      "what is in the store: pools, queues, rooms, rules, dispensers\n"
+      "list the scopes of the store: pools, queues, rooms, rules, dispensers\n"
       "\n"
-      "  NOUN        of this noun alone: number, queue, room, serial, id\n"
-      "  after       go on where a page ended: its next\n"
-      "  max         at most so many (1 to 10000; 100)\n"
+      "  NOUN        only this noun: number, queue, room, serial, id\n"
+      "  after       continue after a page: its next\n"
+      "  max         maximum number of scopes (1 to 10000, default 100)\n"
       "\n"
-      "Each with its version, when something of it ends by itself (due), and how much is in it:\n"
+      "Each scope has its version, the time of its next expiry (due), and a count of its content:\n"
       "numbers, agents and users, members, serials that are held.\n" },
     { "drop", usher__cli_drop, "NOUN/NAME [--yes]",
-      "erase a scope with all that is in it, while others go on working\n"
+      "erase a scope with all its content; other scopes stay available\n"
       "\n"
-      "  --yes       without being asked; must be said where nobody can be: in scripts, in the shell\n"
+      "  --yes       without a confirmation; required in scripts and in the shell\n"
       "\n"
-      "Whoever holds something of it is told that it is missing.  A queue whose visits wait for the\n"
-      "history (archive=) must be drained before; what is in a history stays.  A rule, and with an\n"
-      "authority a dispenser, goes on behind what it has given out if it is made anew.\n" },
+      "Commands on its holds are missing from then on.  A queue whose visits wait for the history\n"
+      "(archive=) must be drained first; visits in a history stay.  A rule, and with an authority\n"
+      "a dispenser, continues after what it has issued if it is created again.\n" },
     { "status", usher__cli_status, "",
-      "the servers behind the store: role, replicas and their lag, what a crash would lose" },
+      "show the servers of the store: role, replicas and their lag, what a crash would lose" },
     { "tables", usher__cli_tables, "NOUN [--dot|--markdown|--lua]",
-      "the transition table of a noun" },
+      "print the transition table of a noun" },
     { "lua", usher__cli_lua, "NOUN",
-      "the Redis script of a noun, for SCRIPT LOAD\n"
-      "By hand, from any client of Redis, with the three keys of the scope in this order:\n\n"
+      "print the Redis script of a noun, for SCRIPT LOAD\n"
+      "Any Redis client can call it, with the three keys of the scope in this order:\n\n"
       "  EVALSHA sha 3 {desk}:number {desk}:number:index {desk}:number:held call owner ann\n"
       "  EVALSHA sha 3 {desk}:queue {desk}:queue:index {desk}:queue:held apply zoe lane sales\n"
       "  EVALSHA sha 3 {hall}:room {hall}:room:index {hall}:room:held join ann\n"
       "  EVALSHA sha 3 {inv}:serial {inv}:serial:index {inv}:serial:held take n 3\n"
       "  EVALSHA sha 3 {orders}:id {orders}:id:index {orders}:id:held next n 5\n\n"
-      "sha is what SCRIPT LOAD has answered; before each key stands the prefix= of the store.  Behind\n"
-      "the verb stand the arguments that it must have, then pairs of a key and a value.  On a server\n"
-      "outside of a cluster one key is enough: EVALSHA sha 1 {desk} call owner ann\n"
-      "The answer is a list of names and values; rows are last, each a list like that.  With json 1 it\n"
-      "is the JSON that usher --json prints.\n" },
+      "sha is the answer of SCRIPT LOAD; each key begins with the prefix= of the store.  The verb is\n"
+      "followed by its required arguments, then by pairs of a key and a value.  On a server outside\n"
+      "of a cluster one key is enough: EVALSHA sha 1 {desk} call owner ann\n"
+      "The answer is a list of names and values; rows are last, each a list of the same kind.  With\n"
+      "json 1 it is the JSON that usher --json prints.\n" },
     { "replay", usher__lab,
       "FILE [--format=technion|csv] [--agents=N|recorded] [--report=text|json] [--pool=NAME] "
       "[--batch=N] [--zone=MIN] [--strict]",
-      "run recorded calls through the store in virtual time" },
+      "replay recorded calls through the store in virtual time" },
     { "trace", usher__lab,
       "[--calls=N] [--lambda=PER_HOUR] [--agents=N] [--lines=N] [--service=S | --mu=PER_HOUR] "
       "[--patience=S | --theta=PER_HOUR] [--start=YYYY-MM-DD] [--seed=N]",
-      "made-up calls for replay, as CSV: a day, or with --agents a centre where callers wait" },
+      "generate random calls, as CSV: a day, or with --agents a centre with waiting callers" },
     { "watch", usher__cli_watch,
       "NOUN/NAME... [--since=V] [--max=N] [--once] [--every=MS] [--for=MS]",
-      "notices as they come: of rooms, and of other scopes that keep a log, from any process" },
+      "print changes as they happen: of rooms and of other scopes with a log, from any process" },
     { "serve", usher__cli_serve,
       "[--listen=unix:PATH|HOST:PORT]... [--http=HOST:PORT] [--auth-file=FILE] [--clients=N] "
       "[--command=BYTES] [--words=N] [--out=BYTES] [--channels=N] [--tended=N] [--slow=MS] "
       "[--idle=MS]",
-      "the store for any client of Redis' protocol on this machine" },
-    { "version", usher__cli_version, "", "of the program, and the stores built in" },
-    { "help", usher__cli_help, "[TOPIC]", "this, or more of one thing" },
+      "serve the store to Redis clients on this machine" },
+    { "version", usher__cli_version, "", "print the version and the stores that are built in" },
+    { "help", usher__cli_help, "[TOPIC]", "print this text, or help on a topic" },
     { NULL, NULL, NULL, NULL },
 };
 
 const struct cli_verb usher__cli_verbs[] = {
     { "number", "import", usher__cli_import, "POOL FILE [up=0|1] [group=G]",
-      "add the numbers in a file, one a line (- is standard input); up=1 registers them, too" },
+      "add the numbers in a file, one a line (- is standard input); up=1 also registers them" },
     { "number", "digest", NULL, NULL, NULL },
     { "queue", "digest", NULL, NULL, NULL },
     { "room", "list", NULL, NULL, NULL },
@@ -115,8 +115,8 @@ const struct cli_verb *usher__cli_verb(const char *noun, const char *word)
     return NULL;
 }
 
-/* What the library has to say goes to standard error, if somebody is to read it: what he knew
- * before not with each command anew. */
+/* Print a line of the library's log to standard error.  Notices are printed only by commands that
+ * set @notices, because they would repeat with each command what the user knows. */
 static void log_line(void *payload, enum usher_log_level level, const char *line)
 {
     const struct cli *cli = payload;
@@ -125,7 +125,8 @@ static void log_line(void *payload, enum usher_log_level level, const char *line
         fprintf(stderr, "usher: %s\n", line);
 }
 
-/* The store of @cli as it is, not made if it is a file that is not there.  The caller frees it. */
+/* Return the URL @store with create=0 if it is a file, so that a missing file is not created.  The
+ * caller frees it. */
 static char *as_it_is(const char *store)
 {
     static const char option[] = "create=0";
@@ -165,7 +166,7 @@ int usher__cli_missing(const struct cli *cli, const char *message)
 
     if (!(cli->json || cli->shell))
         return usher__cli_fail(cli, USHER_MISSING, "%s", message);
-    /* what is missing has a version as any other answer */
+    /* a missing store has a version, like any other answer */
     usher__answer_begin(&j, USHER_MISSING, 0, 0, USHER_NEVER, 0);
     usher__json_text(&j, "message", message);
     puts("}");
@@ -193,8 +194,8 @@ enum usher_status usher__cli_try(struct cli *cli, enum cli_use use)
         url = as_it_is(cli->store);
         status = open_url(cli, url);
         (void)usher__cli_resize(url, 0);
-        /* Somebody who is going to write may look first: in the shell a store that is yet to be
-         * made answers as an empty one. */
+        /* In the shell a store that does not exist yet answers as an empty one, because a later
+         * line may create it. */
         if (status == USHER_MISSING && cli->shell) {
             status = open_url(cli, "memory:");
             cli->stands_in = true;
@@ -210,7 +211,8 @@ int usher__cli_open(struct cli *cli, enum cli_use use)
     return status == USHER_OK ? 0 : say_why_not(cli, status);
 }
 
-/* `usher queue apply --help`, or behind the scope; from there on it is a value as any other. */
+/* Return whether --help is the verb, follows it or follows the scope.  Later it is a value like any
+ * other. */
 static bool asks_for_help(char *const *words, size_t n)
 {
     for (size_t i = 1; i < n && i <= 3; i++)
@@ -236,13 +238,13 @@ static int run(struct cli *cli, char *const *words, size_t n)
         return help(cli, words, n);
     while (p->word != NULL && strcmp(p->word, words[0]) != 0)
         p++;
-    cli->notices = p->word != NULL && p->run != usher__cli_status; /* which says it itself */
+    cli->notices = p->word != NULL && p->run != usher__cli_status; /* status reports it itself */
     rc = p->word != NULL ? p->run(cli, words, n) : usher__cli_run(cli, words, n);
     close_store(cli);
     return rc;
 }
 
-/* -1: go on with the words. */
+/* Return -1 to continue with the words. */
 static int options(struct cli *cli, int argc, char **argv)
 {
     static const struct option longs[] = {
@@ -276,7 +278,7 @@ static int options(struct cli *cli, int argc, char **argv)
         case ':':
             return usher__cli_fail(cli, USHER_INVALID, "option %s needs a value", argv[optind - 1]);
         default:
-            if (optopt != 0) /* perhaps one of several letters in a word */
+            if (optopt != 0) /* it can be one of several letters in a word */
                 (void)snprintf(quoted, sizeof quoted, "-%c", optopt);
             else
                 usher__quote(quoted, argv[optind - 1]);
@@ -287,8 +289,8 @@ static int options(struct cli *cli, int argc, char **argv)
     return -1;
 }
 
-/* Options may stand behind the command, too; behind `--` all are words.  Leaves *@n words.  -1: go
- * on with them. */
+/* Read options after the command; all arguments after `--` are words.  Leave *@n words.  Return -1
+ * to continue with them. */
 static int options_behind(struct cli *cli, char **words, size_t *n)
 {
     bool shell = *n > 0 && strcmp(words[0], "shell") == 0;
@@ -298,7 +300,7 @@ static int options_behind(struct cli *cli, char **words, size_t *n)
         if (strcmp(words[i], "--") == 0) {
             if (usher__noun_by_word(words[0]) == NULL)
                 i++;
-            for (; i < *n; i++) /* the parser of commands reads `--`, too */
+            for (; i < *n; i++) /* the parser of commands also reads `--` */
                 words[left++] = words[i];
         } else if (strcmp(words[i], "--json") == 0) {
             cli->json = true;

@@ -2,19 +2,20 @@
 /*
  * Answers for people: one line, free to change; programs read the other form.
  *
- * What is said is a text with
+ * A sentence is a template with
  *
  *   {NAME}    a value of the row or of the answer: times as dates, codes as words
- *   {NAME/s}  of ms, seconds.  {NAME&} packed fields, as " name=value"
- *   {@NAME}   what the command said
+ *   {NAME/s}  milliseconds, in seconds.  {NAME&} packed fields, as " name=value"
+ *   {@NAME}   an argument of the command
  *   {=NAME}   settings as word=value, from this one on, in the order of the JSON
- *   {#name}   how many rows: "1 name", "2 names"
+ *   {#name}   the number of rows: "1 name", "2 names"
  *   {last}, {total}, {more}, {message}, {version}, {why}, {rooms}: see special()
  *   <…>       this for each row
- *   […|…]     the first part that may be said: all its values are there, and neither 0 nor empty
- *             ({!NAME}: whatever they are), and it has rows if there is <…>.  None: nothing.
- *             A part may begin with NAME?, NAME=value? or NAME=begin*? (@NAME?, !@NAME?): if that
- * is there, and so; or with done? or the word of a status.  A [ or < within has a say of its own.
+ *   […|…]     the first part that applies, or nothing.  A part applies if all its values exist and
+ *             are neither 0 nor empty ({!NAME}: with any value), and if it has rows where it has
+ *             <…>.  A condition can precede a part: NAME?, NAME=value? or NAME=begin*? (@NAME?,
+ *             !@NAME?) for a value that exists and is that, done?, or the word of a status and ?.
+ *             A [ or < within a part applies or not by itself.
  */
 #include "config.h"
 
@@ -53,7 +54,7 @@
 #define MORE "[MORE=1?, more are to do]"
 #define MEMBERS "{MEMBERS} member[MEMBERS=1?|s]"
 #define PLACE                                                                                 \
-    "[WHY=no-agent?: nobody who is logged in serves it"                                       \
+    "[WHY=no-agent?: no logged-in agent serves its lane"                                      \
     "|WHY=history?: too many ended visits wait for a history"                                 \
     "|PLACE=room? is in room {ROOM}[ of {AGENT}][, token {TOKEN}]"                            \
     "|PLACE=offer? is offered for room {ROOM}[ of {AGENT}] until {!UNTIL}[, token {TOKEN}]"   \
@@ -70,7 +71,7 @@
     "[SCOPE=number/*?, {!ITEMS} number[ITEMS=1?|s]"                      \
     "|SCOPE=queue/*?, {!ITEMS} [ITEMS=1?agent or user|agents and users]" \
     "|SCOPE=room/*?, {!ITEMS} member[ITEMS=1?|s]|SCOPE=serial/*?[, {ITEMS} held]]"
-#define LOG_BEGINS ": [{message}: it is at {version}|the log begins behind version {SINCE_VERSION}]"
+#define LOG_BEGINS ": [{message}: it is at {version}|the log begins after version {SINCE_VERSION}]"
 
 static const struct {
     const char *noun, *verbs; /* NULL: all, all others */
@@ -110,7 +111,7 @@ static const struct {
     { "id", "next", OK, ": [N=1?{!FIRST}|{!FIRST} to {last}, {N} ids]" },
     { "id", "next", FULL, ": [{N} are left, from {!FIRST} on|" SEGMENT "]" },
     { "id", "next", EMPTY | REFUSED,
-      ": the segment has not so many, the next one is to be installed: " SEGMENT },
+      ": the segment has not enough ids, install the next one: " SEGMENT },
     { "id", "install", EMPTY | REFUSED,
       ": it is not managed, or has given out ids above: " SEGMENT },
     { "id", "show", ALWAYS,
@@ -158,7 +159,7 @@ static const struct {
 
     { "room", "join leave kick alive", ALWAYS,
       "[: {message}]: {@MEMBER} is {MEMBER_STATE}, version {version}, " MEMBERS },
-    { "room", "role", ALWAYS, "[: {message}]: {@ROLE}[ is {NAME}|missing?| is nobody]" },
+    { "room", "role", ALWAYS, "[: {message}]: {@ROLE}[ is {NAME}|missing?| has no owner]" },
     { "room", "open show", DONE, "[: {message}]: {STATE}, " MEMBERS ", {=CAPACITY}" },
     { "room", "open show", ALWAYS, "[: {message}]: {STATE}, " MEMBERS },
     { "room", "close lock unlock", ALWAYS, "[: {message}]: {STATE}" },
@@ -178,7 +179,7 @@ static const struct {
       ": {AVAILABLE} available, {RECENT} taken in the last half hour, {LONGTERM} in the last hour; "
       "critical={CRITICAL} batch={BATCH} cur={CUR} max={HIGHEST}"
       "[; {HELD} held, {!RETURNED} returned|; {!HELD} held, {RETURNED} returned]"
-      "[; the authority has not heard of numbers up to {DEBT}]" },
+      "[; numbers up to {DEBT} are not granted by the authority yet]" },
     { "serial", "setmax", DONE, ": max is {HIGHEST}" },
     { "serial", "setmaxcur", DONE, ": cur is {CUR}, max is {HIGHEST}" },
     { "serial", "parse", DONE,
@@ -186,7 +187,7 @@ static const struct {
     { "serial", "reserve confirm return void", DONE,
       ": <{SERIAL} is {!STATE}>[ under token {TOKEN} until {UNTIL}]" },
     { "serial", "holds", DONE,
-      ": {total} number[total=1?|s]<; {SERIAL}[N=1? is| and {more} behind it are] {STATE}"
+      ": {total} number[total=1?|s]<; {SERIAL}[N=1? is| and {more} after it are] {STATE}"
       "[STATE=lost? under token {!TOKEN}][ by {OWNER}]>[; more after {AFTER}]" },
     { "serial", "sweep", DONE, ": {COUNT} expired" MORE },
     { "serial", "grant", DONE, ": up to {GRANTED}" },
@@ -210,7 +211,7 @@ static const struct {
 /* ---- values -------------------------------------------------------------------------------- */
 
 struct saying {
-    FILE *out; /* NULL: nothing is said, only whether it may be */
+    FILE *out; /* NULL: print nothing, only check whether the part applies */
     const struct usher_operation *command;
     const struct usher_reply *reply;
     size_t row;
@@ -245,7 +246,7 @@ static uint32_t field_of(const char *name, size_t size)
     return 0;
 }
 
-/* Of the row, or else of the answer. */
+/* Read @field of the row, else of the answer.  Return whether it exists. */
 static bool told(const struct saying *s, uint32_t field, struct usher_value *ret)
 {
     for (size_t row = s->row;; row = USHER_ANSWER) {
@@ -286,7 +287,7 @@ static bool asked(const struct saying *s, const char *name, size_t size, struct 
     return false;
 }
 
-/* What is made of values.  Returns whether there is any. */
+/* Compute the value @name from others.  Return whether there is such a value. */
 static bool special(const struct saying *s, const char *name, size_t size, int64_t *ret)
 {
     struct usher_value a = { 0 }, b = { 0 }, c = { 0 };
@@ -310,7 +311,7 @@ static bool special(const struct saying *s, const char *name, size_t size, int64
     return true;
 }
 
-/* @v as a text of its own, or in @few. */
+/* Return @v as a text: that of @v, or one in @few. */
 static struct usher_text text_of(const struct saying *s, const struct usher_value *v, char form,
                                  char few[CLI_TIME_MAX])
 {
@@ -362,7 +363,7 @@ static void say_packed(const struct saying *s, const struct usher_text *packed)
     }
 }
 
-/* Settings, from @field on. */
+/* Print the settings from @field on. */
 static void say_settings(const struct saying *s, uint32_t field)
 {
     const char *before = "";
@@ -403,7 +404,7 @@ static void say_rooms(const struct saying *s)
 
 /* ---- sentences ----------------------------------------------------------------------------- */
 
-/* What stands between { and }.  Returns whether there is such a thing, neither 0 nor empty. */
+/* Print the value between { and }.  Return whether it exists and is neither 0 nor empty. */
 static bool say_value(const struct saying *s, const char *p, size_t size)
 {
     bool whatever = *p == '!';
@@ -464,7 +465,7 @@ static bool say_value(const struct saying *s, const char *p, size_t size)
     return whatever || (there && (v.text != NULL ? v.size != 0 : v.number != 0));
 }
 
-/* What stands before the ? that a part begins with. */
+/* Return whether the condition before a ? is true. */
 static bool holds(const struct saying *s, const char *p, size_t size)
 {
     bool negated = *p == '!', there;
@@ -497,7 +498,7 @@ static bool holds(const struct saying *s, const char *p, size_t size)
 
 static const char *say_parts(const struct saying *s, const char *p);
 
-/* Up to the end of the part at @p, which it returns.  *@ret_good: it may be said. */
+/* Print the part at @p and return its end.  Clear *@ret_good if the part does not apply. */
 static const char *say_part(const struct saying *s, const char *p, bool *ret_good)
 {
     while (*p != '\0' && *p != '|' && *p != ']' && *p != '>') {
@@ -529,7 +530,7 @@ static const char *say_part(const struct saying *s, const char *p, bool *ret_goo
     return p;
 }
 
-/* Behind a [: returns what is behind its ]. */
+/* Print the first part that applies after a [, and return the position after its ]. */
 static const char *say_parts(const struct saying *s, const char *p)
 {
     struct saying quiet = *s;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program `usher`: words in, commands out; answers in, lines out.  What verbs there are
- * and what they take comes from core/NOUN_verbs.def; what they do is the library's business.
+ * The program `usher`: it makes commands of words, and lines of answers.  The verbs and their
+ * arguments are in core/NOUN_verbs.def; the library executes them.
  *
- * The program runs one thing and ends, so memory comes from malloc() and running out of it
- * ends the program (exit 3): see usher__cli_resize().
+ * The program runs one command and ends, so it uses malloc(), and ends when there is no memory
+ * (exit 3): see usher__cli_resize().
  */
 #ifndef USHER_CLI_CLI_H
 #define USHER_CLI_CLI_H
@@ -23,43 +23,43 @@ struct cli {
     const char *store; /* a URL; never printed, it may hold a password */
     bool json;
     bool shell;                  /* commands are lines of standard input */
-    bool terminal;               /* and a person types them */
+    bool terminal;               /* and it is a terminal */
     bool strict;                 /* -e */
-    bool clock_given;            /* times are those of a record */
-    bool notices;                /* of the library are told: it is more than one command */
+    bool clock_given;            /* times come from a record */
+    bool notices;                /* print notices of the library's log: for more than one command */
     struct usher_engine *engine; /* NULL until usher__cli_open() */
-    bool stands_in;              /* it is not the store, which is yet to be made */
+    bool stands_in;              /* engine is an empty one: the store does not exist yet */
 };
 
-/* Memory that is there: ends the program otherwise.  Size 0 frees. */
+/* Resize @p, or end the program if there is no memory.  Size 0 frees. */
 void *usher__cli_resize(void *p, size_t size);
 
 /* Exit code for @status, as in `usher help exit`. */
 int usher__cli_exit_code(enum usher_status status);
 
-/* Open the store, if it is not open: as late as possible, for wrong words should not make a
- * database.  Nor do those who only look: without a store they are told that it is missing, and in
- * the shell, where somebody may write later, that it is empty.  Returns 0, or the exit code when
- * it has said what is wrong. */
+/* Open the store, if it is not open.  It is opened as late as possible, so that wrong words create
+ * no database.  Commands that only read do not create one either: if it does not exist, they report
+ * that it is missing, and in the shell, where a later line may write, that it is empty.  Return 0,
+ * or print an error and return the exit code. */
 enum cli_use { CLI_LOOKS, CLI_WRITES };
 int usher__cli_open(struct cli *cli, enum cli_use use);
-/* The same, but it prints nothing: usher_message() says why it is not USHER_OK. */
+/* The same, but print nothing: if it is not USHER_OK, usher_message() has the reason. */
 enum usher_status usher__cli_try(struct cli *cli, enum cli_use use);
 
 /*
- * Say that nothing came of it: an object on standard output with --json and in the shell,
- * else a line on standard error.  Returns the exit code.
+ * Report a failure: as an object on standard output with --json and in the shell, else as a
+ * line on standard error.  Return the exit code.
  */
 int usher__cli_fail(const struct cli *cli, enum usher_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Report that the store is missing, with @message.  Returns the exit code. */
+/* Report that the store is missing, with @message.  Return the exit code. */
 int usher__cli_missing(const struct cli *cli, const char *message);
 
-/* One command in words (words[0] is the noun).  Returns the exit code. */
+/* Execute one command in words (words[0] is the noun).  Return the exit code. */
 int usher__cli_run(struct cli *cli, char *const *words, size_t n);
 
-/* The other things it can do; words[0] is the command itself.  They return exit codes. */
+/* The other commands; words[0] is the command itself.  They return exit codes. */
 int usher__cli_shell(struct cli *cli);
 int usher__cli_import(struct cli *cli, char *const *words, size_t n);
 int usher__cli_lua(struct cli *cli, char *const *words, size_t n);
@@ -73,21 +73,21 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n);
 
 int usher__cli_help(struct cli *cli, char *const *words, size_t n);
 
-/* What is called by one word. */
+/* A command that is called by one word. */
 struct cli_program {
     const char *word;
     int (*run)(struct cli *cli, char *const *words, size_t n);
-    const char *usage; /* behind the word */
-    const char *help;  /* help of itself has more lines behind the first */
+    const char *usage; /* after the word */
+    const char *help;  /* the help of the command has more lines after the first */
 };
 extern const struct cli_program usher__cli_programs[]; /* ends with word NULL */
 
-/* Verbs that are not commands of a store but made of them: here, or, with run NULL, by the library,
- * whose tables have the usage and the help. */
+/* Verbs that consist of several commands of a store.  They are implemented in the program, or, if
+ * run is NULL, in the library, whose tables have the usage and the help. */
 struct cli_verb {
     const char *noun, *word;
     int (*run)(struct cli *cli, char *const *words, size_t n);
-    const char *usage, *help; /* help of itself has more lines behind the first */
+    const char *usage, *help; /* the help of the verb has more lines after the first */
 };
 extern const struct cli_verb usher__cli_verbs[]; /* ends with word NULL */
 const struct cli_verb *usher__cli_verb(const char *noun, const char *word);

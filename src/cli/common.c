@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the program share: memory, exit codes, failures. */
+/* Functions that all parts of the program use: memory, exit codes, failures. */
 #include "config.h"
 
 #include "cli/cli.h"

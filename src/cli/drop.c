@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* usher drop: a scope with all that is in it. */
+/* usher drop: erase a scope with all its content. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "core/verbs.h"
 
-/* "number/sales"; a name may have a slash.  NULL: it is none. */
+/* Split a word such as "number/sales"; a name may have a slash.  Return NULL if it is none. */
 static const struct usher__noun *scope_of(const char *word, const char **ret_name)
 {
     const char *slash = strchr(word, '/');
@@ -72,10 +72,11 @@ int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
     if (rc != 0)
         return rc;
     if (!yes && (cli->shell || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1))
-        return usher__cli_fail(cli, USHER_REFUSED, "nobody can be asked here: drop %s --yes",
+        return usher__cli_fail(cli, USHER_REFUSED, "not a terminal: to erase %s, add --yes",
                                usher__quote(quoted, scope));
     if (!yes && !asked(scope))
-        return usher__cli_fail(cli, USHER_REFUSED, "%s stays", usher__quote(quoted, scope));
+        return usher__cli_fail(cli, USHER_REFUSED, "not confirmed: %s was not erased",
+                               usher__quote(quoted, scope));
     status = usher_drop(cli->engine, (enum usher_noun)noun->noun, name, &items);
     if (status != USHER_OK && status != USHER_SAME)
         return usher__cli_fail(cli, status, "%s", usher_message());

@@ -21,8 +21,8 @@
 struct editor {
     EditLine *el;
     History *history;
-    int past; /* where lines are kept for later sessions; -1: nowhere */
-    /* Where Tab could do nothing last time, to list what there is when it comes again. */
+    int past; /* the file that keeps lines for later sessions, or -1 */
+    /* The line and cursor where Tab completed nothing: when Tab repeats, it lists the choices. */
     size_t stuck_at, stuck_size;
     bool stuck;
 };
@@ -39,8 +39,8 @@ static char *prompt(EditLine *el)
 
 #define GUESSES 128 /* more than a noun has verbs, or a verb keys */
 
-/* What may stand where the cursor is, as far as one word begins so.  The longest beginning
- * that all of them share is inserted. */
+/* The words that are possible at the cursor and begin with what is typed.  Their longest common
+ * beginning is inserted. */
 struct guess {
     const char *begin; /* of the word at the cursor */
     size_t size;
@@ -119,7 +119,7 @@ static size_t guess_width(const struct guess *g, unsigned i)
     return strlen(g->all[i].word) + strlen(g->all[i].behind);
 }
 
-/* All that may stand here, in columns below the line. */
+/* List all possible words in columns below the line. */
 static void guess_list(const struct guess *g)
 {
     unsigned n = g->n < GUESSES ? g->n : GUESSES;
@@ -142,7 +142,7 @@ static void guess_list(const struct guess *g)
     (void)fflush(stdout);
 }
 
-/* Tab can put nothing there: the second time it shows why. */
+/* Tab completes nothing: list the choices the second time. */
 static unsigned char stuck(EditLine *el, const LineInfo *info, const struct guess *g)
 {
     size_t at = (size_t)(info->cursor - info->buffer);
@@ -161,7 +161,7 @@ static unsigned char stuck(EditLine *el, const LineInfo *info, const struct gues
     return CC_REFRESH_BEEP;
 }
 
-/* Noun, verb, scope, then keys: by the tables. */
+/* Collect the possible words from the tables: noun, verb, then, after the scope, keys. */
 static unsigned char complete(EditLine *el, int key)
 {
     const LineInfo *info = el_line(el);
@@ -230,7 +230,7 @@ struct editor *usher__editor_open(void)
     struct editor *e = usher__cli_resize(NULL, sizeof *e);
     HistEvent event;
 
-    /* What keys mean.  Nothing else here depends on the locale. */
+    /* for the meaning of keys; nothing else here depends on the locale */
     (void)setlocale(LC_CTYPE, "");
     memset(e, 0, sizeof *e);
     e->past = -1;
@@ -283,7 +283,7 @@ const char *usher__editor_line(struct editor *e, size_t *ret_size)
     if (*ret_size > 0) {
         char *kept = memcpy(usher__cli_resize(NULL, *ret_size + 1), line, *ret_size);
 
-        kept[*ret_size] = '\0'; /* no newline: it is to be the same as one from the file */
+        kept[*ret_size] = '\0'; /* no newline, as in lines from the file */
         remember(e, kept);
         usher__past_add(e->past, line, *ret_size);
         (void)usher__cli_resize(kept, 0);

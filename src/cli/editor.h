@@ -7,11 +7,11 @@
 
 struct editor;
 
-/* NULL: built without a line editor, or it does not like the terminal. */
+/* Return NULL if built without a line editor, or if the terminal does not support it. */
 struct editor *usher__editor_open(void);
 void usher__editor_close(struct editor *e);
 
-/* The next line without its newline; NULL: the end.  Lives until the next call. */
+/* Return the next line without its newline, valid until the next call, or NULL at the end. */
 const char *usher__editor_line(struct editor *e, size_t *ret_size);
 
 #endif

@@ -12,8 +12,8 @@ extern const struct help_topic usher__help_topics[]; /* ends with word NULL */
 struct help_moves {
     const char *machine;
     const char *given; /* explains the guards */
-    const char *verb, *text,
-        *event; /* after the help of that verb: the text, and the rows of the event */
+    /* the text, and the rows of the event, follow the help of that verb */
+    const char *verb, *text, *event;
 };
 extern const struct help_moves usher__help_moves[]; /* ends with machine NULL */
 

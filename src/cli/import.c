@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * number import POOL FILE [up=1] [group=G]: one number a line, in batches.  Blanks around it
- * and lines that begin with # do not count.  A line that is no number, as one of a table or a
- * sentence, is reported and left out; the others are imported.  To repeat it is harmless.
+ * and lines that begin with # are ignored.  A line that is no number, for example one of a table or
+ * a sentence, is reported and left out; the others are imported.  An import can be repeated.
  */
 #include "config.h"
 
@@ -25,7 +25,7 @@
 
 #define BATCH 1024u /* commands */
 #define LONGEST 4096u
-#define REPORTS 10u /* bad lines that are told of one by one */
+#define REPORTS 10u /* bad lines that are reported one by one */
 
 struct import {
     struct cli *cli;
@@ -42,7 +42,7 @@ struct import {
     int64_t due_ms, now_ms;
 };
 
-/* USHER_OK, or why the store failed. */
+/* Return USHER_OK, or the status with which the store failed. */
 static enum usher_status flush(struct import *m, char message[CLI_MESSAGE_MAX])
 {
     enum usher_status failed = USHER_OK;
@@ -95,8 +95,9 @@ static void add(struct import *m, const char *number, size_t size)
     }
 }
 
-/* NULL, or why @line is no number.  A store takes any name; a file may be the wrong one.  A phone
- * number may have blanks in it, and another name, as of SIP, has none. */
+/* Return NULL, or the reason why @line is no number.  A store takes any name, but the file may be
+ * the wrong one.  A phone number may contain blanks; other names, such as those of SIP, have none.
+ */
 static const char *number_fault(const char *line, size_t size)
 {
     const char *fault = usher__name_fault(line, size);
@@ -188,7 +189,7 @@ static int answer(struct import *m)
     return 0;
 }
 
-/* An empty file says nothing of the pool; ask for its epoch and version. */
+/* With an empty file there is no answer of the pool: query its epoch and version. */
 static enum usher_status ask(struct import *m, char message[CLI_MESSAGE_MAX])
 {
     struct usher_operation c = m->model;
@@ -245,7 +246,7 @@ static int from_file(struct import *m, int fd)
     return answer(m);
 }
 
-/* up= and group= into @m. */
+/* Read up= and group= into @m. */
 static bool argument(struct import *m, const char *word, char message[CLI_MESSAGE_MAX])
 {
     const char *value = usher__key_value(word, "up");
@@ -301,7 +302,7 @@ int usher__cli_import(struct cli *cli, char *const *words, size_t n)
             (!taken && !argument(&m, words[i], message)))
             return usher__cli_fail(cli, USHER_INVALID, "%s", message);
     }
-    /* A repeat is harmless without it, and one id cannot stand for many commands. */
+    /* An import can be repeated without it, and one id cannot identify many commands. */
     m.model.request.data = NULL;
     m.model.request.size = 0;
 

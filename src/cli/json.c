@@ -27,7 +27,7 @@ void usher__plain_text(FILE *out, const char *text, size_t size)
         unsigned char c = (unsigned char)text[i];
         size_t n = usher__utf8_length(text + i, size - i);
 
-        /* U+0080..9F steer terminals, too */
+        /* U+0080..9F control terminals, too */
         if (n == 0 || c < 0x20 || c == 0x7f) {
             fprintf(out, "\\x%02x", c);
             n = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One JSON object after the other, key by key, and bytes that are safe to print. */
+/* Write JSON objects, key by key, and bytes that are safe to print. */
 #ifndef USHER_CLI_JSON_H
 #define USHER_CLI_JSON_H
 

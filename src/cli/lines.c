@@ -24,7 +24,7 @@ void usher__lines_close(struct lines *l)
     l->fd = -1;
 }
 
-/* Read once.  False: error. */
+/* Read once.  Return false on an error. */
 static bool lines_fill(struct lines *l)
 {
     ssize_t n;
@@ -64,7 +64,7 @@ static enum lines_result lines_give(struct lines *l, size_t end, size_t next, ch
     static const char mark[] = "\xEF\xBB\xBF";
     bool skipped = l->skipping || end - l->at > l->max;
 
-    /* what some programs put before UTF-8 is no part of a name */
+    /* the byte order mark that some programs write is no part of a name */
     if (l->number == 0 && end - l->at >= 3 && memcmp(l->buf + l->at, mark, 3) == 0)
         l->at += 3;
     *ret_line = l->buf + l->at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines of a file, however hostile: a line longer than the limit is skipped in bounded
- * memory and reported as such.
+ * Lines of a file of any content: a line longer than the limit is skipped in bounded memory and
+ * reported as such.
  */
 #ifndef USHER_CLI_LINES_H
 #define USHER_CLI_LINES_H
@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 struct lines {
-    int fd; /* the caller's; -1: there is only what is in the buffer */
+    int fd; /* the caller's; -1: only the content of the buffer is read */
     size_t max;
-    uint64_t number; /* of the line last given, from 1 */
+    uint64_t number; /* of the last line returned, from 1 */
     uint64_t bytes;  /* read so far */
     int error;       /* errno of a read that failed */
     /* private */
@@ -24,8 +24,8 @@ struct lines {
 
 enum lines_result {
     LINES_LINE,
-    LINES_LONG,  /* a line longer than max, which is gone */
-    LINES_LATER, /* there is no whole line without reading */
+    LINES_LONG,  /* a line longer than max, which was skipped */
+    LINES_LATER, /* the buffer has no whole line, and reading would wait */
     LINES_END,
     LINES_ERROR
 };
@@ -34,8 +34,8 @@ enum lines_result {
 void usher__lines_open(struct lines *l, int fd, size_t max);
 void usher__lines_close(struct lines *l);
 
-/* The next line without its newline, the first one without the byte order mark of UTF-8; it lives
- * until the next call.  Without @wait nothing is read.  The last line needs no newline. */
+/* Return the next line without its newline, the first one without the byte order mark of UTF-8; it
+ * is valid until the next call.  Without @wait nothing is read.  The last line needs no newline. */
 enum lines_result usher__lines_next(struct lines *l, bool wait, char **ret_line, size_t *ret_size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What only looks: lua, tables, check, version, NOUN digest. */
+/* Commands for inspection: lua, tables, check, version, NOUN digest. */
 #include "config.h"
 
 #include "cli/cli.h"
@@ -98,7 +98,7 @@ int usher__cli_tables(struct cli *cli, char *const *words, size_t n)
 #define FOUND_MAX 100u /* faults that the object lists */
 
 struct faults {
-    bool lines; /* as lines on standard error */
+    bool lines; /* print faults as lines on standard error */
     size_t n;
     char *found[FOUND_MAX];
 };
@@ -154,7 +154,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
         if (flags != 0)
             printf(", %" PRIu64 " repaired", found.repaired);
         if (found.partial)
-            fputs(", not all was seen", stdout);
+            fputs(", not all servers answered", stdout);
         putchar('\n');
         if (found.partial)
             (void)usher__cli_fail(cli, status, "%s", usher_message());

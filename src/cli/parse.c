@@ -11,12 +11,12 @@ const char *usher__words_split(struct words *w, const char *line, size_t size)
     size_t n = usher__words_count(line, size);
 
     if (w->room < n) {
-        /* an array of pointers: they stay where they are when it grows */
+        /* an array of pointers: the words do not move when it grows */
         /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
         char **more = realloc(w->word, n * sizeof *more);
 
         if (more == NULL)
-            return "is too long for the memory there is";
+            return "is too long for the available memory";
         w->word = more;
         w->room = n;
     }
@@ -24,7 +24,7 @@ const char *usher__words_split(struct words *w, const char *line, size_t size)
         char *bytes = realloc(w->bytes, USHER__WORDS_BYTES(size));
 
         if (bytes == NULL)
-            return "is too long for the memory there is";
+            return "is too long for the available memory";
         w->bytes = bytes;
         w->size = USHER__WORDS_BYTES(size);
     }
@@ -38,7 +38,7 @@ void usher__words_done(struct words *w)
     memset(w, 0, sizeof *w);
 }
 
-/* What the program has besides commands of the store. */
+/* Try the commands of the program that are not commands of a store. */
 static void also(struct closest *closest, const char *noun)
 {
     if (noun == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nothing here fails loudly: a shell without its past is a shell all the same. */
+/* The history of the shell.  Failures are not reported, because the shell works without it. */
 #include "config.h"
 
 #include "cli/past.h"
@@ -18,7 +18,7 @@
 #define PAST_MAX (256u << 10) /* bytes; a longer file is cut to its newer half */
 #define PAST_LINE 4096u       /* a longer line is not kept */
 
-/* Makes the directories of @path behind its first @root bytes. */
+/* Create the directories of @path after its first @root bytes. */
 static bool make_way(char *path, size_t root)
 {
     for (char *p = path + root + 1; (p = strchr(p, '/')) != NULL; p++) {
@@ -45,7 +45,7 @@ static bool find_file(char path[PATH_MAX])
     if (home == NULL || home[0] != '/')
         return false;
     size = snprintf(path, PATH_MAX, "%s/.local/state/usher/history", home);
-    /* the home itself is not made */
+    /* the home itself is not created */
     return size > 0 && size < PATH_MAX && make_way(path, strlen(home));
 }
 
@@ -61,7 +61,7 @@ static int open_file(const char *path, int flags)
     return fd;
 }
 
-/* The end of the file, from the begin of a line on; NULL if nothing is there. */
+/* Return the end of the file, from the beginning of a line on, or NULL if the file is empty. */
 static char *newest(int fd, size_t max, size_t *ret_size)
 {
     off_t end = lseek(fd, 0, SEEK_END);
@@ -85,7 +85,7 @@ static char *newest(int fd, size_t max, size_t *ret_size)
     return text;
 }
 
-/* A new file with the newer half in the place of @fd, if it is too long. */
+/* If the file is too long, replace it, and @fd, by a new one with its newer half. */
 static int cut(const char *path, int fd)
 {
     char beside[PATH_MAX];

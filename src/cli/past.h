@@ -7,12 +7,12 @@
 
 /*
  * $XDG_STATE_HOME/usher/history or ~/.local/state/usher/history, readable by its owner only.
- * Calls @fn with each line that is kept, the oldest first.  Returns where usher__past_add() writes;
- * -1: there is no home, or it takes no file.
+ * Call @fn with each line of the file, the oldest first.  Return the descriptor for
+ * usher__past_add(), or -1 if there is no home, or no file can be created in it.
  */
 int usher__past_open(void (*fn)(void *payload, const char *line), void *payload);
 
-/* Sessions at the same time add to the same file, so it is done at once.  @line has no newline. */
+/* Append @line, which has no newline, with one write, because several sessions may use the file. */
 void usher__past_add(int fd, const char *line, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far long work has come: on standard error, if that is a terminal, else nothing. */
+/* The progress of long work: on standard error if that is a terminal, else nothing is printed. */
 #ifndef USHER_CLI_PROGRESS_H
 #define USHER_CLI_PROGRESS_H
 
@@ -9,13 +9,13 @@
 struct progress {
     const char *what;
     bool on, shown;
-    int64_t next_ms; /* not before then again */
+    int64_t next_ms; /* time of the next update */
 };
 
 void usher__progress_begin(struct progress *p, const char *what);
-/* @total 0: not known. */
+/* @total is 0 if it is not known. */
 void usher__progress_show(struct progress *p, uint64_t done, uint64_t total);
-/* Leaves no trace. */
+/* Erase the line. */
 void usher__progress_end(struct progress *p);
 
 /* CLOCK_MONOTONIC in microseconds. */

@@ -20,7 +20,7 @@ void usher__run_batch(struct usher_engine *e, const struct usher_operation *comm
     memset(replies, 0, n * sizeof *replies);
     if (usher_operate(e, commands, replies, n) != USHER_INVALID)
         return;
-    /* the call itself was wrong, and the replies are as they were */
+    /* the call itself was invalid, and the replies were not written */
     for (size_t i = 0; i < n; i++) {
         replies[i].status = USHER_INVALID;
         (void)snprintf(replies[i].message, sizeof replies[i].message, "%s", usher_message());
@@ -31,7 +31,7 @@ enum cli_use usher__run_use(const struct usher_operation *command)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
 
-    /* what ends by itself is written meanwhile, but nobody asked for that */
+    /* a read also applies expiries, but that does not make it a command that writes */
     return (verb->flags & (USHER__WRITES | USHER__READS)) == USHER__WRITES ? CLI_WRITES : CLI_LOOKS;
 }
 
@@ -53,13 +53,13 @@ void usher__run_steps_begin(struct run_steps *s, const struct usher_operation *c
     s->next = *command;
 }
 
-/* What @reply tells as @field. */
+/* Return the member of @reply for @field. */
 static void *told(const struct usher__noun *noun, struct usher_result *reply, unsigned field)
 {
     return (char *)reply + noun->outs[noun->out_at[field] - 1].offset;
 }
 
-/* A verb with pages goes on where that of @reply ends. */
+/* Continue a verb with pages after the page of @reply. */
 static void go_on(struct run_steps *s, const struct usher__noun *noun,
                   const struct usher_result *reply)
 {
@@ -86,7 +86,7 @@ bool usher__run_steps_end(struct run_steps *s, struct usher_result *reply)
 
     if (!USHER_IS_DONE(reply->status))
         return true;
-    if (ends && reply->status == USHER_SAME && s->begun) /* somebody else did the last step */
+    if (ends && reply->status == USHER_SAME && s->begun) /* another client did the last step */
         memcpy(reply, s->head, sizeof s->head);
     more = told(noun, reply, USHER_FIELD_MORE);
     count = told(noun, reply, USHER_FIELD_COUNT);
@@ -98,7 +98,7 @@ bool usher__run_steps_end(struct run_steps *s, struct usher_result *reply)
         return true;
     memcpy(s->head, reply, sizeof s->head);
     s->begun = true;
-    s->next.given &= ~noun->if_version; /* which it has had */
+    s->next.given &= ~noun->if_version; /* the first step has checked it */
     go_on(s, noun, reply);
     usher_result_done(reply);
     return false;
@@ -136,7 +136,7 @@ int usher__run_answer(const struct cli *cli, const struct usher_operation *comma
     if (!(cli->json || cli->shell) && usher__answer_there(reply) &&
         usher__answer_failed(reply->status)) {
         fflush(stdout);
-        fail(cli, reply); /* that it is not all */
+        fail(cli, reply); /* report that it is not all */
     }
     usher_result_done(reply);
     return rc;

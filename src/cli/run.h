@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands to the store, answers to the user. */
+/* Execute commands and print their answers. */
 #ifndef USHER_CLI_RUN_H
 #define USHER_CLI_RUN_H
 
@@ -7,11 +7,11 @@
 
 #include "cli/cli.h"
 
-/* As usher_operate(), with every reply filled in whatever happens. */
+/* As usher_operate(), but every reply is filled in, also on failure. */
 void usher__run_batch(struct usher_engine *e, const struct usher_operation *commands,
                       struct usher_result *replies, size_t n);
 
-/* Does @command only look?  Then it makes no store. */
+/* Return whether @command writes; one that only reads creates no store. */
 enum cli_use usher__run_use(const struct usher_operation *command);
 
 /* Some verbs work in steps (USHER__STEPS); without a request id (whose repeat would be answered
@@ -20,7 +20,8 @@ bool usher__run_has_steps(const struct usher_operation *command);
 void usher__run_steps(struct usher_engine *e, const struct usher_operation *command,
                       struct usher_result *ret_reply);
 
-/* The same for who does something else between two steps.  @s stays where it is. */
+/* The same, one step at a time, so that the caller can do something between two steps.  @s must
+ * not move. */
 struct run_steps {
     struct usher_operation next; /* to be executed */
     uint64_t total;
@@ -29,11 +30,11 @@ struct run_steps {
     unsigned char head[offsetof(struct usher_result, of)]; /* of the answer to the last one */
 };
 void usher__run_steps_begin(struct run_steps *s, const struct usher_operation *command);
-/* @reply to `next`.  True: it is the answer to the whole command now.  False: it was given back,
- * and there is a next step. */
+/* Process @reply to `next`.  Return true if it is now the answer to the whole command, or false if
+ * it was released and there is a next step. */
 bool usher__run_steps_end(struct run_steps *s, struct usher_result *reply);
 
-/* Print the answer, give back what it owns, return its exit code. */
+/* Print the answer, free its memory, and return its exit code. */
 int usher__run_answer(const struct cli *cli, const struct usher_operation *command,
                       struct usher_result *reply);
 

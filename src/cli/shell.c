@@ -2,10 +2,10 @@
 /*
  * usher shell: one command a line, one object a line.
  *
- * Lines that have come already are executed as one batch: the store makes one transaction
- * or one pipeline of it.  The answers and their order are the same, and nothing waits for a
- * line that has not come yet, so that a program can talk with us through two pipes.  With -e
- * a line may stop the next one, so there each goes alone.
+ * Lines that are already there are executed as one batch, which is one transaction or one
+ * pipeline of the store.  The answers and their order are the same.  No command waits for a line
+ * that has not arrived, so that a program can use the shell through two pipes.  With -e a line may
+ * stop the next one, so each is executed alone.
  */
 #include "config.h"
 
@@ -22,8 +22,8 @@
 #include "words/words.h"
 
 #define BATCH 256u
-#define LINE_BYTES (1u << 20)  /* of one line */
-#define BATCH_BYTES (1u << 20) /* of all lines that wait */
+#define LINE_BYTES (1u << 20)  /* maximum of one line */
+#define BATCH_BYTES (1u << 20) /* maximum of all lines that wait */
 
 struct shell {
     struct cli *cli;
@@ -57,7 +57,7 @@ static void flush(struct shell *sh)
     size_t failed = 0;
     int rc;
 
-    /* a store that cannot be made is told of by each line */
+    /* a store that cannot be created is reported for each line */
     while (failed < sh->n && (rc = usher__cli_open(sh->cli, use_of(sh))) != 0) {
         done(sh, rc);
         failed++;
@@ -79,7 +79,8 @@ static void fail(struct shell *sh, const char *message)
     done(sh, usher__cli_fail(sh->cli, USHER_INVALID, "%s", message));
 }
 
-/* What is not one command of the store: its own words, without a batch.  False: it is one. */
+/* Run a line that is no single command of the store, outside of a batch.  Return false if it is
+ * one. */
 static bool special(struct shell *sh, const struct words *w)
 {
     const struct cli_program *p = usher__cli_programs;
@@ -122,7 +123,7 @@ static void take(struct shell *sh, const char *line, size_t size)
         fail(sh, message);
     } else if (usher__run_has_steps(command)) {
         free(block);
-        flush(sh); /* the words of @w stay as they are */
+        flush(sh); /* the words of @w do not change */
         done(sh, usher__cli_run(sh->cli, w->word, w->n));
     } else {
         sh->blocks[sh->n++] = block;
@@ -188,7 +189,7 @@ int usher__cli_shell(struct cli *cli)
         editor = usher__editor_open();
     cli->terminal = editor != NULL;
     if (cli->terminal && cli->stands_in)
-        fputs("There is no such store yet: the first command that writes makes it.\n", stderr);
+        fputs("There is no such store yet: the first command that writes creates it.\n", stderr);
     if (editor != NULL)
         from_terminal(sh, editor);
     else

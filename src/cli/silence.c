@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Until when an agent or user of a queue may be silent.  The answers to `login` and `apply` do not
- * have the time, so the settings are read.
+ * The deadline for the next heartbeat of an agent or user of a queue.  The answers to `login` and
+ * `apply` do not contain it, so the settings are read.
  */
 #include "config.h"
 

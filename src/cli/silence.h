@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 
-/* @command is done.  On a terminal, after `queue login` and `queue apply`: print until when its
- * agent or user may be silent. */
+/* After `queue login` and `queue apply` on a terminal, print the deadline for the next heartbeat of
+ * the agent or user. */
 void usher__cli_silence(const struct cli *cli, const struct usher_operation *command);
 
 #endif

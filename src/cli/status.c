@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* status: what is behind the store, a line or an object for each server. */
+/* status: the servers of the store, a line or an object for each. */
 #include "config.h"
 
 #include "cli/cli.h"
@@ -13,7 +13,7 @@
 #include "cli/answer.h"
 #include "core/text.h"
 
-#define EACH_MS 2000 /* as usher_nodes() waits for a server */
+#define EACH_MS 2000 /* timeout of a server, as in usher_nodes() */
 #define ADDRESS_MAX 512
 
 struct shown {
@@ -35,7 +35,7 @@ static void key_int(struct json *j, const char *word, int64_t value)
         usher__json_int(j, word, value);
 }
 
-/* What is not known is left out. */
+/* Values that are not known are left out. */
 static void object(struct json *j, const struct usher_node *n)
 {
     usher__json_open(j, NULL);
@@ -78,8 +78,8 @@ static void word(const char *before, const struct usher_text *value)
 static void line(const struct usher_node *n)
 {
     static const char *const durable[] = { NULL,
-                                           "nothing outlives it",
-                                           "a restart loses what came since the last snapshot",
+                                           "nothing survives the process",
+                                           "a restart loses all changes since the last snapshot",
                                            "a crash may lose the last second",
                                            "a power cut may lose the last seconds",
                                            "answers are on disk" };
@@ -97,19 +97,20 @@ static void line(const struct usher_node *n)
     if (n->lag_bytes >= 0)
         printf(", %" PRId64 " bytes behind", n->lag_bytes);
     if (n->lag_ms >= 0)
-        printf(", heard of %" PRId64 " s ago", n->lag_ms / 1000);
+        printf(", last message %" PRId64 " s ago", n->lag_ms / 1000);
     if ((unsigned)n->durability < sizeof durable / sizeof *durable &&
         durable[n->durability] != NULL)
         printf(", %s", durable[n->durability]);
     if (n->evicts)
-        word(", takes scopes away when its memory is full: ", &n->policy);
+        word(", evicts scopes when its memory is full: ", &n->policy);
     if (n->identity == 0 && n->role == USHER_NODE_MASTER)
-        fputs(", no identity: what it loses is not detected", stdout);
+        fputs(", no identity: losses are not detected", stdout);
     if (n->identity != 0)
         printf(", identity %012" PRIx64, n->identity);
     if (n->ahead_ms != USHER_NODE_NO_CLOCK && (n->ahead_ms >= 1000 || n->ahead_ms <= -1000))
         printf(", its clock is %" PRId64 " ms %s ours",
-               n->ahead_ms < 0 ? -n->ahead_ms : n->ahead_ms, n->ahead_ms < 0 ? "behind" : "before");
+               n->ahead_ms < 0 ? -n->ahead_ms : n->ahead_ms,
+               n->ahead_ms < 0 ? "behind" : "ahead of");
     if (n->own_clocks)
         fputs(", its scripts may not read its clock: each client's clock counts", stdout);
     putchar('\n');
@@ -127,7 +128,7 @@ static void show(void *payload, const struct usher_node *node)
 
 /* ---- a store that does not open ------------------------------------------------------------ */
 
-/* The server, or the file, that the @size bytes at @address of a URL name does not answer. */
+/* Report that the server or file named by the @size bytes at @address of a URL does not answer. */
 static void silent(struct shown *s, const char *address, size_t size, bool is_file,
                    const char *message)
 {
@@ -148,8 +149,8 @@ static void silent(struct shown *s, const char *address, size_t size, bool is_fi
     show(s, &n);
 }
 
-/* One of several hosts in @url, the @size bytes at @host: it alone is asked.  The hosts are the
- * bytes from @hosts to @end. */
+/* Query one of several hosts in @url, the @size bytes at @host.  The hosts are the bytes from
+ * @hosts to @end. */
 static void ask_alone(struct shown *s, const char *url, const char *hosts, const char *end,
                       const char *host, size_t size)
 {
@@ -171,8 +172,8 @@ static void ask_alone(struct shown *s, const char *url, const char *hosts, const
     (void)usher__cli_resize(one, 0);
 }
 
-/* Each server that @url names, as it cannot be asked through the store.  Its user and password
- * are not shown. */
+/* Show each server that @url names, because the store cannot be opened.  Its user and password are
+ * not shown. */
 static void ask_each(struct shown *s, const char *url)
 {
     const char *hosts = strstr(url, "://"), *end = url + strcspn(url, "?"), *at;
@@ -213,7 +214,7 @@ static enum usher_status ask(struct cli *cli, struct shown *s)
     return status;
 }
 
-/* Status and counts come first, and are known last. */
+/* Status and counts are printed first, but are known last. */
 static int show_object(struct cli *cli, struct shown *s)
 {
     struct json j = { stdout, false };
@@ -253,11 +254,11 @@ int usher__cli_status(struct cli *cli, char *const *words, size_t n)
     if (n > 1)
         return usher__cli_fail(cli, USHER_INVALID, "`%s` takes no arguments", words[0]);
     status = usher__cli_try(cli, CLI_LOOKS);
-    if (cli->stands_in) /* in the shell: there is an empty store in place of the one that is not */
+    if (cli->stands_in) /* in the shell: an empty store in place of the missing one */
         return usher__cli_missing(cli, "there is no such store yet: the first command that writes "
-                                       "makes it");
+                                       "creates it");
     if (status != USHER_OK && status != USHER_UNAVAILABLE)
-        return usher__cli_open(cli, CLI_LOOKS); /* which says why */
+        return usher__cli_open(cli, CLI_LOOKS); /* reports the reason */
     shown.closed = status != USHER_OK;
     (void)snprintf(shown.message, sizeof shown.message, "%s", shown.closed ? usher_message() : "");
     shown.lines = !cli->json && !cli->shell;

@@ -95,7 +95,7 @@ void usher__table_moment(struct table *t, int64_t ms, int64_t now_ms)
     add_words(t, all);
 }
 
-/* Characters of UTF-8. */
+/* Return the number of UTF-8 characters. */
 static size_t width(const char *text)
 {
     size_t n = 0;
@@ -108,7 +108,7 @@ static size_t width(const char *text)
 static void print_row(const struct table *t, FILE *out, const char *const *cells,
                       const size_t *widths)
 {
-    size_t owed = 0; /* blanks, which a line does not end with */
+    size_t owed = 0; /* blanks to print before the next cell; a line does not end with blanks */
 
     for (size_t c = 0; c < t->n_columns; c++) {
         const char *text = cells[c] != NULL ? cells[c] : "";
@@ -173,7 +173,7 @@ static void cell(struct table *t, enum usher_noun noun, const struct usher_value
         usher__table_number(t, v->number);
 }
 
-/* Not what is in each row and of no use to a person.  The version is, in a list of scopes. */
+/* Return whether people need the column.  The version is needed only in a list of scopes. */
 static bool is_told(uint32_t verb, uint32_t field)
 {
     return (field != USHER_FIELD_VERSION || usher__noun(verb >> 8)->whole) &&

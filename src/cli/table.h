@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables for people: columns as wide as what is in them. */
+/* Tables for people: columns as wide as their content. */
 #ifndef USHER_CLI_TABLE_H
 #define USHER_CLI_TABLE_H
 
@@ -24,15 +24,15 @@ struct table {
 void usher__table_column(struct table *t, const char *head, bool right);
 void usher__table_text(struct table *t, const char *text, size_t size);
 void usher__table_number(struct table *t, int64_t number);
-/* A duration as people say it: "45 s", "12 min". */
+/* Write a duration in its largest unit: "45 s", "12 min". */
 void usher__table_span(struct table *t, int64_t ms);
-/* A moment as seen at @now_ms: "45 s ago", "in 12 min". */
+/* Write a time relative to @now_ms: "45 s ago", "in 12 min". */
 void usher__table_moment(struct table *t, int64_t ms, int64_t now_ms);
-/* Columns in which nothing is are left out.  Gives back what @t owns. */
+/* Print the table without empty columns, and free the memory of @t. */
 void usher__table_print(struct table *t, FILE *out);
 
-/* The rows of an answer as a table.  False: it is no list, or an empty one, and nothing is printed.
- */
+/* Print the rows of an answer as a table.  Return false, and print nothing, if it is no list or an
+ * empty one. */
 bool usher__table_answer(FILE *out, const struct usher_operation *command,
                          const struct usher_result *result);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usher watch SCOPE…: notices as they come.
+ * usher watch SCOPE…: print notices as changes happen.
  *
- * In the shell they are those of the changes that its own commands make, on scopes of any noun.
+ * In the shell they are the notices of changes by its own commands, on scopes of any noun.
  * Otherwise they are read from the log of the scope, so they may be of any process, on any store.
- * With --every= the log is read that often.  Without it a watcher of the library follows the log,
- * which subscribes where the store publishes changes; each of its events has the log read here.  A
- * log is bounded: a reader that is too late gets a remark about what is missing.
+ * With --every= the log is read at that interval.  Without it a watcher of the library follows the
+ * log, and subscribes if the store publishes changes; each of its events makes this code read the
+ * log.  A log is bounded: a reader that is too late gets a remark about missing notices.
  */
 #include "config.h"
 
@@ -26,8 +26,8 @@
 #include "core/text.h"
 
 #define SCOPES_MAX 64
-#define EVERY_MS 500  /* with --every= only if no watcher can be made */
-#define CHECK_MS 5000 /* the log is read, with a watcher or not: the store may have failed */
+#define EVERY_MS 500  /* without --every=, if no watcher can be made */
+#define CHECK_MS 5000 /* the log is read at least this often, because the store may have failed */
 #define PAGE 100
 
 struct followed {
@@ -37,7 +37,7 @@ struct followed {
     bool there;
     uint64_t epoch, version;
     struct usher_watcher *watcher; /* NULL: none */
-    bool due;                      /* its log is to be read */
+    bool due;                      /* read its log */
 };
 
 struct watching {
@@ -90,7 +90,7 @@ static void notice_plain(const struct usher_notice *n)
         fputs(" owner=", stdout);
         usher__plain_text(stdout, n->owner.data, n->owner.size);
     }
-    if (n->until_ms != 0 && n->mark == 0) /* with a mark it is the beat of a member */
+    if (n->until_ms != 0 && n->mark == 0) /* with a mark it is the heartbeat of a member */
         printf(" until=%s", usher__time_text(text, n->until_ms));
     f = usher__fields(&n->data);
     while (n->data.size > 1 && usher_fields_next(&f, &name, &value, &version)) {
@@ -110,7 +110,7 @@ static void print(const struct cli *cli, const struct usher_notice *n)
         notice_plain(n);
 }
 
-/* ---- of this process -------------------------------------------------------------- */
+/* ---- changes of this process -------------------------------------------------------------- */
 
 static void told(void *payload, const struct usher_notice *n)
 {
@@ -120,7 +120,7 @@ static void told(void *payload, const struct usher_notice *n)
 
 static int listen_to(struct cli *cli, char *const *words, size_t n)
 {
-    struct usher_watcher *watch; /* until the engine is closed */
+    struct usher_watcher *watch; /* closed with the engine */
     struct json j = { stdout, false };
 
     for (size_t i = 0; i < n; i++) {
@@ -144,7 +144,7 @@ static int listen_to(struct cli *cli, char *const *words, size_t n)
     return 0;
 }
 
-/* ---- of the log ------------------------------------------------------------------- */
+/* ---- the log ------------------------------------------------------------------- */
 
 static uint64_t since_of(const struct usher_result *reply)
 {
@@ -154,8 +154,7 @@ static uint64_t since_of(const struct usher_result *reply)
     return changes.since;
 }
 
-/* What is not a notice: that there is a gap, or no scope or no log, or a store that went back in
- * time. */
+/* Print a line that is no notice: a gap, a missing scope or log, or a store that lost changes. */
 static void remark(struct watching *w, const struct followed *f, enum usher_status status,
                    const struct usher_result *reply)
 {
@@ -165,8 +164,8 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
     if (!w->cli->json && !w->cli->shell) {
         printf("%s: %s\n", f->scope,
                status == USHER_REFUSED ? reply->message
-               : status == USHER_STALE ? "notices are missing: the log does not reach back so far"
-               : status == USHER_LOST  ? "the store has lost what was told last; from the log's "
+               : status == USHER_STALE ? "notices are missing: the log does not reach back that far"
+               : status == USHER_LOST  ? "the store has lost the last notices; from the log's "
                                          "beginning:"
                                        : "there is no such scope");
         return;
@@ -187,7 +186,7 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
     puts("}");
 }
 
-/* Are there others? */
+/* Print the rows of @reply.  Return whether there are more. */
 static bool print_rows(struct watching *w, struct followed *f, const struct usher_result *reply)
 {
     struct usher_text name = { f->name, strlen(f->name) };
@@ -207,7 +206,7 @@ static bool print_rows(struct watching *w, struct followed *f, const struct ushe
     return changes.more;
 }
 
-/* Where to begin: behind what is there, unless since= says otherwise. */
+/* Begin after since=, else after the current version. */
 static void begin(const struct watching *w, struct followed *f, const struct usher_result *reply)
 {
     f->begun = f->there = true;
@@ -215,10 +214,11 @@ static void begin(const struct watching *w, struct followed *f, const struct ush
     f->version = w->has_since ? w->since : reply->version;
 }
 
-/* One answer of the log.  False: there is nothing more for now. */
+/* Process one answer of the log.  Return false if there is nothing more for now. */
 static bool follow(struct watching *w, struct followed *f, struct usher_result *reply)
 {
-    if (reply->status == USHER_LOST && f->version != 0) { /* since when nobody says: all again */
+    if (reply->status == USHER_LOST &&
+        f->version != 0) { /* the first lost notice is not known: read all */
         remark(w, f, USHER_LOST, reply);
         f->version = 0;
         return true;
@@ -229,9 +229,9 @@ static bool follow(struct watching *w, struct followed *f, struct usher_result *
             remark(w, f, USHER_MISSING, reply);
         f->begun = true;
         f->there = false;
-        f->version = 0; /* of the next one of this name everything is news */
+        f->version = 0; /* print all notices of the next scope of this name */
         return false;
-    case USHER_REFUSED: /* no log: nothing will come of it */
+    case USHER_REFUSED: /* no log: there will be no notices */
         remark(w, f, USHER_REFUSED, reply);
         w->once = true;
         return false;
@@ -248,7 +248,7 @@ static bool follow(struct watching *w, struct followed *f, struct usher_result *
         return true;
     }
     if (!f->there || !usher__changes_go_on(f->epoch, f->version, reply->epoch, reply->version)) {
-        /* another one: from its beginning */
+        /* another scope: from its beginning */
         f->there = true;
         if (f->version != 0) {
             f->epoch = reply->epoch;
@@ -305,7 +305,7 @@ static void watchers_end(struct watching *w)
         usher_unwatch(w->cli->engine, w->of[i].watcher);
 }
 
-/* Wait until a log is to be read, @ms at most. */
+/* Wait at most @ms until a log has to be read. */
 static void wait_for_change(struct watching *w, int64_t ms)
 {
     bool watches = w->every_ms == 0 && watchers_begin(w);
@@ -350,7 +350,7 @@ static int poll_all(struct watching *w)
 
 /* ---- words ------------------------------------------------------------------------ */
 
-/* NULL, or what is wrong with the word of a scope. */
+/* Return NULL, or the fault in the word of a scope. */
 static const char *scope_fault(struct followed *f, const char *word)
 {
     const char *slash = strchr(word, '/'), *fault;
@@ -372,7 +372,7 @@ static const char *scope_fault(struct followed *f, const char *word)
     return NULL;
 }
 
-/* One option.  NULL, or what is wrong with it. */
+/* Read one option.  Return NULL, or the fault in it. */
 static const char *option(struct watching *w, const char *word)
 {
     const char *value;
@@ -431,7 +431,7 @@ int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
     polls = !cli->shell || scopes < n;
     if (polls && cli->shell && !w.once && !w.has_max && w.for_ms < 0)
         return usher__cli_fail(cli, USHER_INVALID,
-                               "in the shell, --once, --max= or --for= must say when it ends");
+                               "in the shell, --once, --max= or --for= is required");
     if (scopes == 1)
         return usher__cli_fail(cli, USHER_INVALID, "scope is missing: NOUN/NAME, as room/R");
     if (scopes - 1 > SCOPES_MAX)

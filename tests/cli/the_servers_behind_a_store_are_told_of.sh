@@ -16,7 +16,7 @@ says() {
 }
 
 lines 0 "$USHER" -s memory: status
-says 'itself, memory, nothing outlives it'
+says 'itself, memory, nothing survives the process'
 lines 0 "$USHER" -s memory: --json status
 says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"itself","answers":true,"software":"memory","durability":"none"}]}'
 lines 2 "$USHER" -s memory: status all
@@ -30,7 +30,7 @@ case $STORES in
     # nor does the shell, which has an empty store in its place until a command writes
     printf 'status\nscopes\nnumber add p 1\nstatus\n' >in
     lines 0 "$USHER" -s "sqlite:$dir/two.db" shell <in
-    holds out.txt '"due":null,"message":"there is no such store yet: the first command that writes makes it"}'
+    holds out.txt '"due":null,"message":"there is no such store yet: the first command that writes creates it"}'
     holds out.txt '"scopes":[],'
     holds out.txt '"nodes":[{"role":"itself","answers":true,"address":"'"$dir"'/two.db","software":"SQLite '
     "$USHER" -s "sqlite:$dir/one.db" number add p 1 >/dev/null

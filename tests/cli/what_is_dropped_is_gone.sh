@@ -17,7 +17,7 @@ for store in $STORES; do
 > number call p/q now=1000
 {"status":"ok","epoch":"E","version":3,"due":null,"number":"1","token":"3","until":0,"state":"busy+up"}
 > drop number/p/q
-{"status":"refused","message":"nobody can be asked here: drop number/p/q --yes"}
+{"status":"refused","message":"not a terminal: to erase number/p/q, add --yes"}
 > drop number/p/q --yes
 {"status":"ok","epoch":"0","version":0,"due":null,"dropped":2}
 > drop --yes number/p/q
@@ -81,7 +81,7 @@ END
     [ ! -e none.db ] || wrong 'nothing is made'
     "$USHER" -s sqlite:a.db number add p 1 >/dev/null
     expect 1 "$USHER" -s sqlite:a.db drop number/p <<'END'
-! usher: refused: nobody can be asked here: drop number/p --yes
+! usher: refused: not a terminal: to erase number/p, add --yes
 END
     expect 0 "$USHER" -s sqlite:a.db drop number/p --yes <<'END'
 ok: number/p is gone, with 1 record
@@ -99,7 +99,7 @@ END
             echo "$answer" |
                 script -qec "'$USHER' -s sqlite:a.db drop number/p" /dev/null >said.txt 2>&1
             holds said.txt 'drop number/p with all that is in it? [y/N] '
-            [ $answer = y ] || holds said.txt 'refused: number/p stays'
+            [ $answer = y ] || holds said.txt 'refused: not confirmed: number/p was not erased'
         done
         holds said.txt 'ok: number/p is gone, with 1 record'
     fi

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine: opens a store, checks what it is asked, and gives it to the store.
+ * The engine: opens a store, checks commands, and gives them to the store.
  *
  * A store that handles one scope at a time (memory) is called directly.  One that gains
  * from batches (SQLite: one transaction; Redis: one pipeline) is called by one thread at a
- * time: whoever finds nobody at it becomes the leader, executes everything that has queued
- * up, wakes the others, and hands the lead to the first that came meanwhile.
+ * time.  A thread that finds the store free becomes the leader.  It executes all commands that are
+ * in the queue, wakes the others, and hands the lead to the first thread that has queued up since.
  */
 #include "config.h"
 
@@ -45,7 +45,7 @@
 #include "../backends/redis/redis.h"
 #endif
 
-/* Tasks that one call hands to the store at once, and that one leader collects. */
+/* The maximum number of tasks that one call gives to the store, and that one leader collects. */
 #ifdef USHER_HOSTILE
 #define CHUNK 2
 #define GATHER 3
@@ -54,14 +54,14 @@
 #define GATHER 512
 #endif
 
-/* The hostile build has the way without it. */
+/* The hostile build tests the code without it. */
 #if defined(HAVE_SEM_CLOCKWAIT) && !defined(USHER_HOSTILE)
 #define USHER_SEM_CLOCKWAIT 1
 #endif
 
 /* Compiled once for a single command and once for any number. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-/* How often a leader lets other threads run before it goes, at most. */
+/* How often a leader lets other threads run before it begins, at most. */
 #define PATIENCE 32
 
 struct usher__waiter {
@@ -71,10 +71,10 @@ struct usher__waiter {
     int64_t deadline_ms;
     bool lead; /* woken to lead; else its tasks are done */
     sem_t wake;
-    size_t n_heirs; /* of those behind it in the list that are done as well: to be woken by it */
+    size_t n_heirs; /* done waiters after it in the list, which it has to wake */
 };
 
-/* Each thread's own.  No thread sees another's. */
+/* The state of a thread.  No thread sees that of another. */
 struct usher__thread {
     struct usher__inside *inside;      /* innermost first */
     char message[USHER__MESSAGE_SIZE]; /* what usher_message() returns */
@@ -83,7 +83,7 @@ static _Thread_local struct usher__thread thread;
 
 void usher__enter(struct usher__inside *here, const struct usher_engine *e)
 {
-    struct usher__thread *t = &thread; /* once: to find it costs a call */
+    struct usher__thread *t = &thread; /* read once, because finding it costs a call */
 
     here->e = e;
     here->outer = t->inside;
@@ -126,7 +126,7 @@ void usher__message_set(const char *format, ...)
     va_start(ap, format);
     (void)vsnprintf(thread.message, sizeof thread.message, format, ap);
     va_end(ap);
-    /* one line, whatever was in a URL or a name */
+    /* one line, whatever a URL or a name contains */
     usher__copy_line(thread.message, sizeof thread.message, thread.message);
 }
 
@@ -160,7 +160,7 @@ int64_t usher__monotonic_ms(void)
 
 /* ---- open and close --------------------------------------------------------------- */
 
-/* A page that the kernel wipes in the child of a fork; NULL where it cannot. */
+/* Map a page that the kernel wipes in the child of a fork.  Return NULL if it cannot. */
 static const volatile char *page_open(void)
 {
 #ifdef MADV_WIPEONFORK
@@ -216,7 +216,7 @@ static void lanes_free(struct usher_engine *e)
     (void)usher__resize(e->opt.alloc, e->lanes, e->room_lanes * sizeof *e->lanes, 0);
 }
 
-/* Is a thread in the store, or was it when the process was forked? */
+/* Return whether a thread is in the store, or was when the process was forked. */
 static bool led(const struct usher_engine *e)
 {
     unsigned i = 0;
@@ -226,7 +226,7 @@ static bool led(const struct usher_engine *e)
     return i < e->n_lanes || atomic_load(&e->apart) != 0;
 }
 
-/* Takes half-open engines; the store is closed by usher_close(). */
+/* Free an engine, also a half-open one; usher_close() closes the store. */
 static void engine_free(struct usher_engine *e)
 {
     const struct usher_allocator *alloc = e->opt.alloc;
@@ -241,7 +241,7 @@ static void engine_free(struct usher_engine *e)
     (void)usher__resize(alloc, e, sizeof *e, 0);
 }
 
-/* @from as it must be; NULL: all default. */
+/* Check and copy the options; NULL: all default. */
 static enum usher_status options_import(struct usher_options *to, const struct usher_options *from)
 {
     memset(to, 0, sizeof *to);
@@ -382,7 +382,7 @@ static const struct usher_driver *driver_of(const char *scheme, const struct ush
     return NULL;
 }
 
-/* Why @scheme is none: it would be one in another build, or is to be. */
+/* Report why @scheme has no driver: it may have one in another build. */
 static void no_driver(const char *scheme)
 {
     static const struct {
@@ -416,8 +416,8 @@ static void no_driver(const char *scheme)
     usher__message_set("open: no store of the kind `%.40s:` is known here", scheme);
 }
 
-/* What comes with the URL is opened into @opt; *@authority and *@history are what there is to
- * close again, whatever comes of it. */
+/* Set @opt by the options of the URL, and open the authority and the history.  The caller has to
+ * close *@authority and *@history also if this fails. */
 static enum usher_status open_sides(struct usher__url *u, struct usher_options *opt,
                                     struct usher_authority **authority,
                                     struct usher_history **history)
@@ -474,7 +474,7 @@ static enum usher_status open_sides(struct usher__url *u, struct usher_options *
     return USHER_OK;
 }
 
-/* The store of the URL, which has no option that nobody knows. */
+/* Open the store of the URL.  Options that no part of the library has used are invalid. */
 static enum usher_status open_driver(const struct usher_driver *driver, struct usher__url *u,
                                      const struct usher_options *opt,
                                      struct usher_store **ret_store)
@@ -592,8 +592,7 @@ void usher_close(struct usher_engine *e)
             e->authority->ops->close(e->authority);
         usher_history_close(e->history_owned ? e->history : NULL);
     } else {
-        /* A leader that was in the store is not in this process: what it held locked stays
-         * locked. */
+        /* A leader that was in the store is not in this process: its locks stay locked. */
         if (led(e) || e->store->ops->forget == NULL ||
             !usher__post_leave(atomic_load(&e->post), true))
             return;
@@ -624,7 +623,7 @@ static void log_line(void *payload, enum usher_log_level level, const char *line
     usher__engine_log(payload, level, line);
 }
 
-/* A noun of the engine itself is nobody's business. */
+/* Return whether @noun is one of the engine itself, of which no watcher gets notices. */
 static bool is_hidden(enum usher_noun noun)
 {
     const struct usher__noun *n = usher__noun((unsigned)noun);
@@ -636,7 +635,7 @@ static void notify(void *payload, const struct usher_notice *notice)
 {
     struct usher_engine *e = payload;
 
-    if (notice->noun == 0) { /* the store had no memory for some */
+    if (notice->noun == 0) { /* the store had no memory for some notices */
         usher__watches_doubt(&e->watches, (enum usher_noun)0, &notice->scope);
         return;
     }
@@ -647,7 +646,8 @@ static void notify(void *payload, const struct usher_notice *notice)
         usher__watches_queue(&e->watches, notice);
 }
 
-/* The time of commands without one.  false: the application's clock is out of range; it stays. */
+/* Set the time of commands without one.  Return false if the application's clock is out of range.
+ */
 static bool clock_read(const struct usher_engine *e, struct usher_context *context)
 {
     int64_t now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;
@@ -670,7 +670,7 @@ static bool watched(const struct usher_engine *e)
     return atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0;
 }
 
-/* Does somebody want to hear what @tasks change, or what those may that join them? */
+/* Return whether the changes by @tasks, or by tasks that may join them, need notices. */
 static bool heard(const struct usher_engine *e, const struct usher_task *tasks, size_t n)
 {
     if (watched(e) || (e->journal && e->asks))
@@ -702,7 +702,7 @@ bool usher__engine_context(struct usher_engine *e, const struct usher_task *task
     return context_make(e, tasks, n, context);
 }
 
-/* @context has its deadline, and what to ask for more. */
+/* Execute @tasks.  @context has its deadline, and the function for more tasks. */
 ALWAYS_INLINE void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
                                  struct usher_context *context)
 {
@@ -731,9 +731,10 @@ static struct usher__waiter *queue_take(struct usher__lane *l)
 /*
  * Wake the @n waiters from @w on, whose tasks are done.
  *
- * Each is left half of those behind it to wake: waking a thread costs about as much as it then
- * does before it sleeps again, so one that wakes all the others is what they wait for, and where
- * a processor is idle each of them interrupts it anew.  Once woken, a waiter may be gone.
+ * Each woken waiter wakes half of those after it.  To wake a thread costs about as much as the
+ * thread then does before it sleeps again.  So the waiters would wait for a single thread that
+ * wakes all of them, and if a processor is idle, each of them interrupts that thread again.  A
+ * waiter may be gone as soon as it is woken.
  */
 static void wake(struct usher__waiter *w, size_t n)
 {
@@ -750,13 +751,13 @@ static void wake(struct usher__waiter *w, size_t n)
     }
 }
 
-/* What a leader executes at once: his tasks, and those of waiters whom he took out of the queue. */
+/* A batch: the tasks of the leader, and those of the waiters that it took out of the queue. */
 struct usher__batch {
     struct usher_context context;
-    struct usher__waiter *last; /* of them; the leader is the first */
+    struct usher__waiter *last; /* of the waiters; the leader is the first */
     size_t n, n_waiters;
-    int64_t latest_ms; /* deadline of them */
-    int patience;      /* yields to other threads that are left to the leader */
+    int64_t latest_ms; /* latest deadline of the waiters */
+    int patience;      /* how often the leader may still yield to other threads */
     struct usher_task tasks[GATHER];
 };
 
@@ -778,7 +779,7 @@ static bool shares_time(const struct usher__waiter *w, const struct usher__batch
     return (last - now_ms) / 2 <= first - now_ms;
 }
 
-/* Take into @b what is queued, as far as there is room.  With the lock. */
+/* Move waiters from the queue into @b, as far as there is space.  With the lock. */
 static void gather(struct usher__lane *l, struct usher__batch *b)
 {
     while (l->first != NULL && b->n + l->first->n <= GATHER && shares_time(l->first, b) &&
@@ -798,7 +799,7 @@ static void gather(struct usher__lane *l, struct usher__batch *b)
     }
 }
 
-/* Let another thread run.  false: @b has been patient for long enough.  With the lock. */
+/* Let another thread run.  Return false if @b has yielded often enough.  With the lock. */
 static bool wait_a_little(struct usher__lane *l, struct usher__batch *b)
 {
     if (b->patience == 0)
@@ -811,9 +812,9 @@ static bool wait_a_little(struct usher__lane *l, struct usher__batch *b)
 }
 
 /*
- * usher_context.more of a store with USHER_CAP_MORE.  Those whom the last batch has set free are
- * on their way back, and the store does better with many at once: it begins with those who are
- * there, while the others come.
+ * usher_context.more of a store with USHER_CAP_MORE.  The threads of the last batch may soon come
+ * with their next commands, and the store is faster with many commands at once.  It begins with the
+ * commands that are there, while the others come.
  */
 static size_t more(void *payload)
 {
@@ -825,11 +826,11 @@ static size_t more(void *payload)
     (void)pthread_mutex_lock(&l->lock);
     do {
         if (b->context.notify == NULL && watched(e))
-            break; /* who has begun to watch must hear of his own command */
+            break; /* a thread that has begun to watch must get notices of its own command */
         gather(l, b);
     } while (b->n == from && b->n_waiters < l->expected && wait_a_little(l, b));
     (void)pthread_mutex_unlock(&l->lock);
-    /* none of them is earlier than his own command */
+    /* none of the new commands is earlier than the leader's own */
     if (b->n != from && !clock_read(e, &b->context)) {
         clock_refused(b->tasks + from, b->n - from);
         b->n = from;
@@ -837,7 +838,7 @@ static size_t more(void *payload)
     return b->n - from;
 }
 
-/* What the store has put into its tasks goes back to those they were copied from. */
+/* Copy the results in the tasks of the store back to the tasks of the waiters. */
 static void return_tasks(const struct usher__batch *b, struct usher__waiter *w)
 {
     size_t from = 0;
@@ -848,7 +849,8 @@ static void return_tasks(const struct usher__batch *b, struct usher__waiter *w)
     }
 }
 
-/* As leader, who is not in the queue: execute mine, and what is queued up to GATHER tasks. */
+/* As the leader, which is not in the queue: execute the tasks of @me and of the queue, in all at
+ * most GATHER. */
 static void lead(struct usher_engine *e, struct usher__lane *l, struct usher__waiter *me)
 {
     struct usher__batch b;
@@ -895,13 +897,13 @@ static void lead(struct usher_engine *e, struct usher__lane *l, struct usher__wa
         l->leaders--;
     }
     (void)pthread_mutex_unlock(&l->lock);
-    /* Not under the lock, which they would wait for; the next leader first. */
+    /* Not under the lock, because they would wait for it; the next leader first. */
     if (next != NULL)
         (void)sem_post(&next->wake);
     wake(me->next, b.n_waiters - 1);
 }
 
-/* Take @w out of the queue if it is there still.  With the lock. */
+/* Remove @w from the queue if it is still in it.  With the lock. */
 static bool queue_leave(struct usher__lane *l, struct usher__waiter *w)
 {
     struct usher__waiter *before = NULL, *at = l->first;
@@ -919,8 +921,8 @@ static bool queue_leave(struct usher__lane *l, struct usher__waiter *w)
     return true;
 }
 
-/* clang's thread sanitizer does not know sem_clockwait(), and that what was done before the post
- * has been done. */
+/* For clang's thread sanitizer, which does not support sem_clockwait() and does not see that it
+ * orders the code before the post. */
 static void acquired(sem_t *wake)
 {
 #if defined(__has_feature)
@@ -968,7 +970,7 @@ static int wait_until(sem_t *wake, int64_t deadline_ms)
 /*
  * Wait for a leader to execute the tasks of @me, or to be one.  The waiter leaves the queue at its
  * deadline, because the batches before it may have more time.  A waiter that a leader has taken out
- * of the queue waits on: the leader's batch keeps its deadline.  false: it left.
+ * of the queue continues to wait: the leader's batch keeps its deadline.  Return false if it left.
  */
 static bool await(const struct usher_engine *e, struct usher__lane *l, struct usher__waiter *me)
 {
@@ -1046,7 +1048,7 @@ static int badness(enum usher_status status)
     }
 }
 
-/* The worse of @worst and what @reply says, a failure, which is counted. */
+/* Count the failure @reply, and return the worse of @worst and its status. */
 static enum usher_status __attribute__((noinline))
 worse(struct usher_engine *e, const struct usher_result *reply, enum usher_status worst)
 {
@@ -1060,7 +1062,7 @@ worse(struct usher_engine *e, const struct usher_result *reply, enum usher_statu
     return reply->status;
 }
 
-/* What is told of @reply but to the caller. */
+/* Report @reply to the watchers and the trace function. */
 static void __attribute__((noinline))
 reply_tell(struct usher_engine *e, const struct usher_operation *command,
            const struct usher_result *reply)
@@ -1079,7 +1081,7 @@ reply_tell(struct usher_engine *e, const struct usher_operation *command,
     }
 }
 
-/* The worse of @worst and what @replies say. */
+/* Return the worst of @worst and the statuses of @replies. */
 static inline enum usher_status replies_look(struct usher_engine *e,
                                              const struct usher_operation *commands,
                                              const struct usher_result *replies, size_t n,
@@ -1096,7 +1098,7 @@ static inline enum usher_status replies_look(struct usher_engine *e,
     return worst;
 }
 
-/* Where the scopes of @tasks are: true if they have one lane. */
+/* Set the lanes of @tasks.  Return true if it is one lane. */
 static bool routed(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
 {
     const struct usher_store_ops *ops = e->store->ops;
@@ -1114,7 +1116,7 @@ static bool routed(struct usher_engine *e, struct usher_task *tasks, size_t n, i
     return one;
 }
 
-/* By this thread, at once: nobody else waits for what they may take. */
+/* Execute @tasks in this thread, at once: no other thread waits for the time that they take. */
 static void execute_apart(struct usher_engine *e, struct usher_task *tasks, size_t n,
                           int64_t deadline_ms)
 {
@@ -1125,7 +1127,7 @@ static void execute_apart(struct usher_engine *e, struct usher_task *tasks, size
     atomic_fetch_sub(&e->apart, 1);
 }
 
-/* Does one of @tasks wait for replicas that the store has? */
+/* Return whether one of @tasks waits for replicas, if the store has them. */
 static bool waits_for_replicas(const struct usher_engine *e, const struct usher_task *tasks,
                                size_t n)
 {
@@ -1161,7 +1163,7 @@ static void execute_lanes(struct usher_engine *e, struct usher_task *tasks, size
         execute_apart(e, tasks, n, deadline_ms);
 }
 
-/* The thread whose tasks they are tries again, so that nobody waits for it. */
+/* Retry @tasks in the thread that has them, so that no other thread waits for the retry. */
 static void __attribute__((noinline))
 execute_again(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
 {
@@ -1180,7 +1182,7 @@ execute_again(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_
     }
 }
 
-/* To a store that is used by one thread at a time, or has lanes. */
+/* Execute @tasks on a store that is used by one thread at a time, or has lanes. */
 static void __attribute__((noinline))
 give_shared(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
 {
@@ -1201,7 +1203,7 @@ give_shared(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t 
     }
 }
 
-/* In whatever way the store wants them. */
+/* Execute @tasks in the way that the store requires. */
 static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t n,
                         int64_t deadline_ms)
 {
@@ -1214,7 +1216,8 @@ static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t
     }
 }
 
-/* Nothing was done of it itself, for there was too much to be done before. */
+/* Return whether nothing of the command itself was done, because too many expiries had to be done
+ * before. */
 static bool unfinished(const struct usher_task *t)
 {
     const struct usher__hooks *hooks = usher__hooks_of(t->command->verb);
@@ -1228,7 +1231,7 @@ static bool unfinished(const struct usher_task *t)
     return why == hooks->why_due;
 }
 
-/* Was a command behind @tasks[i] on its scope done before it? */
+/* Return whether a command after @tasks[i] on its scope was done before it. */
 static bool overtaken(const struct usher_task *tasks, size_t i, size_t n)
 {
     const struct usher_operation *c = tasks[i].command;
@@ -1265,8 +1268,8 @@ bool usher__engine_unfinished(struct usher_engine *e, struct usher_task *tasks, 
     return false;
 }
 
-/* Go on with those that are unfinished, one by one and in order: between two portions of what is
- * due others have their turn.  Those left over are answered as not done. */
+/* Continue with the unfinished tasks, one by one and in order, so that other threads are served
+ * between two portions of the expiries.  Those left over are answered as not done. */
 static void __attribute__((noinline))
 finish(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
 {
@@ -1313,7 +1316,7 @@ void usher__engine_answered(const struct usher_task *tasks, size_t n)
         answered(&tasks[i]);
 }
 
-/* At most CHUNK commands. */
+/* Execute at most CHUNK commands. */
 ALWAYS_INLINE void execute_chunk(struct usher_engine *e, const struct usher_operation *commands,
                                  struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
@@ -1342,8 +1345,8 @@ void usher__engine_execute_all(struct usher_engine *e, const struct usher_operat
     execute_chunk(e, commands, replies, n, deadline_ms);
 }
 
-/* How many of the commands, CHUNK at most, go to the store as they are: those behind them, or
- * with 0 the first, need the authority or a history. */
+/* Return how many of the commands, CHUNK at most, go to the store as they are.  The next one needs
+ * the authority or a history. */
 ALWAYS_INLINE size_t plain(struct usher_engine *e, const struct usher_operation *commands, size_t n)
 {
     size_t i = 0;
@@ -1361,8 +1364,8 @@ ALWAYS_INLINE size_t plain(struct usher_engine *e, const struct usher_operation 
     return i;
 }
 
-/* The noun of which there are some that the store does not get as they are; NULL: there are none.
- * *@n is less where another noun's come that are executed alone. */
+/* Return the hooks of the first noun that executes its commands itself, or NULL if there is none.
+ * Lower *@n if commands of another noun follow that are executed alone. */
 static inline const struct usher__hooks *executes(const struct usher_operation *commands, size_t *n)
 {
     const struct usher__hooks *own = NULL;
@@ -1386,7 +1389,7 @@ const struct usher__hooks *usher__engine_executes(const struct usher_operation *
     return executes(commands, &n);
 }
 
-/* The watchers' part of a call. */
+/* Call the watchers at the end of a call. */
 static void deliver(struct usher_engine *e)
 {
     if (watched(e) && usher__watches_deliver(&e->watches))
@@ -1400,7 +1403,7 @@ void usher__engine_tell(struct usher_engine *e, const struct usher_operation *co
     deliver(e);
 }
 
-/* One command that is more than one of the store. */
+/* Execute one command that consists of several commands of the store. */
 static void execute_aside(struct usher_engine *e, const struct usher_operation *command,
                           struct usher_result *reply, int64_t deadline_ms)
 {
@@ -1418,7 +1421,7 @@ enum usher_status usher_operate(struct usher_engine *e, const struct usher_opera
     return status == USHER_OK ? usher__engine_operate(e, commands, replies, n, 0) : status;
 }
 
-/* Of an authority or a history, which may wait though the store does not. */
+/* Return the deadline for an authority or a history, which may wait though the store does not. */
 static int64_t side_deadline(const struct usher_engine *e, int64_t deadline_ms, int64_t timeout_ms)
 {
     return e->waits ? deadline_ms : usher__monotonic_ms() + timeout_ms;
@@ -1471,14 +1474,14 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
                                               : "commands or replies is NULL");
         return USHER_INVALID;
     }
-    /* one alone, as by every typed call, has code of its own, without the loops */
+    /* a single command, as of every typed call, has separate code without the loops */
     return n == 1 ? operate(e, commands, replies, 1, timeout_ms)
                   : operate(e, commands, replies, n, timeout_ms);
 }
 
 /* ---- watch ------------------------------------------------------------------------ */
 
-/* Of both kinds of watchers. */
+/* Check the arguments of both kinds of watchers. */
 static enum usher_status watch_check(const char *call, enum usher_noun noun, const char *scope,
                                      const char *fault)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Watchers whose notices are collected.
+ * Watchers whose notices are collected as events.
  *
- * A watcher hears of a change when its store tells of it, behind the commit and before the command
- * that made it is answered.  The notice is copied and becomes an event in the list that replies
- * stand in too.  What there is no room or no memory for becomes a gap: while one is to be told
- * the watcher hears nothing else, so the gap stands where something is missing, and it is told when
- * half of the room is free again, so that it is one and not many.
+ * A watcher gets a notice when its store reports a change, after the commit and before the answer
+ * to the command that made it.  The notice is copied and becomes an event in the list that also
+ * contains the replies.  If there is no space or no memory for it, it becomes a gap.  While a gap
+ * is pending the watcher gets no other event, so that the gap is at the position of the missing
+ * notices.  The gap is appended when half of the space is free again, so that there is one gap and
+ * not many.
  *
- * A watcher with USHER_WATCH_SINCE follows a log.  It knows up to which version it was told, and
- * goes on with a notice only if that follows on this version: otherwise, and to begin with, it is
- * behind.  Then what it hears is not kept, for all of it stands in the log, and whoever executes
- * what was posted reads the log, too.  Notices that come while it is read show whether it has to be
- * read again.  So a full backlog, a lack of memory, or a change of another process costs it a look
- * into the log, and there is a gap only if the log does not reach back.
+ * A watcher with USHER_WATCH_SINCE follows a log.  It has the version of its last notice, and
+ * appends a notice only if that follows this version.  Otherwise, and at the beginning, it is out
+ * of date.  Then notices are not kept, because the log contains all of them, and the thread that
+ * executes posted commands reads the log, too.  Notices that come during the reading show whether
+ * the log has to be read again.  So a full backlog, a lack of memory, or a change of another
+ * process costs one reading of the log, and there is a gap only if the log does not reach back.
  *
  * With USHER_WATCH_ALL it also follows what other engines change.  It reads the log every EVERY_MS.
  * If the store publishes the changes of its scope (an answer of the log has the setting `push`), it
@@ -21,9 +22,9 @@
  * published that it does not have, and every CHECK_MS.  While the subscription is interrupted it
  * reads the log every EVERY_MS.
  *
- * A watcher with USHER_WATCH_TEND has its scope swept when something is due.  Whoever tells of a
- * change says when that is, and so does each sweep.  The earliest time said counts until the next
- * sweep: one that comes too early does no harm, and says when it would not.
+ * A watcher with USHER_WATCH_TEND has its scope swept when something is due.  Each notice and each
+ * answer to a sweep contains that time.  The earliest one counts until the next sweep.  A sweep
+ * that comes too early does no harm, and its answer contains the right time.
  */
 #include "config.h"
 
@@ -44,66 +45,66 @@
 #include "engine/watch.h"
 
 #ifdef USHER_HOSTILE
-#define READS 2 /* logs that are read at once */
+#define READS 2 /* logs that are read together */
 #define PAGE 3  /* notices of each */
 #else
 #define READS 8
 #define PAGE 100
 #endif
 #define RETRY_MS 100  /* there was no memory, or no answer */
-#define EVERY_MS 500  /* between two looks at a log that others may write to */
-#define CHECK_MS 5000 /* the same with a subscription: messages may be lost */
-#define LOOK_MS 2000  /* the clock is looked at again: it may be set, and the machine may sleep */
-/* Until the next sweep, where the store says that it is not yet time; twice that when it says so
- * again, because its clock may be much slower. */
+#define EVERY_MS 500  /* interval of reading a log that other engines may write to */
+#define CHECK_MS 5000 /* the same with a subscription, because messages may be lost */
+#define LOOK_MS 2000  /* interval of reading the clock: it may be set, and the machine may sleep */
+/* Time until the next sweep, if the store answers that nothing is due yet.  It is doubled with each
+ * such answer, because the clock of the store may be much slower. */
 #define EARLY_MS 3
 
-/* Where a follower is in the history of its scope. */
+/* The position of a follower in the history of its scope. */
 struct place {
-    uint64_t epoch;   /* 0: of none, or of one that is not known yet */
-    uint64_t version; /* up to which it was told */
-    uint64_t mark;    /* there; 0: not known */
+    uint64_t epoch;   /* 0: no scope, or one that is not known yet */
+    uint64_t version; /* of the last notice that was appended */
+    uint64_t mark;    /* at this version; 0: not known */
 };
 
 struct usher__heard {
-    struct usher__due due; /* first, so that it is this: at look_ms or tend_ms */
+    struct usher__due due; /* first member; the time is look_ms or tend_ms */
     struct usher__post *p;
     struct usher__heard *then[2];  /* in `behind`, in `gaps` */
     struct usher__post_lane *lane; /* with `listed`: whose `behind` */
     void *tag;
     enum usher_noun noun;
 
-    /* what was missed, with `missed` */
-    bool missed; /* it stands in `gaps` */
+    /* the pending gap, with `missed` */
+    bool missed; /* it is in `gaps` */
     struct usher_notice gap;
-    struct told *spare; /* for the next gap; NULL: has to be made */
+    struct told *spare; /* for the next gap; NULL: has to be allocated */
 
     /* with `follows` */
     bool follows;
-    bool current; /* told of all that it knows of */
+    bool current; /* all known notices were appended */
     bool listed;  /* in `behind` */
     bool reading; /* its log is being read */
-    bool dead;    /* removed meanwhile */
-    bool closing; /* it was told that its room is */
-    bool newer;   /* heard of something behind `place` while its log was read: `newest` */
+    bool dead;    /* removed during that */
+    bool closing; /* the last notice was that its room is being closed */
+    bool newer;   /* a notice after `place` came while its log was read: `newest` */
     struct place place, newest;
     bool may_listen;    /* the store can publish its changes */
     bool listens;       /* it is a follower of the store's listener */
     bool subscribed;    /* changes are published to it now */
-    uint64_t published; /* the last version that was, of this subscription */
-    int64_t every_ms;   /* between looks at the log; 0: never */
-    int64_t first_ms;   /* how long after the first look there is another one; 0: there was */
-    int64_t look_ms;    /* look at the log then */
+    uint64_t published; /* the last published version of this subscription */
+    int64_t every_ms;   /* interval of reading the log; 0: never */
+    int64_t first_ms;   /* from the first reading to the second one; 0: that was done */
+    int64_t look_ms;    /* time to read the log */
 
     /* with `tends` */
     bool tends;
-    bool sweeps;     /* its scope is to be swept */
-    bool sweeping;   /* `reading` is that */
-    int64_t tend_ms; /* then it is, if it is due */
-    int64_t due_ms;  /* by the clock; 0: at tend_ms */
+    bool sweeps;     /* its scope has to be swept */
+    bool sweeping;   /* `reading` is a sweep */
+    int64_t tend_ms; /* time of the next sweep, if something is due then */
+    int64_t due_ms;  /* by the wall clock; 0: at tend_ms */
     int64_t early_ms;
     int64_t ahead_ms; /* how far the store's clock is ahead of the engine's */
-    uint64_t told;    /* version of the newest notice that `tend_ms` may be from */
+    uint64_t told;    /* version of the newest notice from which `tend_ms` may be */
 
     size_t scope_size;
     char scope[USHER_NAME_MAX];
@@ -117,7 +118,7 @@ static struct usher__heard *heard_of(struct usher__due *due)
 
 /* An event. */
 struct told {
-    struct usher__node node; /* first, so that it is this */
+    struct usher__node node; /* first member */
     struct usher__heard *of; /* alive while this is in a list */
     const struct usher_allocator *alloc;
     size_t size;
@@ -161,7 +162,7 @@ void usher__heard_done(const struct usher_event *event)
     told_free(told_of((const struct usher__node *)(const void *)event));
 }
 
-/* Copy @text to *@at, with a NUL behind it. */
+/* Copy @text and a NUL to *@at. */
 static void copy_text(struct usher_text *text, char **at)
 {
     if (text->size != 0)
@@ -171,7 +172,7 @@ static void copy_text(struct usher_text *text, char **at)
     *at += text->size + 1;
 }
 
-/* Tell @h of @n behind all else.  False: there is no room, or no memory. */
+/* Append an event with @n for @h.  Return false if there is no space or no memory. */
 static bool append_notice(struct usher__heard *h, const struct usher_notice *n)
 {
     struct usher__post *p = h->p;
@@ -197,13 +198,13 @@ static bool append_notice(struct usher__heard *h, const struct usher_notice *n)
     return true;
 }
 
-/* Room for the name of any scope. */
+/* Allocate a gap with space for the name of any scope. */
 static struct told *gap_new(struct usher__heard *h)
 {
     return told_new(h, USHER_EVENT_GAP, USHER_NAME_MAX + 1);
 }
 
-/* Tell @h of @gap behind all else.  False: no memory. */
+/* Append an event with @gap for @h.  Return false if there is no memory. */
 static bool append_gap(struct usher__heard *h, const struct usher_notice *gap)
 {
     static const struct usher_text none;
@@ -270,7 +271,7 @@ static void set_due(struct usher__heard *h)
     usher__dues_set(&h->p->heards, &h->due, h->look_ms < h->tend_ms ? h->look_ms : h->tend_ms);
 }
 
-/* INT64_MAX: never. */
+/* Read the log at @ms; INT64_MAX: never. */
 static void look_at(struct usher__heard *h, int64_t ms)
 {
     h->look_ms = ms;
@@ -285,7 +286,7 @@ static void tend_at(struct usher__heard *h, int64_t ms)
 
 /* ---- gaps ----------------------------------------------------------------------------------- */
 
-/* Tell of the gaps that there is room for again. */
+/* Append the pending gaps for which there is space again. */
 static void gaps_tell(struct usher__post *p)
 {
     while (p->gaps.first != NULL && p->n_notices <= p->limit / 2) {
@@ -300,7 +301,7 @@ static void gaps_tell(struct usher__post *p)
     }
 }
 
-/* @h is not told of @n. */
+/* Add @n to the pending gap of @h. */
 static void miss(struct usher__heard *h, const struct usher_notice *n)
 {
     struct usher_notice *gap = &h->gap;
@@ -318,7 +319,7 @@ static void miss(struct usher__heard *h, const struct usher_notice *n)
         h->missed = true;
         heards_append(&h->p->gaps, GAPS, h);
     } else if (gap->noun != n->noun || !usher__text_equal(&gap->scope, &n->scope)) {
-        /* of several scopes: of any */
+        /* a gap of several scopes is one of any scope */
         gap->noun = h->noun;
         gap->scope.size = 0;
         gap->epoch = gap->before = gap->version = gap->mark = 0;
@@ -331,16 +332,17 @@ static void miss(struct usher__heard *h, const struct usher_notice *n)
     gaps_tell(h->p);
 }
 
-/* ---- to follow ------------------------------------------------------------------------------ */
+/* ---- follow a log ------------------------------------------------------------------------------
+ */
 
-/* What is asked for it: its log, or to sweep its scope. */
+/* Return the verb of its next command: to read its log, or to sweep its scope. */
 static unsigned verb_of(const struct usher__heard *h)
 {
     return h->sweeps ? (unsigned)usher__hooks((unsigned)h->noun)->sweep
                      : usher__changes_verb(h->noun)->verb;
 }
 
-/* In which that is done. */
+/* Return the lane of that command. */
 static struct usher__post_lane *lane_of(const struct usher__heard *h)
 {
     struct usher_text scope = { h->scope, (uint32_t)h->scope_size };
@@ -348,7 +350,7 @@ static struct usher__post_lane *lane_of(const struct usher__heard *h)
     return usher__post_lane(h->p, verb_of(h), &scope);
 }
 
-/* There is something to be asked for it. */
+/* List @h as one with a command to execute. */
 static void be_listed(struct usher__heard *h)
 {
     if (h->listed || h->reading)
@@ -380,7 +382,7 @@ static void be_current(struct usher__heard *h)
     look_at(h, wait_ms != 0 ? usher__monotonic_ms() + wait_ms : INT64_MAX);
 }
 
-/* Changes that are told together: is none between them that is not? */
+/* Return whether a notice of coalesced changes contains all changes from the first to the last. */
 static bool is_whole(const struct usher_notice *n)
 {
     const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
@@ -411,27 +413,27 @@ static bool follows_on(const struct place *to, const struct usher_notice *n)
            (to->mark == 0 || n->was == to->mark) && is_whole(n);
 }
 
-/* @h was told of @n. */
+/* @n was appended: advance @h to it. */
 static void go_on(struct usher__heard *h, const struct usher_notice *n)
 {
     static const struct place none;
     const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
 
     if (hooks->gone != 0 && n->verb == hooks->gone)
-        h->place = none; /* one that is made now begins anew */
+        h->place = none; /* a scope that is created now has another history */
     else
         h->place = (struct place){ n->epoch, n->version, n->mark };
     h->closing = hooks->closes != NULL && hooks->closes(n->verb);
 }
 
-/* There is something up to @version that is not known. */
+/* Note that there are changes up to @version that were not read. */
 static void newer(struct usher__heard *h, uint64_t epoch, uint64_t version)
 {
     h->newer = true;
     h->newest = (struct place){ epoch, version, 0 };
 }
 
-/* Is @n perhaps of another setting `push`? */
+/* Return whether @n may be a change of the setting `push`. */
 static bool may_change_push(const struct usher__heard *h, const struct usher_notice *n)
 {
     const struct usher__verb *verb = usher__verb((unsigned)n->verb);
@@ -446,7 +448,7 @@ static void follow(struct usher__heard *h, const struct usher_notice *n)
     if (h->current && follows_on(&h->place, n) && append_notice(h, n)) {
         go_on(h, n);
         if (may_change_push(h, n))
-            be_behind(h); /* the answer has the setting */
+            be_behind(h); /* the answer contains the setting */
         return;
     }
     newer(h, n->epoch, n->version);
@@ -454,16 +456,17 @@ static void follow(struct usher__heard *h, const struct usher_notice *n)
         be_behind(h);
 }
 
-/* ---- to listen ------------------------------------------------------------------------------ */
+/* ---- listen to the store
+ * ------------------------------------------------------------------------------ */
 
-/* A message of the store's listener.  Without a lock. */
+/* Process a message of the store's listener.  Called without a lock. */
 static void published(void *payload, enum usher_noun noun, const struct usher_text *scope,
                       enum usher_listen_event event, uint64_t version)
 {
     usher__watches_published(payload, noun, scope, event, version);
 }
 
-/* Become a follower of the store's listener, or (@on false) be none any more.  Without memory the
+/* Add @h to the followers of the store's listener, or (@on false) remove it.  Without memory the
  * log is read every half second, and this is tried after each reading. */
 static void set_listening(struct usher__heard *h, bool on)
 {
@@ -482,7 +485,7 @@ static void set_listening(struct usher__heard *h, bool on)
     p->listen_now = true;
 }
 
-/* The log has to be read again. */
+/* Make @h read its log again. */
 static void be_out_of_date(struct usher__heard *h, uint64_t version)
 {
     if (h->current)
@@ -495,7 +498,7 @@ void usher__heard_published(struct usher__heard *h, enum usher_listen_event even
 {
     struct usher__post *p = h->p;
     int64_t next_ms = usher__monotonic_ms() + h->every_ms;
-    bool again; /* a version below the last one: it is another scope of this name */
+    bool again; /* a version below the last one: another scope of this name */
 
     (void)pthread_mutex_lock(&p->lock);
     if (h->listens && event == USHER_LISTEN_VERSION) {
@@ -515,7 +518,7 @@ void usher__heard_published(struct usher__heard *h, enum usher_listen_event even
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- to tend a scope ------------------------------------------------------------------------ */
+/* ---- sweep a scope ------------------------------------------------------------------------ */
 
 static int64_t clock_ms(const struct usher_engine *e)
 {
@@ -530,14 +533,14 @@ static int64_t clock_ms(const struct usher_engine *e)
     return ms;
 }
 
-/* By the store's clock, as far as it is known. */
+/* Return the time of the store's clock, as far as it is known. */
 static int64_t store_ms(const struct usher__heard *h)
 {
     return clock_ms(h->p->e) + h->ahead_ms;
 }
 
-/* An answer to a command of the engine's own has it; 0: it failed.  A notice would not do: who made
- * the change may have named another time. */
+/* Set the store's clock from an answer to a command of the engine's own; 0: it failed.  The time of
+ * a notice cannot be used, because the command of the change may have had another time (now=). */
 static void set_clock(struct usher__heard *h, int64_t now_ms)
 {
     if (now_ms != 0)
@@ -552,21 +555,22 @@ static void tend_in(struct usher__heard *h, int64_t ms)
         tend_at(h, at_ms);
 }
 
-/* Sweep, whether something is due or not. */
+/* Sweep in @ms, whether something is due or not. */
 static void sweep_in(struct usher__heard *h, int64_t ms)
 {
     h->due_ms = 0;
     tend_in(h, ms);
 }
 
-/* Forget what was due: a sweep comes only for later notices and answers. */
+/* Forget the time: the next sweep depends on later notices and answers. */
 static void tend_not(struct usher__heard *h)
 {
     h->due_ms = USHER_NEVER;
     tend_at(h, INT64_MAX);
 }
 
-/* Nothing of its scope is due before @due_ms (0: not known); swept @least_ms from now, or later. */
+/* Sweep at @due_ms (0: not known), before which nothing is due, but not before @least_ms from now.
+ */
 static void tend(struct usher__heard *h, int64_t due_ms, int64_t least_ms)
 {
     int64_t left_ms = 0;
@@ -575,7 +579,7 @@ static void tend(struct usher__heard *h, int64_t due_ms, int64_t least_ms)
         return;
     if (due_ms < h->due_ms)
         h->due_ms = due_ms;
-    /* both clocks are read in whole milliseconds: one more, and it is not too early */
+    /* both clocks are read in whole milliseconds: one more, so that it is not too early */
     if (due_ms != 0)
         left_ms = due_ms - store_ms(h) + 1;
     if (left_ms > LOOK_MS)
@@ -585,7 +589,7 @@ static void tend(struct usher__heard *h, int64_t due_ms, int64_t least_ms)
 
 static void swept(struct usher__heard *h, const struct usher_result *r)
 {
-    /* it knows better than what was told before it was over */
+    /* the answer replaces the times of notices that came before it */
     if (USHER_IS_DONE(r->status) && h->told <= r->version)
         tend_not(h);
     set_clock(h, r->now_ms);
@@ -600,13 +604,13 @@ static void swept(struct usher__heard *h, const struct usher_result *r)
             h->early_ms = LOOK_MS;
         tend(h, r->due_ms, h->early_ms);
         break;
-    case USHER_MISSING: /* who makes it tells */
+    case USHER_MISSING: /* there is a notice when it is created */
         break;
     default:
         sweep_in(h, RETRY_MS);
         break;
     }
-    /* something more was due while it was swept, or its log is still to be read */
+    /* more became due during the sweep, or its log still has to be read */
     if (h->sweeps || (h->follows && !h->current && h->look_ms == INT64_MAX))
         be_listed(h);
 }
@@ -620,9 +624,9 @@ static void sweep_command(struct usher__heard *h, struct usher_operation *c)
     h->sweeping = true;
 }
 
-/* ---- to read a log -------------------------------------------------------------------------- */
+/* ---- read a log ---------------------------------------------------------------------------- */
 
-/* Something is missing up to @version of @epoch, where the mark is @mark: @h goes on there. */
+/* Append a gap up to @version of @epoch, where the mark is @mark, and advance @h to it. */
 static bool skip(struct usher__heard *h, uint64_t epoch, uint64_t version, uint64_t mark)
 {
     struct usher_notice gap;
@@ -641,7 +645,7 @@ static bool skip(struct usher__heard *h, uint64_t epoch, uint64_t version, uint6
     return true;
 }
 
-/* What is to be done with an answer. */
+/* The next step after an answer: none, another reading at once, or one later. */
 enum then { CURRENT, AGAIN, LATER };
 
 static enum then read_rows(struct usher__heard *h, const struct usher_result *r)
@@ -656,7 +660,7 @@ static enum then read_rows(struct usher__heard *h, const struct usher_result *r)
 
         if (usher_notice_read(h->noun, &scope, r->epoch, &value, &n) != USHER_OK)
             return LATER;
-        /* another history under the same versions */
+        /* another history with the same versions */
         if (h->place.mark != 0 && n.was != h->place.mark && !skip(h, r->epoch, n.before, n.was))
             return LATER;
         if (!append_notice(h, &n))
@@ -672,7 +676,7 @@ static enum then read_rows(struct usher__heard *h, const struct usher_result *r)
     return CURRENT;
 }
 
-/* Does @r say that changes are published? */
+/* Return whether @r contains that changes are published. */
 static bool is_published(const struct usher_result *r)
 {
     struct usher__changes changes;
@@ -689,15 +693,15 @@ static enum then read_answer(struct usher__heard *h, const struct usher_result *
     struct usher__changes changes;
 
     switch (r->status) {
-    case USHER_MISSING: /* of a room that closes there is nothing more to be told but that */
+    case USHER_MISSING: /* no gap if the last notice was that its room closes */
         if ((h->place.epoch != 0 || h->place.version != 0) && !h->closing && !skip(h, 0, 0, 0))
             return LATER;
         h->place = none;
         return CURRENT;
     case USHER_OK:
-    case USHER_REFUSED: /* there is no log any more: what was not told is not known */
+    case USHER_REFUSED: /* there is no log any more: a gap for what was not read */
     case USHER_STALE:
-        if (other) { /* all of the new one is news */
+        if (other) { /* read the new scope from its beginning */
             if (h->closing)
                 h->place = (struct place){ r->epoch, 0, 0 };
             else if (!skip(h, r->epoch, 0, 0))
@@ -713,7 +717,7 @@ static enum then read_answer(struct usher__heard *h, const struct usher_result *
         }
         usher__changes_of(r, &changes);
         return skip(h, r->epoch, r->version, changes.mark) ? CURRENT : LATER;
-    case USHER_LOST: /* and on from what is not lost */
+    case USHER_LOST: /* continue after the last version that is not lost */
         if (r->version >= h->place.version || !skip(h, r->epoch, r->version, 0))
             return LATER;
         return AGAIN;
@@ -793,10 +797,10 @@ bool usher__heards_fly(const struct usher_engine *e, const struct usher__post_la
     return true;
 }
 
-/* Logs that are being read, and scopes that are swept. */
+/* Logs that are being read, and scopes that are being swept. */
 struct usher__reading {
     struct usher__post *p;
-    struct usher__flight *flight; /* NULL: who reads waits */
+    struct usher__flight *flight; /* NULL: the thread waits for the answers */
     size_t n;
     size_t asked[READS];
     struct usher__heard *heards[READS];
@@ -844,7 +848,7 @@ void usher__heards_read(struct usher_engine *e, struct usher__post *p, struct us
     (void)pthread_mutex_unlock(&p->lock);
     status = usher__engine_operate(e, r.commands, r.results, r.n, 0);
     (void)pthread_mutex_lock(&p->lock);
-    /* INVALID, nothing was done: not seen, for the engine is sound */
+    /* INVALID would mean that nothing was done; it does not occur, because the engine is valid */
     reading_done(&r, status != USHER_INVALID);
 }
 
@@ -925,7 +929,7 @@ void usher__heard_taken(struct usher__post *p, const struct usher__node *node)
     gaps_tell(p);
 }
 
-/* ---- to hear -------------------------------------------------------------------------------- */
+/* ---- notices -------------------------------------------------------------------------------- */
 
 void usher__heard_notice(struct usher__heard *h, const struct usher_notice *n)
 {
@@ -956,7 +960,7 @@ void usher__heard_doubt(struct usher__heard *h, const struct usher_notice *n)
     else if (h->current)
         be_behind(h);
     else
-        newer(h, n->epoch, UINT64_MAX); /* what is being read may be from before */
+        newer(h, n->epoch, UINT64_MAX); /* the answer that is being read may be older */
     usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
 }
@@ -1015,7 +1019,7 @@ void usher__heard_begin(struct usher__heard *h)
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-/* Take out of what is ready what is of @h. */
+/* Remove the events of @h from the ready events. */
 static void ready_without(struct usher__post *p, const struct usher__heard *h)
 {
     struct usher__node *node = p->ready.first;

@@ -5,66 +5,66 @@
 
 #include "engine/post.h"
 
-/* What one watcher has heard and was not told yet. */
+/* A watcher, with the notices that were not collected yet. */
 struct usher__heard;
 
-/* How it hears. */
+/* The parameters of a watcher. */
 struct usher__hearing {
     enum usher_noun noun; /* 0: any */
     const char *scope;    /* NULL: any */
     unsigned flags;       /* enum usher_watch_flag */
     uint64_t since;       /* with USHER_WATCH_SINCE */
-    int64_t under_way_ms; /* no command that was begun before takes longer */
+    int64_t under_way_ms; /* the longest time of a command that was begun before */
     void *tag;
 };
 
-/* One that hears nothing yet.  NULL: no memory. */
+/* Create a watcher that gets no notices yet.  Return NULL if there is no memory. */
 struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher__hearing *how);
-/* It is told of what happens from now on: one that follows a log reads it. */
+/* Let it get notices from now on: one that follows a log reads the log. */
 void usher__heard_begin(struct usher__heard *h);
-/* None of its events is collected from now on.  A thread that reads its log goes on with that. */
+/* Remove it and its events.  A thread that reads its log continues with that. */
 void usher__heard_remove(struct usher__heard *h);
 
-/* It hears @n, which is durable.  The callers come one after the other. */
+/* Give it @n, which is durable.  The calls come one after the other. */
 void usher__heard_notice(struct usher__heard *h, const struct usher_notice *n);
 /* Changes of its scope are published to it (store.h). */
 void usher__heard_published(struct usher__heard *h, enum usher_listen_event event,
                             uint64_t version);
-/* There may be changes of @n's scope that nobody could tell it of; without one, of any: of a
- * watcher of one scope, of that. */
+/* Report that there may be changes of @n's scope without notices, or, if @n has no scope, of any
+ * scope; for a watcher of one scope, of that scope. */
 void usher__heard_doubt(struct usher__heard *h, const struct usher_notice *n);
 
 /* ---- by post.c, with the lock of @p -------------------------------------------------------- */
 
-/* Is there a log to be read in @l, and room for what comes of it? */
+/* Return whether a log of @l has to be read, and there is space for its notices. */
 bool usher__heard_can_read(const struct usher__post *p, const struct usher__post_lane *l);
-/* Do those that are read next not have to be waited for (flight.h)? */
+/* Return whether the next readings can be asynchronous (flight.h). */
 bool usher__heards_fly(const struct usher_engine *e, const struct usher__post_lane *l);
-/* Read some.  Others have the lock meanwhile. */
+/* Read some logs.  The lock is released during that. */
 void usher__heards_read(struct usher_engine *e, struct usher__post *p, struct usher__post_lane *l);
-/* The same without waiting, where `room changes` flies (flight.h), as with the door; go_on without
- * the lock.  NULL: no memory, and they are read later. */
+/* The same without waiting, if `room changes` can be asynchronous (flight.h), as in door.h; call
+ * go_on without the lock.  Return NULL if there is no memory: the logs are read later. */
 struct usher__reading;
 struct usher_wait;
 struct usher__reading *usher__reading_begin(struct usher_engine *e, struct usher__post *p,
                                             struct usher__post_lane *l);
 bool usher__reading_go_on(struct usher__reading *r, struct usher_wait *ret_wait);
 void usher__reading_end(struct usher__reading *r, bool over);
-/* Its commands, which stay as they are. */
+/* Its commands, which do not change. */
 size_t usher__reading_size(const struct usher__reading *r);
 const struct usher_operation *usher__reading_at(const struct usher__reading *r, size_t i);
-/* No watcher has to do anything by itself before. */
+/* Return the earliest time at which a watcher has to do something. */
 int64_t usher__heards_ms(const struct usher__post *p);
-/* What is to be done by @now_ms. */
+/* Do what is due at @now_ms. */
 void usher__heards_look(struct usher__post *p, int64_t now_ms);
-/* @node, a notice or a gap, was taken out of what is ready. */
+/* @node, a notice or a gap, was removed from the ready events. */
 void usher__heard_taken(struct usher__post *p, const struct usher__node *node);
-/* Free all watchers: at the end. */
+/* Free all watchers, at the end. */
 void usher__heards_drop(struct usher__post *p);
 
 /* ---- */
 
-/* usher_event_done() of a notice or a gap. */
+/* usher_event_done() for a notice or a gap. */
 void usher__heard_done(const struct usher_event *event);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the nouns are registered with the engine: a line each. */
+/* Registration of the nouns with the engine: a line each. */
 #include "config.h"
 
 #include "engine/nouns.h"

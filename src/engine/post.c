@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands that are posted, done by whoever comes, and collected.
+ * Posted commands: threads of the caller execute them, and their events are collected.
  *
- * A command stands in one of two lists: it waits, or its event is ready to be collected.  One
- * thread at a time takes commands from the front of the first list, executes them as
- * usher_execute() would, and appends them to the second, so all are done in the order of posting.
- * That thread is in usher_work(), or in usher_collect() while no thread is in usher_work().  Of a
- * store with lanes (a cluster) there are several first lists, each of which is done in its order.
+ * A command is in one of two lists: it waits, or its event is ready to be collected.  One thread at
+ * a time takes commands from the front of the first list, executes them as usher_execute() would,
+ * and appends them to the second, so all are done in the order of posting.  That thread is in
+ * usher_work(), or in usher_collect() while no thread is in usher_work().  For a store with lanes
+ * (a cluster) there are several first lists, and each is done in its order.
  *
- * A call of usher_post() makes two blocks: the commands with their texts and events, and the
- * replies.  Both exist before a command waits, so what was posted has its answer though there is no
- * memory left.  A block goes with the last of its events.
+ * A call of usher_post() allocates two blocks: the commands with their texts and events, and the
+ * replies.  Both exist before a command waits, so a posted command is answered even if there is no
+ * memory left.  A block is freed with the last of its events.
  *
- * Threads wait in poll(), not for a condition variable: what wakes them can then be written in a
- * signal handler, and the host's event loop waits for the same descriptor.  A descriptor is raised
- * and lowered with the lock held, so it is readable exactly while there is something.  The one of
- * usher_interrupt(), which cannot take a lock, is lowered by who finds that it was for nothing.
+ * Threads wait in poll(), not for a condition variable.  So a signal handler can wake them by a
+ * write, and the host's event loop waits for the same descriptor.  A descriptor is raised and
+ * lowered with the lock held, so it is readable exactly while there is something to do.  The one of
+ * usher_interrupt(), which cannot take a lock, is lowered by a thread that finds no interruption.
  */
 #include "config.h"
 
@@ -35,7 +35,7 @@
 #include <sys/epoll.h>
 #define HAS_LOOP true
 #else
-#define HAS_LOOP false /* whoever collects waits for the store */
+#define HAS_LOOP false /* a thread that collects waits for the store */
 #endif
 
 #define XXH_INLINE_ALL
@@ -51,31 +51,31 @@
 #include "engine/reply.h"
 
 #ifdef USHER_HOSTILE
-#define BATCH 3 /* commands that are executed at once */
+#define BATCH 3 /* commands that are executed together */
 #else
 #define BATCH 256
 #endif
 #define BACKLOG 65536
-/* Who waits looks again then: another thread may have begun something that nobody waits for, and
- * left it. */
+/* A waiting thread checks again after this time: another thread may have begun something and left
+ * it, so that no thread drives it. */
 #define HELP_MS 500
-/* A command has each field at most once, and there are not so many: of a longer one what is wrong
- * stands among the first. */
+/* More than there are fields.  A command has each field at most once, so the fault of a longer one
+ * is among the first. */
 #define VALUES_MAX 256
 
 /* The commands of one call; they, their values and their texts follow. */
 struct parcel {
     const struct usher_allocator *alloc;
-    atomic_size_t left; /* events that were not given back */
+    atomic_size_t left; /* events that were not freed */
     size_t size;        /* of the block */
     int64_t deadline_ms;
 };
 
 struct posted {
-    struct usher__node node; /* first, so that it is this */
-    unsigned home;           /* with lanes */
+    struct usher__node node; /* first member */
+    unsigned home;           /* index in usher__post.homes, with lanes */
     struct parcel *of;
-    struct usher_reply *reply; /* that of the event */
+    struct usher_reply *reply; /* of the event */
     struct usher_command command;
 };
 
@@ -91,7 +91,7 @@ void usher__nodes_append(struct usher__nodes *l, struct usher__node *node)
     l->last = node;
 }
 
-/* The first one of @l, which is not empty. */
+/* Remove and return the first one of @l, which is not empty. */
 static struct usher__node *take(struct usher__nodes *l)
 {
     struct usher__node *node = l->first;
@@ -103,7 +103,7 @@ static struct usher__node *take(struct usher__nodes *l)
     return node;
 }
 
-/* The command that @node, which is one, is the beginning of. */
+/* Return the command whose first member is @node. */
 static struct posted *posted_of(struct usher__node *node)
 {
     return (struct posted *)(void *)node;
@@ -138,7 +138,7 @@ static int descriptor_open(void)
 #endif
 }
 
-/* A descriptor that is readable while @fd is, or another one that is added.  -1: there is none. */
+/* Open a descriptor that is readable while @fd or another added one is.  Return -1 on failure. */
 static int loop_open(int fd)
 {
 #ifdef HAVE_SYS_EPOLL_H
@@ -156,9 +156,9 @@ static int loop_open(int fd)
 #endif
 }
 
-/* What is under way waits for something, or is gone on with.  It must not be in there when its
- * socket is closed: a child of fork() may have it open still.  false: the loop cannot tell of it.
- * With the lock. */
+/* Add @wait of something under way to the loop, or remove it when a thread drives that.  A socket
+ * must not be in the loop when it is closed, because a child of fork() may still have it open.
+ * Return false if it cannot be added.  With the lock. */
 static bool loop_set(const struct usher__post *p, const struct usher_wait *wait, bool waits)
 {
 #ifdef HAVE_SYS_EPOLL_H
@@ -187,13 +187,13 @@ static void descriptors_close(struct usher__post *p)
             (void)close(p->fd[i]);
 }
 
-/* If it is readable it stays so.  Safe in a signal handler. */
+/* Make it readable.  Safe in a signal handler. */
 static void descriptor_raise(int fd)
 {
     uint64_t one = 1;
     ssize_t n = write(fd, &one, sizeof one);
 
-    (void)n; /* it fails only where it has been raised more often than one can count */
+    (void)n; /* it fails only if the counter is at its maximum */
 }
 
 static void descriptor_lower(int fd)
@@ -215,7 +215,7 @@ static void descriptor_set(struct usher__post *p, enum usher__descriptor d, bool
         descriptor_lower(p->fd[d]);
 }
 
-/* ---- what there is ---- */
+/* ---- work ---- */
 
 static bool is_under_way(const struct usher__post_lane *l)
 {
@@ -238,7 +238,7 @@ static struct usher__post_lane *work_of_some(struct usher__post *p)
     return NULL;
 }
 
-/* A lane in which there is something to be begun.  NULL: there is none. */
+/* Return a lane in which something can be begun, or NULL. */
 static inline struct usher__post_lane *work_of(struct usher__post *p)
 {
     if (p->n_lanes > 1)
@@ -246,13 +246,13 @@ static inline struct usher__post_lane *work_of(struct usher__post *p)
     return has_work(p, p->lane) ? p->lane : NULL;
 }
 
-/* Is there something to be begun? */
+/* Return whether something can be begun. */
 static bool any_work(struct usher__post *p)
 {
     return work_of(p) != NULL || (p->listen_now && !p->listening);
 }
 
-/* After each change of what there is to be done or to collect.  With the lock. */
+/* Called after each change of the work and of the ready events.  With the lock. */
 void usher__post_show(struct usher__post *p)
 {
     bool work = any_work(p);
@@ -272,8 +272,8 @@ static void post_free(struct usher__post *p)
     (void)usher__resize(p->alloc, p, sizeof *p, 0);
 }
 
-/* As many as the store has, as far as there is room, and where there are several, another one; and
- * those for who waits for replicas. */
+/* Make as many lanes as the store has, up to USHER__POST_QUEUES, and one more if there are several.
+ * In addition there are those for commands that wait for replicas. */
 static bool lanes_new(const struct usher_engine *e, struct usher__post *p)
 {
     p->n_queues = e->n_lanes < USHER__POST_QUEUES ? (unsigned)e->n_lanes : USHER__POST_QUEUES;
@@ -360,7 +360,7 @@ struct usher__post *usher__post_of(struct usher_engine *e, const char *call)
     return p;
 }
 
-/* ---- to post ------------------------------------------------------------------------------- */
+/* ---- post ---------------------------------------------------------------------------------- */
 
 static size_t text_size(int32_t size, const char *text)
 {
@@ -370,7 +370,7 @@ static size_t text_size(int32_t size, const char *text)
         n = (size_t)size;
     else if (text != NULL && size == USHER_TO_NUL)
         n = strlen(text);
-    return n < INT32_MAX ? n : INT32_MAX; /* no text may be as long */
+    return n < INT32_MAX ? n : INT32_MAX; /* no text may be that long */
 }
 
 static size_t values_of(const struct usher_command *c)
@@ -380,7 +380,7 @@ static size_t values_of(const struct usher_command *c)
     return c->n < VALUES_MAX ? c->n : VALUES_MAX;
 }
 
-/* Of the block for them; 0: nobody has so much memory. */
+/* Return the size of the block for them, or 0 if it exceeds the address space. */
 static size_t parcel_size(const struct usher_command *commands, size_t n)
 {
     size_t size = sizeof(struct parcel) + n * sizeof(struct posted);
@@ -399,7 +399,7 @@ static size_t parcel_size(const struct usher_command *commands, size_t n)
     return over ? 0 : size;
 }
 
-/* Copy the text *@text of *@size to *@at.  What is wrong about it stays so. */
+/* Copy the text *@text of *@size to *@at.  An invalid one stays invalid. */
 static void copy_text(const char **text, int32_t *size, char **at)
 {
     size_t n = text_size(*size, *text);
@@ -506,15 +506,15 @@ static bool waits_for_replicas(const struct usher_command *c)
     return c->values != NULL && i < c->n;
 }
 
-/* Which lane of several it goes to: that of its scope, or of those that wait already.  A batch is
- * over when the last of it is, so who waits for replicas has one of its own. */
+/* Return the lane for @c: that of its scope, or that in which commands of its home already wait.  A
+ * batch ends with its last command, so commands that wait for replicas have other lanes. */
 static struct usher__post_lane *home_of(struct usher__post *p, struct posted *c)
 {
     size_t size = text_size(c->command.scope_size, c->command.scope);
     struct usher_text scope = { NULL, 0 };
     struct usher__home *home;
 
-    /* what is wrong is answered so by whichever */
+    /* an invalid scope can be answered in any lane */
     if (size != 0 && usher__scope_fault(c->command.scope, size) == NULL) {
         scope = (struct usher_text){ c->command.scope, (uint32_t)size };
         c->home = (unsigned)(XXH3_64bits(c->command.scope, size) % USHER__POST_HOMES);
@@ -533,14 +533,14 @@ static struct usher__post_lane *lane_of(struct usher__post *p, struct posted *c)
     return p->homes == NULL ? p->lane : home_of(p, c);
 }
 
-/* It is done, or will not be. */
+/* @c was done, or refused. */
 static void leave_home(struct usher__post *p, const struct posted *c)
 {
     if (p->homes != NULL)
         p->homes[c->home].n--;
 }
 
-/* Room for @n more commands. */
+/* Reserve space for @n more commands. */
 static bool reserve(struct usher__post *p, size_t n)
 {
     bool is_room;
@@ -609,9 +609,11 @@ void usher_event_done(const struct usher_event *event)
         (void)usher__resize(parcel->alloc, parcel, parcel->size, 0);
 }
 
-/* ---- to do ----------------------------------------------------------------------------------- */
+/* ---- execute -----------------------------------------------------------------------------------
+ */
 
-/* Answer those that wait in @l, and have @tag or (@late) no time left.  How many; with the lock. */
+/* Refuse the commands that wait in @l and have @tag or (@late) no time left.  Return their number.
+ * With the lock. */
 static size_t refuse_in(struct usher__post *p, struct usher__post_lane *l, const void *tag,
                         bool late, const char *message)
 {
@@ -647,7 +649,7 @@ static size_t refuse(struct usher__post *p, const void *tag, bool late, const ch
     return n;
 }
 
-/* When something has to be done because it is late. */
+/* Return the next time at which something expires, of commands or of watchers. */
 static int64_t late_ms(const struct usher__post *p)
 {
     int64_t look_ms = usher__heards_ms(p);
@@ -655,7 +657,7 @@ static int64_t late_ms(const struct usher__post *p)
     return p->soonest_ms < look_ms ? p->soonest_ms : look_ms;
 }
 
-/* Do it, if it is. */
+/* Refuse late commands, and let watchers do what is due. */
 static void do_late(struct usher_engine *e, struct usher__post *p)
 {
     int64_t now_ms;
@@ -677,10 +679,10 @@ static void do_late(struct usher_engine *e, struct usher__post *p)
 }
 
 /*
- * Take from the front of what waits what is executed at once, @entries of it.  The batch has one
- * deadline, that of the command with the least time left, which is *@ret_left_ms: so a command with
- * more than twice that time waits for the next batch.  *@flies: in, does it matter; out, all or
- * none of them can be done without waiting.  With the lock.
+ * Move the next batch from the waiting commands into @batch and @entries, and return its size.  The
+ * batch has one deadline, that of the command with the least time left, which is *@ret_left_ms.  So
+ * a command with more than twice that time waits for the next batch.  *@flies: in, whether the
+ * batch must be all asynchronous or all not; out, which of both it is.  With the lock.
  */
 static size_t batch_take(const struct usher_engine *e, struct usher__post *p,
                          struct usher__post_lane *l, struct usher__nodes *batch,
@@ -712,7 +714,7 @@ static size_t batch_take(const struct usher_engine *e, struct usher__post *p,
     return n;
 }
 
-/* What is under way ends, of which the commands have left the store.  With the lock. */
+/* End what is under way in @l; its commands have left the store.  With the lock. */
 static void land(struct usher__post *p, struct usher__post_lane *l, bool over)
 {
     if (l->reading != NULL)
@@ -734,8 +736,8 @@ static void batch_done(struct usher__post *p, struct usher__nodes *batch)
     *batch = (struct usher__nodes){ NULL, NULL };
 }
 
-/* Do of what is under way in @l, at which no thread is, what can be done now.  With the lock, which
- * others have meanwhile. */
+/* Advance what is under way in @l, which no thread drives, as far as possible without waiting. With
+ * the lock, which is released during that. */
 static void go_on(struct usher__post *p, struct usher__post_lane *l)
 {
     struct usher_wait wait = { .fd = -1 };
@@ -756,13 +758,13 @@ static void go_on(struct usher__post *p, struct usher__post_lane *l)
         batch_done(p, &l->batch);
     } else {
         l->wait = wait;
-        if (!loop_set(p, &l->wait, true)) /* no memory: it is looked at */
+        if (!loop_set(p, &l->wait, true)) /* no memory: check it every millisecond */
             l->wait.until_ms = usher__monotonic_ms() + 1;
     }
     usher__post_show(p);
 }
 
-/* The time that is left until @until_ms, as poll() wants it. */
+/* Return the time that is left until @until_ms, for poll(). */
 static int ms_until(int64_t until_ms)
 {
     int64_t left_ms = until_ms == INT64_MAX ? INT32_MAX : until_ms - usher__monotonic_ms();
@@ -770,8 +772,8 @@ static int ms_until(int64_t until_ms)
     return left_ms > INT32_MAX ? INT32_MAX : left_ms > 0 ? (int)left_ms : 0;
 }
 
-/* What is under way and no thread is at waits for: @fds of poll(), of which there is room for one
- * for each lane, and how many; and until *@until_ms, if that is not before.  @of: whose each is. */
+/* Write into @fds the descriptors of all that is under way without a thread, at most one for each
+ * lane, into @of their lanes, and return their number.  Lower *@until_ms to the first deadline. */
 static nfds_t waits_of(struct usher__post *p, struct pollfd *fds, struct usher__post_lane **of,
                        int64_t *until_ms)
 {
@@ -809,14 +811,13 @@ static struct usher__post_lane *can_go_on_some(struct usher__post *p)
     return NULL;
 }
 
-/* Is something under way that no thread is at, and has what it waits for come?  In which lane;
- * NULL: in none. */
+/* Return a lane in which something is under way without a thread and can continue, or NULL. */
 static inline struct usher__post_lane *can_go_on(struct usher__post *p)
 {
     return p->n_under_way != 0 ? can_go_on_some(p) : NULL;
 }
 
-/* Can the listener go on, and does no thread drive it? */
+/* Return whether the listener can continue, and no thread drives it. */
 static bool can_listen(const struct usher__post *p)
 {
     struct pollfd fd = { p->listen_wait.fd, p->listen_wait.events, 0 };
@@ -826,7 +827,8 @@ static bool can_listen(const struct usher__post *p)
     return p->listen_now || ms_until(p->listen_wait.until_ms) == 0 || poll(&fd, 1, 0) > 0;
 }
 
-/* Add what it waits for to @fds, and until *@until_ms, if that is not before.  How many. */
+/* Write the descriptor of the listener into @fds, lower *@until_ms to its deadline, and return the
+ * number of descriptors. */
 static nfds_t listens_for(const struct usher__post *p, struct pollfd *fds, int64_t *until_ms)
 {
     if (p->listener == NULL || p->listening)
@@ -837,7 +839,7 @@ static nfds_t listens_for(const struct usher__post *p, struct pollfd *fds, int64
     return 1;
 }
 
-/* Drive it.  With the lock, which is released while that is done. */
+/* Drive the listener.  With the lock, which is released during that. */
 static void listen_on(const struct usher_engine *e, struct usher__post *p)
 {
     struct usher_wait wait = { .fd = -1, .until_ms = INT64_MAX };
@@ -851,13 +853,14 @@ static void listen_on(const struct usher_engine *e, struct usher__post *p)
     (void)pthread_mutex_lock(&p->lock);
     p->listening = false;
     p->listen_wait = wait;
-    if (!loop_set(p, &p->listen_wait, true)) /* no memory: it is looked at */
+    if (!loop_set(p, &p->listen_wait, true)) /* no memory: check it every millisecond */
         p->listen_wait.until_ms = usher__monotonic_ms() + 1;
     usher__post_show(p);
 }
 
-/* Begin a batch without waiting, or without one to read logs.  false: no memory, who does it has to
- * wait.  With the lock, which others have meanwhile. */
+/* Begin an asynchronous batch, or with @n 0 an asynchronous reading of logs.  Return false if there
+ * is no memory: then the caller has to wait for it.  With the lock, which is released during that.
+ */
 static bool take_off(struct usher_engine *e, struct usher__post *p, struct usher__post_lane *l,
                      const struct usher__nodes *batch, const struct usher__entry *entries, size_t n,
                      int64_t left_ms)
@@ -880,8 +883,8 @@ static bool take_off(struct usher_engine *e, struct usher__post *p, struct usher
     return true;
 }
 
-/* Execute what waits in @l, one batch of it, and read what is to be read; who @flies, without
- * waiting if that can be.  With the lock, which others have meanwhile. */
+/* Execute one batch of the waiting commands of @l, and read logs; with @flies asynchronously if
+ * possible.  With the lock, which is released during that. */
 static void run(struct usher_engine *e, struct usher__post *p, struct usher__post_lane *l,
                 bool flies)
 {
@@ -889,7 +892,7 @@ static void run(struct usher_engine *e, struct usher__post *p, struct usher__pos
     struct usher__nodes batch = { NULL, NULL };
     int64_t left_ms = 1;
     bool both = !flies;
-    /* without a thread it is either, in turn */
+    /* if asynchronous, it is one of both, alternately */
     bool reads = flies && usher__heard_can_read(p, l) && (!l->has_read || l->waiting.first == NULL);
     size_t n = reads ? 0 : batch_take(e, p, l, &batch, entries, &left_ms, &flies);
 
@@ -947,7 +950,7 @@ bool usher__post_leave(struct usher__post *p, bool forked)
     return true;
 }
 
-/* The units (store.h) of the scopes of some commands, a bit each. */
+/* The units (store.h) of the scopes of some commands, as bits. */
 struct units {
     uint64_t bits[USHER_UNITS / 64];
 };
@@ -960,8 +963,8 @@ static unsigned unit_of(const struct usher_engine *e, const char *scope, size_t 
     return ops->unit != NULL ? ops->unit(e->store, &text) % USHER_UNITS : 0;
 }
 
-/* The units that a command with @verb on a scope needs: that of the scope, and that of its entry in
- * an index.  How many. */
+/* Write the units that a command with @verb on a scope needs: that of the scope, and that of its
+ * entry in an index.  Return their number. */
 static unsigned units_of(const struct usher_engine *e, unsigned verb, const char *scope,
                          size_t size, unsigned ret[2])
 {
@@ -1002,7 +1005,7 @@ static bool units_meet(const struct units *u, const struct units *with)
     return i < USHER_UNITS / 64;
 }
 
-/* The units of what is under way in @l.  With the lock. */
+/* Write the units of all that is under way in @l.  With the lock. */
 static void units_under_way(const struct usher_engine *e, const struct usher__post_lane *l,
                             struct units *ret)
 {
@@ -1024,9 +1027,9 @@ static void units_under_way(const struct usher_engine *e, const struct usher__po
 }
 
 /*
- * Drive what is under way in @l, as far as it goes without waiting, and return 0.  If nothing can
- * be done now: return in how many ms to look again, and what there is to wait for.  With the lock,
- * which is released while it is driven.
+ * Drive what is under way in @l, as far as possible without waiting, and return 0.  If nothing can
+ * be done now, return the time in ms after which to check again, and the descriptor in *@ret.  With
+ * the lock, which is released during that.
  */
 static int help(struct usher__post *p, struct usher__post_lane *l, int64_t deadline_ms,
                 struct pollfd *ret)
@@ -1047,7 +1050,8 @@ static int help(struct usher__post *p, struct usher__post_lane *l, int64_t deadl
 /*
  * Drive the batches and readings of all lanes that have one of @units, and wait until one of them
  * can go on.  Such a batch may itself wait for units that a batch of another lane has, so its units
- * are added to @helped, and the batches on those are driven as well.  false: no lane has @units.
+ * are added to @helped, and the batches on those are driven as well.  Return false if no lane has
+ * @units.
  */
 static bool help_lanes(const struct usher_engine *e, struct usher__post *p,
                        const struct units *units, struct units *helped, int64_t deadline_ms)
@@ -1095,7 +1099,7 @@ void usher__post_settle(struct usher_engine *e, const struct usher_operation *co
     usher__message_clear();
 }
 
-/* ---- to wait ------------------------------------------------------------------------------- */
+/* ---- wait ---------------------------------------------------------------------------------- */
 
 static int64_t until_of(int64_t timeout_ms)
 {
@@ -1103,8 +1107,8 @@ static int64_t until_of(int64_t timeout_ms)
                                                          : usher__monotonic_ms() + timeout_ms;
 }
 
-/* The descriptor of usher_interrupt() is readable.  If waiting was allowed again it is lowered; an
- * interruption that came meanwhile may have been lowered with it. */
+/* The descriptor of usher_interrupt() is readable: lower it if waiting is allowed again.  That may
+ * also lower it for an interruption that has come since, so check again. */
 static void calm(const struct usher_engine *e, const struct usher__post *p)
 {
     if (atomic_load(&e->interrupted))
@@ -1115,9 +1119,9 @@ static void calm(const struct usher_engine *e, const struct usher__post *p)
 }
 
 /*
- * Wait for @d, for what is under way, for the next deadline of what waits, or until @until_ms.
- * false: there was nothing to wait for, because it is @until_ms or usher_interrupt() was called.
- * With the lock, which others have meanwhile.
+ * Wait until @d is readable, something under way can continue, a waiting command reaches its
+ * deadline, or it is @until_ms.  Return false without waiting if it is @until_ms already, or
+ * usher_interrupt() was called.  With the lock, which is released during that.
  */
 static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum usher__descriptor d,
                      int64_t until_ms)
@@ -1148,8 +1152,8 @@ static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum u
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Until there is something to collect, drive what can go on, and begin what waits: once in each
- * lane, at most. */
+/* Until there is an event to collect, advance what can continue, and begin waiting commands, at
+ * most once for each lane. */
 static void lanes_on(struct usher_engine *e, struct usher__post *p)
 {
     for (unsigned i = 0; i < p->n_lanes && p->ready.first == NULL; i++) {
@@ -1195,7 +1199,7 @@ const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_
         }
     } while (got == NULL && wait_for(e, p, USHER__COLLECT, until_ms));
     (void)pthread_mutex_unlock(&p->lock);
-    usher__message_clear(); /* what was done has its message in its reply */
+    usher__message_clear(); /* messages of commands are in their replies */
     return got != NULL ? &got->event : NULL;
 }
 
@@ -1303,7 +1307,7 @@ void usher_interrupt(struct usher_engine *e, bool on)
     if (e == NULL || e->magic != USHER__ENGINE_MAGIC || usher__engine_forked(e))
         return;
     atomic_store(&e->interrupted, on);
-    p = atomic_load(&e->post); /* one that is made later finds it on */
+    p = atomic_load(&e->post); /* one that is created later reads e->interrupted */
     if (on && p != NULL)
         descriptor_raise(p->fd[USHER__INTERRUPT]);
     errno = saved;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What commands of rooms are to the store, step by step.
+ * Commands of rooms as steps for the store.
  *
- *  before    the entries of those that are to be opened are put, but not for an `open` with
- *            `epoch`, which makes no room; what is left of old rooms of these names is erased
- *  commands  as they are, but for an `open` that is refused because the old room is being erased:
- *            behind commands of the batch that have closed it, or because somebody else has, a
- *            moment ago
- *  after     entries of rooms that are open are put again, those of rooms that are gone are dropped
+ *  before    put the entries of rooms that are to be opened, but not for an `open` with `epoch`,
+ *            which creates no room; erase the rest of old rooms of these names
+ *  commands  as they are.  An `open` is executed again if it was refused because the old room is
+ *            being erased: earlier commands of the batch have closed it, or another client has
+ *            just done so
+ *  after     put entries of rooms that are open again, drop those of rooms that are gone
  *
- * Why in this order stands in room_index.c.
+ * room_index.c explains this order.
  */
 #include "config.h"
 
@@ -35,7 +35,7 @@
     (sizeof(struct usher__room_asked) + sizeof(struct usher_operation) + \
      sizeof(struct usher_result) + sizeof(const struct usher_operation *))
 
-/* For at most @room of them.  False: no memory. */
+/* Allocate at most @room of them.  Return false if there is no memory. */
 static bool entries_open(struct usher__room_entries *t, const struct usher_allocator *alloc,
                          size_t room)
 {
@@ -59,7 +59,7 @@ static void entries_close(struct usher__room_entries *t)
     t->n = 0;
 }
 
-/* @verb on the entry of the room of @of. */
+/* Add a command @verb on the entry of the room of @of. */
 static struct usher_operation *entries_add(struct usher__room_entries *t, enum usher_verb verb,
                                            const struct usher_operation *of)
 {
@@ -73,7 +73,7 @@ static struct usher_operation *entries_add(struct usher__room_entries *t, enum u
     return c;
 }
 
-/* In its place: what is the room of @of? */
+/* Make of it a query of the room of @of. */
 static void show(struct usher_operation *c, const struct usher_operation *of)
 {
     memset(c, 0, sizeof *c);
@@ -85,7 +85,7 @@ static void show(struct usher_operation *c, const struct usher_operation *of)
 
 /* ---- steps -------------------------------------------------------------------------------- */
 
-/* What is begun is asked for though the time is over: it may be there at once. */
+/* Return the deadline of a step; at least 1 ms is left, because the answer may come at once. */
 static int64_t deadline(const struct usher__room_plan *p)
 {
     int64_t least_ms = p->deadline_ms != 0 ? usher__monotonic_ms() + 1 : 0;
@@ -93,7 +93,7 @@ static int64_t deadline(const struct usher__room_plan *p)
     return p->deadline_ms > least_ms ? p->deadline_ms : least_ms;
 }
 
-/* The step is @n commands of the plan's own. */
+/* Make a step of @n commands of the plan's own. */
 static bool step_own(struct usher__room_plan *p, const struct usher_operation *commands,
                      struct usher_result *replies, size_t n, enum usher__room_stage then,
                      struct usher__step *step)
@@ -105,14 +105,14 @@ static bool step_own(struct usher__room_plan *p, const struct usher_operation *c
     return n > 0;
 }
 
-/* Those of the entries. */
+/* Make a step of the commands on the entries. */
 static bool step_entries(struct usher__room_plan *p, enum usher__room_stage then,
                          struct usher__step *step)
 {
     return step_own(p, p->entries.commands, p->entries.replies, p->entries.n, then, step);
 }
 
-/* The commands @from to @end of the application. */
+/* Make a step of the commands @from to @end of the application. */
 static bool step_commands(struct usher__room_plan *p, size_t from, size_t end,
                           enum usher__room_stage then, struct usher__step *step)
 {
@@ -122,8 +122,8 @@ static bool step_commands(struct usher__room_plan *p, size_t from, size_t end,
     return end > from;
 }
 
-/* Who erased a part of a room with one of the @n commands leaves the store to others for as long
- * as that took. */
+/* If one of the @n commands erased a part of a room, make a step that is a pause of the same
+ * length, in which other commands use the store. */
 static bool step_way(struct usher__room_plan *p, const struct usher_operation *commands,
                      const struct usher_result *replies, size_t n, struct usher__step *step)
 {
@@ -134,7 +134,7 @@ static bool step_way(struct usher__room_plan *p, const struct usher_operation *c
         return false;
     for (size_t i = 0; i < n && !erased; i++)
         erased = (unsigned)commands[i].verb >> 8 == USHER_ROOM &&
-                 replies[i].status < USHER_INVALID && /* so it is a verb */
+                 replies[i].status < USHER_INVALID && /* so the verb exists */
                  replies[i].of.room.state == USHER_ROOM_STATE_CLOSING &&
                  (usher__verb((unsigned)commands[i].verb)->flags & USHER__WRITES) != 0;
     if (!erased)
@@ -144,9 +144,9 @@ static bool step_way(struct usher__room_plan *p, const struct usher_operation *c
     return ns > 0;
 }
 
-/* ---- to erase a room ---------------------------------------------------------------------- */
+/* ---- erase a room ------------------------------------------------------------------------- */
 
-/* Go on erasing the room of @of until nothing is left of it, and then with @then. */
+/* Erase the room of @of until nothing is left of it, and continue with @then. */
 static void erase(struct usher__room_plan *p, const struct usher_operation *of,
                   enum usher__room_stage then)
 {
@@ -155,7 +155,8 @@ static void erase(struct usher__room_plan *p, const struct usher_operation *of,
     p->stage = USHER__ROOM_SWEEP;
 }
 
-/* A sweep, for should another room be open under the name by now, it does no harm. */
+/* Make a step that erases a part.  It is a sweep, which does no harm if another room of the name is
+ * open by now. */
 static bool sweep(struct usher__room_plan *p, struct usher__step *step)
 {
     struct usher_operation *c = &p->sweep;
@@ -174,7 +175,7 @@ static bool swept(struct usher__room_plan *p, struct usher__step *step)
 {
     const struct usher_result *r = &p->swept;
     bool way = step_way(p, &p->sweep, r, 1, step);
-    /* with `more` members are gone, and the room closes when the last one is */
+    /* with `more` members were removed, and the room closes after the last one */
     bool closing = r->status < USHER_INVALID &&
                    (r->of.room.state == USHER_ROOM_STATE_CLOSING || r->of.room.more) &&
                    (p->deadline_ms == 0 || usher__monotonic_ms() < p->deadline_ms);
@@ -203,7 +204,7 @@ static bool begin_commands(struct usher__room_plan *p)
     return false;
 }
 
-/* An `open` whose reply says `invalid` or worse afterwards must not be. */
+/* Begin.  An `open` whose reply is `invalid` or worse after this must not be executed. */
 static bool begin(struct usher__room_plan *p, struct usher__step *step)
 {
     size_t opens = 0;
@@ -225,14 +226,14 @@ static bool begin(struct usher__room_plan *p, struct usher__step *step)
         if (!memory)
             cannot(reply, USHER_NOMEM, usher_status_text(USHER_NOMEM));
         else if (usher__operation_check(&p->commands[i], NULL, reply) != USHER_OK)
-            reply->status = USHER_OK; /* refused where all are checked */
+            reply->status = USHER_OK; /* refused later, where all commands are checked */
         else if (p->commands[i].arg.room.epoch.data == NULL)
             (void)entries_add(&p->entries, USHER_ROOMS_PUT, &p->commands[i]);
     }
     return memory ? step_entries(p, USHER__ROOM_PUT, step) : begin_commands(p);
 }
 
-/* The entries are put: look at those rooms that had one. */
+/* The entries were put: query the rooms that had one before. */
 static bool put(struct usher__room_plan *p, struct usher__step *step)
 {
     struct usher__room_entries *t = &p->entries;
@@ -246,7 +247,7 @@ static bool put(struct usher__room_plan *p, struct usher__step *step)
         if (t->replies[i].status >= USHER_INVALID)
             cannot(&p->replies[of - p->commands], t->replies[i].status, t->replies[i].message);
         usher_result_done(&t->replies[i]);
-        /* what comes before it in the batch is to come before it */
+        /* commands before it in the batch have to be executed before it */
         if (!known || usher__room_any_on(p->commands, (size_t)(of - p->commands), of))
             continue;
         show(&t->commands[t->n], of);
@@ -299,9 +300,9 @@ bool usher__room_any_on(const struct usher_operation *commands, size_t n,
 }
 
 /*
- * Those up to the next `open` that must not be, or whose room is being closed, or that follows
- * other commands on its room, which may have closed it.  The plan waits for that `open`, and the
- * commands after it meet the new room.
+ * Make a step of the commands up to the next `open` that must not be executed, or whose room is
+ * being closed, or that follows other commands on its room, which may have closed it.  The plan
+ * waits for that `open`, so that the commands after it find the new room.
  */
 static bool section(struct usher__room_plan *p, struct usher__step *step)
 {
@@ -327,7 +328,7 @@ static bool section(struct usher__room_plan *p, struct usher__step *step)
 }
 
 /* The command before `at` is an `open`.  If the old room of the name is being erased: erase the
- * rest of it, and ask again. */
+ * rest of it, and execute the `open` again. */
 static bool reopen(struct usher__room_plan *p, enum usher__room_stage then)
 {
     const struct usher_result *reply = &p->replies[p->at - 1];
@@ -353,7 +354,7 @@ static bool give_way(struct usher__room_plan *p, struct usher__step *step)
     return step_way(p, p->commands, p->replies, p->n, step);
 }
 
-/* Somebody else has begun to close it a moment ago? */
+/* Check whether another client has just begun to close the room of an `open`. */
 static bool last(struct usher__room_plan *p)
 {
     while (p->at < p->n) {
@@ -368,7 +369,7 @@ static bool last(struct usher__room_plan *p)
 
 /* ---- after -------------------------------------------------------------------------------- */
 
-/* What has to be done in the index for @command; false: nothing. */
+/* Set the verb of the update of the index for @command.  Return false if none is needed. */
 static bool follows(const struct usher_operation *command, const struct usher_result *reply,
                     enum usher_verb *ret_verb)
 {
@@ -378,14 +379,14 @@ static bool follows(const struct usher_operation *command, const struct usher_re
     bool gone = closed && !rests;
     bool open = command->verb == USHER_ROOM_OPEN && reply->status != USHER_MISSING;
 
-    /* what is stale is there, and may tell nothing else */
+    /* the room of a stale answer exists; the answer may have no other values */
     if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID || reply->status == USHER_STALE)
         return false;
-    /* A room of which bans are left keeps an entry, by which a patrol finds them.  As the bans may
-     * end unseen, the entry says that there may be no such room. */
+    /* A room of which bans are left keeps an entry, by which a patrol finds them.  The bans may end
+     * without a command, so the entry records that there may be no such room. */
     rests = rests && command->verb == USHER_ROOM_CLOSE && reply->status == USHER_OK;
     *ret_verb = open || rests ? USHER_ROOMS_PUT : USHER_ROOMS_FIND;
-    /* an `open` that found no room to open may have erased it */
+    /* an `open` that found no room may have erased the rest of it */
     return command->verb == USHER_ROOM_OPEN || gone || rests ||
            (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
 }
@@ -419,7 +420,7 @@ static bool after(struct usher__room_plan *p, struct usher__step *step)
     return step_entries(p, USHER__ROOM_FOUND, step);
 }
 
-/* The token of an entry of which it is not known that it has a room; 0: there is none such. */
+/* Return the token of an entry whose room may not exist, or 0 if it is known to exist. */
 static uint64_t doubtful(enum usher_verb verb, const struct usher_result *reply)
 {
     const struct usher_rooms_result *r = &reply->of.rooms;
@@ -428,11 +429,11 @@ static uint64_t doubtful(enum usher_verb verb, const struct usher_result *reply)
         return 0;
     if (verb == USHER_ROOMS_FIND)
         return r->rows->token;
-    /* before this put somebody else found nothing to drop, or was not let */
+    /* before this put another client may have found no entry to drop, or have failed to drop it */
     return r->n_rows == 0 || r->rows->state == USHER_ROOMS_DOUBTED ? r->token : 0;
 }
 
-/* Behind the look at the entries, which were found or put: the rooms themselves. */
+/* The entries were found or put: query the rooms themselves. */
 static bool found(struct usher__room_plan *p, struct usher__step *step)
 {
     struct usher__room_entries *t = &p->entries;
@@ -455,7 +456,7 @@ static bool found(struct usher__room_plan *p, struct usher__step *step)
     return step_entries(p, USHER__ROOM_LOOKED, step);
 }
 
-/* Drop the entries of those that are not there. */
+/* Drop the entries of rooms that do not exist. */
 static bool looked(struct usher__room_plan *p, struct usher__step *step)
 {
     struct usher__room_entries *t = &p->entries;
@@ -475,8 +476,8 @@ static bool looked(struct usher__room_plan *p, struct usher__step *step)
     return step_entries(p, USHER__ROOM_DROPPED, step);
 }
 
-/* Who put an entry meanwhile may have seen the room that is gone since, so it is looked at again;
- * not for ever, a patrol finds it too. */
+/* A client that put an entry during that may have seen the room that is gone since, so it is
+ * queried again.  That is done a few times only, because a patrol finds it, too. */
 static bool dropped(struct usher__room_plan *p, struct usher__step *step)
 {
     struct usher__room_entries *t = &p->entries;
@@ -497,7 +498,7 @@ static bool dropped(struct usher__room_plan *p, struct usher__step *step)
     return false;
 }
 
-/* What has waited to be told together may have waited long enough. */
+/* Queue coalesced notices that have waited long enough. */
 static void tell_together(struct usher__room_plan *p)
 {
     struct usher_engine *e = p->e;
@@ -515,7 +516,7 @@ static void tell_together(struct usher__room_plan *p)
 
 /* ---- all of it ---------------------------------------------------------------------------- */
 
-/* Of an allocator that is not known yet, nothing is to be given back. */
+/* Initialise @p so that it owns no memory, because its allocator is not known yet. */
 static void plan_init(struct usher__room_plan *p, struct usher_engine *e, int64_t deadline_ms)
 {
     p->e = e;
@@ -542,7 +543,7 @@ void usher__room_plan_begin(void *plan, struct usher_engine *e,
     p->n = n;
 }
 
-/* Go on to the next stage.  true: it begins with *@step. */
+/* Begin the next stage.  Return true if it begins with *@step. */
 static bool go_on(struct usher__room_plan *p, struct usher__step *step)
 {
     switch (p->stage) {
@@ -588,7 +589,7 @@ bool usher__room_plan_next(void *plan, struct usher__step *ret_step)
 {
     struct usher__room_plan *p = plan;
 
-    p->n_own = 0; /* each stage gives back what it asked for */
+    p->n_own = 0; /* each stage frees its own answers */
     while (p->stage != USHER__ROOM_END)
         if (go_on(p, ret_step))
             return true;
@@ -629,7 +630,7 @@ void usher__room_plan_run(struct usher_engine *e, const struct usher_operation *
     run(&p);
 }
 
-/* From the entry of the room of @of on, which is found or put. */
+/* Run the stages from the entry of the room of @of on, which is found or put. */
 static void run_entry(struct usher_engine *e, enum usher_verb verb,
                       const struct usher_operation *of, int64_t created_ms)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands of rooms, with what the index of rooms has to know of them, as steps for the store: who
- * goes through them waits for each, or does not.
+ * Commands of rooms, with the updates of the index of rooms, as steps for the store.  The caller
+ * can wait for each step, or execute it asynchronously.
  */
 #ifndef USHER_ENGINE_ROOM_PLAN_H
 #define USHER_ENGINE_ROOM_PLAN_H
@@ -15,10 +15,10 @@
 struct usher__room_entries {
     const struct usher_allocator *alloc;
     size_t n, room;
-    struct usher__room_asked *asked; /* NULL: there are none, nor room for any */
+    struct usher__room_asked *asked; /* NULL: none, and no space for any */
     struct usher_operation *commands;
     struct usher_result *replies;
-    const struct usher_operation **of; /* on behalf of which command of the application each is */
+    const struct usher_operation **of; /* the command of the application for which each entry is */
 };
 
 enum usher__room_stage {
@@ -48,21 +48,21 @@ struct usher__room_plan {
     size_t n;
     int64_t deadline_ms;
     enum usher__room_stage stage;
-    enum usher__room_stage erased, reopened; /* where it goes on then */
-    size_t from;                             /* those before it were given to the store */
-    size_t at;                               /* or those before it were looked at */
-    int64_t began_ns;                        /* the commands, or the last sweep */
+    enum usher__room_stage erased, reopened; /* the next stage after that */
+    size_t from;                             /* the commands before it were given to the store */
+    size_t at;                               /* the commands or entries before it were processed */
+    int64_t began_ns;                        /* start of the commands, or of the last sweep */
     int tries;
-    struct usher_result *own; /* of the step under way, to be given back */
+    struct usher_result *own; /* of the step under way, to be freed */
     size_t n_own;
     struct usher__room_entries entries;
-    const struct usher_operation *erases; /* whose room is */
+    const struct usher_operation *erases; /* the command whose room is erased */
     struct usher_operation sweep;
     struct usher_result swept;
 };
 
-/* The @n @commands are to be executed until @deadline_ms (0: whatever time it takes).  All of it,
- * waited for: room_plan_run(). */
+/* Begin to execute @n @commands until @deadline_ms (0: no deadline).  usher__room_plan_run() does
+ * all of it and waits. */
 void usher__room_plan_begin(void *plan, struct usher_engine *e,
                             const struct usher_operation *commands, struct usher_result *replies,
                             size_t n, int64_t deadline_ms);
@@ -74,7 +74,7 @@ void usher__room_plan_run(struct usher_engine *e, const struct usher_operation *
 /* Drop the entry of the room of @of, if there is no such room. */
 void usher__room_tidy(struct usher_engine *e, const struct usher_operation *of);
 
-/* The room of @of is open. */
+/* Put the entry of the room of @of, which is open. */
 void usher__room_put(struct usher_engine *e, const struct usher_operation *of, int64_t created_ms);
 
 #endif

@@ -36,13 +36,13 @@ struct usher__queued {
     char text[];
 };
 
-/* What one room has that is to be told together. */
+/* The coalesced notices of one room. */
 struct usher__gathered {
-    struct usher__gathered *next; /* in its place of the table */
-    struct usher_notice all;      /* the notice that it will be */
-    int64_t until_ms;             /* of the commands' time */
-    int64_t until_here_ms;        /* of CLOCK_MONOTONIC, for commands that have none */
-    unsigned char *packed;        /* all.data.size bytes of it */
+    struct usher__gathered *next; /* with the same hash */
+    struct usher_notice all;      /* the notice that they will be */
+    int64_t until_ms;             /* in the time of the commands */
+    int64_t until_here_ms;        /* in CLOCK_MONOTONIC, for commands without a time */
+    unsigned char *packed;        /* of which all.data.size bytes are used */
     size_t room;
     char name[];
 };
@@ -126,7 +126,7 @@ static bool listens(const struct usher_watcher *watch, const struct usher_notice
     return watch->noun == n->noun && usher__text_equal(&scope, &n->scope);
 }
 
-/* Where those of @scope of @noun, and some others, are.  There are lists. */
+/* Return the list with the watchers of @scope of @noun, and some others.  The table exists. */
 static struct usher_watcher **list_of(const struct usher__watches *w, enum usher_noun noun,
                                       const struct usher_text *scope)
 {
@@ -148,8 +148,8 @@ static void push(struct usher__watches *w, struct usher_watcher *watch)
     *list = watch;
 }
 
-/* See to it that lists are short.  Not while watchers are called: that goes along a list.  False:
- * there are none, and no memory for any. */
+/* Enlarge the table so that its lists stay short, but not while watchers are called, because that
+ * iterates over a list.  Return false if there is no table and no memory for one. */
 static bool lists_grow(struct usher__watches *w)
 {
     size_t n = w->n_lists, more = n == 0 ? 8 : n * 2;
@@ -189,7 +189,7 @@ static void drop(struct usher__watches *w, struct usher_watcher *watch)
     (void)usher__resize(w->alloc, watch, sizeof *watch, 0);
 }
 
-/* Put @n behind the others, for those who are called.  Locked. */
+/* Append @n to the queue for watchers with a function.  Locked. */
 static void keep(struct usher__watches *w, const struct usher_notice *n)
 {
     size_t size = sizeof(struct usher__queued) + n->scope.size + n->subject.size + n->owner.size +
@@ -223,7 +223,7 @@ static void those_who_collect(const struct usher_watcher *watch, const struct us
             usher__heard_notice(watch->heard, n);
 }
 
-/* Tell those who collect of @n, and keep it for the others.  Locked. */
+/* Give @n to the watchers that collect, and keep it for the others.  Locked. */
 static void enqueue(struct usher__watches *w, const struct usher_notice *n)
 {
     those_who_collect(w->any, n);
@@ -233,7 +233,7 @@ static void enqueue(struct usher__watches *w, const struct usher_notice *n)
         keep(w, n);
 }
 
-/* @n is of any scope if it has none. */
+/* Report a doubt to the watchers that collect; @n without a scope is of any scope. */
 static void those_in_doubt(const struct usher_watcher *watch, const struct usher_notice *n)
 {
     for (; watch != NULL; watch = watch->next)
@@ -276,9 +276,9 @@ void usher__watches_published(struct usher__watches *w, enum usher_noun noun,
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-/* ---- what is told together -------------------------------------------------------- */
+/* ---- coalesced notices ------------------------------------------------------------ */
 
-/* Where what is gathered of @room is pointed to from, or would be.  Locked. */
+/* Return the pointer to the coalesced notices of @room, or the place for it.  Locked. */
 static struct usher__gathered **place_of(const struct usher__watches *w,
                                          const struct usher_text *room)
 {
@@ -311,7 +311,7 @@ static bool table_made(struct usher__watches *w)
     return w->gathered != NULL;
 }
 
-/* A new one of @n's room, without anything in it. */
+/* Create an empty one for the room of @n. */
 static bool gathered_new(struct usher__watches *w, struct usher__gathered **at,
                          const struct usher_notice *n)
 {
@@ -334,7 +334,8 @@ static bool gathered_new(struct usher__watches *w, struct usher__gathered **at,
     return true;
 }
 
-/* Add @n to what is gathered of its room.  False: no memory, and nothing has changed. */
+/* Add @n to the coalesced notices of its room.  Return false, and change nothing, if there is no
+ * memory. */
 static bool gather_one(struct usher__watches *w, struct usher__gathered **at,
                        const struct usher_notice *n, size_t size)
 {
@@ -371,13 +372,15 @@ static bool time_is_over(const struct usher__gathered *g, int64_t now_ms)
     return now_ms != 0 ? now_ms >= g->until_ms : usher__monotonic_ms() >= g->until_here_ms;
 }
 
-/* Is there a jump (work.h) up to @version?  Then nobody knows whether the store has it still. */
+/* Return whether there is a jump (work.h) up to @version: then the store may have lost the
+ * changes. */
 static bool has_jumped(const struct usher__gathered *g, uint64_t version)
 {
     return version > g->all.version && version - g->all.version >= USHER__JUMP;
 }
 
-/* A notice of a room: is it gathered?  What was before is told first if it cannot wait for it. */
+/* Coalesce the notice of a room, and return whether that was done.  Earlier ones that cannot wait
+ * for it are queued first. */
 static bool gather(struct usher__watches *w, const struct usher_notice *n)
 {
     struct usher__packer p = { NULL, 0, 0 };
@@ -418,8 +421,8 @@ void usher__watches_queue(void *payload, const struct usher_notice *n)
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-/* What @command is about: the first name that it must have, or may have and is called as its noun:
- * `renew` may do without a number. */
+/* Return the subject of @command: the first name that is required, or that has the word of its noun
+ * (the number of `renew` is optional). */
 static struct usher_text subject_of(const struct usher__noun *noun, const struct usher__verb *verb,
                                     const struct usher_operation *command)
 {
@@ -468,7 +471,7 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_operation 
         return;
     (void)pthread_mutex_lock(&w->lock);
     at = place_of(w, &command->scope);
-    /* Whoever stood before it all in the same batch has not seen any of it. */
+    /* An earlier command of the same batch has not seen any of the changes. */
     if (*at != NULL && ((*at)->all.epoch != reply->epoch || reply->version < (*at)->all.token))
         at = NULL;
     if (at != NULL && *at != NULL &&
@@ -488,9 +491,9 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_operation 
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-/* ---- telling ----------------------------------------------------------------------- */
+/* ---- delivery ---------------------------------------------------------------------- */
 
-/* Call those from @watch on.  Locked, and unlocked while a watcher runs. */
+/* Call the watchers from @watch on.  Locked, and unlocked while a watcher runs. */
 static void call(struct usher__watches *w, struct usher_watcher *watch,
                  const struct usher_notice *n)
 {
@@ -576,7 +579,7 @@ void usher__watches_remove(struct usher__watches *w, struct usher_watcher *watch
 {
     (void)pthread_mutex_lock(&w->lock);
     if (atomic_fetch_sub_explicit(&w->n, 1, memory_order_release) == 1)
-        gathered_clear(w); /* nobody is left to be told */
+        gathered_clear(w); /* no watcher is left */
     watch->dead = true;
     w->n_calls -= watch->heard == NULL;
     if (watch->heard != NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fields, verbs and words there are: the tables of the core as a program may ask for them. */
+/* The fields, verbs and words of the tables of the core, for programs. */
 #include "config.h"
 
 #include <usher/operation.h>
@@ -18,7 +18,7 @@ static const struct usher_field_about fields[] = {
 };
 #define N_FIELDS (sizeof fields / sizeof *fields)
 
-/* Of every verb. */
+/* The fields of every verb. */
 static const uint32_t common[] = { USHER_FIELD_REQUEST, USHER_FIELD_NOW, USHER_FIELD_WAIT };
 #define N_COMMON (sizeof common / sizeof *common)
 #define WHOLE_COMMON (N_COMMON - 1) /* a command without a scope does not wait for replicas */
@@ -32,7 +32,7 @@ const struct usher_field_about *usher_about_field(uint32_t field)
     return field >= 1 && field <= N_FIELDS ? &fields[field - 1] : NULL;
 }
 
-/* NULL: none, or of a noun that is the engine's own. */
+/* Return NULL if there is none, or if its noun is the engine's own. */
 static const struct usher__verb *verb_of(uint32_t code)
 {
     const struct usher__noun *noun = usher__noun(code >> 8);
@@ -40,7 +40,7 @@ static const struct usher__verb *verb_of(uint32_t code)
     return noun != NULL && (!noun->hidden || noun->whole) ? usher__verb(code) : NULL;
 }
 
-/* Those of "room list", a verb of the store as a whole, or of "scopes". */
+/* Split "room list", a verb of the store as a whole, or "scopes" into words. */
 static void words_of(const char *typed, const char **ret_noun, const char **ret_word)
 {
     const char *space = strchr(typed, ' ');
@@ -183,7 +183,7 @@ static const char *at(const char *const *words, size_t n, int64_t code)
     return word != NULL && strcmp(word, "?") != 0 ? word : NULL;
 }
 
-/* In a NULL-terminated list. */
+/* Return the word of @code in a NULL-terminated list. */
 static const char *in(const char *const *words, int64_t code)
 {
     size_t n = 0;

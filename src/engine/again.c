@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks that were not done where they were sent, for their scope is elsewhere by now. */
+/* Retries of tasks that a server did not do, because their scope is on another one by now. */
 #include "config.h"
 
 #include "engine/again.h"
@@ -8,8 +8,8 @@
 #include "engine/engine.h"
 #include "engine/result.h"
 
-/* Was a command after @tasks[i] on its scope done, or may it have been?  Commands in doubt may,
- * too, before they are repeated: but not before one that is in doubt itself. */
+/* Return whether a command after @tasks[i] on its scope was done, or may have been.  A command in
+ * doubt may have been done, too, before it is repeated, but not before one that is in doubt. */
 static bool passed(const struct usher_task *tasks, size_t i, size_t n)
 {
     const struct usher_operation *c = tasks[i].command;
@@ -24,15 +24,15 @@ static bool passed(const struct usher_task *tasks, size_t i, size_t n)
     return false;
 }
 
-/* How long to wait before try number @tries: longer each time, and each a little otherwise; the
- * first two that know better go at once.  < 0: there is no time left for an answer. */
+/* Return the pause before try number @tries.  It is longer each time, with a random part; the first
+ * two retries after a redirect have none.  < 0: no time is left for an answer. */
 static int64_t pause_ns(unsigned tries, bool later, int64_t deadline_ms)
 {
     int64_t now_ns = usher__monotonic_ns(), ms = INT64_C(1) << (tries < 6 ? tries : 6), ns = 0;
 
     if (later || tries > 2)
         ns = ms * 500000 + (now_ns >> 4) % (ms * 500000);
-    /* else it would end in doubt */
+    /* else its outcome could be unknown */
     return (now_ns + ns) / 1000000 + 5 < deadline_ms ? ns : -1;
 }
 
@@ -80,7 +80,7 @@ void usher__again_end(struct usher__again *a)
     for (size_t i = 0; i < a->n_rest; i++)
         if (a->doubt[i] && a->rest[i].reply->status == USHER_UNAVAILABLE)
             a->rest[i].reply->status = USHER_UNKNOWN;
-    /* those that are done stay there for passed() */
+    /* done tasks stay there for passed() */
     for (size_t i = 0, k = 0; i < a->n; i++)
         if (a->tasks[i].again != 0)
             a->tasks[i] = a->rest[k++];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks that a store with lanes has not done, and that it may be handed once more (store.h). */
+/* Retries: tasks that a store with lanes has not done, and that it may get again (store.h). */
 #ifndef USHER_ENGINE_AGAIN_H
 #define USHER_ENGINE_AGAIN_H
 
@@ -12,17 +12,17 @@
 struct usher__again {
     struct usher_task *tasks; /* all of them, done or not */
     size_t n;
-    struct usher_task *rest; /* room for as many: those that are handed over once more */
-    bool *doubt;             /* the same: they may have been done before */
+    struct usher_task *rest; /* space for as many: the tasks to retry */
+    bool *doubt;             /* for each of them: it may have been done before */
     size_t n_rest;
     unsigned tries;
 };
 
-/* Put into the rest what is to be handed over once more, after *@ret_pause_ns.  Those that must not
- * be are answered.  false: there are none, or there is no time left, and all are as they are. */
+/* Collect the tasks to retry after *@ret_pause_ns, and answer those that must not be retried.
+ * Return false, and change nothing, if there are none, or no time is left. */
 bool usher__again_begin(struct usher__again *a, const struct usher_allocator *alloc,
                         int64_t deadline_ms, int64_t *ret_pause_ns);
-/* The rest was executed: its tasks go back to where they were. */
+/* The tasks to retry were executed: copy them back. */
 void usher__again_end(struct usher__again *a);
 
 #endif

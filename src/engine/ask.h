@@ -27,7 +27,7 @@ struct usher__ask {
 /* The functions of a noun. */
 struct usher__asks {
     bool (*needs)(const struct usher_result *reply);
-    /* The store has no such scope: make it again, if the authority keeps it.  MISSING. */
+    /* The store has no such scope: recreate it if the authority has it, else return MISSING. */
     enum usher_status (*restore)(struct usher__ask *a);
     /* Raise the maximum so that @c, which was answered with @reply, can be done, and install the
      * grant.  FULL: nothing is left, and that is the answer, because there is nothing to install.
@@ -36,25 +36,25 @@ struct usher__asks {
                                struct usher_result *reply);
     /* Compare the store with the authority, and bring both up to date. */
     enum usher_status (*verify)(struct usher__ask *a);
-    /* The authority is away: do what can be done of @c, which was answered with @reply, with what
-     * it has granted before.  True: @reply is the answer.  May be NULL. */
+    /* The authority is away: do the part of @c, which was answered with @reply, for which earlier
+     * grants suffice.  Return true if @reply is the answer.  May be NULL. */
     bool (*less)(struct usher__ask *a, const struct usher_operation *c, struct usher_result *reply);
 };
 
-/* The state of an engine for its grants; NULL: no memory.  @forked: in a child, where threads of
- * the parent that waited are not. */
+/* The state of an engine for its grants; NULL: no memory.  @forked: in a child, which has no
+ * waiting threads of the parent. */
 struct usher__asked *usher__asked_open(const struct usher_allocator *alloc);
 void usher__asked_close(struct usher__asked *asked, const struct usher_allocator *alloc,
                         bool forked);
 
-/* @notice is of a reservation that has ended by itself: for the journal, when the command that
- * met it is done.  Threads: any. */
+/* Note that a reservation expired (@notice): it is written into the journal after the command that
+ * applied it.  Any thread. */
 void usher__asked_expired(struct usher__asked *asked, const struct usher_allocator *alloc,
                           const struct usher_notice *notice);
-/* Write those into the journal.  After the deadline they are left to a later command. */
+/* Write the noted ones into the journal; after the deadline a later command does it. */
 void usher__asked_journal(struct usher_engine *e, int64_t deadline_ms);
 
-/* Is it a command that an engine with an authority has to execute by usher__ask_execute()? */
+/* Return whether an engine with an authority has to execute @command by usher__ask_execute(). */
 bool usher__asks(const struct usher_operation *command);
 void usher__ask_execute(struct usher_engine *e, const struct usher_operation *command,
                         struct usher_result *reply, int64_t deadline_ms);
@@ -66,7 +66,7 @@ void usher__serial_execute(struct usher__ask *a, struct usher_result *reply);
 bool usher__id_asks(enum usher_verb verb);
 void usher__id_execute(struct usher__ask *a, struct usher_result *reply);
 
-/* Can a rule, a dispenser be made again from what an authority keeps of it? */
+/* Return whether a rule or a dispenser can be recreated from the record of an authority. */
 bool usher__serial_form_reads(const char *data, size_t size);
 bool usher__id_form_reads(const char *data, size_t size);
 
@@ -79,18 +79,18 @@ struct usher_text usher__ask_name(struct usher__ask *a, int64_t period);
 /* A command on the same scope at the same time. */
 struct usher_operation usher__ask_another(const struct usher__ask *a, enum usher_verb verb);
 
-/* One command to the store. */
+/* Execute one command on the store. */
 void usher__ask_run(struct usher__ask *a, const struct usher_operation *c,
                     struct usher_result *reply);
 
-/* The answer: the authority failed, and nothing was given out.  @reply is initialised. */
+/* Answer that the authority failed, and nothing was issued.  @reply is initialised. */
 void usher__ask_fail(const struct usher__ask *a, enum usher_status status,
                      struct usher_result *reply);
 
-/* Is the authority there?  A name that it does not know is fine. */
+/* Check that the authority answers; an unknown name is no failure. */
 enum usher_status usher__ask_reachable(struct usher__ask *a);
 
-/* Have the authority keep @data with the scope; its maximum is @floor at least. */
+/* Store @data with the scope in the authority; its maximum is @floor at least. */
 enum usher_status usher__ask_keep(struct usher__ask *a, int64_t floor,
                                   const struct usher_text *data);
 
@@ -100,7 +100,7 @@ enum usher_status usher__ask_raise_to(struct usher__ask *a, int64_t period, int6
 /* The authority could not be updated: verify it again later. */
 void usher__ask_forget(struct usher__ask *a);
 
-/* asks->verify(), the first time that this engine meets the scope, or @again. */
+/* Call asks->verify() at the first command of this engine on the scope, or if @again. */
 enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__asks *asks,
                                     bool again);
 
@@ -113,7 +113,7 @@ enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__as
 void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,
                            const struct usher_operation *c, struct usher_result *reply);
 
-/* A line for the application's log: what @a->why says. */
+/* Log @a->why for the application. */
 void usher__ask_log(const struct usher__ask *a, enum usher_log_level level, const char *what);
 
 #endif

@@ -4,14 +4,14 @@
 
 #include <usher/authority.h>
 
-/* As usher_authority_open(), but for the message. */
+/* As usher_authority_open(), but with the message in @message. */
 enum usher_status usher__authority_open(const char *url, const struct usher_allocator *alloc,
                                         struct usher_authority **ret_authority, char message[192]);
 
-/* Has it all the functions that it must have? */
+/* Return whether it has all required functions. */
 bool usher__authority_sound(const struct usher_authority *a);
 
-/* usher_authority_events() on arguments that are right. */
+/* usher_authority_events() with valid arguments. */
 enum usher_status usher__authority_events(struct usher_authority *a, enum usher_noun noun,
                                           const char *name, uint64_t row, size_t max,
                                           int64_t deadline_ms, usher_authority_event_fn *fn,

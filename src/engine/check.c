@@ -39,7 +39,7 @@ static const char *text_fault(const struct usher__arg *arg, const struct usher_t
     case USHER__ARG_EPOCH:
         return usher__epoch_fault(text->data, text->size);
     case USHER__ARG_TEXT:
-        return NULL; /* the hook says */
+        return NULL; /* the hook reports it */
     case USHER__ARG_FIELDS:
         return usher__fields_fault(text->data, text->size);
     default:
@@ -53,7 +53,8 @@ static enum usher_status not_taken(const struct usher__verb *verb, const struct 
     return usher__say(reply, USHER_INVALID, "%s is not an argument of `%s`", arg->word, verb->word);
 }
 
-/* Those that must be there, numbers as well; texts each as its type says, and no others. */
+/* Check that required arguments are given, that texts are valid for their types, and that no other
+ * texts are given. */
 static enum usher_status texts_check(const struct usher__noun *noun, const struct usher__verb *verb,
                                      const struct usher_operation *command,
                                      struct usher_result *reply)
@@ -75,7 +76,7 @@ static enum usher_status texts_check(const struct usher__noun *noun, const struc
     return bits == 0 ? USHER_OK : not_taken(verb, &noun->args[__builtin_ctzll(bits)], reply);
 }
 
-/* Numbers that the verb takes, and those given that it does not take. */
+/* Check the ranges of numbers, and that no others are given. */
 static enum usher_status ints_check(const struct usher__noun *noun, const struct usher__verb *verb,
                                     const struct usher_operation *command,
                                     struct usher_result *reply)
@@ -102,7 +103,7 @@ static enum usher_status ints_check(const struct usher__noun *noun, const struct
     return usher__say(reply, USHER_INVALID, "an argument given is not known");
 }
 
-/* What the noun itself has to say. */
+/* Check what only the noun can check. */
 static inline enum usher_status own_check(const struct usher_operation *command,
                                           struct usher_result *reply)
 {
@@ -135,7 +136,7 @@ enum usher_status usher__operation_check(const struct usher_operation *command,
     if (noun->whole && command->wait != 0)
         return usher__say(reply, USHER_INVALID, "wait is not an argument of `%s`", verb->word);
     if (noun->whole) {
-        /* nothing more to be checked of it */
+        /* nothing else to check */
     } else if (known == NULL || known->data != command->scope.data ||
                known->size != command->scope.size) {
         fault = usher__scope_fault(command->scope.data, command->scope.size);

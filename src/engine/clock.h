@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock of the machine, where a program has given none. */
+/* The clock of the machine, if a program has set none. */
 #ifndef USHER_ENGINE_CLOCK_H
 #define USHER_ENGINE_CLOCK_H
 

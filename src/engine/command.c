@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A line of words as a command by values. */
+/* Parse a line of words into a command with values. */
 #include "config.h"
 
 #include <usher/command.h>
@@ -20,7 +20,7 @@ struct room {
     size_t left;
 };
 
-/* NULL: it is too small. */
+/* Return NULL if there is not enough space. */
 static void *take(struct room *r, size_t size, size_t align)
 {
     size_t skip = (align - (uintptr_t)r->at % align) % align;
@@ -46,7 +46,7 @@ static enum usher_status full(void)
     return USHER_FULL;
 }
 
-/* The 16 hex digits of an epoch. */
+/* Read the 16 hex digits of an epoch. */
 static bool epoch_of(const struct usher_text *text, int64_t *ret)
 {
     uint64_t epoch = 0;
@@ -71,7 +71,8 @@ static void give(struct usher_value *v, uint32_t field, int64_t number,
     v->size = text != NULL ? (int32_t)text->size : 0;
 }
 
-/* What @op has of @arg.  False: it has none, or, with *@ret_fault, it is wrong. */
+/* Read the value of @arg in @op.  Return false if it has none, or, with *@ret_fault, an invalid
+ * one. */
 static bool given(const struct usher_operation *op, const struct usher__arg *arg,
                   struct usher_value *ret, const char **ret_fault)
 {
@@ -98,7 +99,7 @@ static bool given(const struct usher_operation *op, const struct usher__arg *arg
     return true;
 }
 
-/* The values of @op; NULL and no fault: no room for them. */
+/* Return the values of @op; NULL without a fault: no space for them. */
 static struct usher_value *values_of(const struct usher_operation *op, struct room *room,
                                      size_t *ret_n, const char **ret_fault)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands and answers as values, by operations and results, which are the store's side: enter.c,
- * reply.c and tell.c make each of the other.
+ * Execution of commands given as values.  Stores have operations and results; enter.c, reply.c and
+ * `tell.c` convert commands to operations, and results to replies and structs.
  */
 #include "config.h"
 
@@ -17,12 +17,12 @@
 #include "engine/result.h"
 
 #ifdef USHER_HOSTILE
-#define SLICE 2 /* commands that are translated at a time */
+#define SLICE 2 /* commands that are converted at a time */
 #else
 #define SLICE 256
 #endif
 
-/* ---- the door -------------------------------------------------------------------------------- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 enum usher_status usher__door_fault(bool there, size_t n, int64_t timeout_ms)
 {
@@ -40,15 +40,15 @@ enum usher_status usher__door_fault(bool there, size_t n, int64_t timeout_ms)
     return USHER_INVALID;
 }
 
-/* What lasts for one slice of a batch. */
+/* The memory for one slice of a batch. */
 struct slice {
     struct usher_operation *ops;
     struct usher_result *results;
-    size_t *at; /* of which entry each is */
+    size_t *at; /* the index of the entry of each */
     char (*epochs)[USHER__EPOCH_SIZE];
     struct usher__entry *entries;
     size_t room; /* of each of them */
-    void *block; /* NULL: there is room for one, in here */
+    void *block; /* NULL: space for one, in here */
     struct {
         struct usher_operation op;
         struct usher_result result;
@@ -61,7 +61,8 @@ struct slice {
     ((n) * (sizeof(struct usher_operation) + sizeof(struct usher_result) + sizeof(size_t) + \
             sizeof(struct usher__entry) + USHER__EPOCH_SIZE))
 
-/* For batches of @n, which are @most at a time.  false: no memory, and there is room for one. */
+/* Allocate for batches of @n, with @most at a time.  Return false if there is no memory: then there
+ * is space for one. */
 static bool slice_begin(struct slice *s, const struct usher_allocator *alloc, size_t n, size_t most)
 {
     s->room = n < most ? n : most;
@@ -89,7 +90,7 @@ static void slice_end(const struct slice *s, const struct usher_allocator *alloc
         (void)usher__resize(alloc, s->block, SLICE_SIZE(s->room), 0);
 }
 
-/* Translate up to @s->room commands.  How many are good; the others are answered. */
+/* Convert up to @s->room commands.  Return the number of valid ones; the others are answered. */
 static size_t slice_enter(const struct usher_engine *e, const struct slice *s,
                           const struct usher__entry *entries, size_t n)
 {
@@ -110,7 +111,7 @@ static size_t slice_enter(const struct usher_engine *e, const struct slice *s,
     return k;
 }
 
-/* Translate @k results back.  Was one of them not known, that will not do as @worst. */
+/* Convert @k results back.  Return @worst, or USHER_UNKNOWN if there was no memory for an answer. */
 static enum usher_status slice_leave(const struct slice *s, const struct usher__entry *entries,
                                      size_t k, enum usher_status worst)
 {
@@ -125,7 +126,7 @@ static enum usher_status slice_leave(const struct slice *s, const struct usher__
     return worst;
 }
 
-/* Up to @s->room commands.  Answers the worst of what there was. */
+/* Execute up to @s->room commands.  Return the worst status. */
 static enum usher_status slice(struct usher_engine *e, const struct slice *s,
                                const struct usher__entry *entries, size_t n, int64_t timeout_ms)
 {
@@ -135,7 +136,7 @@ static enum usher_status slice(struct usher_engine *e, const struct slice *s,
     if (k > 0)
         worst = usher__engine_operate(e, s->ops, s->results, k, timeout_ms);
     for (size_t i = 0; i < k && worst == USHER_INVALID; i++)
-        /* the engine itself: results are not touched */
+        /* a fault of the engine: the results were not written */
         usher_result_fail(&s->results[i], USHER_INVALID, usher_message());
     return slice_leave(s, entries, k, worst == USHER_INVALID ? USHER_OK : worst);
 }
@@ -197,12 +198,12 @@ void usher__door_execute(struct usher_engine *e, const struct usher__entry *entr
     slice_end(&s, e->opt.alloc);
 }
 
-/* ---- without waiting ---------------------------------------------------------------------------
- */
+/* ---- without waiting
+ * --------------------------------------------------------------------------- */
 
 struct usher__crossing {
     struct usher_engine *e;
-    struct usher__flight *flight; /* NULL: none of them is good */
+    struct usher__flight *flight; /* NULL: none of them is valid */
     size_t k;
     struct slice s;
 };

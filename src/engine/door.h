@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands that are values, executed: what calls, and those that are posted, have in common. */
+/* Execution of commands given as values, for calls and for posted commands. */
 #ifndef USHER_ENGINE_DOOR_H
 #define USHER_ENGINE_DOOR_H
 
@@ -17,16 +17,17 @@ struct usher__entry {
     struct usher_reply *reply;
 };
 
-/* usher_execute() of @n commands within @timeout_ms, which is not 0.  Without memory for all of
- * them it executes them one by one: each has its answer. */
+/* usher_execute() of @n commands within @timeout_ms, which is not 0.  If there is no memory for all
+ * of them, it executes them one by one, and each has its answer. */
 void usher__door_execute(struct usher_engine *e, const struct usher__entry *entries, size_t n,
                          int64_t timeout_ms);
 
 /*
- * The same without waiting, for commands that fly (flight.h).  @entries are copied, what they point
- * to is not.  NULL: no memory, and nothing is done.  go_on: true, all are done; false: to be called
- * again when *@ret_wait has come.  end: with @over the replies are there; without it what was sent
- * may be done or not, and none is.
+ * The same without waiting, for commands that can be asynchronous (flight.h).  @entries are copied,
+ * but not what they point to.  begin: NULL if there is no memory; then nothing is done.  go_on:
+ * true if all are done; false: call it again when *@ret_wait has come.  end: with @over the replies
+ * are complete; without it the commands that were sent may be done or not, and there are no
+ * replies.
  */
 struct usher__crossing;
 struct usher__crossing *usher__door_begin(struct usher_engine *e,
@@ -35,8 +36,8 @@ struct usher__crossing *usher__door_begin(struct usher_engine *e,
 bool usher__door_go_on(struct usher__crossing *c, struct usher_wait *ret_wait);
 void usher__door_end(struct usher__crossing *c, bool over);
 
-/* Is a call of @n commands, and their replies, that are @there, one that can be made?  If not,
- * usher_message() says why. */
+/* Check the arguments of a call: @n commands, whether they and the replies are @there (not NULL),
+ * and the timeout.  If they are invalid, usher_message() has the reason. */
 enum usher_status usher__door_fault(bool there, size_t n, int64_t timeout_ms);
 
 #endif

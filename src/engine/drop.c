@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* usher_drop(): a scope goes, step by step. */
+/* usher_drop(): erase a scope, step by step. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -13,9 +13,9 @@
 #include "engine/enter.h"
 #include "engine/see.h"
 
-/* A step whose answer was lost is done again, so often in a row at most. */
+/* A step whose answer was lost is repeated, at most this number of times in a row. */
 #define TRIES 3
-/* What a step may leave to others, at most. */
+/* The maximum pause after a step, in which other commands use the store. */
 #define PAUSE_MAX_NS 100000000
 
 static void pause_for(int64_t ns)
@@ -25,7 +25,7 @@ static void pause_for(int64_t ns)
     (void)nanosleep(&ts, NULL);
 }
 
-/* How many records went with the step that @reply answers; *@ret_more: not all. */
+/* Return the number of records that the step with @reply erased; *@ret_more: there are more. */
 static int64_t erased(const struct usher_result *reply, bool *ret_more)
 {
     const struct usher__noun *noun = usher__noun((unsigned)reply->noun);
@@ -40,7 +40,7 @@ static int64_t erased(const struct usher_result *reply, bool *ret_more)
     return n;
 }
 
-/* All further steps are for that scope only, not for one that others have made since. */
+/* Restrict further steps to that scope, so that one that was created since is not erased. */
 static void only_this(struct usher_operation *c, const struct usher_result *is,
                       char epoch[USHER__EPOCH_SIZE])
 {
@@ -94,7 +94,7 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
 
         status = usher_operate(e, &c, &reply, 1);
         if (status == USHER_INVALID)
-            return status; /* the engine itself: the reply was not touched */
+            return status; /* a fault of the engine: the reply was not written */
         status = reply.status;
         more = false;
         if (status == USHER_OK) {
@@ -106,7 +106,7 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
             more = true;
         } else if (begun &&
                    (status == USHER_SAME || status == USHER_STALE || status == USHER_LOST)) {
-            status = USHER_OK; /* somebody else did the last step, and may have made it anew */
+            status = USHER_OK; /* another client did the last step, and may have created it again */
         } else if (status != USHER_SAME) {
             explain(&c, status, reply.message);
         }

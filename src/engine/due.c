@@ -11,7 +11,7 @@ static void put(struct usher__dues *l, struct usher__due_place one, size_t at)
     one.of->at = at;
 }
 
-/* Put @one where it belongs; the place @at is free. */
+/* Move @one from the free place @at to its position. */
 static void settle(struct usher__dues *l, struct usher__due_place one, size_t at)
 {
     size_t child;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When each of many has to be seen to, and which of them first: a heap.  O(log n) a change. */
+/* A heap of timers: the time of each of many objects, and the first of them.  O(log n) a change. */
 #ifndef USHER_ENGINE_DUE_H
 #define USHER_ENGINE_DUE_H
 
@@ -9,9 +9,9 @@
 
 #include <usher/operation.h>
 
-/* In what is to be seen to. */
+/* The member of an object with a timer. */
 struct usher__due {
-    size_t at; /* its place in the heap */
+    size_t at; /* its index in the heap */
 };
 
 struct usher__due_place {
@@ -19,21 +19,21 @@ struct usher__due_place {
     struct usher__due *of;
 };
 
-/* All zero: none. */
+/* All zero: empty. */
 struct usher__dues {
     struct usher__due_place *heap;
     size_t n, room;
 };
 
-/* One more, never due.  false: no memory. */
+/* Add one that is never due.  Return false if there is no memory. */
 bool usher__dues_add(struct usher__dues *l, const struct usher_allocator *alloc,
                      struct usher__due *due);
 void usher__dues_set(struct usher__dues *l, struct usher__due *due, int64_t ms);
 void usher__dues_remove(struct usher__dues *l, const struct usher__due *due);
-/* Free the heap, not what is in it. */
+/* Free the heap, not its objects. */
 void usher__dues_done(struct usher__dues *l, const struct usher_allocator *alloc);
 
-/* When the first is due. */
+/* Return the time of the first. */
 static inline int64_t usher__dues_ms(const struct usher__dues *l)
 {
     return l->n != 0 ? l->heap[0].ms : INT64_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands, which are values, as operations, which stores take. */
+/* Convert commands, which have values, to operations, which stores take. */
 #include "config.h"
 
 #include "engine/enter.h"
@@ -20,7 +20,7 @@ static enum usher_status wrong(struct usher_result *r, const char *field, const 
     return USHER_INVALID;
 }
 
-/* Is @v a text where it must be one, and only there? */
+/* Check that @v is a text if and only if the argument is one. */
 static const char *type_fault(const struct usher_value *v, bool text)
 {
     if (v->size < USHER_TO_NUL)
@@ -30,7 +30,7 @@ static const char *type_fault(const struct usher_value *v, bool text)
     return v->text != NULL ? "is a number, not a text" : NULL;
 }
 
-/* A code by its word. */
+/* Read a code from its word. */
 static bool by_word(const struct usher__arg *arg, const struct usher_value *v, int64_t *ret)
 {
     size_t size = usher__text_size(v->size, v->text);
@@ -43,8 +43,8 @@ static bool by_word(const struct usher__arg *arg, const struct usher_value *v, i
     return false;
 }
 
-/* An argument of the verb: an epoch, which is a number to the program and a text as an argument; a
- * code given by its word; or one of the wrong type. */
+/* Set an argument of the verb: an epoch, which is a number in the program and a text as an
+ * argument; a code given by its word; or one of the wrong type. */
 static enum usher_status give_own(struct usher__entering *in, const struct usher__arg *arg,
                                   const struct usher_value *v)
 {
@@ -79,7 +79,7 @@ static enum usher_status no_argument(const struct usher_field_about *about,
     return wrong(r, about->word, what);
 }
 
-/* What every verb takes. */
+/* Set an argument that every verb takes. */
 static enum usher_status give_common(struct usher__entering *in, const char *word,
                                      const struct usher_value *v)
 {

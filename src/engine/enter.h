@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands as operations. */
+/* Conversion of commands to operations. */
 #ifndef USHER_ENGINE_ENTER_H
 #define USHER_ENGINE_ENTER_H
 
@@ -15,14 +15,14 @@
 struct usher__entering {
     struct usher_operation *op; /* points at the texts of the values and at @epoch */
     char *epoch;                /* USHER__EPOCH_SIZE bytes: as an argument an epoch is a text */
-    struct usher_result *r;     /* blank; says what is wrong */
+    struct usher_result *r;     /* blank; gets the message of a fault */
     const struct usher__noun *noun;
     const struct usher__verb *verb;
     uint64_t left;   /* arguments that may still be given: bit i + 1 for args[i] of the noun */
-    unsigned common; /* of what every verb takes, what has been given; see enter.c */
+    unsigned common; /* the given arguments that every verb takes; see enter.c */
 };
 
-/* Of a text that may end with its NUL; NULL has none. */
+/* Return the size of a text that may end with its NUL; NULL has 0. */
 static inline size_t usher__text_size(int32_t size, const char *text)
 {
     return size >= 0 ? (size_t)size : text != NULL ? strlen(text) : 0;
@@ -34,11 +34,11 @@ static inline uint64_t usher__taken(const struct usher__verb *verb)
     return (verb->order | verb->keys) << 1;
 }
 
-/* Says why. */
+/* Set the message of a failed begin. */
 enum usher_status usher__operation_not_begun(const struct usher__entering *in);
 
-/* Begin; @op, @epoch and @r of @in are set.  USHER_INVALID: @in->r says why, and the caller gives
- * nothing more. */
+/* Begin; @op, @epoch and @r of @in are set.  On USHER_INVALID @in->r has the reason, and the caller
+ * gives no values. */
 static inline enum usher_status usher__operation_begin(struct usher__entering *in, uint32_t verb,
                                                        const char *scope, int32_t scope_size)
 {
@@ -58,16 +58,16 @@ static inline enum usher_status usher__operation_begin(struct usher__entering *i
     return USHER_OK;
 }
 
-/* The same as usher__operation_give(), for what it does not do itself. */
+/* The rare cases of usher__operation_give(). */
 enum usher_status usher__operation_give_other(struct usher__entering *in, struct usher_value v);
 
-/* Give it @v.  USHER_INVALID: as above.  Texts and numbers of the right type are stored here. */
+/* Give it @v.  USHER_INVALID as above.  Texts and numbers of the right type are stored here. */
 static inline enum usher_status usher__operation_give(struct usher__entering *in,
                                                       const struct usher_value *v)
 {
     unsigned at = v->field < in->noun->n_arg_at ? in->noun->arg_at[v->field] : 0;
 
-    if ((in->left >> at & 1) != 0 && v->size >= USHER_TO_NUL) { /* bit 0 never is set */
+    if ((in->left >> at & 1) != 0 && v->size >= USHER_TO_NUL) { /* bit 0 is never set */
         const struct usher__arg *arg = &in->noun->args[at - 1];
         char *to = (char *)in->op + arg->offset;
         bool text = v->text != NULL;
@@ -90,7 +90,7 @@ static inline enum usher_status usher__operation_give(struct usher__entering *in
     return usher__operation_give_other(in, *v);
 }
 
-/* @command as @op.  USHER_INVALID: @r says why; it need only be blank. */
+/* Convert @command to @op.  On USHER_INVALID @r, which must be blank, has the reason. */
 enum usher_status usher__operation_of(const struct usher_command *command,
                                       struct usher_operation *op, char epoch[USHER__EPOCH_SIZE],
                                       struct usher_result *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Notices and gaps as bytes: an array of a form, the kind, and all members of the notice. */
+/* Notices and gaps as bytes: an array with a form, the kind, and all members of the notice. */
 #include "config.h"
 
 #include <usher/command.h>
@@ -43,7 +43,7 @@ size_t usher_event_pack(const struct usher_event *event, unsigned char *to, size
     return p.n;
 }
 
-/* A number up to @max. */
+/* Read a number up to @max. */
 static bool small(struct usher_unpacker *u, uint64_t max, uint64_t *ret)
 {
     return usher_unpack_uint(u, ret) && *ret <= max;

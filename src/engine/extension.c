@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Extensions of rooms: names with a prefix, and a watcher that sorts out what has it. */
+/* Extensions of rooms: names with a prefix, and a watcher that selects changes of them. */
 #include "config.h"
 
 #include <usher/extension.h>
@@ -21,7 +21,7 @@ struct usher_extension {
     char prefix[USHER_EXTENSION_NAME_MAX + 2]; /* name, full stop, NUL */
 };
 
-/* ---- what is heard ---------------------------------------------------------------- */
+/* ---- notices --------------------------------------------------------------------- */
 
 bool usher_extension_owns(const struct usher_extension *x, const struct usher_text *id,
                           struct usher_text *ret_name)
@@ -196,7 +196,7 @@ void usher_extension_close(struct usher_extension *x)
 
 /* ---- fields and objects ----------------------------------------------------------- */
 
-/* @name behind the prefix.  False: it is NULL or empty, or they are too long together. */
+/* Write the prefix and @name.  Return false if @name is NULL or empty, or if they are too long. */
 static bool full_name(const struct usher_extension *x, const char *name, const char *what,
                       char to[USHER_NAME_MAX + 1])
 {

@@ -2,11 +2,11 @@
 /*
  * A call of the engine that does not wait.
  *
- * It is what execute_chunk() is, with the waiting taken out: commands are checked, those that are
- * good are a batch of the store, and one of which there was too much to be done before is another
- * batch, alone, until it is done.  Where a noun has a plan for its commands, each step of it is
- * that.  No leader, no queue: it has a connection of its own, and one such call is under way at a
- * time.
+ * It does what execute_chunk() does, but does not wait.  Commands are checked, and the valid ones
+ * are a batch of the store.  A command before which too many expiries had to be done is another
+ * batch, alone, until it is done.  If a noun has a plan for its commands, that is repeated for each
+ * step.  There is no leader and no queue: the call has a connection of its own, and one such call
+ * is under way at a time.
  */
 #include "config.h"
 
@@ -28,21 +28,21 @@ struct usher__flight {
     const struct usher_operation *commands;
     struct usher_result *results;
     size_t n;
-    const struct usher__hooks *own; /* of the noun with a plan; NULL: all is one step */
+    const struct usher__hooks *own; /* of the noun with a plan; NULL: one step */
     void *plan;
     struct usher__step step;
     size_t n_tasks;            /* of the step */
-    size_t at;                 /* no task before is unfinished */
-    struct usher_batch *batch; /* NULL: none is with the store */
+    size_t at;                 /* no task before it is unfinished */
+    struct usher_batch *batch; /* NULL: no batch is with the store */
     bool counts;               /* in e->claiming */
-    bool pauses;               /* until then, before anything (more) is handed over */
+    bool pauses;               /* until until_ms, before the next batch */
     int64_t until_ms;
     struct usher_context context;
-    struct usher__again again; /* of those that were handed to the store, all or one */
+    struct usher__again again; /* retries of the tasks that the store got, all or one */
     struct usher_task *tasks;
 };
 
-/* It, its plan, its tasks, and of a store with lanes as many that are handed over once more. */
+/* Return the size of the call with its plan, its tasks, and with lanes as many tasks to retry. */
 static size_t size_of(const struct usher_engine *e, const struct usher__hooks *own, size_t n)
 {
     size_t again = e->routes ? n * (sizeof(struct usher_task) + sizeof(bool)) : 0;
@@ -61,7 +61,7 @@ bool usher__flies(const struct usher_engine *e, unsigned verb)
     return e->authority == NULL || !usher__asks(&command);
 }
 
-/* The store has taken its batch back. */
+/* The batch has ended. */
 static void landed(struct usher__flight *f)
 {
     f->batch = NULL;
@@ -88,7 +88,7 @@ static void give(struct usher__flight *f, struct usher_task *tasks, size_t n)
     usher__leave(&here);
 }
 
-/* The first try of @n tasks. */
+/* Begin the first try of @n tasks. */
 static void take_off(struct usher__flight *f, struct usher_task *tasks, size_t n)
 {
     f->again.tasks = tasks;
@@ -120,7 +120,7 @@ static void step_begin(struct usher__flight *f)
         pause_for(f, s->pause_ns);
 }
 
-/* The step is done.  true: it was not the last one, and the next one has begun. */
+/* The step is done.  Begin the next one, and return whether there is one. */
 static bool next_step(struct usher__flight *f)
 {
     usher__engine_answered(f->tasks, f->n_tasks);
@@ -130,7 +130,7 @@ static bool next_step(struct usher__flight *f)
     return true;
 }
 
-/* A try is over.  true: there is to be another one, in a moment. */
+/* A try is over.  Return true if there is another one, after a pause. */
 static bool tries_again(struct usher__flight *f)
 {
     int64_t ns;
@@ -169,13 +169,13 @@ struct usher__flight *usher__flight_begin(struct usher_engine *e,
     if (own != NULL) {
         own->plan(f->plan, e, commands, results, n, f->step.deadline_ms);
         if (!own->next(f->plan, &f->step))
-            f->step.n = 0; /* none of them is a command: all are answered */
+            f->step.n = 0; /* none of them is valid: all are answered */
     }
     step_begin(f);
     return f;
 }
 
-/* Go on with what is with the store.  false: it waits. */
+/* Advance the batch of the store.  Return false if it waits. */
 static bool batch_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
 {
     struct usher_engine *e = f->e;
@@ -192,7 +192,7 @@ static bool batch_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
     return over;
 }
 
-/* The store has its tasks, or there is nothing (more) that it is to do.  false: it waits. */
+/* Advance the tasks of the step.  Return false if the store waits. */
 static bool tasks_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
 {
     for (;;) {

@@ -26,7 +26,7 @@ static enum usher_status damaged(struct usher__guard *g, const struct usher_scop
     return USHER_UNAVAILABLE;
 }
 
-/* @r was read, and is what was looked for. */
+/* Check that @r was read and is a valid record of this scope and kind. */
 static enum usher_status sound(struct usher__guard *g, const struct usher_scope *scope,
                                uint8_t kind, const struct usher_record *r)
 {
@@ -55,7 +55,7 @@ static enum usher_status find(struct usher_txn *txn, const struct usher_scope *s
     return status == USHER_OK ? sound(g, scope, kind, ret_record) : status;
 }
 
-/* -1: @r stands before (@hi, @order) in the list of @slot. */
+/* Return -1 if @r is before (@hi, @order) in the list of @slot, and so on. */
 static int compare(const struct usher_record *r, uint8_t slot, uint64_t hi, uint64_t order)
 {
     uint64_t mine = slot == 0 ? r->rank : slot == 1 ? (uint64_t)r->until_ms : 0;
@@ -92,7 +92,7 @@ static enum usher_status rank(struct usher_txn *txn, const struct usher_scope *s
     return g->ops->rank(g->txn, scope, kind, slot, by, hi, order, ret);
 }
 
-/* In byte order; behind an empty text stands everything. */
+/* Return whether @id follows @after in byte order; all texts follow an empty one. */
 static bool follows(const struct usher_text *id, const struct usher_text *after)
 {
     size_t n = id->size < after->size ? id->size : after->size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine does for ids. */
+/* The hooks of ids. */
 #include "config.h"
 
 #include "engine/ask.h"

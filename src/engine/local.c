@@ -24,7 +24,7 @@
 #include "engine/nodes.h"
 #include "steps/work.h"
 
-/* Without this each command pays for several calls. */
+/* Without this each command costs several calls. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 struct local {
@@ -46,7 +46,7 @@ struct pending {
     bool dropped;
 };
 
-/* Room for a notice and its texts, each notice aligned like the struct. */
+/* Return the size of a notice with its texts, aligned like the struct. */
 static size_t packed_size(const struct usher_notice *n)
 {
     size_t size = sizeof *n + n->scope.size + n->subject.size + n->owner.size + n->data.size;
@@ -114,7 +114,7 @@ static void pending_tell(struct pending *p)
     }
 }
 
-/* Never 0: that stands for a scope that does not exist. */
+/* Never 0, which means a scope that does not exist. */
 static uint64_t new_epoch(const void *salt)
 {
     uint64_t epoch = 0;
@@ -137,7 +137,8 @@ ALWAYS_INLINE int64_t wall_of(struct usher__work *w)
     return w->wall;
 }
 
-/* The time that the command says, and that of the store's clock: with `clock=given` the same. */
+/* Read the time of the command, and that of the store's clock; with `clock=given` they are the
+ * same. */
 ALWAYS_INLINE void clocks_read(struct usher__work *w, const struct usher_operation *command)
 {
     const struct usher_context *context = w->context;
@@ -208,7 +209,7 @@ ALWAYS_INLINE void work_end(struct usher__work *w, const struct local *l)
             (void)usher__resize(l->alloc, w->buffer[i], w->buffer_size[i], 0);
 }
 
-/* Applied, it would put the scope's last time far ahead, which never goes back. */
+/* Refuse a time that would put the scope's last time far ahead, because that never goes back. */
 static void time_refused(const struct usher__work *w)
 {
     char line[192];
@@ -221,8 +222,8 @@ static void time_refused(const struct usher__work *w)
     usher_result_fail(w->reply, USHER_INVALID, line);
 }
 
-/* One command inside a transaction; the last one's scope is known already.  A failure of the
- * store is returned, not answered. */
+/* Run one command inside a transaction; the scope of the last one is loaded already.  A failure of
+ * the store is returned, not answered. */
 static enum usher_status run(struct usher__work *w, struct usher_task *task)
 {
     const struct usher_operation *command = task->command;
@@ -250,7 +251,7 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task)
         usher_result_fail(w->reply, USHER_UNAVAILABLE, line);
         return USHER_OK;
     }
-    /* A time that the scope has seen is harmless. */
+    /* A time that the scope has had already does no harm. */
     if (w->said - w->clock > w->context->skew_ms && w->said > w->scope.clock_ms) {
         time_refused(w);
         return USHER_OK;
@@ -302,7 +303,8 @@ static bool any_writes(const struct usher_task *tasks, size_t n)
     return false;
 }
 
-/* All *@n tasks in one transaction, and those that come while it writes.  OK: all answered. */
+/* Run all *@n tasks in one transaction, and those that come while it writes.  On OK all are
+ * answered. */
 static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t *n,
                                const struct usher_context *context, struct usher__guard *g)
 {
@@ -374,12 +376,13 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
     }
 }
 
-/* Commands on one scope that share a transaction, at most: others wait for its lock. */
+/* The maximum number of commands on one scope in a transaction, because others wait for its
+ * lock. */
 #define SHARE_MAX 64
-/* The number of commands ahead that the store gets a hint for. */
+/* The number of later commands for which the store gets a hint. */
 #define AHEAD 4
 
-/* Give the store a hint of what @command will look for, most likely on the scope of @w. */
+/* Give the store a hint of the record that @command will read, most likely of the scope of @w. */
 static void expect(const struct usher__work *w, const struct usher_operation *command)
 {
     const struct usher__steps *steps = w->steps;
@@ -393,8 +396,8 @@ static void expect(const struct usher__work *w, const struct usher_operation *co
         w->ops->expect(w->txn, &w->scope, steps->sought_kind, &id);
 }
 
-/* Tasks from the first on in one transaction, as many as may share it.  Returns their count.
- * *@behind: see usher__work. */
+/* Run tasks from the first on in one transaction, as many as may share it.  Return their count.
+ * *@behind: see `struct usher__work`. */
 ALWAYS_INLINE size_t share(struct local *l, struct usher_task *tasks, size_t n,
                            const struct usher_context *context, bool *behind)
 {
@@ -421,7 +424,7 @@ ALWAYS_INLINE size_t share(struct local *l, struct usher_task *tasks, size_t n,
             status = ops->commit(txn);
         } else {
             ops->rollback(txn);
-            failed_from = done - 1; /* those before it have been applied */
+            failed_from = done - 1; /* the ones before it were applied */
         }
         *behind = w.behind;
         work_end(&w, l);
@@ -434,13 +437,13 @@ ALWAYS_INLINE size_t share(struct local *l, struct usher_task *tasks, size_t n,
     return done;
 }
 
-/* For stores that take nothing back: one scope at a time. */
+/* Execute for stores without rollback: one scope at a time. */
 static void execute_each(struct usher_store *s, struct usher_task *tasks, size_t n,
                          const struct usher_context *context)
 {
     bool behind = false;
 
-    if (n == 1) /* most often: what loops is left out */
+    if (n == 1) /* the most common case, without a loop */
         (void)share((struct local *)s, tasks, 1, context, &behind);
     for (size_t done = 0; n > 1 && done < n;)
         done += share((struct local *)s, tasks + done, n - done, context, &behind);

@@ -8,15 +8,15 @@
 
 #ifdef USHER_HOSTILE
 
-/* What was freed and what was never written is not what anybody expects there, and whatever grows
- * or shrinks goes elsewhere. */
+/* Fill freed and new memory with bytes that no code expects, and move each block that grows or
+ * shrinks. */
 #define FREED 0xdd
 #define FRESH 0xa5
 
 static void fill(void *p, int byte, size_t size)
 {
     memset(p, byte, size);
-    __asm__ volatile("" : : "r"(p) : "memory"); /* although nobody should read it */
+    __asm__ volatile("" : : "r"(p) : "memory"); /* although no code should read it */
 }
 
 static void *resize_malloc(void *payload, void *p, size_t old, size_t size)

@@ -7,7 +7,7 @@
 
 #include <usher/operation.h>
 
-/* @alloc, or the one that calls malloc when it is NULL. */
+/* Return @alloc, or if it is NULL the one that calls malloc(). */
 const struct usher_allocator *usher__allocator(const struct usher_allocator *alloc);
 
 static inline void *usher__resize(const struct usher_allocator *alloc, void *p, size_t old,
@@ -16,7 +16,7 @@ static inline void *usher__resize(const struct usher_allocator *alloc, void *p, 
     return p == NULL && size == 0 ? NULL : alloc->resize(alloc->payload, p, old, size);
 }
 
-/* Copy @from, cut to fit, without control characters.  @to may be NULL. */
+/* Copy @from without control characters, truncated to @size.  @to may be NULL. */
 void usher__copy_line(char *to, size_t size, const char *from);
 
 #endif

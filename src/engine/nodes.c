@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is behind an engine, for people and monitors. */
+/* The servers of an engine, for people and monitors. */
 #include "config.h"
 
 #include "engine/nodes.h"

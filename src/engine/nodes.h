@@ -4,7 +4,7 @@
 
 #include <usher/store.h>
 
-/* What is known of a store of that name with those capabilities: that it is there. */
+/* Initialise @node for a store of that name with those capabilities, which answers. */
 void usher__node_init(struct usher_node *node, const char *name, unsigned caps);
 
 #endif

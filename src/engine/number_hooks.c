@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine does for numbers. */
+/* The hooks of numbers. */
 #include "config.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ static const char *fault(const struct usher_operation *command, const char **ret
     }
 }
 
-/* All but the text, which is long and has a size and a NUL. */
+/* Clear all but the text, which is long and has a size and a NUL. */
 static void fresh(struct usher_result *reply)
 {
     struct usher_number_result *n = &reply->of.number;

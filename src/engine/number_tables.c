@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Constants for the Lua of numbers, beside those that all nouns have. */
+/* Constants for the Lua of numbers, in addition to those of all nouns. */
 #include "config.h"
 
 #include <usher/store.h>
@@ -10,7 +10,7 @@
 #include "engine/tables.h"
 #include "steps/number.h"
 
-/* Does @event lead from @from to @to, with or without the token or the owner? */
+/* Return whether @event leads from @from to @to, with and without the token or the owner. */
 static bool leads(unsigned from, unsigned event, unsigned to)
 {
     static const unsigned guards[] = { USHER__ANY, USHER__NUMBER_IF_HOLDER };
@@ -32,9 +32,9 @@ static bool stands_in(unsigned state, unsigned lists, unsigned lists_due)
 }
 
 /*
- * number_fast.lua stands for four rows, and for the lists of two states: a free number is taken,
- * its owner (who has none yet: any) or the holder of its token gives it back, and nobody else does.
- * Where the table says otherwise all commands go the long way.
+ * Return whether the fast path (number_fast.lua) agrees with the table.  It implements four rows,
+ * and the lists of two states: a free number is taken (by any owner), and its owner or the holder
+ * of its token returns it, and no other.  If the table differs, no command uses the fast path.
  */
 static bool short_way(void)
 {
@@ -45,7 +45,7 @@ static bool short_way(void)
            stands_in(busy, USHER__LIST_HELD, USHER__LIST_HELD | USHER__LIST_DUE);
 }
 
-/* What a record begins with, HEAD_IDLE_UP: word and code. */
+/* Write the beginnings of records, such as HEAD_IDLE_UP: word and code. */
 static void heads_lua(struct usher__out *o)
 {
     const struct usher__machine *m = &usher__number_machine;
@@ -56,7 +56,7 @@ static void heads_lua(struct usher__out *o)
     }
 }
 
-/* `outage=` and the last one, side by side. */
+/* The settings from `outage=` on, which are adjacent. */
 #define OUTAGES (USHER__SET_OUTAGE_TO - USHER__SET_OUTAGE + 1)
 
 void usher__number_lua(struct usher__out *o)
@@ -69,16 +69,17 @@ void usher__number_lua(struct usher__out *o)
     usher__print(o, "local QUEUED_BYTES = '");
     for (int shift = 48; shift >= 0; shift -= 8)
         usher__print(o, "\\%u", (unsigned)(USHER__RANK_QUEUED >> shift & 255u));
-    /* packed: all settings after requests= but those of outages, which need no other way as long as
-     * nothing is due */
+    /* packed: all settings after requests= but those of outages, which do not prevent the fast path
+     * while nothing is due */
     usher__print(o, "'\nlocal SETTINGS_OFF = '");
     for (int byte = 0; byte < 7 * (USHER_SETTINGS - USHER__SET_REQUESTS - 1 - OUTAGES); byte++)
         usher__print(o, "\\0");
     usher__print(o, "'\n");
     usher__print_int(o, "OUTAGES_", "FIRST", 7 * USHER__SET_OUTAGE + 1);
     usher__print_int(o, "OUTAGES_", "BEHIND", 7 * (USHER__SET_OUTAGE + OUTAGES) + 1);
-    usher__print_int(o, "WHY_", "NONE",
-                     USHER_NUMBER_WHY_NONE); /* two codes that are no word in capitals */
+    usher__print_int(
+        o, "WHY_", "NONE",
+        USHER_NUMBER_WHY_NONE); /* two codes whose names are not their words in capitals */
     usher__print_int(o, "WHY_", "NO_NUMBER", USHER_NUMBER_WHY_NO_NUMBER);
     for (unsigned w = USHER_NUMBER_WHY_BUSY; w <= USHER_NUMBER_WHY_DUE; w++)
         usher__print_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine does for queues. */
+/* The hooks of queues. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -46,7 +46,7 @@ const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch,
     *at = '\0';
     if (no == 0)
         return to;
-    at = usher__hex_put(at, epoch); /* by hand: each answer has one */
+    at = usher__hex_put(at, epoch); /* without snprintf(), because each answer has one */
     *at++ = '.';
     at += usher__wide_text((int64_t)login, at);
     *at++ = '.';
@@ -54,7 +54,7 @@ const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch,
     return to;
 }
 
-/* A verb of a queue may be of an agent or of a user, and the result has fields of both. */
+/* A verb of a queue may concern an agent or a user, and the result has fields for both. */
 static bool applies(const struct usher__field *f, const struct usher_operation *op,
                     const struct usher_result *r)
 {
@@ -77,7 +77,7 @@ static bool applies(const struct usher__field *f, const struct usher_operation *
     }
 }
 
-/* The name of the room. */
+/* Write the name of the room. */
 static size_t text(const struct usher_result *r, const char *row, uint64_t before,
                    char to[USHER__MADE_MAX])
 {
@@ -119,7 +119,7 @@ static enum usher_subject subject(const struct usher_notice *notice)
     }
 }
 
-/* A room is called as in an answer, with the epoch of its queue. */
+/* Write the name of a room as in an answer, with the epoch of its queue. */
 static void told_value(const struct usher_notice *notice, const struct usher_text *name,
                        struct usher_text *value, char to[USHER__TOLD_VALUE])
 {

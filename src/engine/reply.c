@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Results, which are the store's side, as replies, which are the program's: values, by the fields
- * that the tables say a verb tells.
+ * Conversion of results of the store to replies for the program, with the values of the fields that
+ * the tables define for a verb.
  *
- * The replies of one call stand in one block, which goes with the last of them: so that there is
- * always an answer to give, it is allocated before anything is applied.  The values of a reply are
- * in a block of their own, or with a single command in the same one, if they fit.
+ * The replies of one call are in one block, which is freed with the last of them.  It is allocated
+ * before anything is applied, so that there is always an answer.  The values of a reply are in a
+ * block of their own; those of a single command are in the same block if they fit.
  */
 #include "config.h"
 
@@ -40,14 +40,14 @@ struct heads {
     size_t inside;      /* bytes in it for the values of a single reply */
 };
 
-/* Its block: where each row begins and the last one ends, if there are any; the values of the
- * answer, of its rows, and what was asked; the texts.  A batch has a head for each command: what
- * can be computed is not in it. */
+/* A reply with its block: where each row begins and the last one ends, if there are any; the values
+ * of the answer, of its rows, and of the command; the texts.  A batch has a head for each command,
+ * so values that can be computed are not in it. */
 struct head {
-    struct usher_reply r; /* first, so that it is this */
-    uint16_t no;          /* which of its call */
-    uint16_t n_asked;     /* values of what was asked: usher__reply_asked() */
-    uint32_t block_size;  /* 0: the block stands after the heads, or there is none */
+    struct usher_reply r; /* first member */
+    uint16_t no;          /* its index in the call */
+    uint16_t n_asked;     /* values of the command: usher__reply_asked() */
+    uint32_t block_size;  /* 0: the block follows the heads, or there is none */
 };
 
 _Static_assert(USHER_BATCH_MAX - 1 <= UINT16_MAX && USHER_WAIT_MAX <= UINT8_MAX, "heads are small");
@@ -67,7 +67,7 @@ static size_t rows_size(size_t n_rows)
     return n_rows > 0 ? (n_rows + 1) * sizeof(size_t) : 0;
 }
 
-/* Its block, which begins with where its rows are. */
+/* Return the block of @reply, which begins with the positions of its rows. */
 static const size_t *rows_at(const struct usher_reply *reply)
 {
     return (const size_t *)(const void *)((const char *)reply->values - rows_size(reply->n_rows));
@@ -138,9 +138,9 @@ void usher_reply_done(struct usher_reply *reply)
         (void)usher__resize(h->alloc, h, h->size, 0);
 }
 
-/* ---- what is gathered for one reply -------------------------------------------------------- */
+/* ---- the values of one reply -------------------------------------------------------------- */
 
-/* Values with their texts, whose place is counted in `number` while the texts may still move. */
+/* Values with their texts.  `number` has the offset of a text while the texts may still move. */
 struct gather {
     const struct usher_allocator *alloc;
     struct usher_value few[FEW_VALUES], *values;
@@ -168,7 +168,7 @@ static void gather_end(struct gather *g)
         (void)usher__resize(g->alloc, g->bytes, g->room_bytes, 0);
 }
 
-/* @from, or where it has been moved to, with room for @need; *@room is what there is. */
+/* Return @from, moved if necessary, with space for @need; *@room is the available space. */
 static void *larger(struct gather *g, void *from, const void *few, size_t used, size_t *room,
                     size_t need, size_t each)
 {
@@ -229,7 +229,7 @@ static void gather_value(void *to, const struct usher_value *value)
         v->number = value->number;
 }
 
-/* Into the block of @head, with the texts where they will stay. */
+/* Copy them into the block of @head, with the texts in their final places. */
 static bool keep(const struct gather *g, struct head *head, const size_t *row_at, size_t n_rows,
                  const char *message)
 {
@@ -297,7 +297,8 @@ static void rows(struct gather *g, const struct usher_operation *op, const struc
 
 const char usher__not_kept[] = "out of memory for the answer: it may have been applied";
 
-/* It was for another version or epoch, so there is nothing to say but which ones there are. */
+/* Return whether it was for another version or epoch, so that the answer has only the current
+ * ones. */
 static bool other_version(const struct usher_operation *op, const struct usher_result *r)
 {
     const struct usher__noun *noun = usher__noun((unsigned)op->verb >> 8);
@@ -315,7 +316,7 @@ static bool other_version(const struct usher_operation *op, const struct usher_r
            (text.data != NULL && memcmp(text.data, epoch, 16) != 0);
 }
 
-/* What of @op is told with the answer. */
+/* Add the values of @op that belong to the answer. */
 static void echo(struct gather *g, const struct usher_operation *op, const struct usher_result *r,
                  bool scope)
 {
@@ -346,7 +347,7 @@ static void echo(struct gather *g, const struct usher_operation *op, const struc
         usher__put_number(gather_value, g, USHER_FIELD_IF_VERSION, 0);
 }
 
-/* If there is no memory for more than that it was done, it is not known what the answer is. */
+/* If there is no memory for more than the status, the outcome is USHER_UNKNOWN. */
 void usher__reply_leave(struct usher_reply *to, const struct usher_operation *op,
                         const struct usher_result *r)
 {
@@ -385,7 +386,7 @@ void usher__reply_leave(struct usher_reply *to, const struct usher_operation *op
     if (to->status < USHER_INVALID) {
         to->status = USHER_UNKNOWN;
         to->message = usher__not_kept;
-    } else { /* says enough but for the details */
+    } else { /* the text of the status suffices without details */
         to->message = usher_status_text(to->status);
     }
 }

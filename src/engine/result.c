@@ -15,7 +15,7 @@
 #include "engine/result.h"
 #include "steps/work.h"
 
-/* Behind it the rows, then the texts. */
+/* The rows follow it, then the texts. */
 struct block {
     size_t rows, room_rows;
     size_t text, room_text;
@@ -163,7 +163,7 @@ void usher_result_fail(struct usher_result *reply, enum usher_status status, con
     usher__copy_line(reply->message, sizeof reply->message, message);
 }
 
-/* The text at @at of @command is given; 0: of none. */
+/* Return whether the text at offset @at of @command is given; 0: no such text. */
 static bool has_text(const struct usher_operation *command, uint16_t at)
 {
     struct usher_text text;
@@ -176,7 +176,7 @@ unsigned usher_operation_flags(const struct usher_operation *command)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
     unsigned noun = (unsigned)command->verb >> 8, flags = 0;
-    bool kept; /* no scope, no kept answer */
+    bool kept; /* without a scope there is no cached answer */
 
     if (verb == NULL)
         return 0;
@@ -189,7 +189,7 @@ unsigned usher_operation_flags(const struct usher_operation *command)
     if (usher__steps(noun) == NULL) /* of the store as a whole */
         return flags | ((verb->flags & USHER__AGAIN) != 0 ? USHER_OPERATION_REPEATABLE : 0u);
     kept = command->request.data != NULL && command->verb != usher__steps(noun)->drop_verb;
-    /* once more it would find the version that it made itself */
+    /* a repeat would find the version that the first one made */
     if ((command->given & usher__noun(noun)->if_version) != 0 && !kept &&
         (verb->flags & USHER__READS) == 0)
         return flags & ~(unsigned)USHER_OPERATION_COMMUTES;

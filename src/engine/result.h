@@ -4,12 +4,12 @@
 
 #include <usher/store.h>
 
-/* A fresh reply to a command of @noun (0: of none that is known): status OK, nothing said.
- * Whatever was there is overwritten. */
+/* Initialise a reply to a command of @noun (0: of no known noun): status OK, without values.  It is
+ * overwritten, not freed. */
 void usher__result_init(struct usher_result *reply, enum usher_noun noun,
                         const struct usher_allocator *alloc);
 
-/* Enough for usher__result_init(), usher_result_fail() and usher_result_done(). */
+/* Initialise it enough for usher__result_init(), usher_result_fail() and usher_result_done(). */
 static inline void usher__result_blank(struct usher_result *reply, enum usher_noun noun,
                                        const struct usher_allocator *alloc)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine does for rooms and for their index. */
+/* The hooks of rooms and of their index. */
 #include "config.h"
 
 #include <usher/store.h>
@@ -11,8 +11,8 @@
 #include "engine/room_notice.h"
 #include "engine/room_plan.h"
 
-/* A room that is opened again begins at version 1.  `set` and `member`: the first field must not be
- * there a second time. */
+/* Check that if-version has an epoch, because a room that is opened again begins at version 1.
+ * Check that the first field of `set` and `member` is not repeated. */
 static const char *fault(const struct usher_operation *command, const char **ret_word)
 {
     const struct usher_room_args *a = &command->arg.room;
@@ -43,7 +43,7 @@ static const char *state_word(unsigned code)
     return usher_room_state_word((enum usher_room_state)code);
 }
 
-/* Of a member, or of the room itself. */
+/* Return the word of the state of a member, or of the room itself. */
 static const char *told_state(const struct usher_notice *n, enum usher_subject of, unsigned state)
 {
     if (of == USHER_SUBJECT_MEMBER)
@@ -61,13 +61,13 @@ static const char *told_state(const struct usher_notice *n, enum usher_subject o
     }
 }
 
-/* A room that could not be opened has other settings than were asked for. */
+/* A room that could not be opened has other settings than requested. */
 static bool has_extras(const struct usher_operation *op, const struct usher_result *r)
 {
     return op->verb != USHER_ROOM_OPEN || USHER_IS_DONE(r->status);
 }
 
-/* Otherwise a refused command has nothing more. */
+/* Any other refused command has no `more`. */
 static bool unfinished(const struct usher_result *reply)
 {
     return reply->status == USHER_REFUSED && reply->of.room.more;

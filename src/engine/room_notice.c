@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Notices of rooms: what they are about, and those that are told together. */
+/* Notices of rooms: their subjects, and notices of coalesced changes. */
 #include "config.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of scopes, in pages.  A store shows them in any order: the first ones behind where the
- * last page ended are kept in a heap, the last of them on top.
+ * The list of scopes, in pages.  A store lists them in any order.  The first ones after the end of
+ * the last page are kept in a heap, the last of them on top.
  */
 #include "config.h"
 
@@ -78,7 +78,7 @@ static void sink(struct page *p)
     }
 }
 
-/* A new last one of the heap, not in its place yet; NULL: no memory. */
+/* Append one to the heap, not in its position yet.  Return NULL if there is no memory. */
 static struct row *add(struct page *p)
 {
     struct row *row;

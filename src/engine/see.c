@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a result says that no field of a table says by itself: what logs keep as bytes, and what the
- * hooks of its noun say. */
+/* Values of a result that are no field of a table: those that logs keep as bytes, and those of the
+ * hooks of its noun. */
 #include "config.h"
 
 #include "engine/see.h"
@@ -12,7 +12,7 @@ static const uint32_t notice_fields[] = { USHER_FIELD_VERB,     USHER_FIELD_SUBJ
                                           USHER_FIELD_TO_STATE, USHER_FIELD_TOKEN,
                                           USHER_FIELD_UNTIL,    USHER_FIELD_DATA,
                                           USHER_FIELD_TIME };
-/* Behind those. */
+/* The fields after those. */
 static const uint32_t marks[] = { USHER_FIELD_WAS, USHER_FIELD_MARK };
 static const uint32_t whose[] = { USHER_FIELD_OWNER, USHER_FIELD_VERSION };
 #define NOTICE_FIELDS (sizeof notice_fields / sizeof *notice_fields)
@@ -76,7 +76,7 @@ void usher__see_notice(usher__put *put, void *to, const struct usher_operation *
     usher__put_number(put, to, USHER_FIELD_VERSION, (int64_t)n.version);
 }
 
-/* Settings and figures are those of what is there. */
+/* Settings and figures exist with the scope. */
 bool usher__see_extras(const struct usher_operation *op, const struct usher_result *r)
 {
     const struct usher__hooks *hooks = usher__hooks((unsigned)r->noun);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a result says, as values, one after the other: of two who keep them, each in its own way, so
- * this is compiled into both, with what each does with a value in its place.
+ * The values of a result, one after the other.  Two files keep them, each in its own way, so this
+ * is compiled into both, with the function for a value inlined.
  *
- * What there is none of is left out: 0 of a time, a token or a reason, what is below zero of what
- * is counted, a name of no bytes.  Texts are gone with the result, and have no NUL behind them.
+ * Values that do not exist are left out: a time, a token or a reason that is 0, a count below zero,
+ * an empty name.  Texts are valid as long as the result, and do not end with a NUL.
  */
 #ifndef USHER_ENGINE_SEE_H
 #define USHER_ENGINE_SEE_H
@@ -53,7 +53,7 @@ USHER__SEE bool usher__left_out(const struct usher__field *f, enum usher_noun no
     }
 }
 
-/* What the field at @base says.  false: nothing. */
+/* Read the field at @base.  Return false if it has no value. */
 USHER__SEE bool usher__saw(const struct usher__field *f, const char *base, enum usher_noun noun,
                            struct usher_value *v)
 {
@@ -106,7 +106,7 @@ USHER__SEE void usher__see(usher__put *put, void *to, const struct usher__field 
         put(to, &v);
 }
 
-/* Is there more behind what @r tells? */
+/* Return `more` of @r: there are more rows after those of @r, or more to do. */
 USHER__SEE bool usher__see_more_of(const struct usher_result *r)
 {
     size_t at = usher__noun((unsigned)r->noun)->more_at;
@@ -117,15 +117,15 @@ USHER__SEE bool usher__see_more_of(const struct usher_result *r)
     return more;
 }
 
-/* What is not in a field by itself, or not with every answer (see.c). */
+/* Return whether the answer has settings and figures (see.c). */
 bool usher__see_extras(const struct usher_operation *op, const struct usher_result *r);
-/* Is @f, of those that @op tells, part of its answer @r? */
+/* Return whether @f, a field of answers to @op, is part of the answer @r. */
 USHER__SEE bool usher__see_applies(const struct usher__field *f, const struct usher_operation *op,
                                    const struct usher_result *r, enum usher_noun noun)
 {
     return (USHER__APPLY >> noun & 1u) == 0 || usher__hooks(noun)->applies(f, op, r);
 }
-/* Is @f part of the answer @r to @op? */
+/* Return whether @f is part of the answer @r to @op. */
 USHER__SEE bool usher__see_is_part(const struct usher__field *f, const struct usher_operation *op,
                                    const struct usher_result *r, enum usher_noun noun)
 {
@@ -138,12 +138,12 @@ USHER__SEE bool usher__see_is_changes(uint32_t verb)
 
     return known != NULL && (known->flags & USHER__NOTICES) != 0;
 }
-/* Where rows of @verb have a notice, or another value; NULL: nowhere. */
+/* Return the field in which rows of @verb have a notice, or another value; NULL: none. */
 const struct usher__field *usher__see_notices(const struct usher__noun *noun, uint32_t verb);
 void usher__see_notice(usher__put *put, void *to, const struct usher_operation *op,
                        const struct usher_result *r, const char *base);
 
-/* Is there an answer besides the message? */
+/* Return whether there is more than a message. */
 USHER__SEE bool usher__see_answers(const struct usher_result *r)
 {
     const struct usher__noun *noun;
@@ -157,10 +157,10 @@ USHER__SEE bool usher__see_answers(const struct usher_result *r)
     return partial;
 }
 
-/* How many rows a program sees: see the hook `row`. */
+/* Return the number of rows for a program: see the hook `row`. */
 size_t usher__see_rows(const struct usher_operation *op, const struct usher_result *r);
 
-/* What a reply begins with: all but verb, tag, values, rows and message. */
+/* Set all members of a reply but verb, tag, values, rows and message. */
 USHER__SEE void usher__reply_begin(struct usher_reply *to, const struct usher_result *r)
 {
     to->status = r->status;
@@ -173,7 +173,7 @@ USHER__SEE void usher__reply_begin(struct usher_reply *to, const struct usher_re
     to->more = r->status < USHER_INVALID && usher__see_more_of(r);
 }
 
-/* A text that is made: see the hook `text`. */
+/* Put a text that is made of others: see the hook `text`. */
 USHER__SEE void usher__see_made(usher__put *put, void *to, const struct usher__field *f,
                                 const struct usher_result *r, const char *row, uint64_t before)
 {
@@ -184,7 +184,7 @@ USHER__SEE void usher__see_made(usher__put *put, void *to, const struct usher__f
         usher__put_text(put, to, f->code, text, size);
 }
 
-/* The answer, without its rows. */
+/* Put the values of the answer, without its rows. */
 USHER__SEE void usher__see_answer(usher__put *put, void *to, const struct usher_operation *op,
                                   const struct usher_result *r)
 {
@@ -212,7 +212,7 @@ USHER__SEE void usher__see_answer(usher__put *put, void *to, const struct usher_
         hooks->say(put, to, op, r);
 }
 
-/* The row at @base; @before: see struct usher__row_at. */
+/* Put the values of the row at @base; @before: see struct usher__row_at. */
 USHER__SEE void usher__see_row(usher__put *put, void *to, const struct usher_operation *op,
                                const struct usher_result *r, const char *base, uint64_t before)
 {

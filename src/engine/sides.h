@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The authority and the history of an engine, as the engine calls them: each call is from inside
- * of it, so that one that uses its engine is told so instead of waiting for itself.
+ * Wrappers of the authority and the history of an engine.  A call marks the thread as inside of the
+ * engine, so that code that uses its own engine gets an error instead of waiting for itself.
  */
 #ifndef USHER_ENGINE_SIDES_H
 #define USHER_ENGINE_SIDES_H
@@ -12,7 +12,7 @@
 struct usher_engine;
 
 struct usher__authority_side {
-    struct usher_authority base; /* first: this is what the engine has */
+    struct usher_authority base; /* first member: the engine has a pointer to it */
     struct usher_authority_ops ops;
     struct usher_authority *own;
     struct usher_engine *e;
@@ -25,8 +25,8 @@ struct usher__history_side {
     struct usher_engine *e;
 };
 
-/* @own is the application's, or the URL's, and not NULL.  What @own cannot do, the result cannot.
- */
+/* Wrap @own, which is the application's, or the URL's, and not NULL.  The result has the same
+ * functions as @own. */
 struct usher_authority *usher__authority_side(struct usher__authority_side *side,
                                               struct usher_engine *e, struct usher_authority *own);
 struct usher_history *usher__history_side(struct usher__history_side *side, struct usher_engine *e,

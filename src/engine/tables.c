@@ -126,10 +126,10 @@ static void print_bits(struct usher__out *o, uint64_t bits)
     }
 }
 
-/* In a command's array, the arguments begin here: usher_operation_pack(). */
+/* The index of the first argument in the array of a command: usher_operation_pack(). */
 #define FIRST_ARGUMENT 7
 
-/* ORDER_RANDOM and its like: the codes of an argument that is one of words. */
+/* Write ORDER_RANDOM and similar names: the codes of an argument that is one of several words. */
 static void codes_lua(struct usher__out *o, const struct usher__arg *arg)
 {
     char prefix[40];
@@ -141,7 +141,7 @@ static void codes_lua(struct usher__out *o, const struct usher__arg *arg)
         usher__print_int(o, prefix, arg->words[code], (long long)code);
 }
 
-/* The fields of an answer that says nothing, as bytes, by verb that writes. */
+/* The fields of an answer without values, as bytes, by verb that writes. */
 static void blanks_lua(struct usher__out *o, const struct usher__noun *noun)
 {
     struct usher_result blank;
@@ -163,7 +163,7 @@ static void blanks_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print(o, "}\n");
 }
 
-/* What all nouns have. */
+/* Write the constants of all nouns. */
 static void common_lua(struct usher__out *o, const struct usher__noun *noun)
 {
     usher__print(o, "local NOUN = '%s'\nlocal FORMAT = 7\nlocal STATUSES = '", noun->word);
@@ -217,7 +217,7 @@ static void common_lua(struct usher__out *o, const struct usher__noun *noun)
     for (unsigned i = 0; i < noun->n_args; i++)
         if ((noun->args[i].given & usher__steps(noun->noun)->own) != 0)
             usher__print(o, " %u ", i);
-    /* 1: PLACED; then where the token is */
+    /* 1: PLACED; else the position of the token */
     usher__print(o, "'\nlocal NEEDS_TOKEN = '");
     for (unsigned i = 0; i < noun->n_verbs; i++)
         for (unsigned k = 0; k < noun->n_args; k++)
@@ -230,7 +230,7 @@ static void common_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print_int(o, "ARG_", "END", FIRST_ARGUMENT + noun->n_args);
     for (unsigned i = 0; i < noun->n_args; i++)
         usher__print_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
-    /* nothing stands there */
+    /* there is no such argument */
     if (noun->if_version == 0)
         usher__print_int(o, "ARG_", "IF_VERSION", 0);
     if (noun->epoch_at == 0)
@@ -253,8 +253,8 @@ static void common_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print_int(o, "", "LIST_DEFAULT", USHER_LIST_DEFAULT);
 }
 
-/* What a stored record begins with, in columns of 10: the word of its state, or of its kind if
- * those of that kind have none.  For each kind from 1 up a row of the states from 0 to 9. */
+/* Write the beginnings of stored records, in columns of 10: the word of the state, or of the kind
+ * if it has no states.  For each kind from 1 up there is a row of the states from 0 to 9. */
 static void words_lua(struct usher__out *o, const struct usher__steps *steps)
 {
     usher__print(o, "local WORDS = '");
@@ -270,7 +270,7 @@ static void words_lua(struct usher__out *o, const struct usher__steps *steps)
     usher__print(o, "'\n");
 }
 
-/* Where they stand in scope.settings, and the arguments that change them. */
+/* Write the positions of settings in scope.settings, and the arguments that change them. */
 static void settings_lua(struct usher__out *o, unsigned verb)
 {
     const struct usher__noun *noun = usher__noun(verb >> 8);
@@ -287,7 +287,8 @@ static void settings_lua(struct usher__out *o, unsigned verb)
     usher__print(o, "}\n");
 }
 
-/* How the header, its counts and the settings are packed, how long a header is, and no counts. */
+/* Write the packing of the header, its counts and the settings, the size of a header, and counts of
+ * zero. */
 static void packed_lua(struct usher__out *o)
 {
     usher__print(o, "local HEAD_PACKED = '>Bc16I7I7i7I7");
@@ -306,7 +307,7 @@ static void packed_lua(struct usher__out *o)
     usher__print_int(o, "", "HEAD_SIZE", 1 + 16 + 4 * 7 + USHER_COUNTS * 7);
 }
 
-/* A row that is a notice, without it, and where it stands in it. */
+/* Write a row that has a notice, without the notice, and the position of that. */
 static void notice_row_lua(struct usher__out *o, const struct usher__noun *noun)
 {
     unsigned at = 0;
@@ -326,7 +327,7 @@ static void notice_row_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print_int(o, "", "NOTICE_AT", at);
 }
 
-/* The name of a field, and the words of its codes, each after a slash. */
+/* Write the name of a field, and the words of its codes, each after a slash. */
 static void field_lua(struct usher__out *o, const struct usher__noun *noun,
                       const struct usher__field *f)
 {
@@ -356,8 +357,9 @@ static void row_lua(struct usher__out *o, const struct usher__noun *noun,
             usher__print(o, "%u.", i + 1);
 }
 
-/* For answers to direct calls: how many fields all answers have, the names of those of one verb,
- * and of the fields of rows with the verbs whose rows have them (the low byte of their codes). */
+/* Write, for answers to direct calls, the number of fields of all answers, the names of those of
+ * one verb, and of the fields of rows with the verbs whose rows have them (the low byte of their
+ * codes). */
 static void names_lua(struct usher__out *o, const struct usher__noun *noun)
 {
     unsigned verb = 0;
@@ -389,7 +391,7 @@ static void names_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print(o, " '\n");
 }
 
-/* A noun of scopes, which has steps; NULL: @word is none. */
+/* Return a noun with steps, or NULL if @word is none. */
 static const struct usher__noun *stored(const char *word)
 {
     const struct usher__noun *noun = usher__noun_by_word(word);
@@ -397,7 +399,7 @@ static const struct usher__noun *stored(const char *word)
     return noun != NULL && usher__steps(noun->noun) != NULL ? noun : NULL;
 }
 
-/* Of the noun's steps: counts, settings, defaults, and constants of its own. */
+/* Write constants of the noun's steps: counts, settings, defaults, and its own. */
 static void steps_lua(struct usher__out *o, const struct usher__noun *noun, bool direct)
 {
     const struct usher__steps *steps = usher__steps(noun->noun);
@@ -552,7 +554,7 @@ enum usher_status usher_lua(const char *noun, char *buffer, size_t size, size_t 
         return status;
 #ifdef USHER_WITH_REDIS
     status = usher__redis_direct_script(noun, buffer, size, ret_length);
-    if (status == USHER_INVALID) /* of a noun that is being made */
+    if (status == USHER_INVALID) /* while a noun is being developed */
         usher__message_set("lua: %s has no script, or it names a K.NAME that "
                            "`usher tables %s --lua` does not have",
                            noun, noun);

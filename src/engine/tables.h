@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How tables are written: see tables.c. */
+/* Functions that write tables: see tables.c. */
 #ifndef USHER_ENGINE_TABLES_H
 #define USHER_ENGINE_TABLES_H
 
@@ -7,7 +7,7 @@
 
 struct usher__noun;
 
-/* A text that may be longer than the room for it; `length` goes on counting. */
+/* A text that may be longer than its buffer; `length` counts all of it. */
 struct usher__out {
     char *to;
     size_t size, length;
@@ -19,9 +19,9 @@ void usher__print(struct usher__out *o, const char *format, ...)
 #endif
     ;
 
-/* A line of Lua begins, `local NAME`: @before and @word in upper case, with _ for + and -. */
+/* Begin a line of Lua, `local NAME`: @before and @word in upper case, with _ for + and -. */
 void usher__print_name(struct usher__out *o, const char *before, const char *word);
-/* One of a number: `local NAME = value`. */
+/* Write one with a number: `local NAME = value`. */
 void usher__print_int(struct usher__out *o, const char *before, const char *word, long long value);
 
 /* Constants for the Lua that writes answers to direct calls as JSON: see json_tables.c. */

@@ -101,7 +101,8 @@ static void tell_value(void *to, const struct usher_value *v)
     usher__tell_member(m, v, false, (char *)t->answer + m->offset);
 }
 
-/* Any answer: also with settings, figures, the values of a row, and what several fields make. */
+/* Write any answer, also with settings, figures, the values of a row, and values made of several
+ * fields. */
 static void tell_all(struct telling *t, const struct usher__noun *noun,
                      const struct usher_operation *op, const struct usher_result *r)
 {
@@ -115,7 +116,7 @@ static void tell_all(struct telling *t, const struct usher__noun *noun,
     }
 }
 
-/* The reason why @r is not done: its code, or 0. */
+/* Return the code of the reason why @r is not done, or 0. */
 static int64_t why_of(const struct usher__noun *noun, const struct usher_operation *op,
                       const struct usher_result *r)
 {
@@ -129,7 +130,7 @@ static int64_t why_of(const struct usher__noun *noun, const struct usher_operati
                : 0;
 }
 
-/* To usher_message(). */
+/* Write the reason to usher_message(). */
 static void __attribute__((noinline))
 tell_why(const struct usher__noun *noun, const struct usher_operation *op,
          const struct usher_result *r, bool says)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results as structs of a program, by tables of their members: src/calls. */
+/* Fill the structs of a program with results, by tables of their members: src/calls. */
 #ifndef USHER_ENGINE_TELL_H
 #define USHER_ENGINE_TELL_H
 
@@ -18,8 +18,8 @@ enum usher__member_kind {
 };
 
 struct usher__member {
-    uint32_t field; /* as it is given */
-    uint32_t told;  /* and comes back: a step that grows is not the one that was set */
+    uint32_t field; /* as an argument */
+    uint32_t told;  /* in the answer: a step that grows is not the one that was set */
     uint16_t offset, size;
     enum usher__member_kind kind;
 };
@@ -27,22 +27,22 @@ struct usher__member {
 struct usher__answer;
 struct usher__given; /* src/calls/calls.c */
 
-/* Set all members of @a to none; then those of the single fields of @r, unless @op is NULL. */
+/* Clear all members of @a; then set those of the single fields of @r, unless @op is NULL. */
 typedef void usher__tell_fields(const struct usher_operation *op, const struct usher_result *r,
                                 struct usher__answer *a);
 
 struct usher__shape {
     const struct usher__member *members;
     size_t n, size;
-    /* Options and settings: give the members of @from that are set. */
+    /* For options and settings: give the members of @from that are set. */
     void (*give)(const struct usher__given *to, const void *from);
-    /* Answers. */
-    const uint8_t *at; /* by field, the number of its member, from 1 on */
+    /* For answers. */
+    const uint8_t *at; /* the number of its member, from 1 on, by field */
     size_t n_at;
     usher__tell_fields *tell;
 };
 
-/* As the answers of all nouns begin. */
+/* The beginning of the answers of all nouns. */
 struct usher__answer {
     size_t size;
     uint64_t epoch, version;
@@ -51,19 +51,19 @@ struct usher__answer {
     char message[USHER_MESSAGE_MAX];
 };
 
-/* An older program has a shorter struct, of @size: members that it does not know come after the
- * others. */
+/* Return whether the struct of @size has @m: an older program has a shorter one, because new
+ * members are appended. */
 static inline bool usher__fits(const struct usher__member *m, size_t size)
 {
     return (size_t)m->offset + m->size <= size;
 }
 
-/* The answer @r to @op to @answer, a struct of @shape, which may be NULL; and to usher_message()
- * what is not done. */
+/* Write the answer @r to @op to @answer, a struct of @shape, which may be NULL; and to
+ * usher_message() the reason if it is not done. */
 void usher__tell(const struct usher_operation *op, const struct usher_result *r,
                  const struct usher__shape *shape, struct usher__answer *answer);
 
-/* Write the head of an answer; all other members become none. */
+/* Write the head of an answer, and clear all other members. */
 void usher__tell_head(const struct usher__shape *shape, struct usher__answer *answer,
                       const struct usher_reply *reply);
 

@@ -4,7 +4,7 @@
 
 #include <usher/usher.h>
 
-/* @place is NOUN/NAME: the noun and the name.  NULL, or what is wrong with it. */
+/* Split @place, NOUN/NAME, into the noun and the name.  Return NULL, or the fault in it. */
 const char *usher__place_fault(const struct usher_text *place, unsigned *ret_noun,
                                struct usher_text *ret_name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands and answers as bytes, for stores that execute elsewhere: store.h. */
+/* Commands and answers as bytes, for stores that execute them in another process: store.h. */
 #include "config.h"
 
 #include <usher/store.h>
@@ -16,7 +16,7 @@
 
 /* ---- commands --------------------------------------------------------------------- */
 
-/* The text at @arg, which is one; an argument of another type is shorter. */
+/* Return the text at @arg, which is one; an argument of another type is shorter. */
 static struct usher_text text_of(const struct usher_operation *command,
                                  const struct usher__arg *arg)
 {
@@ -89,7 +89,8 @@ size_t usher_operation_pack(const struct usher_operation *command, int64_t now_m
             text = text_of(command, arg);
             usher__pack_text(&p, text.data, text.size);
         } else if (arg->type == USHER__ARG_TOKEN) {
-            /* no scope has one beyond: what is not exact everywhere need not travel */
+            /* no scope has a larger token, so only those that are exact in Lua are sent as they
+             * are */
             usher__pack_uint(&p, token <= USHER_EXACT_MAX ? token : USHER_EXACT_MAX + 1);
         } else if (arg->type == USHER__ARG_WIDE) {
             usher__pack_text(&p, digits, usher__wide_text(number, digits));
@@ -120,7 +121,7 @@ static bool hex_read(const struct usher_text *text, uint64_t *ret)
     return true;
 }
 
-/* @due_ms: when the scope is due after the command; 0: not known. */
+/* Read the notices.  @due_ms: the due of the scope after the command; 0: not known. */
 static bool notices_read(struct usher_unpacker *u, const struct usher_operation *command,
                          uint64_t epoch, int64_t due_ms, const struct usher_context *context)
 {
@@ -132,7 +133,7 @@ static bool notices_read(struct usher_unpacker *u, const struct usher_operation 
     for (size_t i = 0; i < n; i++) {
         struct usher_text digits;
 
-        if (usher_unpack_text(u, &digits)) { /* the epoch of those behind it */
+        if (usher_unpack_text(u, &digits)) { /* the epoch of the notices after it */
             if (!hex_read(&digits, &epoch))
                 return false;
             continue;
@@ -165,7 +166,7 @@ static bool message_read(struct usher_unpacker *u, struct usher_result *reply)
     return true;
 }
 
-/* @n: how many values there are, with the status. */
+/* Read a failure.  @n: the number of values, with the status. */
 static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum usher_status status,
                                       const struct usher_operation *command,
                                       struct usher_result *reply,
@@ -221,7 +222,7 @@ enum usher_status usher_result_unpack(const struct usher_operation *command, con
     reply->repeated = repeated == 1;
     reply->due_ms = due >= 0 ? due : USHER_NEVER;
     reply->now_ms = now;
-    /* told before what follows is understood: the changes were made in any case */
+    /* notify before the rest is parsed, because the changes were made in any case */
     if (!notices_read(&u, command, reply->epoch, reply->due_ms, context))
         return USHER_INVALID;
     status = usher__rows_unpack(&u, noun, reply);

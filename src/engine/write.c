@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers and notices as bytes of some form.  Which keys an answer has, in which order and when, is
- * told by the KEY rows of core/NOUN_verbs.def; nothing of it knows a verb.  The walk over them puts
- * maps, arrays, keys and values, and a form (struct form) says how each of these is written.
+ * Answers and notices as bytes in several forms.  The KEY rows of core/NOUN_verbs.def define the
+ * keys of an answer, their order and conditions; this code depends on no verb.  It iterates over
+ * the rows and puts maps, arrays, keys and values, and a form (struct form) writes each of these.
  */
 #include "config.h"
 
@@ -18,16 +18,16 @@
 #include "engine/nouns.h"
 #include "engine/reply.h"
 
-/* ---- what is written ----------------------------------------------------------------------- */
+/* ---- the writer ---------------------------------------------------------------------------- */
 
 #define DEPTH_MAX 8 /* answer, notices, notice, presence, notice, data */
 
 struct writer {
     const struct form *form;
-    struct usher__packer to; /* n: so many bytes it is, or would be */
+    struct usher__packer to; /* n: the size, also if it does not fit */
     unsigned depth;
     struct {
-        size_t at; /* where it began */
+        size_t at; /* its beginning */
         size_t n;  /* keys or elements so far */
     } level[DEPTH_MAX];
 };
@@ -37,9 +37,9 @@ enum { ARRAY, MAP };
 enum constant { NIL_VALUE, FALSE_VALUE, TRUE_VALUE };
 
 /*
- * One form.  Values stand in an array, each behind element(), or behind a key() in a map.  Both are
- * called with level[depth].n counted already, and end() with the level still there: a form with
- * counts in front inserts them then.
+ * One form.  A value in an array follows element(), a value in a map follows key().  Both are
+ * called after level[depth].n was counted, and end() before the level is left, so that a form with
+ * counts in front can insert them then.
  */
 struct form {
     void (*begin)(struct writer *w, bool map);
@@ -49,10 +49,11 @@ struct form {
     void (*text)(struct writer *w, const char *text, size_t size);  /* UTF-8 */
     void (*bytes)(struct writer *w, const char *data, size_t size); /* any */
     void (*number)(struct writer *w, uint64_t size, bool minus);
-    void (*token)(struct writer *w, uint64_t token); /* compared, not counted with */
+    void (*token)(struct writer *w, uint64_t token); /* an identifier, not a number */
     void (*share)(struct writer *w, int64_t parts);  /* of 10,000 */
     void (*constant)(struct writer *w, enum constant which);
-    void (*failed)(struct writer *w, const struct usher_reply *reply); /* NULL: a map as well */
+    void (*failed)(struct writer *w,
+                   const struct usher_reply *reply); /* NULL: a failure is a map as well */
 };
 
 static void put(struct writer *w, const char *data, size_t size)
@@ -67,7 +68,7 @@ static void put_word(struct writer *w, const char *text)
 
 /* ---- as JSON ------------------------------------------------------------------------------- */
 
-#define EXACT_MAX (UINT64_C(1) << 53) /* readers keep doubles: what is beyond is a string */
+#define EXACT_MAX (UINT64_C(1) << 53) /* readers use doubles: larger numbers are strings */
 
 static void json_begin(struct writer *w, bool map)
 {
@@ -90,7 +91,7 @@ static void json_text(struct writer *w, const char *text, size_t size)
     put(w, "\"", 1);
 }
 
-/* {"b64":"…"} where it is not UTF-8: as a string it would be read as another value. */
+/* Write {"b64":"…"} if it is not UTF-8: a string would be read as another value. */
 static void json_bytes(struct writer *w, const char *data, size_t size)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -171,7 +172,7 @@ static void packed_begin(struct writer *w, bool map)
     (void)map;
 }
 
-/* How many there are stands in front of them. */
+/* Insert the count in front of the elements. */
 static void packed_end(struct writer *w, bool map)
 {
     unsigned char head[5];
@@ -232,7 +233,7 @@ static const struct form packed_form = {
 
 /* ---- as RESP ------------------------------------------------------------------------------- */
 
-/* The line that begins a value: "$5", ":7". */
+/* Write the line that begins a value: "$5", ":7". */
 static size_t resp_line(char to[24], char sign, uint64_t size, bool minus)
 {
     char digits[24], *at = digits + sizeof digits;
@@ -344,7 +345,8 @@ static const char *message_of(const struct usher_reply *reply)
     return reply->message[0] != '\0' ? reply->message : usher_status_text(reply->status);
 }
 
-/* An error: its first word says how, and where something is lost the second one from where on. */
+/* Write an error: its first word is the kind, and if something is lost, the second one is the last
+ * version that is not lost. */
 static void resp_failed(struct writer *w, const struct usher_reply *reply)
 {
     put(w, "-", 1);
@@ -372,7 +374,7 @@ static const struct form resp3 = {
     resp_number, resp_token, resp3_share, resp3_constant, resp_failed,
 };
 
-/* NULL: there is no such form. */
+/* Return NULL if there is no such form. */
 static const struct form *form_of(enum usher_form form)
 {
     static const struct form *const forms[] = {
@@ -485,7 +487,7 @@ static size_t finish(struct writer *w)
 
 /* ---- packed fields ------------------------------------------------------------------------ */
 
-/* @n: the notice that @data is of; NULL: it is of none. */
+/* Write packed fields.  @n: the notice with @data; NULL: none. */
 static void packed(struct writer *w, const struct usher_text *data, const struct usher_notice *n)
 {
     const struct usher__hooks *hooks = n != NULL ? usher__hooks((unsigned)n->noun) : NULL;
@@ -494,7 +496,7 @@ static void packed(struct writer *w, const struct usher_text *data, const struct
     char whole[USHER__TOLD_VALUE];
     uint64_t version;
 
-    if (data->size == 1 && (unsigned char)data->data[0] == 0xc0) { /* too large to be told */
+    if (data->size == 1 && (unsigned char)data->data[0] == 0xc0) { /* too large for a notice */
         nil_put(w);
         return;
     }
@@ -510,7 +512,7 @@ static void packed(struct writer *w, const struct usher_text *data, const struct
 
 /* ---- notices ------------------------------------------------------------------------------ */
 
-/* NULL: the change is of nothing that has a state. */
+/* Return NULL if the subject of the change has no state. */
 static const char *state_word(const struct usher_notice *n, unsigned state)
 {
     const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
@@ -528,7 +530,7 @@ static void key_state(struct writer *w, const char *word, const char *state)
 
 static void notice(struct writer *w, const struct usher_notice *n, bool within);
 
-/* What is told together. */
+/* Write coalesced notices. */
 static void together(struct writer *w, const struct usher_notice *n,
                      const struct usher__hooks *hooks)
 {
@@ -544,7 +546,7 @@ static void together(struct writer *w, const struct usher_notice *n,
     end(w, ARRAY);
 }
 
-/* @within: of another one, which has been told together with others. */
+/* Write a notice.  @within: it is one of the coalesced notices of another. */
 static void notice(struct writer *w, const struct usher_notice *n, bool within)
 {
     const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
@@ -559,7 +561,7 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     epoch_put(w, n->epoch);
     key(w, "version");
     uint_put(w, n->version);
-    if (n->before + 1 != n->version) { /* of several, or where the store changed hands */
+    if (n->before + 1 != n->version) { /* of several changes, or after a takeover */
         key(w, "before");
         uint_put(w, n->before);
     }
@@ -605,7 +607,7 @@ size_t usher_notice_write(const struct usher_notice *n, enum usher_form form, ch
 
 /* ---- values of a reply -------------------------------------------------------------------- */
 
-/* An answer, a row of it, or what the command said. */
+/* The values of an answer, of a row of it, or of the command. */
 struct values {
     const struct usher_value *of;
     size_t n;
@@ -615,7 +617,7 @@ struct answer {
     const struct usher_reply *reply;
     const struct usher__noun *noun;
     uint32_t verb; /* the bit */
-    bool partial;  /* it failed in part, and the rest is there */
+    bool partial;  /* it failed in part, and has the rest */
     struct values own, asked;
 };
 
@@ -688,14 +690,14 @@ static bool applies(const struct answer *a, const struct values *values, const s
         return a->reply->n_rows == 1;
     case USHER__WHEN_NO_ROW:
         return a->reply->n_rows != 1;
-    case USHER__WHEN_KIND: /* of an answer it chooses rows */
+    case USHER__WHEN_KIND: /* for an answer it selects rows */
         return values == &a->own || among(values, k);
     default:
         return true;
     }
 }
 
-/* Row @i of the answer to one of the keys of it.  False: it is for another one. */
+/* Return whether row @i of the answer belongs to the key @k. */
 static bool chosen(const struct answer *a, size_t i, const struct usher__key *k,
                    struct values *ret_row)
 {
@@ -732,7 +734,7 @@ static void text_put(struct writer *w, const struct usher_value *v, bool any)
         bytes_put(w, &t);
 }
 
-/* @v may be NULL: there is none. */
+/* Put a value; @v is NULL if there is none. */
 static void value_put(struct writer *w, const struct answer *a, const struct usher__key *k,
                       const struct usher_value *v)
 {
@@ -817,7 +819,7 @@ static bool is_of_all(const struct answer *a, const struct values *row)
     return number_of(row, USHER_FIELD_KIND) == usher__hooks(a->noun->noun)->row_of_all;
 }
 
-/* The value of all members for @name, set after @version; NULL: there is none. */
+/* Return whether there is a value of all members for @name that was set after @version. */
 static bool later_of_all(const struct answer *a, const struct usher_text *name, uint64_t version,
                          struct usher_text *ret_value)
 {
@@ -834,7 +836,7 @@ static bool later_of_all(const struct answer *a, const struct usher_text *name, 
     return false;
 }
 
-/* What counts for a member: of its own fields and those of all, what was set last. */
+/* Put the fields of a member: of its own fields and those of all members, those set last. */
 static void merged(struct writer *w, const struct answer *a, const struct usher_text *own)
 {
     struct usher_fields f = usher__fields(own);
@@ -895,7 +897,7 @@ static void row_keys(struct writer *w, const struct answer *a, const struct valu
         key_put(w, a, row, k);
 }
 
-/* The word of the field has _ for -. */
+/* Put a key: the word of the field with _ for -. */
 static void key_field(struct writer *w, const struct usher__key *k)
 {
     const char *word = k->key != NULL ? k->key : usher_about_field(k->field)->word;
@@ -907,7 +909,7 @@ static void key_field(struct writer *w, const struct usher__key *k)
     key_text(w, &t);
 }
 
-/* @k of an answer or of a row, if it applies. */
+/* Put @k of an answer or of a row, if it applies. */
 static void key_put(struct writer *w, const struct answer *a, const struct values *values,
                     const struct usher__key *k)
 {
@@ -1006,7 +1008,7 @@ static void answered(struct writer *w, const struct usher_reply *reply, bool par
     }
     if (partial)
         key_word(w, "message", message_of(reply));
-    if (find(&a.asked, USHER_FIELD_IF_VERSION) == NULL) /* else that is all */
+    if (find(&a.asked, USHER_FIELD_IF_VERSION) == NULL) /* else there is nothing more */
         for (const struct usher__key *k = a.noun->keys; k->verbs != 0; k++)
             key_put(w, &a, &a.own, k);
     if (reply->message[0] != '\0' && !partial)

@@ -8,13 +8,13 @@
  * order = version of setting), ROLE and SHARE (owner = member, slot 2), CHANGE (id = version in
  * 16 digits, data = the notice), REQUEST.
  *
- * A member goes in one change with all its roles and shares: there are never more of them than
- * fit.  So in every state that anyone can see, each role and share has a member that is there.
+ * A member is removed in one change with all its roles and shares: there are never more of them
+ * than fit.  So in every visible state each role and share belongs to a present member.
  *
- * A ban is of the room's name.  When a room with bans is closed, its header and these records stay,
- * in the state CLOSED, until the last ban ends: usher__room_rests().  For every command but these
- * three there is no room then: `open` makes a new one, with another epoch and a version above the
- * old ones; `kick` with ban=0 lifts a ban; `close` with ban=0 ends all of them.
+ * A ban applies to the room's name.  When a room with bans is closed, its header and these records
+ * stay, in the state CLOSED, until the last ban ends: usher__room_rests().  For every command but
+ * these three the room does not exist then: `open` makes a new one, with another epoch and a
+ * version above the old ones; `kick` with ban=0 lifts a ban; `close` with ban=0 ends all of them.
  */
 #ifndef USHER_STEPS_ROOM_H
 #define USHER_STEPS_ROOM_H
@@ -43,9 +43,9 @@ enum {
     COUNT_BYTES, /* of fields and alls, with their names */
     COUNT_STATE,
     COUNT_CREATED,
-    COUNT_EMPTY,       /* without members: since when */
+    COUNT_EMPTY,       /* since when it has no members */
     COUNT_MARK,        /* of the history up to now */
-    COUNT_SINCE,       /* the log has all after this version */
+    COUNT_SINCE,       /* the log has all notices after this version */
     COUNT_OUTAGE_FROM, /* the last outage */
     COUNT_OUTAGE_TO,
     /* Used by the Redis scripts only: until when joins and leaves are not published one by one
@@ -67,13 +67,13 @@ enum {
 /* record.n of a member. */
 enum { N_JOINED, N_ROLES, N_SHARES };
 
-/* Records that a step of closing erases: as many as there is time for while others wait.  (A member
- * with all its roles and shares is more, and goes alone.) */
+/* The number of records that a step of closing erases while other commands wait.  (A member with
+ * all its roles and shares is more, and is a step of its own.) */
 #define CLOSE_MAX 24
-/* A page of a snapshot ends early when it has so many bytes. */
+/* A page of a snapshot ends early when it has this size. */
 #define PAGE_BYTES 1048576
-/* The work that a row of a page is, in bytes: some 55,000 instructions of a Redis server, so a page
- * of 400 members is 22 million. */
+/* The cost of a row of a page, in bytes: some 55,000 instructions of a Redis server, so a page of
+ * 400 members is 22 million. */
 #define ROW_WORK 2560
 
 static const char not_in[] = "the member is not in the room";
@@ -94,7 +94,7 @@ static inline unsigned state_of(const work *w)
     return w->scope.ref != NULL ? (unsigned)w->scope.counts[COUNT_STATE] : USHER_ROOM_STATE_CLOSED;
 }
 
-/* Closed, but for the bans, which last. */
+/* Return whether the room is closed, and only its bans are left. */
 static inline bool usher__room_rests(const struct usher_scope *s)
 {
     return s->ref != NULL && s->counts[COUNT_STATE] == USHER_ROOM_STATE_CLOSED;
@@ -113,20 +113,20 @@ static inline bool due(const struct usher_record *r, int64_t now)
 /* ---- room.c ---- */
 
 struct usher__move usher__room_move(work *w, unsigned event);
-/* What every answer has; behind the change that it tells of.  USHER_OK. */
+/* Set the members that every answer has; call it after the change.  Return USHER_OK. */
 enum usher_status usher__room_answer(work *w, enum usher_status status);
 void usher__room_answer_name(work *w, const struct usher_text *name);
 enum usher_status usher__room_add_row(work *w, enum usher_room_row_kind kind,
                                       const struct usher_record *r);
-/* An empty room closes by itself: keep scope.due_ms a lower bound of when. */
+/* Keep scope.due_ms a lower bound of the time at which an empty room closes. */
 void usher__room_linger(struct usher_scope *s);
-/* Commit @c; the log of a room that closes is about to be erased. */
+/* Commit @c; not into the log if the room closes, because that is about to be erased. */
 enum usher_status usher__room_commit(work *w, change *c, enum usher_verb verb, unsigned from,
                                      unsigned to, const struct usher_record *r);
-/* The change of the command itself; the answer is complete. */
+/* Commit the change of the command itself; the answer is complete. */
 enum usher_status usher__room_finish(work *w, change *c, unsigned from, unsigned to,
                                      const struct usher_record *r);
-/* May the command do @event to the room?  False: no, and that is answered. */
+/* Return whether the command may do @event to the room; false: answered. */
 bool usher__room_gate(work *w, unsigned event);
 enum usher_status usher__room_turn_down(work *w, enum usher_status status, const char *why);
 void usher__room_settings_from(work *w, const int64_t *set);
@@ -141,42 +141,43 @@ void usher__room_count_out(int64_t *counts, const struct usher_record *r);
 /* Erase some records of a closing room; with the last of them the room itself. */
 enum usher_status usher__room_close_step(work *w, uint64_t *ret_n);
 enum usher_status usher__room_close(work *w);
-/* Write @c, which erased bans: no version, no notice.  With the last ban of a closed room goes the
- * rest. */
+/* Write @c, which erased bans, without a version and a notice.  With the last ban of a closed room
+ * the rest is erased. */
 enum usher_status usher__room_bans_write(work *w, change *c);
 enum usher_status usher__room_expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more);
 /*
- * For reads: how many members there are once everything due has happened, which writes
- * nothing.  False: the room is closed by then.
+ * For reads: count the members as if all due expiries were applied, which writes nothing.
+ * *@ret_open is false if the room is closed by then.
  */
 enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_members);
 
 /* ---- room_members.c ---- */
 
 struct usher__move usher__room_member_move(work *w, unsigned state, unsigned event);
-/* Put @r, which is present, into @to at the time @at.  What has to follow follows here. */
+/* Put @r, which is present, into @to at the time @at, with all values that follow from the
+ * state. */
 void usher__room_settle(const struct usher_scope *s, struct usher_record *r, unsigned to,
                         int64_t at);
 /* For usher__lives. */
 int64_t usher__room_beat(const struct usher_scope *s);
 int64_t usher__room_life_ends(const struct usher_scope *s, const struct usher_record *r);
 enum usher_status usher__room_last(work *w, int64_t *ret_ms);
-/* What happens to @r at its deadline. */
+/* Return the event of @r at its deadline. */
 unsigned usher__room_due_event(const struct usher_scope *s, const struct usher_record *r);
-/* Member @r, which is present, is it no more from @at on: its roles and shares go. */
+/* Member @r, which is present, is absent from @at on: erase its roles and shares. */
 enum usher_status usher__room_drop(work *w, change *c, const struct usher_record *r, int64_t at);
-/* @r is removed at @at by @verb. */
+/* Remove @r at @at by @verb. */
 enum usher_status usher__room_remove_one(work *w, struct usher_record *r, enum usher_verb verb,
                                          int64_t at);
-/* What is due for @r, as a change of its own; *@r is then as it is stored. */
+/* Apply what is due for @r, as a change of its own; *@r is then as stored. */
 enum usher_status usher__room_expire_one(work *w, struct usher_record *r);
-/* Find member @id with what is due for it applied.  MISSING. */
+/* Find member @id, and apply what is due for it.  MISSING. */
 enum usher_status usher__room_load(work *w, const struct usher_text *id, struct usher_record *r);
 /* The same, and MISSING if it is not present. */
 enum usher_status usher__room_load_present(work *w, const struct usher_text *id,
                                            struct usher_record *r);
 enum usher_status usher__room_join(work *w);
-/* What a replica should have; behind the change that it tells of. */
+/* Set the version and mark that a replica should have; call it after the change. */
 void usher__room_answer_point(work *w);
 enum usher_status usher__room_alive(work *w);
 enum usher_status usher__room_leave(work *w, unsigned event);
@@ -192,27 +193,27 @@ enum usher_status usher__room_unshare(work *w);
 
 /* ---- room_fields.c ---- */
 
-/* What a notice says: @field and @value if they are given, then the command's fields. */
+/* Set the data of a notice: @field and @value if they are given, then the command's fields. */
 enum usher_status usher__room_tell_fields(work *w, change *c, const struct usher_text *field,
                                           const struct usher_text *value);
-/* `if=`, `if-version=`: is @now (size 0: nothing) what it must be?  False: STALE, answered with
- * @now. */
+/* Check `if=` and `if-version=`: whether @now (size 0: none) is the expected value.  If not, the
+ * answer is STALE with @now. */
 enum usher_status usher__room_expected(work *w, enum usher_room_row_kind kind,
                                        const struct usher_record *now, bool *ret_as_expected);
-/* The value of @field as FIELD or ALL; absent: id of size 0. */
+/* Find the value of @field as FIELD or ALL; absent: id of size 0. */
 enum usher_status usher__room_find_value(work *w, uint8_t kind, const struct usher_text *field,
                                          struct usher_record *r);
 enum usher_status usher__room_set_fields(work *w);
 enum usher_status usher__room_unset(work *w);
 enum usher_status usher__room_set_all(work *w);
 /*
- * The fields of @data with those that the command sets, at the version of the next change.
- * *@data is then the new text, in a buffer.  @of_member: values of all members count.
+ * Merge the fields of @data with those that the command sets, at the version of the next change.
+ * *@data is then the new text, in a buffer.  @of_member: values of all members apply.
  */
 enum usher_status usher__room_merge(work *w, bool of_member, const struct usher_text *field,
                                     struct usher_text *data, bool *ret_changed, bool *ret_full);
 enum usher_status usher__room_set_member(work *w);
-/* `if-version=` is not the version: answer with what is there of that which the command names. */
+/* `if-version=` is not the version: answer with the current value of what the command names. */
 enum usher_status usher__room_stale(work *w);
 
 /* ---- room_reads.c ---- */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verbs of a number pool as steps on a record store: load, ask the core's tables, save.
+ * The verbs of a number pool as steps on a record store: load, use the core's tables, save.
  *
  * Records: NUMBER (id, group; owner, token, order = version of the call or of becoming
  * idle; until_ms = end of the hold or of the rest), GROUP (counts of one group, so that a
- * call that finds nothing can say why), STICKY (id = peer, owner = number), REQUEST, PAST (id =
- * number: the calls of the day of one that was taken out of the pool), NODE (id = number, owner =
+ * call that finds nothing has the reason), STICKY (id = peer, owner = number), REQUEST, PAST (id =
+ * number: the calls of the day of one that was deleted from the pool), NODE (id = number, owner =
  * the node that carries its call, order = token: a list of holds for each node; the number has the
  * node's name in its data), CHANGE (a notice of the log: log.c), DAY (id and order = a day; counts
- * the numbers that stand aside with calls of that day).
+ * the numbers that are aside, over the cap, with calls of that day).
  */
 #include "config.h"
 
@@ -25,10 +25,11 @@
 typedef struct usher__work work;
 typedef struct usher__change change;
 
-/* Numbers taken out of a pool whose calls of the day are remembered. */
+/* The maximum number of deleted numbers whose calls of the day are stored. */
 #define PAST_MAX 10000
 
-/* How many days a changed zone takes back, at most: from a day east of UTC to a day west of it. */
+/* The maximum number of days that a changed zone goes back: from a day east of UTC to a day
+ * west. */
 #define DAYS_AHEAD 2
 
 #define KIND_PAST 5
@@ -36,21 +37,21 @@ typedef struct usher__change change;
 #define KIND_CHANGE 7
 #define KIND_DAY 8
 
-/* Numbers that one command looks at, at most, to judge them by a changed setting: a command that
- * cannot go on without it, `set` and `sweep`; any other command that writes. */
+/* The maximum number of numbers to which one command applies a changed setting: a command that
+ * needs that, `set` and `sweep`; any other command that writes. */
 #define JUDGE_MAX 128
 #define JUDGE_ON_WAY 8
 
-/* Two bits of counts[USHER__COUNT_JUDGE]: the lists that are still to be walked.  The other bits
- * and counts[USHER__COUNT_JUDGE_HI] are the place in the first of them. */
+/* Two bits of counts[USHER__COUNT_JUDGE]: the lists that remain.  The other bits and
+ * counts[USHER__COUNT_JUDGE_HI] are the position in the first of them. */
 enum { JUDGED, JUDGE_IDLE, JUDGE_BOTH, JUDGE_RESTS };
 
 /*
- * n[USHER__N_LEASE] of a number that is free says how its last call ended.  `rest=` and `gap=` are
- * judged by it, so a changed setting reaches numbers that rest or are idle:
- *   RESTED      nothing keeps the number: it had no call, or its rest was ended
- *   0 or more   the call ended at this time, and the pool's `rest` counts from it
- *   less        the number rests until RESTED - 1 - n, as its hangup said
+ * n[USHER__N_LEASE] of a free number is how its last call ended.  `rest=` and `gap=` are applied to
+ * that, so a changed setting also changes numbers that rest or are idle:
+ *   RESTED      it does not rest: it had no call, or its rest was ended
+ *   0 or more   the call ended at this time, and the pool's `rest` begins with it
+ *   less        the number rests until RESTED - 1 - n, as set by its hangup
  */
 #define RESTED INT64_C(-1)
 #define BY_POOL INT64_C(-1) /* release(): the pool's `rest` */
@@ -79,7 +80,8 @@ static bool resting(const struct usher_record *r)
     return !busy(r->state) && r->until_ms != 0;
 }
 
-/* When @r, whose call ends at @at, has rested for @rest_ms, and for the gap since it began. */
+/* Return when the rest of @r, whose call ends at @at, is over: after @rest_ms, and after the gap
+ * since the call began. */
 static int64_t rested(const struct usher_scope *s, const struct usher_record *r, int64_t at,
                       int64_t rest_ms)
 {
@@ -88,7 +90,7 @@ static int64_t rested(const struct usher_scope *s, const struct usher_record *r,
     return s->settings[USHER__SET_GAP] == 0 || at + rest_ms > gap ? at + rest_ms : gap;
 }
 
-/* When @r, which is free, has rested by the pool's settings as they are now. */
+/* Return when the rest of @r, which is free, is over by the current settings. */
 static inline int64_t rest_end(const struct usher_scope *s, const struct usher_record *r)
 {
     int64_t ended = r->n[USHER__N_LEASE];
@@ -100,8 +102,8 @@ static inline int64_t rest_end(const struct usher_scope *s, const struct usher_r
     return rested(s, r, RESTED - 1 - ended, 0);
 }
 
-/* The time at which `lease-max` ends the hold on @r; not before the setting was made.  It never
- * ends a hold before one that began earlier. */
+/* Return the time at which `lease-max` ends the hold on @r, not before the setting was made.  It
+ * never ends a hold before one that began earlier. */
 static int64_t limit_end(const struct usher_scope *s, const struct usher_record *r)
 {
     int64_t at = r->n[USHER__N_USED] + s->settings[USHER__SET_LEASE_MAX];
@@ -110,7 +112,7 @@ static int64_t limit_end(const struct usher_scope *s, const struct usher_record 
     return later || at > s->counts[USHER__COUNT_LIMITED] ? at : s->counts[USHER__COUNT_LIMITED];
 }
 
-/* When the lease of @r, which is held, ends; 0: it has none. */
+/* Return when the lease of @r, which is held, ends; 0: it has none. */
 static inline int64_t lease_end(const work *w, const struct usher_record *r)
 {
     int64_t later = r->until_ms <= w->gap_to ? usher__outage_end(w, r->until_ms) : 0;
@@ -118,7 +120,7 @@ static inline int64_t lease_end(const work *w, const struct usher_record *r)
     return later != 0 ? later : r->until_ms;
 }
 
-/* The time at which the hold on @r or its rest ends; 0: it has no end. */
+/* Return the time at which the hold on @r or its rest ends; 0: it has no end. */
 static inline int64_t end_of(const work *w, const struct usher_record *r)
 {
     int64_t at, lease;
@@ -133,8 +135,8 @@ static inline int64_t end_of(const work *w, const struct usher_record *r)
 }
 
 /*
- * Calls that @r has had on the local day of @at.  A zone that is set to the west can bring an
- * earlier day back: calls of a later day count as of today until that day is over, so time only
+ * Return the calls of @r on the local day of @at.  A zone that is set to the west can go back to an
+ * earlier day: calls of a later day count as of today until that day is over, so that time only
  * ends a cap and never begins one.
  */
 static int64_t calls_on(const struct usher_scope *s, const struct usher_record *r, int64_t at)
@@ -143,7 +145,7 @@ static int64_t calls_on(const struct usher_scope *s, const struct usher_record *
                                                                               : 0;
 }
 
-/* Has had its calls of the day: judged, not stored. */
+/* Return whether @r has reached its cap of the day, computed and not as stored. */
 static bool capped(const struct usher_scope *s, const struct usher_record *r, int64_t at)
 {
     int64_t daily = s->settings[USHER__SET_DAILY];
@@ -152,13 +154,13 @@ static bool capped(const struct usher_scope *s, const struct usher_record *r, in
                                              s->settings[USHER__SET_ZONE]);
 }
 
-/* Stands behind the others in the idle list, for the cap. */
+/* Return whether @r is stored as over the cap, after the others in the idle list. */
 static bool aside(const struct usher_record *r)
 {
     return r->rank >= USHER__RANK_CAPPED;
 }
 
-/* The rank of @r, which is free.  @drawn: of those that are in random order. */
+/* Return the rank of @r, which is free.  @drawn: for random order. */
 static uint64_t rank_of(const work *w, const struct usher_record *r, bool drawn)
 {
     if (capped(&w->scope, r, w->now))
@@ -171,7 +173,7 @@ static bool drawn_now(const work *w)
     return w->scope.settings[USHER__SET_ORDER] == USHER_NUMBER_ORDER_RANDOM;
 }
 
-/* @r, which is free, takes its place in the idle list at @version. */
+/* Set the place of @r, which is free, in the idle list at @version. */
 static inline void place(const work *w, struct usher_record *r, uint64_t version)
 {
     r->order = version;
@@ -179,8 +181,8 @@ static inline void place(const work *w, struct usher_record *r, uint64_t version
 }
 
 /*
- * Put @r into state @to at version @version.  What has to follow from the state follows
- * here and nowhere else: the lists, the order in them, who holds it.
+ * Put @r into state @to at version @version.  Only this function sets the values that follow from
+ * the state: the lists, the order in them, the holder.
  */
 static inline void settle(const work *w, struct usher_record *r, unsigned to, int64_t until_ms,
                           uint64_t version)
@@ -200,7 +202,7 @@ static inline void settle(const work *w, struct usher_record *r, unsigned to, in
     }
 }
 
-/* The call of @r ends at the time @at, by hangup, by an operator, by itself: it becomes idle (state
+/* End the call of @r at the time @at, by hangup, by an operator, by expiry: it becomes idle (state
  * @to) and rests for @rest_ms (or BY_POOL). */
 static void release(const work *w, struct usher_record *r, unsigned to, int64_t at, int64_t rest_ms,
                     uint64_t version)
@@ -213,8 +215,8 @@ static void release(const work *w, struct usher_record *r, unsigned to, int64_t 
 }
 
 /*
- * What happens to @r by itself at r->until_ms: the hold ends as by hangup, or the rest is
- * over.  Timed by the deadline, so that it comes to the same whenever it is noticed.
+ * Apply the expiry of @r at r->until_ms: the hold ends as by hangup, or the rest is over.  The time
+ * is that of the deadline, so that the result does not depend on when it is applied.
  */
 static void expire(work *w, struct usher_record *r, uint64_t version)
 {
@@ -236,14 +238,14 @@ static bool due(const work *w, const struct usher_record *r)
     return at != 0 && at <= w->moment;
 }
 
-/* Is nothing left to be judged by a changed setting? */
+/* Return whether a changed setting was applied to all numbers. */
 static bool is_judged(const work *w)
 {
     return w->scope.counts[USHER__COUNT_JUDGE] == JUDGED;
 }
 
-/* Until when @r, which is free, rests as the settings say now; 0: it does not.  A clock that is set
- * back brings no rest back. */
+/* Return until when @r, which is free, rests by the current settings; 0: it does not.  A clock that
+ * is set back does not begin a rest again. */
 static int64_t rests_until(const work *w, const struct usher_record *r)
 {
     int64_t until = rest_end(&w->scope, r);
@@ -251,13 +253,13 @@ static int64_t rests_until(const work *w, const struct usher_record *r)
     return until > (r->until_ms != 0 ? w->moment : w->now) ? until : 0;
 }
 
-/* @r is free and does not rest as the settings say now. */
+/* Return whether @r is free, and its stored rest does not agree with the current settings. */
 static bool rests_otherwise(const work *w, const struct usher_record *r)
 {
     return !busy(r->state) && rests_until(w, r) != r->until_ms;
 }
 
-/* Count @r in (@by 1) or out (@by -1) of the pool's and its group's counts. */
+/* Count @r in (@by 1) or out (@by -1) in the counts of the pool and of its group. */
 static void count(int64_t *counts, const struct usher_record *r, int64_t by)
 {
     counts[r->state] += by;
@@ -277,14 +279,14 @@ static void count_group(int64_t *n, const struct usher_record *r, int64_t by)
 }
 
 /*
- * A change of one number: load it into mine(), begin, alter it, save, commit.  It is altered where
- * it is written from, and copied nowhere.
+ * A change of one number: load it into mine(), begin, alter it, save, commit.  It is altered in the
+ * place from which it is written, and not copied.
  */
 typedef struct {
     unsigned from;          /* its state before */
-    struct usher_text node; /* that carried its call before */
+    struct usher_text node; /* of its call before */
     bool limited;           /* `lease-max` has ended its hold, and not the lease */
-    int64_t n[3];           /* what its group has more */
+    int64_t n[3];           /* changes of the counts of its group */
     bool was_aside;
     int64_t day;      /* the day of its calls, if it was aside */
     char days[2][24]; /* names of DAY records */
@@ -319,7 +321,7 @@ static void begin(work *w, move *m)
     begun(w, m);
 }
 
-/* @by more numbers stand aside with calls of @day, whose name is put into @name. */
+/* Count @by more numbers aside with calls of @day, whose name is written into @name. */
 static enum usher_status save_day(work *w, move *m, int64_t day, int64_t by, char name[24])
 {
     struct usher_record *of = usher__change_next(&m->c);
@@ -345,7 +347,7 @@ static enum usher_status save_day(work *w, move *m, int64_t day, int64_t by, cha
     return USHER_OK;
 }
 
-/* mine() is as it will be stored: see to the counts of those that stand aside. */
+/* mine() has its final values: update the counts of numbers that are aside. */
 static enum usher_status __attribute__((noinline)) save_days(work *w, move *m)
 {
     const struct usher_record *r = mine(m);
@@ -386,7 +388,7 @@ save_group(work *w, move *m, const struct usher_text *name)
     return USHER_OK;
 }
 
-/* The call that @node carries begins: one more in its list. */
+/* The call begins: add it to the list of @node. */
 static void join_node(move *m, const struct usher_text *node)
 {
     struct usher_record *of = usher__change_next(&m->c);
@@ -400,7 +402,7 @@ static void join_node(move *m, const struct usher_text *node)
     usher__change_save(&m->c, of);
 }
 
-/* It is over. */
+/* The call is over: remove it from the list of its node. */
 static enum usher_status __attribute__((noinline)) leave_node(work *w, move *m)
 {
     struct usher_record *of = usher__change_next(&m->c);
@@ -420,7 +422,7 @@ static void due_at(work *w, int64_t at)
 
 static enum usher_status first_limited(work *w, uint64_t order, struct usher_record *r);
 
-/* The hold of mine() is over.  If it was the oldest one, the limit of the next one counts now;
+/* The hold of mine() is over.  If it was the oldest one, the limit of the next one is due next;
  * after a clock was set back that may be an earlier time. */
 static enum usher_status __attribute__((noinline)) limit_next(work *w, move *m)
 {
@@ -434,7 +436,7 @@ static enum usher_status __attribute__((noinline)) limit_next(work *w, move *m)
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* Put it into the change; in state NODATA it leaves the pool. */
+/* Save it in the change; in state NODATA it is deleted from the pool. */
 static enum usher_status save(work *w, move *m)
 {
     struct usher_record *r = mine(m);
@@ -466,7 +468,7 @@ static enum usher_status save(work *w, move *m)
     return status == USHER_OK && left ? leave_node(w, m) : status;
 }
 
-/* Its notice has the end that `lease-max`, or an outage, gives the hold. */
+/* Set the end of the hold by `lease-max`, or after an outage, in its notice. */
 static enum usher_status __attribute__((noinline))
 commit_ending(work *w, move *m, enum usher_verb verb)
 {
@@ -517,7 +519,7 @@ static inline enum usher_status commit(work *w, move *m, enum usher_verb verb)
     return usher__change_commit(w, &m->c, verb, m->from, r->state, r);
 }
 
-/* A change that keeps no answer: nobody's command, or one of several of a command. */
+/* Commit a change without a cached answer: an expiry, or one of several changes of a command. */
 static enum usher_status save_and_commit(work *w, move *m, enum usher_verb verb)
 {
     enum usher_status status = save(w, m);
@@ -525,8 +527,8 @@ static enum usher_status save_and_commit(work *w, move *m, enum usher_verb verb)
     return status == USHER_OK ? commit(w, m, verb) : status;
 }
 
-/* An outage has moved the end of the lease of @m: as a heartbeat, this has no version and no
- * notice. */
+/* Store the end of the lease of @m that an outage has moved: like a heartbeat, this has no version
+ * and no notice. */
 static enum usher_status __attribute__((noinline)) put_off(work *w, move *m)
 {
     struct usher_record *r = mine(m);
@@ -539,7 +541,7 @@ static enum usher_status __attribute__((noinline)) put_off(work *w, move *m)
     return status == USHER_OK ? usher__change_write(w, &m->c) : status;
 }
 
-/* Something is due: @m expires, which is a change of its own, or an outage has moved its lease. */
+/* @m is due: it expires, which is a change of its own, or an outage has moved its lease. */
 static enum usher_status expire_one(work *w, move *m)
 {
     if (!due(w, mine(m)))
@@ -550,9 +552,8 @@ static enum usher_status expire_one(work *w, move *m)
     return save_and_commit(w, m, USHER_NUMBER_EXPIRE);
 }
 
-/* Judge @m, which is free, by the settings as they are now: whether it rests, and whether it stands
- * aside.  That follows from the settings, so it has no version and no notice, and the number keeps
- * its order. */
+/* Apply the current settings to @m, which is free: whether it rests, and whether it is aside.  That
+ * follows from the settings, so it has no version and no notice, and the number keeps its order. */
 static enum usher_status judge_one(work *w, move *m)
 {
     struct usher_record *r = mine(m);
@@ -571,14 +572,14 @@ static enum usher_status judge_one(work *w, move *m)
     return status == USHER_OK ? usher__change_write(w, &m->c) : status;
 }
 
-/* Does @r stand where the settings say? */
+/* Return whether the place of @r agrees with the settings. */
 static bool is_right(const work *w, const struct usher_record *r)
 {
     return !rests_otherwise(w, r) &&
            ((r->slots & 1u << USHER__NUMBER_IDLE) == 0 || aside(r) == capped(&w->scope, r, w->now));
 }
 
-/* The next number of the list that is walked, and the place after it.  MISSING. */
+/* Find the next number of the list, and store the position after it.  MISSING. */
 static enum usher_status judge_next(work *w, struct usher_record *r)
 {
     int64_t *at = &w->scope.counts[USHER__COUNT_JUDGE],
@@ -598,7 +599,7 @@ static enum usher_status judge_next(work *w, struct usher_record *r)
     return status;
 }
 
-/* Go on with the judging that a changed setting began, for at most *@left numbers. */
+/* Continue to apply a changed setting, to at most *@left numbers. */
 static enum usher_status judge(work *w, int *left)
 {
     move m;
@@ -631,8 +632,8 @@ static enum usher_status walk_idle(work *w, const struct usher_text *group, uint
 }
 
 /*
- * The first of @group (NULL: any) of those that stand aside and that the cap does not keep any
- * more. They are in order of day and calls: if one is kept, so are all others of its day.  MISSING.
+ * Find the first number of @group (NULL: any) that is aside although it is below the cap now.  They
+ * are in order of day and calls: if one is over the cap, so are all others of its day.  MISSING.
  */
 static enum usher_status first_aside(work *w, const struct usher_text *group,
                                      struct usher_record *r)
@@ -647,14 +648,14 @@ static enum usher_status first_aside(work *w, const struct usher_text *group,
     return status;
 }
 
-/* How many stand aside that the cap keeps. */
+/* Count the numbers that are aside and over the cap. */
 static enum usher_status count_capped(work *w, int64_t *ret)
 {
     int64_t today = usher__day(w->now, w->scope.settings[USHER__SET_ZONE]);
 
     *ret = 0;
     if (w->scope.settings[USHER__SET_DAILY] == 0)
-        return USHER_OK; /* numbers that stand aside are being judged */
+        return USHER_OK; /* the setting is still being applied to numbers that are aside */
     for (int64_t day = today;
          day <= today + DAYS_AHEAD && *ret < w->scope.counts[USHER__COUNT_CAPPED]; day++) {
         struct usher_record of;
@@ -672,7 +673,7 @@ static enum usher_status count_capped(work *w, int64_t *ret)
     return USHER_OK;
 }
 
-/* The oldest hold, if `lease-max` limits holds.  MISSING. */
+/* Find the oldest hold, if `lease-max` limits holds.  MISSING. */
 static enum usher_status first_limited(work *w, uint64_t order, struct usher_record *r)
 {
     if (w->scope.settings[USHER__SET_LEASE_MAX] == 0)
@@ -681,8 +682,9 @@ static enum usher_status first_limited(work *w, uint64_t order, struct usher_rec
                         false, r);
 }
 
-/* The first of @group (NULL: any) whose lease or rest is over, or the first of all holds that
- * `lease-max` ends.  MISSING: nothing is due; *@ret_due is then when something will be. */
+/* Find the first number of @group (NULL: any) whose lease or rest is over, or the first of all
+ * holds that `lease-max` ends.  MISSING: nothing is due; *@ret_due is then when something will be.
+ */
 static enum usher_status first_due(work *w, const struct usher_text *group, int64_t *ret_due,
                                    struct usher_record *r)
 {
@@ -704,14 +706,15 @@ static enum usher_status first_due(work *w, const struct usher_text *group, int6
     return *ret_due <= w->moment ? USHER_OK : USHER_MISSING;
 }
 
-/* Nothing is due before @next.  Judge up to @judges numbers, and keep when the scope is due. */
+/* Nothing is due before @next.  Apply a changed setting to up to @judges numbers, and store when
+ * the scope is due. */
 static enum usher_status none_due(work *w, int64_t next, int judges, bool *ret_more)
 {
     int64_t n_capped;
     int left = judges;
     enum usher_status status;
 
-    w->scope.due_ms = next; /* judging may find an earlier one */
+    w->scope.due_ms = next; /* a changed setting may make an earlier one */
     status = judge(w, &left);
     if (usher__work_stops(w, status, 1)) {
         *ret_more = true;
@@ -731,7 +734,8 @@ static enum usher_status none_due(work *w, int64_t next, int judges, bool *ret_m
     return USHER_OK;
 }
 
-/* Apply up to @max of what is due, then judge up to @judges numbers; *@ret_n: how many expired. */
+/* Apply up to @max expiries, then a changed setting to up to @judges numbers; *@ret_n: the number
+ * of expiries. */
 static enum usher_status expire_due(work *w, int64_t max, int judges, uint64_t *ret_n,
                                     bool *ret_more)
 {
@@ -766,7 +770,7 @@ static enum usher_status expire_due(work *w, int64_t max, int judges, uint64_t *
     return USHER_OK;
 }
 
-/* Find number @id with its own due expiries applied, and judged; one that is not in the pool is
+/* Find number @id, and apply its due expiries and a changed setting; one that is not in the pool is
  * NODATA. */
 static enum usher_status load(work *w, const struct usher_text *id, move *m)
 {
@@ -810,7 +814,7 @@ static inline void answer(work *w, enum usher_status status, const struct usher_
     n->number[r->id.size] = '\0';
 }
 
-/* Of a number that is not in the pool. */
+/* Answer about a number that is not in the pool. */
 static void answer_nodata(work *w, enum usher_status status)
 {
     const struct usher_text *number = &w->command->arg.number.number;
@@ -821,7 +825,7 @@ static void answer_nodata(work *w, enum usher_status status)
     answer(w, status, &r);
 }
 
-/* Commit with what a repeat of the command will be answered. */
+/* Commit with the cached answer for a repeat of the command. */
 static enum usher_status keep_and_commit(work *w, move *m)
 {
     enum usher_status status = usher__request_keep(w, &m->c);
@@ -829,7 +833,7 @@ static enum usher_status keep_and_commit(work *w, move *m)
     return status == USHER_OK ? commit(w, m, w->command->verb) : status;
 }
 
-/* The command is this change, and is answered with the number as it is then. */
+/* Commit the change of the command, and answer with the number as it is then. */
 static enum usher_status finish(work *w, move *m)
 {
     enum usher_status status = save(w, m);
@@ -840,7 +844,7 @@ static enum usher_status finish(work *w, move *m)
 
 /* ---- add, del, reg, unreg --------------------------------------------------------- */
 
-/* The number leaves the pool, and its calls of the day stay: it may be put back. */
+/* The number is deleted: store its calls of the day, because it may be added again. */
 static enum usher_status past_keep(work *w, move *m)
 {
     const struct usher_record *r = mine(m);
@@ -858,7 +862,7 @@ static enum usher_status past_keep(work *w, move *m)
     return usher__change_remember(w, &m->c, &past, &w->scope.counts[USHER__COUNT_PAST], PAST_MAX);
 }
 
-/* It is new in the pool: with the calls that it has had today, if it was there before. */
+/* The number is added: read the calls that it had today if it was in the pool before. */
 static enum usher_status past_recall(work *w, move *m)
 {
     struct usher_record *r = mine(m), *past = usher__change_next(&m->c);
@@ -918,9 +922,9 @@ static enum usher_status simple(work *w, unsigned event)
 
 /* ---- call ------------------------------------------------------------------------- */
 
-/* A call that gets nothing is counted; that is no change and has no version.  Nor does it move
- * the scope's clock, so refusals have one of their own, which does not go back either: what
- * comes with an earlier day counts as of the latest. */
+/* Count a call that gets nothing.  That is no change and has no version, and it does not advance
+ * the scope's clock.  So refusals have a clock of their own, which does not go back either: a
+ * refusal with an earlier day counts as of the latest. */
 static enum usher_status count_refusal(work *w)
 {
     struct usher_scope *s = &w->scope;
@@ -938,8 +942,8 @@ static enum usher_status count_refusal(work *w)
     return usher__change_write(w, &c);
 }
 
-/* When @r may be free: its rest or its hold ends at @at, 0: never (and it rests again), and it has
- * not had its calls of the day then; 0: not known. */
+/* Return when @r may be free, or 0 if that is not known.  Its rest or its hold ends at @at (0:
+ * never), it may rest again, and it must be below its cap then. */
 static int64_t free_at(const work *w, const struct usher_record *r, int64_t at)
 {
     const int64_t *set = w->scope.settings;
@@ -953,14 +957,14 @@ static int64_t free_at(const work *w, const struct usher_record *r, int64_t at)
     return at != 0 && capped(&w->scope, r, at) ? usher__day_end(at, set[USHER__SET_ZONE]) : at;
 }
 
-/* Holds and rests in order of their ends, of two lists: those with a lease or rest, of a group, and
- * those that `lease-max` limits, of all groups. */
+/* Holds and rests in order of their ends, from two lists: those with a lease or rest, of a group,
+ * and those that `lease-max` limits, of all groups. */
 struct ends {
     const struct usher_text *group;
     struct usher_record r[2];
     enum usher_status status[2]; /* MISSING: none is left */
-    int looked;                  /* at holds of all groups */
-    int64_t limit;               /* the last one: limits end holds in their order */
+    int looked;                  /* number of holds of all groups that were read */
+    int64_t limit;               /* the last limit: limits end holds in their order */
 };
 
 static void ends_step(work *w, struct ends *e, unsigned list)
@@ -975,7 +979,7 @@ static void ends_step(work *w, struct ends *e, unsigned list)
         e->looked++;
 }
 
-/* The next end, of *@ret_r at *@ret_at.  MISSING. */
+/* Find the next end, of *@ret_r at *@ret_at.  MISSING. */
 static enum usher_status ends_next(work *w, struct ends *e, struct usher_record *ret_r,
                                    int64_t *ret_at)
 {
@@ -998,7 +1002,7 @@ static enum usher_status ends_next(work *w, struct ends *e, struct usher_record 
         *ret_r = e->r[list];
         *ret_at = at[list];
         if (list == 1 && e->looked > USHER__EXPIRE_MAX)
-            return USHER_OK; /* the last one that is looked at */
+            return USHER_OK; /* the last one that is read */
         ends_step(w, e, list);
         /* each hold once, where it ends */
         if (list == 0 ? end_of(w, ret_r) == ret_r->until_ms
@@ -1009,10 +1013,10 @@ static enum usher_status ends_next(work *w, struct ends *e, struct usher_record 
 }
 
 /*
- * No number of @group (NULL: any), @rests of which rest, gets free by itself before *@best (< 0: at
- * all).  It is when one does, unless more than USHER__EXPIRE_MAX others come to an end before that
- * do not get free by it (they are not registered, they rest again): then it is when the next one
- * of those ends.
+ * Lower *@best (< 0: not known) to the time at which a number of @group (NULL: any), @rests of
+ * which rest, becomes free without a command.  If more than USHER__EXPIRE_MAX holds or rests end
+ * before that without a number becoming free (they are not registered, they rest again), it is the
+ * time at which the next one of those ends.
  */
 static enum usher_status next_free(work *w, const struct usher_text *group, int64_t rests,
                                    int64_t *best)
@@ -1043,7 +1047,7 @@ static enum usher_status next_free(work *w, const struct usher_text *group, int6
         if (r.state == USHER_NUMBER_STATE_IDLE_UP)
             rests--;
         else if (at == end + w->scope.settings[USHER__SET_REST])
-            held = true; /* and no hold behind it is over earlier */
+            held = true; /* and no later hold ends earlier */
     }
     return USHER_OK;
 }
@@ -1053,15 +1057,15 @@ static bool any_group(const struct usher_text *group)
     return group->size == 1 && group->data[0] == '*';
 }
 
-/* What a call that got nothing has found, of all groups that it asked for. */
+/* The counts of all groups of the command, if a call got nothing. */
 struct shortage {
     int64_t total, busy_up, rests;
     bool capped;
     int64_t next;
 };
 
-/* Nothing of @group (NULL: any) is free, and nothing due: so what stands in its idle list is
- * capped. */
+/* Nothing of @group (NULL: any) is free, and nothing is due, so all numbers in its idle list are
+ * over the cap. */
 static enum usher_status find_shortage(work *w, const struct usher_text *group, int64_t total,
                                        int64_t busy_up, int64_t rests, struct shortage *ret)
 {
@@ -1083,7 +1087,8 @@ static enum usher_status find_shortage(work *w, const struct usher_text *group, 
     return next_free(w, group, rests, &ret->next);
 }
 
-/* Nothing is free in the groups asked for: say why, and when it may be otherwise. */
+/* Nothing is free in the groups of the command: answer with the reason, and the next time at which
+ * one may be free. */
 static enum usher_status exhausted(work *w)
 {
     struct usher_text list = w->command->arg.number.group, group;
@@ -1131,14 +1136,14 @@ static enum usher_status exhausted(work *w)
     return USHER_OK;
 }
 
-/* The number asked for cannot be had now. */
+/* Answer that the requested number is not free. */
 static enum usher_status turned_down(work *w, const struct usher_record *r)
 {
     struct usher_number_result *n = &w->reply->of.number;
     int64_t at = free_at(w, r, end_of(w, r));
 
     answer(w, USHER_REFUSED, r);
-    n->token = 0; /* somebody else's */
+    n->token = 0; /* the token of another owner */
     n->why = busy(r->state)                             ? USHER_NUMBER_WHY_BUSY
              : r->state == USHER_NUMBER_STATE_IDLE_DOWN ? USHER_NUMBER_WHY_DOWN
              : resting(r)                               ? USHER_NUMBER_WHY_RESTING
@@ -1147,7 +1152,7 @@ static enum usher_status turned_down(work *w, const struct usher_record *r)
     return count_refusal(w);
 }
 
-/* Remember @number for the peer of this call. */
+/* Store @number as the last one for the peer of this call. */
 static enum usher_status stick(work *w, change *c, const struct usher_text *number)
 {
     const struct usher_text *peer = &w->command->arg.number.sticky;
@@ -1171,7 +1176,7 @@ static enum usher_status stick(work *w, change *c, const struct usher_text *numb
                                   set[USHER__SET_STICKY_MAX]);
 }
 
-/* Give the number to this call, which begins or takes it back: its state is @to then. */
+/* Give the number to this call, which begins or takes it back, with the state @to. */
 static enum usher_status take(work *w, move *m, unsigned to)
 {
     const struct usher_number_args *a = &w->command->arg.number;
@@ -1210,7 +1215,7 @@ static enum usher_status take(work *w, move *m, unsigned to)
     return status == USHER_OK ? keep_and_commit(w, m) : status;
 }
 
-/* What a call of @r does. */
+/* Return the move of @r by a call. */
 static struct usher__move move_by_call(work *w, const struct usher_record *r)
 {
     const struct usher_text *owner = &w->command->arg.number.owner;
@@ -1226,7 +1231,7 @@ static struct usher__move move_by_call(work *w, const struct usher_record *r)
     return move_of(w, r, USHER__NUMBER_CALL, guard);
 }
 
-/* Give @m, which is free as far as lists tell, to this call.  MISSING: it may not have it. */
+/* Give @m, which is in a list of free numbers, to this call.  MISSING: it may not have it. */
 static enum usher_status take_free(work *w, move *m)
 {
     struct usher__move to = move_by_call(w, mine(m));
@@ -1234,7 +1239,7 @@ static enum usher_status take_free(work *w, move *m)
     return to.status == USHER_OK ? take(w, m, to.to) : USHER_MISSING;
 }
 
-/* As walk_idle(), but not to those that stand aside for the cap. */
+/* As walk_idle(), but without numbers that are aside, over the cap. */
 static enum usher_status walk_offered(work *w, const struct usher_text *group, uint64_t rank,
                                       uint64_t order, bool back, struct usher_record *r)
 {
@@ -1244,11 +1249,11 @@ static enum usher_status walk_offered(work *w, const struct usher_text *group, u
 }
 
 /*
- * A fair draw among the numbers of @group.  They stand on a circle, each at the rank it drew
- * when it became idle.  A point is drawn from the version of this call, and of the next
- * USHER__DRAW_STEPS numbers behind it one is taken.  (The first one would not do: its chance
- * is the gap before it, and always the lowest rank is worse still, since those passed over
- * have high ranks and stay.)  MISSING: there is none.
+ * Draw a number of @group fairly.  The numbers are on a circle, each at the rank it drew when it
+ * became idle.  A point is drawn from the version of this call, and one of the next
+ * USHER__DRAW_STEPS numbers after it is taken.  (Rejected: the first one, because its chance is the
+ * gap before it; and always the lowest rank, because numbers that are passed over have high ranks
+ * and stay.)  MISSING: there is none.
  */
 static enum usher_status draw(work *w, const struct usher_text *group, struct usher_record *r)
 {
@@ -1260,7 +1265,7 @@ static enum usher_status draw(work *w, const struct usher_text *group, struct us
     for (;;) {
         enum usher_status status = walk_offered(w, group, rank, order, false, r);
 
-        if (status == USHER_MISSING && !turned) { /* once round, then none means none */
+        if (status == USHER_MISSING && !turned) { /* after a whole turn there is none */
             turned = true;
             rank = order = 0;
             continue;
@@ -1274,9 +1279,9 @@ static enum usher_status draw(work *w, const struct usher_text *group, struct us
 }
 
 /*
- * The number that the pool's order puts first in @group (NULL: any), of those that do not stand
- * aside for the cap.  Numbers that became idle under another kind of order (random or not) go
- * before all others.  MISSING.
+ * Find the first number of @group (NULL: any) by the pool's order that is not aside, over the cap.
+ * Numbers that became idle under another kind of order (random or not) come before all others.
+ * MISSING.
  */
 static enum usher_status head(work *w, const struct usher_text *group, struct usher_record *r)
 {
@@ -1293,7 +1298,7 @@ static enum usher_status head(work *w, const struct usher_text *group, struct us
     return walk_offered(w, group, USHER__RANK_CAPPED, 0, true, r);
 }
 
-/* A step of a call that goes on until it knows.  REFUSED: *@left are used up. */
+/* Count a step of a call.  REFUSED: *@left are used up. */
 static enum usher_status step(int *left)
 {
     if (*left == 0)
@@ -1302,8 +1307,8 @@ static enum usher_status step(int *left)
     return USHER_OK;
 }
 
-/* No number of @group is in the idle list.  OK: something was due, or judged, so one may
- * be. */
+/* No number of @group is in the idle list.  OK: an expiry or a changed setting was applied, so one
+ * may be now. */
 static enum usher_status find_more(work *w, const struct usher_text *group, int *left, move *m)
 {
     int64_t next;
@@ -1321,10 +1326,9 @@ static enum usher_status find_more(work *w, const struct usher_text *group, int 
 }
 
 /*
- * Give the first number of @group (NULL: any) to this call.  MISSING: there is none, however many
- * are in the way: those that a changed setting keeps are judged, and what is due but was more than
- * a command applies on its way is applied until a number is free.  REFUSED: these were more than
- * *@left.
+ * Give the first number of @group (NULL: any) to this call.  A changed setting and expiries, also
+ * if they are more than a command applies before it, are applied until a number is free.  MISSING:
+ * there is none.  REFUSED: these were more than *@left.
  */
 static enum usher_status take_first(work *w, const struct usher_text *group, int *left, move *m)
 {
@@ -1347,7 +1351,7 @@ static enum usher_status take_first(work *w, const struct usher_text *group, int
     }
 }
 
-/* Does the command's list of groups let @r be used? */
+/* Return whether the command's list of groups contains that of @r. */
 static bool group_fits(work *w, const struct usher_record *r)
 {
     struct usher_text list = w->command->arg.number.group, group;
@@ -1366,7 +1370,7 @@ static enum usher_status take_sticky(work *w, move *m)
     const struct usher_text *peer = &w->command->arg.number.sticky;
     const struct usher_record *r = mine(m);
     struct usher_record memory;
-    char copy[USHER_NAME_MAX]; /* load() may write, and then the memory's texts are gone */
+    char copy[USHER_NAME_MAX]; /* load() may write, which frees the texts of records */
     struct usher_text number = { copy, 0 };
     enum usher_status status;
 
@@ -1380,7 +1384,7 @@ static enum usher_status take_sticky(work *w, move *m)
     number.size = memory.owner.size;
     memcpy(copy, memory.owner.data, number.size);
     status = load(w, &number, m);
-    /* a number that is not in the store goes by the copy */
+    /* the id of a number that is not in the store is the copy */
     if (status == USHER_OK && r->id.data != copy && (r->slots & (1u << USHER__NUMBER_IDLE)) != 0 &&
         !capped(&w->scope, r, w->now) && group_fits(w, r))
         return take_free(w, m);
@@ -1388,8 +1392,9 @@ static enum usher_status take_sticky(work *w, move *m)
     return status == USHER_OK ? USHER_MISSING : status;
 }
 
-/* The oldest hold of this call's owner, due expiries applied.  MISSING; REFUSED: they were more
- * than *@left. */
+/* Find the oldest hold of this call's owner, after due expiries.  MISSING; REFUSED: they were more
+ * than
+ * *@left. */
 static enum usher_status held(work *w, const struct usher_text *owner, int *left, move *m)
 {
     struct usher_record *r = mine(m);
@@ -1410,14 +1415,14 @@ static enum usher_status held(work *w, const struct usher_text *owner, int *left
     }
 }
 
-/* What one command does of it is done. */
+/* Defer the command: it has applied as many expiries as one command does. */
 static enum usher_status come_again(work *w)
 {
     w->reply->of.number.why = USHER_NUMBER_WHY_DUE;
     return usher__come_again(w);
 }
 
-/* The call is about @m, and gets it if its row says so. */
+/* Give @m to the call, if the row of the table permits it. */
 static enum usher_status call_one(work *w, move *m)
 {
     struct usher__move to = move_by_call(w, mine(m));
@@ -1460,7 +1465,7 @@ static enum usher_status call(work *w)
 
 /* ---- hangup, renew, lift, free ---------------------------------------------------- */
 
-/* Is the token that the command shows one of what the store has lost? */
+/* Return whether the token of the command was issued by a history that the store has lost. */
 static bool token_lost(work *w, const struct usher_record *r)
 {
     uint64_t token = w->command->arg.number.token;
@@ -1469,14 +1474,14 @@ static bool token_lost(work *w, const struct usher_record *r)
            r->token != token && usher__scope_lost(w, token);
 }
 
-/* The rest of @r ends, of whatever length, and no setting brings it back. */
+/* End the rest of @r, of any length, so that no setting begins it again. */
 static void end_rest(const work *w, struct usher_record *r, unsigned to)
 {
     r->n[USHER__N_LEASE] = RESTED;
     settle(w, r, to, 0, w->scope.version);
 }
 
-/* The answer `stale`: it has the owner and the deadline of the hold, and no token. */
+/* Answer `stale`, with the owner and the deadline of the hold, and no token. */
 static enum usher_status say_stale(work *w, const struct usher_record *r)
 {
     struct usher_number_result_row row;
@@ -1491,7 +1496,7 @@ static enum usher_status say_stale(work *w, const struct usher_record *r)
     return usher_result_add_row(w->reply, USHER_NUMBER, &row);
 }
 
-/* The row of the table does nothing but answer @status. */
+/* Answer @status; the row of the table does nothing else. */
 static enum usher_status answer_only(work *w, enum usher_status status,
                                      const struct usher_record *r)
 {
@@ -1552,8 +1557,8 @@ static enum usher_status lift(work *w)
     return finish(w, &m);
 }
 
-/* Nothing but the group changes: so it keeps its place by rank and order, which no other number
- * has, in whichever list of a group it stands. */
+/* Change only the group.  The number keeps its rank and order, which no other number has, in the
+ * list of either group. */
 static enum usher_status move_group(work *w)
 {
     struct usher_text group = w->command->arg.number.group, left;
@@ -1641,8 +1646,8 @@ static enum usher_status several(work *w, enum usher_status status, uint64_t n, 
     return n > 0 ? usher__request_keep_last(w) : USHER_OK;
 }
 
-/* The oldest hold behind @order, of @owner or @node if there is one (data is not NULL).  MISSING.
- */
+/* Find the oldest hold after @order, of @owner or @node if there is one (data is not NULL), or
+ * MISSING. */
 static enum usher_status walk_held(work *w, const struct usher_text *owner,
                                    const struct usher_text *node, uint64_t order,
                                    struct usher_record *r)
@@ -1659,7 +1664,7 @@ static enum usher_status walk_held(work *w, const struct usher_text *owner,
                               : status;
 }
 
-/* Where the next page goes on: behind the hold with this token. */
+/* Set the position of the next page: after the hold with this token. */
 static void answer_token(work *w, uint64_t token)
 {
     struct usher_number_result *n = &w->reply->of.number;
@@ -1667,7 +1672,7 @@ static void answer_token(work *w, uint64_t token)
     n->number_size = (size_t)snprintf(n->number, sizeof n->number, "%" PRIu64, token);
 }
 
-/* All of a node, in pages; each a change of its own. */
+/* Renew all holds of a node, in pages; each is a change of its own. */
 static enum usher_status renew_node(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
@@ -1712,7 +1717,7 @@ static enum usher_status renew_node(work *w)
     return several(w, status == USHER_MISSING ? USHER_OK : status, n, false);
 }
 
-/* What an operator's end of calls does to @r. */
+/* Return the move of @r by `free`, the end of calls by an operator. */
 static struct usher__move move_by_free(work *w, const struct usher_record *r)
 {
     const struct usher_number_args *a = &w->command->arg.number;
@@ -1784,7 +1789,7 @@ static enum usher_status free_holds(work *w)
     return several(w, status == USHER_MISSING ? USHER_OK : status, n, more);
 }
 
-/* The pool had @version before the command: an outage may have made a version, too. */
+/* Sweep.  The pool had @version before the command: an outage may have made a version, too. */
 static enum usher_status sweep(work *w, uint64_t version)
 {
     uint64_t n;
@@ -1808,9 +1813,10 @@ static enum usher_status sweep(work *w, uint64_t version)
 /* ---- settings --------------------------------------------------------------------- */
 
 /*
- * The settings of the pool were @old.  The limits among them apply to all numbers at once: those
- * that are in another list or place by the new ones are found by a walk, in bounded steps.  Until
- * it is over a call judges each number that it meets, and says `empty` only after it.
+ * The settings of the pool were @old.  The limits among them apply to all numbers at once: numbers
+ * with another list or place by the new ones are found by a walk, in bounded steps.  Until that is
+ * over, a call applies the settings to each number that it reads, and is `empty` only after the
+ * walk.
  */
 static void settings_reach(work *w, const int64_t old[USHER_SETTINGS])
 {
@@ -1829,7 +1835,7 @@ static void settings_reach(work *w, const int64_t old[USHER_SETTINGS])
         due_at(w, w->moment);
     }
     if (counts[USHER__COUNT_CALLS] == 0 || !(rests || cap))
-        return; /* no number has had a call; or nothing is to be judged */
+        return; /* no number has had a call; or nothing changes */
     if (!is_judged(w))
         counts[USHER__COUNT_JUDGE] = JUDGE_BOTH;
     else if (longer || cap)
@@ -1837,7 +1843,7 @@ static void settings_reach(work *w, const int64_t old[USHER_SETTINGS])
     else
         counts[USHER__COUNT_JUDGE] = JUDGE_RESTS;
     counts[USHER__COUNT_JUDGE_HI] = 0;
-    /* a higher cap only frees */
+    /* a higher cap only frees numbers */
     if (counts[USHER__COUNT_JUDGE] == JUDGE_IDLE && !zone &&
         (new[USHER__SET_DAILY] == 0 ||
          (old[USHER__SET_DAILY] != 0 && new[USHER__SET_DAILY] > old[USHER__SET_DAILY])))
@@ -1871,7 +1877,7 @@ static enum usher_status set(work *w)
         status = usher__change_commit(w, &c, USHER_NUMBER_SET, 0, 0, NULL);
     if (status != USHER_OK || !follows)
         return status;
-    /* what the new settings end, or put elsewhere, at once, as far as one command does */
+    /* apply the new settings at once, as far as one command does */
     status = expire_due(w, USHER__EXPIRE_MAX, JUDGE_MAX, &n, &more);
     if (usher__work_stops(w, status, 1))
         status = USHER_OK;
@@ -1880,7 +1886,7 @@ static enum usher_status set(work *w)
 
 /* ---- reads ------------------------------------------------------------------------ */
 
-/* As it is once everything due has happened; nothing is written. */
+/* Change @r as if due expiries were applied; nothing is written. */
 static void look(work *w, struct usher_record *r)
 {
     while (due(w, r))
@@ -1889,7 +1895,7 @@ static void look(work *w, struct usher_record *r)
         settle(w, r, r->state, rests_until(w, r), r->order);
 }
 
-/* How long it is since @began; 0 where the clock was set back since then. */
+/* Return the time since @began; 0 if the clock was set back since then. */
 static int64_t age(const work *w, int64_t began)
 {
     return w->moment > began ? w->moment - began : 0;
@@ -1989,7 +1995,7 @@ static enum usher_status list(work *w)
     return status;
 }
 
-/* Bring @r, which is due, into @counts as it is then. */
+/* Count @r, which is due, in @counts as it is after its expiry. */
 static void count_as_it_is(work *w, int64_t *counts, struct usher_record *r)
 {
     count(counts, r, -1);
@@ -1997,7 +2003,7 @@ static void count_as_it_is(work *w, int64_t *counts, struct usher_record *r)
     count(counts, r, 1);
 }
 
-/* Bring what is due into @counts; *@ret_oldest: when the oldest hold began, < 0 without one.
+/* Count due expiries in @counts; *@ret_oldest: when the oldest hold began, < 0 without one.
  * *@ret_more: USHER_PAGE_MAX are due, and any others count as they are stored. */
 static enum usher_status count_ended(work *w, int64_t *counts, int64_t *ret_oldest, bool *ret_more)
 {
@@ -2072,7 +2078,8 @@ static enum usher_status stats(work *w)
 
 /* ---- all together ----------------------------------------------------------------- */
 
-/* From here on end_of() knows what an outage moves.  @writes: a new outage is a change. */
+/* Check for an outage, so that end_of() has the moved deadlines.  @writes: a new one is a
+ * change. */
 static inline enum usher_status outage(work *w, bool writes)
 {
     bool new;
@@ -2165,7 +2172,7 @@ static enum usher_status run(work *w)
 
 /* ---- for the executor, the audit and the digest ------------------------------------ */
 
-/* Minutes; the store is not ours alone, and days are computed with it. */
+/* In minutes; checked because others can write to the store, and days are computed with it. */
 #define ZONE_MAX 1440
 /* Bits of the longest span. */
 #define SPAN_BITS 42
@@ -2177,8 +2184,8 @@ static const char *scope_fault(const struct usher_scope *scope)
     int64_t zone = set[USHER__SET_ZONE];
     uint64_t any = 0;
 
-    /* This is asked at each command of a store that keeps no scopes, so all at once: none is below
-     * 0, or too large for times to be computed with. */
+    /* This is checked at each command of a store that caches no scopes, so for all at once: none is
+     * below 0, or too large for computing times. */
     for (unsigned i = 0; i < USHER__SETTINGS; i++)
         any |= i != USHER__SET_ZONE ? (uint64_t)set[i] : 0;
     if (set[USHER__SET_ORDER] < USHER_NUMBER_ORDER_LONGEST_IDLE ||
@@ -2232,8 +2239,8 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     return NULL;
 }
 
-/* Counts of groups add up to those of the numbers in groups, and those of nodes are in their lists.
- */
+/* Add @r to the totals: the counts of groups must add up to the numbers in groups, and the holds of
+ * nodes must be in their lists. */
 static void tally(struct usher__tally *t, const struct usher_record *r)
 {
     switch (r->kind) {

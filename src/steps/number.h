@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands where in the scope and the records of a number pool: see number.c. */
+/* The layout of the scope and the records of a number pool: see number.c. */
 #ifndef USHER_STEPS_NUMBER_H
 #define USHER_STEPS_NUMBER_H
 
@@ -20,13 +20,13 @@ enum usher__number_count {
     USHER__COUNT_CALLS_DAY,
     USHER__COUNT_REFUSED, /* a statistic: changes without a version, not in the digest */
     USHER__COUNT_REFUSED_DAY,
-    USHER__COUNT_CAPPED, /* that stand aside in the idle list */
+    USHER__COUNT_CAPPED, /* numbers that are over the cap, aside in the idle list */
     USHER__COUNT_PAST,
     USHER__COUNT_CHANGES, /* of the log */
     USHER__COUNT_SINCE,
     USHER__COUNT_LIMITED,    /* when `lease-max` was last set, */
     USHER__COUNT_LIMITED_AT, /* and the version of that */
-    USHER__COUNT_JUDGE,      /* how far numbers are judged by a changed setting: see number.c */
+    USHER__COUNT_JUDGE,      /* how far a changed setting was applied to numbers: see number.c */
     USHER__COUNT_JUDGE_HI
 };
 
@@ -40,7 +40,7 @@ enum usher__number_setting {
 #undef SETTING_STATS
 #undef SETTING_CHANGES
     USHER__SETTINGS,
-    /* which no command sets: the last outage */
+    /* set by no command: the last outage */
     USHER__SET_OUTAGE_FROM = USHER__SETTINGS,
     USHER__SET_OUTAGE_TO
 };
@@ -50,13 +50,13 @@ enum usher__number_n {
     USHER__N_CALLS, /* of day N_DAY */
     USHER__N_DAY,
     USHER__N_USED, /* when the last call began */
-    USHER__N_LEASE /* of the hold; of one that is free: how its last call ended, see number.c */
+    USHER__N_LEASE /* of the hold; of a free number: how its last call ended, see number.c */
 };
 
 /* record.n of a group. */
 enum usher__group_n { USHER__N_TOTAL, USHER__N_BUSY_UP, USHER__N_RESTING };
 
-/* `list` is of holds, oldest first, and goes on behind a token. */
+/* Return whether `list` lists holds, oldest first, and continues after a token. */
 static inline bool usher__number_lists_holds(const struct usher_operation *command)
 {
     const struct usher_number_args *a = &command->arg.number;

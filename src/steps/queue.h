@@ -28,12 +28,16 @@
  *           (which no name contains), lane: so that a view in SQL can show it
  *   CHANGE  a notice of the log: log.c
  *   REFUSAL state REFUSED, id "KEY.HASH": an agent has refused or missed a user.  KEY is the
- *           version of the first refusal of the visit, HASH 13 hex digits of the agent's name;
- * group = KEY, owner = the agent (slot 2), data = the user, order = version, n[0] = its time. Slot
- * 1 until the user may be offered again, then slot 0, rank = n[0]. State FORGOTTEN, id KEY: slot 1:
- * the other refusals of a visit that has ended have to be erased.  State SEARCH, id "?LOGIN": slot
- * 1: an open agent has not searched all users. See queue_refuse.c. State LIMITS, id "?": slot 1:
- * not all deadlines follow the new ttl and maxwait.  See queue_limits.c.
+ *           version of the first refusal of the visit, HASH 13 hex digits of the agent's
+ *           name; group = KEY, owner = the agent (slot 2), data = the user, order = version,
+ *           n[0] = its time.  Slot 1 until the user may be offered again, then slot 0, rank =
+ *           n[0].
+ *           State FORGOTTEN, id KEY: slot 1: the other refusals of a visit that has ended
+ *           have to be erased.
+ *           State SEARCH, id "?LOGIN": slot 1: an open agent has not searched all users.  See
+ *           queue_refuse.c.
+ *           State LIMITS, id "?": slot 1: not all deadlines follow the new ttl and maxwait.
+ *           See queue_limits.c.
  *
  * An act is one write with one or more versions: a change by the command, and the matches
  * that follow from it at once.  It has the agent and the lanes concerned in memory until it is

@@ -96,8 +96,8 @@ static void add(struct import *m, const char *number, size_t size)
 }
 
 /* Return NULL, or the reason why @line is no number.  A store takes any name, but the file may be
- * the wrong one.  A phone number may contain blanks; other names, such as those of SIP, have none.
- */
+ * the wrong one.  A phone number may contain blanks; other names, such as those of SIP, have
+ * none. */
 static const char *number_fault(const char *line, size_t size)
 {
     const char *fault = usher__name_fault(line, size);

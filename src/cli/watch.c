@@ -54,8 +54,8 @@ struct watching {
 
 /* ---- one notice ------------------------------------------------------------------- */
 
-/* Print @value, field @name in the data of @n.  Two of the fields of a user in a queue are times.
- */
+/* Print @value, field @name in the data of @n.  Two of the fields of a user in a queue are
+ * times. */
 static void value_plain(const struct usher_notice *n, const struct usher_text *name,
                         const struct usher_text *value)
 {

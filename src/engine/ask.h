@@ -30,8 +30,8 @@ struct usher__asks {
     /* The store has no such scope: recreate it if the authority has it, else return MISSING. */
     enum usher_status (*restore)(struct usher__ask *a);
     /* Raise the maximum so that @c, which was answered with @reply, can be done, and install the
-     * grant.  FULL: nothing is left, and that is the answer, because there is nothing to install.
-     */
+     * grant.  FULL: nothing is left, and that is the answer, because there is nothing to
+     * install. */
     enum usher_status (*raise)(struct usher__ask *a, const struct usher_operation *c,
                                struct usher_result *reply);
     /* Compare the store with the authority, and bring both up to date. */

@@ -111,7 +111,8 @@ static size_t slice_enter(const struct usher_engine *e, const struct slice *s,
     return k;
 }
 
-/* Convert @k results back.  Return @worst, or USHER_UNKNOWN if there was no memory for an answer. */
+/* Convert @k results back.  Return @worst, or USHER_UNKNOWN if there was no memory for an
+ * answer. */
 static enum usher_status slice_leave(const struct slice *s, const struct usher__entry *entries,
                                      size_t k, enum usher_status worst)
 {

@@ -646,8 +646,8 @@ static void notify(void *payload, const struct usher_notice *notice)
         usher__watches_queue(&e->watches, notice);
 }
 
-/* Set the time of commands without one.  Return false if the application's clock is out of range.
- */
+/* Set the time of commands without one.  Return false if the application's clock is out of
+ * range. */
 static bool clock_read(const struct usher_engine *e, struct usher_context *context)
 {
     int64_t now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;

@@ -332,8 +332,7 @@ static void miss(struct usher__heard *h, const struct usher_notice *n)
     gaps_tell(h->p);
 }
 
-/* ---- follow a log ------------------------------------------------------------------------------
- */
+/* ---- follow a log --------------------------------------------------------------------------- */
 
 /* Return the verb of its next command: to read its log, or to sweep its scope. */
 static unsigned verb_of(const struct usher__heard *h)
@@ -569,8 +568,8 @@ static void tend_not(struct usher__heard *h)
     tend_at(h, INT64_MAX);
 }
 
-/* Sweep at @due_ms (0: not known), before which nothing is due, but not before @least_ms from now.
- */
+/* Sweep at @due_ms (0: not known), before which nothing is due, but not before @least_ms from
+ * now. */
 static void tend(struct usher__heard *h, int64_t due_ms, int64_t least_ms)
 {
     int64_t left_ms = 0;

@@ -136,8 +136,8 @@ struct usher__hooks {
     void (*told_value)(const struct usher_notice *notice, const struct usher_text *name,
                        struct usher_text *value, char to[USHER__TOLD_VALUE]);
     bool marks; /* notices have `was` and `mark`, and no token */
-    /* The verb of a notice of coalesced changes; iterate over them as usher_room_presence() does.
-     */
+    /* The verb of a notice of coalesced changes; iterate over them as usher_room_presence()
+     * does. */
     enum usher_verb together;
     bool (*each)(const struct usher_notice *notice, size_t *at, struct usher_notice *ret_one);
     /* The effect of a command on the notices that are being coalesced.  The offsets, in an answer,

@@ -77,9 +77,8 @@ void usher__number_lua(struct usher__out *o)
     usher__print(o, "'\n");
     usher__print_int(o, "OUTAGES_", "FIRST", 7 * USHER__SET_OUTAGE + 1);
     usher__print_int(o, "OUTAGES_", "BEHIND", 7 * (USHER__SET_OUTAGE + OUTAGES) + 1);
-    usher__print_int(
-        o, "WHY_", "NONE",
-        USHER_NUMBER_WHY_NONE); /* two codes whose names are not their words in capitals */
+    /* two codes whose names are not their words in capitals */
+    usher__print_int(o, "WHY_", "NONE", USHER_NUMBER_WHY_NONE);
     usher__print_int(o, "WHY_", "NO_NUMBER", USHER_NUMBER_WHY_NO_NUMBER);
     for (unsigned w = USHER_NUMBER_WHY_BUSY; w <= USHER_NUMBER_WHY_DUE; w++)
         usher__print_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);

@@ -609,8 +609,7 @@ void usher_event_done(const struct usher_event *event)
         (void)usher__resize(parcel->alloc, parcel, parcel->size, 0);
 }
 
-/* ---- execute -----------------------------------------------------------------------------------
- */
+/* ---- execute -------------------------------------------------------------------------------- */
 
 /* Refuse the commands that wait in @l and have @tag or (@late) no time left.  Return their number.
  * With the lock. */
@@ -859,8 +858,8 @@ static void listen_on(const struct usher_engine *e, struct usher__post *p)
 }
 
 /* Begin an asynchronous batch, or with @n 0 an asynchronous reading of logs.  Return false if there
- * is no memory: then the caller has to wait for it.  With the lock, which is released during that.
- */
+ * is no memory: then the caller has to wait for it.  With the lock, which is released during
+ * that. */
 static bool take_off(struct usher_engine *e, struct usher__post *p, struct usher__post_lane *l,
                      const struct usher__nodes *batch, const struct usher__entry *entries, size_t n,
                      int64_t left_ms)

@@ -75,12 +75,11 @@ struct usher__post {
     size_t limit; /* of commands that are posted and not collected, and of notices not collected */
     pthread_mutex_t lock;
     struct usher__post_lane lane[USHER__POST_LANES];
-    unsigned n_queues,
-        n_lanes;          /* lanes with the additional ones; both are 1 if the store has no lanes */
-    unsigned replicas;    /* the first lane for commands that wait for replicas; 0: none */
-    unsigned n_under_way; /* lanes in which something is under way without a thread */
-    unsigned turn;        /* the lane with which to begin */
-    struct usher__home *homes; /* USHER__POST_HOMES; NULL with one lane */
+    unsigned n_queues, n_lanes; /* n_lanes includes the additional ones; both 1 without lanes */
+    unsigned replicas;          /* the first lane for commands that wait for replicas; 0: none */
+    unsigned n_under_way;       /* lanes in which something is under way without a thread */
+    unsigned turn;              /* the lane with which to begin */
+    struct usher__home *homes;  /* USHER__POST_HOMES; NULL with one lane */
     struct usher__nodes ready;
     size_t n;                    /* commands that are posted and not collected, or being posted */
     int64_t soonest_ms;          /* no waiting command has an earlier deadline */

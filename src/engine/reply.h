@@ -36,8 +36,7 @@ struct usher__listing {
     uint32_t verb; /* its fields and rows are those of this verb */
     size_t n;
     bool more;
-    void (*say)(usher__put *put, void *to,
-                const struct usher_result *r); /* the position of the next page */
+    void (*say)(usher__put *put, void *to, const struct usher_result *r); /* the next position */
     void (*say_row)(usher__put *put, void *to, const struct usher_result *r, size_t i);
 };
 /* Return NULL if there is no memory. */

@@ -52,8 +52,7 @@ struct form {
     void (*token)(struct writer *w, uint64_t token); /* an identifier, not a number */
     void (*share)(struct writer *w, int64_t parts);  /* of 10,000 */
     void (*constant)(struct writer *w, enum constant which);
-    void (*failed)(struct writer *w,
-                   const struct usher_reply *reply); /* NULL: a failure is a map as well */
+    void (*failed)(struct writer *w, const struct usher_reply *reply); /* NULL: as a map */
 };
 
 static void put(struct writer *w, const char *data, size_t size)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dropping a scope with all that is in it: a mark in its header, which is the one change that has a
- * version and a notice, then its records in bounded steps.  From the mark on the scope is
- * missing, for any command; a command that makes it again does steps until it is gone.
+ * Dropping a scope with all its content: a mark in its header, which is the only change with a
+ * version and a notice, then its records in bounded steps.  From the mark on the scope is missing
+ * for any command; a command that creates it again does steps until it is erased.
  *
- * Its header stays (on Redis a field of the hash that is no header), with the version and nothing
- * else.  It is shown nowhere.  A scope that is made later under the name continues from that
- * version: so a token of the old scope has no effect on the new one.
+ * Its header stays as a tombstone (on Redis a field of the hash that is no header), with the
+ * version and nothing else.  It is shown nowhere.  A scope that is created later under the name
+ * continues from that version, so a token of the old scope has no effect on the new one.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@ static bool dropping(const work *w)
     return w->scope.ref != NULL && usher__scope_dropping(&w->scope);
 }
 
-/* The scope does not exist, but its version stays. */
+/* Leave a tombstone: the scope does not exist, but its version stays. */
 static void bury(work *w)
 {
     struct usher_scope *s = &w->scope;
@@ -59,7 +59,7 @@ void usher__drop_bury(work *w)
         bury(w);
 }
 
-/* The first of @kind, or the next one after @r. */
+/* Find the first record of @kind, or the next one after @r. */
 static enum usher_status behind(work *w, uint8_t kind, uint8_t slot, struct usher_record *r)
 {
     struct usher_text after = r->id;
@@ -93,7 +93,7 @@ static enum usher_status erase_some(work *w, uint8_t kind, uint8_t slot, uint64_
     return status;
 }
 
-/* A step.  With the last record goes the scope. */
+/* Do a step.  With the last record the scope is erased. */
 static enum usher_status step(work *w, uint64_t *ret_n)
 {
     change c;
@@ -132,7 +132,7 @@ enum usher_status usher__drop_meet(work *w, bool *ret_done)
         return USHER_OK;
     if ((usher__verb((unsigned)w->command->verb)->flags & USHER__CREATES) == 0) {
         bury(w);
-        w->grave = NULL; /* it is none yet: nothing is written to it */
+        w->grave = NULL; /* it is no tombstone yet: nothing is written to it */
         w->hidden = true;
         return USHER_OK;
     }
@@ -168,7 +168,7 @@ enum usher_status usher__drop(work *w, uint64_t *ret_n, bool *ret_more)
     }
     if (status == USHER_OK) {
         status = step(w, ret_n);
-        if (usher__work_stops(w, status, marks)) /* the mark is there */
+        if (usher__work_stops(w, status, marks)) /* the mark is stored */
             status = USHER_OK;
     }
     w->reply->status = USHER_OK;

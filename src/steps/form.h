@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an authority keeps of a rule or a dispenser (engine/ask.h), packed.  Both return its size,
- * or more than there is room for. */
+/* The packed record of a rule or a dispenser in an authority (engine/ask.h).  Both functions return
+ * its size, which may exceed the buffer. */
 #ifndef USHER_STEPS_FORM_H
 #define USHER_STEPS_FORM_H
 

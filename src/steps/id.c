@@ -2,10 +2,10 @@
 /*
  * The verbs of an id dispenser as steps on a record store.
  *
- * A dispenser has no records but those of request ids and of its log: what it is stands in the
- * scope's counts and settings, so that `next` is one small write.  Without a manager the store is
- * its own: when the segment is used up, `next` makes it longer in the same command.  A managed one
- * gives out what `install` has put in, and no more.
+ * A dispenser has no records but those of request ids and of its log.  Its state is in the scope's
+ * counts and settings, so that `next` is one small write.  Without a manager the store manages it:
+ * when the segment is used up, `next` makes it longer in the same command.  A managed one issues
+ * only the ids that `install` has added.
  */
 #include "config.h"
 
@@ -21,23 +21,23 @@
 typedef struct usher__work work;
 typedef struct usher__change change;
 
-/* Beside requests: a notice of the log (log.c). */
+/* In addition to requests: a notice of the log (log.c). */
 #define KIND_CHANGE 7
 
-/* The order of scope.counts.  A dispenser is nothing but these and its settings; numbers of 64
- * bits are two: core/wide.h. */
+/* The order of scope.counts.  A dispenser consists of these and its settings; a number of 64 bits
+ * is two of them: core/wide.h. */
 enum usher__id_count {
     USHER__COUNT_ID_REQUESTS,
     USHER__COUNT_ID_THERE,   /* 1; 0: deleted */
-    USHER__COUNT_ID_NEXT,    /* hi, and lo behind it */
+    USHER__COUNT_ID_NEXT,    /* hi, followed by lo */
     USHER__COUNT_ID_END = 4, /* 1 more than the segment's max; 0: no segment yet */
     USHER__COUNT_ID_ISSUED = 6,
-    USHER__COUNT_ID_TOKEN = 8, /* version of the last `next`; 0: none of its ids can come back */
+    USHER__COUNT_ID_TOKEN = 8, /* version of the last `next`; 0: its ids cannot be returned */
     USHER__COUNT_ID_STEP,
     USHER__COUNT_ID_SEGMENTS,
     USHER__COUNT_ID_BEGAN,
     USHER__COUNT_ID_LASTED,
-    USHER__COUNT_ID_STORE,   /* identity of the one that the last segment was put on */
+    USHER__COUNT_ID_STORE,   /* identity of the store with the last segment */
     USHER__COUNT_ID_CHANGES, /* of the log */
     USHER__COUNT_ID_SINCE,
     USHER__COUNT_ID_BACK /* token of the last `return` */
@@ -85,14 +85,14 @@ static struct usher__segment segment(const struct usher_scope *s)
     return g;
 }
 
-/* The segment was put on another store than this: on a copy of it, what was given out since is not
- * known here. */
+/* Return whether the segment was installed on another store: this may be a copy, which does not
+ * have the ids that were issued since. */
 static bool is_another(const work *w)
 {
     return w->identity != 0 && w->scope.counts[USHER__COUNT_ID_STORE] != (int64_t)w->identity;
 }
 
-/* -1: there is no segment yet. */
+/* Return the highest id, or -1 if there is no segment yet. */
 static int64_t max_of(const struct usher__segment *g)
 {
     return g->end == 0 ? -1 : (int64_t)(g->end - 1 < g->limit ? g->end - 1 : g->limit);
@@ -122,7 +122,7 @@ static enum usher_status missing(work *w, enum usher_status status)
     return USHER_OK;
 }
 
-/* What the change @c did is in the counts and in the answer. */
+/* Commit @c; counts and answer are complete. */
 static enum usher_status finish(work *w, change *c, unsigned from, unsigned to)
 {
     enum usher_status status = usher__request_keep(w, c);
@@ -132,7 +132,7 @@ static enum usher_status finish(work *w, change *c, unsigned from, unsigned to)
     return status;
 }
 
-/* The same of ids that were given out, given back or installed: the notice says which. */
+/* The same for ids that were issued, returned or installed, which are in the notice. */
 static enum usher_status finish_ids(work *w, change *c)
 {
     const struct usher_id_result *a = &w->reply->of.id;
@@ -142,7 +142,7 @@ static enum usher_status finish_ids(work *w, change *c)
     return status == USHER_OK ? finish(w, c, 1, 1) : status;
 }
 
-/* The same of settings. */
+/* The same for settings. */
 static enum usher_status finish_settings(work *w, change *c, unsigned from)
 {
     enum usher_status status = usher__change_given(w, c);
@@ -150,7 +150,7 @@ static enum usher_status finish_settings(work *w, change *c, unsigned from)
     return status == USHER_OK ? finish(w, c, from, 1) : status;
 }
 
-/* A new segment begins. */
+/* Begin a new segment. */
 static void renew(work *w)
 {
     int64_t *counts = w->scope.counts;
@@ -184,7 +184,7 @@ static void settings_from(const int64_t *set, struct usher_id_result_settings *s
     s->why = USHER_ID_WHY_NONE;
 }
 
-/* Those given into @set. */
+/* Copy the given settings to @set. */
 static void settings_take(const struct usher_operation *command, int64_t *set)
 {
     const struct usher_id_args *a = &command->arg.id;
@@ -243,7 +243,8 @@ static enum usher_status create(work *w)
     return finish_settings(w, &c, 0);
 }
 
-/* @id, or the first one behind it that is start + k * @by: ids of another start stay others'. */
+/* Return @id, or the first one after it that is start + k * by: ids of another start belong to
+ * others. */
 static uint64_t on_grid(uint64_t id, const int64_t *set)
 {
     uint64_t start = usher__wide(&set[USHER__SET_ID_START]), by = (uint64_t)set[USHER__SET_ID_BY];
@@ -293,7 +294,7 @@ static enum usher_status set(work *w)
     if (raises)
         usher__wide_set(&counts[USHER__COUNT_ID_NEXT], to);
     if (raises || new_by)
-        counts[USHER__COUNT_ID_TOKEN] = 0; /* what is below is out of reach for `return` */
+        counts[USHER__COUNT_ID_TOKEN] = 0; /* `return` cannot reach lower ids */
     (void)answer(w, USHER_OK);
     return finish_settings(w, &c, 1);
 }
@@ -309,7 +310,7 @@ static enum usher_status delete_dispenser(work *w)
     usher__change_begin(w, &c);
     defaults(&w->scope);
     counts[USHER__COUNT_ID_REQUESTS] = was.counts[USHER__COUNT_ID_REQUESTS];
-    /* its log is that of all dispensers of the name, as its versions are */
+    /* dispensers of the same name share the log, like the versions */
     counts[USHER__COUNT_ID_CHANGES] = was.counts[USHER__COUNT_ID_CHANGES];
     counts[USHER__COUNT_ID_SINCE] = was.counts[USHER__COUNT_ID_SINCE];
     w->scope.settings[USHER__SET_ID_LOG] = was.settings[USHER__SET_ID_LOG];
@@ -377,7 +378,7 @@ static enum usher_status give_back(work *w)
         (uint64_t)args->n > issued || (uint64_t)args->first + (uint64_t)args->n * g.by != g.next) {
         if (args->token != 0 && args->token == (uint64_t)counts[USHER__COUNT_ID_BACK] &&
             (uint64_t)args->first == g.next)
-            return answer(w, USHER_SAME); /* it came back already */
+            return answer(w, USHER_SAME); /* it was returned already */
         if (usher__scope_lost(w, args->token))
             return usher__say_lost(w, "token");
         return answer(w, USHER_STALE);
@@ -413,10 +414,10 @@ static enum usher_status install(work *w)
         return answer(w, USHER_REFUSED);
     usher__change_begin(w, &c);
     renew(w);
-    /* what is left of the old one goes first, if the new one goes on from it */
+    /* the rest of the old one is used first, if the new one follows it */
     if (is_another(w) || g.by != 1 || g.next >= g.end || (uint64_t)args->first != g.end) {
         if (g.next != (uint64_t)args->first)
-            counts[USHER__COUNT_ID_TOKEN] = 0; /* its ids do not end before this one */
+            counts[USHER__COUNT_ID_TOKEN] = 0; /* its ids do not end before this segment */
         g.next = (uint64_t)args->first;
     }
     if (w->identity != 0)
@@ -487,7 +488,7 @@ static enum usher_status run(work *w)
 
 /* ---- for the executor, the audit and the digest ----------------------------------- */
 
-/* The dispenser was deleted. */
+/* Return whether the dispenser was deleted. */
 static bool gone(const struct usher_scope *scope)
 {
     return scope->counts[USHER__COUNT_ID_THERE] == 0;

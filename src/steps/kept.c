@@ -12,10 +12,10 @@
 #include "core/text.h"
 #include "work.h"
 
-/* Most bytes of a row: one that is larger is not understood. */
+/* The maximum size of a row: a larger one is invalid. */
 #define ROW_MAX 1024
 
-/* The size of a name and its bytes behind it, as replies have them. */
+/* The size of a name, followed by its bytes, as in replies. */
 struct name {
     size_t size;
     char text[];
@@ -190,9 +190,9 @@ enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct ushe
     return USHER_OK;
 }
 
-/* ---- prints of arguments ----------------------------------------------------------- */
+/* ---- fingerprints of arguments ----------------------------------------------------- */
 
-/* Each field by its name, so that their order does not matter. */
+/* Return a fingerprint of fields that does not depend on their order. */
 static uint64_t fields_print(const struct usher_text *packed, uint64_t seed)
 {
     struct usher_fields f = usher__fields(packed);
@@ -223,7 +223,7 @@ uint64_t usher__operation_print(const struct usher_operation *command)
                 sum += XXH3_64bits_withSeed(at, sizeof(int64_t), i + 1);
             continue;
         }
-        /* of a kept answer it is that of the scope, and a digest must not depend on it */
+        /* in a cached answer it is that of the scope, on which a digest must not depend */
         if ((texts >> i & 1u) == 0 || arg->type == USHER__ARG_EPOCH)
             continue;
         memcpy(&text, at, sizeof text);
@@ -234,7 +234,7 @@ uint64_t usher__operation_print(const struct usher_operation *command)
     return sum != 0 ? sum : 1;
 }
 
-/* ---- kept answers ------------------------------------------------------------------ */
+/* ---- cached answers ---------------------------------------------------------------- */
 
 const char *usher__kept_fault(const struct usher_text *kept, const struct usher__noun *noun)
 {
@@ -290,7 +290,7 @@ void usher__notice_pack(struct usher__packer *p, const struct usher_notice *n)
     usher__pack_uint(p, n->mark);
 }
 
-/* A name, or with size 0 none. */
+/* Read a name, or with size 0 none. */
 static bool name_read(struct usher_unpacker *u, struct usher_text *ret)
 {
     if (!usher_unpack_text(u, ret) || ret->size > USHER_NAME_MAX)
@@ -300,7 +300,7 @@ static bool name_read(struct usher_unpacker *u, struct usher_text *ret)
     return true;
 }
 
-/* A version, or two: it and the one before. */
+/* Read a version, or two: it and the one before. */
 static bool version_read(struct usher_unpacker *u, struct usher_notice *notice)
 {
     size_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the nouns are registered with what runs their steps: a line each. */
+/* Registration of the nouns with the code that runs their steps: a line each. */
 #include "config.h"
 
 #include "nouns.h"

@@ -683,8 +683,8 @@ static enum usher_status first_limited(work *w, uint64_t order, struct usher_rec
 }
 
 /* Find the first number of @group (NULL: any) whose lease or rest is over, or the first of all
- * holds that `lease-max` ends.  MISSING: nothing is due; *@ret_due is then when something will be.
- */
+ * holds that `lease-max` ends.  MISSING: nothing is due; *@ret_due is then when something will
+ * be. */
 static enum usher_status first_due(work *w, const struct usher_text *group, int64_t *ret_due,
                                    struct usher_record *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs of a queue together: settings, and what every command goes through. */
+/* The verbs of a queue together: settings, and the steps of every command. */
 #include "config.h"
 
 #include "queue.h"
@@ -34,7 +34,7 @@ static enum usher_status settings_write(work *w, const int64_t new[USHER_SETTING
     return status == USHER_OK ? usher__change_commit(w, &c, USHER_QUEUE_SET, 0, 0, NULL) : status;
 }
 
-/* Bring some of what is there in line with changed settings.  COUNT_OLD is 0 when all is. */
+/* Adapt some records to changed settings.  COUNT_OLD is 0 when all are. */
 static enum usher_status reach(work *w)
 {
     enum usher_status status = usher__queue_rank_anew(w, RANKED_MAX);
@@ -43,8 +43,9 @@ static enum usher_status reach(work *w)
 }
 
 /*
- * @new but for trigger=auto, then a match of all who wait: with it nobody waits whom an agent could
- * take.  *@ret_left: there are more of them than one command does.
+ * Before trigger=auto is set: set the rest of @new, then match all waiting users, because with
+ * trigger=auto no user waits that an agent could take.  *@ret_left: there are more than one command
+ * matches.
  */
 static enum usher_status wait_no_more(struct run *run, const int64_t new[USHER_SETTINGS],
                                       bool *ret_left)
@@ -93,11 +94,11 @@ static enum usher_status set(struct run *run)
     status = settings_write(w, new);
     if (status != USHER_OK)
         return status;
-    status = reach(w); /* the next commands go on with what is left */
+    status = reach(w); /* the next commands do the rest */
     return usher__work_stops(w, status, 1) ? USHER_OK : status;
 }
 
-/* Visits that nobody has put into the history yet are not to be lost with it. */
+/* Refuse the drop while visits are not in the history yet, so that they are not lost. */
 static enum usher_status drop(work *w)
 {
     struct usher_queue_result *q = reply_of(w);
@@ -116,7 +117,7 @@ static enum usher_status drop(work *w)
 
 /* ---- all together ----------------------------------------------------------------- */
 
-/* A command of an agent is a sign of life, done or not. */
+/* A command of an agent is a heartbeat, whether it succeeds or not. */
 static enum usher_status alive_first(struct run *run)
 {
     struct usher_record r;
@@ -193,7 +194,7 @@ static enum usher_status verb(struct run *run)
     }
 }
 
-/* The agent that a verb was about has been given somebody since. */
+/* Update the answer of the agent of a verb, which has got a user since. */
 static enum usher_status agent_now(work *w)
 {
     struct usher_queue_result *q = reply_of(w);
@@ -220,8 +221,8 @@ static enum usher_status agent_now(work *w)
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* What is wrong with the arguments that only the time, or the form of a text, tells; NULL: nothing.
- * Asked before anything is applied, so that `invalid` changes nothing. */
+/* Return the fault of arguments that depends on the time, or on the form of a text, or NULL.
+ * Checked before anything is applied, so that `invalid` changes nothing. */
 static const char *arguments_fault(const work *w)
 {
     const struct usher_queue_args *g = args(w);
@@ -235,7 +236,7 @@ static const char *arguments_fault(const work *w)
     if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_MOVE) && given(w, USHER_GIVEN_QUEUE_SINCE) &&
         g->since_ms > w->now)
         return "since is in the future";
-    /* who is offered or seated, and visits, stand by their order alone */
+    /* offered and seated users, and visits, are listed by their order alone */
     if ((v == USHER_QUEUE_LIST || v == USHER_QUEUE_HISTORY) && g->after.data != NULL &&
         (!usher__cursor(&g->after, &hi, &order) ||
          (hi != 0 && (v == USHER_QUEUE_HISTORY || (given(w, USHER_GIVEN_QUEUE_STATE) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An act: the records of a queue, and what changes one user and one agent.  See queue.h. */
+/* Acts: the records of a queue, and changes of one user and one agent.  See queue.h. */
 #include "config.h"
 
 #include "queue.h"
@@ -34,7 +34,7 @@ bool usher__queue_agent_read(struct agent *a)
     a->n_lanes = (size_t)n_lanes;
     n -= 1 + a->n_lanes + (size_t)capacity;
     a->dirty = a->touched = a->served = a->leaving = false;
-    a->since = 0; /* of an agent from before there was one */
+    a->since = 0; /* 0 for an agent of an earlier version of the library */
     a->session.data = NULL;
     a->session.size = 0;
     a->token = a->r.order;
@@ -55,7 +55,7 @@ enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct us
     return status == USHER_OK && r->order != login ? USHER_MISSING : status;
 }
 
-/* The agent of @act: it is read once. */
+/* Load the agent of @act: it is read once. */
 static enum usher_status agent_hold(work *w, struct act *act, const struct usher_text *id)
 {
     enum usher_status status;
@@ -104,8 +104,8 @@ void usher__queue_agent_event(work *w, struct act *act, unsigned event, int64_t 
     a->dirty = true;
 }
 
-/* Where the link @r of @a, which is open, stands: see enum usher_queue_strategy.  It follows from
- * what both records say now. */
+/* Set the place of the link @r of @a, which is open: see enum usher_queue_strategy.  It depends on
+ * both records. */
 static void link_place(const struct usher_scope *s, const struct usher_record *a,
                        struct usher_record *r)
 {
@@ -144,7 +144,7 @@ static struct usher_text link_id(char buffer[32], uint64_t login, size_t i)
     return id;
 }
 
-/* @a is there from now on, @act being its login: who serves its lanes. */
+/* Save the records of the lanes that @a serves; @act is its login. */
 static void servers_save(struct act *act, const struct agent *a)
 {
     char *ids = (char *)act->user_data + (size_t)LANES_MAX * 32; /* free at a login */
@@ -168,7 +168,7 @@ enum usher_status usher__queue_server(work *w, const struct usher_text *lane, ui
     return w->ops->walk(w->txn, &w->scope, K_LINK, 2, lane, 0, order, false, r);
 }
 
-/* Each lane's link follows the agent. */
+/* Save the links of the agent to its lanes. */
 static enum usher_status links_save(work *w, struct act *act, bool fresh)
 {
     struct agent *a = &act->agent;
@@ -244,7 +244,7 @@ enum usher_status usher__queue_rank_anew(work *w, int64_t max)
 
             status = w->ops->walk(w->txn, &w->scope, K_LINK, 0, NULL, rank, order, false, r);
             if (status == USHER_OK && r->rank / RANKS == strategy) {
-                rank = (strategy + 1) * RANKS - 1; /* behind all of these */
+                rank = (strategy + 1) * RANKS - 1; /* after all of these */
                 order = (UINT64_C(1) << 53) - 1;
             } else if (status == USHER_OK) {
                 rank = r->rank;
@@ -293,7 +293,7 @@ enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh)
 
 /* ---- lanes ------------------------------------------------------------------------ */
 
-/* Of a lane from before there was F_DROPPED. */
+/* The size for a lane of an earlier version, without F_DROPPED. */
 #define OLD_DATA ((size_t)(FIGURES - 1) * FIGURE_BYTES)
 
 enum usher_status usher__queue_lane_hold(work *w, struct act *act, const struct usher_text *id,
@@ -370,7 +370,7 @@ static void lane_save(struct act *act, struct lane *l)
         l->r.order = act->c.scope->version;
     }
     l->r.slots = 1u;
-    /* a search for a lane that is over stops before those with users */
+    /* a search for a lane without users stops before those with users */
     l->r.rank = (l->r.n[0] | l->r.n[1] | l->r.n[2] | l->r.n[3]) != 0 ? LANE_IN_USE
                                                                      : (uint64_t)figure(l, F_DAY);
     usher__change_save(&act->c, &l->r);
@@ -594,7 +594,7 @@ struct usher__move usher__queue_user_move(work *w, const struct usher_record *r,
                             w->scope.settings[SET_GRACE] > 0 ? USHER__USER_IF_GRACE : USHER__ANY);
 }
 
-/* @u, who is in a room of the agent of @act, is there no more. */
+/* Remove @u from its room of the agent of @act. */
 static enum usher_status room_empty(struct run *run, struct act *act, const struct usher_record *u,
                                     int64_t at)
 {
@@ -631,7 +631,7 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
     return USHER_OK;
 }
 
-/* The visit of @u, who still says where it was, is over: as `history` tells of it. */
+/* Return the row of `history` for the visit of @u, which still has the values of its room. */
 static struct usher_queue_result_row visit_row(const struct act *act, const struct usher_record *u,
                                                enum usher_queue_outcome outcome, int64_t at)
 {
@@ -654,8 +654,8 @@ static struct usher_queue_result_row visit_row(const struct act *act, const stru
     return row;
 }
 
-/* The visit of @u, or its stay with an agent that went, is over: count it, keep it.  @u still says
- * where it was. */
+/* End the visit of @u, or its stay with an agent that left: count and store it.  @u still has the
+ * values of its room. */
 static enum usher_status visit_end(work *w, struct act *act, const struct usher_record *u,
                                    enum usher_queue_outcome outcome, int64_t at)
 {
@@ -688,7 +688,7 @@ static enum usher_status visit_end(work *w, struct act *act, const struct usher_
         return status;
     if (archive == 0 && history == 0 && counts[COUNT_VISITS] == 0)
         return USHER_OK;
-    if (archive == 0 && history == 0) { /* it was more once: two go for each that would come */
+    if (archive == 0 && history == 0) { /* it was larger before: two are erased for each new one */
         uint64_t behind = 0;
 
         for (int i = 0; i < 2; i++) {
@@ -724,7 +724,7 @@ static enum usher_status visit_end(work *w, struct act *act, const struct usher_
     v.data.size = u->id.size + 1 + u->group.size;
     if (archive == 0)
         return usher__change_remember(w, &act->c, &v, &counts[COUNT_VISITS], history);
-    /* none goes before it is in a history: see drain */
+    /* none is erased before it is in a history: see drain */
     v.slots = 1u;
     v.order = s->version;
     counts[COUNT_VISITS]++;
@@ -776,9 +776,10 @@ enum usher_status usher__queue_user_save(work *w, struct act *act, struct usher_
     return USHER_OK;
 }
 
-/* @u, who still says where it was, waits from now on.  In a room it did not: what was left of its
- * patience at the beginning of that is left.  In an offer it did, and none is cut: who has waited
- * too long by the end of one has done so at that end. */
+/* @u, which still has the values of its room, waits from now on.  Time in a room does not count as
+ * waiting: it has the patience that was left when it got the room.  Time in an offer counts, but an
+ * offer is not cut: a user whose patience ends during an offer times out at the end of the
+ * offer. */
 static void patience_back(struct usher_record *u, int64_t at)
 {
     int64_t *n = u->n, left = n[U_PATIENCE] - n[U_MATCHED];
@@ -820,7 +821,7 @@ static enum usher_status user_back(struct run *run, struct act *act, struct ushe
     usher__queue_user_settle(u, to);
     status = usher__queue_user_save(w, act, u, from);
     usher__queue_act_about(act, verb, from, u);
-    if (agent.size != 0) { /* as the end of a hold names its owner and token */
+    if (agent.size != 0) { /* like the end of a hold, which has its owner and token */
         act->about.login = act->agent.r.order;
         act->about.r.owner = agent;
         act->about.r.token = token;

@@ -16,7 +16,7 @@ int64_t usher__queue_beat(const work *w)
     return ttl > 0 ? w->moment + ttl : 0;
 }
 
-/* The lanes of a login: "*" alone if it is among them, each once. */
+/* Read the lanes of a login, each once: "*" alone if it is among them. */
 static size_t lanes_of(const work *w, struct usher_text to[LANES_MAX])
 {
     struct usher_text list = args(w)->lanes, one;
@@ -55,7 +55,7 @@ static bool same_login(const work *w, const struct agent *a)
     n = lanes_of(w, lanes);
     if (n != a->n_lanes)
         return false;
-    for (size_t i = 0; i < n; i++) { /* in any order: each is there once */
+    for (size_t i = 0; i < n; i++) { /* in any order, because each is there once */
         size_t k = 0;
 
         while (k < n && !usher__text_equal(&lanes[i], &a->lanes[k]))
@@ -80,8 +80,8 @@ enum usher_status usher__queue_agent_alive(struct run *run, struct usher_record 
 {
     int64_t at = usher__queue_beat(run->w);
 
-    /* it may be open without need: no match took it while it was due, or had memory, or the trigger
-     * was another */
+    /* it may be open although a user waits: no match took it because it was due, there was no
+     * memory, or the trigger was another */
     if (is_open(r))
         usher__queue_todo_agent(run, r->order);
     if (r->n[A_BEAT] == at)
@@ -104,7 +104,7 @@ static void absent_erase(struct act *act, const struct usher_record *r)
     act->c.scope->counts[COUNT_ABSENT]--;
 }
 
-/* Another session takes over the agent that @act holds. */
+/* Another session takes over the agent of @act. */
 static enum usher_status session_replace(struct run *run, struct act *act)
 {
     work *w = run->w;
@@ -194,7 +194,7 @@ enum usher_status usher__queue_login(struct run *run)
     return status;
 }
 
-/* @id is of no agent: what the table says of one that is gone. */
+/* There is no agent @id: answer by the table for a missing one. */
 static enum usher_status not_there(work *w, unsigned event, const struct usher_text *id)
 {
     struct usher__move move =
@@ -203,7 +203,7 @@ static enum usher_status not_there(work *w, unsigned event, const struct usher_t
     return usher__queue_answer_no_agent(w, (enum usher_status)move.status, id);
 }
 
-/* An agent that is not there: its pause is over. */
+/* Log out an absent agent: its pause ends. */
 static enum usher_status logout_absent(work *w, const struct usher_text *id)
 {
     struct act act;
@@ -294,7 +294,7 @@ enum usher_status usher__queue_agent_verb(struct run *run, unsigned event)
     return status == USHER_OK ? pause_or_ready(run, &r, event, w->command->verb) : status;
 }
 
-/* It failed with @status after @n of the users. */
+/* `free` failed with @status after @n of the users. */
 static enum usher_status free_stops(work *w, enum usher_status status, uint64_t n,
                                     const struct usher_text *id)
 {
@@ -311,7 +311,7 @@ static enum usher_status free_stops(work *w, enum usher_status status, uint64_t 
     return USHER_OK;
 }
 
-/* Where @u goes when the rooms of its agent are emptied. */
+/* Return the state of @u after the rooms of its agent are emptied. */
 static unsigned free_to(work *w, const struct usher_record *u)
 {
     bool seated = u->state == USHER_QUEUE_USER_SEATED;
@@ -359,7 +359,7 @@ enum usher_status usher__queue_free(struct run *run)
     }
 }
 
-/* The rooms of @r as rows. */
+/* Add the rooms of @r as rows. */
 static enum usher_status rooms_rows(work *w, const struct usher_record *r)
 {
     struct agent a;

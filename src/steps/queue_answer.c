@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the verbs of a queue answer about one agent or one user. */
+/* The answers of the verbs of a queue about one agent or one user. */
 #include "config.h"
 
 #include "queue.h"
@@ -89,7 +89,7 @@ enum usher_status usher__queue_login_of(work *w, const struct usher_text *id, ui
     return status;
 }
 
-/* Where @u is.  @login: of its agent; 0: not known. */
+/* Answer with the place of @u, a waiting user. */
 static enum usher_status answer_waiting(work *w, const struct usher_record *u, const struct lane *l)
 {
     struct usher_queue_result *q = reply_of(w);
@@ -97,7 +97,7 @@ static enum usher_status answer_waiting(work *w, const struct usher_record *u, c
     int64_t stored = l->r.n[USHER_QUEUE_USER_WAITING - 1] - (u->ref == NULL);
     enum usher_status status = USHER_OK;
 
-    /* one who is new is counted already, but not stored */
+    /* a new user is counted already, but not stored */
     if (stored > 0)
         status = w->ops->rank(w->txn, &w->scope, K_USER, 0, &u->group, u->rank, u->order, &before);
     q->index = (int64_t)before;

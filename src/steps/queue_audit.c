@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is wrong with what is stored of a queue, and sums for the audit and the digest. */
+/* Faults in the records of a queue, and totals for the audit and the digest. */
 #include "config.h"
 
 #include "queue.h"
@@ -9,7 +9,7 @@
 #include "core/text.h"
 #include "nouns.h"
 
-/* Minutes; the store is not ours alone, and days are computed with it. */
+/* In minutes; checked because others can write to the store, and days are computed with it. */
 #define ZONE_MAX 1440
 
 const char *usher__queue_scope_fault(const struct usher_scope *scope)
@@ -125,7 +125,7 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
     }
 }
 
-/* LOGIN of a link's id. */
+/* Return LOGIN of the id of a link. */
 static uint32_t link_login(const struct usher_text *id)
 {
     uint64_t login = 0;
@@ -135,7 +135,7 @@ static uint32_t link_login(const struct usher_text *id)
     return (uint32_t)login;
 }
 
-/* 31 bits of the texts; different sets of them have different sums, as good as always. */
+/* Return 31 bits of the texts; different sets have different sums with very high probability. */
 static int64_t text_hash(uint32_t h, const struct usher_text *text)
 {
     return usher__text_hash(h, text) >> 1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens by itself: agents and users that are silent, offers, wrap-ups, patience. */
+/* Expiries: heartbeats of agents and users, offers, wrap-ups, patience. */
 #include "config.h"
 
 #include "queue.h"
 
 #include "core/text.h"
 
-/* ---- agents go -------------------------------------------------------------------- */
+/* ---- agents leave -------------------------------------------------------------------- */
 
 enum usher_status usher__queue_first_in_rooms(work *w, struct act *act, struct usher_record *ret)
 {
@@ -55,7 +55,7 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     status = usher__queue_first_in_rooms(w, &act, &u);
     *ret_gone = status == USHER_MISSING;
     if (status == USHER_OK) {
-        bool offered = u.state == USHER_QUEUE_USER_OFFERED; /* which it has missed then */
+        bool offered = u.state == USHER_QUEUE_USER_OFFERED; /* which the agent has missed */
         bool back = offered || w->scope.settings[SET_REQUEUE] == USHER_QUEUE_REQUEUE_FRONT;
 
         act.agent.r.n[A_OFFERS] += goes(r) ? 0 : 2;
@@ -78,7 +78,7 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     if (status == USHER_OK && (paused || act.agent.r.n[A_WRAP] > at)) {
         struct usher_record absent = { .kind = K_ABSENT, .id = r->id };
 
-        /* less than for ever: an absence that is over goes for it */
+        /* less than for ever, so that an absence that is over is erased for it */
         absent.until_ms = USHER__FOREVER - 1;
         absent.token = act.agent.token;
         if (!paused)
@@ -109,7 +109,7 @@ enum usher_status usher__queue_expire_agent(struct run *run, const struct usher_
 
         lives.n[A_BEAT] = usher__outage_end(w, r->n[A_BEAT]);
         usher__queue_agent_settle(&lives);
-        usher__queue_todo_agent(run, r->order); /* no match took it while it was due */
+        usher__queue_todo_agent(run, r->order); /* no match took it because it was due */
         return usher__queue_heartbeat(w, &lives);
     }
     if (r->n[A_BEAT] != 0 && r->n[A_BEAT] <= at)
@@ -164,7 +164,7 @@ enum usher_status usher__queue_expire_user(struct run *run, const struct usher_r
     return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
 }
 
-/* One change that is due, of whichever is due first; MISSING: nothing is. */
+/* Apply the first change that is due; MISSING: nothing is due. */
 static enum usher_status expire_next(struct run *run)
 {
     work *w = run->w;
@@ -191,7 +191,7 @@ static enum usher_status expire_next(struct run *run)
         w->scope.due_ms = r.until_ms;
     if (w->scope.due_ms > w->moment)
         return USHER_MISSING;
-    /* what follows from a deadline is as of that, too, when nobody but one who looks is there */
+    /* a read applies a deadline, and all that follows from it, at the time of the deadline */
     if (usher__queue_reads(w->command->verb))
         usher__work_as_of(w, w->scope.due_ms);
     if (one == USHER_OK && a.until_ms == w->scope.due_ms)
@@ -250,7 +250,7 @@ enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t
                 return matched;
         }
         if (status == USHER_MISSING && run->w->scope.due_ms <= run->w->moment)
-            status = USHER_OK; /* a search that was left */
+            status = USHER_OK; /* a search that will be continued */
         if (status == USHER_OK && ((int64_t)n >= max || run->looked >= PASS_MAX))
             return anything_due(run->w, ret_more);
     }

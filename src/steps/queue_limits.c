@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Another ttl or maxwait reaches agents and users that are there: before anything else is applied,
+ * A changed ttl or maxwait applies to present agents and users: before anything else is applied,
  * their deadlines are changed in bounded steps, without a version and a notice.
  *
- * A record says how far that is: K_REFUSAL, state LIMITS, id "?".  Agents come first, in the order
- * of their logins; then waiting users, by place; users in a room, by apply; users that are away, by
- * deadline.
+ * A record has the progress of that: K_REFUSAL, state LIMITS, id "?".  Agents come first, in the
+ * order of their logins; then waiting users, by place; users in a room, by apply; users that are
+ * away, by deadline.
  */
 #include "config.h"
 
@@ -40,7 +40,7 @@ void usher__queue_limits_change(work *w, struct usher__change *c, const int64_t 
     c->scope->counts[COUNT_OLD] |= OLD_LIMITS;
 }
 
-/* A sign of life is to come until then, instead of @beat. */
+/* Return the new deadline of a heartbeat, instead of @beat. */
 static int64_t beat_anew(const work *w, const struct usher_record *limits, int64_t beat)
 {
     int64_t ttl = w->scope.settings[SET_TTL], before = limits->n[L_TTL];
@@ -52,8 +52,8 @@ static int64_t beat_anew(const work *w, const struct usher_record *limits, int64
     return beat != 0 && ttl > before ? beat + (ttl - before) : limits->n[L_AT] + ttl;
 }
 
-/* Patience counts from the time since when @u waits.  If that is over already, @u leaves right
- * after the change, and users leave in the order of their arrival. */
+/* Return the new end of the patience of @u, which begins with its waiting time.  If it is over
+ * already, @u leaves right after the change, and users leave in the order of their arrival. */
 static int64_t patience_anew(const work *w, const struct usher_record *limits,
                              const struct usher_record *u)
 {
@@ -67,7 +67,7 @@ static int64_t patience_anew(const work *w, const struct usher_record *limits,
     return waits && at <= limits->n[L_AT] ? limits->n[L_AT] + 1 : at;
 }
 
-/* The next one of the list of @limits.  MISSING: it is over. */
+/* Find the next record of the list of @limits, or MISSING at its end. */
 static enum usher_status next(work *w, const struct usher_record *limits, struct usher_record *r)
 {
     static const struct {
@@ -83,7 +83,7 @@ static enum usher_status next(work *w, const struct usher_record *limits, struct
                         (uint64_t)limits->n[L_RANK], (uint64_t)limits->n[L_ORDER], false, r);
 }
 
-/* Change the deadlines of @r, a record of @c, and pass it in the list of @limits. */
+/* Change the deadlines of @r, a record of @c, and advance @limits over it. */
 static void limit(work *w, struct usher__change *c, struct usher_record *limits,
                   struct usher_record *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is given to whom, and the verbs that ask for no more than that: pull, match. */
+/* Matches of users and agents, and the verbs that only make matches: pull, match. */
 #include "config.h"
 
 #include "queue.h"
@@ -9,7 +9,7 @@
 #include "core/number.h"
 #include "core/text.h"
 
-/* The pace at which a lane's users get rooms. */
+/* Update the pace at which a lane's users get rooms. */
 static void pace(work *w, struct lane *l, const struct usher_record *u)
 {
     int64_t last = figure(l, F_LAST), paced = figure(l, F_PACE);
@@ -94,7 +94,7 @@ static enum usher_status match_commit(struct run *run, struct act *act)
 {
     enum usher_status status = usher__queue_act_commit(run->w, act);
 
-    if (status != USHER_OK) { /* the command may end well all the same */
+    if (status != USHER_OK) { /* the command may still succeed */
         run->n_matched--;
         if (run->matched_rows)
             reply_of(run->w)->n_rows--;
@@ -102,7 +102,7 @@ static enum usher_status match_commit(struct run *run, struct act *act)
     return status;
 }
 
-/* The link behind (*rank, *order) among those of @lane and of agents for all lanes. */
+/* Find the link after (@rank, @order) among those of @lane and of agents for all lanes. */
 static enum usher_status link_next(work *w, const struct usher_text *lane, uint64_t rank,
                                    uint64_t order, struct usher_record *r)
 {
@@ -121,7 +121,7 @@ static enum usher_status link_next(work *w, const struct usher_text *lane, uint6
     return USHER_OK;
 }
 
-/* usher__queue_pick() among those that @u has not refused. */
+/* usher__queue_pick() among agents that have not refused @u. */
 static enum usher_status pick_fresh(work *w, const struct usher_record *u, struct usher_record *a)
 {
     bool random = w->scope.settings[SET_STRATEGY] == USHER_QUEUE_STRATEGY_RANDOM, turned = !random;
@@ -138,7 +138,7 @@ static enum usher_status pick_fresh(work *w, const struct usher_record *u, struc
         if (status == USHER_MISSING) {
             if (turned && !any)
                 break;
-            /* once round without one means that there is none */
+            /* a whole turn without one: there is none */
             turned = true;
             any = false;
             rank = order = 0;
@@ -175,8 +175,8 @@ static bool serves(const struct agent *a, const struct usher_text *lane)
     return i < a->n_lanes;
 }
 
-/* The agent of the oldest refusal of @u that may be asked again and is open.  @self counts as open.
- * MISSING: there is none. */
+/* Find the agent of the oldest refusal of @u that may get it again and is open.  @self counts as
+ * open. MISSING: there is none. */
 static enum usher_status pick_again(work *w, const struct usher_record *u,
                                     const struct usher_text *self, struct usher_record *ret)
 {
@@ -227,8 +227,9 @@ static bool is_enough(const struct run *run)
     return run->looked >= PASS_MAX && !run->whole;
 }
 
-/* The first user by place in the lanes of @a that @a has not refused (@any: refused or not), from
- * @s on.  MISSING.  FULL: it has not looked at all, and goes on from @s. */
+/* Find the first user by place in the lanes of @a that @a has not refused (@any: refused or not),
+ * from
+ * @s on, or MISSING.  FULL: not all were searched, and the search continues from @s. */
 static enum usher_status first_user(struct run *run, const struct agent *a, bool any,
                                     struct search *s, struct usher_record *ret)
 {
@@ -238,7 +239,7 @@ static enum usher_status first_user(struct run *run, const struct agent *a, bool
     size_t n = a->n_lanes, best = n;
 
     for (size_t i = 0;; i++) {
-        /* one of each lane, then another one of the lane of the one that was passed over */
+        /* one of each lane, then another one of the lane of the user that was skipped */
         size_t k = best == n ? i : best;
         const struct usher_text *lane =
             usher__text_equal(&a->lanes[k], &all_lanes) ? NULL : &a->lanes[k];
@@ -276,7 +277,7 @@ static enum usher_status first_user(struct run *run, const struct agent *a, bool
     }
 }
 
-/* The user whose refusal by @a is the oldest, if no other agent comes first for it.  As above. */
+/* Find the user with the oldest refusal by @a, if no other agent is before @a for it.  As above. */
 static enum usher_status refused_user(struct run *run, const struct agent *a, struct search *s,
                                       struct usher_record *ret)
 {
@@ -335,7 +336,7 @@ enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act
     return status == USHER_OK ? usher__queue_give(run, act, &u, true) : status;
 }
 
-/* A match of agent @r.  MISSING: there is none, or none yet. */
+/* Make a match of agent @r.  MISSING: there is none, or none yet. */
 static enum usher_status match_of(struct run *run, const struct usher_record *r,
                                   struct search *search)
 {
@@ -369,9 +370,9 @@ enum usher_status usher__queue_match_agent(struct run *run, uint64_t login, int6
 }
 
 /*
- * A match of the user who waits at this place, if it is still there.  The agent that it would
- * be given to takes its best user, who may be another one that is left from a time without
- * trigger or memory: nobody is overtaken.
+ * Make a match of the user that waits at this place, if it is still there.  The agent for it takes
+ * its best user, which may be another one that is left from a time without trigger or memory.  So
+ * no user is overtaken.
  */
 static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t order)
 {
@@ -414,7 +415,7 @@ enum usher_status usher__queue_settle(struct run *run)
         }
         for (unsigned i = 0; status == USHER_OK && i < t->n_users; i++)
             status = match_user(run, t->users[i].rank, t->users[i].order);
-        /* the agent that it was left to may have another one now */
+        /* the agent for which it was left may have another one now */
         again = run->passed && run->n_matched != before;
     }
     t->n_agents = t->n_users = 0;
@@ -427,7 +428,7 @@ enum usher_status usher__queue_settle(struct run *run)
 
 /* ---- pull, match, sweep ----------------------------------------------------------- */
 
-/* The first user for the agent of @act, refused or not.  MISSING. */
+/* Find the first user for the agent of @act, refused or not, or MISSING. */
 static enum usher_status next_for(struct run *run, struct act *act)
 {
     struct search search = { false, 0, 0 };
@@ -452,7 +453,7 @@ enum usher_status usher__queue_pull(struct run *run)
     if (status != USHER_OK)
         return status;
     usher__queue_answer_agent(w, USHER_OK, &r);
-    reply_of(w)->token = 0; /* that of the match is in the row */
+    reply_of(w)->token = 0; /* the token of the match is in the row */
     if (!is_open(&r)) {
         usher__say(w->reply, USHER_REFUSED, "the agent takes nobody now");
         return USHER_OK;

@@ -130,10 +130,10 @@ enum usher_status usher__queue_agents(work *w)
 }
 
 /*
- * longest_since and longest_wait.  The first user of a priority arrived first in it; the walk finds
- * the next priority after the last place of this one.  No user has waited for longer than since its
- * arrival, so the walk stays in a priority only while a later user may have waited longer, and
- * passes over at most PASS_MAX users.
+ * Set longest_since and longest_wait.  The first user of a priority arrived first in it; the walk
+ * finds the next priority after the last place of this one.  No user has waited for longer than
+ * since its arrival, so the walk stays in a priority only while a later user may have waited
+ * longer, and passes over at most PASS_MAX users.
  */
 static enum usher_status longest_waits(work *w, const struct usher_text *lane,
                                        struct usher_queue_result_statistics *s)
@@ -269,7 +269,7 @@ enum usher_status usher__queue_stats(work *w)
     return longest_waits(w, g->lane.data != NULL ? &g->lane : NULL, s);
 }
 
-/* @r, a visit, as a row.  False: it cannot be read. */
+/* Write @r, a visit, as a row.  Return false if it cannot be read. */
 static bool visit_row(const struct usher_record *r, struct usher_queue_result_row *row)
 {
     const char *end =
@@ -279,7 +279,7 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_result_ro
     size_t n;
 
     memset(row, 0, sizeof *row);
-    if (r->data.size != 0 && usher_unpack_array(&u, &n)) { /* as it was once; no name begins so */
+    if (r->data.size != 0 && usher_unpack_array(&u, &n)) { /* an old format; no name begins so */
         if (n != 2 || !usher_unpack_text(&u, &row->user) || !usher_unpack_text(&u, &row->lane))
             return false;
     } else if (end != NULL) {
@@ -306,7 +306,7 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_result_ro
     return true;
 }
 
-/* Is it one of those that history is asked for? */
+/* Return whether the command requests this visit. */
 static bool asked_for(const work *w, const struct usher_queue_result_row *row)
 {
     const struct usher_queue_args *g = args(w);
@@ -359,9 +359,9 @@ enum usher_status usher__queue_history(work *w)
 
 /* ---- drain ------------------------------------------------------------------------- */
 
-/* Take away the visits that ended up to the version and the time given: they are somewhere
- * else for good.  A store that went back in time may give a version once more, to a visit that
- * is nowhere else; it ends later. */
+/* Erase the visits that ended up to the version and the time of the command, because they are
+ * stored elsewhere.  A store that went back in time may use a version again for a visit that is
+ * stored nowhere else; that ends later, so the time protects it. */
 static enum usher_status drop(work *w)
 {
     const struct usher_queue_args *g = args(w);

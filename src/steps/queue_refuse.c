@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Refusals: which agents a user is not offered to for now.  See queue.h. */
+/* Refusals: agents that do not get a user again for some time.  See queue.h. */
 #include "config.h"
 
 #include "queue.h"
@@ -12,7 +12,7 @@
 #include "core/wide.h"
 
 #define KEY_MAX 24                /* bytes of a key */
-#define ID_MAX (KEY_MAX + 1 + 16) /* and of the id of a refusal */
+#define ID_MAX (KEY_MAX + 1 + 16) /* bytes of the id of a refusal */
 
 _Static_assert(FORGET_MAX < USHER_CHANGE_MAX, "a step is a change");
 
@@ -168,7 +168,7 @@ enum usher_status usher__queue_search_later(work *w, uint64_t login, const struc
     return usher__change_write(w, &c);
 }
 
-/* The agent of @r may be asked again. */
+/* The agent of @r may get the user again. */
 static enum usher_status may_again(struct run *run, struct usher_record *r)
 {
     work *w = run->w;

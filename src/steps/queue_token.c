@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens: which login, visit or match a command is about.  See queue_verbs.def. */
+/* Tokens: the login, visit or match of a command.  See queue_verbs.def. */
 #include "config.h"
 
 #include "queue.h"
@@ -30,7 +30,7 @@ bool usher__queue_token_other(work *w, bool found, uint64_t current)
     return found;
 }
 
-/* The token of the login of the agent of the command, or of the one that is over. */
+/* Find the token of the login of the agent of the command, or of its last login. */
 static enum usher_status login_token(struct run *run, uint64_t *ret)
 {
     work *w = run->w;

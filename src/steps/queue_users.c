@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs of users, and of those who have to do with one: finish, accept, move. */
+/* The verbs of users, and others that concern one: finish, accept, move. */
 #include "config.h"
 
 #include "queue.h"
@@ -12,7 +12,7 @@
 
 static const struct usher_text default_lane = { "default", 7 };
 
-/* @u says that it is alive; one that was away is back. */
+/* A heartbeat of @u; one that was away is back. */
 static enum usher_status user_alive(struct run *run, struct usher_record *u,
                                     struct usher__move move)
 {
@@ -40,7 +40,7 @@ static enum usher_status user_alive(struct run *run, struct usher_record *u,
     return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
 }
 
-/* Where the user of the command is by now. */
+/* Answer with the current place of the user of the command. */
 static enum usher_status tell_user(struct run *run, enum usher_status status)
 {
     work *w = run->w;
@@ -50,7 +50,7 @@ static enum usher_status tell_user(struct run *run, enum usher_status status)
     return found == USHER_OK ? usher__queue_answer_user(w, status, &u, 0, NULL) : found;
 }
 
-/* The user is here: it says that it is alive, and is told where it is. */
+/* The user is in the queue already: take it as a heartbeat, and answer with its place. */
 static enum usher_status user_again(struct run *run, struct usher_record *u, bool apply)
 {
     struct usher__move move = usher__queue_user_move(run->w, u, USHER__USER_APPLY);
@@ -93,8 +93,8 @@ enum usher_status usher__queue_served(work *w, const struct usher_text *lane)
                                                : usher__queue_server(w, lane, 0, &server);
 }
 
-/* Is there room for @l, should it be new?  OK: one that is over goes for it.  MISSING: none has to.
- * FULL: no, which has been said. */
+/* Check that there is space for @l if it is new.  OK: *@over is erased for it.  MISSING: none has
+ * to be.  FULL: there is no space, and that is answered. */
 static enum usher_status lane_comes(work *w, const struct lane *l, struct usher_record *over)
 {
     enum usher_status status;
@@ -157,7 +157,7 @@ enum usher_status usher__queue_apply(struct run *run)
     usher__queue_act_init(&act);
     status = usher__queue_lane_hold(w, &act, &new.group, &l);
     if (status == USHER_OK && automatic) {
-        /* the match has the version behind that of apply */
+        /* the match has the version after that of apply */
         w->scope.version++;
         status = usher__queue_pick(w, &new, &a);
         w->scope.version--;
@@ -217,7 +217,7 @@ enum usher_status usher__queue_apply(struct run *run)
     return status;
 }
 
-/* After a seated user has left the agent of @act: the next one, in the same write. */
+/* After a seated user has left the agent of @act, give it the next one in the same write. */
 static enum usher_status next_at_once(struct run *run, struct act *act)
 {
     struct search search = { false, 0, 0 };
@@ -228,11 +228,11 @@ static enum usher_status next_at_once(struct run *run, struct act *act)
     status = usher__queue_match_agent_once(run, act, &search);
     if (status == USHER_FULL)
         return USHER_OK;
-    run->todo->n_agents--; /* room_empty() put it there: one room is free, one match is all */
+    run->todo->n_agents--; /* added by room_empty(): one room is free, so one match suffices */
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* @act is begun by nobody yet; it may hold the agent. */
+/* End the visit of @u.  @act is not begun; it may have the agent. */
 static enum usher_status end_visit(struct run *run, struct act *act, struct usher_record *u,
                                    enum usher_queue_outcome outcome, unsigned to)
 {
@@ -278,7 +278,7 @@ enum usher_status usher__queue_leave(struct run *run)
                      usher__queue_user_move(w, &u, USHER__USER_LEAVE).to);
 }
 
-/* "EPOCH.LOGIN.NO", or what stands behind the epoch; false: no room is called so. */
+/* Parse "EPOCH.LOGIN.NO", or the part after the epoch.  Return false if no room has this name. */
 static bool room_parse(const work *w, const struct usher_text *text, uint64_t *ret_login,
                        int64_t *ret_no)
 {
@@ -286,7 +286,7 @@ static bool room_parse(const work *w, const struct usher_text *text, uint64_t *r
     char epoch[16];
     uint64_t no;
 
-    if (text->size > 17 && text->data[16] == '.') { /* neither number has as many digits */
+    if (text->size > 17 && text->data[16] == '.') { /* neither number has that many digits */
         (void)usher__hex_put(epoch, w->scope.epoch);
         if (memcmp(text->data, epoch, 16) != 0)
             return false;
@@ -299,8 +299,8 @@ static bool room_parse(const work *w, const struct usher_text *text, uint64_t *r
     return rest.data[0] != '0' && *((const char *)memchr(rest.data, '.', rest.size) + 1) != '0';
 }
 
-/* The user in @room, whose agent @act holds then.  MISSING: no such room; EMPTY: nobody is in it;
- * LOST: the store has lost the login that it is named by. */
+/* Find the user in @room, and load its agent into @act.  MISSING: no such room; EMPTY: no user is
+ * in it; LOST: the store has lost the login in its name. */
 static enum usher_status in_room(struct run *run, const struct usher_text *room, struct act *act,
                                  struct usher_record *u)
 {
@@ -329,7 +329,7 @@ static enum usher_status in_room(struct run *run, const struct usher_text *room,
     if (a->rooms[no - 1].size == 0)
         return USHER_EMPTY;
     act->has_agent = true;
-    /* the only one that it can have: there is no need to know its name */
+    /* its only room: the user can be found without its name */
     if (a->r.n[A_CAPACITY] == 1)
         status = w->ops->walk(w->txn, &w->scope, K_USER, 2, &a->r.id, 0, 0, false, u);
     else
@@ -377,7 +377,7 @@ enum usher_status usher__queue_finish(struct run *run)
     return end_visit(run, &act, &u, USHER_QUEUE_OUTCOME_SEATED, move.to);
 }
 
-/* accept and reject: the agent and the user named, if they have to do with each other. */
+/* accept and reject: find the agent and the user, if the user is offered to the agent. */
 static enum usher_status offered(struct run *run, struct usher_record *a, struct usher_record *u)
 {
     work *w = run->w;
@@ -389,7 +389,7 @@ static enum usher_status offered(struct run *run, struct usher_record *a, struct
     q->index = q->wait_ms = -1;
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
-    /* an agent that goes changes the user, and the other way round */
+    /* an agent that leaves changes the user, and the other way round */
     two = usher__queue_load(run, K_AGENT, &g->agent, a);
     if (two != USHER_OK)
         return two;
@@ -488,7 +488,7 @@ enum usher_status usher__queue_move(struct run *run)
         new.n[U_PRIORITY] = g->priority;
     if (given(w, USHER_GIVEN_QUEUE_SINCE))
         new.n[U_SINCE] = g->since_ms;
-    new.data.data = NULL; /* an operator brings it together with agents that have refused it */
+    new.data.data = NULL; /* after a move by an operator, agents that have refused it may get it */
     new.data.size = 0;
     if (usher__text_equal(&new.group, &u.group) && place(&new) == place(&u) && u.data.size == 0)
         return usher__queue_answer_user(w, USHER_SAME, &u, 0, NULL);

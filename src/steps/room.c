@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The room as a whole: opened, locked, told of; and which verb is done where.  See room.h. */
+/* The room as a whole: open, lock, answers; and the table of its verbs.  See room.h. */
 #include "config.h"
 
 #include "room.h"
@@ -17,7 +17,7 @@ struct usher__move usher__room_move(work *w, unsigned event)
     return usher__work_move(w, &usher__room_machine, state_of(w), event, USHER__ANY);
 }
 
-/* What every answer has; behind the change that it tells of. */
+/* Set the members that every answer has, after the change. */
 enum usher_status usher__room_answer(work *w, enum usher_status status)
 {
     struct usher_room_result *r = &w->reply->of.room;
@@ -57,7 +57,7 @@ enum usher_status usher__room_add_row(work *w, enum usher_room_row_kind kind,
     return usher_result_add_row(w->reply, USHER_ROOM, &row);
 }
 
-/* An empty room closes by itself: keep scope.due_ms a lower bound of when. */
+/* Keep scope.due_ms a lower bound of the time at which an empty room closes. */
 void usher__room_linger(struct usher_scope *s)
 {
     int64_t end = s->counts[COUNT_EMPTY] + s->settings[SET_LINGER];
@@ -68,7 +68,7 @@ void usher__room_linger(struct usher_scope *s)
 
 /* ---- changes and their log -------------------------------------------------------- */
 
-/* With the setting `presence`, what these change may wait to be told together with others. */
+/* Return whether notices of the command may be coalesced, with the setting `presence`. */
 static bool of_presence(const work *w)
 {
     switch (w->command->verb) {
@@ -82,7 +82,7 @@ static bool of_presence(const work *w)
     }
 }
 
-/* Commit @c; the log of a room that closes is about to be erased. */
+/* Commit @c; not into the log if the room closes, because that is about to be erased. */
 enum usher_status usher__room_commit(work *w, change *c, enum usher_verb verb, unsigned from,
                                      unsigned to, const struct usher_record *r)
 {
@@ -91,7 +91,7 @@ enum usher_status usher__room_commit(work *w, change *c, enum usher_verb verb, u
     return usher__change_commit(w, c, verb, from, to, r);
 }
 
-/* The change of the command itself; the answer is complete. */
+/* Commit the change of the command itself; the answer is complete. */
 enum usher_status usher__room_finish(work *w, change *c, unsigned from, unsigned to,
                                      const struct usher_record *r)
 {
@@ -102,7 +102,7 @@ enum usher_status usher__room_finish(work *w, change *c, unsigned from, unsigned
 
 /* ---- checks ----------------------------------------------------------------------- */
 
-/* May the command do @event to the room?  False: no, and that is answered. */
+/* Return whether the command may do @event to the room; false: answered. */
 bool usher__room_gate(work *w, unsigned event)
 {
     struct usher__move move = usher__room_move(w, event);
@@ -127,7 +127,7 @@ void usher__room_settings_from(work *w, const int64_t *set)
     usher__settings_tell(w, USHER_ROOM_OPEN, set);
 }
 
-/* The notice has all settings. */
+/* Add all settings to the notice. */
 static enum usher_status tell_settings(work *w, change *c)
 {
     struct usher__said said[SETTINGS];
@@ -151,7 +151,7 @@ static enum usher_status open_room(work *w)
     change c;
     enum usher_status status;
 
-    /* a new room begins with a clock of its own, whoever has erased the old one */
+    /* a new room has its own clock, independent of that of an erased one */
     if (w->scope.ref == NULL)
         usher__work_time(w, 0);
 
@@ -234,7 +234,7 @@ static enum usher_status sweep(work *w)
     if (status == USHER_MISSING)
         status = USHER_OK;
     usher__room_answer(w, reply->count > 0 ? USHER_OK : USHER_SAME);
-    /* bans that ended have no version: nothing that a kept answer could be called by */
+    /* expired bans have no version that could identify a cached answer */
     if (status == USHER_OK && w->scope.ref != NULL && w->scope.version != version)
         status = usher__request_keep_last(w);
     return status;
@@ -244,11 +244,11 @@ static enum usher_status sweep(work *w)
 
 enum usher_status usher__room_come_again(work *w)
 {
-    w->reply->of.room.more = true; /* by which the engine knows it */
+    w->reply->of.room.more = true; /* the engine recognises it by that */
     return usher__come_again(w);
 }
 
-/* An `open` with epoch= makes no room. */
+/* An `open` with epoch= creates no room. */
 static enum usher_status gone(work *w)
 {
     uint64_t epoch = w->reply->epoch, version = w->reply->version;
@@ -283,7 +283,7 @@ enum usher_status usher__room_run(work *w)
     status = USHER_OK;
     if (state_of(w) == USHER_ROOM_STATE_CLOSING) {
         if (w->command->verb != USHER_ROOM_CLOSE)
-            status = usher__room_close_step(w, &n); /* the closer may be dead */
+            status = usher__room_close_step(w, &n); /* the client that closed it may be dead */
     } else if (w->scope.due_ms <= w->moment &&
                (w->command->verb != USHER_ROOM_SWEEP || usher__room_rests(&w->scope))) {
         status = usher__room_expire_due(w, USHER__EXPIRE_MAX, &n, &more);
@@ -293,7 +293,7 @@ enum usher_status usher__room_run(work *w)
     if (usher__room_rests(&w->scope) && w->command->verb == USHER_ROOM_OPEN &&
         args(w)->epoch.data != NULL)
         return gone(w);
-    /* of one that is being closed all that is left to do is to erase it */
+    /* a room that is being closed only has to be erased */
     over = state_of(w) == USHER_ROOM_STATE_CLOSING || usher__room_rests(&w->scope);
     if (!over && usher__other_version(w))
         return w->reply->status == USHER_STALE ? usher__room_stale(w) : USHER_OK;

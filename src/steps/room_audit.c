@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the executor, the audit and the digest want to know of rooms.  See room.h. */
+/* Functions of rooms for the executor, the audit and the digest.  See room.h. */
 #include "config.h"
 
 #include "room.h"
@@ -27,7 +27,7 @@ static const char *scope_fault(const struct usher_scope *scope)
     return NULL;
 }
 
-/* Nothing but bans is left of it. */
+/* Return whether only bans are left of it. */
 static bool scope_gone(const struct usher_scope *scope)
 {
     return scope->counts[COUNT_STATE] == USHER_ROOM_STATE_CLOSED;
@@ -67,7 +67,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     }
 }
 
-/* Per member, so that sums over all of them agree only if each one's do. */
+/* Weigh by member, so that sums over all of them agree only if those of each one do. */
 static int64_t weighed(const struct usher_text *name, int64_t n)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
@@ -77,7 +77,8 @@ static int64_t weighed(const struct usher_text *name, int64_t n)
     return (int64_t)(hash * (uint64_t)n);
 }
 
-/* Each member has the roles and shares that it says, and no other has any. */
+/* Add @r to the totals: each member has the roles and shares of its record, and no other has
+ * any. */
 static void tally(struct usher__tally *t, const struct usher_record *r)
 {
     switch (r->kind) {

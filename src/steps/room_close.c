@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Closing, and what happens to a room by itself.  See room.h. */
+/* Closing, and expiries of a room.  See room.h. */
 #include "config.h"
 
 #include "room.h"
@@ -20,7 +20,7 @@ static enum usher_status close_begin(work *w, unsigned to, enum usher_verb verb)
 
 #define PHASES 6
 
-/* The next record that goes in @phase, behind the one in *@r (all zero: the first). */
+/* Find the next record to erase in @phase, after the one in *@r (all zero: the first). */
 static enum usher_status closing_next(work *w, unsigned phase, struct usher_record *r)
 {
     static const struct {
@@ -65,7 +65,7 @@ static bool ends_bans(const work *w)
     return w->command->verb == USHER_ROOM_CLOSE && given(w, USHER_GIVEN_ROOM_BAN);
 }
 
-/* Put what is to go next into @c, as much as it holds: all but bans that last.  @ret_all: nothing
+/* Erase the next records in @c, as many as it holds: all but bans that last.  *@ret_all: nothing
  * else is left. */
 static enum usher_status closing_some(work *w, change *c, bool *ret_all)
 {
@@ -101,7 +101,7 @@ static enum usher_status closing_some(work *w, change *c, bool *ret_all)
     return USHER_OK;
 }
 
-/* All of the scope but its bans is gone. */
+/* Change the scope to one of which only bans are left. */
 static enum usher_status rest(work *w, struct usher_scope *s)
 {
     int64_t bans = s->counts[COUNT_BANS];
@@ -154,7 +154,7 @@ enum usher_status usher__room_close_step(work *w, uint64_t *ret_n)
                                 USHER_ROOM_STATE_CLOSED, NULL);
 }
 
-/* A step of ending the bans of a room that is closed. */
+/* A step that ends the bans of a closed room. */
 static enum usher_status end_bans(work *w)
 {
     struct usher_room_result *reply = &w->reply->of.room;
@@ -200,7 +200,7 @@ enum usher_status usher__room_close(work *w)
 
 /* ---- what is due ------------------------------------------------------------------ */
 
-/* Apply what is due at @now, up to @max changes; *@ret_n says how many it were. */
+/* Apply what is due at @now, up to @max changes; *@ret_n is their number. */
 static enum usher_status expire_until(work *w, int64_t now, int64_t max, uint64_t *ret_n,
                                       bool *ret_more)
 {
@@ -246,7 +246,7 @@ static enum usher_status expire_until(work *w, int64_t now, int64_t max, uint64_
         usher__room_linger(s);
         if (s->due_ms > now)
             break;
-        /* nobody came */
+        /* no member has joined */
         if (reads)
             usher__work_as_of(w, s->due_ms);
         status = close_begin(w, usher__room_move(w, USHER__ROOM_EMPTY).to, USHER_ROOM_EMPTY);
@@ -268,9 +268,8 @@ enum usher_status usher__room_expire_due(work *w, int64_t max, uint64_t *ret_n, 
 }
 
 /*
- * For reads: how many members there are once everything due has happened, which writes
- * nothing; of more than USHER_PAGE_MAX deadlines, the first ones.  False: the room is closed by
- * then.
+ * For reads: count the members as if due expiries were applied (at most USHER_PAGE_MAX of them),
+ * which writes nothing.  *@ret_open is false if the room is closed by then.
  */
 enum usher_status usher__room_look(work *w, bool *ret_open, uint64_t *ret_members)
 {

@@ -10,7 +10,7 @@
 
 /* ---- fields ----------------------------------------------------------------------- */
 
-/* What a notice says: @field and @value if they are given, then the command's fields. */
+/* Set the data of a notice: @field and @value if they are given, then the command's fields. */
 enum usher_status usher__room_tell_fields(work *w, change *c, const struct usher_text *field,
                                           const struct usher_text *value)
 {
@@ -46,8 +46,8 @@ enum usher_status usher__room_tell_fields(work *w, change *c, const struct usher
     return USHER_OK;
 }
 
-/* `if=`, `if-version=`: is @now (size 0: nothing) what it must be?  False: STALE, answered with
- * @now. */
+/* Check `if=` and `if-version=`: whether @now (size 0: none) is the expected value.  If not, the
+ * answer is STALE with @now. */
 enum usher_status usher__room_expected(work *w, enum usher_room_row_kind kind,
                                        const struct usher_record *now, bool *ret_as_expected)
 {
@@ -60,7 +60,7 @@ enum usher_status usher__room_expected(work *w, enum usher_room_row_kind kind,
     return now->id.size != 0 ? usher__room_add_row(w, kind, now) : USHER_OK;
 }
 
-/* The value of @field as FIELD or ALL; absent: id of size 0. */
+/* Find the value of @field as FIELD or ALL; absent: id of size 0. */
 enum usher_status usher__room_find_value(work *w, uint8_t kind, const struct usher_text *field,
                                          struct usher_record *r)
 {
@@ -96,7 +96,7 @@ static enum usher_status put_value(work *w, change *c, struct usher_record *r,
     return USHER_OK;
 }
 
-/* One field as set by the command: nothing if it has that value already. */
+/* Set one field by the command; nothing is done if it has that value already. */
 static enum usher_status set_one(work *w, change *c, const struct usher_text *field,
                                  const struct usher_text *value)
 {
@@ -209,14 +209,14 @@ struct entry {
     uint64_t version;
 };
 
-/* The fields of a member or a share as they are being changed. */
+/* The fields of a member or a share while they are changed. */
 struct fields {
     size_t n;
     bool changed, full;
     struct entry entry[USHER_ROOM_MEMBER_FIELDS_MAX];
 };
 
-/* False: they cannot be read. */
+/* Return false if they cannot be read. */
 static bool fields_read(struct fields *all, const struct usher_text *data)
 {
     struct usher_fields f = usher__fields(data);
@@ -241,8 +241,8 @@ static struct entry *fields_find(struct fields *all, const struct usher_text *na
     return NULL;
 }
 
-/* @name becomes @value at @version, unless it is so already; a value of all members that was
- * set later (at @all_version) stands before it. */
+/* Set @name to @value at @version, unless it has that value already; a value of all members that
+ * was set later (at @all_version) takes precedence. */
 static void fields_set(struct fields *all, const struct usher_text *name,
                        const struct usher_text *value, uint64_t version, uint64_t all_version)
 {
@@ -291,8 +291,8 @@ static enum usher_status fields_write(work *w, struct fields *all, struct usher_
 }
 
 /*
- * The fields of @data with those that the command sets, at the version of the next change.
- * *@data is then the new text, in a buffer.  @of_member: values of all members count.
+ * Merge the fields of @data with those that the command sets, at the version of the next change.
+ * *@data is then the new text, in a buffer.  @of_member: values of all members apply.
  */
 enum usher_status usher__room_merge(work *w, bool of_member, const struct usher_text *field,
                                     struct usher_text *data, bool *ret_changed, bool *ret_full)
@@ -331,7 +331,7 @@ enum usher_status usher__room_merge(work *w, bool of_member, const struct usher_
     return status;
 }
 
-/* The value of @field that counts for member @r, where @all is that of all members.  False: the
+/* Find the value of @field for member @r, if @all is that of all members.  Return false if the
  * fields of @r cannot be read. */
 static bool value_of(const struct usher_record *r, const struct usher_record *all,
                      const struct usher_text *field, struct usher_record *ret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is in a room: join, leave, kick, alive.  See room.h. */
+/* Members of a room: join, leave, kick, alive.  See room.h. */
 #include "config.h"
 
 #include "room.h"
@@ -18,7 +18,7 @@ static bool fades(const struct usher_scope *s)
     return set[SET_AWAY] > 0 && (set[SET_TTL] == 0 || set[SET_AWAY] < set[SET_TTL]);
 }
 
-/* When something happens by itself to a member that went to @state at @at; 0: never. */
+/* Return the deadline of a member that went to @state at @at; 0: none. */
 static int64_t deadline(const struct usher_scope *s, unsigned state, int64_t seen, int64_t at)
 {
     const int64_t *set = s->settings;
@@ -30,7 +30,8 @@ static int64_t deadline(const struct usher_scope *s, unsigned state, int64_t see
     return set[SET_TTL] > 0 ? seen + set[SET_TTL] : 0;
 }
 
-/* Put @r, which is present, into @to at the time @at.  What has to follow follows here. */
+/* Put @r, which is present, into @to at the time @at, with all values that follow from the
+ * state. */
 void usher__room_settle(const struct usher_scope *s, struct usher_record *r, unsigned to,
                         int64_t at)
 {
@@ -50,7 +51,7 @@ int64_t usher__room_life_ends(const struct usher_scope *s, const struct usher_re
     return present(r) ? r->until_ms : 0;
 }
 
-/* A heartbeat does not set the room's clock, but the member's. */
+/* A heartbeat does not set the room's clock, so the last one is that of the members. */
 enum usher_status usher__room_last(work *w, int64_t *ret_ms)
 {
     struct usher_record r;
@@ -62,7 +63,7 @@ enum usher_status usher__room_last(work *w, int64_t *ret_ms)
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* What happens to @r at its deadline. */
+/* Return the event of @r at its deadline. */
 unsigned usher__room_due_event(const struct usher_scope *s, const struct usher_record *r)
 {
     if (r->state == USHER_ROOM_MEMBER_BANNED)
@@ -84,7 +85,7 @@ static enum usher_status erase_owned(work *w, change *c, uint8_t kind,
 
     while ((status = w->ops->walk(w->txn, &w->scope, kind, 2, owner, 0, order, false, &r)) ==
            USHER_OK) {
-        if (c->n == USHER_CHANGE_MAX) /* the member says that it has fewer */
+        if (c->n == USHER_CHANGE_MAX) /* the record of the member has fewer */
             return USHER_UNAVAILABLE;
         order = r.order;
         usher__change_erase(c, &r);
@@ -93,7 +94,7 @@ static enum usher_status erase_owned(work *w, change *c, uint8_t kind,
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* Member @r, which is present, is it no more from @at on: its roles and shares go. */
+/* Member @r, which is present, is absent from @at on: erase its roles and shares. */
 enum usher_status usher__room_drop(work *w, change *c, const struct usher_record *r, int64_t at)
 {
     int64_t *counts = c->scope->counts;
@@ -110,7 +111,7 @@ enum usher_status usher__room_drop(work *w, change *c, const struct usher_record
     return status;
 }
 
-/* @r is removed at @at by @verb. */
+/* Remove @r at @at by @verb. */
 enum usher_status usher__room_remove_one(work *w, struct usher_record *r, enum usher_verb verb,
                                          int64_t at)
 {
@@ -125,19 +126,19 @@ enum usher_status usher__room_remove_one(work *w, struct usher_record *r, enum u
     status = usher__room_drop(w, &c, r, at);
     if (status == USHER_OK)
         status = usher__room_commit(w, &c, verb, r->state, USHER_ROOM_MEMBER_ABSENT, r);
-    if (status != USHER_OK && sweeps) /* which may end well all the same */
+    if (status != USHER_OK && sweeps) /* the command may still succeed */
         w->reply->of.room.n_rows--;
     return status;
 }
 
-/* What is due for @r, as a change of its own; *@r is then as it is stored. */
+/* Apply what is due for @r, as a change of its own; *@r is then as stored. */
 enum usher_status usher__room_expire_one(work *w, struct usher_record *r)
 {
     unsigned event = usher__room_due_event(&w->scope, r), from = r->state;
     struct usher__move move = usher__room_member_move(w, from, event);
     change c;
 
-    if (event == USHER__MEMBER_UNBAN) { /* nobody sees it */
+    if (event == USHER__MEMBER_UNBAN) { /* without a version and a notice */
         usher__change_begin_quietly(w, &c);
         usher__change_erase(&c, r);
         c.scope->counts[COUNT_BANS]--;
@@ -158,7 +159,7 @@ enum usher_status usher__room_expire_one(work *w, struct usher_record *r)
         w, &c, event == USHER__MEMBER_FADE ? USHER_ROOM_FADE : USHER_ROOM_DROP, from, move.to, r);
 }
 
-/* Find member @id with what is due for it applied.  MISSING. */
+/* Find member @id, and apply what is due for it.  MISSING. */
 enum usher_status usher__room_load(work *w, const struct usher_text *id, struct usher_record *r)
 {
     for (;;) {
@@ -196,7 +197,7 @@ static enum usher_status answer_member(work *w, enum usher_status status,
     return USHER_OK;
 }
 
-/* A sign of life of @r.  One that comes late takes nothing back, unless the store's clock went
+/* A heartbeat of @r.  One with an earlier time changes nothing, unless the store's clock was set
  * back. */
 static void see(const work *w, struct usher_record *r)
 {
@@ -212,7 +213,7 @@ static enum usher_status answer_absent(work *w, enum usher_status status)
     return answer_member(w, status, &r);
 }
 
-/* A heartbeat that nobody sees: no version. */
+/* Write a heartbeat without a version. */
 static enum usher_status beat_quietly(work *w, change *c, const struct usher_record *r,
                                       uint64_t seen, int64_t until_ms)
 {
@@ -223,8 +224,8 @@ static enum usher_status beat_quietly(work *w, change *c, const struct usher_rec
     return usher__change_write(w, c);
 }
 
-/* Is there a place for one more?  Members whose time is over do not take one.  *@ret_more: there
- * are more of them. */
+/* Check whether there is a place for one more.  Expired members do not take a place, so they are
+ * removed.  *@ret_more: there are more of them. */
 static enum usher_status make_place(work *w, bool *ret_place, bool *ret_more)
 {
     const struct usher_scope *s = &w->scope;
@@ -241,7 +242,7 @@ static enum usher_status make_place(work *w, bool *ret_place, bool *ret_more)
     return status;
 }
 
-/* @r is not in the room: it comes, if it may. */
+/* @r is not in the room: let it join, if it may. */
 static enum usher_status join_new(work *w, struct usher_record *r)
 {
     const struct usher_room_args *a = args(w);
@@ -258,7 +259,7 @@ static enum usher_status join_new(work *w, struct usher_record *r)
         return status;
     if (!place && more)
         return usher__room_come_again(w);
-    if (!usher__room_gate(w, USHER__ROOM_JOIN)) /* it was so empty that it closed */
+    if (!usher__room_gate(w, USHER__ROOM_JOIN)) /* it was empty for so long that it has closed */
         return USHER_OK;
     if (!place) {
         answer_absent(w, USHER_FULL);
@@ -336,7 +337,7 @@ enum usher_status usher__room_join(work *w)
     return usher__room_finish(w, &c, before.state, r.state, &r);
 }
 
-/* What a replica should have; behind the change that it tells of. */
+/* Set the version and mark that a replica should have, after the change. */
 void usher__room_answer_point(work *w)
 {
     w->reply->of.room.since = usher__scope_shown(w);
@@ -403,7 +404,7 @@ enum usher_status usher__room_leave(work *w, unsigned event)
     from = r.state;
     move = usher__room_member_move(w, from, event);
     if (ban && from == USHER_ROOM_MEMBER_BANNED && r.until_ms == w->moment + args(w)->ban_ms)
-        move.status = USHER_SAME; /* it ends then already */
+        move.status = USHER_SAME; /* it has that end already */
     if (move.status != USHER_OK)
         return answer_member(w, (enum usher_status)move.status, &r);
     if (ban && from != USHER_ROOM_MEMBER_BANNED &&
@@ -439,7 +440,7 @@ enum usher_status usher__room_leave(work *w, unsigned event)
     return usher__room_finish(w, &c, from, move.to, &r);
 }
 
-/* In a room that is closed, or being closed, a ban is lifted without a version or notice. */
+/* Lift a ban in a room that is closed, or being closed, without a version or notice. */
 static enum usher_status lift_closed(work *w)
 {
     struct usher_record r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes with a member: roles and shares.  See room.h. */
+/* Roles and shares, which are removed with their member.  See room.h. */
 #include "config.h"
 
 #include "room.h"
@@ -8,7 +8,7 @@
 
 /* ---- roles ------------------------------------------------------------------------ */
 
-/* Role or share @id with what is due for its holder applied; vacant or none: id of size 0. */
+/* Load role or share @id, after what is due for its holder; vacant or none: id of size 0. */
 static enum usher_status load_owned(work *w, uint8_t kind, const struct usher_text *id,
                                     struct usher_record *r)
 {
@@ -27,7 +27,7 @@ static enum usher_status load_owned(work *w, uint8_t kind, const struct usher_te
     return usher__room_find_value(w, kind, id, r);
 }
 
-/* One role or share more or less for member @id. */
+/* Count one role or share more or less for member @id. */
 static enum usher_status recount(work *w, change *c, const struct usher_text *id, int n, int64_t by)
 {
     struct usher_record r;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Rows of all records of @kind, by id. */
+/* Add rows of all records of @kind, by id. */
 static enum usher_status add_rows(work *w, uint8_t kind, enum usher_room_row_kind item)
 {
     struct usher_record r;
@@ -22,7 +22,7 @@ static enum usher_status add_rows(work *w, uint8_t kind, enum usher_room_row_kin
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* Begin a read.  False: there is no such room, which is answered. */
+/* Begin a read.  *@ret_open is false if there is no such room, which is answered. */
 static enum usher_status read_begin(work *w, bool *ret_open)
 {
     uint64_t members;
@@ -92,7 +92,7 @@ enum usher_status usher__room_changes(work *w)
     return usher__log_read(w, &asked, &reply->more);
 }
 
-/* Member @m and its shares; adds to *@bytes. */
+/* Add rows of member @m and its shares, and their size to *@bytes. */
 static enum usher_status add_member(work *w, const struct usher_record *m, size_t *bytes)
 {
     struct usher_record r;
@@ -137,7 +137,7 @@ enum usher_status usher__room_snapshot(work *w)
         if (status == USHER_OK)
             status = add_rows(w, ROLE, USHER_ROOM_ROW_ROLE);
     }
-    /* on every page: without them its members' fields would say nothing */
+    /* on every page, because the fields of its members depend on them */
     if (status == USHER_OK)
         status = add_rows(w, ALL, USHER_ROOM_ROW_ALL);
     while (status == USHER_OK && (status = w->ops->walk(w->txn, &w->scope, MEMBER, 2, NULL, 0,

@@ -22,12 +22,12 @@ enum { COUNT_ENTRIES = 1, COUNT_REQUESTS = 4 };
 enum { SET_REQUESTS = 0 };
 enum { N_PUT, N_CLAIMED };
 
-/* How long an entry stays though there is no room: somebody may be about to open it. */
+/* How long an entry without a room stays, because a client may be about to open it. */
 #define OPENING_MS 60000
-/* Changes of one write. */
+/* The maximum number of entries in one write. */
 #define SOME 40
-/* Entries that one claim changes, at most: each takes a Redis script some
- * 140,000 instructions. */
+/* The maximum number of entries that one claim changes: a Redis script takes some 140,000
+ * instructions for each. */
 #define CLAIM_MAX 100
 
 static void defaults(struct usher_scope *scope)
@@ -86,7 +86,7 @@ static enum usher_status put(work *w)
         r.slots = 1u | 2u;
         c.scope->counts[COUNT_ENTRIES]++;
     }
-    if (given(w, USHER_GIVEN_ROOMS_CLOSED)) { /* unless an engine is about to open it again */
+    if (given(w, USHER_GIVEN_ROOMS_CLOSED)) { /* not if an engine is about to open it again */
         if (r.state != USHER_ROOMS_OPENING && r.state != USHER_ROOMS_DOUBTED)
             r.state = USHER_ROOMS_CLOSED;
     } else if (r.state != USHER_ROOMS_DOUBTED) {
@@ -125,7 +125,7 @@ static enum usher_status drop(work *w)
         if (before == USHER_ROOMS_DOUBTED)
             return USHER_OK;
         usher__change_begin(w, &c);
-        r.state = USHER_ROOMS_DOUBTED; /* who is opening it looks again */
+        r.state = USHER_ROOMS_DOUBTED; /* the engine that opens it reads it again */
         usher__change_save(&c, &r);
         return usher__change_commit(w, &c, USHER_ROOMS_DROP, before, r.state, &r);
     }
@@ -147,8 +147,7 @@ static enum usher_status show(work *w)
     return status == USHER_OK ? add_row(w, &r) : status;
 }
 
-/* Is @r at the very time where the page begins, and not behind the last room of the one
- * before? */
+/* Return whether @r has the time with which the page begins, and was on the page before. */
 static bool shown(const work *w, const struct usher_record *r)
 {
     const struct usher_text *after = &args(w)->after;
@@ -161,9 +160,9 @@ static bool shown(const work *w, const struct usher_record *r)
     return order < 0 || (order == 0 && r->id.size <= after->size);
 }
 
-/* Rooms of one time are here in another order than that of their names.  So a page ends with all of
- * a time, or after USHER_PAGE_MAX rooms: then the token of the answer asks for the rest of that
- * time. */
+/* Rooms with the same time are stored in another order than that of their names.  So a page ends
+ * with all rooms of a time, or after USHER_PAGE_MAX rooms: then the token of the answer is for the
+ * rest of that time. */
 static enum usher_status list(work *w)
 {
     size_t max = given(w, USHER_GIVEN_ROOMS_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT;
@@ -196,8 +195,8 @@ static enum usher_status list(work *w)
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* One change with the next of those that @worker has (@done), or that are due; *@left is how
- * many more may be taken, *@steps how many may be changed.  *@ret_n: how many were. */
+/* Make one change with the next entries that @worker has (@done), or that are due; *@left: how many
+ * more may be claimed, *@steps: how many may be changed.  *@ret_n: how many were. */
 static enum usher_status claim_some(work *w, bool done, int64_t *left, int *steps, size_t *ret_n)
 {
     const struct usher_rooms_args *a = args(w);
@@ -214,7 +213,7 @@ static enum usher_status claim_some(work *w, bool done, int64_t *left, int *step
             break;
         hi = done ? 0 : (uint64_t)r.until_ms;
         order = r.order;
-        if (done) { /* unless it was too late: then it is due again */
+        if (done) { /* not if it was too late: then it is due again */
             if (r.until_ms > w->moment)
                 r.until_ms = r.n[N_CLAIMED] + a->every_ms;
             r.owner.data = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For `make rows` (configure --enable-rows), and in no other build: the first time that a process
- * takes a row it writes it as a line to the file that USHER_ROWS names.
+ * For `make rows` (configure --enable-rows), and in no other build: when a process uses a row for
+ * the first time, it writes it as a line to the file that USHER_ROWS names.
  */
 #include "config.h"
 

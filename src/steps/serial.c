@@ -27,7 +27,7 @@ void usher__serial_defaults(struct usher_scope *scope)
     set[SET_REQUESTS] = USHER__REQUESTS_DEFAULT;
 }
 
-/* ---- what there is ------------------------------------------------------------------ */
+/* ---- the state --------------------------------------------------------------------- */
 
 enum usher_status usher__serial_damaged(work *w)
 {
@@ -57,7 +57,7 @@ enum usher_status usher__serial_turned_down(work *w, enum usher_status status,
     return USHER_OK;
 }
 
-/* The one place where a period begins.  @highest: what was made in it before, 0 for nothing. */
+/* Begin a period; no other code does that.  @highest: the last number made in it before, or 0. */
 static void begin(struct state *s, const int64_t *set, int64_t period, int64_t highest)
 {
     int64_t before = pair(set + SET_START) - 1;
@@ -67,7 +67,7 @@ static void begin(struct state *s, const int64_t *set, int64_t period, int64_t h
     s->granted = s->debt = 0;
 }
 
-/* MISSING: the reply says why. */
+/* On MISSING the reply has the reason. */
 enum usher_status usher__serial_load(work *w, struct state *s)
 {
     const int64_t *set = w->scope.settings, *counts = w->scope.counts;
@@ -95,7 +95,7 @@ enum usher_status usher__serial_load(work *w, struct state *s)
     return USHER_OK;
 }
 
-/* Resets in order: the coarser one has the larger number. */
+/* Order the resets: a coarser one has a larger number. */
 static int64_t coarseness(int64_t reset)
 {
     return reset != USHER_SERIAL_RESET_NONE ? reset : USHER_SERIAL_RESET_YEAR + 1;
@@ -172,7 +172,7 @@ void usher__serial_put_rule(change *c, struct state *s)
     usher__change_save(c, &s->rule);
 }
 
-/* @next in place of the scope's epoch: what others keep of it is of no use any more. */
+/* Replace the scope's epoch, so that clients discard what they know of it. */
 static void bump_epoch(change *c)
 {
     c->scope->epoch = c->scope->epoch != UINT64_MAX ? c->scope->epoch + 1 : 1;
@@ -259,7 +259,7 @@ enum usher_status usher__serial_add_row(work *w, const struct state *s, int64_t 
     return usher_result_add_row(w->reply, USHER_SERIAL, &row);
 }
 
-/* The notice of a hold has its number as data. */
+/* Commit a change of a hold, whose notice has the number as data. */
 enum usher_status usher__serial_commit(work *w, change *c, enum usher_verb verb, unsigned from,
                                        unsigned to, const struct usher_record *r)
 {
@@ -289,7 +289,7 @@ enum usher_status usher__serial_finish_saying(work *w, change *c, const struct u
     return status == USHER_OK ? usher__serial_finish(w, c, NULL, 0, 0) : status;
 }
 
-/* The same of numbers that were made or taken, the last @n up to @last. */
+/* The same for numbers that were made or taken, the last @n up to @last. */
 static enum usher_status finish_numbers(work *w, change *c, int64_t last, int64_t n)
 {
     const struct usher__said said[] = { { "first", last - n + 1, NULL }, { "n", n, NULL } };
@@ -297,7 +297,7 @@ static enum usher_status finish_numbers(work *w, change *c, int64_t last, int64_
     return usher__serial_finish_saying(w, c, said, 2);
 }
 
-/* The same of another maximum, of which @s says how it stands. */
+/* The same for another maximum @max in the state @s. */
 static enum usher_status finish_max(work *w, change *c, int64_t max, const struct state *s)
 {
     const struct usher__said said[] = { { "max", max, NULL }, { "cur", s->cur, NULL } };
@@ -307,7 +307,7 @@ static enum usher_status finish_max(work *w, change *c, int64_t max, const struc
 
 /* ---- fill, tick, take --------------------------------------------------------------- */
 
-/* Make @n more, which there is room for. */
+/* Make @n more, for which there is space. */
 static enum usher_status make(work *w, struct state *s, int64_t n)
 {
     change c;
@@ -356,7 +356,7 @@ static enum usher_status fill(work *w)
     return make_some(w, &s, w->command->arg.serial.n);
 }
 
-/* The demand counters at w->now. */
+/* Compute the demand counters at w->now. */
 int64_t usher__serial_use_now(const work *w, int64_t use[USHER__USE_PERIODS / 2],
                               int64_t *ret_recent, int64_t *ret_longterm)
 {
@@ -390,7 +390,7 @@ static enum usher_status tick(work *w)
     return make_some(w, &s, want < set[SET_BATCH] ? want : set[SET_BATCH]);
 }
 
-/* Take @n of the stock, each with the date of its fill; fills that are used up go. */
+/* Take @n of the stock, each with the date of its fill; erase fills that are used up. */
 static enum usher_status take_fills(work *w, change *c, const struct state *s, int64_t n)
 {
     struct usher_record r;
@@ -443,7 +443,7 @@ static enum usher_status take(work *w)
         return usher__serial_turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_LOST, &s);
     stock = s.cur - s.taken < n ? s.cur - s.taken : n;
     made = n - stock < room(w, &s) ? n - stock : room(w, &s);
-    /* debt: the authority is away, and what it granted before is all there is */
+    /* debt: the authority is away, and only earlier grants can be used */
     if (stock + made < n && must_ask(w, &s) &&
         (stock + made == 0 || !given(w, USHER_GIVEN_SERIAL_DEBT) || a->debt == 0))
         return usher__serial_turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_GRANT, &s);
@@ -491,7 +491,7 @@ static enum usher_status take(work *w)
 
 /* ---- setmax, setmaxcur, grant ------------------------------------------------------- */
 
-/* The limit that follows from @max. */
+/* Compute the limit that follows from @max. */
 static bool limit_with(const work *w, const struct state *s, int64_t max, int64_t *ret)
 {
     struct usher__serial_format f;
@@ -515,7 +515,7 @@ static enum usher_status setmax(work *w)
         return status;
     debt =
         given(w, USHER_GIVEN_SERIAL_DEBT) && a->debt != 0 && w->scope.settings[SET_AUTHORITY] != 0;
-    /* In debt it is the grant that is raised; max may be without end. */
+    /* In debt the grant is raised; max may be unlimited. */
     if (a->by > INT64_MAX - max && !debt)
         return usher__serial_turned_down(w, USHER_FULL, USHER_SERIAL_WHY_EXHAUSTED, &s);
     max = a->by > INT64_MAX - max ? INT64_MAX : max + a->by;
@@ -572,7 +572,7 @@ static enum usher_status setmaxcur(work *w)
 /*
  * The authority has raised the maximum from a->from to a->to for the sender of this command.  A
  * store with a maximum below a->from has lost grants: it continues above a->from (if the limit
- * allows it), and its stock may have been given out before.  The same holds on another store than
+ * allows it), and its stock may have been issued before.  The same applies on another store than
  * that of the last grant.  `count`: the number of lost gap-free numbers.
  */
 static enum usher_status grant(work *w)
@@ -600,7 +600,7 @@ static enum usher_status grant(work *w)
     top = s.granted > s.cur ? s.granted : s.cur;
     behind = a->from > top;
     another = is_another(w, &s);
-    moved = another && s.rule.n[N_STORE] != 0; /* else it is the first grant of the rule */
+    moved = another && s.rule.n[N_STORE] != 0; /* else this is the first grant of the rule */
     known = !behind ? a->to <= s.granted && (s.debt == 0 || a->to < s.debt)
                     : s.taken == s.limit && s.granted == s.limit && s.debt == 0;
     if (known && !another)
@@ -620,7 +620,8 @@ static enum usher_status grant(work *w)
         if (status != USHER_OK)
             return status;
     }
-    /* Between the limit and a->from all is others': a higher limit has to ask again. */
+    /* Numbers between the limit and a->from belong to others: a higher limit needs another
+     * grant. */
     if ((behind || moved) && top > s.limit)
         s.granted = s.limit;
     else if (a->to > s.granted)
@@ -752,7 +753,7 @@ static enum usher_status run_verb(work *w)
     }
 }
 
-/* MISSING: the reply says all. */
+/* On MISSING the reply is complete. */
 enum usher_status usher__serial_run(work *w)
 {
     enum usher_status status = run_verb(w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the executor, the audit and the digest want to know of serial rules.  See serial.h. */
+/* Functions of serial rules for the executor, the audit and the digest.  See serial.h. */
 #include "config.h"
 
 #include "serial.h"
@@ -11,7 +11,7 @@
 #include "form.h"
 #include "nouns.h"
 
-/* The rule was deleted. */
+/* Return whether the rule was deleted. */
 static bool gone(const struct usher_scope *scope)
 {
     return scope->settings[SET_RULE] == 0;
@@ -55,13 +55,13 @@ static const char *scope_fault(const struct usher_scope *scope)
         return "a setting";
     if (counts[COUNT_LINE] < 0 || counts[COUNT_DOUBT] < 0)
         return "a count of numbers in doubt";
-    if (set[SET_REQUESTS] < 1) /* ends are kept by what is left of a division by it */
+    if (set[SET_REQUESTS] < 1) /* the place of an end is the remainder of a division by it */
         return "a setting";
     return NULL;
 }
 
-/* Numbers that are lost are found by where they stand, and never twice if the id follows from that.
- * @scope may be NULL. */
+/* Return whether the id of lost numbers follows from their position: they are found by that, and
+ * never twice.  @scope may be NULL. */
 static bool stands_by_its_first(const struct usher_scope *scope, const struct usher_record *r)
 {
     char id[ID_SIZE];
@@ -193,7 +193,7 @@ static const char *state_word(unsigned kind, unsigned state)
                : NULL;
 }
 
-/* But for what was raised by hand while the authority was away, and is not settled yet. */
+/* Return the grant, without a debt that an operator has added while the authority was away. */
 static int64_t granted(const struct usher_scope *scope, const struct usher_record *r,
                        int64_t *ret_period)
 {

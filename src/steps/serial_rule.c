@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule itself: made, changed, shown, deleted.  See serial.h. */
+/* The rule itself: create, change, show, delete.  See serial.h. */
 #include "config.h"
 
 #include "serial.h"
@@ -62,7 +62,7 @@ enum usher_status usher__serial_show(work *w)
     enum usher_status status = usher__serial_load(w, &s);
 
     if (status == USHER_MISSING && w->scope.ref != NULL && w->scope.settings[SET_RULE] == 0) {
-        /* for the engine: an authority that has granted more knows of a rule that is lost */
+        /* for the engine: if an authority has granted more, a rule was lost */
         status = w->ops->find(w->txn, &w->scope, KIND_PAST, &past_id, &s.past);
         if (status == USHER_OK)
             w->reply->of.serial.granted = pair(s.past.n + N_GRANTED);
@@ -116,7 +116,7 @@ static void overlay(const work *w, struct usher__serial_format *f, int64_t *set)
         f->date = a->date;
 }
 
-/* What cannot be, whatever there was before. */
+/* Return the fault of a rule that is invalid by itself. */
 static const char *rule_fault(const struct usher__serial_format *f, const int64_t *set)
 {
     unsigned finest = usher__serial_date_finest(&f->date);
@@ -130,26 +130,26 @@ static const char *rule_fault(const struct usher__serial_format *f, const int64_
     return NULL;
 }
 
-/* The same number may be printed in each period: so no day may come twice. */
+/* Return whether a day would repeat: the same number may be printed in each period. */
 static bool day_goes_back(const work *w, int64_t from_min, int64_t to_min)
 {
     return usher__serial_period(USHER_SERIAL_RESET_DAY, w->now, to_min) <
            usher__serial_period(USHER_SERIAL_RESET_DAY, w->now, from_min);
 }
 
-/* A rule that is made or changed. */
+/* A rule that is created or changed. */
 struct making {
     bool exists, made,
-        used;     /* as it was: there is one; numbers of it were, or may have been, made */
+        used;     /* the rule before: it exists; numbers of it were, or may have been, made */
     bool moved;   /* its days begin at another time */
     bool entered; /* another period begins with it */
     struct usher__serial_format was, f;
     int64_t set[USHER_SETTINGS], start;
-    int64_t given; /* the last number given out in the period before, 0 for none */
+    int64_t given; /* the last number issued in the period before, 0 for none */
     struct state s;
 };
 
-/* Does the command say anything?  If not, it asks. */
+/* Return whether the command sets anything; if not, it is a read. */
 static bool says(const work *w)
 {
     const uint64_t not_settings =
@@ -160,7 +160,7 @@ static bool says(const work *w)
            a->suffix.data != NULL || a->date.data != NULL;
 }
 
-/* What there was.  MISSING: the reply says why. */
+/* Load the rule as it was before.  On MISSING the reply has the reason. */
 static enum usher_status rule_before(work *w, struct making *m)
 {
     struct state *s = &m->s;
@@ -192,11 +192,11 @@ static enum usher_status rule_before(work *w, struct making *m)
     m->used = m->set[SET_RESET] != USHER_SERIAL_RESET_NONE; /* delete leaves the rule so */
     m->set[SET_RESET] = USHER_SERIAL_RESET_NONE;
     m->set[SET_ZONE] = 0;
-    m->set[SET_LOG] = 0; /* and so is how long the log is */
+    m->set[SET_LOG] = 0; /* and the size of the log */
     return USHER_OK;
 }
 
-/* As the command says it is to be. */
+/* Apply the arguments of the command. */
 static void rule_said(const work *w, struct making *m)
 {
     const int64_t *old = w->scope.settings;
@@ -209,7 +209,7 @@ static void rule_said(const work *w, struct making *m)
     set[SET_RULE] = 1 + (m->used ? USED : 0);
     if (m->made && (m->start != pair(old + SET_START) || (past(w) & MADE) != 0))
         set[SET_RULE] += MADE;
-    /* Without a date the zone means nothing: that of the last day that was printed stays known. */
+    /* Without a date the zone is not used: that of the last printed day stays stored. */
     if (m->f.date.size != 0)
         set[SET_ZONE] = m->f.zone_min;
     else if ((m->made || m->used) && day_goes_back(w, old[SET_ZONE], m->f.zone_min))
@@ -222,15 +222,15 @@ static void rule_said(const work *w, struct making *m)
     }
 }
 
-/* What numbers that were made forbid; @any of them are lost.  While numbers of a period that is
- * over are lost, nothing that they were made with may change: whoever has one has to name it
- * still. */
+/* Return the reason why numbers that were made forbid the change; @any of them are lost.  While
+ * numbers of a past period are lost, the values that they were made with must not change, because
+ * the holder of one must still be able to name it. */
 static enum usher_serial_why rule_denied(const work *w, const struct making *m, bool any)
 {
     const struct usher__serial_format *f = &m->f, *was = &m->was;
     const int64_t *old = w->scope.settings, *set = m->set;
 
-    /* A coarser reset may come back to numbers of earlier periods. */
+    /* A coarser reset may return to numbers of earlier periods. */
     if (m->exists && (m->made || m->used || any) &&
         (f->base != was->base || f->step != was->step || f->radix != was->radix ||
          (f->check != USHER_SERIAL_CHECK_NONE) != (was->check != USHER_SERIAL_CHECK_NONE)))
@@ -244,8 +244,8 @@ static enum usher_serial_why rule_denied(const work *w, const struct making *m, 
     return USHER_SERIAL_WHY_NONE;
 }
 
-/* Set the period of the rule, its counter and its limit.  *@ret_room: false, the limit is
- * below that. */
+/* Set the period of the rule, its counter and its limit.  *@ret_room is false if the limit is below
+ * the counter. */
 static enum usher_status rule_goes_on(work *w, struct making *m, bool *ret_room)
 {
     const int64_t *old = w->scope.settings;
@@ -338,8 +338,9 @@ enum usher_status usher__serial_rule(work *w)
                                         : usher__serial_turned_down(w, USHER_REFUSED, why, &m.s);
 }
 
-/* A deleted rule is stored as one that begins again each day, without a form: one that is made
- * again continues after all numbers of its period, and makes again those that were not taken. */
+/* A deleted rule is stored as one that begins again each day, without a format.  One that is
+ * created again continues after all numbers of its period, and makes again those that were not
+ * taken. */
 enum usher_status usher__serial_delete_rule(work *w)
 {
     struct usher_scope fresh;
@@ -365,10 +366,10 @@ enum usher_status usher__serial_delete_rule(work *w)
     usher__serial_defaults(&fresh);
     if (made || (past(w) & USED) != 0) {
         fresh.settings[SET_ZONE] = w->scope.settings[SET_ZONE];
-        fresh.settings[SET_RESET] = USHER_SERIAL_RESET_DAY; /* says so: see usher__serial_rule() */
+        fresh.settings[SET_RESET] = USHER_SERIAL_RESET_DAY; /* marks it: see usher__serial_rule() */
         set_pair(fresh.settings + SET_LOW, low(w->scope.settings));
     }
-    /* its log is that of all rules of the name, as its versions are */
+    /* rules of the same name share the log, like the versions */
     fresh.settings[SET_LOG] = w->scope.settings[SET_LOG];
     status = usher__serial_enter(w, &s, fresh.settings, made ? s.taken : 0, &highest);
     if (status != USHER_OK)

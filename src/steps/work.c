@@ -15,11 +15,11 @@
 #include "core/wide.h"
 #include "kept.h"
 
-/* What the time of day is as a version, so that those of two stores that took the same scope over
- * one after the other differ: units of 8 µs, for links of queues have sixteen places a version, and
- * must stay below 2^53.  Of two that do so at the same time each goes on at a place of its own, up
- * to 2^34 (a day and a half) further; who has done that so often that it is years ahead, up to
- * 2^20. */
+/* The unit of the time of day as a version, with which the versions of two stores differ that took
+ * over the same scope one after the other.  It is 8 µs, because links of queues have sixteen places
+ * for each version, and must stay below 2^53.  Two stores that do so at the same time continue at
+ * different places, up to 2^34 (a day and a half) later; a scope whose version is years ahead after
+ * many takeovers, up to 2^20 later. */
 #define UNITS_A_SECOND 125000
 #define UNIT_NS 8000
 #define FAR_AHEAD (UINT64_C(1) << 45)
@@ -38,7 +38,7 @@ void usher__scope_take_over(struct usher__work *w)
     place >>= first < today || first - today < FAR_AHEAD ? 30 : 44;
     first = (first < today ? today : first) + USHER__JUMP + place;
     USHER_ASSERT(first > s->version && s->n_gaps <= USHER_GAPS);
-    if (s->n_gaps == USHER_GAPS) { /* the oldest two as one: what is in between is told as lost */
+    if (s->n_gaps == USHER_GAPS) { /* join the oldest two: versions in between count as lost */
         s->gaps[0].first = s->gaps[1].first;
         memmove(&s->gaps[1], &s->gaps[2], (USHER_GAPS - 2) * sizeof *s->gaps);
         s->n_gaps--;
@@ -83,7 +83,7 @@ uint64_t usher__version_before(const struct usher_scope *s, uint64_t version)
     return s->n_gaps > 0 && last->first + 1 == version ? last->last : version - 1;
 }
 
-/* Does the scope have the epoch that the command gives, if it gives one? */
+/* Return whether the scope has the epoch of the command, if that has one. */
 static bool is_epoch(const struct usher__work *w)
 {
     char digits[17];
@@ -102,7 +102,7 @@ bool usher__is_other_version(struct usher__work *w)
     int64_t version;
 
     if (w->scope.ref == NULL && (flags & USHER__CREATES) == 0)
-        return false; /* the verb will say so itself */
+        return false; /* the verb answers that itself */
     if (w->scope.ref != NULL) {
         memcpy(&version, (const char *)w->command + noun->if_version_at, sizeof version);
         if ((w->command->given & noun->if_version) == 0 ||
@@ -114,13 +114,13 @@ bool usher__is_other_version(struct usher__work *w)
             return true;
         }
     }
-    if ((flags & USHER__WRITES) == 0) { /* `changes`, which has said where its log begins */
+    if ((flags & USHER__WRITES) == 0) { /* `changes`, whose answer has the beginning of its log */
         w->reply->status = USHER_STALE;
         return true;
     }
     usher_result_fail(w->reply, w->scope.ref != NULL ? USHER_STALE : USHER_MISSING, "");
     if (w->scope.ref == NULL)
-        return true; /* a room may be gone only now, or since a step of this command before */
+        return true; /* a room may be gone only now, or since an earlier step of this command */
     w->reply->epoch = epoch;
     w->reply->version = is;
     return true;
@@ -155,7 +155,7 @@ static inline enum usher_status put(struct usher__work *w, struct usher_scope *s
     return status;
 }
 
-/* Without a version of its own. */
+/* Write without a version of its own. */
 static enum usher_status put_beside(struct usher__work *w, struct usher_scope *s,
                                     const struct usher_write *writes, size_t n)
 {
@@ -187,7 +187,7 @@ enum usher_status usher__due_store(struct usher__work *w)
     return put_beside(w, &w->scope, NULL, 0);
 }
 
-/* write() may free what the texts of @r point to. */
+/* Copy the texts of @r, because write() may free them. */
 static void __attribute__((noinline))
 told_make(struct usher__work *w, struct usher__change *c, struct usher__told *told,
           enum usher_verb verb, unsigned from, unsigned to, const struct usher_record *r)
@@ -221,7 +221,7 @@ told_make(struct usher__work *w, struct usher__change *c, struct usher__told *to
     }
 }
 
-/* Digits of an int64_t, with a sign and a NUL. */
+/* The size of an int64_t in decimal, with a sign and a NUL. */
 #define DIGITS 21
 #define SAID_MAX 40
 
@@ -418,7 +418,8 @@ enum usher_status usher__change_remember(struct usher__work *w, struct usher__ch
     return USHER_OK;
 }
 
-/* The answer in w->reply as bytes: verb, print of the arguments, status, version, rows, fields. */
+/* Pack the answer in w->reply: verb, fingerprint of the arguments, status, version, rows,
+ * fields. */
 static void answer_pack(struct usher__work *w, uint64_t version, struct usher__packer *p)
 {
     const struct usher__noun *noun = usher__noun(w->scope.noun);
@@ -462,7 +463,7 @@ enum usher_status usher__request_save(struct usher__work *w, struct usher__chang
     int64_t *count = &c->scope->counts[w->steps->requests];
     enum usher_status status;
 
-    /* It may be there still: too old to be answered, or kept by an earlier step. */
+    /* It may still be there: too old for an answer, or stored by an earlier step. */
     status = USHER_MISSING;
     if (w->scope.ref != NULL)
         status = w->ops->find(w->txn, &w->scope, USHER_KIND_REQUEST, &w->command->request, &r);
@@ -477,7 +478,7 @@ enum usher_status usher__request_save(struct usher__work *w, struct usher__chang
     status = answer_make(w, c, &r.data);
     if (status != USHER_OK)
         return status;
-    if (w->scope.ref == NULL) { /* nothing there to walk over */
+    if (w->scope.ref == NULL) { /* no records to walk over */
         r.slots = 1u;
         r.order = c->scope->version;
         usher__change_save(c, &r);
@@ -537,7 +538,8 @@ bool usher__cursor(const struct usher_text *text, uint64_t *ret_hi, uint64_t *re
     return part == 1 && digits > 0;
 }
 
-/* @ret_same: it is the answer to what w->command asks; else nothing but its verb is read. */
+/* Read a cached answer.  *@ret_same: it is for the arguments of w->command; else only its verb is
+ * read. */
 static enum usher_status answer_read(struct usher__work *w, const struct usher_text *kept,
                                      uint64_t *ret_verb, bool *ret_same)
 {
@@ -649,8 +651,8 @@ void usher__settings_tell(struct usher__work *w, unsigned verb,
 
 /* ---- outages ------------------------------------------------------------------------ */
 
-/* Add to *@n the records of @kind whose deadline is in the gap, up to @most.  The walk begins at
- * the gap: after an outage many records have one deadline before it. */
+/* Add to *@n the number of records of @kind whose deadline is in the gap, up to @most.  The walk
+ * begins at the gap, because after an outage many records have one deadline before it. */
 static enum usher_status count_in_gap(struct usher__work *w, uint8_t kind, int most, int *n)
 {
     const struct usher__lives *lives = w->steps->lives;

@@ -545,12 +545,11 @@ struct usher__steps {
      * order; slot 3: by id, for kinds whose records are not all in a list. */
     const char *drops;
     enum usher_verb drop_verb;
-    enum usher_status (*come_again)(
-        struct usher__work *w); /* usher__come_again() with the reason */
-    const char *first;          /* "KIND:" of the record that a first argument names */
-    const char *listed;         /* kinds for which next() is used, as digits */
-    uint8_t ranked;             /* the kind for which rank() is used; 0: none */
-    uint8_t logged;             /* the kind whose records are appended to a log; 0: none */
+    enum usher_status (*come_again)(struct usher__work *w); /* usher__come_again(), with a why */
+    const char *first;  /* "KIND:" of the record that a first argument names */
+    const char *listed; /* kinds for which next() is used, as digits */
+    uint8_t ranked;     /* the kind for which rank() is used; 0: none */
+    uint8_t logged;     /* the kind whose records are appended to a log; 0: none */
     /* For the Redis script: K.COUNT_…, K.SET_…, and others, up to a NULL. */
     const char *count_names[USHER_COUNTS], *setting_names[USHER_SETTINGS];
     /* The verb whose settings are in scope.settings (usher__setting()); 0: they have the names

@@ -13,7 +13,7 @@
 #include "engine/see.h"
 #include "engine/tell.h"
 
-/* As the structs of all nouns begin. */
+/* The beginning of the structs of all nouns. */
 struct options {
     size_t size;
     void *post;
@@ -22,16 +22,16 @@ struct options {
     int64_t now_ms, wait;
 };
 
-#define VALUES_MAX 64    /* of one call: more than any noun has members to give */
-#define STRUCT_MAX 65536 /* bytes that a size of a later version may say */
-#define HERE_MAX 1024    /* those that options and settings have here */
+#define VALUES_MAX 64    /* maximum of one call: more than any noun has members to give */
+#define STRUCT_MAX 65536 /* maximum of `size` in a struct of a later version */
+#define HERE_MAX 1024    /* maximum size of options and settings in this version */
 
-/* Inlined once for each noun, whose tables are constants: the compiler resolves what they say, and
+/* Inlined once for each noun, whose tables are constants, so that the compiler evaluates them, and
  * a few instructions remain for each member.  A loop that reads the tables takes five times as
  * many. */
 #define INTO static inline __attribute__((always_inline)) void
 
-/* ---- what is given ----------------------------------------------------------------------- */
+/* ---- arguments -------------------------------------------------------------------------- */
 
 static enum usher_status __attribute__((noinline)) refuse(uint32_t verb, const char *what)
 {
@@ -51,7 +51,7 @@ struct usher_value usher__call_bytes(uint32_t field, const struct usher_text *te
     return v;
 }
 
-/* Of another size than here. */
+/* Copy a struct of another size than in this version. */
 static const void *__attribute__((noinline))
 copied_here(const void *p, size_t size, const struct usher__shape *shape, void *copy)
 {
@@ -65,8 +65,9 @@ copied_here(const void *p, size_t size, const struct usher__shape *shape, void *
     return copy;
 }
 
-/* @p, of the program, as a struct of the size that it has here: what is behind an older, shorter
- * one is not given.  NULL: it is longer, and says something that is not known here. */
+/* Return @p, of the program, as a struct of the size in this version: members after the end of an
+ * older, shorter one are not given.  NULL: it is longer, and sets members that this version does
+ * not have. */
 static inline const void *as_here(const void *p, const struct usher__shape *shape, void *copy)
 {
     size_t size;
@@ -75,8 +76,8 @@ static inline const void *as_here(const void *p, const struct usher__shape *shap
     return size == shape->size ? p : copied_here(p, size, shape, copy);
 }
 
-/* One command on the caller's stack: filled value by value, executed, and its answer told.  Nothing
- * is allocated for it. */
+/* One command on the caller's stack: it is filled value by value and executed, and its answer is
+ * written.  Nothing is allocated for it. */
 struct asking {
     struct usher_operation op;
     struct usher_result r;
@@ -85,8 +86,8 @@ struct asking {
     enum usher_status status; /* of the values so far: the first fault counts */
 };
 
-/* Where the arguments of a call go: straight into an operation; or, if it is posted or has a reply,
- * into the values of a command. */
+/* The destination of the arguments of a call: an operation; or, if it is posted or has a reply, the
+ * values of a command. */
 struct usher__given {
     struct asking *ask;         /* NULL: a command */
     struct usher_command *c;    /* its n counts them */
@@ -105,7 +106,7 @@ INTO give(const struct usher__given *to, const struct usher_value *v)
     }
 }
 
-/* The member @m at @at, if it is set. */
+/* Give the member @m at @at, if it is set. */
 static void __attribute__((noinline))
 give_member(const struct usher__given *to, const struct usher__member *m, const char *at)
 {
@@ -134,7 +135,7 @@ give_member(const struct usher__given *to, const struct usher__member *m, const 
         give(to, &v);
 }
 
-/* Those of @n members that are set. */
+/* Give those of @n members that are set. */
 INTO give_members(const struct usher__given *to, const struct usher__member *members, size_t n,
                   const void *from)
 {
@@ -143,14 +144,14 @@ INTO give_members(const struct usher__given *to, const struct usher__member *mem
         const char *at = (const char *)from + members[i].offset;
         uint64_t first;
 
-        /* Most are not set, and one that is not begins with zeros whatever its kind. */
+        /* Most are not set, and one that is not set begins with zeros, whatever its kind. */
         memcpy(&first, at, sizeof first);
         if (first != 0 || sizeof(char *) < sizeof first)
             give_member(to, &members[i], at);
     }
 }
 
-/* What the verb is about: a text that is NULL and a token that is 0 are not given. */
+/* Return whether the subject of a verb is given: a text that is not NULL, a token that is not 0. */
 static bool is_given(const struct usher_value *v)
 {
     enum usher_type type;
@@ -161,7 +162,7 @@ static bool is_given(const struct usher_value *v)
     return type != USHER_TYPE_TEXT && type != USHER_TYPE_BYTES && type != USHER_TYPE_TOKEN;
 }
 
-/* The members that the options of all nouns begin with. */
+/* Give the members with which the options of all nouns begin. */
 static void give_common(const struct usher__given *to, const struct options *o)
 {
     const struct usher_value values[] = { USHER_T(USHER_FIELD_REQUEST, o->request),
@@ -173,7 +174,7 @@ static void give_common(const struct usher__given *to, const struct options *o)
             give(to, &values[i]);
 }
 
-/* ---- what is told ------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------- */
 
 static const struct usher_value *find(const struct usher_value *values, size_t n, uint32_t field)
 {
@@ -183,7 +184,7 @@ static const struct usher_value *find(const struct usher_value *values, size_t n
     return NULL;
 }
 
-/* Into *@to those members that it has room for; @more is looked at for what @values do not have. */
+/* Write those members that *@to has space for; @more is searched for fields that @values lack. */
 static void tell_members(const struct usher__shape *shape, bool settings,
                          const struct usher_value *values, size_t n, const struct usher_value *more,
                          size_t n_more, void *to)
@@ -206,7 +207,7 @@ static void tell_members(const struct usher__shape *shape, bool settings,
 
 /* ---- a call -------------------------------------------------------------------------------- */
 
-/* Of a call that failed before there was an answer. */
+/* Answer a call that failed before there was an answer. */
 static enum usher_status __attribute__((noinline))
 nothing_told(const struct usher__calls *of, enum usher_status status, struct usher__answer *answer)
 {
@@ -218,7 +219,7 @@ nothing_told(const struct usher__calls *of, enum usher_status status, struct ush
     return status;
 }
 
-/* A call.  Its structs have the size that they have here, or are NULL. */
+/* A call.  Its structs have the size of this version, or are NULL. */
 struct call {
     const struct usher__calls *of;
     uint32_t verb;
@@ -259,7 +260,7 @@ static inline enum usher_status ask(struct usher_engine *e, const struct call *c
     give_all(&to, c);
     if (status == USHER_OK && a.status == USHER_OK)
         status = usher__engine_operate(e, &a.op, &a.r, 1, timeout_ms);
-    if (status == USHER_INVALID) /* the call, or the engine itself: the result is not touched */
+    if (status == USHER_INVALID) /* a fault of the call or the engine: the result was not written */
         return nothing_told(c->of, status, answer);
     status = a.r.status;
     if (answer != NULL || !USHER_IS_DONE(status))
@@ -319,16 +320,16 @@ enum usher_status usher__call(struct usher_engine *e, const struct usher__calls 
     if (status != USHER_OK)
         return nothing_told(of, status, to);
     if (ret_reply != NULL || (c.opt != NULL && c.opt->post != NULL)) {
-        const struct call copy = c; /* what has no address may stay in registers */
+        const struct call copy = c; /* values without an address may stay in registers */
 
         return command(e, &copy, ret_reply);
     }
     return ask(e, &c, to);
 }
 
-/* ---- what a reply says --------------------------------------------------------------------- */
+/* ---- reading replies ----------------------------------------------------------------------- */
 
-/* May @reply be read as one of @of, into @ret? */
+/* Return whether @reply can be read as one of @of, into @ret. */
 static bool readable(const struct usher__calls *of, const struct usher_reply *reply,
                      const void *ret, size_t least)
 {
@@ -418,7 +419,7 @@ INTO tell_none(const struct usher__member *members, size_t n, bool all, struct u
     }
 }
 
-/* What is the same for all members. */
+/* The values that are the same for all members. */
 struct told {
     const struct usher_operation *op;
     const struct usher_result *r;

@@ -36,7 +36,7 @@ void usher__changes_ask(struct usher_operation *c, enum usher_noun noun,
     give(c, of, USHER_FIELD_MAX, (int64_t)max);
 }
 
-/* @field of the answer to @verb of @noun; NULL: it has none. */
+/* Return @field of the answer to @verb of @noun; NULL: it has none. */
 static const struct usher__field *field_of(enum usher_noun noun, const struct usher__verb *verb,
                                            unsigned field)
 {
@@ -50,7 +50,7 @@ static const struct usher__field *field_of(enum usher_noun noun, const struct us
     return NULL;
 }
 
-/* The same field of @r, or NULL. */
+/* Return the value of that field in @r, or NULL. */
 static const void *find(const struct usher_result *r, const struct usher__verb *verb,
                         unsigned field)
 {
@@ -86,7 +86,7 @@ void usher__changes_of(const struct usher_result *r, struct usher__changes *ret)
 
 bool usher__changes_go_on(uint64_t from_epoch, uint64_t from, uint64_t epoch, uint64_t version)
 {
-    uint64_t n = epoch - from_epoch; /* of more than a log has nobody hears; versions may jump */
+    uint64_t n = epoch - from_epoch; /* no log keeps more than USHER_LOG_MAX; versions may jump */
 
     return epoch == from_epoch || (version > from && n <= version - from && n <= USHER_LOG_MAX);
 }

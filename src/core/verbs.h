@@ -15,7 +15,7 @@ enum usher__arg_type {
     USHER__ARG_VALUE,
     USHER__ARG_MAYBE,  /* a name or nothing at all */
     USHER__ARG_EPOCH,  /* 16 hex digits */
-    USHER__ARG_TEXT,   /* what the hook `fault` of the noun accepts */
+    USHER__ARG_TEXT,   /* a text that the hook `fault` of the noun accepts */
     USHER__ARG_FIELDS, /* packed fields; the last text */
     USHER__ARG_INT,
     USHER__ARG_TOKEN,
@@ -57,35 +57,35 @@ struct usher__field {
     uint16_t verb;   /* extras: of this verb only */
     uint16_t offset; /* in struct usher_result or in the row */
     uint16_t code;   /* enum usher_field */
-    uint32_t verbs;  /* whose answer it is part of: bit 0 is the verb with code 1 */
+    uint32_t verbs;  /* verbs with it in their answer: bit 0 is the verb with code 1 */
 };
 
-/* How a key of an answer is told, when answers are objects. */
+/* The value of a key of an answer, if answers are objects. */
 enum usher__key_as {
     USHER__AS_VALUE,  /* by the type of the field */
     USHER__AS_NUMBER, /* as a number, whatever its type */
     USHER__AS_EPOCH,  /* as 16 hex digits */
     USHER__AS_SHARE,  /* of 10,000, as a decimal fraction */
-    USHER__AS_ECHO,   /* the value or, without one, what the command said */
+    USHER__AS_ECHO,   /* the value or, without one, that of the command */
     USHER__AS_FIRST,  /* of the first row */
     USHER__AS_ROOMS,  /* array: the names of all rooms of the login */
-    USHER__AS_LIST,   /* array: of each row the field */
-    USHER__AS_ROWS,   /* array: of each row an object */
+    USHER__AS_LIST,   /* array: the field of each row */
+    USHER__AS_ROWS,   /* array: an object for each row */
     USHER__AS_ROW,    /* no key: the keys of the one row, among those of the answer */
     /* of rooms */
-    USHER__AS_MAP,      /* object: of each row the name, and the field */
+    USHER__AS_MAP,      /* object: the name and the field of each row */
     USHER__AS_PACKED,   /* object: of packed fields */
     USHER__AS_MERGED,   /* the same, with the fields of all members that were set later */
     USHER__AS_OWN,      /* object: of packed fields, each an object of its value and version */
-    USHER__AS_VERSIONS, /* object: rows of a kind by name, their versions; if the command has
-                           VERSIONS */
-    USHER__AS_NOTICES   /* array: of each row that is a notice an object */
+    USHER__AS_VERSIONS, /* object: the versions of rows of a kind, by name; if the command
+                           has VERSIONS */
+    USHER__AS_NOTICES   /* array: an object for each row that is a notice */
 };
 
-/* When there is a key at all. */
+/* The condition of a key. */
 enum usher__key_when {
     USHER__WHEN_EVER,
-    USHER__WHEN_IS,  /* there is the field; of a CODE or BOOL: it is one of those */
+    USHER__WHEN_IS,  /* the field exists; for a CODE or BOOL: it is one of those codes */
     USHER__WHEN_NOT, /* there is no such field */
     USHER__WHEN_ASKED,
     USHER__WHEN_NOT_ASKED, /* the command had the field, or not */
@@ -93,10 +93,10 @@ enum usher__key_when {
     USHER__WHEN_NOT_AHEAD, /* the command had a version that is still to come, or not */
     USHER__WHEN_ONE_ROW,
     USHER__WHEN_NO_ROW,
-    USHER__WHEN_KIND /* of an array or a map: those rows; of a row: it is one of those */
+    USHER__WHEN_KIND /* for an array or a map: rows of those kinds; for a row: its kind */
 };
 
-/* What is told if there is no such value. */
+/* The value of a key if the field has none. */
 enum usher__key_none {
     USHER__NONE_NULL, /* 0, "" or null by its type */
     USHER__NONE_NIL,
@@ -107,7 +107,7 @@ enum usher__key_none {
 
 /* A key of an answer, or of a row of it. */
 struct usher__key {
-    uint32_t verbs;   /* as of a field */
+    uint32_t verbs;   /* as in a field */
     uint32_t on;      /* statuses of classes DONE and NO: bit 1 << status */
     uint16_t field;   /* enum usher_field */
     uint8_t as;       /* enum usher__key_as */
@@ -118,7 +118,7 @@ struct usher__key {
     uint32_t codes;   /* with `when`: bit 1 << code */
 };
 
-/* An argument that belongs to the answer as it is told. */
+/* An argument that belongs to the answer. */
 struct usher__echo {
     uint32_t verbs;
     uint8_t arg; /* its index */
@@ -133,24 +133,24 @@ enum usher__verb_flag {
     USHER__NEEDS_TOKEN = 1u << 4,
     USHER__COMMUTES = 1u << 5,
     USHER__PLACED = 1u << 6,  /* the first of its keys may be given in its place */
-    USHER__READS = 1u << 7,   /* it WRITES what ends by itself, and nothing of its own */
+    USHER__READS = 1u << 7,   /* it WRITES expiries, and nothing of its own */
     USHER__NOTICES = 1u << 8, /* its rows are the notices of the scope's log */
-    USHER__BEYOND = 1u << 9,  /* to begin with or behind it another scope is written to */
-    USHER__STEPS = 1u << 10,  /* it counts what it did, and is given again while there is more */
-    USHER__ENDS = 1u << 11,   /* the scope goes with the last step, and no answer is kept */
+    USHER__BEYOND = 1u << 9,  /* it also writes to another scope, before or after */
+    USHER__STEPS = 1u << 10,  /* it counts what it did, and is repeated while there is more */
+    USHER__ENDS = 1u << 11,   /* the last step erases the scope, and no answer is cached */
     USHER__LISTS = 1u << 12,  /* its rows are alike: for people they are a table */
-    USHER__SHOWS = 1u << 13,  /* it tells of a scope as a whole: one of each noun */
+    USHER__SHOWS = 1u << 13,  /* it shows a scope as a whole: one verb of each noun */
     USHER__FIGURES =
-        1u << 14,           /* the figures of its answer are of use over time: one of each noun */
-    USHER__FREES = 1u << 15 /* a store whose memory is full applies it as well */
+        1u << 14,           /* its answer has figures to record over time: one verb of each noun */
+    USHER__FREES = 1u << 15 /* a store without free memory applies it as well */
 };
 
 struct usher__verb {
     uint16_t verb; /* enum usher_verb */
     const char *word;
-    uint64_t order; /* arguments that must be given, in the order of args[] */
-    uint64_t keys;  /* arguments that may be given */
-    uint64_t texts; /* of all those, the texts */
+    uint64_t order; /* required arguments, in the order of args[] */
+    uint64_t keys;  /* optional arguments */
+    uint64_t texts; /* the texts among them */
     uint64_t empty; /* texts whose fields it does not take */
     uint64_t given; /* bits of usher_operation.given that may be set */
     uint16_t flags;
@@ -159,17 +159,18 @@ struct usher__verb {
 
 struct usher__noun {
     uint8_t noun;
-    bool hidden; /* no noun of scopes that a program names: the engine's own, or … */
-    bool whole;  /* … of the store as a whole: verbs are typed without it, and have no scope */
+    bool hidden; /* no noun of scopes for programs: the engine's own, or … */
+    bool whole; /* … that of the store as a whole: its verbs are typed without it, and have no scope
+                 */
     const char *word;
-    const char *scope;    /* what a scope of it is called in help: "POOL" */
-    const char *items[3]; /* what is in a scope: none, one, several; NULL: not said */
+    const char *scope;    /* the name of its scopes in help: "POOL" */
+    const char *items[3]; /* the content of a scope in words: none, one, several; NULL: none */
     const struct usher__arg *args;
     size_t args_size;      /* of its member of usher_operation.arg */
     unsigned n_args;       /* bit i of the masks above is args[i] */
     const uint8_t *arg_at; /* by enum usher_field, below n_arg_at: 1 + the index of its argument */
     unsigned n_arg_at;
-    /* Bits of the texts that @command gives. */
+    /* Return the bits of the texts that @command gives. */
     uint64_t (*texts)(const struct usher_operation *command);
     uint64_t token;       /* the bit of the argument of type TOKEN, 0 if it has none */
     uint64_t if_version;  /* the same of if-version, … */
@@ -177,18 +178,18 @@ struct usher__noun {
     size_t epoch_at;      /* a struct usher_text there; 0: the noun has no such argument */
     const struct usher__verb *verbs;
     unsigned n_verbs;
-    /* What is answered. */
+    /* The fields of the answer. */
     const struct usher__field *outs, *extras, *row;
     unsigned n_outs, n_extras, n_row;
     const uint8_t *out_at; /* by enum usher_field, below n_out_at: 1 + the index of its out */
     unsigned n_out_at;
     size_t more_at;    /* the out MORE, a bool there in struct usher_result; 0: it has none */
-    size_t partial_at; /* the same of PARTIAL: with it a failure has rows */
-    /* What else a program sees of that, made of it. */
+    size_t partial_at; /* the same for PARTIAL: with it a failure has rows */
+    /* Fields for programs that are made of others. */
     const struct usher__field *views, *row_views;
     unsigned n_views, n_row_views;
-    uint32_t extra_verbs, view_verbs, row_verbs; /* those that have any of the list */
-    /* How it is told.  The last one of each is none: its verbs are 0. */
+    uint32_t extra_verbs, view_verbs, row_verbs; /* verbs with any of the list */
+    /* The keys of the answer.  The last one of each is empty: its verbs are 0. */
     const struct usher__key *keys, *row_keys;
     const struct usher__echo *echoes;
     size_t row_size, n_rows_at, rows_at; /* the last two in struct usher_result */
@@ -201,18 +202,18 @@ struct usher__noun {
 #define USHER__NOUNS 9                                             /* more than the largest code */
 extern const struct usher__noun *const usher__nouns[USHER__NOUNS]; /* by code; NULL: none */
 
-/* NULL: no such noun or verb. */
+/* Return NULL if there is no such noun or verb. */
 static inline const struct usher__noun *usher__noun(unsigned noun)
 {
     return noun < USHER__NOUNS ? usher__nouns[noun] : NULL;
 }
 const struct usher__noun *usher__noun_by_word(const char *word);
 
-/* The verb without a scope that is typed as @noun and @word, or with @noun "" as @word; NULL: there
- * is none. */
+/* Return the verb without a scope that is typed as @noun and @word, or with @noun "" as @word;
+ * NULL: there is none. */
 const struct usher__verb *usher__whole_verb(const char *noun, const char *word);
 
-/* Verbs of a noun stand in the order of their codes: noun * 256 + 1, 2, ... */
+/* Verbs of a noun are in the order of their codes: noun * 256 + 1, 2, ... */
 static inline const struct usher__verb *usher__verb(unsigned verb)
 {
     const struct usher__noun *noun = usher__noun(verb >> 8);
@@ -221,8 +222,7 @@ static inline const struct usher__verb *usher__verb(unsigned verb)
     return noun != NULL && i < noun->n_verbs ? &noun->verbs[i] : NULL;
 }
 
-/* A walk over the fields of the tables of a noun that belong to the answer to one verb, or to its
- * rows. */
+/* An iteration over the fields of a noun that belong to the answer to one verb, or to its rows. */
 struct usher__seen {
     const struct usher__field *lists[3]; /* the last one: settings and figures */
     unsigned n[3];
@@ -243,7 +243,7 @@ static inline void usher__seen_begin(struct usher__seen *seen, const struct ushe
     seen->bit = bit;
 }
 
-/* NULL: that was all. */
+/* Return the next field, or NULL at the end. */
 static inline const struct usher__field *usher__seen_next(struct usher__seen *seen)
 {
     for (; seen->list < 3; seen->list++, seen->i = 0)
@@ -256,25 +256,25 @@ static inline const struct usher__field *usher__seen_next(struct usher__seen *se
     return NULL;
 }
 
-/* @command must have a token and has none. */
+/* Return whether @command requires a token and has none. */
 bool usher__token_missing(const struct usher__noun *noun, const struct usher__verb *verb,
                           const struct usher_operation *command);
 
-/* The largest value of @arg of @verb. */
+/* Return the largest value of @arg of @verb. */
 int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *arg);
 
-/* The @i-th setting that @verb tells: as an EXTRA row, in whose order scope.settings are, and as it
- * is given.  False: no more. */
+/* Find the @i-th setting in answers to @verb, as an EXTRA row, whose order is that of
+ * scope.settings, and as an argument.  Return false if there are no more. */
 bool usher__setting(unsigned verb, unsigned i, const struct usher__field **ret_told,
                     const struct usher__arg **ret_given);
 
-/* @arg is a duration in ms. */
+/* Return whether @arg is a duration in ms. */
 bool usher__arg_is_span(const struct usher__arg *arg);
 
-/* Those that are spoken. */
+/* Return the @i-th noun for programs, or NULL. */
 const struct usher__noun *usher__noun_at(unsigned i);
 
-/* The code of an answer that comes from elsewhere. */
+/* Return whether @code, from another process, is a status. */
 bool usher__is_status(uint64_t code);
 
 /* Words of codes: index in a NULL-terminated list. */
@@ -287,14 +287,14 @@ extern const char *const usher__stamp_words[];
 extern const char *const usher__mode_words[];
 extern const char *const usher__overflow_words[];
 
-/* NULL: @data is packed fields (room.h), as many as can be.  Else what is wrong with it. */
+/* Return NULL if @data is packed fields (room.h), at most the maximum number, else the fault. */
 const char *usher__fields_fault(const char *data, size_t size);
 extern const char *const usher__trigger_words[], *const usher__strategy_words[];
 extern const char *const usher__requeue_words[], *const usher__user_state_words[];
 extern const char *const usher__agent_state_words[], *const usher__place_words[];
 extern const char *const usher__outcome_words[];
 
-/* The number that @command gives as @field. */
+/* Read the number that @command gives as @field. */
 bool usher__operation_number(const struct usher_operation *command, unsigned field,
                              int64_t *ret_number);
 

@@ -395,7 +395,7 @@ const struct help_topic usher__help_topics[] = {
 "  usher number lift desk 5550100           end a rest early\n"
 "\n"
 "  usher queue set support ttl=10m          by default silent agents and users are gone after 15s\n"
-"  usher queue login support ann            an agent comes to work and gets a room\n"
+"  usher queue login support ann            an agent logs in and gets a room\n"
 "  usher queue apply support zoe            a user is seated in it\n"
 "  usher queue apply support max            the next user waits\n"
 "  usher queue alive support user=max       the sign of life that is needed every ttl=\n"

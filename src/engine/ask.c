@@ -17,7 +17,7 @@
 #include "engine/memory.h"
 #include "engine/result.h"
 
-/* How often one caller asks for one command, when others use up what it got. */
+/* The maximum number of requests for one command, if other callers use up its grants. */
 #define TRIES 16
 #define TURNS 16
 #define VERIFIED 256
@@ -26,7 +26,7 @@
 #define PAUSE_MIN_MS 10
 #define PAUSE_MAX_MS 1000
 
-/* Scopes that share a turn by their hash wait for each other, no more. */
+/* A turn to request a grant.  Scopes with the same hash share one, and wait for each other. */
 struct turn {
     pthread_mutex_t lock;
     pthread_cond_t over;
@@ -36,7 +36,7 @@ struct turn {
     char why[192]; /* of the last failure */
 };
 
-/* A reservation that has ended by itself. */
+/* A reservation that has expired. */
 struct expired {
     char name[USHER_NAME_MAX];
     size_t name_size;
@@ -58,7 +58,7 @@ struct usher__asked {
     _Atomic unsigned next;
 };
 
-/* ---- what an engine keeps ------------------------------------------------------------- */
+/* ---- the state of an engine ------------------------------------------------------------- */
 
 static bool turn_open(struct turn *t)
 {
@@ -121,8 +121,8 @@ static uint64_t hash_of(const struct usher__ask *a)
 
 /* ---- one at a time ---------------------------------------------------------------------- */
 
-/* OK: the turn is mine, until turn_end().  SAME: another thread has got a grant since @times.
- * UNAVAILABLE: the deadline is over.  If @pauses, wait for the end of a pause. */
+/* OK: this thread has the turn until turn_end().  SAME: another thread has got a grant since
+ * @times. UNAVAILABLE: the deadline is over.  If @pauses, wait for the end of a pause. */
 static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64_t times,
                                     bool pauses)
 {
@@ -160,7 +160,7 @@ static bool in_pause(struct turn *t)
     return pause;
 }
 
-/* False: it is to be tried again, after a pause. */
+/* Return false if it has to be tried again after a pause. */
 static bool turn_end(struct usher__ask *a, struct turn *t, enum usher_status status)
 {
     bool again = status == USHER_UNAVAILABLE || status == USHER_UNKNOWN, first;
@@ -303,7 +303,7 @@ enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__as
     struct turn *t = &asked->turns[hash % TURNS];
     enum usher_status status;
 
-    /* In a turn: a grant that another caller has and has not installed yet looks like a loss. */
+    /* In a turn, because a grant that another caller has not installed yet looks like a loss. */
     do {
         uint64_t times = atomic_load(&t->times);
 
@@ -380,7 +380,7 @@ void usher__ask_log(const struct usher__ask *a, enum usher_log_level level, cons
     usher__engine_log(a->e, level, line);
 }
 
-/* ---- the journal of what ends by itself --------------------------------------------------- */
+/* ---- the journal of expired reservations --------------------------------------------------- */
 
 void usher__asked_expired(struct usher__asked *asked, const struct usher_allocator *alloc,
                           const struct usher_notice *notice)
@@ -394,7 +394,7 @@ void usher__asked_expired(struct usher__asked *asked, const struct usher_allocat
 
     if (notice->to != USHER_SERIAL_STATE_RETURNED) /* in doubt, or lost: it has not ended */
         return;
-    /* the number, and the rank that it has by its period: see rank_of() */
+    /* the number, and its rank in its period: see rank_of() */
     if (!usher_fields_next(&f, &name, &digits, &version) ||
         !usher__wide_read(digits.data, digits.size, &number) ||
         !usher__wide_read(notice->subject.data, notice->subject.size, &rank))
@@ -427,7 +427,7 @@ void usher__asked_expired(struct usher__asked *asked, const struct usher_allocat
     (void)pthread_mutex_unlock(&asked->lock);
 }
 
-/* Up to @n of those noted; they are taken out. */
+/* Remove up to @n noted ones. */
 static size_t expired_take(struct usher__asked *asked, struct expired *to, size_t n,
                            bool *ret_dropped)
 {
@@ -511,7 +511,7 @@ void usher__ask_execute(struct usher_engine *e, const struct usher_operation *co
     a.why[0] = '\0';
     if (command->scope.data == NULL || command->scope.size > USHER_NAME_MAX ||
         usher__scope_fault(command->scope.data, command->scope.size) != NULL)
-        usher__ask_run(&a, command, reply); /* which says what is wrong */
+        usher__ask_run(&a, command, reply); /* the reply has the fault */
     else if (a.noun == USHER_SERIAL)
         usher__serial_execute(&a, reply);
     else

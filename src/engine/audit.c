@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The audit (like fsck) and the digest, both over what a store's scan() shows.
+ * The audit (like fsck) and the digest, both of the items of a store's scan().
  *
- * The lists of a scope are compared with what its records say as two sums: each entry that
- * a record should have is hashed into one, each entry found into the other.  Equal sums
- * and counts mean equal sets (but for one chance in 2^64); so the audit needs no memory
- * for the entries and does not mind their order.
+ * The lists of a scope are compared with its records by two sums: each entry that a record should
+ * have is hashed into one, each entry found into the other.  Equal sums and counts mean equal sets
+ * (except with probability 2^-64), so the audit needs no memory for the entries and does not depend
+ * on their order.
  *
- * A scope whose lists or counts are not what its records say is torn: the store may know how to
- * mend it (mend() of store.h; those of memory and SQLite have nothing that could be torn).
+ * A scope whose lists or counts do not agree with its records is torn: the store may be able to
+ * repair it (mend() of store.h; scopes of memory and SQLite cannot be torn).
  */
 #include "config.h"
 
@@ -48,10 +48,10 @@ struct names {
     size_t size, room, n;
 };
 
-/* A scope with faults that mending can put right. */
+/* A scope with faults that a repair can remove. */
 struct torn {
     enum usher_noun noun;
-    uint64_t faults; /* all that it has */
+    uint64_t faults; /* all faults of the scope */
     size_t size;
     char name[USHER_NAME_MAX + 1];
 };
@@ -60,21 +60,21 @@ struct audit {
     struct usher_engine *e;
     struct torn *torn;
     size_t n_torn, torn_room;
-    uint64_t before; /* faults before the scope that is looked at */
-    bool is_torn;    /* it is */
-    /* By noun: scopes that an index should have, entries that an index has, and what an authority
-     * keeps. */
+    uint64_t before; /* faults before the current scope */
+    bool is_torn;    /* the current scope is torn */
+    /* By noun: scopes that an index should have, entries that an index has, and entries of an
+     * authority. */
     struct names seen[USHER__NOUNS];
-    struct names doubted[USHER__NOUNS]; /* it does not keep them as the store has them */
-    bool settled;                       /* they are looked at again */
+    struct names doubted[USHER__NOUNS]; /* their entries differ from the store */
+    bool settled;                       /* they are compared again */
     struct usher_check_result found;
-    enum usher_status status; /* of the authority: why the audit cannot go on */
+    enum usher_status status; /* of the authority: the reason why the audit ends */
     usher_audit_fn *fn;
     void *payload;
-    bool open; /* a scope is being looked at */
+    bool open; /* there is a current scope */
     char name[USHER_NAME_MAX + 1];
     struct usher_scope scope;
-    const struct usher__steps *steps; /* of the scope's noun; NULL: of none that is known */
+    const struct usher__steps *steps; /* of the scope's noun; NULL: it is not known */
     struct usher__tally tally;
     struct tally should[USHER_KINDS][USHER_SLOTS][2], is[USHER_KINDS][USHER_SLOTS][2];
     uint8_t last_kind;
@@ -154,7 +154,7 @@ static enum usher_status names_add(const struct audit *a, struct names *names,
     return USHER_OK;
 }
 
-/* The scope that was looked at has been seen. */
+/* The current scope is complete: remember it if it is torn. */
 static enum usher_status torn_add(struct audit *a)
 {
     struct torn *t;
@@ -252,7 +252,7 @@ static enum usher_status audit_close(struct audit *a)
     return torn_add(a);
 }
 
-/* From now on it is about @noun @name. */
+/* Begin to report about @noun @name. */
 static void audit_name(struct audit *a, unsigned noun, const struct usher_text *name)
 {
     a->before = a->found.faults;
@@ -268,7 +268,8 @@ static void authority_failed(struct audit *a, enum usher_status status, const ch
     a->status = status;
 }
 
-/* The entry of @name in the authority; empty if there is none.  False: the query failed. */
+/* Read the entry of @name in the authority; empty if there is none.  Return false if the query
+ * failed. */
 static bool entry_of(struct audit *a, enum usher_noun noun, const struct usher_text *name,
                      struct usher_authority_entry *ret)
 {
@@ -287,7 +288,7 @@ static bool entry_of(struct audit *a, enum usher_noun noun, const struct usher_t
     return true;
 }
 
-/* An authority never falls, so what the store had when it was read is below it now. */
+/* The maximum of an authority never decreases, so the number in the store must be below it now. */
 static void audit_granted(struct audit *a, const struct usher_record *r)
 {
     enum usher_noun noun = (enum usher_noun)a->scope.noun;
@@ -341,7 +342,7 @@ static enum usher_status audit_kept(struct audit *a, const struct usher_record *
     return USHER_OK;
 }
 
-/* Are gaps in order, apart, and of past versions?  A token in one of them is `lost`. */
+/* Return whether gaps are in order, disjoint, and of past versions.  A token in a gap is `lost`. */
 static bool gaps_are_sane(const struct usher_scope *s)
 {
     for (unsigned i = 0; i < s->n_gaps; i++)
@@ -468,7 +469,7 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
                : USHER_OK;
 }
 
-/* A fault that the store itself reports: also of a scope that cannot be read otherwise. */
+/* Report a fault that the store itself found, also of a scope that cannot be read. */
 static enum usher_status audit_fault(struct audit *a, const struct usher_item *item)
 {
     enum usher_status status = USHER_OK;
@@ -527,7 +528,7 @@ static enum usher_status scan(struct usher_engine *e, const char *verb, enum ush
     return status;
 }
 
-/* ---- mending ------------------------------------------------------------------------- */
+/* ---- repair -------------------------------------------------------------------------- */
 
 static enum usher_status tally_item(void *payload, const struct usher_item *item)
 {
@@ -560,8 +561,7 @@ static void tally_header(void *payload, struct usher_scope *scope)
         scope->due_ms = a->scope.due_ms;
 }
 
-/* A scope that was torn is mended, and looked at again: what it does not have any more of its
- * faults is repaired. */
+/* Repair a torn scope, and check it again: the faults that it no longer has are repaired. */
 static enum usher_status mend(struct audit *a, const struct torn *t)
 {
     const struct usher_store_ops *ops = a->e->store->ops;
@@ -602,7 +602,7 @@ static bool is_torn(const struct audit *a, enum usher_noun noun, const char *nam
     return false;
 }
 
-/* ---- what no scope can say of itself ------------------------------------------------- */
+/* ---- indexes ----------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -623,7 +623,7 @@ static void names_list(const struct names *names, const unsigned char **to)
     qsort(to, names->n, sizeof *to, by_name);
 }
 
-/* The scope called @name is in the index alone, or not in it: that was so when they were read. */
+/* The scope called @name was only in the index, or not in it, when they were read: check it now. */
 static enum usher_status check_indexed(struct audit *a, enum usher_noun noun,
                                        const unsigned char *name, bool repair)
 {
@@ -652,7 +652,7 @@ static enum usher_status check_indexed(struct audit *a, enum usher_noun noun,
 /* Long enough for a client that has changed the scope and is about to update the index. */
 #define SETTLE_NS 100000000
 
-/* Scopes of @noun and their index, which are different scopes. */
+/* Compare the scopes of @noun with their index, which is in other scopes. */
 static enum usher_status check_index(struct audit *a, enum usher_noun noun, bool repair)
 {
     const struct timespec settle = { 0, SETTLE_NS };
@@ -705,7 +705,7 @@ static enum usher_status check_indexes(struct audit *a, bool repair)
     return status;
 }
 
-/* ---- what the authority says --------------------------------------------------------- */
+/* ---- the authority ------------------------------------------------------------------ */
 
 static enum usher_status kept_item(void *payload, const struct usher_item *item)
 {
@@ -720,7 +720,7 @@ static enum usher_status kept_item(void *payload, const struct usher_item *item)
     return item->kind == USHER_ITEM_RECORD ? audit_kept(a, item->record) : USHER_OK;
 }
 
-/* Compare those that differ once more, because the authority may just have been updated. */
+/* Compare those that differ again, because the authority may just have been updated. */
 static enum usher_status check_doubted(struct audit *a)
 {
     const struct timespec settle = { 0, SETTLE_NS };
@@ -744,7 +744,7 @@ static enum usher_status check_doubted(struct audit *a)
     return status;
 }
 
-/* Is a name in the authority valid?  Then the following lines are about it. */
+/* Return whether a name in the authority is valid, and begin to report about it. */
 static bool is_name(struct audit *a, enum usher_noun noun, const struct usher_text *name)
 {
     const char *what =
@@ -782,8 +782,8 @@ struct lookup {
     enum usher_noun noun;
 };
 
-/* Not in the store: it is made again with its next use, and goes on above the maximum.  So that is
- * no fault; and stores that share an authority do not have each other's. */
+/* An entry that is not in the store: it is recreated with its next use, and continues above the
+ * maximum.  So that is no fault; and stores that share an authority have different scopes. */
 static void kept_entry(void *payload, const struct usher_text *name,
                        const struct usher_authority_entry *entry)
 {
@@ -853,7 +853,7 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
                               void *payload, struct usher_check_result *ret_result)
 {
     struct audit a;
-    char why[256]; /* something was not seen */
+    char why[256]; /* a part of the store was not read */
     enum usher_status status = usher__engine_check(e);
 
     if (status != USHER_OK)
@@ -882,7 +882,7 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
                        e->store->ops->mend != NULL;
          i++)
         status = mend(&a, &a.torn[i]);
-    /* a missing room may be among those that were not seen */
+    /* a missing room may be in the part that was not read */
     if (status == USHER_OK && !a.found.partial)
         status = check_indexes(&a, (flags & USHER_CHECK_REPAIR) != 0);
     if (status == USHER_OK && !a.found.partial)
@@ -956,7 +956,7 @@ static enum usher_status digest_item(void *payload, const struct usher_item *ite
         usher__hash_text(h, &r->group);
         usher__hash_text(h, &r->data);
     } else if (item->kind == USHER_ITEM_FAULT && item->scope != NULL) {
-        return USHER_UNAVAILABLE; /* it is there, but not to be read: no digest of nothing */
+        return USHER_UNAVAILABLE; /* it exists, but cannot be read: no digest */
     }
     return USHER_OK;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moving visits that have ended from the store into a history, and reading them from there or
- * from one within the store, where they have been from their end on.
+ * Move visits that have ended from the store into a history, and read them from that or from a
+ * history within the store, which has them from their end on.
  *
- * A page of the oldest is read from the store by `drain`, put into the history in one
- * transaction, and dropped by the `drain` that reads the next page: up to the version of the
- * last one, and only what had ended by then (a store that went back in time gives versions
- * again).  Several engines may be at it; then a visit is put twice, which is once.
+ * A page of the oldest visits is read from the store by `drain`, put into the history in one
+ * transaction, and dropped by the `drain` that reads the next page.  That drops up to the version
+ * of the last one, and only visits that had ended by then (a store that went back in time issues
+ * versions again).  If several engines do it at the same time, a visit is put twice, which has no
+ * effect.
  */
 #include "config.h"
 
@@ -31,18 +32,18 @@
 #endif
 /* The pause between two moves after commands on one queue, and after a failed one. */
 #define EVERY_MS 1000
-/* How long a command may be held up by the history's being locked. */
+/* How long a command waits for a locked history, at most. */
 #define WAIT_MS 200
 #define BUCKETS 64
 
-/* A queue that this engine has met. */
+/* A queue on which this engine has executed commands. */
 struct met {
     struct met *next;
-    uint64_t epoch;   /* as of the last look at `archive`; 0: none yet */
-    uint64_t version; /* as of the last move of all there was */
+    uint64_t epoch;   /* when `archive` was read last; 0: not yet */
+    uint64_t version; /* at the last complete move */
     int64_t at_ms;    /* CLOCK_MONOTONIC, of the last try */
-    bool busy;        /* a thread is at it */
-    bool changed;     /* since the last move of all there was */
+    bool busy;        /* a thread moves its visits */
+    bool changed;     /* since the last complete move */
     size_t size;
     char name[];
 };
@@ -50,7 +51,7 @@ struct met {
 struct usher__archive {
     const struct usher_allocator *alloc;
     pthread_mutex_t lock; /* of all below */
-    int64_t failed_ms;    /* of the last failure; 0: the last move was well */
+    int64_t failed_ms;    /* of the last failure; 0: the last move succeeded */
     struct met *buckets[BUCKETS];
 };
 
@@ -140,7 +141,7 @@ void usher__archive_free(struct usher__archive *a)
     (void)usher__resize(a->alloc, a, sizeof *a, 0);
 }
 
-/* Under the lock.  NULL: not met, or with @make no memory. */
+/* Find the entry of @queue, under the lock.  NULL: none, or with @make no memory. */
 static struct met *met_find(struct usher__archive *a, const struct usher_text *queue, bool make)
 {
     uint32_t h = usher__text_hash(USHER__HASH, queue);
@@ -162,7 +163,7 @@ static struct met *met_find(struct usher__archive *a, const struct usher_text *q
     return m;
 }
 
-/* Under the lock: this thread moves its visits.  Later visits are a change again. */
+/* Mark, under the lock, that this thread moves its visits.  Later visits are a change again. */
 static void met_take(struct met *m)
 {
     m->busy = true;
@@ -188,7 +189,7 @@ bool usher__archive_meets(struct usher_engine *e, const struct usher_operation *
 
 /* ---- moving --------------------------------------------------------------------------- */
 
-/* One move, perhaps of several pages. */
+/* One move, of one or more pages. */
 struct move {
     struct usher_engine *e;
     struct usher_text queue;
@@ -206,7 +207,7 @@ static void command_init(const struct move *m, struct usher_operation *c, enum u
     c->scope = m->queue;
 }
 
-/* @c on the store, and no more than that. */
+/* Execute only @c on the store. */
 static enum usher_status run(struct move *m, const struct usher_operation *c,
                              struct usher_result *r)
 {
@@ -219,7 +220,7 @@ static enum usher_status run(struct move *m, const struct usher_operation *c,
     return r->status;
 }
 
-/* From now on the store drops no visit by itself. */
+/* Change the setting, so that the store drops visits only by `drain`. */
 static enum usher_status keep_all(struct move *m, const struct usher_operation *like)
 {
     struct usher_operation c;
@@ -259,7 +260,7 @@ static enum usher_status put(struct move *m, const struct usher_result *r,
     return USHER_OK;
 }
 
-/* All that there is.  USHER_OK, USHER_MISSING (no such queue), or what failed, with m->why. */
+/* Move all visits.  Return USHER_OK, USHER_MISSING (no such queue), or a failure, with m->why. */
 static enum usher_status move_all(struct move *m)
 {
     struct usher_operation c;
@@ -286,7 +287,7 @@ static enum usher_status move_all(struct move *m)
     }
 }
 
-/* Under no lock; @entry is this thread's (busy).  @like: says what time it is. */
+/* Without a lock; @entry belongs to this thread (busy).  @like: has the time. */
 static enum usher_status move_queue(struct move *m, struct met *entry,
                                     const struct usher_operation *like)
 {
@@ -335,7 +336,7 @@ static void failed(struct usher_engine *e, const struct move *m, enum usher_stat
     }
 }
 
-/* Read @reply to @command; returns the entry of its queue if it is to be moved now. */
+/* Read @reply to @command, and return the entry of its queue if it has to be moved now. */
 static struct met *look(struct usher__archive *a, const struct usher_operation *command,
                         const struct usher_result *reply)
 {
@@ -393,7 +394,7 @@ void usher__archive_after(struct usher_engine *e, const struct usher_operation *
         if (status >= USHER_INVALID)
             failed(e, &m, status);
         if (m.moved > 0 && r->status == USHER_FULL && r->of.queue.why == USHER_QUEUE_WHY_HISTORY) {
-            usher_result_done(r); /* there is room for it now */
+            usher_result_done(r); /* there is space for it now */
             usher__engine_execute(e, &commands[i], r, e->waits ? deadline_ms : 0);
         }
     }
@@ -461,7 +462,7 @@ static void drain(struct usher_engine *e, const struct usher_operation *command,
 
     m.deadline_ms = deadline_ms;
     m.wait_ms = deadline_ms - usher__monotonic_ms();
-    /* is it there? */
+    /* check that it exists */
     command_init(&m, &c, USHER_QUEUE_DRAIN);
     c.given = USHER_GIVEN_QUEUE_MAX;
     c.arg.queue.max = 1;
@@ -472,7 +473,7 @@ static void drain(struct usher_engine *e, const struct usher_operation *command,
     (void)pthread_mutex_lock(&a->lock);
     entry = met_find(a, &command->scope, true);
     if (entry != NULL && entry->busy)
-        entry = NULL; /* two at it do no harm */
+        entry = NULL; /* two threads do no harm */
     else if (entry != NULL)
         met_take(entry);
     (void)pthread_mutex_unlock(&a->lock);
@@ -528,8 +529,8 @@ static enum usher_status read_visits(struct usher_engine *e,
     return h->ops->read != NULL ? h->ops->read(h, query, deadline_ms, add, reading, why) : USHER_OK;
 }
 
-/* The end of a page.  "0.VERSION": in the store; "1.PLACE.VERSION": in the history, after the
- * store showed its visits down to VERSION (0: none).  False: it is neither. */
+/* Read the end of a page.  "0.VERSION": in the store; "1.PLACE.VERSION": in the history, after the
+ * visits of the store down to VERSION (0: none).  Return false if it is neither. */
 static bool after_read(const struct usher_text *after, bool *ret_there, int64_t *ret_place,
                        uint64_t *ret_version)
 {
@@ -586,8 +587,9 @@ static void history(struct usher_engine *e, const struct usher_operation *comman
         (command->given & USHER_GIVEN_QUEUE_MAX) != 0 ? (size_t)g->max : USHER_LIST_DEFAULT;
     reading.left -= q->n_rows;
     query.max = reading.left + 1;
-    /* The visits that the store has shown are in the history, or may be by now.  Each page of it
-     * leaves them out: in a range of time they may come late, if the clock was set back. */
+    /* The visits that were read from the store are in the history, or may be by now.  Each page of
+     * the history leaves them out: in a range of time they may come late, if the clock was set
+     * back. */
     query.epoch = reply->epoch;
     if (q->n_rows > 0)
         query.version = q->rows[q->n_rows - 1].version;
@@ -605,7 +607,7 @@ static void history(struct usher_engine *e, const struct usher_operation *comman
                          : snprintf(q->agent, sizeof q->agent, "0.%" PRIu64, query.version));
     }
     if (reply->status == USHER_MISSING && (there || q->n_rows > 0))
-        reply->status = USHER_OK; /* it has been there once */
+        reply->status = USHER_OK; /* it existed before */
 }
 
 void usher__archive_execute(struct usher_engine *e, const struct usher_operation *command,

@@ -6,10 +6,10 @@
  * Its maximum of a name counts integers, not ids: a segment of n ids is n * by integers wide, so
  * that every segment begins on the grid of start and by.
  *
- * A managed dispenser answers `empty` when its segment is used up, and when it is on
- * another server or file than that which the segment was put on.  `install` compares: a segment
- * that does not follow the present one shows that the store has lost a segment, and the rest of the
- * present one is not given out.
+ * A managed dispenser answers `empty` if its segment is used up, and if it is on another server or
+ * file than the one on which the segment was installed.  `install` compares: a segment that does
+ * not follow the current one shows that the store has lost a segment, and the rest of the current
+ * one is not issued.
  */
 #include "config.h"
 
@@ -39,7 +39,7 @@ static int64_t by_of(const struct usher_ids_authority *of)
     return of->by != 0 ? of->by : 1;
 }
 
-/* @at, or the first one after it that is @start + k * @by.  False: that is beyond all. */
+/* Find @at, or the first one after it that is @start + k * @by.  Return false if it overflows. */
 static bool on_grid(int64_t start, int64_t by, int64_t at, int64_t *ret)
 {
     int64_t rest = (at - start) % by;
@@ -85,7 +85,7 @@ static enum usher_status reserve(void *payload, int64_t n, int64_t floor, int64_
     status = of->authority->ops->reserve(of->authority, &want, deadline_ms, &range, message);
     if (status != USHER_OK)
         return status;
-    /* off the grid it is where a limit has cut the one before short */
+    /* it is off the grid if a limit has cut the one before short */
     if (range.from == INT64_MAX || !on_grid(start, by, range.from + 1, &first) || first > range.to)
         return USHER_FULL;
     ret->first = first;
@@ -117,7 +117,7 @@ struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority 
 
 /* ---- for a dispenser of a store ------------------------------------------------------ */
 
-/* The settings that a dispenser is made with. */
+/* The settings of a new dispenser. */
 #define SETTINGS                                                                             \
     (USHER_GIVEN_ID_START | USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_LIMIT | \
      USHER_GIVEN_ID_STEP_MAX | USHER_GIVEN_ID_LIFE | USHER_GIVEN_ID_MANAGED |                \
@@ -139,7 +139,7 @@ bool usher__id_asks(enum usher_verb verb)
     }
 }
 
-/* As the arguments of `create`. */
+/* Unpack it as the arguments of `create`. */
 static bool settings_unpack(const char *data, size_t size, struct usher_operation *c)
 {
     struct usher_id_args *s = &c->arg.id;
@@ -179,21 +179,21 @@ static enum usher_status restore(ask *a)
     if (status != USHER_OK)
         return status;
     if (entry.data_size == 0)
-        return USHER_MISSING; /* deleted, or known to others only */
+        return USHER_MISSING; /* deleted, or stored by others only */
     if (!settings_unpack(entry.data, entry.data_size, &c)) {
         (void)snprintf(a->why, sizeof a->why, "the dispenser that it keeps cannot be read");
         return USHER_UNAVAILABLE;
     }
     usher__ask_run(a, &c, &reply);
     status = reply.status;
-    if (status > USHER_REFUSED) /* refused: another one was made since */
+    if (status > USHER_REFUSED) /* refused: another one was created since */
         (void)snprintf(a->why, sizeof a->why, "the dispenser cannot be made again: %.120s",
                        reply.message);
     usher_result_done(&reply);
     return status <= USHER_REFUSED ? USHER_OK : USHER_UNAVAILABLE;
 }
 
-/* How the dispenser stands.  MISSING: there is none, or none that is managed. */
+/* Read the dispenser.  MISSING: there is none, or it is not managed. */
 static enum usher_status look(ask *a, struct usher_id_result_row *ret_row, uint64_t *ret_epoch)
 {
     struct usher_operation c = usher__ask_another(a, USHER_ID_SHOW);
@@ -232,7 +232,7 @@ static enum usher_status segment(ask *a, const struct usher_id_result_row *row, 
     if (row->max == USHER_ID_LIMIT_MAX)
         return USHER_FULL;
     a->name[name.size] = '\0';
-    if (of.start == 0) /* its numbers are from 1 */
+    if (of.start == 0) /* its numbers begin with 1 */
         of.start = of.by;
     status =
         reserve(&of, n > row->step ? n : row->step, row->next > row->max ? row->next : row->max + 1,
@@ -248,12 +248,12 @@ static enum usher_status segment(ask *a, const struct usher_id_result_row *row, 
     c.arg.id.max = row->max;
     usher__ask_run(a, &c, &reply);
     status = reply.status;
-    if (status == USHER_UNAVAILABLE) /* the store does not know of it */
+    if (status == USHER_UNAVAILABLE) /* the store does not have it */
         release(&of, &range);
     if (status > USHER_FULL && status != USHER_STALE && status != USHER_MISSING)
         (void)snprintf(a->why, sizeof a->why, "%.180s", reply.message);
     else
-        status = USHER_OK; /* stale: another engine was there first; and all the others are tried */
+        status = USHER_OK; /* stale: another engine was first; all other statuses are tried */
     usher_result_done(&reply);
     return status;
 }
@@ -274,8 +274,8 @@ static enum usher_status raise(ask *a, const struct usher_operation *c, struct u
     return status;
 }
 
-/* Have the authority keep the dispenser as the store has it now; ids below its next one are not
- * to come from there. */
+/* Store the dispenser of the store in the authority, which must not issue ids below its next
+ * one. */
 static enum usher_status keep(ask *a, const struct usher_result *reply)
 {
     const struct usher_id_result_settings *s = &reply->of.id.of.settings;
@@ -288,8 +288,8 @@ static enum usher_status keep(ask *a, const struct usher_result *reply)
     return usher__ask_keep(a, next < 0 ? s->limit : next > 0 ? next - 1 : 0, &data);
 }
 
-/* Have it keep the dispenser as the store has it: one that was made or changed without it, it does
- * not. */
+/* The same if the entry differs: the authority lacks a dispenser that was created or changed
+ * without it. */
 static enum usher_status keep_if_other(ask *a, const struct usher_authority_entry *entry)
 {
     struct usher_operation set = usher__ask_another(a, USHER_ID_SET);
@@ -329,14 +329,14 @@ static enum usher_status verify(ask *a)
     enum usher_status status = look(a, &row, &epoch);
 
     if (status == USHER_MISSING)
-        return USHER_OK; /* what is wrong will be seen by the command itself */
+        return USHER_OK; /* the command itself reports the fault */
     if (status != USHER_OK)
         return status;
     entry.max = 0;
     entry.data_size = 0;
     status = ops->read(a->e->authority, USHER_ID, &name, a->deadline_ms, &entry, a->why);
     behind = row.max >= 0 && row.max < entry.max - (row.by - 1);
-    /* if the store has lost changes, the entry may be the newer one */
+    /* if the store has lost changes, the entry may be newer */
     if ((status == USHER_OK || status == USHER_MISSING) && (!behind || entry.data_size == 0))
         status = keep_if_other(a, &entry);
     if (status != USHER_OK)
@@ -398,7 +398,7 @@ void usher__id_execute(ask *a, struct usher_result *reply)
         managed = c.arg.id.managed != 0;
         if (managed)
             status = usher__ask_reachable(a);
-        if (managed && status == USHER_OK) { /* what the store has lost is there before */
+        if (managed && status == USHER_OK) { /* a lost dispenser is recreated before */
             usher__ask_run(a, &show, reply);
             if (reply->status == USHER_MISSING && restore(a) == USHER_UNAVAILABLE)
                 status = USHER_UNAVAILABLE;
@@ -408,14 +408,14 @@ void usher__id_execute(ask *a, struct usher_result *reply)
     case USHER_ID_DELETE:
         status = usher__ask_reachable(a);
         break;
-    case USHER_ID_SET: /* of what is skipped it has to know */
+    case USHER_ID_SET: /* the authority has to record skipped ids */
         if ((c.given & USHER_GIVEN_ID_NEXT) != 0 && usher__ask_reachable(a) != USHER_OK &&
             look(a, &row, &epoch) == USHER_OK)
             status = USHER_UNAVAILABLE;
         break;
     case USHER_ID_NEXT:
         status = usher__ask_verify(a, &asks, false);
-        if (status == USHER_UNAVAILABLE) /* what is there is given out */
+        if (status == USHER_UNAVAILABLE) /* the rest of the segment is issued */
             status = USHER_OK;
         break;
     default:

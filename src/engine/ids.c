@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ids in the process.
+ * Ids that the process hands out itself.
  *
  * Callers share one counter, `next`.  A call adds to it and so has the id that it finds there,
  * if that is below `end`.  `end` was read before the addition, and the counter was put at or
  * beyond the beginning of a segment before that segment's end was published; so an id below an
- * end is of that very segment, even if the end is an old one by then.  There is nothing else to
+ * end belongs to that segment, even if the end is an old one by then.  There is nothing else to
  * check, and no segment object that a late reader might find reused.
  *
  * The published `end` is first the mark at which the next segment should be fetched, so that
  * callers need no check of their own; then the segment's end; then, when all is used up, 0, so that
  * callers come here before they add.  Everything below is under one lock, and rare.  An id that was
- * taken by addition at or past the published end is looked up among the segments there are (the
- * present and the last few, and the next when it comes: it may go on from this one); if it is in
- * none, the caller takes another.
+ * taken by addition at or past the published end is looked up in the known segments (the current
+ * one and the last few, and the next when it comes, which may follow this one); if it is in none,
+ * the caller takes another.
  *
- * The counter lies on a page that the kernel wipes in the child of a fork, so a child comes here,
+ * The counter is on a page that the kernel wipes in the child of a fork, so a child comes here,
  * too, and gets an error.  Without such a page no end is ever published.
  */
 #include "config.h"
@@ -46,7 +46,7 @@
 #define SCRAPS 64
 #define PAST 8
 #define BUCKETS 64
-/* A call that did not come here took less, as far as figures go. */
+/* The assumed time, in the figures, of a call that did not come here. */
 #define FAST_NS 64
 
 struct span {
@@ -64,7 +64,7 @@ struct inner {
     struct usher_engine *e; /* of the manager below */
     char name[USHER_NAME_MAX + 1];
     uint64_t nonce, turn; /* request ids */
-    int64_t doubted; /* how many were asked for under this one, which may have happened; or 0 */
+    int64_t doubted; /* the size of the request with this id, if it may have been granted; or 0 */
 
     int64_t step, step_least, step_max, life_ms, timeout_ms;
     unsigned share;
@@ -72,12 +72,12 @@ struct inner {
     bool background;
 
     struct span now;        /* the segment in use */
-    struct span past[PAST]; /* those before it, round and round */
+    struct span past[PAST]; /* the ones before it, as a ring */
     unsigned n_past;
     struct usher_id_range spare; /* the next one; n 0: none */
     uint64_t token, range_epoch; /* of the segment in use */
     uint64_t mark, published;
-    uint64_t top;     /* everything that we ever had is below */
+    uint64_t top;     /* above all ids of this process */
     uint64_t skipped; /* of the segment in use */
     struct span scraps[SCRAPS];
     unsigned n_scraps;
@@ -173,7 +173,7 @@ static bool within(const struct span *s, uint64_t id, uint64_t by)
     return id >= s->first && id < s->end && (id - s->first) % by == 0;
 }
 
-/* Is @id, which was taken by addition, of a segment that is or was in use? */
+/* Return whether @id, which was taken by addition, is in a segment that is or was in use. */
 static bool known(const struct inner *p, uint64_t id)
 {
     if (within(&p->now, id, p->by))
@@ -184,7 +184,7 @@ static bool known(const struct inner *p, uint64_t id)
     return false;
 }
 
-/* The spare segment becomes the current one.  The rest of the old one is skipped. */
+/* Make the spare segment the current one.  The rest of the old one is skipped. */
 static void install(struct usher_ids *ids, struct inner *p)
 {
     uint64_t first = (uint64_t)p->spare.first, n = (uint64_t)p->spare.n;
@@ -198,7 +198,7 @@ static void install(struct usher_ids *ids, struct inner *p)
         to = cur;
         if (cur < first)
             to = first;
-        else if ((cur - first) % p->by != 0) /* of another grid */
+        else if ((cur - first) % p->by != 0) /* on another grid */
             to = cur + p->by - (cur - first) % p->by;
     } while (to != cur && !counter_move(ids, &cur, to));
     if (cur < p->now.end)
@@ -253,7 +253,7 @@ static enum usher_status fit_to_use(struct inner *p, const struct usher_id_range
     return USHER_OK;
 }
 
-/* Ask for a segment of @n and wait for it, without the lock.  It becomes the spare one. */
+/* Request a segment of @n and wait for it, without the lock.  It becomes the spare one. */
 static enum usher_status refill(struct inner *p, int64_t n, int64_t deadline_ns)
 {
     struct usher_id_range range;
@@ -274,7 +274,7 @@ static enum usher_status refill(struct inner *p, int64_t n, int64_t deadline_ns)
     else
         (void)no(p, status, why[0] != '\0' ? why : usher_status_text(status));
     if (status == USHER_OK) {
-        if (p->by == 0) /* others read it without the lock */
+        if (p->by == 0) /* other threads read it without the lock */
             p->by = (uint64_t)range.by;
         p->spare = range;
         p->top = (uint64_t)range.first + (uint64_t)range.n * p->by;
@@ -312,7 +312,7 @@ struct call {
     bool waited;
 };
 
-/* From what there is.  False: it does not suffice. */
+/* Serve @c from the known segments.  Return false if they do not suffice. */
 static bool serve(struct usher_ids *ids, struct inner *p, struct call *c)
 {
     uint64_t cur;
@@ -324,7 +324,7 @@ static bool serve(struct usher_ids *ids, struct inner *p, struct call *c)
             return true;
         }
         if (c->taken >= p->now.end)
-            return false; /* it may be of the next one */
+            return false; /* it may be in the next one */
         c->taken = NONE;
     }
     cur = counter(ids);
@@ -343,7 +343,7 @@ static bool serve(struct usher_ids *ids, struct inner *p, struct call *c)
     return false;
 }
 
-/* The present segment does not suffice: get another one.  OK: look again. */
+/* The current segment does not suffice: get another one.  OK: try again. */
 static enum usher_status more(struct usher_ids *ids, struct inner *p, struct call *c)
 {
     int64_t need = c->exact ? (int64_t)c->n : 1;
@@ -391,7 +391,7 @@ static enum usher_status more(struct usher_ids *ids, struct inner *p, struct cal
     }
 }
 
-/* Is it time for the next segment?  With the lock. */
+/* Fetch the next segment if it is time.  With the lock. */
 static void look_ahead(struct usher_ids *ids, struct inner *p)
 {
     uint64_t cur = counter(ids), rest;
@@ -503,7 +503,7 @@ enum usher_status usher_ids_take(struct usher_ids *ids, int64_t n, int64_t timeo
     return status;
 }
 
-/* ---- refilling from elsewhere ----------------------------------------------------- */
+/* ---- refill by other threads ----------------------------------------------------- */
 
 enum usher_status usher_ids_refill(struct usher_ids *ids, int64_t timeout_ms)
 {
@@ -546,7 +546,7 @@ enum usher_status usher_ids_refill(struct usher_ids *ids, int64_t timeout_ms)
         now = now_ns();
     }
     p->refillers--;
-    /* callers must not rely on a refiller that has gone for good */
+    /* callers must not wait for a refiller that is gone */
     (void)pthread_cond_broadcast(&p->came);
     (void)pthread_mutex_unlock(&p->lock);
     return status;
@@ -603,7 +603,7 @@ enum usher_status usher_ids_local_more(struct usher_ids_local *local, int64_t *r
         (void)pthread_mutex_lock(&p->lock);
         for (unsigned i = 0; i < p->n_scraps; i++) {
             if (p->scraps[i].first < local->head.next)
-                continue; /* this thread has had larger ones */
+                continue; /* this thread had larger ones */
             c.got = p->scraps[i];
             p->scraps[i] = p->scraps[--p->n_scraps];
             break;
@@ -674,7 +674,7 @@ void usher_ids_local_close(struct usher_ids_local *local)
         uint64_t cur = rest.end;
 
         (void)pthread_mutex_lock(&p->lock);
-        /* the newest: the counter goes back to where it would be without it */
+        /* the newest: the counter goes back to its value without it */
         if (!within(&p->now, rest.first, p->by) || !counter_move(local->ids, &cur, rest.first)) {
             if (p->n_scraps < SCRAPS)
                 p->scraps[p->n_scraps++] = rest;
@@ -737,7 +737,7 @@ static enum usher_status ask_store(struct inner *p, int64_t n, struct usher_id_r
     enum usher_status status;
 
     if (p->doubted != 0)
-        n = p->doubted; /* it is asked for again: it may be kept for us */
+        n = p->doubted; /* repeat the request, whose answer may be cached */
     (void)snprintf(request, sizeof request, "ids-%016" PRIx64 "-%" PRIu64, p->nonce, p->turn);
     opt.request = request;
     status = usher_id_next(p->e, p->name, n, &opt, &a);
@@ -755,7 +755,8 @@ static enum usher_status ask_store(struct inner *p, int64_t n, struct usher_id_r
     return status;
 }
 
-/* Skip our ids: the store has lost them, or the dispenser was deleted and made again. */
+/* Skip the ids of this process: the store has lost them, or the dispenser was deleted and created
+ * again. */
 static enum usher_status raise_store(struct inner *p, int64_t floor)
 {
     struct usher_id_options opt = USHER_ID_OPTIONS_INIT;
@@ -773,12 +774,12 @@ static enum usher_status store_reserve(void *payload, int64_t n, int64_t floor, 
     struct inner *p = payload;
     enum usher_status status = USHER_OK;
 
-    (void)deadline_ms; /* the engine has its own */
+    (void)deadline_ms; /* the engine has its own deadline */
     for (int i = 0; i < 4 && status == USHER_OK; i++) {
         memset(ret, 0, sizeof *ret);
         status = ask_store(p, n, ret);
         if (status == USHER_FULL && ret->n > 0 && ret->first >= floor) {
-            n = ret->n; /* the last there are */
+            n = ret->n; /* the last ones */
             status = USHER_OK;
             continue;
         }
@@ -809,7 +810,7 @@ static void store_release(void *payload, const struct usher_id_range *range)
 
 /* ---- open and close --------------------------------------------------------------- */
 
-/* Return the rest, if it is one piece with the last segment. */
+/* Return the rest, if it is contiguous with the last segment. */
 static void give_back(struct usher_ids *ids, struct inner *p)
 {
     struct usher_id_range rest = p->spare;
@@ -819,7 +820,7 @@ static void give_back(struct usher_ids *ids, struct inner *p)
         return;
     rest.by = (int64_t)p->by;
     if (p->spare.n > 0 && (uint64_t)p->spare.first == p->now.end && cur <= p->top) {
-        rest.first = (int64_t)cur; /* both */
+        rest.first = (int64_t)cur; /* the rest of both segments */
         rest.n = (int64_t)((p->top - cur) / p->by);
     } else if (p->spare.n == 0 && cur < p->now.end) {
         rest.first = (int64_t)cur;
@@ -831,7 +832,7 @@ static void give_back(struct usher_ids *ids, struct inner *p)
         p->manager.release(p->manager.payload, &rest);
 }
 
-/* Takes half-open ones. */
+/* Free it, also if it is half-open. */
 static void ids_free(struct usher_ids *ids, struct inner *p)
 {
     p->magic = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index of rooms: which ones are open, and when one of them is due for a patrol.
+ * The index of rooms: the open ones, and when they are due for a patrol.
  *
  * A room is one scope, the index is others: 64 partitions by the hash of the room's name.  So
  * no scope is hot, and on Redis Cluster they are spread; but a room and its entry do not change
@@ -21,7 +21,7 @@
  *
  * A patrol hands out due rooms under a lease.  The next patrol of the same worker reports that it
  * is done with those it had: they are due again after the interval.  The rooms of a worker that
- * does not come again are due when its lease ends.
+ * does not return are due when its lease ends.
  */
 #include "config.h"
 
@@ -114,12 +114,12 @@ static enum usher_status add(struct usher_result *reply, const struct usher_room
 #define SILENT_MAX 64
 
 struct unseen {
-    unsigned lane[SILENT_MAX]; /* that do not answer */
+    unsigned lane[SILENT_MAX]; /* lanes that do not answer */
     size_t lanes, partitions, rooms;
     char why[192]; /* of the first */
 };
 
-/* @command got no answer; *@count is one more. */
+/* @command got no answer: count it in *@count. */
 static void miss(const struct usher_engine *e, struct unseen *u,
                  const struct usher_operation *command, const struct usher_result *reply,
                  size_t *count)
@@ -131,7 +131,7 @@ static void miss(const struct usher_engine *e, struct unseen *u,
     ++*count;
 }
 
-/* Is @command for one that did not answer?  Then *@count is one more. */
+/* Return whether @command is for a lane that did not answer, and count it in *@count. */
 static bool passes_over(const struct usher_engine *e, const struct unseen *u,
                         const struct usher_operation *command, size_t *count)
 {
@@ -151,7 +151,7 @@ static bool no_answer(enum usher_status status)
     return status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
 }
 
-/* Rooms that are looked at together. */
+/* The number of rooms that are read together. */
 #define LOOK 64
 
 struct look {
@@ -159,8 +159,8 @@ struct look {
     struct usher_result replies[LOOK];
 };
 
-/* Those of the @n rooms of @rows that are open now, as rows of @reply: an entry may be left over,
- * or its room may be about to be erased. */
+/* Add those of the @n rooms of @rows that are open now as rows of @reply: an entry may be left
+ * over, or its room may be about to be erased. */
 static enum usher_status add_open(struct usher_engine *e, const struct usher_rooms_row *const *rows,
                                   size_t n, const struct usher_operation *of, struct look *look,
                                   struct unseen *u, struct usher_result *reply)
@@ -198,7 +198,8 @@ static enum usher_status add_open(struct usher_engine *e, const struct usher_roo
     return status;
 }
 
-/* The end of the shortest page: after it, a partition may have rooms that are not on its page. */
+/* Return the end of the shortest page: after it, a partition may have rooms that are not on its
+ * page. */
 static int64_t horizon(const struct usher_result *pages, bool *ret_more)
 {
     int64_t end = INT64_MAX;
@@ -236,7 +237,7 @@ static enum usher_status complete(struct usher_engine *e, struct usher__room_ask
         if (r->n_rows > 0)
             args->created_ms = r->rows[r->n_rows - 1].created_ms;
         if (r->token == 0 && args->after.data == NULL)
-            break; /* no page is like that */
+            break; /* no valid page is like that */
         if (r->token == 0) {
             a->c.given &= ~(unsigned)USHER_GIVEN_ROOMS_TOKEN;
             args->created_ms++;
@@ -257,7 +258,7 @@ static enum usher_status complete(struct usher_engine *e, struct usher__room_ask
     return status < USHER_INVALID || no_answer(status) ? USHER_OK : status;
 }
 
-/* The pages of all partitions as one. */
+/* Merge the pages of all partitions. */
 static enum usher_status merge(struct usher_engine *e, const struct usher_result *pages, size_t max,
                                const struct usher_operation *of, struct unseen *u,
                                struct usher_result *reply)
@@ -454,11 +455,11 @@ enum usher_status usher_room_list_result(struct usher_engine *e, const char *aft
 
 /* ---- patrol ------------------------------------------------------------------------- */
 
-/* Steps of erasing a room that one look at it takes, at most. */
+/* The maximum number of erasing steps of one visit to a room. */
 #define VISIT_STEPS 20
 
-/* One sweep of the room of @c, which also continues to erase it.  Returns its state after that, and
- * whether it is there at all. */
+/* Sweep the room of @c once, which also continues to erase it.  Return its state after that, and
+ * whether it exists. */
 static enum usher_room_state sweep(struct usher_engine *e, const struct usher_operation *c,
                                    struct unseen *u, bool *ret_failed)
 {
@@ -477,7 +478,7 @@ static enum usher_room_state sweep(struct usher_engine *e, const struct usher_op
     return state;
 }
 
-/* A room that was handed out: apply what is due in it.  False: there is no such room. */
+/* Apply what is due in a room that was handed out.  Return false if there is no such room. */
 static bool visit(struct usher_engine *e, const struct usher_operation *of,
                   const struct usher_rooms_row *row, struct unseen *u)
 {
@@ -497,7 +498,8 @@ static bool visit(struct usher_engine *e, const struct usher_operation *of,
     if (!there)
         usher__room_tidy(e, &c);
     else if (row->state != USHER_ROOMS_OPEN && !failed)
-        usher__room_put(e, &c, row->created_ms); /* who opened it did not come so far */
+        usher__room_put(e, &c,
+                        row->created_ms); /* the client that opened it did not get that far */
     return there;
 }
 
@@ -582,7 +584,7 @@ enum usher_status usher_room_patrol_result(struct usher_engine *e, const char *w
 /* ---- check -------------------------------------------------------------------------- */
 
 /* A check needs no time: at this one nothing is due, and an engine's clock that is ahead of the
- * store's is not asked. */
+ * store's is not used. */
 #define NOTHING_DUE_MS 1
 
 /* Answers of the store about one room and, before, about its entry. */
@@ -658,7 +660,7 @@ enum usher_status usher__room_index_check(struct usher_engine *e, const struct u
     if (then.entry) {
         a.c.given |= USHER_GIVEN_ROOMS_TOKEN;
         a.c.arg.rooms.token = (int64_t)then.token;
-    } else if (then.open) { /* else a patrol goes on with erasing it */
+    } else if (then.open) { /* else a patrol continues to erase it */
         a.c.given |= USHER_GIVEN_ROOMS_CREATED;
         a.c.arg.rooms.created_ms = then.created_ms;
     }
@@ -689,7 +691,7 @@ static void say_room(usher__put *put, void *to, const struct usher_result *r, si
     usher__put_number(put, to, USHER_FIELD_SINCE, row->since_ms);
 }
 
-/* @r, which is given back, as a reply. */
+/* Make a reply of @r, which is freed. */
 static enum usher_status rooms_reply(struct usher_engine *e, struct usher_result *r,
                                      enum usher_status status, struct usher_reply **ret)
 {
@@ -705,7 +707,7 @@ static enum usher_status rooms_reply(struct usher_engine *e, struct usher_result
     return status;
 }
 
-/* Is there a place for the answer? */
+/* Check that there is a pointer for the answer. */
 static enum usher_status rooms_check(struct usher_engine *e, struct usher_reply **ret)
 {
     enum usher_status status = usher__engine_check(e);

@@ -25,8 +25,8 @@
 #include "engine/result.h"
 #include "steps/form.h"
 
-/* Numbers reserved in advance, besides those that are asked for: what one commit of the
- * authority is good for, and what is lost with a store at most. */
+/* Numbers reserved in advance, in addition to the requested ones: the numbers for one commit of the
+ * authority, and the maximum that is lost with a store. */
 #define AHEAD 1000
 
 typedef struct usher__ask ask;
@@ -53,14 +53,14 @@ bool usher__serial_asks(enum usher_verb verb)
     }
 }
 
-/* Does it give numbers out? */
+/* Return whether it issues numbers. */
 static bool issues(enum usher_verb verb)
 {
     return verb == USHER_SERIAL_TAKE || verb == USHER_SERIAL_FILL || verb == USHER_SERIAL_TICK ||
            verb == USHER_SERIAL_RESERVE;
 }
 
-/* ---- the rule at the authority ------------------------------------------------------ */
+/* ---- the rule in the authority ------------------------------------------------------ */
 
 static size_t form_pack(const struct usher_result *reply, unsigned char to[USHER__FORM_MAX])
 {
@@ -76,7 +76,7 @@ static bool unpack_big(struct usher_unpacker *u, int64_t *ret)
     return usher_unpack_text(u, &text) && usher__wide_read(text.data, text.size, ret) && *ret >= 0;
 }
 
-/* As the arguments of `rule`; texts point into @data. */
+/* Unpack it as the arguments of `rule`; texts point into @data. */
 static bool form_unpack(const char *data, size_t size, struct usher_operation *c)
 {
     struct usher_serial_args *s = &c->arg.serial;
@@ -123,7 +123,7 @@ bool usher__serial_form_reads(const char *data, size_t size)
     return form_unpack(data, size, &c);
 }
 
-/* The highest number that may have been given out: with or without an authority. */
+/* Return the highest number that may have been issued, with or without an authority. */
 static int64_t issued(const struct usher_serial_result *store)
 {
     int64_t cur = store->of.settings.made != 0 ? store->cur : 0;
@@ -131,8 +131,9 @@ static int64_t issued(const struct usher_serial_result *store)
     return store->granted > cur ? store->granted : cur;
 }
 
-/* Store the rule in the authority as it is in the store now, with the numbers that were given out
- * without it, or up to @floor by an earlier rule of that name. */
+/* Store the rule of the store in the authority, with the numbers that were issued without it, or up
+ * to
+ * @floor by an earlier rule of that name. */
 static enum usher_status keep_rule(ask *a, int64_t floor)
 {
     struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
@@ -156,7 +157,7 @@ static enum usher_status keep_rule(ask *a, int64_t floor)
     return status;
 }
 
-/* The store has no such rule: make it again, if the authority keeps it.  MISSING. */
+/* The store has no such rule: recreate it if the authority has it, else return MISSING. */
 static enum usher_status restore(ask *a)
 {
     struct usher_operation c = usher__ask_another(a, USHER_SERIAL_RULE);
@@ -169,7 +170,7 @@ static enum usher_status restore(ask *a)
     if (status != USHER_OK)
         return status;
     if (entry.data_size == 0)
-        return USHER_MISSING; /* deleted, or known to others only */
+        return USHER_MISSING; /* deleted, or stored by others only */
     if (!form_unpack(entry.data, entry.data_size, &c)) {
         (void)snprintf(a->why, sizeof a->why, "the rule that it keeps cannot be read");
         return USHER_UNAVAILABLE;
@@ -228,8 +229,8 @@ static enum usher_status look(ask *a, struct usher_serial_result *ret)
 #define ARRIVES_MS 500
 
 /* The authority has granted numbers up to @from that @store does not have.  Another process may be
- * about to install them: a store that gets the later range first takes the numbers of the other
- * process for lost. */
+ * about to install them: a store that gets the later range first would count the numbers of the
+ * other process as lost. */
 static void wait_for_others(ask *a, const struct usher_serial_result *store, int64_t from)
 {
     static const struct timespec pause = { 0, 1000000 };
@@ -242,8 +243,8 @@ static void wait_for_others(ask *a, const struct usher_serial_result *store, int
         (void)nanosleep(&pause, NULL);
 }
 
-/* In advance, besides @n, a grant takes at most an eighth of what is left of a bounded period: a
- * loss of the store must not use up the period. */
+/* Limit a grant in advance, in addition to @n, to an eighth of the rest of a bounded period,
+ * because a loss of the store must not use up the period. */
 static enum usher_status bounded(ask *a, const struct usher_authority_want *want, int64_t n,
                                  int64_t *ret_n)
 {
@@ -287,7 +288,7 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_result *stor
     if (status != USHER_OK)
         return status;
     status = ops->reserve(a->e->authority, &want, a->deadline_ms, &range, a->why);
-    if (status == USHER_FULL) { /* nothing is left, and the store has to know it */
+    if (status == USHER_FULL) { /* nothing is left, and the store has to record that */
         status =
             ops->read(a->e->authority, USHER_SERIAL, &want.name, a->deadline_ms, &entry, a->why);
         range.from = range.to = entry.max;
@@ -297,7 +298,7 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_result *stor
     if (range.from > want.floor && store->why != USHER_SERIAL_WHY_LOST)
         wait_for_others(a, store, range.from);
     status = install(a, &range, store->period);
-    if (status == USHER_UNAVAILABLE && range.to > range.from) { /* the store does not know of it */
+    if (status == USHER_UNAVAILABLE && range.to > range.from) { /* the store does not have it */
         char why[192];
 
         (void)ops->release(a->e->authority, USHER_SERIAL, &want.name, range.from, range.to,
@@ -347,7 +348,7 @@ static enum usher_status keep_if_other(ask *a, bool behind)
     return status;
 }
 
-/* Has the store lost grants, or does the authority lack numbers of the store (a debt)? */
+/* Check whether the store has lost grants, or the authority lacks numbers of the store (a debt). */
 static enum usher_status verify(ask *a)
 {
     static const struct timespec pause = { 0, ON_ITS_WAY_MS * 1000000L };
@@ -388,7 +389,8 @@ static enum usher_status verify(ask *a)
 
 #define EVENTS (USHER_SERIAL_FILLS_MAX + 1)
 
-/* That of the command; the store's own clock, if it goes by that, is near enough to this one. */
+/* Return the time of the command, or of this machine, which is close enough to that of the
+ * store. */
 static int64_t time_of(const ask *a)
 {
     if ((a->command->given & USHER_GIVEN_NOW) != 0)
@@ -396,8 +398,8 @@ static int64_t time_of(const ask *a)
     return a->e->opt.now_ms != NULL ? a->e->opt.now_ms(a->e->opt.payload) : usher__wall_ms();
 }
 
-/* The period of the number in @row: a number that was returned in a past period keeps it, and its
- * date. */
+/* Return the period of the number in @row: a number that was returned in a past period keeps that
+ * period, and its date. */
 static int64_t period_of(ask *a, const struct usher_serial_result *n,
                          const struct usher_serial_result_row *row)
 {
@@ -412,7 +414,7 @@ static int64_t period_of(ask *a, const struct usher_serial_result *n,
     for (int64_t reset = USHER_SERIAL_RESET_DAY; reset <= USHER_SERIAL_RESET_YEAR; reset++)
         if (usher__serial_period(reset, row->at_ms, f.zone_min) == period)
             return period;
-    usher__ask_run(a, &c, &reply); /* which of them it is */
+    usher__ask_run(a, &c, &reply); /* find which of them it is */
     if (reply.status == USHER_OK)
         period = usher__serial_period(reply.of.serial.of.settings.reset, row->at_ms, f.zone_min);
     usher_result_done(&reply);
@@ -428,8 +430,8 @@ static void see(void *payload, const struct usher_authority_event *event)
     *twice = event->twice;
 }
 
-/* It was issued or settled before: an error, unless the end of the reservation before is on its
- * way here from another engine. */
+/* Log that it was issued or settled before: an error, unless the end of the reservation before is
+ * still to be recorded by another engine. */
 static void tell_twice(ask *a, const struct usher_authority_event *event)
 {
     static const struct timespec pause = { 0, ON_ITS_WAY_MS * 1000000L };
@@ -504,7 +506,7 @@ static void journal(ask *a, const struct usher_result *reply)
         event->text.size = usher_serial_text(reply, before, texts[k], sizeof texts[k]);
         before += (uint64_t)n->rows[k].n;
     }
-    usher__asked_journal(a->e, a->deadline_ms); /* what ended before it */
+    usher__asked_journal(a->e, a->deadline_ms); /* reservations that ended before it */
     if (k == 0)
         return;
     if (ops->journal(a->e->authority, events, k, a->deadline_ms, a->why) != USHER_OK) {
@@ -527,7 +529,7 @@ static bool changes_rule(const struct usher_operation *c)
            s->prefix.data != NULL || s->suffix.data != NULL || s->date.data != NULL;
 }
 
-/* How many numbers beyond those granted the command may need. */
+/* Return how many numbers the command may need in addition to granted ones. */
 static int64_t needs(const struct usher_operation *c)
 {
     return (c->given & USHER_GIVEN_SERIAL_N) != 0 ? c->arg.serial.n : 1;
@@ -542,11 +544,11 @@ static bool asks_needs(const struct usher_result *reply)
 static enum usher_status asks_raise(ask *a, const struct usher_operation *c,
                                     struct usher_result *reply)
 {
-    /* of gap-free numbers none in advance: a lost store leaves a gap, no larger than it must be */
+    /* no gap-free numbers in advance, so that a lost store leaves the smallest gap */
     return raise_by(a, &reply->of.serial, needs(c), c->verb != USHER_SERIAL_RESERVE);
 }
 
-/* While the authority is away, a take gets as many as were granted. */
+/* While the authority is away, a take gets only as many as were granted. */
 static bool asks_less(ask *a, const struct usher_operation *c, struct usher_result *reply)
 {
     struct usher_operation some = *c;
@@ -562,9 +564,9 @@ static bool asks_less(ask *a, const struct usher_operation *c, struct usher_resu
 
 static const struct usher__asks asks = { asks_needs, restore, asks_raise, verify, asks_less };
 
-/* Make the rule, show or change it.  The engine first makes again what the store has lost, or
- * numbers would be counted by another period.  *@ret_floor: up to where a rule of this name that
- * was deleted may have given out numbers that the store does not know of. */
+/* Before the rule is created, shown or changed, recreate it if the store has lost it, or numbers
+ * would be counted by another period.  *@ret_floor: the number up to which a deleted rule of this
+ * name may have issued numbers that the store does not have. */
 static enum usher_status before_rule(ask *a, struct usher_operation *c, struct usher_result *reply,
                                      int64_t *ret_floor)
 {
@@ -615,19 +617,19 @@ void usher__serial_execute(ask *a, struct usher_result *reply)
         /* an operator's raise without the authority: see S9 of the specification */
         c.given |= USHER_GIVEN_SERIAL_DEBT;
         c.arg.serial.debt = 1;
-    } else if (c.verb == USHER_SERIAL_SETMAXCUR) { /* of what is skipped it has to know */
+    } else if (c.verb == USHER_SERIAL_SETMAXCUR) { /* the authority has to record skipped numbers */
         if (usher__ask_reachable(a) != USHER_OK && look(a, &store) == USHER_OK)
             status = USHER_UNAVAILABLE;
     } else if (c.verb == USHER_SERIAL_DELETE) {
         status = usher__ask_reachable(a);
         if (status == USHER_OK && look(a, &store) == USHER_MISSING &&
-            restore(a) == USHER_UNAVAILABLE) /* what is lost has to go, too */
+            restore(a) == USHER_UNAVAILABLE) /* the entry of a lost rule has to be erased, too */
             status = USHER_UNAVAILABLE;
         if (status == USHER_OK && look(a, &store) == USHER_OK)
             floor = issued(&store);
     } else if (issues(c.verb)) {
-        status = usher__ask_verify(a, &asks, c.verb == USHER_SERIAL_TICK); /* which pays debts */
-        /* While the authority is away, what was granted before is given out. */
+        status = usher__ask_verify(a, &asks, c.verb == USHER_SERIAL_TICK); /* which settles debts */
+        /* While the authority is away, earlier grants are used. */
         if (status == USHER_UNAVAILABLE)
             status = USHER_OK;
     }
@@ -645,7 +647,7 @@ void usher__serial_execute(ask *a, struct usher_result *reply)
     case USHER_SERIAL_SETMAXCUR:
         status = keep_rule(a, floor);
         break;
-    case USHER_SERIAL_DELETE: /* one of the same name may count by other periods */
+    case USHER_SERIAL_DELETE: /* a later rule of the name may have other periods */
         status = usher__ask_keep(a, floor, &nothing);
         break;
     case USHER_SERIAL_TAKE:

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- which there are ---------------------------------------------------------------- */
+/* ---- holds and losses --------------------------------------------------------------- */
 
 static int64_t rank_of(const work *w, int64_t period, int64_t number)
 {
@@ -17,8 +17,8 @@ static int64_t rank_of(const work *w, int64_t period, int64_t number)
                : number;
 }
 
-/* May a gap-free rule have number @k?  One beyond those that it may has no rank of its own, but
- * that of a number of a later period, or none at all. */
+/* Return whether a gap-free rule may have number @k.  A larger one has no rank of its own, but that
+ * of a number of a later period, or none. */
 static bool has_rank(const work *w, int64_t k)
 {
     return k <= (w->scope.settings[SET_RESET] != USHER_SERIAL_RESET_NONE
@@ -31,7 +31,7 @@ static struct usher__move move_of(work *w, unsigned state, unsigned event, unsig
     return usher__work_move(w, &usher__serial_machine, state, event, guard);
 }
 
-/* Make @r those from @first to @last of its period.  @id is needed until it is written. */
+/* Set the range of @r: from @first to @last of its period.  @id must exist until it is written. */
 static void range_set(const work *w, struct usher_record *r, int64_t first, int64_t last,
                       char id[ID_SIZE])
 {
@@ -42,8 +42,8 @@ static void range_set(const work *w, struct usher_record *r, int64_t first, int6
     set_pair(r->n + N_UPTO, last);
 }
 
-/* Keep the numbers after s->cur up to @last as lost, because their end is not known: otherwise they
- * would be a silent hole.  Returns their count. */
+/* Store the numbers after s->cur up to @last as lost, because their outcome is not known: otherwise
+ * they would be a silent gap.  Return their count. */
 int64_t usher__serial_lose(work *w, change *c, const struct state *s, int64_t last,
                            char id[ID_SIZE])
 {
@@ -64,8 +64,8 @@ int64_t usher__serial_lose(work *w, change *c, const struct state *s, int64_t la
     return last - s->cur;
 }
 
-/* The record of number @k of @period that is held, in doubt or returned.  @id is needed as long as
- * that is.  MISSING. */
+/* Find the record of number @k of @period that is held, in doubt or returned.  @id must exist as
+ * long as the record.  MISSING. */
 static enum usher_status hold_of(work *w, int64_t k, int64_t period, char id[ID_SIZE],
                                  struct usher_record *r)
 {
@@ -77,8 +77,8 @@ static enum usher_status hold_of(work *w, int64_t k, int64_t period, char id[ID_
     return w->ops->find(w->txn, &w->scope, KIND_HOLD, &name, r);
 }
 
-/* Show @r as it is: one that is in doubt has no deadline, and one that was returned and is lost has
- * the form of a range of one number.  Its token is the line, so it stays the same later. */
+/* Change @r to its current state: one in doubt has no deadline, and one that was returned and is
+ * lost becomes a range of one number.  Its token is the line, so it does not change later. */
 static void show_state(const work *w, const struct state *s, struct usher_record *r)
 {
     unsigned state = state_of(&w->scope, r);
@@ -94,7 +94,7 @@ static void show_state(const work *w, const struct state *s, struct usher_record
     r->state = (uint8_t)state;
 }
 
-/* Those that are lost and have number @k of @period among them: a range, or one that was returned.
+/* Find the lost numbers that include number @k of @period: a range, or one that was returned, or
  * MISSING. */
 static enum usher_status lost_with(work *w, const struct state *s, int64_t k, int64_t period,
                                    struct usher_record *r)
@@ -118,7 +118,7 @@ static enum usher_status lost_with(work *w, const struct state *s, int64_t k, in
     return r->state == USHER_SERIAL_STATE_LOST ? USHER_OK : USHER_MISSING;
 }
 
-/* Is any lost? */
+/* Check whether any number is lost. */
 enum usher_status usher__serial_lost_any(work *w, bool *ret_any)
 {
     struct usher_record r;
@@ -134,9 +134,9 @@ enum usher_status usher__serial_lost_any(work *w, bool *ret_any)
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* ---- what becomes of them ----------------------------------------------------------- */
+/* ---- ends of holds ----------------------------------------------------------------- */
 
-/* Put @r into state @to: what has to follow from it follows here. */
+/* Put @r into state @to, with all values that follow from it. */
 static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t version)
 {
     r->state = (uint8_t)to;
@@ -145,7 +145,7 @@ static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t 
         r->rank = (uint64_t)rank_of(w, r->n[N_PERIOD], pair(r->n + N_NUMBER));
         r->owner.data = NULL;
         r->owner.size = 0;
-    } else { /* it stands in order of its token */
+    } else { /* it is in order of its token */
         r->order = r->token;
         r->rank = 0;
     }
@@ -155,9 +155,9 @@ static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t 
 }
 
 /*
- * The place of the end of the last hold of number @k of @period.  Numbers that are `requests` apart
- * replace each other.  Each period begins a golden section further on, so that the first numbers of
- * many periods do not: each period has a number 1.
+ * Return the id of the end of the last hold of number @k of @period.  Ends of numbers that are
+ * `requests` apart replace each other.  Each period begins a golden section later, so that the
+ * first numbers of many periods do not: each period has a number 1.
  */
 static struct usher_text end_name(const work *w, int64_t k, int64_t period, char id[ID_SIZE])
 {
@@ -170,7 +170,7 @@ static struct usher_text end_name(const work *w, int64_t k, int64_t period, char
     return name;
 }
 
-/* How the hold @r has ended, into @c.  A hold ends once, so no two ends have the same place in the
+/* Save the end of the hold @r in @c.  A hold ends once, so no two ends have the same place in the
  * order of tokens. */
 static enum usher_status keep_end(work *w, change *c, const struct usher_record *r, unsigned to,
                                   char id[ID_SIZE])
@@ -197,7 +197,7 @@ static enum usher_status keep_end(work *w, change *c, const struct usher_record 
     return USHER_OK;
 }
 
-/* Put the move of @r from state @from to @to into @c.  @id is needed until that is written. */
+/* Save the move of @r from state @from to @to in @c.  @id must exist until that is written. */
 static enum usher_status save(work *w, change *c, struct usher_record *r, unsigned from,
                               unsigned to, char id[ID_SIZE])
 {
@@ -206,11 +206,11 @@ static enum usher_status save(work *w, change *c, struct usher_record *r, unsign
     count(c->scope->counts, from, -1);
     count(c->scope->counts, to, 1);
     if (to != USHER_SERIAL_STATE_HELD && to != USHER_SERIAL_STATE_DOUBT) {
-        if (from == USHER_SERIAL_STATE_DOUBT) /* its holder's repeat is the same in any case */
+        if (from == USHER_SERIAL_STATE_DOUBT) /* a repeat by its holder is `same` in any case */
             r->n[N_CLAIM] = (int64_t)r->token;
         status = keep_end(w, c, r, to, id);
-        c->owner = r->owner; /* whose it was */
-        r->data.data = NULL; /* of the next one who gets it */
+        c->owner = r->owner; /* its last owner */
+        r->data.data = NULL; /* it depends on the next holder */
         r->data.size = 0;
     }
     if (to == USHER_SERIAL_STATE_HELD || to == USHER_SERIAL_STATE_RETURNED ||
@@ -223,14 +223,14 @@ static enum usher_status save(work *w, change *c, struct usher_record *r, unsign
     return status;
 }
 
-/* Does a clock end @r by now? */
+/* Return whether @r has expired. */
 static bool due(const work *w, const struct usher_record *r)
 {
     return r->until_ms != 0 && r->until_ms <= w->moment &&
            state_of(&w->scope, r) == USHER_SERIAL_STATE_HELD;
 }
 
-/* @r is over.  One in doubt stays so, and stands no longer among those with a deadline. */
+/* @r has expired.  One in doubt stays so, and leaves the list of those with a deadline. */
 static enum usher_status expire_one(work *w, struct usher_record *r)
 {
     unsigned from = state_of(&w->scope, r), to = move_of(w, from, USHER__SERIAL_E_EXPIRE, 0).to;
@@ -244,7 +244,7 @@ static enum usher_status expire_one(work *w, struct usher_record *r)
                               : status;
 }
 
-/* @r was returned, and is lost: it stands among those from now on. */
+/* @r was returned, and is lost: move it to the lost ones. */
 static enum usher_status lose_one(work *w, const struct state *s, struct usher_record *r)
 {
     struct usher_record range;
@@ -267,7 +267,7 @@ static enum usher_status lose_one(work *w, const struct state *s, struct usher_r
                                 range.state, &range);
 }
 
-/* Apply up to @max due expiries; *@ret_n says how many it were. */
+/* Apply up to @max due expiries; *@ret_n is their number. */
 enum usher_status usher__serial_expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
 {
     struct usher_record r;
@@ -334,8 +334,8 @@ static enum usher_status answer_hold(work *w, enum usher_status what, const stru
     return usher__serial_add_hold(w, s, r);
 }
 
-/* The lowest number of the present period that was returned.  Those that are lost go out of the
- * way.  MISSING; REFUSED: more of them are in the way. */
+/* Find the lowest number of the current period that was returned, after lost ones were moved out of
+ * the list.  MISSING; REFUSED: more of them are before it. */
 static enum usher_status lowest(work *w, struct state *s, struct usher_record *r)
 {
     uint64_t hi = s->period > 0 ? (uint64_t)rank_of(w, s->period, 0) : 0;
@@ -356,7 +356,7 @@ static enum usher_status lowest(work *w, struct state *s, struct usher_record *r
     }
 }
 
-/* The number that @owner holds, and has not since before the line.  MISSING. */
+/* Find the number that @owner holds since the line was set, or MISSING. */
 static enum usher_status held_by(work *w, const struct usher_text *owner, struct usher_record *r)
 {
     int64_t line = w->scope.counts[COUNT_LINE];
@@ -432,7 +432,7 @@ enum usher_status usher__serial_reserve(work *w)
     r.until_ms = lease != 0 ? w->moment + lease : 0;
     if (a->owner.data != NULL)
         r.owner = a->owner;
-    r.data = s.rule.data; /* it stays as it is printed now */
+    r.data = s.rule.data; /* its format does not change later */
     status = save(w, &c, &r, from, move_of(w, from, USHER__SERIAL_E_RESERVE, USHER__ANY).to, id);
     if (status != USHER_OK)
         return status;
@@ -447,7 +447,7 @@ enum usher_status usher__serial_reserve(work *w)
     return status == USHER_OK ? usher__serial_finish(w, &c, &r, from, r.state) : status;
 }
 
-/* Is @serial the text that @r was printed as? */
+/* Return whether @serial is the printed form of @r. */
 static bool tells(const struct usher_record *r, const struct usher_text *serial)
 {
     struct usher__serial_format f;
@@ -457,7 +457,7 @@ static bool tells(const struct usher_record *r, const struct usher_text *serial)
            number == pair(r->n + N_NUMBER) && usher__serial_dated(&f, serial, r->n[N_STAMP]);
 }
 
-/* The record of @kind in list @slot, in order of tokens, that has this token.  MISSING. */
+/* Find the record of @kind with this token in list @slot, in order of tokens, or MISSING. */
 static enum usher_status by_token(work *w, uint8_t kind, uint8_t slot, uint64_t token,
                                   struct usher_record *r)
 {
@@ -468,7 +468,7 @@ static enum usher_status by_token(work *w, uint8_t kind, uint8_t slot, uint64_t 
     return status == USHER_OK && r->token != token ? USHER_MISSING : status;
 }
 
-/* How the last hold of number @k of @period ended.  MISSING: its place is another one's by now. */
+/* Find the end of the last hold of number @k of @period.  MISSING: another one has replaced it. */
 static enum usher_status end_of(work *w, int64_t k, int64_t period, struct usher_record *ret_end)
 {
     char id[ID_SIZE];
@@ -481,14 +481,14 @@ static enum usher_status end_of(work *w, int64_t k, int64_t period, struct usher
                : status;
 }
 
-/* @r is returned.  The answer has the serial as it was printed last, if the command has it so; else
+/* @r is returned.  Answer with the serial as it was printed last, if the command names it so; else
  * as it would be printed now. */
 static enum usher_status printed_as(work *w, struct usher_record *r)
 {
     struct usher_record end;
     enum usher_status status = USHER_OK;
 
-    if (r->data.size == 0) { /* else its hold is over, and that has not been written yet */
+    if (r->data.size == 0) { /* else its hold has expired, which is not written yet */
         status = end_of(w, pair(r->n + N_NUMBER), r->n[N_PERIOD], &end);
         if (status == USHER_OK)
             r->data = end.data;
@@ -500,9 +500,9 @@ static enum usher_status printed_as(work *w, struct usher_record *r)
     return status;
 }
 
-/* How number @k of @period, which the command names, stands, as a record, with what is due applied:
- * HELD or RETURNED, how its last hold ended where that is known, FREE or PAST.  Its token is that
- * of the last hold. */
+/* Write the state of number @k of @period, which the command names, as a record, after due
+ * expiries: HELD or RETURNED, the end of its last hold if that is known, FREE or PAST.  Its token
+ * is that of the last hold. */
 enum usher_status usher__serial_standing(work *w, const struct state *s, int64_t k, int64_t period,
                                          struct usher_record *r)
 {
@@ -521,7 +521,7 @@ enum usher_status usher__serial_standing(work *w, const struct state *s, int64_t
     if (status == USHER_MISSING && !queued(w)) {
         status = end_of(w, k, period, r);
         if (status == USHER_OK &&
-            r->state == USHER_SERIAL_STATE_RETURNED) /* and again since then, and lost */
+            r->state == USHER_SERIAL_STATE_RETURNED) /* and it was returned again since, and lost */
             status = USHER_MISSING;
     }
     if (status == USHER_MISSING && !queued(w)) {
@@ -541,8 +541,8 @@ enum usher_status usher__serial_standing(work *w, const struct state *s, int64_t
     return USHER_OK;
 }
 
-/* @event under a token that is not the one: reply how the number stands, who holds it and until
- * when.  One of which nothing is known is as one that was never given out. */
+/* @event has another token: answer with the state of the number, its holder and deadline.  A number
+ * without a record is answered like one that was never issued. */
 static enum usher_status stale(work *w, const struct state *s, unsigned event, int64_t k,
                                int64_t period)
 {
@@ -555,7 +555,7 @@ static enum usher_status stale(work *w, const struct state *s, unsigned event, i
     usher__serial_answer(
         w, (enum usher_status)move_of(w, state, event, USHER__SERIAL_IF_OTHER).status, s);
     w->reply->of.serial.until_ms = r.until_ms;
-    r.token = 0; /* its holder alone has it */
+    r.token = 0; /* only its holder has it */
     return usher__serial_add_hold(w, s, &r);
 }
 
@@ -583,7 +583,7 @@ static enum usher_status void_past(work *w, const struct state *s, int64_t k, in
     r.data = format;
     usher__change_begin(w, &c);
     count(c.scope->counts, from, -1);
-    { /* its end has another name if `requests` was changed since */
+    { /* its end has another id if `requests` was changed since */
         struct usher_text name = end_name(w, k, period, end);
 
         if (status == USHER_OK && !usher__text_equal(&old.id, &name))
@@ -608,8 +608,8 @@ static enum usher_status not_held(work *w, const struct state *s, unsigned event
     return status == USHER_MISSING ? stale(w, s, event, k, period) : status;
 }
 
-/* The number that @serial had when it was lost: the format may be another one by now.  A number
- * that token @claim has settled since is found as well, so that a repeat is `same`.  MISSING. */
+/* Find the number of @serial by the format that it had when it was lost.  A number that token
+ * @claim has settled since is found as well, so that a repeat is `same`.  MISSING. */
 static enum usher_status lost_by_format(work *w, const struct usher_text *serial, int64_t claim,
                                         int64_t *ret_k, int64_t *ret_period)
 {
@@ -648,14 +648,14 @@ static enum usher_status lost_by_format(work *w, const struct usher_text *serial
     return USHER_MISSING;
 }
 
-/* A token as Redis gets it: store.h. */
+/* Return a token as Redis gets it: store.h. */
 static int64_t claim_of(uint64_t token)
 {
     return token <= USHER_EXACT_MAX ? (int64_t)token : USHER_EXACT_MAX + 1;
 }
 
-/* Is @serial number @k, printed by @format?  Then *@at_ms is when; what its date does not say is as
- * it was there. */
+/* Return whether @serial is number @k printed by @format.  *@at_ms is then its time; parts that the
+ * date does not contain are not changed. */
 static bool printed_by(const struct usher_text *format, const struct usher_text *serial, int64_t k,
                        int64_t *at_ms)
 {
@@ -666,15 +666,15 @@ static bool printed_by(const struct usher_text *format, const struct usher_text 
            number == k && usher__serial_time(&f, serial, *at_ms, at_ms);
 }
 
-/* How many numbers may be lost for one that was given out: more than a store gives out in the time
- * in which it can lose something, and few enough to see a mistyped one. */
+/* The maximum number of lost numbers up to one that was issued: more than a store issues in the
+ * time in which it can lose changes, and few enough to detect a mistyped serial. */
 #define LOST_MOST (INT64_C(1) << 20)
 
 /*
- * confirm, return, void of number @k of @period, which has no hold and no end here.  It was lost if
- * it is among the lost ones, or if it is still to come and its token shows the loss (@of_lost):
- * then the numbers before it are lost as well (but not on a store that never changed hands: a
- * mistyped token shows nothing there).  A token of the lost history settles its own number; the
+ * confirm, return, void of number @k of @period, which has no hold and no end in the store.  It was
+ * lost if it is among the lost ones, or if it is still to come and its token shows the loss
+ * (@of_lost): then the numbers before it are lost as well (but not on a store without a takeover,
+ * where a mistyped token shows nothing).  A token of the lost history settles its own number; the
  * token of the lost numbers settles any of them.  The print date is known from the serial only, in
  * the format that the lost numbers had, or that of the last hold of a returned one.  MISSING: it
  * was not lost.
@@ -764,8 +764,8 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
                               : status;
 }
 
-/* The hold, or else the end, that @serial names as it was printed: the format may be another one
- * by now.  The oldest of those held, the newest of those that have ended.  MISSING. */
+/* Find the hold, or else the end, whose printed form was @serial, although the format may have
+ * changed. It is the oldest hold, or the newest end, or MISSING. */
 static enum usher_status by_older_format(work *w, const struct usher_text *serial,
                                          struct usher_record *r)
 {
@@ -788,9 +788,9 @@ static enum usher_status by_older_format(work *w, const struct usher_text *seria
     return USHER_MISSING;
 }
 
-/* Which number the command names: as the rule prints now, or as one was printed that is held, has
- * ended or is lost; or was, and has been settled by token @claim (0: none).  MISSING: the reply
- * says why. */
+/* Find the number that the command names: as the rule prints now, or as one was printed that is
+ * held, has ended or is lost; or was lost, and was settled by token @claim (0: none).  On MISSING
+ * the reply has the reason. */
 enum usher_status usher__serial_named(work *w, const struct state *s, int64_t claim, int64_t *ret_k,
                                       int64_t *ret_period)
 {
@@ -815,7 +815,7 @@ enum usher_status usher__serial_named(work *w, const struct state *s, int64_t cl
     return status;
 }
 
-/* confirm, return, void: the token names the hold, and the serial has to be its. */
+/* confirm, return, void: the token identifies the hold, and the serial must be that of the hold. */
 enum usher_status usher__serial_settle_hold(work *w, unsigned event)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
@@ -869,7 +869,7 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
         return not_held(w, &s, event, pair(r.n + N_NUMBER), r.n[N_PERIOD]);
     }
     if (status == USHER_OK && r.kind == KIND_END)
-        status = USHER_MISSING; /* that of others which were lost with it */
+        status = USHER_MISSING; /* the token of others that were lost with it */
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
     is_held = status == USHER_OK;
@@ -888,8 +888,8 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
     return not_held(w, &s, event, number, period);
 }
 
-/* Numbers in doubt that were reserved at a->before or earlier become void, VOID_MAX at once, each
- * by a change of its own. */
+/* Void numbers in doubt that were reserved at a->before or earlier, VOID_MAX at once, each by a
+ * change of its own. */
 enum usher_status usher__serial_void_doubt(work *w)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
@@ -965,7 +965,7 @@ enum usher_status usher__serial_sweep(work *w)
     return n > 0 ? usher__request_keep_last(w) : USHER_OK;
 }
 
-/* Change @n to what it is when all that is due has ended. */
+/* Change @n to the values after all due expiries. */
 enum usher_status usher__serial_without_due(work *w, struct usher_serial_stock *n)
 {
     uint64_t hi = 0, order = 0;
@@ -986,14 +986,15 @@ enum usher_status usher__serial_without_due(work *w, struct usher_serial_stock *
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* Show @r, which stands in list @i of `holds`, as it is.  False: it is not listed there. */
+/* Change @r, which is in list @i of `holds`, to its current state.  Return false if it is not
+ * listed there. */
 static bool listed(const work *w, const struct state *s, unsigned i, struct usher_record *r)
 {
     bool over = due(w, r);
 
     if (i == 0 && over)
         return false;
-    if (i == 1) { /* as it is once that has happened */
+    if (i == 1) { /* as it is after the expiry */
         if (!over)
             return false;
         r->state = USHER_SERIAL_STATE_RETURNED;
@@ -1005,8 +1006,8 @@ static bool listed(const work *w, const struct state *s, unsigned i, struct ushe
     return true;
 }
 
-/* Numbers held or in doubt, by owner or in doubt those alone; those whose hold is over, the first
- * to end first, and those returned; those lost. */
+/* Numbers held or in doubt, or only those of an owner or in doubt; those whose hold is over, the
+ * first to end first, and those returned; those lost. */
 static const struct {
     uint8_t kind, slot;
 } hold_lists[] = {
@@ -1014,8 +1015,8 @@ static const struct {
 };
 #define HOLD_LISTS (sizeof hold_lists / sizeof *hold_lists)
 
-/* Continue after @text, "LIST.HI.ORDER", of @n_lists lists.  False: no page ended there.  The first
- * list is in order of tokens alone. */
+/* Continue after @text, "LIST.HI.ORDER", of @n_lists lists.  Return false if no page ended there.
+ * The first list is in order of tokens alone. */
 static bool holds_from(const struct usher_text *text, unsigned n_lists, unsigned *ret_list,
                        uint64_t *ret_hi, uint64_t *ret_order)
 {

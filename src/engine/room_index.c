@@ -498,8 +498,7 @@ static bool visit(struct usher_engine *e, const struct usher_operation *of,
     if (!there)
         usher__room_tidy(e, &c);
     else if (row->state != USHER_ROOMS_OPEN && !failed)
-        usher__room_put(e, &c,
-                        row->created_ms); /* the client that opened it did not get that far */
+        usher__room_put(e, &c, row->created_ms); /* its opener did not get that far */
     return there;
 }
 

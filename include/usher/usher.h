@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usher: hands out scarce things one at a time, never twice.
+ * usher: hand out scarce things, each to one holder at a time.
  *
- * A program opens an engine on a store (memory, SQLite, Redis) by URL and gives it
- * commands.  A command names one scope (a number pool, a queue, a room, a serial rule, an
- * id dispenser), is applied wholly or not at all, and gets one reply with a status, the scope's
- * epoch and its version.
+ * A program opens an engine on a store (memory, SQLite, Redis) by URL and executes commands on it.
+ * A command names one scope (a number pool, a queue, a room, a serial rule, an id dispenser), is
+ * applied completely or not at all, and gets one reply with a status, and the epoch and version of
+ * the scope.
  *
- * Rules that hold for every function here:
+ * Rules for every function:
  *  - Threads: an engine may be used from any number of threads at once.  It starts none.
- *  - fork(): a child must not use an engine opened by its parent; it is told so
- *    (USHER_INVALID).  It closes it (the parent's goes on undisturbed) and opens its own.
- *    With SQLite the closing comes first and is a must: locks are not inherited, but
- *    SQLite's belief to have them is, and the child's writes could be lost.
- *  - Strings given in are copied or used during the call only.  Results are written into
- *    the caller's memory, on success only unless said otherwise.
+ *  - fork(): a child must not use an engine opened by its parent: calls return USHER_INVALID.  It
+ *    calls usher_close(), which leaves the parent's engine alone, and opens its own.  With SQLite
+ *    it must close first: locks are not inherited but SQLite's record of them is, and the child's
+ *    writes could be lost.
+ *  - Input strings are copied, or used during the call only.  Results are written into the caller's
+ *    memory, on success only unless stated otherwise.
  *  - The calls of a noun (usher_NOUN_VERB(): number.h, queue.h, room.h, serial.h, ids.h) have their
- *    arguments in this order: engine, scope, what the verb is about, options, where the answer
- *    goes.  In options and settings 0 or NULL is not given; USHER_NONE, or "", is none, never, off,
- *    said aloud.  An answer is written whatever the status.  Structs that a program fills, or
- *    has filled, begin with their size (…_INIT sets it) and grow at their end; but struct
- *    usher_options must have the size that it has in the library.
+ *    arguments in this order: engine, scope, subject of the verb, options, answer.  In options and
+ *    settings 0 or NULL = not given; USHER_NONE or "" = explicitly none, never or off.  An answer
+ *    is written for every status.  Structs of the program's begin with their size (…_INIT sets it)
+ *    and grow at their end; but struct usher_options must have the size that it has in the library.
  *  - Times are Unix milliseconds, durations milliseconds.
  *  - Names (scope, number, owner, group, peer, request id) are 1..USHER_NAME_MAX bytes of
  *    valid UTF-8 without control characters; scope names also without '{' and '}'.
  *  - The library never prints, exits, raises signals, or changes the locale.
- *  - In C++ some types stand behind functions of the same name: write `struct usher_watcher`.
+ *  - In C++ some types have the name of a function: write `struct usher_watcher`.
  *
  * Since 0.1.
  */
@@ -65,14 +64,14 @@ extern "C" {
 #define USHER_WAIT_MAX 255                        /* replicas that a command waits for */
 #define USHER_LIST_MAX 10000                      /* rows of one list, records moved by one sweep */
 #define USHER_LIST_DEFAULT 100
-#define USHER_PAGE_MAX 256   /* records that one page of a list looks at, whatever its max is */
+#define USHER_PAGE_MAX 256   /* records that one page of a list reads, even if its max is larger */
 #define USHER_LOG_MAX 100000 /* notices that a scope keeps */
 #define USHER_TIMEOUT_DEFAULT 5000 /* ms */
 #define USHER_SKEW_DEFAULT 1000    /* ms */
 
 /* ---- answers ---------------------------------------------------------------------- */
 
-/* Name, code, word, meaning.  A code's upper digits are its class, which is the exit status of
+/* X(name, code, word, meaning).  A code's upper digits are its class, which is the exit status of
  * usher(1).  ABI: append to a class, never reuse. */
 #define USHER_STATUS_MAP(X)                                                                \
     X(OK, 0x00, "ok", "done")                                                              \
@@ -95,24 +94,24 @@ enum usher_status {
         USHER_STATUS__WIDE = 0x7fffffff /* all enums are as wide as an int, in C++ too */
 };
 
-/* From a version to come there may be further statuses, each of one of these classes. */
+/* Later versions may add statuses, each in one of these classes. */
 enum usher_class {
-    USHER_CLASS_DONE = 0,   /* ok, same: what was asked for is so now */
-    USHER_CLASS_NO = 1,     /* an answer of the scope: no */
-    USHER_CLASS_WRONG = 2,  /* the program's mistake */
-    USHER_CLASS_FAILED = 3, /* the store's; or it has lost something */
+    USHER_CLASS_DONE = 0,   /* ok, same: the requested state holds */
+    USHER_CLASS_NO = 1,     /* refused by the state of the scope */
+    USHER_CLASS_WRONG = 2,  /* an error of the caller */
+    USHER_CLASS_FAILED = 3, /* the store failed, or lost data */
     USHER_CLASS__WIDE = 0x7fffffff
 };
 /* The class of a status, also of one that this header does not know. */
 #define USHER_CLASS_OF(status) ((enum usher_class)((unsigned)(status) >> 4))
 #define USHER_IS_DONE(status) ((unsigned)(status) < 0x10u)
 
-/** The word of @status ("ok", "same", …), "?" if there is none.  Static. */
+/** Return the word of @status ("ok", "same", …), or "?".  Static. */
 USHER_API const char *usher_status_word(enum usher_status status);
-/** What @status means, one line.  Static. */
+/** Return a one-line description of @status.  Static. */
 USHER_API const char *usher_status_text(enum usher_status status);
 
-/** "0.1.0": the version of the library in use, which may be newer than USHER_VERSION. */
+/** Return the version of the library in use, "0.1.0"; it may be newer than USHER_VERSION. */
 USHER_API const char *usher_version(void);
 /** The same as USHER_VERSION_NUMBER. */
 USHER_API uint32_t usher_version_number(void);
@@ -120,10 +119,10 @@ USHER_API uint32_t usher_version_number(void);
 /* ---- hooks and options ------------------------------------------------------------ */
 
 /*
- * Memory.  resize(payload, NULL, 0, n) allocates, (p, old, n) resizes, (p, old, 0) frees
- * and returns NULL; `old` is exact.  Called from any thread that uses the engine.
- * NULL for the whole struct: malloc.  hiredis' reply reader and SQLite allocate for
- * themselves (their allocators are process-wide and theirs to configure).
+ * Allocator.  resize(payload, NULL, 0, n) allocates, resize(payload, p, old, n) resizes, and
+ * resize(payload, p, old, 0) frees and returns NULL.  `old` is the exact current size.  Called from
+ * any thread that uses the engine.  NULL instead of the struct: malloc().  SQLite and hiredis'
+ * reply reader have process-wide allocators of their own.
  */
 struct usher_allocator {
     void *(*resize)(void *payload, void *p, size_t old, size_t size);
@@ -133,8 +132,8 @@ struct usher_allocator {
 enum usher_log_level {
     USHER_LOG_DEBUG,
     USHER_LOG_INFO,
-    USHER_LOG_NOTICE,  /* all is as it was set up, but whoever runs it should know */
-    USHER_LOG_WARNING, /* something is not as it should be */
+    USHER_LOG_NOTICE,  /* normal, but of interest to an operator */
+    USHER_LOG_WARNING, /* something is wrong or at risk */
     USHER_LOG_ERROR,   /* something was not done */
     USHER_LOG_LEVEL__WIDE = 0x7fffffff
 };
@@ -146,48 +145,50 @@ struct usher_authority; /* authority.h */
 struct usher_history;   /* history.h */
 
 /*
- * Hooks (alloc, now_ms, log, trace), the authority, the history and what usher_audit() and
- * usher_check() tell must not use the engine that calls them: it tells them so (USHER_INVALID).
- * Another engine they may use.  alloc, now_ms and log are called on any thread that uses the
- * engine, with locks of it held: they should be quick.
+ * Options of usher_open().
+ *
+ * Callbacks (alloc, now_ms, log, trace, the authority, the history, and those of usher_audit() and
+ * usher_check()) must not use the engine that calls them: such a call returns USHER_INVALID.  They
+ * may use another engine.  alloc, now_ms and log are called on any thread that uses the engine,
+ * while it holds locks: they should be quick.
  */
 struct usher_options {
     size_t size;                         /* set by USHER_OPTIONS_INIT */
     const struct usher_allocator *alloc; /* must outlive the engine */
-    /* Per call; 0: USHER_TIMEOUT_DEFAULT.  Of looking up a host's name nobody knows: use addresses
-     * where the resolver may be slow. */
+    /* Deadline of each call, ms; 0 = USHER_TIMEOUT_DEFAULT.  It does not cover host name lookups:
+     * use addresses if the resolver may be slow. */
     int64_t timeout_ms;
-    /* The application's clock, Unix ms; NULL: the store's own. */
+    /* The application's clock, Unix ms; NULL = the store's own. */
     int64_t (*now_ms)(void *payload);
-    /* One line, no newline; a connection lost, a store that may lose writes, … */
+    /* Log callback: one line without newline (connection lost, a store that may lose writes, …). */
     void (*log)(void *payload, enum usher_log_level level, const char *line);
-    /* Each command with its answer, on the thread that executed it. */
+    /* Trace callback: each command and its answer, on the thread that executed it. */
     void (*trace)(void *payload, const struct usher_operation *command,
                   const struct usher_result *reply);
-    void *payload;                      /* of the hooks: the three above, and password() */
-    const struct usher_driver *drivers; /* further URL schemes, a linked list */
-    /* What serials and ids are issued from, so that none comes twice though the store is
-     * lost; NULL: that of the URL, or none.  Stays the application's. */
+    void *payload;                      /* of the callbacks above, and of password() */
+    const struct usher_driver *drivers; /* additional URL schemes, a linked list */
+    /* Grants ranges of serials and ids, so that none is issued twice even if the store is lost.
+     * NULL = that of the URL, or none.  Owned by the application. */
     struct usher_authority *authority;
-    bool journal; /* tell it of each number's life; of no use without it */
-    /* Where visits of queues go when they have ended; NULL: that of the URL, or none.  Stays the
-     * application's. */
+    bool journal; /* record the life of each serial with the authority; needs one */
+    /* Receives ended visits of queues.  NULL = that of the URL, or none.  Owned by the
+     * application. */
     struct usher_history *history;
-    /* How far a time that the application gives (`now`, or now_ms() above) may be ahead of the
-     * store's own clock, ms.  A time farther ahead is USHER_INVALID.  Within this limit it orders
-     * and stamps, but ends nothing early: what is due ends, and what begins is counted, by the
-     * store's clock.  0: the URL's `skew=`, or USHER_SKEW_DEFAULT. */
+    /* How far a time from the application (`now`, or now_ms() above) may be ahead of the store's
+     * own clock, ms.  A later time is USHER_INVALID.  Within this limit it orders and stamps, but
+     * ends nothing early: expiries and the start of durations follow the store's clock.
+     * 0 = the URL's `skew=`, or USHER_SKEW_DEFAULT. */
     int64_t skew_ms;
     /* `clock=given`: the application's time is the store's clock, however far ahead, as in a
      * replay, a simulation or a test. */
     bool clock_given;
-    /* The password of a Redis store whose URL has none, as it is now: asked for with each
-     * connection that is made, so it may change.  Write at most @size bytes with the NUL to @to
-     * (512 are there), or return false: there is none, and the connection is not made.  On any
-     * thread that uses the engine; must not use it, and should not take long.  NULL: not asked. */
+    /* Return the password of a Redis store whose URL has none.  Called for each new connection, so
+     * the password may change.  Write at most @size bytes (512) including the NUL to @to, or return
+     * false: the connection is then not made.  Runs on any thread that uses the engine; must not
+     * use the engine, and should return quickly.  NULL = no password. */
     bool (*password)(void *payload, char *to, size_t size);
-    /* How many commands may be posted (command.h) and not collected at a time, and how many
-     * notices of watchers not collected; 0: 65,536. */
+    /* Maximum posted commands (command.h), and maximum notices of watchers, that are not yet
+     * collected; 0 = 65,536. */
     size_t backlog;
 };
 /* clang-format off */
@@ -218,23 +219,23 @@ struct usher_engine;
  *                                              from up to 32 Sentinels (default port 26379)
  *   rediss+sentinel://...                      the same over TLS, to the Sentinels as well
  *
- * With `redis:` and `rediss:` there may be several hosts, too: the one that is a master is used,
- * and if two are masters, neither (USHER_UNAVAILABLE).
+ * `redis:` and `rediss:` may list several hosts, too: the one that is a master is used, and if two
+ * are masters, neither (USHER_UNAVAILABLE).
  *
  * Options follow `?` and are joined by `&`: `timeout=MS`, `skew=MS`, `clock=store|given`,
  * `authority=sqlite:PATH` (authority.h), `journal=0|1` and `history=sqlite:PATH` (history.h) for
- * all, `sync=` and `create=0|1` for SQLite (0: a file that is not there is not made),
- * `prefix=TEXT`, `name=TEXT`, `db=N` and `password-file=PATH` (instead of a password: the one line
- * of that file, read again for each connection) for Redis; over TLS `ca=FILE` (whose certificates
- * are trusted), `cert=FILE` and `key=FILE` (our own) and `tls-name=NAME` (whom the server's is for;
- * the host).  In a URL, bytes may be written %XX.
- * @opt may be NULL.  Redis is connected here.
+ * all; `sync=` and `create=0|1` for SQLite (0 = do not create the file); `prefix=TEXT`,
+ * `name=TEXT`, `db=N` and `password-file=PATH` for Redis (instead of a password: the one line of
+ * that file, read again for each connection); `ca=FILE` (trusted certificates), `cert=FILE` and
+ * `key=FILE` (the client's own) and `tls-name=NAME` (the name in the server's certificate; default
+ * the host) for TLS.  In a URL, bytes may be written %XX.
+ * @opt may be NULL.  This connects to Redis.
  *
  * USHER_MISSING      create=0, and there is no such file
  * USHER_INVALID      the URL or an option is wrong, or the file is not ours
  * USHER_UNAVAILABLE  the store cannot be opened or reached
  * USHER_NOMEM
- * usher_message() says why.
+ * usher_message() has the reason.
  *
  * Cost: memory < 1 ms, SQLite some ms, Redis a few round trips.
  */
@@ -242,24 +243,27 @@ USHER_API enum usher_status usher_open(const char *url, const struct usher_optio
                                        struct usher_engine **ret_engine);
 
 /**
- * Close @e and its store; with a history, ended visits are moved there before, within the timeout.
- * What was posted or heard and not collected (command.h) is dropped: what was begun has been
- * applied. NULL is fine.  No call on @e may be under way; from a hook or a watcher of @e it does
- * nothing, and usher_message() says so.  In a child of fork() it gives back the child's copy and
- * leaves the parent's store alone.  (If a call was under way in the parent at the moment of the
- * fork, the copy is left as it is.)
+ * Close @e and its store.  NULL is allowed.
+ *
+ * No other call on @e may be in progress.  Called from a callback or watcher of @e, this does
+ * nothing and sets usher_message().  With a history, ended visits are moved there first, within the
+ * timeout.  Posted commands that have begun are completed, others are dropped, and so are events
+ * that were not collected (command.h).
+ *
+ * In a child of fork() this releases the child's copy and leaves the parent's store alone.  If a
+ * call was in progress in the parent at the time of the fork, the copy is not released.
  */
 USHER_API void usher_close(struct usher_engine *e);
 
 /**
- * What the calling thread's last call of this library has to say: one line, outermost
- * layer first, "" after success.  Never NULL; valid until the thread's next call.
+ * Return the error message of this thread's last call: one line, outermost layer first; "" after
+ * success.  Never NULL; valid until the thread's next call.
  */
 USHER_API const char *usher_message(void);
 
 /* ---- commands and replies --------------------------------------------------------- */
 
-/* Bytes that belong to somebody else.  data NULL: not given. */
+/* Borrowed bytes.  data NULL = not given. */
 struct usher_text {
     const char *data;
     size_t size;
@@ -276,8 +280,8 @@ enum usher_noun {
     USHER_NOUN__WIDE = 0x7fffffff
 };
 
-/* Codes are ABI and stored with request ids: append, never reuse.  From 0xc0 of a noun on: verbs
- * that only notices have. */
+/* Codes are ABI and stored with request ids: append, never reuse.  Codes of a noun from 0xc0 on are
+ * of notices only. */
 enum usher_verb {
     USHER_NUMBER_ADD = 0x101,
     USHER_NUMBER_DEL,
@@ -297,7 +301,7 @@ enum usher_verb {
     USHER_NUMBER_CHANGES,
     USHER_NUMBER_MOVE,
     USHER_NUMBER_EXPIRE = 0x1c0, /* a hold or a rest ended by itself */
-    USHER_NUMBER_OUTAGE,         /* no command reached the pool for a while: leases go on */
+    USHER_NUMBER_OUTAGE,         /* no command reached the pool for a while: leases continue */
     USHER_QUEUE_SET = 0x201,
     USHER_QUEUE_LOGIN,
     USHER_QUEUE_LOGOUT,
@@ -325,7 +329,7 @@ enum usher_verb {
     USHER_QUEUE_CHANGES,
     USHER_QUEUE_EXPIRE = 0x2c0, /* a deadline has passed */
     USHER_QUEUE_REQUEUE,        /* a user whose agent is gone */
-    USHER_QUEUE_OUTAGE,         /* no command reached the queue for a while: heartbeats go on */
+    USHER_QUEUE_OUTAGE, /* no command reached the queue for a while: heartbeats stay valid */
     USHER_ROOM_OPEN = 0x301,
     USHER_ROOM_CLOSE,
     USHER_ROOM_LOCK,
@@ -346,13 +350,13 @@ enum usher_verb {
     USHER_ROOM_SNAPSHOT,
     USHER_ROOM_CHANGES,
     USHER_ROOM_SWEEP,
-    USHER_ROOM_FADE = 0x3c0, /* a member is away, offline, removed by itself */
+    USHER_ROOM_FADE = 0x3c0, /* a member without heartbeats is away, offline or removed */
     USHER_ROOM_DROP,
     USHER_ROOM_EXPIRE,
-    USHER_ROOM_EMPTY,    /* it closes, as nobody was in for a while */
+    USHER_ROOM_EMPTY,    /* it closes, because it was empty for `linger` */
     USHER_ROOM_DONE,     /* the last one, nothing of the room is left */
     USHER_ROOM_PRESENCE, /* several changes, see usher_room_presence() */
-    USHER_ROOM_OUTAGE,   /* no command reached the room for a while: heartbeats go on */
+    USHER_ROOM_OUTAGE,   /* no command reached the room for a while: heartbeats stay valid */
     USHER_ID_CREATE = 0x501,
     USHER_ID_NEXT,
     USHER_ID_SHOW,
@@ -391,7 +395,7 @@ enum usher_verb {
     USHER_ROOMS_LIST,
     USHER_ROOMS_CLAIM,
 
-    /* Without a scope, for usher_execute() and usher_post() (command.h). */
+    /* Verbs without a scope, for usher_execute() and usher_post() (command.h). */
     USHER_STORE_SCOPES = 0x801,
     USHER_STORE_ROOM_LIST,
     USHER_STORE_ROOM_PATROL,
@@ -411,43 +415,48 @@ USHER_API const char *usher_noun_word(enum usher_noun noun);
 
 /* ---- notices ---------------------------------------------------------------------- */
 
-/* One change of one scope.  Each follows on the version that it says it does (`before`): so a
- * listener sees what it has missed, and that nothing is missing where a store changed hands.
- * USHER_NOTICE_LOST is no change: somebody was told USHER_LOST.  It says of what (`subject`, and
- * `token` where one was shown); `version` and `before` are the last version known not to be lost.
- * It is told behind the changes of its batch. */
+/*
+ * One change of one scope.
+ *
+ * `before` is the version that the change follows.  If it is not the last version that a watcher
+ * received, notices are missing.  Versions are not consecutive after another server took over.
+ *
+ * A notice with verb USHER_NOTICE_LOST is not a change: a command was answered USHER_LOST.
+ * `subject` and `token` (if it had one) are those of the command; `version` and `before` are the
+ * last version known not to be lost.  It follows the changes of its batch.
+ */
 struct usher_notice {
     enum usher_noun noun;
     struct usher_text scope;
     uint64_t epoch, version;
-    uint64_t before; /* the version before: version - 1, but where the store changed hands */
+    uint64_t before; /* the previous version: version - 1, except after a takeover */
     int64_t now_ms;
     enum usher_verb verb;
-    struct usher_text subject; /* none for `set`; else see usher_notice_subject() */
-    uint8_t from, to;          /* states of the subject; 0,0 for `set` */
+    struct usher_text subject; /* see usher_notice_subject(); empty for `set` */
+    uint8_t from, to;          /* states of the subject before and after; 0 for `set` */
     uint64_t token;
     int64_t until_ms;
-    struct usher_text owner; /* of a hold that has ended: whose it was */
-    /* What it takes to make the same change in a copy: packed fields (room.h), size 0 if there
-     * is nothing more to say.  One byte, MessagePack's nil: they are too large to be told.  Of the
-     * settings of numbers, queues, serials and ids those that are given, numbers in digits; of
-     * serials and ids which numbers: `first` and `n`, or `number`; of numbers and queues see
+    struct usher_text owner; /* owner of a hold that the change ended */
+    /* The data a copy needs to make the same change, as packed fields (room.h); may be empty.  A
+     * single byte, MessagePack's nil, means that it is too large for a notice.  Contents: settings
+     * of numbers, queues, serials and ids that were given, numbers in digits; the numbers of
+     * serials and ids as `first` and `n`, or `number`; for numbers and queues see
      * usher_number_changes() and usher_queue_changes().  `room` of a user of a queue is LOGIN.N;
      * usher_notice_write() puts EPOCH. before it, as in answers. */
     struct usher_text data;
-    /* Of a room: marks of its history without this change and with it, see room.h. */
+    /* Rooms: marks of the history before and after this change, see room.h. */
     uint64_t was, mark;
-    /* As a store tells it: so long may it be kept to be told together with others (`presence` of
-     * a room).  0 in what watchers hear. */
+    /* From a store: how long delivery may be delayed to coalesce notices (`presence` of a room).
+     * 0 in notices that watchers receive. */
     int64_t wait_ms;
-    /* Behind this change nothing of the scope changes by itself before; USHER_NEVER.  0: not known,
-     * as of what comes from a log. */
+    /* After this change nothing in the scope expires before this time; or USHER_NEVER.
+     * 0 = unknown, as in notices read from a log. */
     int64_t due_ms;
 };
 
-/* What a change is about. */
+/* Kind of the subject of a change. */
 enum usher_subject {
-    USHER_SUBJECT_NONE = 0, /* the scope itself, or nothing that is known */
+    USHER_SUBJECT_NONE = 0, /* the scope itself, or unknown */
     USHER_SUBJECT_NUMBER,
     USHER_SUBJECT_AGENT,
     USHER_SUBJECT_USER,
@@ -459,102 +468,126 @@ enum usher_subject {
     USHER_SUBJECT__WIDE = 0x7fffffff
 };
 
-/** What the subject of @notice is, and so whose states `from` and `to` are: those of fields, roles
- *  and shares are 0, and of rooms without a subject those of the room.  O(1).  Threads: any. */
+/** Return the kind of the subject of @notice; `from` and `to` are its states.  They are 0 for
+ *  fields, roles and shares; without a subject they are those of the room.  O(1).  Threads: any. */
 USHER_API enum usher_subject usher_notice_subject(const struct usher_notice *notice);
 
 typedef void usher_watch_fn(void *payload, const struct usher_notice *notice);
 struct usher_watcher;
 
 /**
- * Call @fn for each change that this engine makes on scope @scope of @noun (NULL: every
- * scope of it; 0: of every noun), in order of version, after the change is durable and on a thread
- * that uses the engine; and for each command of this engine on such a scope that is answered
- * USHER_LOST.  @fn may use the engine; its changes are told afterwards.  A notice that cannot be
- * kept for lack of memory is dropped and logged: `before` of the next one shows it.  For an event
- * loop, and to be told of what was missed: usher_watch_events() (command.h).  USHER_OK,
- * USHER_INVALID, USHER_NOMEM.
+ * Call @fn for each change that this engine makes to @scope of @noun, and for each of its commands
+ * there that is answered USHER_LOST.  @scope NULL = every scope; @noun 0 = every noun.
+ *
+ * @fn runs on a thread that uses the engine, in order of version, after the change is durable.  It
+ * may use the engine; notices of its own changes follow later.  If memory runs out, a notice is
+ * dropped and logged, and `before` of the next one shows the gap.
+ *
+ * For event loops, and for notices that were missed, see usher_watch_events() (command.h).
+ *
+ * USHER_OK, USHER_INVALID, USHER_NOMEM
  */
 USHER_API enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun,
                                         const char *scope, usher_watch_fn *fn, void *payload,
                                         struct usher_watcher **ret_watch);
 
-/** Stop; when it returns, @fn is not running (unless called from @fn) and never will, and of a
- *  watcher whose notices are collected (command.h) no event is collected any more.  O(events that
- *  were not collected).  NULL is fine. */
+/** Stop @watch.  After the return @fn is not running (unless called from @fn) and never will, and
+ *  no event of a watcher whose notices are collected (command.h) is collected any more.
+ *  NULL is allowed.  O(events that were not collected). */
 USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watcher *watch);
 
 /* ---- looking inside --------------------------------------------------------------- */
 
 /* A scope as it is stored. */
 struct usher_scope_info {
-    size_t size; /* of this, as the library knows it: it may grow at its end */
+    size_t size; /* of this struct in the library in use: it may grow at its end */
     enum usher_noun noun;
     struct usher_text name; /* lives until the callback returns */
     uint64_t epoch, version;
     int64_t due_ms; /* as in a reply */
-    /* How much is in it: numbers; agents and users; members; gap-free serials that are held. */
+    /* Number of records in it: numbers; agents and users; members; held gap-free serials. */
     int64_t items;
 };
 
 typedef void usher_scope_fn(void *payload, const struct usher_scope_info *info);
 
 /**
- * Tell @fn of the scopes of @noun (0: of every noun), by noun, then in byte order of names: those
- * behind @after ("number/sales": where a page ended; NULL: from the beginning), @max of them at
- * most (1 to USHER_LIST_MAX; 0: USHER_LIST_DEFAULT).  *@ret_more (may be NULL): there are more.
- * Not of those that were dropped or deleted.  Changes nothing.  @fn must not use @e.
+ * List the scopes of @noun (0 = every noun): call @fn for each, by noun, then in byte order of
+ * names.
  *
- * USHER_OK; USHER_UNAVAILABLE: of a cluster also when a node does not answer, then @fn was told of
- * the scopes of all others, and usher_message() says what was not seen; USHER_INVALID, USHER_NOMEM.
- * O(scopes of the store) a page, on Redis keys of the server; the timeout is for waiting.
+ * @after     continue after this scope ("number/sales", where a page ended); NULL = from the start
+ * @max       maximum scopes (1 to USHER_LIST_MAX; 0 = USHER_LIST_DEFAULT)
+ * @ret_more  whether there are more; may be NULL
+ *
+ * Dropped and deleted scopes are not listed.  Changes nothing.  @fn must not use @e.
+ *
+ * USHER_OK
+ * USHER_UNAVAILABLE  also if a node of a cluster does not answer: @fn got the scopes of the others,
+ *                    and usher_message() names what is missing
+ * USHER_INVALID, USHER_NOMEM
+ *
+ * Cost: O(scopes of the store) for each page; on Redis O(keys of the server).  The timeout covers
+ * the waiting only.
  */
 USHER_API enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun noun,
                                          const char *after, size_t max, usher_scope_fn *fn,
                                          void *payload, bool *ret_more);
 
 /**
- * For operators: erase @scope of @noun, whatever is in it, while others go on working: in bounded
- * steps, behind each of which the store is left to others for as long as it took.  From the first
- * step on it is not there for anybody; who makes it anew in the meantime waits for the rest to go,
- * or is told that it is USHER_UNAVAILABLE when the timeout is over. Holds that are out are over: of
- * their tokens and rooms none is ever given out again under the name, so who comes with one is told
- * that it is `missing` or `stale`.  Watchers are told of one change (USHER_NUMBER_DROP,
- * USHER_QUEUE_DROP, USHER_ROOM_CLOSE and _DONE, …).  Visits of a queue that are in a history stay
- * there.  A rule and a dispenser are deleted as by usher_serial_delete() and usher_id_delete():
- * made anew, a rule and, with an authority, a dispenser go on behind what they have given out.
+ * For operators: erase @scope of @noun with everything in it.
  *
- * *@ret_items (may be NULL): how many records this call erased, also if it failed; of a rule or a
- * dispenser 1.
+ * The scope disappears with the first step; the rest is erased in bounded steps.  After each one
+ * other commands run, for as long as the step took.  A command that creates the scope again waits
+ * until it is empty, or returns USHER_UNAVAILABLE at its deadline.
  *
- * USHER_OK; USHER_SAME: it is not there; USHER_REFUSED: a queue with ended visits that its
- * `archive` keeps for the history, a rule whose numbers are held: usher_message() says so;
- * USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM: it may be gone in part: call again;
- * USHER_INVALID.  O(records).  Threads: any.  Since 0.1.
+ * All holds end.  Their tokens and rooms are never issued again under this name: a command that
+ * presents one gets USHER_MISSING or USHER_STALE.  Watchers receive one change (USHER_NUMBER_DROP,
+ * USHER_QUEUE_DROP, USHER_ROOM_CLOSE and _DONE, …).  Visits of a queue in a history stay there.
+ * Rules and dispensers are deleted as by usher_serial_delete() and usher_id_delete(): created
+ * again, a rule and, with an authority, a dispenser continue after the numbers already issued.
+ *
+ * *@ret_items (may be NULL) is the number of records erased, even on failure; 1 for a rule or
+ * dispenser.
+ *
+ * USHER_OK
+ * USHER_SAME     it does not exist
+ * USHER_REFUSED  a queue with ended visits that its `archive` keeps for the history, or a rule with
+ *                held numbers; see usher_message()
+ * USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM  it may be partly erased: call again
+ * USHER_INVALID
+ *
+ * Cost: O(records).  Threads: any.  Since 0.1.
  */
 USHER_API enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun,
                                        const char *scope, int64_t *ret_items);
 
-/** Check every invariant of the store, like fsck; @fn gets one line per fault (NULL: only
- *  count).  With an authority: also that nothing may be given out that it has not granted, that it
- *  keeps rules and dispensers as they are in the store, and that no serial in its journal was
- *  issued twice.  @fn also gets a line of what the authority keeps and the store does not have, and
- *  (where time is not given) of each scope whose last time is over 1 s ahead of this machine's
- *  clock: neither is a fault.
- *  USHER_OK even when faults were found; *@ret_faults counts them.  O(records): the engine's
- *  timeout is for the single answer of a server, not for all of it. */
+/**
+ * Check every invariant of the store, like fsck.  @fn receives one line for each fault; NULL = only
+ * count.
+ *
+ * With an authority, also check that the store cannot issue what was not granted, that the
+ * authority and the store agree on rules and dispensers, and that no serial in the journal was
+ * issued twice.  @fn also receives a line for each rule or dispenser that only the authority has,
+ * and (unless time is given) for each scope whose last time is over 1 s ahead of this machine's
+ * clock: neither is a fault.
+ *
+ * USHER_OK, even if there are faults: *@ret_faults counts them.
+ *
+ * Cost: O(records).  The engine's timeout applies to each answer of a server, not to the whole.
+ */
 typedef void usher_audit_fn(void *payload, const char *line);
 USHER_API enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
                                         uint64_t *ret_faults);
 
-/* What is lost of what was answered, in each case with all before it. */
+/* The acknowledged commands that a crash loses.  It is always a suffix: if one survives, all before
+ * it do. */
 enum usher_durability {
     USHER_DURABILITY_UNKNOWN = 0,
-    USHER_DURABILITY_NONE = 1,     /* all, when the process of the store ends */
-    USHER_DURABILITY_SNAPSHOT = 2, /* when it ends, what came since the last copy that it made */
-    USHER_DURABILITY_SECOND = 3, /* when it is killed, or the power goes, the last second or two */
-    USHER_DURABILITY_FILE = 4,   /* when the power goes, what the system had not written */
-    USHER_DURABILITY_DISK = 5,   /* nothing while the disk is sound */
+    USHER_DURABILITY_NONE = 1,     /* the process of the store ends: all */
+    USHER_DURABILITY_SNAPSHOT = 2, /* the server ends: all since its last snapshot */
+    USHER_DURABILITY_SECOND = 3, /* the server is killed, or a power cut: the last second or two */
+    USHER_DURABILITY_FILE = 4,   /* a power cut: what the system had not yet written */
+    USHER_DURABILITY_DISK = 5,   /* none, unless the disk fails */
     USHER_DURABILITY__WIDE = 0x7fffffff
 };
 
@@ -572,75 +605,84 @@ USHER_API const char *usher_node_role_word(enum usher_node_role role);
 
 #define USHER_NODE_NO_CLOCK INT64_MIN
 
-/* A server, or a file, behind a store. */
+/* One server or file of a store. */
 struct usher_node {
-    size_t size; /* of this, as the library knows it: it may grow at its end */
+    size_t size; /* of this struct in the library in use: it may grow at its end */
     enum usher_node_role role;
     enum usher_durability durability;
-    bool answers;
-    bool evicts;       /* takes scopes away when its memory is full (allkeys-*) */
-    int32_t slots;     /* it has, of 16384; -1: it is not of a cluster, or a replica */
-    int32_t replicas;  /* connected to it; -1: not known */
-    int64_t lag_bytes; /* of a replica, behind its master; -1: not known */
-    int64_t lag_ms;    /* since the master has heard of it, to a second; -1: not known */
-    int64_t ahead_ms;  /* its clock is before that of this machine, < 0: behind; NO_CLOCK */
-    uint64_t identity; /* as scopes keep it (store.h); 0: none, or not known */
-    /* "" where not known; all live until the callback returns. */
+    bool answers;      /* it responded */
+    bool evicts;       /* it may evict keys when memory is full (maxmemory-policy allkeys-*) */
+    int32_t slots;     /* hash slots of a cluster master, of 16384; else -1 */
+    int32_t replicas;  /* connected replicas; -1 = unknown */
+    int64_t lag_bytes; /* replication lag of a replica, bytes; -1 = unknown */
+    int64_t lag_ms;    /* time since the replica's last acknowledgement, 1 s steps; -1 = unknown */
+    int64_t ahead_ms;  /* its clock minus this machine's, ms; USHER_NODE_NO_CLOCK = unknown */
+    uint64_t identity; /* as scopes keep it (store.h); 0 = none, or unknown */
+    /* "" = unknown.  All texts live until the callback returns. */
     struct usher_text address;  /* HOST:PORT, or a path */
     struct usher_text id;       /* in a cluster, 40 digits */
     struct usher_text software; /* "Redis 7.0.15" */
     struct usher_text policy;   /* maxmemory-policy */
-    struct usher_text master;   /* of a replica: whose */
-    struct usher_text why;      /* it does not answer */
+    struct usher_text master;   /* of a replica: its master */
+    struct usher_text why;      /* why it does not answer */
     bool own_clocks; /* its scripts may not read its clock: each client's clock is used instead */
 };
 
 typedef void usher_node_fn(void *payload, const struct usher_node *node);
 
 /**
- * Tell @fn of each server behind @e: of a cluster all masters, and of each the replicas that are
- * connected to it, as it says.  Changes nothing.  USHER_OK; USHER_UNAVAILABLE (a server does not
- * answer: @fn was told of it and of all others), USHER_INVALID, USHER_NOMEM.  At most two seconds
- * for each server, within the engine's timeout for all.  @fn must not use @e.
+ * Call @fn for each server of the store: in a cluster all masters, each with the replicas it
+ * reports as connected.  Changes nothing.  @fn must not use @e.  Takes at most two seconds for each
+ * server, and the engine's timeout in all.
+ *
+ * USHER_OK
+ * USHER_UNAVAILABLE  a server does not answer; @fn received it and all others
+ * USHER_INVALID, USHER_NOMEM
  */
 USHER_API enum usher_status usher_nodes(struct usher_engine *e, usher_node_fn *fn, void *payload);
 
-/** How many commands of @e have ended as USHER_UNKNOWN and as USHER_UNAVAILABLE since it was
- *  opened, but for those that were cancelled.  Any thread.  USHER_OK, USHER_INVALID. */
+/** Count the commands of @e that ended as USHER_UNKNOWN and as USHER_UNAVAILABLE since it was
+ *  opened, except cancelled ones.  USHER_OK, USHER_INVALID.  Threads: any. */
 USHER_API enum usher_status usher_failures(struct usher_engine *e, uint64_t *ret_unknown,
                                            uint64_t *ret_unavailable);
 
-/* What usher_check() found. */
+/* Result of usher_check(). */
 struct usher_check_result {
     uint64_t faults;
     uint64_t repaired; /* of the faults */
-    uint64_t scopes;   /* that were looked at, of those that usher_scopes() lists */
-    bool partial;      /* not all was seen */
+    uint64_t scopes;   /* checked, of those that usher_scopes() lists */
+    bool partial;      /* some scopes could not be read */
 };
 
-#define USHER_CHECK_REPAIR 1u /* flag: mend what can be mended, while others go on working */
+#define USHER_CHECK_REPAIR 1u /* flag: repair what can be repaired, while other commands run */
 
 /**
- * The same, and more to know of it.  @flags: 0, or USHER_CHECK_REPAIR.  What can be mended: the
- * index of rooms (a room that is not in it is put in, an entry without a room is dropped); on
- * Redis, the lists and counts of a scope, from its records, and what is left of one whose records
- * are gone is removed.  @fn gets a line for each scope that this was done to, too. USHER_OK,
- * however many faults were found, and left.  USHER_UNAVAILABLE with *@ret_result.partial: not all
- * was seen, usher_message() says why; what was is in *@ret_result, but scopes were not compared
- * with each other, nor with the authority.  Else, not OK, nothing is in it.
+ * Check like usher_audit(), with a detailed result and optional repair.  @flags is 0 or
+ * USHER_CHECK_REPAIR.  @fn also receives one line for each repaired scope.
+ *
+ * Repairable are the index of rooms (missing entries are added, entries without a room removed)
+ * and, on Redis, the lists and counts of a scope, which are rebuilt from its records.  The lists of
+ * a scope whose records are gone are removed.
+ *
+ * USHER_OK           even if faults were found or remain
+ * USHER_UNAVAILABLE  if *@ret_result has partial: some scopes could not be read; *@ret_result has
+ *                    the others, but scopes were not compared with each other or with the
+ *                    authority; usher_message() has the reason
+ *
+ * On any other status *@ret_result is empty.
  */
 USHER_API enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audit_fn *fn,
                                         void *payload, struct usher_check_result *ret_result);
 
-/** 128 bits over the whole state of scope @scope but for its epoch, as 32 hex digits and a
+/** Compute a 128-bit digest of the state of @scope without its epoch, as 32 hex digits and a
  *  NUL.  Equal on every store after the same commands.  A scope that does not exist has the
- *  digest of nothing.  O(records); the timeout is as with usher_audit(). */
+ *  digest of an empty one.  O(records); the timeout applies as for usher_audit(). */
 USHER_API enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun,
                                          const char *scope, char ret_digest[33]);
 
 /**
- * The Redis script of @noun ("number") for direct calls: that of the library with the part that
- * reads such calls and writes their answers.  Writes at most @size bytes including the NUL and
+ * Write the Redis script of @noun ("number") for direct calls: that of the library with the part
+ * that reads such calls and writes their answers.  Writes at most @size bytes including the NUL and
  * always the full length (without NUL) to *@ret_length, like snprintf.  USHER_OK, USHER_INVALID (no
  * such noun, or built without Redis).
  */
@@ -656,7 +698,7 @@ enum usher_table_format {
     USHER_TABLE_FORMAT__WIDE = 0x7fffffff
 };
 
-/** The transition table of @noun ("number"), in the way of usher_lua(). */
+/** Write the transition table of @noun ("number"), as usher_lua() does. */
 USHER_API enum usher_status usher_table(const char *noun, enum usher_table_format format,
                                         char *buffer, size_t size, size_t *ret_length);
 

@@ -372,12 +372,14 @@ enum usher_watch_flag {
  * With USHER_WATCH_SINCE (one scope with a log: a room, or another one with the setting log) the
  * watcher receives all changes after version @since (0 = from the beginning), made by any engine,
  * each once and without a hole: first those in the log, then new ones.  Notices that are not
- * collected in time are read from the log later.A GAP comes only if
+ * collected in time are read from the log later.  A GAP comes only if
  *  - the log does not reach back to `since` or to the last notice, or there is none,
  *  - the store lost notices that were delivered (usher.h),
  *  - the scope is gone (then all three are 0) or another one (version 0: all of it follows).
  *
- * If a room closes, USHER_ROOM_DONE may be left out. Changes by other engines
+ * If a room closes, USHER_ROOM_DONE may be left out.
+ *
+ * Changes by other engines
  * are delivered with the next change of this one, or with USHER_WATCH_ALL within half a second.  On
  * Redis the engine subscribes to a room with push=1, and the notice of such a change comes at once;
  * usher_collect(), usher_work() and usher_fd() do that, too.  The log is read by usher_collect() or

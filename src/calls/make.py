@@ -35,22 +35,22 @@ BEGIN = "/* ---- made by src/calls/make.py: do not edit"
 MADE = "    /* made by src/calls/make.py */\n"
 HEAD_OPTIONS = [
     ("size_t size", "set by …_INIT"),
-    ("void *post", "not NULL: do not wait, usher_collect() gives the reply with this tag"),
-    ("int64_t timeout_ms", "so long at most; not given: the engine's"),
-    ("const char *request", "request id: a repeat gets the first answer"),
-    ("int64_t now_ms", "the time of the command; not given: the engine's clock"),
-    ("int64_t wait", "replicas to wait for, when it is done"),
+    ("void *post", "not NULL: return at once; usher_collect() returns the reply with this tag"),
+    ("int64_t timeout_ms", "deadline of this call; 0 = the engine's"),
+    ("const char *request", "request id: a repeat returns the first answer"),
+    ("int64_t now_ms", "time of the command; 0 = the engine's clock"),
+    ("int64_t wait", "number of replicas to wait for, after the command"),
 ]
 HEAD_ANSWER = [
     ("size_t size", "set by …_INIT"),
-    ("uint64_t epoch", "0: the scope does not exist"),
-    ("uint64_t version", "after the command; of USHER_LOST the last one known not to be lost"),
-    ("int64_t due_ms", "nothing of the scope changes by itself before; USHER_NEVER"),
+    ("uint64_t epoch", "of the scope; 0 = it does not exist"),
+    ("uint64_t version", "of the scope after the command; for USHER_LOST: the last one not lost"),
+    ("int64_t due_ms", "nothing in the scope expires before this time; or USHER_NEVER"),
     ("int64_t now_ms", "the same clock at the answer: a timer waits for due_ms - now_ms"),
-    ("int64_t replicas", "with wait: so many have it"),
-    ("bool repeated", "the kept answer of an earlier command with this request id"),
-    ("bool more", "not all yet: ask again"),
-    ("char message[USHER_MESSAGE_MAX]", 'one line, "" when there is nothing to say'),
+    ("int64_t replicas", "with wait: number of replicas that have it"),
+    ("bool repeated", "cached result of an earlier command with this request id"),
+    ("bool more", "not complete: call again"),
+    ("char message[USHER_MESSAGE_MAX]", 'one line, or ""'),
 ]
 
 
@@ -117,9 +117,9 @@ class Argument:
     def member(self, note, default=True):
         """For a member of a struct, where 0 is what is not given."""
         range_ = "" if self.words or self.field.type == MS or self.most == 1 else self.range()
-        help_ = re.sub(r"\b0(, or not[^:]*)?: ", r"none\1: ", self.help)
+        help_ = re.sub(r"\b0(, or not[^:]*)?: ", r"USHER_NONE\1: ", self.help)
         told = (note, help_) if note and note.startswith("enum ") else (help_, note)
-        default = self.default("none") if default else ""
+        default = self.default("USHER_NONE") if default else ""
         return "; ".join(t for t in (*told, range_, default) if t)
 
 
@@ -401,31 +401,35 @@ class Noun:
         noun = self.noun
         lines = [f"{BEGIN} {'-' * (90 - len(BEGIN))} */", "/* clang-format off */", ""]
         lines += [f"struct usher_reply;", ""]
-        lines += self.struct("options", f"What a call of the noun `{noun}` may be given: the verbs "
-                             "that take it stand in front, if they are few.  0 or NULL is not "
-                             "given; USHER_NONE is none, never, off, and so is \"\".  What the verb "
-                             "does not take is USHER_INVALID.", HEAD_OPTIONS, False)
-        lines += self.struct("settings", "Settings: not given, they stay as they are, or of what is "
-                             "made anew have their defaults; USHER_NONE is none, never, off.  As "
-                             "they come back they can be given again.",
+        lines += self.struct("options", f"Options of the calls of `{noun}`.  If fewer than five verbs "
+                             "take an option, its comment begins with them.  0 or NULL = not "
+                             "given; USHER_NONE or \"\" = explicitly none, never or off.  An "
+                             "option that the verb does not take is USHER_INVALID.", HEAD_OPTIONS,
+                             False)
+        lines += self.struct("settings", "Settings.  A member that is not given (0 or NULL) keeps "
+                             "its value, or gets its default in a new scope; USHER_NONE = none, "
+                             "never or off.  Settings read from a reply can be passed back "
+                             "unchanged.",
                              [("size_t size", "set by …_INIT")], False)
-        lines += self.struct("answer", "An answer, written whatever the status.  What it has "
-                             "nothing to say of is USHER_NONE, \"\", of a token 0.", HEAD_ANSWER,
-                             True)
-        lines += self.struct("row", "One row of a reply.  Texts are the reply's and live as long; "
-                             "what does not apply is USHER_NONE, NULL, of a token 0.",
+        lines += self.struct("answer", "Answer, written for every status.  Members that do not "
+                             "apply are USHER_NONE (numbers), \"\" (texts) or 0 (tokens).",
+                             HEAD_ANSWER, True)
+        lines += self.struct("row", "One row of a reply.  Texts belong to the reply and live as "
+                             "long.  Members that do not apply are USHER_NONE (numbers), NULL "
+                             "(texts) or 0 (tokens).",
                              [("size_t size", "set by …_INIT")], False)
         if "statistics" in self.lists:
-            lines += self.struct("statistics", "Figures.  What there is none of is USHER_NONE.",
-                                 [("size_t size", "set by …_INIT")], False)
+            lines += self.struct("statistics", "Statistics.  A figure that does not exist is "
+                                 "USHER_NONE.", [("size_t size", "set by …_INIT")], False)
         lines += comment(
-            f"All calls: @e, then the {self.scope}, then what the verb is about, then @opt (NULL: "
-            "nothing), then where the answer goes (NULL: nowhere).  A reply is the caller's, who "
-            "gives it back with usher_reply_done(); it is NULL if the call itself failed.  With "
-            "opt->post the call returns as usher_post() does, and the answer comes as an event.  "
-            "Besides what each one names they return USHER_INVALID, USHER_UNAVAILABLE (nothing "
-            "changed), USHER_UNKNOWN (no answer: it may have been applied), USHER_LOST and "
-            "USHER_NOMEM; usher_message() says more.  Any thread.  Since 0.1.")
+            f"Arguments of every call: the engine @e, the {self.scope}, the subject of the verb, "
+            "@opt (may be NULL), and where to write the answer (may be NULL).  A reply belongs to "
+            "the caller: release it with usher_reply_done().  It is NULL if the call itself "
+            "failed.  With opt->post the call returns like usher_post(), and the answer arrives as "
+            "an event.  In addition to the statuses listed, every call may return USHER_INVALID, "
+            "USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: it may have been "
+            "applied), USHER_LOST and USHER_NOMEM; usher_message() has the details.  Threads: any. "
+            " Since 0.1.")
         lines.append("")
         for call in self.calls.values():
             doc = [d for d in call.doc]
@@ -434,7 +438,7 @@ class Noun:
             takes = ", ".join("opt->" + self.fields[n].member() for n in self.lists["options"]
                               if n in call.options)
             if takes:
-                doc += textwrap.wrap(f"Takes {takes}.", 96)
+                doc += textwrap.wrap(f"Options: {takes}.", 96)
             lines += ([f"/** {doc[0]} */"] if len(doc) == 1 and len(doc[0]) < 93 else
                       ["/**"] + [f" * {d}".rstrip() for d in doc] + [" */"])
             args, start = self.prototype(call)
@@ -444,10 +448,10 @@ class Noun:
                 ("settings", "The settings in @reply"),
                 ("statistics", "The figures in @reply")]
         lines += comment(
-            "What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts "
-            "of all but the answer are the reply's and live as long.  False, and *@ret is not "
-            "written: NULL, another noun's, no such row, or a size that is not set.  O(members "
-            "* values).")
+            "Copy the answer, the settings, the statistics or row @i of @reply into a struct.  "
+            "Texts belong to the reply and live as long, except those of the answer.  Return "
+            "false, and do not write *@ret, if @reply is NULL or of another noun, if there is no "
+            "such row, or if the size is not set.  O(members * values).")
         for which, _ in what:
             if which in self.lists:
                 lines.append(f"USHER_API bool usher_{noun}_{which}_of(const struct usher_reply "

@@ -2,7 +2,7 @@
 /* Numbers of a shared pool, each for one call at a time.  Included by usher.h, which has the rules
  * for all functions. */
 #ifndef USHER_USHER_H
-#include <usher/usher.h> /* which includes this one where it belongs */
+#include <usher/usher.h> /* which includes this one in its place */
 #endif
 #ifndef USHER_NUMBER_H
 #define USHER_NUMBER_H
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Of one number.  Codes are stored. */
+/* State of a number.  Codes are stored. */
 enum usher_number_state {
     USHER_NUMBER_STATE_NODATA = 0,
     USHER_NUMBER_STATE_IDLE_DOWN = 1,
@@ -24,14 +24,14 @@ enum usher_number_state {
 
 /* Why a call got no number. */
 enum usher_number_why {
-    USHER_NUMBER_WHY_NONE = 0,      /* no such question: a number was given, or not a call */
-    USHER_NUMBER_WHY_NO_NUMBER = 1, /* the pool (or the groups asked for) has no number */
-    USHER_NUMBER_WHY_BUSY = 2,      /* at least one is busy and registered: it will come back */
+    USHER_NUMBER_WHY_NONE = 0,      /* a number was handed out, or the verb is not call */
+    USHER_NUMBER_WHY_NO_NUMBER = 1, /* the pool (or the groups of the call) has no number */
+    USHER_NUMBER_WHY_BUSY = 2,      /* at least one is busy and registered: it will be free again */
     USHER_NUMBER_WHY_DOWN = 3,      /* all are unregistered */
-    USHER_NUMBER_WHY_RESTING = 4,   /* none busy, at least one rests */
-    USHER_NUMBER_WHY_CAPPED = 5,    /* nor rests, at least one has had its calls of the day */
-    USHER_NUMBER_WHY_DUE = 6,       /* of a store: more was in the way than one command puts aside;
-                                     * an engine gives the command again */
+    USHER_NUMBER_WHY_RESTING = 4,   /* none is busy, at least one rests */
+    USHER_NUMBER_WHY_CAPPED = 5,    /* none is busy or rests, at least one is over its daily cap */
+    USHER_NUMBER_WHY_DUE = 6,       /* stores only: more numbers had to be skipped than one command
+                                     * skips; the engine repeats the command */
     USHER_NUMBER_WHY__WIDE = 0x7fffffff
 };
 

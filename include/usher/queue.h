@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues: people ("users") who wait for somebody who serves them ("agents").
+ * Queues: users wait for agents.
  *
- * An agent logs in and owns rooms, `capacity` of them, each for one user at a time; they
- * come and go with the agent.  A user applies, and sits in a room at once if there is one
- * for it, else waits.  Both say that they are alive: who has not done so for `ttl` is gone.
- * This header is a part of usher.h and brings all of that.
+ * An agent logs in with `capacity` rooms, each for one user at a time.  A user applies, and gets a
+ * room at once or waits.  Both send heartbeats; an agent or user without one for `ttl` is removed.
+ * Included by usher.h, which has the rules for all functions.
  *
- * Who is matched with whom
+ * Matching
  *  - A user waits in one lane (a kind of work; "default" if it names none).  An agent serves
  *    a list of lanes, or all of them.
- *  - Users of a lane go by priority, larger first, then by arrival: `since`, which is the
- *    time of apply unless it is given, then the version of apply.  They keep this place
- *    until they leave, also through offers and through the loss of an agent.
- *  - An agent is open while it has a free room, is not paused or asked to pause, and is not
- *    in wrap-up.  One that becomes open takes the best user among its lanes.  A user who
+ *  - Users of a lane are ordered by priority, larger first, then by arrival: `since`, which is the
+ *    time of apply unless it is given, then the version of apply.  A user keeps this position
+ *    until it leaves, also through offers and the loss of its agent.
+ *  - An agent is open while it has a free room, is not paused or about to pause, and is not
+ *    in wrap-up.  An agent that becomes open takes the best user among its lanes.  A user that
  *    arrives or comes back takes the best open agent of its lane, by `strategy`.
- *  - An agent that has refused or missed a user is not offered this user while it can have
- *    another one, or the user another agent that is open now, and not before `again`.
- *  - Nobody is matched who is due to be gone.
+ *  - An agent that has rejected or missed a user is not offered this user before `again` is over,
+ *    nor while the agent can have another user or another open agent can have this one.
+ *  - An agent or user whose deadline has passed is never matched.
  *
  * Tokens
  *  - The answer to login has a token of the login; those to apply have one of the visit
  *    (visit_token), and one of the match if there is one.  A command with another token than the
- *    present one is USHER_STALE and changes nothing: it comes too late, or from a connection that
+ *    current one is USHER_STALE and changes nothing: it comes too late, or from a connection that
  *    another session has replaced.  With the setting strict such commands need their token.
  */
 #ifndef USHER_USHER_H
@@ -38,22 +37,20 @@ extern "C" {
 #define USHER_QUEUE_CAPACITY_MAX 32   /* rooms of an agent */
 #define USHER_QUEUE_PRIORITY_MAX 1000 /* of a user */
 #define USHER_QUEUE_LANES_MAX \
-    1000 /* lanes of a queue: with users, named by an agent, or with figures of today */
-#define USHER_QUEUE_PATIENCE_LEFT                                  \
-    10000 /* ms that who waits again after a room does so at least \
-           */
+    1000 /* lanes of a queue: those with users, agents or statistics of today */
+#define USHER_QUEUE_PATIENCE_LEFT 10000             /* minimum wait of a requeued user, ms */
 #define USHER_QUEUE_TIME_MAX INT64_C(8796093022207) /* 2^43 - 1: the year 2248 */
 
 /* Codes are stored. */
 enum usher_queue_agent_state {
     USHER_QUEUE_AGENT_GONE = 0,
-    USHER_QUEUE_AGENT_IDLE = 1,    /* nobody in its rooms */
-    USHER_QUEUE_AGENT_OFFERED = 2, /* somebody is offered, nobody seated */
-    USHER_QUEUE_AGENT_BUSY = 3,    /* somebody is seated */
-    USHER_QUEUE_AGENT_WRAPUP = 4,  /* nobody in its rooms, and nobody will be for a while */
+    USHER_QUEUE_AGENT_IDLE = 1,    /* its rooms are empty */
+    USHER_QUEUE_AGENT_OFFERED = 2, /* has an offered user, and no seated one */
+    USHER_QUEUE_AGENT_BUSY = 3,    /* has a seated user */
+    USHER_QUEUE_AGENT_WRAPUP = 4,  /* its rooms are empty and stay so until wrap-up ends */
     USHER_QUEUE_AGENT_PAUSED = 5,
     USHER_QUEUE_AGENT_PAUSING =
-        6, /* only told: offered or busy, and paused once its rooms are empty */
+        6, /* in answers only: offered or busy, and will be paused when its rooms are empty */
     USHER_QUEUE_AGENT_STATE__WIDE = 0x7fffffff
 };
 
@@ -62,11 +59,12 @@ enum usher_queue_user_state {
     USHER_QUEUE_USER_WAITING = 1,
     USHER_QUEUE_USER_OFFERED = 2, /* a room is kept for it until the agent accepts */
     USHER_QUEUE_USER_SEATED = 3,
-    USHER_QUEUE_USER_AWAY = 4, /* dropped while waiting; keeps its place for `grace` */
+    USHER_QUEUE_USER_AWAY =
+        4, /* missed a heartbeat while waiting; keeps its position for `grace` */
     USHER_QUEUE_USER_STATE__WIDE = 0x7fffffff
 };
 
-/* Where a user is. */
+/* Location of a user. */
 enum usher_queue_place {
     USHER_QUEUE_PLACE_NONE = 0,
     USHER_QUEUE_PLACE_ROOM = 1,
@@ -78,11 +76,11 @@ enum usher_queue_place {
 
 enum usher_queue_why {
     USHER_QUEUE_WHY_NONE = 0,
-    USHER_QUEUE_WHY_NO_AGENT = 1, /* apply: nobody is logged in who serves the lane */
-    USHER_QUEUE_WHY_NO_USER = 2,  /* pull: nobody waits whom this agent may have */
+    USHER_QUEUE_WHY_NO_AGENT = 1, /* apply: no agent that serves the lane is logged in */
+    USHER_QUEUE_WHY_NO_USER = 2,  /* pull: no waiting user is eligible for this agent */
     USHER_QUEUE_WHY_HISTORY = 3,  /* apply: `archive` ended visits wait for a history */
-    USHER_QUEUE_WHY_DUE = 4,      /* of a store: nothing was done, for more deadlines were due than
-                                   * one command applies; an engine sends it again until it is done */
+    USHER_QUEUE_WHY_DUE = 4,      /* stores only: nothing was done, because more deadlines were due
+                                   * than one command applies; the engine repeats the command */
     USHER_QUEUE_WHY__WIDE = 0x7fffffff
 };
 
@@ -94,9 +92,9 @@ enum usher_queue_trigger {
 };
 
 enum usher_queue_strategy {
-    USHER_QUEUE_STRATEGY_LONGEST_IDLE = 1,  /* idle ones before those with a user, then since when
-                                             * they are open */
-    USHER_QUEUE_STRATEGY_ROUND_ROBIN = 2,   /* whose last match is the longest ago */
+    USHER_QUEUE_STRATEGY_LONGEST_IDLE = 1,  /* idle agents before those with a user, then the one
+                                             * that is open for longest */
+    USHER_QUEUE_STRATEGY_ROUND_ROBIN = 2,   /* the agent with the oldest last match */
     USHER_QUEUE_STRATEGY_FEWEST_SERVED = 3, /* users seated since login */
     USHER_QUEUE_STRATEGY_LEAST_BUSY = 4,    /* rooms in use */
     USHER_QUEUE_STRATEGY_LEVEL = 5,         /* lower level first */
@@ -105,8 +103,9 @@ enum usher_queue_strategy {
 };
 
 enum usher_queue_requeue {
-    USHER_QUEUE_REQUEUE_FRONT = 1, /* users of an agent that is gone wait again, at their place */
-    USHER_QUEUE_REQUEUE_DROP = 2,  /* they leave, but for those only offered to it */
+    USHER_QUEUE_REQUEUE_FRONT =
+        1,                        /* users of an agent that is gone wait again, at their position */
+    USHER_QUEUE_REQUEUE_DROP = 2, /* they leave, except those only offered to it */
     USHER_QUEUE_REQUEUE__WIDE = 0x7fffffff
 };
 
@@ -121,15 +120,15 @@ enum usher_queue_outcome {
     USHER_QUEUE_OUTCOME_CUT = 6,      /* no heartbeat, in a room */
     USHER_QUEUE_OUTCOME_FREED = 7,    /* an operator freed the agent */
     USHER_QUEUE_OUTCOME_REQUEUED = 8, /* was in a room; its agent is gone, and it waits again: the
-                                       * visit goes on */
+                                       * visit continues */
     USHER_QUEUE_OUTCOME__WIDE = 0x7fffffff
 };
 
 #define USHER_QUEUE_ROOM_MAX 64 /* bytes of the id of a room, with its NUL */
 
-/** The id of a room, "EPOCH.LOGIN.NO", into @to: epoch of the queue (of the reply, or of a row that
- *  has one) in 16 hexadecimal digits, version of the agent's login, number from 1 on.  No other
- * room of any queue is ever called so.  "" if @no is 0.  Returns @to. */
+/** Write the id of a room, "EPOCH.LOGIN.NO", to @to: epoch of the queue (of the reply, or of a row
+ * that has one) in 16 hexadecimal digits, version of the agent's login, number from 1 on.  No other
+ * room of any queue ever has the same id.  "" if @no is 0.  Returns @to. */
 USHER_API const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch,
                                             uint64_t login, int64_t no);
 

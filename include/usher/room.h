@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rooms: state that every client can keep a copy of.  Part of usher.h, which includes it.
+ * Rooms: state that every client can keep a copy of.  Included by usher.h, which has the rules for
+ * all functions.
  *
  * A room has fields, members with fields and heartbeats, roles that members hold, and shares
- * that members own.  Every change has a version and one notice, which carries what it takes
- * to make the same change elsewhere; a bounded log of them is kept in the room.
+ * that members own.  Every change has a version and one notice, which has the data to make the
+ * same change in a copy; the room keeps a bounded log of notices.
  *
- *  - Members leave by leave or kick, or are removed when their heartbeats end.  Whatever the
- *    way, their roles and shares go in the same version: nobody ever sees a role of somebody
- *    who is not there.
+ *  - Members leave by leave or kick, or are removed when their heartbeats end.  In each case their
+ *    roles and shares are removed in the same version: a role never belongs to an absent member.
  *  - `all` sets a field of all members at once, as one value of the room with its version.
- *    What counts for a member is what was set last: its own value, or that of all.  It also
- *    counts for those who join later, unless they bring a value of their own.
+ *    The value of a member is the one that was set last: its own, or that of all.  A value of all
+ *    also applies to members that join later, unless they bring a value of their own.
  *  - Heartbeats change no visible state: `alive` has no version of its own and makes no
- *    notice, unless it brings back somebody who was away.
- *  - Closing: the room is `closing` at once, and nothing of it is seen any more; then all of
- *    it is erased in steps of a few dozen items, after each of which the closer leaves the store to
- *    others for as long as the step took.  If the closer dies, the next command on the room
- *    continues.  At the end no record is left, and a room that is opened under the name again has
- *    a new epoch.
+ *    notice, unless it brings back a member that was away.
+ *  - Closing: the room is `closing` at once, and nothing of it is visible any more.  Then it is
+ *    erased in steps of a few dozen items.  After each step other commands run, for as long as the
+ *    step took.  If the closing process dies, the next command on the room continues.  At the end
+ *    no record is left, and a room that is opened under the name again has a new epoch.
  *
- * Limits (`full` beyond them): USHER_ROOM_ROLES_MAX roles and USHER_ROOM_SHARES_MAX shares of
- * one member, USHER_ROOM_FIELDS_MAX fields and as many roles of a room, USHER_ROOM_BYTES_MAX
- * bytes of all room fields and values of all together, USHER_ROOM_MEMBER_FIELDS_MAX fields and
- * USHER_VALUE_MAX bytes of one member or one share, USHER_ROOM_BANS_MAX bans.  So what goes with
- * a member always fits into one change.
+ * Limits (`full` beyond them), so that the removal of a member always fits into one change:
  *
- * A ban is of the name of a room: it lasts when the room is closed and opened again.  A room that
- * is closed leaves its bans until they end, which makes no notice; the next room of the name has
- * versions after the old ones.
+ *     USHER_ROOM_ROLES_MAX, USHER_ROOM_SHARES_MAX   roles and shares of one member.
+ *     USHER_ROOM_FIELDS_MAX                         fields of a room, and as many roles.
+ *     USHER_ROOM_BYTES_MAX                          bytes of all room fields and values of all.
+ *     USHER_ROOM_MEMBER_FIELDS_MAX                  fields of one member or share, with
+ *                                                   USHER_VALUE_MAX bytes.
+ *     USHER_ROOM_BANS_MAX                           bans.
+ *
+ * A ban belongs to the name of a room: it lasts when the room is closed and opened again.  A room
+ * that is closed leaves its bans until they end, which makes no notice; the next room of the name
+ * has versions after the old ones.
  */
 #ifndef USHER_USHER_H
-#include <usher/usher.h> /* which includes this one where it belongs */
+#include <usher/usher.h> /* which includes this one in its place */
 #endif
 #ifndef USHER_ROOM_H
 #define USHER_ROOM_H
@@ -54,30 +56,30 @@ struct usher_engine;
 struct usher_reply;
 struct usher_notice;
 
-/* Of a room: src/core/room.def.  Codes are stored. */
+/* State of a room: src/core/room.def.  Codes are stored. */
 enum usher_room_state {
-    USHER_ROOM_STATE_CLOSED = 0, /* there is none */
+    USHER_ROOM_STATE_CLOSED = 0, /* it does not exist */
     USHER_ROOM_STATE_OPEN = 1,
-    USHER_ROOM_STATE_LOCKED = 2,  /* open, but nobody new may join */
-    USHER_ROOM_STATE_CLOSING = 3, /* nothing of it is seen any more; being erased */
+    USHER_ROOM_STATE_LOCKED = 2,  /* open, but no new member may join */
+    USHER_ROOM_STATE_CLOSING = 3, /* being erased; nothing of it is visible any more */
     USHER_ROOM_STATE__WIDE = 0x7fffffff
 };
 
-/* Of one member: src/core/member.def.  Codes are stored. */
+/* State of a member: src/core/member.def.  Codes are stored. */
 enum usher_room_member_state {
     USHER_ROOM_MEMBER_ABSENT = 0,
     USHER_ROOM_MEMBER_HERE = 1,
     USHER_ROOM_MEMBER_AWAY = 2,    /* no heartbeat for the room's `away` */
-    USHER_ROOM_MEMBER_OFFLINE = 3, /* none for its `ttl`; still a member for its `grace` */
-    USHER_ROOM_MEMBER_BANNED = 4,  /* no member, and must not join */
+    USHER_ROOM_MEMBER_OFFLINE = 3, /* no heartbeat for its `ttl`; still a member for its `grace` */
+    USHER_ROOM_MEMBER_BANNED = 4,  /* not a member, and must not join */
     USHER_ROOM_MEMBER_STATE__WIDE = 0x7fffffff
 };
 
-/* What one row of an answer is. */
+/* Kind of a row of an answer. */
 enum usher_room_row_kind {
     USHER_ROOM_ROW_FIELD = 1, /* id: the field; value */
     USHER_ROOM_ROW_ALL,       /* id: a field of all members; value */
-    USHER_ROOM_ROW_ROLE,      /* id: the role; owner: who holds it */
+    USHER_ROOM_ROW_ROLE,      /* id: the role; owner: the member that holds it */
     USHER_ROOM_ROW_MEMBER,    /* id; state; since_ms, seen_ms; value: its own fields, see below */
     USHER_ROOM_ROW_SHARE,     /* id; owner; value: its fields, as of a member */
     USHER_ROOM_ROW_NOTICE,    /* value: for usher_notice_read() */
@@ -86,19 +88,19 @@ enum usher_room_row_kind {
 };
 
 /*
- * Fields in one text: MessagePack, an array of name, value, name, value …; all are texts.
- * usher_fields_pack() makes such a text.  Those of a stored member or share are an array of
+ * Packed fields: MessagePack, an array of name, value, name, value …; all are texts.
+ * usher_fields_pack() makes such a text.  Fields of a stored member or share are an array of
  * name, value, version (an integer), …: usher_fields_next() reads both.
  */
 
 /*
- * The mark of a history: 52 bits that two histories of a room have in common only if they are the
- * same (but for one pair in 2^52, and for who forges one).  Each notice says which history it
- * follows (`was`) and which one that makes (`mark`); answers to alive, changes and snapshot say
- * where the room is.  For a store may lose its tail and go on under the same versions, and a
- * client that has heard only of the last of them is told the difference.  It is the first 13 hex
- * digits of the SHA-1 of the notice as it stands in the log, with 0 for its own mark.  A room that
- * is closed has none: 0.
+ * Mark of a history: a hash of 52 bits.  Two histories of a room have the same mark only if they
+ * are the same (except one pair in 2^52, and except forgery).  Each notice has the mark of the
+ * history before it (`was`) and after it (`mark`); answers to alive, changes and snapshot have that
+ * of the room.  The marks are needed because a store may lose its latest changes and reuse their
+ * versions: a client that received the lost ones notices the difference.  A mark is the first 13
+ * hex digits of the SHA-1 of the notice as it is in the log, with 0 for its own mark.  A closed
+ * room has no mark: 0.
  */
 
 /** Words for codes; "?" if there is none.  Static. */
@@ -106,8 +108,8 @@ USHER_API const char *usher_room_state_word(enum usher_room_state state);
 USHER_API const char *usher_room_member_state_word(enum usher_room_member_state state);
 
 /**
- * Take the next field off @fields, which begins as a packed text.  The texts point into it;
- * *@ret_version is 0 where fields have none.  False: no more, or not understood.  O(1).
+ * Read the next field of @fields, which begins as a packed text.  The texts point into it;
+ * *@ret_version is 0 if fields have none.  False: no more, or not a packed text.  O(1).
  */
 struct usher_fields {
     const unsigned char *at, *end;
@@ -118,35 +120,35 @@ USHER_API bool usher_fields_next(struct usher_fields *fields, struct usher_text 
                                  struct usher_text *ret_value, uint64_t *ret_version);
 
 /**
- * Pack @n pairs into @to, at most @size bytes.  Returns how many bytes it takes, whether they
- * fit or not.  O(size of the texts).
+ * Pack @n pairs into @to, at most @size bytes.  Returns the number of bytes, even if they do not
+ * fit.  O(size of the texts).
  */
 USHER_API size_t usher_fields_pack(const struct usher_text *names, const struct usher_text *values,
                                    size_t n, unsigned char *to, size_t size);
 
 /**
- * In a room with the setting `presence`, what join, leave, alive and sweep change is told
- * together: in notices with the verb USHER_ROOM_PRESENCE, of changes with versions from
- * @notice->token to @notice->version.  This takes them off it one after the other, as the
- * notices that they would have been.  Begin with *@at = 0.  The texts point into @notice.
- * False: that was all, or what follows is not understood, or @notice is another one.  O(1).
+ * Read the next change of a coalesced notice, as the notice that it would have been.  Begin with
+ * *@at = 0.  The texts point into @notice.  False: no more, or the rest is not valid, or @notice is
+ * another one.  O(1).
  *
- * Each change has its version, and its notice in the log, at once: only the telling is put off,
- * until the first command behind the interval, a command of another kind (whose own changes
- * are told behind them), or until they come to more than USHER_NOTICE_DATA_MAX bytes.  Commands and
- * changes are those of this engine: what others change meanwhile has versions between theirs, is
- * told by them, and stands in the log.
+ * In a room with the setting `presence` the changes by join, leave, alive and sweep are coalesced:
+ * into notices with the verb USHER_ROOM_PRESENCE, of changes with versions from @notice->token to
+ * @notice->version.  Each change has its version, and its notice in the log, at once.  Only the
+ * delivery is delayed, until the first command after the interval, until a command of another kind
+ * (whose own changes follow), or until there are more than USHER_NOTICE_DATA_MAX bytes.  Commands
+ * and changes are those of this engine.  Changes by other engines in the same time have versions
+ * between these; those engines deliver them, and they are in the log.
  */
 USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at,
                                    struct usher_notice *ret_notice);
 
 /**
- * 128 bits over what is seen of @room (state, fields, values of all, members but for their
- * heartbeats, roles, shares) at *@ret_version, as 32 hex digits and a NUL: whoever has a copy
- * of the room can make the same.  USHER_OK, USHER_MISSING.  O(room).
+ * Compute a 128-bit digest of the visible state of @room (state, fields, values of all, members
+ * without their heartbeats, roles, shares) at *@ret_version, as 32 hex digits and a NUL.  A program
+ * with a copy of the room can compute the same.  USHER_OK, USHER_MISSING.  O(room).
  *
  * It is computed with XXH3-128 (seed 0).  INT is 8 bytes, lowest first; TEXT is INT size, then the
- * bytes. Each thing of the room is hashed by itself:
+ * bytes.  Each item of the room is hashed by itself:
  *
  *     INT kind, TEXT id, TEXT owner, INT state, INT version, TEXT value
  *
@@ -158,13 +160,13 @@ USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at
  * 20. An own field of a member: the member as id, the name of the field as owner.
  * 21. An own field of a share: the share as id, the name of the field as owner.
  *
- * The number is the kind.  For the other things @version is the version of the last change of the
- * thing.  Fields, values of all and own fields have a value.  INT and TEXT that this list does not
+ * The number is the kind.  For the other items @version is the version of the last change of the
+ * item.  Fields, values of all and own fields have a value.  INT and TEXT that this list does not
  * name are 0 and "".
  *
- * The states of a member are 1 here, 2 away, 3 offline.  A member's own field is left out where the
+ * The states of a member are 1 here, 2 away, 3 offline.  A member's own field is left out if the
  * value of all for this field has a later version.  The hashes are added up as numbers of 128 bits,
- * modulo 2^128; with n things, and LOW and HIGH the halves of the sum, the digest is
+ * modulo 2^128; with n items, and LOW and HIGH the halves of the sum, the digest is
  *
  *     XXH3-128 of INT state, INT version, INT n, INT LOW, INT HIGH
  *
@@ -177,31 +179,31 @@ USHER_API enum usher_status usher_room_digest(struct usher_engine *e, const char
                                               char ret_digest[33]);
 
 /**
- * Open rooms by (time of opening, name), at most @max (0: 100) of them and USHER_PAGE_MAX: rows
- * with name, since_ms (when it was opened).  While the reply has more, go on with @after and
+ * List open rooms by (time of opening, name), at most @max (0 = 100) and USHER_PAGE_MAX, as rows
+ * with name and since_ms (time of opening).  While the reply has more, continue with @after and
  * @created_ms = name and created_ms of its answer (usher_room_answer_of(); @created_ms 0: that of
- * @after, which must still be open: else USHER_MISSING).  A room that is open all the while is on
- * exactly one page, one that is closed or whose linger is over on none; so a page may have fewer
- * than @max though there are more.  @now_ms < 0: the engine's clock.  64 commands in one batch,
- * then one for each room.
+ * @after, which must still be open: else USHER_MISSING).  A room that stays open is on exactly one
+ * page, a room that is closed or whose linger is over on none; so a page may have fewer than @max
+ * rows although there are more.  @now_ms < 0: the engine's clock.  64 commands in one batch, then
+ * one for each room.
  *
  * *@ret_reply is the caller's, NULL if the call itself failed.  USHER_OK, USHER_MISSING,
  * USHER_INVALID, USHER_NOMEM; USHER_UNAVAILABLE: a part of the store does not answer, the message
- * says how much was not seen, and the rows are those that were.  Any thread.  Since 0.1.
+ * has the size of that part, and the rows are those of the others.  Threads: any.  Since 0.1.
  */
 USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *after,
                                             int64_t created_ms, size_t max, int64_t now_ms,
                                             struct usher_reply **ret_reply);
 
 /**
- * Hand out at most @batch (0: 100) open rooms that are due, as rows, and apply what is due in
- * them as usher_room_sweep() does.  Each room is due once in @every_ms (0: a minute), and handed
- * to one worker: it is @worker's until that calls again, which says that it is done, or until
- * @lease_ms (0: 30 s) are over, after which it goes to whoever comes.  A worker that begins anew
- * takes a new name.  @now_ms < 0: the store's time.  64 commands, and one for each room.
+ * Hand out at most @batch (0 = 100) open rooms that are due, as rows, and apply their due expiries
+ * as usher_room_sweep() does.  Each room is due once in @every_ms (0 = a minute) and handed out to
+ * one worker.  It is @worker's until the worker's next call, which means that it is done, or until
+ * @lease_ms (0 = 30 s) are over; then the next worker gets it.  A worker that restarts takes a new
+ * name.  @now_ms < 0: the store's time.  64 commands, and one for each room.
  *
- * Reply and statuses as with usher_room_list(); with USHER_UNAVAILABLE the rows have been handed
- * out all the same.
+ * Reply and statuses as with usher_room_list(); with USHER_UNAVAILABLE the rows are handed out,
+ * too.
  */
 USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker,
                                               size_t batch, int64_t every_ms, int64_t lease_ms,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serials: formatted business numbers made by a rule.  Included by usher.h.
+ * Serials: formatted business numbers made by a rule.  Included by usher.h, which has the rules for
+ * all functions.
  *
  * A rule counts k = start, start + 1, …  Serial k is printed as
  *
@@ -9,21 +10,21 @@
  * In queue mode serials are made ahead: next … cur are in stock, cur is the last one made, and
  * none is made past max.  The stock is two numbers, not a list: a batch of any size is O(1).
  * In gap-free mode each number is reserved, then confirmed or returned, and the lowest returned
- * one goes out first.
+ * one is issued first.
  *
- * No serial of a rule comes twice, whatever settings change.  A counter grows, and begins again
+ * No serial of a rule is issued twice, even if settings change.  A counter grows, and begins again
  * only with a new period, whose date is in the serial.  The rule remembers the highest numbers that
- * were given out in the current month, in the current year and ever.  So a finer reset continues
- * the counter of the period, a coarser one continues after its own highest number, and so does a
- * rule that is made again after a delete.  Base, step, radix and whether there is a check digit
- * stay once numbers were made.  The zone may change, but never so that the local day goes back.
+ * were issued in the current month, in the current year and ever.  So a finer reset continues the
+ * counter of the period, a coarser one continues after its own highest number, and so does a rule
+ * that is created again after a delete.  Base, step, radix and the presence of a check digit are
+ * fixed once numbers were made.  The zone may change, but never so that the local day goes back.
  *
- * Prefix, suffix and date may change at any time.  The application has to see to it that two
- * formats do not print the same text: date=%Y%m with number 10007 prints as date=%Y%m%d with number
- * 007 on the tenth.
+ * Prefix, suffix and date may change at any time.  The application must ensure that two formats do
+ * not print the same text: date=%Y%m with number 10007 prints as date=%Y%m%d with number 007 on the
+ * tenth.
  */
 #ifndef USHER_USHER_H
-#include <usher/usher.h> /* which includes this one where it belongs */
+#include <usher/usher.h> /* which includes this one in its place */
 #endif
 #ifndef USHER_SERIAL_H
 #define USHER_SERIAL_H
@@ -50,7 +51,7 @@ enum usher_serial_check_digit {
     USHER_SERIAL_CHECK_DIGIT__WIDE = 0x7fffffff
 };
 
-/* k begins again at `start` with each: */
+/* The period after which k begins again at `start`. */
 enum usher_serial_reset {
     USHER_SERIAL_RESET_NONE = 0,
     USHER_SERIAL_RESET_DAY = 1,
@@ -59,7 +60,7 @@ enum usher_serial_reset {
     USHER_SERIAL_RESET__WIDE = 0x7fffffff
 };
 
-/* The date in a serial is that of the */
+/* The event that gives a serial its date. */
 enum usher_serial_stamp {
     USHER_SERIAL_STAMP_TAKE = 1,
     USHER_SERIAL_STAMP_FILL = 2,
@@ -72,68 +73,68 @@ enum usher_serial_mode {
     USHER_SERIAL_MODE__WIDE = 0x7fffffff
 };
 
-/* A number that has more digits than `width`: */
+/* Handling of a number that has more digits than `width`. */
 enum usher_serial_overflow {
-    USHER_SERIAL_OVERFLOW_REFUSE = 1, /* is never made: the rule is exhausted */
+    USHER_SERIAL_OVERFLOW_REFUSE = 1, /* it is never made: the rule is exhausted */
     USHER_SERIAL_OVERFLOW_WIDEN = 2,
     USHER_SERIAL_OVERFLOW__WIDE = 0x7fffffff
 };
 
-/* Of a number of a gap-free rule.  Codes are stored.  Table: src/core/serial.def. */
+/* State of a number of a gap-free rule.  Codes are stored.  Table: src/core/serial.def. */
 enum usher_serial_state {
-    USHER_SERIAL_STATE_FREE = 0, /* not given out yet */
+    USHER_SERIAL_STATE_FREE = 0, /* not issued yet */
     USHER_SERIAL_STATE_HELD = 1,
-    USHER_SERIAL_STATE_RETURNED = 2,  /* goes out before all higher ones of its period */
-    USHER_SERIAL_STATE_CONFIRMED = 3, /* these two for good */
+    USHER_SERIAL_STATE_RETURNED = 2,  /* issued again before all higher ones of its period */
+    USHER_SERIAL_STATE_CONFIRMED = 3, /* final, like the next one */
     USHER_SERIAL_STATE_VOIDED = 4,
-    /* A store that is lost may have given it out: it is not given out again, and stands in `holds`
-     * until it is confirmed or voided, under the token shown there or that of who had it. */
+    /* A store that is lost may have issued it.  It is not issued again, and is listed by `holds`
+     * until it is confirmed or voided, with the token listed there or that of the lost hold. */
     USHER_SERIAL_STATE_LOST = 5,
-    /* It was reserved before the store changed hands (another Redis server, another SQLite file),
-     * or before its authority showed a loss.  The store may have lost what became of it.  Its
-     * holder notices nothing: confirm, return and void with the token have the same answers.  No
-     * clock ends it, no other caller gets it, and its owner gets another number.  One that is
-     * returned becomes voided.  void with doubt=1 ends all of them. */
+    /* It was reserved before another server or file took over the store (Redis, SQLite), or before
+     * its authority showed a loss.  The store may have lost the end of the hold.  Nothing changes
+     * for the holder: confirm, return and void with the token have the same answers.  It does not
+     * expire, no other caller gets it, and its owner gets another number.  If it is returned it
+     * becomes voided.  void with doubt=1 ends all of them. */
     USHER_SERIAL_STATE_DOUBT = 6,
-    /* Behind those that go out next, and never again: taken, skipped, or settled longer ago than
-     * the rule remembers (the last `requests` numbers; with `reset`, periods that have many may
-     * take the place of earlier ones before that). */
+    /* Below the numbers that are issued next, and never issued again: taken, skipped, or settled
+     * longer ago than the rule remembers (the last `requests` numbers; with `reset`, periods that
+     * have many may replace earlier ones before that). */
     USHER_SERIAL_STATE_PAST = 7,
     USHER_SERIAL_STATE__WIDE = 0x7fffffff
 };
 
-/* Why nothing was given. */
+/* Why no number was issued, or a command was refused. */
 enum usher_serial_why {
-    USHER_SERIAL_WHY_NONE = 0,      /* no such question */
+    USHER_SERIAL_WHY_NONE = 0,      /* does not apply */
     USHER_SERIAL_WHY_EXHAUSTED = 1, /* max is reached, or the width, or 2^63 - 1 */
-    USHER_SERIAL_WHY_GRANT = 2,     /* an authority has to be asked first */
+    USHER_SERIAL_WHY_GRANT = 2,     /* an authority must grant numbers first */
     USHER_SERIAL_WHY_LOST = 3,      /* the same: the store may have gone back in time */
-    USHER_SERIAL_WHY_KEPT = 4,      /* base, step, radix, mode and whether there is a check digit
-                                     * stay once numbers were made */
+    USHER_SERIAL_WHY_KEPT = 4,      /* base, step, radix, mode and the presence of a check digit are
+                                     * fixed once numbers were made */
     USHER_SERIAL_WHY_ROOM = 5,      /* numbers made, or start, are beyond max or width */
     USHER_SERIAL_WHY_MODE = 6,      /* the verb is for rules of the other mode */
     USHER_SERIAL_WHY_HELD = 7,      /* numbers are held or returned */
     USHER_SERIAL_WHY_FILLS = 8,     /* USHER_SERIAL_FILLS_MAX fills wait to be taken */
     USHER_SERIAL_WHY_BACK = 9,      /* the zone would put the local day back: change it later */
-    USHER_SERIAL_WHY_DUE = 10,      /* of a store: nothing was done, for more was due than one
-                                     * command applies; the engine sends the command again */
-    USHER_SERIAL_WHY_UNKNOWN = 11,  /* no such serial is known: its number was printed otherwise */
+    USHER_SERIAL_WHY_DUE = 10,      /* stores only: nothing was done, because more was due than one
+                                     * command applies; the engine repeats the command */
+    USHER_SERIAL_WHY_UNKNOWN = 11, /* no such serial is known: its number was printed differently */
     USHER_SERIAL_WHY__WIDE = 0x7fffffff
 };
 
 /* ---- functions ---------------------------------------------------------------------- */
 
-/** Tell the journal of @rule that the engine's authority keeps (journal=1) to @fn: at most @max
- * events (0: all) behind @row (0: from the beginning), in the order in which it was written: after
- * a loss versions begin anew, with another epoch.  An issue of numbers of which one had been issued
- * before is `twice`; when that is entered an error is logged.  See usher/authority.h.  USHER_OK;
- * USHER_INVALID: there is no authority, or none whose journal can be read. */
+/** Read the journal of @rule that the engine's authority keeps (journal=1): call @fn for at most
+ * @max events (0 = all) after @row (0 = from the beginning), in the order of writing.  After a loss
+ * versions start over, with another epoch.  An issue with a number that had been issued before is
+ * `twice`; when it is entered an error is logged.  See usher/authority.h.  USHER_OK; USHER_INVALID:
+ * there is no authority, or none whose journal can be read. */
 struct usher_authority_event;
 USHER_API enum usher_status usher_serial_journal(
     struct usher_engine *e, const char *rule, uint64_t row, size_t max,
     void (*fn)(void *payload, const struct usher_authority_event *event), void *payload);
 
-/** Call @fn with the name of each rule there is, in any order.  O(records of rules). */
+/** Call @fn with the name of each rule, in any order.  O(records of rules). */
 typedef void usher_serial_rules_fn(void *payload, const char *rule);
 USHER_API enum usher_status usher_serial_rules(struct usher_engine *e, usher_serial_rules_fn *fn,
                                                void *payload);

@@ -2,26 +2,26 @@
 /*
  * Ids: integers from segments.  Included by usher.h, which has the rules for all functions.
  *
- * A **dispenser** is a scope of a store.  Its `next` gives ids in strict order to all programs on
- * that store.  For a program that needs more ids than a store can answer there is struct usher_ids:
- * it takes whole segments and gives them out in the process, some hundred million a second.  Its
- * ids are unique among all; they are in order within the process.
+ * A **dispenser** is a scope of a store.  Its `next` issues ids in strict order to all programs on
+ * that store.  A program that needs more ids than a store can issue uses struct usher_ids: it takes
+ * whole segments and issues their ids in the process, some hundred million a second.  Its ids are
+ * unique among all; they are in order within the process.
  *
  * With an authority (usher_options.authority, `?authority=`) a dispenser is managed by default: the
- * authority grants a segment before the store gives out any of it.  A store that has lost changes
- * then repeats no id: it continues with a new segment, and the rest of the one before is a gap,
- * `step` ids at most.  Each `next` on Redis checks that this is still the server that the segment
- * was installed on (one that gets its first replica counts as another one, too); a dispenser that
- * is gone is made again; and each engine compares authority and store once.  The same holds for a
- * file of SQLite: one that was put in its place is another one, and so is any after a start of the
+ * authority grants a segment before the store issues any of it.  A store that has lost changes then
+ * repeats no id: it continues with a new segment, and the rest of the previous one is a gap, `step`
+ * ids at most.  Each `next` on Redis checks that this is still the server that the segment was
+ * installed on (a server that gets its first replica counts as another one, too).  A dispenser that
+ * is gone is created again, and each engine compares authority and store once.  The same applies to
+ * a file of SQLite: a file put in its place is another one, and so is any file after a start of the
  * system.  A copy that was written over the file is noticed only if segments were granted since.
  *
- * While the authority cannot be reached, ids are given out up to the end of the segment; from then
- * on USHER_UNAVAILABLE.  Its numbers are from 1: a dispenser with start 0 begins at `by` there.
- * One that is deleted and made again continues after its ids.
+ * While the authority cannot be reached, ids are issued up to the end of the segment; from then on
+ * USHER_UNAVAILABLE.  Its numbers start at 1: a dispenser with start 0 begins at `by` there.  A
+ * dispenser that is deleted and created again continues after its ids.
  */
 #ifndef USHER_USHER_H
-#include <usher/usher.h> /* which includes this one where it belongs */
+#include <usher/usher.h> /* which includes this one in its place */
 #endif
 #ifndef USHER_IDS_H
 #define USHER_IDS_H
@@ -30,25 +30,26 @@
 extern "C" {
 #endif
 
-#define USHER_ID_LIMIT_MAX INT64_MAX       /* ids are from 0 to here */
-#define USHER_ID_N_MAX INT64_C(1000000000) /* of one `next`, of one segment */
+#define USHER_ID_LIMIT_MAX INT64_MAX       /* the largest id; the smallest is 0 */
+#define USHER_ID_N_MAX INT64_C(1000000000) /* ids of one `next`, of one segment */
 #define USHER_ID_BY_MAX INT64_C(1000000)
-#define USHER_ID_STEP_DEFAULT 512          /* ids of a segment, if nothing else is said */
-#define USHER_ID_STEP_MAX INT64_C(1000000) /* to which it may grow by itself */
+#define USHER_ID_STEP_DEFAULT 512          /* ids of a segment by default */
+#define USHER_ID_STEP_MAX INT64_C(1000000) /* automatic growth of a segment ends here */
 
-/* Why `set` was refused.  Sites that share nothing begin at different starts with one by; so ids
- * stay start + k * by whatever is set. */
+/* Why `set` was refused.  Sites that share nothing begin at different starts with the same by; so
+ * ids stay start + k * by after any set. */
 enum usher_id_why {
     USHER_ID_WHY_NONE = 0,
-    USHER_ID_WHY_BACK = 1,  /* ids up to there were given out */
-    USHER_ID_WHY_CLASS = 2, /* by is no multiple of what it was: ids of another start would come */
+    USHER_ID_WHY_BACK = 1, /* ids up to there were issued */
+    USHER_ID_WHY_CLASS =
+        2, /* by is no multiple of its old value: ids of another start would come */
     USHER_ID_WHY__WIDE = 0x7fffffff
 };
 
 /* A range of ids: first, first + by, …, n of them. */
 struct usher_id_range {
     int64_t first, n, by;
-    uint64_t token;          /* to give it back */
+    uint64_t token;          /* to return it */
     uint64_t epoch, version; /* of the dispenser */
 };
 
@@ -56,7 +57,7 @@ struct usher_id_range {
 
 /*
  * Segments come from a dispenser of a store, or from a manager of the application's own.  The
- * next one is fetched before the present one ends (share), by one of the callers, or, with
+ * next one is fetched before the current one ends (share), by one of the callers, or, with
  * `background`, by a thread of the application that calls usher_ids_refill(); then no caller
  * waits for the manager unless segments are used up faster than it answers.
  *
@@ -65,20 +66,20 @@ struct usher_id_range {
  *   fast      usher_ids_local_next(): each thread has a sub-range of `chunk` ids of its own.
  *             Unique over all, growing within a thread.
  *
- * Both may be used on one struct usher_ids.  Ids that were taken and not given out are gaps: a
- * clean close gives back what it can; a process that dies loses at most its two segments.
+ * Both may be used on one struct usher_ids.  Ids that were taken and not issued are gaps: a clean
+ * close returns as many as it can; a process that dies loses at most its two segments.
  *
- * A manager that fails is asked again after 10 ms, 20 ms, … up to 1 s, by one caller at a time.
- * Nothing fails before the ids at hand are used up; then callers wait up to their deadline.
+ * A manager that fails is called again after 10 ms, 20 ms, … up to 1 s, by one caller at a time.
+ * No call fails before the ids at hand are used up; then callers wait up to their deadline.
  *
- * When a store has lost what it knew (its epoch is another, or its counter fell), segments at or
- * below what this process was given are not used: the counter is raised first.  It cannot know
- * of ids that other processes were given: for that, have an authority that loses nothing.
+ * If a store has lost data (its epoch is another one, or its counter fell), segments at or below
+ * those that this process got are not used: the counter is raised first.  The process cannot detect
+ * ids that other processes got: use an authority that loses nothing for that.
  *
  * usher_id_set() with another `by` ends each open struct usher_ids of that dispenser: from its next
- * segment on it answers USHER_REFUSED, and the application opens another one.  No id comes twice.
+ * segment on it returns USHER_REFUSED, and the application opens another one.  No id comes twice.
  *
- * After fork() a child must open its own: the parent's answers USHER_INVALID there.
+ * After fork() a child must open its own: the parent's returns USHER_INVALID there.
  */
 struct usher_ids;
 struct usher_ids_local;
@@ -89,25 +90,25 @@ struct usher_ids_manager {
     /* Write about @n ids (at least one) that no other caller has or will get to *@ret_range; none
      * below @floor; first, n and by must be set, the rest is for release().  Return by
      * @deadline_ms (CLOCK_MONOTONIC, ms).  USHER_OK; USHER_FULL, USHER_MISSING, USHER_REFUSED,
-     * USHER_INVALID and USHER_LOST are final for the waiting callers; others are tried again. */
+     * USHER_INVALID and USHER_LOST are final for the waiting callers; others are retried. */
     enum usher_status (*reserve)(void *payload, int64_t n, int64_t floor, int64_t deadline_ms,
                                  struct usher_id_range *ret_range, char message[192]);
-    /* May be NULL.  The rest of what reserve() gave: @range has the same token and epoch. */
+    /* May be NULL.  Return the rest of a range of reserve(): @range has its token and epoch. */
     void (*release)(void *payload, const struct usher_id_range *range);
     void *payload;
 };
 
 struct usher_ids_options {
     size_t size;        /* set by USHER_IDS_OPTIONS_INIT */
-    int64_t step;       /* ids of the first segment; 0: the dispenser's (a manager: 512) */
-    int64_t step_max;   /* it may grow to; 0: USHER_ID_STEP_MAX */
-    int64_t life_ms;    /* doubled when a segment lasts less, halved when twice as long;
-                         * 0: 1000; < 0: the step stays as it is */
-    int64_t share;      /* fetch the next segment when this percentage is left, 1 to 99; 0: 50;
+    int64_t step;       /* ids of the first segment; 0 = the dispenser's (a manager: 512) */
+    int64_t step_max;   /* largest step; 0 = USHER_ID_STEP_MAX */
+    int64_t life_ms;    /* the step is doubled if a segment lasts less, halved if twice as long;
+                         * 0 = 1000; < 0: the step is fixed */
+    int64_t share;      /* fetch the next segment when this percentage is left, 1 to 99; 0 = 50;
                          * < 0: only when nothing is left */
-    int64_t chunk;      /* ids of one sub-range; 0: 256 */
-    int64_t timeout_ms; /* of each call; 0: USHER_TIMEOUT_DEFAULT */
-    bool background;    /* usher_ids_refill() is called all the time by another thread */
+    int64_t chunk;      /* ids of one sub-range; 0 = 256 */
+    int64_t timeout_ms; /* deadline of each call; 0 = USHER_TIMEOUT_DEFAULT */
+    bool background;    /* another thread calls usher_ids_refill() all the time */
 };
 /* clang-format off */
 #ifdef __cplusplus
@@ -119,43 +120,43 @@ struct usher_ids_options {
 
 /**
  * Open ids from dispenser @name of @e, which must outlive them.  @opt may be NULL.  The first
- * segment is taken here.  USHER_OK; what usher_id_next() answers; USHER_NOMEM.
+ * segment is taken here.  USHER_OK; statuses of usher_id_next(); USHER_NOMEM.
  */
 USHER_API enum usher_status usher_ids_open(struct usher_engine *e, const char *name,
                                            const struct usher_ids_options *opt,
                                            struct usher_ids **ret_ids);
 
-/** The same from @manager, which is copied. */
+/** Open ids from @manager, which is copied. */
 USHER_API enum usher_status usher_ids_open_manager(const struct usher_ids_manager *manager,
                                                    const struct usher_ids_options *opt,
                                                    struct usher_ids **ret_ids);
 
-/** Give back what is left, if it is still the newest, and free @ids.  No call may be under way
- *  and no usher_ids_local open.  NULL is fine.  In a child of fork(): only frees. */
+/** Return the ids that are left, if they are still the newest, and free @ids.  No call may be in
+ *  progress and no usher_ids_local open.  NULL is allowed.  In a child of fork(): only frees. */
 USHER_API void usher_ids_close(struct usher_ids *ids);
 
 /**
- * The next @n ids (1 to USHER_ID_N_MAX), one after another, in the order of calls.  A range that
- * does not fit into the present segment skips the rest of it.  Waits at most @timeout_ms (0: as
- * opened), but for a request that this caller makes itself, which the engine's timeout bounds.
+ * Take the next @n ids (1 to USHER_ID_N_MAX), one after another, in the order of calls.  A range
+ * that does not fit into the current segment skips the rest of it.  Waits at most @timeout_ms (0 =
+ * as opened); a request that this caller makes itself is bounded by the engine's timeout instead.
  *
  * USHER_OK           *@ret_first is written
  * USHER_FULL, …      the status of the dispenser or manager
- * USHER_UNAVAILABLE  nothing came in time
+ * USHER_UNAVAILABLE  no ids came in time
  * USHER_INVALID      an argument; or opened before a fork
  */
 USHER_API enum usher_status usher_ids_take(struct usher_ids *ids, int64_t n, int64_t timeout_ms,
                                            int64_t *ret_first);
 
 /**
- * For a thread of the application: wait up to @timeout_ms until the next segment is wanted, and
- * fetch it.  USHER_OK: done; USHER_SAME: nothing was wanted; else why it failed: call again, the
- * pauses between attempts are kept here.  usher_ids_stop() ends the wait.
+ * For a thread of the application: wait up to @timeout_ms until the next segment is needed, and
+ * fetch it.  USHER_OK: done; USHER_SAME: none was needed; else the status of the failure: call
+ * again, this function makes the pauses between attempts.  usher_ids_stop() ends the wait.
  */
 USHER_API enum usher_status usher_ids_refill(struct usher_ids *ids, int64_t timeout_ms);
 
-/** From now on usher_ids_refill() returns USHER_REFUSED at once, for ending that thread, and
- * callers fetch segments themselves. */
+/** Make usher_ids_refill() return USHER_REFUSED at once from now on, to end that thread.  Callers
+ * then fetch segments themselves. */
 USHER_API void usher_ids_stop(struct usher_ids *ids);
 
 struct usher_ids_statistics {
@@ -164,31 +165,32 @@ struct usher_ids_statistics {
     uint64_t segments;   /* fetched */
     uint64_t failures;   /* of the manager */
     uint64_t waits;      /* calls that waited for a segment */
-    uint64_t waited_us;  /* all together */
-    uint64_t longest_us; /* one */
-    uint64_t p9999_ns;   /* 99.99 of 100 ids were given out in this time at most; the longest of
-                          * its bucket (a power of two); 64 if all were */
+    uint64_t waited_us;  /* total of these waits */
+    uint64_t longest_us; /* longest of these waits */
+    uint64_t p9999_ns;   /* 99.99 of 100 ids were issued in at most this time: the upper end of a
+                          * bucket (a power of two); 64 if all were that fast */
     int64_t step;        /* of the next segment */
     int64_t left;        /* ids at hand */
-    int64_t segment_ms;  /* how long the last one lasted; -1: the first is in use */
-    double rate;         /* ids a second while it lasted */
+    int64_t segment_ms;  /* life of the last segment; -1: the first is in use */
+    double rate;         /* ids a second of that segment */
 };
 
-/** Figures since the opening.  Threads: any. */
+/** Read the statistics since the opening.  Threads: any. */
 USHER_API enum usher_status usher_ids_stats(struct usher_ids *ids,
                                             struct usher_ids_statistics *ret);
 
-/** A sub-range for the calling thread: only one thread at a time may use it.  One page. */
+/** Open a sub-range for the calling thread: only one thread at a time may use it.  Takes one page
+ * of memory. */
 USHER_API enum usher_status usher_ids_local_open(struct usher_ids *ids,
                                                  struct usher_ids_local **ret_local);
-/** Its rest is given back if it is the newest, or kept for the next that needs one. */
+/** Close a sub-range.  Its rest is returned if it is the newest, or kept for the next sub-range. */
 USHER_API void usher_ids_local_close(struct usher_ids_local *local);
 
-/* Private: what the inline functions below work on.  All zero in a child of fork(). */
+/* Private: the data of the inline functions below.  All zero in a child of fork(). */
 struct usher_ids_head {
     uint64_t next;
     char apart[120]; /* another cache line, and not the one fetched with it */
-    uint64_t end;    /* what is below may be taken by addition; 0: nothing */
+    uint64_t end;    /* ids below may be taken by addition; 0: none */
     uint64_t by;
 };
 struct usher_ids_local_head {
@@ -197,14 +199,14 @@ struct usher_ids_local_head {
 USHER_API enum usher_status usher_ids_more(struct usher_ids *ids, uint64_t taken, int64_t *ret_id);
 USHER_API enum usher_status usher_ids_local_more(struct usher_ids_local *local, int64_t *ret_id);
 
-/** The next id, in the order of calls.  Statuses as usher_ids_take().  One atomic addition while
- *  the segment lasts.  Threads: any. */
+/** Take the next id, in the order of calls.  Statuses as usher_ids_take().  One atomic addition
+ *  while the segment lasts.  Threads: any. */
 static inline enum usher_status usher_ids_next(struct usher_ids *ids, int64_t *ret_id)
 {
     struct usher_ids_head *h = (struct usher_ids_head *)(void *)ids;
-    /* Read before the addition: what that gives is then of this segment or a later one. */
+    /* Read before the addition: its result is then of this segment or a later one. */
     uint64_t end = __atomic_load_n(&h->end, __ATOMIC_ACQUIRE), id = UINT64_MAX;
-    int64_t other; /* so that the caller's need not be in memory: no store to wait for */
+    int64_t other; /* so that the caller's variable can be a register, without a memory write */
     enum usher_status status;
 
     if (__builtin_expect(end != 0, 1)) {
@@ -220,7 +222,7 @@ static inline enum usher_status usher_ids_next(struct usher_ids *ids, int64_t *r
     return status;
 }
 
-/** The next id of this thread's sub-range.  Statuses as usher_ids_take(). */
+/** Take the next id of this thread's sub-range.  Statuses as usher_ids_take(). */
 static inline enum usher_status usher_ids_local_next(struct usher_ids_local *local, int64_t *ret_id)
 {
     struct usher_ids_local_head *h = (struct usher_ids_local_head *)(void *)local;
@@ -244,14 +246,14 @@ static inline enum usher_status usher_ids_local_next(struct usher_ids_local *loc
 /* The data of usher_ids_authority_manager(); the caller's, and must outlive the manager. */
 struct usher_ids_authority {
     struct usher_authority *authority; /* authority.h */
-    const char *name;                  /* whose maximum is raised */
-    int64_t start;                     /* the first id, from 1; 0: 1 */
-    int64_t by;                        /* 0: 1 */
-    int64_t limit;                     /* 0: USHER_ID_LIMIT_MAX */
+    const char *name;                  /* name of the maximum that is raised */
+    int64_t start;                     /* the first id, from 1; 0 = 1 */
+    int64_t by;                        /* 0 = 1 */
+    int64_t limit;                     /* 0 = USHER_ID_LIMIT_MAX */
 };
 
-/** For usher_ids_open_manager(): segments that @of->authority commits before a caller gets them.
- *  A released segment goes back to it, if it is the newest. */
+/** Return a manager for usher_ids_open_manager(): @of->authority commits segments before a caller
+ *  gets them.  A released segment is returned to it, if it is the newest. */
 USHER_API struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority *of);
 
 /* ---- ids that hide their order ---------------------------------------------------- */
@@ -259,7 +261,7 @@ USHER_API struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_
 /*
  * A bijection of first … last onto itself that depends on a key: it maps a counter to ids that look
  * random, none twice, and with the key back to the counter.  It hides their count and the next one
- * from a reader.  It is no encryption: do not rest a secret on it.
+ * from a reader.  It is no encryption: do not protect secrets with it.
  * Key, first and last must stay the same for the life of the ids.
  */
 struct usher_scrambler {
@@ -272,12 +274,12 @@ struct usher_scrambler {
  *  usher_message() as it is. */
 USHER_API enum usher_status usher_scramble_init(struct usher_scrambler *s, const void *key,
                                                 size_t key_size, int64_t first, int64_t last);
-/** -1: @id is not from first to last.  Some ten nanoseconds.  Threads: any. */
+/** Map @id to its code; -1: @id is not from first to last.  Some ten nanoseconds.  Threads: any. */
 USHER_API int64_t usher_scramble(const struct usher_scrambler *s, int64_t id);
-/** The id of which usher_scramble() made @code. */
+/** Return the id that usher_scramble() maps to @code. */
 USHER_API int64_t usher_unscramble(const struct usher_scrambler *s, int64_t code);
 
-/** A word; "?" if there is none.  Static. */
+/** Return the word of @why; "?" if there is none.  Static. */
 USHER_API const char *usher_id_why_word(enum usher_id_why why);
 
 /* ---- made by src/calls/make.py: do not edit -------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations and results: commands and answers as the engine gives them to a store, and as a store
- * fills them in.  They MAY CHANGE in 0.x.  A program uses the calls of each noun, or values
+ * Operations and results: the commands that the engine gives to a store, and the answers that a
+ * store fills in.  They MAY CHANGE in 0.x.  A program uses the calls of each noun, or values
  * (usher/command.h), from which operations are made.
  */
 #ifndef USHER_OPERATION_H
@@ -14,9 +14,9 @@ extern "C" {
 #endif
 
 /*
- * Bits of usher_operation.given say which arguments of a command are given; of texts, that data is
- * not NULL.  NOW is for all nouns; of the others each noun has its own.  What an argument is for,
- * and which verb takes which: src/core/NOUN_verbs.def.
+ * Bits of usher_operation.given: the arguments of a command that are given.  A text is given if its
+ * data is not NULL.  NOW is for all nouns; each noun has its own other bits.
+ * src/core/NOUN_verbs.def describes the arguments and the verbs that take them.
  */
 #define USHER_GIVEN_NOW (UINT64_C(1) << 63)
 
@@ -422,65 +422,65 @@ struct usher_queue_result_settings {
 
 struct usher_queue_result_statistics {
     int64_t waiting, away, offered, seated;              /* users now */
-    int64_t agents, idle, ringing, busy, wrapup, paused; /* now, of a lane those that serve it;
-                                                          * ringing: offered */
+    int64_t agents, idle, ringing, busy, wrapup, paused; /* agents now, of a lane those that serve
+                                                          * it; ringing: offered */
     int64_t longest_wait_ms;  /* of the user that has waited longest, see usher_queue_stats();
                                * 0: no user waits */
     int64_t longest_since_ms; /* since the arrival of the user that came first; 0: no user waits */
     int64_t seated_today;     /* users put into rooms since local midnight */
-    int64_t abandoned_today;  /* left or lost before that */
-    int64_t timeout_today;    /* waited for maxwait */
+    int64_t abandoned_today;  /* users that left or were lost before that */
+    int64_t timeout_today;    /* users that waited for maxwait */
     int64_t finished_today;   /* stays in a room that ended */
-    int64_t service_level;    /* of 10,000 seated today, how many within service_ms; -1: none yet */
-    int64_t wait_ms;          /* mean from apply, or from the return of who lost its agent, to the
-                               * room, of those seated today; -1: none yet */
+    int64_t service_level;    /* of 10,000 seated today, those within service_ms; -1: none yet */
+    int64_t wait_ms;          /* mean from apply, or from the loss of the agent, to the room, of
+                               * those seated today; -1: none yet */
     int64_t talk_ms;          /* mean from room to end, of those finished today; -1: none yet */
-    int64_t dropped_today;    /* of those finished: their agent went, with requeue=drop */
+    int64_t dropped_today;    /* of those finished: their agent was gone, with requeue=drop */
     int64_t visits;           /* ended visits that the queue keeps; with `archive`, those that are
                                * in no history yet */
 };
 
 /*
- * One row.  matched: user, agent, room.  room: a room, and who is in it.  list: a user.
- * agents: an agent.  history, drain: an ended visit.  What does not apply is 0 or empty.
+ * One row.  matched: user, agent, room.  room: a room and its user.  list: a user.
+ * agents: an agent.  history, drain: an ended visit.  Members that do not apply are 0 or empty.
  */
 struct usher_queue_result_row {
     struct usher_text user, agent, lane;
     struct usher_text lanes; /* of an agent: "A,B" or "*" */
-    uint64_t epoch;          /* history: of the queue, if it is another one's; 0: the reply's */
+    uint64_t epoch;          /* history: of the queue, if it was another one; 0: the reply's */
     uint64_t login;          /* the room is "EPOCH.LOGIN.NO", if no != 0 */
     int64_t no;
     int state; /* of the user or the agent; history: enum usher_queue_outcome */
     int64_t priority;
-    int64_t since_ms;   /* place; agent: login */
-    int64_t applied_ms; /* since when it waits, or did: apply, or its return from a room */
-    int64_t matched_ms; /* offered or seated at; agent: in its state since */
+    int64_t since_ms;   /* arrival, which gives the position; agent: login */
+    int64_t applied_ms; /* start of the current or last wait: apply, or its return from a room */
+    int64_t matched_ms; /* time of the offer or room; agent: start of its state */
     int64_t until_ms;   /* nearest deadline, 0: none; history: the end */
     int64_t wait_ms;    /* history: from applied_ms to the room, or to the end without one */
     int64_t talk_ms;    /* history: in the room */
     int64_t capacity, used, served, level; /* of an agent */
     uint64_t version;                      /* history, drain: of the end of the visit */
     uint64_t token;                        /* version of the match, which finish takes */
-    struct usher_text value; /* changes: for usher_notice_read(); nothing else is there */
+    struct usher_text value; /* changes: for usher_notice_read(); the only member that is set */
 };
 
 struct usher_queue_result {
     enum usher_queue_agent_state state; /* of the agent, after the command */
     enum usher_queue_place place;       /* of the user, after the command */
     enum usher_queue_why why;
-    bool more;        /* there is more than the rows given, or than was done; changes: ask since
-                       * the last row's version */
+    bool more;        /* not complete: more rows or more to do; changes: continue after the last
+                       * row's version */
     int64_t index;    /* users ahead in the lane; -1: does not wait */
-    int64_t wait_ms;  /* estimate; -1: not known */
+    int64_t wait_ms;  /* estimate; -1: unknown */
     int64_t until_ms; /* end of the offer */
     uint64_t token;   /* version of the match; finish takes it */
     uint64_t login;   /* the room, or 0 */
-    int64_t no;       /* in it; login …: the number of rooms */
-    uint64_t count;   /* sweep: expired; free: users freed; drain: visits taken away; drop: records
+    int64_t no;       /* number of the room of that login; login …: the number of rooms */
+    uint64_t count;   /* sweep: expired; free: users freed; drain: visits removed; drop: records
                        * erased */
     size_t user_size;
     char user[USHER_NAME_MAX + 1];
-    size_t agent_size; /* or where to go on: list, agents, history */
+    size_t agent_size; /* list, agents, history: the end of the page instead */
     char agent[USHER_NAME_MAX + 1];
     uint64_t since; /* changes: the log reaches back to this version */
     size_t n_rows;
@@ -516,35 +516,36 @@ struct usher_room_result_row {
     int state; /* enum usher_room_member_state */
     struct usher_text id, owner;
     struct usher_text value;
-    uint64_t version; /* at which it was set, joined, given, made */
+    uint64_t version; /* at which it was set, joined, given or created */
     int64_t since_ms, seen_ms;
 };
 
 struct usher_room_result {
     enum usher_room_state state; /* of the room, after the command */
     enum usher_room_member_state member_state;
-    uint64_t members; /* there are now: here, away or offline */
-    uint64_t count;   /* sweep, close: how many; changes: how many the log still has */
-    uint64_t since;   /* changes: the log reaches back to this version; alive: the version that
-                       * watchers of this engine have been told of; snapshot: where to go on */
+    uint64_t members; /* number of members: here, away or offline */
+    uint64_t count;   /* sweep, close: number of changes; changes: notices that the log still has */
+    uint64_t since;   /* changes: the log starts after this version; alive: the latest version that
+                       * watchers of this engine received; snapshot: the end of the page */
     uint64_t mark;    /* alive: at `since`; changes, snapshot: at the reply's version; see below */
     int64_t until_ms; /* join, alive: next deadline, 0: none; refused: end of the ban */
     int64_t created_ms;
-    bool more;    /* ask again: snapshot after `since`, changes since the last row's version */
-    bool partial; /* list, patrol: not all was seen; what was stands in the rows */
+    bool more;    /* continue: snapshot after `since`, changes after the last row's version */
+    bool partial; /* list, patrol: a part of the store did not answer; the rows are those of others
+                   */
     size_t name_size;
     char name[USHER_NAME_MAX + 1]; /* member, holder, share */
     size_t n_rows;
     const struct usher_room_result_row
-        *rows; /* owned by the reply; `stale`: what there is, if any */
+        *rows; /* owned by the reply; `stale`: the current value, if any */
     struct usher_room_result_settings settings; /* open, show */
 };
 
-/* The index of rooms: commands that the engine gives by itself (src/engine/room_index.c). */
+/* The index of rooms: commands that the engine itself executes (src/engine/room_index.c). */
 enum usher_rooms_state {
     USHER_ROOMS_OPENING = 1,
     USHER_ROOMS_OPEN = 2,
-    USHER_ROOMS_DOUBTED = 3, /* OPENING; meanwhile somebody saw no such room */
+    USHER_ROOMS_DOUBTED = 3, /* OPENING, and another engine has found no such room since */
     USHER_ROOMS_CLOSED = 4,  /* there is no such room, but bans of its name */
     USHER_ROOMS_STATE__WIDE = 0x7fffffff
 };
@@ -565,7 +566,7 @@ struct usher_rooms_result {
 
 /* ---- serials ---- */
 
-/* Numbers in a row, or one of a gap-free rule, or several of them that are lost. */
+/* Consecutive numbers, or one of a gap-free rule, or several of them that are lost. */
 struct usher_serial_result_row {
     int64_t first, n; /* first … first + n - 1, all printed with the date of at_ms */
     int64_t at_ms;
@@ -574,7 +575,7 @@ struct usher_serial_result_row {
     enum usher_serial_state state;
     struct usher_text owner;
     struct usher_text format; /* for usher_serial_text() */
-    struct usher_text value;  /* changes: for usher_notice_read(); nothing else is there */
+    struct usher_text value;  /* changes: for usher_notice_read(); the only member that is set */
 };
 
 /* clang-format off */
@@ -599,19 +600,19 @@ struct usher_serial_result_settings {
 struct usher_serial_stock {
     int64_t available; /* made and not taken */
     int64_t recent;    /* taken in the last half hour, to five minutes */
-    int64_t longterm;  /* in the last hour */
+    int64_t longterm;  /* taken in the last hour */
     int64_t critical, batch;
-    int64_t target;         /* what a tick would fill the stock up to */
+    int64_t target;         /* stock that a tick would make */
     int64_t held, returned; /* of a gap-free rule */
-    int64_t taken;          /* the highest number that was ever given out */
-    int64_t debt;           /* the authority has not heard of numbers up to this; 0: none */
+    int64_t taken;          /* the highest number that was ever issued */
+    int64_t debt;           /* last number issued that the authority has not recorded; 0: none */
     int64_t doubt;          /* of a gap-free rule: USHER_SERIAL_STATE_DOUBT */
 };
 
 /* A page of holds. */
 struct usher_serial_page {
     size_t next_size;
-    char next[USHER_NAME_MAX + 1]; /* NUL-terminated; where to go on, or "" */
+    char next[USHER_NAME_MAX + 1]; /* NUL-terminated; the end of the page, or "" */
 };
 
 struct usher_serial_parts {
@@ -622,16 +623,16 @@ struct usher_serial_parts {
 
 struct usher_serial_result {
     enum usher_serial_why why;
-    int64_t count;    /* take: how many; fill, tick: made; sweep: expired */
-    int64_t left;     /* that may still be made */
+    int64_t count;    /* take: serials taken; fill, tick: made; sweep: expired */
+    int64_t left;     /* numbers that may still be made */
     int64_t cur, max; /* the last one made; the last one allowed */
     int64_t granted;  /* by the authority */
     int64_t period;
     uint64_t token;
     int64_t until_ms;
-    bool more;      /* sweep: not all yet, ask again; holds: go on after of.page.next; changes: ask
-                     * since the last row's version */
-    uint64_t since; /* changes: the log reaches back to this version */
+    bool more;      /* sweep: not complete, repeat; holds: continue after of.page.next; changes:
+                     * continue after the last row's version */
+    uint64_t since; /* changes: the log starts after this version */
     size_t n_rows;
     const struct usher_serial_result_row *rows; /* owned by the reply */
     union {
@@ -642,11 +643,11 @@ struct usher_serial_result {
     } of;
 };
 
-/* A rule as a whole.  What a field means: `usher help serial rule`. */
+/* A whole rule.  `usher help serial rule` describes the fields. */
 struct usher_serial_form {
     char prefix[USHER_SERIAL_AFFIX_MAX + 1], suffix[USHER_SERIAL_AFFIX_MAX + 1];
     char date[USHER_SERIAL_AFFIX_MAX + 1]; /* of %Y %y %m %d %j %H %M %S %% and other text */
-    int64_t width;    /* digits at least, zeroes in front; 0: as many as it takes */
+    int64_t width;    /* minimum digits, with leading zeroes; 0: as many as necessary */
     int64_t base;     /* from 0 */
     int64_t start;    /* the first k, from 1; default 1 */
     int64_t step;     /* 1 to USHER_SERIAL_STEP_MAX; default 1 */
@@ -654,19 +655,19 @@ struct usher_serial_form {
     int64_t check;    /* enum usher_serial_check_digit: over the digits of date and number */
     int64_t overflow; /* enum usher_serial_overflow */
     int64_t max;      /* the last k that may be made; default 2^63 - 1 */
-    /* A take that leaves at most `critical` in stock makes more, at most `batch`: up to
-     * critical + f, where f is what was taken in the last half hour, plus what that is more
-     * than in the half hour before (at least 1).  tick does the same.  Defaults 0, 1000. */
+    /* Refill: a take that leaves at most `critical` in stock refills it to critical + f, at most
+     * `batch` at a time, where f = takes of the last 30 minutes + their growth over the 30 minutes
+     * before, at least 1.  tick does the same.  Defaults 0, 1000. */
     int64_t critical, batch;
     int64_t reset;     /* enum usher_serial_reset */
-    int64_t zone_min;  /* local time, minutes east of UTC; with another one what is in stock gets
-                        * the date of the change (stamp) */
+    int64_t zone_min;  /* local time, minutes east of UTC; after a change of the zone the serials in
+                        * stock get the date of the change (stamp) */
     int64_t stamp;     /* enum usher_serial_stamp */
     int64_t mode;      /* enum usher_serial_mode */
-    int64_t lease_ms;  /* of a reservation that names none; 0: never; default five minutes */
-    int64_t requests;  /* answers kept for request ids, and numbers of which it is known how their
-                        * last hold ended (USHER_SERIAL_STATE_PAST); default 10,000 */
-    int64_t authority; /* 1: nothing is given out that an authority has not granted */
+    int64_t lease_ms;  /* default lease of a reservation; 0: no expiry; default five minutes */
+    int64_t requests;  /* maximum results kept for request ids, and maximum ends of holds remembered
+                        * (USHER_SERIAL_STATE_PAST); default 10,000 */
+    int64_t authority; /* 1: numbers are issued only if an authority has granted them */
     int64_t log;       /* notices kept for `changes`; default 0 */
 };
 
@@ -695,27 +696,27 @@ struct usher_id_result_settings {
 /* end */
 /* clang-format on */
 
-/* What `show` tells, or a notice of `changes`. */
+/* Result of `show`, or a notice of `changes`. */
 struct usher_id_result_row {
     int64_t next; /* -1: the limit is reached */
-    int64_t max;  /* of the present segment, no id of it is larger; -1: it has none */
+    int64_t max;  /* upper bound of the ids of the current segment; -1: there is no segment */
     int64_t step; /* of the segment after it */
     int64_t start, by, limit;
-    int64_t issued;    /* ids given out and not given back */
-    int64_t segments;  /* so many so far */
-    int64_t began_ms;  /* when the present one began */
-    int64_t lasted_ms; /* how long the one before lasted */
+    int64_t issued;    /* ids issued and not returned */
+    int64_t segments;  /* number of segments until now */
+    int64_t began_ms;  /* start of the current segment */
+    int64_t lasted_ms; /* life of the previous segment */
     int64_t managed;
-    struct usher_text value; /* changes: for usher_notice_read(); nothing else is there */
+    struct usher_text value; /* changes: for usher_notice_read(); the only member that is set */
 };
 
 struct usher_id_result {
-    int64_t first, n; /* next: first, first + by, …; `full`: so many are left from `first` on.
-                       * return, install: the same of the arguments */
+    int64_t first, n; /* next: first, first + by, …; `full`: the n ids that are left from `first`
+                       * on. return, install: the same of the arguments */
     int64_t next, max, step, by; /* as in the row */
     uint64_t token;              /* next: of the range, for return; `stale`: the current one */
-    bool more;                   /* changes: not all yet, ask since the last row's version */
-    uint64_t since;              /* changes: the log reaches back to this version */
+    bool more;                   /* changes: continue after the last row's version */
+    uint64_t since;              /* changes: the log starts after this version */
     size_t n_rows;
     const struct usher_id_result_row *rows; /* owned by the reply */
     union {
@@ -725,13 +726,13 @@ struct usher_id_result {
 
 /* ---- the store as a whole ---- */
 
-/* scopes, lists of rooms and of rules: a name, and what is known of it.  journal: an event. */
+/* One row.  scopes, lists of rooms and of rules: a name with details.  journal: an event. */
 struct usher_store_result_row {
     struct usher_text name;  /* scopes: "number/sales" */
     uint64_t epoch, version; /* scopes, journal */
     int64_t due_ms, items;   /* scopes */
-    int64_t since_ms;        /* rooms: when it was opened */
-    uint64_t row;            /* journal: see struct usher_authority_event, as of the others */
+    int64_t since_ms;        /* rooms: time of opening */
+    uint64_t row;            /* journal: this and the next are of struct usher_authority_event */
     int64_t time_ms;
     int verb; /* enum usher_verb */
     int64_t first, n, period;
@@ -741,11 +742,12 @@ struct usher_store_result_row {
 
 struct usher_store_result {
     bool more;
-    bool partial; /* scopes, rooms: not all was seen; what was is in the rows */
+    bool
+        partial; /* scopes, rooms: a part of the store did not answer; the rows are of the others */
     int64_t created_ms;
     uint64_t next; /* journal: the last row */
     size_t after_size;
-    char after[USHER_NAME_MAX + 17]; /* scopes, room list: where to go on */
+    char after[USHER_NAME_MAX + 17]; /* scopes, room list: the end of the page */
     size_t digest_size;
     char digest[33];
     size_t n_rows;
@@ -754,18 +756,18 @@ struct usher_store_result {
 
 /* ---- one of each ---- */
 
-/* One command.  Zero it first; a zero field is one not given. */
+/* One command.  Zero it first; a member that is zero is not given. */
 struct usher_operation {
     enum usher_verb verb;
     uint64_t given; /* USHER_GIVEN_… */
     struct usher_text scope;
-    struct usher_text request; /* request id: a repeat gets the first answer; another verb, or
+    struct usher_text request; /* request id: a repeat returns the first answer; another verb, or
                                 * other arguments, under the same id are invalid */
     int64_t now_ms;            /* with USHER_GIVEN_NOW */
-    /* When it is done, wait until so many replicas of the store have it, or only a tenth is left of
-     * the time there was (0.12 s at least, half at most), so that the answer is back before the
-     * deadline: see `replicas` of the reply, which has to be compared.  At most USHER_WAIT_MAX;
-     * 0: do not wait.  Holds up nobody who does not wait himself. */
+    /* After the command, wait until this number of replicas of the store have it.  The wait ends
+     * when only a tenth of the time is left (0.12 s at least, half at most), so that the answer is
+     * back before the deadline: compare `replicas` of the reply.  At most USHER_WAIT_MAX; 0: do not
+     * wait.  Commands without a wait are not delayed. */
     uint32_t wait;
     union {
         struct usher_number_args number;
@@ -805,15 +807,14 @@ struct usher_number_result_settings {
 /* end */
 /* clang-format on */
 
-/* All due expiries applied. */
+/* Statistics, with all due expiries applied. */
 struct usher_number_result_statistics {
     int64_t total, idle_up, idle_down, busy_up, busy_down;
     int64_t resting;         /* of idle_up */
-    int64_t calls_today;     /* numbers given out since local midnight */
+    int64_t calls_today;     /* numbers handed out since local midnight */
     int64_t refused_today;   /* calls answered `empty` or `refused` since then */
     int64_t longest_hold_ms; /* age of the oldest hold, 0 without holds */
-    /* Numbers of idle_up that have had their calls of the day. */
-    int64_t capped;
+    int64_t capped;          /* of idle_up: over their daily cap */
 };
 
 struct usher_number_result_row {
@@ -823,11 +824,11 @@ struct usher_number_result_row {
     uint64_t token;   /* of the current or the last hold, 0: never held */
     int64_t until_ms; /* busy: end of the hold; idle: end of the rest; 0: none */
     int64_t calls_today;
-    int64_t used_ms;         /* the last call began, 0: never */
-    bool capped;             /* idle+up, and has had its calls of the day */
-    int64_t age_ms;          /* busy: how long by now, else 0 */
-    struct usher_text node;  /* busy: the machine that carries the call, size 0: not said */
-    struct usher_text value; /* changes: for usher_notice_read(); nothing else is there */
+    int64_t used_ms;         /* start of the last call, 0: never */
+    bool capped;             /* idle+up, and over its daily cap */
+    int64_t age_ms;          /* busy: age of the hold, else 0 */
+    struct usher_text node;  /* busy: the machine that carries the call, size 0: not given */
+    struct usher_text value; /* changes: for usher_notice_read(); the only member that is set */
 };
 
 struct usher_number_result {
@@ -835,17 +836,17 @@ struct usher_number_result {
     enum usher_number_why why;     /* empty and refused calls, else USHER_NUMBER_WHY_NONE */
     uint64_t token;                /* of the hold; `stale`: 0, see the row */
     int64_t until_ms;
-    /* Before this time no number gets free by itself; -1: none will.  At this time one is free if
-     * at most 64 holds and rests end before it and no other command comes between. */
+    /* Before this time no number becomes free by an expiry; -1: none will.  At this time one is
+     * free if at most 64 holds and rests end before it and no other command comes between. */
     int64_t next_ms;
-    uint64_t count; /* free, renew of a node, sweep: how many; drop: records erased */
-    bool more;      /* free, renew of a node, sweep, list, drop: not all yet, ask again; changes:
-                     * ask since the last row's version; stats: numbers are still judged by a
-                     * changed setting */
+    uint64_t count; /* free, renew of a node, sweep: number of changes; drop: records erased */
+    bool more;      /* free, renew of a node, sweep, list, drop: not complete, repeat; changes:
+                     * continue after the last row's version; stats: a changed setting is not yet
+                     * applied to all numbers */
     size_t number_size;
-    char number[USHER_NAME_MAX + 1]; /* NUL-terminated; list, renew of a node: where to go on, or
-                                      * "" */
-    uint64_t since;                  /* changes: the log reaches back to this version */
+    char number[USHER_NAME_MAX + 1]; /* NUL-terminated; list, renew of a node: the end of the page,
+                                      * or "" */
+    uint64_t since;                  /* changes: the log starts after this version */
     size_t n_rows; /* show: 0 or 1; list; changes; `stale`: 1, its owner and deadline */
     const struct usher_number_result_row *rows; /* owned by the reply */
     union {
@@ -854,26 +855,25 @@ struct usher_number_result {
     } of;
 };
 
-/* The answer to one command.  Filled by usher_operate(); give back what it owns with
- * usher_result_done(). */
+/* The answer to one command.  Filled by usher_operate(); release it with usher_result_done(). */
 struct usher_result {
     enum usher_status status;
-    enum usher_noun noun; /* of the command: the member of `of`; 0: none that is known */
-    bool repeated;        /* the kept answer of an earlier command with this request id */
-    /* With `wait`: how many replicas are known to have what the scope was after it; 0 where a store
-     * has none (memory, SQLite), or could not tell. */
+    enum usher_noun noun; /* of the command: the member of `of`; 0: unknown */
+    bool repeated;        /* cached result of an earlier command with this request id */
+    /* With `wait`: number of replicas that are known to have the scope as it was after the command;
+     * 0 if a store has none (memory, SQLite), or if the number is unknown. */
     uint32_t replicas;
-    uint64_t epoch;   /* 0: the scope does not exist */
-    uint64_t version; /* after the command; of USHER_LOST: the last one known not to be lost */
-    /* Nothing of the scope changes by itself before: a lease, a rest, an offer, a sign of life that
-     * does not come, … ends then at the earliest.  A host sets its timer to it and sends a `sweep`
-     * when it is there: that, like any command that writes, applies and tells what is due, and its
-     * reply has the next one.  What was to end may have gone meanwhile: then the sweep is `same`.
-     * USHER_NEVER: nothing ends; also of a scope that does not exist, and of a failure. */
+    uint64_t epoch;   /* of the scope; 0 = it does not exist */
+    uint64_t version; /* of the scope after the command; for USHER_LOST: the last one not lost */
+    /* Nothing in the scope expires before this time: the earliest end of a lease, a rest, an offer,
+     * a heartbeat timeout, ….  A host sets a timer to it and sends a `sweep` then.  That applies
+     * the due expiries with their notices, like any command that writes, and its reply has the
+     * next time.  If no expiry is left by then, the sweep is `same`.  USHER_NEVER: nothing expires;
+     * also for a scope that does not exist, and for a failure. */
     int64_t due_ms;
     /* The store's clock at the answer, or `now` of the command if that is earlier.  due_ms is by
      * the same clock: a host, whose own clock may differ, waits for due_ms - now_ms, and 1 ms at
-     * least. 0: of a failure. */
+     * least.  0 for a failure. */
     int64_t now_ms;
     union {
         struct usher_number_result number;
@@ -885,7 +885,7 @@ struct usher_result {
         struct usher_store_result store;
         uint64_t reserve[100];
     } of;
-    char message[192]; /* one line, "" when there is nothing to say */
+    char message[192]; /* one line, or "" */
     void *block;       /* private */
     size_t block_size;
     const struct usher_allocator *alloc;
@@ -896,10 +896,10 @@ struct usher_result {
  * in the order given.  Commands of several threads that wait at the same time share one
  * transaction (SQLite) or one pipeline (Redis).  Each command is atomic; the batch is not.
  *
- * All @n replies are always filled in.  Returns the worst of: USHER_OK (whatever the
- * replies say), USHER_INVALID (this call itself: NULL, @n of 0 or > USHER_BATCH_MAX, an
- * engine of the parent process; replies are then not touched),
- * USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_LOST, USHER_NOMEM when at least one reply says so.
+ * All @n replies are always filled in.  Returns the worst of: USHER_OK (for all other statuses of
+ * replies), USHER_INVALID (this call itself: NULL, @n of 0 or > USHER_BATCH_MAX, an engine of the
+ * parent process; replies are then not touched), USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_LOST,
+ * USHER_NOMEM if at least one reply has it.
  *
  * Blocks at most for the engine's timeout.  Threads: any.  Since 0.1.
  */
@@ -907,37 +907,37 @@ USHER_API enum usher_status usher_operate(struct usher_engine *e,
                                           const struct usher_operation *commands,
                                           struct usher_result *replies, size_t n);
 
-/** Free what @reply owns (rows); the rest of it stays readable.  NULL is fine. */
+/** Free the rows that @reply owns; the rest of it stays readable.  NULL is allowed. */
 USHER_API void usher_result_done(struct usher_result *reply);
 
-/* ---- what is in results ---- */
+/* ---- contents of results ---- */
 
-/** Serial @i (from 0) of a reply to take, reserve or holds: at most @size bytes with a NUL.
+/** Write serial @i (from 0) of a reply to take, reserve or holds: at most @size bytes with a NUL.
  *  Returns its size without the NUL, like snprintf; 0: there is no such serial. */
 USHER_API size_t usher_serial_text(const struct usher_result *reply, uint64_t i, char *to,
                                    size_t size);
 
-/** Serials of @reply from serial @i on, as many as have room in @size bytes at @to, one behind the
- *  other and each with a NUL.  Returns how many; 0: there is no such serial, or no room for it
- *  (USHER_SERIAL_TEXT_MAX + 1 bytes are enough for one).  Much faster than one by one. */
+/** Write the serials of @reply from serial @i on, as many as fit into @size bytes at @to, one after
+ *  the other and each with a NUL.  Returns their number; 0: there is no such serial, or it does not
+ *  fit (USHER_SERIAL_TEXT_MAX + 1 bytes are enough for one).  Much faster than one by one. */
 USHER_API uint64_t usher_serial_texts(const struct usher_result *reply, uint64_t i, char *to,
                                       size_t size);
 
-/** The rule in a reply to `rule` or `show`.  False: there is none. */
+/** Read the rule in a reply to `rule` or `show`.  False: there is none. */
 USHER_API bool usher_serial_form_of(const struct usher_result *reply,
                                     struct usher_serial_form *ret_form);
 
 /**
- * The notice that the `value` of a row of `changes` is, of @scope of @noun.  Its texts point into
+ * Read the notice in the `value` of a row of `changes`, of @scope of @noun.  Its texts point into
  * @value and @scope.  @epoch is that of the reply.  USHER_OK, USHER_INVALID.
  */
 USHER_API enum usher_status usher_notice_read(enum usher_noun noun, const struct usher_text *scope,
                                               uint64_t epoch, const struct usher_text *value,
                                               struct usher_notice *ret_notice);
 
-/** As usher_room_list() and usher_room_patrol(), with results: where to go on is of.room.name and
- *  of.room.created_ms; of.room.partial: not all was seen, and the result is to be read as any
- * other. */
+/** The same as usher_room_list() and usher_room_patrol(), with results: of.room.name and
+ * of.room.created_ms are the end of the page; with of.room.partial a part of the store did not
+ * answer, and the result is to be read like any other. */
 USHER_API enum usher_status usher_room_list_result(struct usher_engine *e, const char *after,
                                                    int64_t created_ms, size_t max, int64_t now_ms,
                                                    struct usher_result *ret_result);
@@ -947,11 +947,12 @@ USHER_API enum usher_status usher_room_patrol_result(struct usher_engine *e, con
                                                      struct usher_result *ret_result);
 
 /**
- * The reply that @result is to @command, for who has both of usher_operate().  It owns all that it
- * says; usher_reply_done() frees it.  @result may be changed before, as by a program that goes on
- * with a command and adds up.  NULL: out of memory, NULL, or they do not belong together.
+ * Make a reply of @result and its @command, both of usher_operate().  The reply owns its contents;
+ * usher_reply_done() frees it.  @result may be changed before, such as by
+ * a program that continues a command and adds up its counts.  NULL: out of memory, an argument is
+ * NULL, or they do not belong together.
  *
- * Cost: as of an answer of usher_execute().  Threads: any.  Since 0.1.
+ * Cost: that of an answer of usher_execute().  Threads: any.  Since 0.1.
  */
 USHER_API struct usher_reply *usher_reply_of(const struct usher_operation *command,
                                              const struct usher_result *result);

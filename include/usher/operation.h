@@ -948,9 +948,9 @@ USHER_API enum usher_status usher_room_patrol_result(struct usher_engine *e, con
 
 /**
  * Make a reply of @result and its @command, both of usher_operate().  The reply owns its contents;
- * usher_reply_done() frees it.  @result may be changed before, such as by
- * a program that continues a command and adds up its counts.  NULL: out of memory, an argument is
- * NULL, or they do not belong together.
+ * usher_reply_done() frees it.  @result may be changed before, such as by a program that continues
+ * a command and adds up its counts.  NULL: out of memory, an argument is NULL, or they do not
+ * belong together.
  *
  * Cost: that of an answer of usher_execute().  Threads: any.  Since 0.1.
  */

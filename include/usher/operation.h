@@ -48,39 +48,38 @@ enum usher_number_given {
 
 struct usher_number_args {
     struct usher_text number; /* the number */
-    struct usher_text owner; /* who holds it: a call, a person */
-    /* where the number belongs: an area, a brand; or groups to take from, tried in order; * is
-     * any */
+    struct usher_text owner; /* the holder: a call, a person */
+    /* the group of the number: an area, a brand; or groups to try, in this order; * is any */
     struct usher_text group;
     struct usher_text sticky; /* the callee: prefer the number last used for it */
-    struct usher_text after; /* go on after this one, as answered: a number or a token */
-    uint64_t token; /* as answered with it; if it is not current: stale */
-    int64_t lease_ms; /* a hold ends by itself after this time; 0: never */
-    int64_t rest_ms; /* not given out for this time after a call; 0: no rest */
-    int64_t state; /* only those in this state; busy is both */
-    /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 64
-     * changes */
+    struct usher_text after; /* continue after this one of the answer: a number or a token */
+    uint64_t token; /* the token of the answer; if it is not current: stale */
+    int64_t lease_ms; /* a hold expires after this time; 0: never */
+    int64_t rest_ms; /* not handed out for this time after a call; 0: no rest */
+    int64_t state; /* only numbers in this state; busy: both busy states */
+    /* maximum rows or changes; a page ends after 256 records, a sweep after 64 changes */
     int64_t max;
-    int64_t order; /* which number comes first; those idle already go before */
-    int64_t daily; /* calls of a number in a local day, of all numbers at once; 0: any */
+    int64_t order; /* which number is taken first; numbers already idle at a change come before */
+    /* maximum calls of a number in a local day; applies to all numbers at once; 0: no limit */
+    int64_t daily;
     int64_t zone_min; /* local time, minutes east of UTC; 0: UTC */
     int64_t strict; /* 1: hangup needs the token */
     int64_t sticky_ms; /* how long the number of a callee is remembered */
-    int64_t sticky_max; /* how many callees are remembered */
-    int64_t requests; /* how many answers are kept for request ids, each for less than an hour */
-    struct usher_text node; /* the machine that carries the call; of several: all of its */
+    int64_t sticky_max; /* maximum callees remembered */
+    int64_t requests; /* maximum results kept for request ids, each for less than an hour */
+    /* the machine that carries the call; free, list, renew: all of its calls */
+    struct usher_text node;
     int64_t all; /* every call of the pool */
-    int64_t if_version; /* only if it has this version, else stale */
-    struct usher_text epoch; /* only if it has this epoch, as answered, else stale */
-    /* a number rests until this long after its last call began, also one that is idle; 0: no gap */
+    int64_t if_version; /* only if the scope has this version, else stale */
+    struct usher_text epoch; /* only if the scope has this epoch, else stale */
+    /* a number, even an idle one, rests until this long after its last call began; 0: no gap */
     int64_t gap_ms;
-    int64_t log; /* how many notices are kept for changes and watch; 0: none */
-    int64_t since; /* of the changes after this version */
-    /* a hold ends this long after it began, however often it is renewed, also one that exists;
-     * 0: no limit */
+    int64_t log; /* maximum notices kept for changes and watch; 0: no log */
+    int64_t since; /* only changes after this version */
+    /* a hold, also a current one, ends this long after it began despite renewals; 0: no limit */
     int64_t lease_max_ms;
-    /* a lease that ends in an outage of the store goes on for this time: two leases end, and no
-     * command comes for half of this time; 0: never */
+    /* extend leases that end in an outage by this: two leases end, no command for half of it; 0:
+     * never */
     int64_t outage_ms;
 };
 /* end */
@@ -116,52 +115,52 @@ enum usher_queue_given {
 #define USHER_GIVEN_QUEUE_STRICT (UINT64_C(1) << 34)
 
 struct usher_queue_args {
-    struct usher_text agent; /* who serves users */
-    struct usher_text user; /* who wants to be served */
-    struct usher_text room; /* as given by login: EPOCH.LOGIN.N, or LOGIN.N */
-    /* a kind of work; "default" if none is named; a queue has 1,000 at most */
+    struct usher_text agent; /* the agent that serves users */
+    struct usher_text user; /* the user to be served */
+    struct usher_text room; /* the room, as login returns it: EPOCH.LOGIN.N, or LOGIN.N */
+    /* a kind of work; "default" if none is given; a queue has at most 1,000 */
     struct usher_text lane;
-    /* lanes that the agent serves, at most 16, in any order; * or none: all */
+    /* lanes that the agent serves, at most 16, in any order; * or not given: all */
     struct usher_text lanes;
-    struct usher_text after; /* go on where a page ended: its next */
-    int64_t priority; /* larger first; users who name none have 0 */
-    /* arrival, which gives the place: not later than now; history: ended then or later */
+    struct usher_text after; /* continue where a page ended: its next */
+    int64_t priority; /* larger is served first; users without one have 0 */
+    /* arrival, which gives the position: not later than now; history: ended then or later */
     int64_t since_ms;
-    int64_t capacity; /* rooms of the agent */
+    int64_t capacity; /* number of rooms of the agent */
     int64_t level; /* for strategy=level: lower levels first */
-    /* an agent or user that gives no sign of life for this time is gone; 0: none ever is */
-    int64_t ttl_ms;
-    int64_t trigger; /* who brings users and agents together: arrival and idleness, match, pull */
-    int64_t strategy; /* which of several open agents is given a user */
-    int64_t offer_ms; /* an agent has to accept within this time; 0: users are seated at once */
-    /* an agent that has refused or missed a user is not offered it again before this time */
+    int64_t ttl_ms; /* an agent or user without a heartbeat for this time is removed; 0: never */
+    /* when users and agents are matched: on arrival and idleness, by match, by pull */
+    int64_t trigger;
+    int64_t strategy; /* which of several open agents gets the user */
+    int64_t offer_ms; /* an agent must accept within this time; 0: users are seated at once */
+    /* an agent that rejected or missed a user is not offered it again before this time */
     int64_t again_ms;
     /* after a visit the agent gets no user for this time; 0: it gets one at once */
     int64_t wrapup_ms;
-    int64_t limit; /* most waiting users, with those that are away; 0: no limit */
-    /* a user that has waited for this time leaves; an offer is not cut; 0: never */
+    int64_t limit; /* maximum users that wait or are away; 0: no limit */
+    /* a user that has waited for this time leaves, but not during an offer; 0: never */
     int64_t maxwait_ms;
-    int64_t grace_ms; /* a user without a heartbeat keeps its place for this time; 0: none */
+    /* a user without a heartbeat keeps its position for this time; 0: not at all */
+    int64_t grace_ms;
     int64_t requeue; /* users of an agent that is gone wait again, or leave */
-    /* how many ended visits the queue keeps, with archive=0; a history has them besides */
+    /* maximum ended visits that the queue keeps, with archive=0, in addition to a history */
     int64_t history;
-    int64_t zone_min; /* for what is counted by day: minutes east of UTC; 0: UTC */
+    int64_t zone_min; /* local time for daily statistics, minutes east of UTC; 0: UTC */
     int64_t service_ms; /* service level: share of users seated within this time */
-    int64_t requests; /* how many answers are kept for request ids */
-    /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 64
-     * changes */
+    int64_t requests; /* maximum results kept for request ids */
+    /* maximum rows or changes; a page ends after 256 records, a sweep after 64 changes */
     int64_t max;
-    /* names the login, visit or match, else stale; drain: drop the visits up to this version */
+    /* token of the login, visit or match, else stale; drain: visits up to this version */
     uint64_t token;
-    int64_t state; /* those in this state, not those who wait */
+    int64_t state; /* users in this state instead of waiting ones */
     /* keep ended visits for a history; refuse users while this number of visits waits for it */
     int64_t archive;
-    int64_t until_ms; /* that ended then or earlier */
-    int64_t if_version; /* only if it has this version, else stale */
-    struct usher_text epoch; /* only if it has this epoch, as answered, else stale */
-    int64_t log; /* how many notices are kept for changes and watch; 0: none */
-    int64_t since; /* of the changes after this version */
-    /* names the connection of the agent; another one takes over, and gets a new token */
+    int64_t until_ms; /* visits that ended then or earlier */
+    int64_t if_version; /* only if the scope has this version, else stale */
+    struct usher_text epoch; /* only if the scope has this epoch, else stale */
+    int64_t log; /* maximum notices kept for changes and watch; 0: no log */
+    int64_t since; /* only changes after this version */
+    /* name of the agent's connection; a new one takes over, and gets a new token */
     struct usher_text session;
     int64_t strict; /* 1: commands about an agent, a user or a room need the token */
 };
@@ -186,35 +185,33 @@ enum usher_room_given {
 };
 
 struct usher_room_args {
-    struct usher_text member; /* a member of the room; or the member that gets it; '': none */
+    struct usher_text member; /* a member of the room; or the member that gets the role; '': none */
     struct usher_text role; /* a role that one member at a time can have */
-    struct usher_text share; /* what is shown to the others */
+    struct usher_text share; /* an item that is shown to the others */
     struct usher_text field; /* the name of a field */
     struct usher_text value; /* any bytes */
-    struct usher_text expected; /* only if it is this now ('': nothing), else stale */
+    struct usher_text expected; /* only if the current value is this ('': no value), else stale */
     struct usher_text fields; /* any other key=value, up to 32 of them */
-    int64_t after; /* go on where a page ended: its next */
-    int64_t if_version; /* only if it has this version, else stale; only with epoch= */
-    /* only if it has this epoch, else stale; a room that is opened again has another one */
+    int64_t after; /* continue where a page ended: its next */
+    int64_t if_version; /* only if the scope has this version, else stale; only with epoch= */
+    /* only if the room has this epoch, else stale; a room opened again has another one */
     struct usher_text epoch;
-    int64_t capacity; /* members at most; 0: any */
-    int64_t linger_ms; /* an empty room closes by itself after this time; 0: never */
+    int64_t capacity; /* maximum members; 0: no limit */
+    int64_t linger_ms; /* an empty room closes after this time; 0: never */
     int64_t ttl_ms; /* a member without a heartbeat for this time is removed; 0: never */
     /* a member without a heartbeat for this time is away; 0, or not below ttl: never */
     int64_t away_ms;
-    int64_t grace_ms; /* after ttl, how long a member may still come back */
-    int64_t log; /* how many notices are kept for changes */
-    int64_t requests; /* how many answers are kept for request ids */
+    int64_t grace_ms; /* how long a member may still come back after ttl */
+    int64_t log; /* maximum notices kept for changes */
+    int64_t requests; /* maximum results kept for request ids */
     int64_t ban_ms; /* the member must not join for this time; 0: end its ban */
-    int64_t since; /* of the changes after this version */
-    /* the most members, notices or changes; a page ends after some 400 members or 256 notices, a
-     * sweep after 64 changes */
+    int64_t since; /* only changes after this version */
+    /* maximum rows or changes; a page has some 400 members or 256 notices, a sweep 64 changes */
     int64_t max;
-    /* collect joins and leaves for at most this time into one notice; 0: one by one */
+    /* coalesce joins and leaves for at most this time into one notice; 0: one by one */
     int64_t presence_ms;
     int64_t push; /* 1: Redis publishes new versions, on the channel {ROOM}:room */
-    /* 1: JSON has also all versions and own fields, as the digest is computed from these */
-    int64_t versions;
+    int64_t versions; /* 1: JSON also has all versions and own fields, the input of the digest */
 };
 /* end */
 /* made by src/calls/rows.py: arguments of rooms */
@@ -275,42 +272,45 @@ enum usher_serial_given {
 
 struct usher_serial_args {
     struct usher_text serial; /* the serial as printed */
-    struct usher_text owner; /* who holds it: an order, a person, a server */
-    struct usher_text prefix; /* in front of the serial; up to 48 bytes, perhaps none */
+    struct usher_text owner; /* the holder: an order, a person, a server */
+    struct usher_text prefix; /* text before the date and number; up to 48 bytes, may be empty */
     struct usher_text suffix; /* text after the serial; up to 48 bytes, may be empty */
     struct usher_text date; /* date after the prefix: %Y %y %m %d %j %H %M %S %% and other text */
-    int64_t width; /* digits of the number, zeroes in front; 0: as many as it takes */
+    int64_t width; /* minimum digits of the number, with leading zeroes; 0: as many as necessary */
     int64_t base; /* serial k has the number base + k * step */
     int64_t start; /* the first k */
-    int64_t step; /* from one number to the next */
-    int64_t radix; /* of the number; digits above 9 are capitals */
+    int64_t step; /* difference from one number to the next */
+    int64_t radix; /* radix of the number; digits above 9 are capitals */
     int64_t check; /* check digit over the digits of date and number */
-    int64_t max; /* the last k that may be made; setmaxcur: up to here they count as taken */
-    int64_t critical; /* a take that leaves this stock or less makes more */
-    int64_t batch; /* how many are made at once by themselves, at most */
-    int64_t reset; /* k begins at start again with each of these */
-    int64_t zone_min; /* local time, minutes east of UTC; not so that the day goes back; 0: UTC */
-    int64_t stamp; /* whose date a serial has */
+    int64_t max; /* the last k that may be made; setmaxcur: numbers up to this count as taken */
+    int64_t critical; /* low-water mark: a take that leaves this stock or less refills it */
+    int64_t batch; /* maximum numbers that one automatic refill makes */
+    int64_t reset; /* k begins at start again with each of these periods */
+    /* local time, minutes east of UTC; a change must not put the day back; 0: UTC */
+    int64_t zone_min;
+    int64_t stamp; /* the event that gives a serial its date */
     int64_t mode; /* made ahead, or reserved one by one without gaps */
-    int64_t overflow; /* what becomes of numbers with more digits than width */
-    int64_t lease_ms; /* a number held goes out again after this time; 0: no clock decides */
-    int64_t requests; /* how many answers, and ends of holds, are kept */
+    int64_t overflow; /* handling of numbers with more digits than width */
+    /* a reservation expires after this time, and its number is issued again; 0: never */
+    int64_t lease_ms;
+    /* maximum results for request ids, and maximum ends of holds, that are kept */
+    int64_t requests;
     int64_t n; /* how many */
     int64_t by; /* max grows by this number */
-    uint64_t token; /* as given by reserve; if it is not current: stale */
-    int64_t from; /* the authority's maximum before */
-    int64_t to; /* the authority's maximum now */
-    int64_t period; /* as check answers: only if it is still this one, else stale */
-    int64_t authority; /* 1: nothing is given out that an authority has not granted */
-    int64_t debt; /* 1: by hand, while the authority cannot be reached */
-    int64_t if_version; /* only if it has this version, else stale */
-    struct usher_text epoch; /* only if it has this epoch, as answered, else stale */
-    int64_t log; /* how many notices are kept for changes and watch; 0: none */
-    int64_t since; /* of the changes after this version */
-    int64_t most; /* the most notices; a page ends after 256 */
+    uint64_t token; /* the token of reserve; if it is not current: stale */
+    int64_t from; /* the previous maximum of the authority */
+    int64_t to; /* the new maximum of the authority */
+    int64_t period; /* the period of an answer to check: only if it is still this one, else stale */
+    int64_t authority; /* 1: numbers are issued only if an authority has granted them */
+    int64_t debt; /* 1: without the authority, while it cannot be reached */
+    int64_t if_version; /* only if the scope has this version, else stale */
+    struct usher_text epoch; /* only if the scope has this epoch, else stale */
+    int64_t log; /* maximum notices kept for changes and watch; 0: no log */
+    int64_t since; /* only changes after this version */
+    int64_t most; /* maximum notices; a page ends after 256 */
     int64_t doubt; /* 1: only numbers in doubt */
-    int64_t before; /* with doubt=1: those reserved at this version or before */
-    struct usher_text after; /* go on where a page ended: its next */
+    int64_t before; /* with doubt=1: only numbers reserved at this version or before */
+    struct usher_text after; /* continue where a page ended: its next */
 };
 /* end */
 /* made by src/calls/rows.py: arguments of id */
@@ -338,22 +338,24 @@ struct usher_id_args {
     int64_t first; /* the first id of the range */
     int64_t n; /* how many ids */
     int64_t start; /* the first id */
-    int64_t step; /* how many ids a segment has at first */
-    int64_t by; /* the distance of two ids; with start= one of by sites */
-    uint64_t token; /* as answered with it; if it is not current: stale */
-    int64_t limit; /* no id is larger than this */
-    int64_t step_max; /* the step grows to this at most */
-    /* the step doubles when a segment lasts less, halves when twice as long; 0: it stays */
+    int64_t step; /* number of ids of the first segment */
+    /* difference from one id to the next; sites share one by=, each with its own start= */
+    int64_t by;
+    uint64_t token; /* the token of the answer; if it is not current: stale */
+    int64_t limit; /* the largest id */
+    int64_t step_max; /* the largest step */
+    /* the step doubles if a segment lasts less, halves if twice as long; 0: it is fixed */
     int64_t life_ms;
     int64_t managed; /* 1: segments come from an authority, or by install */
-    int64_t next; /* skip the ids below this one; never back */
-    int64_t max; /* as shown, of the segment before; not given: there is none */
-    int64_t requests; /* how many answers are kept for request ids */
-    int64_t if_version; /* only if it has this version, else stale */
-    struct usher_text epoch; /* only if it has this epoch, as answered, else stale */
-    int64_t log; /* how many notices are kept for changes and watch; 0: none */
-    int64_t since; /* of the changes after this version */
-    int64_t most; /* the most notices; a page ends after 256 */
+    int64_t next; /* skip the ids below this one; the counter never goes back */
+    /* max of the current segment, as show returns it; not given: there is no segment */
+    int64_t max;
+    int64_t requests; /* maximum results kept for request ids */
+    int64_t if_version; /* only if the scope has this version, else stale */
+    struct usher_text epoch; /* only if the scope has this epoch, else stale */
+    int64_t log; /* maximum notices kept for changes and watch; 0: no log */
+    int64_t since; /* only changes after this version */
+    int64_t most; /* maximum notices; a page ends after 256 */
 };
 /* end */
 /* made by src/calls/rows.py: arguments of store */
@@ -369,18 +371,19 @@ enum usher_store_given {
 
 struct usher_store_args {
     int64_t noun; /* only scopes of this noun */
-    struct usher_text after; /* go on where a page ended: its next; scopes: NOUN/NAME */
-    int64_t created_ms; /* with after=: when that room was opened, as the page has it */
-    int64_t max; /* the most rows; not given: 100; a page of rooms ends after 256 */
-    /* the worker that takes the rooms; with its next patrol those it had are done */
+    struct usher_text after; /* continue where a page ended: its next; scopes: NOUN/NAME */
+    int64_t created_ms; /* with after=: the time of opening of that room, from the page */
+    int64_t max; /* maximum rows; not given: 100; a page of rooms ends after 256 */
+    /* the worker that gets the rooms; its next patrol means that they are done */
     struct usher_text worker;
-    int64_t batch; /* the most rooms; not given: 100 */
+    int64_t batch; /* maximum rooms; not given: 100 */
     /* a room is due again this long after it was handed out; not given: a minute */
     int64_t every_ms;
-    int64_t lease_ms; /* or this long after, if the worker does not come again; not given: 30 s */
+    /* or this long after it, if the worker does not call again; not given: 30 s */
+    int64_t lease_ms;
     struct usher_text rule; /* the rule */
     struct usher_text name; /* the scope */
-    int64_t since; /* rows after this one, as `next` has it */
+    int64_t since; /* rows after this one: `next` of the page before */
 };
 /* end */
 /* clang-format on */
@@ -390,30 +393,30 @@ struct usher_store_args {
 /* clang-format off */
 /* made by src/calls/rows.py: settings of queue */
 struct usher_queue_result_settings {
-    /* an agent or user that gives no sign of life for this time is gone; 0: none ever is;
-     * default 15,000 */
+    /* an agent or user without a heartbeat for this time is removed; 0: never; default 15,000 */
     int64_t ttl_ms;
     int64_t trigger; /* enum usher_queue_trigger */
     int64_t strategy; /* enum usher_queue_strategy */
-    int64_t offer_ms; /* an agent has to accept within this time; 0: users are seated at once */
+    int64_t offer_ms; /* an agent must accept within this time; 0: users are seated at once */
     /* after a visit the agent gets no user for this time; 0: it gets one at once */
     int64_t wrapup_ms;
-    int64_t limit; /* most waiting users, with those that are away; 0: no limit */
-    /* a user that has waited for this time leaves; an offer is not cut; 0: never */
+    int64_t limit; /* maximum users that wait or are away; 0: no limit */
+    /* a user that has waited for this time leaves, but not during an offer; 0: never */
     int64_t maxwait_ms;
-    int64_t grace_ms; /* a user without a heartbeat keeps its place for this time; 0: none */
+    /* a user without a heartbeat keeps its position for this time; 0: not at all */
+    int64_t grace_ms;
     int64_t requeue; /* enum usher_queue_requeue */
-    /* how many ended visits the queue keeps, with archive=0; a history has them besides; default
-     * 1,000 */
+    /* maximum ended visits that the queue keeps, with archive=0, in addition to a history;
+     * default 1,000 */
     int64_t history;
-    int64_t zone_min; /* for what is counted by day: minutes east of UTC; 0: UTC */
+    int64_t zone_min; /* local time for daily statistics, minutes east of UTC; 0: UTC */
     int64_t service_ms; /* service level: share of users seated within this time; default 20,000 */
-    int64_t requests; /* how many answers are kept for request ids; default 10,000 */
+    int64_t requests; /* maximum results kept for request ids; default 10,000 */
     /* keep ended visits for a history; refuse users while this number of visits waits for it */
     int64_t archive;
-    int64_t log; /* how many notices are kept for changes and watch; 0: none */
-    /* an agent that has refused or missed a user is not offered it again before this time;
-     * default 5,000 */
+    int64_t log; /* maximum notices kept for changes and watch; 0: no log */
+    /* an agent that rejected or missed a user is not offered it again before this time; default
+     * 5,000 */
     int64_t again_ms;
     int64_t strict; /* 1: commands about an agent, a user or a room need the token */
 };
@@ -496,15 +499,15 @@ struct usher_queue_result {
 /* clang-format off */
 /* made by src/calls/rows.py: settings of room */
 struct usher_room_result_settings {
-    int64_t capacity; /* members at most; 0: any */
-    int64_t linger_ms; /* an empty room closes by itself after this time; 0: never */
+    int64_t capacity; /* maximum members; 0: no limit */
+    int64_t linger_ms; /* an empty room closes after this time; 0: never */
     int64_t ttl_ms; /* a member without a heartbeat for this time is removed; 0: never */
     /* a member without a heartbeat for this time is away; 0, or not below ttl: never */
     int64_t away_ms;
-    int64_t grace_ms; /* after ttl, how long a member may still come back */
-    int64_t log; /* how many notices are kept for changes; default USHER_ROOM_LOG_DEFAULT */
-    int64_t requests; /* how many answers are kept for request ids; default 10,000 */
-    /* collect joins and leaves for at most this time into one notice; 0: one by one */
+    int64_t grace_ms; /* how long a member may still come back after ttl */
+    int64_t log; /* maximum notices kept for changes; default USHER_ROOM_LOG_DEFAULT */
+    int64_t requests; /* maximum results kept for request ids; default 10,000 */
+    /* coalesce joins and leaves for at most this time into one notice; 0: one by one */
     int64_t presence_ms;
     int64_t push; /* 1: Redis publishes new versions, on the channel {ROOM}:room */
 };
@@ -582,16 +585,18 @@ struct usher_serial_result_row {
 /* made by src/calls/rows.py: settings of serial */
 struct usher_serial_result_settings {
     int64_t start; /* the first k; default 1 */
-    int64_t critical; /* a take that leaves this stock or less makes more */
-    int64_t batch; /* how many are made at once by themselves, at most; default 1,000 */
+    int64_t critical; /* low-water mark: a take that leaves this stock or less refills it */
+    int64_t batch; /* maximum numbers that one automatic refill makes; default 1,000 */
     int64_t reset; /* enum usher_serial_reset */
     int64_t stamp; /* enum usher_serial_stamp */
     int64_t mode; /* enum usher_serial_mode */
-    /* a number held goes out again after this time; 0: no clock decides; default 300,000 */
+    /* a reservation expires after this time, and its number is issued again; 0: never; default
+     * 300,000 */
     int64_t lease_ms;
-    int64_t requests; /* how many answers, and ends of holds, are kept; default 10,000 */
-    int64_t authority; /* 1: nothing is given out that an authority has not granted */
-    int64_t log; /* how many notices are kept for changes and watch; 0: none */
+    /* maximum results for request ids, and maximum ends of holds, that are kept; default 10,000 */
+    int64_t requests;
+    int64_t authority; /* 1: numbers are issued only if an authority has granted them */
+    int64_t log; /* maximum notices kept for changes and watch; 0: no log */
     int64_t made; /* numbers were made */
 };
 /* end */
@@ -682,15 +687,17 @@ struct usher_serial_form {
 /* made by src/calls/rows.py: settings of id */
 struct usher_id_result_settings {
     int64_t start; /* the first id; default 1 */
-    int64_t step; /* how many ids a segment has at first; default USHER_ID_STEP_DEFAULT */
-    int64_t by; /* the distance of two ids; with start= one of by sites; default 1 */
-    int64_t limit; /* no id is larger than this; default USHER_ID_LIMIT_MAX */
-    int64_t step_max; /* the step grows to this at most; default 1,000,000 */
-    /* the step doubles when a segment lasts less, halves when twice as long; 0: it stays */
+    int64_t step; /* number of ids of the first segment; default USHER_ID_STEP_DEFAULT */
+    /* difference from one id to the next; sites share one by=, each with its own start=; default
+     * 1 */
+    int64_t by;
+    int64_t limit; /* the largest id; default USHER_ID_LIMIT_MAX */
+    int64_t step_max; /* the largest step; default 1,000,000 */
+    /* the step doubles if a segment lasts less, halves if twice as long; 0: it is fixed */
     int64_t life_ms;
     int64_t managed; /* 1: segments come from an authority, or by install */
-    int64_t requests; /* how many answers are kept for request ids; default 10,000 */
-    int64_t log; /* how many notices are kept for changes and watch; 0: none */
+    int64_t requests; /* maximum results kept for request ids; default 10,000 */
+    int64_t log; /* maximum notices kept for changes and watch; 0: no log */
     enum usher_id_why why; /* why not */
 };
 /* end */
@@ -785,23 +792,23 @@ struct usher_operation {
 /* made by src/calls/rows.py: settings of number */
 struct usher_number_result_settings {
     int64_t order; /* enum usher_number_order */
-    int64_t lease_ms; /* a hold ends by itself after this time; 0: never */
-    int64_t rest_ms; /* not given out for this time after a call; 0: no rest */
-    int64_t daily; /* calls of a number in a local day, of all numbers at once; 0: any */
+    int64_t lease_ms; /* a hold expires after this time; 0: never */
+    int64_t rest_ms; /* not handed out for this time after a call; 0: no rest */
+    /* maximum calls of a number in a local day; applies to all numbers at once; 0: no limit */
+    int64_t daily;
     int64_t zone_min; /* local time, minutes east of UTC; 0: UTC */
     int64_t strict; /* 1: hangup needs the token */
     int64_t sticky_ms; /* how long the number of a callee is remembered; default 604,800,000 */
-    int64_t sticky_max; /* how many callees are remembered; default 10,000 */
-    /* how many answers are kept for request ids, each for less than an hour; default 10,000 */
+    int64_t sticky_max; /* maximum callees remembered; default 10,000 */
+    /* maximum results kept for request ids, each for less than an hour; default 10,000 */
     int64_t requests;
-    /* a number rests until this long after its last call began, also one that is idle; 0: no gap */
+    /* a number, even an idle one, rests until this long after its last call began; 0: no gap */
     int64_t gap_ms;
-    int64_t log; /* how many notices are kept for changes and watch; 0: none */
-    /* a hold ends this long after it began, however often it is renewed, also one that exists;
-     * 0: no limit */
+    int64_t log; /* maximum notices kept for changes and watch; 0: no log */
+    /* a hold, also a current one, ends this long after it began despite renewals; 0: no limit */
     int64_t lease_max_ms;
-    /* a lease that ends in an outage of the store goes on for this time: two leases end, and no
-     * command comes for half of this time; 0: never */
+    /* extend leases that end in an outage by this: two leases end, no command for half of it; 0:
+     * never */
     int64_t outage_ms;
 };
 /* end */

@@ -41,7 +41,7 @@ const struct cli_program usher__cli_programs[] = {
       "list the scopes of the store: pools, queues, rooms, rules, dispensers\n"
       "\n"
       "  NOUN        only this noun: number, queue, room, serial, id\n"
-      "  after       continue after a page: its next\n"
+      "  after       continue where a page ended: its next\n"
       "  max         maximum number of scopes (1 to 10000, default 100)\n"
       "\n"
       "Each scope has its version, the time of its next expiry (due), and a count of its content:\n"

@@ -698,7 +698,7 @@ struct usher_id_result_settings {
     int64_t managed; /* 1: segments come from an authority, or by install */
     int64_t requests; /* maximum results kept for request ids; default 10,000 */
     int64_t log; /* maximum notices kept for changes and watch; 0: no log */
-    enum usher_id_why why; /* why not */
+    enum usher_id_why why; /* reason of a refusal */
 };
 /* end */
 /* clang-format on */

@@ -23,7 +23,7 @@
     X(MORE, 7, BOOL, "more", "not complete: repeat") \
     X(COUNT, 8, INT, "count", "number of changes") \
     X(OWNER, 9, TEXT, "owner", "the holder") \
-    X(TOKEN, 10, TOKEN, "token", "of a hold: different for every later hold of the scope") \
+    X(TOKEN, 10, TOKEN, "token", "fencing token of the hold; every later hold of the scope has another one") \
     X(STATE, 11, CODE, "state", "the state, after the command") \
     X(WHY, 12, CODE, "why", "reason of a refusal") \
     X(UNTIL, 13, TIME, "until", "when it expires") \
@@ -34,7 +34,7 @@
     X(SINCE, 18, TIME, "since", "when it began") \
     X(N, 19, INT, "n", "number of items") \
     X(START, 20, INT, "start", "the first one") \
-    X(STEP, 21, INT, "step", "from one number to the next; of ids: number of ids of a segment") \
+    X(STEP, 21, INT, "step", "difference from one number to the next; of ids: ids of a segment") \
     X(HIGHEST, 22, INT, "max", "the last number allowed") \
     X(LIMIT, 23, INT, "limit", "upper limit") \
     X(CAPACITY, 24, INT, "capacity", "maximum at a time") \
@@ -53,7 +53,7 @@
     X(ALL, 37, BOOL, "all", "every one of them") \
     X(NEXT_FREE, 38, TIME, "next", "no number becomes free by an expiry before this time") \
     X(RESTING, 39, BOOL, "resting", "it rests") \
-    X(CAPPED, 40, BOOL, "capped", "it is over its daily cap") \
+    X(CAPPED, 40, BOOL, "capped", "it has reached its daily cap") \
     X(CALLS_TODAY, 41, INT, "calls_today", "calls since local midnight") \
     X(USED, 42, TIME, "used", "when the last call began") \
     X(AGE, 43, MS, "age", "age of the hold") \
@@ -65,10 +65,10 @@
     X(RESTING_NUMBERS, 49, INT, "resting", "free and registered numbers that rest") \
     X(REFUSED_TODAY, 50, INT, "refused_today", "calls without a number since local midnight") \
     X(LONGEST_HOLD, 51, MS, "longest_hold", "age of the oldest hold") \
-    X(CAPPED_NUMBERS, 52, INT, "capped", "free and registered numbers that are over their daily cap") \
+    X(CAPPED_NUMBERS, 52, INT, "capped", "free and registered numbers that have reached their daily cap") \
     X(AGENT, 53, TEXT, "agent", "an agent") \
     X(USER, 54, TEXT, "user", "a user that wants an agent") \
-    X(ROOM, 55, TEXT, "room", "room of an agent with a user: EPOCH.LOGIN.NO") \
+    X(ROOM, 55, TEXT, "room", "the room of the user: EPOCH.LOGIN.NO") \
     X(LANE, 56, TEXT, "lane", "lane in which a user waits") \
     X(LANES, 57, TEXT, "lanes", "lanes that an agent serves, \"A,B\", or * for all") \
     X(PRIORITY, 58, INT, "priority", "larger is served first") \
@@ -145,7 +145,7 @@
     X(MARK, 129, TOKEN, "mark", "mark of the room's history") \
     X(FIRST, 130, INT, "first", "the first id of a range") \
     X(NEXT, 131, INT, "next", "the next id") \
-    X(BY, 132, INT, "by", "from one id to the next") \
+    X(BY, 132, INT, "by", "difference from one id to the next") \
     X(EPOCH, 133, TOKEN, "epoch", "epoch of the scope") \
     X(STEP_MAX, 134, INT, "step-max", "maximum ids of a segment") \
     X(STEP_FIRST, 135, INT, "step_first", "ids of the first segment") \
@@ -174,7 +174,7 @@
     X(TO, 158, INT, "to", "up to this number") \
     X(PERIOD, 159, INT, "period", "start of the period, in days since 1970") \
     X(AUTHORITY, 160, BOOL, "authority", "numbers are issued only if an authority has granted them") \
-    X(DEBT, 161, INT, "debt", "last number issued beyond the grant") \
+    X(DEBT, 161, INT, "debt", "last number that may be issued beyond the grant") \
     X(LEFT, 162, INT, "left", "numbers that may still be made") \
     X(CUR, 163, INT, "cur", "the last number made") \
     X(GRANTED, 164, INT, "granted", "the last number that may be issued") \
@@ -216,7 +216,7 @@
     X(ITEMS, 200, INT, "items", "number of records in the scope") \
     X(ROW, 201, INT, "row", "position in the journal") \
     X(TWICE, 202, BOOL, "twice", "a number was issued or settled a second time") \
-    X(VISIT_TOKEN, 203, TOKEN, "visit_token", "of a visit: different for every later visit of the queue") \
+    X(VISIT_TOKEN, 203, TOKEN, "visit_token", "token of the visit; every later visit of the queue has another one") \
     X(SESSION, 204, TEXT, "session", "name of the agent's connection; a new one takes over, and gets a new token") \
     X(VERSIONS, 205, INT, "versions", "1: JSON also has all versions and own fields, the input of the digest")
 /* clang-format on */

@@ -78,7 +78,7 @@ struct usher_number_args {
     int64_t since; /* only changes after this version */
     /* a hold, also a current one, ends this long after it began despite renewals; 0: no limit */
     int64_t lease_max_ms;
-    /* extend leases that end in an outage by this: two leases end, no command for half of it; 0:
+    /* leases that end in an outage (no command for half of this time) are extended by it; 0:
      * never */
     int64_t outage_ms;
 };
@@ -610,8 +610,8 @@ struct usher_serial_stock {
     int64_t target;         /* stock that a tick would make */
     int64_t held, returned; /* of a gap-free rule */
     int64_t taken;          /* the highest number that was ever issued */
-    int64_t debt;           /* last number issued that the authority has not recorded; 0: none */
-    int64_t doubt;          /* of a gap-free rule: USHER_SERIAL_STATE_DOUBT */
+    int64_t debt;  /* last number that may be issued before the authority grants it; 0: none */
+    int64_t doubt; /* of a gap-free rule: USHER_SERIAL_STATE_DOUBT */
 };
 
 /* A page of holds. */
@@ -807,7 +807,7 @@ struct usher_number_result_settings {
     int64_t log; /* maximum notices kept for changes and watch; 0: no log */
     /* a hold, also a current one, ends this long after it began despite renewals; 0: no limit */
     int64_t lease_max_ms;
-    /* extend leases that end in an outage by this: two leases end, no command for half of it; 0:
+    /* leases that end in an outage (no command for half of this time) are extended by it; 0:
      * never */
     int64_t outage_ms;
 };

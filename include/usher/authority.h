@@ -56,7 +56,7 @@ struct usher_authority_want {
                     * was issued without the authority */
     int64_t n;     /* then by this count; 0: only the floor and the data */
     int64_t limit; /* but not past this: fewer than @n if need be; INT64_MAX: no limit */
-    /* Kept with the name and given back by read(): the rule itself.  data NULL: as it is. */
+    /* Stored with the name and returned by read(): the rule itself.  data NULL: unchanged. */
     struct usher_text data;
 };
 
@@ -76,18 +76,18 @@ struct usher_authority_entry {
 struct usher_authority_event {
     enum usher_noun noun;
     enum usher_verb verb;   /* what happened: take, reserve, confirm, return, void, expire */
-    struct usher_text name; /* of the rule, whatever the period */
+    struct usher_text name; /* of the rule, for all periods */
     int64_t period;         /* the period of the numbers; 0: without periods */
     int64_t first, n;       /* numbers first … first + n - 1 */
     int64_t now_ms;
-    int64_t until_ms;        /* reserve: then it ends by itself; else 0 */
+    int64_t until_ms;        /* reserve: when it expires; else 0 */
     uint64_t epoch, version; /* of the scope: after a loss it begins again with another epoch,
                               * at version 1 or (Redis) at one of the time of day */
     struct usher_text owner; /* size 0: none */
     struct usher_text text;  /* the (first) serial as it was printed; size 0: an expiry */
-    bool again;   /* the answer to a repeat: it may be there, under an older epoch, too */
+    bool again;   /* the answer to a repeat: the journal may have it, also under an older epoch */
     bool twice;   /* set by journal(): a number was issued or settled a second time */
-    uint64_t row; /* when read: its place, larger for all that were added later */
+    uint64_t row; /* when read: its position, larger for events added later */
 };
 
 /* Texts of @event live during the call. */
@@ -101,11 +101,11 @@ struct usher_authority_ops {
     size_t size;      /* sizeof(struct usher_authority_ops) of the author's compiler */
     const char *name; /* in messages: "sqlite" */
     /*
-     * Must.  In one durable transaction: a name that is not there begins with maximum 0;
+     * Must.  Reserve a range, in one durable transaction: a new name begins with maximum 0;
      * from = the greater of the maximum and want->floor; to = from + want->n, at most
      * want->limit; the maximum becomes `to`.
-     * USHER_FULL: want->n > 0 and from >= want->limit: nothing is left; floor and data are
-     * kept all the same.  USHER_OK, USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.
+     * USHER_FULL: want->n > 0 and from >= want->limit: nothing is left, but floor and data are
+     * stored.  USHER_OK, USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.
      */
     enum usher_status (*reserve)(struct usher_authority *a, const struct usher_authority_want *want,
                                  int64_t deadline_ms, struct usher_authority_range *ret_range,
@@ -116,10 +116,10 @@ struct usher_authority_ops {
                               const struct usher_text *name, int64_t deadline_ms,
                               struct usher_authority_entry *ret_entry, char message[192]);
     /*
-     * Must.  Give back (from, to], which is unused: when @to is still the maximum, it
-     * becomes @from.  USHER_OK; USHER_STALE: a later range is reserved, and this one stays
-     * a gap; USHER_MISSING, USHER_UNAVAILABLE, USHER_UNKNOWN (then it counts as given back:
-     * use none of it), USHER_NOMEM.
+     * Must.  Release (from, to], which is unused: if @to is still the maximum, it becomes
+     * @from.  USHER_OK; USHER_STALE: a later range is reserved, and this one stays a gap;
+     * USHER_MISSING, USHER_UNAVAILABLE, USHER_UNKNOWN (then it counts as released: use none
+     * of it), USHER_NOMEM.
      */
     enum usher_status (*release)(struct usher_authority *a, enum usher_noun noun,
                                  const struct usher_text *name, int64_t from, int64_t to,
@@ -128,21 +128,21 @@ struct usher_authority_ops {
      * May; NULL: keeps no journal.  Append @n events in one transaction, all or none, and set `row`
      * and `twice` of each.
      *
-     * The same event is not added again; its row stays 0.  It is the same if (noun, name, verb,
-     * first, version, epoch) are, and, of an issue (take, reserve), now_ms as well: a store put
-     * back from a copy goes on with the versions that it had.  The epoch of one that is `again`
-     * does not matter.
+     * The same event is not added again; its row stays 0.  Events are the same if (noun, name,
+     * verb, first, version, epoch) are, and, for an issue (take, reserve), now_ms as well, because
+     * a store restored from a copy continues with the versions of the copy.  The epoch of an event
+     * with `again` does not matter.
      *
-     * `twice`: a number of an issue was issued before, by another one, in the same noun, name and
-     * period; it is added all the same.  Looked at is what was added last of each number: after a
-     * return or an expire it may be issued again, and after a reserve when that is over (until_ms
-     * <= now_ms), but not after a take, a confirm or a void.  Engines may add what they did in
-     * another order: a return or expire whose version is less than that of what was added last of
-     * its number makes that reserve of it right which is `twice` and has the next version.
+     * `twice`: a number of an issue was issued before, by another event, in the same noun, name and
+     * period; the event is added nevertheless.  The last event of each number decides: after a
+     * return or an expire it may be issued again, and after a reserve that is over (until_ms <=
+     * now_ms), but not after a take, a confirm or a void.  Engines may add their events in another
+     * order: a return or expire with a lower version than the last event of its number clears
+     * `twice` of the reserve of that number that has the next version.
      *
-     * `twice` is also a confirm of a number that was confirmed before, by another change.  And in
-     * one epoch, whichever of them is added last: a confirm, and a return, void or expire of the
-     * same number that has a later version.  Two masters at once do that.
+     * A confirm of a number that was confirmed before, by another change, is `twice`, too.  In one
+     * epoch, a confirm and a return, void or expire of the same number with a later version are
+     * `twice` as well: the one that is added last.  Two masters at once cause that.
      *
      * USHER_OK, USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.
      */
@@ -178,7 +178,7 @@ struct usher_authority {
 
 /**
  * Open the authority named by @url: `sqlite:PATH`, a file of its own (not one of a store),
- * shared by any number of processes.  Commits with synchronous=FULL whatever else is set.
+ * shared by any number of processes.  Always commits with synchronous=FULL.
  * @alloc may be NULL.  The same as `?authority=URL` after the URL of a store, which makes the
  * engine its owner.
  *
@@ -189,7 +189,7 @@ USHER_API enum usher_status usher_authority_open(const char *url,
                                                  const struct usher_allocator *alloc,
                                                  struct usher_authority **ret_authority);
 
-/** Close @a.  NULL is fine.  Not while an engine uses it. */
+/** Close @a, which no engine may be using.  NULL is allowed. */
 USHER_API void usher_authority_close(struct usher_authority *a);
 
 /**

@@ -8,8 +8,8 @@
  * rule of erasing:
  *
  *  - A field of an extension stays until it is unset or the room closes.
- *  - An object belongs to a member, as a share, and goes in the same version as the member,
- *    however it goes.  (Use a field for data that stay when their maker leaves.)
+ *  - An object belongs to a member, as a share, and is removed in the same version as the member,
+ *    in every case.  (Use a field for data that stay when their creator leaves.)
  *  - At the end of a room nothing of it is left.
  *
  * The extension gets events of its own fields and objects, of members that left, and of rooms that
@@ -39,10 +39,10 @@ struct usher_extension;
 enum usher_extension_what {
     USHER_EXTENSION_SET,    /* a field has a new value */
     USHER_EXTENSION_UNSET,  /* a field is gone */
-    USHER_EXTENSION_MADE,   /* an object was made, or has new values */
-    USHER_EXTENSION_GONE,   /* an object was taken away, its member being there */
-    USHER_EXTENSION_LEFT,   /* a member is gone, and all its objects with it */
-    USHER_EXTENSION_CLOSED, /* a room is gone, with all that was in it */
+    USHER_EXTENSION_MADE,   /* an object was created, or has new values */
+    USHER_EXTENSION_GONE,   /* an object was removed, but not its member */
+    USHER_EXTENSION_LEFT,   /* a member is gone, with all its objects */
+    USHER_EXTENSION_CLOSED, /* a room is gone, with its contents */
     USHER_EXTENSION_UNTOLD, /* the change was too large for a notice: read the room again */
     USHER_EXTENSION_WHAT__WIDE = 0x7fffffff
 };
@@ -51,8 +51,9 @@ struct usher_extension_event {
     enum usher_extension_what what;
     struct usher_text room;
     struct usher_text name;  /* field or object without the prefix; LEFT: the member */
-    struct usher_text owner; /* MADE: whose it is */
-    struct usher_text value; /* SET: the value; MADE: what was set, for usher_fields_next() */
+    struct usher_text owner; /* MADE: the member that owns it */
+    struct usher_text
+        value; /* SET: the value; MADE: fields that were set, for usher_fields_next() */
     const struct usher_notice *notice;
 };
 
@@ -60,26 +61,27 @@ struct usher_extension_event {
 typedef void usher_extension_fn(void *payload, const struct usher_extension_event *event);
 
 /**
- * Be the extension @name in all rooms of @e.  @fn (may be NULL) is called as a watcher is:
+ * Open the extension @name in all rooms of @e.  @fn (may be NULL) is called like a watcher:
  * usher_watch().  Nothing is stored by this.  USHER_OK, USHER_INVALID, USHER_NOMEM.
  */
 USHER_API enum usher_status usher_room_extend(struct usher_engine *e, const char *name,
                                               usher_extension_fn *fn, void *payload,
                                               struct usher_extension **ret_extension);
 
-/** Stop; what is in the rooms stays.  Before the engine is closed, and not from @fn (then it does
- *  nothing, and usher_message() says so).  NULL is fine. */
+/** Close @x; its data in the rooms stay.  Call this before the engine is closed, and not from @fn
+ *  (then it does nothing and sets usher_message()).  NULL is allowed. */
 USHER_API void usher_extension_close(struct usher_extension *x);
 
-/** From now on @x gets only the notices of usher_extension_hear().  When this returns @fn is not
- *  running, unless called from @fn.  Since 0.1. */
+/** Make @x receive only the notices of usher_extension_hear() from now on.  When this returns @fn
+ * is not running, unless called from @fn.  Since 0.1. */
 USHER_API void usher_extension_unwatch(struct usher_extension *x);
 
-/** A notice: of an event, or of another process.  One that does not concern @x is ignored. */
+/** Process a notice of an event, or of another process.  Notices that do not concern @x are
+ *  ignored. */
 USHER_API void usher_extension_hear(struct usher_extension *x, const struct usher_notice *notice);
 
-/** Is @id (of a row, a notice) a field or object of @x?  *@ret_name is it without the prefix,
- *  in @id. */
+/** Return whether @id (of a row or notice) is a field or object of @x.  *@ret_name is the part of
+ *  @id without the prefix. */
 USHER_API bool usher_extension_owns(const struct usher_extension *x, const struct usher_text *id,
                                     struct usher_text *ret_name);
 
@@ -88,7 +90,7 @@ USHER_API enum usher_status usher_extension_set(struct usher_extension *x, const
                                                 const char *field, const struct usher_text *value,
                                                 const struct usher_text *expected);
 
-/** Take field @field of @x away.  USHER_OK; USHER_SAME: there was none; USHER_MISSING. */
+/** Remove field @field of @x.  USHER_OK; USHER_SAME: there was none; USHER_MISSING. */
 USHER_API enum usher_status usher_extension_unset(struct usher_extension *x, const char *room,
                                                   const char *field);
 
@@ -96,12 +98,12 @@ USHER_API enum usher_status usher_extension_unset(struct usher_extension *x, con
 USHER_API enum usher_status usher_extension_get(struct usher_extension *x, const char *room,
                                                 const char *field, struct usher_reply **ret_reply);
 
-/** As usher_room_share(): make @object of @member, or set some of its fields. */
+/** Create @object of @member, or set some of its fields, as usher_room_share(). */
 USHER_API enum usher_status usher_extension_share(struct usher_extension *x, const char *room,
                                                   const char *member, const char *object,
                                                   const struct usher_text *fields);
 
-/** As usher_room_unshare(). */
+/** Remove @object, as usher_room_unshare(). */
 USHER_API enum usher_status usher_extension_unshare(struct usher_extension *x, const char *room,
                                                     const char *object);
 

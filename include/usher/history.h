@@ -4,16 +4,15 @@
  *
  * A queue keeps an ended visit in the store, written with its end.  An engine with a history moves
  * it into the history: it reads the oldest ones, puts them there in one transaction, and only then
- * has the store drop them.  If this stops in between, nothing is lost as long as the store does not
- * lose it: a visit that was put and not dropped is put again, which put() must allow.  So that the
- * store drops none before, the engine sets `archive` of a queue at its first command on it.  While
- * the history cannot be reached, visits still end, and from `archive` of them on `apply` is
- * refused.
+ * makes the store drop them.  If this stops in between, nothing is lost unless the store loses it:
+ * a visit that was put and not dropped is put again, which put() must allow.  The engine sets
+ * `archive` of a queue at its first command on it, so that the store drops none before.  While the
+ * history cannot be reached, visits still end, and `apply` is refused once `archive` of them wait.
  *
  * Visits are moved on the thread of a command on the queue, after its answer, once a second at
  * most; in usher_close(); and by usher_queue_drain().  `queue history` reads both places.
  *
- * An SQLite store has a history of its own, which needs none of that: each visit is a row of its
+ * An SQLite store has a history of its own and needs no moves: each visit is a row of its
  * table `visit`, written with its end, and `queue history` reads it if the engine has no other.
  *
  * There is one on SQLite (usher_history_open()).  An application writes one on its own database
@@ -21,7 +20,7 @@
  * It must outlive the engine.
  *
  * Rules for authors: as in authority.h.  Several engines, processes and hosts may put visits of
- * one queue at the same time, the same ones even.
+ * one queue at the same time, even the same visits.
  *
  * May change with any 0.x, unlike usher.h.  Since 0.1.
  */
@@ -39,19 +38,19 @@ extern "C" {
 
 struct usher_history;
 
-/* Which visits of one queue are asked for. */
+/* A query of visits of one queue. */
 struct usher_history_query {
     struct usher_text queue;
     struct usher_text user, agent; /* data NULL: any */
-    int64_t since_ms, until_ms;    /* that ended within; both included */
-    int64_t before;                /* those after the one at this place; 0: from the latest on */
-    uint64_t epoch, version;       /* not those of this epoch from this version on; 0: any */
+    int64_t since_ms, until_ms;    /* time of the end, both included */
+    int64_t before;                /* continue after the row at this place; 0: from the latest on */
+    uint64_t epoch, version;       /* leave out this epoch from this version on; 0: none */
     size_t max;
 };
 
 /* One row.  The visit that was put last comes first; in a range of time without user and agent a
- * history may show the latest end first.  @place: a number above 0, larger for what was
- * put later.  A status other than USHER_OK ends the reading, which returns it. */
+ * history may list the latest end first.  @place: a number above 0, larger for visits put
+ * later.  A status other than USHER_OK ends the reading, which returns it. */
 typedef enum usher_status usher_history_fn(void *payload,
                                            const struct usher_queue_result_row *visit,
                                            int64_t place);
@@ -94,7 +93,7 @@ struct usher_history {
 USHER_API enum usher_status usher_history_open(const char *url, const struct usher_allocator *alloc,
                                                struct usher_history **ret_history);
 
-/** Close @h.  NULL is fine.  Not while an engine uses it. */
+/** Close @h, which no engine may be using.  NULL is allowed. */
 USHER_API void usher_history_close(struct usher_history *h);
 
 #ifdef __cplusplus

@@ -300,7 +300,7 @@ enum usher_verb {
     USHER_NUMBER_DROP,
     USHER_NUMBER_CHANGES,
     USHER_NUMBER_MOVE,
-    USHER_NUMBER_EXPIRE = 0x1c0, /* a hold or a rest ended by itself */
+    USHER_NUMBER_EXPIRE = 0x1c0, /* a hold or a rest expired */
     USHER_NUMBER_OUTAGE,         /* no command reached the pool for a while: leases continue */
     USHER_QUEUE_SET = 0x201,
     USHER_QUEUE_LOGIN,
@@ -384,7 +384,7 @@ enum usher_verb {
     USHER_SERIAL_SWEEP,
     USHER_SERIAL_GRANT,
     USHER_SERIAL_CHANGES,
-    USHER_SERIAL_EXPIRE = 0x4c0, /* a hold ended by itself */
+    USHER_SERIAL_EXPIRE = 0x4c0, /* a hold expired */
     USHER_SERIAL_RESET,          /* a new period has begun */
 
     USHER_NOTICE_LOST = 0x701, /* in notices only, of any noun: a command was answered USHER_LOST */

@@ -76,7 +76,7 @@ struct usher_authority_entry {
 struct usher_authority_event {
     enum usher_noun noun;
     enum usher_verb verb;   /* what happened: take, reserve, confirm, return, void, expire */
-    struct usher_text name; /* of the rule, for all periods */
+    struct usher_text name; /* of the rule, the same for all periods */
     int64_t period;         /* the period of the numbers; 0: without periods */
     int64_t first, n;       /* numbers first … first + n - 1 */
     int64_t now_ms;
@@ -129,9 +129,9 @@ struct usher_authority_ops {
      * and `twice` of each.
      *
      * The same event is not added again; its row stays 0.  Events are the same if (noun, name,
-     * verb, first, version, epoch) are, and, for an issue (take, reserve), now_ms as well, because
-     * a store restored from a copy continues with the versions of the copy.  The epoch of an event
-     * with `again` does not matter.
+     * verb, first, version, epoch) are; issues (take, reserve) must have the same now_ms, too,
+     * because a store restored from a copy continues with the versions of the copy.  The epoch of
+     * an event with `again` does not matter.
      *
      * `twice`: a number of an issue was issued before, by another event, in the same noun, name and
      * period; the event is added nevertheless.  The last event of each number decides: after a

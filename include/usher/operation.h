@@ -548,7 +548,7 @@ struct usher_room_result {
 enum usher_rooms_state {
     USHER_ROOMS_OPENING = 1,
     USHER_ROOMS_OPEN = 2,
-    USHER_ROOMS_DOUBTED = 3, /* OPENING, and another engine has found no such room since */
+    USHER_ROOMS_DOUBTED = 3, /* OPENING, and a client has found no such room since */
     USHER_ROOMS_CLOSED = 4,  /* there is no such room, but bans of its name */
     USHER_ROOMS_STATE__WIDE = 0x7fffffff
 };

@@ -31,7 +31,7 @@ enum usher_number_why {
     USHER_NUMBER_WHY_RESTING = 4,   /* none is busy, at least one rests */
     USHER_NUMBER_WHY_CAPPED = 5,    /* none is busy or rests, at least one is over its daily cap */
     USHER_NUMBER_WHY_DUE = 6, /* stores only: more expiries and capped numbers came first than one
-                                 command handles; the engine repeats the command */
+                               * command handles; the engine repeats the command */
     USHER_NUMBER_WHY__WIDE = 0x7fffffff
 };
 

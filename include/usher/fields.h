@@ -4,8 +4,8 @@
  *
  * X(name, code, type, word, help).  Types: INT; BOOL 0 or 1; CODE, see usher_code_word(); MS a
  * duration and TIME a moment, Unix milliseconds; MIN minutes; TOKEN 64 bits, only to be compared
- * (with the bits of the int64_t); TEXT a name, or bytes of UTF-8; BYTES any bytes.  The word is that
- * of usher(1) and of its JSON.
+ * (with the bits of the int64_t); TEXT a name, or bytes of UTF-8; BYTES any bytes.  The word is
+ * that of usher(1) and of its JSON.
  *
  * ABI: append, never reuse.
  */

@@ -76,10 +76,9 @@ struct usher_number_args {
     int64_t gap_ms;
     int64_t log; /* maximum notices kept for changes and watch; 0: no log */
     int64_t since; /* only changes after this version */
-    /* a hold, also a current one, ends this long after it began despite renewals; 0: no limit */
+    /* a hold, also a current one, ends this long after it began despite renewals; 0: never */
     int64_t lease_max_ms;
-    /* leases that end in an outage (no command for half of this time) are extended by it; 0:
-     * never */
+    /* extend leases that end in an outage (no command for half this time) by it; 0: never */
     int64_t outage_ms;
 };
 /* end */
@@ -206,7 +205,7 @@ struct usher_room_args {
     int64_t requests; /* maximum results kept for request ids */
     int64_t ban_ms; /* the member must not join for this time; 0: end its ban */
     int64_t since; /* only changes after this version */
-    /* maximum rows or changes; a page has some 400 members or 256 notices, a sweep 64 changes */
+    /* maximum rows or changes; a page: some 400 members or 256 notices, a sweep: 64 changes */
     int64_t max;
     /* coalesce joins and leaves for at most this time into one notice; 0: one by one */
     int64_t presence_ms;
@@ -805,10 +804,9 @@ struct usher_number_result_settings {
     /* a number, even an idle one, rests until this long after its last call began; 0: no gap */
     int64_t gap_ms;
     int64_t log; /* maximum notices kept for changes and watch; 0: no log */
-    /* a hold, also a current one, ends this long after it began despite renewals; 0: no limit */
+    /* a hold, also a current one, ends this long after it began despite renewals; 0: never */
     int64_t lease_max_ms;
-    /* leases that end in an outage (no command for half of this time) are extended by it; 0:
-     * never */
+    /* extend leases that end in an outage (no command for half this time) by it; 0: never */
     int64_t outage_ms;
 };
 /* end */

@@ -287,24 +287,25 @@ USHER_API const char *usher_id_why_word(enum usher_id_why why);
 
 struct usher_reply;
 
-/* What a call of the noun `id` may be given: the verbs that take it stand in front, if they are
- * few.  0 or NULL is not given; USHER_NONE is none, never, off, and so is "".  What the verb
- * does not take is USHER_INVALID. */
+/* Options of the calls of `id`.  If fewer than five verbs take an option, its comment begins
+ * with them.  0 or NULL = not given; USHER_NONE or "" = explicitly none, never or off.  An
+ * option that the verb does not take is USHER_INVALID. */
 struct usher_id_options {
     size_t size; /* set by …_INIT */
-    void *post; /* not NULL: do not wait, usher_collect() gives the reply with this tag */
-    int64_t timeout_ms; /* so long at most; not given: the engine's */
-    const char *request; /* request id: a repeat gets the first answer */
-    int64_t now_ms; /* the time of the command; not given: the engine's clock */
-    int64_t wait; /* replicas to wait for, when it is done */
-    int64_t next; /* set: skip the ids below this one; never back; 0 to 2^63 - 1 */
-    uint64_t epoch; /* only if it has this epoch, as answered, else stale */
-    uint64_t token; /* return: as answered with it; if it is not current: stale */
-    /* install: as shown, of the segment before; not given: there is none; 0 to 2^63 - 1 */
+    void *post; /* not NULL: return at once; usher_collect() returns the reply with this tag */
+    int64_t timeout_ms; /* deadline of this call; 0 = the engine's */
+    const char *request; /* request id: a repeat returns the first answer */
+    int64_t now_ms; /* time of the command; 0 = the engine's clock */
+    int64_t wait; /* number of replicas to wait for, after the command */
+    int64_t next; /* set: skip the ids below this one; the counter never goes back; 0 to 2^63 - 1 */
+    uint64_t epoch; /* only if the scope has this epoch, else stale */
+    uint64_t token; /* return: the token of the answer; if it is not current: stale */
+    /* install: max of the current segment, as show returns it; not given: there is no segment;
+     * 0 to 2^63 - 1 */
     int64_t highest;
-    int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
-    int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
-    int64_t max; /* changes: the most notices; a page ends after 256; 1 to 10,000 */
+    int64_t if_version; /* only if the scope has this version, else stale; 1 to 2^53 - 1 */
+    int64_t since_version; /* changes: only changes after this version; 0 to 2^53 - 1 */
+    int64_t max; /* changes: maximum notices; a page ends after 256; 1 to 10,000 */
 };
 #ifdef __cplusplus
 #define USHER_ID_OPTIONS_INIT \
@@ -313,23 +314,25 @@ struct usher_id_options {
 #define USHER_ID_OPTIONS_INIT { .size = sizeof(struct usher_id_options) }
 #endif
 
-/* Settings: not given, they stay as they are, or of what is made anew have their defaults;
- * USHER_NONE is none, never, off.  As they come back they can be given again. */
+/* Settings.  A member that is not given (0 or NULL) keeps its value, or gets its default in a
+ * new scope; USHER_NONE = none, never or off.  Settings read from a reply can be passed back
+ * unchanged. */
 struct usher_id_settings {
     size_t size; /* set by …_INIT */
     int64_t start; /* the first id; 0 to 2^63 - 1; default 1 */
-    int64_t step; /* how many ids a segment has at first; 1 to 1,000,000,000; default 512 */
-    /* the distance of two ids; with start= one of by sites; 1 to 1,000,000; default 1 */
+    int64_t step; /* number of ids of the first segment; 1 to 1,000,000,000; default 512 */
+    /* difference from one id to the next; sites share one by=, each with its own start=; 1 to
+     * 1,000,000; default 1 */
     int64_t by;
-    int64_t limit; /* no id is larger than this; 0 to 2^63 - 1; default 2^63 - 1 */
-    int64_t step_max; /* the step grows to this at most; 1 to 1,000,000,000; default 1,000,000 */
-    /* the step doubles when a segment lasts less, halves when twice as long; none: it stays;
-     * default none */
+    int64_t limit; /* the largest id; 0 to 2^63 - 1; default 2^63 - 1 */
+    int64_t step_max; /* the largest step; 1 to 1,000,000,000; default 1,000,000 */
+    /* the step doubles if a segment lasts less, halves if twice as long; USHER_NONE: it is
+     * fixed; default USHER_NONE */
     int64_t life_ms;
-    int64_t managed; /* 1: segments come from an authority, or by install; default none */
-    /* how many answers are kept for request ids; 1 to 1,000,000; default 10,000 */
-    int64_t requests;
-    /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
+    int64_t managed; /* 1: segments come from an authority, or by install; default USHER_NONE */
+    int64_t requests; /* maximum results kept for request ids; 1 to 1,000,000; default 10,000 */
+    /* maximum notices kept for changes and watch; USHER_NONE: no log; 0 to 100,000; default
+     * USHER_NONE */
     int64_t log;
 };
 #ifdef __cplusplus
@@ -339,27 +342,29 @@ struct usher_id_settings {
 #define USHER_ID_SETTINGS_INIT { .size = sizeof(struct usher_id_settings) }
 #endif
 
-/* An answer, written whatever the status.  What it has nothing to say of is USHER_NONE, "", of a
- * token 0. */
+/* Answer, written for every status.  Members that do not apply are USHER_NONE (numbers), ""
+ * (texts) or 0 (tokens). */
 struct usher_id_answer {
     size_t size; /* set by …_INIT */
-    uint64_t epoch; /* 0: the scope does not exist */
-    uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
-    int64_t due_ms; /* nothing of the scope changes by itself before; USHER_NEVER */
+    uint64_t epoch; /* of the scope; 0 = it does not exist */
+    uint64_t version; /* of the scope after the command; for USHER_LOST: the last one not lost */
+    int64_t due_ms; /* nothing in the scope expires before this time; or USHER_NEVER */
     int64_t now_ms; /* the same clock at the answer: a timer waits for due_ms - now_ms */
-    int64_t replicas; /* with wait: so many have it */
-    bool repeated; /* the kept answer of an earlier command with this request id */
-    bool more; /* not all yet: ask again */
-    char message[USHER_MESSAGE_MAX]; /* one line, "" when there is nothing to say */
+    int64_t replicas; /* with wait: number of replicas that have it */
+    bool repeated; /* cached result of an earlier command with this request id */
+    bool more; /* not complete: call again */
+    char message[USHER_MESSAGE_MAX]; /* one line, or "" */
     int64_t first; /* next, return, install: the first id of a range */
-    int64_t n; /* next, return, install: how many */
+    int64_t n; /* next, return, install: number of items */
     int64_t next; /* the next id */
-    int64_t highest; /* the last number there may be */
-    /* next, show, return, install: from one number to the next; of ids: so many in a segment */
+    int64_t highest; /* the last number allowed */
+    /* next, show, return, install: difference from one number to the next; of ids: ids of a
+     * segment */
     int64_t step;
-    int64_t by; /* next, return, install: from one id to the next */
-    uint64_t token; /* next: of a hold: another one for every later hold of the scope */
-    int64_t why; /* set: why not */
+    int64_t by; /* next, return, install: difference from one id to the next */
+    /* next: fencing token of the hold; every later hold of the scope has another one */
+    uint64_t token;
+    int64_t why; /* set: reason of a refusal */
     int64_t since_version; /* changes: a version */
 };
 #ifdef __cplusplus
@@ -370,33 +375,33 @@ struct usher_id_answer {
 #define USHER_ID_ANSWER_INIT { .size = sizeof(struct usher_id_answer) }
 #endif
 
-/* One row of a reply.  Texts are the reply's and live as long; what does not apply is
- * USHER_NONE, NULL, of a token 0. */
+/* One row of a reply.  Texts belong to the reply and live as long.  Members that do not apply
+ * are USHER_NONE (numbers), NULL (texts) or 0 (tokens). */
 struct usher_id_row {
     size_t size; /* set by …_INIT */
     int64_t next; /* the next id */
-    int64_t highest; /* the last number there may be */
-    int64_t step; /* from one number to the next; of ids: so many in a segment */
+    int64_t highest; /* the last number allowed */
+    int64_t step; /* difference from one number to the next; of ids: ids of a segment */
     int64_t start; /* the first one */
-    int64_t by; /* from one id to the next */
-    int64_t limit; /* no more than this */
-    int64_t issued; /* ids given out */
-    int64_t segments; /* segments there were */
-    int64_t began_ms; /* when the present segment began */
-    int64_t lasted_ms; /* how long the one before lasted */
+    int64_t by; /* difference from one id to the next */
+    int64_t limit; /* upper limit */
+    int64_t issued; /* ids issued */
+    int64_t segments; /* number of segments until now */
+    int64_t began_ms; /* start of the current segment */
+    int64_t lasted_ms; /* life of the previous segment */
     int64_t managed; /* its segments are installed from outside */
     struct usher_text value; /* a value */
-    int64_t version; /* at which this was set */
-    int64_t verb; /* of a change */
-    const char *subject; /* what a change is about */
-    int64_t before; /* the version before */
+    int64_t version; /* version of the last change */
+    int64_t verb; /* verb of the change */
+    const char *subject; /* subject of the change */
+    int64_t before; /* version before the change */
     int64_t from_state; /* state before the change */
     int64_t to_state; /* state after it */
-    const char *owner; /* who holds it */
-    uint64_t token; /* of a hold: another one for every later hold of the scope */
-    int64_t until_ms; /* when it ends by itself */
-    struct usher_text data; /* of a change: what it takes to make it in a copy */
-    int64_t time_ms; /* of the change */
+    const char *owner; /* the holder */
+    uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
+    int64_t until_ms; /* when it expires */
+    struct usher_text data; /* data to make the change in a copy */
+    int64_t time_ms; /* time of the change */
 };
 #ifdef __cplusplus
 #define USHER_ID_ROW_INIT \
@@ -406,17 +411,18 @@ struct usher_id_row {
 #define USHER_ID_ROW_INIT { .size = sizeof(struct usher_id_row) }
 #endif
 
-/* All calls: @e, then the dispenser, then what the verb is about, then @opt (NULL: nothing),
- * then where the answer goes (NULL: nowhere).  A reply is the caller's, who gives it back with
- * usher_reply_done(); it is NULL if the call itself failed.  With opt->post the call returns as
- * usher_post() does, and the answer comes as an event.  Besides what each one names they return
- * USHER_INVALID, USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: it may have been
- * applied), USHER_LOST and USHER_NOMEM; usher_message() says more.  Any thread.  Since 0.1. */
+/* Arguments of every call: the engine @e, the dispenser, the subject of the verb, @opt (may be
+ * NULL), and where to write the answer (may be NULL).  A reply belongs to the caller: release it
+ * with usher_reply_done().  It is NULL if the call itself failed.  With opt->post the call
+ * returns like usher_post(), and the answer arrives as an event.  In addition to the statuses
+ * listed, every call may return USHER_INVALID, USHER_UNAVAILABLE (nothing changed),
+ * USHER_UNKNOWN (no answer: it may have been applied), USHER_LOST and USHER_NOMEM;
+ * usher_message() has the details.  Threads: any.  Since 0.1. */
 
 /**
- * Make @dispenser.  USHER_OK; USHER_SAME: it is there, with these settings; USHER_REFUSED: it is
+ * Create @dispenser.  USHER_OK; USHER_SAME: it is there, with these settings; USHER_REFUSED: it is
  * there with others.
- * Takes opt->epoch, opt->if_version.
+ * Options: opt->epoch, opt->if_version.
  */
 USHER_API enum usher_status usher_id_create(struct usher_engine *e, const char *dispenser,
                                             const struct usher_id_settings *settings,
@@ -425,29 +431,29 @@ USHER_API enum usher_status usher_id_create(struct usher_engine *e, const char *
 
 /**
  * Take the next @n ids (1 to USHER_ID_N_MAX): first, first + by, ….  A repeat with the same
- * request gets the same ids (they may have been given to nobody else).  One round trip.
+ * request returns the same ids; no other caller gets them.  One round trip.
  *
  * USHER_OK     first, n, by, token
- * USHER_FULL   the limit is reached; if some are left, first and n say which
- * USHER_EMPTY  the segment of a managed dispenser has not so many; it waits for `install`
- * Takes opt->epoch, opt->if_version.
+ * USHER_FULL   the limit is reached; first and n are the ids that are left, if any
+ * USHER_EMPTY  the segment of a managed dispenser has fewer left; it waits for `install`
+ * Options: opt->epoch, opt->if_version.
  */
 USHER_API enum usher_status usher_id_next(struct usher_engine *e, const char *dispenser, int64_t n,
                                           const struct usher_id_options *opt,
                                           struct usher_id_answer *ret);
 
-/** How it stands, as a row.  Writes nothing.  USHER_OK, USHER_MISSING. */
+/** Show @dispenser as a row.  Writes nothing.  USHER_OK, USHER_MISSING. */
 USHER_API enum usher_status usher_id_show(struct usher_engine *e, const char *dispenser,
                                           const struct usher_id_options *opt,
                                           struct usher_reply **ret);
 
 /**
- * Change those settings that are given (not start, managed); with opt->next the counter is raised
- * to that, or to the first id behind it that is start + k * by.  The reply has all of them:
- * usher_id_settings_of().  After a change of by each open struct usher_ids of @dispenser answers
+ * Change the given settings (not start, managed).  With opt->next the counter is raised to that, or
+ * to the first id after it that is start + k * by.  The reply has all settings:
+ * usher_id_settings_of().  After a change of by each open struct usher_ids of @dispenser returns
  * USHER_REFUSED from its next segment on: open another one.  USHER_OK, USHER_SAME, USHER_MISSING;
- * USHER_REFUSED: the counter is higher already, or by is no multiple of what it was: why.
- * Takes opt->next, opt->epoch, opt->if_version.
+ * USHER_REFUSED: the counter is already higher, or by is no multiple of its old value: why.
+ * Options: opt->next, opt->epoch, opt->if_version.
  */
 USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *dispenser,
                                          const struct usher_id_settings *settings,
@@ -455,9 +461,9 @@ USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *dis
                                          struct usher_reply **ret);
 
 /**
- * Forget @dispenser and all it has given out: made anew, it begins again, but for one whose
- * segments an authority grants.  USHER_OK; USHER_SAME: it is not there.
- * Takes opt->epoch, opt->if_version.
+ * Delete @dispenser and its counter.  If it is created again, it begins at its start, unless an
+ * authority grants its segments.  USHER_OK; USHER_SAME: it is not there.
+ * Options: opt->epoch, opt->if_version.
  */
 USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *dispenser,
                                             const struct usher_id_options *opt,
@@ -465,12 +471,14 @@ USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *
 
 /**
  * Return @n ids from @first on, with opt->token and opt->epoch of the answer that gave them.
- * These are all ids of that answer, or the last ones of it.  USHER_OK: no other id was given out
- * since, so they come again.  USHER_SAME: they were returned before.  USHER_STALE: another caller
- * has had an id since; they stay unused.  USHER_LOST: the store has lost that it gave them out,
- * and may give them to others.  The caller must have used none of them, and may use none from then
- * on whatever the answer.
- * Takes opt->epoch, opt->token, opt->if_version.
+ * These are all ids of that answer, or the last ones of it.  The caller must have used none of
+ * them, and may use none from then on, for every status.
+ *
+ * USHER_OK     no other id was issued since, so they are issued again
+ * USHER_SAME   they were returned before
+ * USHER_STALE  another caller has got an id since; they stay unused
+ * USHER_LOST   the store lost that it issued them, and may issue them to others
+ * Options: opt->epoch, opt->token, opt->if_version.
  */
 USHER_API enum usher_status usher_id_return(struct usher_engine *e, const char *dispenser,
                                             int64_t first, int64_t n,
@@ -478,11 +486,11 @@ USHER_API enum usher_status usher_id_return(struct usher_engine *e, const char *
                                             struct usher_id_answer *ret);
 
 /**
- * Put a segment of @n ids from @first on into a managed dispenser whose present one ends at
- * opt->highest (of usher_id_show(); not given: it has none).  opt->epoch: of the dispenser that is
- * meant.  USHER_OK; USHER_STALE: it has got another one meanwhile; USHER_REFUSED: not managed, or
- * ids below would come again.
- * Takes opt->epoch, opt->highest, opt->if_version.
+ * Install a segment of @n ids from @first on in a managed dispenser whose current one ends at
+ * opt->highest (of usher_id_show(); not given: it has none).  opt->epoch is that of the dispenser.
+ * USHER_OK; USHER_STALE: it has got another segment in the meantime; USHER_REFUSED: not managed,
+ * or ids below would repeat.
+ * Options: opt->epoch, opt->highest, opt->if_version.
  */
 USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char *dispenser,
                                              int64_t first, int64_t n,
@@ -490,20 +498,25 @@ USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char 
                                              struct usher_id_answer *ret);
 
 /**
- * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
- * oldest first: all that @dispenser keeps by its setting log, also when it was deleted since.
- * data of next, return and install: first and n.  USHER_OK, USHER_MISSING; USHER_REFUSED: no log
- * is kept; USHER_STALE: it does not reach back so far (the answer's since_version says how far), or
- * it is newer than the dispenser; USHER_LOST.  usher_watch_events() follows it.
- * Takes opt->epoch, opt->since_version, opt->max.
+ * Read the change log of @dispenser, even if it was deleted since: changes after
+ * opt->since_version as rows, oldest first, at most opt->max (not given: 100).  data of next,
+ * return and install: first and n.  usher_watch_events() follows the log.
+ *
+ * USHER_OK
+ * USHER_MISSING
+ * USHER_REFUSED  the dispenser keeps no log (setting log)
+ * USHER_STALE    the log starts later, at the answer's since_version; or no such version yet
+ * USHER_LOST     the store lost that version
+ * Options: opt->epoch, opt->since_version, opt->max.
  */
 USHER_API enum usher_status usher_id_changes(struct usher_engine *e, const char *dispenser,
                                              const struct usher_id_options *opt,
                                              struct usher_reply **ret);
 
-/* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
- * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another
- * noun's, no such row, or a size that is not set.  O(members * values). */
+/* Copy the answer, the settings, the statistics or row @i of @reply into a struct.  Texts belong
+ * to the reply and live as long, except those of the answer.  Return false, and do not write
+ * *@ret, if @reply is NULL or of another noun, if there is no such row, or if the size is not
+ * set.  O(members * values). */
 USHER_API bool usher_id_answer_of(const struct usher_reply *reply, struct usher_id_answer *ret);
 USHER_API bool usher_id_settings_of(const struct usher_reply *reply, struct usher_id_settings *ret);
 USHER_API bool usher_id_row_of(const struct usher_reply *reply, size_t i, struct usher_id_row *ret);

@@ -147,41 +147,41 @@ USHER_API const char *usher_queue_requeue_word(enum usher_queue_requeue requeue)
 
 struct usher_reply;
 
-/* What a call of the noun `queue` may be given: the verbs that take it stand in front, if they
- * are few.  0 or NULL is not given; USHER_NONE is none, never, off, and so is "".  What the verb
- * does not take is USHER_INVALID. */
+/* Options of the calls of `queue`.  If fewer than five verbs take an option, its comment begins
+ * with them.  0 or NULL = not given; USHER_NONE or "" = explicitly none, never or off.  An
+ * option that the verb does not take is USHER_INVALID. */
 struct usher_queue_options {
     size_t size; /* set by …_INIT */
-    void *post; /* not NULL: do not wait, usher_collect() gives the reply with this tag */
-    int64_t timeout_ms; /* so long at most; not given: the engine's */
-    const char *request; /* request id: a repeat gets the first answer */
-    int64_t now_ms; /* the time of the command; not given: the engine's clock */
-    int64_t wait; /* replicas to wait for, when it is done */
-    const char *agent; /* alive, history: who serves users */
-    const char *user; /* alive, finish, history: who wants to be served */
-    /* apply, list, stats, move: a kind of work; "default" if none is named; a queue has 1,000
-     * at most */
+    void *post; /* not NULL: return at once; usher_collect() returns the reply with this tag */
+    int64_t timeout_ms; /* deadline of this call; 0 = the engine's */
+    const char *request; /* request id: a repeat returns the first answer */
+    int64_t now_ms; /* time of the command; 0 = the engine's clock */
+    int64_t wait; /* number of replicas to wait for, after the command */
+    const char *agent; /* alive, history: the agent that serves users */
+    const char *user; /* alive, finish, history: the user to be served */
+    /* apply, list, stats, move: a kind of work; "default" if none is given; a queue has at
+     * most 1,000 */
     const char *lane;
-    /* login: lanes that the agent serves, at most 16, in any order; * or none: all */
+    /* login: lanes that the agent serves, at most 16, in any order; * or not given: all */
     const char *lanes;
-    int64_t capacity; /* login: rooms of the agent; 1 to 32; default 1 */
+    int64_t capacity; /* login: number of rooms of the agent; 1 to 32; default 1 */
     int64_t level; /* login: for strategy=level: lower levels first; 0 to 1000 */
-    int64_t priority; /* apply, move: larger first; users who name none have 0; 0 to 1000 */
-    /* apply, history, move: arrival, which gives the place: not later than now; history: ended
-     * then or later */
+    int64_t priority; /* apply, move: larger is served first; users without one have 0; 0 to 1000 */
+    /* apply, history, move: arrival, which gives the position: not later than now; history:
+     * ended then or later */
     int64_t since_ms;
-    int64_t until_ms; /* history, drain: that ended then or earlier */
-    /* names the login, visit or match, else stale; drain: drop the visits up to this version */
+    int64_t until_ms; /* history, drain: visits that ended then or earlier */
+    /* token of the login, visit or match, else stale; drain: visits up to this version */
     uint64_t token;
-    int64_t state; /* list: those in this state, not those who wait */
-    const char *after; /* list, agents, history: go on where a page ended: its next */
-    /* the most rows, or changes of a sweep; a page ends after 256 records, a sweep after 64
-     * changes; 1 to 10,000 */
+    int64_t state; /* list: users in this state instead of waiting ones */
+    const char *after; /* list, agents, history: continue where a page ended: its next */
+    /* maximum rows or changes; a page ends after 256 records, a sweep after 64 changes; 1 to
+     * 10,000 */
     int64_t max;
-    int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
-    uint64_t epoch; /* only if it has this epoch, as answered, else stale */
-    int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
-    /* login: names the connection of the agent; another one takes over, and gets a new token */
+    int64_t if_version; /* only if the scope has this version, else stale; 1 to 2^53 - 1 */
+    uint64_t epoch; /* only if the scope has this epoch, else stale */
+    int64_t since_version; /* changes: only changes after this version; 0 to 2^53 - 1 */
+    /* login: name of the agent's connection; a new one takes over, and gets a new token */
     const char *session;
 };
 #ifdef __cplusplus
@@ -192,52 +192,57 @@ struct usher_queue_options {
 #define USHER_QUEUE_OPTIONS_INIT { .size = sizeof(struct usher_queue_options) }
 #endif
 
-/* Settings: not given, they stay as they are, or of what is made anew have their defaults;
- * USHER_NONE is none, never, off.  As they come back they can be given again. */
+/* Settings.  A member that is not given (0 or NULL) keeps its value, or gets its default in a
+ * new scope; USHER_NONE = none, never or off.  Settings read from a reply can be passed back
+ * unchanged. */
 struct usher_queue_settings {
     size_t size; /* set by …_INIT */
-    /* an agent or user that gives no sign of life for this time is gone; none: none ever is;
+    /* an agent or user without a heartbeat for this time is removed; USHER_NONE: never;
      * default 15s */
     int64_t ttl_ms;
-    /* enum usher_queue_trigger; who brings users and agents together: arrival and idleness,
-     * match, pull; default auto */
+    /* enum usher_queue_trigger; when users and agents are matched: on arrival and idleness, by
+     * match, by pull; default auto */
     int64_t trigger;
-    /* enum usher_queue_strategy; which of several open agents is given a user; default
-     * longest-idle */
+    /* enum usher_queue_strategy; which of several open agents gets the user; default longest-
+     * idle */
     int64_t strategy;
-    /* an agent has to accept within this time; none: users are seated at once; default none */
+    /* an agent must accept within this time; USHER_NONE: users are seated at once; default
+     * USHER_NONE */
     int64_t offer_ms;
-    /* after a visit the agent gets no user for this time; none: it gets one at once; default
-     * none */
+    /* after a visit the agent gets no user for this time; USHER_NONE: it gets one at once;
+     * default USHER_NONE */
     int64_t wrapup_ms;
-    /* most waiting users, with those that are away; none: no limit; 0 to 1,000,000,000;
-     * default none */
+    /* maximum users that wait or are away; USHER_NONE: no limit; 0 to 1,000,000,000; default
+     * USHER_NONE */
     int64_t limit;
-    /* a user that has waited for this time leaves; an offer is not cut; none: never; default
-     * none */
+    /* a user that has waited for this time leaves, but not during an offer; USHER_NONE: never;
+     * default USHER_NONE */
     int64_t maxwait_ms;
-    /* a user without a heartbeat keeps its place for this time; none: none; default none */
+    /* a user without a heartbeat keeps its position for this time; USHER_NONE: not at all;
+     * default USHER_NONE */
     int64_t grace_ms;
     /* enum usher_queue_requeue; users of an agent that is gone wait again, or leave; default
      * front */
     int64_t requeue;
-    /* how many ended visits the queue keeps, with archive=0; a history has them besides; 0 to
-     * 1,000,000; default 1000 */
+    /* maximum ended visits that the queue keeps, with archive=0, in addition to a history; 0
+     * to 1,000,000; default 1000 */
     int64_t history;
-    /* for what is counted by day: minutes east of UTC; none: UTC; -1440 to 1440; default none */
+    /* local time for daily statistics, minutes east of UTC; USHER_NONE: UTC; -1440 to 1440;
+     * default USHER_NONE */
     int64_t zone_min;
     int64_t service_ms; /* service level: share of users seated within this time; default 20s */
-    /* how many answers are kept for request ids; 1 to 1,000,000; default 10,000 */
-    int64_t requests;
+    int64_t requests; /* maximum results kept for request ids; 1 to 1,000,000; default 10,000 */
     /* keep ended visits for a history; refuse users while this number of visits waits for it;
-     * see usher/history.h; 0 to 1,000,000,000; default none */
+     * see usher/history.h; 0 to 1,000,000,000; default USHER_NONE */
     int64_t archive;
-    /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
+    /* maximum notices kept for changes and watch; USHER_NONE: no log; 0 to 100,000; default
+     * USHER_NONE */
     int64_t log;
-    /* an agent that has refused or missed a user is not offered it again before this time;
+    /* an agent that rejected or missed a user is not offered it again before this time;
      * default 5s */
     int64_t ask_again_ms;
-    int64_t strict; /* 1: commands about an agent, a user or a room need the token; default none */
+    /* 1: commands about an agent, a user or a room need the token; default USHER_NONE */
+    int64_t strict;
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_SETTINGS_INIT \
@@ -246,34 +251,35 @@ struct usher_queue_settings {
 #define USHER_QUEUE_SETTINGS_INIT { .size = sizeof(struct usher_queue_settings) }
 #endif
 
-/* An answer, written whatever the status.  What it has nothing to say of is USHER_NONE, "", of a
- * token 0. */
+/* Answer, written for every status.  Members that do not apply are USHER_NONE (numbers), ""
+ * (texts) or 0 (tokens). */
 struct usher_queue_answer {
     size_t size; /* set by …_INIT */
-    uint64_t epoch; /* 0: the scope does not exist */
-    uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
-    int64_t due_ms; /* nothing of the scope changes by itself before; USHER_NEVER */
+    uint64_t epoch; /* of the scope; 0 = it does not exist */
+    uint64_t version; /* of the scope after the command; for USHER_LOST: the last one not lost */
+    int64_t due_ms; /* nothing in the scope expires before this time; or USHER_NEVER */
     int64_t now_ms; /* the same clock at the answer: a timer waits for due_ms - now_ms */
-    int64_t replicas; /* with wait: so many have it */
-    bool repeated; /* the kept answer of an earlier command with this request id */
-    bool more; /* not all yet: ask again */
-    char message[USHER_MESSAGE_MAX]; /* one line, "" when there is nothing to say */
-    int64_t agent_state; /* of the agent */
-    int64_t place; /* alive, apply, where, move: where the user is */
-    int64_t why; /* why not */
+    int64_t replicas; /* with wait: number of replicas that have it */
+    bool repeated; /* cached result of an earlier command with this request id */
+    bool more; /* not complete: call again */
+    char message[USHER_MESSAGE_MAX]; /* one line, or "" */
+    int64_t agent_state; /* state of the agent */
+    int64_t place; /* alive, apply, where, move: location of the user */
+    int64_t why; /* reason of a refusal */
     int64_t index; /* alive, apply, where, move: users ahead in the lane */
-    int64_t wait_ms; /* alive, apply, where, move: how long it will wait, by estimate */
-    int64_t until_ms; /* alive, apply, where, move: when it ends by itself */
-    uint64_t token; /* of a hold: another one for every later hold of the scope */
-    int64_t login; /* version of the login */
-    int64_t rooms; /* places of the agent */
-    int64_t count; /* sweep, free, drain, drop: how many were done */
-    char room[USHER_QUEUE_ROOM_MAX]; /* the place of an agent that a user has: EPOCH.LOGIN.NO */
-    char user[USHER_NAME_MAX + 1]; /* leave, finish, accept, reject: a user who wants an agent */
+    int64_t wait_ms; /* alive, apply, where, move: estimated waiting time */
+    int64_t until_ms; /* alive, apply, where, move: when it expires */
+    uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
+    int64_t login; /* version of the agent's login */
+    int64_t rooms; /* number of rooms of the agent */
+    int64_t count; /* sweep, free, drain, drop: number of changes */
+    char room[USHER_QUEUE_ROOM_MAX]; /* the room of the user: EPOCH.LOGIN.NO */
+    char user[USHER_NAME_MAX + 1]; /* leave, finish, accept, reject: a user that wants an agent */
     char agent[USHER_NAME_MAX + 1]; /* an agent */
-    char after[USHER_NAME_MAX + 1]; /* list, agents, history: where the page before ended */
+    char after[USHER_NAME_MAX + 1]; /* list, agents, history: where the previous page ended */
     int64_t since_version; /* changes: a version */
-    /* alive, apply, where, move: of a visit: another one for every later visit of the queue */
+    /* alive, apply, where, move: token of the visit; every later visit of the queue has
+     * another one */
     uint64_t visit_token;
 };
 #ifdef __cplusplus
@@ -284,45 +290,45 @@ struct usher_queue_answer {
 #define USHER_QUEUE_ANSWER_INIT { .size = sizeof(struct usher_queue_answer) }
 #endif
 
-/* One row of a reply.  Texts are the reply's and live as long; what does not apply is
- * USHER_NONE, NULL, of a token 0. */
+/* One row of a reply.  Texts belong to the reply and live as long.  Members that do not apply
+ * are USHER_NONE (numbers), NULL (texts) or 0 (tokens). */
 struct usher_queue_row {
     size_t size; /* set by …_INIT */
-    const char *user; /* a user who wants an agent */
+    const char *user; /* a user that wants an agent */
     const char *agent; /* an agent */
-    const char *lane; /* the line in which a user waits */
-    const char *lanes; /* lines that an agent serves, "A,B", or * for all */
-    const char *room; /* the place of an agent that a user has: EPOCH.LOGIN.NO */
-    int64_t user_state; /* of the user */
-    int64_t agent_state; /* of the agent */
+    const char *lane; /* lane in which a user waits */
+    const char *lanes; /* lanes that an agent serves, "A,B", or * for all */
+    const char *room; /* the room of the user: EPOCH.LOGIN.NO */
+    int64_t user_state; /* state of the user */
+    int64_t agent_state; /* state of the agent */
     int64_t outcome; /* how the visit ended */
-    int64_t priority; /* larger ones are first */
+    int64_t priority; /* larger is served first */
     int64_t since_ms; /* when it began */
-    int64_t applied_ms; /* since when it waits, or did */
-    int64_t matched_ms; /* when it was given to the agent */
-    int64_t until_ms; /* when it ends by itself */
+    int64_t applied_ms; /* start of the current or last wait */
+    int64_t matched_ms; /* when it was matched with the agent */
+    int64_t until_ms; /* when it expires */
     int64_t finished_ms; /* when the visit ended */
-    int64_t waited_ms; /* how long it waited */
-    int64_t talked_ms; /* how long it was with the agent */
-    uint64_t token; /* of a hold: another one for every later hold of the scope */
-    int64_t version; /* at which this was set */
-    int64_t login; /* version of the login */
-    int64_t capacity; /* so many at a time */
-    int64_t used_rooms; /* places taken */
-    int64_t served; /* visits that it has had */
+    int64_t waited_ms; /* waiting time */
+    int64_t talked_ms; /* time with the agent */
+    uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
+    int64_t version; /* version of the last change */
+    int64_t login; /* version of the agent's login */
+    int64_t capacity; /* maximum at a time */
+    int64_t used_rooms; /* rooms in use */
+    int64_t served; /* number of its visits */
     int64_t level; /* rank of an agent, smaller first */
-    int64_t logged_in_ms; /* when the agent came */
-    int64_t state_since_ms; /* since when it is in its state */
+    int64_t logged_in_ms; /* when the agent logged in */
+    int64_t state_since_ms; /* start of its state */
     struct usher_text value; /* a value */
-    int64_t verb; /* of a change */
-    const char *subject; /* what a change is about */
-    int64_t before; /* the version before */
+    int64_t verb; /* verb of the change */
+    const char *subject; /* subject of the change */
+    int64_t before; /* version before the change */
     int64_t from_state; /* state before the change */
     int64_t to_state; /* state after it */
-    const char *owner; /* who holds it */
-    struct usher_text data; /* of a change: what it takes to make it in a copy */
-    int64_t time_ms; /* of the change */
-    uint64_t visit_token; /* of a visit: another one for every later visit of the queue */
+    const char *owner; /* the holder */
+    struct usher_text data; /* data to make the change in a copy */
+    int64_t time_ms; /* time of the change */
+    uint64_t visit_token; /* token of the visit; every later visit of the queue has another one */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ROW_INIT \
@@ -332,30 +338,30 @@ struct usher_queue_row {
 #define USHER_QUEUE_ROW_INIT { .size = sizeof(struct usher_queue_row) }
 #endif
 
-/* Figures.  What there is none of is USHER_NONE. */
+/* Statistics.  A figure that does not exist is USHER_NONE. */
 struct usher_queue_statistics {
     size_t size; /* set by …_INIT */
-    int64_t waiting; /* users who wait */
-    int64_t users_away; /* users who wait, and are silent */
+    int64_t waiting; /* waiting users */
+    int64_t users_away; /* waiting users that are away */
     int64_t offered; /* users offered to an agent */
     int64_t seated; /* users with an agent */
     int64_t agents; /* agents logged in */
-    int64_t agents_idle; /* of them free */
-    int64_t agents_offered; /* of them asked to accept */
-    int64_t agents_busy; /* of them with a user */
-    int64_t agents_wrapup; /* of them in their time after a visit */
-    int64_t agents_paused; /* of them paused */
-    int64_t longest_wait_ms; /* of the user that has waited longest */
+    int64_t agents_idle; /* agents that are free */
+    int64_t agents_offered; /* agents with an offer */
+    int64_t agents_busy; /* agents with a user */
+    int64_t agents_wrapup; /* agents in wrap-up */
+    int64_t agents_paused; /* agents that are paused */
+    int64_t longest_wait_ms; /* waiting time of the user that has waited longest */
     int64_t longest_since_ms; /* since the arrival of the waiting user that came first */
-    int64_t seated_today; /* since local midnight */
-    int64_t abandoned_today; /* left without an agent */
-    int64_t timeout_today; /* waited longer than maxwait */
+    int64_t seated_today; /* users seated since local midnight */
+    int64_t abandoned_today; /* users that left without an agent */
+    int64_t timeout_today; /* users that waited for maxwait */
     int64_t finished_today; /* visits that ended */
-    int64_t service_level; /* seated within service, of 10,000 */
-    int64_t mean_wait_ms; /* mean of those seated today */
-    int64_t mean_talk_ms; /* mean of visits that ended today */
-    int64_t dropped_today; /* of them by force or loss */
-    int64_t visits; /* ended visits kept */
+    int64_t service_level; /* users seated within service, of 10,000 */
+    int64_t mean_wait_ms; /* mean waiting time of users seated today */
+    int64_t mean_talk_ms; /* mean time with the agent of visits that ended today */
+    int64_t dropped_today; /* finished visits whose agent was gone, with requeue=drop */
+    int64_t visits; /* ended visits that the queue keeps */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_STATISTICS_INIT \
@@ -365,26 +371,29 @@ struct usher_queue_statistics {
 #define USHER_QUEUE_STATISTICS_INIT { .size = sizeof(struct usher_queue_statistics) }
 #endif
 
-/* All calls: @e, then the queue, then what the verb is about, then @opt (NULL: nothing), then
- * where the answer goes (NULL: nowhere).  A reply is the caller's, who gives it back with
- * usher_reply_done(); it is NULL if the call itself failed.  With opt->post the call returns as
- * usher_post() does, and the answer comes as an event.  Besides what each one names they return
- * USHER_INVALID, USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: it may have been
- * applied), USHER_LOST and USHER_NOMEM; usher_message() says more.  Any thread.  Since 0.1. */
+/* Arguments of every call: the engine @e, the queue, the subject of the verb, @opt (may be
+ * NULL), and where to write the answer (may be NULL).  A reply belongs to the caller: release it
+ * with usher_reply_done().  It is NULL if the call itself failed.  With opt->post the call
+ * returns like usher_post(), and the answer arrives as an event.  In addition to the statuses
+ * listed, every call may return USHER_INVALID, USHER_UNAVAILABLE (nothing changed),
+ * USHER_UNKNOWN (no answer: it may have been applied), USHER_LOST and USHER_NOMEM;
+ * usher_message() has the details.  Threads: any.  Since 0.1. */
 
 /**
- * Change those settings of @queue that are given (NULL: none, they are only read); it comes into
- * being if need be.  The reply has all of them: usher_queue_settings_of().
- * Another ttl or maxwait reaches all agents and users that are there.  maxwait counts from the
+ * Change the given settings of @queue (NULL: none, only read them), and create the queue if it does
+ * not exist.  The reply has all of them: usher_queue_settings_of().
+ *
+ * A new ttl or maxwait applies to all agents and users that are there.  maxwait counts from the
  * time since when a user waits; if that is over already, the user leaves 1 ms after the change.
- * A raised ttl counts from the last sign of life; one that is lowered, or set where there was
- * none, counts from the change.  With ttl 0 no silent agent or user ends.
- * strict: logout, pause, ready, pull, alive, leave, move, accept, reject and finish are
+ * A raised ttl counts from the last heartbeat; one that is lowered, or set for the first time,
+ * counts from the change.  Without a ttl silent agents and users stay.
+ * With strict, logout, pause, ready, pull, alive, leave, move, accept, reject and finish are
  * USHER_INVALID without a token.
- * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such queue.  O(1); this and
- * the next commands change deadlines (ttl, maxwait) and ranks (strategy), and give waiting users
- * to agents if it makes trigger auto, in bounded steps.
- * Takes opt->if_version, opt->epoch.
+ *
+ * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such queue.  O(1).  This and
+ * the next commands change deadlines (ttl, maxwait) and ranks (strategy) in bounded steps, and
+ * match waiting users if trigger becomes auto.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
                                             const struct usher_queue_settings *settings,
@@ -392,15 +401,18 @@ USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *
                                             struct usher_reply **ret);
 
 /**
- * @agent comes to work, with opt->capacity rooms (not given: 1), 1 to capacity of the answer's
- * login: usher_queue_room_name().  lanes: "A,B", not given: all.  level is for strategy level.
- * Waiting users are matched at once.  An agent that gives no sign of life for ttl_ms of the
- * settings (15 s by default) is gone: usher_queue_alive().
- * session names the connection of the agent.  With another one than it has, the login goes on, with
- * a new token, and commands with the token before are USHER_STALE: rooms and users stay.
- * USHER_OK: the answer has token; USHER_SAME: it is logged in like that (a sign of life), or no
- * session is given; USHER_REFUSED: it is with other arguments.  O(lanes * log n).
- * Takes opt->lanes, opt->capacity, opt->level, opt->if_version, opt->epoch, opt->session.
+ * Log in @agent with opt->capacity rooms (not given: 1), 1 to capacity of the answer's login:
+ * usher_queue_room_name().  Waiting users are matched at once.  An agent that sends no heartbeat
+ * (usher_queue_alive()) for ttl_ms of the settings (15 s by default) is removed.
+ *
+ * lanes    "A,B": lanes that the agent serves; not given: all
+ * level    for strategy level
+ * session  name of the agent's connection.  With a new one the login continues with a new token,
+ *          its rooms and users stay, and commands with the old token are USHER_STALE
+ *
+ * USHER_OK: the answer has token; USHER_SAME: it is logged in like that (this is a heartbeat), or
+ * no session is given; USHER_REFUSED: it is logged in with other arguments.  O(lanes * log n).
+ * Options: opt->lanes, opt->capacity, opt->level, opt->if_version, opt->epoch, opt->session.
  */
 USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -408,12 +420,11 @@ USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * @agent goes; its users wait again at their places, or leave (requeue).  A pause is over, also
- * that of an agent that was dropped for its silence.  USHER_OK, USHER_SAME (not there); USHER_STALE:
- * opt->token is of another login.  After
- * USHER_NOMEM of a memory store some of them may have done so; a repeat goes on.
- * O(capacity * log n).
- * Takes opt->token, opt->if_version, opt->epoch.
+ * Log out @agent; its users wait again at their positions, or leave (requeue).  A pause ends, also
+ * that of an agent that was removed without heartbeats.  USHER_OK, USHER_SAME (not there);
+ * USHER_STALE: opt->token is of another login.  After USHER_NOMEM of a memory store some of its
+ * users may have moved; a repeat continues.  O(capacity * log n).
+ * Options: opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue,
                                                const char *agent,
@@ -421,11 +432,12 @@ USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const cha
                                                struct usher_queue_answer *ret);
 
 /**
- * Nobody more for @agent once its rooms are empty (until then it is told as pausing).  It lasts
- * until usher_queue_ready() or usher_queue_logout(): an agent that is dropped for its silence is
- * paused after its next login.  A wrap-up goes on after the next login likewise, also after
- * usher_queue_logout().  USHER_OK, USHER_SAME, USHER_MISSING; USHER_STALE as usher_queue_logout().
- * Takes opt->token, opt->if_version, opt->epoch.
+ * Pause @agent: it gets no more users, and is paused when its rooms are empty (pausing until
+ * then).  The pause lasts until usher_queue_ready() or usher_queue_logout(): an agent that is
+ * removed without heartbeats is paused after its next login.  A wrap-up continues after the next
+ * login, too, even after usher_queue_logout().  USHER_OK, USHER_SAME, USHER_MISSING; USHER_STALE as
+ * usher_queue_logout().
+ * Options: opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -435,7 +447,7 @@ USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char
 /**
  * End pause and wrap-up of @agent.  USHER_OK, USHER_SAME, USHER_MISSING; USHER_STALE as
  * usher_queue_logout().
- * Takes opt->token, opt->if_version, opt->epoch.
+ * Options: opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -443,18 +455,18 @@ USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * Heartbeat of opt->agent, whose rooms are the rows, or of opt->user, and where it is: the answer;
- * one that was away is back at its place.  USHER_OK, USHER_MISSING; USHER_STALE: opt->token is of
- * another login, or another visit, and this was no heartbeat.  O(log n).
- * Takes opt->agent, opt->user, opt->token, opt->if_version, opt->epoch.
+ * Send a heartbeat of opt->agent: the rows are its rooms; or of opt->user: the answer has its
+ * place.  A user that was away is back at its position.  USHER_OK, USHER_MISSING; USHER_STALE:
+ * opt->token is of another login, or another visit, and this was no heartbeat.  O(log n).
+ * Options: opt->agent, opt->user, opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_alive(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
                                               struct usher_reply **ret);
 
 /**
- * The rooms of @agent as rows, and who is in them.  No heartbeat.  USHER_OK, USHER_MISSING.
- * Takes opt->if_version, opt->epoch.
+ * List the rooms of @agent and their users as rows.  No heartbeat.  USHER_OK, USHER_MISSING.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char *queue,
                                              const char *agent,
@@ -462,12 +474,17 @@ USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char 
                                              struct usher_reply **ret);
 
 /**
- * @user asks for an agent: a room at once, an offer, or a place in its lane (not given:
- * "default").  priority: larger first, to USHER_QUEUE_PRIORITY_MAX.  since_ms: arrival, for the
- * place; not given: now.  A user that gives no sign of life for ttl_ms of the settings (15 s by
- * default) is gone: usher_queue_alive().  Again, it is a sign of life and changes neither place
- * nor index (USHER_SAME).  So who repeats it in place of usher_queue_alive(), with the since_ms of the first
- * time, until seated, has the old place even if the store has lost it.
+ * Request an agent for @user: it gets a room at once, an offer, or a position in its lane.  A user
+ * that sends no heartbeat (usher_queue_alive()) for ttl_ms of the settings (15 s by default) is
+ * removed.
+ *
+ * lane      not given: "default"
+ * priority  larger first, up to USHER_QUEUE_PRIORITY_MAX
+ * since_ms  arrival, which gives the position; not given: now
+ *
+ * A repeat is a heartbeat and changes neither place nor index (USHER_SAME).  A client that repeats
+ * this instead of usher_queue_alive(), with the since_ms of the first time, until the user is
+ * seated, keeps the position even if the store has lost it.
  *
  * USHER_OK, USHER_SAME  the answer has place, room, agent, token, visit_token, index, wait_ms.
  * USHER_EMPTY           no logged-in agent serves the lane, and the user does not wait.
@@ -475,7 +492,7 @@ USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char 
  * USHER_REFUSED         the user waits in another lane: usher_queue_move().
  *
  * O(log n).
- * Takes opt->lane, opt->priority, opt->since_ms, opt->if_version, opt->epoch.
+ * Options: opt->lane, opt->priority, opt->since_ms, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue,
                                               const char *user,
@@ -483,9 +500,9 @@ USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * Where @user is.  No heartbeat.  USHER_OK, USHER_MISSING; USHER_STALE as usher_queue_leave().
- * O(log n).
- * Takes opt->token, opt->if_version, opt->epoch.
+ * Return the place of @user.  No heartbeat.  USHER_OK, USHER_MISSING; USHER_STALE as
+ * usher_queue_leave().  O(log n).
+ * Options: opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char *queue,
                                               const char *user,
@@ -493,9 +510,9 @@ USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * @user goes, from wherever it is.  USHER_OK, USHER_MISSING; USHER_STALE: opt->token is not the
- * visit_token of this visit.  O(log n).
- * Takes opt->token, opt->if_version, opt->epoch.
+ * Remove @user from its lane, offer or room.  USHER_OK, USHER_MISSING; USHER_STALE: opt->token is
+ * not the visit_token of this visit.  O(log n).
+ * Options: opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue,
                                               const char *user,
@@ -503,11 +520,11 @@ USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * The visit in @room is over; the next user may be in it when this returns.  With @token (0: not
- * given) or opt->user only if it is that one's visit: a late finish ends no other.
- * USHER_OK; USHER_STALE; USHER_LOST: the store has lost the login or the visit that it is of;
- * USHER_REFUSED: nobody is seated there; USHER_MISSING: no such room.  O(log n).
- * Takes opt->user, opt->if_version, opt->epoch.
+ * End the visit in @room; the next user may be in it when this returns.  With @token (0 = not
+ * given) or opt->user, end it only if it is that visit: a late finish cannot end another one.
+ * USHER_OK; USHER_STALE; USHER_LOST: the store lost the login or the visit of @token;
+ * USHER_REFUSED: no user is seated there; USHER_MISSING: no such room.  O(log n).
+ * Options: opt->user, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_finish(struct usher_engine *e, const char *queue,
                                                const char *room, uint64_t token,
@@ -515,9 +532,9 @@ USHER_API enum usher_status usher_queue_finish(struct usher_engine *e, const cha
                                                struct usher_queue_answer *ret);
 
 /**
- * @agent takes @user, who is offered to it.  USHER_OK; USHER_SAME: seated already; USHER_REFUSED:
+ * Accept the offer of @user to @agent.  USHER_OK; USHER_SAME: seated already; USHER_REFUSED:
  * not offered to it; USHER_STALE: opt->token is not that of its offer or room; USHER_MISSING.
- * Takes opt->token, opt->if_version, opt->epoch.
+ * Options: opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const char *queue,
                                                const char *agent, const char *user,
@@ -525,9 +542,10 @@ USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const cha
                                                struct usher_queue_answer *ret);
 
 /**
- * @agent does not take @user, who waits again at its place, for other agents first: see `again`.
- * USHER_OK, USHER_REFUSED, USHER_MISSING; USHER_STALE as usher_queue_accept().
- * Takes opt->token, opt->if_version, opt->epoch.
+ * Reject the offer of @user to @agent.  The user waits again at its position, and other agents come
+ * first: see `again`.  USHER_OK, USHER_REFUSED, USHER_MISSING; USHER_STALE as
+ * usher_queue_accept().
+ * Options: opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const char *queue,
                                                const char *agent, const char *user,
@@ -535,10 +553,10 @@ USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const cha
                                                struct usher_queue_answer *ret);
 
 /**
- * @agent asks for the next user: the answer has user, room, token.  USHER_OK; USHER_EMPTY;
+ * Give @agent the next user: the answer has user, room, token.  USHER_OK; USHER_EMPTY;
  * USHER_REFUSED: not open (full, paused, wrap-up); USHER_MISSING; USHER_STALE as
  * usher_queue_logout().
- * Takes opt->token, opt->if_version, opt->epoch.
+ * Options: opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue,
                                              const char *agent,
@@ -546,49 +564,49 @@ USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char 
                                              struct usher_queue_answer *ret);
 
 /**
- * Match all that can be, 64 at most (then there is more): each row has the user and the agent.
- * USHER_OK; USHER_SAME: nothing to match.
- * Takes opt->if_version, opt->epoch.
+ * Match waiting users with open agents, at most 64 (then the reply has more): each row has a user
+ * and its agent.  USHER_OK; USHER_SAME: nothing to match.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
                                               struct usher_reply **ret);
 
 /**
- * Apply what is due now, opt->max changes at most and never more than 64.  Never needed for
- * correctness.  While the reply has more, ask again; rows are the matches that came of it.
- * USHER_OK: it made a version, and the answer has count, of the ends that made one; USHER_SAME,
+ * Apply expiries that are due, at most opt->max changes and never more than 64.  Never needed for
+ * correctness.  Repeat it while the reply has more; rows are the resulting matches.  USHER_OK: it
+ * made a version, and the answer has count, the number of expiries that made one; USHER_SAME,
  * USHER_MISSING.
- * Takes opt->max, opt->if_version, opt->epoch.
+ * Options: opt->max, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_sweep(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
                                               struct usher_reply **ret);
 
 /**
- * Users in opt->state (not given: waiting) of opt->lane (not given: all) in order as rows, opt->max
- * (not given: 100) at most, behind opt->after.  While the reply has more, go on after its
+ * List users in opt->state (not given: waiting) of opt->lane (not given: all) as rows, in order, at
+ * most opt->max (not given: 100), after opt->after.  While the reply has more, continue after its
  * answer's after.  USHER_OK, USHER_MISSING.
- * Takes opt->lane, opt->state, opt->after, opt->max, opt->if_version, opt->epoch.
+ * Options: opt->lane, opt->state, opt->after, opt->max, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_list(struct usher_engine *e, const char *queue,
                                              const struct usher_queue_options *opt,
                                              struct usher_reply **ret);
 
 /**
- * Agents in byte order, in pages likewise.  USHER_OK, USHER_MISSING.
- * Takes opt->after, opt->max, opt->if_version, opt->epoch.
+ * List agents in byte order, in pages likewise.  USHER_OK, USHER_MISSING.
+ * Options: opt->after, opt->max, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue,
                                                const struct usher_queue_options *opt,
                                                struct usher_reply **ret);
 
 /**
- * Ended visits, the latest first, in pages likewise: those of opt->user, opt->agent, that ended
- * from opt->since_ms to opt->until_ms.  Those that the queue keeps, and behind them those of the
- * engine's history, or without one those of the history within the store (SQLite: all that ever
- * ended).  USHER_OK, USHER_MISSING.
- * Takes opt->agent, opt->user, opt->since_ms, opt->until_ms, opt->after, opt->max,
+ * List ended visits, latest first, in pages likewise: those of opt->user, of opt->agent, that ended
+ * from opt->since_ms to opt->until_ms.  The visits that the queue keeps come first, then those of
+ * the engine's history, or without one those of the history within the store (SQLite: all ended
+ * visits).  USHER_OK, USHER_MISSING.
+ * Options: opt->agent, opt->user, opt->since_ms, opt->until_ms, opt->after, opt->max,
  * opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
@@ -596,35 +614,35 @@ USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const ch
                                                 struct usher_reply **ret);
 
 /**
- * Take away ended visits that the queue keeps, the oldest first.  With an engine that has a
- * history they are in it before they are taken away; one without gives them as rows, and takes
- * away only those to opt->token, a version of a row, or all that ended by opt->until_ms.
+ * Remove ended visits that the queue keeps, oldest first.  An engine with a history moves them
+ * there first.  An engine without one returns them as rows, and removes only those up to
+ * opt->token, the version of a row, or all that ended by opt->until_ms.
  * USHER_OK: the answer has count; USHER_SAME: there was none; USHER_MISSING; USHER_UNAVAILABLE:
- * not all, the others stay in the store.
- * Takes opt->until_ms, opt->token, opt->max, opt->if_version, opt->epoch.
+ * not all were removed, the others stay in the store.
+ * Options: opt->until_ms, opt->token, opt->max, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
                                               struct usher_reply **ret);
 
 /**
- * Figures of opt->lane, or of all of @queue: usher_queue_statistics_of().  longest_wait counts
- * from the time since when a user waits (applied), but not from before its arrival, which
+ * Read the statistics of opt->lane, or of all of @queue: usher_queue_statistics_of().  longest_wait
+ * counts from the time since when a user waits (applied), but not from before its arrival, which
  * usher_queue_move() can set later; longest_since counts from arrival.  The reply has more if
- * figures are too small: of over 1,000 agents that serve the lane 1,000 are counted; or over 1,000
- * users that wait again, or have a given arrival, stand before the one that has waited longest.
+ * figures are too small: at most 1,000 agents that serve the lane are counted; or over 1,000 users
+ * that wait again, or have a given arrival, are ahead of the one that has waited longest.
  * USHER_OK, USHER_MISSING.  O(lanes), with opt->lane O(agents that name the lane), 1,000 at most.
- * Takes opt->lane, opt->if_version, opt->epoch.
+ * Options: opt->lane, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
                                               struct usher_reply **ret);
 
 /**
- * For operators: another opt->lane, opt->priority (USHER_NONE: 0) or arrival opt->since_ms for
- * @user, who waits.  USHER_OK, USHER_SAME; USHER_REFUSED: it does not wait; USHER_MISSING;
+ * For operators: change opt->lane, opt->priority (USHER_NONE: 0) or the arrival opt->since_ms of
+ * the waiting @user.  USHER_OK, USHER_SAME; USHER_REFUSED: it does not wait; USHER_MISSING;
  * USHER_STALE as usher_queue_leave().
- * Takes opt->lane, opt->priority, opt->since_ms, opt->token, opt->if_version, opt->epoch.
+ * Options: opt->lane, opt->priority, opt->since_ms, opt->token, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char *queue,
                                              const char *user,
@@ -632,9 +650,9 @@ USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char 
                                              struct usher_queue_answer *ret);
 
 /**
- * For operators: end all visits of @agent by force and make it ready.  While the answer has more,
- * ask again.  USHER_OK: count; USHER_SAME, USHER_MISSING.
- * Takes opt->if_version, opt->epoch.
+ * For operators: end all visits of @agent by force and make it ready.  Repeat it while the answer
+ * has more.  USHER_OK: count; USHER_SAME, USHER_MISSING.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char *queue,
                                              const char *agent,
@@ -642,36 +660,42 @@ USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char 
                                              struct usher_queue_answer *ret);
 
 /**
- * For operators: erase @queue, whatever is in it, in bounded steps: while the answer has more, ask
- * again.  usher_drop() does that.  USHER_OK: the answer has count, in records; USHER_SAME: there
+ * For operators: erase @queue and everything in it, in bounded steps.  Repeat it while the answer
+ * has more; usher_drop() does so.  USHER_OK: the answer has count, in records; USHER_SAME: there
  * is none; USHER_REFUSED: it keeps ended visits for the history (archive).
- * Takes opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_drop(struct usher_engine *e, const char *queue,
                                              const struct usher_queue_options *opt,
                                              struct usher_queue_answer *ret);
 
 /**
- * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
- * oldest first: all that @queue keeps by its setting log.  until_ms is when the state ends that
- * `to` names, 0 if only a heartbeat or a command ends it.  In a notice of a user, owner and token
- * are those of the room or offer, also where it has ended (missed, rejected, requeued), and data
- * has lane; priority and since, the arrival, while the user is in the queue; outcome of a visit
- * that has ended; with an owner room, LOGIN.N (usher_queue_room_name() gives the id that answers
- * have), agent_state, the state of the agent after the change, and agent_until, the end of its
- * wrap-up.  data of USHER_QUEUE_LOGIN has lanes, capacity and level.  Applies nothing that is due.
- * USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept; USHER_STALE: it does not reach back so
- * far (the answer's since_version says how far), or it is newer than the queue; USHER_LOST.
- * usher_watch_events() follows it.
- * Takes opt->max, opt->epoch, opt->since_version.
+ * Read the change log of @queue: changes after opt->since_version as rows, oldest first, at most
+ * opt->max (not given: 100).  Expiries that are due are not applied.  usher_watch_events() follows
+ * the log.
+ *
+ * until_ms is the end of the state in `to`, or 0 if only a heartbeat or a command ends it.  In a
+ * notice of a user, owner and token are those of the room or offer, even if it has ended (missed,
+ * rejected, requeued).  Its data has lane; priority and since, the arrival, while the user is in
+ * the queue; outcome, if the visit has ended; with an owner room, LOGIN.N (usher_queue_room_name()
+ * returns the id that answers have), agent_state, the state of the agent after the change, and
+ * agent_until, the end of its wrap-up.  data of USHER_QUEUE_LOGIN has lanes, capacity and level.
+ *
+ * USHER_OK
+ * USHER_MISSING
+ * USHER_REFUSED  the queue keeps no log (setting log)
+ * USHER_STALE    the log starts later, at the answer's since_version; or no such version yet
+ * USHER_LOST     the store lost that version
+ * Options: opt->max, opt->epoch, opt->since_version.
  */
 USHER_API enum usher_status usher_queue_changes(struct usher_engine *e, const char *queue,
                                                 const struct usher_queue_options *opt,
                                                 struct usher_reply **ret);
 
-/* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
- * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another
- * noun's, no such row, or a size that is not set.  O(members * values). */
+/* Copy the answer, the settings, the statistics or row @i of @reply into a struct.  Texts belong
+ * to the reply and live as long, except those of the answer.  Return false, and do not write
+ * *@ret, if @reply is NULL or of another noun, if there is no such row, or if the size is not
+ * set.  O(members * values). */
 USHER_API bool usher_queue_answer_of(const struct usher_reply *reply, struct usher_queue_answer *ret);
 USHER_API bool usher_queue_settings_of(const struct usher_reply *reply, struct usher_queue_settings *ret);
 USHER_API bool usher_queue_statistics_of(const struct usher_reply *reply, struct usher_queue_statistics *ret);

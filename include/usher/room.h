@@ -214,32 +214,33 @@ USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char
 
 struct usher_reply;
 
-/* What a call of the noun `room` may be given: the verbs that take it stand in front, if they
- * are few.  0 or NULL is not given; USHER_NONE is none, never, off, and so is "".  What the verb
- * does not take is USHER_INVALID. */
+/* Options of the calls of `room`.  If fewer than five verbs take an option, its comment begins
+ * with them.  0 or NULL = not given; USHER_NONE or "" = explicitly none, never or off.  An
+ * option that the verb does not take is USHER_INVALID. */
 struct usher_room_options {
     size_t size; /* set by …_INIT */
-    void *post; /* not NULL: do not wait, usher_collect() gives the reply with this tag */
-    int64_t timeout_ms; /* so long at most; not given: the engine's */
-    const char *request; /* request id: a repeat gets the first answer */
-    int64_t now_ms; /* the time of the command; not given: the engine's clock */
-    int64_t wait; /* replicas to wait for, when it is done */
+    void *post; /* not NULL: return at once; usher_collect() returns the reply with this tag */
+    int64_t timeout_ms; /* deadline of this call; 0 = the engine's */
+    const char *request; /* request id: a repeat returns the first answer */
+    int64_t now_ms; /* time of the command; 0 = the engine's clock */
+    int64_t wait; /* number of replicas to wait for, after the command */
     struct usher_text fields; /* set, join, member, share: any other key=value, up to 32 of them */
-    /* set, unset, member, role: only if it is this now ('': nothing), else stale */
+    /* set, unset, member, role: only if the current value is this ('': no value), else stale */
     struct usher_text expected;
-    /* only if it has this version, else stale; only with epoch=; 1 to 2^53 - 1 */
+    /* only if the scope has this version, else stale; only with epoch=; 1 to 2^53 - 1 */
     int64_t if_version;
-    /* only if it has this epoch, else stale; a room that is opened again has another one */
+    /* only if the room has this epoch, else stale; a room opened again has another one */
     uint64_t epoch;
-    int64_t ban_ms; /* close, kick: the member must not join for this time; none: end its ban */
-    int64_t since_version; /* snapshot, changes: of the changes after this version; 0 to 2^53 - 1 */
-    int64_t after_version; /* snapshot: go on where a page ended: its next; 0 to 2^53 - 1 */
-    int64_t ttl_ms; /* sweep: a member without a heartbeat for this time is removed; none: never */
-    /* snapshot, changes, sweep: the most members, notices or changes; a page ends after some
-     * 400 members or 256 notices, a sweep after 64 changes; 1 to 10,000 */
+    /* close, kick: the member must not join for this time; USHER_NONE: end its ban */
+    int64_t ban_ms;
+    int64_t since_version; /* snapshot, changes: only changes after this version; 0 to 2^53 - 1 */
+    int64_t after_version; /* snapshot: continue where a page ended: its next; 0 to 2^53 - 1 */
+    /* sweep: a member without a heartbeat for this time is removed; USHER_NONE: never */
+    int64_t ttl_ms;
+    /* snapshot, changes, sweep: maximum rows or changes; a page: some 400 members or 256
+     * notices, a sweep: 64 changes; 1 to 10,000 */
     int64_t max;
-    /* snapshot: 1: JSON has also all versions and own fields, as the digest is computed from
-     * these */
+    /* snapshot: 1: JSON also has all versions and own fields, the input of the digest */
     int64_t versions;
 };
 #ifdef __cplusplus
@@ -250,33 +251,36 @@ struct usher_room_options {
 #define USHER_ROOM_OPTIONS_INIT { .size = sizeof(struct usher_room_options) }
 #endif
 
-/* Settings: not given, they stay as they are, or of what is made anew have their defaults;
- * USHER_NONE is none, never, off.  As they come back they can be given again. */
+/* Settings.  A member that is not given (0 or NULL) keeps its value, or gets its default in a
+ * new scope; USHER_NONE = none, never or off.  Settings read from a reply can be passed back
+ * unchanged. */
 struct usher_room_settings {
     size_t size; /* set by …_INIT */
-    int64_t capacity; /* members at most; none: any; 0 to 1,000,000,000; default none */
-    /* an empty room closes by itself after this time; none: never; default none */
+    /* maximum members; USHER_NONE: no limit; 0 to 1,000,000,000; default USHER_NONE */
+    int64_t capacity;
+    /* an empty room closes after this time; USHER_NONE: never; default USHER_NONE */
     int64_t linger_ms;
-    /* a member without a heartbeat for this time is removed; none: never; default none */
+    /* a member without a heartbeat for this time is removed; USHER_NONE: never; default
+     * USHER_NONE */
     int64_t ttl_ms;
-    /* a member without a heartbeat for this time is away; none, or not below ttl: never;
-     * default none */
+    /* a member without a heartbeat for this time is away; USHER_NONE, or not below ttl: never;
+     * default USHER_NONE */
     int64_t away_ms;
-    int64_t grace_ms; /* after ttl, how long a member may still come back; default none */
-    int64_t log; /* how many notices are kept for changes; 1 to 100,000; default 256 */
-    /* how many answers are kept for request ids; 1 to 1,000,000; default 10,000 */
-    int64_t requests;
-    /* collect joins and leaves for at most this time into one notice; none: one by one; see
-     * usher_room_presence(); default none */
+    int64_t grace_ms; /* how long a member may still come back after ttl; default USHER_NONE */
+    int64_t log; /* maximum notices kept for changes; 1 to 100,000; default 256 */
+    int64_t requests; /* maximum results kept for request ids; 1 to 1,000,000; default 10,000 */
+    /* coalesce joins and leaves for at most this time into one notice; USHER_NONE: one by one;
+     * see usher_room_presence(); default USHER_NONE */
     int64_t presence_ms;
-    /* 1: Redis publishes new versions, on the channel {ROOM}:room; the version in digits,
-     * after the prefix, by PUBLISH, on a cluster by SPUBLISH.  A change has a message, which
-     * commands of one batch share: it has the version of the last of them.  With presence_ms a
-     * join or leave is published at the beginning of an interval; the later ones are published
-     * together at its end, by the next change or heartbeat.  The change that turns push off is
-     * published.  Followers (USHER_WATCH_ALL, command.h) subscribe.  A subscriber reads the
-     * log (usher_room_changes()), because messages may be lost.  Other stores keep the setting
-     * and do nothing; default none */
+    /* 1: Redis publishes new versions, on the channel {ROOM}:room; the name of the channel
+     * begins with the prefix; the message is the version in digits, sent by PUBLISH, on a
+     * cluster by SPUBLISH.  Each change sends a message, which commands of one batch share: it
+     * has the version of the last of them.  With presence_ms a join or leave is published at
+     * the beginning of an interval; later ones are published together at its end, by the next
+     * change or heartbeat.  The change that turns push off is published.  Followers
+     * (USHER_WATCH_ALL, command.h) subscribe.  A subscriber reads the log
+     * (usher_room_changes()), because messages may be lost.  Other stores keep the setting and
+     * do nothing; default USHER_NONE */
     int64_t push;
 };
 #ifdef __cplusplus
@@ -286,28 +290,28 @@ struct usher_room_settings {
 #define USHER_ROOM_SETTINGS_INIT { .size = sizeof(struct usher_room_settings) }
 #endif
 
-/* An answer, written whatever the status.  What it has nothing to say of is USHER_NONE, "", of a
- * token 0. */
+/* Answer, written for every status.  Members that do not apply are USHER_NONE (numbers), ""
+ * (texts) or 0 (tokens). */
 struct usher_room_answer {
     size_t size; /* set by …_INIT */
-    uint64_t epoch; /* 0: the scope does not exist */
-    uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
-    int64_t due_ms; /* nothing of the scope changes by itself before; USHER_NEVER */
+    uint64_t epoch; /* of the scope; 0 = it does not exist */
+    uint64_t version; /* of the scope after the command; for USHER_LOST: the last one not lost */
+    int64_t due_ms; /* nothing in the scope expires before this time; or USHER_NEVER */
     int64_t now_ms; /* the same clock at the answer: a timer waits for due_ms - now_ms */
-    int64_t replicas; /* with wait: so many have it */
-    bool repeated; /* the kept answer of an earlier command with this request id */
-    bool more; /* not all yet: ask again */
-    char message[USHER_MESSAGE_MAX]; /* one line, "" when there is nothing to say */
+    int64_t replicas; /* with wait: number of replicas that have it */
+    bool repeated; /* cached result of an earlier command with this request id */
+    bool more; /* not complete: call again */
+    char message[USHER_MESSAGE_MAX]; /* one line, or "" */
     int64_t state; /* the state, after the command */
-    int64_t member_state; /* of the member */
-    int64_t members; /* members there are */
-    int64_t count; /* close, changes, sweep: how many were done */
+    int64_t member_state; /* state of the member */
+    int64_t members; /* number of members */
+    int64_t count; /* close, changes, sweep: number of changes */
     int64_t since_version; /* alive, snapshot, changes: a version */
-    uint64_t mark; /* alive, snapshot, changes: of the room's history */
-    int64_t until_ms; /* join, leave, kick, alive: when it ends by itself */
-    int64_t created_ms; /* open, show, snapshot: when it was opened */
-    char name[USHER_NAME_MAX + 1]; /* of the member, share, role or field */
-    char owner[USHER_NAME_MAX + 1]; /* who holds it */
+    uint64_t mark; /* alive, snapshot, changes: mark of the room's history */
+    int64_t until_ms; /* join, leave, kick, alive: when it expires */
+    int64_t created_ms; /* open, show, snapshot: time of opening */
+    char name[USHER_NAME_MAX + 1]; /* name of the member, share, role or field */
+    char owner[USHER_NAME_MAX + 1]; /* the holder */
 };
 #ifdef __cplusplus
 #define USHER_ROOM_ANSWER_INIT \
@@ -317,29 +321,29 @@ struct usher_room_answer {
 #define USHER_ROOM_ANSWER_INIT { .size = sizeof(struct usher_room_answer) }
 #endif
 
-/* One row of a reply.  Texts are the reply's and live as long; what does not apply is
- * USHER_NONE, NULL, of a token 0. */
+/* One row of a reply.  Texts belong to the reply and live as long.  Members that do not apply
+ * are USHER_NONE (numbers), NULL (texts) or 0 (tokens). */
 struct usher_room_row {
     size_t size; /* set by …_INIT */
-    int64_t kind; /* what a row is */
-    int64_t member_state; /* of the member */
-    const char *name; /* of the member, share, role or field */
-    const char *owner; /* who holds it */
+    int64_t kind; /* kind of a row */
+    int64_t member_state; /* state of the member */
+    const char *name; /* name of the member, share, role or field */
+    const char *owner; /* the holder */
     struct usher_text value; /* a value */
-    int64_t version; /* at which this was set */
+    int64_t version; /* version of the last change */
     int64_t since_ms; /* when it began */
-    int64_t seen_ms; /* the last sign of life */
-    int64_t verb; /* of a change */
-    const char *subject; /* what a change is about */
-    int64_t before; /* the version before */
+    int64_t seen_ms; /* time of the last heartbeat */
+    int64_t verb; /* verb of the change */
+    const char *subject; /* subject of the change */
+    int64_t before; /* version before the change */
     int64_t from_state; /* state before the change */
     int64_t to_state; /* state after it */
-    struct usher_text data; /* of a change: what it takes to make it in a copy */
-    int64_t time_ms; /* of the change */
+    struct usher_text data; /* data to make the change in a copy */
+    int64_t time_ms; /* time of the change */
     uint64_t was; /* mark before the change */
-    uint64_t mark; /* of the room's history */
-    uint64_t token; /* of a hold: another one for every later hold of the scope */
-    int64_t until_ms; /* when it ends by itself */
+    uint64_t mark; /* mark of the room's history */
+    uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
+    int64_t until_ms; /* when it expires */
 };
 #ifdef __cplusplus
 #define USHER_ROOM_ROW_INIT \
@@ -349,18 +353,19 @@ struct usher_room_row {
 #define USHER_ROOM_ROW_INIT { .size = sizeof(struct usher_room_row) }
 #endif
 
-/* All calls: @e, then the room, then what the verb is about, then @opt (NULL: nothing), then
- * where the answer goes (NULL: nowhere).  A reply is the caller's, who gives it back with
- * usher_reply_done(); it is NULL if the call itself failed.  With opt->post the call returns as
- * usher_post() does, and the answer comes as an event.  Besides what each one names they return
- * USHER_INVALID, USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: it may have been
- * applied), USHER_LOST and USHER_NOMEM; usher_message() says more.  Any thread.  Since 0.1. */
+/* Arguments of every call: the engine @e, the room, the subject of the verb, @opt (may be NULL),
+ * and where to write the answer (may be NULL).  A reply belongs to the caller: release it with
+ * usher_reply_done().  It is NULL if the call itself failed.  With opt->post the call returns
+ * like usher_post(), and the answer arrives as an event.  In addition to the statuses listed,
+ * every call may return USHER_INVALID, USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no
+ * answer: it may have been applied), USHER_LOST and USHER_NOMEM; usher_message() has the
+ * details.  Threads: any.  Since 0.1. */
 
 /**
- * Open @room; settings are those of a new one.  USHER_OK; USHER_SAME: it is open already, and its
- * settings, which the reply has, stay as they are; USHER_REFUSED: a room of the name is closing,
- * and what is left of it could not be erased in time.  O(1), but for what is left to erase.
- * Takes opt->if_version, opt->epoch.
+ * Open @room; the settings apply to a new one.  USHER_OK; USHER_SAME: it is already open and keeps
+ * its settings, which the reply has; USHER_REFUSED: a room of the name is closing and could not be
+ * erased in time.  O(1), and the rest of a closing room to be erased.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *room,
                                             const struct usher_room_settings *settings,
@@ -368,36 +373,36 @@ USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *
                                             struct usher_reply **ret);
 
 /**
- * Close @room and erase it, in bounded steps: while the answer has more, ask again.  Bans that have not
- * ended stay: a room that is opened under this name has them.  With opt->ban_ms = USHER_NONE they end, too,
- * also those of a room that is closed already.  USHER_OK; USHER_SAME: there is none.
- * Takes opt->if_version, opt->epoch, opt->ban_ms.
+ * Close @room and erase it, in bounded steps.  Repeat it while the answer has more.  Current bans
+ * stay: a room that is opened under this name has them.  With opt->ban_ms = USHER_NONE bans end,
+ * too, even those of a room that is already closed.  USHER_OK; USHER_SAME: there is none.
+ * Options: opt->if_version, opt->epoch, opt->ban_ms.
  */
 USHER_API enum usher_status usher_room_close(struct usher_engine *e, const char *room,
                                              const struct usher_room_options *opt,
                                              struct usher_room_answer *ret);
 
 /**
- * Let nobody new join.  USHER_OK, USHER_SAME.  O(1).
- * Takes opt->if_version, opt->epoch.
+ * Lock @room: no new member may join.  USHER_OK, USHER_SAME.  O(1).
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_lock(struct usher_engine *e, const char *room,
                                             const struct usher_room_options *opt,
                                             struct usher_room_answer *ret);
 
 /**
- * Let anybody join again.  USHER_OK, USHER_SAME.  O(1).
- * Takes opt->if_version, opt->epoch.
+ * Unlock @room: new members may join again.  USHER_OK, USHER_SAME.  O(1).
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_unlock(struct usher_engine *e, const char *room,
                                               const struct usher_room_options *opt,
                                               struct usher_room_answer *ret);
 
 /**
- * Set @field of @room to @value.  With opt->expected only if it is that (of no bytes: not
- * set, or empty); opt->fields, packed, are more fields of the same change.  USHER_OK, USHER_SAME;
+ * Set @field of @room to @value.  With opt->expected, only if its value is that (of no bytes: not
+ * set, or empty).  opt->fields, packed, are more fields of the same change.  USHER_OK, USHER_SAME;
  * USHER_STALE, USHER_FULL.  O(log n).
- * Takes opt->fields, opt->expected, opt->if_version, opt->epoch.
+ * Options: opt->fields, opt->expected, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_set(struct usher_engine *e, const char *room,
                                            const char *field, const struct usher_text *value,
@@ -406,23 +411,23 @@ USHER_API enum usher_status usher_room_set(struct usher_engine *e, const char *r
 
 /**
  * Remove @field.  USHER_OK, USHER_SAME; USHER_STALE.  O(log n).
- * Takes opt->expected, opt->if_version, opt->epoch.
+ * Options: opt->expected, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_unset(struct usher_engine *e, const char *room,
                                              const char *field,
                                              const struct usher_room_options *opt,
                                              struct usher_room_answer *ret);
 
-/** @field (NULL: all) as rows.  USHER_OK; USHER_MISSING: no such room or field. */
+/** Return @field (NULL = all) as rows.  USHER_OK; USHER_MISSING: no such room or field. */
 USHER_API enum usher_status usher_room_get(struct usher_engine *e, const char *room,
                                            const char *field, const struct usher_room_options *opt,
                                            struct usher_reply **ret);
 
 /**
- * @member comes in, with opt->fields (packed) of its own.  Again: its fields and its heartbeat.
- * USHER_OK; USHER_SAME: it was there, just so; USHER_REFUSED: locked, or banned until until_ms;
- * USHER_FULL.  O(log n).
- * Takes opt->fields, opt->if_version, opt->epoch.
+ * Add @member with opt->fields (packed) of its own.  A repeat sets its fields and is a heartbeat.
+ * USHER_OK; USHER_SAME: it was there with these fields; USHER_REFUSED: locked, or banned until
+ * until_ms; USHER_FULL.  O(log n).
+ * Options: opt->fields, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_join(struct usher_engine *e, const char *room,
                                             const char *member,
@@ -430,8 +435,8 @@ USHER_API enum usher_status usher_room_join(struct usher_engine *e, const char *
                                             struct usher_room_answer *ret);
 
 /**
- * @member leaves; its roles and shares go with it.  USHER_OK, USHER_SAME.  O(log n).
- * Takes opt->if_version, opt->epoch.
+ * Remove @member with its roles and shares.  USHER_OK, USHER_SAME.  O(log n).
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char *room,
                                              const char *member,
@@ -439,10 +444,11 @@ USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char 
                                              struct usher_room_answer *ret);
 
 /**
- * Put @member out, and with opt->ban_ms keep it out for so long; USHER_NONE lifts a ban, not given
- * leaves it alone.  A ban is of the name of the room: it lasts when the room is closed and opened again, and can be
- * lifted while the room is closed (without a version or notice).  USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n).
- * Takes opt->if_version, opt->epoch, opt->ban_ms.
+ * Remove @member by force, and with opt->ban_ms ban it for that time; USHER_NONE lifts a ban, not
+ * given leaves it alone.  A ban belongs to the name of the room: it lasts when the room is closed
+ * and opened again, and can be lifted while the room is closed (without a version or notice).
+ * USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n).
+ * Options: opt->if_version, opt->epoch, opt->ban_ms.
  */
 USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *room,
                                             const char *member,
@@ -450,9 +456,10 @@ USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *
                                             struct usher_room_answer *ret);
 
 /**
- * A heartbeat of @member.  The answer's epoch, since_version and mark are the newest that were
- * told of: a replica that has others is behind.  USHER_OK; USHER_MISSING: it has to join (again).
- * Takes opt->if_version, opt->epoch.
+ * Send a heartbeat of @member.  The answer's epoch, since_version and mark are the latest that
+ * watchers were notified of: a replica with others is outdated.  USHER_OK; USHER_MISSING: it has to
+ * join (again).
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char *room,
                                              const char *member,
@@ -460,9 +467,9 @@ USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char 
                                              struct usher_room_answer *ret);
 
 /**
- * Set @field of @member, as usher_room_set(); what is expected is compared with what counts.
+ * Set @field of @member, as usher_room_set(); opt->expected is compared with the value that counts.
  * This is no heartbeat: any client may set it, so it does not keep @member in the room.
- * Takes opt->fields, opt->expected, opt->if_version, opt->epoch.
+ * Options: opt->fields, opt->expected, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_member(struct usher_engine *e, const char *room,
                                               const char *member, const char *field,
@@ -471,9 +478,9 @@ USHER_API enum usher_status usher_room_member(struct usher_engine *e, const char
                                               struct usher_room_answer *ret);
 
 /**
- * Set @field of all members at once: O(1), one short notice, however many they are.  USHER_OK,
- * USHER_FULL.
- * Takes opt->if_version, opt->epoch.
+ * Set @field of all members at once: O(1) and one short notice for any number of members.
+ * USHER_OK, USHER_FULL.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_all(struct usher_engine *e, const char *room,
                                            const char *field, const struct usher_text *value,
@@ -481,10 +488,10 @@ USHER_API enum usher_status usher_room_all(struct usher_engine *e, const char *r
                                            struct usher_room_answer *ret);
 
 /**
- * Give @role to @holder ("": to nobody), with opt->expected only if that one (of no bytes:
- * nobody) has it.  USHER_OK, USHER_SAME; USHER_STALE: the answer has the owner; USHER_MISSING: no
- * such member; USHER_FULL.
- * Takes opt->expected, opt->if_version, opt->epoch.
+ * Give @role to @holder, or take it away ("").  With opt->expected, only if that member holds it
+ * (of no bytes: no member).  USHER_OK, USHER_SAME; USHER_STALE: the answer has the owner;
+ * USHER_MISSING: no such member; USHER_FULL.
+ * Options: opt->expected, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_role(struct usher_engine *e, const char *room,
                                             const char *role, const char *holder,
@@ -492,10 +499,10 @@ USHER_API enum usher_status usher_room_role(struct usher_engine *e, const char *
                                             struct usher_room_answer *ret);
 
 /**
- * A thing that @member shows to the others, gone when it leaves; @share is its name.  Again: its
+ * Add @share, an item that @member shows to the others until it leaves.  A repeat sets its
  * opt->fields.  USHER_OK, USHER_SAME; USHER_REFUSED: it is another member's; USHER_MISSING,
  * USHER_FULL.
- * Takes opt->fields, opt->if_version, opt->epoch.
+ * Options: opt->fields, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_share(struct usher_engine *e, const char *room,
                                              const char *member, const char *share,
@@ -504,7 +511,7 @@ USHER_API enum usher_status usher_room_share(struct usher_engine *e, const char 
 
 /**
  * Remove @share.  USHER_OK, USHER_SAME.
- * Takes opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const char *room,
                                                const char *share,
@@ -512,26 +519,28 @@ USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const cha
                                                struct usher_room_answer *ret);
 
 /**
- * @room and its settings: usher_room_settings_of(), usher_room_answer_of().  Members whose time is
- * over do not count, but of more than USHER_PAGE_MAX the others still do.  USHER_OK,
- * USHER_MISSING.  O(1) and what is due.
+ * Read @room and its settings: usher_room_settings_of(), usher_room_answer_of().  Up to
+ * USHER_PAGE_MAX members whose time is over are not counted.  USHER_OK, USHER_MISSING.  O(1), and
+ * the expiries that are due.
  */
 USHER_API enum usher_status usher_room_show(struct usher_engine *e, const char *room,
                                             const struct usher_room_options *opt,
                                             struct usher_reply **ret);
 
 /**
- * The room as it is, in pages.  The first one has all fields and roles; each has the values of
- * all, then members in the order they joined, each followed by its shares, opt->max (not given:
- * 100) of them or fewer if they are large.  While the reply has more, go on with
- * opt->after_version = the answer's since_version (at which the last member joined) and
- * opt->since_version = the version of what there is so far: the page then begins with the notices
- * of all changes behind that, to be made in what there is, and its other rows are of the version
- * of the reply.  If the notices are more than fit, there is nothing else on it: go on with
- * since_version = that of the last.
- * USHER_OK, USHER_MISSING; USHER_STALE: the log does not reach back so far: begin anew; USHER_LOST
- * likewise.  A replica (usher/replica.h) does all this.
- * Takes opt->if_version, opt->epoch, opt->since_version, opt->after_version, opt->max,
+ * Read the whole room, in pages.  The first page has all fields and roles.  Each page has the
+ * values of all (usher_room_all()), then members in the order they joined, each followed by its
+ * shares: opt->max members (not given: 100), or fewer if they are large.
+ *
+ * While the reply has more, continue with opt->after_version = the answer's since_version (at which
+ * the last member joined) and opt->since_version = the version of the copy so far.  The page then
+ * begins with the notices of all changes after that version, to be made in the copy, and its other
+ * rows are of the version of the reply.  If not all notices fit, the page has nothing else:
+ * continue with since_version = that of the last notice.
+ *
+ * USHER_OK, USHER_MISSING; USHER_STALE: the log starts later: begin again; USHER_LOST likewise.  A
+ * replica (usher/replica.h) does all this.
+ * Options: opt->if_version, opt->epoch, opt->since_version, opt->after_version, opt->max,
  * opt->versions.
  */
 USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
@@ -539,28 +548,33 @@ USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const ch
                                                 struct usher_reply **ret);
 
 /**
- * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
- * oldest first.  USHER_OK, USHER_MISSING; USHER_STALE: the log does not reach back so far (the
- * answer's since_version says how far), or it is newer than the room; USHER_LOST: take a snapshot.
- * Takes opt->epoch, opt->since_version, opt->max.
+ * Read the change log of @room: changes after opt->since_version as rows, oldest first, at most
+ * opt->max (not given: 100).
+ *
+ * USHER_OK
+ * USHER_MISSING
+ * USHER_STALE  the log starts later, at the answer's since_version; or no such version yet
+ * USHER_LOST   the store lost that version: take a snapshot
+ * Options: opt->epoch, opt->since_version, opt->max.
  */
 USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const char *room,
                                                const struct usher_room_options *opt,
                                                struct usher_reply **ret);
 
 /**
- * Apply what is due; with opt->ttl_ms also remove the members that were silent for that long.  One
- * bounded step, of 64 changes at most: rows are those removed; while the reply has more, there
- * are others.  USHER_OK, USHER_SAME, USHER_MISSING.
- * Takes opt->if_version, opt->epoch, opt->ttl_ms, opt->max.
+ * Apply expiries that are due; with opt->ttl_ms also remove the members without a heartbeat for
+ * that time.  One call does a bounded step of at most 64 changes: rows are the members removed.
+ * Repeat it while the reply has more.  USHER_OK, USHER_SAME, USHER_MISSING.
+ * Options: opt->if_version, opt->epoch, opt->ttl_ms, opt->max.
  */
 USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char *room,
                                              const struct usher_room_options *opt,
                                              struct usher_reply **ret);
 
-/* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
- * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another
- * noun's, no such row, or a size that is not set.  O(members * values). */
+/* Copy the answer, the settings, the statistics or row @i of @reply into a struct.  Texts belong
+ * to the reply and live as long, except those of the answer.  Return false, and do not write
+ * *@ret, if @reply is NULL or of another noun, if there is no such row, or if the size is not
+ * set.  O(members * values). */
 USHER_API bool usher_room_answer_of(const struct usher_reply *reply, struct usher_room_answer *ret);
 USHER_API bool usher_room_settings_of(const struct usher_reply *reply, struct usher_room_settings *ret);
 USHER_API bool usher_room_row_of(const struct usher_reply *reply, size_t i, struct usher_room_row *ret);

@@ -149,31 +149,33 @@ USHER_API const char *usher_serial_state_word(enum usher_serial_state state);
 
 struct usher_reply;
 
-/* What a call of the noun `serial` may be given: the verbs that take it stand in front, if they
- * are few.  0 or NULL is not given; USHER_NONE is none, never, off, and so is "".  What the verb
- * does not take is USHER_INVALID. */
+/* Options of the calls of `serial`.  If fewer than five verbs take an option, its comment begins
+ * with them.  0 or NULL = not given; USHER_NONE or "" = explicitly none, never or off.  An
+ * option that the verb does not take is USHER_INVALID. */
 struct usher_serial_options {
     size_t size; /* set by …_INIT */
-    void *post; /* not NULL: do not wait, usher_collect() gives the reply with this tag */
-    int64_t timeout_ms; /* so long at most; not given: the engine's */
-    const char *request; /* request id: a repeat gets the first answer */
-    int64_t now_ms; /* the time of the command; not given: the engine's clock */
-    int64_t wait; /* replicas to wait for, when it is done */
-    const char *owner; /* holds: who holds it: an order, a person, a server */
-    /* reserve: a number held goes out again after this time; none: no clock decides */
+    void *post; /* not NULL: return at once; usher_collect() returns the reply with this tag */
+    int64_t timeout_ms; /* deadline of this call; 0 = the engine's */
+    const char *request; /* request id: a repeat returns the first answer */
+    int64_t now_ms; /* time of the command; 0 = the engine's clock */
+    int64_t wait; /* number of replicas to wait for, after the command */
+    const char *owner; /* holds: the holder: an order, a person, a server */
+    /* reserve: a reservation expires after this time, and its number is issued again;
+     * USHER_NONE: never */
     int64_t lease_ms;
     int64_t n; /* confirm, void, holds, sweep: how many; 1 to 1,000,000,000,000,000 */
-    int64_t debt; /* take, setmax: 1: by hand, while the authority cannot be reached */
-    /* grant: as check answers: only if it is still this one, else stale; -1 to 2,932,896 */
+    int64_t debt; /* take, setmax: 1: without the authority, while it cannot be reached */
+    /* grant: the period of an answer to check: only if it is still this one, else stale; -1 to
+     * 2,932,896 */
     int64_t period;
-    int64_t if_version; /* only if it has this version, else stale; 1 to 2^53 - 1 */
-    uint64_t epoch; /* only if it has this epoch, as answered, else stale */
-    int64_t since_version; /* changes: of the changes after this version; 0 to 2^53 - 1 */
-    int64_t max; /* changes: the most notices; a page ends after 256; 1 to 10,000 */
+    int64_t if_version; /* only if the scope has this version, else stale; 1 to 2^53 - 1 */
+    uint64_t epoch; /* only if the scope has this epoch, else stale */
+    int64_t since_version; /* changes: only changes after this version; 0 to 2^53 - 1 */
+    int64_t max; /* changes: maximum notices; a page ends after 256; 1 to 10,000 */
     int64_t doubt; /* void, holds: 1: only numbers in doubt */
-    /* void: with doubt=1: those reserved at this version or before; 1 to 2^53 - 1 */
+    /* void: with doubt=1: only numbers reserved at this version or before; 1 to 2^53 - 1 */
     int64_t before;
-    const char *after; /* holds: go on where a page ended: its next */
+    const char *after; /* holds: continue where a page ended: its next */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_OPTIONS_INIT \
@@ -183,50 +185,59 @@ struct usher_serial_options {
 #define USHER_SERIAL_OPTIONS_INIT { .size = sizeof(struct usher_serial_options) }
 #endif
 
-/* Settings: not given, they stay as they are, or of what is made anew have their defaults;
- * USHER_NONE is none, never, off.  As they come back they can be given again. */
+/* Settings.  A member that is not given (0 or NULL) keeps its value, or gets its default in a
+ * new scope; USHER_NONE = none, never or off.  Settings read from a reply can be passed back
+ * unchanged. */
 struct usher_serial_settings {
     size_t size; /* set by …_INIT */
-    /* in front of the serial; up to 48 bytes, perhaps none; none: "" said aloud */
+    /* text before the date and number; up to 48 bytes, may be empty; "" = none */
     const char *prefix;
     const char *suffix; /* text after the serial; up to 48 bytes, may be empty */
     const char *date; /* date after the prefix: %Y %y %m %d %j %H %M %S %% and other text */
-    /* digits of the number, zeroes in front; none: as many as it takes; 0 to 40; default none */
+    /* minimum digits of the number, with leading zeroes; USHER_NONE: as many as necessary; 0
+     * to 40; default USHER_NONE */
     int64_t width;
-    int64_t base; /* serial k has the number base + k * step; 0 to 2^63 - 1; default none */
+    int64_t base; /* serial k has the number base + k * step; 0 to 2^63 - 1; default USHER_NONE */
     int64_t start; /* the first k; 1 to 2^63 - 1; default 1 */
-    int64_t step; /* from one number to the next; 1 to 1,000,000; default 1 */
-    int64_t radix; /* of the number; digits above 9 are capitals; 10 to 36; default 10 */
+    int64_t step; /* difference from one number to the next; 1 to 1,000,000; default 1 */
+    int64_t radix; /* radix of the number; digits above 9 are capitals; 10 to 36; default 10 */
     /* enum usher_serial_check_digit; check digit over the digits of date and number; default
      * none */
     int64_t check;
-    /* the last k that may be made; setmaxcur: up to here they count as taken; 0 to 2^63 - 1;
-     * default 2^63 - 1 */
+    /* the last k that may be made; setmaxcur: numbers up to this count as taken; 0 to 2^63 -
+     * 1; default 2^63 - 1 */
     int64_t highest;
-    /* a take that leaves this stock or less makes more; at most batch, up to critical + f,
-     * where f is what was taken in the last half hour, plus what that is more than in the half
-     * hour before (at least 1); tick does the same; 0 to 1,000,000,000; default none */
+    /* low-water mark: a take that leaves this stock or less refills it; the stock is refilled
+     * to critical + f, at most batch at a time, where f = takes of the last 30 minutes + their
+     * growth over the 30 minutes before, at least 1; tick does the same; 0 to 1,000,000,000;
+     * default USHER_NONE */
     int64_t critical;
-    /* how many are made at once by themselves, at most; 1 to 1,000,000,000; default 1000 */
+    /* maximum numbers that one automatic refill makes; 1 to 1,000,000,000; default 1000 */
     int64_t batch;
-    /* enum usher_serial_reset; k begins at start again with each of these; default none */
+    /* enum usher_serial_reset; k begins at start again with each of these periods; default
+     * none */
     int64_t reset;
-    /* local time, minutes east of UTC; not so that the day goes back; none: UTC; with another
-     * one what is in stock gets the date of the change (stamp); -1440 to 1440; default none */
+    /* local time, minutes east of UTC; a change must not put the day back; USHER_NONE: UTC;
+     * after a change of the zone the serials in stock get the date of the change (stamp);
+     * -1440 to 1440; default USHER_NONE */
     int64_t zone_min;
-    int64_t stamp; /* enum usher_serial_stamp; whose date a serial has; default take */
+    /* enum usher_serial_stamp; the event that gives a serial its date; default take */
+    int64_t stamp;
     /* enum usher_serial_mode; made ahead, or reserved one by one without gaps; default queue */
     int64_t mode;
-    /* enum usher_serial_overflow; what becomes of numbers with more digits than width; default
+    /* enum usher_serial_overflow; handling of numbers with more digits than width; default
      * refuse */
     int64_t overflow;
-    /* a number held goes out again after this time; none: no clock decides; default 5m */
+    /* a reservation expires after this time, and its number is issued again; USHER_NONE:
+     * never; default 5m */
     int64_t lease_ms;
-    /* how many answers, and ends of holds, are kept; of the ends see USHER_SERIAL_STATE_PAST;
-     * 1 to 1,000,000; default 10,000 */
+    /* maximum results for request ids, and maximum ends of holds, that are kept; for ends of
+     * holds see USHER_SERIAL_STATE_PAST; 1 to 1,000,000; default 10,000 */
     int64_t requests;
-    int64_t authority; /* 1: nothing is given out that an authority has not granted; default none */
-    /* how many notices are kept for changes and watch; none: none; 0 to 100,000; default none */
+    /* 1: numbers are issued only if an authority has granted them; default USHER_NONE */
+    int64_t authority;
+    /* maximum notices kept for changes and watch; USHER_NONE: no log; 0 to 100,000; default
+     * USHER_NONE */
     int64_t log;
 };
 #ifdef __cplusplus
@@ -237,42 +248,42 @@ struct usher_serial_settings {
 #define USHER_SERIAL_SETTINGS_INIT { .size = sizeof(struct usher_serial_settings) }
 #endif
 
-/* An answer, written whatever the status.  What it has nothing to say of is USHER_NONE, "", of a
- * token 0. */
+/* Answer, written for every status.  Members that do not apply are USHER_NONE (numbers), ""
+ * (texts) or 0 (tokens). */
 struct usher_serial_answer {
     size_t size; /* set by …_INIT */
-    uint64_t epoch; /* 0: the scope does not exist */
-    uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
-    int64_t due_ms; /* nothing of the scope changes by itself before; USHER_NEVER */
+    uint64_t epoch; /* of the scope; 0 = it does not exist */
+    uint64_t version; /* of the scope after the command; for USHER_LOST: the last one not lost */
+    int64_t due_ms; /* nothing in the scope expires before this time; or USHER_NEVER */
     int64_t now_ms; /* the same clock at the answer: a timer waits for due_ms - now_ms */
-    int64_t replicas; /* with wait: so many have it */
-    bool repeated; /* the kept answer of an earlier command with this request id */
-    bool more; /* not all yet: ask again */
-    char message[USHER_MESSAGE_MAX]; /* one line, "" when there is nothing to say */
-    int64_t why; /* why not */
-    int64_t count; /* how many were done */
+    int64_t replicas; /* with wait: number of replicas that have it */
+    bool repeated; /* cached result of an earlier command with this request id */
+    bool more; /* not complete: call again */
+    char message[USHER_MESSAGE_MAX]; /* one line, or "" */
+    int64_t why; /* reason of a refusal */
+    int64_t count; /* number of changes */
     int64_t left; /* numbers that may still be made */
     int64_t made; /* show: numbers were made */
     int64_t cur; /* the last number made */
-    int64_t highest; /* check, setmax, setmaxcur, show: the last number there may be */
-    int64_t granted; /* check, grant: the last number that may be given out */
-    int64_t period; /* rule, check, show, grant: days since 1970 on which the period began */
-    uint64_t token; /* of a hold: another one for every later hold of the scope */
-    int64_t until_ms; /* when it ends by itself */
+    int64_t highest; /* check, setmax, setmaxcur, show: the last number allowed */
+    int64_t granted; /* check, grant: the last number that may be issued */
+    int64_t period; /* rule, check, show, grant: start of the period, in days since 1970 */
+    uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
+    int64_t until_ms; /* when it expires */
     int64_t state; /* the state, after the command */
     int64_t number_made; /* parse: the number that is printed */
-    int64_t n; /* how many */
+    int64_t n; /* number of items */
     int64_t text_value; /* parse: the value that is printed */
-    int64_t at_ms; /* of the date that is printed */
-    char owner[USHER_NAME_MAX + 1]; /* who holds it */
-    char serial[USHER_SERIAL_TEXT_MAX + 1]; /* a serial, as it is printed */
-    char prefix[USHER_SERIAL_AFFIX_MAX + 1]; /* parse, show: what stands in front */
-    /* parse, show: the date, a pattern of strftime; of a serial: as it is printed */
+    int64_t at_ms; /* time of the printed date */
+    char owner[USHER_NAME_MAX + 1]; /* the holder */
+    char serial[USHER_SERIAL_TEXT_MAX + 1]; /* a serial as printed */
+    char prefix[USHER_SERIAL_AFFIX_MAX + 1]; /* parse, show: text before the date and number */
+    /* parse, show: the date, a pattern of strftime; of a serial: as printed */
     char date[USHER_SERIAL_TEXT_MAX + 1];
-    char suffix[USHER_SERIAL_AFFIX_MAX + 1]; /* parse, show: what stands behind */
+    char suffix[USHER_SERIAL_AFFIX_MAX + 1]; /* parse, show: text after the number */
     char check_digit[2]; /* parse: the check digit */
     int64_t since_version; /* changes: a version */
-    char after[USHER_NAME_MAX + 1]; /* holds: where the page before ended */
+    char after[USHER_NAME_MAX + 1]; /* holds: where the previous page ended */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_ANSWER_INIT \
@@ -282,27 +293,27 @@ struct usher_serial_answer {
 #define USHER_SERIAL_ANSWER_INIT { .size = sizeof(struct usher_serial_answer) }
 #endif
 
-/* One row of a reply.  Texts are the reply's and live as long; what does not apply is
- * USHER_NONE, NULL, of a token 0. */
+/* One row of a reply.  Texts belong to the reply and live as long.  Members that do not apply
+ * are USHER_NONE (numbers), NULL (texts) or 0 (tokens). */
 struct usher_serial_row {
     size_t size; /* set by …_INIT */
-    const char *serial; /* a serial, as it is printed */
+    const char *serial; /* a serial as printed */
     int64_t number_made; /* the number that is printed */
-    int64_t n; /* how many */
-    int64_t at_ms; /* of the date that is printed */
-    uint64_t token; /* of a hold: another one for every later hold of the scope */
-    int64_t until_ms; /* when it ends by itself */
+    int64_t n; /* number of items */
+    int64_t at_ms; /* time of the printed date */
+    uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
+    int64_t until_ms; /* when it expires */
     int64_t state; /* the state, after the command */
-    const char *owner; /* who holds it */
+    const char *owner; /* the holder */
     struct usher_text value; /* a value */
-    int64_t version; /* at which this was set */
-    int64_t verb; /* of a change */
-    const char *subject; /* what a change is about */
-    int64_t before; /* the version before */
+    int64_t version; /* version of the last change */
+    int64_t verb; /* verb of the change */
+    const char *subject; /* subject of the change */
+    int64_t before; /* version before the change */
     int64_t from_state; /* state before the change */
     int64_t to_state; /* state after it */
-    struct usher_text data; /* of a change: what it takes to make it in a copy */
-    int64_t time_ms; /* of the change */
+    struct usher_text data; /* data to make the change in a copy */
+    int64_t time_ms; /* time of the change */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_ROW_INIT \
@@ -312,25 +323,26 @@ struct usher_serial_row {
 #define USHER_SERIAL_ROW_INIT { .size = sizeof(struct usher_serial_row) }
 #endif
 
-/* Figures.  What there is none of is USHER_NONE. */
+/* Statistics.  A figure that does not exist is USHER_NONE. */
 struct usher_serial_statistics {
     size_t size; /* set by …_INIT */
     int64_t left; /* numbers that may still be made */
     int64_t cur; /* the last number made */
-    int64_t highest; /* the last number there may be */
-    int64_t granted; /* the last number that may be given out */
-    int64_t period; /* days since 1970 on which the period began */
+    int64_t highest; /* the last number allowed */
+    int64_t granted; /* the last number that may be issued */
+    int64_t period; /* start of the period, in days since 1970 */
     int64_t available; /* numbers in stock */
     int64_t recent; /* taken in the last half hour */
-    int64_t longterm; /* taken in the half hour before */
-    int64_t critical; /* make more when so few are left */
-    int64_t batch; /* make at most so many at a time */
-    int64_t target; /* so many are to be in stock */
+    int64_t longterm; /* taken in the last hour */
+    int64_t critical; /* low-water mark of the stock */
+    int64_t batch; /* maximum numbers made at a time */
+    int64_t target; /* stock that a tick would make */
     int64_t held; /* numbers held */
-    int64_t returned; /* numbers given back */
-    int64_t taken; /* numbers taken */
-    int64_t debt; /* what was given out beyond the grant */
-    int64_t doubt; /* numbers in doubt, which were reserved before the store changed hands */
+    int64_t returned; /* numbers returned */
+    int64_t taken; /* the highest number ever issued */
+    int64_t debt; /* last number that may be issued beyond the grant */
+    /* numbers in doubt, reserved before another server or file took over the store */
+    int64_t doubt;
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_STATISTICS_INIT \
@@ -339,22 +351,26 @@ struct usher_serial_statistics {
 #define USHER_SERIAL_STATISTICS_INIT { .size = sizeof(struct usher_serial_statistics) }
 #endif
 
-/* All calls: @e, then the rule, then what the verb is about, then @opt (NULL: nothing), then
- * where the answer goes (NULL: nowhere).  A reply is the caller's, who gives it back with
- * usher_reply_done(); it is NULL if the call itself failed.  With opt->post the call returns as
- * usher_post() does, and the answer comes as an event.  Besides what each one names they return
- * USHER_INVALID, USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: it may have been
- * applied), USHER_LOST and USHER_NOMEM; usher_message() says more.  Any thread.  Since 0.1. */
+/* Arguments of every call: the engine @e, the rule, the subject of the verb, @opt (may be NULL),
+ * and where to write the answer (may be NULL).  A reply belongs to the caller: release it with
+ * usher_reply_done().  It is NULL if the call itself failed.  With opt->post the call returns
+ * like usher_post(), and the answer arrives as an event.  In addition to the statuses listed,
+ * every call may return USHER_INVALID, USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no
+ * answer: it may have been applied), USHER_LOST and USHER_NOMEM; usher_message() has the
+ * details.  Threads: any.  Since 0.1. */
 
 /**
- * Make or change @rule: those settings that are given (NULL: none, they are only read).  The reply
- * has all of them: usher_serial_settings_of().  Its message warns when batch is more than the
- * numbers that width allows.  USHER_OK, USHER_SAME; USHER_MISSING: none is
- * given, and there is no such rule; USHER_REFUSED: numbers were made, and base, step, radix, mode
- * and whether there is a check digit stay, or highest or width have no room for them, or the local
- * day of another zone is one before; or numbers are held or returned, and reset and the zone of a
- * date stay: why.
- * Takes opt->if_version, opt->epoch.
+ * Change the given settings of @rule (NULL: none, only read them), and create the rule if it does
+ * not exist.  The reply has all of them: usher_serial_settings_of().  Its message warns if batch is
+ * more than the numbers that width allows.
+ *
+ * USHER_OK, USHER_SAME
+ * USHER_MISSING  none is given, and there is no such rule
+ * USHER_REFUSED  why.  Once numbers were made, base, step, radix, mode and the presence of a check
+ *                digit are fixed, highest and width must leave space for these numbers, and the
+ *                local day must not go back with another zone.  While numbers are held or returned,
+ *                reset is fixed, and so is the zone of a date
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
                                               const struct usher_serial_settings *settings,
@@ -362,32 +378,32 @@ USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char
                                               struct usher_reply **ret);
 
 /**
- * Make @n ahead (1 to USHER_SERIAL_FILL_MAX).  USHER_OK: count are made and left may still be;
- * USHER_FULL: the highest is reached.
- * Takes opt->if_version, opt->epoch.
+ * Make @n serials ahead (1 to USHER_SERIAL_FILL_MAX).  USHER_OK: count were made, left more are
+ * possible; USHER_FULL: the highest is reached.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, int64_t n,
                                               const struct usher_serial_options *opt,
                                               struct usher_serial_answer *ret);
 
 /**
- * Take the next @n (1 to USHER_SERIAL_TAKE_MAX), a row each.  With a request a repeat within an
- * hour gets the same ones.  debt = 1: take fewer if the authority is away.  USHER_OK;
- * USHER_FULL: fewer are left, and left says how many; USHER_EMPTY: none is left.
- * Takes opt->debt, opt->if_version, opt->epoch.
+ * Take the next @n serials (1 to USHER_SERIAL_TAKE_MAX), a row each.  With a request a repeat
+ * within an hour returns the same ones.  debt = 1: take fewer if the authority is away.  USHER_OK;
+ * USHER_FULL: fewer are left, as many as the answer's left; USHER_EMPTY: none is left.
+ * Options: opt->debt, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
                                               const struct usher_serial_options *opt,
                                               struct usher_reply **ret);
 
-/** What is in stock: usher_serial_statistics_of().  USHER_OK. */
+/** Read the stock: usher_serial_statistics_of().  USHER_OK. */
 USHER_API enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
                                                const struct usher_serial_options *opt,
                                                struct usher_reply **ret);
 
 /**
- * Make as many as the demand asks for.  USHER_OK: count; USHER_SAME: enough in stock; USHER_FULL.
- * Takes opt->if_version, opt->epoch.
+ * Refill the stock to match the demand.  USHER_OK: count; USHER_SAME: enough in stock; USHER_FULL.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule,
                                               const struct usher_serial_options *opt,
@@ -395,9 +411,9 @@ USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char
 
 /**
  * Raise the highest by @raise; the scope gets another epoch.  While the authority of a rule cannot
- * be reached, what the store may give out without it is raised by as much: a debt, which it is
- * told of when it is back.  USHER_OK: highest; USHER_FULL: it would pass 2^63 - 1.
- * Takes opt->debt, opt->if_version, opt->epoch.
+ * be reached, the numbers that the store may issue without it are raised by as much: a debt, which
+ * the authority receives when it is back.  USHER_OK: highest; USHER_FULL: it would pass 2^63 - 1.
+ * Options: opt->debt, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule,
                                                 int64_t raise,
@@ -405,10 +421,10 @@ USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const ch
                                                 struct usher_serial_answer *ret);
 
 /**
- * Go on behind @highest: the stock up to there is dropped, the highest is raised if need be, the
- * scope gets another epoch.  USHER_OK; USHER_SAME: it is that far already; USHER_FULL: the width
- * has no room.
- * Takes opt->if_version, opt->epoch.
+ * Continue after @highest: the stock up to there is dropped, the highest is raised if necessary,
+ * the scope gets another epoch.  USHER_OK; USHER_SAME: it is already that far; USHER_FULL: the
+ * number does not fit the width.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rule,
                                                    int64_t highest,
@@ -416,9 +432,9 @@ USHER_API enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const
                                                    struct usher_serial_answer *ret);
 
 /**
- * Take @serial apart.  USHER_OK: number_made, text_value, prefix, date, suffix, check_digit;
- * USHER_INVALID: the rule cannot have made it (another form, a number below the lowest start), or
- * its check digit is wrong.
+ * Parse @serial into its parts.  USHER_OK: number_made, text_value, prefix, date, suffix,
+ * check_digit; USHER_INVALID: the rule cannot have made it (another form, a number below the lowest
+ * start), or its check digit is wrong.
  */
 USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const char *rule,
                                                const char *serial,
@@ -426,12 +442,12 @@ USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const cha
                                                struct usher_serial_answer *ret);
 
 /**
- * Hold the lowest number of the present period for @owner (NULL: it has no name) for
- * opt->lease_ms (not given: the rule's; USHER_NONE: until it is confirmed, returned or spoilt: no
- * clock decides).  The same owner gets the number it holds (USHER_SAME), unless that is in doubt
+ * Reserve the lowest number of the current period for @owner (NULL = anonymous) for opt->lease_ms
+ * (not given: the rule's; USHER_NONE: no expiry, until it is confirmed, returned or voided).  The
+ * same owner gets the number it holds (USHER_SAME), unless that is in doubt
  * (USHER_SERIAL_STATE_DOUBT): then it gets another one.  USHER_OK: serial, token, until_ms;
  * USHER_EMPTY: the highest is reached.
- * Takes opt->lease_ms, opt->if_version, opt->epoch.
+ * Options: opt->lease_ms, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
                                                  const char *owner,
@@ -439,18 +455,22 @@ USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const c
                                                  struct usher_serial_answer *ret);
 
 /**
- * The number is used.  @serial is as it was reserved, whatever has become of prefix, suffix, date
- * and width since.  USHER_OK; USHER_SAME: it was done before under @token; USHER_STALE: @token is
- * not the hold of @serial (any more), and nothing is changed: the answer has state, and the owner
- * and until_ms of a hold, never its token; USHER_INVALID: no such serial is known; USHER_LOST: the
- * store has lost that it gave it out under @token, and another caller has it.
+ * Confirm that the reserved number is used.  @serial is the text that was reserved, even if prefix,
+ * suffix, date or width have changed since.
  *
- * If no other caller has it, the caller that shows the token of a lost hold settles it still; it
- * does not go out again then, nor when it is returned.  The numbers before it that are lost as
- * well become `lost`, as do those that an authority has granted beyond what the store knows: they
- * stand in usher_serial_holds() until somebody settles them, by a token of his own that was lost
- * or by the one that is shown there (opt->n of them at once).
- * Takes opt->n, opt->if_version, opt->epoch.
+ * USHER_OK
+ * USHER_SAME     it was confirmed before under @token
+ * USHER_STALE    @token is not, or no longer, the hold of @serial, and nothing is changed: the
+ *                answer has state, and the owner and until_ms of a hold, never its token
+ * USHER_INVALID  no such serial is known
+ * USHER_LOST     the store lost this hold, and another caller has the number
+ *
+ * If no other caller has the number, a caller that presents the token of a lost hold still settles
+ * it; it is then not issued again, not even if it is returned.  The numbers before it that are lost
+ * as well become `lost`, and so do those that an authority has granted beyond the numbers that the
+ * store has recorded.  usher_serial_holds() lists them until a caller settles them, by its own
+ * token of a lost hold or by the token listed there (opt->n of them at once).
+ * Options: opt->n, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
                                                  const char *serial, uint64_t token,
@@ -458,9 +478,9 @@ USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const c
                                                  struct usher_serial_answer *ret);
 
 /**
- * The number is not needed and goes out again in its period; one in doubt becomes void.  Statuses
- * as usher_serial_confirm().
- * Takes opt->if_version, opt->epoch.
+ * Return a number that is not needed: it is issued again in its period; one in doubt becomes void.
+ * Statuses as usher_serial_confirm().
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,
                                                 const char *serial, uint64_t token,
@@ -468,14 +488,15 @@ USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const ch
                                                 struct usher_serial_answer *ret);
 
 /**
- * The number is spoilt.  One that was returned in a period that is over is void by the token that
- * usher_serial_holds() shows.  Statuses as usher_serial_confirm().
+ * Void the number: it is spoilt and never issued again.  A number that was returned in a past
+ * period is voided with the token that usher_serial_holds() returns.  Statuses as
+ * usher_serial_confirm().
  *
- * For operators, with opt->doubt = 1 and @serial NULL: all numbers in doubt that were reserved at
- * version opt->before or earlier (that of usher_serial_holds(), so no number is void that its
- * answer lacks).  One bounded step: while the answer has more, ask again.  USHER_OK: count;
- * USHER_SAME: none is in doubt.
- * Takes opt->n, opt->if_version, opt->epoch, opt->doubt, opt->before.
+ * For operators, with opt->doubt = 1 and @serial NULL: void all numbers in doubt that were reserved
+ * at version opt->before or earlier.  With the version of usher_serial_holds() no number is voided
+ * that its answer lacks.  One call does a bounded step: repeat it while the answer has more.
+ * USHER_OK: count; USHER_SAME: none is in doubt.
+ * Options: opt->n, opt->if_version, opt->epoch, opt->doubt, opt->before.
  */
 USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char *rule,
                                               const char *serial, uint64_t token,
@@ -483,12 +504,13 @@ USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char
                                               struct usher_serial_answer *ret);
 
 /**
- * How @serial stands, as a row; NULL: the rule.  Writes nothing.  USHER_OK; USHER_MISSING;
+ * Show the state of @serial as a row; NULL: the rule.  Writes nothing.  USHER_OK; USHER_MISSING;
  * USHER_INVALID: it is none of this rule, its check digit is wrong, or its number is held, or was
- * confirmed or void, as another serial.  One that is not printed as
- * the rule prints now is known while its number is held or it is remembered how its last hold
- * ended; it is looked for among the 1,000 numbers longest held and the 1,000 ends of the latest
- * holds.
+ * confirmed or voided, as another serial.
+ *
+ * A serial in an earlier format of the rule is known while its number is held, or while the end of
+ * its last hold is remembered.  It is searched among the 1,000 numbers longest held and the 1,000
+ * ends of the latest holds.
  */
 USHER_API enum usher_status usher_serial_show(struct usher_engine *e, const char *rule,
                                               const char *serial,
@@ -496,44 +518,46 @@ USHER_API enum usher_status usher_serial_show(struct usher_engine *e, const char
                                               struct usher_reply **ret);
 
 /**
- * Delete @rule.  Its counters stay: a rule made again under its name continues after the numbers
+ * Delete @rule.  Its counters stay: a rule created again under its name continues after the numbers
  * that were taken in its period, and makes again those that were made and not taken.  With another
- * base, step, radix or format the application has to see to it that old and new serials differ.
+ * base, step, radix or format the application must ensure that old and new serials differ.
  * USHER_OK; USHER_SAME: not there; USHER_REFUSED while numbers are held, in doubt, returned or
  * lost.
- * Takes opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule,
                                                 const struct usher_serial_options *opt,
                                                 struct usher_serial_answer *ret);
 
 /**
- * Numbers held or in doubt as rows, the oldest first (by opt->owner, or with opt->doubt = 1 those
- * in doubt, or all).  After all come those returned: first those whose hold is over and has not
- * been written yet, then the others, the lowest first.  Those of periods that are over have a
- * token, for void.  Those lost come last.  opt->n (not given: 100) at most, following opt->after.
- * While the reply has more, give its answer's after as opt->after, also when a page has no rows: a
- * page looks at USHER_PAGE_MAX numbers at most.  A number that does not change while the pages are
- * read is in exactly one of them.  USHER_OK; USHER_INVALID: no page ended at opt->after.
- * Takes opt->owner, opt->n, opt->doubt, opt->after.
+ * List numbers held or in doubt as rows, oldest first (by opt->owner, or with opt->doubt = 1 those
+ * in doubt, or all).  If all are listed, returned ones follow: first those whose hold is over and
+ * has not been written yet, then the others, lowest first.  Returned numbers of past periods have a
+ * token, for void.  Lost ones come last.
+ *
+ * A page has at most opt->n rows (not given: 100), after opt->after.  While the reply has more,
+ * give its answer's after as opt->after, even if a page has no rows: a page reads at most
+ * USHER_PAGE_MAX numbers.  A number that does not change while the pages are read is in exactly one
+ * of them.  USHER_OK; USHER_INVALID: no page ended at opt->after.
+ * Options: opt->owner, opt->n, opt->doubt, opt->after.
  */
 USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,
                                                const struct usher_serial_options *opt,
                                                struct usher_reply **ret);
 
 /**
- * Apply what is due now, at most 64 changes.  Never needed for correctness.  While the answer has
- * more, ask again.  USHER_OK: count; USHER_SAME.
- * Takes opt->n, opt->if_version, opt->epoch.
+ * Apply expiries that are due, at most 64 changes.  Never needed for correctness.  Repeat it while
+ * the answer has more.  USHER_OK: count; USHER_SAME.
+ * Options: opt->n, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
                                                const struct usher_serial_options *opt,
                                                struct usher_serial_answer *ret);
 
 /**
- * For authorities: numbers behind @from up to @to are the store's to give out.  USHER_OK,
- * USHER_SAME, USHER_REFUSED.
- * Takes opt->period, opt->if_version, opt->epoch.
+ * For authorities: grant the numbers after @from up to @to to the store.  USHER_OK, USHER_SAME,
+ * USHER_REFUSED.
+ * Options: opt->period, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_grant(struct usher_engine *e, const char *rule,
                                                int64_t from, int64_t to,
@@ -541,21 +565,25 @@ USHER_API enum usher_status usher_serial_grant(struct usher_engine *e, const cha
                                                struct usher_serial_answer *ret);
 
 /**
- * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
- * oldest first: all that @rule keeps by its setting log, also when it was deleted since.  data has
- * the number of a hold, first and n of those made or taken, and what else was given or changed.
- * USHER_OK, USHER_MISSING; USHER_REFUSED: no log is kept; USHER_STALE: it does not reach back so
- * far (the answer's since_version says how far), or it is newer than the rule; USHER_LOST.
- * usher_watch_events() follows it.
- * Takes opt->epoch, opt->since_version, opt->max.
+ * Read the change log of @rule, even if it was deleted since: changes after opt->since_version as
+ * rows, oldest first, at most opt->max (not given: 100).  data has the number of a hold, first and
+ * n of those made or taken, and other arguments and changes.  usher_watch_events() follows the log.
+ *
+ * USHER_OK
+ * USHER_MISSING
+ * USHER_REFUSED  the rule keeps no log (setting log)
+ * USHER_STALE    the log starts later, at the answer's since_version; or no such version yet
+ * USHER_LOST     the store lost that version
+ * Options: opt->epoch, opt->since_version, opt->max.
  */
 USHER_API enum usher_status usher_serial_changes(struct usher_engine *e, const char *rule,
                                                  const struct usher_serial_options *opt,
                                                  struct usher_reply **ret);
 
-/* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
- * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another
- * noun's, no such row, or a size that is not set.  O(members * values). */
+/* Copy the answer, the settings, the statistics or row @i of @reply into a struct.  Texts belong
+ * to the reply and live as long, except those of the answer.  Return false, and do not write
+ * *@ret, if @reply is NULL or of another noun, if there is no such row, or if the size is not
+ * set.  O(members * values). */
 USHER_API bool usher_serial_answer_of(const struct usher_reply *reply, struct usher_serial_answer *ret);
 USHER_API bool usher_serial_settings_of(const struct usher_reply *reply, struct usher_serial_settings *ret);
 USHER_API bool usher_serial_statistics_of(const struct usher_reply *reply, struct usher_serial_statistics *ret);

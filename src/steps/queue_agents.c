@@ -119,10 +119,11 @@ static enum usher_status session_replace(struct run *run, struct act *act)
     usher__queue_agent_settle(&a->r);
     usher__queue_agent_event(w, act, USHER__AGENT_LOGIN, usher__work_at(w));
     usher__queue_act_about(act, USHER_QUEUE_LOGIN, from, &a->r);
+    usher__queue_answer_agent(w, USHER_OK, &a->r); /* its texts end with the commit */
+    reply_of(w)->token = a->token;
     status = usher__queue_act_commit(w, act);
     if (status != USHER_OK)
         return status;
-    usher__queue_answer_agent(w, USHER_OK, &a->r);
     if (is_open(&a->r)) /* see usher__queue_agent_alive() */
         usher__queue_todo_agent(run, a->r.order);
     return USHER_OK;

@@ -31,9 +31,9 @@ if [ "${1-}" = --inside ]; then
             net_bind_service net_raw sys_chroot mknod audit_write setfcap; do
             rights=$rights,+$right
         done
-        mv /usher /root/usher
-        cd /root/usher
-        HOME=/root exec setpriv --inh-caps=-all --bounding-set="$rights" sh -eu /steps.sh
+        mv /usher /home/usher
+        cd /home/usher
+        HOME=/home exec setpriv --inh-caps=-all --bounding-set="$rights" sh -eu /steps.sh
     fi
     useradd -m -s /bin/sh somebody
     echo 'somebody ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/somebody

@@ -436,8 +436,7 @@ static bool not_subscribed(struct usher_listener *l, struct ear *e, struct chann
 
     switch (usher__redis_classify(reply)) {
     case USHER__REDIS_MOVED:
-        if (l->s->map ==
-            NULL) /* the server is a node of a cluster, but the URL is that of a server */
+        if (l->s->map == NULL) /* a node of a cluster with the URL of a server */
             break;
         (void)usher__redis_redirected(e->r, reply, false);
         c->moves++;

@@ -397,7 +397,7 @@ static void expect(const struct usher__work *w, const struct usher_operation *co
 }
 
 /* Run tasks from the first on in one transaction, as many as may share it.  Return their count.
- * *@behind: see `struct usher__work`. */
+ * The last argument is the member of the same name of `struct usher__work`. */
 ALWAYS_INLINE size_t share(struct local *l, struct usher_task *tasks, size_t n,
                            const struct usher_context *context, bool *behind)
 {

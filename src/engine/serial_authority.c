@@ -312,8 +312,8 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_result *stor
 /* Another process with a new grant installs it in less than this. */
 #define ON_ITS_WAY_MS 20
 
-/* Update the rule in the authority: it lacks one that was created or changed without it.  With
- * @behind the entry may be newer than the store. */
+/* Update the rule in the authority: it lacks one that was created or changed without it.  If the
+ * store has lost grants, the entry may be newer than the store. */
 static enum usher_status keep_if_other(ask *a, bool behind)
 {
     struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);

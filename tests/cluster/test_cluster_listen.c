@@ -28,23 +28,10 @@
 static struct redis_cluster *cluster;
 static char url[REDIS_URL_MAX];
 
-static int slot_of(const char *room)
-{
-    char key[64];
-    redisReply *r;
-    int slot;
-
-    (void)snprintf(key, sizeof key, "{%s}", room);
-    r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", key, NULL);
-    assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
-    slot = (int)r->integer;
-    freeReplyObject(r);
-    return slot;
-}
-
 static struct redis_server *home_of(const char *room)
 {
-    struct redis_server *s = redis_cluster_owner(cluster, cluster->node[0], slot_of(room));
+    struct redis_server *s =
+        redis_cluster_owner(cluster, cluster->node[0], redis_cluster_slot(cluster, room));
 
     assert_non_null(s);
     return s;
@@ -151,7 +138,7 @@ static void move(const struct pair *p)
 
     memset(&m, 0, sizeof m);
     m.cluster = cluster;
-    m.slot = slot_of(p->room);
+    m.slot = redis_cluster_slot(cluster, p->room);
     m.source = home_of(p->room);
     m.target = m.source == cluster->node[0] ? cluster->node[1] : cluster->node[0];
     assert_true(redis_move_begin(&m));
@@ -207,7 +194,7 @@ static void a_master_that_dies_is_left(void **state)
 
     (void)state;
     pair_begin(&p, "den");
-    slot = slot_of(p.room);
+    slot = redis_cluster_slot(cluster, p.room);
     old = home_of(p.room);
     version = follow_must(p.a, "room set den f 0 wait=1");
     follow_hears(p.b, version);

@@ -215,20 +215,6 @@ static void wait_calls(unsigned n)
 
 /* ---- what is done ----------------------------------------------------------------------- */
 
-static int slot_of(const char *scope)
-{
-    char key[32];
-    redisReply *r;
-    int slot;
-
-    (void)snprintf(key, sizeof key, "{%.24s}", scope);
-    r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", key, NULL);
-    assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
-    slot = (int)r->integer;
-    freeReplyObject(r);
-    return slot;
-}
-
 /* To the next master, and back. */
 static void slot_moves(int slot)
 {
@@ -255,8 +241,8 @@ static void slots_move(void)
         struct usher_text room = { name, (size_t)n };
 
         usher__room_partition(&room, part);
-        slot_moves(slot_of(name));
-        slot_moves(slot_of(part));
+        slot_moves(redis_cluster_slot(cluster, name));
+        slot_moves(redis_cluster_slot(cluster, part));
     }
 }
 
@@ -442,7 +428,7 @@ static struct redis_cluster *patient;
 
 static unsigned node_of(const char *scope)
 {
-    return (unsigned)(slot_of(scope) * MASTERS / 16384);
+    return (unsigned)(redis_cluster_slot(cluster, scope) * MASTERS / 16384);
 }
 
 /* Number @i of the rooms on node @room whose entries are on node @entry. */

@@ -316,16 +316,12 @@ static void on_a_cluster_the_channel_is_where_the_room_is(void **state)
         fail_msg("%s", redis_reason());
     e = opened(redis_cluster_url(cluster, url));
     for (int i = 0; i < ROOMS; i++) {
-        char channel[32], text[64], slot[24];
+        char channel[32], text[64], room[24];
         struct redis_server *home;
-        redisReply *r;
 
         (void)snprintf(channel, sizeof channel, "{r%d}:room", i);
-        (void)snprintf(slot, sizeof slot, "{r%d}", i);
-        r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", slot, NULL);
-        assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
-        home = redis_cluster_owner(cluster, cluster->node[0], (int)r->integer);
-        freeReplyObject(r);
+        (void)snprintf(room, sizeof room, "r%d", i);
+        home = redis_cluster_owner(cluster, cluster->node[0], redis_cluster_slot(cluster, room));
         for (int k = 0; k < MASTERS; k++)
             used[k] = used[k] || cluster->node[k] == home;
         c[i] = listen_to(home, "SSUBSCRIBE", channel);

@@ -1479,18 +1479,14 @@ static int tls_port_of_first;
 static void pool_name(unsigned i, char name[16])
 {
     for (unsigned k = 0, n = i % (POOLS / MASTERS);; k++) {
-        redisReply *r;
-        bool is;
+        int slot;
 
-        (void)snprintf(name, 16, "{w%u}", k);
-        r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", name, NULL);
-        assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
-        is = (unsigned)(r->integer * MASTERS / 16384) == i / (POOLS / MASTERS);
-        freeReplyObject(r);
-        if (is && n-- == 0)
+        (void)snprintf(name, 16, "w%u", k);
+        slot = redis_cluster_slot(cluster, name);
+        assert_true(slot >= 0);
+        if ((unsigned)(slot * MASTERS / 16384) == i / (POOLS / MASTERS) && n-- == 0)
             break;
     }
-    (void)snprintf(name, 16, "%.*s", (int)strlen(name) - 2, name + 1);
 }
 
 /* Number @number comes into each pool, in one batch. */

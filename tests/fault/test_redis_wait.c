@@ -308,15 +308,14 @@ static void each_master_of_a_cluster_waits_for_its_own(void **state)
     if (cluster == NULL)
         fail_msg("%s", redis_reason());
     for (unsigned i = 0; i < POOLS; i++) {
-        char text[64], key[24];
-        redisReply *reply;
+        char text[64], name[24];
+        int slot;
 
-        (void)snprintf(key, sizeof key, "{w%u}", i);
-        reply = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", key, NULL);
-        assert_true(reply != NULL && reply->type == REDIS_REPLY_INTEGER);
-        home[i] = (unsigned)(reply->integer * MASTERS / 16384);
+        (void)snprintf(name, sizeof name, "w%u", i);
+        slot = redis_cluster_slot(cluster, name);
+        assert_true(slot >= 0);
+        home[i] = (unsigned)(slot * MASTERS / 16384);
         n_of[home[i]]++;
-        freeReplyObject(reply);
         (void)snprintf(text, sizeof text, "number add w%u 1 wait=1", i);
         line_read(&l[i], text);
         c[i] = l[i].c;

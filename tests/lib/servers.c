@@ -1187,6 +1187,22 @@ static struct redis_server *node_at(struct redis_cluster *c, long long port)
     return NULL;
 }
 
+int redis_cluster_slot(struct redis_cluster *c, const char *name)
+{
+    char key[300];
+    redisReply *r;
+    int slot = -1;
+
+    (void)snprintf(key, sizeof key, "{%s}", name);
+    r = redis_do(c->node[0], "CLUSTER", "KEYSLOT", key, NULL);
+    if (r != NULL && r->type == REDIS_REPLY_INTEGER)
+        slot = (int)r->integer;
+    else
+        fail("no slot of %s", name);
+    freeReplyObject(r);
+    return slot;
+}
+
 struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_server *asked,
                                          int slot)
 {

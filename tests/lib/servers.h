@@ -141,6 +141,9 @@ bool redis_cluster_wait_whole(struct redis_cluster *c, int timeout_ms);
  * epoch. */
 bool redis_cluster_wait_agreed(struct redis_cluster *c, int timeout_ms);
 
+/* The slot of a scope called @name; -1 if the node does not answer. */
+int redis_cluster_slot(struct redis_cluster *c, const char *name);
+
 /* The node that serves @slot in the eyes of @asked; NULL: nobody does. */
 struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_server *asked,
                                          int slot);

@@ -70,7 +70,7 @@ static const struct profile profiles[] = {
     { "random", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_RANDOM }, .capacity = 2 },
     /* not where everything is slow */
     { "tokens", { 0 }, 1, { .offer_ms = U }, .capacity = 1, .tokens = true },
-    { "who is left, leaves", { 0, U }, 2,
+    { "requeue=drop", { 0, U }, 2,
       { .ttl_ms = U, .requeue = USHER_QUEUE_REQUEUE_DROP, .limit = 1, .wrapup_ms = U }, .capacity = 1 },
     { "heartbeats", { 0, U }, 2, { .ttl_ms = 2 * U }, .capacity = 1 },
     /* from here on with USHER_LONG=1 only */

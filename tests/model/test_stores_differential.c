@@ -148,7 +148,7 @@ static bool targets_open(struct target *targets, FILE *f)
             }
         }
         if (!stores[i].fresh(url) || usher_open(url, &opt, &t->e) != USHER_OK ||
-            usher_watch(t->e, USHER_NUMBER, NULL, hear, t, &t->watch) != USHER_OK) {
+            usher_watch(t->e, (enum usher_noun)0, NULL, hear, t, &t->watch) != USHER_OK) {
             say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message());
             return false;
         }

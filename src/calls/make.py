@@ -706,4 +706,5 @@ def main():
             rows.write(files, check, "src/calls/make.py"))
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,6 +3,7 @@
 # Sizes and offsets of every public struct are those in tests/abi/layout.txt (of 64-bit systems).
 # Who changes them on purpose writes the file anew, with the library's version in mind:
 #   tests/abi/check-layout.sh --update
+# --print prints them, and compares nothing.
 set -eu
 : "${top_srcdir:=$(dirname "$0")/../..}"
 : "${CLANG:=clang}"
@@ -43,6 +44,9 @@ for name in $(sed -n 's/^struct \(usher_[a-z_]*\) {$/\1/p' "$top_srcdir"/include
 done
 if [ "${1-}" = --update ]; then
     cp "$dir/layout.txt" "$top_srcdir/tests/abi/layout.txt"
+    exit 0
+elif [ "${1-}" = --print ]; then
+    cat "$dir/layout.txt"
     exit 0
 fi
 diff -u "$top_srcdir/tests/abi/layout.txt" "$dir/layout.txt" || {

@@ -732,7 +732,8 @@ static bool field_same(const struct usher__field *f, const char *a, const char *
     }
 }
 
-static void field_print(FILE *f, const struct usher__field *field, const char *of)
+/* A text is cut after @most bytes. */
+static void field_print(FILE *f, const struct usher__field *field, const char *of, size_t most)
 {
     struct usher_text t;
     int64_t n;
@@ -755,7 +756,10 @@ static void field_print(FILE *f, const struct usher__field *field, const char *o
     case USHER__FIELD_TEXT:
     case USHER__FIELD_VALUE:
         memcpy(&t, of, sizeof t);
-        (void)fprintf(f, " '%.*s'", (int)(t.size < 60 ? t.size : 60), t.data != NULL ? t.data : "");
+        (void)fputs(" '", f);
+        if (t.data != NULL)
+            (void)fwrite(t.data, 1, t.size < most ? t.size : most, f);
+        (void)fputc('\'', f);
         break;
     default:
         memcpy(&n, of, sizeof n);
@@ -763,7 +767,8 @@ static void field_print(FILE *f, const struct usher__field *field, const char *o
     }
 }
 
-static void answer_print(FILE *f, const struct usher_operation *c, const struct usher_result *r)
+void babble_print(FILE *f, const struct usher_operation *c, const struct usher_result *r,
+                  size_t most)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     const char *rows;
@@ -772,19 +777,23 @@ static void answer_print(FILE *f, const struct usher_operation *c, const struct 
     (void)fprintf(
         f, "  %s, version %" PRIu64 "%s, due %" PRId64 ", `%s`:", usher_status_word(r->status),
         r->version, r->repeated ? ", repeated" : "", r->due_ms, r->message);
+    if (r->status >= USHER_INVALID) {
+        (void)fputc('\n', f);
+        return;
+    }
     for (unsigned i = 0; i < noun->n_outs; i++)
-        field_print(f, &noun->outs[i], (const char *)r);
+        field_print(f, &noun->outs[i], (const char *)r, most);
     (void)fputs(" /", f);
     for (unsigned i = 0; i < noun->n_extras; i++)
         if (noun->extras[i].verb == (unsigned)c->verb)
-            field_print(f, &noun->extras[i], (const char *)r);
+            field_print(f, &noun->extras[i], (const char *)r, most);
     (void)fputc('\n', f);
     memcpy(&n, (const char *)r + noun->n_rows_at, sizeof n);
     memcpy(&rows, (const char *)r + noun->rows_at, sizeof rows);
     for (size_t i = 0; i < n; i++) {
         (void)fputs("   ", f);
         for (unsigned k = 0; k < noun->n_row; k++)
-            field_print(f, &noun->row[k], rows + i * noun->row_size);
+            field_print(f, &noun->row[k], rows + i * noun->row_size, most);
         (void)fputc('\n', f);
     }
 }
@@ -826,8 +835,8 @@ bool babble_same(const struct usher_operation *c, const struct usher_result *a,
     if (same && a->status < USHER_INVALID)
         same = fields_same(c, a, b);
     if (!same && f != NULL) {
-        answer_print(f, c, a);
-        answer_print(f, c, b);
+        babble_print(f, c, a, 60);
+        babble_print(f, c, b, 60);
     }
     return same;
 }

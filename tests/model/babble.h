@@ -79,4 +79,8 @@ const char *babble_scope(enum usher_noun noun, unsigned i);
 bool babble_same(const struct usher_operation *c, const struct usher_result *a,
                  const struct usher_result *b, FILE *f);
 
+/* Print the fields of @r that babble_same() compares.  Texts are cut after @most bytes. */
+void babble_print(FILE *f, const struct usher_operation *c, const struct usher_result *r,
+                  size_t most);
+
 #endif

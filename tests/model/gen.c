@@ -887,8 +887,7 @@ void gen_print(FILE *f, const struct usher_operation *c)
         (void)fprintf(f, " now=%" PRId64, c->now_ms);
 }
 
-/* FNV-1a. */
-static uint64_t hashed(uint64_t hash, const void *data, size_t size)
+uint64_t gen_hash(uint64_t hash, const void *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ ((const unsigned char *)data)[i]) * UINT64_C(1099511628211);
@@ -897,7 +896,7 @@ static uint64_t hashed(uint64_t hash, const void *data, size_t size)
 
 uint64_t gen_asked(const struct usher_operation *c)
 {
-    const uint64_t start = UINT64_C(14695981039346656037);
+    const uint64_t start = GEN_HASH;
     struct usher_operation plain = *c;
     uint64_t hash, sum = 0;
     char *words = NULL;
@@ -918,13 +917,13 @@ uint64_t gen_asked(const struct usher_operation *c)
         fields.at = (const unsigned char *)c->arg.room.fields.data;
         fields.end = fields.at + c->arg.room.fields.size;
         while (usher_fields_next(&fields, &name, &value, &version))
-            sum += hashed(hashed(start, name.data, name.size), value.data, value.size) *
+            sum += gen_hash(gen_hash(start, name.data, name.size), value.data, value.size) *
                    (name.size + 1);
         plain.arg.room.fields.data = NULL;
     }
     gen_print(f, &plain);
     (void)fclose(f);
-    hash = hashed(start, words, size) + sum;
+    hash = gen_hash(start, words, size) + sum;
     free(words);
     return hash;
 }

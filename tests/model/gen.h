@@ -69,4 +69,8 @@ void gen_print(FILE *f, const struct usher_operation *c);
  * ask the same.  Of any noun; packed fields in any order. */
 uint64_t gen_asked(const struct usher_operation *c);
 
+/* FNV-1a of @hash, at first GEN_HASH, and @data. */
+#define GEN_HASH UINT64_C(14695981039346656037)
+uint64_t gen_hash(uint64_t hash, const void *data, size_t size);
+
 #endif

@@ -11,6 +11,10 @@
  *
  * World i of a run has the seed USHER_SEED + i (and with USHER_NOUNS, bits, only these nouns). What
  * fails is made smaller and printed in the words of the command line.
+ *
+ * With USHER_DIGESTS=FILE the program only runs USHER_STEPS commands of each noun, and writes a
+ * line to FILE for each world: hashes of its commands, answers, notices and last states
+ * (tests/yardstick.sh).
  */
 #include "config.h"
 
@@ -253,6 +257,59 @@ static void heartbeat_cut(const struct usher_operation *c, size_t n,
     other->of.room.mark = first->of.room.mark;
 }
 
+/* The hashes of one world, for USHER_DIGESTS. */
+static struct {
+    FILE *f; /* NULL: nothing is hashed */
+    uint64_t commands, answers, notices, states;
+} digest;
+
+static uint64_t text_hash(uint64_t hash, FILE *f, char **text, size_t *size)
+{
+    (void)fclose(f);
+    hash = gen_hash(hash, *text, *size);
+    free(*text);
+    return hash;
+}
+
+static void batch_hash(struct babbled **list, size_t n, const struct usher_result *replies)
+{
+    char *text = NULL;
+    size_t size = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        FILE *f = open_memstream(&text, &size);
+
+        if (f == NULL)
+            abort();
+        if (!list[i]->epoch) /* which every store draws for itself */
+            gen_print(f, &list[i]->c);
+        digest.commands = text_hash(digest.commands, f, &text, &size);
+        f = open_memstream(&text, &size);
+        if (f == NULL)
+            abort();
+        babble_print(f, &list[i]->c, &replies[i], SIZE_MAX);
+        digest.answers = text_hash(digest.answers, f, &text, &size);
+    }
+}
+
+/* All stores have sent the same notices, and have the same digests. */
+static void end_hash(struct target *t)
+{
+    for (unsigned noun = 1; noun < NOUNS; noun++) {
+        for (unsigned k = 0; k < BABBLE_SCOPES; k++) {
+            struct told *told = &t->told[noun][k];
+            char state[33];
+
+            if (usher_digest(t->e, (enum usher_noun)noun, babble_scope((enum usher_noun)noun, k),
+                             state) != USHER_OK)
+                fail_msg("no digest: %s", usher_message());
+            digest.states = gen_hash(digest.states, state, strlen(state));
+            (void)fflush(told->f);
+            digest.notices = gen_hash(digest.notices, told->text, told->size);
+        }
+    }
+}
+
 static unsigned answered[NOUNS][64][USHER_NOMEM + 1]; /* by verb and status, by the first store */
 
 /* The index of the command at which something was wrong, or @n. */
@@ -275,6 +332,8 @@ static size_t run(const struct world *w, struct babbled **list, size_t n, size_t
         for (size_t i = 0; i < k; i++)
             answered[(unsigned)list[at + i]->c.verb >> 8][(unsigned)list[at + i]->c.verb & 63]
                     [first[i].status]++;
+        if (digest.f != NULL)
+            batch_hash(list + at, k, first);
         for (unsigned s = 1; s < n_stores && bad == n; s++) {
             if (!batch_run(&targets[s], list + at, k, replies, f)) {
                 bad = at;
@@ -303,6 +362,8 @@ static size_t run(const struct world *w, struct babbled **list, size_t n, size_t
     }
     if (bad == n && n > 0 && (!digests_same(targets, f) || !audits_clean(targets, f)))
         bad = n - 1;
+    if (bad == n && digest.f != NULL)
+        end_hash(&targets[0]);
     targets_close(targets);
     free(targets);
     return bad;
@@ -489,6 +550,32 @@ static void all_stores_say_the_same(void **state)
                  idle->word);
 }
 
+static void digests_are_written(void **state)
+{
+    uint64_t most = number_from("USHER_STEPS", 10000);
+
+    (void)state;
+    for (unsigned noun = 1; noun < NOUNS; noun++) {
+        uint64_t seed = number_from("USHER_SEED", 7001), steps = 0;
+
+        for (; steps < most; seed++) {
+            size_t n;
+
+            digest.commands = digest.answers = digest.notices = digest.states = GEN_HASH;
+            n = world_run(seed, 1u << noun);
+            steps += n;
+            (void)fprintf(digest.f,
+                          "%s seed=%" PRIu64 " n=%zu commands=%016" PRIx64 " answers=%016" PRIx64
+                          " notices=%016" PRIx64 " states=%016" PRIx64 "\n",
+                          usher_noun_word((enum usher_noun)noun), seed, n, digest.commands,
+                          digest.answers, digest.notices, digest.states);
+        }
+    }
+    for (unsigned i = 0; i < n_stores; i++)
+        (void)fprintf(digest.f, "alike on %s\n", stores[i].name);
+    assert_int_equal(fclose(digest.f), 0);
+}
+
 /* Without it the worlds above are only half of the test. */
 static void redis_takes_part(void **state)
 {
@@ -503,12 +590,21 @@ int main(void)
         cmocka_unit_test(all_stores_say_the_same),
         cmocka_unit_test(redis_takes_part),
     };
+    static const struct CMUnitTest digests[] = { cmocka_unit_test(digests_are_written) };
+    const char *name = getenv("USHER_DIGESTS");
     int rc = stores_start();
 
     if (rc != 0)
         return rc;
     print_message("USHER_SEED=%" PRIu64 "\n", number_from("USHER_SEED", 7001));
-    rc = cmocka_run_group_tests_name("stores differential", tests, NULL, NULL);
+    if (name == NULL) {
+        rc = cmocka_run_group_tests_name("stores differential", tests, NULL, NULL);
+    } else if ((digest.f = fopen(name, "w")) == NULL) {
+        perror(name);
+        rc = 1;
+    } else {
+        rc = cmocka_run_group_tests_name("digests", digests, NULL, NULL);
+    }
     stores_stop();
     return rc;
 }

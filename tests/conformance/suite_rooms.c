@@ -2941,6 +2941,31 @@ static void a_notice_has_the_epoch_of_its_own_room(void **state)
     usher_unwatch(f->twin, there);
 }
 
+/* The command that erases a room, and opens none, sends the notices of its end. */
+static void the_end_of_a_room_has_its_epoch(void **state)
+{
+    struct fixture *f = *state;
+    struct epochs h[2] = { { 0 }, { 0 } };
+    struct usher_watcher *here, *there;
+    uint64_t epoch;
+
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_epoch, &h[0], &here), USHER_OK);
+    assert_int_equal(usher_watch(f->twin, USHER_ROOM, "r", hear_epoch, &h[1], &there), USHER_OK);
+    ok(f, "open r linger=1000");
+    epoch = f->r.epoch;
+    f->now += 5000;
+    missing(f, "open r epoch=%016" PRIx64, epoch);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(h[i].n, 3); /* open, empty, done */
+        for (size_t k = 0; k < 3; k++) {
+            assert_int_equal(h[i].version[k], k + 1);
+            assert_true(h[i].epoch[k] != 0 && h[i].epoch[k] == h[i].epoch[0]);
+        }
+    }
+    usher_unwatch(f->e, here);
+    usher_unwatch(f->twin, there);
+}
+
 /* ---- notices ----------------------------------------------------------------------- */
 
 struct log {
@@ -3425,6 +3450,7 @@ int suite_rooms(const struct backend *b)
         TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there),
         TEST(a_patrol_runs_while_somebody_watches),
         TEST(a_notice_has_the_epoch_of_its_own_room),
+        TEST(the_end_of_a_room_has_its_epoch),
         TEST(who_comes_and_goes_is_told_together),
         TEST(what_stood_before_them_in_a_batch_does_not_tell_them),
         TEST(what_is_told_together_is_bounded),

@@ -226,7 +226,7 @@ for i = 1, n_commands do
         if not S.exists and (not was or dropping or S.blank) then
             shown, shown_version, shown_due = '0000000000000000', 0, -1
         end
-        if S.epoch_first and S.epoch_first ~= epoch then table.insert(S.notices, 1, S.epoch_first) end
+        if S.epoch_first and S.epoch_first ~= shown then table.insert(S.notices, 1, S.epoch_first) end
         local answer = S.answer
         if not answer then
             answer = {S.status, shown, shown_version, shown_due, answered, 0, S.notices or {}, S.rows or {}}

@@ -75,7 +75,8 @@ static const struct row {
     { "number-call", VALUES, NULL, "number call p owner=ann lease=60s", "number free p owner=ann" },
     { "number-hangup", VALUES, "number call p number=n7", "number hangup p n7", NULL },
     { "number-list", VALUES, NULL, "number list p max=50", NULL },
-    { "number-call-typed", CALL, NULL, NULL, "number free p owner=ann" },
+    { "number-call-typed", CALL, NULL, "number call p owner=ann lease=60s",
+      "number free p owner=ann" },
     { "number-show-text", TEXT, NULL, "number show p n7", NULL },
     { "queue-apply", VALUES, NULL, "queue apply q user lane=b", "queue leave q user" },
     { "queue-leave", VALUES, "queue apply q user lane=b", "queue leave q user", NULL },
@@ -146,8 +147,7 @@ int main(int argc, char **argv)
         if (usher_open("memory:", NULL, &engine) != USHER_OK)
             die("memory:");
         prepare();
-        if (row->line != NULL)
-            parse(row->line, &command, room, sizeof room);
+        parse(row->line, &command, room, sizeof room);
         for (unsigned long n = strtoul(argv[2], NULL, 10); n > 0; n--) {
             if (row->before != NULL)
                 say(row->before);

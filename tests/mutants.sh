@@ -1189,6 +1189,8 @@ mutant 'JSON of a script: below 0 is a duration' src/engine/json_tables.c "s/? '
     tests/cluster/test_by_hand 'json_is*'
 mutant 'JSON of a script: an agent is a user' backends/redis/lua/queue_json.lua "s/n\\[5\\] ~= 0 and n\\[8\\] == ''/false/" \
     tests/cluster/test_by_hand 'json_is*'
+mutant 'JSON of a script: a late logout is of a user' backends/redis/lua/queue_json.lua 's/v == K.V_LOGOUT or//' \
+    tests/cluster/test_by_hand 'json_is*'
 mutant 'JSON of a script: a wrong call is answered as a list' backends/redis/lua/direct.lua "s/ do json = json or ARGV\\[i\\] == 'json'/ do json = json or false/" \
     tests/cluster/test_by_hand 'wrong_calls*'
 mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \

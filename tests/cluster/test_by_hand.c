@@ -951,6 +951,11 @@ static const struct {
     { "queue", NULL, "where zoe" },
     { "queue", NULL, "changes" },
     { "queue", "leave zoe now 2500", "history" },
+    { "queue", "login ben now 2600", "changes" },
+    { "queue", "pause ben now 2600", "changes" },
+    { "queue", "alive agent ann now 10000", "agents" },
+    { "queue", "alive agent ann now 18000", "agents" }, /* ben is gone */
+    { "queue", "logout ben now 18000", "changes" },     /* so the notice has no token */
     { "serial", "rule prefix A width 4 mode 2 max 9223372036854775807 log 9 now 1000", "show" },
     { "serial", "reserve owner ann now 1000", "holds" },
     { "serial", NULL, "show serial A0001" },

@@ -478,12 +478,20 @@ static void print_call(FILE *f, const struct call *c)
     (void)fprintf(f, "\n");
 }
 
+/* Two long answers are printed from 400 bytes before the first difference. */
 static void wrong(const struct world *w, const struct call *c, const char *what, const char *a,
                   const char *b)
 {
+    size_t same = 0;
+
+    while (a[same] == b[same] && a[same] != '\0')
+        same++;
+    same -= same > 400 ? 400 : same;
     (void)fprintf(stderr, "\nUSHER_SEED=%" PRIu64 " USHER_NOUNS=%u: call %" PRIu64 ": %s:", w->seed,
                   1u << w->noun, w->step, what);
     print_call(stderr, c);
+    a += same;
+    b += same;
     (void)fprintf(stderr, "direct:  %.2000s\nlibrary: %.2000s\n", a, b);
     fail();
 }

@@ -14,7 +14,11 @@ function J.place(login, no) return no == 0 and '' or string.format('%s.%.0f.%.0f
 
 function J.made(of, is_row) return J.place(of[is_row and 5 or 17], of[is_row and 6 or 18]) end
 
--- An agent has a token and no owner.
-function J.subject(n) return n[5] ~= 0 and n[8] == '' and K.SUBJECT_AGENT or K.SUBJECT_USER end
+-- These verbs are about agents.  In other notices an agent has a token and no owner.
+function J.subject(n)
+    local v = n[1]
+    local agent = v == K.V_LOGIN or v == K.V_LOGOUT or v == K.V_PAUSE or v == K.V_READY or n[5] ~= 0 and n[8] == ''
+    return agent and K.SUBJECT_AGENT or K.SUBJECT_USER
+end
 
 function J.told_value(name, v) return name == 'room' and v ~= '' and answer[2] .. '.' .. v or v end

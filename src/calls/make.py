@@ -108,9 +108,9 @@ class Argument:
         show = str if self.words else span if self.field.type == MS else number
         return f"default {show(self.standard)}"
 
-    def told(self, setting):
+    def told(self):
         """For people who write words."""
-        default = self.default("0").replace("default", "at first") if setting else self.default("0")
+        default = self.default("0")
         more = "; ".join(t for t in (self.range(), default) if t)
         return f"{self.help} ({more})" if more else self.help
 
@@ -466,7 +466,7 @@ class Noun:
         lines = [f".Ss Arguments of {self.noun}", ".Bl -tag -width 11n -compact"]
         for argument, words in self.args.values():
             of = f"For {', '.join(words)}: " if len(words) < 5 else ""
-            told = argument.told(argument.field.name in self.lists["settings"])
+            told = argument.told()
             lines += [f".It Cm {argument.field.word}",
                       mdoc(of + told if of else told[0].upper() + told[1:]) + "."]
         return lines + [".El"]

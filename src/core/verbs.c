@@ -106,7 +106,7 @@ const char *const usher__user_state_words[] = {
 #define GIVEN(x) USHER_GIVEN_##x
 #define VERB_CODE(x) USHER_NUMBER_##x
 #define FIELD(x) USHER_FIELD_##x
-#define TOLD(x) TYPE_OF_##x
+#define TYPE(x) TYPE_OF_##x
 #define SHARED A(GROUP) | A(GROUPS)
 #include "verbs_table.h"
 
@@ -128,7 +128,7 @@ const char *const usher__user_state_words[] = {
 #define GIVEN(x) USHER_GIVEN_ID_##x
 #define VERB_CODE(x) USHER_ID_##x
 #define FIELD(x) USHER_FIELD_##x
-#define TOLD(x) TYPE_OF_##x
+#define TYPE(x) TYPE_OF_##x
 #define SHARED 0
 #include "verbs_table.h"
 
@@ -148,7 +148,7 @@ const char *const usher__user_state_words[] = {
 #define GIVEN(x) USHER_GIVEN_ROOM_##x
 #define VERB_CODE(x) USHER_ROOM_##x
 #define FIELD(x) USHER_FIELD_##x
-#define TOLD(x) TYPE_OF_##x
+#define TYPE(x) TYPE_OF_##x
 #define SHARED A(MEMBER) | A(HOLDER)
 #include "verbs_table.h"
 
@@ -168,7 +168,7 @@ const char *const usher__user_state_words[] = {
 #define GIVEN(x) USHER_GIVEN_SERIAL_##x
 #define VERB_CODE(x) USHER_SERIAL_##x
 #define FIELD(x) USHER_FIELD_##x
-#define TOLD(x) TYPE_OF_##x
+#define TYPE(x) TYPE_OF_##x
 #define SHARED 0u
 #include "verbs_table.h"
 
@@ -188,7 +188,7 @@ const char *const usher__user_state_words[] = {
 #define GIVEN(x) USHER_GIVEN_QUEUE_##x
 #define VERB_CODE(x) USHER_QUEUE_##x
 #define FIELD(x) USHER_FIELD_##x
-#define TOLD(x) TYPE_OF_##x
+#define TYPE(x) TYPE_OF_##x
 #define SHARED 0
 #include "verbs_table.h"
 
@@ -210,7 +210,7 @@ const char *const usher__user_state_words[] = {
 #define GIVEN(x) USHER_GIVEN_ROOMS_##x
 #define VERB_CODE(x) USHER_ROOMS_##x
 #define FIELD(x) 0
-#define TOLD(x) 0
+#define TYPE(x) 0
 #define SHARED 0
 #include "verbs_table.h"
 
@@ -232,7 +232,7 @@ const char *const usher__user_state_words[] = {
 #define GIVEN(x) USHER_GIVEN_STORE_##x
 #define VERB_CODE(x) USHER_STORE_##x
 #define FIELD(x) USHER_FIELD_##x
-#define TOLD(x) TYPE_OF_##x
+#define TYPE(x) TYPE_OF_##x
 #define SHARED 0
 #include "verbs_table.h"
 

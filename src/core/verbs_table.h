@@ -3,17 +3,17 @@
  * The tables of one noun, made from its rows.  verbs.c includes this once for each noun with
  * these macros:
  *
- *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
+ *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def".
  *   NOUN_HIDDEN true for a noun of the engine, or of the whole store.
  *   NOUN_WHOLE  true for the latter.
- *   THE(x)      number_##x   prefix of the generated names
- *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_operation and usher_result
- *   ARGS_TYPE   struct usher_number_args
- *   REPLY_TYPE  struct usher_number_result, ROW_TYPE struct usher_number_result_row
- *   GIVEN(x)    USHER_GIVEN_##x
- *   SHARED      arguments whose field another one has, too
- *   FIELD(x)    USHER_FIELD_##x, 0 for a hidden noun
- *   TOLD(x)     its type, 0 likewise
+ *   THE(x)      number_##x   prefix of the generated names.
+ *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_operation and usher_result.
+ *   ARGS_TYPE   struct usher_number_args.
+ *   REPLY_TYPE  struct usher_number_result, ROW_TYPE struct usher_number_result_row.
+ *   GIVEN(x)    USHER_GIVEN_##x.
+ *   SHARED      arguments that share their field with another one.
+ *   FIELD(x)    USHER_FIELD_##x, 0 for a hidden noun.
+ *   TYPE(x)     its type, 0 for a hidden noun.
  *
  * and none of them is defined afterwards.
  */
@@ -99,7 +99,7 @@ static const struct usher__verb THE(verbs)[] = {
 
 static const struct usher__field THE(outs)[] = {
 #define OUT(type, member, field, verbs)                                                            \
-    { USHER__FIELD_##type, TOLD(field), 0, (uint16_t)offsetof(struct usher_result, REPLY(member)), \
+    { USHER__FIELD_##type, TYPE(field), 0, (uint16_t)offsetof(struct usher_result, REPLY(member)), \
       FIELD(field),        verbs },
 #include NOUN_DEF
 };
@@ -118,7 +118,7 @@ static const uint8_t THE(out_at)[] = {
 
 static const struct usher__field THE(extras)[] = {
 #define EXTRA(verb, type, member, field)                                           \
-    { USHER__FIELD_##type, TOLD(field),                                            \
+    { USHER__FIELD_##type, TYPE(field),                                            \
       VERB_CODE(verb),     (uint16_t)offsetof(struct usher_result, REPLY(member)), \
       FIELD(field),        V(verb) },
 #include NOUN_DEF
@@ -127,7 +127,7 @@ static const struct usher__field THE(extras)[] = {
 static const struct usher__field THE(row)[] = {
 #define ROW(type, member, field, verbs)                                            \
     {                                                                              \
-        USHER__FIELD_##type, TOLD(field), 0, (uint16_t)offsetof(ROW_TYPE, member), \
+        USHER__FIELD_##type, TYPE(field), 0, (uint16_t)offsetof(ROW_TYPE, member), \
         FIELD(field),        verbs                                                 \
     },
 #include NOUN_DEF
@@ -136,7 +136,7 @@ static const struct usher__field THE(row)[] = {
 /* The last one of each is none. */
 static const struct usher__field THE(views)[] = {
 #define VIEW(type, member, field, verbs)                                                           \
-    { USHER__FIELD_##type, TOLD(field), 0, (uint16_t)offsetof(struct usher_result, REPLY(member)), \
+    { USHER__FIELD_##type, TYPE(field), 0, (uint16_t)offsetof(struct usher_result, REPLY(member)), \
       FIELD(field),        verbs },
 #include NOUN_DEF
     { 0 }
@@ -145,7 +145,7 @@ static const struct usher__field THE(views)[] = {
 static const struct usher__field THE(row_views)[] = {
 #define ROW_VIEW(type, member, field, verbs)                                       \
     {                                                                              \
-        USHER__FIELD_##type, TOLD(field), 0, (uint16_t)offsetof(ROW_TYPE, member), \
+        USHER__FIELD_##type, TYPE(field), 0, (uint16_t)offsetof(ROW_TYPE, member), \
         FIELD(field),        verbs                                                 \
     },
 #include NOUN_DEF
@@ -289,6 +289,6 @@ static const struct usher__noun THE(noun) = {
 #undef VERB_CODE
 #undef SHARED
 #undef FIELD
-#undef TOLD
+#undef TYPE
 #undef V
 #undef ALL_VERBS

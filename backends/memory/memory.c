@@ -1290,7 +1290,7 @@ enum usher_status usher__memory_open(void *payload, struct usher_url *url,
     (void)payload;
     (void)deadline_ms;
     if (url->rest[0] != '\0') {
-        static const char text[] = "memory: takes nothing after the colon";
+        static const char text[] = "memory: nothing may follow the colon";
 
         memcpy(message_line, text, sizeof text);
         return USHER_INVALID;

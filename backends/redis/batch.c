@@ -20,7 +20,7 @@
 
 #include "trip.h"
 
-#define CLAIMED "redis: no answer before the deadline: the scope is in another batch"
+#define CLAIMED "redis: no answer before the deadline: another batch of this engine has the scope"
 /* The answer to WAIT can come 100 ms after its timeout (hz 10). */
 #define WAIT_BACK_MS 120
 

@@ -229,9 +229,9 @@ static enum usher_status told(struct usher__redis_look *l, const struct redisRep
     }
     (void)snprintf(l->message, sizeof l->message, "redis %.100s:%u: %s", at->host,
                    (unsigned)at->port,
-                   status == USHER_INVALID ? "the answer to CLUSTER SLOTS is not understood"
+                   status == USHER_INVALID ? "malformed reply to CLUSTER SLOTS"
                    : status == USHER_NOMEM ? "out of memory"
-                                           : "no slot of the cluster is served");
+                                           : "no node serves a slot of the cluster");
     if (status == USHER_OK)
         usher__redis_view_free(s->alloc, v);
     return status == USHER_NOMEM ? status : USHER_UNAVAILABLE;

@@ -366,7 +366,7 @@ const char *usher__redis_conn_explain(struct usher__redis_conn *c, const struct 
     if (reply->type == REDIS_REPLY_ERROR)
         say_reply(c, reply->str, reply->len);
     else
-        say(c, "an answer of the wrong type", "");
+        say(c, "a reply of the wrong type", "");
     return c->message;
 }
 
@@ -846,7 +846,7 @@ static enum frame take(struct usher__redis_conn *c, redisReply **ret_reply)
             /* an alert of a server that was greeted without TLS */
             say(c,
                 c->scan.type == 0x15 ? "protocol error: the server speaks TLS: use `rediss:`"
-                                     : "protocol error: not an answer of Redis, or too big",
+                                     : "protocol error: not a reply of Redis, or too large",
                 "");
             return FRAME_BAD;
         }
@@ -855,7 +855,7 @@ static enum frame take(struct usher__redis_conn *c, redisReply **ret_reply)
             continue;
         if (redisReaderGetReply(c->reader, &reply) != REDIS_OK || reply == NULL) {
             if (c->reader->err == REDIS_ERR_OOM)
-                say(c, "out of memory for the answer", "");
+                say(c, "out of memory for the reply", "");
             else
                 say(c, "protocol error: ", c->reader->errstr);
             return FRAME_BAD;
@@ -901,7 +901,7 @@ static bool is_quiet(struct usher__redis_conn *c)
     if (is == FRAME_DONE && reply->type == REDIS_REPLY_ERROR)
         usher__redis_conn_explain(c, reply);
     else if (is != FRAME_BAD)
-        say(c, "protocol error: an answer to nothing", "");
+        say(c, "protocol error: a reply without a request", "");
     freeReplyObject(reply);
     return false;
 }
@@ -1157,7 +1157,7 @@ static enum usher_status answer(struct usher__redis_conn *c, redisReply *reply,
         if (reply->type == REDIS_REPLY_ERROR)
             usher__redis_conn_explain(c, reply);
         else
-            say(c, "protocol error: an answer to nothing", "");
+            say(c, "protocol error: a reply without a request", "");
         freeReplyObject(reply);
         return lose(c);
     }
@@ -1371,7 +1371,9 @@ static enum usher_status greeting(struct usher__redis_conn *c)
         memcpy(c->message, to->said, sizeof to->said);
     else if (c->hung_up && c->answered == 0 && to->said[0] == '\0' && TLS(c) == NULL &&
              c->opt.unix_path == NULL)
-        say(c, "the server hangs up on the first command: if it speaks TLS, use `rediss:`", "");
+        say(c,
+            "the server closes the connection at the first command: if it speaks TLS, use `rediss:`",
+            "");
     to->again = false;
     return status == USHER_NOMEM ? USHER_NOMEM : USHER_UNAVAILABLE;
 }

@@ -100,7 +100,7 @@ static enum usher_status host_answered(const struct usher__redis *r, struct host
     if (usher__redis_sentinel_read(h->reply, &h->master))
         return USHER_OK;
     if (h->reply->type == REDIS_REPLY_ERROR && strstr(h->reply->str, "unknown command") != NULL)
-        usher__redis_conn_refuse(h->conn, "the server is no Sentinel");
+        usher__redis_conn_refuse(h->conn, "the server is not a Sentinel");
     else
         (void)usher__redis_conn_explain(h->conn, h->reply);
     return USHER_UNAVAILABLE;
@@ -206,11 +206,11 @@ static enum usher_status none(struct usher__redis *r)
     answered = i < s->n;
     i = answered ? i : 0;
     if (answered && asks_sentinels(r))
-        usher__redis_conn_refuse(s->host[i].conn, "the Sentinel knows no master of this name");
+        usher__redis_conn_refuse(s->host[i].conn, "the Sentinel has no master of this name");
     else if (answered)
         (void)usher__redis_refuse_replica(s->host[i].conn, s->host[i].reply);
     (void)snprintf(line, sizeof line, "%s%s",
-                   !answered && asks_sentinels(r) ? "no Sentinel answers: " : "",
+                   !answered && asks_sentinels(r) ? "no Sentinel replies: " : "",
                    usher__redis_conn_message(s->host[i].conn));
     usher__redis_conn_note(r->conn, line);
     return USHER_UNAVAILABLE;
@@ -250,7 +250,7 @@ static enum usher_status choose_server(struct usher__redis *r)
 
             write_host(&r->hosts[i], one, sizeof one);
             write_host(&r->hosts[master], other, sizeof other);
-            (void)snprintf(line, sizeof line, "redis %s and %s: both answer that they are masters",
+            (void)snprintf(line, sizeof line, "redis %s and %s: both report that they are masters",
                            one, other);
             usher__redis_conn_note(r->conn, line);
             return USHER_UNAVAILABLE;
@@ -297,7 +297,7 @@ static enum usher_status choose_address(struct usher__redis *r)
     if (status != USHER_OK) {
         usher__redis_conn_note(r->conn, status == USHER_NOMEM
                                             ? "redis: out of memory"
-                                            : "redis: the Sentinels give no address");
+                                            : "redis: the Sentinels return no address");
         return status == USHER_NOMEM ? USHER_NOMEM : USHER_UNAVAILABLE;
     }
     usher__redis_conn_close(r->conn);

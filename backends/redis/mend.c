@@ -108,8 +108,8 @@ enum usher_status usher__redis_show_rest(struct usher__redis *r, const struct us
     }
     if (status != USHER_OK || there[3] != 0 || there[0] + there[1] + there[2] == 0)
         return status;
-    item.fault = there[0] != 0 ? "its header is gone"
-                               : "its hash is gone, with all that was in it; lists are left";
+    item.fault = there[0] != 0 ? "its header is missing"
+                               : "its hash is missing, with all its records; lists are left";
     return fn(payload, &item);
 }
 
@@ -282,7 +282,7 @@ static enum usher_status put_header(struct mend *m, const struct usher_scope *s)
     char bytes[USHER__REDIS_HEAD], *at = bytes + HEAD_DUE;
 
     if (head.data == NULL || head.size < USHER__REDIS_HEAD)
-        return usher__redis_not_understood(m->d, "its header is not understood", m->message);
+        return usher__redis_not_understood(m->d, "its header cannot be read", m->message);
     memcpy(bytes, head.data, USHER__REDIS_HEAD);
     number_put(&at, s->due_ms == INT64_MAX ? UINT64_MAX : (uint64_t)s->due_ms);
     at += USHER__REDIS_NUMBER; /* the writer */
@@ -342,13 +342,12 @@ static enum usher_status drop_rest(struct mend *m)
     step_begin(m->r, m->sha, m->d, "drop", no_mark, 0);
     status = step_end(m->r, &gone, 1, m->message);
     if (status == USHER_OK && gone == 0) {
-        (void)snprintf(m->message, 192, "it has no header that is understood");
+        (void)snprintf(m->message, 192, "it has no header that can be read");
         return USHER_UNAVAILABLE;
     }
     if (status == USHER_OK)
         (void)snprintf(m->message, 192,
-                       "the scope is lost: its hash is gone, and what was left of its lists was "
-                       "removed");
+                       "the scope is lost: its hash is missing; the rest of its lists was removed");
     return status;
 }
 
@@ -374,7 +373,7 @@ static enum usher_status mend(struct usher__redis *r, enum usher_noun noun,
     if (tables == NULL)
         return USHER_NOMEM;
     if (tables->noun != noun)
-        return usher__redis_not_understood(&d, "its tables are not known", message);
+        return usher__redis_not_understood(&d, "this library has no tables for it", message);
     step_begin(r, sha, &d, "begin", mark, 1);
     usher__redis_conn_arg_str(r->conn, tables->permanent);
     status = step_end(r, was, 4, message);
@@ -384,9 +383,9 @@ static enum usher_status mend(struct usher__redis *r, enum usher_noun noun,
         status = mend_marked(&m, &d, fn, header, payload, deadline_ms);
     usher__redis_dump_done(r, &d);
     if (status == USHER_OK)
-        (void)snprintf(message, 192, "mended%s%s: %llu entries put into the lists, %llu taken out",
-                       was[1] == 0 ? ", :index was gone" : "",
-                       was[2] == 0 ? ", :held was gone" : "", m.in + (unsigned long long)was[3],
+        (void)snprintf(message, 192, "repaired%s%s: %llu entries added to the lists, %llu removed",
+                       was[1] == 0 ? ", :index was missing" : "",
+                       was[2] == 0 ? ", :held was missing" : "", m.in + (unsigned long long)was[3],
                        m.out);
     return status;
 }

@@ -166,7 +166,7 @@ enum usher_status usher__redis_head_take(struct usher__redis *r, struct usher__r
         return status;
     if (reply->elements != 3) {
         freeReplyObject(reply);
-        (void)snprintf(message, 192, "redis: HMGET is not understood");
+        (void)snprintf(message, 192, "redis: malformed reply to HMGET");
         return USHER_UNAVAILABLE;
     }
     return pages_add(r, &d->header, reply) ? USHER_OK : USHER_NOMEM;
@@ -210,7 +210,7 @@ static enum usher_status take_fields(struct usher__redis *r, struct usher__redis
     if (reply->elements != 2 || reply->element[0]->type != REDIS_REPLY_STRING ||
         reply->element[0]->len >= CURSOR || reply->element[1]->type != REDIS_REPLY_ARRAY) {
         freeReplyObject(reply);
-        (void)snprintf(message, 192, "redis: HSCAN is not understood");
+        (void)snprintf(message, 192, "redis: malformed reply to HSCAN");
         return USHER_UNAVAILABLE;
     }
     (void)snprintf(cursor, CURSOR, "%s", reply->element[0]->str);
@@ -257,7 +257,7 @@ static enum usher_status take_members(struct usher__redis *r, struct set *set, c
     last = reply->element[reply->elements - 1];
     if (last->type != REDIS_REPLY_STRING || (size_t)last->len >= sizeof set->from) {
         freeReplyObject(reply);
-        (void)snprintf(message, 192, "redis: ZRANGEBYLEX is not understood");
+        (void)snprintf(message, 192, "redis: malformed reply to ZRANGEBYLEX");
         return USHER_UNAVAILABLE;
     }
     set->from[0] = '(';
@@ -323,7 +323,7 @@ enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__
             return status;
         usher__redis_dump_done(r, d);
         if (!usher__redis_pause(r, tries, deadline_ms)) {
-            (void)snprintf(message, 192, "redis: the scope is written to all the time");
+            (void)snprintf(message, 192, "redis: the scope changes faster than it can be read");
             return USHER_UNAVAILABLE;
         }
     }
@@ -440,13 +440,13 @@ enum usher_status usher__redis_reading_make(struct usher__redis *r,
     to->scope.name = *d->name;
     if (t->noun != d->noun ||
         strlen(t->words) != (size_t)(USHER_KINDS - 1) * USHER__REDIS_STATES * USHER__REDIS_WORD)
-        return usher__redis_not_understood(d, "its tables are not known", message);
+        return usher__redis_not_understood(d, "this library has no tables for it", message);
     if (!usher__redis_head_read(head, strtoll(t->format, NULL, 10), &to->scope))
-        return usher__redis_not_understood(d, "its header is not understood", message);
+        return usher__redis_not_understood(d, "its header cannot be read", message);
     if (settings.data != NULL ? !usher__redis_settings_read(settings, &to->scope)
                               : !usher__redis_defaults_read(t->defaults, &to->scope))
-        return usher__redis_not_understood(d, "its settings are not understood", message);
+        return usher__redis_not_understood(d, "its settings cannot be read", message);
     if (!usher__redis_gaps_read(gaps, &to->scope))
-        return usher__redis_not_understood(d, "its gaps are not understood", message);
+        return usher__redis_not_understood(d, "its gaps cannot be read", message);
     return records_make(r, d, t->words, &to->records) ? USHER_OK : USHER_NOMEM;
 }

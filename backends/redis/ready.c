@@ -187,7 +187,7 @@ bool usher__redis_refuse_replica(struct usher__redis_conn *conn, const struct re
                            host.size < 100 ? (int)host.size : 100, host.data,
                            port.size < 8 ? (int)port.size : 8, port.data);
         else
-            (void)snprintf(why, sizeof why, "the server is no master, its role is `%.*s`",
+            (void)snprintf(why, sizeof why, "the server is not a master: its role is `%.*s`",
                            role.size < 40 ? (int)role.size : 40, role.data);
         usher__redis_conn_refuse(conn, why);
         return true;
@@ -204,13 +204,13 @@ static enum usher_status role_told(struct usher__redis *r, bool *ret_other)
     if (role.size == 0 && r->tells && r->asked_ms == 0)
         usher__redis_log(
             r, USHER_LOG_WARNING,
-            "redis: the server may not be asked for INFO: whether it is a master is not known");
+            "redis: the user lacks the right to INFO: the role of the server is unknown");
     if (usher__redis_refuse_replica(r->conn, reply))
         return USHER_UNAVAILABLE;
     identity = usher__redis_info(reply, "master_replid");
     if (role.size > 0 && identity.size == 0 && r->tells && r->asked_ms == 0)
         usher__redis_log(r, USHER_LOG_WARNING,
-                         "redis: the server has no master_replid: what it loses is not detected");
+                         "redis: the server has no master_replid: losses are not detected");
     *ret_other = r->tells && (r->asked_ms == 0 || identity.size != strlen(r->identity) ||
                               memcmp(identity.data, r->identity, identity.size) != 0);
     if (identity.size < sizeof r->identity) {

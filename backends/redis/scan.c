@@ -70,7 +70,7 @@ static enum usher_status find_scopes(struct usher__redis *r, enum usher_noun nou
             reply->element[0]->len >= (int)sizeof cursor ||
             reply->element[1]->type != REDIS_REPLY_ARRAY) {
             freeReplyObject(reply);
-            (void)snprintf(message, 192, "redis: SCAN is not understood");
+            (void)snprintf(message, 192, "redis: malformed reply to SCAN");
             return USHER_UNAVAILABLE;
         }
         (void)snprintf(cursor, sizeof cursor, "%s", reply->element[0]->str);
@@ -206,7 +206,7 @@ static enum usher_status show_scope(struct usher__redis *r, const struct usher__
         return status;
     }
     if (status == USHER_OK && usher__redis_is_marked(&head))
-        status = wrong("it is being mended, or that was broken off", fn, payload);
+        status = wrong("a repair of it is under way, or was interrupted", fn, payload);
     while (from.records.odd-- > 0 && status == USHER_OK)
         status = strange(fn, payload);
     if (status == USHER_OK)
@@ -231,10 +231,9 @@ static void warn_of_large(struct usher__redis *r, const struct usher__redis_dump
         n += d->fields.page[p]->element[1]->elements / 2;
     if (n <= LARGE + NO_RECORDS)
         return;
-    (void)snprintf(
-        line, sizeof line,
-        "redis: %s %.*s has some %zu records: while its slot is moved it holds up both nodes",
-        usher_noun_word(d->noun), (int)d->name->size, d->name->data, n);
+    (void)snprintf(line, sizeof line,
+                   "redis: %s %.*s has some %zu records: a move of its slot blocks both nodes",
+                   usher_noun_word(d->noun), (int)d->name->size, d->name->data, n);
     usher__redis_log(r, USHER_LOG_WARNING, line);
 }
 
@@ -530,7 +529,7 @@ enum usher_status usher__redis_scan(struct usher_store *store, enum usher_noun n
         if ((unsigned)noun == 0 ? is_noun(n) : n == (unsigned)noun)
             status = scan_scope(e, (enum usher_noun)n, scope, false, fn, payload);
     if (status == USHER_OK && e->n_blind + e->n_scopes > 0) {
-        (void)snprintf(message, 192, "not all was seen (%zu nodes, %zu scopes more): %.100s",
+        (void)snprintf(message, 192, "incomplete (not read: %zu nodes, %zu scopes): %.100s",
                        e->n_blind, e->n_scopes, e->why);
         status = USHER_UNAVAILABLE;
     }

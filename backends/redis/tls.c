@@ -229,7 +229,7 @@ static const char *file_fault(void)
         return ERR_GET_REASON(e) == EACCES ? "permission denied" : "cannot be read";
     if (ERR_GET_LIB(e) == ERR_LIB_X509 && ERR_GET_REASON(e) == X509_R_KEY_VALUES_MISMATCH)
         return "is not the key of the certificate in cert=";
-    return "has not what is needed, in PEM";
+    return "has no PEM block of the required kind";
 }
 
 /* Return whether the file exists and is of a kind that can be read to its end. */
@@ -298,7 +298,7 @@ static bool read_files(struct usher__redis_tls *t, SSL_CTX *context)
     }
     if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) {
         say(t, "TLS: key=%.80s: %s", key,
-            t->locked ? "is locked with a pass phrase: give one that is not" : file_fault());
+            t->locked ? "is encrypted with a pass phrase: use a key without one" : file_fault());
         return false;
     }
     /* a key of another type than the certificate's has not been compared yet */
@@ -369,7 +369,8 @@ static int look_at_certificate(int is_good, X509_STORE_CTX *store)
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
     case X509_V_ERR_CERT_UNTRUSTED:
         say(t, "TLS: the server's certificate is %s",
-            t->opt.ca != NULL ? "not from the CA in ca=" : "from no CA known here: give it as ca=");
+            t->opt.ca != NULL ? "not from the CA in ca="
+                              : "from an unknown CA: add the CA with ca=");
         break;
     case X509_V_ERR_CERT_HAS_EXPIRED:
         say(t, "TLS: %s has expired", whose);
@@ -380,8 +381,8 @@ static int look_at_certificate(int is_good, X509_STORE_CTX *store)
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
         name_certificate(X509_STORE_CTX_get_current_cert(store), names);
-        say(t, "TLS: the certificate is for %s, not for %.60s (tls-name= says another name)", names,
-            t->opt.name);
+        say(t, "TLS: the certificate is for %s, not for %.60s (set another name with tls-name=)",
+            names, t->opt.name);
         break;
     default:
         say(t, "TLS: %s is not accepted: %s", whose, X509_verify_cert_error_string(e));
@@ -405,25 +406,25 @@ static void explain(struct usher__redis_tls *t)
     case SSL_R_HTTP_REQUEST:
     case SSL_R_UNKNOWN_PROTOCOL:
     case SSL_R_PACKET_LENGTH_TOO_LONG:
-        why = "what the server says is no TLS: is it the right port? (`redis:` is without)";
+        why = "the server does not speak TLS at this port: check the port, or use `redis:`";
         break;
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
         why = "the server has no TLS 1.2 or later";
         break;
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-        why = "the server wants a certificate: give cert= and key=";
+        why = "the server requires a client certificate: add cert= and key=";
         break;
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
         why = t->opt.cert == NULL
-                  ? "the server refuses; perhaps it wants a certificate (cert= and key=)"
-                  : "the server refuses, and does not say why";
+                  ? "the server refused the connection: it may require a client certificate (cert= and key=)"
+                  : "the server refused the connection without a reason";
         break;
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
         why = "the server does not know the CA of the certificate in cert=";
         break;
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-        why = "the certificate in cert= has expired, says the server";
+        why = "the server reports that the certificate in cert= has expired";
         break;
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:

@@ -100,7 +100,7 @@ static void understood(pipeline *b, size_t i, const struct redisReply *reply)
         (usher_operation_flags(task->command) & USHER_OPERATION_WRITES) == 0)
         usher_result_fail(task->reply, status, "out of memory");
     else
-        usher_result_fail(task->reply, USHER_UNKNOWN, "redis: the answer is not understood");
+        usher_result_fail(task->reply, USHER_UNKNOWN, "redis: malformed reply");
 }
 
 /* The reason why the server refused a command on the scope of @c.  The server names no keys. */
@@ -235,7 +235,7 @@ static void keep_order(pipeline *b)
                      same_scope(b->tasks[i].command, b->tasks[k].command);
         if (passed) {
             fail(b, i, USHER_UNAVAILABLE,
-                 "redis: refused, while a later command on the pool was not");
+                 "redis: not sent again: a later command on the pool was executed");
             b->left--;
         }
     }

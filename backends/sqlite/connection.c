@@ -74,7 +74,7 @@ enum usher_status usher__records_run_one(struct connection *c, sqlite3_stmt *st)
     enum usher_status status = run(c, st);
 
     if (status == USHER_OK && sqlite3_changes(c->db) != 1)
-        status = usher__records_corrupt(c, "a row that was read is not there");
+        status = usher__records_corrupt(c, "a row that was read is missing");
     return status;
 }
 

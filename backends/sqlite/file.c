@@ -228,7 +228,8 @@ enum usher_status usher__sqlite_failed(sqlite3 *db, int rc, char message[192])
         const char *text = system_text(db);
 
         usher__sqlite_say(message, "cannot be opened: %s",
-                          text != NULL ? text : "it is no file, or has no place for its log");
+                          text != NULL ? text
+                                       : "it is not a file, or its directory cannot hold its log");
         break;
     }
     case SQLITE_READONLY:
@@ -382,14 +383,15 @@ static enum usher_status identify(sqlite3 *db, int64_t *ret_format, char message
         return USHER_INVALID;
     }
     if (format < FIRST) {
-        usher__sqlite_say(message,
-                          "the file is of a version before 0.1 (format %lld): make it anew",
-                          (long long)format);
+        usher__sqlite_say(
+            message, "the file has the format of a version before 0.1 (%lld): create a new file",
+            (long long)format);
         return USHER_INVALID;
     }
     if (format > USHER__SQLITE_FORMAT) {
-        usher__sqlite_say(message, "the file has format %lld, this version knows up to %d",
-                          (long long)format, USHER__SQLITE_FORMAT);
+        usher__sqlite_say(
+            message, "the file has format %lld, and this version reads up to %d: use a newer usher",
+            (long long)format, USHER__SQLITE_FORMAT);
         return USHER_INVALID;
     }
     *ret_format = format;

@@ -24,10 +24,9 @@ static enum usher_status make_tables(const struct usher__sqlite_side_kind *kind,
         return USHER_OK;
     if (!empty) {
         if (application == kind->application)
-            usher__sqlite_say(message,
-                              "the file is of another format: of an older or a newer usher");
+            usher__sqlite_say(message, "the file has the format of an older or newer usher");
         else
-            usher__sqlite_say(message, "the file is not that of %s", kind->what);
+            usher__sqlite_say(message, "the file does not belong to %s", kind->what);
         return USHER_INVALID;
     }
     rc = usher__sqlite_execute(db, kind->schema);

@@ -307,11 +307,11 @@ static enum usher_status path_of(const struct usher_url *url, char *path, size_t
 
     memcpy(path, "./", 2);
     if (usher_url_unescape(url->rest, length, path + 2, size - 2) != USHER_OK) {
-        usher__sqlite_say(message, "sqlite: the path has a bad %%XX in it");
+        usher__sqlite_say(message, "sqlite: the path contains an invalid %%XX");
         return USHER_INVALID;
     }
     if (path[2] == '\0') {
-        usher__sqlite_say(message, "sqlite: a path has to follow (as in `sqlite:usher.db`)");
+        usher__sqlite_say(message, "sqlite: the path is missing (as in `sqlite:usher.db`)");
         return USHER_INVALID;
     }
     if (path[2] == '/')
@@ -353,7 +353,7 @@ static enum usher_status options_of(struct usher_url *url, enum usher__sqlite_sy
         while (sync <= USHER__SYNC_OFF && strcmp(option->value, words[sync]) != 0)
             sync++;
         if (sync > USHER__SYNC_OFF) {
-            usher__sqlite_say(message, "sqlite: sync is none of full, normal and off");
+            usher__sqlite_say(message, "sqlite: sync is not full, normal or off");
             return USHER_INVALID;
         }
         *ret_sync = (enum usher__sqlite_sync)sync;

@@ -211,9 +211,8 @@ static enum usher_status read_again(struct usher_txn *t, int64_t list, const voi
         return status;
     bind_int(st, 1, row_of(ref));
     status = usher__records_fetch(t, st, list, 0, ret);
-    return status == USHER_MISSING
-               ? usher__records_corrupt(&t->c, "a row that was read is not there")
-               : status;
+    return status == USHER_MISSING ? usher__records_corrupt(&t->c, "a row that was read is missing")
+                                   : status;
 }
 
 /* ---- */

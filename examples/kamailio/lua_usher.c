@@ -118,7 +118,7 @@ static const char *value_of(lua_State *L, uint32_t field, struct usher_value *re
         if (text)
             return "%s is a text"; /* +49301 as a number would lose its plus */
         if (!(n >= -EXACT && n <= EXACT) || n != (lua_Number)(int64_t)n)
-            return "%s is no whole number that Lua keeps exactly";
+            return "%s is not a whole number that Lua stores exactly";
         ret->number = (int64_t)n;
         return NULL;
     case LUA_TSTRING:
@@ -137,7 +137,7 @@ static const char *value_of(lua_State *L, uint32_t field, struct usher_value *re
         }
         return NULL;
     default:
-        return "%s is neither a text nor a number";
+        return "%s must be a text or a number";
     }
 }
 

@@ -500,7 +500,7 @@ USHER_API enum usher_status usher_room_role(struct usher_engine *e, const char *
 
 /**
  * Add @share, an item that @member shows to the others until it leaves.  A repeat sets its
- * opt->fields.  USHER_OK, USHER_SAME; USHER_REFUSED: it is another member's; USHER_MISSING,
+ * opt->fields.  USHER_OK, USHER_SAME; USHER_REFUSED: it belongs to another member; USHER_MISSING,
  * USHER_FULL.
  * Options: opt->fields, opt->if_version, opt->epoch.
  */

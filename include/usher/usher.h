@@ -84,7 +84,7 @@ extern "C" {
     X(INVALID, 0x20, "invalid", "the arguments are wrong; the message says which")         \
     X(UNAVAILABLE, 0x30, "unavailable", "no store; nothing was applied")                   \
     X(UNKNOWN, 0x31, "unknown", "sent but not answered; it may have been applied")         \
-    X(LOST, 0x32, "lost", "the store went back in time")                                   \
+    X(LOST, 0x32, "lost", "the store lost what this token or version refers to")           \
     X(NOMEM, 0x33, "nomem", "out of memory; nothing was applied")
 
 enum usher_status {

@@ -312,10 +312,11 @@ enum usher_status usher__call(struct usher_engine *e, const struct usher__calls 
         *ret_reply = NULL;
     if (status == USHER_OK) {
         if (to != NULL && (to->size < sizeof *to || to->size > STRUCT_MAX))
-            status = refuse(verb, "the size of the answer is not set");
+            status = refuse(verb, "answer: initialise the struct with its _INIT");
         else if ((opt != NULL && c.opt == NULL) || (settings != NULL && c.settings == NULL))
-            status = refuse(verb, "the size of options or settings is not set, or they say what "
-                                  "this version of the library does not know");
+            status = refuse(verb,
+                            "options or settings: initialise the struct with its _INIT, and set no "
+                            "members that this version of the library does not know");
     }
     if (status != USHER_OK)
         return nothing_told(of, status, to);

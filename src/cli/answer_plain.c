@@ -191,7 +191,7 @@ static const struct {
       "[STATE=lost? under token {!TOKEN}][ by {OWNER}]>[; more after {AFTER}]" },
     { "serial", "sweep", DONE, ": {COUNT} expired" MORE },
     { "serial", "grant", DONE, ": up to {GRANTED}" },
-    { "serial", "grant", STALE, ": there is another period by now" },
+    { "serial", "grant", STALE, ": the period has changed" },
     { "serial", NULL, STALE,
       ": {@SERIAL} is not held under token {@TOKEN}"
       "<: {SERIAL} is {!STATE}[ by {OWNER}][ under token {TOKEN}][ until {UNTIL}]>" },

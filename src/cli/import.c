@@ -105,11 +105,11 @@ static const char *number_fault(const char *line, size_t size)
 
     for (size_t i = 0; fault == NULL && i < size; i++) {
         if (line[i] == ',')
-            fault = "has a comma in it: the file has one number a line";
+            fault = "contains a comma: the file has one number a line";
         blank = blank || line[i] == ' ';
         other = other || strchr(" +-/.()*#0123456789", line[i]) == NULL;
     }
-    return fault == NULL && blank && other ? "has a blank in it, and is no phone number" : fault;
+    return fault == NULL && blank && other ? "contains a blank and is not a phone number" : fault;
 }
 
 static void bad(struct import *m, uint64_t line, const char *fault)
@@ -310,7 +310,8 @@ int usher__cli_import(struct cli *cli, char *const *words, size_t n)
     if (strcmp(m.file, "-") != 0)
         fd = open(m.file, O_RDONLY | O_CLOEXEC);
     else if (cli->shell)
-        return usher__cli_fail(cli, USHER_INVALID, "file - is where the shell reads from");
+        return usher__cli_fail(cli, USHER_INVALID,
+                               "file - is standard input, which the shell reads");
     if (fd < 0)
         return usher__cli_fail(cli, USHER_INVALID, "file %s: %s", m.file, strerror(errno));
     rc = usher__cli_open(cli, CLI_WRITES);

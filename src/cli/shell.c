@@ -89,7 +89,7 @@ static bool special(struct shell *sh, const struct words *w)
         p++;
     if (w->nul &&
         (p->word != NULL || (w->n >= 2 && usher__cli_verb(w->word[0], w->word[1]) != NULL))) {
-        fail(sh, "line has a NUL byte in it");
+        fail(sh, "line contains a NUL byte");
         return true;
     }
     if (p->word != NULL) {

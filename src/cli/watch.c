@@ -358,11 +358,11 @@ static const char *scope_fault(struct followed *f, const char *word)
     char noun[16];
 
     if (slash == NULL || (size_t)(slash - word) >= sizeof noun)
-        return "is not NOUN/NAME, as room/R";
+        return "is not NOUN/NAME, as in room/R";
     (void)snprintf(noun, sizeof noun, "%.*s", (int)(slash - word), word);
     of = usher__noun_by_word(noun);
     if (of == NULL || of->hidden)
-        return "has no known noun; it is NOUN/NAME, as room/R";
+        return "has an unknown noun: write NOUN/NAME, as in room/R";
     fault = usher__scope_fault(slash + 1, strlen(slash + 1));
     if (fault != NULL)
         return fault;
@@ -384,7 +384,7 @@ static const char *option(struct watching *w, const char *word)
     }
     value = strchr(word, '=');
     if (value == NULL)
-        return "is no option of `watch`";
+        return "is not an option of `watch`";
     value++;
     if (strncmp(word, "--max=", 6) == 0) {
         if (!usher__parse_int(value, 1, USHER_EXACT_MAX, &n))
@@ -403,7 +403,7 @@ static const char *option(struct watching *w, const char *word)
         if (!usher__parse_span(value, 0, USHER_SPAN_MAX, &w->for_ms))
             return "is not a duration in " PARSE_SPANS;
     } else {
-        return "is no option of `watch`";
+        return "is not an option of `watch`";
     }
     return NULL;
 }
@@ -433,7 +433,7 @@ int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
         return usher__cli_fail(cli, USHER_INVALID,
                                "in the shell, --once, --max= or --for= is required");
     if (scopes == 1)
-        return usher__cli_fail(cli, USHER_INVALID, "scope is missing: NOUN/NAME, as room/R");
+        return usher__cli_fail(cli, USHER_INVALID, "scope is missing: NOUN/NAME, as in room/R");
     if (scopes - 1 > SCOPES_MAX)
         return usher__cli_fail(cli, USHER_INVALID, "more than %d scopes", SCOPES_MAX);
     for (size_t i = 1; i < scopes; i++) {

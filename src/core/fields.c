@@ -64,7 +64,7 @@ const char *usher__fields_fault(const char *data, size_t size)
             return fault;
         for (size_t k = 0; k < i; k++)
             if (usher__text_equal(&names[k], &names[i]))
-                return "have one twice";
+                return "have a name twice";
     }
     return u.at == u.end ? NULL : "are not packed fields";
 }

@@ -159,7 +159,7 @@ static inline const char *name_fault(const char *data, size_t size)
     if (size > USHER_NAME_MAX)
         return "is longer than 255 bytes";
     if (!clean(data, size))
-        return "is not UTF-8 without control characters";
+        return "contains invalid UTF-8 or a control character";
     return NULL;
 }
 
@@ -173,7 +173,7 @@ const char *usher__scope_fault(const char *data, size_t size)
     const char *fault = name_fault(data, size);
 
     if (fault == NULL && has(data, size, '{', '}'))
-        fault = "has a brace in it";
+        fault = "contains a brace";
     return fault;
 }
 
@@ -181,7 +181,7 @@ const char *usher__scope_fault(const char *data, size_t size)
 static const char *reserved_fault(const char *data, size_t size)
 {
     if (has(data, size, ':', ':'))
-        return "has a colon in it, which is reserved";
+        return "contains a colon, which is reserved";
     if (size > 1 && data[size - 1] == '*')
         return "ends in *, which is reserved";
     return NULL;
@@ -192,9 +192,9 @@ const char *usher__group_fault(const char *data, size_t size)
     const char *fault = usher__name_fault(data, size);
 
     if (fault == NULL && has(data, size, ',', ','))
-        fault = "has a comma in it";
+        fault = "contains a comma";
     if (fault == NULL && size == 1 && data[0] == '*')
-        fault = "is *, which stands for any";
+        fault = "must not be *, which means any";
     return fault != NULL ? fault : reserved_fault(data, size);
 }
 
@@ -233,7 +233,7 @@ const char *usher__groups_fault(const char *data, size_t size)
         if (fault == NULL)
             fault = reserved_fault(group.data, group.size);
         if (fault != NULL)
-            return group.size == 0 ? "has an empty name in it" : fault;
+            return group.size == 0 ? "contains an empty name" : fault;
         if (++n > USHER_NUMBER_GROUPS_MAX)
             return "has more than 16 names";
     }

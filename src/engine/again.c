@@ -48,7 +48,7 @@ bool usher__again_begin(struct usher__again *a, const struct usher_allocator *al
         if (t->again != 0 && passed(a->tasks, i, a->n)) {
             if (t->reply->status != USHER_UNKNOWN)
                 usher_result_fail(t->reply, USHER_UNAVAILABLE,
-                                  "refused, while a later command on the scope was not");
+                                  "not sent again: a later command on the scope was executed");
             t->again = 0;
         }
         if (t->again == 0)

@@ -139,7 +139,7 @@ static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64
     }
     if (now >= a->deadline_ms) {
         (void)snprintf(a->why, sizeof a->why, "%s",
-                       t->try_ms != 0 ? t->why : "nothing came in time");
+                       t->try_ms != 0 ? t->why : "timed out: the authority did not answer");
         status = USHER_UNAVAILABLE;
     } else if (atomic_load(&t->times) != times) {
         status = USHER_SAME;
@@ -182,8 +182,9 @@ static bool turn_end(struct usher__ask *a, struct turn *t, enum usher_status sta
     (void)pthread_cond_broadcast(&t->over);
     (void)pthread_mutex_unlock(&t->lock);
     if (first)
-        usher__ask_log(a, USHER_LOG_WARNING,
-                       "the authority cannot be asked, what it granted before is given out");
+        usher__ask_log(
+            a, USHER_LOG_WARNING,
+            "the authority cannot be reached: numbers and ids that it granted before are issued");
     return !again;
 }
 
@@ -367,7 +368,7 @@ void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,
         }
         usher_result_done(reply);
     }
-    (void)snprintf(a->why, sizeof a->why, "others use up all that it grants");
+    (void)snprintf(a->why, sizeof a->why, "other programs use up all grants of the authority");
     usher__result_init(reply, a->noun, a->e->opt.alloc);
     usher__ask_fail(a, USHER_UNAVAILABLE, reply);
 }

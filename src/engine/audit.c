@@ -336,7 +336,7 @@ static enum usher_status audit_kept(struct audit *a, const struct usher_record *
     if (entry.data_size == 0)
         tell(a, "the authority does not have it yet: the next use adds it");
     else if (!usher__hooks(noun)->form_reads(entry.data, entry.data_size))
-        fault(a, "its entry in the authority cannot be read: it could not be made again");
+        fault(a, "its entry in the authority cannot be read: it could not be created again");
     else
         tell(a, "differs from its entry in the authority: the next use updates the entry");
     return USHER_OK;
@@ -359,8 +359,9 @@ static void audit_clock(const struct audit *a, const struct usher_scope *s)
 
     if (ahead_ms > AHEAD_MS && a->e->skew_ms < USHER_TIME_MAX)
         tell(a,
-             "its last time is %" PRId64 " ms ahead of this machine's clock: until then all its "
-             "changes have that time, and its days and periods are of it",
+             "its last time is %" PRId64
+             " ms ahead of this machine's clock: until then its changes, "
+             "days and periods use that time",
              ahead_ms);
 }
 
@@ -382,16 +383,16 @@ static enum usher_status audit_scope(struct audit *a, const struct usher_scope *
     a->tally.scope = &a->scope;
     audit_name(a, s->noun, &s->name);
     if (a->steps == NULL)
-        fault(a, "is of no known noun: %u", (unsigned)s->noun);
+        fault(a, "has an unknown noun: %u", (unsigned)s->noun);
     else if (a->steps->scope_fault(s) != NULL)
-        fault(a, "has %s that cannot be", a->steps->scope_fault(s));
+        fault(a, "has %s that is not valid", a->steps->scope_fault(s));
     if (s->epoch == 0)
         fault(a, "has no epoch");
     if (s->version == 0 || s->version >= UINT64_C(1) << 53)
         fault(a, "has version %" PRIu64, s->version);
     audit_clock(a, s);
     if (!gaps_are_sane(s))
-        fault(a, "its gaps of lost versions do not follow each other");
+        fault(a, "its gaps of lost versions overlap, or are out of order");
     if (usher__scope_fault(s->name.data, s->name.size) != NULL)
         fault(a, "its name %s", usher__scope_fault(s->name.data, s->name.size));
     else
@@ -411,7 +412,7 @@ static void audit_order(struct audit *a, const struct usher_record *r)
     if (order == 0)
         order = a->last_size < r->id.size ? -1 : 1;
     if (a->last_kind != 0 && order >= 0)
-        fault(a, "record %.*s stands out of order, or twice", (int)r->id.size, r->id.data);
+        fault(a, "record %.*s is out of order, or listed twice", (int)r->id.size, r->id.data);
     a->last_kind = r->kind;
     a->last_size = r->id.size;
     memcpy(a->last, r->id.data, r->id.size);
@@ -421,7 +422,7 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
 {
     const struct usher__hooks *hooks = usher__hooks(a->scope.noun);
     const char *what = r->kind == 0 || r->kind >= USHER_KINDS
-                           ? "is of no known kind"
+                           ? "has an unknown kind"
                            : usher__name_fault(r->id.data, r->id.size);
 
     if (a->steps == NULL)
@@ -504,7 +505,7 @@ static enum usher_status audit_item(void *payload, const struct usher_item *item
 
         if (e->kind == 0 || e->kind >= USHER_KINDS || e->slot >= USHER_SLOTS ||
             e->by.size > USHER_NAME_MAX || e->id.size > USHER_NAME_MAX) {
-            fault(a, "there is an entry of no known list");
+            fault(a, "an entry is of an unknown list");
             a->is_torn = true;
         } else {
             tally_add(&a->is[e->kind][e->slot][e->by.size != 0], e);
@@ -576,7 +577,7 @@ static enum usher_status mend(struct audit *a, const struct torn *t)
         return status;
     if (a->fn != NULL) {
         (void)snprintf(line, sizeof line, "%s/%s: %s%s", usher_noun_word(t->noun), t->name,
-                       status != USHER_OK ? "could not be mended: " : "",
+                       status != USHER_OK ? "could not be repaired: " : "",
                        why[0] != '\0' ? why : usher_status_text(status));
         tell_line(a, line);
     }
@@ -798,10 +799,10 @@ static void kept_entry(void *payload, const struct usher_text *name,
     /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     if ((l->n == 0 || bsearch(&at, l->names, l->n, sizeof *l->names, by_name) == NULL) &&
         !is_torn(l->a, l->noun, name->data, name->size))
-        tell(l->a,
-             "the authority keeps it and the store does not have it: it is made again when it is "
-             "next used, above %" PRId64,
-             entry->max);
+        tell(
+            l->a,
+            "the authority has it and the store does not: its next use creates it again, above %" PRId64,
+            entry->max);
 }
 
 static enum usher_status check_entries(struct audit *a, enum usher_noun noun)
@@ -860,7 +861,7 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
         return status;
     if (ret_result == NULL || (flags & ~USHER_CHECK_REPAIR) != 0) {
         usher__message_set("check: %s",
-                           ret_result == NULL ? "ret_result is NULL" : "flags are not known");
+                           ret_result == NULL ? "ret_result is NULL" : "unknown flags");
         return USHER_INVALID;
     }
     memset(&a, 0, sizeof a);
@@ -972,7 +973,7 @@ enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, con
         return status;
     if (usher__steps((unsigned)noun) == NULL || scope == NULL || ret_digest == NULL ||
         usher__scope_fault(scope, strlen(scope)) != NULL) {
-        usher__message_set("digest: noun, scope or ret_digest is wrong");
+        usher__message_set("digest: noun or scope is invalid, or ret_digest is NULL");
         return USHER_INVALID;
     }
     name.data = scope;

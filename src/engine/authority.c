@@ -74,7 +74,7 @@ enum usher_status usher__authority_events(struct usher_authority *a, enum usher_
     enum usher_status status;
 
     if (a->ops->events == NULL) {
-        usher__message_set("authority: this one shows no journal");
+        usher__message_set("authority: this authority has no journal");
         return USHER_INVALID;
     }
     status = a->ops->events(a, noun, &text, row, max != 0 ? max : SIZE_MAX, deadline_ms, fn,

@@ -100,7 +100,7 @@ static enum usher_status ints_check(const struct usher__noun *noun, const struct
         if ((command->given & ~verb->given & noun->args[i].given) != 0)
             return not_taken(verb, &noun->args[i], reply);
     /* of a later version */
-    return usher__say(reply, USHER_INVALID, "an argument given is not known");
+    return usher__say(reply, USHER_INVALID, "unknown argument");
 }
 
 /* Check what only the noun can check. */
@@ -127,7 +127,7 @@ enum usher_status usher__operation_check(const struct usher_operation *command,
     enum usher_status status;
 
     if (verb == NULL)
-        return usher__say(reply, USHER_INVALID, "verb %d is not known", (int)command->verb);
+        return usher__say(reply, USHER_INVALID, "unknown verb %d", (int)command->verb);
     noun = usher__noun((unsigned)command->verb >> 8);
     if (noun->whole && command->scope.size != 0)
         return usher__say(reply, USHER_INVALID, "`%s` has no scope", verb->word);

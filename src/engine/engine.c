@@ -267,11 +267,11 @@ static enum usher_status options_import(struct usher_options *to, const struct u
             return USHER_INVALID;
         }
         if (to->authority != NULL && !usher__authority_sound(to->authority)) {
-            usher__message_set("open: the authority lacks a method that it must have");
+            usher__message_set("open: the authority lacks a required method");
             return USHER_INVALID;
         }
         if (to->history != NULL && !usher__history_sound(to->history)) {
-            usher__message_set("open: the history lacks a method that it must have");
+            usher__message_set("open: the history lacks a required method");
             return USHER_INVALID;
         }
     }
@@ -339,7 +339,7 @@ enum usher_status usher_open_store(struct usher_store *store, const struct usher
         ((store->ops->caps & USHER_CAP_LANES) != 0 &&
          (store->ops->route == NULL || store->ops->look == NULL || store->ops->lanes == 0 ||
           store->ops->lanes > UINT16_MAX))) {
-        usher__message_set("open: the store lacks a method that it must have");
+        usher__message_set("open: the store lacks a required method");
         return USHER_INVALID;
     }
     status = options_import(&options, opt);
@@ -413,7 +413,9 @@ static void no_driver(const char *scheme)
             return;
         }
     }
-    usher__message_set("open: no store of the kind `%.40s:` is known here", scheme);
+    usher__message_set(
+        "open: unknown store `%.40s:` (known: memory, sqlite, redis, rediss and variants of them)",
+        scheme);
 }
 
 /* Set @opt by the options of the URL, and open the authority and the history.  The caller has to
@@ -433,7 +435,7 @@ static enum usher_status open_sides(struct usher__url *u, struct usher_options *
     enum usher_status status;
 
     if (timeout != NULL && !usher__decimal(timeout, 1, USHER_SPAN_MAX, &opt->timeout_ms)) {
-        usher__message_set("open: timeout is no number of milliseconds");
+        usher__message_set("open: timeout is not a number of milliseconds");
         return USHER_INVALID;
     }
     if (skew != NULL && !usher__decimal(skew, 1, USHER_SPAN_MAX, &opt->skew_ms)) {
@@ -460,7 +462,7 @@ static enum usher_status open_sides(struct usher__url *u, struct usher_options *
         opt->authority = *authority;
     }
     if (keeps == 1 && opt->authority == NULL) {
-        usher__message_set("open: journal=1 needs an authority, which keeps it");
+        usher__message_set("open: journal=1 needs authority=, which keeps the journal");
         return USHER_INVALID;
     }
     if (visits != NULL && opt->history == NULL) {
@@ -568,7 +570,7 @@ enum usher_status usher__engine_check(const struct usher_engine *e)
         return USHER_INVALID;
     }
     if (is_inside(t, e)) {
-        usher__message_set("called from a hook of the engine, which must not use it");
+        usher__message_set("a callback must not call the engine that invoked it");
         return USHER_INVALID;
     }
     return USHER_OK;
@@ -580,7 +582,7 @@ void usher_close(struct usher_engine *e)
         return;
     if (!usher__engine_forked(e) &&
         (is_inside(&thread, e) || usher__watches_on(&e->watches, NULL))) {
-        usher__message_set("close: called from a hook or a watcher of the engine: it stays open");
+        usher__message_set("close: called from a callback of this engine: it stays open");
         return;
     }
     if (!usher__engine_forked(e)) {
@@ -1022,9 +1024,8 @@ combine(struct usher_engine *e, struct usher__lane *l, struct usher_task *tasks,
             wake(me.next, me.n_heirs);
         } else {
             for (size_t i = 0; i < n; i++)
-                usher_result_fail(
-                    tasks[i].reply, USHER_UNAVAILABLE,
-                    "no answer before the deadline: earlier commands still wait for the store");
+                usher_result_fail(tasks[i].reply, USHER_UNAVAILABLE,
+                                  "timed out: earlier commands still wait for the store");
         }
     }
     if (leads)
@@ -1254,9 +1255,9 @@ bool usher__engine_unfinished(struct usher_engine *e, struct usher_task *tasks, 
         if (!unfinished(t))
             continue;
         if (overtaken(tasks, *at, n))
-            why = "a later command on the same scope was done before it";
+            why = "not executed: a later command on the same scope was executed";
         else if (e->waits && usher__monotonic_ms() >= deadline_ms)
-            why = "more was to be done first than there was time for";
+            why = "timed out: too many expiries are pending on this scope";
         usher_result_done(t->reply);
         if (why == NULL) {
             usher__result_init(t->reply, (enum usher_noun)((unsigned)t->command->verb >> 8),
@@ -1488,7 +1489,7 @@ static enum usher_status watch_check(const char *call, enum usher_noun noun, con
     const struct usher__noun *of = usher__noun((unsigned)noun);
 
     if (fault == NULL && (scope != NULL || noun != 0) && (of == NULL || of->hidden))
-        fault = "noun is not known";
+        fault = "unknown noun";
     if (fault != NULL) {
         usher__message_set("%s: %s", call, fault);
         return USHER_INVALID;
@@ -1524,22 +1525,22 @@ static const char *flags_fault(const char *scope, unsigned flags, uint64_t since
     if (ret_watcher == NULL)
         return "ret_watcher is NULL";
     if ((flags & ~(unsigned)(USHER_WATCH_SINCE | USHER_WATCH_ALL | USHER_WATCH_TEND)) != 0)
-        return "flags are not known";
+        return "unknown flags";
     if ((flags & USHER_WATCH_TEND) != 0 && scope == NULL)
-        return "USHER_WATCH_TEND is of one scope";
+        return "USHER_WATCH_TEND needs a scope";
     if (follows ? since > INT64_MAX : since != 0)
         return follows ? "since is out of range" : "since without USHER_WATCH_SINCE";
     if (!follows && (flags & USHER_WATCH_ALL) != 0)
         return "USHER_WATCH_ALL without USHER_WATCH_SINCE";
-    return follows && scope == NULL ? "USHER_WATCH_SINCE is of one scope" : NULL;
+    return follows && scope == NULL ? "USHER_WATCH_SINCE needs a scope" : NULL;
 }
 
 static const char *refusal(const struct usher_engine *e, enum usher_noun noun, unsigned flags)
 {
     if ((flags & USHER_WATCH_TEND) != 0 && usher__hooks((unsigned)noun)->sweep == 0)
-        return "nothing of it is ever due";
+        return "scopes of this noun have no expiries";
     if ((flags & USHER_WATCH_TEND) != 0 && e->opt.clock_given)
-        return "time is given: nobody knows when something is due";
+        return "clock=given: the engine does not know when an expiry is due";
     return NULL;
 }
 

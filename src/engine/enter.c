@@ -24,7 +24,7 @@ static enum usher_status wrong(struct usher_result *r, const char *field, const 
 static const char *type_fault(const struct usher_value *v, bool text)
 {
     if (v->size < USHER_TO_NUL)
-        return "has a size that is wrong";
+        return "has an invalid size";
     if (text)
         return v->text == NULL ? "is not a text" : NULL;
     return v->text != NULL ? "is a number, not a text" : NULL;
@@ -64,7 +64,7 @@ static enum usher_status give_own(struct usher__entering *in, const struct usher
         return USHER_OK;
     }
     if (!by_word(arg, v, &number))
-        return wrong(in->r, arg->word, "is not one of the words that there are for it");
+        return wrong(in->r, arg->word, "is not one of its words");
     memcpy(to, &number, sizeof number);
     in->op->given |= arg->given;
     return USHER_OK;
@@ -113,7 +113,7 @@ enum usher_status usher__operation_give_other(struct usher__entering *in, struct
                                                      : 0;
 
     if (about == NULL)
-        return wrong(in->r, "a field", "is not known");
+        return wrong(in->r, "a field", "is unknown");
     if (own == 0 && common == 0)
         return no_argument(about, in->verb, in->r);
     if (own != 0 ? (in->left & own) == 0 : (in->common & common) != 0)
@@ -126,8 +126,8 @@ enum usher_status usher__operation_give_other(struct usher__entering *in, struct
 enum usher_status usher__operation_not_begun(const struct usher__entering *in)
 {
     if (in->verb == NULL || (in->noun->hidden && !in->noun->whole))
-        return wrong(in->r, "verb", "is not known");
-    return wrong(in->r, "name of the scope", "has a size that is wrong");
+        return wrong(in->r, "verb", "is unknown");
+    return wrong(in->r, "name of the scope", "has an invalid size");
 }
 
 enum usher_status usher__operation_of(const struct usher_command *c, struct usher_operation *op,

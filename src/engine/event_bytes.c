@@ -86,6 +86,6 @@ enum usher_status usher_event_unpack(const unsigned char *bytes, size_t size, ui
     memset(ret_notice, 0, sizeof *ret_notice);
     if (size != 0 && unpack(&u, ret_kind, ret_notice))
         return USHER_OK;
-    usher__message_set("event unpack: it is not understood");
+    usher__message_set("event unpack: malformed event");
     return USHER_INVALID;
 }

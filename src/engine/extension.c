@@ -186,7 +186,8 @@ void usher_extension_close(struct usher_extension *x)
     if (x == NULL)
         return;
     if (x->watch != NULL && usher__watches_on(&x->e->watches, x->watch)) {
-        usher__message_set("extension close: called by the extension's own function: it stays");
+        usher__message_set(
+            "extension close: called by the extension's own function: it stays open");
         return;
     }
     if (x->watch != NULL)
@@ -203,7 +204,7 @@ static bool full_name(const struct usher_extension *x, const char *name, const c
     size_t size = name != NULL ? strlen(name) : 0;
 
     if (size == 0 || size > USHER_NAME_MAX - x->prefix_size) {
-        usher__message_set("extension: %s is empty, or too long behind the extension's name", what);
+        usher__message_set("extension: %s is empty, or too long with the extension's name", what);
         return false;
     }
     memcpy(to, x->prefix, x->prefix_size);

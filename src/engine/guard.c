@@ -30,7 +30,7 @@ static enum usher_status damaged(struct usher__guard *g, const struct usher_scop
 static enum usher_status sound(struct usher__guard *g, const struct usher_scope *scope,
                                uint8_t kind, const struct usher_record *r)
 {
-    const char *what = r->kind != kind ? "is of another kind than was asked for"
+    const char *what = r->kind != kind ? "is of another kind than requested"
                                        : usher__steps(scope->noun)->record_fault(NULL, r);
 
     return what == NULL ? USHER_OK : damaged(g, scope, r, what);
@@ -51,7 +51,7 @@ static enum usher_status find(struct usher_txn *txn, const struct usher_scope *s
     enum usher_status status = g->ops->find(g->txn, scope, kind, id, ret_record);
 
     if (status == USHER_OK && !usher__text_equal(&ret_record->id, id))
-        return damaged(g, scope, ret_record, "is not the one that was asked for");
+        return damaged(g, scope, ret_record, "is not the one that was requested");
     return status == USHER_OK ? sound(g, scope, kind, ret_record) : status;
 }
 
@@ -79,7 +79,7 @@ static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *s
     if ((r->slots >> slot & 1u) == 0 ||
         (by != NULL && !usher__text_equal(by, slot == 2 ? &r->owner : &r->group)) ||
         compare(r, slot, after_hi, after_order) != (back ? -1 : 1))
-        return damaged(g, scope, r, "stands in a list where it does not belong");
+        return damaged(g, scope, r, "is in a list where it does not belong");
     return sound(g, scope, kind, r);
 }
 
@@ -110,7 +110,7 @@ static enum usher_status next(struct usher_txn *txn, const struct usher_scope *s
     if (status != USHER_OK)
         return status;
     if (!follows(&ret_record->id, after))
-        return damaged(g, scope, ret_record, "does not follow on those before it");
+        return damaged(g, scope, ret_record, "is out of order");
     return sound(g, scope, kind, ret_record);
 }
 

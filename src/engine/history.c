@@ -281,7 +281,7 @@ static enum usher_status move_all(struct move *m)
         if (status != USHER_OK)
             return status == USHER_SAME ? USHER_OK : status;
         if (m->deadline_ms <= usher__monotonic_ms()) {
-            (void)snprintf(m->why, sizeof m->why, "there was no time to move all");
+            (void)snprintf(m->why, sizeof m->why, "timed out: not all ended visits were moved");
             return USHER_UNAVAILABLE;
         }
     }

@@ -54,7 +54,7 @@ static const char *fault_of(const struct usher_ids_authority *of)
 {
     if (of->authority == NULL || of->name == NULL ||
         usher__scope_fault(of->name, strlen(of->name)) != NULL)
-        return "the authority or the name is wrong";
+        return "the authority or the name is NULL, or the name is invalid";
     if (of->by < 0 || of->by > USHER_ID_BY_MAX || of->start < 0 || of->limit < 0)
         return "start, by or limit is out of range";
     return NULL;
@@ -181,13 +181,13 @@ static enum usher_status restore(ask *a)
     if (entry.data_size == 0)
         return USHER_MISSING; /* deleted, or stored by others only */
     if (!settings_unpack(entry.data, entry.data_size, &c)) {
-        (void)snprintf(a->why, sizeof a->why, "the dispenser that it keeps cannot be read");
+        (void)snprintf(a->why, sizeof a->why, "its entry of the dispenser cannot be read");
         return USHER_UNAVAILABLE;
     }
     usher__ask_run(a, &c, &reply);
     status = reply.status;
     if (status > USHER_REFUSED) /* refused: another one was created since */
-        (void)snprintf(a->why, sizeof a->why, "the dispenser cannot be made again: %.120s",
+        (void)snprintf(a->why, sizeof a->why, "the dispenser cannot be created again: %.120s",
                        reply.message);
     usher_result_done(&reply);
     return status <= USHER_REFUSED ? USHER_OK : USHER_UNAVAILABLE;
@@ -307,8 +307,8 @@ static enum usher_status keep_if_other(ask *a, const struct usher_authority_entr
                 (void)snprintf(a->why, sizeof a->why, "%.*s", (int)a->command->scope.size,
                                a->command->scope.data);
                 usher__ask_log(a, USHER_LOG_WARNING,
-                               "the authority kept another form of a dispenser, and keeps the "
-                               "store's now");
+                               "the authority had another definition of a dispenser: that of "
+                               "the store replaces it");
             }
         }
     }
@@ -436,7 +436,8 @@ void usher__id_execute(ask *a, struct usher_result *reply)
         status = usher__ask_keep(a, 0, &nothing);
     if (status != USHER_OK) {
         usher__ask_forget(a);
-        usher__ask_log(a, USHER_LOG_WARNING, "the authority keeps an older form of a dispenser");
+        usher__ask_log(a, USHER_LOG_WARNING,
+                       "the authority has an older definition of a dispenser");
     }
     if (USHER_IS_DONE(reply->status) && (c.verb == USHER_ID_CREATE || c.verb == USHER_ID_SHOW))
         tell_next(a, reply);

@@ -142,7 +142,7 @@ static struct inner *enter(struct usher_ids *ids)
     }
     p = inner_of(ids);
     if (p->magic != MAGIC || (p->wiped ? ids->page == 0 : p->pid != getpid())) {
-        (void)wrong("they were opened before a fork, or are closed: open some in the child");
+        (void)wrong("ids were opened before a fork, or are closed: open them in the child");
         return NULL;
     }
     return p;
@@ -245,11 +245,11 @@ static enum usher_status fit_to_use(struct inner *p, const struct usher_id_range
 {
     if (r->n < 1 || r->first < 0 || r->by < 1 || r->by > USHER_ID_BY_MAX || r->n > USHER_ID_N_MAX ||
         (uint64_t)r->first + (uint64_t)(r->n - 1) * (uint64_t)r->by > (uint64_t)USHER_ID_LIMIT_MAX)
-        return no(p, USHER_INVALID, "the manager gave no range of ids");
+        return no(p, USHER_INVALID, "the manager returned no range of ids");
     if (p->by != 0 && (uint64_t)r->by != p->by)
         return no(p, USHER_REFUSED, "the distance of ids (by) has changed: close and open again");
     if ((uint64_t)r->first < p->top)
-        return no(p, USHER_LOST, "the manager gave ids again that were given before");
+        return no(p, USHER_LOST, "the manager returned ids that it had returned before");
     return USHER_OK;
 }
 
@@ -361,8 +361,9 @@ static enum usher_status more(struct usher_ids *ids, struct inner *p, struct cal
         publish(ids, p, 0);
     now = now_ns();
     if (now >= c->deadline_ns)
-        return p->failure != USHER_OK ? p->failure
-                                      : no(p, USHER_UNAVAILABLE, "no segment came in time");
+        return p->failure != USHER_OK
+                   ? p->failure
+                   : no(p, USHER_UNAVAILABLE, "timed out: no segment was installed");
     if (p->want < need)
         p->want = need;
     c->waited = true;
@@ -487,7 +488,7 @@ enum usher_status usher_ids_take(struct usher_ids *ids, int64_t n, int64_t timeo
         return USHER_INVALID;
     if (n < 1 || n > USHER_ID_N_MAX || timeout_ms < 0 || timeout_ms > USHER_SPAN_MAX ||
         ret_first == NULL)
-        return wrong("n, timeout_ms or ret_first is wrong");
+        return wrong("n or timeout_ms is out of range, or ret_first is NULL");
     /* as below, without the lock */
     end = __atomic_load_n(&ids->head.end, __ATOMIC_ACQUIRE);
     cur = counter(ids);
@@ -576,7 +577,7 @@ enum usher_status usher_ids_local_more(struct usher_ids_local *local, int64_t *r
     uint64_t end, cur;
 
     if (ids == NULL)
-        return wrong("a sub-range of before a fork, or NULL");
+        return wrong("the sub-range is NULL, or was made before a fork");
     p = enter(ids);
     if (p == NULL)
         return USHER_INVALID;
@@ -989,7 +990,7 @@ enum usher_status usher_ids_open(struct usher_engine *e, const char *name,
     if (status != USHER_OK)
         return status;
     if (name == NULL || ret_ids == NULL || usher__scope_fault(name, strlen(name)) != NULL)
-        return wrong("name or ret_ids is wrong");
+        return wrong("name is invalid, or name or ret_ids is NULL");
     status = ids_new(opt, &ids, &p);
     if (status != USHER_OK)
         return status;

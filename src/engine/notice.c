@@ -23,7 +23,7 @@ enum usher_status usher_notice_read(enum usher_noun noun, const struct usher_tex
     u = usher__unpacker(value->data, value->size);
     memset(ret_notice, 0, sizeof *ret_notice);
     if (value->size == 0 || !usher__notice_unpack(&u, ret_notice) || u.at != u.end) {
-        usher__message_set("notice read: it is not understood");
+        usher__message_set("notice read: malformed notice");
         return USHER_INVALID;
     }
     ret_notice->noun = noun;

@@ -15,16 +15,16 @@ static const char *renew_fault(const struct usher_operation *command)
     uint64_t token;
 
     if (a->number.data != NULL && a->after.data != NULL)
-        return "after goes without a number";
+        return "after and number exclude each other";
     if (a->number.data != NULL) /* the node of a hold that is taken back */
-        return a->node.data != NULL && a->owner.data == NULL ? "node with a number goes with owner"
+        return a->node.data != NULL && a->owner.data == NULL ? "number and node together need owner"
                                                              : NULL;
     if (a->node.data == NULL)
         return "number or node is missing";
     if ((command->given & USHER_GIVEN_TOKEN) != 0)
-        return "token goes with a number";
+        return "token needs number";
     if (a->owner.data != NULL)
-        return "owner goes with a number";
+        return "owner needs number";
     return a->after.data != NULL && !usher__text_token(&a->after, &token) ? "after is not a token"
                                                                           : NULL;
 }
@@ -38,7 +38,8 @@ static const char *free_fault(const struct usher_operation *command)
         return "owner and node exclude each other";
     if (!given && (command->given & USHER_GIVEN_ALL) == 0)
         return "owner, node or number is missing (or all=1, which ends every call of the pool)";
-    return given && (command->given & USHER_GIVEN_ALL) != 0 ? "all goes alone" : NULL;
+    return given && (command->given & USHER_GIVEN_ALL) != 0 ? "all=1 excludes the other arguments"
+                                                            : NULL;
 }
 
 static const char *fault(const struct usher_operation *command, const char **ret_word)
@@ -61,7 +62,7 @@ static const char *fault(const struct usher_operation *command, const char **ret
             return "owner and node exclude each other";
         return a->after.data != NULL && usher__number_lists_holds(command) &&
                        !usher__text_token(&a->after, &token)
-                   ? "after is not a token, as calls are listed by"
+                   ? "after is not a token; calls are listed by token"
                    : NULL;
     default:
         return NULL;

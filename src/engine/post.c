@@ -351,7 +351,7 @@ struct usher__post *usher__post_of(struct usher_engine *e, const char *call)
         return p;
     mine = post_new(e, &e->watches);
     if (mine == NULL) {
-        usher__message_set("%s: no memory or no descriptors are left", call);
+        usher__message_set("%s: out of memory or file descriptors", call);
         return NULL;
     }
     if (atomic_compare_exchange_strong(&e->post, &p, mine))
@@ -569,7 +569,8 @@ enum usher_status usher_post(struct usher_engine *e, const struct usher_command 
     if (p == NULL)
         return USHER_NOMEM;
     if (!reserve(p, n)) {
-        usher__message_set("post: too many commands are posted and not collected");
+        usher__message_set(
+            "post: too many commands are not yet collected: call usher_collect() first");
         return USHER_FULL;
     }
     parcel = parcel_new(e->opt.alloc, commands, n);
@@ -669,7 +670,7 @@ static void do_late(struct usher_engine *e, struct usher__post *p)
     look = usher__heards_ms(p) <= now_ms;
     if (late)
         (void)atomic_fetch_add_explicit(
-            &e->unavailable, refuse(p, NULL, true, "its time was over before it was begun"),
+            &e->unavailable, refuse(p, NULL, true, "timed out before it was sent: nothing changed"),
             memory_order_relaxed);
     if (look)
         usher__heards_look(p, now_ms);
@@ -1294,7 +1295,7 @@ enum usher_status usher_cancel(struct usher_engine *e, const void *tag)
     }
     if (n > 0)
         return USHER_OK;
-    usher__message_set("cancel: nothing of it waits to be begun");
+    usher__message_set("cancel: no command with this tag waits to be sent");
     return USHER_MISSING;
 }
 

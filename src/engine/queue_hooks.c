@@ -18,7 +18,7 @@ static const char *fault(const struct usher_operation *command, const char **ret
 
     (void)ret_word;
     return command->verb == USHER_QUEUE_ALIVE && (a->agent.data == NULL) == (a->user.data == NULL)
-               ? "either agent or user is to be given"
+               ? "exactly one of agent and user is required"
                : NULL;
 }
 

@@ -295,7 +295,7 @@ static void rows(struct gather *g, const struct usher_operation *op, const struc
     row_at[n] = g->n;
 }
 
-const char usher__not_kept[] = "out of memory for the answer: it may have been applied";
+const char usher__not_kept[] = "out of memory for the answer: the command may have been applied";
 
 /* Return whether it was for another version or epoch, so that the answer has only the current
  * ones. */

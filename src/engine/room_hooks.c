@@ -22,7 +22,7 @@ static const char *fault(const struct usher_operation *command, const char **ret
 
     if ((command->given & USHER_GIVEN_ROOM_IF_VERSION) != 0 && a->epoch.data == NULL) {
         *ret_word = "if-version";
-        return "needs epoch=, as answered with that version";
+        return "needs epoch=, as returned with that version";
     }
     if (command->verb == USHER_ROOM_CLOSE && (command->given & USHER_GIVEN_ROOM_BAN) != 0 &&
         a->ban_ms != 0) {
@@ -34,7 +34,7 @@ static const char *fault(const struct usher_operation *command, const char **ret
         return NULL;
     while (usher_fields_next(&f, &name, &value, &version))
         if (usher__text_equal(&name, &a->field))
-            return "fields have one twice";
+            return "fields have a name twice";
     return NULL;
 }
 

@@ -355,7 +355,7 @@ static enum usher_status finish_partly(const char *verb, const struct unseen *u,
     reply->status = USHER_UNAVAILABLE;
     reply->of.room.partial = true;
     (void)snprintf(reply->message, sizeof reply->message,
-                   "not all was seen (%zu of %d parts of the index, %zu rooms more): %.100s",
+                   "incomplete (not read: %zu of %d parts of the index, %zu rooms): %.100s",
                    u->partitions, PARTITIONS, u->rooms, u->why);
     usher__message_set("room %s: %s", verb, reply->message);
     return reply->status;

@@ -23,21 +23,21 @@ static const struct {
 } whys[] = {
     [USHER_SERIAL_WHY_NONE] = { "none", "" },
     [USHER_SERIAL_WHY_EXHAUSTED] = { "exhausted", "the maximum is reached" },
-    [USHER_SERIAL_WHY_GRANT] = { "grant", "the authority has to be asked for more" },
-    [USHER_SERIAL_WHY_LOST] = { "lost", "the store may have gone back in time: the authority has "
-                                        "to be asked" },
-    [USHER_SERIAL_WHY_KEPT] = { "kept",
-                                "base, step, radix, mode and whether there is a check digit "
-                                "stay once numbers were made" },
-    [USHER_SERIAL_WHY_ROOM] = { "room", "max or width has no room for numbers already made" },
+    [USHER_SERIAL_WHY_GRANT] = { "grant", "the numbers that the authority granted are used up" },
+    [USHER_SERIAL_WHY_LOST] = { "lost",
+                                "the store may have lost changes: the authority must grant the "
+                                "next numbers" },
+    [USHER_SERIAL_WHY_KEPT] = { "kept", "base, step, radix, mode and the presence of a check digit "
+                                        "cannot change after numbers were made" },
+    [USHER_SERIAL_WHY_ROOM] = { "room", "max or width is too small for numbers already made" },
     [USHER_SERIAL_WHY_MODE] = { "mode", "the verb is for rules of the other mode" },
     [USHER_SERIAL_WHY_HELD] = { "held", "numbers are held, in doubt, returned or lost" },
-    [USHER_SERIAL_WHY_FILLS] = { "fills", "32 fills wait to be taken" },
+    [USHER_SERIAL_WHY_FILLS] = { "fills", "the stock has 32 fills (limit 32): take numbers first" },
     [USHER_SERIAL_WHY_BACK] = { "back",
-                                "in this zone it is still the day before, whose numbers may "
+                                "in this zone it is still the previous day, whose numbers may "
                                 "have been made: change the zone later" },
-    [USHER_SERIAL_WHY_UNKNOWN] = { "unknown", "the number is known as another serial" },
-    [USHER_SERIAL_WHY_DUE] = { "due", "more was due than one command applies" },
+    [USHER_SERIAL_WHY_UNKNOWN] = { "unknown", "the number was printed as another serial" },
+    [USHER_SERIAL_WHY_DUE] = { "due", "too many expiries are pending on this rule: retry" },
 };
 
 const char *usher_serial_why_word(enum usher_serial_why why)
@@ -160,13 +160,13 @@ static const char *void_fault(const struct usher_operation *command)
     bool before = (command->given & USHER_GIVEN_SERIAL_BEFORE) != 0;
 
     if (!doubt)
-        return before                                    ? "before goes with doubt=1"
+        return before                                    ? "before needs doubt=1"
                : command->arg.serial.serial.data == NULL ? "serial is missing"
                                                          : NULL;
     if (command->arg.serial.serial.data != NULL ||
         (command->given & (USHER_GIVEN_SERIAL_TOKEN | USHER_GIVEN_SERIAL_N)) != 0)
-        return "doubt goes without serial, token and n";
-    return before ? NULL : "before is missing: the version that `holds` answered";
+        return "doubt=1 excludes serial, token and n";
+    return before ? NULL : "before is missing: the version that `holds` returned";
 }
 
 static const char *affix_fault(const struct usher_text *affix)
@@ -174,7 +174,7 @@ static const char *affix_fault(const struct usher_text *affix)
     const char *fault = usher__serial_affix_fault(affix->data, affix->size);
 
     if (fault == NULL && affix->size != 0 && memchr(affix->data, '%', affix->size) != NULL)
-        fault = "has a %: dates stand in date=";
+        fault = "contains a %: dates belong in date=";
     return fault;
 }
 
@@ -488,7 +488,7 @@ const struct usher__hooks usher__serial_hooks = {
     .owner_at = offsetof(struct usher_operation, arg.serial.owner),
     .drop = USHER_SERIAL_DELETE,
     .sweep = USHER_SERIAL_SWEEP,
-    .drop_refused = "numbers of it are held, or may come back",
+    .drop_refused = "numbers of it are held, in doubt, returned or lost",
     .expires = USHER_SERIAL_EXPIRE,
     .form_reads = usher__serial_form_reads,
 };
@@ -507,7 +507,7 @@ enum usher_status usher_serial_journal(struct usher_engine *e, const char *rule,
         return USHER_INVALID;
     }
     if (e->authority == NULL) {
-        usher__message_set("serial journal: the store has no authority, which keeps it");
+        usher__message_set("serial journal: the store has no authority, which keeps the journal");
         return USHER_INVALID;
     }
     return usher__authority_events(e->authority, USHER_SERIAL, rule, row, max,

@@ -172,13 +172,13 @@ static enum usher_status restore(ask *a)
     if (entry.data_size == 0)
         return USHER_MISSING; /* deleted, or stored by others only */
     if (!form_unpack(entry.data, entry.data_size, &c)) {
-        (void)snprintf(a->why, sizeof a->why, "the rule that it keeps cannot be read");
+        (void)snprintf(a->why, sizeof a->why, "its entry of the rule cannot be read");
         return USHER_UNAVAILABLE;
     }
     usher__ask_run(a, &c, &reply);
     status = reply.status == USHER_SAME ? USHER_OK : reply.status;
     if (status != USHER_OK)
-        (void)snprintf(a->why, sizeof a->why, "the rule cannot be made again: %s: %.120s",
+        (void)snprintf(a->why, sizeof a->why, "the rule cannot be created again: %s: %.120s",
                        usher_status_word(reply.status), reply.message);
     usher_result_done(&reply);
     return status == USHER_OK ? status : USHER_UNAVAILABLE;
@@ -342,8 +342,9 @@ static enum usher_status keep_if_other(ask *a, bool behind)
     if (status == USHER_OK && entry.data_size != 0) {
         (void)snprintf(a->why, sizeof a->why, "%.*s", (int)a->command->scope.size,
                        a->command->scope.data);
-        usher__ask_log(a, USHER_LOG_WARNING,
-                       "the authority kept another form of a rule, and keeps the store's now");
+        usher__ask_log(
+            a, USHER_LOG_WARNING,
+            "the authority had another definition of a rule: that of the store replaces it");
     }
     return status;
 }
@@ -510,7 +511,7 @@ static void journal(ask *a, const struct usher_result *reply)
     if (k == 0)
         return;
     if (ops->journal(a->e->authority, events, k, a->deadline_ms, a->why) != USHER_OK) {
-        usher__ask_log(a, USHER_LOG_ERROR, "serials were given out that are not in the journal");
+        usher__ask_log(a, USHER_LOG_ERROR, "serials were issued that are not in the journal");
         return;
     }
     for (size_t i = 0; i < k; i++)
@@ -663,6 +664,6 @@ void usher__serial_execute(ask *a, struct usher_result *reply)
     }
     if (status != USHER_OK) {
         usher__ask_forget(a);
-        usher__ask_log(a, USHER_LOG_WARNING, "the authority keeps an older form of a rule");
+        usher__ask_log(a, USHER_LOG_WARNING, "the authority has an older definition of a rule");
     }
 }

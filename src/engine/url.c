@@ -74,7 +74,7 @@ enum usher_status usher__url_parse(const char *url, struct usher__url *u, char m
         /* in place: unescaping never makes a text longer */
         if (usher_url_unescape(equals + 1, strlen(equals + 1), equals + 1,
                                strlen(equals + 1) + 1) != USHER_OK)
-            return wrong(message, "has a bad %XX in it");
+            return wrong(message, "contains an invalid %XX");
         option->key = key;
         option->value = equals + 1;
         option->used = false;

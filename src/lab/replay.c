@@ -353,11 +353,11 @@ static bool option(struct replay_options *o, const char *word, char message[CLI_
         else if (strcmp(value, "csv") == 0)
             o->format = CALLS_CSV;
         else
-            return refuse(message, "format", "is none of technion, csv");
+            return refuse(message, "format", "is not technion or csv");
     } else if ((value = usher__key_value(word, "--report")) != NULL) {
         o->json = strcmp(value, "json") == 0;
         if (!o->json && strcmp(value, "text") != 0)
-            return refuse(message, "report", "is none of text, json");
+            return refuse(message, "report", "is not text or json");
     } else if (strcmp(word, "--strict") == 0) {
         o->strict = true;
     } else if ((value = usher__key_value(word, "--batch")) != NULL) {
@@ -367,7 +367,7 @@ static bool option(struct replay_options *o, const char *word, char message[CLI_
         o->agents = 0;
         if (strcmp(value, "recorded") != 0 &&
             !usher__parse_int(value, 1, REPLAY_AGENTS_MAX, &o->agents))
-            return refuse(message, "agents", "is neither recorded nor a number from 1 to 10000");
+            return refuse(message, "agents", "is not `recorded` or a number from 1 to 10000");
     } else if ((value = usher__key_value(word, "--zone")) != NULL) {
         if (!usher__parse_int(value, -1440, 1440, &o->zone_min))
             return refuse(message, "zone", "is not a number from -1440 to 1440");
@@ -397,7 +397,8 @@ static int read_calls(struct cli *cli, const struct replay_options *o, struct ca
     if (strcmp(o->file, "-") != 0)
         fd = open(o->file, O_RDONLY | O_CLOEXEC);
     else if (cli->shell)
-        return usher__cli_fail(cli, USHER_INVALID, "file - is where the shell reads from");
+        return usher__cli_fail(cli, USHER_INVALID,
+                               "file - is standard input, which the shell reads");
     if (fd < 0)
         return usher__cli_fail(cli, USHER_INVALID, "file %s: %s", o->file, strerror(errno));
     usher__lines_open(&lines, fd, CALLS_LINE_BYTES);

@@ -171,7 +171,7 @@ static bool execute(struct queue_replay *r, enum usher_verb verb, uint32_t i, ui
     if (usher__answer_failed(reply->status))
         return fail(r, reply->status, reply->message);
     if (reply->status != wanted && (verb != USHER_QUEUE_APPLY || reply->status != USHER_EMPTY))
-        return fail(r, USHER_REFUSED, "the queue answers otherwise than it should");
+        return fail(r, USHER_REFUSED, "the queue gave a wrong answer");
     step.version = reply->version;
     step.status = (uint8_t)reply->status;
     step.place = (uint8_t)reply->of.queue.place;

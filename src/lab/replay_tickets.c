@@ -21,7 +21,7 @@ struct giving {
     size_t batch;
     struct usher_operation commands[REPLAY_BATCH_MAX];
     struct usher_result replies[REPLAY_BATCH_MAX];
-    /* False: it is not what it should be. */
+    /* False: it is not a valid link of an agent and a lane. */
     bool (*given)(struct giving *g, const struct usher_result *reply);
     struct replay_ids *ids;
     struct replay_tickets *tickets;
@@ -118,7 +118,7 @@ static bool give(struct giving *g, const char *name, enum usher_verb verb, const
             if (good && g->replies[i].status != USHER_OK)
                 good = fail(g, g->replies[i].status, g->replies[i].message);
             if (good && !g->given(g, &g->replies[i]))
-                good = fail(g, USHER_REFUSED, "the store answers otherwise than it should");
+                good = fail(g, USHER_REFUSED, "the store gave a wrong answer");
             usher_result_done(&g->replies[i]);
         }
         usher__progress_show(&progress, at, n);

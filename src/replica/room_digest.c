@@ -160,7 +160,7 @@ enum usher_status usher_room_digest(struct usher_engine *e, const char *room, ui
     if (status != USHER_OK)
         return status;
     if (room == NULL || ret_digest == NULL || usher__scope_fault(room, strlen(room)) != NULL) {
-        usher__message_set("room digest: room or ret_digest is wrong");
+        usher__message_set("room digest: room is invalid, or ret_digest is NULL");
         return USHER_INVALID;
     }
     ret_digest[0] = '\0';

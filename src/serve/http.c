@@ -119,11 +119,11 @@ static enum MHD_Result scope(void *payload, enum MHD_ValueKind kind, const char 
 
     (void)kind;
     if (key_size != 5 || strcmp(key, "scope") != 0)
-        fault(a, key, "is no argument: there is scope=NOUN/NAME");
+        fault(a, key, "is not an argument: use scope=NOUN/NAME");
     else if (verb == 0)
-        fault(a, word != NULL ? word : "", "is no scope: NOUN/NAME, as number/sales");
+        fault(a, word != NULL ? word : "", "is not a scope: write NOUN/NAME, as in number/sales");
     else if (strlen(word) != size || usher__scope_fault(slash + 1, strlen(slash + 1)) != NULL)
-        fault(a, word, "is no scope: its name cannot be one");
+        fault(a, word, "is not a scope: its name is invalid");
     else if (a->n == SCOPES_MAX)
         fault(a, word, "is one scope too many (limit 1000)");
     else {

@@ -30,7 +30,7 @@ union address {
 static const char *add(struct server *s, int fd)
 {
     if (s->n_listeners == SERVE_LISTEN_MAX)
-        return "is one too many: there may be 16";
+        return "is one address too many (limit 16)";
     (void)fcntl(fd, F_SETFL, O_NONBLOCK);
     (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     s->listeners[s->n_listeners++] = (struct listener){ .fd = fd };
@@ -49,7 +49,7 @@ static const char *make_way(const union address *a)
     if (lstat(a->file.sun_path, &st) != 0)
         return errno == ENOENT ? NULL : strerror(errno);
     if (!S_ISSOCK(st.st_mode))
-        return "is there, and no socket";
+        return "exists and is not a socket";
     fd = socket(AF_UNIX, SOCK_STREAM, 0);
     if (fd < 0)
         return strerror(errno);
@@ -58,7 +58,7 @@ static const char *make_way(const union address *a)
     listens = connect(fd, &a->any, sizeof a->file) == 0 || errno != ECONNREFUSED;
     (void)close(fd);
     if (listens)
-        return "is taken: another server listens there";
+        return "is in use: another server listens there";
     return unlink(a->file.sun_path) == 0 || errno == ENOENT ? NULL : strerror(errno);
 }
 
@@ -122,8 +122,7 @@ static const char *read_address(const char *where, union address *ret, socklen_t
         *ret_size = sizeof ret->ip4;
         return ntohl(ret->ip4.sin_addr.s_addr) >> 24 == 127
                    ? NULL
-                   : "is not of this machine alone (127.0.0.1, [::1]): there is no encryption "
-                     "here; have a proxy or ssh in front";
+                   : "is not a loopback address (127.0.0.1, [::1]): connections are not encrypted; put a proxy or ssh in front";
     }
     if (size > 2 && host[0] == '[' && host[size - 1] == ']') {
         host[size - 1] = '\0';
@@ -133,11 +132,10 @@ static const char *read_address(const char *where, union address *ret, socklen_t
             *ret_size = sizeof ret->ip6;
             return IN6_IS_ADDR_LOOPBACK(&ret->ip6.sin6_addr)
                        ? NULL
-                       : "is not of this machine alone (127.0.0.1, [::1]): there is no encryption "
-                         "here; have a proxy or ssh in front";
+                       : "is not a loopback address (127.0.0.1, [::1]): connections are not encrypted; put a proxy or ssh in front";
         }
     }
-    return "has no address of this machine: 127.0.0.1, [::1] or localhost";
+    return "is not a loopback address: use 127.0.0.1, [::1] or localhost";
 }
 
 const char *usher__serve_bind(const char *where, int *ret_fd)

@@ -105,7 +105,8 @@ static void turn_away(struct server *s, int fd)
     (void)send(fd, why, sizeof why - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)close(fd);
     if (s->figures.rejected++ == 0)
-        usher__serve_say("there are %zu clients, which is all that there may be", s->n_clients);
+        usher__serve_say("a client was refused: %zu clients are connected (limit --clients=)",
+                         s->n_clients);
 }
 
 static void accept_all(struct server *s, int listener)

@@ -167,14 +167,14 @@ static const char *read_channel(const struct resp_command *command, size_t i, st
 
     memset(ret, 0, sizeof *ret);
     if (slash == NULL || (size_t)(slash - word) >= sizeof of || strlen(word) != command->size[i])
-        return "a channel is NOUN/NAME, as number/sales";
+        return "a channel is NOUN/NAME, as in number/sales";
     memcpy(of, word, (size_t)(slash - word));
     of[slash - word] = '\0';
     noun = usher__noun_by_word(of);
     if (noun == NULL || noun->hidden)
-        return "a channel is NOUN/NAME, and there is no such noun";
+        return "a channel is NOUN/NAME: the noun is unknown";
     if (usher__scope_fault(slash + 1, strlen(slash + 1)) != NULL)
-        return "a channel is NOUN/NAME, and this is no name";
+        return "a channel is NOUN/NAME: the name is invalid";
     ret->name = word;
     ret->scope = slash + 1;
     ret->noun = (enum usher_noun)noun->noun;
@@ -204,7 +204,7 @@ static bool subscribe(struct server *s, struct client *c, const struct asked *a)
     struct channel *ch = a->has_since ? NULL : find(s, a->name);
 
     if (c->channels >= s->limits.channels) {
-        usher__out_error(&c->out, "FULL", "this client has as many channels as are allowed");
+        usher__out_error(&c->out, "FULL", "this client has too many channels (limit --channels=)");
         return false;
     }
     if (ch == NULL)

@@ -214,7 +214,7 @@ static void config(struct server *s, struct client *c, const struct resp_command
     if (is(command, 1, "GET") && command->n > 2)
         usher__out_map(&c->out, c->resp3, 0);
     else
-        error(c, "there is nothing to be set: usher help serve");
+        error(c, "no settings can be changed: see `usher help serve`");
 }
 
 static void select_db(struct server *s, struct client *c, const struct resp_command *command)

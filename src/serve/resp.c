@@ -84,7 +84,7 @@ static enum resp_result array(struct reader *r, const struct resp_limits *limits
         if (r->need > r->size)
             return end_of(r, ret_size, ret_fault);
         if (memcmp(r->data + r->need - 2, "\r\n", 2) != 0)
-            r->fault = "a word does not end where it should";
+            r->fault = "a bulk string does not end in CRLF";
         command->word[i] = r->data + r->at;
         command->size[i] = (size_t)size;
         r->at = r->need;

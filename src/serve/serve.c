@@ -113,7 +113,7 @@ static const char *option(struct server *s, const char *word, const char **ret_h
         *ret_http = word + 7;
         return NULL;
     }
-    return "is no option of `serve`";
+    return "is not an option of `serve`";
 }
 
 static int fail(const struct server *s, const char *word, const char *fault)

@@ -97,9 +97,8 @@ static void store_command(struct server *s, struct client *c, const struct resp_
     for (size_t i = 0; i < command->n && i < 2; i++)
         lower(command->word[i]);
     if (!usher__parse(&p, op, message)) {
-        wrong(j, is_elsewhere(command)
-                     ? "only commands of the store are served: the program usher does this"
-                     : message);
+        wrong(j, is_elsewhere(command) ? "not served: run this command with the program usher"
+                                       : message);
         return;
     }
     size = usher__parse_fields_size(&p);
@@ -185,7 +184,7 @@ static bool take(struct server *s, struct client *c, bool jobs)
     c->need = 1;
     c->from += size;
     if (line && is_http(&command)) {
-        protocol_error(s, c, "this is no web server");
+        protocol_error(s, c, "this port speaks the Redis protocol, not HTTP");
         return false;
     }
     if (command.n == 0)

@@ -522,7 +522,7 @@ static const char *scope_fault(const struct usher_scope *scope)
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
     if (r->kind != USHER_KIND_REQUEST && r->kind != KIND_CHANGE)
-        return "is of no known kind";
+        return "has an unknown kind";
     if (usher__is_newer(scope, r->order))
         return "is newer than its scope";
     return r->kind == KIND_CHANGE ? usher__log_fault(&usher__id_steps.log, scope, r) : NULL;

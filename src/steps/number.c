@@ -2210,32 +2210,32 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     if (r->kind == USHER__KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
         return "is empty";
     if (r->kind < USHER__KIND_NUMBER || r->kind > KIND_DAY)
-        return "is of no known kind";
+        return "has an unknown kind";
     if (r->kind == KIND_CHANGE)
         return usher__log_fault(&usher__number_steps.log, scope, r);
     if (r->kind != USHER_KIND_REQUEST && r->data.size != 0 &&
         (r->kind != USHER__KIND_NUMBER || !busy(r->state) || r->data.size > USHER_NAME_MAX))
-        return "has data that means nothing";
+        return "has data without a meaning";
     if (r->kind == KIND_NODE && (r->slots != 1u << USHER__NUMBER_HELD || r->owner.size == 0 ||
                                  r->order == 0 || r->order != r->token))
         return "is not in the list of a node";
     if (r->kind != USHER__KIND_NUMBER)
         return NULL;
     if (r->state == USHER_NUMBER_STATE_NODATA || r->state > USHER_NUMBER_STATE_BUSY_UP)
-        return "has no known state";
+        return "has an unknown state";
     if (r->slots != usher__machine_lists(&usher__number_machine, r->state, r->until_ms))
-        return "stands in lists that do not follow from its state";
+        return "is in lists that do not match its state";
     if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0 ? r->rank != 0
         : aside(r) ? r->rank != usher__number_rank_capped(r->n[USHER__N_DAY], r->n[USHER__N_CALLS],
                                                           usher__number_rank_drawn(r->rank))
                    : r->rank != USHER__RANK_QUEUED && r->rank != usher__draw(r->order))
-        return "has a rank that does not follow from its version or its calls";
+        return "has a rank that does not match its version or its calls";
     if (!busy(r->state) && r->owner.size != 0)
         return "is idle and has an owner";
     if (busy(r->state) && r->token != r->order)
         return "is held under a token that is not its version";
     if (busy(r->state) && (r->n[USHER__N_LEASE] == 0) != (r->until_ms == 0))
-        return "is held for a lease without a deadline, or the other way round";
+        return "has a lease without a deadline, or a deadline without a lease";
     return NULL;
 }
 

@@ -108,7 +108,7 @@ static enum usher_status drop(work *w)
         !usher__other_version(w)) {
         q->why = USHER_QUEUE_WHY_HISTORY;
         usher__say(w->reply, USHER_REFUSED,
-                   "%lld ended visits are not in the history yet: drain them, or set archive=0",
+                   "%lld ended visits are not yet in the history: drain them, or set archive=0",
                    (long long)n);
         return USHER_OK;
     }
@@ -232,7 +232,7 @@ static const char *arguments_fault(const work *w)
     if (usher__queue_token_missing(w))
         return "token is missing: the queue is strict";
     if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_LOGIN) && w->now > USHER_QUEUE_TIME_MAX)
-        return "now is later than a queue can tell";
+        return "now is later than a queue can store";
     if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_MOVE) && given(w, USHER_GIVEN_QUEUE_SINCE) &&
         g->since_ms > w->now)
         return "since is in the future";
@@ -242,7 +242,7 @@ static const char *arguments_fault(const work *w)
          (hi != 0 && (v == USHER_QUEUE_HISTORY || (given(w, USHER_GIVEN_QUEUE_STATE) &&
                                                    (g->state == USHER_QUEUE_USER_OFFERED ||
                                                     g->state == USHER_QUEUE_USER_SEATED))))))
-        return "after is not where a page ended";
+        return "after is not the `next` of a page";
     return NULL;
 }
 

@@ -155,7 +155,9 @@ enum usher_status usher__queue_login(struct run *run)
         usher__queue_answer_agent(w, status, &r);
         if (status == USHER_SAME)
             return usher__queue_agent_alive(run, &r);
-        usher__say(w->reply, status, "is logged in with another capacity, level or other lanes");
+        usher__say(
+            w->reply, status,
+            "the agent is logged in with a different capacity, level or lanes: log out first");
         return USHER_OK;
     }
     if (status != USHER_MISSING)

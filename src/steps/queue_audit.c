@@ -35,26 +35,28 @@ static const char *agent_fault(const struct usher_scope *scope, const struct ush
     int64_t n = 0;
 
     if (r->state == USHER_QUEUE_AGENT_GONE || r->state > USHER_QUEUE_AGENT_PAUSED)
-        return "has no known state";
+        return "has an unknown state";
     a.r = *r;
     if (!usher__queue_agent_read(&a))
         return "has rooms that cannot be read";
     if (a.token < r->order || usher__is_newer(scope, a.token))
-        return "has a session that it cannot have";
+        return "has an invalid session";
     for (int64_t i = 0; i < r->n[A_CAPACITY]; i++)
         n += a.rooms[i].size != 0;
     if (n != used(r) || r->n[A_SEATED] < 0 || r->n[A_OFFERS] < 0)
-        return "has counts that are not those of its rooms";
+        return "has counts that do not match its rooms";
     usher__queue_agent_settle(&a.r);
     if (r->until_ms != a.r.until_ms || r->slots != a.r.slots)
-        return "stands in lists that do not follow from its state";
+        return "is in lists that do not match its state";
     switch (r->state) {
     case USHER_QUEUE_AGENT_IDLE:
         return n != 0 || r->n[A_OFFERS] != 0 || r->n[A_WRAP] != 0
-                   ? "is idle and has something to do"
+                   ? "is idle and has users, offers or a wrap-up"
                    : NULL;
     case USHER_QUEUE_AGENT_OFFERED:
-        return r->n[A_SEATED] != 0 || (n == 0 && !goes(r)) ? "is offered to, but not" : NULL;
+        return r->n[A_SEATED] != 0 || (n == 0 && !goes(r))
+                   ? "has the state offered without an offer"
+                   : NULL;
     case USHER_QUEUE_AGENT_BUSY:
         return r->n[A_SEATED] == 0 && !goes(r) ? "is busy without a user" : NULL;
     case USHER_QUEUE_AGENT_WRAPUP:
@@ -63,7 +65,7 @@ static const char *agent_fault(const struct usher_scope *scope, const struct ush
         return n != 0 || r->n[A_OFFERS] != 0 || r->n[A_WRAP] != 0 ? "is paused and has users"
                                                                   : NULL;
     default:
-        return "has no known state";
+        return "has an unknown state";
     }
 }
 
@@ -72,15 +74,15 @@ static const char *user_fault(const struct usher_record *r)
     struct usher_record should = *r;
 
     if (r->state == USHER_QUEUE_USER_GONE || r->state > USHER_QUEUE_USER_AWAY)
-        return "has no known state";
+        return "has an unknown state";
     if (r->n[U_PRIORITY] < 0 || r->n[U_PRIORITY] > USHER_QUEUE_PRIORITY_MAX || r->n[U_SINCE] < 0 ||
         r->n[U_SINCE] > USHER_QUEUE_TIME_MAX)
         return "has no place";
     usher__queue_user_settle(&should, r->state);
     if (should.slots != r->slots || should.rank != r->rank || should.until_ms != r->until_ms)
-        return "stands in lists that do not follow from its state";
+        return "is in lists that do not match its state";
     if ((r->owner.size != 0) != (r->n[U_NO] != 0) || should.owner.size != r->owner.size)
-        return "is in a room of nobody, or in none of somebody";
+        return "has a room without an agent, or an agent without a room";
     if (r->state == USHER_QUEUE_USER_OFFERED && r->n[U_END] == 0)
         return "is offered without an end";
     if (r->state == USHER_QUEUE_USER_AWAY && r->n[U_END] == 0)
@@ -98,30 +100,30 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
         return agent_fault(scope, r);
     case K_LINK:
         if (r->slots == 4u)
-            return r->group.size == 0 || r->owner.size == 0 ? "serves nothing" : NULL;
+            return r->group.size == 0 || r->owner.size == 0 ? "names no agent or no lane" : NULL;
         if (scope != NULL && r->slots != 0 && (scope->counts[COUNT_OLD] & OLD_RANKS) == 0 &&
             r->rank / RANKS != (uint64_t)scope->settings[SET_STRATEGY])
             return "is ranked by a strategy that is not in force";
         return r->slots > 1 || r->group.size == 0 || r->owner.size == 0 ||
                        (r->slots == 0 && r->rank != 0)
-                   ? "is not what it should be"
+                   ? "is not a valid link of an agent and a lane"
                    : NULL;
     case K_USER:
         return user_fault(r);
     case K_LANE:
         return r->slots != 1u || r->n[0] < 0 || r->n[1] < 0 || r->n[2] < 0 || r->n[3] < 0
-                   ? "has counts that cannot be"
+                   ? "has invalid counts"
                    : NULL;
     case K_VISIT:
     case K_ABSENT:
     case USHER_KIND_REQUEST:
-        return r->slots != 1 ? "stands in lists that do not follow from its state" : NULL;
+        return r->slots != 1 ? "is in lists that do not match its state" : NULL;
     case K_REFUSAL:
         return usher__queue_refusal_fault(r);
     case K_CHANGE:
         return usher__log_fault(&usher__queue_steps.log, scope, r);
     default:
-        return "is of no known kind";
+        return "has an unknown kind";
     }
 }
 

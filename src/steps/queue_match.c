@@ -455,7 +455,7 @@ enum usher_status usher__queue_pull(struct run *run)
     usher__queue_answer_agent(w, USHER_OK, &r);
     reply_of(w)->token = 0; /* the token of the match is in the row */
     if (!is_open(&r)) {
-        usher__say(w->reply, USHER_REFUSED, "the agent takes nobody now");
+        usher__say(w->reply, USHER_REFUSED, "the agent is not open: full, paused or in wrap-up");
         return USHER_OK;
     }
     usher__queue_act_init(&act);

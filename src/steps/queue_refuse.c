@@ -235,12 +235,12 @@ const char *usher__queue_refusal_fault(const struct usher_record *r)
     unsigned slots = pends ? USHER__LIST_DUE : USHER__LIST_READY;
 
     if (r->state > R_LIMITS)
-        return "has no known state";
+        return "has an unknown state";
     if (r->state != R_REFUSED)
-        return r->slots != USHER__LIST_DUE || !pends ? "is never done" : NULL;
+        return r->slots != USHER__LIST_DUE || !pends ? "is not in the list of deadlines" : NULL;
     if (r->group.size == 0 || r->owner.size == 0 || r->data.size == 0)
-        return "is of nobody";
+        return "names no user or no agent";
     return r->slots != (slots | USHER__LIST_HELD) || r->rank != (pends ? 0 : (uint64_t)r->n[R_AT])
-               ? "stands in lists that do not follow from its state"
+               ? "is in lists that do not match its state"
                : NULL;
 }

@@ -103,7 +103,7 @@ static enum usher_status lane_comes(work *w, const struct lane *l, struct usher_
         return USHER_MISSING;
     status = usher__queue_lane_over(w, over);
     if (status == USHER_MISSING && w->scope.counts[COUNT_LANES] >= USHER_QUEUE_LANES_MAX)
-        return usher__say(w->reply, USHER_FULL, "the queue has as many lanes as it can have");
+        return usher__say(w->reply, USHER_FULL, "the queue has too many lanes (limit 1000)");
     return status;
 }
 
@@ -141,7 +141,8 @@ enum usher_status usher__queue_apply(struct run *run)
     }
     if (set[SET_ARCHIVE] > 0 && counts[COUNT_VISITS] >= set[SET_ARCHIVE]) {
         reply_of(w)->why = USHER_QUEUE_WHY_HISTORY;
-        usher__say(w->reply, USHER_FULL, "as many ended visits wait for a history as may");
+        usher__say(w->reply, USHER_FULL,
+                   "archive= ended visits wait for the history: drain them first");
         return USHER_OK;
     }
     memset(&new, 0, sizeof new);
@@ -183,7 +184,7 @@ enum usher_status usher__queue_apply(struct run *run)
         counts[COUNT_USERS + USHER_QUEUE_USER_WAITING] +
                 counts[COUNT_USERS + USHER_QUEUE_USER_AWAY] >=
             set[SET_LIMIT]) {
-        usher__say(w->reply, USHER_FULL, "as many users wait as may");
+        usher__say(w->reply, USHER_FULL, "the queue is full (limit=)");
         return USHER_OK;
     }
     status = lane_comes(w, l, &over);
@@ -360,7 +361,7 @@ enum usher_status usher__queue_finish(struct run *run)
     if (status == USHER_MISSING || status == USHER_EMPTY) {
         w->reply->status = USHER_MISSING;
         if (status == USHER_EMPTY)
-            usher__say(w->reply, USHER_REFUSED, "nobody is seated there");
+            usher__say(w->reply, USHER_REFUSED, "the room is empty");
         return USHER_OK;
     }
     if (other || (g->user.data != NULL && !usher__text_equal(&g->user, &u.id))) {
@@ -371,7 +372,7 @@ enum usher_status usher__queue_finish(struct run *run)
     move = usher__queue_user_move(w, &u, USHER__USER_FINISH);
     if (move.status != USHER_OK) {
         usher__queue_answer_names(w, &u.id, &u.owner);
-        usher__say(w->reply, USHER_REFUSED, "nobody is seated there");
+        usher__say(w->reply, USHER_REFUSED, "the room is empty");
         return USHER_OK;
     }
     return end_visit(run, &act, &u, USHER_QUEUE_OUTCOME_SEATED, move.to);

@@ -77,7 +77,7 @@ enum { N_JOINED, N_ROLES, N_SHARES };
 #define ROW_WORK 2560
 
 static const char not_in[] = "the member is not in the room";
-static const char too_many_fields[] = "its fields are too many, or too large";
+static const char too_many_fields[] = "the member or share has too many fields, or too large ones";
 
 static inline const struct usher_room_args *args(const work *w)
 {

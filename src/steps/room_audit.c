@@ -36,14 +36,14 @@ static bool scope_gone(const struct usher_scope *scope)
 static const char *member_fault(const struct usher_record *r)
 {
     if (r->state == USHER_ROOM_MEMBER_ABSENT || r->state > USHER_ROOM_MEMBER_BANNED)
-        return "has no known state";
+        return "has an unknown state";
     if (!present(r) && (r->rank != 0 || r->until_ms == 0))
         return "is banned without an end, or has heartbeats";
     if (r->slots != usher__machine_lists(&usher__member_machine, r->state, r->until_ms))
-        return "stands in lists that do not follow from its state";
+        return "is in lists that do not match its state";
     if (r->n[N_ROLES] < 0 || r->n[N_ROLES] > USHER_ROOM_ROLES_MAX || r->n[N_SHARES] < 0 ||
         r->n[N_SHARES] > USHER_ROOM_SHARES_MAX)
-        return "has a number of roles or shares that cannot be";
+        return "has an invalid number of roles or shares";
     return NULL;
 }
 
@@ -59,7 +59,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return r->slots != 0 ? "stands in a list" : NULL;
     case ROLE:
     case SHARE:
-        return r->slots != 4u || r->owner.size == 0 ? "belongs to nobody" : NULL;
+        return r->slots != 4u || r->owner.size == 0 ? "has no owner" : NULL;
     case CHANGE:
         return usher__log_fault(&usher__room_steps.log, scope, r);
     default:

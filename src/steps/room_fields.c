@@ -135,8 +135,8 @@ enum usher_status usher__room_set_fields(work *w)
     if (status == USHER_FULL || (status == USHER_OK && c.n == 0)) {
         w->scope = before;
         if (status == USHER_FULL)
-            return usher__room_turn_down(w, USHER_FULL,
-                                         "the room has too many fields, or too large ones");
+            return usher__room_turn_down(
+                w, USHER_FULL, "the room has too many fields (limit 1000), or too large ones");
         return usher__room_answer(w, USHER_SAME);
     }
     if (status == USHER_OK)
@@ -192,8 +192,8 @@ enum usher_status usher__room_set_all(work *w)
     status = put_value(w, &c, &r, &a->field, &a->value);
     if (status == USHER_FULL) {
         w->scope = before;
-        return usher__room_turn_down(w, USHER_FULL,
-                                     "the room has too many fields, or too large ones");
+        return usher__room_turn_down(
+            w, USHER_FULL, "the room has too many fields (limit 1000), or too large ones");
     }
     status = usher__room_tell_fields(w, &c, &a->field, &a->value);
     if (status != USHER_OK)

@@ -311,7 +311,7 @@ enum usher_status usher__room_join(work *w)
     move = usher__room_member_move(w, r.state, USHER__MEMBER_JOIN);
     if (move.status == USHER_REFUSED) {
         answer_member(w, USHER_REFUSED, &r);
-        return usher__room_turn_down(w, USHER_REFUSED, "it is banned");
+        return usher__room_turn_down(w, USHER_REFUSED, "the member is banned");
     }
     status = usher__room_merge(w, true, NULL, &r.data, &changed, &full);
     if (status != USHER_OK || w->reply->status == USHER_UNAVAILABLE)
@@ -410,7 +410,7 @@ enum usher_status usher__room_leave(work *w, unsigned event)
     if (ban && from != USHER_ROOM_MEMBER_BANNED &&
         w->scope.counts[COUNT_BANS] >= USHER_ROOM_BANS_MAX) {
         answer_member(w, USHER_FULL, &r);
-        return usher__room_turn_down(w, USHER_FULL, "the room has too many bans");
+        return usher__room_turn_down(w, USHER_FULL, "the room has too many bans (limit 1000)");
     }
     usher__change_begin(w, &c);
     if (!ban)

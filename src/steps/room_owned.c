@@ -67,9 +67,9 @@ enum usher_status usher__room_set_role(work *w)
     if (usher__text_equal(&a->member, &r.owner))
         return usher__room_answer(w, USHER_SAME);
     if (!vacate && member.n[N_ROLES] >= USHER_ROOM_ROLES_MAX)
-        return usher__room_turn_down(w, USHER_FULL, "the member has too many roles");
+        return usher__room_turn_down(w, USHER_FULL, "the member has too many roles (limit 16)");
     if (r.id.size == 0 && w->scope.counts[COUNT_ROLES] >= USHER_ROOM_FIELDS_MAX)
-        return usher__room_turn_down(w, USHER_FULL, "the room has too many roles");
+        return usher__room_turn_down(w, USHER_FULL, "the room has too many roles (limit 1000)");
     usher__change_begin(w, &c);
     status = usher__room_tell_fields(w, &c, &holder_word, &a->member);
     if (status == USHER_OK && r.id.size != 0)
@@ -131,9 +131,9 @@ enum usher_status usher__room_share(work *w)
     if (status != USHER_OK || !as_expected)
         return status;
     if (r.id.size != 0 && !usher__text_equal(&r.owner, &a->member))
-        return usher__room_turn_down(w, USHER_REFUSED, "it is another member's");
+        return usher__room_turn_down(w, USHER_REFUSED, "the share belongs to another member");
     if (r.id.size == 0 && member.n[N_SHARES] >= USHER_ROOM_SHARES_MAX)
-        return usher__room_turn_down(w, USHER_FULL, "the member has too many shares");
+        return usher__room_turn_down(w, USHER_FULL, "the member has too many shares (limit 16)");
     status = usher__room_merge(w, false, NULL, &r.data, &changed, &full);
     if (status != USHER_OK || w->reply->status == USHER_UNAVAILABLE)
         return status;

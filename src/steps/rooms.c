@@ -299,9 +299,9 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     if (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token))
         return "is newer than its scope";
     if (r->kind != ENTRY || r->state < USHER_ROOMS_OPENING || r->state > USHER_ROOMS_CLOSED)
-        return "is of no known kind or state";
+        return "has an unknown kind or state";
     if (r->slots != (r->owner.size != 0 ? 7u : 3u))
-        return "stands in lists that do not follow from its state";
+        return "is in lists that do not match its state";
     return NULL;
 }
 

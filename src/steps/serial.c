@@ -588,7 +588,7 @@ static enum usher_status grant(work *w)
     if (status != USHER_OK)
         return status;
     if (w->scope.settings[SET_AUTHORITY] == 0) {
-        usher_result_fail(w->reply, USHER_INVALID, "the rule has no authority");
+        usher_result_fail(w->reply, USHER_INVALID, "the rule has no authority (authority=0)");
         return USHER_OK;
     }
     if (a->to < a->from) {

@@ -97,12 +97,12 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         if (scope == NULL)
             return NULL;
         if (scope->settings[SET_RULE] == 0)
-            return "is there though the rule was deleted";
+            return "exists although the rule was deleted";
         if (usher__serial_limit(&f, pair(scope->settings + SET_MAX), scope->settings[SET_MODE],
                                 scope->settings[SET_RESET]) != pair(scope->settings + SET_LIMIT))
-            return "has a limit that does not follow from it";
+            return "has a limit that does not match it";
         if (pair(scope->counts + COUNT_CUR) > pair(scope->settings + SET_LIMIT))
-            return "has made more than it may";
+            return "has made numbers above its limit";
         return NULL;
     case KIND_FILL:
         if (!usher__wide_sound(r->n + N_LAST, INT64_MAX))
@@ -114,39 +114,39 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     case KIND_HOLD:
         if (r->state != USHER_SERIAL_STATE_HELD && r->state != USHER_SERIAL_STATE_RETURNED &&
             r->state != USHER_SERIAL_STATE_DOUBT)
-            return "has no known state";
+            return "has an unknown state";
         if (r->state != USHER_SERIAL_STATE_RETURNED && (r->until_ms < 0 || r->token != r->order))
-            return "is held until no time there is, or under a token that is not its version";
+            return "has an invalid deadline, or a token that is not its version";
         if (r->state == USHER_SERIAL_STATE_DOUBT &&
             (r->until_ms != 0 || (scope != NULL && (int64_t)r->token >= scope->counts[COUNT_LINE])))
-            return "is in doubt and has a deadline, or is held since the store changed hands";
+            return "is in doubt and has a deadline, or is held since before the store had a new writer";
         if (r->state == USHER_SERIAL_STATE_RETURNED && (r->owner.size != 0 || r->until_ms != 0))
             return "is returned and has an owner or a deadline";
         if (r->slots != usher__machine_lists(&usher__serial_machine, r->state, r->until_ms))
-            return "stands in lists that do not follow from its state";
+            return "is in lists that do not match its state";
         if (!usher__wide_sound(r->n + N_NUMBER, INT64_MAX))
             return "has a number out of range";
         if (scope != NULL && r->n[N_PERIOD] == scope->counts[COUNT_PERIOD] &&
             pair(r->n + N_NUMBER) > pair(scope->counts + COUNT_CUR))
-            return "is a number that was not made yet";
+            return "is a number that was not yet made";
         return NULL;
     case KIND_END:
         if (r->state < USHER_SERIAL_STATE_RETURNED || r->state > USHER_SERIAL_STATE_VOIDED)
-            return "has no known state";
-        return r->order != r->token ? "does not stand in order of its token" : NULL;
+            return "has an unknown state";
+        return r->order != r->token ? "is not in the order of its token" : NULL;
     case KIND_LOST:
         if (r->state != USHER_SERIAL_STATE_LOST ||
             r->slots != usher__machine_lists(&usher__serial_machine, r->state, 0))
-            return "has no known state, or stands in lists that do not follow from it";
+            return "has an unknown state, or is in lists that do not match it";
         if (!usher__wide_sound(r->n + N_NUMBER, INT64_MAX) ||
             !usher__wide_sound(r->n + N_UPTO, USHER__GAPFREE_MAX) || pair(r->n + N_NUMBER) < 1 ||
             pair(r->n + N_NUMBER) > pair(r->n + N_UPTO))
             return "has numbers out of range";
         if (scope != NULL && r->n[N_PERIOD] == scope->counts[COUNT_PERIOD] &&
             pair(r->n + N_UPTO) > pair(scope->counts + COUNT_CUR))
-            return "is of numbers that were not made yet";
+            return "covers numbers that were not yet made";
         if (!stands_by_its_first(scope, r))
-            return "does not stand where its first number is";
+            return "is not in the order of its first number";
         return NULL;
     case USHER_KIND_REQUEST:
         return NULL;
@@ -158,7 +158,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     case KIND_CHANGE:
         return usher__log_fault(&usher__serial_steps.log, scope, r);
     default:
-        return "is of no known kind";
+        return "has an unknown kind";
     }
 }
 

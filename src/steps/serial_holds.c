@@ -706,7 +706,8 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
         if (!of_lost && a->token != all.token)
             return USHER_MISSING;
         if (n > last - k + 1) {
-            usher_result_fail(w->reply, USHER_INVALID, "n is more than are lost from there on");
+            usher_result_fail(w->reply, USHER_INVALID,
+                              "n is larger than the count of lost numbers from this serial on");
             return USHER_OK;
         }
     } else if (status != USHER_MISSING || !of_lost || w->scope.n_gaps == 0 || n > 1 ||
@@ -843,7 +844,8 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
     }
     if (status == USHER_OK && tells(&r, &a->serial)) {
         if (given(w, USHER_GIVEN_SERIAL_N) && a->n > 1) {
-            usher_result_fail(w->reply, USHER_INVALID, "n is of numbers that are lost");
+            usher_result_fail(w->reply, USHER_INVALID,
+                              "n is only for lost numbers: this serial is held");
             return USHER_OK;
         }
         format = r.data;
@@ -1051,7 +1053,7 @@ enum usher_status usher__serial_holds(work *w)
     if (status != USHER_OK)
         return status;
     if (a->after.data != NULL && !holds_from(&a->after, n_lists, &i, &hi, &order)) {
-        usher_result_fail(w->reply, USHER_INVALID, "after is not where a page ended");
+        usher_result_fail(w->reply, USHER_INVALID, "after is not the `next` of a page");
         return USHER_OK;
     }
     usher__serial_answer(w, USHER_OK, &s);

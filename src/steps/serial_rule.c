@@ -126,7 +126,7 @@ static const char *rule_fault(const struct usher__serial_format *f, const int64_
         return "check needs radix=10, unless it is mod37-2";
     if (set[SET_RESET] != USHER_SERIAL_RESET_NONE &&
         (finest == USHER_SERIAL_RESET_NONE || finest > set[SET_RESET]))
-        return "reset needs a date that tells its periods apart";
+        return "reset needs a date that differs between its periods";
     return NULL;
 }
 

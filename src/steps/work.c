@@ -69,7 +69,8 @@ enum usher_status usher__say_lost(struct usher__work *w, const char *what)
 {
     char line[64];
 
-    (void)snprintf(line, sizeof line, "the %s is of what the store has lost", what);
+    (void)snprintf(line, sizeof line, "the %s was issued by a history that the store has lost",
+                   what);
     usher_result_fail(w->reply, USHER_LOST, line);
     w->reply->epoch = w->scope.epoch;
     w->reply->version = w->lost_behind;
@@ -506,7 +507,7 @@ enum usher_status usher__request_keep_last(struct usher__work *w)
 enum usher_status usher__come_again(struct usher__work *w)
 {
     w->behind = true;
-    usher__say(w->reply, USHER_REFUSED, "more was to be done first than one command does: again");
+    usher__say(w->reply, USHER_REFUSED, "too many expiries are pending on this scope: retry");
     return USHER_OK;
 }
 
@@ -582,7 +583,7 @@ enum usher_status usher__request_look(struct usher__work *w)
         return USHER_MISSING;
     status = answer_read(w, &r.data, &verb, &same);
     if (status == USHER_UNAVAILABLE) {
-        usher_result_fail(w->reply, status, "a kept answer cannot be read");
+        usher_result_fail(w->reply, status, "a kept result cannot be read");
         return USHER_OK;
     }
     if (status != USHER_OK)

@@ -275,7 +275,7 @@ static bool argument(struct usher_operation *command, const struct usher__arg *a
     if (is_given(command, arg))
         return wrong(message, "%s is given twice", arg->word);
     if (arg->type != USHER__ARG_VALUE && has_nul(&text))
-        return wrong(message, "%s has a NUL byte in it", arg->word);
+        return wrong(message, "%s contains a NUL byte", arg->word);
     command->given |= arg->given;
     switch (arg->type) {
     case USHER__ARG_INT:
@@ -359,7 +359,7 @@ static bool unknown(const struct usher__noun *noun, const struct usher__verb *ve
 
     usher__quote(quoted, word);
     if (word[size] == '\0' || size == 0 || literal)
-        return wrong(message, "`%s` is one word too many for `" TYPED "`", quoted, TYPED_OF(noun),
+        return wrong(message, "`%s` too many arguments for `" TYPED "`", quoted, TYPED_OF(noun),
                      verb->word);
     if (size >= sizeof key)
         size = sizeof key - 1;
@@ -529,7 +529,7 @@ static bool fields_take(struct parse *f, const struct usher__noun *noun,
         return value.size <= USHER_VALUE_MAX || wrong(message, "value has more than 65536 bytes");
     }
     if (f->n_fields == USHER_FIELDS_MAX)
-        return wrong(message, "fields are more than %d", USHER_FIELDS_MAX);
+        return wrong(message, "more than %d fields are given", USHER_FIELDS_MAX);
     f->name[f->n_fields] = name;
     f->value[f->n_fields++] = value;
     return true;
@@ -591,7 +591,7 @@ static bool take(struct parse *p, const struct usher__noun *noun, const struct u
     if (*ret_two)
         word = word_at(p, i + 1);
     if (taken)
-        return !has_nul(&word) || wrong(message, "line has a NUL byte in it");
+        return !has_nul(&word) || wrong(message, "line contains a NUL byte");
     if (!literal)
         arg = by_key(noun, verb, p->word[i], next, &value, ret_two);
     if (*ret_two)
@@ -620,7 +620,7 @@ static bool without_nul(const struct parse *p, size_t i, char message[PARSE_MESS
 {
     struct usher_text word = word_at(p, i);
 
-    return !has_nul(&word) || wrong(message, "line has a NUL byte in it");
+    return !has_nul(&word) || wrong(message, "line contains a NUL byte");
 }
 
 /* Word @i is `--`, and no longer text that begins so. */

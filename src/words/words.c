@@ -66,7 +66,7 @@ static const char *take(const char **from, const char *end, char **to)
             size_t n = escape(p + 1, end, &c);
 
             if (n == 0)
-                return "has a backslash in quotes that begins no escape";
+                return "has a backslash in quotes that is not an escape";
             p += n;
             *out++ = c;
         } else if (c == '\\' && quote == '\0') {
@@ -102,7 +102,7 @@ const char *usher__words_cut(struct words *w, const char *line, size_t size)
     w->n = 0;
     w->nul = false;
     if (size != 0 && memchr(line, '\0', size) != NULL)
-        return "has a NUL byte in it";
+        return "contains a NUL byte";
     if (size != 0 && end[-1] == '\r') /* from a system with CRLF */
         end--;
     while (line < end && blank(*line))

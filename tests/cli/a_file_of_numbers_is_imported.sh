@@ -18,11 +18,11 @@ for store in $STORES; do
 {"status":"ok","epoch":"E","version":10,"due":null,"added":0,"same":6,"bad":2}
 {"status":"same","epoch":"E","version":10,"due":null,"added":0,"same":6,"bad":2}
 {"status":"ok","epoch":"E","version":10,"due":null,"numbers":[{"number":"\"102\"","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"+49 30 1","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"100","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"101","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"last","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
-! usher: numbers:7: is not UTF-8 without control characters
+! usher: numbers:7: contains invalid UTF-8 or a control character
 ! usher: numbers:8: is longer than 255 bytes
-! usher: numbers:7: is not UTF-8 without control characters
+! usher: numbers:7: contains invalid UTF-8 or a control character
 ! usher: numbers:8: is longer than 255 bytes
-! usher: numbers:7: is not UTF-8 without control characters
+! usher: numbers:7: contains invalid UTF-8 or a control character
 ! usher: numbers:8: is longer than 255 bytes
 EOF
     cp many in
@@ -50,8 +50,8 @@ done
 printf 'bad number\n+493,berlin\n+49 (30) 1-2\nsip:ann@example.org\n' >table
 expect 0 "$USHER" -s memory: number import p table <<'EOF'
 ok: 2 added, 0 there already, 2 bad lines
-! usher: table:1: has a blank in it, and is no phone number
-! usher: table:2: has a comma in it: the file has one number a line
+! usher: table:1: contains a blank and is not a phone number
+! usher: table:2: contains a comma: the file has one number a line
 EOF
 
 lines 2 "$USHER" -s memory: --json number import p garbage </dev/null
@@ -87,7 +87,7 @@ expect 2 "$USHER" -s memory: number import p . <<'EOF'
 ! usher: invalid: .: Is a directory (0 numbers were added before)
 EOF
 expect 2 "$USHER" -s memory: number import 'a{b}c' numbers <<'EOF'
-! usher: invalid: pool has a brace in it
+! usher: invalid: pool contains a brace
 EOF
 expect 2 "$USHER" -s memory: number import p <<'EOF'
 ! usher: invalid: file is missing
@@ -96,7 +96,7 @@ expect 2 "$USHER" -s memory: number import p numbers up=2 <<'EOF'
 ! usher: invalid: up is not a number from 0 to 1
 EOF
 expect 2 "$USHER" -s memory: number import p numbers group=A,B <<'EOF'
-! usher: invalid: group has a comma in it
+! usher: invalid: group contains a comma
 EOF
 expect 2 "$USHER" -s memory: number import p numbers owner=a <<'EOF'
 ! usher: invalid: `owner=a` is not an argument of `number import`

@@ -20,7 +20,7 @@ cat >wanted_talk <<'EOF'
 > room set r topic new if=other now=1003
 {"status":"stale","epoch":"E","version":4,"due":61000,"now":1003,"value":"a \"b\""}
 > room set r a=1 b=2 if_version=4 now=1003
-{"status":"invalid","message":"if-version needs epoch=, as answered with that version"}
+{"status":"invalid","message":"if-version needs epoch=, as returned with that version"}
 > room set r a=1 b=2 if_version=4 epoch=0123456789abcdef now=1003
 {"status":"stale","epoch":"E","version":4,"due":61000,"now":1003,"value":null}
 > room set r a=1 b=2 now=1003
@@ -58,7 +58,7 @@ cat >wanted_talk <<'EOF'
 > room changes r since=8 now=1011
 {"status":"ok","epoch":"E","version":11,"due":61000,"now":1011,"notices":[{"scope":"room/r","epoch":"E","version":9,"verb":"role","subject":"speaker","from":null,"to":null,"data":{"holder":"ann"},"owner":"ann","time":1005,"was":464442870249491,"mark":2411176560908952},{"scope":"room/r","epoch":"E","version":10,"verb":"share","subject":"screen","from":null,"to":null,"data":{"kind":"window"},"owner":"ann","time":1005,"was":2411176560908952,"mark":1624481953698463},{"scope":"room/r","epoch":"E","version":11,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1011,"was":1624481953698463,"mark":3570162151949164}],"more":false}
 > room changes r since=99 now=1011
-{"status":"stale","epoch":"E","version":11,"due":61000,"now":1011,"from":null,"message":"there is no such version"}
+{"status":"stale","epoch":"E","version":11,"due":61000,"now":1011,"from":null,"message":"the version does not exist yet"}
 > room kick r bob ban=5000 now=1012
 {"status":"ok","epoch":"E","version":12,"due":6012,"now":1012,"member":"bob","members":0,"state":"banned","until":6012}
 > room lock r now=1013
@@ -104,7 +104,7 @@ cat >wanted_talk <<'EOF'
 > room set r mic
 {"status":"invalid","message":"value is missing"}
 > room set r a=1 a=2
-{"status":"invalid","message":"fields have one twice"}
+{"status":"invalid","message":"fields have a name twice"}
 EOF
 for store in $STORES; do
     talk "$store" <wanted_talk

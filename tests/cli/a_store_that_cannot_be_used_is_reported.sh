@@ -36,7 +36,7 @@ fails 2 'memory:?timeout' number stats p
 
 # What is a store elsewhere is not called unknown.
 "$USHER" -s oracle:x number stats p 2>err.txt
-holds err.txt 'no store of the kind `oracle:` is known here'
+holds err.txt 'unknown store `oracle:`'
 without=TLS
 [ "${WITH_REDIS:-yes}" = yes ] || without=Redis
 for pair in sqlite:SQLite:${WITH_SQLITE:-yes} redis:Redis:${WITH_REDIS:-yes} \

@@ -33,7 +33,7 @@ for list in index held; do
     lines 1 "$USHER" -s "$at" check
     holds err.txt "number/p: its key :$list is gone"
     lines 0 "$USHER" -s "$at" check --repair
-    holds err.txt "number/p: mended, :$list was gone: "
+    holds err.txt "number/p: repaired, :$list was missing: "
     holds out.txt ' repaired'
     lines 0 "$USHER" -s "$at" check
     holds out.txt 'ok: 0 faults in 1 scopes'
@@ -45,11 +45,11 @@ holds out.txt 'ok: 102,'
 
 take_away '{p}:number'
 lines 3 "$USHER" -s "$at" number add p 101
-holds err.txt 'unavailable: the store is damaged: the hash of the scope is gone'
+holds err.txt 'unavailable: the store is damaged: the hash of the scope is missing'
 lines 1 "$USHER" -s "$at" check
 lines 0 "$USHER" -s "$at" --json check --repair
 holds out.txt '"faults":1,"repaired":1,'
-holds out.txt 'number/p: the scope is lost: its hash is gone'
+holds out.txt 'number/p: the scope is lost: its hash is missing'
 lines 0 "$USHER" -s "$at" check
 holds out.txt 'ok: 0 faults in 0 scopes'
 lines 0 "$USHER" -s "$at" number add p 101

@@ -61,7 +61,7 @@ cat >wanted_talk <<'END'
 > queue reject desk bob u4 now=35000
 {"status":"ok","epoch":"E","version":18,"due":39000,"now":35000,"user":"u4","agent":"bob","room":"E.12.2","token":"16","state":"pausing"}
 > queue pull desk bob now=35000
-{"status":"refused","epoch":"E","version":18,"due":39000,"now":35000,"matched":[],"message":"the agent takes nobody now"}
+{"status":"refused","epoch":"E","version":18,"due":39000,"now":35000,"matched":[],"message":"the agent is not open: full, paused or in wrap-up"}
 > queue move desk u4 priority=9 now=35000
 {"status":"ok","epoch":"E","version":19,"due":39000,"now":35000,"place":"queue","index":0,"wait":null,"visit_token":"15"}
 > queue ready desk bob now=35000
@@ -81,7 +81,7 @@ cat >wanted_talk <<'END'
 > queue apply desk u5 now=35000
 {"status":"empty","epoch":"E","version":24,"due":39000,"now":35000,"why":"no-agent"}
 > queue alive desk now=35000
-{"status":"invalid","message":"either agent or user is to be given"}
+{"status":"invalid","message":"exactly one of agent and user is required"}
 > queue apply desk u5 priority=1001
 {"status":"invalid","message":"priority is not a number from 0 to 1000"}
 > queue fly desk

@@ -13,7 +13,7 @@ for store in $STORES; do
 > number add p 100 now=1
 {"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
 > number add a{b}c 1
-{"status":"invalid","message":"pool has a brace in it"}
+{"status":"invalid","message":"pool contains a brace"}
 > number add $long 1
 {"status":"invalid","message":"pool is longer than 255 bytes"}
 > number add p $long
@@ -57,13 +57,13 @@ for store in $STORES; do
 > room list wait=1
 {"status":"invalid","message":"wait is not an argument of \`room list\`"}
 > number add p 1 group=A,B
-{"status":"invalid","message":"group has a comma in it"}
+{"status":"invalid","message":"group contains a comma"}
 > number add p 1 group=*
-{"status":"invalid","message":"group is *, which stands for any"}
+{"status":"invalid","message":"group must not be *, which means any"}
 > number add p 1 group=
 {"status":"invalid","message":"group is empty"}
 > number call p group=A,,B
-{"status":"invalid","message":"group has an empty name in it"}
+{"status":"invalid","message":"group contains an empty name"}
 > number call p group=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17
 {"status":"invalid","message":"group has more than 16 names"}
 > number call p lease=-1
@@ -115,13 +115,13 @@ for store in $STORES; do
 > number renew p 100
 {"status":"invalid","message":"token is missing"}
 > number renew p 100 token=1 node=m
-{"status":"invalid","message":"node with a number goes with owner"}
+{"status":"invalid","message":"number and node together need owner"}
 > number renew p 100 token=1 owner=a after=1
-{"status":"invalid","message":"after goes without a number"}
+{"status":"invalid","message":"after and number exclude each other"}
 > number renew p owner=a node=m
-{"status":"invalid","message":"owner goes with a number"}
+{"status":"invalid","message":"owner needs number"}
 > number renew p token=1 node=m
-{"status":"invalid","message":"token goes with a number"}
+{"status":"invalid","message":"token needs number"}
 > number renew p owner=a
 {"status":"invalid","message":"number or node is missing"}
 > number set p zone=-1441

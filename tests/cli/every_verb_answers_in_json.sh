@@ -124,7 +124,7 @@ cat >wanted_talk <<'EOF'
 > number stats p now=6000
 {"status":"ok","epoch":"E","version":14,"due":6010,"now":6000,"total":2,"idle_up":1,"idle_down":1,"busy_up":0,"busy_down":0,"resting":1,"calls_today":2,"refused_today":6,"longest_hold":0,"capped":0}
 > number renew p 300 token=4503599627370496 now=6000
-{"status":"lost","message":"the token is of what the store has lost","from":14}
+{"status":"lost","message":"the token was issued by a history that the store has lost","from":14}
 > number renew p 300 token=4503599627370496 owner=a node=m lease=9000 now=6000
 {"status":"ok","epoch":"E","version":15,"due":6010,"now":6000,"state":"busy+down","until":15000,"token":"15"}
 > number renew p 300 token=4503599627370496 owner=a node=n lease=9000 now=6000
@@ -142,7 +142,7 @@ cat >wanted_talk <<'EOF'
 > number add c 1 now=6000
 {"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
 > number changes c
-{"status":"refused","epoch":"E","version":1,"due":null,"message":"no log is kept: with log=N the last N notices are"}
+{"status":"refused","epoch":"E","version":1,"due":null,"message":"the scope has no change log: set log=N to keep the last N changes"}
 > number set c log=2 lease=500 now=6000
 {"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":500,"rest":0,"daily":0,"zone":0,"strict":0,"sticky":604800000,"sticky_max":10000,"requests":10000,"gap":0,"log":2,"lease_max":0,"outage":0}
 > number reg c 1 now=6000
@@ -154,7 +154,7 @@ cat >wanted_talk <<'EOF'
 > number changes c since=1
 {"status":"stale","epoch":"E","version":4,"due":6500,"now":T,"from":2}
 > number changes c since=5
-{"status":"stale","epoch":"E","version":4,"due":6500,"now":T,"from":null,"message":"there is no such version"}
+{"status":"stale","epoch":"E","version":4,"due":6500,"now":T,"from":null,"message":"the version does not exist yet"}
 > number changes c since=3
 {"status":"ok","epoch":"E","version":4,"due":6500,"now":T,"notices":[{"scope":"number/c","epoch":"E","version":4,"verb":"call","subject":"1","from":"idle+up","to":"busy+up","data":{},"owner":"ann","time":6000,"token":"4","until":6500}],"more":false}
 EOF

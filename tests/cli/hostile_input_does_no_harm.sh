@@ -5,7 +5,7 @@
 
 printf 'number show p a\0b\nnumber show p 1\n' >in
 expect 0 "$USHER" -s memory: shell <<'EOF'
-{"status":"invalid","message":"line has a NUL byte in it"}
+{"status":"invalid","message":"line contains a NUL byte"}
 {"status":"missing","epoch":"0","version":0,"due":null,"number":"1","state":"nodata"}
 EOF
 
@@ -19,7 +19,7 @@ EOF
 } >in
 expect 0 "$USHER" -s memory: shell <<'EOF'
 {"status":"invalid","message":"line is longer than 1048576 bytes"}
-{"status":"invalid","message":"`0` is one word too many for `number show`"}
+{"status":"invalid","message":"`0` too many arguments for `number show`"}
 {"status":"missing","epoch":"0","version":0,"due":null,"number":"2","state":"nodata"}
 EOF
 

@@ -148,7 +148,7 @@ EOT
     "$USHER" -s "$store" shell <in >out.txt 2>err.txt
     grep '"scope"' out.txt | mask >got.txt
     cat >wanted.txt <<'EOT'
-{"status":"refused","epoch":"E","version":1,"due":null,"scope":"number/V","message":"no log is kept: with log=N the last N notices are"}
+{"status":"refused","epoch":"E","version":1,"due":null,"scope":"number/V","message":"the scope has no change log: set log=N to keep the last N changes"}
 {"scope":"number/W","epoch":"E","version":4,"verb":"call","subject":"7","from":"idle+up","to":"busy+up","data":{"group":"berlin","node":"pbx1","peer":"555"},"owner":"ann","time":1000,"token":"4","until":2000}
 {"scope":"number/W","epoch":"E","version":5,"verb":"expire","subject":"7","from":"busy+up","to":"idle+up","data":{"group":"berlin","node":"pbx1","ended":"lease"},"owner":"ann","time":2000,"token":"4"}
 {"status":"missing","epoch":"0","version":0,"due":null,"scope":"queue/W"}
@@ -242,7 +242,7 @@ EOF2
         diff -u wanted.txt cut.txt | sed 1,2d
     }
     expect 3 $back room changes B since=3 <<'EOF2'
-! usher: lost: the version is of what the store has lost
+! usher: lost: the version was issued by a history that the store has lost
 EOF2
     $back room set B f 3 now=1000 >/dev/null
     $back --json watch room/B --since=2 --once >got.txt
@@ -250,16 +250,16 @@ EOF2
 fi
 
 expect 2 "$USHER" -s memory: watch <<'EOF2'
-! usher: invalid: scope is missing: NOUN/NAME, as room/R
+! usher: invalid: scope is missing: NOUN/NAME, as in room/R
 EOF2
 expect 2 "$USHER" -s memory: watch R <<'EOF2'
-! usher: invalid: scope `R` is not NOUN/NAME, as room/R
+! usher: invalid: scope `R` is not NOUN/NAME, as in room/R
 EOF2
 expect 2 "$USHER" -s memory: watch roon/R <<'EOF2'
-! usher: invalid: scope `roon/R` has no known noun; it is NOUN/NAME, as room/R
+! usher: invalid: scope `roon/R` has an unknown noun: write NOUN/NAME, as in room/R
 EOF2
 expect 2 "$USHER" -s memory: watch rooms/0 <<'EOF2'
-! usher: invalid: scope `rooms/0` has no known noun; it is NOUN/NAME, as room/R
+! usher: invalid: scope `rooms/0` has an unknown noun: write NOUN/NAME, as in room/R
 EOF2
 expect 2 "$USHER" -s memory: watch room/ <<'EOF2'
 ! usher: invalid: scope `room/` is empty
@@ -274,6 +274,6 @@ expect 2 "$USHER" -s memory: watch room/R --since=x <<'EOF2'
 ! usher: invalid: `--since=x` is not a version
 EOF2
 expect 2 "$USHER" -s memory: watch room/R --once number/P <<'EOF2'
-! usher: invalid: `number/P` is no option of `watch`
+! usher: invalid: `number/P` is not an option of `watch`
 EOF2
 finish

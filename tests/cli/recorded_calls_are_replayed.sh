@@ -327,16 +327,16 @@ expect 2 "$USHER" -s memory: replay <<'EOF'
 ! usher: invalid: file is missing: usher replay FILE
 EOF
 expect 2 "$USHER" -s memory: replay calls.csv --format=xml <<'EOF'
-! usher: invalid: format is none of technion, csv
+! usher: invalid: format is not technion or csv
 EOF
 expect 2 "$USHER" -s memory: replay calls.csv --batch=257 <<'EOF'
 ! usher: invalid: batch is not a number from 1 to 256
 EOF
 expect 2 "$USHER" -s memory: replay calls.csv --pool='{x}' <<'EOF'
-! usher: invalid: pool has a brace in it
+! usher: invalid: pool contains a brace
 EOF
 expect 2 "$USHER" -s memory: replay calls.csv --agents=0 <<'EOF'
-! usher: invalid: agents is neither recorded nor a number from 1 to 10000
+! usher: invalid: agents is not `recorded` or a number from 1 to 10000
 EOF
 expect 2 "$USHER" -s memory: replay calls.csv --agent=3 <<'EOF'
 ! usher: invalid: --agent=3 is not an argument of `replay`

@@ -107,7 +107,7 @@ holds out.txt 'ok: prefix= suffix= date= width=0 base=0 start=1 '
 lines 0 "$USHER" -s sqlite:people.db serial list now=5 req=x
 holds out.txt 'ok: 2 rules: r s'
 expect 1 "$USHER" -s sqlite:people.db serial rule r check=luhn <<'EOF'
-refused: base, step, radix, mode and whether there is a check digit stay once numbers were made
+refused: base, step, radix, mode and the presence of a check digit cannot change after numbers were made
 EOF
 lines 0 "$USHER" -s sqlite:people.db serial rule g mode=gapfree
 lines 0 "$USHER" -s sqlite:people.db serial reserve g
@@ -122,18 +122,18 @@ EOF
 lines 0 "$USHER" -s sqlite:people.db serial holds g n=1
 holds out.txt '; more after 0.0.2'
 expect 2 "$USHER" -s sqlite:people.db serial holds g after=2 <<'EOF'
-! usher: invalid: after is not where a page ended
+! usher: invalid: after is not the `next` of a page
 EOF
 
 # An authority that is none: what it granted is given out, but not in silence.
 expect 2 "$USHER" -s 'sqlite:people.db?journal=1' serial take r <<'EOF'
-! usher: invalid: open: journal=1 needs an authority, which keeps it
+! usher: invalid: open: journal=1 needs authority=, which keeps the journal
 EOF
 lines 0 "$USHER" -s 'sqlite:people.db?authority=sqlite:granted.db' serial rule a prefix=A
 lines 0 "$USHER" -s 'sqlite:people.db?authority=sqlite:granted.db' serial take a
 expect 0 "$USHER" -s 'sqlite:people.db?authority=sqlite:.' serial take a <<'EOF'
 ok: A2
-! usher: the authority cannot be asked, what it granted before is given out: cannot be opened: it is a directory
+! usher: the authority cannot be reached: numbers and ids that it granted before are issued: cannot be opened: it is a directory
 EOF
 lines 0 "$USHER" -s 'sqlite:people.db?authority=sqlite:.' serial setmax a 50000
 lines 0 "$USHER" -s sqlite:people.db serial take a n=50000

@@ -562,15 +562,15 @@ def figures_are_told_by_http():
         assert code == 200 and text.count(',key="there"} 0') == 1000, (code, text[-300:])
         for wrong, why in (
             ("scope=" + "&scope=".join(many + ["number/sales"]), "(limit 1000)"),
-            ("scope=nothing", "is no scope"),
-            ("scope=nothing/x", "is no scope"),
-            ("scope=rooms/x", "is no scope"),
+            ("scope=nothing", "is not a scope"),
+            ("scope=nothing/x", "is not a scope"),
+            ("scope=rooms/x", "is not a scope"),
             ("scope=number/", "its name"),
             ("scope=number/a%7Bb", "its name"),
             ("scope=number/a%00b", "its name"),
-            ("scope", "is no scope"),
-            ("scopes=number/sales", "is no argument"),
-            ("scope=number/sales&x=y", "is no argument"),
+            ("scope", "is not a scope"),
+            ("scopes=number/sales", "is not an argument"),
+            ("scope=number/sales&x=y", "is not an argument"),
         ):
             code, text = get("/metrics?" + wrong)
             assert code == 400 and why in text and text.count("\n") == 1, (wrong[:80], code, text)
@@ -620,18 +620,18 @@ def a_store_whose_file_is_replaced_ends_it():
 def its_options_are_read():
     with Server("memory:") as server:
         for words, why in (
-            (["--listen=0.0.0.0:7"], "is not of this machine alone"),
-            (["--listen=192.168.0.1:7"], "is not of this machine alone"),
-            (["--listen=[2001:db8::1]:7"], "is not of this machine alone"),
-            (["--listen=example.com:7"], "has no address of this machine"),
+            (["--listen=0.0.0.0:7"], "is not a loopback address"),
+            (["--listen=192.168.0.1:7"], "is not a loopback address"),
+            (["--listen=[2001:db8::1]:7"], "is not a loopback address"),
+            (["--listen=example.com:7"], "is not a loopback address"),
             (["--listen=127.0.0.1:70000"], "has no port"),
             (["--listen=7"], "is neither unix:PATH nor HOST:PORT"),
             (["--listen=unix:"], "has no path"),
             (["--listen=unix:" + server.path], "is taken"),
-            (["--listen=unix:" + server.log], "is there, and no socket"),
+            (["--listen=unix:" + server.log], "exists and is not a socket"),
             (["--clients=0"], "is not a number"),
             (["--idle=x"], "is not a duration"),
-            (["--frobnicate"], "is no option of `serve`"),
+            (["--frobnicate"], "is not an option of `serve`"),
         ):
             got = subprocess.run([USHER, "-s", "memory:", "serve"] + words, stderr=subprocess.PIPE, check=False)
             assert got.returncode == 2 and why in got.stderr.decode(), (words, got)

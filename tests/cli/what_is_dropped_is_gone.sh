@@ -39,7 +39,7 @@ for store in $STORES; do
 > queue leave d zoe now=1000
 {"status":"ok","epoch":"E","version":5,"due":16000,"now":1000,"user":"zoe","agent":"ann","room":"E.1.1","token":"4","state":"idle"}
 > drop queue/d --yes
-{"status":"refused","message":"drop queue/d: 1 ended visits are not in the history yet: drain them, or set archive=0"}
+{"status":"refused","message":"drop queue/d: 1 ended visits are not yet in the history: drain them, or set archive=0"}
 > queue set d archive=0 now=1000
 {"status":"ok","epoch":"E","version":6,"due":16000,"now":1000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":0,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0,"log":0,"again":5000,"strict":0}
 > drop queue/d --yes

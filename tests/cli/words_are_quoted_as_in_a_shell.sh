@@ -28,15 +28,15 @@ sed 's/~$//' >quoted <<'EOF'
 > number show p ''
 {"status":"invalid","message":"number is empty"}
 > number show p "\x00"
-{"status":"invalid","message":"number has a NUL byte in it"}
+{"status":"invalid","message":"number contains a NUL byte"}
 > number show p "1\x002"
-{"status":"invalid","message":"number has a NUL byte in it"}
+{"status":"invalid","message":"number contains a NUL byte"}
 > number show "p\x00" 1
-{"status":"invalid","message":"line has a NUL byte in it"}
+{"status":"invalid","message":"line contains a NUL byte"}
 > number show p 1 now="1\x00"
-{"status":"invalid","message":"line has a NUL byte in it"}
+{"status":"invalid","message":"line contains a NUL byte"}
 > number digest p now="1\x00"
-{"status":"invalid","message":"line has a NUL byte in it"}
+{"status":"invalid","message":"line contains a NUL byte"}
 > room set r v "a\x00b" w="\x00"
 {"status":"missing","epoch":"0","version":0,"due":null}
 > room open r now=1
@@ -50,25 +50,25 @@ sed 's/~$//' >quoted <<'EOF'
 > room set r v "x" if="a\x00b" now=1
 {"status":"ok","epoch":"E","version":3,"due":null,"value":"x"}
 > number show p "\xg0"
-{"status":"invalid","message":"line has a backslash in quotes that begins no escape"}
+{"status":"invalid","message":"line has a backslash in quotes that is not an escape"}
 > number show p "\x4"
-{"status":"invalid","message":"line has a backslash in quotes that begins no escape"}
+{"status":"invalid","message":"line has a backslash in quotes that is not an escape"}
 > number show p "\q"
-{"status":"invalid","message":"line has a backslash in quotes that begins no escape"}
+{"status":"invalid","message":"line has a backslash in quotes that is not an escape"}
 > number show p "a
 {"status":"invalid","message":"line has an open \""}
 > number show p "a\
-{"status":"invalid","message":"line has a backslash in quotes that begins no escape"}
+{"status":"invalid","message":"line has a backslash in quotes that is not an escape"}
 > number show p 'a
 {"status":"invalid","message":"line has an open '"}
 > number show p a\
 {"status":"invalid","message":"line ends in a backslash"}
 > number show p "\n"
-{"status":"invalid","message":"number is not UTF-8 without control characters"}
+{"status":"invalid","message":"number contains invalid UTF-8 or a control character"}
 > number show p "\xff"
-{"status":"invalid","message":"number is not UTF-8 without control characters"}
+{"status":"invalid","message":"number contains invalid UTF-8 or a control character"}
 > number show "p\xff\x01\x80" 1
-{"status":"invalid","message":"pool is not UTF-8 without control characters"}
+{"status":"invalid","message":"pool contains invalid UTF-8 or a control character"}
 > number "\xff\x01" p
 {"status":"invalid","message":"`number` has no verb `\u00ff\u0001`; `usher help number` lists them"}
 EOF

@@ -458,19 +458,19 @@ static void keys_that_are_no_scope_are_told_and_nothing_is_written(void **state)
         { "3 {p\1}:number {p\1}:number:index {p\1}:number:held add 1", "is not a name" },
         { "3 {p}:number {p}:number:index {p}:number:held add 1 group a:b", "both are reserved" },
         { "3 {p}:number {p}:number:index {p}:number:held call group a,b*", "both are reserved" },
-        { "3 {p}:number {p}:number:index {p}:number:held", "the verb is not known" },
-        { "3 {p}:number {p}:number:index {p}:number:held ADD 1", "the verb is not known" },
-        { "3 {p}:number {p}:number:index {p}:number:held ad-d 1", "the verb is not known" },
-        { "1 {p} HANGUP 1", "the verb is not known" },
+        { "3 {p}:number {p}:number:index {p}:number:held", "unknown verb" },
+        { "3 {p}:number {p}:number:index {p}:number:held ADD 1", "unknown verb" },
+        { "3 {p}:number {p}:number:index {p}:number:held ad-d 1", "unknown verb" },
+        { "1 {p} HANGUP 1", "unknown verb" },
         { "3 {p}:number {p}:number:index {p}:number:held add", "number is missing" },
         /* no call of the library, though it is as long as one, or looks so */
         { "3 {p}:number {p}:number:index {p}:number:held "
           "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz",
-          "the verb is not known" },
+          "unknown verb" },
         { "3 {p}:number {p}:number:index add 1234567890123456789012345678901234567890 group g",
           "key 3 is add" },
-        { "3 {p}:number {p}:number:index {p}:number:held a\1\1\315\1", "the verb is not known" },
-        { "3 {p}:number {p}:number:index {p}:number:held \1", "the verb is not known" },
+        { "3 {p}:number {p}:number:index {p}:number:held a\1\1\315\1", "unknown verb" },
+        { "3 {p}:number {p}:number:index {p}:number:held \1", "unknown verb" },
     };
     redisContext *c = connected(single);
     char sha[41], text[512];
@@ -1032,7 +1032,7 @@ static void wrong_calls_are_answered_in_json(void **state)
     static const struct {
         const char *words, *answer;
     } calls[] = {
-        { "fly json 1", "{\"status\":\"invalid\",\"message\":\"the verb is not known\"}" },
+        { "fly json 1", "{\"status\":\"invalid\",\"message\":\"unknown verb\"}" },
         { "add json 1 json 1",
           "{\"status\":\"invalid\",\"message\":\"1 is not an argument of `add`\"}" },
         { "add 101 colour red json 1",

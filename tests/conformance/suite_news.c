@@ -451,7 +451,7 @@ static void a_log_has_the_last_notices(void **state)
     say(f, USHER_OK, "number changes p since=5");
     assert_int_equal(notices(f), 0);
     say(f, USHER_STALE, "number changes p since=6");
-    assert_string_equal(f->r.message, "there is no such version");
+    assert_string_equal(f->r.message, "the version does not exist yet");
 }
 
 /* A caller is seated as it comes: of the two notices of one write the last is kept. */

@@ -351,7 +351,7 @@ static void a_token_of_what_was_never_there_is_lost(void **state)
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         command(f, "%s token=9007199254740990", verbs[i]);
         assert_int_equal(f->r.status, USHER_LOST);
-        assert_string_equal(f->r.message, "the token is of what the store has lost");
+        assert_string_equal(f->r.message, "the token was issued by a history that the store has lost");
     }
     STORY(f, { "where bob", "ok room ann" });
 }

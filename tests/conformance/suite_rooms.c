@@ -1348,7 +1348,7 @@ static void changes_reach_back_as_far_as_the_log(void **state)
     assert_int_equal(f->r.of.room.since, 4);
     assert_string_equal(f->r.message, "");
     stale(f, "changes r since=9"); /* ahead of the room */
-    assert_string_equal(f->r.message, "there is no such version");
+    assert_string_equal(f->r.message, "the version does not exist yet");
     ok(f, "changes r since=4 max=3");
     assert_true(f->r.of.room.n_rows == 3 && f->r.of.room.more);
     for (int i = 0; i < 3; i++) {
@@ -1924,7 +1924,7 @@ static void a_room_has_a_thousand_bans_also_of_closed_ones(void **state)
     ok(f, "open r");
     if (n == USHER_ROOM_BANS_MAX) {
         full(f, "kick r one ban=1");
-        assert_string_equal(f->r.message, "the room has too many bans");
+        assert_string_equal(f->r.message, "the room has too many bans (limit 1000)");
     }
     ok(f, "kick r m7 ban=200000"); /* it counts already */
     ok(f, "kick r m7 ban=0");

@@ -850,9 +850,9 @@ static void a_percent_sign_belongs_in_the_date(void **state)
     struct fixture *f = *state;
 
     invalid(f, "rule r prefix=%%Y-");
-    assert_non_null(strstr(f->r.message, "prefix has a %: dates stand in date="));
+    assert_non_null(strstr(f->r.message, "prefix contains a %: dates belong in date="));
     invalid(f, "rule r suffix=/%%Y");
-    assert_non_null(strstr(f->r.message, "suffix has a %: dates stand in date="));
+    assert_non_null(strstr(f->r.message, "suffix contains a %: dates belong in date="));
     ok(f, "rule r date=%%Y-");
 }
 
@@ -1773,7 +1773,7 @@ static void holds_are_listed_in_pages(void **state)
     assert_true(f->r.of.serial.n_rows == 0 && f->r.of.serial.more);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         invalid(f, "holds i after=%s", wrong[i]);
-        assert_non_null(strstr(f->r.message, "after is not where a page ended"));
+        assert_non_null(strstr(f->r.message, "after is not the `next` of a page"));
     }
     ok(f, "holds i after=1.0.0");
     invalid(f, "holds i after=1.0.0 owner=o77");

@@ -611,7 +611,7 @@ static void an_edit_is_named_as_damage(void **state)
           "queue sweep q now=1700000002000", "an agent cannot be read" },
         /* 4 to 9 of g are lost */
         { "UPDATE record SET state = 3 WHERE id = '4' AND list % 8 = 6", "serial show g G5",
-          "lost 4 has no known state" },
+          "lost 4 has an unknown state" },
         { "UPDATE record SET n1 = 0 WHERE id = '4' AND list % 8 = 6", "serial confirm g G5 token=6",
           "lost 4 has numbers out of range" },
         { "UPDATE record SET n5 = 3 WHERE id = '4' AND list % 8 = 6", "serial confirm g G5 token=6",

@@ -324,7 +324,7 @@ static void line_print(void *payload, const char *line)
     /* told, and no fault */
     if (strstr(line, "differs from its entry in the authority") != NULL ||
         strstr(line, "the authority does not have it yet") != NULL ||
-        strstr(line, "the authority keeps it and the store does not have it") != NULL)
+        strstr(line, "the authority has it and the store does not") != NULL)
         return;
     /* the second look at a room that has gone may have had no memory: see room_index.c */
     if (is_on(w, HOOK(ALLOC_FAILS)) &&
@@ -826,7 +826,7 @@ static void intrude(struct intruder *i)
         return; /* being opened */
     i->asked += 3;
     i->refused += ask_number_add(i->e, "p", "n2", NULL) == USHER_INVALID &&
-                  strstr(usher_message(), "must not use it") != NULL;
+                  strstr(usher_message(), "must not call the engine") != NULL;
     i->refused += usher_digest(i->e, USHER_NUMBER, "p", digest) == USHER_INVALID;
     i->refused += usher_audit(i->e, NULL, NULL, &faults) == USHER_INVALID;
     usher_close(i->e);

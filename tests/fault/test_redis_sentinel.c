@@ -346,7 +346,7 @@ static void an_unknown_name_is_refused_at_once(void **state)
     (void)state;
     assert_int_equal(engine_open(url_of(0, SENTINELS, "mymaster"), PATIENCE_MS, &e),
                      USHER_UNAVAILABLE);
-    must_say("the Sentinel knows no master of this name");
+    must_say("the Sentinel has no master of this name");
 }
 
 static void sentinels_that_are_silent_are_unavailable(void **state)
@@ -357,7 +357,7 @@ static void sentinels_that_are_silent_are_unavailable(void **state)
     for (int i = 0; i < SENTINELS; i++)
         assert_int_equal(redis_server_kill(sentinel[i], SIGSTOP), 0);
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), 1000, &e), USHER_UNAVAILABLE);
-    must_say("no Sentinel answers: redis 127.0.0.1:");
+    must_say("no Sentinel replies: redis 127.0.0.1:");
     for (int i = 0; i < SENTINELS; i++)
         assert_int_equal(redis_server_kill(sentinel[i], SIGCONT), 0);
 }
@@ -379,7 +379,7 @@ static void a_sentinel_is_no_store(void **state)
     (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/" NAME,
                    redis_server_port(master));
     assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
-    must_say("the server is no Sentinel");
+    must_say("the server is not a Sentinel");
 }
 
 /* A Sentinel gets the password if it wants one; another one would refuse a password. */

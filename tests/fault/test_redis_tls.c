@@ -205,7 +205,7 @@ static void a_server_is_known_by_its_ca_and_its_name(void **state)
     opens_once(url("ca=%s", file("cas")));
     assert_int_equal(unlink(file(name)) + rmdir(file("cas")), 0);
     /* the system's */
-    unavailable(url("db=1"), "from no CA known here: give it as ca=");
+    unavailable(url("db=1"), "from an unknown CA: add the CA with ca=");
     assert_int_equal(setenv("SSL_CERT_FILE", file("ca.pem"), 1), 0);
     opens_once(url("db=1"));
     assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
@@ -269,7 +269,7 @@ static void a_server_may_want_a_certificate(void **state)
     set("tls-auth-clients", "yes");
     for (int old = 0; old < 2; old++) {
         set("tls-protocols", old != 0 ? "TLSv1.2" : "TLSv1.2 TLSv1.3");
-        unavailable(trusting("%s", ""), "wants a certificate");
+        unavailable(trusting("%s", ""), "requires a client certificate");
         cert_write(&client, file("c.pem"));
         cert_write_key(&client, file("k.pem"));
         opens_once(trusting("&cert=%s&key=%s", file("c.pem"), file("k.pem")));
@@ -297,8 +297,8 @@ static void a_file_that_cannot_be_used_is_named(void **state)
     unavailable(trusting("&cert=%s", dir), ": no file");
     assert_int_equal(unlink(file("fifo")), 0);
     fclose(fopen(file("c.pem"), "w"));
-    unavailable(url("ca=%s", file("c.pem")), "c.pem: has not what is needed, in PEM");
-    unavailable(trusting("&cert=%s", file("c.pem")), "has not what is needed, in PEM");
+    unavailable(url("ca=%s", file("c.pem")), "c.pem: has no PEM block of the required kind");
+    unavailable(trusting("&cert=%s", file("c.pem")), "has no PEM block of the required kind");
     cert_write(&client, file("c.pem"));
     unavailable(trusting("&cert=%s", file("c.pem")), "key=");
     cert_write_key(&good, file("k.pem"));
@@ -312,7 +312,7 @@ static void a_file_that_cannot_be_used_is_named(void **state)
     /* which would be asked for at the terminal */
     cert_write_locked_key(&client, file("k.pem"));
     unavailable(trusting("&cert=%s&key=%s", file("c.pem"), file("k.pem")),
-                "is locked with a pass phrase");
+                "is encrypted with a pass phrase");
     cert_free(&rsa);
 }
 
@@ -974,11 +974,11 @@ static void what_is_no_tls_is_said_so(void **state)
         size_t size;
         const char *why;
     } texts[] = {
-        { SAYS("HTTP/1.1 400 Bad Request\r\n\r\n"), "is no TLS: is it the right port?" },
-        { SAYS("-ERR unknown command\r\n"), "is no TLS: is it the right port?" },
-        { SAYS("SSH-2.0-OpenSSH_9.2\r\n"), "is no TLS: is it the right port?" },
-        { SAYS("\0\0\0\0\0\0\0\0\0\0\0\0"), "is no TLS: is it the right port?" },
-        { SAYS("\x15\x03\x03\x00\x02\x02\x28"), "perhaps it wants a certificate" },
+        { SAYS("HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak TLS at this port" },
+        { SAYS("-ERR unknown command\r\n"), "does not speak TLS at this port" },
+        { SAYS("SSH-2.0-OpenSSH_9.2\r\n"), "does not speak TLS at this port" },
+        { SAYS("\0\0\0\0\0\0\0\0\0\0\0\0"), "does not speak TLS at this port" },
+        { SAYS("\x15\x03\x03\x00\x02\x02\x28"), "it may require a client certificate" },
         { SAYS("\x15\x03\x01\x00\x02\x02\x46"), "no TLS 1.2 or later" },
         { SAYS("\x16\x03\x03\x00\x04\xff\xff\xff\xff"), "TLS: " },
         { SAYS("\x17\x03\x03\x00\x04\xff\xff\xff\xff"), "TLS: " },

@@ -508,12 +508,12 @@ static void lists_are_made_from_the_records(void **state)
         for (int i = 0; i < 2; i++)
             lists[i] = members(k.name[1 + i]);
         assert_true(redis_do_ok(server, "DEL", k.name[1], NULL));
-        mends(n, &k, digest, lists, "its key :index is gone", "mended, :index was gone: ");
+        mends(n, &k, digest, lists, "its key :index is gone", "repaired, :index was missing: ");
         assert_true(redis_do_ok(server, "DEL", k.name[2], NULL));
-        mends(n, &k, digest, lists, "its key :held is gone", "mended, :held was gone: ");
+        mends(n, &k, digest, lists, "its key :held is gone", "repaired, :held was missing: ");
         assert_true(redis_do_ok(server, "DEL", k.name[1], k.name[2], NULL));
         mends(n, &k, digest, lists, "its key :held is gone",
-              "mended, :index was gone, :held was gone: ");
+              "repaired, :index was missing, :held was missing: ");
         for (int i = 0; i < 2; i++)
             freeReplyObject(lists[i]);
     }
@@ -532,14 +532,16 @@ static void wrong_lists_are_mended(const struct noun *n, const struct keys *k, c
             const size_t sizes[] = { 4, strlen(k->name[1 + i]), (size_t)member->len };
 
             freeReplyObject(must(redis_do_argv(server, 3, rem, sizes)));
-            mends(n, k, digest, lists, n->scope, "mended: 1 entries put into the lists, 0 taken");
+            mends(n, k, digest, lists, n->scope,
+                  "repaired: 1 entries added to the lists, 0 removed");
         }
         {
             const char *add[] = { "ZADD", k->name[1 + i], "0", strange };
             const size_t sizes[] = { 4, strlen(k->name[1 + i]), 1, sizeof strange - 1 };
 
             freeReplyObject(must(redis_do_argv(server, 4, add, sizes)));
-            mends(n, k, digest, lists, n->scope, "mended: 0 entries put into the lists, 1 taken");
+            mends(n, k, digest, lists, n->scope,
+                  "repaired: 0 entries added to the lists, 1 removed");
         }
     }
 }
@@ -594,7 +596,8 @@ static void lists_that_are_wrong_are_mended(void **state)
         else
             memset(head->str + 31, 0xff, 7);
         freeReplyObject(must(redis_do_argv(server, 4, argv, sizes)));
-        mends(n, &k, digest, lists, what == 0 ? "count 5 " : "is due before", "mended: 0 entries");
+        mends(n, &k, digest, lists, what == 0 ? "count 5 " : "is due before",
+              "repaired: 0 entries");
         if (what == 0)
             head->str[45 + 7 * 5 + 6]--;
     }
@@ -616,7 +619,7 @@ static void a_scope_without_its_hash_is_lost(void **state)
         make(n, &k, digest);
         assert_true(redis_do_ok(server, "DEL", k.name[0], NULL));
         found = check(0, &t);
-        assert_true(found.faults == 1 && strstr(t.text, "its hash is gone") != NULL);
+        assert_true(found.faults == 1 && strstr(t.text, "its hash is missing") != NULL);
         assert_true(is_there(k.name[1]));
         found = check(USHER_CHECK_REPAIR, &t);
         assert_true(found.faults > 0 && found.repaired == found.faults);
@@ -632,8 +635,8 @@ static void a_scope_without_its_hash_is_lost(void **state)
         is_damage(n->verbs[0], "the hash ");
         found = check(USHER_CHECK_REPAIR, &t);
         assert_true(found.faults > 0 && found.repaired < found.faults);
-        assert_non_null(strstr(t.text, "its header is gone"));
-        assert_non_null(strstr(t.text, "could not be mended: "));
+        assert_non_null(strstr(t.text, "its header is missing"));
+        assert_non_null(strstr(t.text, "could not be repaired: "));
         for (int i = 0; i < 3; i++)
             assert_true(is_there(k.name[i]));
     }
@@ -663,8 +666,8 @@ static void what_was_broken_off_is_done_again(void **state)
         if (gone != 0)
             assert_true(redis_do_ok(server, "DEL", k.name[1], NULL));
         for (size_t v = 0; v < 40 && n->verbs[v] != NULL; v++)
-            is_damage(n->verbs[v], "has begun to mend");
-        mends(n, &k, digest, lists, "it is being mended, or that was broken off", "mended");
+            is_damage(n->verbs[v], "has begun to repair");
+        mends(n, &k, digest, lists, "a repair of it is under way, or was interrupted", "repaired");
     }
     freeReplyObject(head);
     for (int i = 0; i < 2; i++)

@@ -764,7 +764,7 @@ static void a_file_of_others_is_left_alone(void **state)
     queue_make(e);
     assert_int_equal(visit(e, 0), USHER_OK);
     assert_int_equal(ask_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
-    assert_non_null(strstr(usher_message(), "the file is not that of a history"));
+    assert_non_null(strstr(usher_message(), "the file does not belong to a history"));
     usher_close(e);
     assert_int_equal(ask(history, "SELECT count(*) FROM visit"), 0);
     e = engine_open(store, newer);
@@ -776,7 +776,7 @@ static void a_file_of_others_is_left_alone(void **state)
     e = engine_open(store, newer);
     assert_int_equal(visit(e, 1), USHER_OK);
     assert_int_equal(ask_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
-    assert_non_null(strstr(usher_message(), "the file is of another format"));
+    assert_non_null(strstr(usher_message(), "the file has the format of"));
     usher_close(e);
     assert_int_equal(ask(newer, "SELECT count(*) FROM visit"), 1);
 }

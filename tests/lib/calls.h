@@ -328,7 +328,7 @@ USHER_API enum usher_status ask_queue_leave(struct usher_engine *e, const char *
 /** The visit in @room is over; the next user may be in it when this returns.  With @user or
  *  @token (NULL, 0: not given) only if it is that one's visit: a late finish ends no other.
  *  USHER_OK; USHER_STALE; USHER_LOST (the store has lost the login or the visit that it is of);
- *  USHER_REFUSED (nobody is seated there); USHER_MISSING (no such room). */
+ *  USHER_REFUSED (the room is empty); USHER_MISSING (no such room). */
 USHER_API enum usher_status ask_queue_finish(struct usher_engine *e, const char *queue,
                                              const char *room, const char *user, uint64_t token);
 

@@ -1127,8 +1127,8 @@ static void a_farewell_is_told_and_nothing_is_sent(void **state)
         const char *words, *message;
     } cases[] = {
         { "-ERR max number of clients reached\r\n", "ERR max number of clients reached" },
-        { ":1\r\n", "an answer to nothing" },
-        { "$100\r\nhalf of", "an answer to nothing" },
+        { ":1\r\n", "a reply without a request" },
+        { "$100\r\nhalf of", "a reply without a request" },
         { "garbage", "protocol error" },
     };
 
@@ -1601,8 +1601,8 @@ static void a_refused_handshake_is_told_and_the_password_is_not(void **state)
         { "+OK\r\n+OK\r\n+OK\r\n-NOAUTH Authentication required.\r\n\0", ": NOAUTH", "s3cret" },
         { "-ERR \x1b[2J\x07\x7f\xc2\x9b\tend\r\n+OK\r\n+OK\r\n+PONG\r\n\0", ": ERR ?[2J???? end",
           "s3cret" },
-        { "+OK\r\n:1\r\n+OK\r\n+PONG\r\n\0", "an answer of the wrong type", "s3cret" },
-        { "+OK\r\n+OK\r\n+OK\r\n$4\r\nPONG\r\n\0", "an answer of the wrong type", "s3cret" },
+        { "+OK\r\n:1\r\n+OK\r\n+PONG\r\n\0", "a reply of the wrong type", "s3cret" },
+        { "+OK\r\n+OK\r\n+OK\r\n$4\r\nPONG\r\n\0", "a reply of the wrong type", "s3cret" },
     };
 
     (void)state;

@@ -1916,7 +1916,8 @@ static void a_file_of_another_format_is_refused_and_left_alone(void **state)
 {
     static const char *const marks[][2] = {
         { "PRAGMA user_version = 5", "before 0.1 (format 5)" },
-        { "PRAGMA user_version = 99", "has format 99, this version knows up to 9" },
+        { "PRAGMA user_version = 99",
+          "has format 99, and this version reads up to 9: use a newer usher" },
     };
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);

@@ -287,7 +287,7 @@ static void each_type_is_written(void **state)
     says("number free p all=1 req=r1", 2000, ",\"freed\":1,\"more\":false,\"repeated\":true}");
     says(
         "number renew p 100 token=999", 2000,
-        "{\"status\":\"lost\",\"message\":\"the token is of what the store has lost\",\"from\":5}");
+        "{\"status\":\"lost\",\"message\":\"the token was issued by a history that the store has lost\",\"from\":5}");
     says("number show q 1", 2000,
          "{\"status\":\"missing\",\"epoch\":\"E\",\"version\":0,\"due\":null,\"number\":\"1\","
          "\"state\":\"nodata\"}");
@@ -481,7 +481,8 @@ static void what_failed_is_an_error(void **state)
     char *text = in_form(reply, USHER_FORM_RESP3);
 
     (void)state;
-    assert_string_equal(text, "-LOST 5 the token is of what the store has lost\r\n");
+    assert_string_equal(text,
+                        "-LOST 5 the token was issued by a history that the store has lost\r\n");
     free(text);
     usher_reply_done(reply);
 }
@@ -773,8 +774,8 @@ static void what_is_wrong_is_refused_by_name(void **state)
         { "number ad p 1", "`number` has no verb `ad`; did you mean `add`?" },
         { "number add", "pool is missing" },
         { "number add p", "number is missing" },
-        { "number add {p} 1", "pool has a brace in it" },
-        { "number add p 1 2", "`2` is one word too many for `number add`" },
+        { "number add {p} 1", "pool contains a brace" },
+        { "number add p 1 2", "`2` too many arguments for `number add`" },
         { "number add p 1 grup=A",
           "grup is not an argument of `number add`; did you mean group=?" },
         { "number add p gruop=A", "gruop is not an argument of `number add`; did you mean group=? "
@@ -783,7 +784,7 @@ static void what_is_wrong_is_refused_by_name(void **state)
           "lease_ is not an argument of `number call`; did you mean lease=? "
           "After `--` it is a name" },
         { "number add -- p", "number is missing" },
-        { "number add p 1 -- group=A", "`group=A` is one word too many for `number add`" },
+        { "number add p 1 -- group=A", "`group=A` too many arguments for `number add`" },
         { "number add p 1 group=A group=A", "group is given twice" },
         { "number add p 1 group=A,B", NULL },
         { "number call p lease=5y",

@@ -319,7 +319,7 @@ function S.of_lost(v)
 end
 
 function S.say_lost(what)
-    S.answer = {K.LOST, 'the ' .. what .. ' is of what the store has lost', S.epoch, {}, S.lost_behind}
+    S.answer = {K.LOST, 'the ' .. what .. ' was issued by a history that the store has lost', S.epoch, {}, S.lost_behind}
 end
 
 -- Return whether the scope has a log, or notices left from one.  See usher__log_kept().
@@ -438,7 +438,7 @@ function S.make_log()
             return bytes
         end
         if not S.log_kept() then
-            S.status, S.because = K.REFUSED, 'no log is kept: with log=N the last N notices are'
+            S.status, S.because = K.REFUSED, 'the scope has no change log: set log=N to keep the last N changes'
             return bytes
         end
         local lost, old = false, false
@@ -449,7 +449,7 @@ function S.make_log()
         end
         if old or since < S.count[K.LOG_SINCE + 1] or since > S.version_shown() then
             S.status = K.STALE
-            if since > S.version_shown() then S.because = 'there is no such version' end
+            if since > S.version_shown() then S.because = 'the version does not exist yet' end
             return bytes
         end
         for n = 0, max do

@@ -35,9 +35,9 @@
     local function groups_fault(word, value, most)
         if not is_name(value, most and 4096 or 255) then return word .. ' is not a name' end
         for name in string.gmatch(most and value .. ',' or value, most and '([^,]*),' or '.+') do
-            if not is_name(name, 255) then return word .. ' has an empty name in it, or one of more than 255 bytes' end
+            if not is_name(name, 255) then return word .. ' contains an empty name, or one of more than 255 bytes' end
             if string.find(name, ':', 1, true) or #name > 1 and sub(name, -1) == '*' then
-                return word .. ' has a colon in it, or ends in *; both are reserved'
+                return word .. ' contains a colon, or ends in *; both are reserved'
             end
             most = most and most - 1
             if most and most < 0 then return word .. ' has more than 16 names' end
@@ -48,9 +48,9 @@
     -- would lie in several slots.
     local function wrong_keys()
         if KEYS[1] and not stem then return 'key 1 has no name in braces, as in ' .. hash .. ': ' .. KEYS[1] end
-        if stem and not is_name(string.match(stem, '{(.*)}'), 255) then return 'what is in braces is not a name' end
+        if stem and not is_name(string.match(stem, '{(.*)}'), 255) then return 'the part in braces is not a name' end
         if #KEYS == 1 and KEYS[1] == stem then
-            one_key = 'one key is enough only where the server is known to be no node of a cluster: ' .. form
+            one_key = 'one key is enough only if the server is known not to be a cluster node: ' .. form
             return
         end
         if #KEYS ~= 3 then return 'a scope has 3 keys, not ' .. #KEYS .. ': ' .. table.concat(keys, ' ') end
@@ -64,7 +64,7 @@
     local function read()
         local word = string.match(ARGV[1] or '', '^%l+$') -- nothing that means something in a pattern
         local code, order, keys = string.match(K.VERBS, ' ' .. (word or '%?') .. '=(%d+):([%d,]*):([%d,]*)')
-        if not code then return nil, 'the verb is not known' end
+        if not code then return nil, 'unknown verb' end
         local a, at, asked, fields, packed = {tonumber(code)}, 2, false, {}, nil
         for i in string.gmatch(keys, '%d+') do
             if string.find(K.ARGS, ' ' .. i .. '=[%l-]+:f:') then packed = K.ARG + i end

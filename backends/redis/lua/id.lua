@@ -331,5 +331,5 @@ function S.run()
     if verb == K.V_DELETE then return S.delete() end
     if verb == K.V_RETURN then return S.give_back() end
     if verb == K.V_INSTALL then return S.install() end
-    S.answer = {K.INVALID, 'the verb is not known'}
+    S.answer = {K.INVALID, 'unknown verb'}
 end

@@ -66,7 +66,7 @@ if header then
         wrong = {K.INVALID, 'the scope has a format that this library does not know'}
         -- a repair is under way: see mend.lua
         if format == K.FORMAT and #head == K.HEAD_SIZE + 16 then
-            wrong = {K.UNAVAILABLE, 'the store is damaged: `usher check --repair` has begun to mend the scope'}
+            wrong = {K.UNAVAILABLE, 'the store is damaged: `usher check --repair` has begun to repair the scope'}
         end
     elseif head then
         count = {sunpack(K.COUNTS_PACKED, head, 46)}

@@ -690,7 +690,7 @@ end
 -- See usher__come_again().
 function S.come_again()
     S.behind, S.status, S.why = true, K.REFUSED, K.WHY_DUE
-    S.because = 'more was to be done first than one command does: again'
+    S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_STATS or S.verb == K.V_SET then
         S.extra = {}
         for i = 1, S.verb == K.V_SET and K.SETTINGS or 10 do S.extra[i] = 0 end
@@ -829,8 +829,8 @@ end
 function S.renew()
     local a = S.a
     -- Only for direct calls: see renew_node().
-    local fault = a[K.ARG_AFTER] and 'after goes without a number'
-        or a[K.ARG_NODE] and not a[K.ARG_OWNER] and 'node with a number goes with owner'
+    local fault = a[K.ARG_AFTER] and 'after and number exclude each other'
+        or a[K.ARG_NODE] and not a[K.ARG_OWNER] and 'number and node together need owner'
     if fault then S.answer = {K.INVALID, fault} return end
     local r = S.load(a[K.ARG_NUMBER])
     local guard, to, what = a[K.ARG_TOKEN] == r.token and K.NUMBER_IF_HOLDER or K.NUMBER_IF_OTHER, nil, nil
@@ -926,7 +926,7 @@ function S.make_steps()
         local n, looked, order = 0, 0, S.as_token(a[K.ARG_AFTER] or '0')
         -- Only for direct calls: the library has already checked this.
         local fault = not a[K.ARG_NODE] and 'number or node is missing' or not order and 'after is not a token'
-            or a[K.ARG_TOKEN] and 'token goes with a number' or a[K.ARG_OWNER] and 'owner goes with a number'
+            or a[K.ARG_TOKEN] and 'token needs number' or a[K.ARG_OWNER] and 'owner needs number'
         if fault then S.answer = {K.INVALID, fault} return end
         while true do
             local r = S.walk_held(nil, a[K.ARG_NODE], order)
@@ -1091,7 +1091,7 @@ function S.make_reads()
         if holds then
             key, p, width = HELD, node and '6c' .. node .. '\0' or owner and '1c' .. owner .. '\0' or '12', 7
             local order = from and S.as_token(from)
-            if from and not order then S.answer = {K.INVALID, 'after is not a token, as calls are listed by'} return end
+            if from and not order then S.answer = {K.INVALID, 'after is not a token; calls are listed by token'} return end
             from = from and '(' .. p .. spack('>I7', order) .. '\255'
         else
             from = from and '(1n' .. from
@@ -1221,5 +1221,5 @@ function S.run()
     if verb == K.V_LIFT then return S.lift() end
     if verb == K.V_MOVE then return S.move_group() end
     if verb == K.V_SET then return S.settings() end
-    S.answer = {K.INVALID, 'the verb is not known'}
+    S.answer = {K.INVALID, 'unknown verb'}
 end

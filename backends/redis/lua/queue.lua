@@ -91,25 +91,25 @@ function S.arguments_fault(verb)
         if S.token_missing(verb) then return 'token is missing: the queue is strict' end
     end
     if verb == K.V_ALIVE and not S.a[K.ARG_AGENT] == not S.a[K.ARG_USER] then
-        return 'either agent or user is to be given' -- only a direct call: the library checks this itself
+        return 'exactly one of agent and user is required' -- only a direct call: the library checks this itself
     end
     if (verb == K.V_APPLY or verb == K.V_LOGIN) and S.now > K.PLACE_MAX then
-        return 'now is later than a queue can tell'
+        return 'now is later than a queue can store'
     end
     if (verb == K.V_APPLY or verb == K.V_MOVE) and since and since > S.now then return 'since is in the future' end
     if (verb == K.V_LIST or verb == K.V_HISTORY) and after then
         local hi, order = string.match(after, '^(%d+)%.(%d+)$')
         local state = S.a[K.ARG_STATE]
         if not hi or #hi > 16 or #order > 16 or tonumber(hi) ~= 0 and (verb == K.V_HISTORY
-            or state == K.USER_OFFERED or state == K.USER_SEATED) then return 'after is not where a page ended' end
+            or state == K.USER_OFFERED or state == K.USER_SEATED) then return 'after is not the `next` of a page' end
     end
     return nil
 end
 
--- Answer that more was due than one command applies; see src/steps/queue.c.
+-- Answer that too many expiries are pending on this rule: retry; see src/steps/queue.c.
 function S.come_again()
     S.behind, S.status, S.why, S.more = true, K.REFUSED, 4, 1
-    S.because = 'more was to be done first than one command does: again'
+    S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_STATS or S.verb == K.V_SET or S.verb == K.V_CHANGES then
         S.extra = {}
         for i = 1, S.verb == K.V_SET and K.SETTINGS or S.verb == K.V_STATS and 21 or 1 do S.extra[i] = 0 end
@@ -127,7 +127,7 @@ function S.drop_queue()
     local n = S.exists and S.set[K.SET_ARCHIVE + 1] ~= 0 and S.cnt(K.COUNT_VISITS) or 0
     if n > 0 and not S.other_version() then
         S.status, S.why = K.REFUSED, 3
-        S.because = format('%.0f ended visits are not in the history yet: drain them, or set archive=0', n)
+        S.because = format('%.0f ended visits are not yet in the history: drain them, or set archive=0', n)
         return
     end
     S.counted = S.drop_scope() or 0
@@ -232,5 +232,5 @@ function S.dispatch(verb)
         S.tell_rows = true
         return S.match()
     end
-    S.answer = {K.INVALID, 'the verb is not known'}
+    S.answer = {K.INVALID, 'unknown verb'}
 end

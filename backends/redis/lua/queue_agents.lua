@@ -81,7 +81,7 @@ function S.make_agents()
             if what == K.OK then return S.session_replace(r) end
             S.say_agent(what, r)
             if what == K.SAME then return S.agent_alive(r) end
-            S.because = 'is logged in with another capacity, level or other lanes'
+            S.because = 'the agent is logged in with a different capacity, level or lanes: log out first'
             return
         end
         S.step()
@@ -197,7 +197,7 @@ function S.make_agents()
         S.say_agent(K.OK, r)
         S.token = 0 -- the token of the match is in the row
         if not S.is_open(r) then
-            S.status, S.because = K.REFUSED, 'the agent takes nobody now'
+            S.status, S.because = K.REFUSED, 'the agent is not open: full, paused or in wrap-up'
             return
         end
         S.act_init()

@@ -45,7 +45,7 @@ function S.lane_comes(l)
     if l.old then return true end
     local over = S.lane_over()
     if not over and S.cnt(K.COUNT_LANES) >= K.LANES_MAX then
-        S.status, S.because = K.FULL, 'the queue has as many lanes as it can have'
+        S.status, S.because = K.FULL, 'the queue has too many lanes (limit 1000)'
         return false
     end
     return true, over
@@ -68,7 +68,7 @@ function S.apply_verb()
     S.gone(K.EMPTY, id)
     if S.cnt(1) + S.cnt(2) + S.cnt(3) + S.cnt(4) + S.cnt(5) == 0 then S.why = 1 return end
     if set[K.SET_ARCHIVE + 1] > 0 and S.cnt(K.COUNT_VISITS) >= set[K.SET_ARCHIVE + 1] then
-        S.status, S.why, S.because = K.FULL, 3, 'as many ended visits wait for a history as may'
+        S.status, S.why, S.because = K.FULL, 3, 'archive= ended visits wait for the history: drain them first'
         return
     end
     local new = S.fresh('3', id)
@@ -82,7 +82,7 @@ function S.apply_verb()
     if not found and not S.served(new.group) then S.why = 1 return end
     local alone, limit = l.n0 == 0, set[K.SET_LIMIT + 1]
     if limit > 0 and not found and S.cnt(5 + K.USER_WAITING) + S.cnt(5 + K.USER_AWAY) >= limit then
-        S.status, S.because = K.FULL, 'as many users wait as may'
+        S.status, S.because = K.FULL, 'the queue is full (limit=)'
         return
     end
     local room, over = S.lane_comes(l)
@@ -159,7 +159,7 @@ function S.finish()
     if other and S.status ~= K.STALE then return end
     if not u then
         S.status = status
-        if status == K.REFUSED then S.because = 'nobody is seated there' end
+        if status == K.REFUSED then S.because = 'the room is empty' end
         return
     end
     if other or g[K.ARG_USER] and g[K.ARG_USER] ~= u.id then
@@ -168,7 +168,7 @@ function S.finish()
     end
     local to, what = S.user_move(u, K.USER_E_FINISH)
     if what ~= K.OK then
-        S.status, S.user, S.agent, S.because = K.REFUSED, u.id, u.owner, 'nobody is seated there'
+        S.status, S.user, S.agent, S.because = K.REFUSED, u.id, u.owner, 'the room is empty'
         return
     end
     S.end_visit(u, 1, to)

@@ -71,12 +71,12 @@ function S.say_member(status, r)
 end
 
 function S.too_many()
-    S.because = 'the room has too many fields, or too large ones'
+    S.because = 'the room has too many fields (limit 1000), or too large ones'
     return S.say(K.FULL)
 end
 
 function S.too_large(say, r)
-    S.because = 'its fields are too many, or too large'
+    S.because = 'the member or share has too many fields, or too large ones'
     return say(K.FULL, r)
 end
 
@@ -710,7 +710,7 @@ function S.make_join()
         local state, rank, ends, before = r.state, r.rank, r.ends, r.data
         local to, status = S.move(K.MEMBER_MOVES, state, K.MEMBER_E_JOIN)
         if status == K.REFUSED then
-            S.because = 'it is banned'
+            S.because = 'the member is banned'
             return S.say_member(status, r)
         end
         local data, changed, full = S.merge(before, true)
@@ -780,7 +780,7 @@ function S.go(event)
     if ban and from == K.MEMBER_BANNED and r.ends == S.moment + length then status = K.SAME end
     if status ~= K.OK then return S.say_member(status, r) end
     if ban and from ~= K.MEMBER_BANNED and S.count[K.COUNT_BANS + 1] >= K.BANS_MAX then
-        S.because = 'the room has too many bans'
+        S.because = 'the room has too many bans (limit 1000)'
         return S.say_member(K.FULL, r)
     end
     if not ban then S.erase(r) end
@@ -833,11 +833,11 @@ function S.make_owned()
         if a[K.ARG_IF] and a[K.ARG_IF] ~= S.name then return S.say(K.STALE) end
         if holder == S.name then return S.say(K.SAME) end
         if member and member.n1 >= K.ROLES_MAX then
-            S.because = 'the member has too many roles'
+            S.because = 'the member has too many roles (limit 16)'
             return S.say(K.FULL)
         end
         if not r and S.count[K.COUNT_ROLES + 1] >= K.FIELDS_MAX then
-            S.because = 'the room has too many roles'
+            S.because = 'the room has too many roles (limit 1000)'
             return S.say(K.FULL)
         end
         if r then S.recount(r.owner, 'n1', -1) end
@@ -866,11 +866,11 @@ function S.make_owned()
         local r = S.find('5', id)
         if not S.expected(K.ROW_SHARE, r) then return end
         if r and r.owner ~= owner then
-            S.because = "it is another member's"
+            S.because = "the share belongs to another member"
             return S.say(K.REFUSED)
         end
         if not r and member.n2 >= K.SHARES_MAX then
-            S.because = 'the member has too many shares'
+            S.because = 'the member has too many shares (limit 16)'
             return S.say(K.FULL)
         end
         local data, changed, full = S.merge(r and r.data or '', false)
@@ -1076,7 +1076,7 @@ end
 -- See usher__room_come_again().
 function S.come_again()
     S.behind, S.status, S.more = true, K.REFUSED, 1
-    S.because = 'more was to be done first than one command does: again'
+    S.because = 'too many expiries are pending on this scope: retry'
 end
 
 function S.run()
@@ -1145,5 +1145,5 @@ function S.run()
     if verb == K.V_OPEN then return S.open() end
     if verb == K.V_LOCK then return S.lock(K.ROOM_E_LOCK) end
     if verb == K.V_UNLOCK then return S.lock(K.ROOM_E_UNLOCK) end
-    S.answer = {K.INVALID, 'the verb is not known'}
+    S.answer = {K.INVALID, 'unknown verb'}
 end

@@ -663,7 +663,7 @@ function S.make_rules()
 
     -- Faults that the library refuses before it sends the command.
     function S.affix_fault(arg, word)
-        if string.find(S.a[arg] or '', '%', 1, true) then return word .. ' has a %: dates stand in date=' end
+        if string.find(S.a[arg] or '', '%', 1, true) then return word .. ' contains a %: dates belong in date=' end
     end
 
     function S.rule_fault(f, set)
@@ -672,7 +672,7 @@ function S.make_rules()
             return 'check needs radix=10, unless it is mod37-2'
         end
         if reset ~= 0 and (finest == 0 or finest > reset) then
-            return 'reset needs a date that tells its periods apart'
+            return 'reset needs a date that differs between its periods'
         end
     end
 
@@ -892,7 +892,7 @@ function S.make_rules()
         local s = S.load()
         if not s then return end
         if S.set[K.SET_AUTHORITY + 1] == 0 then
-            S.answer = {K.INVALID, 'the rule has no authority'}
+            S.answer = {K.INVALID, 'the rule has no authority (authority=0)'}
             return
         end
         if S.less(to, from) then
@@ -1426,7 +1426,7 @@ function S.make_holds()
             last = {all.n4, all.n5}
             if not of_lost and token ~= all.token then return false end
             if n > S.many(k, last) + 1 then
-                S.answer = {K.INVALID, 'n is more than are lost from there on'}
+                S.answer = {K.INVALID, 'n is larger than the count of lost numbers from this serial on'}
                 return true
             end
         elseif not of_lost or S.all_gaps() == '' or n > 1 or period ~= s.period or not S.less(s.cur, k)
@@ -1510,7 +1510,7 @@ function S.make_holds()
         end
         if r and S.tells(r, serial) then
             if (a[K.ARG_N] or 1) > 1 then
-                S.answer = {K.INVALID, 'n is of numbers that are lost'}
+                S.answer = {K.INVALID, 'n is only for lost numbers: this serial is held'}
                 return
             end
             local from, data = S.state_of(r), r.data
@@ -1594,7 +1594,7 @@ function S.make_holds()
         if after then
             local i, from, by = string.match(after, '^([0-3])%.(%d+)%.(%d+)$')
             if not i or #from > 16 or #by > 16 or tonumber(i) >= n_lists or i == '0' and tonumber(from) ~= 0 then
-                S.answer = {K.INVALID, 'after is not where a page ended'}
+                S.answer = {K.INVALID, 'after is not the `next` of a page'}
                 return
             end
             list, hi, order = tonumber(i) + 1, tonumber(from), tonumber(by)
@@ -1665,7 +1665,7 @@ end
 -- See usher__serial_come_again().
 function S.come_again()
     S.behind, S.status, S.why, S.counted, S.rows = true, K.REFUSED, K.WHY_DUE, 0, nil
-    S.because = 'more was to be done first than one command does: again'
+    S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_RULE or S.verb == K.V_SHOW then
         S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
     elseif S.verb == K.V_CHECK then
@@ -1732,5 +1732,5 @@ function S.run()
         return S.settle_hold(K.SERIAL_E_VOID)
     end
     if verb == K.V_SWEEP then return S.sweep() end
-    S.answer = {K.INVALID, 'the verb is not known'}
+    S.answer = {K.INVALID, 'unknown verb'}
 end

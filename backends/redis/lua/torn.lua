@@ -5,7 +5,7 @@
 -- is answered from the remaining keys.  Each call of any verb checks this.  A check only if a walk finds no
 -- member would save one command of the server, but a hangup finds its record and would begin a new list.
 if not wrong and call('EXISTS', INDEX, HELD) ~= (head and 2 or 0) then
-    local what = 'the hash of the scope is gone, with all that was in it: `usher check --repair` removes what is left'
+    local what = 'the hash of the scope is missing, with all its records: `usher check --repair` removes the rest'
     if head then
         local index, held = call('EXISTS', INDEX) == 0, call('EXISTS', HELD) == 0
         what = (index and held and 'the keys :index and :held of the scope are'

@@ -137,7 +137,7 @@ if [ "$status" != 2 ]; then
     echo "any.py: exit status $status for commands of which the worst is wrong"
     rc=1
 fi
-grep -q 'token is a number, not a text' "$dir/memory.errors" || {
+grep -q 'token must be a number, not a text' "$dir/memory.errors" || {
     echo 'any.py does not say what is wrong:'
     cat "$dir/memory.errors"
     rc=1

@@ -112,11 +112,11 @@ static const char *value_of(lua_State *L, uint32_t field, struct usher_value *re
     switch (lua_type(L, -1)) {
     case LUA_TBOOLEAN:
         ret->number = lua_toboolean(L, -1);
-        return text ? "%s is a text" : NULL;
+        return text ? "%s must be a text" : NULL;
     case LUA_TNUMBER:
         n = lua_tonumber(L, -1);
         if (text)
-            return "%s is a text"; /* +49301 as a number would lose its plus */
+            return "%s must be a text"; /* +49301 as a number would lose its plus */
         if (!(n >= -EXACT && n <= EXACT) || n != (lua_Number)(int64_t)n)
             return "%s is not a whole number that Lua stores exactly";
         ret->number = (int64_t)n;
@@ -149,7 +149,7 @@ static bool values_at(lua_State *L, int at, uint32_t verb, struct usher_value *v
     if (lua_isnoneornil(L, at))
         return true;
     if (!lua_istable(L, at)) {
-        (void)invalid(L, "%s are no table", "arguments");
+        (void)invalid(L, "%s must be a table", "arguments");
         return false;
     }
     lua_pushnil(L);
@@ -157,7 +157,7 @@ static bool values_at(lua_State *L, int at, uint32_t verb, struct usher_value *v
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "a list";
         uint32_t field = usher_field_of(verb, key);
         const char *wrong = field == 0             ? "%s is not an argument"
-                            : *ret_n == VALUES_MAX ? "%s is one too many"
+                            : *ret_n == VALUES_MAX ? "%s is one argument too many"
                                                    : value_of(L, field, &values[*ret_n]);
 
         if (wrong != NULL) {
@@ -287,9 +287,9 @@ static int call(lua_State *L)
         return invalid(L, "%s: no engine; write e:call(…)", "call");
     c.verb = usher_verb_of(word_at(L, 2, noun), word_at(L, 3, verb));
     if (c.verb == 0)
-        return invalid(L, "there is no such command (%s)", verb);
+        return invalid(L, "unknown command (%s)", verb);
     if (lua_type(L, 4) != LUA_TSTRING)
-        return invalid(L, "%s: the scope is a text", verb);
+        return invalid(L, "%s: the scope must be a text", verb);
     c.scope = lua_tolstring(L, 4, &size);
     if (size > USHER_NAME_MAX)
         return invalid(L, "%s: the scope is too long", verb);
@@ -308,7 +308,7 @@ static int call(lua_State *L)
     lua_pushlightuserdata(L, reply);
     if (lua_pcall(L, 1, LUA_MULTRET, 0) != 0) {
         usher_reply_done(reply);
-        return no(L, USHER_UNKNOWN, "no memory for the answer");
+        return no(L, USHER_UNKNOWN, "out of memory for the answer");
     }
     usher_reply_done(reply);
     return lua_gettop(L) - top + 1;
@@ -334,14 +334,14 @@ static int open_(lua_State *L)
 
     lua_settop(L, 2);
     if (url == NULL)
-        return invalid(L, "%s: the URL is a text", "open");
+        return invalid(L, "%s: the URL must be a text", "open");
     if (lua_istable(L, 2)) {
         lua_getfield(L, 2, "timeout");
         if (!lua_isnil(L, -1))
             timeout = lua_tonumber(L, -1);
     }
     if (!(timeout >= 1 && timeout <= TIMEOUT_MAX))
-        return invalid(L, "%s is no number of milliseconds from 1 to 60000", "timeout");
+        return invalid(L, "%s is not a number of milliseconds from 1 to 60000", "timeout");
     h = lua_newuserdata(L, sizeof *h + strlen(url) + 1);
     h->engine = NULL;
     h->timeout_ms = (int64_t)timeout;

@@ -26,8 +26,8 @@ static const char *type_fault(const struct usher_value *v, bool text)
     if (v->size < USHER_TO_NUL)
         return "has an invalid size";
     if (text)
-        return v->text == NULL ? "is not a text" : NULL;
-    return v->text != NULL ? "is a number, not a text" : NULL;
+        return v->text == NULL ? "must be a text" : NULL;
+    return v->text != NULL ? "must be a number, not a text" : NULL;
 }
 
 /* Read a code from its word. */

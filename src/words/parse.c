@@ -359,7 +359,7 @@ static bool unknown(const struct usher__noun *noun, const struct usher__verb *ve
 
     usher__quote(quoted, word);
     if (word[size] == '\0' || size == 0 || literal)
-        return wrong(message, "`%s` too many arguments for `" TYPED "`", quoted, TYPED_OF(noun),
+        return wrong(message, "`%s`: too many arguments for `" TYPED "`", quoted, TYPED_OF(noun),
                      verb->word);
     if (size >= sizeof key)
         size = sizeof key - 1;

@@ -31,9 +31,9 @@ for store in $STORES; do
 > number add now=5 1
 {"status":"invalid","message":"pool is missing"}
 > number add p 1 2
-{"status":"invalid","message":"\`2\` is one word too many for \`number add\`"}
+{"status":"invalid","message":"\`2\`: too many arguments for \`number add\`"}
 > number add p 1 $long
-{"status":"invalid","message":"\`000000000000000000000000000000000000000000000000000000000000…\` is one word too many for \`number add\`"}
+{"status":"invalid","message":"\`000000000000000000000000000000000000000000000000000000000000…\`: too many arguments for \`number add\`"}
 > number add p 1 number=2
 {"status":"invalid","message":"number is given twice"}
 > number add p 1 group=A group=A

@@ -19,7 +19,7 @@ EOF
 } >in
 expect 0 "$USHER" -s memory: shell <<'EOF'
 {"status":"invalid","message":"line is longer than 1048576 bytes"}
-{"status":"invalid","message":"`0` too many arguments for `number show`"}
+{"status":"invalid","message":"`0`: too many arguments for `number show`"}
 {"status":"missing","epoch":"0","version":0,"due":null,"number":"2","state":"nodata"}
 EOF
 

@@ -238,7 +238,7 @@ def what_stands_in_its_place_is_no_option():
         assert status(c.ask("number", "add", "sales", "group=x", "group", "g")) == "ok"
         assert value(c.ask("number", "show", "sales", "group=x"), "group") == "g"
         assert value(c.ask("room", "set", "r", "f", b"\0\r\n\xff"), "value") == "\0\r\n\xff"
-        assert c.ask("number", "show", "sales", b"a\0b").startswith("INVALID number has a NUL")
+        assert c.ask("number", "show", "sales", b"a\0b").startswith("INVALID number contains a NUL")
         assert c.ask("number", "call", "sales", "owner").startswith("INVALID ")
         assert c.ask("number", "call", "sales", "owner", "a", "owner=b") == "INVALID owner is given twice"
         # a field whose name is reserved, or that of an option, stands behind --

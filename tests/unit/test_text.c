@@ -775,7 +775,7 @@ static void what_is_wrong_is_refused_by_name(void **state)
         { "number add", "pool is missing" },
         { "number add p", "number is missing" },
         { "number add {p} 1", "pool contains a brace" },
-        { "number add p 1 2", "`2` too many arguments for `number add`" },
+        { "number add p 1 2", "`2`: too many arguments for `number add`" },
         { "number add p 1 grup=A",
           "grup is not an argument of `number add`; did you mean group=?" },
         { "number add p gruop=A", "gruop is not an argument of `number add`; did you mean group=? "
@@ -784,7 +784,7 @@ static void what_is_wrong_is_refused_by_name(void **state)
           "lease_ is not an argument of `number call`; did you mean lease=? "
           "After `--` it is a name" },
         { "number add -- p", "number is missing" },
-        { "number add p 1 -- group=A", "`group=A` too many arguments for `number add`" },
+        { "number add p 1 -- group=A", "`group=A`: too many arguments for `number add`" },
         { "number add p 1 group=A group=A", "group is given twice" },
         { "number add p 1 group=A,B", NULL },
         { "number call p lease=5y",

@@ -3,6 +3,7 @@
 # HACKING.md and docs/ name only things that exist: each file, function, struct and macro between
 # backquotes, and each linked file.  Each step of the tour in HACKING.md names functions of its
 # file.  Each record is in the index and has at most 60 lines.  Each document is in Makefile.am.
+# Each sentence of README's promises and limits has a row in docs/promises.md that names tests.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -80,6 +81,37 @@ grep -E '^\| [0-9]+ \|' HACKING.md | while IFS='|' read -r _ n file called _; do
     file=$(echo "$file" | tr -d '` ')
     for name in $(echo "$called" | grep -oE '`[^`]+`' | tr -d '`' | sed 's/^S\.//; s/()$//'); do
         grep -qE "(^|[^A-Za-z0-9_])$name([^A-Za-z0-9_]|\$)" "$file" || echo "HACKING.md: step $n: there is no $name in $file"
+    done
+done >"$code"
+if [ -s "$code" ]; then
+    cat "$code"
+    rc=1
+fi
+
+# A sentence ends with a stop before a capital or a backquote; bold text is the heading of an item.
+promises=docs/promises.md
+sed -n '/^## Promises/,/^## Map/p' README.md | awk '
+    /^([0-9]+\.|-) / { if (item != "") print item; sub(/^([0-9]+\.|-) +/, ""); item = $0; next }
+    /^ / { sub(/^ +/, ""); item = item " " $0 }
+    END { print item }' |
+    sed 's/\*\*[^*]*\*\* *//' | awk '{ while (match($0, /\. [A-Z`]/)) { print substr($0, 1, RSTART); $0 = substr($0, RSTART + 2) } print }' >"$code"
+[ "$(wc -l <"$code")" -ge 30 ] || wrong 'README.md: no promises are found'
+while IFS= read -r sentence; do
+    grep -qF "| $sentence | " $promises || wrong "$promises: no row for: $sentence"
+done <"$code"
+rows=$(grep -cE '^\| .* \| .* \|$' $promises)
+[ "$rows" -eq $(($(wc -l <"$code") + 2)) ] || wrong "$promises: a row is of no sentence in README.md"
+grep -E '^\| .* \| .* \|$' $promises | tail -n +3 | sed 's/^| .* | \(.*\) |$/\1/' | while IFS= read -r tests; do
+    case $tests in
+    'no test: '?* | '`tests/'*) ;;
+    *) echo "$promises: neither a test nor a reason: $tests" ;;
+    esac
+    file=
+    for word in $(echo "$tests" | grep -oE '`[^`]+`' | tr -d '`'); do
+        case $word in
+        */*) file=$word; [ -f "$file" ] || echo "$promises: there is no $file" ;;
+        *) grep -q "^static void $word(void " "$file" || echo "$promises: there is no $word in $file" ;;
+        esac
     done
 done >"$code"
 if [ -s "$code" ]; then

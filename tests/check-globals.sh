@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The library has no writable variables, so two engines in one process share nothing.  Tables
 # of pointers (.data.rel.ro) are written by the loader only.  What is allowed is named here.
+# Nor does it call functions that start threads, handle signals, print, end the process or change
+# the locale.
 set -eu
 : "${top_builddir:=.}" "${OBJDUMP:=objdump}"
 
@@ -36,5 +38,12 @@ wrong=$(printf '%s\n' "$objects" |
     grep -vxF "$allowed" || :)
 if [ -n "$wrong" ]; then
     printf 'writable variables in %s:\n%s\n' "$file" "$wrong"
+    exit 1
+fi
+calls=$($OBJDUMP -tT "$file" 2>/dev/null | awk '/\*UND\*/ { sub(/@.*/, "", $NF); print $NF }' | sort -u)
+wrong=$(printf '%s\n' "$calls" |
+    grep -xE 'pthread_create|thrd_create|v?f?printf|puts|putchar|fputs|fputc|fwrite|perror|stdout|stderr|signal|sigaction|sigprocmask|pthread_sigmask|_?exit|abort|setlocale|uselocale' || :)
+if [ -n "$wrong" ]; then
+    printf 'the library must not use these:\n%s\n' "$wrong"
     exit 1
 fi

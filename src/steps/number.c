@@ -2176,7 +2176,7 @@ static enum usher_status run(work *w)
 #define ZONE_MAX 1440
 /* Bits of the longest span. */
 #define SPAN_BITS 42
-_Static_assert(USHER_SPAN_MAX >> SPAN_BITS == 0, "a span has so many bits");
+_Static_assert(USHER_SPAN_MAX >> SPAN_BITS == 0, "USHER_SPAN_MAX has more bits than SPAN_BITS");
 
 static const char *scope_fault(const struct usher_scope *scope)
 {

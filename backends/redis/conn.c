@@ -688,7 +688,7 @@ static enum usher_status securing(struct usher__redis_conn *c)
     /* a server or proxy that does not speak TLS may close or reset the connection */
     if (n == 0 || (n == IO_FAILED && c->io_errno == ECONNRESET))
         say(c,
-            "TLS: connection closed by the server in the handshake: if it speaks no TLS, use `redis:`",
+            "TLS: connection closed by the server in the handshake: if it does not speak TLS, use `redis:`",
             "");
     return n > 0 ? USHER_OK : USHER_UNAVAILABLE;
 }

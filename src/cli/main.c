@@ -283,7 +283,7 @@ static int options(struct cli *cli, int argc, char **argv)
             else
                 usher__quote(quoted, argv[optind - 1]);
             return usher__cli_fail(cli, USHER_INVALID,
-                                   "unknown option %s; `usher help` lists what there is", quoted);
+                                   "unknown option %s; `usher help` lists the options", quoted);
         }
     }
     return -1;

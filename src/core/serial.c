@@ -637,13 +637,13 @@ const char *usher__serial_parse(const struct usher__serial_format *f, const stru
     struct date when;
 
     if (!locate(f, text, &date, &number, &size))
-        return "serial is not of this rule: prefix, suffix or length differ";
+        return "serial does not match this rule: prefix, suffix or length differ";
     if (!date_reads(&f->date, text->data + date, &when))
-        return "serial is not of this rule: there is no such date";
+        return "serial does not match this rule: its date does not exist";
     if (!value_read(f, text->data + number, size, &ret_parts->value))
-        return "serial is not of this rule: there is no such number";
+        return "serial does not match this rule: its number does not exist";
     if (!usher__serial_number(f, text, &ret_parts->number))
-        return "serial is not of this rule: base and step do not lead to it";
+        return "serial does not match this rule: base and step do not produce its number";
     ret_parts->check = '\0';
     if (f->check != USHER_SERIAL_CHECK_NONE) {
         ret_parts->check = text->data[number + size];

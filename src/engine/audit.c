@@ -305,8 +305,7 @@ static void audit_granted(struct audit *a, const struct usher_record *r)
         return;
     text.size = usher__authority_name(name, &scope, period);
     if (entry_of(a, noun, &text, &entry) && granted > entry.max)
-        fault(a,
-              "numbers up to %" PRId64 " may be given out, but the authority's maximum is %" PRId64,
+        fault(a, "numbers up to %" PRId64 " may be issued, but the authority's maximum is %" PRId64,
               granted, entry.max);
 }
 

@@ -275,7 +275,7 @@ static const char *parsed(const struct usher_operation *command, struct usher_re
         return fault;
     /* the row has the lowest number that the rule can have made */
     if (parts.number < reply->of.serial.rows->first)
-        return "serial is not of this rule: its number is below start";
+        return "serial does not match this rule: its number is below start";
     to->number = parts.number;
     to->value = parts.value;
     to->date_at = parts.date.data - serial->data;

@@ -499,7 +499,7 @@ static enum usher_status arguments(const char *call, const char *noun, const cha
         return USHER_INVALID;
     }
     if (stored(noun) == NULL && machine_by_word(noun) == NULL) {
-        usher__message_set("%s: noun is not known: %.40s", call, noun);
+        usher__message_set("%s: unknown noun: %.40s", call, noun);
         return USHER_INVALID;
     }
     return USHER_OK;
@@ -539,7 +539,7 @@ enum usher_status usher_table(const char *noun, enum usher_table_format format, 
             if ((unsigned)usher__machines[i]->noun == of->noun)
                 (dot ? machine_dot : machine_markdown)(&o, usher__machines[i]);
     } else {
-        usher__message_set("table: format is not known");
+        usher__message_set("table: unknown format");
         return USHER_INVALID;
     }
     *ret_length = o.length;

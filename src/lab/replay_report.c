@@ -300,7 +300,7 @@ static void report_text(FILE *out, const char *file, const char *store, const st
     fprintf(out, " on the %.*s store\n\n", (int)strcspn(store, ":"), store);
     fprintf(out, "  %s calls on %zu lines, %.16s to %.16s\n", grouped(text, c->n), c->lines.n, from,
             to);
-    fact(out, c->left_out, "row left out: it is no call", "rows left out: they are no calls");
+    fact(out, c->left_out, "row left out: it is not a call", "rows left out: they are not calls");
     for (size_t i = 0; i < c->n_why; i++)
         fprintf(out, "    line %s\n", c->why[i]);
     if (c->n_why > 0 && c->left_out > c->n_why)

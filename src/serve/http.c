@@ -211,7 +211,7 @@ static enum MHD_Result request(void *payload, struct MHD_Connection *connection,
                                size_t *data_size /* NOLINT(readability-non-const-parameter) */,
                                void **state)
 {
-    static const char nothing[] = "there is /metrics\n", no_way[] = "only GET\n",
+    static const char nothing[] = "not found: only /metrics is served\n", no_way[] = "only GET\n",
                       stranger[] = "the Host of the request is not this machine\n";
     struct server *s = payload;
 

@@ -234,7 +234,7 @@ static void quit(struct server *s, struct client *c, const struct resp_command *
     c->closing = true;
 }
 
-#define NO_MULTI "there are no transactions here: nothing up to EXEC or DISCARD is executed"
+#define NO_MULTI "transactions are not supported: commands up to EXEC or DISCARD are not executed"
 
 /* A library's transaction is refused as a whole, as Redis does after a fault in one: if its
  * commands were executed and EXEC failed, its caller would not know of what they changed. */

@@ -812,7 +812,7 @@ enum usher_status usher__serial_named(work *w, const struct state *s, int64_t cl
         status = lost_by_format(w, serial, claim, ret_k, ret_period);
     }
     if (status == USHER_MISSING)
-        usher_result_fail(w->reply, USHER_INVALID, "serial is not of this rule");
+        usher_result_fail(w->reply, USHER_INVALID, "serial does not match this rule");
     return status;
 }
 

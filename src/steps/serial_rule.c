@@ -42,7 +42,7 @@ static enum usher_status show_number(work *w, const struct state *s)
 
     if (status == USHER_OK && number < low(w->scope.settings)) {
         usher_result_fail(w->reply, USHER_INVALID,
-                          "serial is not of this rule: its number is below start");
+                          "serial does not match this rule: its number is below start");
         return USHER_MISSING;
     }
     if (status == USHER_OK)

@@ -434,7 +434,7 @@ static const struct usher__noun *find_noun(const struct parse *p, char message[P
     if (closest.best != NULL)
         wrong(message, "unknown command `%s`; did you mean `%s`?", quoted, closest.best);
     else
-        wrong(message, "unknown command `%s`; `usher help` lists what there is", quoted);
+        wrong(message, "unknown command `%s`; `usher help` lists the commands", quoted);
     return NULL;
 }
 

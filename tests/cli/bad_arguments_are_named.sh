@@ -147,13 +147,13 @@ for store in $STORES; do
 > numbr add p 1
 {"status":"invalid","message":"unknown command \`numbr\`; did you mean \`number\`?"}
 > top
-{"status":"invalid","message":"unknown command \`top\`; \`usher help\` lists what there is"}
+{"status":"invalid","message":"unknown command \`top\`; \`usher help\` lists the commands"}
 > drp number/p
-{"status":"invalid","message":"unknown command \`drp\`; \`usher help\` lists what there is"}
+{"status":"invalid","message":"unknown command \`drp\`; \`usher help\` lists the commands"}
 > room clos r
 {"status":"invalid","message":"\`room\` has no verb \`clos\`; \`usher help room\` lists them"}
 > tango
-{"status":"invalid","message":"unknown command \`tango\`; \`usher help\` lists what there is"}
+{"status":"invalid","message":"unknown command \`tango\`; \`usher help\` lists the commands"}
 > shell
 {"status":"invalid","message":"this is the shell"}
 > number stats p now=1

@@ -79,10 +79,10 @@ expect 2 "$USHER" -s <<'EOF'
 ! usher: invalid: option -s needs a value
 EOF
 expect 2 "$USHER" --jsn number stats p <<'EOF'
-! usher: invalid: unknown option --jsn; `usher help` lists what there is
+! usher: invalid: unknown option --jsn; `usher help` lists the options
 EOF
 expect 2 "$USHER" -ez number stats p <<'EOF'
-! usher: invalid: unknown option -z; `usher help` lists what there is
+! usher: invalid: unknown option -z; `usher help` lists the options
 EOF
 expect 2 "$USHER" --store= number stats p <<'EOF'
 ! usher: invalid: open: store URL has no scheme (as in `sqlite:usher.db`)

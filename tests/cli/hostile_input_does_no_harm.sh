@@ -37,12 +37,12 @@ fi
 printf 'number show p "\303\251"\n\377\376\001 \355\240\200\n' >in
 expect 0 "$USHER" -s memory: shell <<'EOF'
 {"status":"missing","epoch":"0","version":0,"due":null,"number":"é","state":"nodata"}
-{"status":"invalid","message":"unknown command `\u00ff\u00fe\u0001`; `usher help` lists what there is"}
+{"status":"invalid","message":"unknown command `\u00ff\u00fe\u0001`; `usher help` lists the commands"}
 EOF
 
 # Errors for people have no control characters either.
 : >in
 expect 2 "$USHER" -s memory: "$(printf 'a\033[2Jb\377')" <<'EOF'
-! usher: invalid: unknown command `a\x1b[2Jb\xff`; `usher help` lists what there is
+! usher: invalid: unknown command `a\x1b[2Jb\xff`; `usher help` lists the commands
 EOF
 finish

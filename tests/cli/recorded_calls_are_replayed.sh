@@ -283,7 +283,7 @@ holds out.txt '","4: release_ms is before arrival_ms","5: not as many fields as 
 holds out.txt '","7: wait_ms is not a number from 0 to 31536000000"],"backwards":0,"midnight":0,"lines":1,'
 holds out.txt '"recorded":{"calls":2,"served":2,'
 lines 0 "$USHER" -s memory: replay some.csv
-holds out.txt '  8 rows left out: they are no calls'
+holds out.txt '  8 rows left out: they are not calls'
 holds out.txt '    line 3: arrival_ms is not a number from 0 to 253402300799999'
 holds out.txt '    line 7: wait_ms is not a number from 0 to 31536000000'
 [ "$(grep -c '^    line ' out.txt)" = 5 ] || wrong 'five are named'

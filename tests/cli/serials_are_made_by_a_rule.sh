@@ -40,7 +40,7 @@ cat >wanted_talk <<'EOT'
 > serial parse ord O202311141007
 {"status":"ok","epoch":"E","version":10,"due":null,"prefix":"O","date":"20231114","number":7,"value":1007,"check":"","suffix":""}
 > serial parse ord O202311141x07
-{"status":"invalid","message":"serial is not of this rule: there is no such number"}
+{"status":"invalid","message":"serial does not match this rule: its number does not exist"}
 > serial rule ord radix=16 now=1699920000000
 {"status":"refused","epoch":"E","version":10,"due":null,"why":"kept"}
 > serial reserve ord now=1699920000000

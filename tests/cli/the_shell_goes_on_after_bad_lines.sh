@@ -13,7 +13,7 @@ EOF
 expect 0 "$USHER" -s memory: shell <<'EOF'
 {"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
 {"status":"empty","epoch":"E","version":1,"due":null,"why":"down","next":null}
-{"status":"invalid","message":"unknown command `nonsense`; `usher help` lists what there is"}
+{"status":"invalid","message":"unknown command `nonsense`; `usher help` lists the commands"}
 {"status":"ok","epoch":"E","version":2,"due":null,"state":"idle+down"}
 EOF
 for words in '-e -s memory: shell' '-s memory: shell -e'; do
@@ -27,7 +27,7 @@ done
 printf 'number add p 1\nnonsense\nnumber add p 2\n' >in
 expect 2 "$USHER" -e -s memory: shell <<'EOF'
 {"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
-{"status":"invalid","message":"unknown command `nonsense`; `usher help` lists what there is"}
+{"status":"invalid","message":"unknown command `nonsense`; `usher help` lists the commands"}
 EOF
 : >in
 expect 0 "$USHER" -s memory: shell </dev/null

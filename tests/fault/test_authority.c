@@ -1075,9 +1075,9 @@ static void an_audit_compares_a_store_with_its_authority(void **state)
     e = engine_with(url, other);
     assert_int_equal(usher_audit(e, count_fault, lines, &faults), USHER_OK);
     assert_int_equal(faults, 2);
-    assert_string_equal(lines[0], "serial/r: numbers up to 1005 may be given out, but the "
+    assert_string_equal(lines[0], "serial/r: numbers up to 1005 may be issued, but the "
                                   "authority's maximum is 0");
-    assert_string_equal(lines[1], "id/i: numbers up to 100 may be given out, but the "
+    assert_string_equal(lines[1], "id/i: numbers up to 100 may be issued, but the "
                                   "authority's maximum is 0");
     (void)taken(e, "r", 5); /* which raises it */
     id_taken(e, 5);

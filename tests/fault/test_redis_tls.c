@@ -961,9 +961,9 @@ static void no_handshake_outlasts_the_deadline(void **state)
     unavailable_at(&(struct peer){ 0 }, play_half_a_handshake, "x", "TLS: no handshake in time");
     unavailable_at(&(struct peer){ 0 }, play_drip, "x", "TLS: no handshake in time");
     unavailable_at(&(struct peer){ 0 }, play_hang_up, "x",
-                   "closed by the server in the handshake: if it speaks no TLS, use `redis:`");
+                   "closed by the server in the handshake: if it does not speak TLS, use `redis:`");
     unavailable_at(&(struct peer){ 0 }, play_reset, "x",
-                   "closed by the server in the handshake: if it speaks no TLS, use `redis:`");
+                   "closed by the server in the handshake: if it does not speak TLS, use `redis:`");
 }
 
 static void what_is_no_tls_is_said_so(void **state)

@@ -1493,7 +1493,7 @@ function S.make_holds()
         local r = not S.queued() and S.by_older_format(serial)
         if r then return {r.n0, r.n1}, r.n2 end
         if not S.queued() then number, period = S.lost_by_format(serial, claim) end
-        if not number then S.answer = {K.INVALID, 'serial is not of this rule'} end
+        if not number then S.answer = {K.INVALID, 'serial does not match this rule'} end
         return number, period
     end
 
@@ -1542,7 +1542,7 @@ function S.make_holds()
         local number, period = S.named(s)
         if not number then return end
         if S.less(number, S.low(S.set)) then
-            S.answer = {K.INVALID, 'serial is not of this rule: its number is below start'}
+            S.answer = {K.INVALID, 'serial does not match this rule: its number is below start'}
             return
         end
         local r = S.standing(s, number, period)

@@ -26,8 +26,8 @@ end
 local function parsed(f, serial)
     local check = f[8] ~= 0 and 1 or 0
     local number, value = S.number_of(f, serial)
-    if not number then return nil, 'serial is not of this rule' end
-    if not S.date_in(f, serial) then return nil, 'serial is not of this rule: there is no such date' end
+    if not number then return nil, 'serial does not match this rule' end
+    if not S.date_in(f, serial) then return nil, 'serial does not match this rule: its date does not exist' end
     local last = #serial - #f[2] - check
     local text = sub(serial, #f[1] + 1, last)
     if check == 1 and sub(serial, last + 1, last + 1) ~= S.check_of(f[8], text) then
@@ -69,7 +69,7 @@ function J.prepare()
         wrong = 'serial is unknown: its number was printed as another serial'
     end
     if not wrong and S.verb == K.V_PARSE and S.less(parts_of[1], S.big(row[1])) then
-        wrong = 'serial is not of this rule: its number is below start'
+        wrong = 'serial does not match this rule: its number is below start'
     end
     return wrong and {K.INVALID, wrong}
 end

@@ -142,7 +142,7 @@ cat >wanted_talk <<'EOF'
 > number add c 1 now=6000
 {"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
 > number changes c
-{"status":"refused","epoch":"E","version":1,"due":null,"message":"the scope has no change log: set log=N to keep the last N changes"}
+{"status":"refused","epoch":"E","version":1,"due":null,"message":"there is no change log: set log=N to keep the last N changes"}
 > number set c log=2 lease=500 now=6000
 {"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":500,"rest":0,"daily":0,"zone":0,"strict":0,"sticky":604800000,"sticky_max":10000,"requests":10000,"gap":0,"log":2,"lease_max":0,"outage":0}
 > number reg c 1 now=6000

@@ -148,7 +148,7 @@ EOT
     "$USHER" -s "$store" shell <in >out.txt 2>err.txt
     grep '"scope"' out.txt | mask >got.txt
     cat >wanted.txt <<'EOT'
-{"status":"refused","epoch":"E","version":1,"due":null,"scope":"number/V","message":"the scope has no change log: set log=N to keep the last N changes"}
+{"status":"refused","epoch":"E","version":1,"due":null,"scope":"number/V","message":"there is no change log: set log=N to keep the last N changes"}
 {"scope":"number/W","epoch":"E","version":4,"verb":"call","subject":"7","from":"idle+up","to":"busy+up","data":{"group":"berlin","node":"pbx1","peer":"555"},"owner":"ann","time":1000,"token":"4","until":2000}
 {"scope":"number/W","epoch":"E","version":5,"verb":"expire","subject":"7","from":"busy+up","to":"idle+up","data":{"group":"berlin","node":"pbx1","ended":"lease"},"owner":"ann","time":2000,"token":"4"}
 {"status":"missing","epoch":"0","version":0,"due":null,"scope":"queue/W"}

@@ -1915,7 +1915,7 @@ static void a_file_of_something_else_is_left_alone(void **state)
 static void a_file_of_another_format_is_refused_and_left_alone(void **state)
 {
     static const char *const marks[][2] = {
-        { "PRAGMA user_version = 5", "before 0.1 (format 5)" },
+        { "PRAGMA user_version = 5", "before 0.1 (5)" },
         { "PRAGMA user_version = 99",
           "has format 99, and this version reads up to 9: use a newer usher" },
     };

@@ -438,7 +438,7 @@ function S.make_log()
             return bytes
         end
         if not S.log_kept() then
-            S.status, S.because = K.REFUSED, 'the scope has no change log: set log=N to keep the last N changes'
+            S.status, S.because = K.REFUSED, 'there is no change log: set log=N to keep the last N changes'
             return bytes
         end
         local lost, old = false, false

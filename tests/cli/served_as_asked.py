@@ -267,8 +267,8 @@ def what_clients_say_beside_is_answered():
         assert c.ask("AUTH", "x").startswith("ERR ")
         assert "connected_clients:1" in c.ask("INFO")
         assert c.ask("GET", "x") == "INVALID unknown command `get`; `usher help` lists the commands"
-        assert c.ask("scopes").startswith("INVALID only commands of the store are served")
-        assert c.ask("room", "list").startswith("INVALID only commands of the store are served")
+        assert c.ask("scopes").startswith("INVALID not served: run this command with the program usher")
+        assert c.ask("room", "list").startswith("INVALID not served: run this command with the program usher")
         c.socket.sendall(b"ping\r\n\n# nothing\nNUMBER add sales 'a b'  \necho \"x\\x41\"\n")
         assert c.read() == "PONG" and status(c.read()) == "ok" and c.read() == "xA"
         assert c.ask("QUIT") == "OK" and c.ended() == b""

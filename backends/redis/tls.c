@@ -417,7 +417,7 @@ static void explain(struct usher__redis_tls *t)
         break;
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
         why = t->opt.cert == NULL
-                  ? "the server refused the connection: it may require a client certificate (cert= and key=)"
+                  ? "the server refused the connection: perhaps it requires a client certificate (cert= and key=)"
                   : "the server refused the connection without a reason";
         break;
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:

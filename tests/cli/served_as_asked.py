@@ -627,7 +627,7 @@ def its_options_are_read():
             (["--listen=127.0.0.1:70000"], "has no port"),
             (["--listen=7"], "is neither unix:PATH nor HOST:PORT"),
             (["--listen=unix:"], "has no path"),
-            (["--listen=unix:" + server.path], "is taken"),
+            (["--listen=unix:" + server.path], "is in use"),
             (["--listen=unix:" + server.log], "exists and is not a socket"),
             (["--clients=0"], "is not a number"),
             (["--idle=x"], "is not a duration"),
@@ -660,7 +660,7 @@ def a_socket_of_a_stopped_server_is_taken():
             pass
         second = [USHER, "-s", "memory:", "serve", "--listen=unix:" + server.path]
         got = subprocess.run(second, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
-        assert got.returncode == 2 and b"is taken" in got.stderr, got
+        assert got.returncode == 2 and b"is in use" in got.stderr, got
         for one in waiting:
             one.close()
         server.process.send_signal(signal.SIGCONT)

@@ -233,8 +233,9 @@ static void a_wrong_certificate_is_refused_and_it_is_said_why(void **state)
     shows(cert_make("x", &ca, "IP:127.0.0.1", -9 * DAY, -60), "",
           "the server's certificate has expired");
     shows(cert_make("x", &ca, "IP:127.0.0.1", DAY, 9 * DAY), "", "not valid yet");
-    shows(cert_make("x", &ca, "DNS:a.test,IP:10.0.0.1", -60, DAY), "",
-          "the certificate is for a.test, 10.0.0.1, not for 127.0.0.1 (tls-name=");
+    shows(
+        cert_make("x", &ca, "DNS:a.test,IP:10.0.0.1", -60, DAY), "",
+        "the certificate is for a.test, 10.0.0.1, not for 127.0.0.1 (set another name with tls-name=");
     shows(cert_make("x", &ca, "DNS:127.0.0.1", -60, DAY), "", "not for 127.0.0.1");
     /* an address of one byte is none */
     shows(cert_make("x", &ca, "DER:30:03:87:01:0A", -60, DAY), "", "is for x, not for 127.0.0.1");
@@ -978,7 +979,7 @@ static void what_is_no_tls_is_said_so(void **state)
         { SAYS("-ERR unknown command\r\n"), "does not speak TLS at this port" },
         { SAYS("SSH-2.0-OpenSSH_9.2\r\n"), "does not speak TLS at this port" },
         { SAYS("\0\0\0\0\0\0\0\0\0\0\0\0"), "does not speak TLS at this port" },
-        { SAYS("\x15\x03\x03\x00\x02\x02\x28"), "it may require a client certificate" },
+        { SAYS("\x15\x03\x03\x00\x02\x02\x28"), "perhaps it requires a client certificate" },
         { SAYS("\x15\x03\x01\x00\x02\x02\x46"), "no TLS 1.2 or later" },
         { SAYS("\x16\x03\x03\x00\x04\xff\xff\xff\xff"), "TLS: " },
         { SAYS("\x17\x03\x03\x00\x04\xff\xff\xff\xff"), "TLS: " },

@@ -1059,8 +1059,8 @@ static void what_a_store_has_lost_is_told_and_no_fault(void **state)
             put_back(&w, true);
             assert_int_equal(faults(&w, &lines), 0);
             assert_int_equal(lines.n, 2);
-            assert_true(says(&lines, "serial/q: the authority keeps it and the store does not"));
-            assert_true(says(&lines, "id/i: the authority keeps it and the store does not"));
+            assert_true(says(&lines, "serial/q: the authority has it and the store does not"));
+            assert_true(says(&lines, "id/i: the authority has it and the store does not"));
             assert_true(issue(&w, "serial take q", NULL) > 1);
             must(&w, USHER_OK, "id next i");
             assert_int_equal(faults(&w, &lines), 0);

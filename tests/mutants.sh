@@ -1557,7 +1557,7 @@ mutant 'if-version: what is due comes behind it' src/steps/number.c \
     $memory 'a_command_for*'
 mutant 'if-version: a command with it is short' backends/redis/number_brief.c 's/(c->given \& USHER_GIVEN_IF_VERSION) != 0 ||/c == NULL ||/' \
     $redis 'a_command_for*'
-mutant 'program: nobody is asked' src/cli/drop.c 's/^    if (!yes \&\& (cli->shell/    if (cli == NULL \&\& (cli->shell/' \
+mutant 'program: nobody is asked' src/cli/drop.c 's/^    if (!yes \&\& (isatty/    if (cli == NULL \&\& (isatty/' \
     tests/cli/what_is_dropped_is_gone.sh
 mutant 'script: a pool made anew begins at 1' backends/redis/lua/main.lua "s/^local gone = not head.*/local gone = false/" \
     $redis 'a_hold_of_before*'

@@ -20,10 +20,10 @@
 #define CLI_MESSAGE_MAX PARSE_MESSAGE_MAX
 
 struct cli {
-    const char *store; /* a URL; never printed, it may hold a password */
-    bool json;
+    const char *store;           /* a URL; never printed, it may hold a password */
+    bool json;                   /* --json, or a shell whose input is no terminal */
     bool shell;                  /* commands are lines of standard input */
-    bool terminal;               /* and it is a terminal */
+    bool terminal;               /* and they are edited at a terminal */
     bool strict;                 /* -e */
     bool clock_given;            /* times come from a record */
     bool notices;                /* print notices of the library's log: for more than one command */
@@ -47,8 +47,8 @@ int usher__cli_open(struct cli *cli, enum cli_use use);
 enum usher_status usher__cli_try(struct cli *cli, enum cli_use use);
 
 /*
- * Report a failure: as an object on standard output with --json and in the shell, else as a
- * line on standard error.  Return the exit code.
+ * Report a failure: as an object on standard output with JSON, else as a line on standard
+ * error.  Return the exit code.
  */
 int usher__cli_fail(const struct cli *cli, enum usher_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

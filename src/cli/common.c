@@ -39,7 +39,7 @@ int usher__cli_fail(const struct cli *cli, enum usher_status status, const char 
     va_start(ap, format);
     (void)vsnprintf(message, sizeof message, format, ap);
     va_end(ap);
-    if (cli->json || cli->shell) {
+    if (cli->json) {
         struct json j = { stdout, false };
 
         putchar('{');

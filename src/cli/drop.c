@@ -33,13 +33,18 @@ static const struct usher__noun *scope_of(const char *word, const char **ret_nam
 static bool asked(const char *scope)
 {
     char line[16] = "";
+    bool yes;
 
     fputs("drop ", stderr);
     usher__plain_text(stderr, scope, strlen(scope));
     fputs(" with all that is in it? [y/N] ", stderr);
     (void)fflush(stderr);
-    return fgets(line, sizeof line, stdin) != NULL &&
-           (strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0);
+    if (fgets(line, sizeof line, stdin) == NULL)
+        return false;
+    yes = strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0;
+    while (strchr(line, '\n') == NULL && fgets(line, sizeof line, stdin) != NULL)
+        ; /* the rest of a long line is no answer to a later question of the shell */
+    return yes;
 }
 
 int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
@@ -71,7 +76,7 @@ int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
     rc = usher__cli_open(cli, CLI_LOOKS);
     if (rc != 0)
         return rc;
-    if (!yes && (cli->shell || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1))
+    if (!yes && (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1))
         return usher__cli_fail(cli, USHER_REFUSED, "not a terminal: to erase %s, add --yes",
                                usher__quote(quoted, scope));
     if (!yes && !asked(scope))
@@ -80,7 +85,7 @@ int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
     status = usher_drop(cli->engine, (enum usher_noun)noun->noun, name, &items);
     if (status != USHER_OK && status != USHER_SAME)
         return usher__cli_fail(cli, status, "%s", usher_message());
-    if (cli->json || cli->shell) {
+    if (cli->json) {
         struct json j = { stdout, false };
 
         usher__answer_begin(&j, status, 0, 0, USHER_NEVER, 0);

@@ -16,9 +16,12 @@
 
 #include "cli/cli.h"
 #include "cli/past.h"
+#include "cli/run.h"
+#include "core/text.h"
 #include "core/verbs.h"
 
 struct editor {
+    const struct cli *cli;
     EditLine *el;
     History *history;
     int past; /* the file that keeps lines for later sessions, or -1 */
@@ -38,18 +41,22 @@ static char *prompt(EditLine *el)
 /* ---- completion ------------------------------------------------------------------- */
 
 #define GUESSES 128 /* more than a noun has verbs, or a verb keys */
+#define NAME_SIZE (USHER_NAME_MAX + 1)
 
 /* The words that are possible at the cursor and begin with what is typed.  Their longest common
  * beginning is inserted. */
 struct guess {
-    const char *begin; /* of the word at the cursor */
+    const struct cli *cli;
+    const char *begin; /* of the word at the cursor, or of its value */
     size_t size;
-    char common[64];
+    char common[NAME_SIZE + 16];
     size_t common_size;
     unsigned n;
+    bool more; /* there are words that are not known */
     struct {
         const char *word, *behind;
     } all[GUESSES];
+    char *names; /* GUESSES words of NAME_SIZE bytes: names of scopes, which are in no table */
 };
 
 static void guess_try(struct guess *g, const char *word, const char *behind)
@@ -70,17 +77,18 @@ static void guess_try(struct guess *g, const char *word, const char *behind)
     }
     for (size_t i = 0; i < g->common_size; i++) {
         if (g->common[i] != whole[i]) {
+            while (i > 0 && (whole[i] & 0xc0) == 0x80) /* no part of a character */
+                i--;
             g->common_size = i;
             g->common[i] = '\0';
         }
     }
 }
 
-static const struct usher__verb *verb_named(const struct usher__noun *noun, const char *word,
-                                            size_t size)
+static const struct usher__verb *verb_named(const struct usher__noun *noun, const char *word)
 {
     for (unsigned i = 0; i < noun->n_verbs; i++)
-        if (strlen(noun->verbs[i].word) == size && strncmp(noun->verbs[i].word, word, size) == 0)
+        if (strcmp(noun->verbs[i].word, word) == 0)
             return &noun->verbs[i];
     return NULL;
 }
@@ -104,9 +112,117 @@ static void guess_verb(struct guess *g, const struct usher__noun *noun)
             guess_try(g, v->word, " ");
 }
 
+/* Return whether @word can be typed as it is, without quotes. */
+static bool is_plain(const char *word)
+{
+    return usher__scope_fault(word, strlen(word)) == NULL && strpbrk(word, " \t'\"\\") == NULL;
+}
+
+/* Add the scope @name.  It is copied. */
+static void guess_name(struct guess *g, const struct usher_text *name)
+{
+    char text[NAME_SIZE];
+    char *kept = text;
+
+    if (name->size >= sizeof text)
+        return;
+    if (g->n < GUESSES) {
+        if (g->names == NULL)
+            g->names = usher__cli_resize(NULL, (size_t)GUESSES * NAME_SIZE);
+        kept = g->names + (size_t)g->n * NAME_SIZE;
+    }
+    memcpy(kept, name->data, name->size);
+    kept[name->size] = '\0';
+    if (is_plain(kept))
+        guess_try(g, kept, " ");
+}
+
+static void scope_seen(void *payload, const struct usher_scope_info *info)
+{
+    guess_name(payload, &info->name);
+}
+
+/* Return whether @noun has the scope @name.  Its figures are read, which is cheap. */
+static bool is_scope(const struct cli *cli, const struct usher__noun *noun,
+                     const struct usher_text *name)
+{
+    struct usher_operation command = { .scope = *name };
+    struct usher_result result;
+    bool is;
+
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if ((noun->verbs[i].flags & USHER__FIGURES) != 0)
+            command.verb = (enum usher_verb)noun->verbs[i].verb;
+    usher__run_batch(cli->engine, &command, &result, 1);
+    is = USHER_IS_DONE(result.status);
+    usher_result_done(&result);
+    return is;
+}
+
+/* The names of the scopes of @noun, from the store.  A page begins after the name that is typed,
+ * which may be a scope itself. */
+static void guess_scope(struct guess *g, const struct usher__noun *noun)
+{
+    struct usher_text typed = { g->begin, g->size };
+    char after[NAME_SIZE + 16];
+
+    if (g->cli->engine == NULL || g->size >= NAME_SIZE)
+        return;
+    (void)snprintf(after, sizeof after, "%s/%.*s", noun->word, (int)g->size, g->begin);
+    if (g->size > 0 && usher__scope_fault(g->begin, g->size) == NULL &&
+        is_scope(g->cli, noun, &typed))
+        guess_name(g, &typed);
+    (void)usher_scopes(g->cli->engine, (enum usher_noun)noun->noun, g->size > 0 ? after : NULL,
+                       USHER_LIST_MAX, scope_seen, g, &g->more);
+}
+
+/* NOUN/NAME */
+static void guess_place(struct guess *g)
+{
+    const char *slash = memchr(g->begin, '/', g->size);
+    const struct usher__noun *noun;
+
+    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++) {
+        if (slash == NULL) {
+            guess_try(g, noun->word, "/");
+        } else if (strlen(noun->word) == (size_t)(slash - g->begin) &&
+                   memcmp(noun->word, g->begin, strlen(noun->word)) == 0) {
+            g->size -= (size_t)(slash + 1 - g->begin);
+            g->begin = slash + 1;
+            guess_scope(g, noun);
+            return;
+        }
+    }
+}
+
+static void guess_value(struct guess *g, const struct usher__noun *noun,
+                        const struct usher__verb *verb, const char *equals)
+{
+    size_t size = (size_t)(equals - g->begin);
+
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        const struct usher__arg *arg = &noun->args[i];
+
+        if ((verb->keys >> i & 1u) == 0 || arg->type != USHER__ARG_WORD ||
+            strlen(arg->word) != size || memcmp(arg->word, g->begin, size) != 0)
+            continue;
+        g->size -= size + 1;
+        g->begin = equals + 1;
+        for (int64_t k = arg->min; k <= arg->max && arg->words[k] != NULL; k++)
+            guess_try(g, arg->words[k], " ");
+        return;
+    }
+}
+
 static void guess_key(struct guess *g, const struct usher__noun *noun,
                       const struct usher__verb *verb)
 {
+    const char *equals = memchr(g->begin, '=', g->size);
+
+    if (equals != NULL) {
+        guess_value(g, noun, verb, equals);
+        return;
+    }
     for (unsigned i = 0; i < noun->n_args; i++)
         if ((verb->keys >> i & 1u) != 0)
             guess_try(g, noun->args[i].word, "=");
@@ -139,17 +255,18 @@ static void guess_list(const struct guess *g)
         if (last)
             putchar('\n');
     }
+    if (g->n > n || g->more)
+        puts("and more");
     (void)fflush(stdout);
 }
 
 /* Tab completes nothing: list the choices the second time. */
-static unsigned char stuck(EditLine *el, const LineInfo *info, const struct guess *g)
+static unsigned char stuck(struct editor *e, const LineInfo *info, const struct guess *g)
 {
     size_t at = (size_t)(info->cursor - info->buffer);
     size_t size = (size_t)(info->lastchar - info->buffer);
-    struct editor *e = NULL;
 
-    if (g->n == 0 || el_get(el, EL_CLIENTDATA, &e) != 0 || e == NULL)
+    if (g->n == 0)
         return CC_REFRESH_BEEP;
     if (e->stuck && e->stuck_at == at && e->stuck_size == size) {
         guess_list(g);
@@ -161,18 +278,50 @@ static unsigned char stuck(EditLine *el, const LineInfo *info, const struct gues
     return CC_REFRESH_BEEP;
 }
 
-/* Collect the possible words from the tables: noun, verb, then, after the scope, keys. */
+#define WORD_SIZE 32 /* more than a noun, a verb or a program has */
+
+/* Return whether the verb @word of @noun, which is not in its table, is followed by a scope. */
+static bool has_scope(const struct usher__noun *noun, const char *word)
+{
+    const struct usher__verb *verb = usher__whole_verb(noun->word, word);
+    const struct cli_verb *other = usher__cli_verb(noun->word, word);
+
+    return verb != NULL ? verb->order != 0 : other != NULL && other->run != NULL;
+}
+
+/* The word after @n words, which begin with those of @word. */
+static void guess_next(struct guess *g, unsigned n, char word[2][WORD_SIZE])
+{
+    const struct usher__noun *noun = usher__noun_by_word(word[0]);
+    const struct usher__verb *verb = noun != NULL && n > 1 ? verb_named(noun, word[1]) : NULL;
+
+    if (noun != NULL && n == 1)
+        guess_verb(g, noun);
+    else if (noun != NULL && n == 2 && (verb != NULL || has_scope(noun, word[1])))
+        guess_scope(g, noun);
+    else if (verb != NULL)
+        guess_key(g, noun, verb);
+    else if (strcmp(word[0], "watch") == 0 || (n == 1 && strcmp(word[0], "drop") == 0))
+        guess_place(g);
+}
+
+/* Collect the possible words: noun and verb from the tables, the scope from the store, then keys
+ * and their values from the tables. */
 static unsigned char complete(EditLine *el, int key)
 {
     const LineInfo *info = el_line(el);
-    const char *p = info->buffer, *word[3] = { NULL, NULL, NULL };
-    size_t size[3] = { 0, 0, 0 };
+    const char *p = info->buffer;
+    char word[2][WORD_SIZE] = { "", "" };
     unsigned n = 0;
+    unsigned char result;
+    struct editor *e = NULL;
     struct guess g;
-    char first[32];
 
     (void)key;
+    if (el_get(el, EL_CLIENTDATA, &e) != 0 || e == NULL)
+        return CC_REFRESH_BEEP;
     memset(&g, 0, sizeof g);
+    g.cli = e->cli;
     g.begin = p;
     while (p < info->cursor) {
         size_t length;
@@ -185,34 +334,22 @@ static unsigned char complete(EditLine *el, int key)
         length = (size_t)(p - g.begin);
         g.size = length;
         if (p < info->cursor) {
-            if (n < 3) {
-                word[n] = g.begin;
-                size[n] = length;
-            }
+            if (n < 2 && length < WORD_SIZE)
+                memcpy(word[n], g.begin, length);
             n++;
             g.size = 0;
         }
     }
-    if (n == 0) {
+    if (n == 0)
         guess_first(&g);
-    } else if (size[0] < sizeof first) {
-        const struct usher__noun *noun;
-        const struct usher__verb *verb;
-
-        memcpy(first, word[0], size[0]);
-        first[size[0]] = '\0';
-        noun = usher__noun_by_word(first);
-        if (noun != NULL && n == 1) {
-            guess_verb(&g, noun);
-        } else if (noun != NULL && n > 2) {
-            verb = verb_named(noun, word[1], size[1]);
-            if (verb != NULL)
-                guess_key(&g, noun, verb);
-        }
-    }
-    if (g.n == 0 || g.common_size <= g.size)
-        return stuck(el, info, &g);
-    return el_insertstr(el, g.common + g.size) == 0 ? CC_REFRESH : CC_REFRESH_BEEP;
+    else
+        guess_next(&g, n, word);
+    if (g.n == 0 || g.more || g.common_size <= g.size)
+        result = stuck(e, info, &g);
+    else
+        result = el_insertstr(el, g.common + g.size) == 0 ? CC_REFRESH : CC_REFRESH_BEEP;
+    (void)usher__cli_resize(g.names, 0);
+    return result;
 }
 
 /* ---- lines ------------------------------------------------------------------------ */
@@ -225,7 +362,7 @@ static void remember(void *payload, const char *line)
     (void)history(e->history, &event, H_ENTER, line);
 }
 
-struct editor *usher__editor_open(void)
+struct editor *usher__editor_open(const struct cli *cli)
 {
     struct editor *e = usher__cli_resize(NULL, sizeof *e);
     HistEvent event;
@@ -233,6 +370,7 @@ struct editor *usher__editor_open(void)
     /* for the meaning of keys; nothing else here depends on the locale */
     (void)setlocale(LC_CTYPE, "");
     memset(e, 0, sizeof *e);
+    e->cli = cli;
     e->past = -1;
     e->history = history_init();
     e->el = el_init("usher", stdin, stdout, stderr);
@@ -293,8 +431,9 @@ const char *usher__editor_line(struct editor *e, size_t *ret_size)
 
 #else
 
-struct editor *usher__editor_open(void)
+struct editor *usher__editor_open(const struct cli *cli)
 {
+    (void)cli;
     return NULL;
 }
 

@@ -407,7 +407,7 @@ int usher__cli_help(struct cli *cli, char *const *words, size_t n)
         free(text);
         return usher__cli_fail(cli, USHER_NOMEM, "%s", usher_status_text(USHER_NOMEM));
     }
-    if (found && (cli->json || cli->shell) && !cli->terminal) {
+    if (found && cli->json && !cli->terminal) {
         struct json j = { stdout, false };
 
         putchar('{');

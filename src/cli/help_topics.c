@@ -44,7 +44,8 @@ const struct help_topic usher__help_topics[] = {
 "All stores give the same answers.\n" },
 
     { "json", "the JSON output of --json and of the shell",
-"With --json, and always in the shell, each command prints one object on one line:\n"
+"With --json, and in a shell that is not at a terminal, each command prints one object on one\n"
+"line:\n"
 "\n"
 "  {\"status\":\"ok\",\"epoch\":\"9b1c…\",\"version\":3,\"due\":null,\"number\":\"100\",\"token\":\"3\",…}\n"
 "\n"
@@ -125,8 +126,9 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "  number call desk owner=ann\n"
 "\n"
-"and prints one object a line.  Lines that are already there share one transaction or one\n"
-"round trip.  It continues after a bad line and ends with 0 at the end of the input; with -e\n"
+"On a terminal, without --json, answers are those of commands outside of the shell; otherwise\n"
+"each is one JSON object on one line.  Lines that are already there share one transaction or\n"
+"one round trip.  It continues after a bad line and ends with 0 at the end of the input; with -e\n"
 "it ends at the first line that is not ok or same, with the exit code of that line.\n"
 "\n"
 "Words are quoted as in a shell:\n"
@@ -137,8 +139,9 @@ const struct help_topic usher__help_topics[] = {
 "member or a value that looks like an option by its key: member=now=5, value=now=5.\n"
 "\n"
 "Lines that begin with # and blank lines do nothing.  A line has at most 1 MiB.\n"
-"On a terminal lines can be edited, Tab completes words (twice: lists the choices), lines of\n"
-"earlier sessions come back ($XDG_STATE_HOME/usher/history), and `quit` ends it.\n" },
+"On a terminal lines can be edited, lines of earlier sessions come back\n"
+"($XDG_STATE_HOME/usher/history), and `quit` ends it.  Tab completes words, names of scopes and\n"
+"values (strategy=); twice, it lists the choices.\n" },
 
     { "import", "add many numbers from a file: usher number import",
 "`usher number import POOL FILE` adds the numbers in FILE (- is standard input), one a line.\n"

@@ -176,7 +176,7 @@ static int answer(struct import *m)
     enum usher_status status = changed ? USHER_OK : USHER_SAME;
     struct json j = { stdout, false };
 
-    if (!m->cli->json && !m->cli->shell) {
+    if (!m->cli->json) {
         printf("%s: %" PRIu64 " added, %" PRIu64 " there already, %" PRIu64 " bad lines\n",
                usher_status_word(status), m->added, m->same, m->bad);
         return 0;

@@ -39,7 +39,7 @@ static int print_text(const struct cli *cli, const struct source *s)
         return usher__cli_fail(cli, status, "%s", usher_message());
     text = usher__cli_resize(NULL, length + 1);
     status = fetch(s, text, length + 1, &length);
-    if (status == USHER_OK && (cli->json || cli->shell)) {
+    if (status == USHER_OK && cli->json) {
         struct json j = { stdout, false };
 
         putchar('{');
@@ -138,7 +138,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
     if (rc != 0)
         return rc;
     memset(&f, 0, sizeof f);
-    f.lines = !cli->json && !cli->shell;
+    f.lines = !cli->json;
     found.partial = false;
     status = usher_check(cli->engine, flags, fault, &f, &found);
     if (status != USHER_OK && !found.partial) {
@@ -203,7 +203,7 @@ int usher__cli_version(struct cli *cli, char *const *words, size_t n)
 
     if (n > 1)
         return usher__cli_fail(cli, USHER_INVALID, "`%s` takes no arguments", words[0]);
-    if (cli->json || cli->shell) {
+    if (cli->json) {
         putchar('{');
         usher__json_text(&j, "status", usher_status_word(USHER_OK));
         usher__json_text(&j, "version", usher_version());

@@ -28,6 +28,8 @@ static int shell_words(struct cli *cli, char *const *words, size_t n)
         cli->strict = true;
     }
     cli->shell = true;
+    if (isatty(STDIN_FILENO) != 1)
+        cli->json = true;
     rc = usher__cli_open(cli, CLI_LOOKS);
     return rc != 0 ? rc : usher__cli_shell(cli);
 }
@@ -49,7 +51,7 @@ const struct cli_program usher__cli_programs[] = {
     { "drop", usher__cli_drop, "NOUN/NAME [--yes]",
       "erase a scope with all its content; other scopes stay available\n"
       "\n"
-      "  --yes       without a confirmation; required in scripts and in the shell\n"
+      "  --yes       without a confirmation; required where there is no terminal\n"
       "\n"
       "Commands on its holds are missing from then on.  A queue whose visits wait for the history\n"
       "(archive=) must be drained first; visits in a history stay.  A rule, and with an authority\n"
@@ -164,7 +166,7 @@ int usher__cli_missing(const struct cli *cli, const char *message)
 {
     struct json j = { stdout, false };
 
-    if (!(cli->json || cli->shell))
+    if (!cli->json)
         return usher__cli_fail(cli, USHER_MISSING, "%s", message);
     /* a missing store has a version, like any other answer */
     usher__answer_begin(&j, USHER_MISSING, 0, 0, USHER_NEVER, 0);

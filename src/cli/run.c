@@ -127,14 +127,13 @@ int usher__run_answer(const struct cli *cli, const struct usher_operation *comma
 {
     int rc = usher__cli_exit_code(reply->status);
 
-    if (cli->json || cli->shell)
+    if (cli->json)
         usher__answer_json(stdout, command, reply);
     else if (!usher__answer_there(reply))
         fail(cli, reply);
     else if (isatty(STDOUT_FILENO) != 1 || !usher__table_answer(stdout, command, reply))
         usher__answer_plain(stdout, command, reply);
-    if (!(cli->json || cli->shell) && usher__answer_there(reply) &&
-        usher__answer_failed(reply->status)) {
+    if (!cli->json && usher__answer_there(reply) && usher__answer_failed(reply->status)) {
         fflush(stdout);
         fail(cli, reply); /* report that it is not all */
     }

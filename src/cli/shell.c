@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usher shell: one command a line, one object a line.
+ * usher shell: one command a line, one object a line.  A person at a terminal gets the answers that
+ * the commands print outside of the shell.
  *
  * Lines that are already there are executed as one batch, which is one transaction or one
  * pipeline of the store.  The answers and their order are the same.  No command waits for a line
@@ -19,6 +20,7 @@
 #include "cli/lines.h"
 #include "cli/parse.h"
 #include "cli/run.h"
+#include "cli/silence.h"
 #include "words/words.h"
 
 #define BATCH 256u
@@ -64,8 +66,12 @@ static void flush(struct shell *sh)
     }
     if (failed == 0 && sh->n > 0) {
         usher__run_batch(sh->cli->engine, sh->commands, sh->replies, sh->n);
-        for (size_t i = 0; i < sh->n; i++)
-            done(sh, usher__run_answer(sh->cli, &sh->commands[i], &sh->replies[i]));
+        for (size_t i = 0; i < sh->n; i++) {
+            rc = usher__run_answer(sh->cli, &sh->commands[i], &sh->replies[i]);
+            if (rc == 0)
+                usher__cli_silence(sh->cli, &sh->commands[i]);
+            done(sh, rc);
+        }
     }
     for (size_t i = 0; i < sh->n; i++)
         free(sh->blocks[i]);
@@ -186,7 +192,7 @@ int usher__cli_shell(struct cli *cli)
     memset(sh, 0, sizeof *sh);
     sh->cli = cli;
     if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)
-        editor = usher__editor_open();
+        editor = usher__editor_open(cli);
     cli->terminal = editor != NULL;
     if (cli->terminal && cli->stands_in)
         fputs("There is no such store yet: the first command that writes creates it.\n", stderr);

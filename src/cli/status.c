@@ -261,7 +261,7 @@ int usher__cli_status(struct cli *cli, char *const *words, size_t n)
         return usher__cli_open(cli, CLI_LOOKS); /* reports the reason */
     shown.closed = status != USHER_OK;
     (void)snprintf(shown.message, sizeof shown.message, "%s", shown.closed ? usher_message() : "");
-    shown.lines = !cli->json && !cli->shell;
+    shown.lines = !cli->json;
     if (!shown.lines)
         return show_object(cli, &shown);
     status = ask(cli, &shown);

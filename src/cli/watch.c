@@ -104,7 +104,7 @@ static void notice_plain(const struct usher_notice *n)
 
 static void print(const struct cli *cli, const struct usher_notice *n)
 {
-    if (cli->json || cli->shell)
+    if (cli->json)
         usher__answer_notice(stdout, n);
     else
         notice_plain(n);
@@ -114,8 +114,7 @@ static void print(const struct cli *cli, const struct usher_notice *n)
 
 static void told(void *payload, const struct usher_notice *n)
 {
-    (void)payload;
-    usher__answer_notice(stdout, n);
+    print(payload, n);
 }
 
 static int listen_to(struct cli *cli, char *const *words, size_t n)
@@ -133,9 +132,13 @@ static int listen_to(struct cli *cli, char *const *words, size_t n)
             if (strlen(of->word) == (size_t)(slash - words[i]) &&
                 memcmp(of->word, words[i], strlen(of->word)) == 0)
                 noun = (enum usher_noun)of->noun;
-        status = usher_watch(cli->engine, noun, slash + 1, told, NULL, &watch);
+        status = usher_watch(cli->engine, noun, slash + 1, told, cli, &watch);
         if (status != USHER_OK)
             return usher__cli_fail(cli, status, "%s", usher_message());
+    }
+    if (!cli->json) {
+        printf("ok: %zu scope%s watched\n", n, n == 1 ? "" : "s");
+        return 0;
     }
     putchar('{');
     usher__json_text(&j, "status", usher_status_word(USHER_OK));
@@ -161,7 +164,7 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
     struct json j = { stdout, false };
 
     w->rc = usher__cli_exit_code(status);
-    if (!w->cli->json && !w->cli->shell) {
+    if (!w->cli->json) {
         printf("%s: %s\n", f->scope,
                status == USHER_REFUSED ? reply->message
                : status == USHER_STALE ? "notices are missing: the log does not reach back that far"

@@ -480,7 +480,7 @@ int usher__lab_replay(struct cli *cli, char *const *words, size_t n)
             return usher__cli_fail(cli, USHER_INVALID, "%s", message);
     if (o.file == NULL)
         return usher__cli_fail(cli, USHER_INVALID, "file is missing: usher replay FILE");
-    if (cli->shell)
+    if (cli->shell && cli->json)
         o.json = true;
     memset(&calls, 0, sizeof calls);
     rc = read_calls(cli, &o, &calls);

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <usher/command.h>
@@ -31,9 +32,18 @@
 #define CONNECTION_BYTES ((size_t)524288) /* SCOPES_MAX names of any length, and what MHD needs */
 #define PATIENCE_MS 10000
 
+/* A connection is for one request, and is closed after PATIENCE_MS even if it is not idle: as many
+ * slow clients as there may be connections delay others for that time at most. */
+struct connection {
+    bool open;
+    int fd;
+    int64_t until_ms;
+};
+
 struct http {
     struct MHD_Daemon *daemon;
     int fd;
+    struct connection of[CONNECTIONS_MAX];
     char address[160]; /* it listens there, HOST:PORT */
     char named[160];   /* as --http has it */
 };
@@ -161,6 +171,7 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned code, 
         return MHD_NO;
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
                                   "text/plain; version=0.0.4; charset=utf-8");
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     result = MHD_queue_response(connection, code, response);
     MHD_destroy_response(response);
     return result;
@@ -233,6 +244,40 @@ static enum MHD_Result request(void *payload, struct MHD_Connection *connection,
     return metrics(s, connection);
 }
 
+/* ---- connections -------------------------------------------------------------------------- */
+
+static void connection(void *payload, struct MHD_Connection *connection, void **state,
+                       enum MHD_ConnectionNotificationCode code)
+{
+    const union MHD_ConnectionInfo *info;
+    struct http *h = payload;
+    struct connection *c = *state;
+
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (c != NULL)
+            c->open = false;
+        return;
+    }
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    for (c = h->of; info != NULL && c < h->of + CONNECTIONS_MAX; c++) {
+        if (c->open)
+            continue;
+        *c = (struct connection){ true, info->connect_fd, usher__serve_now_ms() + PATIENCE_MS };
+        *state = c;
+        return;
+    }
+}
+
+/* MHD closes a connection that is shut down. */
+static void shut_late(const struct http *h)
+{
+    int64_t now_ms = usher__serve_now_ms();
+
+    for (const struct connection *c = h->of; c < h->of + CONNECTIONS_MAX; c++)
+        if (c->open && c->until_ms <= now_ms)
+            (void)shutdown(c->fd, SHUT_RDWR);
+}
+
 /* ---- the loop ----------------------------------------------------------------------------- */
 
 const char *usher__serve_http_open(struct server *s, const char *where)
@@ -245,10 +290,11 @@ const char *usher__serve_http_open(struct server *s, const char *where)
     if (fault != NULL)
         return fault;
     h = usher__cli_resize(NULL, sizeof *h);
+    memset(h, 0, sizeof *h);
     h->daemon = MHD_start_daemon(
         MHD_USE_EPOLL, 0, NULL, NULL, request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_MS / 1000u, MHD_OPTION_END);
+        CONNECTION_BYTES, MHD_OPTION_NOTIFY_CONNECTION, connection, h, MHD_OPTION_END);
     info = h->daemon != NULL ? MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (info == NULL) {
         if (h->daemon != NULL)
@@ -280,11 +326,21 @@ int usher__serve_http_fd(const struct server *s)
 
 int usher__serve_http_timeout(const struct server *s)
 {
+    int64_t now_ms = usher__serve_now_ms();
     MHD_UNSIGNED_LONG_LONG ms;
+    int wait = -1;
 
-    if (s->http == NULL || MHD_get_timeout(s->http->daemon, &ms) != MHD_YES)
+    if (s->http == NULL)
         return -1;
-    return ms < PATIENCE_MS ? (int)ms : PATIENCE_MS;
+    if (MHD_get_timeout(s->http->daemon, &ms) == MHD_YES)
+        wait = ms < PATIENCE_MS ? (int)ms : PATIENCE_MS;
+    for (const struct connection *c = s->http->of; c < s->http->of + CONNECTIONS_MAX; c++) {
+        int left = !c->open ? -1 : c->until_ms > now_ms ? (int)(c->until_ms - now_ms) : 0;
+
+        if (left >= 0 && (wait < 0 || left < wait))
+            wait = left;
+    }
+    return wait;
 }
 
 static unsigned connections(const struct http *h)
@@ -304,6 +360,7 @@ void usher__serve_http_run(struct server *s)
 
     if (s->http == NULL)
         return;
+    shut_late(s->http);
     do {
         before = connections(s->http);
         (void)MHD_run(s->http->daemon);

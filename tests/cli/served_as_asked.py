@@ -600,6 +600,32 @@ def half_requests_by_http_end_and_others_are_answered():
             half.close()
 
 
+def requests_by_http_that_never_end_are_ended():
+    if os.environ.get("WITH_LIBMICROHTTPD", "no") != "yes":
+        return
+    with Server("memory:", "--http=127.0.0.1:0") as server:
+        where = ("127.0.0.1", server.http_port())
+        halves = [socket.create_connection(where) for _ in range(16)]
+        for half in halves:
+            half.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: ")
+        with socket.create_connection(where, PATIENCE) as whole:
+            whole.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            until = time.monotonic() + PATIENCE
+            while not select.select([whole], [], [], 1)[0]:
+                assert time.monotonic() < until
+                for half in halves:  # they are never idle
+                    try:
+                        half.sendall(b"x")
+                    except OSError:
+                        pass
+            answer = b""
+            while came := whole.recv(1 << 16):  # a connection is for one request
+                answer += came
+            assert answer.startswith(b"HTTP/1.1 200 ") and b"usher_clients 0" in answer
+        for half in halves:
+            half.close()
+
+
 def a_store_whose_file_is_replaced_ends_it():
     if os.environ.get("WITH_SQLITE", "yes") != "yes":
         return

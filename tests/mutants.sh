@@ -670,6 +670,8 @@ mutant 'Redis: the first Sentinel decides' backends/redis/hosts.c 's/^        if
     tests/fault/test_redis_sentinel 'most*'
 mutant 'Redis: a silent Sentinel is waited for' backends/redis/hosts.c 's/^        return votes(s, most_votes(s)) > s->n/        return votes(s, most_votes(s)) > 2 * s->n/' \
     tests/fault/test_redis_sentinel 'a_silent*'
+mutant 'Redis: Sentinels are asked without TLS' backends/redis/hosts.c 's/^        o.db = 0;/        o.over_tls = false;/' \
+    tests/fault/test_redis_sentinel_tls 'sentinels*'
 mutant 'Redis: each Sentinel gets the password' backends/redis/hosts.c 's/^        if (!h->with_password)/        if (false)/' \
     tests/fault/test_redis_sentinel 'the_password*'
 mutant 'Redis: a read without answer is in doubt' backends/redis/trip.c 's/^    return b->doubt\[i\] \&\& !reads(b->tasks\[i\].command)/    return b->doubt[i]/' \

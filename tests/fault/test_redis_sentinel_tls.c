@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sentinels with TLS, and followers of rooms with push=1 over TLS and over Sentinels: after a
+ * failover a message of the new master reaches them.  While the clock of this process is stopped no
+ * follower reads a log by itself, so what is received then came by a message.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/operation.h>
+
+#include "lib/certs.h"
+#include "lib/follow.h"
+#include "lib/line.h"
+#include "lib/servers.h"
+
+#define PATIENCE_MS FOLLOW_PATIENCE_MS
+#define DAY 86400L
+#define SENTINELS 3
+#define URL_MAX 512
+
+static char dir[64], ca_file[96], other_file[96], cert_file[96];
+
+/* A server and the port that its clients use. */
+struct node {
+    struct redis_server *server;
+    int port;
+};
+
+static struct node master, replica, sentinel[SENTINELS];
+static bool over_tls;
+
+/* Start a server with @more, up to NULL, that also listens with TLS on a port of its own.  With
+ * over_tls it makes its own connections by TLS as well. */
+static bool node_start(struct node *n, bool is_sentinel, const char *const *more)
+{
+    char port[32], cert[128], key[128], ca[128];
+    const char *config[16] = { port, cert, key, ca, "tls-auth-clients no" };
+    struct redis_server_options opt = { .config = config, .sentinel = is_sentinel };
+    int tls_port = redis_free_port();
+    size_t i = 5;
+
+    (void)snprintf(port, sizeof port, "tls-port %d", tls_port);
+    (void)snprintf(cert, sizeof cert, "tls-cert-file %s", cert_file);
+    (void)snprintf(key, sizeof key, "tls-key-file %s", cert_file);
+    (void)snprintf(ca, sizeof ca, "tls-ca-cert-file %s", ca_file);
+    if (over_tls)
+        config[i++] = "tls-replication yes";
+    while (*more != NULL)
+        config[i++] = *more++;
+    n->server = redis_server_start(&opt);
+    n->port = n->server == NULL ? 0 : over_tls ? tls_port : redis_server_port(n->server);
+    return n->server != NULL;
+}
+
+static int nodes_stop(void **state)
+{
+    struct node *all[] = { &master, &replica, &sentinel[0], &sentinel[1], &sentinel[2] };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        redis_server_stop(all[i]->server);
+        all[i]->server = NULL;
+    }
+    return 0;
+}
+
+/* A master, its replica and Sentinels that watch them. */
+static int nodes_start(void **state)
+{
+    static const char *const nothing[] = { NULL };
+    char of[64], monitor[64];
+    const char *const follows[] = { of, NULL };
+    const char *const watches[] = { monitor, "sentinel down-after-milliseconds calls 1500",
+                                    "sentinel failover-timeout calls 10000", NULL };
+
+    over_tls = *state != NULL;
+    if (!node_start(&master, false, nothing))
+        return -1;
+    (void)snprintf(of, sizeof of, "replicaof 127.0.0.1 %d", master.port);
+    (void)snprintf(monitor, sizeof monitor, "sentinel monitor calls 127.0.0.1 %d 2", master.port);
+    if (!node_start(&replica, false, follows) ||
+        !redis_server_wait_info(master.server, "replication", "state=online", PATIENCE_MS))
+        return -1;
+    for (int i = 0; i < SENTINELS; i++)
+        if (!node_start(&sentinel[i], true, watches))
+            return -1;
+    for (int i = 0; i < SENTINELS; i++)
+        if (!redis_server_wait_info(sentinel[i].server, "sentinel", "slaves=1,sentinels=3",
+                                    PATIENCE_MS))
+            return -1;
+    return 0;
+}
+
+static const char *url_of(const char *scheme, const char *ca)
+{
+    static char url[URL_MAX];
+
+    (void)snprintf(url, sizeof url, "%s://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/calls%s%s", scheme,
+                   sentinel[0].port, sentinel[1].port, sentinel[2].port, ca != NULL ? "?ca=" : "",
+                   ca != NULL ? ca : "");
+    return url;
+}
+
+static const char *url(void)
+{
+    return over_tls ? url_of("rediss+sentinel", ca_file) : url_of("redis+sentinel", NULL);
+}
+
+static void refused(const char *where, const char *words)
+{
+    struct usher_engine *e = NULL;
+
+    if (usher_open(where, NULL, &e) != USHER_UNAVAILABLE || strstr(usher_message(), words) == NULL)
+        fail_msg("%s: %s", where, usher_message());
+}
+
+/* ---- tests ---- */
+
+static void a_message_over_tls_wakes_a_follower(void **state)
+{
+    static const char *const nothing[] = { NULL };
+    struct usher_engine *a, *b;
+    struct node n;
+    char where[URL_MAX];
+    uint64_t version;
+
+    (void)state;
+    over_tls = true;
+    assert_true(node_start(&n, false, nothing));
+    (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?ca=%s", n.port, ca_file);
+    a = follow_open(where);
+    b = follow_open(where);
+    version = follow_must(a, "room open hall push=1");
+    (void)follow_room(b, "hall");
+    follow_hears(b, version);
+    follow_until_subscribed(b, n.server, "NUMSUB", "{hall}:room", 1);
+    follow_stop_clock(true);
+    for (int i = 0; i < 20; i++)
+        follow_hears(b, follow_must(a, "room set hall f %d", i));
+    follow_stop_clock(false);
+
+    /* a message in the record of another, and a connection that is made again */
+    freeReplyObject(redis_do(n.server, "CLIENT", "KILL", "TYPE", "pubsub", NULL));
+    follow_hears(b, follow_must(a, "room set hall g 1"));
+    follow_until_subscribed(b, n.server, "NUMSUB", "{hall}:room", 1);
+    follow_stop_clock(true);
+    {
+        uint64_t first = follow_must(a, "room set hall h 1");
+
+        follow_must(a, "room set hall h 2");
+        follow_must(a, "room set hall h 3");
+        for (uint64_t v = first; v < first + 3; v++)
+            follow_hears(b, v);
+    }
+    follow_stop_clock(false);
+    usher_close(b);
+    usher_close(a);
+    redis_server_stop(n.server);
+}
+
+/* The first change after the master has gone: repeated until the Sentinels have named another. */
+static uint64_t after_the_failover(struct usher_engine *e)
+{
+    int64_t until_ms = follow_real_ms() + 4 * (int64_t)PATIENCE_MS;
+    struct usher_result r;
+    enum usher_status status;
+    uint64_t version;
+
+    do {
+        assert_true(follow_real_ms() < until_ms);
+        status = line_execute(e, &r, "room set hall f 2");
+        version = r.version;
+        if (status != USHER_OK && status != USHER_UNAVAILABLE)
+            fail_msg("%s (%s)", usher_status_word(status), r.message);
+        usher_result_done(&r);
+    } while (status != USHER_OK);
+    return version;
+}
+
+static void after_a_failover_a_message_wakes_a_follower(void **state)
+{
+    struct usher_engine *a = follow_open(url()), *b = follow_open(url());
+    uint64_t version = follow_must(a, "room open hall push=1");
+
+    (void)state;
+    (void)follow_room(b, "hall");
+    follow_hears(b, version);
+    follow_until_subscribed(b, master.server, "NUMSUB", "{hall}:room", 1);
+    follow_stop_clock(true);
+    follow_hears(b, follow_must(a, "room set hall f 0"));
+    follow_stop_clock(false);
+    follow_hears(b, follow_must(a, "room set hall f 1 wait=1")); /* the replica has it */
+    assert_int_equal(redis_server_kill(master.server, SIGKILL), 0);
+    follow_hears(b, after_the_failover(a));
+    follow_until_subscribed(b, replica.server, "NUMSUB", "{hall}:room", 1);
+    follow_stop_clock(true);
+    for (int i = 0; i < 20; i++)
+        follow_hears(b, follow_must(a, "room set hall f %d", i));
+    follow_stop_clock(false);
+    usher_close(b);
+    usher_close(a);
+}
+
+/* Each Sentinel and the master must prove who they are. */
+static void sentinels_with_tls_are_asked_with_tls(void **state)
+{
+    struct usher_engine *e = follow_open(url());
+    struct usher_result r;
+
+    (void)state;
+    assert_int_equal(line_execute(e, &r, "number add p 1"), USHER_OK);
+    usher_result_done(&r);
+    assert_true(redis_server_keys(master.server) > 0);
+    usher_close(e);
+    refused(url_of("rediss+sentinel", NULL), "no Sentinel answers: redis 127.0.0.1:");
+    refused(url_of("rediss+sentinel", other_file), "certificate");
+    refused(url_of("redis+sentinel", NULL), "rediss:");
+}
+
+/* ---- main ---- */
+
+static bool begin(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct cert ca, other, good;
+
+    (void)snprintf(dir, sizeof dir, "%.40s/usher-tls-XXXXXX", tmp != NULL ? tmp : "/tmp");
+    if (mkdtemp(dir) == NULL)
+        return false;
+    (void)snprintf(ca_file, sizeof ca_file, "%s/ca.pem", dir);
+    (void)snprintf(other_file, sizeof other_file, "%s/other.pem", dir);
+    (void)snprintf(cert_file, sizeof cert_file, "%s/server.pem", dir);
+    ca = cert_make("the CA", NULL, NULL, -60, DAY);
+    other = cert_make("another CA", NULL, NULL, -60, DAY);
+    good = cert_make("good", &ca, "IP:127.0.0.1", -60, DAY);
+    cert_write(&ca, ca_file);
+    cert_write(&other, other_file);
+    cert_write_both(&good, cert_file);
+    cert_free(&ca);
+    cert_free(&other);
+    cert_free(&good);
+    return true;
+}
+
+#define TEST(name, tls)                                                                  \
+    {                                                                                    \
+        tls ? #name "_with_tls" : #name, name, nodes_start, nodes_stop, tls ? dir : NULL \
+    }
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_over_tls_wakes_a_follower),
+        TEST(sentinels_with_tls_are_asked_with_tls, true),
+        TEST(after_a_failover_a_message_wakes_a_follower, false),
+        TEST(after_a_failover_a_message_wakes_a_follower, true),
+    };
+    struct redis_server *any;
+    int rc;
+
+    if (!begin())
+        return 1;
+    over_tls = true;
+    {
+        static const char *const nothing[] = { NULL };
+        struct node n;
+
+        (void)node_start(&n, false, nothing);
+        any = n.server;
+    }
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    rc = any == NULL ? redis_skip() : 0;
+    redis_server_stop(any);
+    if (rc == 0)
+        rc = cmocka_run_group_tests(tests, NULL, NULL);
+    (void)unlink(ca_file);
+    (void)unlink(other_file);
+    (void)unlink(cert_file);
+    (void)rmdir(dir);
+    return rc;
+}

@@ -27,8 +27,7 @@ void usher__cli_silence(const struct cli *cli, const struct usher_operation *com
     char until[CLI_TIME_MAX];
     int64_t ttl_ms;
 
-    if (cli->json || isatty(STDOUT_FILENO) != 1 ||
-        (!agent && command->verb != USHER_QUEUE_APPLY))
+    if (cli->json || isatty(STDOUT_FILENO) != 1 || (!agent && command->verb != USHER_QUEUE_APPLY))
         return;
     usher__run_batch(cli->engine, &settings, &r, 1);
     ttl_ms = USHER_IS_DONE(r.status) ? r.of.queue.of.settings.ttl_ms : 0;

@@ -58,7 +58,7 @@ static enum usher_status step_end(struct usher__redis *r, long long *ret, size_t
     enum usher_status status = usher__redis_ask(r, &reply, message);
 
     if (status != USHER_OK)
-        return status;
+        return status == USHER_REFUSED ? USHER_UNAVAILABLE : status;
     for (size_t i = 0; i < n; i++)
         ret[i] = i < reply->elements && reply->element[i]->type == REDIS_REPLY_INTEGER
                      ? reply->element[i]->integer
@@ -305,6 +305,8 @@ static enum usher_status mend_marked(struct mend *m, struct usher__redis_dump *d
         (void)snprintf(m->message, 192, "it is gone");
         return USHER_UNAVAILABLE;
     }
+    if (status == USHER_REFUSED)
+        return USHER_UNAVAILABLE;
     if (status == USHER_OK)
         status = usher__redis_reading_make(m->r, d, &from, m->message);
     if (status != USHER_OK)

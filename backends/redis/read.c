@@ -77,6 +77,13 @@ enum usher_status usher__redis_own_open(struct usher__redis_store *s,
     return status;
 }
 
+/* Return whether the user lacks the right to the keys of the command. */
+static bool lacks_keys(const struct redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOPERM ", 7) == 0 &&
+           strstr(reply->str, " to access ") != NULL;
+}
+
 enum usher_status usher__redis_ask(struct usher__redis *r, struct redisReply **ret_reply,
                                    char message[192])
 {
@@ -89,6 +96,10 @@ enum usher_status usher__redis_ask(struct usher__redis *r, struct redisReply **r
         if ((*ret_reply)->type == REDIS_REPLY_ARRAY)
             return USHER_OK;
         (void)snprintf(message, 192, "%s", usher__redis_conn_explain(r->conn, *ret_reply));
+        if (lacks_keys(*ret_reply)) {
+            freeReplyObject(*ret_reply);
+            return USHER_REFUSED;
+        }
         if (r->store->map != NULL) {
             enum usher__redis_class class = usher__redis_classify(*ret_reply);
 
@@ -292,6 +303,8 @@ static enum usher_status read_pages(struct usher__redis *r, struct usher__redis_
             if (asked[i])
                 status = take_members(r, &sets[i], message);
     }
+    if (status == USHER_REFUSED) /* replies are outstanding */
+        usher__redis_conn_discard(r->conn);
     return status;
 }
 

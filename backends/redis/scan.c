@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * scan() is used by the audit and the digest.  It finds the scopes with SCAN, reads each, and
- * reports the fields of the hash as records and the members of the sorted sets as entries.
+ * reports the fields of the hash as records and the members of the sorted sets as entries.  Scopes
+ * to whose keys the user has no right are counted, and the others are reported.
  */
 #include "config.h"
 
@@ -300,8 +301,8 @@ static void eyes_close(struct eyes *e)
  * ones. */
 #define AT_LEAST_MS 20
 
-/* Read a scope at its current node.  UNAVAILABLE in a cluster: it could not be read, and was
- * counted. */
+/* Read a scope at its current node.  UNAVAILABLE in a cluster, and where the user lacks the right:
+ * it could not be read, and was counted. */
 static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
                                     struct usher__redis **ret)
 {
@@ -324,6 +325,10 @@ static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
                             : usher__redis_read_head(*ret, d, e->message);
         if (tries > 0)
             e->spare_ms -= usher__redis_clock_ms() - begin_ms;
+        if (status == USHER_REFUSED) {
+            not_seen(e, &e->n_scopes);
+            return USHER_UNAVAILABLE;
+        }
         if (one || status != USHER_UNAVAILABLE)
             return status;
         begin_ms = usher__redis_clock_ms();
@@ -408,7 +413,7 @@ static void sort_names(const struct usher_allocator *alloc, struct usher__redis_
 struct head {
     struct usher__redis_dump d;
     unsigned node;
-    bool asked;
+    bool asked, refused;
     struct usher__redis *r; /* the connection by which it was read, or NULL */
 };
 
@@ -432,6 +437,11 @@ static enum usher_status read_heads(struct eyes *e, unsigned number, struct head
         status = usher__redis_head_take(r, &heads[i].d, e->message);
         if (status == USHER_OK)
             heads[i].r = r;
+        if (status == USHER_REFUSED) {
+            not_seen(e, &e->n_scopes);
+            heads[i].refused = true;
+            status = USHER_OK;
+        }
     }
     if (status != USHER_OK) /* replies are outstanding */
         usher__redis_conn_discard(r->conn);
@@ -459,6 +469,8 @@ static enum usher_status scan_heads(struct eyes *e, enum usher_noun noun,
     for (size_t i = 0; i < n; i++) {
         struct head *h = &heads[i];
 
+        if (h->refused)
+            continue;
         if (status == USHER_OK && h->r == NULL)
             status = scan_scope(e, noun, h->d.name, true, fn, payload);
         else if (status == USHER_OK && !usher__redis_head_missing(&h->d))
@@ -529,8 +541,11 @@ enum usher_status usher__redis_scan(struct usher_store *store, enum usher_noun n
         if ((unsigned)noun == 0 ? is_noun(n) : n == (unsigned)noun)
             status = scan_scope(e, (enum usher_noun)n, scope, false, fn, payload);
     if (status == USHER_OK && e->n_blind + e->n_scopes > 0) {
-        (void)snprintf(message, 192, "incomplete (not read: %zu nodes, %zu scopes): %.100s",
-                       e->n_blind, e->n_scopes, e->why);
+        if (scope != NULL && e->n_blind == 0)
+            (void)snprintf(message, 192, "%s", e->why);
+        else
+            (void)snprintf(message, 192, "incomplete (not read: %zu nodes, %zu scopes): %.100s",
+                           e->n_blind, e->n_scopes, e->why);
         status = USHER_UNAVAILABLE;
     }
     eyes_close(e);

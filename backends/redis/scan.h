@@ -58,7 +58,8 @@ int usher__redis_compare_text(const struct usher_text *a, const struct usher_tex
 int usher__redis_compare_names(const void *a, const void *b);
 
 /* Return the answer to the oldest open command, which must be an array.  Each answer has its own
- * deadline, because the number of pages is unknown. */
+ * deadline, because the number of pages is unknown.  REFUSED: the user lacks the right to its keys,
+ * and the answers to other commands can still be read. */
 enum usher_status usher__redis_ask(struct usher__redis *r, struct redisReply **ret_reply,
                                    char message[192]);
 
@@ -83,7 +84,8 @@ enum usher_status usher__redis_own_open(struct usher__redis_store *s,
                                         struct usher__redis_node *node, int64_t deadline_ms,
                                         struct usher__redis **ret, char message[192]);
 
-/* Read a scope consistently.  Read it again while other clients write and there is time. */
+/* Read a scope consistently.  Read it again while other clients write and there is time.  REFUSED:
+ * the user lacks the right to its keys. */
 enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__redis_dump *d,
                                           int64_t deadline_ms, char message[192]);
 /* Request the header of @d, and read the answer.  Several can be requested first and read then, in
@@ -93,7 +95,7 @@ enum usher_status usher__redis_head_take(struct usher__redis *r, struct usher__r
                                          char message[192]);
 /* Return whether the header that was taken is missing. */
 bool usher__redis_head_missing(const struct usher__redis_dump *d);
-/* Read only the header.  MISSING: there is none. */
+/* Read only the header.  MISSING: there is none.  REFUSED: as above. */
 enum usher_status usher__redis_read_head(struct usher__redis *r, struct usher__redis_dump *d,
                                          char message[192]);
 

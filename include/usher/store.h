@@ -166,8 +166,8 @@ struct usher_store_ops {
     /* Must.  Pass every scope (@noun 0), or those of @noun, or the one named @scope, to @fn, each
      * as one consistent snapshot; without @records the scopes alone, which may be many.
      * @message takes a line on failure.  The deadline covers the waiting: a store that continues
-     * to answer may take longer.  With USHER_CAP_LANES, UNAVAILABLE: the other scopes were passed,
-     * each complete; @message has the number of those missing. */
+     * to answer may take longer.  With USHER_CAP_LANES or USHER_CAP_REPLICAS, UNAVAILABLE: scopes
+     * are missing, and @message has the reason; those that were passed are complete. */
     enum usher_status (*scan)(struct usher_store *s, enum usher_noun noun,
                               const struct usher_text *scope, bool records, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192]);

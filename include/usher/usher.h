@@ -522,8 +522,8 @@ typedef void usher_scope_fn(void *payload, const struct usher_scope_info *info);
  * Dropped and deleted scopes are not listed.  Changes nothing.  @fn must not use @e.
  *
  * USHER_OK
- * USHER_UNAVAILABLE  also if a node of a cluster does not answer: @fn got the scopes of the others,
- *                    and usher_message() names what is missing
+ * USHER_UNAVAILABLE  also if a node of a cluster does not answer, or the user has no right to some
+ *                    scopes on Redis: @fn got the others, and usher_message() names what is missing
  * USHER_INVALID, USHER_NOMEM
  *
  * Cost: O(scopes of the store) for each page; on Redis O(keys of the server).  The timeout covers

@@ -869,7 +869,7 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
     a.payload = payload;
     status = scan(e, "audit", (enum usher_noun)0, NULL, audit_item, &a);
     if (status == USHER_UNAVAILABLE && a.status == USHER_OK && a.found.scopes > 0 &&
-        (e->store->ops->caps & USHER_CAP_LANES) != 0) {
+        (e->store->ops->caps & (USHER_CAP_LANES | USHER_CAP_REPLICAS)) != 0) {
         a.found.partial = true;
         (void)snprintf(why, sizeof why, "%s", usher_message());
         status = USHER_OK;

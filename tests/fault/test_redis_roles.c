@@ -290,6 +290,48 @@ static void a_master_without_identity_is_reported_once(void **state)
     assert_int_equal(told("master_replid"), 0);
 }
 
+static void count_scope(void *payload, const struct usher_scope_info *info)
+{
+    assert_true(info->noun == USHER_NUMBER && info->name.data[0] == 'a');
+    ++*(unsigned *)payload;
+}
+
+/* A user with rights to some pools only: these are listed and checked, and that others are missing
+ * is reported. */
+static void a_user_sees_the_scopes_it_has_rights_to(void **state)
+{
+    enum { POOLS = 100 }; /* more than one request has */
+    struct usher_engine *e = NULL;
+    struct usher_check_result found;
+    unsigned n = 0;
+    char text[64];
+    bool more;
+
+    (void)state;
+    assert_int_equal(engine_open(url_of(redis_server_port(first)), PATIENCE_MS, &e), USHER_OK);
+    for (int i = 0; i < POOLS; i++) {
+        (void)snprintf(text, sizeof text, "number add %c%d 1", "ab"[i % 2], i);
+        must(e, text, USHER_OK);
+    }
+    must(e, "queue set q ttl=0", USHER_OK);
+    must(e, "room open a", USHER_OK);
+    must(e, "id create a", USHER_OK);
+    usher_close(e);
+    assert_true(redis_do_ok(first, "ACL", "SETUSER", "some", "reset", "on", ">s3cret",
+                            "~{a*}:number*", "+@all", NULL));
+    (void)snprintf(text, sizeof text, "redis://some:s3cret@127.0.0.1:%d", redis_server_port(first));
+    assert_int_equal(engine_open(text, PATIENCE_MS, &e), USHER_OK);
+    assert_int_equal(usher_scopes(e, (enum usher_noun)0, NULL, 1000, count_scope, &n, &more),
+                     USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(), "NOPERM"));
+    assert_int_equal(n, POOLS / 2);
+    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(), "NOPERM"));
+    assert_true(found.partial && found.faults == 0 && found.scopes == POOLS / 2);
+    must(e, "number show a0 1", USHER_OK);
+    usher_close(e);
+}
+
 static void a_server_with_too_many_clients_says_so(void **state)
 {
     struct usher_engine *e = NULL;
@@ -582,6 +624,7 @@ int main(int argc, char **argv)
         TEST(what_is_no_danger_is_no_warning),
         TEST(a_role_that_is_no_masters_is_named),
         TEST(a_master_without_identity_is_reported_once),
+        TEST(a_user_sees_the_scopes_it_has_rights_to),
         TEST(a_server_with_too_many_clients_says_so),
         TEST(a_server_that_loads_says_so_to_those_who_were_connected),
         TEST(a_read_without_answer_is_unavailable),

@@ -660,6 +660,8 @@ mutant 'Redis: a server that takes no writes is kept' backends/redis/trip.c 's/ 
     tests/fault/test_redis_roles 'a_name*'
 mutant 'Redis: replicas are read from' backends/redis/ready.c 's/    if (role.size > 0 \&\& !usher__redis_info_is(&role, "master")) {/    if (false) {/' \
     tests/fault/test_redis_roles 'a_replica*'
+mutant 'Redis: a scope without rights ends a list' backends/redis/read.c 's/^        if (lacks_keys(\*ret_reply)) {/        if (false) {/' \
+    tests/fault/test_redis_roles 'a_user*'
 mutant 'Redis: of two masters the first is used' backends/redis/hosts.c 's/^        if (master < s->n \&\& !same_server/        if (false \&\& !same_server/' \
     tests/fault/test_redis_roles 'neither*'
 mutant 'Redis: two names of one server are two masters' backends/redis/hosts.c 's/^    return one.size > 0 \&\& one.size == other.size/    return false \&\& one.size == other.size/' \
@@ -670,6 +672,8 @@ mutant 'Redis: the first Sentinel decides' backends/redis/hosts.c 's/^        if
     tests/fault/test_redis_sentinel 'most*'
 mutant 'Redis: a silent Sentinel is waited for' backends/redis/hosts.c 's/^        return votes(s, most_votes(s)) > s->n/        return votes(s, most_votes(s)) > 2 * s->n/' \
     tests/fault/test_redis_sentinel 'a_silent*'
+mutant 'Redis: a proxy that closes at SCRIPT is not used' backends/redis/ready.c 's/^        if (r->asks == USHER__REDIS_ASKS_SCRIPT \&\&/        if (false \&\&/' \
+    tests/fault/test_redis_refused 'a_proxy*'
 mutant 'Redis: Sentinels are asked without TLS' backends/redis/hosts.c 's/^        o.db = 0;/        o.over_tls = false;/' \
     tests/fault/test_redis_sentinel_tls 'sentinels*'
 mutant 'Redis: each Sentinel gets the password' backends/redis/hosts.c 's/^        if (!h->with_password)/        if (false)/' \

@@ -67,7 +67,8 @@ static enum usher_status step_end(struct usher__redis *r, long long *ret, size_t
     return USHER_OK;
 }
 
-/* Load lua/mend.lua.  @sha is "" if the server refuses SCRIPT. */
+/* Load lua/mend.lua.  @sha is "" if the server refuses SCRIPT, or a proxy closes the connection at
+ * it; then there is a new connection. */
 static enum usher_status load_steps(struct usher__redis *r, char sha[41], char message[192])
 {
     struct redisReply *reply;
@@ -81,14 +82,19 @@ static enum usher_status load_steps(struct usher__redis *r, char sha[41], char m
     status = usher__redis_conn_flush(r->conn);
     if (status == USHER_OK)
         status = usher__redis_conn_read(r->conn, usher__redis_clock_ms() + r->patience_ms, &reply);
-    if (status != USHER_OK) {
-        (void)snprintf(message, 192, "%s", usher__redis_conn_message(r->conn));
-        return status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
+    if (status == USHER_OK) {
+        if (reply->type == REDIS_REPLY_STRING && reply->len == 40)
+            memcpy(sha, reply->str, 41);
+        freeReplyObject(reply);
+        return USHER_OK;
     }
-    if (reply->type == REDIS_REPLY_STRING && reply->len == 40)
-        memcpy(sha, reply->str, 41);
-    freeReplyObject(reply);
-    return status;
+    if (status != USHER_NOMEM) {
+        usher__redis_conn_discard(r->conn);
+        status = usher__redis_ready(r, usher__redis_clock_ms() + r->patience_ms);
+    }
+    if (status != USHER_OK)
+        (void)snprintf(message, 192, "%s", usher__redis_conn_message(r->conn));
+    return status == USHER_OK || status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
 }
 
 static const char no_mark[] = "................";

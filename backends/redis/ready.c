@@ -498,6 +498,9 @@ enum usher_status usher__redis_prepare(struct usher__redis *r, unsigned nouns, i
             continue;
         if (status == USHER_REFUSED)
             return status;
+        /* A proxy may close the connection at SCRIPT.  The next one does without. */
+        if (r->asks == USHER__REDIS_ASKS_SCRIPT && status != USHER_NOMEM)
+            (void)usher__redis_name_script(r, r->loads);
         usher__redis_search_end(r);
         usher__redis_conn_discard(r->conn);
         usher__redis_replies_free(r);

@@ -20,6 +20,7 @@
 
 #include "../../backends/redis/sha1.h"
 #include "lib/line.h"
+#include "lib/proxy.h"
 #include "lib/servers.h"
 
 #define PATIENCE_MS 30000
@@ -48,7 +49,7 @@ static struct redis_server *server_with(const char *const *config)
 }
 
 /* @user "": the one that may do all. */
-static struct usher_engine *engine_on(struct redis_server *s, const char *user, const char *options)
+static struct usher_engine *engine_at(int port, const char *user, const char *options)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_engine *e;
@@ -56,11 +57,15 @@ static struct usher_engine *engine_on(struct redis_server *s, const char *user, 
 
     opt.timeout_ms = PATIENCE_MS;
     opt.log = count_clock_lines;
-    (void)snprintf(url, sizeof url, "redis://%s127.0.0.1:%d%s", user, redis_server_port(s),
-                   options);
+    (void)snprintf(url, sizeof url, "redis://%s127.0.0.1:%d%s", user, port, options);
     if (usher_open(url, &opt, &e) != USHER_OK)
         fail_msg("%s", usher_message());
     return e;
+}
+
+static struct usher_engine *engine_on(struct redis_server *s, const char *user, const char *options)
+{
+    return engine_at(redis_server_port(s), user, options);
 }
 
 static int64_t wall_ms(void)
@@ -357,6 +362,35 @@ static void without_script_a_call_carries_the_text(void **state)
     redis_server_stop(s);
 }
 
+/* A proxy may also close the connection at a command that it does not know. */
+static void a_proxy_that_closes_at_script_is_used(void **state)
+{
+    struct redis_server *s = server_with(NULL);
+    struct proxy *p = proxy_start(redis_server_port(s));
+    struct usher_check_result found;
+    struct usher_engine *e;
+
+    (void)state;
+    assert_non_null(p);
+    proxy_arm(p, &(struct proxy_fault){
+                     .kind = PROXY_DROP_REQUEST, .match = "\r\nSCRIPT\r\n", .times = 1000 });
+    e = engine_at(proxy_port(p), "", "?clock=given");
+    for (size_t i = 0; i < TIMED; i++)
+        must(e, timed[i]);
+    add_many(e, 7, 1000);
+    assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
+    add_many(e, 7, 2000);
+    no_faults(e);
+    assert_in_range(proxy_fired(p), 1, 6); /* once for each script, and not for each connection */
+    assert_true(redis_do_ok(s, "DEL", "{p0}:number:index", NULL));
+    assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
+    assert_true(found.faults > 0 && found.repaired == found.faults);
+    no_faults(e);
+    usher_close(e);
+    proxy_stop(p);
+    redis_server_stop(s);
+}
+
 /* Each node of a cluster has its own scripts. */
 static void in_a_cluster_each_node_gets_the_text(void **state)
 {
@@ -469,6 +503,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_direct_call_without_a_clock_needs_a_time),
         cmocka_unit_test(scripts_have_the_names_that_servers_give_them),
         cmocka_unit_test(without_script_a_call_carries_the_text),
+        cmocka_unit_test(a_proxy_that_closes_at_script_is_used),
         cmocka_unit_test(in_a_cluster_each_node_gets_the_text),
         cmocka_unit_test(without_script_a_scope_is_repaired),
         cmocka_unit_test(a_script_that_is_gone_comes_with_a_call),

@@ -172,8 +172,9 @@ static void guess_scope(struct guess *g, const struct usher__noun *noun)
     if (g->size > 0 && usher__scope_fault(g->begin, g->size) == NULL &&
         is_scope(g->cli, noun, &typed))
         guess_name(g, &typed);
-    (void)usher_scopes(g->cli->engine, (enum usher_noun)noun->noun, g->size > 0 ? after : NULL,
-                       USHER_LIST_MAX, scope_seen, g, &g->more);
+    if (usher_scopes(g->cli->engine, (enum usher_noun)noun->noun, g->size > 0 ? after : NULL,
+                     USHER_LIST_MAX, scope_seen, g, &g->more) != USHER_OK)
+        g->more = true; /* a server did not answer */
 }
 
 /* NOUN/NAME */

@@ -154,7 +154,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
         if (flags != 0)
             printf(", %" PRIu64 " repaired", found.repaired);
         if (found.partial)
-            fputs(", not all servers answered", stdout);
+            fputs(", some scopes could not be read", stdout);
         putchar('\n');
         if (found.partial)
             (void)usher__cli_fail(cli, status, "%s", usher_message());

@@ -108,7 +108,7 @@ def parts(path, text):
     if ext in ('.c', '.h', '.def'):
         yield from c_parts(text)
         if '/tests/' in '/' + path:
-            for m in re.finditer(r'^static void (\w+)\(void \*\*', text, re.M):
+            for m in re.finditer(r'^(?:static void |(?:TEST\w*|ON|ROUNDS_OF)\()(\w+)(?:\(void \*\*|[,)])', text, re.M):
                 yield text.count('\n', 0, m.start()) + 1, m[1].replace('_', ' ').capitalize(), 'test'
     elif ext == '.lua': yield from lua_parts(text)
     elif ext in DOCS: yield from md_parts(text, ext != '.md' and ext != '.txt')

@@ -19,13 +19,9 @@
 
 #include "floor_nouns.h"
 #include "lib/calls.h"
+#include "lib/util.h"
 
 #define BATCH 64u
-
-static struct usher_text text(const char *string)
-{
-    return (struct usher_text){ string, strlen(string) };
-}
 
 /* All that a batch may answer is that it was done. */
 static void execute(struct usher_engine *e, const struct usher_operation *commands,
@@ -38,16 +34,11 @@ static void execute(struct usher_engine *e, const struct usher_operation *comman
             bench_die("%s %s", usher_status_word(replies[i].status), replies[i].message);
 }
 
-static int64_t bench_clock(void *payload)
-{
-    return *(const int64_t *)payload;
-}
-
 static struct usher_engine *open_at(int64_t *now)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
 
-    opt.now_ms = bench_clock;
+    opt.now_ms = clock_of;
     opt.payload = now;
     *now = INT64_C(1700000000000);
     return bench_open("memory:", &opt);

@@ -6,18 +6,7 @@
  * With the one key {scope} a script finds the three keys by itself, and while the slot moves that
  * key, which is nowhere, leads to the node where the slot goes: there a second scope would begin.
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/usher.h>
 
@@ -325,9 +314,8 @@ static void say_all(struct redis_server *s, const struct typed *noun, bool by_on
     usher_close(e);
 }
 
-static void each_noun_is_spoken_by_hand_with_its_keys(void **state)
+TEST(each_noun_is_spoken_by_hand_with_its_keys)
 {
-    (void)state;
     for (const struct typed *noun = nouns; noun < nouns + NOUNS; noun++) {
         char one[8192], three[8192], node[8192];
 
@@ -340,11 +328,10 @@ static void each_noun_is_spoken_by_hand_with_its_keys(void **state)
 }
 
 /* Whoever types, the right form is told, and nothing is written. */
-static void one_key_is_refused_by_a_node_of_a_cluster(void **state)
+TEST(one_key_is_refused_by_a_node_of_a_cluster)
 {
     struct redis_server *node = owner_of(scope);
 
-    (void)state;
     assert_true(redis_do_ok(node, "FLUSHALL", NULL));
     for (const struct typed *noun = nouns; noun < nouns + NOUNS; noun++) {
         redisContext *c = connected(node);
@@ -375,7 +362,7 @@ static void one_key_is_refused_by_a_node_of_a_cluster(void **state)
     "+evalsha +exists +hget +hmget +hset +hdel +zadd +zrem +zrangebylex +zrevrangebylex +time"
 
 /* The server is known by what the user may ask: by INFO, or by CLUSTER INFO. */
-static void a_cluster_is_known_whatever_the_user_may_do(void **state)
+TEST(a_cluster_is_known_whatever_the_user_may_do)
 {
     static const struct {
         const char *keys, *more;
@@ -392,7 +379,6 @@ static void a_cluster_is_known_whatever_the_user_may_do(void **state)
     };
     struct redis_server *servers[] = { single, owner_of(scope) };
 
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         char sha[41];
 
@@ -421,7 +407,7 @@ static void a_cluster_is_known_whatever_the_user_may_do(void **state)
     }
 }
 
-static void keys_that_are_no_scope_are_told_and_nothing_is_written(void **state)
+TEST(keys_that_are_no_scope_are_told_and_nothing_is_written)
 {
     static const struct {
         const char *text, *words;
@@ -475,7 +461,6 @@ static void keys_that_are_no_scope_are_told_and_nothing_is_written(void **state)
     redisContext *c = connected(single);
     char sha[41], text[512];
 
-    (void)state;
     assert_true(redis_do_ok(single, "FLUSHALL", NULL));
     load(single, "number", sha);
     for (size_t i = 0; i < sizeof slips / sizeof *slips; i++)
@@ -503,7 +488,7 @@ static redisReply *asking(redisContext *c, const char *sha, const char *text)
 }
 
 /* At each stage, both forms at both nodes as a client does that is told ASK: one scope. */
-static void while_a_slot_moves_no_second_scope_begins(void **state)
+TEST(while_a_slot_moves_no_second_scope_begins)
 {
     struct redis_server *source = owner_of("moving"),
                         *target = cluster->node[source == cluster->node[0] ? 1 : 0];
@@ -512,7 +497,6 @@ static void while_a_slot_moves_no_second_scope_begins(void **state)
     char sha[41], epoch[24];
     redisReply *reply;
 
-    (void)state;
     assert_true(redis_do_ok(source, "FLUSHALL", NULL));
     assert_true(redis_do_ok(target, "FLUSHALL", NULL));
     load(source, "number", sha);
@@ -581,9 +565,8 @@ static const struct {
     { "id", "show", "next n 5 req c", "next req c", false },
 };
 
-static void a_request_id_belongs_to_its_arguments(void **state)
+TEST(a_request_id_belongs_to_its_arguments)
 {
-    (void)state;
     assert_true(redis_do_ok(single, "FLUSHALL", NULL));
     for (size_t i = 0; i < sizeof repeats / sizeof *repeats; i++) {
         redisContext *c = connected(single);
@@ -611,7 +594,7 @@ static void a_request_id_belongs_to_its_arguments(void **state)
 
 /* The library computes another fingerprint, so its calls and direct calls with one request id are
  * compared by verb alone. */
-static void a_request_id_of_the_library_is_compared_by_verb(void **state)
+TEST(a_request_id_of_the_library_is_compared_by_verb)
 {
     struct usher_id_options opt = USHER_ID_OPTIONS_INIT;
     struct usher_id_answer answer = USHER_ID_ANSWER_INIT;
@@ -620,7 +603,6 @@ static void a_request_id_of_the_library_is_compared_by_verb(void **state)
     struct usher_engine *e;
     redisReply *reply;
 
-    (void)state;
     assert_true(redis_do_ok(single, "FLUSHALL", NULL));
     load(single, "id", sha);
     assert_answer(type(c, sha, declared("", scope, "id", "create")), "create", "ok", "");
@@ -703,7 +685,7 @@ static const struct {
     { " prefix=9 date=%Y", "verhoeff", 5 },
 };
 
-static void serials_are_printed_as_by_the_library(void **state)
+TEST(serials_are_printed_as_by_the_library)
 {
     static const char *const at[] = { "0", "951782400000", "1709251199999", "1735689599000" };
     static const char *const reached[] = { "0", "99990", "999999980", "12345678901234567" };
@@ -713,7 +695,6 @@ static void serials_are_printed_as_by_the_library(void **state)
     struct usher_engine *e;
     redisReply *reply;
 
-    (void)state;
     load(single, "serial", sha);
     if (usher_open(redis_server_url(single, url), NULL, &e) != USHER_OK)
         fail_msg("%s", usher_message());
@@ -754,7 +735,7 @@ static void serials_are_printed_as_by_the_library(void **state)
     redisFree(c);
 }
 
-static void single_serials_and_the_ends_of_many_are_printed(void **state)
+TEST(single_serials_and_the_ends_of_many_are_printed)
 {
     static const struct {
         const char *words, *name, *serial;
@@ -773,7 +754,6 @@ static void single_serials_and_the_ends_of_many_are_printed(void **state)
     redisContext *c = connected(single);
     char sha[41], line[128], token[24] = "";
 
-    (void)state;
     assert_true(redis_do_ok(single, "FLUSHALL", NULL));
     load(single, "serial", sha);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -869,14 +849,13 @@ static const struct {
     { "id", "changes now 1000", " data [ first 1 n 5 ] " },
 };
 
-static void rows_of_answers_have_names_and_are_utf8(void **state)
+TEST(rows_of_answers_have_names_and_are_utf8)
 {
     redisContext *c = connected(single);
     unsigned long long base = 0;
     const char *noun = "";
     char sha[41], said[8192], line[128], before[24] = "";
 
-    (void)state;
     assert_true(redis_do_ok(single, "FLUSHALL", NULL));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *words = rows[i].words, *at = strchr(words, '@');
@@ -994,14 +973,13 @@ static void assert_same(struct usher_engine *e, redisContext *c, const char *sha
     freeReplyObject(reply);
 }
 
-static void json_is_that_of_the_library(void **state)
+TEST(json_is_that_of_the_library)
 {
     redisContext *c = connected(single);
     char sha[41], url[REDIS_URL_MAX], field[8];
     struct usher_engine *e;
     redisReply *reply;
 
-    (void)state;
     assert_true(redis_do_ok(single, "FLUSHALL", NULL));
     if (usher_open(redis_server_url(single, url), NULL, &e) != USHER_OK)
         fail_msg("%s", usher_message());
@@ -1027,7 +1005,7 @@ static void json_is_that_of_the_library(void **state)
 }
 
 /* A wrong call with json=1 is answered in JSON, too. */
-static void wrong_calls_are_answered_in_json(void **state)
+TEST(wrong_calls_are_answered_in_json)
 {
     static const struct {
         const char *words, *answer;
@@ -1049,7 +1027,6 @@ static void wrong_calls_are_answered_in_json(void **state)
     char sha[41];
     redisReply *reply;
 
-    (void)state;
     assert_true(redis_do_ok(single, "FLUSHALL", NULL));
     load(single, "number", sha);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -1071,11 +1048,10 @@ static void wrong_calls_are_answered_in_json(void **state)
 }
 
 /* The scripts that the library loads cannot read a direct call. */
-static void scripts_of_the_library_refuse_direct_calls(void **state)
+TEST(scripts_of_the_library_refuse_direct_calls)
 {
     redisContext *c = connected(single);
 
-    (void)state;
     assert_true(redis_do_ok(single, "FLUSHALL", NULL));
     for (size_t i = 0; i < NOUNS; i++) {
         char *text, named[64];
@@ -1105,7 +1081,7 @@ static void keep_fault(void *payload, const char *line)
 
 /* `room open` answers where the entry of the room belongs.  usher_audit() names a room without an
  * entry, and the library lists the room when a second call has put the entry. */
-static void a_room_is_listed_after_a_second_call(void **state)
+TEST(a_room_is_listed_after_a_second_call)
 {
     static const char *const names[] = { "r",       "hall",
                                          "class-7", "\xc3\xa9t\xc3\xa9",
@@ -1114,7 +1090,6 @@ static void a_room_is_listed_after_a_second_call(void **state)
     redisContext *c = connected(single);
     char room_sha[41], rooms_sha[41], server[REDIS_URL_MAX], url[REDIS_URL_MAX + 16];
 
-    (void)state;
     load(single, "room", room_sha);
     load(single, "rooms", rooms_sha);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -1192,13 +1167,12 @@ static long long time_to_live(redisContext *c)
 
 /* Direct calls keep bans over close and open, as the library does.  While the room is closed, the
  * keys have a time to live. */
-static void keys_of_bans_of_a_closed_room_expire(void **state)
+TEST(keys_of_bans_of_a_closed_room_expire)
 {
     redisContext *c = connected(single);
     const long long ban = 86400000, kept = 3600000;
     char sha[41];
 
-    (void)state;
     assert_true(redis_do_ok(single, "FLUSHALL", NULL));
     load(single, "room", sha);
     assert_answer(type(c, sha, declared("", scope, "room", "open")), "open", "ok", "");
@@ -1227,7 +1201,7 @@ static void keys_of_bans_of_a_closed_room_expire(void **state)
 }
 
 /* The numbers are taken, and no script ends between its writes. */
-static void a_damaged_format_is_reported(void **state)
+TEST(a_damaged_format_is_reported)
 {
     static const char damage[] =
         "local t = redis.call('HGET', KEYS[1], '1:rule') "
@@ -1235,7 +1209,6 @@ static void a_damaged_format_is_reported(void **state)
     redisContext *c = connected(single);
     char sha[41], key[16];
 
-    (void)state;
     assert_true(redis_do_ok(single, "FLUSHALL", NULL));
     load(single, "serial", sha);
     assert_answer(type(c, sha, declared("", scope, "serial", "rule prefix A")), "rule", "ok", "");
@@ -1246,40 +1219,17 @@ static void a_damaged_format_is_reported(void **state)
     redisFree(c);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_noun_is_spoken_by_hand_with_its_keys),
-        cmocka_unit_test(one_key_is_refused_by_a_node_of_a_cluster),
-        cmocka_unit_test(a_cluster_is_known_whatever_the_user_may_do),
-        cmocka_unit_test(keys_that_are_no_scope_are_told_and_nothing_is_written),
-        cmocka_unit_test(while_a_slot_moves_no_second_scope_begins),
-        cmocka_unit_test(a_request_id_belongs_to_its_arguments),
-        cmocka_unit_test(a_request_id_of_the_library_is_compared_by_verb),
-        cmocka_unit_test(serials_are_printed_as_by_the_library),
-        cmocka_unit_test(single_serials_and_the_ends_of_many_are_printed),
-        cmocka_unit_test(rows_of_answers_have_names_and_are_utf8),
-        cmocka_unit_test(json_is_that_of_the_library),
-        cmocka_unit_test(wrong_calls_are_answered_in_json),
-        cmocka_unit_test(scripts_of_the_library_refuse_direct_calls),
-        cmocka_unit_test(a_room_is_listed_after_a_second_call),
-        cmocka_unit_test(keys_of_bans_of_a_closed_room_expire),
-        cmocka_unit_test(a_damaged_format_is_reported),
-    };
-    static const struct redis_server_options options;
-    int rc = 1;
+    single = redis_server_start(NULL);
+    cluster = single != NULL ? redis_cluster_start(2, 0, NULL) : NULL;
+    return cluster != NULL ? 0 : redis_skip();
+}
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    single = redis_server_start(&options);
-    if (single == NULL)
-        return redis_skip();
-    cluster = redis_cluster_start(2, 0, NULL);
-    if (cluster != NULL)
-        rc = cmocka_run_group_tests_name("by_hand", tests, NULL, NULL);
-    else
-        rc = redis_skip();
+static void program_end(void)
+{
     redis_cluster_stop(cluster);
     redis_server_stop(single);
-    return rc;
 }
+
+TEST_PROGRAM(program_begin, program_end);

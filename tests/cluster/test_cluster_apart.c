@@ -6,27 +6,15 @@
  * whole store is told in time that not all was seen, and which node was not.  When it goes on, so
  * does all.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/line.h"
 #include "lib/servers.h"
-#include "lib/share.h"
+#include "lib/util.h"
 
 #define MASTERS 3
 #define DEAD 1 /* the master that is stopped */
@@ -47,7 +35,11 @@ struct caller {
     char bad[256];
 };
 
-static struct redis_cluster *cluster;
+/* The others must not take it for dead, because no other node could have its slots. */
+static const char *const patient[] = { "cluster-node-timeout 60000", NULL };
+static const struct redis_server_options patience = { .config = patient };
+
+TEST_CLUSTER(cluster, MASTERS, &patience);
 static struct usher_engine *engine, *onlooker;
 static char pool[POOLS][16];
 static unsigned home_of[POOLS];
@@ -56,21 +48,6 @@ static unsigned running; /* of them */
 static pthread_t pulse;
 static _Atomic bool stop;
 static _Atomic int64_t late_us; /* so late was a thread that only sleeps */
-
-static int64_t clock_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
-static void rest_us(long us)
-{
-    struct timespec ts = { 0, us * 1000 };
-
-    (void)nanosleep(&ts, NULL);
-}
 
 static enum usher_status timed(struct caller *c, struct usher_result *r, const char *text)
 {
@@ -310,15 +287,13 @@ static void all_is_looked_at(unsigned dead)
     usher_result_done(&r);
 }
 
-static void a_stopped_master_stops_nobody_else(void **state)
+TEST_WITH(a_stopped_master_stops_nobody_else, begin, end)
 {
     const unsigned dead = DEAD;
     unsigned before[MASTERS], from[MASTERS], n[MASTERS], all_before = 0, all_then = 0;
-    uint64_t faults = 1;
     struct usher_result r;
     int64_t end_us;
 
-    (void)state;
     assert_int_equal(pthread_create(&pulse, NULL, pulse_main, NULL), 0);
     for (; running < THREADS; running++) {
         struct caller *c = &callers[running];
@@ -388,30 +363,9 @@ static void a_stopped_master_stops_nobody_else(void **state)
         if (callers[i].bad[0] != '\0')
             fail_msg("caller %u: %s", i, callers[i].bad);
     print_message("the machine was %" PRId64 " ms late\n", atomic_load(&late_us) / 1000);
-    assert_int_equal(usher_audit(onlooker, NULL, NULL, &faults), USHER_OK);
-    assert_true(faults == 0);
+    audit(onlooker);
     assert_int_equal(usher_room_list_result(onlooker, NULL, 0, 100, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, ROOMS);
     assert_false(r.of.room.partial);
     usher_result_done(&r);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_stopped_master_stops_nobody_else, begin, end),
-    };
-    /* the others must not take it for dead: nobody could have its slots */
-    static const char *const config[] = { "cluster-node-timeout 60000", NULL };
-    struct redis_server_options options = { .config = config };
-    int result;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    cluster = redis_cluster_start(MASTERS, 0, &options);
-    if (cluster == NULL)
-        return redis_skip();
-    result = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_cluster_stop(cluster);
-    return result;
 }

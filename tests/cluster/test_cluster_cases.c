@@ -4,27 +4,14 @@
  * case is what the caller is answered and what each node was asked.  R6 to R9, R13 and R15 of the
  * specification of the Redis store; the cases are those that other clients fell for.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdatomic.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
-#include <usher/operation.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -36,7 +23,7 @@
 #include "lib/calls.h"
 #include "lib/fake.h"
 #include "lib/line.h"
-#include "lib/share.h"
+#include "lib/util.h"
 
 #define LONG 5000 /* ms; what takes so long has failed */
 #define SHORT (share_slow() ? 1600 : 400)
@@ -48,14 +35,6 @@
 #define TEXT_MAX 96
 
 /* ---- a cluster and who calls it ---- */
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static struct fake *cluster_of(int nodes)
 {
@@ -316,14 +295,13 @@ static void rule_of(struct fake *f, int node, const char *match, unsigned times,
 
 /* ---- ASK ---- */
 
-static void ask_sends_on_one_command_and_says_nothing_of_the_next(void **state)
+TEST(ask_sends_on_one_command_and_says_nothing_of_the_next)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e = engine_on(f, LONG);
     char scope[SCOPE_MAX];
     unsigned maps;
 
-    (void)state;
     scope_at(0, 3, 0, scope);
     fake_migrate(f, fake_slot(scope), 0, 1);
     maps = fake_seen(f, FAKE_ALL, "CLUSTER SLOTS");
@@ -342,14 +320,13 @@ static void ask_sends_on_one_command_and_says_nothing_of_the_next(void **state)
     fake_stop(f);
 }
 
-static void asking_and_the_command_are_sent_together(void **state)
+TEST(asking_and_the_command_are_sent_together)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
     struct caller c = { .m = { .n = 0 } };
     char scope[SCOPE_MAX];
 
-    (void)state;
     scope_at(0, 2, 0, scope);
     fake_migrate(f, fake_slot(scope), 0, 1);
     rule_of(f, 1, "ASKING", 1, FAKE_HOLD);
@@ -365,14 +342,13 @@ static void asking_and_the_command_are_sent_together(void **state)
     fake_stop(f);
 }
 
-static void three_commands_to_a_slot_that_comes_need_three_askings(void **state)
+TEST(three_commands_to_a_slot_that_comes_need_three_askings)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
     struct many m = { .n = 0 };
     char scope[SCOPE_MAX], name[SCOPE_MAX];
 
-    (void)state;
     scope_at(0, 2, 0, scope);
     for (int k = 0; m.n < 3; k++) {
         (void)snprintf(name, sizeof name, "s%d", k);
@@ -394,13 +370,12 @@ static void three_commands_to_a_slot_that_comes_need_three_askings(void **state)
     fake_stop(f);
 }
 
-static void who_has_to_load_the_script_asks_again(void **state)
+TEST(who_has_to_load_the_script_asks_again)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
     char scope[SCOPE_MAX];
 
-    (void)state;
     scope_at(0, 2, 0, scope);
     fake_migrate(f, fake_slot(scope), 0, 1);
     fake_error(f, 1, "EVALSHA", 1, "NOSCRIPT No matching script. Please use EVAL.");
@@ -415,13 +390,12 @@ static void who_has_to_load_the_script_asks_again(void **state)
 
 /* ---- MOVED ---- */
 
-static void moved_is_followed_and_remembered(void **state)
+TEST(moved_is_followed_and_remembered)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
     char scope[SCOPE_MAX];
 
-    (void)state;
     scope_at(0, 2, 0, scope);
     fake_migrated(f, fake_slot(scope), 1);
     fake_error(f, FAKE_ALL, "CLUSTER SLOTS", 0, "ERR not now"); /* so the map does not say it */
@@ -434,14 +408,13 @@ static void moved_is_followed_and_remembered(void **state)
     fake_stop(f);
 }
 
-static void moved_to_where_it_was_is_a_reason_to_connect_anew(void **state)
+TEST(moved_to_where_it_was_is_a_reason_to_connect_anew)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
     char scope[SCOPE_MAX];
     unsigned connections;
 
-    (void)state;
     scope_at(0, 2, 0, scope);
     assert_int_equal(add(e, scope), 0);
     connections = fake_connections(f, 0);
@@ -461,13 +434,12 @@ static void moved_to_where_it_was_is_a_reason_to_connect_anew(void **state)
     fake_stop(f);
 }
 
-static void two_that_name_each_other_are_asked_less_and_less(void **state)
+TEST(two_that_name_each_other_are_asked_less_and_less)
 {
     static const char *const words[] = { "MOVED", "ASK" };
 
     const int64_t wait = share_slow() ? 2000 : 500; /* connections are made in it as well */
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct fake *f = cluster_of(2);
         struct usher_engine *e = engine_on(f, wait);
@@ -493,14 +465,13 @@ static void two_that_name_each_other_are_asked_less_and_less(void **state)
     }
 }
 
-static void moved_to_a_node_that_is_down_leads_to_the_map(void **state)
+TEST(moved_to_a_node_that_is_down_leads_to_the_map)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e = engine_on(f, LONG);
     char scope[SCOPE_MAX];
     int64_t from = clock_ms();
 
-    (void)state;
     scope_at(0, 3, 0, scope);
     fake_migrated(f, fake_slot(scope), 1);
     fake_down(f, 2, true);
@@ -512,7 +483,7 @@ static void moved_to_a_node_that_is_down_leads_to_the_map(void **state)
     fake_stop(f);
 }
 
-static void a_moved_that_is_cut_short_moves_nothing(void **state)
+TEST(a_moved_that_is_cut_short_moves_nothing)
 {
     static const char *const texts[] = {
         "MOVED",
@@ -531,7 +502,6 @@ static void a_moved_that_is_cut_short_moves_nothing(void **state)
     struct usher_engine *e = engine_on(f, LONG);
     char scope[SCOPE_MAX];
 
-    (void)state;
     scope_at(0, 2, 0, scope);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         fake_error(f, 0, "EVALSHA", 1, "%s", texts[i]);
@@ -561,14 +531,13 @@ static void view_is(struct fake *f, int node, const char *range, const char *hos
 
 #define WHOLE ":0\r\n:16383\r\n"
 
-static void hosts_are_understood_in_all_their_forms(void **state)
+TEST(hosts_are_understood_in_all_their_forms)
 {
     static const char *const in_views[] = { "$-1\r\n", "$0\r\n\r\n", "$9\r\nlocalhost\r\n",
                                             "$16\r\n::ffff:127.0.0.1\r\n" };
     static const char *const in_redirects[] = { "", "localhost", "::ffff:127.0.0.1",
                                                 "[::ffff:127.0.0.1]" };
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         struct fake *f = cluster_of(2);
         struct usher_engine *e;
@@ -588,7 +557,7 @@ static void hosts_are_understood_in_all_their_forms(void **state)
     }
 }
 
-static void a_view_that_cannot_be_is_not_taken(void **state)
+TEST(a_view_that_cannot_be_is_not_taken)
 {
     static const char *const views[] = { "*0\r\n",
                                          "+OK\r\n",
@@ -597,7 +566,6 @@ static void a_view_that_cannot_be_is_not_taken(void **state)
                                          "*1\r\n*3\r\n:9\r\n:3\r\n*2\r\n$-1\r\n:7000\r\n",
                                          "*1\r\n*3\r\n:-1\r\n:3\r\n*2\r\n$-1\r\n:7000\r\n" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
         struct fake *f = cluster_of(2);
         struct fake_rule r = { .match = "CLUSTER SLOTS", .action = FAKE_REPLY, .text = views[i] };
@@ -616,13 +584,12 @@ static void a_view_that_cannot_be_is_not_taken(void **state)
     }
 }
 
-static void of_slots_that_are_not_told_somebody_knows(void **state)
+TEST(of_slots_that_are_not_told_somebody_knows)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e;
     char scope[SCOPE_MAX];
 
-    (void)state;
     view_is(f, 0, ":0\r\n:10\r\n", "$-1\r\n", 0, fake_id(f, 0));
     e = engine_by(f, 0, LONG);
     for (int i = 0; i < 4; i++) {
@@ -633,7 +600,7 @@ static void of_slots_that_are_not_told_somebody_knows(void **state)
     fake_stop(f);
 }
 
-static void another_cluster_at_an_old_address_gets_no_command(void **state)
+TEST(another_cluster_at_an_old_address_gets_no_command)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e = engine_on(f, SHORT);
@@ -644,7 +611,6 @@ static void another_cluster_at_an_old_address_gets_no_command(void **state)
     char scope[3][SCOPE_MAX], text[64];
     struct usher_result r;
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         assert_int_equal(add(e, scope_at(i, 3, 0, scope[i])), i);
     (void)snprintf(text, sizeof text, "number add %s 1", scope[0]);
@@ -672,7 +638,7 @@ static void another_cluster_at_an_old_address_gets_no_command(void **state)
     fake_stop(f);
 }
 
-static void after_moved_the_map_is_asked_for(void **state)
+TEST(after_moved_the_map_is_asked_for)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
@@ -680,7 +646,6 @@ static void after_moved_the_map_is_asked_for(void **state)
     unsigned maps;
     int64_t from;
 
-    (void)state;
     scope_at(1, 2, 0, other);
     for (int i = 0; i < 2; i++) { /* the second time soon after it was asked */
         maps = fake_seen(f, FAKE_ALL, "CLUSTER SLOTS");
@@ -698,12 +663,11 @@ static void after_moved_the_map_is_asked_for(void **state)
     fake_stop(f);
 }
 
-static void when_all_known_are_gone_those_of_the_url_are_asked(void **state)
+TEST(when_all_known_are_gone_those_of_the_url_are_asked)
 {
     struct fake *f = cluster_of(5);
     struct usher_engine *e;
 
-    (void)state;
     fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 1);
     fake_give(f, FAKE_ALL, 9000, FAKE_SLOTS - 1, 2);
     e = engine_by(f, 0, LONG);
@@ -718,9 +682,8 @@ static void when_all_known_are_gone_those_of_the_url_are_asked(void **state)
     fake_stop(f);
 }
 
-static void one_that_loads_for_long_is_not_all_that_is_asked(void **state)
+TEST(one_that_loads_for_long_is_not_all_that_is_asked)
 {
-    (void)state;
     /* a command, the beginning of a connection */
     for (int i = 0; i < 4; i++) {
         struct fake *f = cluster_of(3);
@@ -744,11 +707,10 @@ static void one_that_loads_for_long_is_not_all_that_is_asked(void **state)
     }
 }
 
-static void no_redirect_leads_beyond_the_deadline(void **state)
+TEST(no_redirect_leads_beyond_the_deadline)
 {
     static const char *const words[] = { "ASK", "MOVED" };
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct fake *f = cluster_of(3);
         struct usher_engine *e = engine_on(f, 400);
@@ -771,13 +733,12 @@ static void no_redirect_leads_beyond_the_deadline(void **state)
     }
 }
 
-static void who_asks_for_the_map_has_time_left_for_his_command(void **state)
+TEST(who_asks_for_the_map_has_time_left_for_his_command)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, 1500);
     char scope[SCOPE_MAX], moved[SCOPE_MAX];
 
-    (void)state;
     scope_at(1, 2, 0, scope);
     assert_int_equal(add(e, scope), 1);
     /* a reason to ask, and nobody who answers that */
@@ -815,7 +776,7 @@ static void *blow(void *payload)
     return NULL;
 }
 
-static void a_storm_of_redirects_is_no_storm_of_questions(void **state)
+TEST(a_storm_of_redirects_is_no_storm_of_questions)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, 1000);
@@ -823,7 +784,6 @@ static void a_storm_of_redirects_is_no_storm_of_questions(void **state)
     int64_t until = clock_ms() + 2300;
     unsigned n = 0;
 
-    (void)state;
     fake_forget(f, FAKE_ALL);
     for (int i = 0; i < 16; i++) {
         char scope[SCOPE_MAX], with[SCOPE_MAX + 2];
@@ -854,14 +814,13 @@ static void a_storm_of_redirects_is_no_storm_of_questions(void **state)
 
 /* ---- batches ---- */
 
-static void a_redirect_in_a_pipeline_mixes_no_answers(void **state)
+TEST(a_redirect_in_a_pipeline_mixes_no_answers)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
     struct many m = { .n = 0 };
     char scope[SCOPE_MAX];
 
-    (void)state;
     for (int i = 0; i < 6; i++) {
         scope_at(0, 2, i, scope);
         if (i == 2 || i == 4) {
@@ -893,14 +852,13 @@ static void a_redirect_in_a_pipeline_mixes_no_answers(void **state)
 }
 
 #ifndef POSTED /* one batch at a time is under way to a node */
-static void a_map_that_changes_meanwhile_changes_no_answer(void **state)
+TEST(a_map_that_changes_meanwhile_changes_no_answer)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
     struct caller c = { .m = { .n = 0 } };
     char scope[SCOPE_MAX], other[SCOPE_MAX];
 
-    (void)state;
     scope_at(0, 2, 0, scope);
     scope_at(0, 2, 1, other);
     answers_are(f, 1, other, 77);
@@ -923,14 +881,13 @@ static void a_map_that_changes_meanwhile_changes_no_answer(void **state)
 }
 #endif
 
-static void nodes_may_answer_in_any_order(void **state)
+TEST(nodes_may_answer_in_any_order)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e = engine_on(f, LONG);
     struct caller c = { .m = { .n = 0 } };
     char scope[SCOPE_MAX];
 
-    (void)state;
     for (int i = 0; i < 9; i++) {
         answers_are(f, i % 3, scope_at(i % 3, 3, i / 3, scope), 100 + (uint64_t)i);
         many_put(&c.m, "number add %s 1", scope);
@@ -953,11 +910,10 @@ static void nodes_may_answer_in_any_order(void **state)
     fake_stop(f);
 }
 
-static void of_three_nodes_one_breaks_and_two_answer(void **state)
+TEST(of_three_nodes_one_breaks_and_two_answer)
 {
     static const enum fake_action ends[] = { FAKE_CLOSE, FAKE_RESET };
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct fake *f = cluster_of(3);
         struct usher_engine *e = engine_on(f, LONG);
@@ -1017,11 +973,10 @@ static bool one_node_says_nothing(const char *word)
     return in_time;
 }
 
-static void a_node_that_says_nothing_leaves_time_for_the_others(void **state)
+TEST(a_node_that_says_nothing_leaves_time_for_the_others)
 {
     static const char *const words[] = { "PING", "CLUSTER MYID", "INFO", "SCRIPT", "EVALSHA" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         unsigned tries = 1;
 
@@ -1040,7 +995,7 @@ static void hear_nothing(void *payload, const struct usher_notice *notice)
 
 /* With a watcher, for whom a scope is in one batch at a time: but not for as long as another node
  * is waited for. */
-static void what_a_node_has_answered_waits_for_no_other(void **state)
+TEST(what_a_node_has_answered_waits_for_no_other)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e = engine_on(f, 4 * SHORT);
@@ -1049,7 +1004,6 @@ static void what_a_node_has_answered_waits_for_no_other(void **state)
     struct caller c = { .m = { .n = 0 } };
     int64_t from = clock_ms();
 
-    (void)state;
     assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, hear_nothing, NULL, &watcher), USHER_OK);
     rule_of(f, 2, "EVALSHA", 0, FAKE_SILENT);
     many_put(&c.m, "number add %s 1", scope_at(0, 3, 0, scope));
@@ -1071,13 +1025,12 @@ static void what_a_node_has_answered_waits_for_no_other(void **state)
 
 #endif
 
-static void what_may_have_been_done_is_repeated_only_if_it_can_be_told(void **state)
+TEST(what_may_have_been_done_is_repeated_only_if_it_can_be_told)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
     char scope[SCOPE_MAX], text[64];
 
-    (void)state;
     scope_at(0, 2, 0, scope);
     (void)snprintf(text, sizeof text, "number call %s", scope);
     rule_of(f, 0, "EVALSHA", 1, FAKE_CLOSE);
@@ -1098,11 +1051,10 @@ static void what_may_have_been_done_is_repeated_only_if_it_can_be_told(void **st
     fake_stop(f);
 }
 
-static void what_was_refused_is_not_done_after_what_came_behind_it(void **state)
+TEST(what_was_refused_is_not_done_after_what_came_behind_it)
 {
     static const enum fake_action behind[] = { FAKE_PASS, FAKE_CLOSE };
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct fake *f = cluster_of(2);
         struct usher_engine *e = engine_on(f, LONG);
@@ -1132,13 +1084,12 @@ static void what_was_refused_is_not_done_after_what_came_behind_it(void **state)
 
 /* ---- a master and its replicas ---- */
 
-static void of_several_hosts_the_master_is_found_and_found_again(void **state)
+TEST(of_several_hosts_the_master_is_found_and_found_again)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e;
     char url[128];
 
-    (void)state;
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d",
                    fake_port(f, 0), fake_port(f, 1), fake_port(f, 2));
     for (int i = 0; i < 3; i++)
@@ -1176,14 +1127,6 @@ struct loop {
     size_t n, there;
     int64_t longest_us;
 };
-
-static int64_t clock_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
 
 static void loop_post(struct loop *l, const char *scope, int64_t timeout_ms)
 {
@@ -1234,11 +1177,10 @@ static void loop_done(struct loop *l)
 }
 
 /* Nor does it hold up the loop, that connects to it, looks for its slots and asks it for a log. */
-static void a_node_that_says_nothing_holds_up_nobody_but_its_own(void **state)
+TEST(a_node_that_says_nothing_holds_up_nobody_but_its_own)
 {
     const int64_t wait = share_slow() ? 4000 : 2000;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct fake *f = cluster_of(3);
         struct loop l = { .e = engine_on(f, LONG) };
@@ -1329,7 +1271,7 @@ static void add_by_call(struct usher_engine *e, const char *scope)
 
 /* Not with the log of a scope that it has, and not with the entry of a room that another one has.
  */
-static void nor_what_others_read_or_open(void **state)
+TEST(nor_what_others_read_or_open)
 {
     struct fake *f = cluster_of(3);
     struct loop l = { .e = engine_on(f, LONG) };
@@ -1340,7 +1282,6 @@ static void nor_what_others_read_or_open(void **state)
     struct usher_watcher *mine, *others;
     unsigned asked;
 
-    (void)state;
     rule_of(f, 2, NULL, 0, FAKE_SILENT);
     (void)add(l.e, scope_at(0, 3, 0, scope));
     assert_int_equal(usher_watch_events(l.e, USHER_NUMBER, scope_at(2, 3, 0, scope),
@@ -1376,9 +1317,8 @@ static void nor_what_others_read_or_open(void **state)
 /* With a watcher a posted batch has its scopes to itself.  A call waits for such a batch only if it
  * has a slot of the call: here a command, a log that is read, and a room whose entry is on the
  * silent node. */
-static void a_call_does_not_wait_for_a_node_it_does_not_need(void **state)
+TEST(a_call_does_not_wait_for_a_node_it_does_not_need)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct fake *f = cluster_of(3);
         struct loop l = { .e = engine_on(f, LONG) };
@@ -1415,14 +1355,13 @@ static void a_call_does_not_wait_for_a_node_it_does_not_need(void **state)
 }
 
 /* The caller is the only thread that could complete it. */
-static void a_call_completes_a_posted_command_of_its_slot(void **state)
+TEST(a_call_completes_a_posted_command_of_its_slot)
 {
     struct fake *f = cluster_of(3);
     struct loop l = { .e = engine_on(f, LONG) };
     char posted[SCOPE_MAX], called[SCOPE_MAX];
     struct usher_watcher *watcher;
 
-    (void)state;
     scope_at(0, 3, 0, posted);
     for (int i = 0; i == 0 || fake_slot(called) != fake_slot(posted); i++)
         (void)snprintf(called, sizeof called, "t%d", i);
@@ -1440,7 +1379,7 @@ static void a_call_completes_a_posted_command_of_its_slot(void **state)
 }
 
 /* All slots go to another node: what is posted then waits for what was before. */
-static void a_scope_that_moves_keeps_its_order(void **state)
+TEST(a_scope_that_moves_keeps_its_order)
 {
     struct fake *f = cluster_of(3);
     struct loop l = { .e = engine_on(f, LONG) };
@@ -1448,7 +1387,6 @@ static void a_scope_that_moves_keeps_its_order(void **state)
     struct fake_rule held = { .match = "EVALSHA", .with = with, .times = 1, .action = FAKE_HOLD };
     unsigned seen;
 
-    (void)state;
     scope_at(0, 3, 0, scope);
     scope_at(2, 3, 0, other);
     (void)snprintf(with, sizeof with, "{%s}", scope);
@@ -1508,9 +1446,8 @@ static void scope_beside(const char *scope, char name[SCOPE_MAX])
 
 /* By close, and by a child of fork(), which leaves its parent's alone: a batch that is with two
  * nodes, one that was sent on to a third one, and one that looks for its slots. */
-static void what_is_under_way_is_left(void **state)
+TEST(what_is_under_way_is_left)
 {
-    (void)state;
     for (int i = 0; i < 6; i++) {
         struct fake *f = cluster_of(3);
         struct loop l = { .e = engine_on(f, LONG) };
@@ -1558,53 +1495,3 @@ static void what_is_under_way_is_left(void **state)
 }
 
 #endif
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ask_sends_on_one_command_and_says_nothing_of_the_next),
-        cmocka_unit_test(asking_and_the_command_are_sent_together),
-        cmocka_unit_test(three_commands_to_a_slot_that_comes_need_three_askings),
-        cmocka_unit_test(who_has_to_load_the_script_asks_again),
-        cmocka_unit_test(moved_is_followed_and_remembered),
-        cmocka_unit_test(moved_to_where_it_was_is_a_reason_to_connect_anew),
-        cmocka_unit_test(two_that_name_each_other_are_asked_less_and_less),
-        cmocka_unit_test(moved_to_a_node_that_is_down_leads_to_the_map),
-        cmocka_unit_test(a_moved_that_is_cut_short_moves_nothing),
-        cmocka_unit_test(hosts_are_understood_in_all_their_forms),
-        cmocka_unit_test(a_view_that_cannot_be_is_not_taken),
-        cmocka_unit_test(of_slots_that_are_not_told_somebody_knows),
-        cmocka_unit_test(another_cluster_at_an_old_address_gets_no_command),
-        cmocka_unit_test(after_moved_the_map_is_asked_for),
-        cmocka_unit_test(when_all_known_are_gone_those_of_the_url_are_asked),
-        cmocka_unit_test(one_that_loads_for_long_is_not_all_that_is_asked),
-        cmocka_unit_test(no_redirect_leads_beyond_the_deadline),
-        cmocka_unit_test(who_asks_for_the_map_has_time_left_for_his_command),
-        cmocka_unit_test(a_storm_of_redirects_is_no_storm_of_questions),
-        cmocka_unit_test(a_redirect_in_a_pipeline_mixes_no_answers),
-#ifndef POSTED
-        cmocka_unit_test(a_map_that_changes_meanwhile_changes_no_answer),
-#endif
-        cmocka_unit_test(nodes_may_answer_in_any_order),
-        cmocka_unit_test(of_three_nodes_one_breaks_and_two_answer),
-        cmocka_unit_test(a_node_that_says_nothing_leaves_time_for_the_others),
-#ifndef POSTED
-        cmocka_unit_test(what_a_node_has_answered_waits_for_no_other),
-#endif
-        cmocka_unit_test(what_may_have_been_done_is_repeated_only_if_it_can_be_told),
-        cmocka_unit_test(what_was_refused_is_not_done_after_what_came_behind_it),
-        cmocka_unit_test(of_several_hosts_the_master_is_found_and_found_again),
-#ifdef POSTED
-        cmocka_unit_test(a_node_that_says_nothing_holds_up_nobody_but_its_own),
-        cmocka_unit_test(nor_what_others_read_or_open),
-        cmocka_unit_test(a_call_does_not_wait_for_a_node_it_does_not_need),
-        cmocka_unit_test(a_call_completes_a_posted_command_of_its_slot),
-        cmocka_unit_test(a_scope_that_moves_keeps_its_order),
-        cmocka_unit_test(what_is_under_way_is_left),
-#endif
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("cluster_cases", tests, NULL, NULL);
-}

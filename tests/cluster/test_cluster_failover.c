@@ -7,25 +7,12 @@
  * A master that stops does so until a call to it has failed; with USHER_LONG=1 for 20 s, more than
  * the 15 s after which a queue ends an agent or a user that does not report.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/line.h"
 #include "lib/servers.h"
-#include "lib/share.h"
 
 #define MASTERS 3
 #define EACH 6 /* scopes of each noun */
@@ -205,18 +192,6 @@ static void stops(void)
     assert_true(failed);
 }
 
-static void all_that_report_are_there_after_a_master_died(void **state)
-{
-    (void)state;
-    through(dies);
-}
-
-static void all_that_report_are_there_after_a_master_stopped(void **state)
-{
-    (void)state;
-    through(stops);
-}
-
 static int start(const char *timeout)
 {
     const char *const config[] = { timeout, "cluster-require-full-coverage no", NULL };
@@ -248,21 +223,14 @@ static int stop(void **state)
     return 0;
 }
 
-int main(int argc, char **argv)
+TEST_WITH(all_that_report_are_there_after_a_master_died, impatient, stop)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_that_report_are_there_after_a_master_died, impatient,
-                                        stop),
-        cmocka_unit_test_setup_teardown(all_that_report_are_there_after_a_master_stopped, patient,
-                                        stop),
-    };
-    const struct redis_server_options any = { 0 };
-    struct redis_server *probe = redis_server_start(&any);
-
-    if (probe == NULL)
-        return redis_skip();
-    redis_server_stop(probe);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    through(dies);
 }
+
+TEST_WITH(all_that_report_are_there_after_a_master_stopped, patient, stop)
+{
+    through(stops);
+}
+
+TEST_PROGRAM(redis_needed, NULL);

@@ -4,22 +4,11 @@
  * resolved is the trouble of those who need that node, and of nobody else, and only as long as it
  * is announced.
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
+#include "lib/test.h"
 
 #include "lib/line.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
 #define MASTERS 3
 #define TIMEOUT_MS 3000
@@ -27,14 +16,6 @@
 
 static struct redis_cluster *cluster;
 static char pool[MASTERS][16]; /* one on each */
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static struct usher_engine *opened(const char *host)
 {
@@ -102,12 +83,11 @@ static void announce(const char *name)
     }
 }
 
-static void nodes_are_found_by_their_names(void **state)
+TEST(nodes_are_found_by_their_names)
 {
     struct usher_engine *e = opened("localhost");
     struct usher_check_result found = { 0 };
 
-    (void)state;
     for (unsigned k = 0; k < MASTERS; k++)
         must(e, "add", k, USHER_OK, "");
     for (unsigned k = 0; k < MASTERS; k++)
@@ -118,13 +98,12 @@ static void nodes_are_found_by_their_names(void **state)
 }
 
 /* The answer to CLUSTER SLOTS has the address besides. */
-static void a_name_that_cannot_be_resolved_is_not_needed(void **state)
+TEST(a_name_that_cannot_be_resolved_is_not_needed)
 {
     char name[100]; /* a part of it is longer than 63, so no server is queried for it */
     struct usher_engine *before = opened("127.0.0.1"), *e;
     struct usher_check_result found = { 0 };
 
-    (void)state;
     for (unsigned k = 0; k < MASTERS; k++)
         must(before, "add", k, USHER_OK, "");
     memset(name, 'x', 70);
@@ -142,24 +121,22 @@ static void a_name_that_cannot_be_resolved_is_not_needed(void **state)
     usher_close(e);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_are_found_by_their_names),
-        cmocka_unit_test(a_name_that_cannot_be_resolved_is_not_needed),
-    };
     static const char *const config[] = { "cluster-announce-hostname localhost",
                                           "cluster-preferred-endpoint-type hostname", NULL };
     struct redis_server_options options = { .config = config };
-    int result;
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     cluster = redis_cluster_start(MASTERS, 0, &options);
     if (cluster == NULL)
         return redis_skip();
     name_pools();
-    result = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_cluster_stop(cluster);
-    return result;
+    return 0;
 }
+
+static void program_end(void)
+{
+    redis_cluster_stop(cluster);
+}
+
+TEST_PROGRAM(program_begin, program_end);

@@ -4,21 +4,11 @@
  * message of the node that has the room, before a slot moves or a master is replaced and after
  * that; and they receive each version once while that is done.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/follow.h"
 #include "lib/servers.h"
@@ -148,11 +138,10 @@ static void move(const struct pair *p)
     assert_true(redis_cluster_wait_agreed(cluster, FOLLOW_PATIENCE_MS));
 }
 
-static void a_slot_that_moves_is_followed(void **state)
+TEST(a_slot_that_moves_is_followed)
 {
     struct pair p;
 
-    (void)state;
     pair_begin(&p, "hall");
     at_once(&p);
     for (int round = 0; round < 3; round++) {
@@ -168,11 +157,10 @@ static void hand_over(const struct pair *p)
     assert_true(redis_cluster_hand_over(cluster, home_of(p->room), FOLLOW_PATIENCE_MS));
 }
 
-static void a_master_that_is_replaced_is_left(void **state)
+TEST(a_master_that_is_replaced_is_left)
 {
     struct pair p;
 
-    (void)state;
     pair_begin(&p, "court");
     at_once(&p);
     for (int round = 0; round < 2; round++) {
@@ -184,7 +172,7 @@ static void a_master_that_is_replaced_is_left(void **state)
 }
 
 /* The slot is another node's when its master is missed by the others. */
-static void a_master_that_dies_is_left(void **state)
+TEST(a_master_that_dies_is_left)
 {
     struct redis_server *old, *now;
     struct pair p;
@@ -192,7 +180,6 @@ static void a_master_that_dies_is_left(void **state)
     const struct usher_event *event;
     int slot;
 
-    (void)state;
     pair_begin(&p, "den");
     slot = redis_cluster_slot(cluster, p.room);
     old = home_of(p.room);
@@ -215,22 +202,18 @@ static void a_master_that_dies_is_left(void **state)
     assert_true(redis_server_restart(old));
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slot_that_moves_is_followed),
-        cmocka_unit_test(a_master_that_is_replaced_is_left),
-        cmocka_unit_test(a_master_that_dies_is_left),
-    };
-    int result;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     cluster = redis_cluster_start(MASTERS, MASTERS, NULL);
     if (cluster == NULL)
         return redis_skip();
     (void)redis_cluster_url(cluster, url);
-    result = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_cluster_stop(cluster);
-    return result;
+    return 0;
 }
+
+static void program_end(void)
+{
+    redis_cluster_stop(cluster);
+}
+
+TEST_PROGRAM(program_begin, program_end);

@@ -24,35 +24,21 @@
  * What is lost is asked of the store when all is quiet, for each version that anybody was told.
  * So many rounds of each as share_rounds() says; a round has the seed USHER_SEED + its number.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/cable.h"
 #include "lib/calls.h"
 #include "lib/line.h"
 #include "lib/servers.h"
-#include "lib/share.h"
 #include "lib/trail.h"
+#include "lib/util.h"
 
 #define MASTERS 3
 #define NODES 6
@@ -177,30 +163,6 @@ enum usher_status __wrap_usher__redis_script(const char *noun, char *buffer, siz
 }
 
 /* ---- small things ------------------------------------------------------------------------ */
-
-static int64_t clock_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
-static void rest_us(long us)
-{
-    struct timespec ts = { 0, us * 1000 };
-
-    (void)nanosleep(&ts, NULL);
-}
-
-static uint64_t next_random(uint64_t *random)
-{
-    uint64_t z = (*random += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 static unsigned below(uint64_t *random, unsigned n)
 {
@@ -1253,12 +1215,6 @@ static void what_is_held_was_told(struct usher_engine *e)
     }
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
 static void judge(void)
 {
     struct usher_engine *e = opened();
@@ -1686,10 +1642,11 @@ static int tear_down(void **state)
     return 0;
 }
 
+TEST_EACH(make_well, tear_down);
+
 #define ROUNDS_OF(name, change, text, loses) \
-    static void name(void **state)           \
+    TEST(name)                               \
     {                                        \
-        (void)state;                         \
         rounds(text, change, loses);         \
     }
 
@@ -1743,9 +1700,8 @@ static void cut_off_once(uint64_t number)
     go_home();
 }
 
-static void a_master_is_cut_off(void **state)
+TEST_WITH(a_master_is_cut_off, make_well, meet_again)
 {
-    (void)state;
     cable_lay_or_skip(&cable);
     now.apart = true;
     for (uint64_t i = 0; i < share_rounds(); i++)
@@ -1757,7 +1713,7 @@ ROUNDS_OF(all_nodes_are_restarted, rolling_restart, "nodes are restarted", false
 ROUNDS_OF(a_node_is_added_and_removed, add_and_remove, "a node comes and goes", false)
 
 /* A process that fails keeps its last calls and its log. */
-static void the_last_calls_are_kept(void **state)
+TEST_WITH(the_last_calls_are_kept, NULL, NULL)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct trail *t = &shared->trail[1];
@@ -1768,7 +1724,6 @@ static void the_last_calls_are_kept(void **state)
     size_t size = 0;
     FILE *out;
 
-    (void)state;
     trail_hooks(t, &options);
     assert_int_equal(usher_open("memory:", &options, &e), USHER_OK);
     for (int i = 0; i < 200; i++) {
@@ -1794,24 +1749,8 @@ static void the_last_calls_are_kept(void **state)
     free(text);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_calls_are_kept),
-        cmocka_unit_test_setup_teardown(nothing_is_done, make_well, tear_down),
-        cmocka_unit_test_setup_teardown(busy_slots_move_and_come_back, make_well, tear_down),
-        cmocka_unit_test_setup_teardown(all_masters_are_handed_over, make_well, tear_down),
-        cmocka_unit_test_setup_teardown(a_master_is_killed, make_well, tear_down),
-        cmocka_unit_test_setup_teardown(a_master_stands_still_and_goes_on, make_well, tear_down),
-        cmocka_unit_test_setup_teardown(a_master_is_cut_off, make_well, meet_again),
-        cmocka_unit_test_setup_teardown(scripts_are_flushed, make_well, tear_down),
-        cmocka_unit_test_setup_teardown(all_nodes_are_restarted, make_well, tear_down),
-        cmocka_unit_test_setup_teardown(a_node_is_added_and_removed, make_well, tear_down),
-    };
-    int result;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     cable_prepare();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -1820,7 +1759,12 @@ int main(int argc, char **argv)
         return redis_skip();
     (void)redis_cluster_url(cluster, url);
     name_scopes();
-    result = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_cluster_stop(cluster);
-    return result;
+    return 0;
 }
+
+static void program_end(void)
+{
+    redis_cluster_stop(cluster);
+}
+
+TEST_PROGRAM(program_begin, program_end);

@@ -4,25 +4,15 @@
  * them everything works, a slot that moves included; with one less each it is said which is
  * missing, or it works all the same.  R12 of the specification of the Redis store.
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
+#include "lib/test.h"
 
 #include "lib/line.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
 #define POOLS 12 /* some on each node */
 
-static struct redis_cluster *cluster;
+TEST_CLUSTER(cluster, 3, NULL);
 
 static const char *const rights[] = {
     "+evalsha", "+script|load", "+time",          "+exists",       "+hget",   "+hmget",
@@ -137,25 +127,22 @@ static void try_all(const char *leave_out, char why[256])
     usher_close(e);
 }
 
-static void with_all_of_them_everything_works(void **state)
+TEST(with_all_of_them_everything_works)
 {
     char why[256];
 
-    (void)state;
     try_all(NULL, why);
     if (why[0] != '\0')
         fail_msg("%s", why);
 }
 
-static void with_one_less_it_is_said_which(void **state)
+TEST(with_one_less_it_is_said_which)
 {
     /* asked for, and done without */
     static const char *const unneeded[] = { "+cluster|myid", "+info", "+time" };
     struct usher_engine *e;
     char url[REDIS_URL_MAX];
-    uint64_t faults = 1;
 
-    (void)state;
     for (size_t i = 0; i < RIGHTS; i++) {
         bool needed = true;
         char why[256], word[32];
@@ -177,25 +164,6 @@ static void with_one_less_it_is_said_which(void **state)
     }
     /* and nothing is half done */
     assert_int_equal(usher_open(redis_cluster_url(cluster, url), NULL, &e), USHER_OK);
-    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+    audit(e);
     usher_close(e);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_all_of_them_everything_works),
-        cmocka_unit_test(with_one_less_it_is_said_which),
-    };
-    int result;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    cluster = redis_cluster_start(3, 0, NULL);
-    if (cluster == NULL)
-        return redis_skip();
-    result = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_cluster_stop(cluster);
-    return result;
 }

@@ -14,29 +14,18 @@
  *
  * And rooms that are tended while a node says nothing, which has the room or its entry.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
-#include <usher/operation.h>
 
 #include "engine/room_index.h"
 #include "lib/line.h"
 #include "lib/servers.h"
-#include "lib/share.h"
+#include "lib/util.h"
 
 #define MASTERS 3
 #define NODES 6
@@ -83,21 +72,6 @@ static struct {
         print_error(__VA_ARGS__);                                                       \
         fail_msg(" ");                                                                  \
     } while (0)
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static void rest_us(long us)
-{
-    struct timespec ts = { 0, us * 1000 };
-
-    (void)nanosleep(&ts, NULL);
-}
 
 static unsigned below(uint64_t *random, unsigned n)
 {
@@ -197,6 +171,8 @@ static int callers_end(void **state)
         (void)pthread_join(callers[--running].thread, NULL);
     return 0;
 }
+
+TEST_EACH(NULL, callers_end);
 
 static void wait_calls(unsigned n)
 {
@@ -403,21 +379,18 @@ static void rounds(const char *what, void (*change)(void), bool loses)
     }
 }
 
-static void notices_come_in_order_while_slots_move(void **state)
+TEST(notices_come_in_order_while_slots_move)
 {
-    (void)state;
     rounds("slots move", slots_move, false);
 }
 
-static void notices_come_in_order_while_masters_change(void **state)
+TEST(notices_come_in_order_while_masters_change)
 {
-    (void)state;
     rounds("masters are handed over", masters_are_handed_over, false);
 }
 
-static void the_index_is_right_after_a_master_died(void **state)
+TEST(the_index_is_right_after_a_master_died)
 {
-    (void)state;
     rounds("a master dies", a_master_dies, true);
 }
 
@@ -552,7 +525,7 @@ static int patient_stop(void **state)
  * gets on, be it due while that node is waited for; the entry that is left over shows no room to
  * anybody.  A room that is on the node itself closes when that speaks again.
  */
-static void a_room_is_tended_though_a_node_says_nothing(void **state)
+TEST_WITH(a_room_is_tended_though_a_node_says_nothing, patient_start, patient_stop)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_check_result found = { 0 };
@@ -561,7 +534,6 @@ static void a_room_is_tended_though_a_node_says_nothing(void **state)
     enum usher_status status;
     struct usher_result r;
 
-    (void)state;
     room_on(0, 2, 0, far);
     room_on(0, 1, 0, near);
     room_on(2, 1, 0, on_it);
@@ -604,26 +576,21 @@ static void a_room_is_tended_though_a_node_says_nothing(void **state)
     usher_close(other);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(notices_come_in_order_while_slots_move, callers_end),
-        cmocka_unit_test_teardown(notices_come_in_order_while_masters_change, callers_end),
-        cmocka_unit_test_teardown(the_index_is_right_after_a_master_died, callers_end),
-        cmocka_unit_test_setup_teardown(a_room_is_tended_though_a_node_says_nothing, patient_start,
-                                        patient_stop),
-    };
     static const char *const config[] = { "cluster-node-timeout 2000", NULL };
     struct redis_server_options options = { .config = config };
-    int result;
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     cluster = redis_cluster_start(MASTERS, NODES - MASTERS, &options);
     if (cluster == NULL)
         return redis_skip();
     (void)redis_cluster_url(cluster, url);
-    result = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_cluster_stop(cluster);
-    return result;
+    return 0;
 }
+
+static void program_end(void)
+{
+    redis_cluster_stop(cluster);
+}
+
+TEST_PROGRAM(program_begin, program_end);

@@ -17,16 +17,7 @@
  * The first half of the tests shows what goes wrong otherwise, the second that keys with
  * sentinels are served at every stage of the move.  Each test has a slot of its own.
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "../lib/servers.h"
 
@@ -50,7 +41,7 @@ static const char replace[] = "local h, z = KEYS[1], KEYS[2]\n"
                               "redis.call('ZADD', z, 0, ARGV[1])\n"
                               "return 'replaced'\n";
 
-static struct redis_cluster *cluster;
+TEST_CLUSTER(cluster, 2, NULL);
 
 /* A slot with a hash and a sorted set in it, about to move. */
 struct move {
@@ -151,11 +142,10 @@ static redisReply *members(struct redis_server *s, const struct move *m, bool as
 
 /* ---- what goes wrong ---- */
 
-static void a_script_is_refused_while_one_of_its_keys_does_not_exist(void **state)
+TEST(a_script_is_refused_while_one_of_its_keys_does_not_exist)
 {
     struct move m;
 
-    (void)state;
     move_init(&m, "one-missing");
     assert_true(redis_do_ok(m.source, "HSET", m.hash, "version", "7", NULL));
     move_begin(&m);
@@ -176,11 +166,10 @@ static void a_script_is_refused_while_one_of_its_keys_does_not_exist(void **stat
     assert_text(version(m.target, &m, false), "8");
 }
 
-static void a_scope_cannot_begin_on_either_side_while_its_slot_moves(void **state)
+TEST(a_scope_cannot_begin_on_either_side_while_its_slot_moves)
 {
     struct move m;
 
-    (void)state;
     move_init(&m, "none-yet");
     move_begin(&m);
     assert_error(run(m.source, &m, work, "ann"), "ASK ");
@@ -189,11 +178,10 @@ static void a_scope_cannot_begin_on_either_side_while_its_slot_moves(void **stat
     assert_text(run(m.target, &m, work, "ann"), "put");
 }
 
-static void a_script_whose_keys_all_exist_runs_on_the_source(void **state)
+TEST(a_script_whose_keys_all_exist_runs_on_the_source)
 {
     struct move m;
 
-    (void)state;
     move_init(&m, "all-there");
     assert_true(redis_do_ok(m.source, "HSET", m.hash, "version", "7", NULL));
     assert_true(redis_do_ok(m.source, "ZADD", m.zset, "0", "ann", "0", "bob", NULL));
@@ -204,11 +192,10 @@ static void a_script_whose_keys_all_exist_runs_on_the_source(void **state)
     move_end(&m);
 }
 
-static void a_key_emptied_and_refilled_in_a_script_fails_half_way_and_writes_stay(void **state)
+TEST(a_key_emptied_and_refilled_in_a_script_fails_half_way_and_writes_stay)
 {
     struct move m;
 
-    (void)state;
     move_init(&m, "emptied");
     assert_true(redis_do_ok(m.source, "HSET", m.hash, "version", "7", NULL));
     assert_true(redis_do_ok(m.source, "ZADD", m.zset, "0", "only", NULL));
@@ -219,11 +206,10 @@ static void a_key_emptied_and_refilled_in_a_script_fails_half_way_and_writes_sta
     move_end(&m);
 }
 
-static void a_key_emptied_and_refilled_in_a_script_is_no_failure_on_the_target(void **state)
+TEST(a_key_emptied_and_refilled_in_a_script_is_no_failure_on_the_target)
 {
     struct move m;
 
-    (void)state;
     move_init(&m, "emptied-there");
     assert_true(redis_do_ok(m.source, "HSET", m.hash, "version", "7", NULL));
     assert_true(redis_do_ok(m.source, "ZADD", m.zset, "0", "only", NULL));
@@ -236,13 +222,12 @@ static void a_key_emptied_and_refilled_in_a_script_is_no_failure_on_the_target(v
     move_end(&m);
 }
 
-static void an_undeclared_key_that_is_absent_fails_half_way_and_writes_stay(void **state)
+TEST(an_undeclared_key_that_is_absent_fails_half_way_and_writes_stay)
 {
     static const char undeclared[] = "redis.call('HINCRBY', KEYS[1], 'version', 1)\n"
                                      "redis.call('ZADD', ARGV[1], 0, 'ann')\n";
     struct move m;
 
-    (void)state;
     move_init(&m, "undeclared");
     assert_true(redis_do_ok(m.source, "HSET", m.hash, "version", "7", NULL));
     move_begin(&m);
@@ -262,11 +247,10 @@ static void begin_with_sentinels(struct move *m, const char *tag)
     move_begin(m);
 }
 
-static void with_sentinels_the_source_serves_an_empty_index_before_keys_move(void **state)
+TEST(with_sentinels_the_source_serves_an_empty_index_before_keys_move)
 {
     struct move m;
 
-    (void)state;
     begin_with_sentinels(&m, "stage-none");
     for (int i = 0; i < 2; i++) { /* empty, filled, empty, filled, empty */
         assert_text(run(m.source, &m, work, "ann"), "put");
@@ -277,11 +261,10 @@ static void with_sentinels_the_source_serves_an_empty_index_before_keys_move(voi
     move_end(&m);
 }
 
-static void with_sentinels_a_member_replaced_in_a_script_is_no_failure(void **state)
+TEST(with_sentinels_a_member_replaced_in_a_script_is_no_failure)
 {
     struct move m;
 
-    (void)state;
     begin_with_sentinels(&m, "stage-replace");
     assert_true(redis_do_ok(m.source, "ZADD", m.zset, "0", "only", NULL));
     assert_text(run(m.source, &m, replace, "new"), "replaced");
@@ -290,11 +273,10 @@ static void with_sentinels_a_member_replaced_in_a_script_is_no_failure(void **st
     move_end(&m);
 }
 
-static void with_sentinels_keys_on_both_sides_are_refused_and_nothing_is_applied(void **state)
+TEST(with_sentinels_keys_on_both_sides_are_refused_and_nothing_is_applied)
 {
     struct move m;
 
-    (void)state;
     begin_with_sentinels(&m, "stage-half");
     move_key(&m, m.hash);
     assert_error(run(m.source, &m, work, "ann"), "TRYAGAIN");
@@ -310,11 +292,10 @@ static void with_sentinels_keys_on_both_sides_are_refused_and_nothing_is_applied
     move_end(&m);
 }
 
-static void with_sentinels_the_target_serves_who_asks_after_both_keys_moved(void **state)
+TEST(with_sentinels_the_target_serves_who_asks_after_both_keys_moved)
 {
     struct move m;
 
-    (void)state;
     begin_with_sentinels(&m, "stage-both");
     move_key(&m, m.hash);
     move_key(&m, m.zset);
@@ -327,11 +308,10 @@ static void with_sentinels_the_target_serves_who_asks_after_both_keys_moved(void
     move_end(&m);
 }
 
-static void after_the_move_the_target_serves_and_the_source_says_moved(void **state)
+TEST(after_the_move_the_target_serves_and_the_source_says_moved)
 {
     struct move m;
 
-    (void)state;
     begin_with_sentinels(&m, "stage-end");
     move_key(&m, m.hash);
     move_key(&m, m.zset);
@@ -339,31 +319,4 @@ static void after_the_move_the_target_serves_and_the_source_says_moved(void **st
     assert_error(run(m.source, &m, work, "ann"), "MOVED ");
     assert_text(run(m.target, &m, work, "ann"), "put");
     assert_text(version(m.target, &m, false), "1");
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_script_is_refused_while_one_of_its_keys_does_not_exist),
-        cmocka_unit_test(a_scope_cannot_begin_on_either_side_while_its_slot_moves),
-        cmocka_unit_test(a_script_whose_keys_all_exist_runs_on_the_source),
-        cmocka_unit_test(a_key_emptied_and_refilled_in_a_script_fails_half_way_and_writes_stay),
-        cmocka_unit_test(a_key_emptied_and_refilled_in_a_script_is_no_failure_on_the_target),
-        cmocka_unit_test(an_undeclared_key_that_is_absent_fails_half_way_and_writes_stay),
-        cmocka_unit_test(with_sentinels_the_source_serves_an_empty_index_before_keys_move),
-        cmocka_unit_test(with_sentinels_a_member_replaced_in_a_script_is_no_failure),
-        cmocka_unit_test(with_sentinels_keys_on_both_sides_are_refused_and_nothing_is_applied),
-        cmocka_unit_test(with_sentinels_the_target_serves_who_asks_after_both_keys_moved),
-        cmocka_unit_test(after_the_move_the_target_serves_and_the_source_says_moved),
-    };
-    int failed;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    cluster = redis_cluster_start(2, 0, NULL);
-    if (cluster == NULL)
-        return redis_skip();
-    failed = cmocka_run_group_tests_name("half_migrated_slot", tests, NULL, NULL);
-    redis_cluster_stop(cluster);
-    return failed;
 }

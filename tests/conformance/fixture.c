@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* See fixture.h. */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/verbs.h"
 #include "engine/engine.h"
 #include "engine/result.h"
+#include "lib/util.h"
 
-static int64_t clock_of(void *payload)
-{
-    return *(const int64_t *)payload;
-}
-
-struct usher_engine *suite_open(const struct backend *b, const char *url, const int64_t *now,
+struct usher_engine *suite_open(const char *url, const int64_t *now,
                                 const struct usher_options *also)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
@@ -32,7 +19,7 @@ struct usher_engine *suite_open(const struct backend *b, const char *url, const 
         opt = *also;
     opt.now_ms = clock_of;
     opt.payload = (void *)(uintptr_t)now;
-    opt.drivers = b->drivers;
+    opt.drivers = under_test.drivers;
     opt.clock_given = true;
     if (opt.timeout_ms == 0)
         opt.timeout_ms = 60000; /* nothing is to fail because a machine is loaded */
@@ -49,20 +36,6 @@ void suite_close(struct usher_engine **e)
     *e = NULL;
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
-void audit(struct usher_engine *e)
-{
-    uint64_t faults = UINT64_MAX;
-
-    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
-}
-
 void same_digest(struct usher_engine *here, struct usher_engine *there, enum usher_noun noun,
                  const char *scope)
 {
@@ -71,13 +44,6 @@ void same_digest(struct usher_engine *here, struct usher_engine *there, enum ush
     assert_int_equal(usher_digest(here, noun, scope, a), USHER_OK);
     assert_int_equal(usher_digest(there, noun, scope, b), USHER_OK);
     assert_string_equal(a, b);
-}
-
-struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
 }
 
 static void argument(struct usher_operation *c, const struct usher__arg *arg, const char *word)

@@ -8,22 +8,18 @@
 #include <usher/operation.h>
 
 #include "conformance/suite.h"
+#include "lib/util.h"
 
 /* On @url, with the clock @now, which must stay; @also (may be NULL): options besides. */
-struct usher_engine *suite_open(const struct backend *b, const char *url, const int64_t *now,
+struct usher_engine *suite_open(const char *url, const int64_t *now,
                                 const struct usher_options *also);
 
 /* *@e is NULL, so that nobody closes it again if what follows fails. */
 void suite_close(struct usher_engine **e);
 
-/* The audit finds nothing. */
-void audit(struct usher_engine *e);
-
 /* @scope is the same here and there. */
 void same_digest(struct usher_engine *here, struct usher_engine *there, enum usher_noun noun,
                  const char *scope);
-
-struct usher_text text(const char *s);
 
 /* A command with what its texts point to. */
 struct said {

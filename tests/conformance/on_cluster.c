@@ -49,10 +49,5 @@ static size_t left(const char *url)
     return n;
 }
 
-static const struct backend under_test = { "redis", true, true, start, fresh,
-                                           stop,    NULL, left, false, share_slow };
-
-int main(int argc, char **argv)
-{
-    return suite_main(&under_test, argc, argv);
-}
+const struct backend under_test = { "redis", true, true, start, fresh,
+                                    stop,    NULL, left, false, share_slow };

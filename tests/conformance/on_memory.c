@@ -20,10 +20,5 @@ static void stop(void)
 {
 }
 
-static const struct backend under_test = { "memory", false, false, start, fresh,
-                                           stop,     NULL,  NULL,  false, NULL };
-
-int main(int argc, char **argv)
-{
-    return suite_main(&under_test, argc, argv);
-}
+const struct backend under_test = { "memory", false, false, start, fresh,
+                                    stop,     NULL,  NULL,  false, NULL };

@@ -23,10 +23,5 @@ static void stop(void)
 }
 
 static const struct usher_driver driver = { "own", own_store_open, NULL, NULL };
-static const struct backend under_test = { "own", false,   false, start, fresh,
-                                           stop,  &driver, NULL,  false, NULL };
-
-int main(int argc, char **argv)
-{
-    return suite_main(&under_test, argc, argv);
-}
+const struct backend under_test = { "own", false,   false, start, fresh,
+                                    stop,  &driver, NULL,  false, NULL };

@@ -40,10 +40,6 @@ static size_t left(const char *url)
     return redis_server_keys(server);
 }
 
-static const struct backend under_test = { "redis", true, true, start, fresh,
-                                           stop,    NULL, left, false, NULL };
-
-int main(int argc, char **argv)
-{
-    return suite_main(&under_test, argc, argv);
-}
+const struct backend under_test = {
+    "redis", true, true, start, fresh, stop, NULL, left, false, NULL
+};

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* As on_redis, over TLS.  The engine does not know what is beneath its connection, so without
  * USHER_LONG=1 and a pattern there are some tests only. */
-#include "config.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "lib/test.h"
 
 #include <hiredis/hiredis.h>
 
 #include "conformance/suite.h"
 #include "lib/certs.h"
 #include "lib/servers.h"
-#include "lib/share.h"
 
 static struct redis_server *server;
 static char dir[64], ca_file[96], server_file[96];
@@ -26,6 +21,8 @@ static int start(void)
     const char *tmp = getenv("TMPDIR");
     struct cert authority, own;
 
+    if (!share_long())
+        cmocka_set_test_filter("*thread*"); /* a pattern on the command line replaces it */
     (void)snprintf(dir, sizeof dir, "%.40s/usher-tls-XXXXXX", tmp != NULL ? tmp : "/tmp");
     if (mkdtemp(dir) == NULL) {
         perror(dir);
@@ -75,14 +72,5 @@ static size_t left(const char *url)
 }
 
 /* It is the same store, for those who ask. */
-static const struct backend under_test = { "redis", true, true, start, fresh,
-                                           stop,    NULL, left, false, share_slow };
-
-int main(int argc, char **argv)
-{
-    char some[] = "*thread*", *short_run[] = { argv[0], some, NULL };
-
-    if (argc < 2 && !share_long())
-        return suite_main(&under_test, 2, short_run);
-    return suite_main(&under_test, argc, argv);
-}
+const struct backend under_test = { "redis", true, true, start, fresh,
+                                    stop,    NULL, left, false, share_slow };

@@ -75,10 +75,5 @@ static size_t left(const char *url)
     return n;
 }
 
-static const struct backend under_test = { "sqlite", true, true, start, fresh,
-                                           stop,     NULL, left, true,  share_wrapped };
-
-int main(int argc, char **argv)
-{
-    return suite_main(&under_test, argc, argv);
-}
+const struct backend under_test = { "sqlite", true, true, start, fresh,
+                                    stop,     NULL, left, true,  share_wrapped };

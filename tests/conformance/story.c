@@ -1,31 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* See story.h. */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/story.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "model/compare.h"
-
-static const struct backend *backend;
-
-void queue_backend(const struct backend *b)
-{
-    backend = b;
-}
 
 struct usher_engine *engine_open(struct fixture *f, const char *url)
 {
-    return suite_open(f->b, url, &f->now, NULL);
+    return suite_open(url, &f->now, NULL);
 }
 
 int queue_set_up(void **state)
@@ -33,9 +16,8 @@ int queue_set_up(void **state)
     struct fixture *f = calloc(1, sizeof *f);
 
     assert_non_null(f);
-    f->b = backend;
     f->now = MORNING;
-    assert_true(backend->fresh(f->url));
+    assert_true(under_test.fresh(f->url));
     f->e = engine_open(f, f->url);
     f->twin = engine_open(f, "memory:");
     *state = f;
@@ -180,7 +162,7 @@ void command(struct fixture *f, const char *format, ...)
 
         (void)usher_operate(f->twin, &s.c, &r, 1);
         if (!queue_replies_equal(s.c.verb, &f->r, &r, stderr))
-            fail_msg("%s: that is what %s and memory answer", line, f->b->name);
+            fail_msg("%s: that is what %s and memory answer", line, under_test.name);
         usher_result_done(&r);
     }
     if (s.c.verb == USHER_QUEUE_LOGIN && f->r.status == USHER_OK) {

@@ -22,7 +22,6 @@
 #define AGENTS_MAX 64
 
 struct fixture {
-    const struct backend *b;
     char url[BACKEND_URL_MAX];
     struct usher_engine *e, *twin;
     int64_t now;
@@ -35,11 +34,8 @@ struct fixture {
     unsigned n_agents;
 };
 
-/* Before the tests of a group: on which store. */
-void queue_backend(const struct backend *b);
 int queue_set_up(void **state);
 int queue_tear_down(void **state);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, queue_set_up, queue_tear_down)
 
 struct usher_engine *engine_open(struct fixture *f, const char *url);
 

@@ -10,32 +10,18 @@
  * the same and must answer the same; every test ends with the audit, and with the digests
  * of the pools "desk" here and there.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/fixture.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "core/verbs.h"
 #include "engine/engine.h"
 #include "engine/result.h"
 #include "lib/calls.h"
-#include "lib/share.h"
 #include "model/compare.h"
 
 #define HOUR INT64_C(3600000)
@@ -46,7 +32,6 @@
 /* ---- the fixture ------------------------------------------------------------------- */
 
 struct fixture {
-    const struct backend *b;
     char url[BACKEND_URL_MAX];
     struct usher_engine *e;
     struct usher_engine *twin; /* a memory store that is told the same; NULL: not any more */
@@ -54,11 +39,9 @@ struct fixture {
     struct usher_result r; /* the last answer */
 };
 
-static const struct backend *backend;
-
 static struct usher_engine *engine_open(struct fixture *f, const char *url)
 {
-    return suite_open(f->b, url, &f->now, NULL);
+    return suite_open(url, &f->now, NULL);
 }
 
 static int set_up(void **state)
@@ -66,9 +49,8 @@ static int set_up(void **state)
     struct fixture *f = calloc(1, sizeof *f);
 
     assert_non_null(f);
-    f->b = backend;
     f->now = MORNING;
-    assert_true(backend->fresh(f->url));
+    assert_true(under_test.fresh(f->url));
     f->e = engine_open(f, f->url);
     f->twin = engine_open(f, "memory:");
     *state = f;
@@ -88,6 +70,8 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
+
+TEST_EACH(set_up, tear_down);
 
 /* For tests that do not tell the twin all. */
 static void no_twin(struct fixture *f)
@@ -109,7 +93,7 @@ static enum usher_status execute(struct fixture *f, const struct usher_operation
     if (f->twin != NULL) {
         assert_int_equal(usher_operate(f->twin, c, &r, 1), status);
         if (!replies_equal(c->verb, &f->r, &r, stderr))
-            fail_msg("that is what %s and memory answer", f->b->name);
+            fail_msg("that is what %s and memory answer", under_test.name);
         usher_result_done(&r);
     }
     return f->r.status;
@@ -315,7 +299,7 @@ static void give(struct fixture *f, const char *pool, const struct cell *c)
     }
 }
 
-static void each_cell_of_the_table_does_what_it_says(void **state)
+TEST(each_cell_of_the_table_does_what_it_says)
 {
     struct fixture *f = *state;
 
@@ -362,7 +346,7 @@ static void each_cell_of_the_table_does_what_it_says(void **state)
 
 /* A number that is taken out and put in again is as new, but for its calls of the day, and is in
  * one list once. */
-static void a_number_that_comes_back_is_new(void **state)
+TEST(a_number_that_comes_back_is_new)
 {
     struct fixture *f = *state;
 
@@ -385,7 +369,7 @@ static void a_number_that_comes_back_is_new(void **state)
     empty(f, "call desk");
 }
 
-static void add_again_leaves_the_group(void **state)
+TEST(add_again_leaves_the_group)
 {
     struct fixture *f = *state;
 
@@ -397,7 +381,7 @@ static void add_again_leaves_the_group(void **state)
 
 /* ---- pools ------------------------------------------------------------------------- */
 
-static void a_pool_that_is_not_there_has_nothing(void **state)
+TEST(a_pool_that_is_not_there_has_nothing)
 {
     struct fixture *f = *state;
     char absent[33], other[33];
@@ -428,7 +412,7 @@ static void a_pool_that_is_not_there_has_nothing(void **state)
     assert_string_equal(absent, other);
 }
 
-static void a_pool_comes_with_its_first_number_or_setting(void **state)
+TEST(a_pool_comes_with_its_first_number_or_setting)
 {
     struct fixture *f = *state;
     uint64_t epoch;
@@ -451,7 +435,7 @@ static void a_pool_comes_with_its_first_number_or_setting(void **state)
     assert_int_equal(f->r.of.number.of.stats.total, 0);
 }
 
-static void pools_do_not_know_of_each_other(void **state)
+TEST(pools_do_not_know_of_each_other)
 {
     struct fixture *f = *state;
 
@@ -471,7 +455,7 @@ static void pools_do_not_know_of_each_other(void **state)
     assert_int_equal(f->r.of.number.of.settings.strict, 0);
 }
 
-static void settings_are_shown_and_changed_one_by_one(void **state)
+TEST(settings_are_shown_and_changed_one_by_one)
 {
     struct fixture *f = *state;
     const struct usher_number_result_settings *s = &f->r.of.number.of.settings;
@@ -506,7 +490,7 @@ static void settings_are_shown_and_changed_one_by_one(void **state)
 
 /* ---- N2, N6: holds ----------------------------------------------------------------- */
 
-static void a_busy_number_is_not_given_twice(void **state)
+TEST(a_busy_number_is_not_given_twice)
 {
     struct fixture *f = *state;
     bool seen[6] = { false };
@@ -524,7 +508,7 @@ static void a_busy_number_is_not_given_twice(void **state)
     refused(f, "call desk number=n3 owner=ann");
 }
 
-static void a_call_gives_number_token_and_deadline(void **state)
+TEST(a_call_gives_number_token_and_deadline)
 {
     struct fixture *f = *state;
 
@@ -549,7 +533,7 @@ static void a_call_gives_number_token_and_deadline(void **state)
     assert_int_equal(f->r.of.number.rows[0].used_ms, f->now);
 }
 
-static void an_owner_who_asks_again_gets_what_it_holds(void **state)
+TEST(an_owner_who_asks_again_gets_what_it_holds)
 {
     struct fixture *f = *state;
     uint64_t token, v;
@@ -578,7 +562,7 @@ static void an_owner_who_asks_again_gets_what_it_holds(void **state)
     empty(f, "call desk owner=ann");
 }
 
-static void an_owner_may_hold_several_by_number(void **state)
+TEST(an_owner_may_hold_several_by_number)
 {
     struct fixture *f = *state;
 
@@ -596,7 +580,7 @@ static void an_owner_may_hold_several_by_number(void **state)
     assert_string_equal(f->r.of.number.number, "n1");
 }
 
-static void a_token_that_is_not_current_frees_nobody(void **state)
+TEST(a_token_that_is_not_current_frees_nobody)
 {
     struct fixture *f = *state;
     uint64_t anns, bobs;
@@ -643,7 +627,7 @@ static void a_token_that_is_not_current_frees_nobody(void **state)
     ok(f, "hangup desk n1 token=%" PRIu64, bobs);
 }
 
-static void tokens_only_grow(void **state)
+TEST(tokens_only_grow)
 {
     struct fixture *f = *state;
     uint64_t last = 0;
@@ -667,7 +651,7 @@ static void tokens_only_grow(void **state)
     assert_true(token_of(f, "n1") <= last);
 }
 
-static void hangup_without_a_token_is_for_pools_that_are_not_strict(void **state)
+TEST(hangup_without_a_token_is_for_pools_that_are_not_strict)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -686,7 +670,7 @@ static void hangup_without_a_token_is_for_pools_that_are_not_strict(void **state
     refused(f, "hangup desk n1");
 }
 
-static void renew_extends_a_hold(void **state)
+TEST(renew_extends_a_hold)
 {
     struct fixture *f = *state;
     uint64_t token, v;
@@ -708,7 +692,7 @@ static void renew_extends_a_hold(void **state)
     same(f, "renew desk n1 token=%" PRIu64, token);
 }
 
-static void a_renewed_lease_is_the_next_renewals_default(void **state)
+TEST(a_renewed_lease_is_the_next_renewals_default)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -733,7 +717,7 @@ static void a_renewed_lease_is_the_next_renewals_default(void **state)
     missing(f, "renew desk n2 token=%" PRIu64, token);
 }
 
-static void a_hold_that_is_not_renewed_comes_back(void **state)
+TEST(a_hold_that_is_not_renewed_comes_back)
 {
     struct fixture *f = *state;
     uint64_t v;
@@ -764,7 +748,7 @@ static void a_hold_that_is_not_renewed_comes_back(void **state)
     assert_int_equal(f->r.version, v + 2);
 }
 
-static void a_hold_that_expires_while_down_stays_down(void **state)
+TEST(a_hold_that_expires_while_down_stays_down)
 {
     struct fixture *f = *state;
 
@@ -779,7 +763,7 @@ static void a_hold_that_expires_while_down_stays_down(void **state)
     assert_given(f, "desk", "n1");
 }
 
-static void a_late_hangup_after_the_lease_ends_nobodys_call(void **state)
+TEST(a_late_hangup_after_the_lease_ends_nobodys_call)
 {
     struct fixture *f = *state;
     uint64_t anns;
@@ -794,7 +778,7 @@ static void a_late_hangup_after_the_lease_ends_nobodys_call(void **state)
     assert_int_equal(state_of(f, "n1"), USHER_NUMBER_STATE_BUSY_UP);
 }
 
-static void an_operator_sees_and_ends_holds(void **state)
+TEST(an_operator_sees_and_ends_holds)
 {
     struct fixture *f = *state;
     uint64_t v;
@@ -840,7 +824,7 @@ static void an_operator_sees_and_ends_holds(void **state)
 
 /* ---- N20: nodes --------------------------------------------------------------------- */
 
-static void calls_of_a_node_go_together_and_owners_name_one(void **state)
+TEST(calls_of_a_node_go_together_and_owners_name_one)
 {
     struct fixture *f = *state;
     const struct usher_number_result *r = &f->r.of.number;
@@ -906,7 +890,7 @@ static void calls_of_a_node_go_together_and_owners_name_one(void **state)
     assert_int_equal(r->n_rows, 0);
 }
 
-static void calls_are_listed_oldest_first_and_in_pages(void **state)
+TEST(calls_are_listed_oldest_first_and_in_pages)
 {
     struct fixture *f = *state;
     const struct usher_number_result *r = &f->r.of.number;
@@ -951,7 +935,7 @@ static void calls_are_listed_oldest_first_and_in_pages(void **state)
 }
 
 /* One page, and not one of numbers that are idle. */
-static void a_call_among_many_numbers_is_on_the_first_page(void **state)
+TEST(a_call_among_many_numbers_is_on_the_first_page)
 {
     enum { N = USHER_LIST_MAX + 100 };
     struct fixture *f = *state;
@@ -974,7 +958,7 @@ static void a_call_among_many_numbers_is_on_the_first_page(void **state)
 }
 
 /* No page holds the server up, whatever its max is. */
-static void a_page_of_a_list_ends_by_its_work(void **state)
+TEST(a_page_of_a_list_ends_by_its_work)
 {
     enum { N = 2 * USHER_PAGE_MAX + 1 };
     struct fixture *f = *state;
@@ -1001,7 +985,7 @@ static void a_page_of_a_list_ends_by_its_work(void **state)
     assert_true(r->more);
 }
 
-static void a_node_with_many_calls_is_renewed_in_pages(void **state)
+TEST(a_node_with_many_calls_is_renewed_in_pages)
 {
     enum { N = 2100 };
     struct fixture *f = *state;
@@ -1048,7 +1032,7 @@ static void assert_node(struct fixture *f, const char *number, const char *node)
     assert_text(f->r.of.number.rows[0].node, node);
 }
 
-static void a_number_that_is_taken_back_is_of_the_node_that_is_said(void **state)
+TEST(a_number_that_is_taken_back_is_of_the_node_that_is_said)
 {
     struct fixture *f = *state;
     const struct usher_number_result *r = &f->r.of.number;
@@ -1114,7 +1098,7 @@ static void a_number_that_is_taken_back_is_of_the_node_that_is_said(void **state
 }
 
 /* Whoever has the options of its call at hand may give them. */
-static void who_renews_as_an_owner_gives_the_options_of_the_call(void **state)
+TEST(who_renews_as_an_owner_gives_the_options_of_the_call)
 {
     struct fixture *f = *state;
     struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
@@ -1155,7 +1139,7 @@ static void who_renews_as_an_owner_gives_the_options_of_the_call(void **state)
 
 /* ---- N7: order --------------------------------------------------------------------- */
 
-static void the_longest_idle_number_comes_first(void **state)
+TEST(the_longest_idle_number_comes_first)
 {
     struct fixture *f = *state;
 
@@ -1176,7 +1160,7 @@ static void the_longest_idle_number_comes_first(void **state)
     assert_given(f, "desk", "n3");
 }
 
-static void the_most_recent_number_comes_first(void **state)
+TEST(the_most_recent_number_comes_first)
 {
     struct fixture *f = *state;
 
@@ -1195,7 +1179,7 @@ static void the_most_recent_number_comes_first(void **state)
     assert_given(f, "desk", "n2");
 }
 
-static void numbers_idle_before_the_order_became_random_go_first(void **state)
+TEST(numbers_idle_before_the_order_became_random_go_first)
 {
     struct fixture *f = *state;
     char first[3];
@@ -1218,7 +1202,7 @@ static void numbers_idle_before_the_order_became_random_go_first(void **state)
 }
 
 /* Every answer is compared with that of the twin, a memory store. */
-static void random_order_is_alike_everywhere(void **state)
+TEST(random_order_is_alike_everywhere)
 {
     struct fixture *f = *state;
     enum { N = 40, CALLS = 300 };
@@ -1236,7 +1220,7 @@ static void random_order_is_alike_everywhere(void **state)
 
 /* Of N idle numbers each is the next one with the same chance, the one that has just come
  * back as well.  600 calls, one at a time; the bounds are 5 standard deviations and more. */
-static void random_order_is_fair(void **state)
+TEST(random_order_is_fair)
 {
     struct fixture *f = *state;
     enum { N = 5, CALLS = 600 };
@@ -1259,7 +1243,7 @@ static void random_order_is_fair(void **state)
 
 /* ---- N8: rest ---------------------------------------------------------------------- */
 
-static void a_number_rests_after_a_call(void **state)
+TEST(a_number_rests_after_a_call)
 {
     struct fixture *f = *state;
     uint64_t v;
@@ -1293,7 +1277,7 @@ static void a_number_rests_after_a_call(void **state)
     assert_int_equal(f->r.version, v + 2); /* the end of the rest is a change, too */
 }
 
-static void a_hangup_may_name_another_rest(void **state)
+TEST(a_hangup_may_name_another_rest)
 {
     struct fixture *f = *state;
 
@@ -1308,7 +1292,7 @@ static void a_hangup_may_name_another_rest(void **state)
     assert_given(f, "desk", "n1");
 }
 
-static void an_expired_hold_rests_from_its_deadline_on(void **state)
+TEST(an_expired_hold_rests_from_its_deadline_on)
 {
     struct fixture *f = *state;
     uint64_t v;
@@ -1332,7 +1316,7 @@ static void an_expired_hold_rests_from_its_deadline_on(void **state)
     assert_int_equal(f->r.version, v + 3);
 }
 
-static void calls_of_a_number_begin_with_a_gap(void **state)
+TEST(calls_of_a_number_begin_with_a_gap)
 {
     struct fixture *f = *state;
 
@@ -1368,7 +1352,7 @@ static void calls_of_a_number_begin_with_a_gap(void **state)
     assert_int_equal(f->r.of.number.until_ms, 0);
 }
 
-static void a_hold_ends_however_often_it_is_renewed(void **state)
+TEST(a_hold_ends_however_often_it_is_renewed)
 {
     struct fixture *f = *state;
     int64_t began = f->now;
@@ -1397,7 +1381,7 @@ static void a_hold_ends_however_often_it_is_renewed(void **state)
 }
 
 /* A limit reaches the holds that are there, and ends none before an older one. */
-static void a_longest_hold_that_is_set_reaches_all_holds(void **state)
+TEST(a_longest_hold_that_is_set_reaches_all_holds)
 {
     struct fixture *f = *state;
     int64_t began = f->now;
@@ -1449,7 +1433,7 @@ static void a_longest_hold_that_is_set_reaches_all_holds(void **state)
 }
 
 /* The lower limit is noticed on all paths: by owner, by number, of a node, in pages. */
-static void a_hold_that_a_limit_ended_is_over_for_every_verb(void **state)
+TEST(a_hold_that_a_limit_ended_is_over_for_every_verb)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -1471,7 +1455,7 @@ static void a_hold_that_a_limit_ended_is_over_for_every_verb(void **state)
     assert_int_equal(f->r.of.number.until_ms, f->now + 1000);
 }
 
-static void many_holds_that_a_limit_ends_hide_no_number(void **state)
+TEST(many_holds_that_a_limit_ends_hide_no_number)
 {
     struct fixture *f = *state;
 
@@ -1492,7 +1476,7 @@ static void many_holds_that_a_limit_ends_hide_no_number(void **state)
 }
 
 /* A shorter rest or gap frees at once; a longer one reaches numbers that are idle. */
-static void rests_are_judged_by_the_settings_of_now(void **state)
+TEST(rests_are_judged_by_the_settings_of_now)
 {
     struct fixture *f = *state;
     int64_t began = f->now;
@@ -1548,13 +1532,13 @@ static void rests_are_judged_by_the_settings_of_now(void **state)
 
 /* More numbers than one command judges: a call goes on until it is true, and `stats` says `more`.
  */
-static void a_shorter_gap_frees_one_of_many_at_once(void **state)
+TEST(a_shorter_gap_frees_one_of_many_at_once)
 {
     struct fixture *f = *state;
     enum { N = 300 };
     uint64_t v;
 
-    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+    if (under_test.drivers != NULL) /* a store whose every step is a walk over all there is */
         return;
     numbers(f, N);
     for (int i = 1; i <= N; i++) {
@@ -1577,7 +1561,7 @@ static void a_shorter_gap_frees_one_of_many_at_once(void **state)
 }
 
 /* One that is not registered rests as well. */
-static void a_longer_rest_reaches_what_is_not_registered(void **state)
+TEST(a_longer_rest_reaches_what_is_not_registered)
 {
     struct fixture *f = *state;
 
@@ -1595,7 +1579,7 @@ static void a_longer_rest_reaches_what_is_not_registered(void **state)
     assert_given(f, "desk", "n1");
 }
 
-static void a_rest_goes_on_while_unregistered(void **state)
+TEST(a_rest_goes_on_while_unregistered)
 {
     struct fixture *f = *state;
 
@@ -1622,7 +1606,7 @@ static void a_rest_goes_on_while_unregistered(void **state)
 
 /* ---- N9: daily cap ----------------------------------------------------------------- */
 
-static void a_number_has_so_many_calls_a_local_day(void **state)
+TEST(a_number_has_so_many_calls_a_local_day)
 {
     struct fixture *f = *state;
     /* Beijing: 10:00 UTC is 18:00, midnight is at 16:00 UTC */
@@ -1665,7 +1649,7 @@ static void a_number_has_so_many_calls_a_local_day(void **state)
     assert_int_equal(f->r.of.number.of.stats.calls_today, 1);
 }
 
-static void a_call_over_midnight_counts_for_the_day_it_began(void **state)
+TEST(a_call_over_midnight_counts_for_the_day_it_began)
 {
     struct fixture *f = *state;
     int64_t midnight = MORNING + 14 * HOUR;
@@ -1683,7 +1667,7 @@ static void a_call_over_midnight_counts_for_the_day_it_began(void **state)
     assert_int_equal(f->r.of.number.next_ms, midnight + DAY);
 }
 
-static void a_number_over_a_cap_that_was_lowered_is_put_aside(void **state)
+TEST(a_number_over_a_cap_that_was_lowered_is_put_aside)
 {
     struct fixture *f = *state;
     int64_t midnight = MORNING + 14 * HOUR;
@@ -1725,13 +1709,13 @@ static void portion(struct fixture *f, const char *line)
     usher_result_done(&r);
 }
 
-static void of_many_over_a_lowered_cap_no_command_puts_all_aside(void **state)
+TEST(of_many_over_a_lowered_cap_no_command_puts_all_aside)
 {
     struct fixture *f = *state;
     uint64_t v;
     enum { N = 2300 };
 
-    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+    if (under_test.drivers != NULL) /* a store whose every step is a walk over all there is */
         return;
     numbers(f, N);
     for (int i = 0; i < N; i++) {
@@ -1772,7 +1756,7 @@ static void of_many_over_a_lowered_cap_no_command_puts_all_aside(void **state)
     assert_int_equal(f->r.of.number.of.stats.capped, N);
 }
 
-static void a_cap_that_is_raised_or_lifted_frees_at_once(void **state)
+TEST(a_cap_that_is_raised_or_lifted_frees_at_once)
 {
     struct fixture *f = *state;
 
@@ -1809,7 +1793,7 @@ static void a_cap_that_is_raised_or_lifted_frees_at_once(void **state)
     assert_given(f, "desk", "n1");
 }
 
-static void of_several_capped_a_higher_cap_frees_those_below_it(void **state)
+TEST(of_several_capped_a_higher_cap_frees_those_below_it)
 {
     struct fixture *f = *state;
 
@@ -1835,7 +1819,7 @@ static void of_several_capped_a_higher_cap_frees_those_below_it(void **state)
     assert_given(f, "desk", "n3");
 }
 
-static void another_zone_frees_whose_day_is_another_one(void **state)
+TEST(another_zone_frees_whose_day_is_another_one)
 {
     struct fixture *f = *state;
 
@@ -1861,7 +1845,7 @@ static void another_zone_frees_whose_day_is_another_one(void **state)
 
 /* A zone to the west brings yesterday back.  If a call of today did not count then, the number
  * would be capped again from midnight on, ahead of the others. */
-static void a_day_that_comes_twice_hides_no_number(void **state)
+TEST(a_day_that_comes_twice_hides_no_number)
 {
     struct fixture *f = *state;
 
@@ -1907,7 +1891,7 @@ static void a_thousand_used(struct fixture *f, const char *group, const char *co
     }
 }
 
-static void a_fresh_number_is_given_behind_a_thousand_capped_ones(void **state)
+TEST(a_fresh_number_is_given_behind_a_thousand_capped_ones)
 {
     static const char *const last[] = { "f", NULL };
     struct fixture *f = *state;
@@ -1936,7 +1920,7 @@ static void a_fresh_number_is_given_behind_a_thousand_capped_ones(void **state)
 }
 
 /* As many as are not put back at once stand in front of it, and the cap keeps them. */
-static void one_of_another_day_is_found_behind_a_thousand_capped_ones(void **state)
+TEST(one_of_another_day_is_found_behind_a_thousand_capped_ones)
 {
     static const char *const last[] = { "f", NULL };
     struct fixture *f = *state;
@@ -1957,7 +1941,7 @@ static void one_of_another_day_is_found_behind_a_thousand_capped_ones(void **sta
     assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
 }
 
-static void a_fresh_number_of_a_group_goes_before_those_of_others(void **state)
+TEST(a_fresh_number_of_a_group_goes_before_those_of_others)
 {
     static const char *const last[] = { "f group=a", "h group=b", NULL };
     struct fixture *f = *state;
@@ -1971,7 +1955,7 @@ static void a_fresh_number_of_a_group_goes_before_those_of_others(void **state)
     assert_given(f, "desk group=a,*", "h");
 }
 
-static void due_holds_of_other_groups_hide_no_number(void **state)
+TEST(due_holds_of_other_groups_hide_no_number)
 {
     struct fixture *f = *state;
 
@@ -1990,7 +1974,7 @@ static void due_holds_of_other_groups_hide_no_number(void **state)
 }
 
 /* Nothing of b gets free: they rest, or are not registered any more. */
-static void what_is_due_and_frees_none_is_told_of_truly(void **state)
+TEST(what_is_due_and_frees_none_is_told_of_truly)
 {
     struct fixture *f = *state;
     int64_t then;
@@ -2025,7 +2009,7 @@ static void what_is_due_and_frees_none_is_told_of_truly(void **state)
     assert_int_equal(f->now, then);
 }
 
-static void next_is_the_first_of_rests_holds_and_midnight(void **state)
+TEST(next_is_the_first_of_rests_holds_and_midnight)
 {
     struct fixture *f = *state;
 
@@ -2050,7 +2034,7 @@ static void next_is_the_first_of_rests_holds_and_midnight(void **state)
 
 /* ---- N17: ends of rests, calls that are remembered --------------------------------- */
 
-static void a_rest_can_be_lifted_however_long_it_is(void **state)
+TEST(a_rest_can_be_lifted_however_long_it_is)
 {
     struct fixture *f = *state;
 
@@ -2076,7 +2060,7 @@ static void a_rest_can_be_lifted_however_long_it_is(void **state)
     assert_given(f, "desk", "n1");
 }
 
-static void a_lifted_rest_leaves_the_cap(void **state)
+TEST(a_lifted_rest_leaves_the_cap)
 {
     struct fixture *f = *state;
 
@@ -2095,7 +2079,7 @@ static void a_lifted_rest_leaves_the_cap(void **state)
     assert_given(f, "desk", "n1");
 }
 
-static void a_second_hangup_with_no_rest_ends_the_rest(void **state)
+TEST(a_second_hangup_with_no_rest_ends_the_rest)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -2122,7 +2106,7 @@ static void a_second_hangup_with_no_rest_ends_the_rest(void **state)
     assert_given(f, "desk", "n1");
 }
 
-static void calls_of_the_day_survive_del_and_add(void **state)
+TEST(calls_of_the_day_survive_del_and_add)
 {
     struct fixture *f = *state;
 
@@ -2164,7 +2148,7 @@ static void groups(struct fixture *f)
     ok(f, "reg desk a1");
 }
 
-static void groups_are_tried_in_order(void **state)
+TEST(groups_are_tried_in_order)
 {
     struct fixture *f = *state;
 
@@ -2184,7 +2168,7 @@ static void groups_are_tried_in_order(void **state)
     assert_given(f, "desk group=*,a", "none");
 }
 
-static void a_number_that_moves_keeps_its_place(void **state)
+TEST(a_number_that_moves_keeps_its_place)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -2222,7 +2206,7 @@ static void a_number_that_moves_keeps_its_place(void **state)
     assert_given(f, "desk", "a2");
 }
 
-static void a_number_moves_with_its_rest_its_cap_and_its_callee(void **state)
+TEST(a_number_moves_with_its_rest_its_cap_and_its_callee)
 {
     struct fixture *f = *state;
 
@@ -2255,7 +2239,7 @@ static void a_number_moves_with_its_rest_its_cap_and_its_callee(void **state)
     assert_given(f, "desk group=a", "n1");
 }
 
-static void a_group_says_why_it_has_none(void **state)
+TEST(a_group_says_why_it_has_none)
 {
     struct fixture *f = *state;
 
@@ -2281,7 +2265,7 @@ static void a_group_says_why_it_has_none(void **state)
     assert_int_equal(f->r.of.number.next_ms, f->now + 900);
 }
 
-static void a_callee_sees_the_number_it_knows(void **state)
+TEST(a_callee_sees_the_number_it_knows)
 {
     struct fixture *f = *state;
 
@@ -2304,7 +2288,7 @@ static void a_callee_sees_the_number_it_knows(void **state)
     assert_given(f, "desk sticky=other", "n2");
 }
 
-static void a_known_number_must_be_of_a_group_asked_for(void **state)
+TEST(a_known_number_must_be_of_a_group_asked_for)
 {
     struct fixture *f = *state;
 
@@ -2318,7 +2302,7 @@ static void a_known_number_must_be_of_a_group_asked_for(void **state)
     assert_given(f, "desk sticky=p group=b,*", "a2");
 }
 
-static void a_known_number_may_be_capped_resting_or_gone(void **state)
+TEST(a_known_number_may_be_capped_resting_or_gone)
 {
     struct fixture *f = *state;
 
@@ -2336,7 +2320,7 @@ static void a_known_number_may_be_capped_resting_or_gone(void **state)
     assert_given(f, "desk sticky=p", "n1");
 }
 
-static void callees_are_remembered_for_a_time(void **state)
+TEST(callees_are_remembered_for_a_time)
 {
     struct fixture *f = *state;
 
@@ -2356,7 +2340,7 @@ static void callees_are_remembered_for_a_time(void **state)
     assert_given(f, "desk sticky=q", "n2");
 }
 
-static void so_many_callees_are_remembered(void **state)
+TEST(so_many_callees_are_remembered)
 {
     struct fixture *f = *state;
 
@@ -2379,7 +2363,7 @@ static void so_many_callees_are_remembered(void **state)
 
 /* ---- N12, N13: exhaustion and statistics ------------------------------------------- */
 
-static void an_empty_pool_says_why_and_until_when(void **state)
+TEST(an_empty_pool_says_why_and_until_when)
 {
     struct fixture *f = *state;
     const struct usher_number_result *n = &f->r.of.number;
@@ -2417,7 +2401,7 @@ static void an_empty_pool_says_why_and_until_when(void **state)
     assert_given(f, "desk", "n2");
 }
 
-static void statistics_count_calls_and_refusals_of_today(void **state)
+TEST(statistics_count_calls_and_refusals_of_today)
 {
     struct fixture *f = *state;
     const struct usher_number_result_statistics *s = &f->r.of.number.of.stats;
@@ -2464,7 +2448,7 @@ static void statistics_count_calls_and_refusals_of_today(void **state)
 
 /* ---- lists ------------------------------------------------------------------------- */
 
-static void lists_come_in_byte_order_and_in_pages(void **state)
+TEST(lists_come_in_byte_order_and_in_pages)
 {
     struct fixture *f = *state;
     const struct usher_number_result *r = &f->r.of.number;
@@ -2514,7 +2498,7 @@ static void lists_come_in_byte_order_and_in_pages(void **state)
 }
 
 /* Pages of any size add up to all of it. */
-static void pages_neither_repeat_nor_leave_out(void **state)
+TEST(pages_neither_repeat_nor_leave_out)
 {
     struct fixture *f = *state;
     enum { N = 150 };
@@ -2563,7 +2547,7 @@ static void pages_neither_repeat_nor_leave_out(void **state)
 
 /* ---- N14: many --------------------------------------------------------------------- */
 
-static void many_numbers_in_one_call(void **state)
+TEST(many_numbers_in_one_call)
 {
     struct fixture *f = *state;
     enum { N = 1000 };
@@ -2611,7 +2595,7 @@ static void many_numbers_in_one_call(void **state)
 }
 
 /* One command applies 64 expiries on its way; `sweep` and `free` make 64 changes. */
-static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
+TEST(work_that_has_piled_up_is_done_in_bounded_steps)
 {
     struct fixture *f = *state;
     enum { N = 1100 };
@@ -2687,7 +2671,7 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     free(replies);
 }
 
-static void reads_of_a_batch_of_calls_wait_for_their_turn(void **state)
+TEST(reads_of_a_batch_of_calls_wait_for_their_turn)
 {
     static const char *const lines[] = { "call desk lease=0", "stats desk",           "list desk",
                                          "show desk n1",      "changes desk since=0", "set desk" };
@@ -2702,13 +2686,13 @@ static void reads_of_a_batch_of_calls_wait_for_their_turn(void **state)
     in_order(f->e, USHER_NUMBER, lines, sizeof lines / sizeof *lines);
 }
 
-static void commands_of_a_call_share_one_portion_of_expiries(void **state)
+TEST(commands_of_a_call_share_one_portion_of_expiries)
 {
     struct fixture *f = *state;
     enum { N = 500 };
     uint64_t v;
 
-    if (f->b->drivers != NULL)
+    if (under_test.drivers != NULL)
         return;
     numbers(f, N);
     for (int i = 0; i < N; i++)
@@ -2768,7 +2752,7 @@ static void assert_heard(struct fixture *f, const struct heard *h, unsigned n, c
     assert_int_equal(h->last.now_ms, f->now);
 }
 
-static void each_change_is_told_in_order(void **state)
+TEST(each_change_is_told_in_order)
 {
     struct fixture *f = *state;
     struct heard h = { .e = f->e };
@@ -2832,7 +2816,7 @@ static void each_change_is_told_in_order(void **state)
     assert_int_equal(h.n, 18);
 }
 
-static void a_watcher_may_watch_all_and_use_the_engine(void **state)
+TEST(a_watcher_may_watch_all_and_use_the_engine)
 {
     struct fixture *f = *state;
     struct heard all = { .e = f->e }, desk = { .e = f->e, .calls_back = true };
@@ -2863,7 +2847,7 @@ static void a_watcher_may_watch_all_and_use_the_engine(void **state)
 
 /* ---- request ids ------------------------------------------------------------------- */
 
-static void a_repeat_gets_the_first_answer(void **state)
+TEST(a_repeat_gets_the_first_answer)
 {
     struct fixture *f = *state;
     uint64_t token, v, first;
@@ -2894,7 +2878,7 @@ static void a_repeat_gets_the_first_answer(void **state)
     assert_string_equal(f->r.of.number.number, "n1");
 }
 
-static void every_verb_that_changes_keeps_its_answer(void **state)
+TEST(every_verb_that_changes_keeps_its_answer)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -2960,7 +2944,7 @@ static void every_verb_that_changes_keeps_its_answer(void **state)
     }
 }
 
-static void answers_without_a_change_are_not_kept(void **state)
+TEST(answers_without_a_change_are_not_kept)
 {
     struct fixture *f = *state;
 
@@ -2983,7 +2967,7 @@ static void answers_without_a_change_are_not_kept(void **state)
     ok(f, "stats desk req=new");
 }
 
-static void a_request_id_is_for_one_verb(void **state)
+TEST(a_request_id_is_for_one_verb)
 {
     struct fixture *f = *state;
     char before[33], after[33];
@@ -3006,7 +2990,7 @@ static void a_request_id_is_for_one_verb(void **state)
 }
 
 /* An answer is that to the first question, not to another one that has its id. */
-static void a_request_id_is_for_the_same_arguments(void **state)
+TEST(a_request_id_is_for_the_same_arguments)
 {
     struct fixture *f = *state;
     char before[33], after[33];
@@ -3029,7 +3013,7 @@ static void a_request_id_is_for_the_same_arguments(void **state)
     assert_string_equal(f->r.of.number.number, "n1");
 }
 
-static void answers_are_kept_for_an_hour_and_up_to_a_count(void **state)
+TEST(answers_are_kept_for_an_hour_and_up_to_a_count)
 {
     struct fixture *f = *state;
 
@@ -3052,7 +3036,7 @@ static void answers_are_kept_for_an_hour_and_up_to_a_count(void **state)
     empty(f, "call desk req=r1");
 }
 
-static void a_repeat_does_not_expire_anything(void **state)
+TEST(a_repeat_does_not_expire_anything)
 {
     struct fixture *f = *state;
     uint64_t v;
@@ -3068,7 +3052,7 @@ static void a_repeat_does_not_expire_anything(void **state)
 
 /* ---- time -------------------------------------------------------------------------- */
 
-static void time_does_not_go_backwards_in_a_pool(void **state)
+TEST(time_does_not_go_backwards_in_a_pool)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -3094,7 +3078,7 @@ static void time_does_not_go_backwards_in_a_pool(void **state)
     assert_int_equal(f->r.of.number.until_ms, late + 108);
 }
 
-static void times_may_be_as_late_as_the_calendar_goes(void **state)
+TEST(times_may_be_as_late_as_the_calendar_goes)
 {
     struct fixture *f = *state;
 
@@ -3118,7 +3102,7 @@ static bool is_group(const char *name)
     return strpbrk(name, ",:") == NULL && name[strlen(name) - 1] != '*';
 }
 
-static void every_name_is_only_a_name(void **state)
+TEST(every_name_is_only_a_name)
 {
     struct fixture *f = *state;
     static const char *const names[] = {
@@ -3171,7 +3155,7 @@ static void every_name_is_only_a_name(void **state)
     }
 }
 
-static void the_longest_names_are_kept_whole(void **state)
+TEST(the_longest_names_are_kept_whole)
 {
     struct fixture *f = *state;
     char name[5][USHER_NAME_MAX + 1];
@@ -3204,7 +3188,7 @@ static void the_longest_names_are_kept_whole(void **state)
 
 /* ---- wrong arguments --------------------------------------------------------------- */
 
-static void wrong_arguments_are_named(void **state)
+TEST(wrong_arguments_are_named)
 {
     struct fixture *f = *state;
     char too_long[USHER_NAME_MAX + 2], groups17[64];
@@ -3339,7 +3323,7 @@ static void wrong_arguments_are_named(void **state)
 
 /* ---- the engine on this store ------------------------------------------------------ */
 
-static void a_batch_is_answered_one_by_one_and_in_order(void **state)
+TEST(a_batch_is_answered_one_by_one_and_in_order)
 {
     struct fixture *f = *state;
     enum { N = 8 };
@@ -3374,7 +3358,7 @@ static void a_batch_is_answered_one_by_one_and_in_order(void **state)
 
 /* What one batch does to a number or an owner, a later command of it finds: of plain calls and
  * hangups, which a store may collect, and of others between them. */
-static void calls_and_hangups_of_a_batch_find_what_those_before_them_did(void **state)
+TEST(calls_and_hangups_of_a_batch_find_what_those_before_them_did)
 {
     struct fixture *f = *state;
     enum { N = 28 };
@@ -3426,7 +3410,7 @@ static void calls_and_hangups_of_a_batch_find_what_those_before_them_did(void **
             if (round == 0 && i < sizeof want / sizeof *want)
                 assert_int_equal(r[i].status, want[i]);
             if (!replies_equal(c[i].verb, &r[i], &twins[i], stderr))
-                fail_msg("%s: that is what %s and memory answer", lines[i], f->b->name);
+                fail_msg("%s: that is what %s and memory answer", lines[i], under_test.name);
             usher_result_done(&r[i]);
             usher_result_done(&twins[i]);
         }
@@ -3438,7 +3422,7 @@ static void calls_and_hangups_of_a_batch_find_what_those_before_them_did(void **
 }
 
 /* Rows of replies that are alive at once do not get in each other's way. */
-static void each_reply_owns_its_rows(void **state)
+TEST(each_reply_owns_its_rows)
 {
     struct fixture *f = *state;
     enum { N = 40 };
@@ -3470,7 +3454,7 @@ static void each_reply_owns_its_rows(void **state)
         usher_result_done(&r[i]);
 }
 
-static void the_typed_functions_say_the_same(void **state)
+TEST(the_typed_functions_say_the_same)
 {
     struct fixture *f = *state;
     struct ask_number_hold hold, again;
@@ -3564,7 +3548,7 @@ static void the_typed_functions_say_the_same(void **state)
     assert_int_equal(ask_number_del(e, "desk", "n1"), USHER_SAME);
 }
 
-static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
+TEST(a_call_that_makes_no_sense_is_refused_as_a_whole)
 {
     struct fixture *f = *state;
     struct usher_operation c = { .verb = USHER_NUMBER_STATS, .scope = text("desk") };
@@ -3597,7 +3581,7 @@ static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
     assert_int_equal(usher_open(NULL, NULL, &e), USHER_INVALID);
     assert_int_equal(usher_open(f->url, NULL, NULL), USHER_INVALID);
     opt.size = sizeof opt;
-    opt.drivers = f->b->drivers;
+    opt.drivers = under_test.drivers;
     (void)snprintf(url, sizeof url, "%s%ctypo=1", f->url, strchr(f->url, '?') != NULL ? '&' : '?');
     assert_int_equal(usher_open(url, &opt, &e), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "typo"));
@@ -3616,7 +3600,7 @@ static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
     usher_result_done(NULL);
 }
 
-static void a_digest_tells_states_apart(void **state)
+TEST(a_digest_tells_states_apart)
 {
     struct fixture *f = *state;
     char d[6][33];
@@ -3640,7 +3624,7 @@ static void a_digest_tells_states_apart(void **state)
     assert_string_equal(d[3], d[5]);
 }
 
-static void a_child_of_fork_is_refused(void **state)
+TEST(a_child_of_fork_is_refused)
 {
     struct fixture *f = *state;
     int status;
@@ -3665,7 +3649,7 @@ static void a_child_of_fork_is_refused(void **state)
 }
 
 /* A child opens an engine of its own and does as the parent does. */
-static void a_child_opens_its_own(void **state)
+TEST_NEEDS(a_child_opens_its_own, NEEDS_SHARED)
 {
     struct fixture *f = *state;
     int status;
@@ -3693,7 +3677,7 @@ static void a_child_opens_its_own(void **state)
     empty(f, "call desk");
 }
 
-static void what_was_answered_is_there_after_opening_again(void **state)
+TEST_NEEDS(what_was_answered_is_there_after_opening_again, NEEDS_DURABLE)
 {
     struct fixture *f = *state;
     char before[33], after[33];
@@ -3728,7 +3712,7 @@ static void what_was_answered_is_there_after_opening_again(void **state)
     assert_given(f, "desk sticky=p", "b1");
 }
 
-static void two_engines_on_one_store_agree(void **state)
+TEST_NEEDS(two_engines_on_one_store_agree, NEEDS_SHARED)
 {
     struct fixture *f = *state;
     struct usher_engine *other;
@@ -3808,7 +3792,7 @@ static void *call_and_hang_up(void *payload)
     return NULL;
 }
 
-static void no_two_threads_get_one_number(void **state)
+TEST(no_two_threads_get_one_number)
 {
     struct fixture *f = *state;
     struct caller callers[THREADS];
@@ -3822,7 +3806,7 @@ static void no_two_threads_get_one_number(void **state)
     memset(callers, 0, sizeof callers);
     for (int i = 0; i < THREADS; i++) {
         callers[i].e = f->e;
-        callers[i].url = f->b->shared && i % 2 != 0 ? f->url : NULL;
+        callers[i].url = under_test.shared && i % 2 != 0 ? f->url : NULL;
         callers[i].held = held;
         assert_int_equal(pthread_create(&callers[i].thread, NULL, call_and_hang_up, &callers[i]),
                          0);
@@ -3865,7 +3849,7 @@ static void list_one(void *payload, const struct usher_scope_info *info)
 }
 
 /* Pages one behind the other are the whole list, in order, whatever their size. */
-static void scopes_are_listed_in_pages(void **state)
+TEST(scopes_are_listed_in_pages)
 {
     static const size_t sizes[] = { 1, 7, LISTED - 1, LISTED, LISTED + 1, USHER_LIST_MAX };
     static struct listed all, found;
@@ -3937,181 +3921,17 @@ static void scopes_are_listed_in_pages(void **state)
 
 /* ---- all --------------------------------------------------------------------------- */
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int suite_group(const struct backend *b, const char *group, const struct CMUnitTest *tests,
-                size_t n)
+static int begin(void)
 {
-    static uint64_t which;
-    struct CMUnitTest *chosen;
-    uint64_t named = number_from("USHER_THIRD", 0);
-    size_t n_chosen = 0;
-    int rc;
+    uint64_t third = number_from("USHER_THIRD", 0);
 
-    if (share_long() || (named == 0 && (b->some == NULL || !b->some())))
-        return _cmocka_run_group_tests(group, tests, n, NULL, NULL);
-    if (which == 0) {
-        which = named != 0 ? named : (uint64_t)time(NULL) % 3 + 1;
-        print_message("one test in three: USHER_THIRD=%" PRIu64 "\n", which);
+    test_offer((under_test.shared ? NEEDS_SHARED : 0) | (under_test.durable ? NEEDS_DURABLE : 0));
+    if (!share_long() && (third != 0 || (under_test.some != NULL && under_test.some()))) {
+        third = third != 0 ? third : (uint64_t)time(NULL) % 3 + 1;
+        print_message("one test in three: USHER_THIRD=%" PRIu64 "\n", third);
+        test_third(third);
     }
-    chosen = calloc(n, sizeof *chosen);
-    assert_non_null(chosen);
-    for (size_t i = which % 3; i < n; i += 3)
-        chosen[n_chosen++] = tests[i];
-    rc = _cmocka_run_group_tests(group, chosen, n_chosen, NULL, NULL);
-    free(chosen);
-    return rc;
+    return under_test.start();
 }
 
-int suite_main(const struct backend *b, int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(each_cell_of_the_table_does_what_it_says),
-        TEST(scopes_are_listed_in_pages),
-        TEST(a_number_that_comes_back_is_new),
-        TEST(add_again_leaves_the_group),
-        TEST(a_pool_that_is_not_there_has_nothing),
-        TEST(a_pool_comes_with_its_first_number_or_setting),
-        TEST(pools_do_not_know_of_each_other),
-        TEST(settings_are_shown_and_changed_one_by_one),
-        TEST(a_busy_number_is_not_given_twice),
-        TEST(a_call_gives_number_token_and_deadline),
-        TEST(an_owner_who_asks_again_gets_what_it_holds),
-        TEST(an_owner_may_hold_several_by_number),
-        TEST(a_token_that_is_not_current_frees_nobody),
-        TEST(tokens_only_grow),
-        TEST(hangup_without_a_token_is_for_pools_that_are_not_strict),
-        TEST(renew_extends_a_hold),
-        TEST(a_renewed_lease_is_the_next_renewals_default),
-        TEST(a_hold_that_is_not_renewed_comes_back),
-        TEST(a_hold_that_expires_while_down_stays_down),
-        TEST(a_late_hangup_after_the_lease_ends_nobodys_call),
-        TEST(an_operator_sees_and_ends_holds),
-        TEST(calls_of_a_node_go_together_and_owners_name_one),
-        TEST(calls_are_listed_oldest_first_and_in_pages),
-        TEST(a_call_among_many_numbers_is_on_the_first_page),
-        TEST(a_page_of_a_list_ends_by_its_work),
-        TEST(a_node_with_many_calls_is_renewed_in_pages),
-        TEST(a_number_that_is_taken_back_is_of_the_node_that_is_said),
-        TEST(who_renews_as_an_owner_gives_the_options_of_the_call),
-        TEST(the_longest_idle_number_comes_first),
-        TEST(the_most_recent_number_comes_first),
-        TEST(numbers_idle_before_the_order_became_random_go_first),
-        TEST(random_order_is_alike_everywhere),
-        TEST(random_order_is_fair),
-        TEST(a_number_rests_after_a_call),
-        TEST(a_hangup_may_name_another_rest),
-        TEST(an_expired_hold_rests_from_its_deadline_on),
-        TEST(calls_of_a_number_begin_with_a_gap),
-        TEST(a_longest_hold_that_is_set_reaches_all_holds),
-        TEST(a_hold_that_a_limit_ended_is_over_for_every_verb),
-        TEST(many_holds_that_a_limit_ends_hide_no_number),
-        TEST(rests_are_judged_by_the_settings_of_now),
-        TEST(a_shorter_gap_frees_one_of_many_at_once),
-        TEST(a_longer_rest_reaches_what_is_not_registered),
-        TEST(a_hold_ends_however_often_it_is_renewed),
-        TEST(a_rest_goes_on_while_unregistered),
-        TEST(a_number_has_so_many_calls_a_local_day),
-        TEST(a_call_over_midnight_counts_for_the_day_it_began),
-        TEST(a_number_over_a_cap_that_was_lowered_is_put_aside),
-        TEST(of_many_over_a_lowered_cap_no_command_puts_all_aside),
-        TEST(a_cap_that_is_raised_or_lifted_frees_at_once),
-        TEST(of_several_capped_a_higher_cap_frees_those_below_it),
-        TEST(another_zone_frees_whose_day_is_another_one),
-        TEST(a_day_that_comes_twice_hides_no_number),
-        TEST(a_fresh_number_is_given_behind_a_thousand_capped_ones),
-        TEST(one_of_another_day_is_found_behind_a_thousand_capped_ones),
-        TEST(a_fresh_number_of_a_group_goes_before_those_of_others),
-        TEST(due_holds_of_other_groups_hide_no_number),
-        TEST(what_is_due_and_frees_none_is_told_of_truly),
-        TEST(next_is_the_first_of_rests_holds_and_midnight),
-        TEST(a_rest_can_be_lifted_however_long_it_is),
-        TEST(a_lifted_rest_leaves_the_cap),
-        TEST(a_second_hangup_with_no_rest_ends_the_rest),
-        TEST(calls_of_the_day_survive_del_and_add),
-        TEST(groups_are_tried_in_order),
-        TEST(a_number_that_moves_keeps_its_place),
-        TEST(a_number_moves_with_its_rest_its_cap_and_its_callee),
-        TEST(a_group_says_why_it_has_none),
-        TEST(a_callee_sees_the_number_it_knows),
-        TEST(a_known_number_must_be_of_a_group_asked_for),
-        TEST(a_known_number_may_be_capped_resting_or_gone),
-        TEST(callees_are_remembered_for_a_time),
-        TEST(so_many_callees_are_remembered),
-        TEST(an_empty_pool_says_why_and_until_when),
-        TEST(statistics_count_calls_and_refusals_of_today),
-        TEST(lists_come_in_byte_order_and_in_pages),
-        TEST(pages_neither_repeat_nor_leave_out),
-        TEST(many_numbers_in_one_call),
-        TEST(work_that_has_piled_up_is_done_in_bounded_steps),
-        TEST(reads_of_a_batch_of_calls_wait_for_their_turn),
-        TEST(commands_of_a_call_share_one_portion_of_expiries),
-        TEST(each_change_is_told_in_order),
-        TEST(a_watcher_may_watch_all_and_use_the_engine),
-        TEST(a_repeat_gets_the_first_answer),
-        TEST(every_verb_that_changes_keeps_its_answer),
-        TEST(answers_without_a_change_are_not_kept),
-        TEST(a_request_id_is_for_one_verb),
-        TEST(a_request_id_is_for_the_same_arguments),
-        TEST(answers_are_kept_for_an_hour_and_up_to_a_count),
-        TEST(a_repeat_does_not_expire_anything),
-        TEST(time_does_not_go_backwards_in_a_pool),
-        TEST(times_may_be_as_late_as_the_calendar_goes),
-        TEST(every_name_is_only_a_name),
-        TEST(the_longest_names_are_kept_whole),
-        TEST(wrong_arguments_are_named),
-        TEST(a_batch_is_answered_one_by_one_and_in_order),
-        TEST(calls_and_hangups_of_a_batch_find_what_those_before_them_did),
-        TEST(each_reply_owns_its_rows),
-        TEST(the_typed_functions_say_the_same),
-        TEST(a_call_that_makes_no_sense_is_refused_as_a_whole),
-        TEST(a_digest_tells_states_apart),
-        TEST(a_child_of_fork_is_refused),
-        TEST(no_two_threads_get_one_number),
-    };
-    static const struct CMUnitTest shared[] = {
-        TEST(a_child_opens_its_own),
-        TEST(two_engines_on_one_store_agree),
-    };
-    static const struct CMUnitTest durable[] = {
-        TEST(what_was_answered_is_there_after_opening_again),
-    };
-    int rc;
-
-    backend = b;
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    rc = b->start();
-    if (rc == 0)
-        rc = suite_tests(b, b->name, tests);
-    if (rc == 0)
-        rc = suite_rooms(b);
-    if (rc == 0)
-        rc = suite_replica(b);
-    if (rc == 0)
-        rc = suite_serial(b);
-    if (rc == 0 && b->shared)
-        rc = suite_tests(b, b->name, shared);
-    if (rc == 0 && b->durable)
-        rc = suite_tests(b, b->name, durable);
-    if (rc == 0)
-        rc = suite_ids(b);
-    if (rc == 0)
-        rc = suite_granted(b);
-    if (rc == 0)
-        rc = suite_queue(b);
-    if (rc == 0)
-        rc = suite_queue_agents(b);
-    if (rc == 0)
-        rc = suite_queue_visits(b);
-    if (rc == 0)
-        rc = suite_queue_tokens(b);
-    if (rc == 0)
-        rc = suite_drop(b);
-    if (rc == 0)
-        rc = suite_news(b);
-    if (rc == 0)
-        rc = suite_time(b);
-    b->stop();
-    return rc;
-}
+TEST_PROGRAM(begin, under_test.stop);

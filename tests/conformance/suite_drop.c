@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What every store must do when a scope is dropped, and with commands for one version alone.  A
  * twin, which is a memory store, is told the same steps and must answer the same. */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/fixture.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/verbs.h"
 #include "engine/engine.h"
@@ -31,17 +23,15 @@ struct fixture {
     char token[32];        /* that of the last call */
 };
 
-static const struct backend *backend;
-
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
 
     assert_non_null(f);
     f->now = MORNING;
-    assert_true(backend->fresh(f->url));
-    f->e = suite_open(backend, f->url, &f->now, NULL);
-    f->twin = suite_open(backend, "memory:", &f->now, NULL);
+    assert_true(under_test.fresh(f->url));
+    f->e = suite_open(f->url, &f->now, NULL);
+    f->twin = suite_open("memory:", &f->now, NULL);
     *state = f;
     return 0;
 }
@@ -58,6 +48,8 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
+
+TEST_EACH(set_up, tear_down);
 
 /* "number call p" here and there. */
 static enum usher_status say(struct fixture *f, const char *line)
@@ -158,7 +150,7 @@ static void pool(struct fixture *f)
     SAY(USHER_OK, "number del p 3");
 }
 
-static void of_a_pool_that_was_dropped_nothing_is_left(void **state)
+TEST(of_a_pool_that_was_dropped_nothing_is_left)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -187,11 +179,11 @@ static void of_a_pool_that_was_dropped_nothing_is_left(void **state)
     /* and so on */
     assert_int_equal(drop(f, USHER_NUMBER, "p", USHER_OK), 1);
     gone(f, USHER_NUMBER, "p");
-    if (backend->left != NULL)
-        assert_int_equal(backend->left(f->url), 1); /* its version */
+    if (under_test.left != NULL)
+        assert_int_equal(under_test.left(f->url), 1); /* its version */
 }
 
-static void a_hold_of_before_is_never_somebody_elses(void **state)
+TEST(a_hold_of_before_is_never_somebody_elses)
 {
     struct fixture *f = *state;
     char token[32];
@@ -245,7 +237,7 @@ static void many(struct fixture *f, const char *pool, unsigned n)
 }
 
 /* A step is bounded; between two of them the pool is not there, and nothing is wrong. */
-static void a_large_pool_goes_in_bounded_steps(void **state)
+TEST(a_large_pool_goes_in_bounded_steps)
 {
     struct fixture *f = *state;
     enum { N = 3 * USHER__DROP_MAX };
@@ -282,7 +274,7 @@ static void a_large_pool_goes_in_bounded_steps(void **state)
 }
 
 /* Who makes it anew waits until the old one is gone; who was erasing that finds another one. */
-static void a_pool_may_be_made_anew_while_it_is_dropped(void **state)
+TEST(a_pool_may_be_made_anew_while_it_is_dropped)
 {
     static const char *const lines[] = { "drop p", "call p", "add p 1", "reg p 1", "call p" };
     struct fixture *f = *state;
@@ -327,7 +319,7 @@ static void a_pool_may_be_made_anew_while_it_is_dropped(void **state)
 }
 
 /* What the old one has seen of time is gone with it. */
-static void one_that_is_made_anew_begins_at_its_own_time(void **state)
+TEST(one_that_is_made_anew_begins_at_its_own_time)
 {
     struct fixture *f = *state;
 
@@ -343,7 +335,7 @@ static void one_that_is_made_anew_begins_at_its_own_time(void **state)
 }
 
 /* Who asks for its settings makes none, and is told of none. */
-static void whoever_looks_at_what_is_being_dropped_sees_nothing(void **state)
+TEST(whoever_looks_at_what_is_being_dropped_sees_nothing)
 {
     struct fixture *f = *state;
 
@@ -371,7 +363,7 @@ static void hear(void *payload, const struct usher_notice *notice)
     h->version = notice->version;
 }
 
-static void a_watcher_hears_of_one_change(void **state)
+TEST(a_watcher_hears_of_one_change)
 {
     struct fixture *f = *state;
     struct usher_watcher *watch;
@@ -389,7 +381,7 @@ static void a_watcher_hears_of_one_change(void **state)
     usher_unwatch(f->e, watch);
 }
 
-static void a_request_id_goes_with_its_pool(void **state)
+TEST(a_request_id_goes_with_its_pool)
 {
     struct fixture *f = *state;
 
@@ -417,11 +409,10 @@ static void *drop_it(void *payload)
     return NULL;
 }
 
-static void two_may_drop_it_at_once(void **state)
+TEST(two_may_drop_it_at_once)
 {
     struct fixture *f = *state;
-    struct usher_engine *other =
-        backend->shared ? suite_open(backend, f->url, &f->now, NULL) : f->e;
+    struct usher_engine *other = under_test.shared ? suite_open(f->url, &f->now, NULL) : f->e;
     struct dropper d[2] = { { .e = f->e }, { .e = other } };
     pthread_t thread[2];
 
@@ -438,7 +429,7 @@ static void two_may_drop_it_at_once(void **state)
         usher_close(other);
 }
 
-static void a_queue_goes_with_all_who_are_in_it(void **state)
+TEST(a_queue_goes_with_all_who_are_in_it)
 {
     struct fixture *f = *state;
     char room[USHER_QUEUE_ROOM_MAX];
@@ -469,7 +460,7 @@ static void a_queue_goes_with_all_who_are_in_it(void **state)
     same_digest(f->e, f->twin, USHER_QUEUE, "q");
 }
 
-static void visits_that_wait_for_the_history_are_not_lost_with_a_queue(void **state)
+TEST(visits_that_wait_for_the_history_are_not_lost_with_a_queue)
 {
     struct fixture *f = *state;
 
@@ -488,7 +479,7 @@ static void visits_that_wait_for_the_history_are_not_lost_with_a_queue(void **st
     gone(f, USHER_QUEUE, "q");
 }
 
-static void rooms_rules_and_dispensers_go_as_they_always_did(void **state)
+TEST(rooms_rules_and_dispensers_go_as_they_always_did)
 {
     struct fixture *f = *state;
 
@@ -524,7 +515,7 @@ static void rooms_rules_and_dispensers_go_as_they_always_did(void **state)
 }
 
 /* Every verb that writes, of every noun, may be for one version alone. */
-static void a_command_for_another_version_changes_nothing(void **state)
+TEST(a_command_for_another_version_changes_nothing)
 {
     static const char *const before[] = {
         "number add s 1",        "number reg s 1", "queue login s ann", "queue apply s zoe",
@@ -600,27 +591,4 @@ static void a_command_for_another_version_changes_nothing(void **state)
     f->now += 2000;
     said(f, USHER_STALE, "number add s 4 if-version=5");
     assert_int_equal(f->r.version, 6);
-}
-
-int suite_drop(const struct backend *b)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    static const struct CMUnitTest tests[] = {
-        TEST(of_a_pool_that_was_dropped_nothing_is_left),
-        TEST(a_hold_of_before_is_never_somebody_elses),
-        TEST(a_large_pool_goes_in_bounded_steps),
-        TEST(a_pool_may_be_made_anew_while_it_is_dropped),
-        TEST(one_that_is_made_anew_begins_at_its_own_time),
-        TEST(whoever_looks_at_what_is_being_dropped_sees_nothing),
-        TEST(a_watcher_hears_of_one_change),
-        TEST(a_request_id_goes_with_its_pool),
-        TEST(two_may_drop_it_at_once),
-        TEST(a_queue_goes_with_all_who_are_in_it),
-        TEST(visits_that_wait_for_the_history_are_not_lost_with_a_queue),
-        TEST(rooms_rules_and_dispensers_go_as_they_always_did),
-        TEST(a_command_for_another_version_changes_nothing),
-    };
-
-    backend = b;
-    return suite_tests(b, b->name, tests);
 }

@@ -8,23 +8,11 @@
  *
  * USHER_STEPS commands, from USHER_SEED on.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/fixture.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
 #include "lib/notary.h"
-#include "lib/share.h"
 
 /* 2023-12-28 10:00 UTC */
 #define MORNING (INT64_C(1703721600000) + INT64_C(36000000))
@@ -52,8 +40,6 @@ struct fixture {
     int64_t max;  /* of the last answer */
 };
 
-static const struct backend *backend;
-
 static unsigned below(struct fixture *f, unsigned n)
 {
     f->seed = f->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -66,7 +52,7 @@ static void engine_open(struct fixture *f)
 
     opt.timeout_ms = 60000;
     opt.authority = &f->notary.base;
-    f->e = suite_open(backend, f->url, &f->now, &opt);
+    f->e = suite_open(f->url, &f->now, &opt);
 }
 
 static int set_up(void **state)
@@ -78,7 +64,7 @@ static int set_up(void **state)
     assert_non_null(f->seen);
     f->now = MORNING;
     notary_init(&f->notary);
-    assert_true(backend->fresh(f->url));
+    assert_true(under_test.fresh(f->url));
     *state = f;
     return 0;
 }
@@ -252,17 +238,17 @@ static void id_step(struct fixture *f, char line[512])
         }
 }
 
-static void nothing_comes_twice_whatever_is_lost(void **state)
+TEST_WITH(nothing_comes_twice_whatever_is_lost, set_up, tear_down)
 {
     struct fixture *f = *state;
     uint64_t seed = number_from("USHER_SEED", share_long() ? (uint64_t)time(NULL) : 11);
     /* each takes milliseconds: not as many as of others in check-long */
     uint64_t steps =
-        share_long() ? 100000 : share_of("USHER_STEPS", backend->durable ? 1000 : 4000);
+        share_long() ? 100000 : share_of("USHER_STEPS", under_test.durable ? 1000 : 4000);
     unsigned lost = 0;
     bool met = true;
 
-    print_message("%s: USHER_SEED=%" PRIu64 "\n", backend->name, seed);
+    print_message("%s: USHER_SEED=%" PRIu64 "\n", under_test.name, seed);
     f->seed = seed;
     engine_open(f);
     for (uint64_t i = 0; i < steps; i++) {
@@ -280,13 +266,13 @@ static void nothing_comes_twice_whatever_is_lost(void **state)
 
                 opt.timeout_ms = f->away ? 60 : 60000;
                 opt.authority = &f->notary.base;
-                f->e = suite_open(backend, f->url, &f->now, &opt);
+                f->e = suite_open(f->url, &f->now, &opt);
             }
         }
         if (below(f, 120) == 0 && !f->away) {
             suite_close(&f->e);
             if (below(f, 3) != 0) {
-                assert_true(backend->fresh(f->url));
+                assert_true(under_test.fresh(f->url));
                 lost++;
             }
             engine_open(f);
@@ -315,14 +301,4 @@ static void nothing_comes_twice_whatever_is_lost(void **state)
     }
     if (steps >= 4000)
         assert_true(lost > 0 && f->seen->n > steps / 2);
-}
-
-int suite_granted(const struct backend *b)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_comes_twice_whatever_is_lost, set_up, tear_down),
-    };
-
-    backend = b;
-    return suite_tests(b, "granted", tests);
 }

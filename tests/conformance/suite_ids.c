@@ -5,32 +5,21 @@
  *
  * The clock is f->now.  Every test ends with the audit.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/fixture.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lib/calls.h"
 #include "lib/notary.h"
+#include "lib/util.h"
 
 #define NOON INT64_C(1700000000000)
 
 struct fixture {
-    const struct backend *b;
     char url[BACKEND_URL_MAX];
     struct usher_engine *e;
     int64_t now;
@@ -38,15 +27,13 @@ struct fixture {
     int64_t timeout_ms;
 };
 
-static const struct backend *backend;
-
 static struct usher_engine *engine_open(struct fixture *f)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
 
     opt.timeout_ms = f->timeout_ms;
     opt.authority = f->notary != NULL ? &f->notary->base : NULL;
-    return suite_open(f->b, f->url, &f->now, &opt);
+    return suite_open(f->url, &f->now, &opt);
 }
 
 static int set_up(void **state)
@@ -54,10 +41,9 @@ static int set_up(void **state)
     struct fixture *f = calloc(1, sizeof *f);
 
     assert_non_null(f);
-    f->b = backend;
     f->now = NOON;
     f->timeout_ms = 60000;
-    assert_true(backend->fresh(f->url));
+    assert_true(under_test.fresh(f->url));
     f->e = engine_open(f);
     *state = f;
     return 0;
@@ -75,6 +61,8 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
+
+TEST_EACH(set_up, tear_down);
 
 /* ---- short words ------------------------------------------------------------------ */
 
@@ -125,7 +113,7 @@ static struct usher_id_result_row show(struct fixture *f, const char *name)
 
 /* ---- order, uniqueness, 64 bits --------------------------------------------------- */
 
-static void the_first_id_is_start_and_others_follow(void **state)
+TEST(the_first_id_is_start_and_others_follow)
 {
     struct fixture *f = *state;
 
@@ -146,7 +134,7 @@ static void the_first_id_is_start_and_others_follow(void **state)
     assert_int_equal(show(f, "plain").step, 512);
 }
 
-static void ids_go_on_over_every_power_of_ten_and_of_two(void **state)
+TEST(ids_go_on_over_every_power_of_ten_and_of_two)
 {
     struct fixture *f = *state;
     int64_t at = 10;
@@ -183,7 +171,7 @@ static void ids_go_on_over_every_power_of_ten_and_of_two(void **state)
 
 /* The seed compared low and high as texts, so that "9" was beyond "10", and gave what was the
  * counter after its addition. */
-static void a_segment_ends_where_it_ends_at_every_power_of_ten(void **state)
+TEST(a_segment_ends_where_it_ends_at_every_power_of_ten)
 {
     struct fixture *f = *state;
     int64_t at = 10;
@@ -204,7 +192,7 @@ static void a_segment_ends_where_it_ends_at_every_power_of_ten(void **state)
     }
 }
 
-static void the_first_id_of_a_segment_is_given_and_none_behind_its_last(void **state)
+TEST(the_first_id_of_a_segment_is_given_and_none_behind_its_last)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
@@ -216,7 +204,7 @@ static void the_first_id_of_a_segment_is_given_and_none_behind_its_last(void **s
     assert_int_equal(next(f, "seg", 1, &r), USHER_EMPTY);
 }
 
-static void an_id_behind_a_refill_is_larger_than_all_before(void **state)
+TEST(an_id_behind_a_refill_is_larger_than_all_before)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
@@ -234,7 +222,7 @@ static void an_id_behind_a_refill_is_larger_than_all_before(void **state)
     assert_int_equal(last, 100);
 }
 
-static void used_up_and_not_there_are_told_apart(void **state)
+TEST(used_up_and_not_there_are_told_apart)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
@@ -248,7 +236,7 @@ static void used_up_and_not_there_are_told_apart(void **state)
     assert_int_equal(ask_id_delete(f->e, "other"), USHER_SAME);
 }
 
-static void a_range_is_of_one_piece(void **state)
+TEST(a_range_is_of_one_piece)
 {
     struct fixture *f = *state;
 
@@ -260,7 +248,7 @@ static void a_range_is_of_one_piece(void **state)
     assert_next(f, "r", 1, 31 + USHER_ID_N_MAX);
 }
 
-static void sites_with_offsets_of_their_own_never_meet(void **state)
+TEST(sites_with_offsets_of_their_own_never_meet)
 {
     struct fixture *f = *state;
     char seen[3001] = { 0 };
@@ -285,7 +273,7 @@ static void sites_with_offsets_of_their_own_never_meet(void **state)
 }
 
 /* What two sites were before, they are after any change of by or next. */
-static void sites_never_meet_whatever_is_set(void **state)
+TEST(sites_never_meet_whatever_is_set)
 {
     struct fixture *f = *state;
     struct usher_id_result_settings s = SET(.by = 3);
@@ -326,7 +314,7 @@ static void sites_never_meet_whatever_is_set(void **state)
     assert_int_equal(next(f, "s", 1, &r), USHER_FULL);
 }
 
-static void the_limit_is_an_error_and_says_what_is_left(void **state)
+TEST(the_limit_is_an_error_and_says_what_is_left)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
@@ -348,7 +336,7 @@ static void the_limit_is_an_error_and_says_what_is_left(void **state)
 
 /* ---- retries, returns, installs --------------------------------------------------- */
 
-static void a_repeated_request_gets_the_first_range(void **state)
+TEST(a_repeated_request_gets_the_first_range)
 {
     struct fixture *f = *state;
     struct usher_id_range a, b;
@@ -364,7 +352,7 @@ static void a_repeated_request_gets_the_first_range(void **state)
     assert_next(f, "t", 1, a.first + 6);
 }
 
-static void the_unused_end_of_the_newest_range_comes_back(void **state)
+TEST(the_unused_end_of_the_newest_range_comes_back)
 {
     struct fixture *f = *state;
     struct usher_id_range r, old;
@@ -383,7 +371,7 @@ static void the_unused_end_of_the_newest_range_comes_back(void **state)
     assert_next(f, "t", 1, 53);
 }
 
-static void a_range_comes_back_once(void **state)
+TEST(a_range_comes_back_once)
 {
     struct fixture *f = *state;
     struct usher_id_range r, again;
@@ -405,7 +393,7 @@ static void a_range_comes_back_once(void **state)
 }
 
 /* No authority has granted the ids between the range and the next segment. */
-static void no_range_reaches_over_the_start_of_a_segment(void **state)
+TEST(no_range_reaches_over_the_start_of_a_segment)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
@@ -424,7 +412,7 @@ static void no_range_reaches_over_the_start_of_a_segment(void **state)
     assert_next(f, "m", 1, 1001);
 }
 
-static void of_two_who_install_one_wins(void **state)
+TEST(of_two_who_install_one_wins)
 {
     struct fixture *f = *state;
 
@@ -445,7 +433,7 @@ static void of_two_who_install_one_wins(void **state)
 
 /* ---- settings --------------------------------------------------------------------- */
 
-static void the_step_follows_how_long_segments_last(void **state)
+TEST(the_step_follows_how_long_segments_last)
 {
     struct fixture *f = *state;
 
@@ -472,7 +460,7 @@ static void the_step_follows_how_long_segments_last(void **state)
     assert_int_equal(show(f, "s").step, 10); /* at least */
 }
 
-static void a_counter_is_raised_and_never_lowered(void **state)
+TEST(a_counter_is_raised_and_never_lowered)
 {
     struct fixture *f = *state;
     struct usher_id_result_settings s = SET(0);
@@ -488,7 +476,7 @@ static void a_counter_is_raised_and_never_lowered(void **state)
     assert_int_equal(show(f, "c").max, 5511);
 }
 
-static void dispensers_are_made_shown_changed_and_deleted(void **state)
+TEST(dispensers_are_made_shown_changed_and_deleted)
 {
     struct fixture *f = *state;
     struct usher_id_result_settings s = SET(.step = 7);
@@ -514,7 +502,7 @@ static void dispensers_are_made_shown_changed_and_deleted(void **state)
     assert_next(f, "b", 1, 2);
 }
 
-static void wrong_arguments_are_named(void **state)
+TEST(wrong_arguments_are_named)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
@@ -574,16 +562,7 @@ static struct usher_ids *ids_open(struct usher_engine *e, const char *name, int6
     return ids;
 }
 
-static int64_t take(struct usher_ids *ids)
-{
-    int64_t id = -1;
-
-    if (usher_ids_next(ids, &id) != USHER_OK)
-        fail_msg("%s", usher_message());
-    return id;
-}
-
-static void ids_of_the_process_come_from_the_store(void **state)
+TEST(ids_of_the_process_come_from_the_store)
 {
     struct fixture *f = *state;
     struct usher_ids *ids;
@@ -593,14 +572,14 @@ static void ids_of_the_process_come_from_the_store(void **state)
     create(f, "p", USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY,
            SET(.start = INT64_C(9999999999), .by = 2));
     ids = ids_open(f->e, "p", 20);
-    assert_int_equal(take(ids), INT64_C(9999999999));
+    assert_int_equal(next_id(ids), INT64_C(9999999999));
     for (int i = 1; i < 100; i++)
-        assert_int_equal(take(ids), INT64_C(9999999999) + 2 * i);
+        assert_int_equal(next_id(ids), INT64_C(9999999999) + 2 * i);
     assert_int_equal(usher_ids_take(ids, 3, 0, &first), USHER_OK);
     assert_true(first >= INT64_C(9999999999) + 200);
-    assert_int_equal(take(ids), first + 6);
+    assert_int_equal(next_id(ids), first + 6);
     assert_int_equal(usher_ids_take(ids, 100, 0, &first), USHER_OK); /* more than a segment */
-    assert_true(take(ids) > first + 198);
+    assert_true(next_id(ids) > first + 198);
     assert_int_equal(usher_ids_local_open(ids, &local), USHER_OK);
     for (int i = 0; i < 100; i++) {
         assert_int_equal(usher_ids_local_next(local, &id), USHER_OK);
@@ -611,7 +590,7 @@ static void ids_of_the_process_come_from_the_store(void **state)
     usher_ids_close(ids);
 }
 
-static void a_clean_close_returns_the_rest(void **state)
+TEST(a_clean_close_returns_the_rest)
 {
     struct fixture *f = *state;
 
@@ -623,12 +602,12 @@ static void a_clean_close_returns_the_rest(void **state)
         int64_t id = 0;
 
         for (int64_t k = 0; k < 14; k++)
-            assert_int_equal(take(ids), 1 + i * 16 + k);
+            assert_int_equal(next_id(ids), 1 + i * 16 + k);
         assert_int_equal(usher_ids_local_open(ids, &local), USHER_OK);
         assert_int_equal(usher_ids_local_next(local, &id), USHER_OK);
         assert_int_equal(id, 1 + i * 16 + 14);
         usher_ids_local_close(local);
-        assert_int_equal(take(ids), 1 + i * 16 + 15);
+        assert_int_equal(next_id(ids), 1 + i * 16 + 15);
         usher_ids_close(ids);
     }
     assert_int_equal(show(f, "p").issued, 160);
@@ -636,14 +615,14 @@ static void a_clean_close_returns_the_rest(void **state)
     { /* not if others have had ids behind it */
         struct usher_ids *ids = ids_open(f->e, "p", 10);
 
-        assert_int_equal(take(ids), 162);
+        assert_int_equal(next_id(ids), 162);
         assert_next(f, "p", 1, 172);
         usher_ids_close(ids);
         assert_next(f, "p", 1, 173);
     }
 }
 
-static void the_limit_is_reached_to_the_last_id(void **state)
+TEST(the_limit_is_reached_to_the_last_id)
 {
     struct fixture *f = *state;
     struct usher_ids *ids;
@@ -652,7 +631,7 @@ static void the_limit_is_reached_to_the_last_id(void **state)
     create(f, "p", USHER_GIVEN_ID_LIMIT, SET(.limit = 25));
     ids = ids_open(f->e, "p", 10);
     for (int64_t i = 1; i <= 25; i++)
-        assert_int_equal(take(ids), i);
+        assert_int_equal(next_id(ids), i);
     assert_int_equal(usher_ids_next(ids, &id), USHER_FULL);
     assert_non_null(strstr(usher_message(), "limit"));
     usher_ids_close(ids);
@@ -660,7 +639,7 @@ static void the_limit_is_reached_to_the_last_id(void **state)
 }
 
 /* As when a Redis has lost what it knew: another epoch, or a counter that fell. */
-static void a_dispenser_that_was_lost_goes_on_above_what_was_given(void **state)
+TEST(a_dispenser_that_was_lost_goes_on_above_what_was_given)
 {
     struct fixture *f = *state;
     struct usher_ids *ids;
@@ -669,11 +648,11 @@ static void a_dispenser_that_was_lost_goes_on_above_what_was_given(void **state)
     create(f, "p", 0, SET(0));
     ids = ids_open(f->e, "p", 10);
     for (int i = 0; i < 25; i++)
-        last = take(ids);
+        last = next_id(ids);
     assert_int_equal(ask_id_delete(f->e, "p"), USHER_OK);
     create(f, "p", 0, SET(0));
     for (int i = 0; i < 100; i++) {
-        int64_t id = take(ids);
+        int64_t id = next_id(ids);
 
         assert_true(id > last);
         last = id;
@@ -682,7 +661,7 @@ static void a_dispenser_that_was_lost_goes_on_above_what_was_given(void **state)
     assert_true(show(f, "p").next >= last + 1);
 }
 
-static void a_managed_dispenser_keeps_callers_waiting_for_install(void **state)
+TEST(a_managed_dispenser_keeps_callers_waiting_for_install)
 {
     struct fixture *f = *state;
     struct usher_ids_options opt = USHER_IDS_OPTIONS_INIT;
@@ -696,7 +675,7 @@ static void a_managed_dispenser_keeps_callers_waiting_for_install(void **state)
     opt.timeout_ms = 50;
     assert_int_equal(usher_ids_open(f->e, "m", &opt, &ids), USHER_OK);
     for (int64_t i = 1; i <= 5; i++)
-        assert_int_equal(take(ids), i);
+        assert_int_equal(next_id(ids), i);
     assert_int_equal(usher_ids_next(ids, &id), USHER_EMPTY);
     assert_int_equal(ask_id_install(f->e, "m", 101, 5, 5), USHER_OK);
     assert_int_equal(usher_ids_take(ids, 1, 10000, &id), USHER_OK);
@@ -704,7 +683,7 @@ static void a_managed_dispenser_keeps_callers_waiting_for_install(void **state)
     usher_ids_close(ids);
 }
 
-static void ids_end_with_a_fork(void **state)
+TEST(ids_end_with_a_fork)
 {
     struct fixture *f = *state;
     struct usher_ids *ids;
@@ -717,7 +696,7 @@ static void ids_end_with_a_fork(void **state)
     ids = ids_open(f->e, "p", 100);
     assert_int_equal(usher_ids_local_open(ids, &local), USHER_OK);
     assert_int_equal(usher_ids_local_next(local, &mine), USHER_OK);
-    assert_int_equal(take(ids), 51); /* a sub-range does not pass the mark */
+    assert_int_equal(next_id(ids), 51); /* a sub-range does not pass the mark */
     pid = fork();
     if (pid == 0) {
         bool good = usher_ids_next(ids, &id) == USHER_INVALID &&
@@ -734,7 +713,7 @@ static void ids_end_with_a_fork(void **state)
     assert_true(pid > 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_int_equal(take(ids), 52);
+    assert_int_equal(next_id(ids), 52);
     assert_int_equal(usher_ids_local_next(local, &id), USHER_OK);
     assert_int_equal(id, mine + 1);
     usher_ids_local_close(local);
@@ -747,7 +726,7 @@ static void ids_end_with_a_fork(void **state)
 static void begin_with_notary(struct fixture *f, int64_t timeout_ms)
 {
     suite_close(&f->e);
-    assert_true(backend->fresh(f->url));
+    assert_true(under_test.fresh(f->url));
     if (f->notary == NULL) {
         f->notary = malloc(sizeof *f->notary);
         assert_non_null(f->notary);
@@ -766,7 +745,7 @@ static int64_t granted(struct fixture *f)
     return r.first;
 }
 
-static void segments_come_from_the_authority_by_themselves(void **state)
+TEST(segments_come_from_the_authority_by_themselves)
 {
     struct fixture *f = *state;
     struct usher_id_range r, again;
@@ -792,7 +771,7 @@ static void segments_come_from_the_authority_by_themselves(void **state)
     assert_int_equal(ask_id_next(f->e, "nobody", 1, NULL, &r), USHER_MISSING);
 }
 
-static void granted_ids_stay_on_their_grid_and_below_the_limit(void **state)
+TEST(granted_ids_stay_on_their_grid_and_below_the_limit)
 {
     struct fixture *f = *state;
     struct usher_id_result_settings set = SET(.limit = 100);
@@ -817,7 +796,7 @@ static void granted_ids_stay_on_their_grid_and_below_the_limit(void **state)
     assert_next(f, "zero", 1, 10); /* numbers of an authority are from 1 */
 }
 
-static void an_authority_that_fails_is_an_error_at_the_deadline(void **state)
+TEST(an_authority_that_fails_is_an_error_at_the_deadline)
 {
     struct fixture *f = *state;
     struct usher_id_range r = { .first = -1 };
@@ -847,7 +826,7 @@ static void an_authority_that_fails_is_an_error_at_the_deadline(void **state)
     atomic_store(&f->notary->answer, USHER_OK); /* for the audit */
 }
 
-static void a_store_that_forgot_starts_above_the_authority(void **state)
+TEST(a_store_that_forgot_starts_above_the_authority)
 {
     struct fixture *f = *state;
 
@@ -874,7 +853,7 @@ static void a_store_that_forgot_starts_above_the_authority(void **state)
 }
 
 /* An operator says that the numbers below are in use elsewhere; then the store is lost. */
-static void ids_skipped_by_hand_are_told_to_the_authority(void **state)
+TEST(ids_skipped_by_hand_are_told_to_the_authority)
 {
     struct fixture *f = *state;
     struct usher_id_result_settings s = SET(0);
@@ -893,7 +872,7 @@ static void ids_skipped_by_hand_are_told_to_the_authority(void **state)
     atomic_store(&f->notary->answer, USHER_OK);
 }
 
-static void granted_ids_end_at_the_largest_there_is(void **state)
+TEST(granted_ids_end_at_the_largest_there_is)
 {
     struct fixture *f = *state;
     struct usher_id_result_settings s = SET(0);
@@ -971,7 +950,7 @@ static void be_many(struct usher_engine *const *engines, size_t n_engines, size_
         assert_true(all[i] > all[i - 1]);
 }
 
-static void sixty_four_callers_of_a_used_up_dispenser_make_one_request(void **state)
+TEST(sixty_four_callers_of_a_used_up_dispenser_make_one_request)
 {
     struct fixture *f = *state;
     int64_t all[64 * 20];
@@ -984,7 +963,7 @@ static void sixty_four_callers_of_a_used_up_dispenser_make_one_request(void **st
     assert_int_equal(all[64 * 20 - 1], 64 * 20);
 }
 
-static void engines_that_share_an_authority_never_give_one_id(void **state)
+TEST_NEEDS(engines_that_share_an_authority_never_give_one_id, NEEDS_SHARED)
 {
     struct fixture *f = *state;
     struct usher_engine *e[2];
@@ -1003,7 +982,7 @@ static void engines_that_share_an_authority_never_give_one_id(void **state)
     usher_close(e[1]);
 }
 
-static void segments_in_the_process_are_granted_too(void **state)
+TEST(segments_in_the_process_are_granted_too)
 {
     struct fixture *f = *state;
     struct usher_ids *ids;
@@ -1014,7 +993,7 @@ static void segments_in_the_process_are_granted_too(void **state)
     for (int round = 0; round < 3; round++) {
         ids = ids_open(f->e, "fed", 50);
         for (int i = 0; i < 170; i++) {
-            int64_t id = take(ids);
+            int64_t id = next_id(ids);
 
             assert_true(id > last);
             last = id;
@@ -1047,14 +1026,6 @@ struct crowd {
     pthread_t thread;
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static void *be_one_of_many(void *payload)
 {
     struct crowd *c = payload;
@@ -1065,10 +1036,10 @@ static void *be_one_of_many(void *payload)
     for (int i = 0; i < FROM_STORE; i++, g++) {
         struct usher_id_range r;
 
-        g->begun_ns = now_ns();
+        g->begun_ns = clock_ns();
         if (ask_id_next(c->e, "strict", 1, NULL, &r) != USHER_OK)
             c->wrong = "next";
-        g->done_ns = now_ns();
+        g->done_ns = clock_ns();
         g->id = r.first;
     }
     for (int i = 0; i < FROM_PROCESS; i++, g++) {
@@ -1156,7 +1127,7 @@ static void check_all(struct given *all, size_t threads)
     free(part);
 }
 
-static void no_two_threads_get_one_id(void **state)
+TEST(no_two_threads_get_one_id)
 {
     struct fixture *f = *state;
     struct given *all = calloc(THREADS * A_THREAD, sizeof *all);
@@ -1173,7 +1144,7 @@ static void no_two_threads_get_one_id(void **state)
 }
 
 /* 8 processes of 8 threads each. */
-static void no_two_processes_get_one_id(void **state)
+TEST_NEEDS(no_two_processes_get_one_id, NEEDS_SHARED)
 {
     struct fixture *f = *state;
     size_t size = PROCESSES * THREADS * A_THREAD * sizeof(struct given);
@@ -1206,59 +1177,4 @@ static void no_two_processes_get_one_id(void **state)
     }
     check_all(all, PROCESSES * THREADS);
     (void)munmap(all, size);
-}
-
-/* ---- all -------------------------------------------------------------------------- */
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int suite_ids(const struct backend *b)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(the_first_id_is_start_and_others_follow),
-        TEST(ids_go_on_over_every_power_of_ten_and_of_two),
-        TEST(a_segment_ends_where_it_ends_at_every_power_of_ten),
-        TEST(the_first_id_of_a_segment_is_given_and_none_behind_its_last),
-        TEST(an_id_behind_a_refill_is_larger_than_all_before),
-        TEST(used_up_and_not_there_are_told_apart),
-        TEST(a_range_is_of_one_piece),
-        TEST(sites_with_offsets_of_their_own_never_meet),
-        TEST(sites_never_meet_whatever_is_set),
-        TEST(the_limit_is_an_error_and_says_what_is_left),
-        TEST(a_repeated_request_gets_the_first_range),
-        TEST(the_unused_end_of_the_newest_range_comes_back),
-        TEST(a_range_comes_back_once),
-        TEST(no_range_reaches_over_the_start_of_a_segment),
-        TEST(of_two_who_install_one_wins),
-        TEST(the_step_follows_how_long_segments_last),
-        TEST(a_counter_is_raised_and_never_lowered),
-        TEST(dispensers_are_made_shown_changed_and_deleted),
-        TEST(wrong_arguments_are_named),
-        TEST(ids_of_the_process_come_from_the_store),
-        TEST(a_clean_close_returns_the_rest),
-        TEST(the_limit_is_reached_to_the_last_id),
-        TEST(a_dispenser_that_was_lost_goes_on_above_what_was_given),
-        TEST(a_managed_dispenser_keeps_callers_waiting_for_install),
-        TEST(ids_end_with_a_fork),
-        TEST(segments_come_from_the_authority_by_themselves),
-        TEST(granted_ids_stay_on_their_grid_and_below_the_limit),
-        TEST(an_authority_that_fails_is_an_error_at_the_deadline),
-        TEST(a_store_that_forgot_starts_above_the_authority),
-        TEST(ids_skipped_by_hand_are_told_to_the_authority),
-        TEST(granted_ids_end_at_the_largest_there_is),
-        TEST(sixty_four_callers_of_a_used_up_dispenser_make_one_request),
-        TEST(segments_in_the_process_are_granted_too),
-        TEST(no_two_threads_get_one_id),
-    };
-    static const struct CMUnitTest shared[] = {
-        TEST(engines_that_share_an_authority_never_give_one_id),
-        TEST(no_two_processes_get_one_id),
-    };
-    int rc;
-
-    backend = b;
-    rc = suite_tests(b, "ids", tests);
-    if (rc == 0 && b->shared)
-        rc = suite_tests(b, "ids shared", shared);
-    return rc;
 }

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What every store must do with the log of a scope and who follows it, whatever the noun: rooms,
  * which have a log of their own, are in suite_rooms.c. */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
 
@@ -30,16 +21,14 @@ struct fixture {
     struct usher_result r; /* the last answer */
 };
 
-static const struct backend *backend;
-
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
 
     assert_non_null(f);
     f->now = MORNING;
-    assert_true(backend->fresh(f->url));
-    f->e = suite_open(backend, f->url, &f->now, NULL);
+    assert_true(under_test.fresh(f->url));
+    f->e = suite_open(f->url, &f->now, NULL);
     *state = f;
     return 0;
 }
@@ -54,6 +43,8 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
+
+TEST_EACH(set_up, tear_down);
 
 static void say(struct fixture *f, enum usher_status want, const char *line)
 {
@@ -81,7 +72,7 @@ static size_t notices(struct fixture *f)
     return changes.n;
 }
 
-static void same_text(struct usher_text text, const char *want)
+static void is_text(struct usher_text text, const char *want)
 {
     assert_int_equal(text.size, strlen(want));
     if (text.size != 0)
@@ -183,7 +174,7 @@ static void walk(struct fixture *f, const char *noun, const struct step *steps)
     assert_int_equal(wrong, 0);
 }
 
-static void each_change_of_a_queue_has_a_whole_notice(void **state)
+TEST(each_change_of_a_queue_has_a_whole_notice)
 {
     static const struct step steps[] = {
         { 0,
@@ -326,7 +317,7 @@ static void each_change_of_a_queue_has_a_whole_notice(void **state)
     walk(*state, "queue", steps);
 }
 
-static void each_change_of_a_number_has_a_whole_notice(void **state)
+TEST(each_change_of_a_number_has_a_whole_notice)
 {
     static const struct step steps[] = {
         { 0, "set p log=200 rest=50", { "set | rest=50 log=200" } },
@@ -386,7 +377,7 @@ static void each_change_of_a_number_has_a_whole_notice(void **state)
 
 /* A call ends by a deadline that another engine applies: the engine that made it gets the notice.
  */
-static void the_end_of_a_hold_reaches_its_holder(void **state)
+TEST(the_end_of_a_hold_reaches_its_holder)
 {
     struct fixture *f = *state;
     struct usher_engine *other;
@@ -395,7 +386,7 @@ static void the_end_of_a_hold_reaches_its_holder(void **state)
     const struct usher_event *event;
     char got[200];
 
-    if (!backend->shared)
+    if (!under_test.shared)
         return;
     say(f, USHER_OK, "number set p log=9");
     say(f, USHER_OK, "number add p 1");
@@ -405,7 +396,7 @@ static void the_end_of_a_hold_reaches_its_holder(void **state)
                                         NULL, &watcher),
                      USHER_OK);
     f->now += 1000;
-    other = suite_open(backend, f->url, &f->now, NULL);
+    other = suite_open(f->url, &f->now, NULL);
     assert_int_equal(line_execute(other, &r, "number sweep p"), USHER_OK);
     usher_result_done(&r);
     event = usher_collect(f->e, -1);
@@ -420,7 +411,7 @@ static void the_end_of_a_hold_reaches_its_holder(void **state)
 
 /* ---- the log ------------------------------------------------------------------------------- */
 
-static void a_log_has_the_last_notices(void **state)
+TEST(a_log_has_the_last_notices)
 {
     struct fixture *f = *state;
 
@@ -455,7 +446,7 @@ static void a_log_has_the_last_notices(void **state)
 }
 
 /* A caller is seated as it comes: of the two notices of one write the last is kept. */
-static void a_log_may_be_shorter_than_one_change_tells(void **state)
+TEST(a_log_may_be_shorter_than_one_change_tells)
 {
     struct fixture *f = *state;
 
@@ -469,7 +460,7 @@ static void a_log_may_be_shorter_than_one_change_tells(void **state)
     say(f, USHER_OK, "queue changes q since=3");
 }
 
-static void a_log_goes_by_steps_when_none_is_wanted(void **state)
+TEST(a_log_goes_by_steps_when_none_is_wanted)
 {
     struct fixture *f = *state;
 
@@ -502,7 +493,7 @@ static void a_log_goes_by_steps_when_none_is_wanted(void **state)
 
 /* ---- what a notice says -------------------------------------------------------------------- */
 
-static void what_has_ended_was_somebodys(void **state)
+TEST(what_has_ended_was_somebodys)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -525,17 +516,17 @@ static void what_has_ended_was_somebodys(void **state)
     assert_int_equal(notice(f, 0).verb, USHER_NUMBER_EXPIRE);
     assert_int_equal(notice(f, 0).token, token);
     assert_int_equal(notice(f, 0).until_ms, MORNING + 6000); /* of the rest */
-    same_text(notice(f, 0).subject, "1");
-    same_text(notice(f, 0).owner, "ann");
+    is_text(notice(f, 0).subject, "1");
+    is_text(notice(f, 0).owner, "ann");
     assert_int_equal(notice(f, 1).verb, USHER_NUMBER_EXPIRE); /* its rest: nobody's */
-    same_text(notice(f, 1).owner, "");
+    is_text(notice(f, 1).owner, "");
     assert_int_equal(notice(f, 2).verb, USHER_NUMBER_CALL);
-    same_text(notice(f, 2).owner, "bob");
+    is_text(notice(f, 2).owner, "bob");
     assert_int_equal(notice(f, 3).verb, USHER_NUMBER_FREE);
-    same_text(notice(f, 3).owner, "bob");
+    is_text(notice(f, 3).owner, "bob");
 }
 
-static void a_change_of_settings_says_which(void **state)
+TEST(a_change_of_settings_says_which)
 {
     struct fixture *f = *state;
     struct usher_fields fields = { 0 };
@@ -549,20 +540,20 @@ static void a_change_of_settings_says_which(void **state)
     fields.at = (const unsigned char *)n.data.data;
     fields.end = fields.at + n.data.size;
     assert_true(usher_fields_next(&fields, &name, &value, &version));
-    same_text(name, "order");
-    same_text(value, "3");
+    is_text(name, "order");
+    is_text(value, "3");
     assert_true(usher_fields_next(&fields, &name, &value, &version));
-    same_text(name, "zone");
-    same_text(value, "-60");
+    is_text(name, "zone");
+    is_text(value, "-60");
     assert_true(usher_fields_next(&fields, &name, &value, &version));
-    same_text(name, "log");
-    same_text(value, "50");
+    is_text(name, "log");
+    is_text(value, "50");
     assert_false(usher_fields_next(&fields, &name, &value, &version));
 }
 
 /* ---- what meets it ------------------------------------------------------------------------- */
 
-static void what_changes_nothing_is_no_news(void **state)
+TEST(what_changes_nothing_is_no_news)
 {
     struct fixture *f = *state;
 
@@ -579,7 +570,7 @@ static void what_changes_nothing_is_no_news(void **state)
     assert_int_equal(notices(f), 3);
 }
 
-static void a_log_goes_with_its_scope(void **state)
+TEST(a_log_goes_with_its_scope)
 {
     struct fixture *f = *state;
     int64_t items = 0;
@@ -602,8 +593,8 @@ static void a_log_goes_with_its_scope(void **state)
     assert_int_equal(usher_drop(f->e, USHER_QUEUE, "p", &items), USHER_OK);
     assert_int_equal(items, 301);
     say(f, USHER_MISSING, "queue changes p");
-    if (backend->left != NULL)
-        assert_true(backend->left(f->url) < 20);
+    if (under_test.left != NULL)
+        assert_true(under_test.left(f->url) < 20);
 }
 
 /* ---- who follows it ------------------------------------------------------------------------ */
@@ -635,7 +626,7 @@ static unsigned hear(struct usher_engine *e, uint64_t *from, uint64_t last)
     return hear_of(e, USHER_NUMBER, from, last);
 }
 
-static void who_follows_hears_each_change_once(void **state)
+TEST(who_follows_hears_each_change_once)
 {
     struct fixture *f = *state;
     struct usher_engine *other;
@@ -645,9 +636,9 @@ static void who_follows_hears_each_change_once(void **state)
 
     say(f, USHER_OK, "number add p none");
     say(f, USHER_OK, "number set p log=20");
-    if (!backend->shared)
+    if (!under_test.shared)
         return;
-    other = suite_open(backend, f->url, &f->now, NULL);
+    other = suite_open(f->url, &f->now, NULL);
     for (int life = 0; life < 3; life++) { /* it goes on where it was */
         assert_int_equal(usher_watch_events(other, USHER_NUMBER, "p",
                                             USHER_WATCH_SINCE | USHER_WATCH_ALL, heard, NULL,
@@ -700,8 +691,8 @@ static void all_is_heard(struct fixture *f, enum usher_noun noun, const char *sc
 
     say(f, USHER_OK, *lines++);
     assert_int_equal(usher_watch_events(f->e, noun, scope, flags, 0, NULL, &mine), USHER_OK);
-    if (backend->shared) {
-        other = suite_open(backend, f->url, &f->now, NULL);
+    if (under_test.shared) {
+        other = suite_open(f->url, &f->now, NULL);
         assert_int_equal(usher_watch_events(other, noun, scope, flags, 0, NULL, &others), USHER_OK);
     }
     for (; *lines != NULL; lines++) {
@@ -722,7 +713,7 @@ static void all_is_heard(struct fixture *f, enum usher_noun noun, const char *sc
     }
 }
 
-static void each_noun_is_followed(void **state)
+TEST(each_noun_is_followed)
 {
     /* one act that is two changes; deadlines, and what follows from them; a log of few */
     static const char *const queue[] = {
@@ -791,7 +782,7 @@ static void each_noun_is_followed(void **state)
 }
 
 /* A log is that of all who had the name, where their versions go on. */
-static void what_is_made_anew_goes_on_in_its_log(void **state)
+TEST(what_is_made_anew_goes_on_in_its_log)
 {
     struct fixture *f = *state;
 
@@ -814,27 +805,4 @@ static void what_is_made_anew_goes_on_in_its_log(void **state)
     say(f, USHER_OK, "serial rule p");
     say(f, USHER_OK, "serial take p"); /* no log is wanted any more */
     say(f, USHER_REFUSED, "serial changes p");
-}
-
-int suite_news(const struct backend *b)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    static const struct CMUnitTest tests[] = {
-        TEST(each_change_of_a_queue_has_a_whole_notice),
-        TEST(each_change_of_a_number_has_a_whole_notice),
-        TEST(the_end_of_a_hold_reaches_its_holder),
-        TEST(a_log_has_the_last_notices),
-        TEST(a_log_goes_by_steps_when_none_is_wanted),
-        TEST(what_has_ended_was_somebodys),
-        TEST(a_change_of_settings_says_which),
-        TEST(what_changes_nothing_is_no_news),
-        TEST(a_log_goes_with_its_scope),
-        TEST(who_follows_hears_each_change_once),
-        TEST(each_noun_is_followed),
-        TEST(what_is_made_anew_goes_on_in_its_log),
-        TEST(a_log_may_be_shorter_than_one_change_tells),
-    };
-
-    backend = b;
-    return suite_tests(b, b->name, tests);
 }

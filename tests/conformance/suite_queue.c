@@ -3,33 +3,24 @@
  * What every store must do with queues: spec/queue.md row by row, what breaks elsewhere, and the
  * rules of queue.h.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/story.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <usher/history.h>
-#include <usher/operation.h>
 
 #include "lib/calls.h"
-#include "lib/share.h"
 #include "model/compare.h"
 
 /* ---- the seed ------------------------------------------------------------------------ */
 
 /* clang-format off */
 
-static void the_story_of_one_agent(void **state)
+TEST_EACH(queue_set_up, queue_tear_down);
+
+TEST(the_story_of_one_agent)
 {
     STORY(*state,
         { "set ttl=15000", "ok" },
@@ -57,7 +48,7 @@ static void the_story_of_one_agent(void **state)
         { "where u3", "ok room bob" });
 }
 
-static void a_user_without_any_agent_is_told_and_does_not_wait(void **state)
+TEST(a_user_without_any_agent_is_told_and_does_not_wait)
 {
     struct fixture *f = *state;
 
@@ -66,7 +57,7 @@ static void a_user_without_any_agent_is_told_and_does_not_wait(void **state)
     STORY(f, { "where u", "missing" }, { "list", "ok" });
 }
 
-static void a_second_apply_changes_neither_place_nor_index(void **state)
+TEST(a_second_apply_changes_neither_place_nor_index)
 {
     STORY(*state,
         { "login ann", "ok idle" }, { "apply a", "ok room ann" }, { "apply a", "same room ann" },
@@ -77,7 +68,7 @@ static void a_second_apply_changes_neither_place_nor_index(void **state)
         { "list", "ok b c" });
 }
 
-static void a_heartbeat_is_no_change(void **state)
+TEST(a_heartbeat_is_no_change)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -88,7 +79,7 @@ static void a_heartbeat_is_no_change(void **state)
     assert_int_equal(f->r.version, version);
 }
 
-static void time_to_live_zero_drops_nobody(void **state)
+TEST(time_to_live_zero_drops_nobody)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
@@ -98,7 +89,7 @@ static void time_to_live_zero_drops_nobody(void **state)
 
 /* ---- triggers (Q6) ------------------------------------------------------------------- */
 
-static void with_a_timer_users_and_agents_meet_when_told_to(void **state)
+TEST(with_a_timer_users_and_agents_meet_when_told_to)
 {
     STORY(*state,
         { "set trigger=timer ttl=0", "ok" },
@@ -113,7 +104,7 @@ static void with_a_timer_users_and_agents_meet_when_told_to(void **state)
 }
 
 /* A store serves no other command during a match, so it ends, and the reply says `more`. */
-static void a_match_ends_after_64(void **state)
+TEST(a_match_ends_after_64)
 {
     struct fixture *f = *state;
 
@@ -133,7 +124,7 @@ static void a_match_ends_after_64(void **state)
     STORY(f, { "match", "same" });
 }
 
-static void an_agent_pulls_one_user_after_the_other(void **state)
+TEST(an_agent_pulls_one_user_after_the_other)
 {
     struct fixture *f = *state;
 
@@ -148,7 +139,7 @@ static void an_agent_pulls_one_user_after_the_other(void **state)
         { "pull nobody", "missing" }, { "pause ann", "ok pausing" }, { "pull ann", "refused" });
 }
 
-static void whoever_waits_is_matched_when_the_trigger_becomes_automatic(void **state)
+TEST(whoever_waits_is_matched_when_the_trigger_becomes_automatic)
 {
     STORY(*state,
         { "set trigger=timer ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok queue 0" },
@@ -157,7 +148,7 @@ static void whoever_waits_is_matched_when_the_trigger_becomes_automatic(void **s
 
 /* ---- busy state that is never freed -------------------------------------------------- */
 
-static void an_agent_that_is_silent_is_gone_and_its_users_are_first_again(void **state)
+TEST(an_agent_that_is_silent_is_gone_and_its_users_are_first_again)
 {
     STORY(*state,
         { "login ann capacity=2", "ok idle" },
@@ -172,7 +163,7 @@ static void an_agent_that_is_silent_is_gone_and_its_users_are_first_again(void *
         { "where a", "ok room bob" }, { "where b", "ok queue 0" }, { "where c", "ok queue 1" });
 }
 
-static void a_user_that_is_silent_frees_the_room_for_the_next(void **state)
+TEST(a_user_that_is_silent_frees_the_room_for_the_next)
 {
     STORY(*state,
         { "login ann", "ok idle" }, { "apply a", "ok room ann" },
@@ -182,7 +173,7 @@ static void a_user_that_is_silent_frees_the_room_for_the_next(void **state)
         { "where b", "ok room ann" }, { "where a", "missing" }, { "history", "ok a:cut" });
 }
 
-static void an_agent_that_logs_out_leaves_nobody_behind(void **state)
+TEST(an_agent_that_logs_out_leaves_nobody_behind)
 {
     STORY(*state,
         { "set ttl=0", "ok" },
@@ -194,14 +185,14 @@ static void an_agent_that_logs_out_leaves_nobody_behind(void **state)
         { "finish bob.1", "ok b bob" }, { "where a", "ok room bob" }, { "list", "ok c d e" });
 }
 
-static void users_of_an_agent_that_is_gone_may_be_told_to_leave(void **state)
+TEST(users_of_an_agent_that_is_gone_may_be_told_to_leave)
 {
     STORY(*state,
         { "set ttl=0 requeue=drop", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
         { "logout ann", "ok gone" }, { "where a", "missing" }, { "history", "ok a:dropped" });
 }
 
-static void an_operator_frees_a_stuck_agent_without_a_restart(void **state)
+TEST(an_operator_frees_a_stuck_agent_without_a_restart)
 {
     struct fixture *f = *state;
 
@@ -216,7 +207,7 @@ static void an_operator_frees_a_stuck_agent_without_a_restart(void **state)
         { "free ann", "ok idle" }, { "free ann", "same idle" }, { "free nobody", "missing" });
 }
 
-static void a_room_is_finished_by_force_from_outside(void **state)
+TEST(a_room_is_finished_by_force_from_outside)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann capacity=2", "ok idle" },
@@ -225,7 +216,7 @@ static void a_room_is_finished_by_force_from_outside(void **state)
 }
 
 /* Whatever visits there were, and however they ended: all agents are idle, no room is in use. */
-static void agents_are_idle_after_many_visits_that_ended_in_every_way(void **state)
+TEST(agents_are_idle_after_many_visits_that_ended_in_every_way)
 {
     struct fixture *f = *state;
     struct usher_queue_result_statistics s;
@@ -299,7 +290,7 @@ static void agents_are_idle_after_many_visits_that_ended_in_every_way(void **sta
 }
 
 /* A count that goes up when somebody comes, and not down in one of the ways to go. */
-static void nobody_who_is_gone_counts_for_the_limit(void **state)
+TEST(nobody_who_is_gone_counts_for_the_limit)
 {
     STORY(*state,
         { "set limit=1 maxwait=40000 ttl=15000", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
@@ -321,7 +312,7 @@ static void nobody_who_is_gone_counts_for_the_limit(void **state)
 
 /* ---- double release ------------------------------------------------------------------ */
 
-static void a_late_finish_ends_nobody_elses_visit(void **state)
+TEST(a_late_finish_ends_nobody_elses_visit)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -345,7 +336,7 @@ static void a_late_finish_ends_nobody_elses_visit(void **state)
         { "leave b", "missing b" });
 }
 
-static void leave_and_finish_of_one_visit_free_the_room_once(void **state)
+TEST(leave_and_finish_of_one_visit_free_the_room_once)
 {
     struct fixture *f = *state;
 
@@ -358,7 +349,7 @@ static void leave_and_finish_of_one_visit_free_the_room_once(void **state)
 }
 
 /* Who was in a room of an earlier login is not taken for who is in the room now. */
-static void a_finish_of_a_room_before_the_last_login_ends_nobodys_visit(void **state)
+TEST(a_finish_of_a_room_before_the_last_login_ends_nobodys_visit)
 {
     struct fixture *f = *state;
     uint64_t login;
@@ -375,7 +366,7 @@ static void a_finish_of_a_room_before_the_last_login_ends_nobodys_visit(void **s
         { "where a", "ok room ann" }, { "finish ann.1", "ok a ann" }, { "room ann", "ok idle -" });
 }
 
-static void a_visit_that_both_sides_end_counts_once(void **state)
+TEST(a_visit_that_both_sides_end_counts_once)
 {
     struct fixture *f = *state;
 
@@ -395,7 +386,7 @@ static void a_visit_that_both_sides_end_counts_once(void **state)
         { "apply c", "ok room ann" }, { "apply d", "ok room ann" }, { "apply e", "ok queue 0" });
 }
 
-static void a_repeated_request_gets_the_first_answer(void **state)
+TEST(a_repeated_request_gets_the_first_answer)
 {
     struct fixture *f = *state;
 
@@ -411,7 +402,7 @@ static void a_repeated_request_gets_the_first_answer(void **state)
 
 /* ---- double assignment and capacity -------------------------------------------------- */
 
-static void no_agent_has_more_users_than_rooms(void **state)
+TEST(no_agent_has_more_users_than_rooms)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann capacity=3", "ok idle" },
@@ -420,13 +411,13 @@ static void no_agent_has_more_users_than_rooms(void **state)
         { "finish ann.2", "ok b ann" }, { "room ann", "ok busy a d c" });
 }
 
-static void capacity_is_at_most_thirty_two(void **state)
+TEST(capacity_is_at_most_thirty_two)
 {
     STORY(*state, { "login ann capacity=33", "invalid" }, { "login ann capacity=0", "invalid" },
           { "login ann capacity=32", "ok idle" });
 }
 
-static void nobody_is_in_two_rooms(void **state)
+TEST(nobody_is_in_two_rooms)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
@@ -434,7 +425,7 @@ static void nobody_is_in_two_rooms(void **state)
         { "pull bob", "empty" }, { "match", "same" }, { "room bob", "ok idle -" });
 }
 
-static void an_agent_that_rings_is_not_rung_again_and_no_user_rings_twice(void **state)
+TEST(an_agent_that_rings_is_not_rung_again_and_no_user_rings_twice)
 {
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
@@ -449,7 +440,7 @@ static void an_agent_that_rings_is_not_rung_again_and_no_user_rings_twice(void *
 
 /* ---- the caller is gone, the agent still rings --------------------------------------- */
 
-static void an_offer_has_to_be_accepted(void **state)
+TEST(an_offer_has_to_be_accepted)
 {
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" },
@@ -462,7 +453,7 @@ static void an_offer_has_to_be_accepted(void **state)
         { "finish ann.1", "ok a ann" });
 }
 
-static void who_rejects_a_user_is_not_offered_it_again_while_another_can_take_it(void **state)
+TEST(who_rejects_a_user_is_not_offered_it_again_while_another_can_take_it)
 {
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
@@ -471,7 +462,7 @@ static void who_rejects_a_user_is_not_offered_it_again_while_another_can_take_it
         { "apply a", "ok offer ann" });
 }
 
-static void an_offer_that_nobody_answers_goes_on_to_the_next_agent(void **state)
+TEST(an_offer_that_nobody_answers_goes_on_to_the_next_agent)
 {
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
@@ -482,7 +473,7 @@ static void an_offer_that_nobody_answers_goes_on_to_the_next_agent(void **state)
         { "agents", "ok ann:idle bob:offered" });
 }
 
-static void a_user_who_leaves_during_an_offer_frees_the_agent_at_once(void **state)
+TEST(a_user_who_leaves_during_an_offer_frees_the_agent_at_once)
 {
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" },
@@ -491,7 +482,7 @@ static void a_user_who_leaves_during_an_offer_frees_the_agent_at_once(void **sta
         { "accept ann a", "missing a ann" }, { "history", "ok a:left" });
 }
 
-static void a_user_who_is_lost_during_an_offer_frees_the_agent(void **state)
+TEST(a_user_who_is_lost_during_an_offer_frees_the_agent)
 {
     STORY(*state,
         { "set offer=60000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok offer ann" },
@@ -501,7 +492,7 @@ static void a_user_who_is_lost_during_an_offer_frees_the_agent(void **state)
         { "where b", "ok offer ann" }, { "history", "ok a:lost" });
 }
 
-static void an_agent_who_is_lost_during_an_offer_gives_the_user_its_place_back(void **state)
+TEST(an_agent_who_is_lost_during_an_offer_gives_the_user_its_place_back)
 {
     STORY(*state,
         { "set offer=60000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok offer ann" },
@@ -513,7 +504,7 @@ static void an_agent_who_is_lost_during_an_offer_gives_the_user_its_place_back(v
         { "login ann", "ok offered" }, { "where a", "ok queue 0" }, { "where b", "ok offer ann" });
 }
 
-static void a_login_again_during_an_offer_changes_nothing(void **state)
+TEST(a_login_again_during_an_offer_changes_nothing)
 {
     STORY(*state,
         { "set offer=60000", "ok" }, { "login ann capacity=1", "ok idle" },
@@ -525,7 +516,7 @@ static void a_login_again_during_an_offer_changes_nothing(void **state)
 
 /* ---- the matcher stalls or is unfair -------------------------------------------------- */
 
-static void users_are_served_in_the_order_of_arrival(void **state)
+TEST(users_are_served_in_the_order_of_arrival)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
@@ -538,7 +529,7 @@ static void users_are_served_in_the_order_of_arrival(void **state)
         { "finish ann.1", "ok d ann" }, { "where e", "ok room ann" });
 }
 
-static void an_agent_of_another_lane_halts_nobody(void **state)
+TEST(an_agent_of_another_lane_halts_nobody)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann lanes=a", "ok idle" }, { "login bob lanes=b", "ok idle" },
@@ -553,7 +544,7 @@ static void an_agent_of_another_lane_halts_nobody(void **state)
 
 /* Those first in the order of agents are paused, in wrap-up, full, have rejected the user, or are
  * gone without a word. */
-static void agents_that_can_take_nobody_halt_nobody(void **state)
+TEST(agents_that_can_take_nobody_halt_nobody)
 {
     STORY(*state,
         { "set ttl=30000 offer=60000 wrapup=60000 strategy=level", "ok" },
@@ -571,7 +562,7 @@ static void agents_that_can_take_nobody_halt_nobody(void **state)
         { "agents", "ok full:offered no:idle paused:paused wrap:wrapup yes:offered" });
 }
 
-static void an_agent_takes_the_best_of_all_its_lanes(void **state)
+TEST(an_agent_takes_the_best_of_all_its_lanes)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login zoe", "ok idle" }, { "pause zoe", "ok paused" },
@@ -583,7 +574,7 @@ static void an_agent_takes_the_best_of_all_its_lanes(void **state)
         { "finish all.1", "ok c1 all" }, { "where a1", "ok room all" });
 }
 
-static void the_dead_are_not_matched(void **state)
+TEST(the_dead_are_not_matched)
 {
     STORY(*state,
         { "login ann", "ok idle" }, { "apply a", "ok room ann" }, { "apply b", "ok queue 0" },
@@ -593,7 +584,7 @@ static void the_dead_are_not_matched(void **state)
         { "finish ann.1", "ok a ann" }, { "where c", "ok room ann" }, { "where b", "missing" });
 }
 
-static void each_agent_is_free_when_its_own_wrap_up_ends(void **state)
+TEST(each_agent_is_free_when_its_own_wrap_up_ends)
 {
     STORY(*state,
         { "set ttl=0 wrapup=10000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
@@ -610,7 +601,7 @@ static void each_agent_is_free_when_its_own_wrap_up_ends(void **state)
 
 /* ---- wrap-up and pause are never lost (Q12) ------------------------------------------- */
 
-static void a_pause_takes_effect_when_the_visit_ends(void **state)
+TEST(a_pause_takes_effect_when_the_visit_ends)
 {
     STORY(*state,
         { "set ttl=0 wrapup=5000", "ok" }, { "login ann capacity=2", "ok idle" },
@@ -621,7 +612,7 @@ static void a_pause_takes_effect_when_the_visit_ends(void **state)
         { "ready ann", "ok busy" }, { "where b", "ok room ann" });
 }
 
-static void ready_takes_a_pause_back_and_ends_wrap_up(void **state)
+TEST(ready_takes_a_pause_back_and_ends_wrap_up)
 {
     STORY(*state,
         { "set ttl=0 wrapup=5000", "ok" }, { "login ann", "ok idle" }, { "ready ann", "same idle" },
@@ -634,7 +625,7 @@ static void ready_takes_a_pause_back_and_ends_wrap_up(void **state)
         { "room ann", "ok paused -" });
 }
 
-static void neither_a_heartbeat_nor_a_login_again_ends_wrap_up_or_pause(void **state)
+TEST(neither_a_heartbeat_nor_a_login_again_ends_wrap_up_or_pause)
 {
     STORY(*state,
         { "set ttl=0 wrapup=5000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
@@ -650,7 +641,7 @@ static void neither_a_heartbeat_nor_a_login_again_ends_wrap_up_or_pause(void **s
 }
 
 /* Wrap-up is of each room's end; the agent gets nobody in its other rooms meanwhile. */
-static void wrap_up_holds_while_other_rooms_are_in_use(void **state)
+TEST(wrap_up_holds_while_other_rooms_are_in_use)
 {
     STORY(*state,
         { "set ttl=0 wrapup=5000", "ok" }, { "login ann capacity=2", "ok idle" },
@@ -660,7 +651,7 @@ static void wrap_up_holds_while_other_rooms_are_in_use(void **state)
         { "+1", 0 }, { "where c", "ok room ann" }, { "room ann", "ok busy c b" });
 }
 
-static void wrap_up_follows_a_user_who_is_lost_from_its_deadline_on(void **state)
+TEST(wrap_up_follows_a_user_who_is_lost_from_its_deadline_on)
 {
     STORY(*state,
         { "set wrapup=10000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
@@ -679,7 +670,7 @@ static void wrap_up_follows_a_user_who_is_lost_from_its_deadline_on(void **state
 /* The join order that Asterisk's test publishes (queues/position_priority_maxlen): who comes with
  * a priority, and wants a position.  A position is wanted here by an arrival before that of who has
  * it; like there, nobody gets before a larger priority or behind a smaller one. */
-static void places_are_those_of_asterisks_table(void **state)
+TEST(places_are_those_of_asterisks_table)
 {
     static const struct {
         const char *priority;
@@ -709,7 +700,7 @@ static void places_are_those_of_asterisks_table(void **state)
     STORY(f, { "apply v priority=2", "full" }, { "list", "ok u8 u4 u2 u10 u3 u9 u7 u0 u5 u1 u6" });
 }
 
-static void a_larger_priority_stands_before_and_equals_behind(void **state)
+TEST(a_larger_priority_stands_before_and_equals_behind)
 {
     STORY(*state,
         { "set ttl=0 limit=6", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
@@ -722,7 +713,7 @@ static void a_larger_priority_stands_before_and_equals_behind(void **state)
         { "apply h priority=1001", "invalid" });
 }
 
-static void a_call_back_keeps_the_place_of_its_arrival(void **state)
+TEST(a_call_back_keeps_the_place_of_its_arrival)
 {
     struct fixture *f = *state;
 
@@ -737,7 +728,7 @@ static void a_call_back_keeps_the_place_of_its_arrival(void **state)
     STORY(f, { "list", "ok b a" });
 }
 
-static void who_reconnects_within_the_grace_keeps_its_place(void **state)
+TEST(who_reconnects_within_the_grace_keeps_its_place)
 {
     STORY(*state,
         { "set grace=30000", "ok" }, { "login ann", "ok idle" }, { "apply x", "ok room ann" },
@@ -762,7 +753,7 @@ static void who_reconnects_within_the_grace_keeps_its_place(void **state)
         { "where a", "missing" });
 }
 
-static void an_operator_moves_a_user_who_waits(void **state)
+TEST(an_operator_moves_a_user_who_waits)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" }, { "login eve lanes=default,y,vip", "ok idle" },
@@ -774,7 +765,7 @@ static void an_operator_moves_a_user_who_waits(void **state)
         { "move nobody lane=x", "missing" }, { "list", "ok b c" });
 }
 
-static void positions_are_right_among_many(void **state)
+TEST(positions_are_right_among_many)
 {
     struct fixture *f = *state;
 
@@ -794,7 +785,7 @@ static void positions_are_right_among_many(void **state)
 
 /* ---- strategies (Q16) ----------------------------------------------------------------- */
 
-static void the_agent_that_is_idle_the_longest_comes_first(void **state)
+TEST(the_agent_that_is_idle_the_longest_comes_first)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "login bob capacity=2", "ok idle" },
@@ -802,7 +793,7 @@ static void the_agent_that_is_idle_the_longest_comes_first(void **state)
         { "apply b", "ok room bob" }, { "apply c", "ok room ann" }, { "apply d", "ok room bob" });
 }
 
-static void round_robin_takes_whose_last_match_is_the_longest_ago(void **state)
+TEST(round_robin_takes_whose_last_match_is_the_longest_ago)
 {
     STORY(*state,
         { "set ttl=0 strategy=round-robin", "ok" }, { "login ann", "ok idle" },
@@ -812,7 +803,7 @@ static void round_robin_takes_whose_last_match_is_the_longest_ago(void **state)
         { "apply c", "ok room cid" }, { "apply d", "ok room ann" }, { "apply e", "ok room bob" });
 }
 
-static void fewest_served_least_busy_and_level_take_what_they_say(void **state)
+TEST(fewest_served_least_busy_and_level_take_what_they_say)
 {
     STORY(*state,
         { "set ttl=0 strategy=fewest-served", "ok" },
@@ -833,7 +824,7 @@ static void fewest_served_least_busy_and_level_take_what_they_say(void **state)
         { "apply l", "ok room fay" });
 }
 
-static void random_agents_are_drawn_fairly(void **state)
+TEST(random_agents_are_drawn_fairly)
 {
     struct fixture *f = *state;
     int got[5] = { 0 };
@@ -856,7 +847,7 @@ static void random_agents_are_drawn_fairly(void **state)
 
 /* ---- limits, estimates, figures (Q17, Q18, Q19) ---------------------------------------- */
 
-static void who_waits_too_long_leaves(void **state)
+TEST(who_waits_too_long_leaves)
 {
     STORY(*state,
         { "set ttl=0 maxwait=10000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
@@ -866,7 +857,7 @@ static void who_waits_too_long_leaves(void **state)
         { "history", "ok b:timeout" });
 }
 
-static void the_estimate_follows_the_pace_of_the_lane(void **state)
+TEST(the_estimate_follows_the_pace_of_the_lane)
 {
     struct fixture *f = *state;
 
@@ -882,7 +873,7 @@ static void the_estimate_follows_the_pace_of_the_lane(void **state)
     assert_int_equal(f->r.of.queue.wait_ms, 55000); /* (7 * 60 + 20) / 8 */
 }
 
-static void figures_are_those_of_today(void **state)
+TEST(figures_are_those_of_today)
 {
     struct fixture *f = *state;
     struct usher_queue_result_statistics s;
@@ -914,7 +905,7 @@ static void figures_are_those_of_today(void **state)
     assert_int_equal(f->r.of.queue.of.stats.waiting, 1);
 }
 
-static void the_longest_wait_is_found_in_any_priority(void **state)
+TEST(the_longest_wait_is_found_in_any_priority)
 {
     struct fixture *f = *state;
 
@@ -933,7 +924,7 @@ static void expect_longest(struct fixture *f, int64_t wait_ms, int64_t since_ms,
     assert_int_equal(f->r.of.queue.more, more);
 }
 
-static void the_longest_wait_counts_waiting_and_not_talk(void **state)
+TEST(the_longest_wait_counts_waiting_and_not_talk)
 {
     struct fixture *f = *state;
 
@@ -951,7 +942,7 @@ static void the_longest_wait_counts_waiting_and_not_talk(void **state)
     expect_longest(f, 5500, 5500, false);
 }
 
-static void an_arrival_that_is_given_is_no_time_of_waiting(void **state)
+TEST(an_arrival_that_is_given_is_no_time_of_waiting)
 {
     struct fixture *f = *state;
     int64_t now = f->now;
@@ -996,14 +987,14 @@ static void history_tells(struct fixture *f, const char *kept, const char *all)
 {
     struct usher_engine *twin = f->twin;
 
-    if (f->b->keeps_visits) /* the twin does not */
+    if (under_test.keeps_visits) /* the twin does not */
         f->twin = NULL;
     command(f, "history");
-    assert_string_equal(f->said, f->b->keeps_visits ? all : kept);
+    assert_string_equal(f->said, under_test.keeps_visits ? all : kept);
     f->twin = twin;
 }
 
-static void ended_visits_are_kept_with_all_that_a_history_needs(void **state)
+TEST(ended_visits_are_kept_with_all_that_a_history_needs)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_row *r;
@@ -1030,7 +1021,7 @@ static void ended_visits_are_kept_with_all_that_a_history_needs(void **state)
 }
 
 /* Of all there were, each once, whatever the queue keeps; other stores of what it keeps. */
-static void a_store_with_a_history_tells_of_all_visits(void **state)
+TEST(a_store_with_a_history_tells_of_all_visits)
 {
     struct fixture *f = *state;
 
@@ -1042,7 +1033,7 @@ static void a_store_with_a_history_tells_of_all_visits(void **state)
         { "apply b", "ok room ann" }, { "+1000", 0 }, { "leave b", "ok b ann" },
         { "apply a", "ok room ann" }, { "apply c", "ok queue 0" }, { "leave c", "ok c" },
         { "leave a", "ok a ann" }, { "apply d", "ok room ann" }, { "leave d", "ok d ann" });
-    if (!f->b->keeps_visits) {
+    if (!under_test.keeps_visits) {
         assert_string_equal(all_visits(f, 1), "d a ");
         return;
     }
@@ -1060,7 +1051,7 @@ static void a_store_with_a_history_tells_of_all_visits(void **state)
     }
 }
 
-static void a_place_in_a_long_queue_is_counted(void **state)
+TEST(a_place_in_a_long_queue_is_counted)
 {
     enum { USERS = 1200 };
     struct fixture *f = *state;
@@ -1084,7 +1075,7 @@ static void a_place_in_a_long_queue_is_counted(void **state)
     }
 }
 
-static void ended_visits_are_found_by_user_agent_and_time(void **state)
+TEST(ended_visits_are_found_by_user_agent_and_time)
 {
     struct fixture *f = *state;
 
@@ -1116,7 +1107,7 @@ static void drain_up_to(struct fixture *f, size_t row)
     command(f, "drain token=%" PRIu64 " until=%" PRId64, version, until);
 }
 
-static void with_archive_no_visit_goes_before_it_is_taken(void **state)
+TEST(with_archive_no_visit_goes_before_it_is_taken)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -1156,7 +1147,7 @@ static void with_archive_no_visit_goes_before_it_is_taken(void **state)
     assert_int_equal(f->r.of.queue.of.stats.visits, 0);
 }
 
-static void a_verb_that_ends_a_visit_tells_how_its_agent_is_now(void **state)
+TEST(a_verb_that_ends_a_visit_tells_how_its_agent_is_now)
 {
     struct fixture *f = *state;
 
@@ -1175,7 +1166,7 @@ static void a_verb_that_ends_a_visit_tells_how_its_agent_is_now(void **state)
     assert_int_equal(f->r.of.queue.state, USHER_QUEUE_AGENT_GONE); /* there was none */
 }
 
-static void agents_are_listed_with_the_time_of_their_login(void **state)
+TEST(agents_are_listed_with_the_time_of_their_login)
 {
     struct fixture *f = *state;
 
@@ -1189,7 +1180,7 @@ static void agents_are_listed_with_the_time_of_their_login(void **state)
     assert_int_equal(f->r.of.queue.rows[1].since_ms, MORNING + 7000);
 }
 
-static void a_queue_that_is_not_there_is_missing_for_all_verbs_about_all_of_it(void **state)
+TEST(a_queue_that_is_not_there_is_missing_for_all_verbs_about_all_of_it)
 {
     STORY(*state,
         { "match", "missing" }, { "sweep", "missing 0" }, { "list", "missing" },
@@ -1197,7 +1188,7 @@ static void a_queue_that_is_not_there_is_missing_for_all_verbs_about_all_of_it(v
         { "drain", "missing 0" }, { "set", "missing" }, { "set ttl=0", "ok" }, { "match", "same" });
 }
 
-static void who_is_only_offered_is_not_dropped_with_its_agent(void **state)
+TEST(who_is_only_offered_is_not_dropped_with_its_agent)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_statistics *s = &f->r.of.queue.of.stats;
@@ -1215,7 +1206,7 @@ static void who_is_only_offered_is_not_dropped_with_its_agent(void **state)
     assert_int_equal(s->dropped_today, 0);
 }
 
-static void lists_come_in_pages(void **state)
+TEST(lists_come_in_pages)
 {
     struct fixture *f = *state;
     char next[300];
@@ -1265,7 +1256,7 @@ static void hear(void *payload, const struct usher_notice *n)
     add(h->line, sizeof h->line, "; ");
 }
 
-static void each_change_is_told_with_its_subject(void **state)
+TEST(each_change_is_told_with_its_subject)
 {
     struct fixture *f = *state;
     struct usher_watcher *watch;
@@ -1286,7 +1277,7 @@ static void each_change_is_told_with_its_subject(void **state)
 
 /* clang-format on */
 
-static void times_end_in_the_year_2248(void **state)
+TEST(times_end_in_the_year_2248)
 {
     struct fixture *f = *state;
 
@@ -1296,12 +1287,12 @@ static void times_end_in_the_year_2248(void **state)
     STORY(f, { "login bob", "invalid" }, { "apply c", "invalid" }, { "where b", "ok queue 0" });
 }
 
-static void a_lane_more_than_there_may_be_is_refused(void **state)
+TEST(a_lane_more_than_there_may_be_is_refused)
 {
     struct fixture *f = *state;
 
     /* a store whose every step is a walk over all there is; a machine on which it takes long */
-    if (f->b->drivers != NULL || share_wrapped())
+    if (under_test.drivers != NULL || share_wrapped())
         return;
     STORY(f, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" });
     for (int i = 0; i < USHER_QUEUE_LANES_MAX; i++)
@@ -1310,7 +1301,7 @@ static void a_lane_more_than_there_may_be_is_refused(void **state)
           { "move v lane=one-more", "full" });
 }
 
-static void what_is_due_is_done_in_bounded_steps(void **state)
+TEST(what_is_due_is_done_in_bounded_steps)
 {
     struct fixture *f = *state;
 
@@ -1323,7 +1314,7 @@ static void what_is_due_is_done_in_bounded_steps(void **state)
           { "sweep", "same 0" });
 }
 
-static void the_typed_functions_say_the_same(void **state)
+TEST(the_typed_functions_say_the_same)
 {
     struct fixture *f = *state;
     struct usher_queue_result_settings set;
@@ -1427,7 +1418,7 @@ static void *visitor(void *payload)
     return NULL;
 }
 
-static void threads_are_served_one_by_one(void **state)
+TEST(threads_are_served_one_by_one)
 {
     struct fixture *f = *state;
     struct thread threads[THREADS];
@@ -1450,7 +1441,7 @@ static void threads_are_served_one_by_one(void **state)
     assert_int_equal(stats.waiting + stats.seated, 0);
 }
 
-static void pause_wrap_up_and_places_are_there_after_opening_again(void **state)
+TEST_NEEDS(pause_wrap_up_and_places_are_there_after_opening_again, NEEDS_DURABLE)
 {
     struct fixture *f = *state;
 
@@ -1464,7 +1455,7 @@ static void pause_wrap_up_and_places_are_there_after_opening_again(void **state)
           { "where c", "ok room ann" }, { "ready bob", "ok busy" }, { "where b", "ok room bob" });
 }
 
-static void a_restart_frees_nobody_who_is_in_a_room(void **state)
+TEST_NEEDS(a_restart_frees_nobody_who_is_in_a_room, NEEDS_DURABLE)
 {
     struct fixture *f = *state;
 
@@ -1475,7 +1466,7 @@ static void a_restart_frees_nobody_who_is_in_a_room(void **state)
           { "finish ann.1", "ok a ann" }, { "where b", "ok room ann" });
 }
 
-static void figures_and_counts_are_not_doubled_by_opening_again(void **state)
+TEST_NEEDS(figures_and_counts_are_not_doubled_by_opening_again, NEEDS_DURABLE)
 {
     struct fixture *f = *state;
     struct usher_queue_result_statistics before;
@@ -1495,7 +1486,7 @@ static void figures_and_counts_are_not_doubled_by_opening_again(void **state)
 }
 
 /* Each has its own engine: the state of an agent is nobody's private matter. */
-static void an_agent_of_one_engine_serves_the_users_of_another(void **state)
+TEST_NEEDS(an_agent_of_one_engine_serves_the_users_of_another, NEEDS_SHARED)
 {
     struct fixture *f = *state;
     struct usher_engine *mine = f->e, *other = engine_open(f, f->url);
@@ -1621,7 +1612,7 @@ static void with_history(struct fixture *f, struct kept *k)
     f->twin = NULL;
     suite_close(&f->e);
     opt.history = &k->base;
-    f->e = suite_open(f->b, f->url, &f->now, &opt);
+    f->e = suite_open(f->url, &f->now, &opt);
 }
 
 static void kept_init(struct kept *k)
@@ -1631,7 +1622,7 @@ static void kept_init(struct kept *k)
     (void)pthread_mutex_init(&k->lock, NULL);
 }
 
-static void a_history_has_each_visit_once_whatever_fails(void **state)
+TEST(a_history_has_each_visit_once_whatever_fails)
 {
     struct fixture *f = *state;
     char after[USHER_NAME_MAX + 1];
@@ -1687,7 +1678,7 @@ static void a_history_has_each_visit_once_whatever_fails(void **state)
     f->e = engine_open(f, f->url);
 }
 
-static void a_user_is_not_refused_for_visits_that_a_history_would_take(void **state)
+TEST(a_user_is_not_refused_for_visits_that_a_history_would_take)
 {
     struct fixture *f = *state;
     struct kept k;
@@ -1714,7 +1705,7 @@ static void a_user_is_not_refused_for_visits_that_a_history_would_take(void **st
     assert_true(k.n >= 10 && k.n <= 11);
 }
 
-static void engines_share_a_history(void **state)
+TEST_NEEDS(engines_share_a_history, NEEDS_SHARED)
 {
     struct fixture *f = *state;
     struct usher_engine *plain;
@@ -1736,106 +1727,4 @@ static void engines_share_a_history(void **state)
     usher_close(plain);
     suite_close(&f->e);
     f->e = engine_open(f, f->url);
-}
-
-int suite_queue(const struct backend *b)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(the_story_of_one_agent),
-        TEST(a_user_without_any_agent_is_told_and_does_not_wait),
-        TEST(a_second_apply_changes_neither_place_nor_index),
-        TEST(a_heartbeat_is_no_change),
-        TEST(time_to_live_zero_drops_nobody),
-        TEST(with_a_timer_users_and_agents_meet_when_told_to),
-        TEST(a_match_ends_after_64),
-        TEST(an_agent_pulls_one_user_after_the_other),
-        TEST(whoever_waits_is_matched_when_the_trigger_becomes_automatic),
-        TEST(an_agent_that_is_silent_is_gone_and_its_users_are_first_again),
-        TEST(a_user_that_is_silent_frees_the_room_for_the_next),
-        TEST(an_agent_that_logs_out_leaves_nobody_behind),
-        TEST(users_of_an_agent_that_is_gone_may_be_told_to_leave),
-        TEST(an_operator_frees_a_stuck_agent_without_a_restart),
-        TEST(a_room_is_finished_by_force_from_outside),
-        TEST(agents_are_idle_after_many_visits_that_ended_in_every_way),
-        TEST(nobody_who_is_gone_counts_for_the_limit),
-        TEST(a_late_finish_ends_nobody_elses_visit),
-        TEST(leave_and_finish_of_one_visit_free_the_room_once),
-        TEST(a_finish_of_a_room_before_the_last_login_ends_nobodys_visit),
-        TEST(a_visit_that_both_sides_end_counts_once),
-        TEST(a_repeated_request_gets_the_first_answer),
-        TEST(no_agent_has_more_users_than_rooms),
-        TEST(capacity_is_at_most_thirty_two),
-        TEST(nobody_is_in_two_rooms),
-        TEST(an_agent_that_rings_is_not_rung_again_and_no_user_rings_twice),
-        TEST(an_offer_has_to_be_accepted),
-        TEST(who_rejects_a_user_is_not_offered_it_again_while_another_can_take_it),
-        TEST(an_offer_that_nobody_answers_goes_on_to_the_next_agent),
-        TEST(a_user_who_leaves_during_an_offer_frees_the_agent_at_once),
-        TEST(a_user_who_is_lost_during_an_offer_frees_the_agent),
-        TEST(an_agent_who_is_lost_during_an_offer_gives_the_user_its_place_back),
-        TEST(a_login_again_during_an_offer_changes_nothing),
-        TEST(users_are_served_in_the_order_of_arrival),
-        TEST(an_agent_of_another_lane_halts_nobody),
-        TEST(agents_that_can_take_nobody_halt_nobody),
-        TEST(an_agent_takes_the_best_of_all_its_lanes),
-        TEST(the_dead_are_not_matched),
-        TEST(each_agent_is_free_when_its_own_wrap_up_ends),
-        TEST(a_pause_takes_effect_when_the_visit_ends),
-        TEST(ready_takes_a_pause_back_and_ends_wrap_up),
-        TEST(neither_a_heartbeat_nor_a_login_again_ends_wrap_up_or_pause),
-        TEST(wrap_up_holds_while_other_rooms_are_in_use),
-        TEST(wrap_up_follows_a_user_who_is_lost_from_its_deadline_on),
-        TEST(places_are_those_of_asterisks_table),
-        TEST(a_larger_priority_stands_before_and_equals_behind),
-        TEST(a_call_back_keeps_the_place_of_its_arrival),
-        TEST(who_reconnects_within_the_grace_keeps_its_place),
-        TEST(an_operator_moves_a_user_who_waits),
-        TEST(positions_are_right_among_many),
-        TEST(the_agent_that_is_idle_the_longest_comes_first),
-        TEST(round_robin_takes_whose_last_match_is_the_longest_ago),
-        TEST(fewest_served_least_busy_and_level_take_what_they_say),
-        TEST(random_agents_are_drawn_fairly),
-        TEST(who_waits_too_long_leaves),
-        TEST(the_estimate_follows_the_pace_of_the_lane),
-        TEST(figures_are_those_of_today),
-        TEST(the_longest_wait_is_found_in_any_priority),
-        TEST(the_longest_wait_counts_waiting_and_not_talk),
-        TEST(an_arrival_that_is_given_is_no_time_of_waiting),
-        TEST(ended_visits_are_kept_with_all_that_a_history_needs),
-        TEST(a_store_with_a_history_tells_of_all_visits),
-        TEST(a_place_in_a_long_queue_is_counted),
-        TEST(ended_visits_are_found_by_user_agent_and_time),
-        TEST(with_archive_no_visit_goes_before_it_is_taken),
-        TEST(a_verb_that_ends_a_visit_tells_how_its_agent_is_now),
-        TEST(agents_are_listed_with_the_time_of_their_login),
-        TEST(a_queue_that_is_not_there_is_missing_for_all_verbs_about_all_of_it),
-        TEST(who_is_only_offered_is_not_dropped_with_its_agent),
-        TEST(a_history_has_each_visit_once_whatever_fails),
-        TEST(a_user_is_not_refused_for_visits_that_a_history_would_take),
-        TEST(lists_come_in_pages),
-        TEST(each_change_is_told_with_its_subject),
-        TEST(times_end_in_the_year_2248),
-        TEST(a_lane_more_than_there_may_be_is_refused),
-        TEST(what_is_due_is_done_in_bounded_steps),
-        TEST(the_typed_functions_say_the_same),
-        TEST(threads_are_served_one_by_one),
-    };
-    static const struct CMUnitTest durable[] = {
-        TEST(pause_wrap_up_and_places_are_there_after_opening_again),
-        TEST(a_restart_frees_nobody_who_is_in_a_room),
-        TEST(figures_and_counts_are_not_doubled_by_opening_again),
-    };
-    static const struct CMUnitTest shared[] = {
-        TEST(an_agent_of_one_engine_serves_the_users_of_another),
-        TEST(engines_share_a_history),
-    };
-    int rc;
-
-    queue_backend(b);
-    rc = suite_tests(b, b->name, tests);
-    if (rc == 0 && b->durable)
-        rc = suite_tests(b, b->name, durable);
-    if (rc == 0 && b->shared)
-        rc = suite_tests(b, b->name, shared);
-    return rc;
 }

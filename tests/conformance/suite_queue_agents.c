@@ -3,25 +3,18 @@
  * What every store must do about who is matched with whom: refusals, pauses, strategies, and lanes
  * that somebody serves or nobody does.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/story.h"
 #include "lib/calls.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* clang-format off */
 
 /* ---- refusals ------------------------------------------------------------------------ */
 
-static void a_user_whom_all_have_refused_is_offered_to_them_again(void **state)
+TEST_EACH(queue_set_up, queue_tear_down);
+
+TEST(a_user_whom_all_have_refused_is_offered_to_them_again)
 {
     STORY(*state,
         { "set ttl=0 offer=10000", "ok" }, { "login a", "ok idle" }, { "login b", "ok idle" },
@@ -37,7 +30,7 @@ static void a_user_whom_all_have_refused_is_offered_to_them_again(void **state)
         { "where u", "ok offer b" });
 }
 
-static void nobody_waits_for_ever_next_to_idle_agents(void **state)
+TEST(nobody_waits_for_ever_next_to_idle_agents)
 {
     STORY(*state,
         { "set ttl=0 offer=10000", "ok" }, { "login a", "ok idle" }, { "login b", "ok idle" },
@@ -53,7 +46,7 @@ static void nobody_waits_for_ever_next_to_idle_agents(void **state)
         { "list", "ok u" }, { "where v", "ok offer a" }, { "where x", "ok offer b" });
 }
 
-static void a_missed_offer_of_the_only_agent_is_made_again(void **state)
+TEST(a_missed_offer_of_the_only_agent_is_made_again)
 {
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" }, { "apply u", "ok offer ann" },
@@ -64,7 +57,7 @@ static void a_missed_offer_of_the_only_agent_is_made_again(void **state)
         { "where u", "ok offer ann" }, { "where v", "ok queue 0" }, { "accept ann u", "ok u ann" });
 }
 
-static void who_is_busy_or_serves_other_lanes_does_not_count_as_one_to_wait_for(void **state)
+TEST(who_is_busy_or_serves_other_lanes_does_not_count_as_one_to_wait_for)
 {
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann lanes=x", "ok idle" },
@@ -78,7 +71,7 @@ static void who_is_busy_or_serves_other_lanes_does_not_count_as_one_to_wait_for(
         { "ready eve", "ok idle" }, { "reject ann u", "ok u ann" }, { "where u", "ok offer eve" });
 }
 
-static void a_sweep_that_makes_no_version_is_the_same(void **state)
+TEST(a_sweep_that_makes_no_version_is_the_same)
 {
     STORY(*state,
         { "set ttl=0 offer=60000 again=1000 trigger=timer", "ok" }, { "login ann", "ok idle" },
@@ -91,7 +84,7 @@ static void a_sweep_that_makes_no_version_is_the_same(void **state)
         { "sweep", "ok 0 u>ann" }, { "sweep", "same 0" });
 }
 
-static void who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next(void **state)
+TEST(who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next)
 {
     STORY(*state,
         { "set ttl=0 offer=60000 again=1000 strategy=level trigger=timer", "ok" },
@@ -107,7 +100,7 @@ static void who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next(void
         { "where v", "ok offer b" }, { "where u", "ok offer a" });
 }
 
-static void pull_and_move_override_refusals(void **state)
+TEST(pull_and_move_override_refusals)
 {
     STORY(*state,
         { "set ttl=0 offer=5000 again=1000 trigger=pull", "ok" }, { "login a", "ok idle" },
@@ -122,7 +115,7 @@ static void pull_and_move_override_refusals(void **state)
         { "move u", "ok queue 0" }, { "move u", "same queue 0" }, { "match", "ok u>a" });
 }
 
-static void an_agent_that_is_lost_has_missed_what_it_was_offered(void **state)
+TEST(an_agent_that_is_lost_has_missed_what_it_was_offered)
 {
     STORY(*state,
         { "set ttl=1000 offer=60000 again=1", "ok" }, { "login c", "ok idle" },
@@ -137,7 +130,7 @@ static void an_agent_that_is_lost_has_missed_what_it_was_offered(void **state)
         { "where u", "ok offer c" });
 }
 
-static void an_agent_that_was_lost_is_not_offered_the_same_user_while_another_is_there(void **state)
+TEST(an_agent_that_was_lost_is_not_offered_the_same_user_while_another_is_there)
 {
     STORY(*state,
         { "set ttl=1000 offer=60000 strategy=level", "ok" }, { "login c", "ok idle" },
@@ -158,7 +151,7 @@ static void level_log_in(struct fixture *f)
     command(f, "login boss level=1");
 }
 
-static void the_next_level_is_asked_however_many_have_refused(void **state)
+TEST(the_next_level_is_asked_however_many_have_refused)
 {
     struct fixture *f = *state;
 
@@ -173,7 +166,7 @@ static void the_next_level_is_asked_however_many_have_refused(void **state)
           { "apply u", "ok offer a00" });
 }
 
-static void the_next_level_is_asked_however_many_have_missed_it(void **state)
+TEST(the_next_level_is_asked_however_many_have_missed_it)
 {
     struct fixture *f = *state;
 
@@ -184,7 +177,7 @@ static void the_next_level_is_asked_however_many_have_missed_it(void **state)
     STORY(f, { "where u", "ok offer boss" });
 }
 
-static void a_refusal_delays_no_other_user(void **state)
+TEST(a_refusal_delays_no_other_user)
 {
     struct fixture *f = *state;
 
@@ -201,7 +194,7 @@ static void a_refusal_delays_no_other_user(void **state)
         { "where u", "ok offer ann" });
 }
 
-static void a_thousand_refusals_at_once_make_few_changes(void **state)
+TEST(a_thousand_refusals_at_once_make_few_changes)
 {
     struct fixture *f = *state;
     uint64_t before;
@@ -215,7 +208,7 @@ static void a_thousand_refusals_at_once_make_few_changes(void **state)
     assert_int_equal(f->r.version, before + 1);
 }
 
-static void a_search_past_many_refused_users_goes_on_in_the_next_command(void **state)
+TEST(a_search_past_many_refused_users_goes_on_in_the_next_command)
 {
     struct fixture *f = *state;
 
@@ -233,7 +226,7 @@ static void a_search_past_many_refused_users_goes_on_in_the_next_command(void **
 
 /* ---- signs of life, wrap-up ------------------------------------------------------------- */
 
-static void each_command_of_an_agent_is_a_sign_of_life(void **state)
+TEST(each_command_of_an_agent_is_a_sign_of_life)
 {
     STORY(*state,
         { "set ttl=1000 offer=600", "ok" }, { "login ann", "ok idle" }, { "login eve", "ok idle" },
@@ -252,7 +245,7 @@ static void each_command_of_an_agent_is_a_sign_of_life(void **state)
         { "agents", "ok zoe:idle" });
 }
 
-static void a_wrap_up_outlives_silence_and_logout(void **state)
+TEST(a_wrap_up_outlives_silence_and_logout)
 {
     struct fixture *f = *state;
 
@@ -273,7 +266,7 @@ static void a_wrap_up_outlives_silence_and_logout(void **state)
         { "logout ann", "ok gone" }, { "login ann", "ok idle" });
 }
 
-static void a_wrap_up_ends_at_its_time_while_the_agent_is_gone(void **state)
+TEST(a_wrap_up_ends_at_its_time_while_the_agent_is_gone)
 {
     STORY(*state,
         { "set ttl=1000 wrapup=5000", "ok" }, { "login ann", "ok idle" }, { "apply u", "ok room ann" },
@@ -282,7 +275,7 @@ static void a_wrap_up_ends_at_its_time_while_the_agent_is_gone(void **state)
         { "login ann", "ok idle" });
 }
 
-static void apply_moves_no_user_to_another_lane(void **state)
+TEST(apply_moves_no_user_to_another_lane)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply u", "ok room ann" },
@@ -290,7 +283,7 @@ static void apply_moves_no_user_to_another_lane(void **state)
         { "apply v lane=x", "same queue 0" }, { "apply u lane=y", "same room ann" });
 }
 
-static void a_visit_from_time_0_on_adds_up(void **state)
+TEST(a_visit_from_time_0_on_adds_up)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_row *row;
@@ -307,7 +300,7 @@ static void a_visit_from_time_0_on_adds_up(void **state)
 }
 
 /* Five minutes between seatings. */
-static void an_estimate_counts_seatings_and_what_has_passed_since(void **state)
+TEST(an_estimate_counts_seatings_and_what_has_passed_since)
 {
     struct fixture *f = *state;
 
@@ -326,7 +319,7 @@ static void an_estimate_counts_seatings_and_what_has_passed_since(void **state)
     assert_int_equal(f->r.of.queue.wait_ms, -1);
 }
 
-static void users_only_offered_are_not_dropped_when_their_agent_is_lost(void **state)
+TEST(users_only_offered_are_not_dropped_when_their_agent_is_lost)
 {
     struct fixture *f = *state;
 
@@ -345,7 +338,7 @@ static void users_only_offered_are_not_dropped_when_their_agent_is_lost(void **s
 
 /* ---- strategies ---------------------------------------------------------------------- */
 
-static void another_strategy_decides_from_the_next_match_on(void **state)
+TEST(another_strategy_decides_from_the_next_match_on)
 {
     STORY(*state,
         { "set ttl=0 strategy=random", "ok" }, { "login a", "ok idle" }, { "+1", 0 },
@@ -357,7 +350,7 @@ static void another_strategy_decides_from_the_next_match_on(void **state)
         { "apply u4", "ok room a" }, { "leave u4", "ok u4 a" });
 }
 
-static void levels_count_as_soon_as_they_are_the_strategy_and_no_longer(void **state)
+TEST(levels_count_as_soon_as_they_are_the_strategy_and_no_longer)
 {
     STORY(*state,
         { "set ttl=0 strategy=level", "ok" }, { "login a level=5", "ok idle" },
@@ -367,7 +360,7 @@ static void levels_count_as_soon_as_they_are_the_strategy_and_no_longer(void **s
         { "apply u4", "ok room a" });
 }
 
-static void each_strategy_follows_from_what_agents_did_before_it_was_set(void **state)
+TEST(each_strategy_follows_from_what_agents_did_before_it_was_set)
 {
     STORY(*state,
         { "set ttl=0 strategy=level", "ok" }, { "login a capacity=3 level=1", "ok idle" },
@@ -384,7 +377,7 @@ static void each_strategy_follows_from_what_agents_did_before_it_was_set(void **
         { "set strategy=longest-idle", "ok" }, { "apply x", "ok room c" }, { "leave x", "ok x c" });
 }
 
-static void an_accepted_offer_counts_as_served_at_once(void **state)
+TEST(an_accepted_offer_counts_as_served_at_once)
 {
     STORY(*state,
         { "set ttl=0 offer=5000 strategy=fewest-served", "ok" }, { "login a capacity=4", "ok idle" },
@@ -394,13 +387,13 @@ static void an_accepted_offer_counts_as_served_at_once(void **state)
 }
 
 /* More than one command ranks anew, and more than one write. */
-static void however_many_are_idle_the_new_strategy_has_them_all(void **state)
+TEST(however_many_are_idle_the_new_strategy_has_them_all)
 {
     struct fixture *f = *state;
     char lanes[64] = "", want[64];
     enum { N = 700 };
 
-    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+    if (under_test.drivers != NULL) /* a store whose every step is a walk over all there is */
         return;
     command(f, "set ttl=0 strategy=level");
     for (int i = 0; i < N; i++) {
@@ -421,13 +414,13 @@ static void however_many_are_idle_the_new_strategy_has_them_all(void **state)
 }
 
 /* As many as no single command gives rooms to. */
-static void however_many_wait_none_does_once_the_trigger_is_auto(void **state)
+TEST(however_many_wait_none_does_once_the_trigger_is_auto)
 {
     struct usher_queue_result_statistics stats;
     struct fixture *f = *state;
     enum { N = 2300 };
 
-    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+    if (under_test.drivers != NULL) /* a store whose every step is a walk over all there is */
         return;
     command(f, "set ttl=0 trigger=pull");
     for (int i = 0; i < N; i++) {
@@ -445,7 +438,7 @@ static void however_many_wait_none_does_once_the_trigger_is_auto(void **state)
 
 /* ---- pauses -------------------------------------------------------------------------- */
 
-static void a_pause_outlives_silence(void **state)
+TEST(a_pause_outlives_silence)
 {
     STORY(*state,
         { "login ann", "ok idle" }, { "pause ann", "ok paused" },
@@ -457,7 +450,7 @@ static void a_pause_outlives_silence(void **state)
         { "login ann", "ok idle" }); /* it was ready */
 }
 
-static void a_pause_asked_for_during_a_visit_is_shown_and_outlives_silence(void **state)
+TEST(a_pause_asked_for_during_a_visit_is_shown_and_outlives_silence)
 {
     STORY(*state,
         { "login ann capacity=2", "ok idle" }, { "apply a", "ok room ann" }, { "apply b", "ok room ann" },
@@ -470,7 +463,7 @@ static void a_pause_asked_for_during_a_visit_is_shown_and_outlives_silence(void 
         { "ready ann", "ok busy" });
 }
 
-static void who_did_not_pause_is_idle_after_silence_whatever_it_did(void **state)
+TEST(who_did_not_pause_is_idle_after_silence_whatever_it_did)
 {
     STORY(*state,
         { "set wrapup=60000", "ok" }, { "login ann capacity=2", "ok idle" }, { "apply a", "ok room ann" },
@@ -484,7 +477,7 @@ static void who_did_not_pause_is_idle_after_silence_whatever_it_did(void **state
         { "login ann", "ok idle" });
 }
 
-static void logout_ends_a_pause_of_who_is_there_and_of_who_is_not(void **state)
+TEST(logout_ends_a_pause_of_who_is_there_and_of_who_is_not)
 {
     STORY(*state,
         { "login ann", "ok idle" }, { "pause ann", "ok paused" }, { "logout ann", "ok gone" },
@@ -499,7 +492,7 @@ static void logout_ends_a_pause_of_who_is_there_and_of_who_is_not(void **state)
 
 /* ---- lanes --------------------------------------------------------------------------- */
 
-static void figures_of_a_lane_count_the_agents_that_serve_it(void **state)
+TEST(figures_of_a_lane_count_the_agents_that_serve_it)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_statistics *s = &f->r.of.queue.of.stats;
@@ -532,7 +525,7 @@ static void figures_of_a_lane_count_the_agents_that_serve_it(void **state)
     assert_int_equal(s->agents, 1); /* of the whole queue: all serve all lanes */
 }
 
-static void who_asks_in_a_lane_that_nobody_serves_is_told(void **state)
+TEST(who_asks_in_a_lane_that_nobody_serves_is_told)
 {
     struct fixture *f = *state;
 
@@ -550,11 +543,11 @@ static void who_asks_in_a_lane_that_nobody_serves_is_told(void **state)
         { "apply w lane=sales", "ok queue 0" });
 }
 
-static void lanes_that_are_over_make_room_for_others(void **state)
+TEST(lanes_that_are_over_make_room_for_others)
 {
     struct fixture *f = *state;
 
-    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+    if (under_test.drivers != NULL) /* a store whose every step is a walk over all there is */
         return;
     STORY(f,
         { "set ttl=0", "ok" }, { "login ann lanes=l0,l1", "ok idle" }, { "login eve", "ok idle" },
@@ -580,7 +573,7 @@ static void lanes_that_are_over_make_room_for_others(void **state)
     assert_int_equal(f->r.of.queue.of.stats.abandoned_today, 999);
 }
 
-static void figures_of_a_lane_count_a_thousand_agents(void **state)
+TEST(figures_of_a_lane_count_a_thousand_agents)
 {
     struct fixture *f = *state;
     struct usher_queue_result *q = &f->r.of.queue;
@@ -602,7 +595,7 @@ static void figures_of_a_lane_count_a_thousand_agents(void **state)
     assert_false(q->more);
 }
 
-static void the_order_of_lanes_says_nothing(void **state)
+TEST(the_order_of_lanes_says_nothing)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login eve", "ok idle" }, { "pause eve", "ok paused" },
@@ -614,48 +607,3 @@ static void the_order_of_lanes_says_nothing(void **state)
 }
 
 /* clang-format on */
-
-int suite_queue_agents(const struct backend *b)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(a_user_whom_all_have_refused_is_offered_to_them_again),
-        TEST(nobody_waits_for_ever_next_to_idle_agents),
-        TEST(a_missed_offer_of_the_only_agent_is_made_again),
-        TEST(who_is_busy_or_serves_other_lanes_does_not_count_as_one_to_wait_for),
-        TEST(a_sweep_that_makes_no_version_is_the_same),
-        TEST(who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next),
-        TEST(pull_and_move_override_refusals),
-        TEST(an_agent_that_is_lost_has_missed_what_it_was_offered),
-        TEST(an_agent_that_was_lost_is_not_offered_the_same_user_while_another_is_there),
-        TEST(the_next_level_is_asked_however_many_have_refused),
-        TEST(the_next_level_is_asked_however_many_have_missed_it),
-        TEST(a_refusal_delays_no_other_user),
-        TEST(a_thousand_refusals_at_once_make_few_changes),
-        TEST(a_search_past_many_refused_users_goes_on_in_the_next_command),
-        TEST(each_command_of_an_agent_is_a_sign_of_life),
-        TEST(a_wrap_up_outlives_silence_and_logout),
-        TEST(a_wrap_up_ends_at_its_time_while_the_agent_is_gone),
-        TEST(apply_moves_no_user_to_another_lane),
-        TEST(a_visit_from_time_0_on_adds_up),
-        TEST(an_estimate_counts_seatings_and_what_has_passed_since),
-        TEST(users_only_offered_are_not_dropped_when_their_agent_is_lost),
-        TEST(another_strategy_decides_from_the_next_match_on),
-        TEST(levels_count_as_soon_as_they_are_the_strategy_and_no_longer),
-        TEST(each_strategy_follows_from_what_agents_did_before_it_was_set),
-        TEST(an_accepted_offer_counts_as_served_at_once),
-        TEST(however_many_are_idle_the_new_strategy_has_them_all),
-        TEST(however_many_wait_none_does_once_the_trigger_is_auto),
-        TEST(a_pause_outlives_silence),
-        TEST(a_pause_asked_for_during_a_visit_is_shown_and_outlives_silence),
-        TEST(who_did_not_pause_is_idle_after_silence_whatever_it_did),
-        TEST(logout_ends_a_pause_of_who_is_there_and_of_who_is_not),
-        TEST(figures_of_a_lane_count_the_agents_that_serve_it),
-        TEST(who_asks_in_a_lane_that_nobody_serves_is_told),
-        TEST(lanes_that_are_over_make_room_for_others),
-        TEST(figures_of_a_lane_count_a_thousand_agents),
-        TEST(the_order_of_lanes_says_nothing),
-    };
-
-    queue_backend(b);
-    return suite_tests(b, b->name, tests);
-}

@@ -3,19 +3,9 @@
  * Every store compares tokens: that of the login of an agent, of the visit of a user, of an offer
  * or a room.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/story.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "model/compare.h"
 
@@ -54,7 +44,9 @@ static uint64_t visit_token(const struct fixture *f)
 
 /* ---- agents -------------------------------------------------------------------------- */
 
-static void a_session_that_was_replaced_changes_nothing(void **state)
+TEST_EACH(queue_set_up, queue_tear_down);
+
+TEST(a_session_that_was_replaced_changes_nothing)
 {
     static const char *const verbs[] = { "alive", "pause", "ready", "pull", "logout" };
     struct fixture *f = *state;
@@ -91,7 +83,7 @@ static void a_session_that_was_replaced_changes_nothing(void **state)
     STORY(f, { "login ann session=one", "ok busy" });
 }
 
-static void a_stale_command_is_no_sign_of_life(void **state)
+TEST(a_stale_command_is_no_sign_of_life)
 {
     static const char *const verbs[] = { "alive agent=ann", "pause ann", "ready ann", "pull ann" };
     struct fixture *f = *state;
@@ -106,7 +98,7 @@ static void a_stale_command_is_no_sign_of_life(void **state)
     STORY(f, { "room ann", "missing" });
 }
 
-static void a_login_without_another_session_keeps_the_token(void **state)
+TEST(a_login_without_another_session_keeps_the_token)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -125,7 +117,7 @@ static void a_login_without_another_session_keeps_the_token(void **state)
     says(f, "ok idle -", "alive agent=ann token=%" PRIu64, token);
 }
 
-static void another_session_changes_neither_state_nor_rank(void **state)
+TEST(another_session_changes_neither_state_nor_rank)
 {
     struct fixture *f = *state;
 
@@ -142,7 +134,7 @@ static void another_session_changes_neither_state_nor_rank(void **state)
         { "apply u", "ok queue 0" }, { "+1000", 0 }, { "where u", "ok room ann" });
 }
 
-static void an_offer_is_accepted_by_the_next_session(void **state)
+TEST(an_offer_is_accepted_by_the_next_session)
 {
     struct fixture *f = *state;
     uint64_t offer;
@@ -155,7 +147,7 @@ static void an_offer_is_accepted_by_the_next_session(void **state)
     says(f, "same bob ann", "accept ann bob token=%" PRIu64, offer);
 }
 
-static void a_late_logout_ends_no_pause_of_a_later_login(void **state)
+TEST(a_late_logout_ends_no_pause_of_a_later_login)
 {
     struct fixture *f = *state;
     uint64_t first, second;
@@ -177,7 +169,7 @@ static void a_late_logout_ends_no_pause_of_a_later_login(void **state)
 
 /* ---- offers -------------------------------------------------------------------------- */
 
-static void a_late_answer_to_an_offer_is_not_one_to_the_next(void **state)
+TEST(a_late_answer_to_an_offer_is_not_one_to_the_next)
 {
     struct fixture *f = *state;
     uint64_t old, now;
@@ -202,7 +194,7 @@ static void a_late_answer_to_an_offer_is_not_one_to_the_next(void **state)
     says(f, "refused bob cid", "reject cid bob token=%" PRIu64, now); /* is no offer any more */
 }
 
-static void a_late_answer_to_an_offer_is_no_sign_of_life(void **state)
+TEST(a_late_answer_to_an_offer_is_no_sign_of_life)
 {
     struct fixture *f = *state;
     uint64_t old;
@@ -218,7 +210,7 @@ static void a_late_answer_to_an_offer_is_no_sign_of_life(void **state)
 
 /* ---- users --------------------------------------------------------------------------- */
 
-static void a_late_leave_ends_no_later_visit(void **state)
+TEST(a_late_leave_ends_no_later_visit)
 {
     struct fixture *f = *state;
     uint64_t old, now, version;
@@ -247,7 +239,7 @@ static void a_late_leave_ends_no_later_visit(void **state)
     STORY(f, { "where bob", "missing" }); /* the stale heartbeat was none */
 }
 
-static void a_visit_keeps_its_token_until_it_ends(void **state)
+TEST(a_visit_keeps_its_token_until_it_ends)
 {
     struct fixture *f = *state;
     uint64_t visit, match;
@@ -274,7 +266,7 @@ static void a_visit_keeps_its_token_until_it_ends(void **state)
 
 /* ---- strict -------------------------------------------------------------------------- */
 
-static void a_strict_queue_wants_tokens(void **state)
+TEST(a_strict_queue_wants_tokens)
 {
     static const char *const wanting[] = {
         "alive agent=ann", "alive user=bob", "pause ann", "ready ann", "pull ann", "logout ann",
@@ -305,7 +297,7 @@ static void a_strict_queue_wants_tokens(void **state)
           { "logout ann", "ok gone" });
 }
 
-static void a_batch_becomes_strict_on_its_way(void **state)
+TEST(a_batch_becomes_strict_on_its_way)
 {
     struct fixture *f = *state;
     struct usher_operation c[5];
@@ -338,7 +330,7 @@ static void a_batch_becomes_strict_on_its_way(void **state)
 
 /* ---- with all the rest --------------------------------------------------------------- */
 
-static void a_token_of_what_was_never_there_is_lost(void **state)
+TEST(a_token_of_what_was_never_there_is_lost)
 {
     static const char *const verbs[] = {
         "alive agent=ann", "alive user=bob", "alive user=nobody", "pause ann", "ready nobody",
@@ -356,7 +348,7 @@ static void a_token_of_what_was_never_there_is_lost(void **state)
     STORY(f, { "where bob", "ok room ann" });
 }
 
-static void a_request_with_a_token_gets_its_answer_again(void **state)
+TEST(a_request_with_a_token_gets_its_answer_again)
 {
     struct fixture *f = *state;
     uint64_t one, two;
@@ -376,7 +368,7 @@ static void a_request_with_a_token_gets_its_answer_again(void **state)
     says(f, "invalid", "leave bob req=r4 token=%" PRIu64, one);
 }
 
-static void a_session_is_there_after_opening_again(void **state)
+TEST(a_session_is_there_after_opening_again)
 {
     struct fixture *f = *state;
     uint64_t one, two;
@@ -385,7 +377,7 @@ static void a_session_is_there_after_opening_again(void **state)
     one = login_token(f);
     STORY(f, { "apply u lane=a", "ok room ann" }, { "login ann session=two", "ok busy" });
     two = login_token(f);
-    if (f->b->durable) {
+    if (under_test.durable) {
         suite_close(&f->e);
         f->e = engine_open(f, f->url);
     }
@@ -397,27 +389,3 @@ static void a_session_is_there_after_opening_again(void **state)
 }
 
 /* clang-format on */
-
-int suite_queue_tokens(const struct backend *b)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(a_session_that_was_replaced_changes_nothing),
-        TEST(a_stale_command_is_no_sign_of_life),
-        TEST(a_login_without_another_session_keeps_the_token),
-        TEST(another_session_changes_neither_state_nor_rank),
-        TEST(an_offer_is_accepted_by_the_next_session),
-        TEST(a_late_logout_ends_no_pause_of_a_later_login),
-        TEST(a_late_answer_to_an_offer_is_not_one_to_the_next),
-        TEST(a_late_answer_to_an_offer_is_no_sign_of_life),
-        TEST(a_late_leave_ends_no_later_visit),
-        TEST(a_visit_keeps_its_token_until_it_ends),
-        TEST(a_strict_queue_wants_tokens),
-        TEST(a_batch_becomes_strict_on_its_way),
-        TEST(a_token_of_what_was_never_there_is_lost),
-        TEST(a_request_with_a_token_gets_its_answer_again),
-        TEST(a_session_is_there_after_opening_again),
-    };
-
-    queue_backend(b);
-    return suite_tests(b, b->name, tests);
-}

@@ -3,21 +3,10 @@
  * What every store must do about visits: whose patience ends when, what is in the history and the
  * figures for it, and that whoever looks at a queue is told the truth, however much is due.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/story.h"
 #include "lib/calls.h"
-#include "lib/share.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* The newest visit in the history: how it ended, how long it waited and talked, and when it ended,
  * counted from @from. */
@@ -73,7 +62,9 @@ static void adds_up(struct fixture *f)
 
 /* ---- stays --------------------------------------------------------------------------- */
 
-static void an_hour_of_talk_is_told_of_when_the_agent_is_lost(void **state)
+TEST_EACH(queue_set_up, queue_tear_down);
+
+TEST(an_hour_of_talk_is_told_of_when_the_agent_is_lost)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -110,7 +101,7 @@ static void an_hour_of_talk_is_told_of_when_the_agent_is_lost(void **state)
     assert_int_equal(f->r.of.queue.of.stats.service_level, 5000); /* 30 s are too long */
 }
 
-static void who_lost_a_silent_agent_goes_to_an_idle_one(void **state)
+TEST(who_lost_a_silent_agent_goes_to_an_idle_one)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -133,7 +124,7 @@ static void who_lost_a_silent_agent_goes_to_an_idle_one(void **state)
     adds_up(f);
 }
 
-static void with_drop_the_talk_counts_all_the_same(void **state)
+TEST(with_drop_the_talk_counts_all_the_same)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -148,7 +139,7 @@ static void with_drop_the_talk_counts_all_the_same(void **state)
     adds_up(f);
 }
 
-static void each_stay_of_a_busy_agent_is_a_visit(void **state)
+TEST(each_stay_of_a_busy_agent_is_a_visit)
 {
     struct fixture *f = *state;
 
@@ -167,7 +158,7 @@ static void each_stay_of_a_busy_agent_is_a_visit(void **state)
     adds_up(f);
 }
 
-static void a_queue_that_keeps_no_visits_counts_them(void **state)
+TEST(a_queue_that_keeps_no_visits_counts_them)
 {
     struct fixture *f = *state;
 
@@ -182,7 +173,7 @@ static void a_queue_that_keeps_no_visits_counts_them(void **state)
 
 /* ---- patience ------------------------------------------------------------------------ */
 
-static void who_comes_back_has_the_rest_of_the_patience(void **state)
+TEST(who_comes_back_has_the_rest_of_the_patience)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -202,7 +193,7 @@ static void who_comes_back_has_the_rest_of_the_patience(void **state)
     adds_up(f);
 }
 
-static void who_comes_back_has_ten_seconds_at_least(void **state)
+TEST(who_comes_back_has_ten_seconds_at_least)
 {
     struct fixture *f = *state;
 
@@ -218,7 +209,7 @@ static void who_comes_back_has_ten_seconds_at_least(void **state)
     adds_up(f);
 }
 
-static void time_away_counts_as_waiting(void **state)
+TEST(time_away_counts_as_waiting)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -238,7 +229,7 @@ static void time_away_counts_as_waiting(void **state)
 
 /* ---- limits that change -------------------------------------------------------------- */
 
-static void another_maxwait_reaches_waiting_users(void **state)
+TEST(another_maxwait_reaches_waiting_users)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -263,7 +254,7 @@ static void another_maxwait_reaches_waiting_users(void **state)
 }
 
 /* Users whose time is over already leave after the change, in the order of their arrival. */
-static void a_lower_maxwait_ends_no_younger_one_before_an_older_one(void **state)
+TEST(a_lower_maxwait_ends_no_younger_one_before_an_older_one)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -282,7 +273,7 @@ static void a_lower_maxwait_ends_no_younger_one_before_an_older_one(void **state
     adds_up(f);
 }
 
-static void another_maxwait_reaches_users_in_every_state(void **state)
+TEST(another_maxwait_reaches_users_in_every_state)
 {
     struct fixture *f = *state;
 
@@ -317,7 +308,7 @@ static void another_maxwait_reaches_users_in_every_state(void **state)
     adds_up(f);
 }
 
-static void another_ttl_counts_from_the_change(void **state)
+TEST(another_ttl_counts_from_the_change)
 {
     struct fixture *f = *state;
 
@@ -355,13 +346,13 @@ static void another_ttl_counts_from_the_change(void **state)
 }
 
 /* More than one command brings in line with it, agents as well. */
-static void the_new_limits_reach_hundreds_of_users(void **state)
+TEST(the_new_limits_reach_hundreds_of_users)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_statistics *stats = &f->r.of.queue.of.stats;
     enum { N = 700 };
 
-    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+    if (under_test.drivers != NULL) /* a store whose every step is a walk over all there is */
         return;
     STORY(f, { "set ttl=0", "ok" });
     for (int i = 0; i < N; i++) {
@@ -405,7 +396,7 @@ static void offered_late(struct fixture *f)
         { "where bob", "ok offer ann" }); /* his patience was over 4 s ago */
 }
 
-static void an_offer_under_way_is_not_cut(void **state)
+TEST(an_offer_under_way_is_not_cut)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -423,7 +414,7 @@ static void an_offer_under_way_is_not_cut(void **state)
     adds_up(f);
 }
 
-static void patience_is_judged_when_the_offer_ends(void **state)
+TEST(patience_is_judged_when_the_offer_ends)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -434,7 +425,7 @@ static void patience_is_judged_when_the_offer_ends(void **state)
     adds_up(f);
 }
 
-static void patience_is_judged_when_the_offer_is_rejected(void **state)
+TEST(patience_is_judged_when_the_offer_is_rejected)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -445,7 +436,7 @@ static void patience_is_judged_when_the_offer_is_rejected(void **state)
     adds_up(f);
 }
 
-static void patience_is_judged_when_the_agent_of_the_offer_goes(void **state)
+TEST(patience_is_judged_when_the_agent_of_the_offer_goes)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -456,7 +447,7 @@ static void patience_is_judged_when_the_agent_of_the_offer_goes(void **state)
     adds_up(f);
 }
 
-static void an_offer_that_ends_in_time_leaves_the_rest(void **state)
+TEST(an_offer_that_ends_in_time_leaves_the_rest)
 {
     STORY(*state,
         { "set ttl=0 offer=5000 maxwait=15000", "ok" }, { "login ann", "ok idle" },
@@ -509,7 +500,7 @@ static void silent_users(struct fixture *f, int n)
     f->now += 5000;
 }
 
-static void figures_are_true_with_thousands_due(void **state)
+TEST(figures_are_true_with_thousands_due)
 {
     struct fixture *f = *state;
     int n = share_wrapped() ? 300 : 3000;
@@ -522,7 +513,7 @@ static void figures_are_true_with_thousands_due(void **state)
     assert_int_equal(f->r.of.queue.of.stats.agents, 2);
 }
 
-static void every_verb_is_true_with_hundreds_due(void **state)
+TEST(every_verb_is_true_with_hundreds_due)
 {
     static const struct line verbs[] = {
         { "apply new", "ok queue 0" }, { "list", "ok" },
@@ -543,7 +534,7 @@ static void every_verb_is_true_with_hundreds_due(void **state)
     }
 }
 
-static void reads_of_a_batch_of_applies_wait_for_their_turn(void **state)
+TEST(reads_of_a_batch_of_applies_wait_for_their_turn)
 {
     static const char *const lines[] = { "apply desk zoe", "where desk zoe", "stats desk",
                                          "list desk",      "agents desk",    "history desk",
@@ -556,7 +547,7 @@ static void reads_of_a_batch_of_applies_wait_for_their_turn(void **state)
     in_order(f->e, USHER_QUEUE, lines, sizeof lines / sizeof *lines);
 }
 
-static void commands_of_a_call_share_one_portion_of_deadlines(void **state)
+TEST(commands_of_a_call_share_one_portion_of_deadlines)
 {
     struct fixture *f = *state;
 
@@ -590,7 +581,7 @@ static size_t pages_of(struct fixture *f, const char *verb, unsigned *ret_pages)
 }
 
 /* No page holds the server up, whatever its max is. */
-static void a_page_of_a_list_ends_by_its_work(void **state)
+TEST(a_page_of_a_list_ends_by_its_work)
 {
     enum { N = 2 * USHER_PAGE_MAX + 1 };
     struct fixture *f = *state;
@@ -615,7 +606,7 @@ static void a_page_of_a_list_ends_by_its_work(void **state)
 }
 
 /* With a descriptor for a loop of the host's, and without. */
-static void what_is_posted_comes_behind_what_is_due(void **state)
+TEST(what_is_posted_comes_behind_what_is_due)
 {
     struct fixture *f = *state;
     const struct usher_value who = USHER_T(USHER_FIELD_USER, "u7");
@@ -646,7 +637,7 @@ static void what_is_posted_comes_behind_what_is_due(void **state)
     }
 }
 
-static void a_batch_keeps_its_order_though_much_is_due(void **state)
+TEST(a_batch_keeps_its_order_though_much_is_due)
 {
     struct fixture *f = *state;
     static struct usher_operation c[64];
@@ -670,7 +661,7 @@ static void a_batch_keeps_its_order_though_much_is_due(void **state)
 }
 
 /* Whoever looks with a clock that is ahead sees what will be, and changes what has been by then. */
-static void a_look_takes_the_clock_no_further_than_what_was_due(void **state)
+TEST(a_look_takes_the_clock_no_further_than_what_was_due)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -695,7 +686,7 @@ static void a_look_takes_the_clock_no_further_than_what_was_due(void **state)
     adds_up(f);
 }
 
-static void an_offer_that_a_look_makes_rings_for_as_long_as_any(void **state)
+TEST(an_offer_that_a_look_makes_rings_for_as_long_as_any)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -710,7 +701,7 @@ static void an_offer_that_a_look_makes_rings_for_as_long_as_any(void **state)
 
 /* ---- rooms and tokens ---------------------------------------------------------------- */
 
-static void no_two_rooms_of_a_store_have_one_name(void **state)
+TEST(no_two_rooms_of_a_store_have_one_name)
 {
     struct fixture *f = *state;
     struct ask_queue_seat one, two;
@@ -732,7 +723,7 @@ static void no_two_rooms_of_a_store_have_one_name(void **state)
                      USHER_MISSING);
 }
 
-static void whoever_tells_of_a_match_gives_its_token(void **state)
+TEST(whoever_tells_of_a_match_gives_its_token)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -753,42 +744,4 @@ static void whoever_tells_of_a_match_gives_its_token(void **state)
     assert_string_equal(f->said, "stale b ann");
     command(f, "finish ann.2 token=%" PRIu64, token);
     assert_string_equal(f->said, "ok b ann");
-}
-
-int suite_queue_visits(const struct backend *b)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(an_hour_of_talk_is_told_of_when_the_agent_is_lost),
-        TEST(who_lost_a_silent_agent_goes_to_an_idle_one),
-        TEST(with_drop_the_talk_counts_all_the_same),
-        TEST(each_stay_of_a_busy_agent_is_a_visit),
-        TEST(a_queue_that_keeps_no_visits_counts_them),
-        TEST(who_comes_back_has_the_rest_of_the_patience),
-        TEST(who_comes_back_has_ten_seconds_at_least),
-        TEST(time_away_counts_as_waiting),
-        TEST(another_maxwait_reaches_waiting_users),
-        TEST(a_lower_maxwait_ends_no_younger_one_before_an_older_one),
-        TEST(another_maxwait_reaches_users_in_every_state),
-        TEST(another_ttl_counts_from_the_change),
-        TEST(the_new_limits_reach_hundreds_of_users),
-        TEST(an_offer_under_way_is_not_cut),
-        TEST(patience_is_judged_when_the_offer_ends),
-        TEST(patience_is_judged_when_the_offer_is_rejected),
-        TEST(patience_is_judged_when_the_agent_of_the_offer_goes),
-        TEST(an_offer_that_ends_in_time_leaves_the_rest),
-        TEST(figures_are_true_with_thousands_due),
-        TEST(every_verb_is_true_with_hundreds_due),
-        TEST(reads_of_a_batch_of_applies_wait_for_their_turn),
-        TEST(commands_of_a_call_share_one_portion_of_deadlines),
-        TEST(a_page_of_a_list_ends_by_its_work),
-        TEST(what_is_posted_comes_behind_what_is_due),
-        TEST(a_batch_keeps_its_order_though_much_is_due),
-        TEST(a_look_takes_the_clock_no_further_than_what_was_due),
-        TEST(an_offer_that_a_look_makes_rings_for_as_long_as_any),
-        TEST(no_two_rooms_of_a_store_have_one_name),
-        TEST(whoever_tells_of_a_match_gives_its_token),
-    };
-
-    queue_backend(b);
-    return suite_tests(b, b->name, tests);
 }

@@ -4,20 +4,11 @@
  * alone, one by snapshots in small pages.  A memory store is told the same as the store under
  * test; all of them have one digest.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/fixture.h"
 #include "lib/calls.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/util.h"
 
 #include <usher/replica.h>
 
@@ -25,8 +16,6 @@
 #define SEED UINT64_C(20260317)
 
 enum { BY_NOTICE, BY_LOG, BY_PAGES, REPLICAS };
-
-static const struct backend *backend;
 
 struct world {
     char url[BACKEND_URL_MAX];
@@ -36,15 +25,6 @@ struct world {
     int64_t now;
     uint64_t random;
 };
-
-static uint64_t rnd(struct world *w, uint64_t below)
-{
-    uint64_t z = (w->random += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) % below;
-}
 
 static void told(void *payload, const struct usher_notice *n)
 {
@@ -60,12 +40,12 @@ static int setup(void **state)
     assert_non_null(w);
     w->now = INT64_C(1700000000000);
     w->random = SEED;
-    if (!backend->fresh(w->url)) {
+    if (!under_test.fresh(w->url)) {
         free(w);
         return -1;
     }
-    w->e = suite_open(backend, w->url, &w->now, NULL);
-    w->twin = suite_open(backend, "memory:", &w->now, NULL);
+    w->e = suite_open(w->url, &w->now, NULL);
+    w->twin = suite_open("memory:", &w->now, NULL);
     for (int i = 0; i < REPLICAS; i++)
         assert_int_equal(usher_replica_open("r", NULL, &w->r[i]), USHER_OK);
     assert_int_equal(usher_watch(w->e, USHER_ROOM, "r", told, w, &w->watch), USHER_OK);
@@ -87,21 +67,23 @@ static int teardown(void **state)
     return 0;
 }
 
+TEST_EACH(setup, teardown);
+
 /* The same to both stores, with the same answer. */
 static void step(struct world *w)
 {
     struct usher_engine *const both[] = { w->e, w->twin };
     char member[8], name[8], number[8];
-    unsigned which = (unsigned)rnd(w, 16);
+    unsigned which = (unsigned)random_below(&w->random, 16);
     struct usher_text value, fields = { NULL, 0 };
     unsigned char packed[64];
     struct usher_text field_name = text("f1");
     enum usher_status status[2] = { USHER_OK, USHER_OK };
 
-    w->now += (int64_t)rnd(w, 400);
-    (void)snprintf(member, sizeof member, "m%u", (unsigned)rnd(w, 8));
-    (void)snprintf(name, sizeof name, "f%u", (unsigned)rnd(w, 4));
-    (void)snprintf(number, sizeof number, "%u", (unsigned)rnd(w, 3));
+    w->now += (int64_t)random_below(&w->random, 400);
+    (void)snprintf(member, sizeof member, "m%u", (unsigned)random_below(&w->random, 8));
+    (void)snprintf(name, sizeof name, "f%u", (unsigned)random_below(&w->random, 4));
+    (void)snprintf(number, sizeof number, "%u", (unsigned)random_below(&w->random, 3));
     value = text(number);
     fields.data = (const char *)packed;
     fields.size = usher_fields_pack(&field_name, &value, 1, packed, sizeof packed);
@@ -206,7 +188,7 @@ static void compare(struct world *w)
     }
 }
 
-static void replicas_of_a_room_are_the_room(void **state)
+TEST(replicas_of_a_room_are_the_room)
 {
     struct world *w = *state;
     struct usher_room_result_settings settings = {
@@ -224,7 +206,7 @@ static void replicas_of_a_room_are_the_room(void **state)
 }
 
 /* Changes told together are applied one by one; a heartbeat does not ask for what will be told. */
-static void a_replica_follows_a_room_that_tells_together(void **state)
+TEST(a_replica_follows_a_room_that_tells_together)
 {
     struct world *w = *state;
     struct usher_room_result_settings settings = { .capacity = 6,
@@ -263,7 +245,7 @@ static void a_replica_follows_a_room_that_tells_together(void **state)
     compare(w);
 }
 
-static void a_replica_sees_that_a_room_is_gone_and_comes_again(void **state)
+TEST(a_replica_sees_that_a_room_is_gone_and_comes_again)
 {
     struct world *w = *state;
     struct usher_replica_about about;
@@ -296,7 +278,7 @@ static void a_replica_sees_that_a_room_is_gone_and_comes_again(void **state)
 }
 
 /* The values of all come with each page, and a digest of many pages is that of one. */
-static void a_large_room_has_the_digest_of_its_copy(void **state)
+TEST(a_large_room_has_the_digest_of_its_copy)
 {
     struct world *w = *state;
     struct usher_text on = text("on");
@@ -334,7 +316,7 @@ static void one_answer(struct world *w, struct usher_replica *r, size_t max)
 }
 
 /* Between any two pages something is changed, everywhere in the room. */
-static void a_room_is_copied_while_it_changes(void **state)
+TEST(a_room_is_copied_while_it_changes)
 {
     enum { MEMBERS = 300, PAGE = 10 };
     struct world *w = *state;
@@ -357,8 +339,9 @@ static void a_room_is_copied_while_it_changes(void **state)
         one_answer(w, w->r[BY_LOG], PAGE);
         if (answers >= MEMBERS / PAGE)
             continue;
-        (void)snprintf(one, sizeof one, "member-%u", (unsigned)rnd(w, MEMBERS));
-        (void)snprintf(other, sizeof other, "member-%u", (unsigned)rnd(w, MEMBERS));
+        (void)snprintf(one, sizeof one, "member-%u", (unsigned)random_below(&w->random, MEMBERS));
+        (void)snprintf(other, sizeof other, "member-%u",
+                       (unsigned)random_below(&w->random, MEMBERS));
         assert_true(USHER_IS_DONE(ask_room_leave(w->e, "r", one)));
         (void)ask_room_role(w->e, "r", "host", other, NULL);
         (void)ask_room_share(w->e, "r", other, one, NULL);
@@ -403,7 +386,7 @@ static void restless_trace(void *payload, const struct usher_operation *command,
     assert_int_equal(ask_room_set(restless->other, "r", "topic", &value, NULL), USHER_OK);
 }
 
-static void a_room_that_never_rests_has_a_digest(void **state)
+TEST_NEEDS(a_room_that_never_rests_has_a_digest, NEEDS_SHARED)
 {
     struct world *w = *state;
     struct restless restless = { w->e, w->now, 0 };
@@ -418,7 +401,7 @@ static void a_room_that_never_rests_has_a_digest(void **state)
     opt.clock_given = true;
     opt.trace = restless_trace;
     opt.payload = &restless;
-    opt.drivers = backend->drivers;
+    opt.drivers = under_test.drivers;
     assert_int_equal(usher_open(w->url, &opt, &e), USHER_OK);
     assert_int_equal(ask_room_open(w->e, "r", NULL), USHER_OK);
     for (int i = 0; i < 50; i++) { /* so much that it takes some pages */
@@ -456,11 +439,11 @@ static void listen(void *payload, const struct usher_notice *notice)
 
 /* Two servers in a room that tells together who comes and goes: each one's watchers hear of all
  * that it changes, once, whatever the other one does. */
-static void each_engine_tells_its_watchers_what_it_changed(void **state)
+TEST_NEEDS(each_engine_tells_its_watchers_what_it_changed, NEEDS_SHARED)
 {
     struct world *w = *state;
     static struct listener heard[2];
-    struct usher_engine *const e[2] = { w->e, suite_open(backend, w->url, &w->now, NULL) };
+    struct usher_engine *const e[2] = { w->e, suite_open(w->url, &w->now, NULL) };
     struct usher_room_result_settings settings = { .presence_ms = 1000 };
     struct usher_watcher *watch[2];
     struct usher_text value = text("1");
@@ -488,18 +471,18 @@ static void each_engine_tells_its_watchers_what_it_changed(void **state)
     made[0][n[0]++] = 3;
     made[1][n[1]++] = 4;
     for (int i = 0; i < 300; i++) {
-        int who = (int)rnd(w, 2);
+        int who = (int)random_below(&w->random, 2);
         struct usher_operation c;
         struct usher_result reply;
         uint64_t before = heard[who].n;
 
-        (void)snprintf(member, sizeof member, "m%u", (unsigned)rnd(w, 6));
-        w->now += (int64_t)rnd(w, 300);
+        (void)snprintf(member, sizeof member, "m%u", (unsigned)random_below(&w->random, 6));
+        w->now += (int64_t)random_below(&w->random, 300);
         memset(&c, 0, sizeof c);
         memset(&reply, 0, sizeof reply);
-        c.verb = rnd(w, 8) == 0   ? USHER_ROOM_KICK
-                 : rnd(w, 2) == 0 ? USHER_ROOM_JOIN
-                                  : USHER_ROOM_LEAVE;
+        c.verb = random_below(&w->random, 8) == 0   ? USHER_ROOM_KICK
+                 : random_below(&w->random, 2) == 0 ? USHER_ROOM_JOIN
+                                                    : USHER_ROOM_LEAVE;
         c.scope = text("r");
         c.arg.room.member = text(member);
         assert_int_equal(usher_operate(e[who], &c, &reply, 1), USHER_OK);
@@ -515,26 +498,4 @@ static void each_engine_tells_its_watchers_what_it_changed(void **state)
         usher_unwatch(e[i], watch[i]);
     }
     usher_close(e[1]);
-}
-
-int suite_replica(const struct backend *b)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(replicas_of_a_room_are_the_room),
-        T(a_replica_follows_a_room_that_tells_together),
-        T(a_replica_sees_that_a_room_is_gone_and_comes_again),
-        T(a_large_room_has_the_digest_of_its_copy),
-        T(a_room_is_copied_while_it_changes),
-    };
-    const struct CMUnitTest shared[] = {
-        T(each_engine_tells_its_watchers_what_it_changed),
-        T(a_room_that_never_rests_has_a_digest),
-    };
-#undef T
-
-    backend = b;
-    if (suite_tests(b, b->name, tests) != 0)
-        return 1;
-    return b->shared ? suite_tests(b, b->name, shared) : 0;
 }

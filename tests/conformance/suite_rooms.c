@@ -7,30 +7,17 @@
  * told the same and must answer the same, byte for byte but for the epoch; every test ends with
  * the audit, and with the digests of room "r" here and there.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/fixture.h"
 #include "conformance/json_digest.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "core/verbs.h"
 #include "engine/room_index.h"
 #include "lib/calls.h"
-#include "lib/share.h"
 #include "steps/kept.h"
 
 #define MORNING INT64_C(1700000000000)
@@ -38,7 +25,6 @@
 /* ---- the fixture ------------------------------------------------------------------- */
 
 struct fixture {
-    const struct backend *b;
     char url[BACKEND_URL_MAX];
     struct usher_engine *e;
     struct usher_engine *twin; /* NULL: not any more */
@@ -47,8 +33,6 @@ struct fixture {
     struct usher_allocator alloc;
     struct usher_result r; /* the last answer */
 };
-
-static const struct backend *backend;
 
 static void *count_bytes(void *payload, void *p, size_t old, size_t size)
 {
@@ -72,7 +56,7 @@ static struct usher_engine *engine_open(struct fixture *f, const char *url, bool
 
     if (counted)
         opt.alloc = &f->alloc;
-    return suite_open(f->b, url, &f->now, &opt);
+    return suite_open(url, &f->now, &opt);
 }
 
 static int set_up(void **state)
@@ -80,11 +64,10 @@ static int set_up(void **state)
     struct fixture *f = calloc(1, sizeof *f);
 
     assert_non_null(f);
-    f->b = backend;
     f->now = MORNING;
     f->alloc.resize = count_bytes;
     f->alloc.payload = &f->bytes;
-    assert_true(backend->fresh(f->url));
+    assert_true(under_test.fresh(f->url));
     f->e = engine_open(f, f->url, true);
     f->twin = engine_open(f, "memory:", false);
     *state = f;
@@ -121,6 +104,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+TEST_EACH(set_up, tear_down);
+
 /* ---- commands in words ------------------------------------------------------------- */
 
 /* An answer as bytes, all but the epoch and the message. */
@@ -144,8 +129,8 @@ static size_t answer_bytes(const struct usher_operation *c, const struct usher_r
     return p.n;
 }
 
-static void same_answers(const struct fixture *f, const struct usher_operation *c,
-                         const struct usher_result *a, const struct usher_result *b)
+static void same_answers(const struct usher_operation *c, const struct usher_result *a,
+                         const struct usher_result *b)
 {
     unsigned char *x, *y;
     size_t n = answer_bytes(c, a, &x), m = answer_bytes(c, b, &y);
@@ -153,9 +138,9 @@ static void same_answers(const struct fixture *f, const struct usher_operation *
     if (n != m || memcmp(x, y, n) != 0)
         fail_msg("%s answers %s with %s (%s), version %" PRIu64
                  ", %zu rows; memory %s, version %" PRIu64 ", %zu rows, or other fields",
-                 f->b->name, usher_verb_word(c->verb), usher_status_word(a->status), a->message,
-                 a->version, a->of.room.n_rows, usher_status_word(b->status), b->version,
-                 b->of.room.n_rows);
+                 under_test.name, usher_verb_word(c->verb), usher_status_word(a->status),
+                 a->message, a->version, a->of.room.n_rows, usher_status_word(b->status),
+                 b->version, b->of.room.n_rows);
     free(x);
     free(y);
 }
@@ -186,7 +171,7 @@ static enum usher_status execute(struct fixture *f, const struct usher_operation
     assert_int_equal(operate(f->e, c, &f->r), USHER_OK);
     if (f->twin != NULL) {
         assert_int_equal(operate(f->twin, c, &r), USHER_OK);
-        same_answers(f, c, &f->r, &r);
+        same_answers(c, &f->r, &r);
         usher_result_done(&r);
     }
     return f->r.status;
@@ -293,22 +278,22 @@ static void assert_counts(struct fixture *f, const char *member, const char *fie
 
 /* Very many, as the application has them: in memory, and not with what makes that slow; of other
  * stores with USHER_LONG=1. */
-static bool whole(const struct fixture *f)
+static bool whole(void)
 {
-    if (strcmp(f->b->name, "memory") == 0 && !share_slow())
+    if (strcmp(under_test.name, "memory") == 0 && !share_slow())
         return true;
-    return share_long() && strcmp(f->b->name, "own") != 0;
+    return share_long() && strcmp(under_test.name, "own") != 0;
 }
 
-static unsigned many(const struct fixture *f, unsigned n)
+static unsigned many(unsigned n)
 {
     /* that one searches all rows */
-    return strcmp(f->b->name, "own") == 0 || share_wrapped() ? n / 40 : n;
+    return strcmp(under_test.name, "own") == 0 || share_wrapped() ? n / 40 : n;
 }
 
 /* ---- opening, fields --------------------------------------------------------------- */
 
-static void a_room_is_opened_locked_and_closed(void **state)
+TEST(a_room_is_opened_locked_and_closed)
 {
     struct fixture *f = *state;
     uint64_t epoch;
@@ -345,7 +330,7 @@ static void a_room_is_opened_locked_and_closed(void **state)
     assert_int_equal(f->r.of.room.settings.capacity, 0);
 }
 
-static void fields_are_set_compared_and_taken_away(void **state)
+TEST(fields_are_set_compared_and_taken_away)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -379,7 +364,7 @@ static void fields_are_set_compared_and_taken_away(void **state)
 }
 
 /* R40: the versions of a room that is opened again begin at 1. */
-static void a_version_of_a_closed_room_is_of_no_other(void **state)
+TEST(a_version_of_a_closed_room_is_of_no_other)
 {
     static const char *const lines[] = { "set r topic two",  "join r ann",    "lock r",
                                          "close r",          "all r mic off", "sweep r",
@@ -436,7 +421,7 @@ static void a_version_of_a_closed_room_is_of_no_other(void **state)
     }
 }
 
-static void several_fields_are_one_version(void **state)
+TEST(several_fields_are_one_version)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -459,7 +444,7 @@ static void several_fields_are_one_version(void **state)
     assert_counts(f, "ann", "y", "2");
 }
 
-static void limits_are_named_and_change_nothing(void **state)
+TEST(limits_are_named_and_change_nothing)
 {
     struct fixture *f = *state;
     static char large[40000];
@@ -525,7 +510,7 @@ static void limits_are_named_and_change_nothing(void **state)
 
 /* ---- members ----------------------------------------------------------------------- */
 
-static void joins_and_leaves_may_be_repeated(void **state)
+TEST(joins_and_leaves_may_be_repeated)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -556,7 +541,7 @@ static void joins_and_leaves_may_be_repeated(void **state)
 }
 
 /* What is answered to a repeat was asked for by the first. */
-static void a_repeat_with_other_arguments_is_invalid(void **state)
+TEST(a_repeat_with_other_arguments_is_invalid)
 {
     struct fixture *f = *state;
     static const char *const first[] = {
@@ -590,7 +575,7 @@ static void a_repeat_with_other_arguments_is_invalid(void **state)
     missing(f, "get r field=topic");
 }
 
-static void members_come_in_the_order_they_joined(void **state)
+TEST(members_come_in_the_order_they_joined)
 {
     struct fixture *f = *state;
     static const char *const names[] = { "zoe", "ann", "mia", "bob" };
@@ -607,10 +592,10 @@ static void members_come_in_the_order_they_joined(void **state)
                 is_text(f->r.of.room.rows[2].id, "bob") && is_text(f->r.of.room.rows[3].id, "mia"));
 }
 
-static void capacity_is_kept_and_who_is_gone_takes_no_place(void **state)
+TEST(capacity_is_kept_and_who_is_gone_takes_no_place)
 {
     struct fixture *f = *state;
-    int n = (int)many(f, 2800);
+    int n = (int)many(2800);
 
     ok(f, "open r capacity=%d ttl=1000 log=10", n);
     for (int i = 0; i < n; i++)
@@ -641,7 +626,7 @@ static void silent_members(struct fixture *f, int n, const char *settings)
     f->now += 1;
 }
 
-static void reads_of_a_batch_of_joins_wait_for_their_turn(void **state)
+TEST(reads_of_a_batch_of_joins_wait_for_their_turn)
 {
     static const char *const lines[] = { "join r zoe", "show r",      "get r",
                                          "snapshot r", "alive r zoe", "changes r since=300" };
@@ -653,7 +638,7 @@ static void reads_of_a_batch_of_joins_wait_for_their_turn(void **state)
     in_order(f->e, USHER_ROOM, lines, sizeof lines / sizeof *lines);
 }
 
-static void commands_of_a_call_share_one_portion_of_departures(void **state)
+TEST(commands_of_a_call_share_one_portion_of_departures)
 {
     struct fixture *f = *state;
 
@@ -677,12 +662,12 @@ static void once(struct fixture *f, const char *line)
         struct usher_result r;
 
         store_answers(f->twin, f->now, &s.c, &r, 1);
-        same_answers(f, &s.c, &f->r, &r);
+        same_answers(&s.c, &f->r, &r);
         usher_result_done(&r);
     }
 }
 
-static void a_snapshot_applies_one_portion_of_departures(void **state)
+TEST(a_snapshot_applies_one_portion_of_departures)
 {
     struct fixture *f = *state;
     uint64_t v;
@@ -697,7 +682,7 @@ static void a_snapshot_applies_one_portion_of_departures(void **state)
     assert_int_equal(f->r.of.room.n_rows, 1 + 300 - 2 * 64);
 }
 
-static void a_read_looks_at_one_page_of_departures(void **state)
+TEST(a_read_looks_at_one_page_of_departures)
 {
     struct fixture *f = *state;
 
@@ -711,7 +696,7 @@ static void a_read_looks_at_one_page_of_departures(void **state)
     missing(f, "show r");
 }
 
-static void a_join_of_a_full_room_comes_again_while_members_are_due(void **state)
+TEST(a_join_of_a_full_room_comes_again_while_members_are_due)
 {
     struct fixture *f = *state;
 
@@ -728,7 +713,7 @@ static void a_join_of_a_full_room_comes_again_while_members_are_due(void **state
     full(f, "join r another");
 }
 
-static void a_kick_may_keep_out_for_a_while(void **state)
+TEST(a_kick_may_keep_out_for_a_while)
 {
     struct fixture *f = *state;
 
@@ -760,7 +745,7 @@ static void a_kick_may_keep_out_for_a_while(void **state)
     assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_ABSENT);
 }
 
-static void who_is_silent_goes_in_steps_and_may_come_back(void **state)
+TEST(who_is_silent_goes_in_steps_and_may_come_back)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -803,10 +788,10 @@ static void who_is_silent_goes_in_steps_and_may_come_back(void **state)
 }
 
 /* A little model: who beat when. */
-static void a_member_that_beats_in_time_is_never_removed(void **state)
+TEST(a_member_that_beats_in_time_is_never_removed)
 {
     struct fixture *f = *state;
-    struct usher_engine *other = f->b->shared ? engine_open(f, f->url, false) : NULL;
+    struct usher_engine *other = under_test.shared ? engine_open(f, f->url, false) : NULL;
     enum { N = 6, TTL = 50 };
     int64_t seen[N];
     uint64_t seed = 42;
@@ -902,11 +887,11 @@ static void *sweep_on(void *payload)
     return NULL;
 }
 
-static void a_heartbeat_wins_over_a_sweep_at_the_same_time(void **state)
+TEST(a_heartbeat_wins_over_a_sweep_at_the_same_time)
 {
     struct fixture *f = *state;
     enum { TIMES = 300, TTL = 100 };
-    struct usher_engine *other = f->b->shared ? engine_open(f, f->url, false) : f->e;
+    struct usher_engine *other = under_test.shared ? engine_open(f, f->url, false) : f->e;
     struct sweeper s = { .e = other, .now = f->now };
     uint64_t left = 0;
     pthread_t thread;
@@ -934,7 +919,7 @@ static void a_heartbeat_wins_over_a_sweep_at_the_same_time(void **state)
         usher_close(other);
 }
 
-static void a_sweep_finds_the_silent_without_deadlines(void **state)
+TEST(a_sweep_finds_the_silent_without_deadlines)
 {
     struct fixture *f = *state;
 
@@ -958,7 +943,7 @@ static void a_sweep_finds_the_silent_without_deadlines(void **state)
 }
 
 /* Ends of bans have no version, by which a kept answer could be found among others. */
-static void a_sweep_of_bans_alone_is_not_kept(void **state)
+TEST(a_sweep_of_bans_alone_is_not_kept)
 {
     struct fixture *f = *state;
 
@@ -994,12 +979,12 @@ static void hear(void *payload, const struct usher_notice *notice)
     t->last = *notice;
 }
 
-static void all_are_muted_by_one_short_notice(void **state)
+TEST(all_are_muted_by_one_short_notice)
 {
     struct fixture *f = *state;
     struct usher_watcher *watch;
     struct told t = { 0 };
-    int n = (int)many(f, 2000);
+    int n = (int)many(2000);
     uint64_t version;
 
     ok(f, "open r");
@@ -1051,11 +1036,11 @@ static int64_t mute_all_ns(struct fixture *f, const char *room)
 }
 
 /* A million: see whole(). */
-static void to_mute_a_million_takes_no_longer_than_to_mute_one(void **state)
+TEST(to_mute_a_million_takes_no_longer_than_to_mute_one)
 {
     struct fixture *f = *state;
     enum { BATCH = 1000 };
-    unsigned n = whole(f) ? 1000000 : many(f, 20000);
+    unsigned n = whole() ? 1000000 : many(20000);
     static struct usher_operation c[BATCH];
     static struct usher_result r[BATCH];
     static char names[BATCH][16];
@@ -1091,7 +1076,7 @@ static void to_mute_a_million_takes_no_longer_than_to_mute_one(void **state)
 
 /* What is asked for a version that has passed is answered with the one that there is, and nothing
  * is done; `if=` asks for what there is. */
-static void who_is_behind_is_told_the_version(void **state)
+TEST(who_is_behind_is_told_the_version)
 {
     static const struct {
         const char *command, *name;
@@ -1156,7 +1141,7 @@ static void who_is_behind_is_told_the_version(void **state)
 }
 
 /* Whoever the command is about may end on the way: a change that nobody knew of. */
-static void an_expiry_on_the_way_makes_the_version_another(void **state)
+TEST(an_expiry_on_the_way_makes_the_version_another)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -1177,7 +1162,7 @@ static void an_expiry_on_the_way_makes_the_version_another(void **state)
 
 /* ---- roles and shares -------------------------------------------------------------- */
 
-static void a_role_is_handed_over_by_comparing(void **state)
+TEST(a_role_is_handed_over_by_comparing)
 {
     struct fixture *f = *state;
 
@@ -1199,7 +1184,7 @@ static void a_role_is_handed_over_by_comparing(void **state)
     ok(f, "role r speaker bob if=");
 }
 
-static void shares_go_with_their_member(void **state)
+TEST(shares_go_with_their_member)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -1269,7 +1254,7 @@ static void sound(struct fixture *f)
     digests(f, "r");
 }
 
-static void no_speaker_is_ever_absent(void **state)
+TEST(no_speaker_is_ever_absent)
 {
     struct fixture *f = *state;
     unsigned states = 0, steps = 0;
@@ -1329,7 +1314,7 @@ static void no_speaker_is_ever_absent(void **state)
 
 /* ---- following --------------------------------------------------------------------- */
 
-static void changes_reach_back_as_far_as_the_log(void **state)
+TEST(changes_reach_back_as_far_as_the_log)
 {
     struct fixture *f = *state;
     struct usher_watcher *watch;
@@ -1372,7 +1357,7 @@ static void changes_reach_back_as_far_as_the_log(void **state)
     missing(f, "changes never since=0");
 }
 
-static void a_snapshot_comes_in_pages(void **state)
+TEST(a_snapshot_comes_in_pages)
 {
     struct fixture *f = *state;
     uint64_t version, after = 0;
@@ -1440,7 +1425,7 @@ static void a_snapshot_comes_in_pages(void **state)
 
 /* A page takes a server no more than some 10 ms, whatever `max` is, and the pages are the whole
  * room. */
-static void a_page_of_a_snapshot_ends_by_its_work(void **state)
+TEST(a_page_of_a_snapshot_ends_by_its_work)
 {
     struct fixture *f = *state;
     uint64_t after = 0, epoch, version;
@@ -1468,7 +1453,7 @@ static void a_page_of_a_snapshot_ends_by_its_work(void **state)
 }
 
 /* What each change says of the history before it, and what answers say of the whole. */
-static void marks_make_a_chain(void **state)
+TEST(marks_make_a_chain)
 {
     struct fixture *f = *state;
     static const char *const lines[] = { "join r ann a=1",  "set r topic x", "all r mic off",
@@ -1498,7 +1483,7 @@ static void marks_make_a_chain(void **state)
     }
 }
 
-static void a_heartbeat_returns_the_newest_version(void **state)
+TEST(a_heartbeat_returns_the_newest_version)
 {
     struct fixture *f = *state;
     uint64_t epoch = 0, version = 0, mark = 0;
@@ -1573,7 +1558,7 @@ static void assert_json_digest(struct fixture *f, int max)
         free(page[--n]);
 }
 
-static void the_digest_can_be_computed_from_json(void **state)
+TEST(the_digest_can_be_computed_from_json)
 {
     struct fixture *f = *state;
     static const char *const lines[] = {
@@ -1623,7 +1608,7 @@ static void the_digest_can_be_computed_from_json(void **state)
 static size_t items(struct fixture *f)
 {
     uint64_t faults;
-    size_t n = f->b->left != NULL ? f->b->left(f->url) : 0;
+    size_t n = under_test.left != NULL ? under_test.left(f->url) : 0;
     char digest[33], nothing[33];
 
     assert_int_equal(usher_audit(f->e, NULL, NULL, &faults), USHER_OK);
@@ -1652,11 +1637,11 @@ static void ban_some(struct fixture *f, int n)
         ok(f, "kick r nobody%d ban=%d", i, 1000000 + i % 7);
 }
 
-static void after_close_nothing_is_left(void **state)
+TEST(after_close_nothing_is_left)
 {
     struct fixture *f = *state;
     int64_t before;
-    int n = (int)many(f, 1500);
+    int n = (int)many(1500);
 
     before = f->bytes;
     assert_int_equal(items(f), 0);
@@ -1675,7 +1660,7 @@ static void after_close_nothing_is_left(void **state)
         assert_int_equal(items(f), 0);
         usher_result_done(&f->r);
         /* memory: to the byte; SQLite and Redis keep buffers of a bounded size in the client */
-        if (strcmp(f->b->name, "memory") == 0)
+        if (strcmp(under_test.name, "memory") == 0)
             assert_true(f->bytes == before);
     }
     ok(f, "open r"); /* anew: nothing of the old one is there */
@@ -1686,7 +1671,7 @@ static void after_close_nothing_is_left(void **state)
 }
 
 /* The notices of `open` have all settings, also those that the command did not give. */
-static void the_notice_of_open_has_the_settings(void **state)
+TEST(the_notice_of_open_has_the_settings)
 {
     struct fixture *f = *state;
     static const struct {
@@ -1739,7 +1724,7 @@ static void close_wholly(struct fixture *f, const char *line)
     while (f->r.of.room.more);
 }
 
-static void a_ban_lasts_over_close_and_open(void **state)
+TEST(a_ban_lasts_over_close_and_open)
 {
     struct fixture *f = *state;
     struct usher_unpacker u;
@@ -1814,7 +1799,7 @@ static void a_ban_lasts_over_close_and_open(void **state)
     assert_int_equal(f->r.version, 1);
 }
 
-static void bans_of_a_closed_room_end_unseen(void **state)
+TEST(bans_of_a_closed_room_end_unseen)
 {
     struct fixture *f = *state;
     int64_t before = f->bytes;
@@ -1840,13 +1825,13 @@ static void bans_of_a_closed_room_end_unseen(void **state)
             missing(f, "%s", by[k]);
         assert_int_equal(items(f), 0);
         usher_result_done(&f->r);
-        if (strcmp(f->b->name, "memory") == 0)
+        if (strcmp(under_test.name, "memory") == 0)
             assert_true(f->bytes == before);
         digests(f, "r");
     }
 }
 
-static void a_ban_is_lifted_though_the_room_is_closed(void **state)
+TEST(a_ban_is_lifted_though_the_room_is_closed)
 {
     struct fixture *f = *state;
     uint64_t epoch, version;
@@ -1874,7 +1859,7 @@ static void a_ban_is_lifted_though_the_room_is_closed(void **state)
     assert_int_equal(f->r.version, 1);
     ok(f, "join r eve");
 
-    furnish(f, (int)many(f, 300));
+    furnish(f, (int)many(300));
     ok(f, "kick r nobody ban=1000");
     ok(f, "close r");
     if (f->r.of.room.more) {
@@ -1885,7 +1870,7 @@ static void a_ban_is_lifted_though_the_room_is_closed(void **state)
     assert_int_equal(items(f), 0);
 }
 
-static void close_and_drop_end_all_bans(void **state)
+TEST(close_and_drop_end_all_bans)
 {
     struct fixture *f = *state;
     int64_t n;
@@ -1912,10 +1897,10 @@ static void close_and_drop_end_all_bans(void **state)
     }
 }
 
-static void a_room_has_a_thousand_bans_also_of_closed_ones(void **state)
+TEST(a_room_has_a_thousand_bans_also_of_closed_ones)
 {
     struct fixture *f = *state;
-    int n = (int)many(f, USHER_ROOM_BANS_MAX);
+    int n = (int)many(USHER_ROOM_BANS_MAX);
 
     ok(f, "open r");
     for (int i = 0; i < n; i++)
@@ -1938,7 +1923,7 @@ static void a_room_has_a_thousand_bans_also_of_closed_ones(void **state)
 }
 
 /* The index keeps an entry by which a patrol finds what is left; it lists none. */
-static void a_patrol_removes_the_bans_of_closed_rooms(void **state)
+TEST(a_patrol_removes_the_bans_of_closed_rooms)
 {
     struct fixture *f = *state;
 
@@ -1965,12 +1950,12 @@ static void a_patrol_removes_the_bans_of_closed_rooms(void **state)
     }
 }
 
-static void whoever_comes_finishes_a_closing_room(void **state)
+TEST(whoever_comes_finishes_a_closing_room)
 {
     struct fixture *f = *state;
     static const char *const after[] = { "close r",    "alive r m1", "sweep r", "open r",
                                          "join r ann", "snapshot r", "lock r",  "unlock r" };
-    int n = (int)many(f, 300);
+    int n = (int)many(300);
 
     for (size_t k = 0; k < sizeof after / sizeof *after; k++) {
         int steps = 0;
@@ -1983,7 +1968,7 @@ static void whoever_comes_finishes_a_closing_room(void **state)
             missing(f, "changes r since=0");
             audit(f->e);
             digests(f, "r");
-            if (f->b->shared) { /* nothing was kept in the engine */
+            if (under_test.shared) { /* nothing was kept in the engine */
                 usher_result_done(&f->r);
                 suite_close(&f->e);
                 f->e = engine_open(f, f->url, true);
@@ -2014,7 +1999,7 @@ static void whoever_comes_finishes_a_closing_room(void **state)
 }
 
 /* All are found to be gone by who finds no place, and then the room is: at once, or in steps. */
-static void who_comes_when_all_have_gone_finds_no_room(void **state)
+TEST(who_comes_when_all_have_gone_finds_no_room)
 {
     struct fixture *f = *state;
 
@@ -2038,7 +2023,7 @@ static void who_comes_when_all_have_gone_finds_no_room(void **state)
 
 /* What is left of the old room is erased first; what comes behind in the batch meets the new one.
  */
-static void a_name_whose_room_is_being_erased_can_be_opened(void **state)
+TEST(a_name_whose_room_is_being_erased_can_be_opened)
 {
     struct fixture *f = *state;
     static const char *const lines[] = { "open r capacity=7",
@@ -2055,7 +2040,7 @@ static void a_name_whose_room_is_being_erased_can_be_opened(void **state)
     struct said said[N];
     struct usher_operation commands[N];
     struct usher_result replies[2][N];
-    int n = (int)many(f, 400);
+    int n = (int)many(400);
 
     for (int round = 0; round < 2; round++) {
         furnish(f, n);
@@ -2102,11 +2087,11 @@ static void a_name_whose_room_is_being_erased_can_be_opened(void **state)
 }
 
 /* After each number of steps that there is, somebody else goes on. */
-static void the_closer_may_die_at_any_step(void **state)
+TEST(the_closer_may_die_at_any_step)
 {
     struct fixture *f = *state;
     static const char *const others[] = { "close r", "sweep r", "join r ann" };
-    int n = (int)many(f, 200);
+    int n = (int)many(200);
     bool done = false;
 
     for (unsigned died_at = 1; !done; died_at++) {
@@ -2117,7 +2102,7 @@ static void the_closer_may_die_at_any_step(void **state)
             ok(f, "close r");
             done = !f->r.of.room.more;
         }
-        if (f->b->shared) { /* nothing was kept in the engine */
+        if (under_test.shared) { /* nothing was kept in the engine */
             usher_result_done(&f->r);
             suite_close(&f->e);
             f->e = engine_open(f, f->url, false);
@@ -2136,7 +2121,7 @@ static void the_closer_may_die_at_any_step(void **state)
 
 /* More members are gone than a command notices, then the room closes, and its log takes several
  * steps to erase: all that happens when a batch begins with `open`. */
-static void an_open_in_a_batch_waits_for_the_old_room(void **state)
+TEST(an_open_in_a_batch_waits_for_the_old_room)
 {
     struct fixture *f = *state;
     struct said said[2];
@@ -2164,7 +2149,7 @@ static void an_open_in_a_batch_waits_for_the_old_room(void **state)
         usher_result_done(&r[i]);
 }
 
-static void an_empty_room_closes_by_itself(void **state)
+TEST(an_empty_room_closes_by_itself)
 {
     struct fixture *f = *state;
     uint64_t epoch;
@@ -2199,7 +2184,7 @@ static void an_empty_room_closes_by_itself(void **state)
     assert_int_equal(items(f), 0);
 }
 
-static void a_room_may_vanish_and_come_back_in_one_batch(void **state)
+TEST(a_room_may_vanish_and_come_back_in_one_batch)
 {
     struct fixture *f = *state;
     static const char *const lines[] = {
@@ -2219,7 +2204,7 @@ static void a_room_may_vanish_and_come_back_in_one_batch(void **state)
         assert_int_equal(usher_operate(f->e, commands, here, N), USHER_OK);
         assert_int_equal(usher_operate(f->twin, commands, there, N), USHER_OK);
         for (int i = 0; i < N; i++) {
-            same_answers(f, &commands[i], &here[i], &there[i]);
+            same_answers(&commands[i], &here[i], &there[i]);
             usher_result_done(&here[i]);
             usher_result_done(&there[i]);
         }
@@ -2248,7 +2233,7 @@ static void same_index(struct fixture *f)
 }
 
 /* The same holds for notices, and for the list of rooms. */
-static void pages_of_changes_and_rooms_end_by_their_work(void **state)
+TEST(pages_of_changes_and_rooms_end_by_their_work)
 {
     enum { N = USHER_PAGE_MAX + 1 };
     struct fixture *f = *state;
@@ -2286,7 +2271,7 @@ static void pages_of_changes_and_rooms_end_by_their_work(void **state)
 
 /* A step of a patrol or of a list looks at few of the rooms that are due, or were opened, at one
  * time. */
-static void rooms_of_one_time_are_claimed_and_listed_in_bounded_steps(void **state)
+TEST(rooms_of_one_time_are_claimed_and_listed_in_bounded_steps)
 {
     enum { N = USHER_PAGE_MAX + 44, CLAIM = 100 };
     struct fixture *f = *state;
@@ -2295,7 +2280,7 @@ static void rooms_of_one_time_are_claimed_and_listed_in_bounded_steps(void **sta
     char after[USHER_NAME_MAX + 1] = "";
     size_t seen = 0;
 
-    if (f->b->drivers != NULL)
+    if (under_test.drivers != NULL)
         return;
     for (int i = 0, n = 0; n < N; i++) { /* all in one part of the index */
         char name[16];
@@ -2352,7 +2337,7 @@ static void rooms_of_one_time_are_claimed_and_listed_in_bounded_steps(void **sta
     f->twin = NULL;
 }
 
-static void rooms_are_listed_by_time_and_name(void **state)
+TEST(rooms_are_listed_by_time_and_name)
 {
     struct fixture *f = *state;
     enum { N = 40 };
@@ -2439,14 +2424,14 @@ static bool listed(struct fixture *f, const char *name)
     return found;
 }
 
-static void only_rooms_that_are_open_are_listed(void **state)
+TEST(only_rooms_that_are_open_are_listed)
 {
     struct fixture *f = *state;
     struct usher_result r;
     char after[32] = "";
     int64_t created = 0;
     unsigned found = 0, pages = 0;
-    int n = (int)many(f, 400);
+    int n = (int)many(400);
 
     ok(f, "open other");
     ok(f, "open r linger=1000");
@@ -2567,7 +2552,7 @@ static void check_finds(struct fixture *f, unsigned flags, unsigned faults, cons
 }
 
 /* The entry is put before the room is opened. */
-static void an_open_that_is_refused_leaves_no_entry(void **state)
+TEST(an_open_that_is_refused_leaves_no_entry)
 {
     struct fixture *f = *state;
     char partition[8], name[16];
@@ -2589,7 +2574,7 @@ static void an_open_that_is_refused_leaves_no_entry(void **state)
     check_finds(f, 0, 0, "");
 }
 
-static void the_index_of_rooms_is_checked_and_mended(void **state)
+TEST(the_index_of_rooms_is_checked_and_mended)
 {
     static const char lost[] = "room/r: is not in the index of rooms\n";
     static const char left[] = "room/ghost: is in the index of rooms, but there is no such room\n"
@@ -2623,7 +2608,7 @@ static void the_index_of_rooms_is_checked_and_mended(void **state)
     assert_int_equal(items(f), 0);
 
     /* one that is being erased has an entry, too, or nobody would go on with it */
-    furnish(f, (int)many(f, 200));
+    furnish(f, (int)many(200));
     ok(f, "close r");
     if (items(f) > 0) {
         token = entry_of(f, "r", partition);
@@ -2671,7 +2656,7 @@ static size_t patrol(struct fixture *f, const char *worker, size_t batch, unsign
     return n;
 }
 
-static void workers_share_the_rooms_and_each_is_seen_once(void **state)
+TEST(workers_share_the_rooms_and_each_is_seen_once)
 {
     struct fixture *f = *state;
     enum { N = 120, WORKERS = 4, BATCH = 3, EVERY = 60000, LEASE = 5000 };
@@ -2775,10 +2760,10 @@ static void open_many(struct fixture *f, int n)
 }
 
 /* 100,000 rooms: see whole(). */
-static void any_number_of_workers_share_very_many_rooms(void **state)
+TEST(any_number_of_workers_share_very_many_rooms)
 {
     struct fixture *f = *state;
-    int n = whole(f) ? 100000 : (int)many(f, 4000) / 2;
+    int n = whole() ? 100000 : (int)many(4000) / 2;
     unsigned *visits = calloc((size_t)n, sizeof *visits);
     static const int workers[] = { 1, 4, 16 };
 
@@ -2827,7 +2812,7 @@ static void any_number_of_workers_share_very_many_rooms(void **state)
     free(visits);
 }
 
-static void a_patrol_closes_what_lingered_and_forgets_what_is_not_there(void **state)
+TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there)
 {
     struct fixture *f = *state;
     unsigned visits[4] = { 0 };
@@ -2875,7 +2860,7 @@ static void hear_nothing(void *payload, const struct usher_notice *notice)
     ++*(unsigned *)payload;
 }
 
-static void a_patrol_runs_while_somebody_watches(void **state)
+TEST(a_patrol_runs_while_somebody_watches)
 {
     struct fixture *f = *state;
     unsigned visits[3] = { 0 }, told = 0;
@@ -2919,7 +2904,7 @@ static void hear_epoch(void *payload, const struct usher_notice *notice)
 }
 
 /* The command that meets the end of a room and opens another one tells of both. */
-static void a_notice_has_the_epoch_of_its_own_room(void **state)
+TEST(a_notice_has_the_epoch_of_its_own_room)
 {
     struct fixture *f = *state;
     struct epochs h[2] = { { 0 }, { 0 } };
@@ -2942,7 +2927,7 @@ static void a_notice_has_the_epoch_of_its_own_room(void **state)
 }
 
 /* The command that erases a room, and opens none, sends the notices of its end. */
-static void the_end_of_a_room_has_its_epoch(void **state)
+TEST(the_end_of_a_room_has_its_epoch)
 {
     struct fixture *f = *state;
     struct epochs h[2] = { { 0 }, { 0 } };
@@ -3070,7 +3055,7 @@ static void same_then_join(struct fixture *f, const char *who)
     }
 }
 
-static void who_comes_and_goes_is_told_together(void **state)
+TEST(who_comes_and_goes_is_told_together)
 {
     struct fixture *f = *state;
     static struct words w[2];
@@ -3140,7 +3125,7 @@ static void who_comes_and_goes_is_told_together(void **state)
     usher_unwatch(f->twin, b);
 }
 
-static void what_stood_before_them_in_a_batch_does_not_tell_them(void **state)
+TEST(what_stood_before_them_in_a_batch_does_not_tell_them)
 {
     struct fixture *f = *state;
     static struct words w[2];
@@ -3160,7 +3145,7 @@ static void what_stood_before_them_in_a_batch_does_not_tell_them(void **state)
     usher_unwatch(f->twin, b);
 }
 
-static void what_is_told_together_is_bounded(void **state)
+TEST(what_is_told_together_is_bounded)
 {
     struct fixture *f = *state;
     static struct words w[2];
@@ -3193,7 +3178,7 @@ static void what_is_told_together_is_bounded(void **state)
 }
 
 /* Nothing waits for somebody who has not begun to watch, or does so no more. */
-static void who_does_not_listen_is_told_nothing_later(void **state)
+TEST(who_does_not_listen_is_told_nothing_later)
 {
     struct fixture *f = *state;
     static struct words w[2];
@@ -3332,7 +3317,7 @@ static void random_command(struct fixture *f, uint64_t *seed, char line[256])
     (void)snprintf(line + n, 256 - (size_t)n, "%s", req);
 }
 
-static void stores_agree_on_whatever_comes(void **state)
+TEST(stores_agree_on_whatever_comes)
 {
     struct fixture *f = *state;
     uint64_t seed = number_from("USHER_SEED", 20261121);
@@ -3341,7 +3326,7 @@ static void stores_agree_on_whatever_comes(void **state)
     struct usher_watcher *a, *b;
     unsigned changed = 0;
 
-    if (strcmp(f->b->name, "own") == 0)
+    if (strcmp(under_test.name, "own") == 0)
         steps /= 4;
     here.n = there.n = 0;
     assert_int_equal(usher_watch(f->e, USHER_ROOM, NULL, hear_all, &here, &a), USHER_OK);
@@ -3359,7 +3344,7 @@ static void stores_agree_on_whatever_comes(void **state)
         assert_int_equal(usher_operate(f->twin, &s.c, &r, 1), USHER_OK);
         if (f->r.status != r.status || f->r.version != r.version)
             print_error("step %ld, seed %" PRIu64 ": %s\n", i, before, line);
-        same_answers(f, &s.c, &f->r, &r);
+        same_answers(&s.c, &f->r, &r);
         usher_result_done(&r);
         changed += f->r.status == USHER_OK;
         if (here.n != there.n || memcmp(here.version, there.version, here.n * 8) != 0 ||
@@ -3385,79 +3370,3 @@ static void stores_agree_on_whatever_comes(void **state)
 }
 
 /* ------------------------------------------------------------------------------------ */
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int suite_rooms(const struct backend *b)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(a_room_is_opened_locked_and_closed),
-        TEST(fields_are_set_compared_and_taken_away),
-        TEST(a_version_of_a_closed_room_is_of_no_other),
-        TEST(several_fields_are_one_version),
-        TEST(limits_are_named_and_change_nothing),
-        TEST(joins_and_leaves_may_be_repeated),
-        TEST(a_repeat_with_other_arguments_is_invalid),
-        TEST(members_come_in_the_order_they_joined),
-        TEST(capacity_is_kept_and_who_is_gone_takes_no_place),
-        TEST(reads_of_a_batch_of_joins_wait_for_their_turn),
-        TEST(commands_of_a_call_share_one_portion_of_departures),
-        TEST(a_snapshot_applies_one_portion_of_departures),
-        TEST(a_read_looks_at_one_page_of_departures),
-        TEST(a_join_of_a_full_room_comes_again_while_members_are_due),
-        TEST(a_kick_may_keep_out_for_a_while),
-        TEST(who_is_silent_goes_in_steps_and_may_come_back),
-        TEST(a_member_that_beats_in_time_is_never_removed),
-        TEST(a_heartbeat_wins_over_a_sweep_at_the_same_time),
-        TEST(a_sweep_finds_the_silent_without_deadlines),
-        TEST(a_sweep_of_bans_alone_is_not_kept),
-        TEST(all_are_muted_by_one_short_notice),
-        TEST(to_mute_a_million_takes_no_longer_than_to_mute_one),
-        TEST(who_is_behind_is_told_the_version),
-        TEST(an_expiry_on_the_way_makes_the_version_another),
-        TEST(a_role_is_handed_over_by_comparing),
-        TEST(shares_go_with_their_member),
-        TEST(no_speaker_is_ever_absent),
-        TEST(changes_reach_back_as_far_as_the_log),
-        TEST(a_snapshot_comes_in_pages),
-        TEST(a_page_of_a_snapshot_ends_by_its_work),
-        TEST(marks_make_a_chain),
-        TEST(a_heartbeat_returns_the_newest_version),
-        TEST(after_close_nothing_is_left),
-        TEST(the_digest_can_be_computed_from_json),
-        TEST(the_notice_of_open_has_the_settings),
-        TEST(a_ban_lasts_over_close_and_open),
-        TEST(bans_of_a_closed_room_end_unseen),
-        TEST(a_ban_is_lifted_though_the_room_is_closed),
-        TEST(close_and_drop_end_all_bans),
-        TEST(a_room_has_a_thousand_bans_also_of_closed_ones),
-        TEST(a_patrol_removes_the_bans_of_closed_rooms),
-        TEST(whoever_comes_finishes_a_closing_room),
-        TEST(who_comes_when_all_have_gone_finds_no_room),
-        TEST(a_name_whose_room_is_being_erased_can_be_opened),
-        TEST(the_closer_may_die_at_any_step),
-        TEST(an_empty_room_closes_by_itself),
-        TEST(an_open_in_a_batch_waits_for_the_old_room),
-        TEST(a_room_may_vanish_and_come_back_in_one_batch),
-        TEST(pages_of_changes_and_rooms_end_by_their_work),
-        TEST(rooms_of_one_time_are_claimed_and_listed_in_bounded_steps),
-        TEST(rooms_are_listed_by_time_and_name),
-        TEST(workers_share_the_rooms_and_each_is_seen_once),
-        TEST(any_number_of_workers_share_very_many_rooms),
-        TEST(only_rooms_that_are_open_are_listed),
-        TEST(an_open_that_is_refused_leaves_no_entry),
-        TEST(the_index_of_rooms_is_checked_and_mended),
-        TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there),
-        TEST(a_patrol_runs_while_somebody_watches),
-        TEST(a_notice_has_the_epoch_of_its_own_room),
-        TEST(the_end_of_a_room_has_its_epoch),
-        TEST(who_comes_and_goes_is_told_together),
-        TEST(what_stood_before_them_in_a_batch_does_not_tell_them),
-        TEST(what_is_told_together_is_bounded),
-        TEST(who_does_not_listen_is_told_nothing_later),
-        TEST(stores_agree_on_whatever_comes),
-    };
-
-    backend = b;
-    return suite_tests(b, "rooms", tests);
-}

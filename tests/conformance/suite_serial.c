@@ -4,27 +4,14 @@
  * which is a memory store, is told the same, and must give the same answer and have the same
  * digest after every command.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "conformance/fixture.h"
 #include "core/pack.h"
 #include "core/verbs.h"
 #include "lib/calls.h"
-#include "lib/share.h"
 #include "steps/kept.h"
 
 #define MINUTE INT64_C(60000)
@@ -42,11 +29,9 @@ struct fixture {
     char serial[USHER_SERIAL_TEXT_MAX + 1];
 };
 
-static const struct backend *backend;
-
 static struct usher_engine *engine_open(struct fixture *f, const char *url)
 {
-    return suite_open(backend, url, &f->now, NULL);
+    return suite_open(url, &f->now, NULL);
 }
 
 static int set_up(void **state)
@@ -55,7 +40,7 @@ static int set_up(void **state)
 
     assert_non_null(f);
     f->now = MORNING;
-    assert_true(backend->fresh(f->url));
+    assert_true(under_test.fresh(f->url));
     f->e = engine_open(f, f->url);
     f->twin = engine_open(f, "memory:");
     *state = f;
@@ -75,6 +60,8 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
+
+TEST_EACH(set_up, tear_down);
 
 static void no_twin(struct fixture *f)
 {
@@ -190,7 +177,7 @@ static const struct usher_serial_stock *stock(struct fixture *f, const char *rul
 
 /* ---- S1 to S5: the seed's rule ------------------------------------------------------ */
 
-static void the_seeds_rule_is_filled_taken_and_exhausted(void **state)
+TEST(the_seeds_rule_is_filled_taken_and_exhausted)
 {
     struct fixture *f = *state;
 
@@ -228,7 +215,7 @@ static void the_seeds_rule_is_filled_taken_and_exhausted(void **state)
     assert_taken(f, "ord", "O202311141001001");
 }
 
-static void setmax_and_setmaxcur_change_the_epoch(void **state)
+TEST(setmax_and_setmaxcur_change_the_epoch)
 {
     struct fixture *f = *state;
     uint64_t epoch;
@@ -248,7 +235,7 @@ static void setmax_and_setmaxcur_change_the_epoch(void **state)
     assert_taken(f, "r", "6");
 }
 
-static void a_rule_is_shown_changed_and_deleted(void **state)
+TEST(a_rule_is_shown_changed_and_deleted)
 {
     struct fixture *f = *state;
 
@@ -287,7 +274,7 @@ static void a_rule_is_shown_changed_and_deleted(void **state)
     assert_string_equal(serial(f, 0), "B3");
 }
 
-static void wrong_rules_are_named(void **state)
+TEST(wrong_rules_are_named)
 {
     struct fixture *f = *state;
 
@@ -320,7 +307,7 @@ static void wrong_rules_are_named(void **state)
 
 /* ---- S15: 64 bits ------------------------------------------------------------------- */
 
-static void serials_are_right_at_every_power_of_ten_and_of_two(void **state)
+TEST(serials_are_right_at_every_power_of_ten_and_of_two)
 {
     struct fixture *f = *state;
     int64_t edge[24], power = 1;
@@ -367,7 +354,7 @@ static void serials_are_right_at_every_power_of_ten_and_of_two(void **state)
     }
 }
 
-static void numbers_end_where_63_bits_end(void **state)
+TEST(numbers_end_where_63_bits_end)
 {
     struct fixture *f = *state;
 
@@ -393,7 +380,7 @@ static void numbers_end_where_63_bits_end(void **state)
 
 /* ---- S6, S7: demand ----------------------------------------------------------------- */
 
-static void a_take_that_leaves_little_makes_more(void **state)
+TEST(a_take_that_leaves_little_makes_more)
 {
     struct fixture *f = *state;
 
@@ -410,7 +397,7 @@ static void a_take_that_leaves_little_makes_more(void **state)
     empty(f, "take r");
 }
 
-static void windows_slide_and_a_tick_follows_them(void **state)
+TEST(windows_slide_and_a_tick_follows_them)
 {
     struct fixture *f = *state;
 
@@ -444,7 +431,7 @@ static void windows_slide_and_a_tick_follows_them(void **state)
 
 /* ---- S10: format -------------------------------------------------------------------- */
 
-static void each_format_is_printed_and_parsed(void **state)
+TEST(each_format_is_printed_and_parsed)
 {
     struct fixture *f = *state;
 
@@ -475,7 +462,7 @@ static void each_format_is_printed_and_parsed(void **state)
 
 /* ---- S11: periods ------------------------------------------------------------------- */
 
-static void a_day_begins_at_midnight_in_the_zone(void **state)
+TEST(a_day_begins_at_midnight_in_the_zone)
 {
     struct fixture *f = *state;
     int64_t midnight = LEAP + DAY - 8 * HOUR; /* 2024-03-01 00:00 in UTC+8 */
@@ -496,7 +483,7 @@ static void a_day_begins_at_midnight_in_the_zone(void **state)
     assert_taken(f, "r", "20240302001");
 }
 
-static void months_and_years_begin_anew(void **state)
+TEST(months_and_years_begin_anew)
 {
     struct fixture *f = *state;
 
@@ -517,7 +504,7 @@ static void months_and_years_begin_anew(void **state)
     assert_taken(f, "m", "202501-5");
 }
 
-static void a_rule_that_gets_periods_does_not_begin_anew_at_once(void **state)
+TEST(a_rule_that_gets_periods_does_not_begin_anew_at_once)
 {
     struct fixture *f = *state;
 
@@ -531,7 +518,7 @@ static void a_rule_that_gets_periods_does_not_begin_anew_at_once(void **state)
     assert_taken(f, "r", "20231115-1");
 }
 
-static void no_day_comes_twice_when_the_zone_changes(void **state)
+TEST(no_day_comes_twice_when_the_zone_changes)
 {
     struct fixture *f = *state;
 
@@ -563,7 +550,7 @@ static void no_day_comes_twice_when_the_zone_changes(void **state)
     assert_taken(f, "r", "20240303-2");
 }
 
-static void what_waits_is_not_dated_back_by_another_zone(void **state)
+TEST(what_waits_is_not_dated_back_by_another_zone)
 {
     struct fixture *f = *state;
 
@@ -582,7 +569,7 @@ static void what_waits_is_not_dated_back_by_another_zone(void **state)
     ok(f, "rule g zone=0 prefix=G");
 }
 
-static void a_check_digit_does_not_come_or_go_once_numbers_were_made(void **state)
+TEST(a_check_digit_does_not_come_or_go_once_numbers_were_made)
 {
     struct fixture *f = *state;
 
@@ -596,7 +583,7 @@ static void a_check_digit_does_not_come_or_go_once_numbers_were_made(void **stat
     assert_taken(f, "r", "21");
 }
 
-static void another_start_does_not_make_numbers_come_again(void **state)
+TEST(another_start_does_not_make_numbers_come_again)
 {
     struct fixture *f = *state;
 
@@ -628,7 +615,7 @@ static void another_start_does_not_make_numbers_come_again(void **state)
 
 #define MARCH (LEAP + 5 * DAY) /* 2024-03-05 00:00 UTC */
 
-static void no_serial_comes_twice_when_reset_goes_back(void **state)
+TEST(no_serial_comes_twice_when_reset_goes_back)
 {
     struct fixture *f = *state;
 
@@ -661,7 +648,7 @@ static void no_serial_comes_twice_when_reset_goes_back(void **state)
     assert_taken(f, "p", "P2025-013");
 }
 
-static void a_confirmed_number_stays_when_reset_goes_back(void **state)
+TEST(a_confirmed_number_stays_when_reset_goes_back)
 {
     struct fixture *f = *state;
     static const char *const want[] = { "202403-1", "202403-2", "20240305-3", "20240306-1",
@@ -682,7 +669,7 @@ static void a_confirmed_number_stays_when_reset_goes_back(void **state)
     }
 }
 
-static void stock_is_made_again_when_the_period_changes(void **state)
+TEST(stock_is_made_again_when_the_period_changes)
 {
     struct fixture *f = *state;
 
@@ -697,7 +684,7 @@ static void stock_is_made_again_when_the_period_changes(void **state)
     assert_int_equal(stock(f, "s")->taken, 3);
 }
 
-static void a_zone_that_moves_to_the_next_day_begins_it(void **state)
+TEST(a_zone_that_moves_to_the_next_day_begins_it)
 {
     struct fixture *f = *state;
 
@@ -721,7 +708,7 @@ static void a_zone_that_moves_to_the_next_day_begins_it(void **state)
     assert_taken(f, "y", "Y202404-5");
 }
 
-static void a_zone_without_a_date_brings_no_day_again(void **state)
+TEST(a_zone_without_a_date_brings_no_day_again)
 {
     struct fixture *f = *state;
 
@@ -737,7 +724,7 @@ static void a_zone_without_a_date_brings_no_day_again(void **state)
     assert_taken(f, "z", "20240305-2");
 }
 
-static void a_rule_made_again_continues_after_its_period(void **state)
+TEST(a_rule_made_again_continues_after_its_period)
 {
     struct fixture *f = *state;
 
@@ -762,7 +749,7 @@ static void a_rule_made_again_continues_after_its_period(void **state)
 }
 
 /* S29. */
-static void a_rule_made_again_gap_free_leaves_no_number_out(void **state)
+TEST(a_rule_made_again_gap_free_leaves_no_number_out)
 {
     struct fixture *f = *state;
 
@@ -782,7 +769,7 @@ static void a_rule_made_again_gap_free_leaves_no_number_out(void **state)
 }
 
 /* S25. */
-static void a_take_gets_all_or_says_how_many_are_left(void **state)
+TEST(a_take_gets_all_or_says_how_many_are_left)
 {
     struct fixture *f = *state;
 
@@ -800,7 +787,7 @@ static void a_take_gets_all_or_says_how_many_are_left(void **state)
     empty(f, "take r");
 }
 
-static void commands_of_a_call_share_one_portion_of_leases(void **state)
+TEST(commands_of_a_call_share_one_portion_of_leases)
 {
     struct fixture *f = *state;
     uint64_t v;
@@ -816,7 +803,7 @@ static void commands_of_a_call_share_one_portion_of_leases(void **state)
 }
 
 /* Reads wait, too: no command may be executed after a later one on its scope. */
-static void reads_of_a_batch_wait_for_a_command_before_them(void **state)
+TEST(reads_of_a_batch_wait_for_a_command_before_them)
 {
     static const char *const lines[] = { "reserve g",         "show g",      "check g",
                                          "holds g",           "parse g 101", "show g 101",
@@ -832,7 +819,7 @@ static void reads_of_a_batch_wait_for_a_command_before_them(void **state)
     in_order(f->e, USHER_SERIAL, lines, sizeof lines / sizeof *lines);
 }
 
-static void a_rule_warns_of_a_batch_beyond_its_width(void **state)
+TEST(a_rule_warns_of_a_batch_beyond_its_width)
 {
     struct fixture *f = *state;
 
@@ -845,7 +832,7 @@ static void a_rule_warns_of_a_batch_beyond_its_width(void **state)
     assert_string_equal(f->r.message, "");
 }
 
-static void a_percent_sign_belongs_in_the_date(void **state)
+TEST(a_percent_sign_belongs_in_the_date)
 {
     struct fixture *f = *state;
 
@@ -857,7 +844,7 @@ static void a_percent_sign_belongs_in_the_date(void **state)
 }
 
 /* F8. */
-static void no_number_below_start_is_of_a_rule(void **state)
+TEST(no_number_below_start_is_of_a_rule)
 {
     struct fixture *f = *state;
 
@@ -879,7 +866,7 @@ static void no_number_below_start_is_of_a_rule(void **state)
 }
 
 /* The identity of a store is no part of its digest. */
-static void a_rule_with_a_grant_has_one_digest_on_all_stores(void **state)
+TEST(a_rule_with_a_grant_has_one_digest_on_all_stores)
 {
     static const struct usher_text scope = { "s", 1 };
     struct fixture *f = *state;
@@ -889,7 +876,7 @@ static void a_rule_with_a_grant_has_one_digest_on_all_stores(void **state)
     digests_agree(f, &scope);
 }
 
-static void the_date_is_that_of_the_take_or_that_of_the_fill(void **state)
+TEST(the_date_is_that_of_the_take_or_that_of_the_fill)
 {
     struct fixture *f = *state;
 
@@ -921,7 +908,7 @@ static void the_date_is_that_of_the_take_or_that_of_the_fill(void **state)
     assert_string_equal(serial(f, 1), "17-10");
 }
 
-static void serials_are_printed_many_at_once_as_one_by_one(void **state)
+TEST(serials_are_printed_many_at_once_as_one_by_one)
 {
     struct fixture *f = *state;
     static const char *const forms[] = { "check=none", "check=luhn",
@@ -958,7 +945,7 @@ static void serials_are_printed_many_at_once_as_one_by_one(void **state)
 
 /* ---- S14: repeats ------------------------------------------------------------------- */
 
-static void a_repeat_gets_the_first_serials(void **state)
+TEST(a_repeat_gets_the_first_serials)
 {
     struct fixture *f = *state;
 
@@ -986,7 +973,7 @@ static void a_repeat_gets_the_first_serials(void **state)
 
 /* ---- S12: gap-free ------------------------------------------------------------------ */
 
-static void numbers_that_come_back_go_out_first_and_in_order(void **state)
+TEST(numbers_that_come_back_go_out_first_and_in_order)
 {
     struct fixture *f = *state;
     uint64_t token[6];
@@ -1047,12 +1034,12 @@ static void numbers_that_come_back_go_out_first_and_in_order(void **state)
 
 /* The authority has granted more than the store knows of: what is between was given out by a store
  * that is lost, and stands as such until somebody says what became of it. */
-static void what_a_lost_store_gave_out_is_seen(void **state)
+TEST(what_a_lost_store_gave_out_is_seen)
 {
     struct fixture *f = *state;
     uint64_t mine, held, of_lost, ended;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f); /* a store that has an identity notes it down with a grant */
     ok(f, "rule i prefix=I mode=gapfree authority=1 lease=60000");
     ok(f, "grant i 0 3");
@@ -1125,12 +1112,12 @@ static void what_a_lost_store_gave_out_is_seen(void **state)
 }
 
 /* Somebody who asked the store that is lost may have used it as well. */
-static void a_number_held_before_a_loss_is_in_doubt(void **state)
+TEST(a_number_held_before_a_loss_is_in_doubt)
 {
     struct fixture *f = *state;
     uint64_t token[6], other;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f);
     ok(f, "rule i prefix=I mode=gapfree authority=1 lease=60000");
     ok(f, "grant i 0 8");
@@ -1193,7 +1180,7 @@ static void a_number_held_before_a_loss_is_in_doubt(void **state)
 }
 
 /* A row is of the serial that was asked for, or there is none. */
-static void a_serial_is_shown_under_its_own_name(void **state)
+TEST(a_serial_is_shown_under_its_own_name)
 {
     static const char *const events[] = { "confirm", "return", "void" };
     struct fixture *f = *state;
@@ -1251,7 +1238,7 @@ static void assert_unknown(struct fixture *f)
 }
 
 /* The number of a serial that was never issued may be confirmed or void as another serial. */
-static void a_number_that_has_ended_is_known_by_the_serial_that_was_issued(void **state)
+TEST(a_number_that_has_ended_is_known_by_the_serial_that_was_issued)
 {
     static const char *const events[] = { "confirm", "return", "void" };
     static const char *const resets[] = { "none", "month" };
@@ -1299,7 +1286,7 @@ static void a_number_that_has_ended_is_known_by_the_serial_that_was_issued(void 
 }
 
 /* When numbers that are lost were printed is not known, until their holders show them. */
-static void a_lost_number_that_is_settled_is_known_by_the_serial_that_was_shown(void **state)
+TEST(a_lost_number_that_is_settled_is_known_by_the_serial_that_was_shown)
 {
     static const struct {
         const char *date, *was, *other;
@@ -1316,7 +1303,7 @@ static void a_lost_number_that_is_settled_is_known_by_the_serial_that_was_shown(
     struct fixture *f = *state;
     uint64_t of_lost;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f);
     f->now = LEAP + 400 * DAY;
     for (size_t i = 0; i < 2 * sizeof rules / sizeof *rules; i++) {
@@ -1375,12 +1362,12 @@ static void a_lost_number_that_is_settled_is_known_by_the_serial_that_was_shown(
 }
 
 /* By hand, all together; not those that are in doubt since later. */
-static void numbers_in_doubt_are_voided_together(void **state)
+TEST(numbers_in_doubt_are_voided_together)
 {
     struct fixture *f = *state;
     uint64_t token[40];
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f);
     ok(f, "rule i prefix=I mode=gapfree authority=1 lease=0");
     ok(f, "grant i 0 40");
@@ -1422,11 +1409,11 @@ static void numbers_in_doubt_are_voided_together(void **state)
 }
 
 /* More stood in the way of the next number than one command moves: it is the right one still. */
-static void a_reserve_is_right_whatever_is_in_its_way(void **state)
+TEST(a_reserve_is_right_whatever_is_in_its_way)
 {
     struct fixture *f = *state;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f);
     ok(f, "rule i prefix=I mode=gapfree authority=1 lease=1000 max=400");
     ok(f, "grant i 0 200");
@@ -1449,14 +1436,14 @@ static void a_reserve_is_right_whatever_is_in_its_way(void **state)
 }
 
 /* Whoever had one of them still has to be able to name it. */
-static void a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost(void **state)
+TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost)
 {
     static const char *const others[] = { "base=100", "step=7", "radix=16", "check=luhn",
                                           "mode=queue" };
     struct fixture *f = *state;
     uint64_t of_lost;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f);
     ok(f, "rule i date=%%Y%%m%%d- reset=day mode=gapfree authority=1");
     ok(f, "grant i 9 12");
@@ -1479,12 +1466,12 @@ static void a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_l
 }
 
 /* It was printed by then, and `holds` tells it so. */
-static void a_number_that_is_lost_keeps_the_format_it_was_lost_under(void **state)
+TEST(a_number_that_is_lost_keeps_the_format_it_was_lost_under)
 {
     struct fixture *f = *state;
     uint64_t of_lost;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f);
     ok(f, "rule i prefix=G mode=gapfree authority=1");
     ok(f, "grant i 9 12");
@@ -1514,14 +1501,14 @@ static void a_number_that_is_lost_keeps_the_format_it_was_lost_under(void **stat
 }
 
 /* Numbers of two periods stand in one order, in which there is no place for it. */
-static void a_number_beyond_those_of_a_period_is_not_one_of_the_next(void **state)
+TEST(a_number_beyond_those_of_a_period_is_not_one_of_the_next)
 {
     static const char *const beyond[] = { "20231113-2147483649", "20231113-2147483653",
                                           "20231113-9223372036854775807" };
     struct fixture *f = *state;
     uint64_t token, of_lost;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f);
     ok(f, "rule i date=%%Y%%m%%d- reset=day mode=gapfree authority=1");
     ok(f, "grant i 0 3");
@@ -1546,7 +1533,7 @@ static void a_number_beyond_those_of_a_period_is_not_one_of_the_next(void **stat
 }
 
 /* Somebody has printed it on an invoice. */
-static void a_number_keeps_the_format_it_was_reserved_under(void **state)
+TEST(a_number_keeps_the_format_it_was_reserved_under)
 {
     struct fixture *f = *state;
     char first[USHER_SERIAL_TEXT_MAX + 1];
@@ -1596,7 +1583,7 @@ static void a_number_keeps_the_format_it_was_reserved_under(void **state)
 }
 
 /* Each day has a number 1, and prefix and suffix come and go. */
-static void a_hold_is_settled_by_the_serial_that_was_printed(void **state)
+TEST(a_hold_is_settled_by_the_serial_that_was_printed)
 {
     struct fixture *f = *state;
     char first[USHER_SERIAL_TEXT_MAX + 1];
@@ -1633,7 +1620,7 @@ static void a_hold_is_settled_by_the_serial_that_was_printed(void **state)
 }
 
 /* What is over and not written yet is not what those who are waited for stand behind. */
-static void holds_that_are_over_stand_behind_those_that_are_not(void **state)
+TEST(holds_that_are_over_stand_behind_those_that_are_not)
 {
     struct fixture *f = *state;
 
@@ -1707,7 +1694,7 @@ static bool same_rows(const struct usher_serial_result_row *a,
 
 /* Page after page there is each of 600 once: held, over, returned, returned in a period that is
  * over, lost; and none that is confirmed or void. */
-static void holds_are_listed_in_pages(void **state)
+TEST(holds_are_listed_in_pages)
 {
     static const int sizes[] = { 7, 256, 10000 };
     static const char *const wrong[] = {
@@ -1719,7 +1706,7 @@ static void holds_are_listed_in_pages(void **state)
     size_t n, of[USHER_SERIAL_STATE_DOUBT + 1] = { 0 };
     uint64_t of_lost;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f);
     ok(f, "rule i date=%%Y%%m%%d- reset=day mode=gapfree lease=0 authority=1");
     ok(f, "grant i 0 40");
@@ -1783,7 +1770,7 @@ static void holds_are_listed_in_pages(void **state)
 }
 
 /* Holds that begin or end between two pages hide no number that is listed all the time. */
-static void pages_of_holds_bear_changes_between_them(void **state)
+TEST(pages_of_holds_bear_changes_between_them)
 {
     struct fixture *f = *state;
     char after[USHER_NAME_MAX + 8] = "";
@@ -1830,7 +1817,7 @@ static void pages_of_holds_bear_changes_between_them(void **state)
 }
 
 /* The answer was lost: is it done, or has it ended by itself? */
-static void what_was_settled_says_so_when_asked_again(void **state)
+TEST(what_was_settled_says_so_when_asked_again)
 {
     struct fixture *f = *state;
     uint64_t token[6];
@@ -1895,7 +1882,7 @@ static void what_was_settled_says_so_when_asked_again(void **state)
     assert_taken(f, "g", "G9");
 }
 
-static void one_number_is_shown(void **state)
+TEST(one_number_is_shown)
 {
     struct fixture *f = *state;
 
@@ -1953,7 +1940,7 @@ static void one_number_is_shown(void **state)
     assert_stands(f, "past", 0);
 }
 
-static void a_hold_that_is_late_goes_out_again(void **state)
+TEST(a_hold_that_is_late_goes_out_again)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -1991,7 +1978,7 @@ static void a_hold_that_is_late_goes_out_again(void **state)
 }
 
 /* What only the books decide about: no clock, no sweep and no other owner ends it. */
-static void a_hold_without_a_deadline_is_ended_by_its_token_only(void **state)
+TEST(a_hold_without_a_deadline_is_ended_by_its_token_only)
 {
     struct fixture *f = *state;
     struct ask_serial_hold hold;
@@ -2039,7 +2026,7 @@ static void a_hold_without_a_deadline_is_ended_by_its_token_only(void **state)
     assert_int_equal(ask_serial_confirm(f->e, "j", hold.serial, hold.token), USHER_OK);
 }
 
-static void a_number_of_a_past_period_is_given_to_no_new_document(void **state)
+TEST(a_number_of_a_past_period_is_given_to_no_new_document)
 {
     struct fixture *f = *state;
     char last[USHER_SERIAL_TEXT_MAX + 1];
@@ -2133,7 +2120,7 @@ static void *client_run(void *payload)
     return NULL;
 }
 
-static void sixteen_clients_leave_no_gap(void **state)
+TEST(sixteen_clients_leave_no_gap)
 {
     struct fixture *f = *state;
     unsigned char used[CLIENTS * NUMBERS] = { 0 };
@@ -2189,7 +2176,7 @@ static void *taker_run(void *payload)
     return NULL;
 }
 
-static void no_two_threads_take_the_same_serial(void **state)
+TEST(no_two_threads_take_the_same_serial)
 {
     struct fixture *f = *state;
     struct taker takers[CLIENTS];
@@ -2217,11 +2204,11 @@ static void no_two_threads_take_the_same_serial(void **state)
 
 /* ---- grants, as an engine with an authority sends them ------------------------------ */
 
-static void nothing_is_given_out_that_was_not_granted(void **state)
+TEST(nothing_is_given_out_that_was_not_granted)
 {
     struct fixture *f = *state;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f); /* a store that has an identity notes it down with a grant */
     ok(f, "rule r authority=1 batch=5 max=1000");
     invalid(f, "grant r 5 4");
@@ -2247,12 +2234,12 @@ static void nothing_is_given_out_that_was_not_granted(void **state)
 }
 
 /* The authority is further than the rule may count. */
-static void a_grant_beyond_the_limit_uses_up_the_rule(void **state)
+TEST(a_grant_beyond_the_limit_uses_up_the_rule)
 {
     struct fixture *f = *state;
     uint64_t version;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f);
     ok(f, "rule g mode=gapfree authority=1");
     ok(f, "grant g 6503182416126120255 9223372036854775807");
@@ -2298,11 +2285,11 @@ static void a_grant_beyond_the_limit_uses_up_the_rule(void **state)
     assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_EXHAUSTED);
 }
 
-static void in_debt_a_rule_without_a_maximum_goes_on(void **state)
+TEST(in_debt_a_rule_without_a_maximum_goes_on)
 {
     struct fixture *f = *state;
 
-    if (backend->durable)
+    if (under_test.durable)
         no_twin(f);
     ok(f, "rule r authority=1 batch=5");
     ok(f, "grant r 0 3");
@@ -2444,7 +2431,7 @@ static void random_line(struct fixture *f, unsigned *seed, char line[512])
     }
 }
 
-static void random_commands_are_answered_alike(void **state)
+TEST(random_commands_are_answered_alike)
 {
     struct fixture *f = *state;
     unsigned seed = (unsigned)number_from("USHER_SEED", 1);
@@ -2490,7 +2477,7 @@ static void hear(void *payload, const struct usher_notice *n)
 }
 
 /* What ended by itself was a change, though the command that met it was not one. */
-static void what_ends_before_an_invalid_command_is_told(void **state)
+TEST(what_ends_before_an_invalid_command_is_told)
 {
     static const char *const lines[] = { "rule r radix=14 check=luhn", "confirm r nonsense token=9",
                                          "grant r 1 2" };
@@ -2518,7 +2505,7 @@ static void what_ends_before_an_invalid_command_is_told(void **state)
 }
 
 /* What a command meets on its way is of the epoch before, if it brings another one. */
-static void a_notice_has_the_epoch_that_it_is_of(void **state)
+TEST(a_notice_has_the_epoch_that_it_is_of)
 {
     struct fixture *f = *state;
     struct usher_watcher *here, *there;
@@ -2539,77 +2526,4 @@ static void a_notice_has_the_epoch_that_it_is_of(void **state)
     }
     usher_unwatch(f->e, here);
     usher_unwatch(f->twin, there);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int suite_serial(const struct backend *b)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(the_seeds_rule_is_filled_taken_and_exhausted),
-        TEST(setmax_and_setmaxcur_change_the_epoch),
-        TEST(a_rule_is_shown_changed_and_deleted),
-        TEST(wrong_rules_are_named),
-        TEST(serials_are_right_at_every_power_of_ten_and_of_two),
-        TEST(numbers_end_where_63_bits_end),
-        TEST(a_take_that_leaves_little_makes_more),
-        TEST(windows_slide_and_a_tick_follows_them),
-        TEST(each_format_is_printed_and_parsed),
-        TEST(a_day_begins_at_midnight_in_the_zone),
-        TEST(months_and_years_begin_anew),
-        TEST(a_rule_that_gets_periods_does_not_begin_anew_at_once),
-        TEST(no_day_comes_twice_when_the_zone_changes),
-        TEST(what_waits_is_not_dated_back_by_another_zone),
-        TEST(a_check_digit_does_not_come_or_go_once_numbers_were_made),
-        TEST(another_start_does_not_make_numbers_come_again),
-        TEST(no_serial_comes_twice_when_reset_goes_back),
-        TEST(a_confirmed_number_stays_when_reset_goes_back),
-        TEST(stock_is_made_again_when_the_period_changes),
-        TEST(a_zone_that_moves_to_the_next_day_begins_it),
-        TEST(a_zone_without_a_date_brings_no_day_again),
-        TEST(a_rule_made_again_continues_after_its_period),
-        TEST(a_rule_made_again_gap_free_leaves_no_number_out),
-        TEST(a_take_gets_all_or_says_how_many_are_left),
-        TEST(commands_of_a_call_share_one_portion_of_leases),
-        TEST(reads_of_a_batch_wait_for_a_command_before_them),
-        TEST(a_rule_warns_of_a_batch_beyond_its_width),
-        TEST(a_percent_sign_belongs_in_the_date),
-        TEST(no_number_below_start_is_of_a_rule),
-        TEST(a_rule_with_a_grant_has_one_digest_on_all_stores),
-        TEST(the_date_is_that_of_the_take_or_that_of_the_fill),
-        TEST(serials_are_printed_many_at_once_as_one_by_one),
-        TEST(a_repeat_gets_the_first_serials),
-        TEST(numbers_that_come_back_go_out_first_and_in_order),
-        TEST(what_a_lost_store_gave_out_is_seen),
-        TEST(a_number_held_before_a_loss_is_in_doubt),
-        TEST(a_serial_is_shown_under_its_own_name),
-        TEST(a_number_that_has_ended_is_known_by_the_serial_that_was_issued),
-        TEST(a_lost_number_that_is_settled_is_known_by_the_serial_that_was_shown),
-        TEST(numbers_in_doubt_are_voided_together),
-        TEST(a_reserve_is_right_whatever_is_in_its_way),
-        TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost),
-        TEST(a_number_that_is_lost_keeps_the_format_it_was_lost_under),
-        TEST(a_number_beyond_those_of_a_period_is_not_one_of_the_next),
-        TEST(a_number_keeps_the_format_it_was_reserved_under),
-        TEST(a_hold_is_settled_by_the_serial_that_was_printed),
-        TEST(holds_that_are_over_stand_behind_those_that_are_not),
-        TEST(holds_are_listed_in_pages),
-        TEST(pages_of_holds_bear_changes_between_them),
-        TEST(what_was_settled_says_so_when_asked_again),
-        TEST(one_number_is_shown),
-        TEST(a_hold_that_is_late_goes_out_again),
-        TEST(a_hold_without_a_deadline_is_ended_by_its_token_only),
-        TEST(a_number_of_a_past_period_is_given_to_no_new_document),
-        TEST(sixteen_clients_leave_no_gap),
-        TEST(no_two_threads_take_the_same_serial),
-        TEST(nothing_is_given_out_that_was_not_granted),
-        TEST(a_grant_beyond_the_limit_uses_up_the_rule),
-        TEST(in_debt_a_rule_without_a_maximum_goes_on),
-        TEST(what_ends_before_an_invalid_command_is_told),
-        TEST(a_notice_has_the_epoch_that_it_is_of),
-        TEST(random_commands_are_answered_alike),
-    };
-
-    backend = b;
-    return suite_tests(b, b->name, tests);
 }

@@ -3,40 +3,22 @@
  * What every store must do with time: spec/README.md, "Time is an argument".  A clock that is
  * wrong harms nobody, and who only looks moves no clock.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include "conformance/fixture.h"
 #include "engine/room_index.h"
 #include "lib/calls.h"
+#include "lib/util.h"
 #include "steps/kept.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 #define YEAR_9999 "253402300799999"
 #define BATCH 40
 
 struct fixture {
-    const struct backend *b;
     char url[BACKEND_URL_MAX];
     struct usher_engine *e;
     int64_t now; /* of the application's clock; 0: the store's is asked */
 };
-
-static const struct backend *backend;
-
-static int64_t clock_of(void *payload)
-{
-    return *(const int64_t *)payload;
-}
 
 static void engine_open(struct fixture *f, const char *more, bool own_clock)
 {
@@ -45,7 +27,7 @@ static void engine_open(struct fixture *f, const char *more, bool own_clock)
 
     suite_close(&f->e);
     opt.timeout_ms = 60000;
-    opt.drivers = f->b->drivers;
+    opt.drivers = under_test.drivers;
     opt.now_ms = own_clock ? clock_of : NULL;
     opt.payload = &f->now;
     (void)snprintf(url, sizeof url, "%s%s%s", f->url,
@@ -62,8 +44,7 @@ static int set_up(void **state)
     struct fixture *f = calloc(1, sizeof *f);
 
     assert_non_null(f);
-    f->b = backend;
-    assert_true(backend->fresh(f->url));
+    assert_true(under_test.fresh(f->url));
     engine_open(f, "", false);
     *state = f;
     return 0;
@@ -78,6 +59,8 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
+
+TEST_EACH(set_up, tear_down);
 
 /* @line is done, with a reply for the caller to look at and to give back. */
 static enum usher_status line_to(struct fixture *f, enum usher_noun noun, const char *line,
@@ -122,7 +105,7 @@ static void nothing_moves(struct fixture *f, enum usher_noun noun, const char *s
     assert_string_equal(before, after);
 }
 
-static void a_queue_told_the_year_9999_goes_on(void **state)
+TEST(a_queue_told_the_year_9999_goes_on)
 {
     static const char *const wrong[] = { "alive q user=v now=" YEAR_9999,
                                          "where q u now=" YEAR_9999,
@@ -144,7 +127,7 @@ static void a_queue_told_the_year_9999_goes_on(void **state)
     assert_int_equal(stats.agents, 2);
 }
 
-static void a_pool_told_the_year_9999_ends_its_leases_in_time(void **state)
+TEST(a_pool_told_the_year_9999_ends_its_leases_in_time)
 {
     static const char *const wrong[] = { "add p 2 now=" YEAR_9999, "call p owner=c now=" YEAR_9999,
                                          "show p 1 now=" YEAR_9999, "sweep p now=" YEAR_9999,
@@ -163,7 +146,7 @@ static void a_pool_told_the_year_9999_ends_its_leases_in_time(void **state)
     assert_int_equal(done(f, USHER_NUMBER, "stats new"), USHER_MISSING);
 }
 
-static void every_noun_refuses_a_time_too_far_ahead(void **state)
+TEST(every_noun_refuses_a_time_too_far_ahead)
 {
     static const struct {
         enum usher_noun noun;
@@ -181,7 +164,7 @@ static void every_noun_refuses_a_time_too_far_ahead(void **state)
     }
 }
 
-static void skew_says_how_far_a_time_may_be_ahead(void **state)
+TEST(skew_says_how_far_a_time_may_be_ahead)
 {
     struct fixture *f = *state;
     int64_t now = (int64_t)time(NULL) * 1000;
@@ -197,7 +180,7 @@ static void skew_says_how_far_a_time_may_be_ahead(void **state)
     engine_open(f, "skew=7200000", false);
     assert_int_equal(done(f, USHER_NUMBER, line), USHER_OK);
     /* what the scope has seen cannot harm it any more */
-    if (f->b->durable) {
+    if (under_test.durable) {
         engine_open(f, "", false);
         assert_int_equal(done(f, USHER_NUMBER, line), USHER_SAME);
     }
@@ -236,7 +219,7 @@ static int64_t store_clock(void)
 }
 
 /* Reads and writes an hour ahead, with leases and heartbeats of some minutes. */
-static void clock_that_is_ahead_ends_no_heartbeat_early(void **state)
+TEST(clock_that_is_ahead_ends_no_heartbeat_early)
 {
     struct fixture *f = *state;
     struct usher_result r;
@@ -273,7 +256,7 @@ static void clock_that_is_ahead_ends_no_heartbeat_early(void **state)
     usher_result_done(&r);
 }
 
-static void clock_that_is_ahead_ends_no_lease_early(void **state)
+TEST(clock_that_is_ahead_ends_no_lease_early)
 {
     struct fixture *f = *state;
     struct usher_result r;
@@ -310,7 +293,7 @@ static void clock_that_is_ahead_ends_no_lease_early(void **state)
 }
 
 /* A machine's clock that was a day ahead for one command. */
-static void clock_that_is_set_back_freezes_no_lease(void **state)
+TEST(clock_that_is_set_back_freezes_no_lease)
 {
     struct fixture *f = *state;
     struct usher_result r;
@@ -395,7 +378,7 @@ static void outage_is(struct fixture *f, enum usher_noun noun, const char *chang
 }
 
 /* With default settings: agents and users have 15 s, and no command comes for 20 s. */
-static void store_that_was_away_ends_no_heartbeat(void **state)
+TEST(store_that_was_away_ends_no_heartbeat)
 {
     struct fixture *f = *state;
     struct usher_result r;
@@ -439,7 +422,7 @@ static void store_that_was_away_ends_no_heartbeat(void **state)
 
 /* All who were there during an outage get the same deadline.  Those who came later are still seen
  * in the next outage. */
-static void many_that_end_hide_no_outage(void **state)
+TEST(many_that_end_hide_no_outage)
 {
     enum { MANY = 100 }; /* more than one step looks at */
     struct fixture *f = *state;
@@ -477,7 +460,7 @@ static int64_t held_at(struct fixture *f, int64_t t)
     return n;
 }
 
-static void lease_that_ends_in_an_outage_goes_on(void **state)
+TEST(lease_that_ends_in_an_outage_goes_on)
 {
     struct fixture *f = *state;
     struct usher_result r;
@@ -540,7 +523,7 @@ static void lease_that_ends_in_an_outage_goes_on(void **state)
 }
 
 /* More than one command puts off; a hold that `lease-max` ends is over all the same. */
-static void an_outage_moves_hundreds_of_leases(void **state)
+TEST(an_outage_moves_hundreds_of_leases)
 {
     enum { MANY = 250 };
     struct fixture *f = *state;
@@ -568,7 +551,7 @@ static void an_outage_moves_hundreds_of_leases(void **state)
 }
 
 /* More rests than a command looks at end before the leases; then the store is away again. */
-static void rests_hide_no_outage(void **state)
+TEST(rests_hide_no_outage)
 {
     enum { MANY = 262, CALLS = 2 };
     struct fixture *f = *state;
@@ -608,7 +591,7 @@ static void rests_hide_no_outage(void **state)
 
 /* More commands than one call of Redis has, and more leases that ended than one command applies:
  * the later calls know by the given times that the first one left some. */
-static void a_long_batch_with_given_times_keeps_its_order(void **state)
+TEST(a_long_batch_with_given_times_keeps_its_order)
 {
     enum { N = 200 };
     static struct said said[N];
@@ -640,7 +623,7 @@ static void a_long_batch_with_given_times_keeps_its_order(void **state)
 }
 
 /* A sweep is a bounded step, whatever it is asked for. */
-static void a_sweep_makes_sixty_four_changes(void **state)
+TEST(a_sweep_makes_sixty_four_changes)
 {
     enum { MANY = 100, MOST = 64 };
     static const struct {
@@ -696,7 +679,7 @@ static void a_sweep_makes_sixty_four_changes(void **state)
 }
 
 /* The silence of one, or of few in a queue that others use, is theirs. */
-static void silence_of_clients_is_no_outage(void **state)
+TEST(silence_of_clients_is_no_outage)
 {
     struct fixture *f = *state;
     const int64_t t = INT64_C(1700000000000);
@@ -714,7 +697,7 @@ static void silence_of_clients_is_no_outage(void **state)
     assert_int_equal(done_at(f, USHER_QUEUE, t + 40000, "alive q agent=eve"), USHER_MISSING);
 }
 
-static void an_application_with_a_wrong_clock_is_told_so(void **state)
+TEST(an_application_with_a_wrong_clock_is_told_so)
 {
     struct fixture *f = *state;
     struct usher_number_result_statistics stats;
@@ -731,7 +714,7 @@ static void an_application_with_a_wrong_clock_is_told_so(void **state)
 }
 
 /* A check asks the store once more for a room that is in the index alone. */
-static void check_needs_no_right_clock(void **state)
+TEST(check_needs_no_right_clock)
 {
     struct fixture *f = *state;
     struct usher_text r = text("r");
@@ -752,7 +735,7 @@ static void check_needs_no_right_clock(void **state)
     assert_int_equal(found.repaired, 1);
 }
 
-static void virtual_time_may_be_any(void **state)
+TEST(virtual_time_may_be_any)
 {
     struct fixture *f = *state;
     struct usher_engine *e = NULL;
@@ -763,7 +746,7 @@ static void virtual_time_may_be_any(void **state)
     assert_int_equal(done(f, USHER_NUMBER, "add p 1 now=" YEAR_9999), USHER_OK);
     engine_open(f, "clock=store", false);
     is_refused(f, USHER_NUMBER, "add q 1 now=" YEAR_9999);
-    opt.drivers = f->b->drivers;
+    opt.drivers = under_test.drivers;
     for (int i = 0; i < 3; i++) {
         (void)snprintf(url, sizeof url, "%s%c%s", f->url, strchr(f->url, '?') != NULL ? '&' : '?',
                        (const char *const[]){ "clock=mine", "skew=0", "skew=1s" }[i]);
@@ -773,7 +756,7 @@ static void virtual_time_may_be_any(void **state)
 }
 
 /* Calls and hangups that share a transaction, or a script's call, with those of a wrong clock. */
-static void one_wrong_clock_in_a_batch_spoils_nobody_else(void **state)
+TEST(one_wrong_clock_in_a_batch_spoils_nobody_else)
 {
     struct fixture *f = *state;
     struct usher_operation c[BATCH];
@@ -812,7 +795,7 @@ static void one_wrong_clock_in_a_batch_spoils_nobody_else(void **state)
     }
 }
 
-static void who_looks_at_a_room_does_not_move_its_clock(void **state)
+TEST(who_looks_at_a_room_does_not_move_its_clock)
 {
     struct fixture *f = *state;
     struct usher_result r;
@@ -836,7 +819,7 @@ static void who_looks_at_a_room_does_not_move_its_clock(void **state)
 
 #define NONE USHER_NEVER
 
-static void a_reply_says_when_something_ends_by_itself(void **state)
+TEST(a_reply_says_when_something_ends_by_itself)
 {
     static const struct {
         enum usher_noun noun;
@@ -898,7 +881,7 @@ static void a_reply_says_when_something_ends_by_itself(void **state)
 }
 
 /* Calls and hangups that share a script's call. */
-static void each_reply_of_a_batch_says_what_is_due_after_it(void **state)
+TEST(each_reply_of_a_batch_says_what_is_due_after_it)
 {
     static const char *const owners[3] = { "ann", "bob", "cid" };
     static const int64_t leases[3] = { 900, 500, 700 }, due[3] = { 2900, 2500, 2500 };
@@ -951,7 +934,7 @@ static void line_of_check(void *payload, const char *line)
 }
 
 /* No fault, and not of a store with virtual time. */
-static void check_names_a_scope_whose_time_is_ahead(void **state)
+TEST(check_names_a_scope_whose_time_is_ahead)
 {
     struct fixture *f = *state;
     struct usher_check_result result;
@@ -976,7 +959,7 @@ static void check_names_a_scope_whose_time_is_ahead(void **state)
 
 /* On the short ways as well, and of the kept answer of a request; a time that has passed is the
  * answer's, one that is still to come is not. */
-static void an_answer_has_the_clock_that_due_is_by(void **state)
+TEST(an_answer_has_the_clock_that_due_is_by)
 {
     static const struct {
         enum usher_noun noun;
@@ -1032,39 +1015,4 @@ static void an_answer_has_the_clock_that_due_is_by(void **state)
     assert_true(line_to(f, USHER_NUMBER, "stats p", &r) < USHER_INVALID);
     assert_int_equal(r.now_ms, 5);
     usher_result_done(&r);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int suite_time(const struct backend *b)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_queue_told_the_year_9999_goes_on),
-        TEST(a_pool_told_the_year_9999_ends_its_leases_in_time),
-        TEST(every_noun_refuses_a_time_too_far_ahead),
-        TEST(skew_says_how_far_a_time_may_be_ahead),
-        TEST(clock_that_is_ahead_ends_no_heartbeat_early),
-        TEST(clock_that_is_ahead_ends_no_lease_early),
-        TEST(clock_that_is_set_back_freezes_no_lease),
-        TEST(store_that_was_away_ends_no_heartbeat),
-        TEST(many_that_end_hide_no_outage),
-        TEST(lease_that_ends_in_an_outage_goes_on),
-        TEST(an_outage_moves_hundreds_of_leases),
-        TEST(rests_hide_no_outage),
-        TEST(a_long_batch_with_given_times_keeps_its_order),
-        TEST(a_sweep_makes_sixty_four_changes),
-        TEST(silence_of_clients_is_no_outage),
-        TEST(an_application_with_a_wrong_clock_is_told_so),
-        TEST(check_needs_no_right_clock),
-        TEST(virtual_time_may_be_any),
-        TEST(one_wrong_clock_in_a_batch_spoils_nobody_else),
-        TEST(who_looks_at_a_room_does_not_move_its_clock),
-        TEST(a_reply_says_when_something_ends_by_itself),
-        TEST(each_reply_of_a_batch_says_what_is_due_after_it),
-        TEST(check_names_a_scope_whose_time_is_ahead),
-        TEST(an_answer_has_the_clock_that_due_is_by),
-    };
-
-    backend = b;
-    return suite_tests(b, b->name, tests);
 }

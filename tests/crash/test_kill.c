@@ -18,33 +18,20 @@
  *
  * USHER_ROUNDS sets how often; a run prints its seed, a round that fails all that is known of it.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <usher/operation.h>
-
-#include <inttypes.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lib/chatter.h"
 #include "lib/line.h"
+#include "lib/util.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
-#include "lib/share.h"
 #endif
 
 #define NOTES 4096         /* of one life */
@@ -68,14 +55,6 @@ struct diary {
     int64_t now;
     struct chatter known;
 };
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* What a round that fails leaves behind. */
 static struct {
@@ -196,12 +175,6 @@ static bool alike(struct usher_engine *e, struct usher_engine *twin, unsigned sc
     digest_of(e, scope, here);
     digest_of(twin, scope, there);
     return strcmp(here, there) == 0;
-}
-
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
 }
 
 /* Close the room at the time @at says, and go on until nothing is left of it. */
@@ -415,29 +388,25 @@ static void kill_child(pid_t pid)
 }
 
 #ifdef USHER_WITH_SQLITE
-static void a_killed_program_leaves_sqlite_whole(void **state)
+TEST(a_killed_program_leaves_sqlite_whole)
 {
-    char dir[] = "/tmp/usher-kill.XXXXXX", url[128], command[128];
+    char url[128];
     struct diary *d = diary_new();
     struct usher_engine *twin;
     uint64_t random = seed_of_run();
 
-    (void)state;
-    assert_non_null(mkdtemp(dir));
-    (void)snprintf(url, sizeof url, "sqlite:%s/pool.db", dir);
+    (void)snprintf(url, sizeof url, "sqlite:%s/pool.db", test_dir());
     twin = prepare(url);
     for (int i = rounds(); i > 0; i--) {
-        pid_t pid = child_new(url, d, chatter_next(&random), i);
+        pid_t pid = child_new(url, d, next_random(&random), i);
 
-        if (wait_for(d, pid, chatter_below(&random, 40), chatter_next(&random) % 200000))
+        if (wait_for(d, pid, chatter_below(&random, 40), next_random(&random) % 200000))
             kill_child(pid);
         settle(url, twin, d);
     }
     print_message("of what was under way %u applied, %u not\n", applied, not_applied);
     usher_close(twin);
     (void)munmap(d, sizeof *d);
-    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
-    assert_int_equal(system(command), 0);
 }
 #endif
 
@@ -445,21 +414,20 @@ static void a_killed_program_leaves_sqlite_whole(void **state)
 static struct redis_server *server;
 
 /* The server goes on with what it has been sent. */
-static void a_killed_program_leaves_redis_whole(void **state)
+TEST(a_killed_program_leaves_redis_whole)
 {
     char url[REDIS_URL_MAX];
     struct diary *d = diary_new();
     struct usher_engine *twin;
     uint64_t random = seed_of_run();
 
-    (void)state;
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     (void)redis_server_url(server, url);
     twin = prepare(url);
     for (int i = (rounds() + 3) / 4; i > 0; i--) {
-        pid_t pid = child_new(url, d, chatter_next(&random), i);
+        pid_t pid = child_new(url, d, next_random(&random), i);
 
-        if (wait_for(d, pid, chatter_below(&random, 60), chatter_next(&random) % 200000))
+        if (wait_for(d, pid, chatter_below(&random, 60), next_random(&random) % 200000))
             kill_child(pid);
         now.at = "the server goes on with what it was sent";
         assert_true(
@@ -483,14 +451,13 @@ static void forget_old_writes(void)
                                        DEADLINE_MS));
 }
 
-static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
+TEST(a_killed_redis_comes_back_with_all_it_acknowledged)
 {
     char url[REDIS_URL_MAX];
     struct diary *d = diary_new();
     struct usher_engine *twin;
     uint64_t random = seed_of_run();
 
-    (void)state;
     (void)redis_server_url(server, url);
     for (int i = rounds(); i > 0; i--) {
         pid_t pid;
@@ -502,8 +469,8 @@ static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
 
         if (i % 100 == 0)
             forget_old_writes();
-        pid = child_new(url, d, chatter_next(&random), i);
-        lives = wait_for(d, pid, chatter_below(&random, 60), chatter_next(&random) % 200000);
+        pid = child_new(url, d, next_random(&random), i);
+        lives = wait_for(d, pid, chatter_below(&random, 60), next_random(&random) % 200000);
         now.at = "the server is killed";
         assert_int_equal(redis_server_kill(server, SIGKILL), 0);
         if (lives)
@@ -546,33 +513,21 @@ static int tell_round(void **state)
     return 0;
 }
 
-int main(int argc, char **argv)
+TEST_EACH(NULL, tell_round);
+
+#ifdef USHER_WITH_REDIS
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-#ifdef USHER_WITH_SQLITE
-        cmocka_unit_test_teardown(a_killed_program_leaves_sqlite_whole, tell_round),
-#endif
-#ifdef USHER_WITH_REDIS
-        cmocka_unit_test_teardown(a_killed_program_leaves_redis_whole, tell_round),
-        cmocka_unit_test_teardown(a_killed_redis_comes_back_with_all_it_acknowledged, tell_round),
-#endif
-    };
-    int failed;
+    struct redis_server_options options = { .aof = REDIS_AOF_ALWAYS };
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-#ifdef USHER_WITH_REDIS
-    {
-        struct redis_server_options options = { .aof = REDIS_AOF_ALWAYS };
-
-        server = redis_server_start(&options);
-        if (server == NULL)
-            return redis_skip();
-    }
-#endif
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-#ifdef USHER_WITH_REDIS
-    redis_server_stop(server);
-#endif
-    return failed;
+    server = redis_server_start(&options);
+    return server != NULL ? 0 : redis_skip();
 }
+
+static void program_end(void)
+{
+    redis_server_stop(server);
+}
+
+TEST_PROGRAM(program_begin, program_end);
+#endif

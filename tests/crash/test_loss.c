@@ -23,25 +23,12 @@
  *
  * USHER_ROUNDS (3; make check-long: 200) of each; a round has the seed USHER_SEED + its number.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/line.h"
-#include "lib/share.h"
+#include "lib/util.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/cable.h"
 #include "lib/servers.h"
@@ -81,15 +68,6 @@ struct world {
     uint64_t survived[KINDS]; /* of branch 0 */
     uint64_t lost, kept, back;
 };
-
-static uint64_t rnd(struct world *w, uint64_t below)
-{
-    uint64_t z = (w->random += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) % below;
-}
 
 #define wrong(w, ...)                                                                     \
     do {                                                                                  \
@@ -245,7 +223,7 @@ static void note(struct world *w, unsigned client, enum kind kind, uint64_t toke
 static void take(struct world *w, unsigned i)
 {
     struct usher_engine *e = client(w, i);
-    enum kind kind = (enum kind)rnd(w, KINDS);
+    enum kind kind = (enum kind)random_below(&w->random, KINDS);
     struct usher_result r;
     enum usher_status status;
     char id[32];
@@ -275,7 +253,8 @@ static void take(struct world *w, unsigned i)
         }
         break;
     case ROOM:
-        status = line_execute(e, &r, "room set lobby f %" PRIu64, rnd(w, UINT64_C(1) << 40));
+        status = line_execute(e, &r, "room set lobby f %" PRIu64,
+                              random_below(&w->random, UINT64_C(1) << 40));
         if (status == USHER_OK)
             note(w, i, kind, r.version, "");
         break;
@@ -354,11 +333,11 @@ static void give_back(struct world *w, struct thing *t)
 static void play(struct world *w, unsigned n, size_t from)
 {
     while (n-- > 0 && !w->gone) {
-        unsigned i = w->first + (unsigned)rnd(w, w->last - w->first + 1);
+        unsigned i = w->first + (unsigned)random_below(&w->random, w->last - w->first + 1);
 
         take(w, i);
-        if (rnd(w, 3) == 0 && w->n > from) {
-            struct thing *t = &w->thing[from + rnd(w, w->n - from)];
+        if (random_below(&w->random, 3) == 0 && w->n > from) {
+            struct thing *t = &w->thing[from + random_below(&w->random, w->n - from)];
 
             if (!t->over && t->branch == w->branch)
                 give_back(w, t);
@@ -403,13 +382,13 @@ static void judge(struct world *w, struct thing *t, enum usher_status status)
 
 static void show_all(struct world *w, bool again)
 {
-    size_t begin_at = (size_t)rnd(w, w->n);
+    size_t begin_at = (size_t)random_below(&w->random, w->n);
 
     for (size_t i = 0; i < w->n; i++) {
         struct thing *t = &w->thing[(begin_at + i) % w->n];
         enum usher_status status;
 
-        if (t->over || (again && rnd(w, 2) == 0))
+        if (t->over || (again && random_below(&w->random, 2) == 0))
             continue;
         status = show(w, t, again);
         if (status != USHER_MISSING || !again)
@@ -423,17 +402,11 @@ static void show_all(struct world *w, bool again)
     }
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
 /* Each number that is lost, from anywhere on. */
 static void take_back(struct world *w)
 {
     struct usher_engine *e = w->client[0];
-    size_t begin_at = (size_t)rnd(w, w->n), n = 0;
+    size_t begin_at = (size_t)random_below(&w->random, w->n), n = 0;
     struct usher_result r;
 
     for (size_t i = 0; i < w->n; i++) {
@@ -509,36 +482,18 @@ static uint64_t rounds(const char *what, void (*one)(struct world *), bool loses
 }
 
 #ifdef USHER_WITH_SQLITE
-static char dir[64];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    (void)snprintf(dir, sizeof dir, "/tmp/usher-loss.XXXXXX");
-    return mkdtemp(dir) != NULL ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    char command[128];
-
-    (void)state;
-    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
-
 static void in_dir(const char *command)
 {
     char text[256];
 
-    (void)snprintf(text, sizeof text, "cd %s && %s", dir, command);
+    (void)snprintf(text, sizeof text, "cd %s && %s", test_dir(), command);
     assert_int_equal(system(text), 0);
 }
 
 static void file_begin(struct world *w)
 {
     in_dir("rm -f s.db* copy");
-    (void)snprintf(w->url, sizeof w->url, "sqlite:%s/s.db", dir);
+    (void)snprintf(w->url, sizeof w->url, "sqlite:%s/s.db", test_dir());
     begin(w);
     play(w, 30, 0);
     close_clients(w);
@@ -567,15 +522,13 @@ static void whole_file(struct world *w)
     end(w);
 }
 
-static void an_older_file(void **state)
+TEST_WITH(an_older_file, NULL, test_dir_remove)
 {
-    (void)state;
     (void)rounds("an older file", older_file, true);
 }
 
-static void a_copy_with_everything(void **state)
+TEST_WITH(a_copy_with_everything, NULL, test_dir_remove)
 {
-    (void)state;
     (void)rounds("a copy with everything", whole_file, false);
 }
 #endif
@@ -733,7 +686,7 @@ static void older_dump(struct world *w)
  * start: nothing of before may be of what is made then. */
 static void wiped(struct world *w)
 {
-    bool kill9 = rnd(w, 2) == 0;
+    bool kill9 = random_below(&w->random, 2) == 0;
 
     server_begin(w, REDIS_AOF_OFF, false);
     if (kill9) {
@@ -778,7 +731,7 @@ static void clean_failover(struct world *w)
     play(w, 20, w->n);
     caught_up(a);
     promote(b);
-    assert_int_equal(redis_server_kill(a, rnd(w, 2) == 0 ? SIGKILL : SIGTERM), 0);
+    assert_int_equal(redis_server_kill(a, random_below(&w->random, 2) == 0 ? SIGKILL : SIGTERM), 0);
     close_clients(w);
     move_to(w, b);
     open_clients(w, 0, CLIENTS - 1);
@@ -788,7 +741,7 @@ static void clean_failover(struct world *w)
 
 static void restart(struct world *w)
 {
-    bool kill9 = rnd(w, 2) == 0;
+    bool kill9 = random_below(&w->random, 2) == 0;
 
     server_begin(w, kill9 ? REDIS_AOF_ALWAYS : REDIS_AOF_EVERYSEC, false);
     assert_int_equal(redis_server_kill(a, kill9 ? SIGKILL : SIGTERM), 0);
@@ -939,18 +892,17 @@ static void cut_off(struct world *w)
     (void)cluster_end(NULL);
 }
 
-static void a_master_is_cut_off(void **state)
-{
-    (void)state;
-    cable_lay_or_skip(&cable);
-    assert_true(rounds("a master is cut off", cut_off, true) > 0);
-}
-
 static int cable_end(void **state)
 {
     (void)cluster_end(state);
     cable_done(&cable);
     return 0;
+}
+
+TEST_WITH(a_master_is_cut_off, NULL, cable_end)
+{
+    cable_lay_or_skip(&cable);
+    assert_true(rounds("a master is cut off", cut_off, true) > 0);
 }
 
 /* Every slot in which there is something goes to @target; meanwhile the source serves. */
@@ -1002,9 +954,8 @@ static void migrated(struct world *w)
 }
 
 #define ROUNDS_OF(name, one, text, loses) \
-    static void name(void **state)        \
+    TEST(name)                            \
     {                                     \
-        (void)state;                      \
         (void)rounds(text, one, loses);   \
     }
 
@@ -1017,37 +968,19 @@ ROUNDS_OF(a_wiped_server, wiped, "a wiped server", true)
 ROUNDS_OF(the_first_replica, first_replica, "the first replica", false)
 ROUNDS_OF(a_freed_backlog, freed_backlog, "a freed backlog", false)
 ROUNDS_OF(a_failover_with_everything, clean_failover, "a failover with everything", false)
-ROUNDS_OF(slots_move_and_come_back, migrated, "slots move and come back", false)
+TEST_WITH(slots_move_and_come_back, NULL, cluster_end)
+{
+    (void)rounds("slots move and come back", migrated, false);
+}
 ROUNDS_OF(a_restart_with_everything, restart, "a restart with everything", false)
 #endif
 
-int main(int argc, char **argv)
+#ifdef USHER_WITH_REDIS
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-#ifdef USHER_WITH_SQLITE
-        cmocka_unit_test_setup_teardown(an_older_file, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(a_copy_with_everything, make_dir, remove_dir),
-#endif
-#ifdef USHER_WITH_REDIS
-        cmocka_unit_test(a_lagging_replica_is_promoted),
-        cmocka_unit_test(two_masters_serve),
-        cmocka_unit_test(two_masters_and_back_again),
-        cmocka_unit_test_teardown(a_master_is_cut_off, cable_end),
-        cmocka_unit_test(everysec_and_kill),
-        cmocka_unit_test(an_older_dump),
-        cmocka_unit_test(a_wiped_server),
-        cmocka_unit_test(the_first_replica),
-        cmocka_unit_test(a_freed_backlog),
-        cmocka_unit_test(a_failover_with_everything),
-        cmocka_unit_test_teardown(slots_move_and_come_back, cluster_end),
-        cmocka_unit_test(a_restart_with_everything),
-#endif
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-#ifdef USHER_WITH_REDIS
     cable_prepare();
-#endif
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+TEST_PROGRAM(program_begin, NULL);
+#endif

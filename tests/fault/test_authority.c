@@ -3,33 +3,20 @@
  * The authority, and what becomes of serials when the store is lost: none comes twice.
  * S8, S9 and S13 of the specification.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <usher/authority.h>
-#include <usher/operation.h>
 
 #include "lib/calls.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
-static struct redis_server *server;
-static char directory[200];
+TEST_SERVER(server);
 static unsigned files;
 
 static int64_t deadline(void)
@@ -44,7 +31,7 @@ static const char *new_file(void)
 {
     static char path[256];
 
-    (void)snprintf(path, sizeof path, "%s/%u.db", directory, files++);
+    (void)snprintf(path, sizeof path, "%s/%u.db", test_dir(), files++);
     return path;
 }
 
@@ -56,13 +43,6 @@ static struct usher_authority *open_authority(const char *path)
     (void)snprintf(url, sizeof url, "sqlite:%s", path);
     assert_int_equal(usher_authority_open(url, NULL, &a), USHER_OK);
     return a;
-}
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
 }
 
 static enum usher_status reserve(struct usher_authority *a, const char *name, int64_t floor,
@@ -93,7 +73,7 @@ static int64_t max_of(struct usher_authority *a, const char *name)
 
 /* ---- the authority alone ------------------------------------------------------------ */
 
-static void a_maximum_only_grows_and_is_nobody_elses(void **state)
+TEST(a_maximum_only_grows_and_is_nobody_elses)
 {
     const char *path = new_file();
     struct usher_authority *a = open_authority(path), *b = open_authority(path);
@@ -101,7 +81,6 @@ static void a_maximum_only_grows_and_is_nobody_elses(void **state)
     struct usher_text name = text("r");
     char why[192] = "";
 
-    (void)state;
     assert_int_equal(max_of(a, "r"), -1);
     assert_int_equal(reserve(a, "r", 0, 10, INT64_MAX, &r), USHER_OK);
     assert_true(r.from == 0 && r.to == 10);
@@ -151,7 +130,7 @@ static void *asker_run(void *payload)
     return NULL;
 }
 
-static void ranges_of_many_threads_and_connections_are_disjoint(void **state)
+TEST(ranges_of_many_threads_and_connections_are_disjoint)
 {
     static struct asker askers[8];
     static unsigned char seen[8 * 600 + 1];
@@ -160,7 +139,6 @@ static void ranges_of_many_threads_and_connections_are_disjoint(void **state)
     pthread_t threads[8];
     int64_t total = 0;
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         askers[i].a = a[i % 2];
         assert_int_equal(pthread_create(&threads[i], NULL, asker_run, &askers[i]), 0);
@@ -178,12 +156,11 @@ static void ranges_of_many_threads_and_connections_are_disjoint(void **state)
 }
 
 /* What was answered is there after kill -9. */
-static void a_killed_process_has_lost_nothing_it_was_told(void **state)
+TEST(a_killed_process_has_lost_nothing_it_was_told)
 {
     const char *path = new_file();
     struct usher_authority *a;
 
-    (void)state;
     for (int round = 0; round < 20; round++) {
         int64_t told = 0, got;
         int fds[2];
@@ -215,7 +192,7 @@ static void a_killed_process_has_lost_nothing_it_was_told(void **state)
     }
 }
 
-static void a_file_of_others_is_left_alone(void **state)
+TEST(a_file_of_others_is_left_alone)
 {
     struct usher_authority *a;
     struct usher_authority_range r;
@@ -224,7 +201,6 @@ static void a_file_of_others_is_left_alone(void **state)
     char url[300];
     FILE *f;
 
-    (void)state;
     assert_int_equal(usher_authority_open("redis://x", NULL, &a), USHER_INVALID);
     assert_int_equal(usher_authority_open("sqlite:", NULL, &a), USHER_INVALID);
     a = open_authority("/nonexistent/authority.db");
@@ -309,20 +285,6 @@ static void make_rule(struct usher_engine *e, const char *name)
     assert_int_equal(form.authority, 1);
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
-static void no_faults(struct usher_engine *e)
-{
-    uint64_t faults = 1;
-
-    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
-}
-
 /* Nor is there anything in its dump. */
 static void empty_server(void)
 {
@@ -330,14 +292,13 @@ static void empty_server(void)
     assert_true(redis_do_ok(server, "SAVE", NULL));
 }
 
-static void no_serial_comes_twice_when_redis_is_wiped(void **state)
+TEST(no_serial_comes_twice_when_redis_is_wiped)
 {
     char authority[256], url[REDIS_URL_MAX];
     struct usher_engine *e, *other;
     struct usher_serial_form form;
     int64_t total = 0;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     empty_server();
     e = engine_with(redis_server_url(server, url), authority);
@@ -360,17 +321,16 @@ static void no_serial_comes_twice_when_redis_is_wiped(void **state)
     assert_string_equal(form.prefix, "P");
     assert_int_equal(form.critical, 20);
     assert_int_equal(form.batch, 50);
-    no_faults(e);
+    audit(e);
     usher_close(e);
     usher_close(other);
 }
 
-static void no_serial_comes_twice_when_redis_starts_from_an_old_dump(void **state)
+TEST(no_serial_comes_twice_when_redis_starts_from_an_old_dump)
 {
     char authority[256], url[REDIS_URL_MAX];
     struct usher_engine *e, *other;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     empty_server();
     e = engine_with(redis_server_url(server, url), authority);
@@ -388,7 +348,7 @@ static void no_serial_comes_twice_when_redis_starts_from_an_old_dump(void **stat
         assert_true(redis_server_restart(server));
         (void)taken(round % 4 < 2 ? e : other, "r", 1);
     }
-    no_faults(e);
+    audit(e);
     usher_close(e);
     usher_close(other);
 }
@@ -407,7 +367,7 @@ static void wait_for_copy(struct redis_server *replica)
     freeReplyObject(reply);
 }
 
-static void no_serial_comes_twice_when_a_lagging_replica_takes_over(void **state)
+TEST(no_serial_comes_twice_when_a_lagging_replica_takes_over)
 {
     static const char *const lines[] = { "repl-diskless-sync-delay 0", NULL };
     struct redis_server_options opt;
@@ -415,7 +375,6 @@ static void no_serial_comes_twice_when_a_lagging_replica_takes_over(void **state
     struct usher_engine *e;
     char authority[256], url[REDIS_URL_MAX];
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     empty_server();
     memset(&opt, 0, sizeof opt);
@@ -437,7 +396,7 @@ static void no_serial_comes_twice_when_a_lagging_replica_takes_over(void **state
     e = engine_with(redis_server_url(replica, url), authority);
     for (int i = 0; i < 50; i++)
         (void)taken(e, "r", 3);
-    no_faults(e);
+    audit(e);
     usher_close(e);
     redis_server_stop(replica);
 }
@@ -475,13 +434,12 @@ static void id_gaps_are_bounded(void)
     assert_in_range(id_highest - id_count, 0, id_losses * ID_STEP);
 }
 
-static void no_id_comes_twice_when_redis_is_wiped(void **state)
+TEST(no_id_comes_twice_when_redis_is_wiped)
 {
     char authority[256], url[REDIS_URL_MAX];
     struct usher_engine *e, *other;
     struct usher_id_result_row row;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     empty_server();
     e = engine_with(redis_server_url(server, url), authority);
@@ -502,20 +460,19 @@ static void no_id_comes_twice_when_redis_is_wiped(void **state)
     id_gaps_are_bounded();
     assert_int_equal(ask_id_show(e, "i", &row), USHER_OK);
     assert_int_equal(row.step, ID_STEP); /* it is as it was */
-    no_faults(e);
+    audit(e);
     usher_close(e);
     usher_close(other);
 }
 
 /* S25: the period goes on after the loss. */
-static void a_loss_leaves_most_of_a_bounded_period(void **state)
+TEST(a_loss_leaves_most_of_a_bounded_period)
 {
     char authority[256], url[REDIS_URL_MAX], text[USHER_SERIAL_TEXT_MAX + 1];
     struct usher_serial_form form;
     struct usher_result r;
     struct usher_engine *e;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     empty_server();
     e = engine_with(redis_server_url(server, url), authority);
@@ -537,12 +494,11 @@ static void a_loss_leaves_most_of_a_bounded_period(void **state)
 }
 
 /* Epoch and segment are the same: only the version has fallen. */
-static void no_id_comes_twice_when_redis_goes_back_within_a_segment(void **state)
+TEST(no_id_comes_twice_when_redis_goes_back_within_a_segment)
 {
     char authority[256], url[REDIS_URL_MAX];
     struct usher_engine *e, *other;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     empty_server();
     e = engine_with(redis_server_url(server, url), authority);
@@ -564,14 +520,14 @@ static void no_id_comes_twice_when_redis_goes_back_within_a_segment(void **state
         }
     }
     id_gaps_are_bounded();
-    no_faults(e);
+    audit(e);
     usher_close(e);
     usher_close(other);
 }
 
 /* The replica takes over; then the old server becomes its replica, and takes over again with what
  * it has from there.  Its run id is the one that it had. */
-static void no_id_comes_twice_when_lagging_replicas_take_turns(void **state)
+TEST(no_id_comes_twice_when_lagging_replicas_take_turns)
 {
     static const char *const lines[] = { "repl-diskless-sync-delay 0", NULL };
     struct redis_server_options opt;
@@ -579,7 +535,6 @@ static void no_id_comes_twice_when_lagging_replicas_take_turns(void **state)
     struct usher_engine *e;
     char authority[256], url[REDIS_URL_MAX], port[16];
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     empty_server();
     memset(&opt, 0, sizeof opt);
@@ -611,17 +566,16 @@ static void no_id_comes_twice_when_lagging_replicas_take_turns(void **state)
     for (int i = 0; i < 150; i++)
         id_taken(e, 1);
     id_gaps_are_bounded();
-    no_faults(e);
+    audit(e);
     usher_close(e);
     redis_server_stop(replica);
 }
 
-static void no_serial_comes_twice_when_a_file_is_put_back(void **state)
+TEST(no_serial_comes_twice_when_a_file_is_put_back)
 {
     char authority[256], path[256], url[300], command[1600];
     struct usher_engine *e;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     (void)snprintf(path, sizeof path, "%s", new_file());
     (void)snprintf(url, sizeof url, "sqlite:%s", path);
@@ -642,11 +596,11 @@ static void no_serial_comes_twice_when_a_file_is_put_back(void **state)
     e = engine_with(url, authority);
     for (int i = 0; i < 300; i++)
         (void)taken(e, "r", 10);
-    no_faults(e);
+    audit(e);
     usher_close(e);
 }
 
-static void a_new_day_has_a_maximum_of_its_own(void **state)
+TEST(a_new_day_has_a_maximum_of_its_own)
 {
     char authority[256];
     struct usher_engine *e;
@@ -654,7 +608,6 @@ static void a_new_day_has_a_maximum_of_its_own(void **state)
     struct usher_authority *a;
     const int64_t day = INT64_C(86400000);
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     memset(&form, 0, sizeof form);
     for (int lost = 0; lost < 3; lost++) {
@@ -691,7 +644,7 @@ static void a_new_day_has_a_maximum_of_its_own(void **state)
 }
 
 /* S9: the authority is away. */
-static void taking_goes_on_while_the_authority_is_away(void **state)
+TEST(taking_goes_on_while_the_authority_is_away)
 {
     char authority[256], away[300], url[300];
     struct usher_authority *a;
@@ -700,9 +653,8 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
     struct usher_result r;
     int64_t max;
 
-    (void)state;
-    (void)snprintf(authority, sizeof authority, "%s/away/a.db", directory);
-    (void)snprintf(away, sizeof away, "%s/away", directory);
+    (void)snprintf(authority, sizeof authority, "%s/away/a.db", test_dir());
+    (void)snprintf(away, sizeof away, "%s/away", test_dir());
     assert_int_equal(mkdir(away, 0700), 0);
     (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
     seen_begin();
@@ -715,7 +667,7 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
     {
         char gone[320];
 
-        (void)snprintf(gone, sizeof gone, "%s/gone", directory);
+        (void)snprintf(gone, sizeof gone, "%s/gone", test_dir());
         assert_int_equal(rename(away, gone), 0);
         later = engine_with(url, authority);
         (void)taken(later, "r", 500);                   /* was granted */
@@ -755,7 +707,7 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
     assert_true(max_of(a, "r") >= 4001);
     usher_authority_close(a);
     (void)taken(later, "r", 50);
-    no_faults(later);
+    audit(later);
     usher_close(later);
 }
 
@@ -770,12 +722,11 @@ static void lose(char url[REDIS_URL_MAX])
 
 /* What a store gave out before it had an authority, or skipped, or counts by another period, is
  * told at once. */
-static void what_an_authority_was_not_asked_for_is_told_to_it(void **state)
+TEST(what_an_authority_was_not_asked_for_is_told_to_it)
 {
     struct usher_serial_form form, dated;
     struct usher_engine *e;
 
-    (void)state;
     memset(&form, 0, sizeof form);
     form.authority = 1;
     form.start = 1;
@@ -831,7 +782,7 @@ static void what_an_authority_was_not_asked_for_is_told_to_it(void **state)
             assert_int_equal(
                 ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET, &dated),
                 USHER_OK);
-            no_faults(e);
+            audit(e);
             first = 5001;
         }
         usher_close(e);
@@ -843,20 +794,19 @@ static void what_an_authority_was_not_asked_for_is_told_to_it(void **state)
                      r.of.serial.n_rows == 1 ? r.of.serial.rows->first : -1, first,
                      usher_message());
         usher_result_done(&r);
-        no_faults(e);
+        audit(e);
         usher_close(e);
     }
 }
 
 /* It has granted more than a later maximum allows; then the store is lost. */
-static void an_authority_beyond_the_maximum_uses_up_the_rule(void **state)
+TEST(an_authority_beyond_the_maximum_uses_up_the_rule)
 {
     char authority[256], url[REDIS_URL_MAX];
     struct usher_serial_form form;
     struct usher_engine *e;
     struct usher_result r;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     for (int i = 0; i < 2; i++) {
         char name[8] = { (char)('a' + i), '\0' };
@@ -876,19 +826,19 @@ static void an_authority_beyond_the_maximum_uses_up_the_rule(void **state)
         lose(url);
         e = engine_with(url, authority);
         assert_int_equal(ask_serial_take(e, name, 1, NULL, &r), USHER_EMPTY);
-        no_faults(e);
+        audit(e);
         assert_int_equal(ask_serial_setmax(e, name, 5000, NULL), USHER_OK);
         assert_int_equal(ask_serial_take(e, name, 1, NULL, &r), USHER_OK);
         assert_true(r.of.serial.rows->first > 1000); /* which were granted before the loss */
         usher_result_done(&r);
-        no_faults(e);
+        audit(e);
         usher_close(e);
     }
 }
 
 static int64_t clock_now;
 
-static int64_t clock_ms(void *payload)
+static int64_t store_clock(void *payload)
 {
     (void)payload;
     return clock_now;
@@ -933,11 +883,10 @@ static void is_not_twice(void *payload, const struct usher_authority_event *even
 }
 
 /* S21: reset goes finer and back, with an authority and its journal. */
-static void a_reset_that_goes_back_repeats_nothing(void **state)
+TEST(a_reset_that_goes_back_repeats_nothing)
 {
     const int64_t day = INT64_C(86400000);
 
-    (void)state;
     for (int gap_free = 0; gap_free < 2; gap_free++) {
         struct usher_options opt = USHER_OPTIONS_INIT;
         struct usher_engine *e = NULL;
@@ -946,7 +895,7 @@ static void a_reset_that_goes_back_repeats_nothing(void **state)
         (void)snprintf(file, sizeof file, "%s", new_file());
         (void)snprintf(url, sizeof url, "sqlite:%s?authority=sqlite:%s&journal=1&clock=given",
                        new_file(), file);
-        opt.now_ms = clock_ms;
+        opt.now_ms = store_clock;
         clock_now = 19787 * day; /* 2024-03-05 */
         assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
         for (int i = 1; i <= 2; i++)
@@ -961,20 +910,19 @@ static void a_reset_that_goes_back_repeats_nothing(void **state)
         one_more(e, USHER_SERIAL_RESET_NONE, "", gap_free, NULL);
         one_more(e, USHER_SERIAL_RESET_DAY, "%Y%m%d-", gap_free, NULL);
         assert_int_equal(usher_serial_journal(e, "p", 0, 0, is_not_twice, NULL), USHER_OK);
-        no_faults(e);
+        audit(e);
         usher_close(e);
     }
 }
 
 /* Numbers that were counted by one period are not given out by another one after a loss. */
-static void a_lost_rule_is_compared_before_its_period_changes(void **state)
+TEST(a_lost_rule_is_compared_before_its_period_changes)
 {
     char authority[256], url[REDIS_URL_MAX];
     struct usher_serial_form form;
     struct usher_engine *e;
     struct usher_result r;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
     seen_begin();
@@ -992,7 +940,7 @@ static void a_lost_rule_is_compared_before_its_period_changes(void **state)
         }
         for (int k = 0; k < 3; k++)
             (void)taken(e, "r", 100);
-        no_faults(e);
+        audit(e);
         if (i == 1) /* one made anew is no other */
             assert_int_equal(ask_serial_delete(e, "r"), USHER_OK);
         usher_close(e);
@@ -1009,14 +957,13 @@ static void a_lost_rule_is_compared_before_its_period_changes(void **state)
 }
 
 /* A rule that only the authority knows is found again by whoever just looks at it. */
-static void a_lost_rule_is_made_again_before_a_default_one(void **state)
+TEST(a_lost_rule_is_made_again_before_a_default_one)
 {
     char authority[256], url[REDIS_URL_MAX];
     struct usher_engine *e;
     struct usher_operation c;
     struct usher_result r;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
     seen_begin();
@@ -1038,7 +985,7 @@ static void a_lost_rule_is_made_again_before_a_default_one(void **state)
     assert_int_equal(r.of.serial.of.settings.critical, 0);
     assert_int_equal(r.of.serial.of.settings.authority, 1);
     usher_result_done(&r);
-    no_faults(e);
+    audit(e);
     usher_close(e);
 }
 
@@ -1053,13 +1000,12 @@ static void count_fault(void *payload, const char *line)
         }
 }
 
-static void an_audit_compares_a_store_with_its_authority(void **state)
+TEST(an_audit_compares_a_store_with_its_authority)
 {
     char authority[256], other[256], url[300], lines[2][160] = { "", "" };
     struct usher_engine *e;
     uint64_t faults = 0;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     (void)snprintf(other, sizeof other, "%s", new_file());
     (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
@@ -1069,7 +1015,7 @@ static void an_audit_compares_a_store_with_its_authority(void **state)
     ids_begin(e);
     (void)taken(e, "r", 5);
     id_taken(e, 5);
-    no_faults(e);
+    audit(e);
     usher_close(e);
     /* by one that has forgotten what it granted */
     e = engine_with(url, other);
@@ -1081,7 +1027,7 @@ static void an_audit_compares_a_store_with_its_authority(void **state)
                                   "authority's maximum is 0");
     (void)taken(e, "r", 5); /* which raises it */
     id_taken(e, 5);
-    no_faults(e);
+    audit(e);
     usher_close(e);
     e = engine_with(url, "/nonexistent/authority.db");
     assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
@@ -1106,7 +1052,7 @@ static void life_add(void *payload, const struct usher_authority_event *event)
                        event->owner.size != 0 ? event->owner.data : "");
 }
 
-static void the_journal_tells_each_numbers_life(void **state)
+TEST(the_journal_tells_each_numbers_life)
 {
     static const char *const want[] = { "reserve 1 1 I1 ann", "reserve 2 1 I2 bob",
                                         "return 1 1 I1 ",     "confirm 2 1 I2 bob",
@@ -1118,7 +1064,6 @@ static void the_journal_tells_each_numbers_life(void **state)
     struct usher_engine *e;
     struct life life;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     e = engine_with("memory:", authority);
     memset(&form, 0, sizeof form);
@@ -1157,7 +1102,7 @@ static void told_add(void *payload, const struct usher_authority_event *event)
 }
 
 /* Versions begin anew with another store; rows go on.  A repeat is the same event. */
-static void the_journal_is_in_order_over_losses(void **state)
+TEST(the_journal_is_in_order_over_losses)
 {
     static const char *const want[] = { "1 take I1 2 1", "2 take I3 3 1", "3 take I1003 3 1",
                                         "4 take I1004 4 1", "5 take I2001 7 1" };
@@ -1167,7 +1112,6 @@ static void the_journal_is_in_order_over_losses(void **state)
     struct usher_result r;
     struct life life;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     memset(&form, 0, sizeof form);
     (void)snprintf(form.prefix, sizeof form.prefix, "I");
@@ -1212,7 +1156,7 @@ static void the_journal_is_in_order_over_losses(void **state)
     usher_close(e);
 }
 
-static void the_journal_tells_of_reservations_that_ended_by_themselves(void **state)
+TEST(the_journal_tells_of_reservations_that_ended_by_themselves)
 {
     static const char *const want[] = { "reserve 1 1 I20040228-1 ann",
                                         "reserve 2 1 I20040228-2 bob",
@@ -1226,7 +1170,6 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
     char authority[256], url[300], redis[REDIS_URL_MAX];
     const char *const urls[] = { "memory:", url, redis_server_url(server, redis) };
 
-    (void)state;
     empty_server();
     (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
@@ -1289,7 +1232,7 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
                                                                         : USHER_OK);
             usher_result_done(&r);
         }
-        no_faults(e);
+        audit(e);
         usher_close(e);
         a = open_authority(authority);
         memset(&life, 0, sizeof life);
@@ -1398,12 +1341,11 @@ static void take_until_killed(const char *url, const char *authority, unsigned d
     _exit(6);
 }
 
-static void a_process_killed_between_authority_and_store_repeats_nothing(void **state)
+TEST(a_process_killed_between_authority_and_store_repeats_nothing)
 {
     char authority[256], url[300], redis[REDIS_URL_MAX];
     const char *const urls[] = { url, redis_server_url(server, redis) };
 
-    (void)state;
     empty_server();
     (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
@@ -1448,7 +1390,7 @@ static void a_process_killed_between_authority_and_store_repeats_nothing(void **
                 assert_true(range.first > highest[1]);
                 highest[1] = range.first;
             }
-            no_faults(e);
+            audit(e);
             usher_close(e);
         }
     }
@@ -1473,7 +1415,7 @@ static void *reserve_one(void *payload)
 
 /* Two engines ask the authority at the same moment, and the one that was granted the lower number
  * is the later one at the store. */
-static void nothing_is_lost_when_grants_arrive_in_another_order(void **state)
+TEST(nothing_is_lost_when_grants_arrive_in_another_order)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct killer slow = { .base.ops = &killer_ops };
@@ -1483,7 +1425,6 @@ static void nothing_is_lost_when_grants_arrive_in_another_order(void **state)
     struct usher_result r;
     pthread_t threads[2];
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     (void)snprintf(store, sizeof store, "sqlite:%s", new_file());
     slow.inner = open_authority(authority);
@@ -1526,13 +1467,12 @@ static void nothing_is_lost_when_grants_arrive_in_another_order(void **state)
     usher_authority_close(&slow.base);
 }
 
-static void a_deleted_rule_does_not_come_back(void **state)
+TEST(a_deleted_rule_does_not_come_back)
 {
     char authority[256];
     struct usher_engine *e;
     struct usher_result r;
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     seen_begin();
     e = engine_with("memory:", authority);
@@ -1549,7 +1489,7 @@ static void a_deleted_rule_does_not_come_back(void **state)
 }
 
 /* For a dispenser that is made again `create` and `show` name the id that `next` then returns. */
-static void a_dispenser_made_again_names_its_next_id(void **state)
+TEST(a_dispenser_made_again_names_its_next_id)
 {
     static const struct usher_id_result_settings set = { .start = 2, .by = 3, .step = 10 };
     const uint64_t given = USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_STEP;
@@ -1560,7 +1500,6 @@ static void a_dispenser_made_again_names_its_next_id(void **state)
     struct usher_result r;
     char authority[256];
 
-    (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     e = engine_with("memory:", authority);
     assert_int_equal(ask_id_create(e, "i", given, &set), USHER_OK);
@@ -1583,53 +1522,4 @@ static void a_dispenser_made_again_names_its_next_id(void **state)
     assert_int_equal(ask_id_next(e, "i", 1, NULL, &range), USHER_OK);
     assert_int_equal(range.first, 32);
     usher_close(e);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_maximum_only_grows_and_is_nobody_elses),
-        cmocka_unit_test(ranges_of_many_threads_and_connections_are_disjoint),
-        cmocka_unit_test(a_killed_process_has_lost_nothing_it_was_told),
-        cmocka_unit_test(a_file_of_others_is_left_alone),
-        cmocka_unit_test(no_serial_comes_twice_when_redis_is_wiped),
-        cmocka_unit_test(no_serial_comes_twice_when_redis_starts_from_an_old_dump),
-        cmocka_unit_test(no_serial_comes_twice_when_a_lagging_replica_takes_over),
-        cmocka_unit_test(no_id_comes_twice_when_redis_is_wiped),
-        cmocka_unit_test(no_id_comes_twice_when_redis_goes_back_within_a_segment),
-        cmocka_unit_test(no_id_comes_twice_when_lagging_replicas_take_turns),
-        cmocka_unit_test(no_serial_comes_twice_when_a_file_is_put_back),
-        cmocka_unit_test(a_new_day_has_a_maximum_of_its_own),
-        cmocka_unit_test(a_loss_leaves_most_of_a_bounded_period),
-        cmocka_unit_test(taking_goes_on_while_the_authority_is_away),
-        cmocka_unit_test(what_an_authority_was_not_asked_for_is_told_to_it),
-        cmocka_unit_test(an_authority_beyond_the_maximum_uses_up_the_rule),
-        cmocka_unit_test(a_reset_that_goes_back_repeats_nothing),
-        cmocka_unit_test(a_lost_rule_is_compared_before_its_period_changes),
-        cmocka_unit_test(a_lost_rule_is_made_again_before_a_default_one),
-        cmocka_unit_test(an_audit_compares_a_store_with_its_authority),
-        cmocka_unit_test(the_journal_tells_each_numbers_life),
-        cmocka_unit_test(the_journal_is_in_order_over_losses),
-        cmocka_unit_test(the_journal_tells_of_reservations_that_ended_by_themselves),
-        cmocka_unit_test(a_process_killed_between_authority_and_store_repeats_nothing),
-        cmocka_unit_test(nothing_is_lost_when_grants_arrive_in_another_order),
-        cmocka_unit_test(a_deleted_rule_does_not_come_back),
-        cmocka_unit_test(a_dispenser_made_again_names_its_next_id),
-    };
-    const char *tmp = getenv("TMPDIR");
-    char command[300];
-    int rc;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    (void)snprintf(directory, sizeof directory, "%s/usher-authority-XXXXXX",
-                   tmp != NULL && *tmp != '\0' ? tmp : "/tmp");
-    if (mkdtemp(directory) == NULL)
-        return 1;
-    server = redis_server_start(NULL);
-    rc = server != NULL ? cmocka_run_group_tests(tests, NULL, NULL) : redis_skip();
-    redis_server_stop(server);
-    free(seen);
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    return system(command) == 0 ? rc : 1;
 }

@@ -7,23 +7,11 @@
  * with a store that has forgotten everything (memory), so that the authority alone can know what
  * was given out; or with a store on the same disk.
  */
-#include "config.h"
-
-#include <usher/operation.h>
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "lib/calls.h"
 #include "lib/disk.h"
-#include "lib/share.h"
+#include "lib/util.h"
 
 static const char *const urls[] = {
     "memory:?authority=sqlite:/disk/authority.db&journal=1",
@@ -116,15 +104,13 @@ static struct usher_engine *open_engine(const char *url, int64_t timeout_ms)
 static void go_on(const char *url, struct given *g)
 {
     struct usher_engine *e = open_engine(url, 60000);
-    uint64_t faults = 1;
 
     assert_non_null(e);
     g->failures = 0;
     work(e, g, 4);
     if (g->failures != 0)
         fail_msg("%s", why);
-    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
-    assert_true(faults == 0);
+    audit(e);
     usher_close(e);
 }
 
@@ -153,9 +139,8 @@ static bool with_failure(const char *url, unsigned n, bool for_ever)
     return fired;
 }
 
-static void any_call_of_the_authoritys_file_system_may_fail(void **state)
+TEST(any_call_of_the_authoritys_file_system_may_fail)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
         for (int for_ever = 0; for_ever < 2; for_ever++) {
             unsigned n = 1;
@@ -188,13 +173,12 @@ static bool with_crash(const char *url, unsigned n, enum disk_loss loss, uint64_
     return fired;
 }
 
-static void power_may_fail_at_any_write_of_the_authority(void **state)
+TEST(power_may_fail_at_any_write_of_the_authority)
 {
     static const enum disk_loss losses[] = { DISK_KEEPS_NOTHING, DISK_KEEPS_ALL, DISK_KEEPS_SOME,
                                              DISK_TEARS };
     uint64_t seeds = number_from("USHER_PATTERNS", 1);
 
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
         unsigned n = 1;
         bool fired;
@@ -211,18 +195,15 @@ static void power_may_fail_at_any_write_of_the_authority(void **state)
     }
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_call_of_the_authoritys_file_system_may_fail),
-        cmocka_unit_test(power_may_fail_at_any_write_of_the_authority),
-    };
-    int failed;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     disk_install();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    disk_wipe();
-    return failed;
+    return 0;
 }
+
+static void program_end(void)
+{
+    disk_wipe();
+}
+
+TEST_PROGRAM(program_begin, program_end);

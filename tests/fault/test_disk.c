@@ -17,21 +17,12 @@
  * USHER_LONG=1 it is a share with nouns other than numbers: the losses in turn, one a write; every
  * third call fails (fewer under a sanitizer); three lines follow what failed.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <usher/usher.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "lib/disk.h"
 #include "lib/script.h"
-#include "lib/share.h"
 
 #define URL "sqlite:/disk/store.db"
 
@@ -173,15 +164,13 @@ static void each_call_fails(bool for_ever)
     }
 }
 
-static void any_call_of_the_file_system_may_fail_once(void **state)
+TEST(any_call_of_the_file_system_may_fail_once)
 {
-    (void)state;
     each_call_fails(false);
 }
 
-static void any_call_of_the_file_system_and_all_after_it_may_fail(void **state)
+TEST(any_call_of_the_file_system_and_all_after_it_may_fail)
 {
-    (void)state;
     each_call_fails(true);
 }
 
@@ -212,13 +201,12 @@ static bool with_crash(const struct script *s, unsigned n, enum disk_loss loss, 
     return fired;
 }
 
-static void power_may_fail_at_any_write(void **state)
+TEST(power_may_fail_at_any_write)
 {
     static const enum disk_loss losses[] = { DISK_KEEPS_NOTHING, DISK_KEEPS_ALL, DISK_KEEPS_SOME,
                                              DISK_TEARS };
     uint64_t seeds = number_from("USHER_PATTERNS", 1);
 
-    (void)state;
     for (unsigned j = 0; j < SCRIPTS; j++) {
         bool fired, all = wholly(&scripts[j]);
         unsigned n = 1;
@@ -239,19 +227,15 @@ static void power_may_fail_at_any_write(void **state)
     }
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_call_of_the_file_system_may_fail_once),
-        cmocka_unit_test(any_call_of_the_file_system_and_all_after_it_may_fail),
-        cmocka_unit_test(power_may_fail_at_any_write),
-    };
-    int failed;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     disk_install();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    disk_wipe();
-    return failed;
+    return 0;
 }
+
+static void program_end(void)
+{
+    disk_wipe();
+}
+
+TEST_PROGRAM(program_begin, program_end);

@@ -8,27 +8,14 @@
  * A round is a copy of a store with something of every noun, one to three edits, and all verbs.
  * USHER_ROUNDS says how many, USHER_SEED with which to begin: a failing one prints its seed.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 #include <sqlite3.h>
 
-#include <usher/operation.h>
-
 #include "lib/line.h"
-#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/gen.h"
+#include "lib/util.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
@@ -213,14 +200,6 @@ static const char *const after[] = {
     "serial sweep g now=1700003600000",
 };
 
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* A number of a file is not how much to ask for. */
 static void *measured(void *payload, void *old, size_t old_size, size_t size)
 {
@@ -316,13 +295,11 @@ static void line_do(struct usher_engine *e, const char *text, bool must)
 static void base_make(const char *url)
 {
     struct usher_engine *e = engine_open(url, PATIENCE_MS);
-    uint64_t faults = 1;
 
     assert_non_null(e);
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         line_do(e, before[i], strstr(before[i], "reject") == NULL);
-    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+    audit(e);
     usher_close(e);
 }
 
@@ -552,13 +529,12 @@ static void file_put(const char *path, const char *bytes, size_t size)
     bytes_write(path, bytes, size);
 }
 
-static void a_file_that_was_edited_is_answered_from(void **state)
+TEST(a_file_that_was_edited_is_answered_from)
 {
     char url[STORE_URL_MAX], path[STORE_URL_MAX], *base;
     uint64_t first, n;
     size_t size;
 
-    (void)state;
     base = file_base(url, path, &size);
     if (base == NULL)
         return;
@@ -583,7 +559,7 @@ static void a_file_that_was_edited_is_answered_from(void **state)
 }
 
 /* What was edited is named, and nothing is done. */
-static void an_edit_is_named_as_damage(void **state)
+TEST(an_edit_is_named_as_damage)
 {
     static const struct {
         const char *sql, *line, *what;
@@ -642,7 +618,6 @@ static void an_edit_is_named_as_damage(void **state)
     char url[STORE_URL_MAX], path[STORE_URL_MAX], *base;
     size_t size;
 
-    (void)state;
     base = file_base(url, path, &size);
     if (base == NULL)
         return;
@@ -680,13 +655,12 @@ static void an_edit_is_named_as_damage(void **state)
 }
 
 /* A byte of the file itself. */
-static void a_file_with_a_wrong_byte_is_answered_from(void **state)
+TEST(a_file_with_a_wrong_byte_is_answered_from)
 {
     char url[STORE_URL_MAX], path[STORE_URL_MAX], *base, *copy;
     uint64_t first, n;
     size_t size;
 
-    (void)state;
     base = file_base(url, path, &size);
     if (base == NULL)
         return;
@@ -827,7 +801,7 @@ static void key_edit(void)
 
 /* Numbers of a record by which a script counts, and where they stand in its bytes: none of them
  * makes it run on, and nothing is done by what cannot be. */
-static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
+TEST(a_number_in_a_key_that_cannot_be_is_damage)
 {
     static const struct {
         const char *key, *field;
@@ -861,7 +835,6 @@ static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
     };
     char url[STORE_URL_MAX];
 
-    (void)state;
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         struct usher_engine *e;
         struct usher_result r;
@@ -903,7 +876,7 @@ static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
 }
 
 /* What is in a gap would be told as lost to those who have it. */
-static void gaps_of_a_key_that_cannot_be_are_found(void **state)
+TEST(gaps_of_a_key_that_cannot_be_are_found)
 {
     static const struct {
         const char *gaps; /* pairs of seven bytes: the last version before, the first behind */
@@ -917,7 +890,6 @@ static void gaps_of_a_key_that_cannot_be_are_found(void **state)
     };
     char url[STORE_URL_MAX];
 
-    (void)state;
     if (!redis_begin(url))
         return;
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
@@ -934,7 +906,7 @@ static void gaps_of_a_key_that_cannot_be_are_found(void **state)
     redis = NULL;
 }
 
-static void keys_that_were_edited_are_answered_from(void **state)
+TEST(keys_that_were_edited_are_answered_from)
 {
     char url[STORE_URL_MAX];
     uint64_t first, n;
@@ -942,7 +914,6 @@ static void keys_that_were_edited_are_answered_from(void **state)
     char **dump;
     size_t *sizes;
 
-    (void)state;
     if (!redis_begin(url))
         return;
     keys = asked("KEYS *");
@@ -982,25 +953,4 @@ static void keys_that_were_edited_are_answered_from(void **state)
 
 #endif
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_edit_is_named_as_damage),
-        cmocka_unit_test(a_file_that_was_edited_is_answered_from),
-        cmocka_unit_test(a_file_with_a_wrong_byte_is_answered_from),
-#ifdef USHER_WITH_REDIS
-        cmocka_unit_test(a_number_in_a_key_that_cannot_be_is_damage),
-        cmocka_unit_test(gaps_of_a_key_that_cannot_be_are_found),
-        cmocka_unit_test(keys_that_were_edited_are_answered_from),
-#endif
-    };
-    int rc = stores_start();
-
-    if (rc == 0) {
-        if (argc > 1)
-            cmocka_set_test_filter(argv[1]);
-        rc = cmocka_run_group_tests(tests, NULL, NULL);
-    }
-    stores_stop();
-    return rc;
-}
+TEST_PROGRAM(stores_start, stores_stop);

@@ -22,35 +22,23 @@
  *
  * A history has 20,000 commands at most; USHER_OPS sets how many commands a test makes in all.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <usher/store.h>
-#include <usher/operation.h>
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lib/chatter.h"
 #include "lib/line.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
-#include "lib/share.h"
+#include "lib/util.h"
 #include "model/nouns.h"
 
 #define CLIENTS 16
@@ -84,14 +72,6 @@ struct history {
     struct chatter known[CLIENTS];
     struct event events[];
 };
-
-static int64_t clock_ns(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static int64_t worked_ns(void)
 {
@@ -534,12 +514,6 @@ static uint64_t seed_of_run(void)
     return seed;
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
 struct plan {
     unsigned processes; /* 1: this one */
     unsigned kills;
@@ -635,7 +609,7 @@ static unsigned run_processes(struct history *h, const char *url, const struct p
             assert_true(clock_ns() < end);
             (void)usleep(500);
         }
-        for (volatile uint64_t spin = chatter_next(&random) % 100000; spin > 0; spin = spin - 1) {
+        for (volatile uint64_t spin = next_random(&random) % 100000; spin > 0; spin = spin - 1) {
         }
         if (plan->kill_server != NULL) {
             kills[n_kills].began_ns = clock_ns();
@@ -691,7 +665,6 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
     size_t n_first = 0;
     struct interval kills[KILLS_MAX] = { { 0, 0 } }; /* of the server */
     unsigned n_kills = 0;
-    uint64_t faults = 1;
 
     assert_true(h != MAP_FAILED);
     h->each = each;
@@ -742,8 +715,7 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
     }
     close_gaps(h, n, plan);
     replay(h, n, first, n_first, kills, n_kills);
-    assert_int_equal(usher_audit(engine, print_fault, NULL, &faults), USHER_OK);
-    assert_true(faults == 0);
+    audit(engine);
     usher_close(engine);
     (void)munmap(h, size);
 }
@@ -771,52 +743,32 @@ static bool memory_fresh(char *url, size_t size)
     return snprintf(url, size, "memory:") > 0;
 }
 
-static void sixteen_threads_in_memory(void **state)
+TEST(sixteen_threads_in_memory)
 {
     static const struct plan plan = { 1, 0, memory_fresh, NULL, NULL };
 
-    (void)state;
     histories(&plan, 240000);
 }
 
 #ifdef USHER_WITH_SQLITE
-static char directory[64];
 static unsigned files;
 
 static bool sqlite_fresh(char *url, size_t size)
 {
-    return snprintf(url, size, "sqlite:%s/%u.db?sync=normal", directory, files++) > 0;
+    return snprintf(url, size, "sqlite:%s/%u.db?sync=normal", test_dir(), files++) > 0;
 }
 
-static int make_directory(void **state)
-{
-    (void)state;
-    (void)snprintf(directory, sizeof directory, "/tmp/usher-history.XXXXXX");
-    return mkdtemp(directory) != NULL ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    char command[128];
-
-    (void)state;
-    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
-    return system(command);
-}
-
-static void sixteen_clients_in_processes_on_one_file(void **state)
+TEST_WITH(sixteen_clients_in_processes_on_one_file, NULL, test_dir_remove)
 {
     static const struct plan plan = { 4, 0, sqlite_fresh, NULL, NULL };
 
-    (void)state;
     histories(&plan, 120000);
 }
 
-static void clients_that_are_killed_on_one_file(void **state)
+TEST_WITH(clients_that_are_killed_on_one_file, NULL, test_dir_remove)
 {
     static const struct plan plan = { 4, 5, sqlite_fresh, NULL, NULL };
 
-    (void)state;
     histories(&plan, 16000);
 }
 #endif
@@ -863,65 +815,43 @@ static unsigned redis_gaps(const struct chatter_scope *scope, struct usher_gap g
     return n;
 }
 
-static void sixteen_clients_in_processes_on_one_redis(void **state)
+TEST(sixteen_clients_in_processes_on_one_redis)
 {
     static const struct plan plan = { 4, 0, redis_fresh, NULL, NULL };
 
-    (void)state;
     assert_true(redis_do_ok(server, "CONFIG", "SET", "appendfsync", "no", NULL));
     histories(&plan, 120000);
     assert_true(redis_do_ok(server, "CONFIG", "SET", "appendfsync", "always", NULL));
 }
 
-static void clients_that_are_killed_on_one_redis(void **state)
+TEST(clients_that_are_killed_on_one_redis)
 {
     static const struct plan plan = { 4, 5, redis_fresh, NULL, NULL };
 
-    (void)state;
     histories(&plan, 16000);
 }
 
-static void clients_of_a_redis_that_is_killed(void **state)
+TEST(clients_of_a_redis_that_is_killed)
 {
     static const struct plan plan = { 4, 3, redis_fresh, redis_killed, redis_gaps };
 
-    (void)state;
     histories(&plan, 16000);
 }
 #endif
 
-int main(int argc, char **argv)
+#ifdef USHER_WITH_REDIS
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sixteen_threads_in_memory),
-#ifdef USHER_WITH_SQLITE
-        cmocka_unit_test_setup_teardown(sixteen_clients_in_processes_on_one_file, make_directory,
-                                        remove_directory),
-        cmocka_unit_test_setup_teardown(clients_that_are_killed_on_one_file, make_directory,
-                                        remove_directory),
-#endif
-#ifdef USHER_WITH_REDIS
-        cmocka_unit_test(sixteen_clients_in_processes_on_one_redis),
-        cmocka_unit_test(clients_that_are_killed_on_one_redis),
-        cmocka_unit_test(clients_of_a_redis_that_is_killed),
-#endif
-    };
-    int failed;
+    struct redis_server_options options = { .aof = REDIS_AOF_ALWAYS };
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-#ifdef USHER_WITH_REDIS
-    {
-        struct redis_server_options options = { .aof = REDIS_AOF_ALWAYS };
-
-        server = redis_server_start(&options);
-        if (server == NULL)
-            return redis_skip();
-    }
-#endif
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-#ifdef USHER_WITH_REDIS
-    redis_server_stop(server);
-#endif
-    return failed;
+    server = redis_server_start(&options);
+    return server != NULL ? 0 : redis_skip();
 }
+
+static void program_end(void)
+{
+    redis_server_stop(server);
+}
+
+TEST_PROGRAM(program_begin, program_end);
+#endif

@@ -16,32 +16,18 @@
  * Other tests below: what hooks and watchers may do within their calls works, what they must not
  * do is refused in words.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/history.h>
 #include <usher/authority.h>
 #include <usher/extension.h>
 #include <usher/replica.h>
-#include <usher/operation.h>
 
 #include "core/verbs.h"
 #include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/hooks.h"
 #include "lib/notary.h"
-#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/babble.h"
 #include "model/gen.h"
@@ -104,13 +90,12 @@ static const struct test_store *store_at(unsigned i)
 }
 
 #ifdef USHER_WITH_SQLITE
-static char directory[64];
 static unsigned files;
 
 /* A file beside the stores. */
 static void file_new(char to[128], const char *what)
 {
-    (void)snprintf(to, 128, "sqlite:%s/%u-%s.db", directory, files++, what);
+    (void)snprintf(to, 128, "sqlite:%s/%u-%s.db", test_dir(), files++, what);
 }
 
 static void file_remove(const char *url)
@@ -657,12 +642,11 @@ static uint64_t first_seed(void)
     return number_from("USHER_SEED", 16);
 }
 
-static void every_verb_with_each_hook(void **state)
+TEST_WITH(every_verb_with_each_hook, NULL, world_say)
 {
     uint32_t given_hooks = (uint32_t)number_from("USHER_HOOKS", 0);
     unsigned rounds = (unsigned)share_of("USHER_ROUNDS", 4);
 
-    (void)state;
     for (unsigned s = 0; s <= n_stores; s++) {
         if (given_hooks != 0) {
             world(store_at(s), given_hooks, first_seed(), BABBLE_ALL, rounds);
@@ -696,13 +680,12 @@ static bool not_together(bool three, uint32_t *ret)
     return false;
 }
 
-static void every_verb_with_every_two_hooks(void **state)
+TEST_WITH(every_verb_with_every_two_hooks, NULL, world_say)
 {
     struct rng r;
     unsigned worlds = 0;
     uint64_t seed = first_seed() + 1000;
 
-    (void)state;
     if (number_from("USHER_HOOKS", 0) != 0)
         return;
     for (unsigned s = 0; s <= n_stores; s++) {
@@ -738,11 +721,10 @@ static const struct usher__verb *idle_verb(unsigned store)
 }
 
 /* In the worlds before, and if need be in some of one noun. */
-static void every_verb_did_something_on_every_store(void **state)
+TEST_WITH(every_verb_did_something_on_every_store, NULL, world_say)
 {
     uint64_t seed = first_seed() + 2000;
 
-    (void)state;
     if (number_from("USHER_HOOKS", 0) != 0)
         return;
     for (unsigned s = 0; s <= n_stores; s++) {
@@ -761,13 +743,12 @@ static void every_verb_did_something_on_every_store(void **state)
 
 /* ---- arguments that must be there --------------------------------------------------- */
 
-static void an_argument_that_is_missing_is_named(void **state)
+TEST(an_argument_that_is_missing_is_named)
 {
     struct babble_options opt = { .seed = 5, .nouns = BABBLE_ALL };
     struct babble *b = babble_open(&opt);
     struct babbled c;
 
-    (void)state;
     for (unsigned s = 0; s <= n_stores; s++) {
         struct usher_options options = USHER_OPTIONS_INIT;
         struct usher_engine *e;
@@ -857,9 +838,8 @@ static void intruding_trace(void *payload, const struct usher_operation *c,
     intrude(payload);
 }
 
-static void hooks_that_use_their_engine_are_told(void **state)
+TEST(hooks_that_use_their_engine_are_told)
 {
-    (void)state;
     for (unsigned s = 0; s <= n_stores; s++) {
         for (unsigned kind = 0; kind < 2; kind++) {
             struct usher_options opt = USHER_OPTIONS_INIT;
@@ -1053,11 +1033,10 @@ static void intruding_event(void *payload, const struct usher_authority_event *e
     intrude(payload);
 }
 
-static void sides_that_use_their_engine_are_told(void **state)
+TEST(sides_that_use_their_engine_are_told)
 {
     static struct intruding_sides s;
 
-    (void)state;
     for (unsigned k = 0; k <= n_stores; k++) {
         struct usher_options opt = USHER_OPTIONS_INIT;
         struct usher_serial_form rule = { .authority = 1 };
@@ -1133,9 +1112,8 @@ static void closing_extension(void *payload, const struct usher_extension_event 
     i->refused += strstr(usher_message(), "it stays") != NULL;
 }
 
-static void an_engine_is_not_closed_by_its_own_watcher(void **state)
+TEST(an_engine_is_not_closed_by_its_own_watcher)
 {
-    (void)state;
     for (unsigned s = 0; s <= n_stores; s++) {
         struct usher_options opt = USHER_OPTIONS_INIT;
         struct intruder i = { NULL, NULL, NULL, 0, 0, 0, true };
@@ -1165,32 +1143,4 @@ static void an_engine_is_not_closed_by_its_own_watcher(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(every_verb_with_each_hook, world_say),
-        cmocka_unit_test_teardown(every_verb_with_every_two_hooks, world_say),
-        cmocka_unit_test_teardown(every_verb_did_something_on_every_store, world_say),
-        cmocka_unit_test(an_argument_that_is_missing_is_named),
-        cmocka_unit_test(hooks_that_use_their_engine_are_told),
-        cmocka_unit_test(sides_that_use_their_engine_are_told),
-        cmocka_unit_test(an_engine_is_not_closed_by_its_own_watcher),
-    };
-    int rc = stores_start();
-
-    if (rc != 0)
-        return rc;
-#ifdef USHER_WITH_SQLITE
-    (void)snprintf(directory, sizeof directory, "/tmp/usher-hooks-XXXXXX");
-    if (mkdtemp(directory) == NULL)
-        return 1;
-#endif
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-#ifdef USHER_WITH_SQLITE
-    (void)rmdir(directory);
-#endif
-    stores_stop();
-    return rc;
-}
+TEST_PROGRAM(stores_start, stores_stop);

@@ -10,24 +10,16 @@
  * What changes the whole process (limits, user, mounts) happens in a child.  There nothing of
  * cmocka is used: MUST() says what failed and the parent sees the exit status.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <dirent.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -38,20 +30,16 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <usher/store.h>
-#include <usher/operation.h>
+
+#include "lib/calls.h"
 
 #ifdef USHER_WITH_REDIS
-#include "lib/calls.h"
 #include "lib/left_out.h"
 #include "lib/servers.h"
 #endif
-#include "lib/share.h"
+#include "lib/util.h"
 #include "model/compare.h"
 #include "model/gen.h"
 #include "model/model.h"
@@ -59,14 +47,13 @@
 #define URL_MAX 1024
 #define CHILD_SECONDS 300 /* only one that hangs: a loaded machine is slow */
 
-static char dir[] = "/tmp/usher-host.XXXXXX";
 #ifdef USHER_WITH_REDIS
 static struct redis_server *server;
 #endif
 
 /* ---- a store for each test ---------------------------------------------------------- */
 
-enum kind { MEMORY, SQLITE, REDIS };
+enum kind { MEMORY = 1, SQLITE = 2, REDIS = 4, ALL = 7 };
 
 struct place {
     enum kind kind;
@@ -93,7 +80,7 @@ static int place_setup(void **state)
         (void)snprintf(p->url, sizeof p->url, "memory:");
         break;
     case SQLITE:
-        (void)snprintf(p->file, sizeof p->file, "%s/%u.db", dir, places++);
+        (void)snprintf(p->file, sizeof p->file, "%s/%u.db", test_dir(), places++);
         (void)snprintf(p->url, sizeof p->url, "sqlite:%s?sync=off", p->file);
         break;
     case REDIS:
@@ -105,6 +92,8 @@ static int place_setup(void **state)
         if (!redis_do_ok(server, "FLUSHALL", NULL) && !redis_do_ok(server, "FLUSHALL", NULL))
             return -1;
 #endif
+        break;
+    case ALL:
         break;
     }
     *state = p;
@@ -118,23 +107,47 @@ static int place_teardown(void **state)
     return 0;
 }
 
-static struct usher_engine *open_url(const char *url, const struct usher_options *options)
+/* A test for each store of @kinds that this build has, such as sqlite_NAME. */
+static void add_on(unsigned kinds, struct test t)
 {
-    struct usher_engine *e = NULL;
+    static const struct {
+        enum kind kind;
+        const char *name;
+    } all[] = {
+        { MEMORY, "memory" },
+#ifdef USHER_WITH_SQLITE
+        { SQLITE, "sqlite" },
+#endif
+#ifdef USHER_WITH_REDIS
+        { REDIS, "redis" },
+#endif
+    };
+    static struct test rows[80];
+    static char names[80][100];
+    static size_t n;
 
-    if (usher_open(url, options, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message());
-    return e;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if ((kinds & all[i].kind) != 0) {
+            if (n == sizeof rows / sizeof *rows)
+                abort();
+            (void)snprintf(names[n], sizeof names[n], "%s_%s", all[i].name, t.unit.name);
+            rows[n] = t;
+            rows[n].unit.name = names[n];
+            rows[n].unit.initial_state = (void *)(uintptr_t)&all[i].kind;
+            test_add(&rows[n++]);
+        }
 }
 
-static void audit_is_clean(struct usher_engine *e)
-{
-    uint64_t faults = 1;
-
-    if (usher_audit(e, NULL, NULL, &faults) != USHER_OK)
-        fail_msg("%s", usher_message());
-    assert_true(faults == 0);
-}
+/* Define the test @name of each store of @kinds. */
+#define ON(name, kinds)                                                                          \
+    static void name(void **state);                                                              \
+    TEST_AT_START(name)                                                                          \
+    {                                                                                            \
+        add_on(kinds, (struct test){ .unit = { #name, name, place_setup, place_teardown, NULL }, \
+                                     .file = __FILE__,                                           \
+                                     .line = __LINE__ });                                        \
+    }                                                                                            \
+    static void name(__attribute__((unused)) void **state)
 
 static uint64_t version_of(struct usher_engine *e, const char *pool)
 {
@@ -453,7 +466,7 @@ static size_t call_on_small_stack(struct on_stack *s)
     return size - untouched;
 }
 
-static void any_call_can_be_made_on_a_stack_of_64_kib(void **state)
+ON(any_call_can_be_made_on_a_stack_of_64_kib, ALL)
 {
     const struct place *p = *state;
     struct world w = { .url = p->url };
@@ -497,9 +510,9 @@ static bool set_comma_locale(void)
     for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
         if (setlocale(LC_ALL, installed[i]) != NULL && localeconv()->decimal_point[0] == ',')
             return true;
-    (void)snprintf(path, sizeof path, "%s/locale", dir);
+    (void)snprintf(path, sizeof path, "%s/locale", test_dir());
     if (mkdir(path, 0755) == 0) {
-        (void)snprintf(path, sizeof path, "%s/locale/source", dir);
+        (void)snprintf(path, sizeof path, "%s/locale/source", test_dir());
         f = fopen(path, "w");
         if (f == NULL || fputs(comma_source, f) < 0 || fclose(f) != 0)
             return false;
@@ -507,11 +520,11 @@ static bool set_comma_locale(void)
         (void)snprintf(command, sizeof command,
                        "cd %s/locale && localedef -c -i source -f ANSI_X3.4-1968 ./de_COMMA "
                        ">log 2>&1",
-                       dir);
+                       test_dir());
         if (system(command) == -1)
             return false;
     }
-    (void)snprintf(path, sizeof path, "%s/locale", dir);
+    (void)snprintf(path, sizeof path, "%s/locale", test_dir());
     (void)setenv("LOCPATH", path, 1);
     return setlocale(LC_ALL, "de_COMMA") != NULL && localeconv()->decimal_point[0] == ',';
 }
@@ -541,11 +554,11 @@ static void like_the_model(struct usher_engine *e, struct gen *g)
     model_close(m);
 }
 
-static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
+ON(a_locale_with_a_decimal_comma_changes_nothing, ALL)
 {
     const struct place *p = *state;
     struct gen *g = gen_open(7, 20);
-    struct usher_engine *twin = open_url("memory:", NULL), *e;
+    struct usher_engine *twin = engine_on_url("memory:", NULL), *e;
     char before[33], after[33], why[256], set[256];
 
     like_the_model(twin, g); /* in the locale "C" */
@@ -564,13 +577,13 @@ static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
     (void)snprintf(set, sizeof set, "%s", setlocale(LC_ALL, NULL));
     print_message("%.60s: %.1f\n", set, 1.5);
     g = gen_open(7, 20);
-    e = open_url(p->url, NULL);
+    e = engine_on_url(p->url, NULL);
     like_the_model(e, g);
     assert_int_equal(usher_digest(e, USHER_NUMBER, gen_pool(g, 0), after), USHER_OK);
     assert_string_equal(after, before);
     assert_int_equal(ask_number_hangup(e, gen_pool(g, 0), "", 0, -1), USHER_INVALID);
     assert_string_equal(usher_message(), why);
-    audit_is_clean(e);
+    audit(e);
     usher_close(e);
     gen_close(g);
     assert_string_equal(setlocale(LC_ALL, NULL), set); /* the host's, still */
@@ -596,7 +609,7 @@ static void use_inherited(const struct place *p, void *payload)
     usher_close(w->e);
 }
 
-static void a_child_is_told_to_open_its_own_engine(void **state)
+ON(a_child_is_told_to_open_its_own_engine, ALL)
 {
     const struct place *p = *state;
     struct world w = { .url = p->url };
@@ -612,7 +625,7 @@ static void a_child_is_told_to_open_its_own_engine(void **state)
         assert_string_equal(before, after);
     }
     assert_int_equal(do_hangup(&w), USHER_OK);
-    audit_is_clean(w.e);
+    audit(w.e);
     assert_true(w.notices > 0);
     usher_unwatch(w.e, w.watch);
     usher_close(w.e);
@@ -634,10 +647,10 @@ static void open_own(const struct place *p, void *payload)
     usher_close(own);
 }
 
-static void a_child_and_its_parent_share_the_store_each_with_its_engine(void **state)
+ON(a_child_and_its_parent_share_the_store_each_with_its_engine, ALL)
 {
     const struct place *p = *state;
-    struct usher_engine *e = open_url(p->url, NULL);
+    struct usher_engine *e = engine_on_url(p->url, NULL);
     struct usher_result show;
 
     assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
@@ -648,7 +661,7 @@ static void a_child_and_its_parent_share_the_store_each_with_its_engine(void **s
                      p->kind == MEMORY ? USHER_NUMBER_STATE_IDLE_UP : USHER_NUMBER_STATE_BUSY_UP);
     usher_result_done(&show);
     assert_int_equal(ask_number_add(e, "p", "n2", NULL), USHER_OK);
-    audit_is_clean(e);
+    audit(e);
     usher_close(e);
 }
 
@@ -713,10 +726,10 @@ static void outlive_the_parents_engine(const struct place *p, void *payload)
     /* ends without closing: what was acknowledged must be there all the same */
 }
 
-static void what_a_child_wrote_stays_when_its_parent_closes_first(void **state)
+ON(what_a_child_wrote_stays_when_its_parent_closes_first, SQLITE | REDIS)
 {
     const struct place *p = *state;
-    struct orphan o = { .inherited = open_url(p->url, NULL) };
+    struct orphan o = { .inherited = engine_on_url(p->url, NULL) };
     struct usher_number_result_statistics stats;
     struct usher_engine *e;
     pid_t pid;
@@ -729,17 +742,17 @@ static void what_a_child_wrote_stays_when_its_parent_closes_first(void **state)
     usher_close(o.inherited);
     assert_true(step(o.steps.to_child[1]));
     assert_true(await(o.steps.to_parent[0]));
-    e = open_url(p->url, NULL); /* and others come and go */
+    e = engine_on_url(p->url, NULL); /* and others come and go */
     assert_int_equal(ask_number_stats(e, "p", &stats), USHER_OK);
     assert_int_equal(stats.total, 3);
-    audit_is_clean(e);
+    audit(e);
     usher_close(e);
     assert_true(step(o.steps.to_child[1]));
     assert_int_equal(child_end(pid), 0);
-    e = open_url(p->url, NULL);
+    e = engine_on_url(p->url, NULL);
     assert_int_equal(ask_number_stats(e, "p", &stats), USHER_OK);
     assert_int_equal(stats.total, 4);
-    audit_is_clean(e);
+    audit(e);
     usher_close(e);
     steps_close(&o.steps);
 }
@@ -766,10 +779,10 @@ static void write_a_hundred(const struct place *p, void *payload)
     usher_close(own);
 }
 
-static void children_that_write_at_the_same_time_lose_nothing(void **state)
+ON(children_that_write_at_the_same_time_lose_nothing, SQLITE | REDIS)
 {
     const struct place *p = *state;
-    struct usher_engine *e = open_url(p->url, NULL);
+    struct usher_engine *e = engine_on_url(p->url, NULL);
     struct child a = { e, "a" }, b = { e, "b" };
     struct usher_number_result_statistics stats;
     pid_t first, second;
@@ -788,7 +801,7 @@ static void children_that_write_at_the_same_time_lose_nothing(void **state)
     assert_int_equal(ask_number_stats(e, "p", &stats), USHER_OK);
     assert_int_equal(stats.total, 301);
     assert_true(version_of(e, "p") == 301);
-    audit_is_clean(e);
+    audit(e);
     usher_close(e);
 }
 #endif
@@ -850,7 +863,7 @@ static void run_out_of_descriptors(const struct place *p, void *payload)
     usher_close(e);
 }
 
-static void without_descriptors_left_what_is_open_goes_on(void **state)
+ON(without_descriptors_left_what_is_open_goes_on, ALL)
 {
     in_child(run_out_of_descriptors, *state, NULL);
 }
@@ -892,7 +905,7 @@ static void reconnect_without_descriptors(const struct place *p, void *payload)
     usher_close(e);
 }
 
-static void a_lost_connection_without_descriptors_comes_back_later(void **state)
+ON(a_lost_connection_without_descriptors_comes_back_later, REDIS)
 {
     in_child(reconnect_without_descriptors, *state, NULL);
 }
@@ -968,7 +981,7 @@ static void write_to_a_dying_server(const struct place *p, void *payload)
     usher_close(e);
 }
 
-static void a_server_that_dies_while_it_is_written_to_raises_no_signal(void **state)
+ON(a_server_that_dies_while_it_is_written_to_raises_no_signal, REDIS)
 {
     struct redis_server_options options = { .unixsocket = true };
     struct victim v = { .fd = -1 };
@@ -1050,7 +1063,7 @@ static void fill_up_to_the_limit(const struct place *p, void *payload)
     fill(p, raise_limit, NULL);
 }
 
-static void a_file_that_may_not_grow_loses_nothing(void **state)
+ON(a_file_that_may_not_grow_loses_nothing, SQLITE)
 {
     in_child(fill_up_to_the_limit, *state, NULL);
 }
@@ -1090,7 +1103,7 @@ static void fill_a_small_disk(const struct place *p, void *payload)
     int fd;
 
     (void)payload;
-    (void)snprintf(mounted, sizeof mounted, "%s/disk", dir);
+    (void)snprintf(mounted, sizeof mounted, "%s/disk", test_dir());
     (void)mkdir(mounted, 0700);
     if (unshare(CLONE_NEWNS) != 0 && !become_root())
         _exit(CHILD_SKIPS);
@@ -1105,7 +1118,7 @@ static void fill_a_small_disk(const struct place *p, void *payload)
     fill(&small, remove_ballast, ballast);
 }
 
-static void a_full_disk_loses_nothing(void **state)
+ON(a_full_disk_loses_nothing, SQLITE)
 {
     int status = child_end(child_start(fill_a_small_disk, *state, NULL));
 
@@ -1159,12 +1172,12 @@ static void read_only_case(mode_t folder, mode_t file, bool exists)
     struct usher_engine *e;
     char url[URL_MAX];
 
-    (void)snprintf(r.folder, sizeof r.folder, "%s/ro%u", dir, places++);
+    (void)snprintf(r.folder, sizeof r.folder, "%s/ro%u", test_dir(), places++);
     (void)snprintf(r.file, sizeof r.file, "%s/pool.db", r.folder);
     assert_int_equal(mkdir(r.folder, 0755), 0);
     if (exists) {
         (void)snprintf(url, sizeof url, "sqlite:%s", r.file);
-        e = open_url(url, NULL);
+        e = engine_on_url(url, NULL);
         assert_int_equal(ask_number_add(e, "p", "n", NULL), USHER_OK);
         usher_close(e);
         assert_int_equal(chmod(r.file, file), 0);
@@ -1178,16 +1191,15 @@ static void read_only_case(mode_t folder, mode_t file, bool exists)
     if (exists) {
         assert_int_equal(chmod(r.file, 0644), 0);
         (void)snprintf(url, sizeof url, "sqlite:%s", r.file);
-        e = open_url(url, NULL);
+        e = engine_on_url(url, NULL);
         assert_true(version_of(e, "p") == 1);
-        audit_is_clean(e);
+        audit(e);
         usher_close(e);
     }
 }
 
-static void a_read_only_file_or_folder_is_refused_with_the_reason(void **state)
+ON(a_read_only_file_or_folder_is_refused_with_the_reason, SQLITE)
 {
-    (void)state;
     read_only_case(0755, 0444, true);
     read_only_case(0555, 0666, true);
     read_only_case(0555, 0444, true);
@@ -1196,10 +1208,10 @@ static void a_read_only_file_or_folder_is_refused_with_the_reason(void **state)
 }
 
 /* Opened for writing, and then the file is taken away or made read-only. */
-static void a_file_that_is_deleted_under_the_engine_is_noticed(void **state)
+ON(a_file_that_is_deleted_under_the_engine_is_noticed, SQLITE)
 {
     const struct place *p = *state;
-    struct usher_engine *e = open_url(p->url, NULL);
+    struct usher_engine *e = engine_on_url(p->url, NULL);
     uint64_t faults;
 
     assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
@@ -1255,7 +1267,7 @@ static struct usher_engine *open_own_clock(const struct place *p,
     (void)snprintf(url, sizeof url, "%s", p->url);
     if (p->kind == REDIS)
         url[strcspn(url, "?")] = '\0';
-    return open_url(url, options);
+    return engine_on_url(url, options);
 }
 
 /* A clock of the application that was set back stands still for the pool. */
@@ -1307,10 +1319,10 @@ static void day_of_an_application_set_back(struct usher_engine *e, char digest[3
     atomic_store(&fake_now, 1); /* what has expired does not come back */
     assert_int_equal(ask_number_renew(e, "p", "n1", ann.token, 0, NULL), USHER_REFUSED);
     assert_int_equal(usher_digest(e, USHER_NUMBER, "p", digest), USHER_OK);
-    audit_is_clean(e);
+    audit(e);
 }
 
-static void application_that_sets_its_clock_back_stands_still(void **state)
+ON(application_that_sets_its_clock_back_stands_still, ALL)
 {
     const struct place *p = *state;
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -1319,7 +1331,7 @@ static void application_that_sets_its_clock_back_stands_still(void **state)
 
     options.now_ms = fake_clock;
     e = open_own_clock(p, &options);
-    twin = open_url("memory:", &options);
+    twin = engine_on_url("memory:", &options);
     day_of_an_application_set_back(e, a);
     day_of_an_application_set_back(twin, b);
     if (p->kind != REDIS) /* its versions begin at the time of day */
@@ -1390,10 +1402,10 @@ static void day_of_a_store_set_back(struct usher_engine *e, char digest[33])
     atomic_store(&fake_now, 1); /* what has expired does not come back */
     assert_int_equal(ask_number_renew(e, "p", "n1", ann.token, 0, NULL), USHER_REFUSED);
     assert_int_equal(usher_digest(e, USHER_NUMBER, "p", digest), USHER_OK);
-    audit_is_clean(e);
+    audit(e);
 }
 
-static void store_that_sets_its_clock_back_freezes_no_lease(void **state)
+ON(store_that_sets_its_clock_back_freezes_no_lease, ALL)
 {
     const struct place *p = *state;
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -1402,8 +1414,8 @@ static void store_that_sets_its_clock_back_freezes_no_lease(void **state)
 
     options.now_ms = fake_clock;
     options.clock_given = true;
-    e = open_url(p->url, &options);
-    twin = open_url("memory:", &options);
+    e = engine_on_url(p->url, &options);
+    twin = engine_on_url("memory:", &options);
     day_of_a_store_set_back(e, a);
     day_of_a_store_set_back(twin, b);
     assert_string_equal(a, b);
@@ -1412,7 +1424,7 @@ static void store_that_sets_its_clock_back_freezes_no_lease(void **state)
 }
 
 /* The clock of a memory store and of a file is this machine's.  That of a server is another one. */
-static void the_time_of_day_may_be_set_back(void **state)
+ON(the_time_of_day_may_be_set_back, ALL)
 {
     const struct place *p = *state;
     struct usher_engine *e = open_own_clock(p, NULL);
@@ -1448,11 +1460,11 @@ static void the_time_of_day_may_be_set_back(void **state)
     else
         assert_int_equal(ask_number_renew(e, "p", "n1", ann.token, 0, NULL), USHER_REFUSED);
     atomic_store(&skew_s, 0);
-    audit_is_clean(e);
+    audit(e);
     usher_close(e);
 }
 
-static void a_clock_that_shows_nonsense_harms_no_store(void **state)
+ON(a_clock_that_shows_nonsense_harms_no_store, ALL)
 {
     static const int64_t times[] = { -1, INT64_MIN,        INT64_MAX,      USHER_TIME_MAX + 1,
                                      0,  INT64_C(1) << 53, -USHER_SPAN_MAX };
@@ -1484,11 +1496,11 @@ static void a_clock_that_shows_nonsense_harms_no_store(void **state)
             if (!done(status))
                 fail_msg("after %" PRId64 ": %s", times[i], usher_message());
         }
-        audit_is_clean(e);
+        audit(e);
     }
     usher_close(e);
     e = open_own_clock(p, &options); /* and after it was written and read again */
-    audit_is_clean(e);
+    audit(e);
     if (p->kind != MEMORY)
         assert_true(done(ask_number_add(e, "p0", "n3", NULL)));
     usher_close(e);
@@ -1533,10 +1545,10 @@ static void *toil(void *payload)
     return NULL;
 }
 
-static void audit_and_digest_may_run_while_others_work(void **state)
+ON(audit_and_digest_may_run_while_others_work, ALL)
 {
     const struct place *p = *state;
-    struct usher_engine *e = open_url(p->url, NULL);
+    struct usher_engine *e = engine_on_url(p->url, NULL);
     struct toil toils[6];
     pthread_t threads[6];
 
@@ -1549,7 +1561,7 @@ static void audit_and_digest_may_run_while_others_work(void **state)
     for (unsigned i = 0; i < 6; i++)
         if (toils[i].fault[0] != '\0')
             fail_msg("%s", toils[i].fault);
-    audit_is_clean(e);
+    audit(e);
     usher_close(e);
 }
 
@@ -1593,7 +1605,7 @@ static size_t maps(void)
 
 #define OPENS 1000
 
-static void a_thousand_opens_and_closes_leave_nothing_behind(void **state)
+ON(a_thousand_opens_and_closes_leave_nothing_behind, ALL)
 {
     const struct place *p = *state;
     struct counted counted = { 0, 0 };
@@ -1614,7 +1626,7 @@ static void a_thousand_opens_and_closes_leave_nothing_behind(void **state)
             mapped = maps();
             heap = mallinfo2().uordblks;
         }
-        e = open_url(p->url, &options);
+        e = engine_on_url(p->url, &options);
         if (i % 10 == 0)
             assert_true(done(ask_number_add(e, "p", "n1", NULL)));
         usher_close(e);
@@ -1633,7 +1645,7 @@ static void a_thousand_opens_and_closes_leave_nothing_behind(void **state)
 }
 
 /* What comes with the URL is open by the time that something else is found to be wrong. */
-static void an_open_that_fails_gives_all_of_it_back(void **state)
+ON(an_open_that_fails_gives_all_of_it_back, ALL)
 {
     static const char *const wrong[][2] = {
         { "history=sqlite:", "/h.db&journal=1" }, /* no authority */
@@ -1659,7 +1671,8 @@ static void an_open_that_fails_gives_all_of_it_back(void **state)
             struct usher_engine *e = NULL;
 
             (void)snprintf(url, sizeof url, "%s%c%s%s%s", store,
-                           strchr(store, '?') != NULL ? '&' : '?', wrong[i][0], dir, wrong[i][1]);
+                           strchr(store, '?') != NULL ? '&' : '?', wrong[i][0], test_dir(),
+                           wrong[i][1]);
             assert_int_equal(usher_open(url, &options, &e), USHER_INVALID);
             assert_null(e);
             if (counted.bytes != 0)
@@ -1692,7 +1705,7 @@ static void assert_is_a_line(const char *message)
             fail_msg("a control character is in: %s", message);
 }
 
-static void a_url_that_is_wrong_opens_nothing(void **state)
+ON(a_url_that_is_wrong_opens_nothing, MEMORY)
 {
     static const char long_option[] = "memory:?timeout=0000000000000000000000000000001";
     static const struct {
@@ -1796,10 +1809,9 @@ static void a_url_that_is_wrong_opens_nothing(void **state)
     int fds = fds_open();
     FILE *f;
 
-    (void)state;
     assert_non_null(huge);
     assert_non_null(getcwd(here, sizeof here));
-    (void)snprintf(empty, sizeof empty, "%s/urls", dir);
+    (void)snprintf(empty, sizeof empty, "%s/urls", test_dir());
     assert_int_equal(mkdir(empty, 0700), 0);
     assert_int_equal(chdir(empty), 0);
     f = fopen("text", "w");
@@ -1840,7 +1852,7 @@ static void a_url_that_is_wrong_opens_nothing(void **state)
     free(huge);
 }
 
-static void options_that_are_wrong_open_nothing(void **state)
+ON(options_that_are_wrong_open_nothing, ALL)
 {
     static const struct usher_allocator none = { NULL, NULL };
     const struct place *p = *state;
@@ -1876,10 +1888,10 @@ static void options_that_are_wrong_open_nothing(void **state)
     usher_close(e);
 }
 
-static void arguments_that_are_wrong_change_nothing(void **state)
+ON(arguments_that_are_wrong_change_nothing, ALL)
 {
     const struct place *p = *state;
-    struct usher_engine *e = open_url(p->url, NULL);
+    struct usher_engine *e = engine_on_url(p->url, NULL);
     struct ask_number_call_options o = ASK_NUMBER_CALL_OPTIONS_INIT;
     struct usher_number_result_settings set = { 0 };
     struct ask_number_hold hold = { .token = 1, .number = "n1" };
@@ -1976,102 +1988,25 @@ static void arguments_that_are_wrong_change_nothing(void **state)
     usher_close(e);
 }
 
-/* ---- main ------------------------------------------------------------------------------------ */
+/* ---- before and after -------------------------------------------------------------------- */
 
-static enum kind on_memory = MEMORY;
-#ifdef USHER_WITH_SQLITE
-static enum kind on_sqlite = SQLITE;
-#endif
-#ifdef USHER_WITH_REDIS
-static enum kind on_redis = REDIS;
-#endif
-
-#define ON(kind, test)                                                 \
-    {                                                                  \
-#kind "_" #test, test, place_setup, place_teardown, &on_##kind \
-    }
-
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        ON(memory, any_call_can_be_made_on_a_stack_of_64_kib),
-        ON(memory, a_locale_with_a_decimal_comma_changes_nothing),
-        ON(memory, a_child_is_told_to_open_its_own_engine),
-        ON(memory, a_child_and_its_parent_share_the_store_each_with_its_engine),
-        ON(memory, without_descriptors_left_what_is_open_goes_on),
-        ON(memory, application_that_sets_its_clock_back_stands_still),
-        ON(memory, store_that_sets_its_clock_back_freezes_no_lease),
-        ON(memory, the_time_of_day_may_be_set_back),
-        ON(memory, a_clock_that_shows_nonsense_harms_no_store),
-        ON(memory, audit_and_digest_may_run_while_others_work),
-        ON(memory, a_thousand_opens_and_closes_leave_nothing_behind),
-        ON(memory, an_open_that_fails_gives_all_of_it_back),
-        ON(memory, a_url_that_is_wrong_opens_nothing),
-        ON(memory, options_that_are_wrong_open_nothing),
-        ON(memory, arguments_that_are_wrong_change_nothing),
-#ifdef USHER_WITH_SQLITE
-        ON(sqlite, any_call_can_be_made_on_a_stack_of_64_kib),
-        ON(sqlite, a_locale_with_a_decimal_comma_changes_nothing),
-        ON(sqlite, a_child_is_told_to_open_its_own_engine),
-        ON(sqlite, a_child_and_its_parent_share_the_store_each_with_its_engine),
-        ON(sqlite, what_a_child_wrote_stays_when_its_parent_closes_first),
-        ON(sqlite, children_that_write_at_the_same_time_lose_nothing),
-        ON(sqlite, without_descriptors_left_what_is_open_goes_on),
-        ON(sqlite, a_file_that_may_not_grow_loses_nothing),
-        ON(sqlite, a_full_disk_loses_nothing),
-        ON(sqlite, a_read_only_file_or_folder_is_refused_with_the_reason),
-        ON(sqlite, a_file_that_is_deleted_under_the_engine_is_noticed),
-        ON(sqlite, application_that_sets_its_clock_back_stands_still),
-        ON(sqlite, store_that_sets_its_clock_back_freezes_no_lease),
-        ON(sqlite, the_time_of_day_may_be_set_back),
-        ON(sqlite, a_clock_that_shows_nonsense_harms_no_store),
-        ON(sqlite, audit_and_digest_may_run_while_others_work),
-        ON(sqlite, a_thousand_opens_and_closes_leave_nothing_behind),
-        ON(sqlite, an_open_that_fails_gives_all_of_it_back),
-        ON(sqlite, options_that_are_wrong_open_nothing),
-        ON(sqlite, arguments_that_are_wrong_change_nothing),
-#endif
-#ifdef USHER_WITH_REDIS
-        ON(redis, any_call_can_be_made_on_a_stack_of_64_kib),
-        ON(redis, a_locale_with_a_decimal_comma_changes_nothing),
-        ON(redis, a_child_is_told_to_open_its_own_engine),
-        ON(redis, a_child_and_its_parent_share_the_store_each_with_its_engine),
-        ON(redis, what_a_child_wrote_stays_when_its_parent_closes_first),
-        ON(redis, children_that_write_at_the_same_time_lose_nothing),
-        ON(redis, without_descriptors_left_what_is_open_goes_on),
-        ON(redis, a_server_that_dies_while_it_is_written_to_raises_no_signal),
-        ON(redis, a_lost_connection_without_descriptors_comes_back_later),
-        ON(redis, application_that_sets_its_clock_back_stands_still),
-        ON(redis, store_that_sets_its_clock_back_freezes_no_lease),
-        ON(redis, the_time_of_day_may_be_set_back),
-        ON(redis, a_clock_that_shows_nonsense_harms_no_store),
-        ON(redis, audit_and_digest_may_run_while_others_work),
-        ON(redis, a_thousand_opens_and_closes_leave_nothing_behind),
-        ON(redis, an_open_that_fails_gives_all_of_it_back),
-        ON(redis, options_that_are_wrong_open_nothing),
-        ON(redis, arguments_that_are_wrong_change_nothing),
-#endif
-    };
-    char command[128];
-    int failed;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    if (mkdtemp(dir) == NULL || chmod(dir, 0755) != 0) {
-        (void)fprintf(stderr, "no temporary folder\n");
+    if (chmod(test_dir(), 0755) != 0)
         return 1;
-    }
 #ifdef USHER_WITH_REDIS
     server = redis_server_start(NULL);
     if (server == NULL)
         return redis_skip();
 #endif
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
+}
+
+static void program_end(void)
+{
 #ifdef USHER_WITH_REDIS
     redis_server_stop(server);
 #endif
-    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
-    if (system(command) != 0)
-        failed++;
-    return failed;
 }
+
+TEST_PROGRAM(program_begin, program_end);

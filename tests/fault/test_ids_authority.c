@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Ids from an authority: the store may lose everything, and no id comes twice. */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/authority.h>
 
 #define OWN_AUTHORITY_IN_TEST
 #include "../../examples/own_authority.c"
 #include "lib/calls.h"
+#include "lib/util.h"
 
 struct fixture {
     char path[300], url[320];
@@ -55,14 +45,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int64_t take(struct usher_ids *ids)
-{
-    int64_t id = -1;
-
-    if (usher_ids_next(ids, &id) != USHER_OK)
-        fail_msg("%s", usher_message());
-    return id;
-}
+TEST_EACH(set_up, tear_down);
 
 static struct usher_ids *ids_open(struct usher_ids_authority *of)
 {
@@ -78,7 +61,7 @@ static struct usher_ids *ids_open(struct usher_ids_authority *of)
     return ids;
 }
 
-static void restarts_waste_nothing(void **state)
+TEST(restarts_waste_nothing)
 {
     struct fixture *f = *state;
     struct usher_ids_authority of = { f->a, "orders", 100, 3, 0 };
@@ -87,12 +70,12 @@ static void restarts_waste_nothing(void **state)
         struct usher_ids *ids = ids_open(&of);
 
         for (int64_t k = 0; k < 17; k++)
-            assert_int_equal(take(ids), 100 + (i * 17 + k) * 3);
+            assert_int_equal(next_id(ids), 100 + (i * 17 + k) * 3);
         usher_ids_close(ids);
     }
 }
 
-static void processes_that_die_leave_gaps_and_repeat_nothing(void **state)
+TEST(processes_that_die_leave_gaps_and_repeat_nothing)
 {
     struct fixture *f = *state;
     struct usher_ids_authority of = { f->a, "orders", 0, 0, 0 };
@@ -102,7 +85,7 @@ static void processes_that_die_leave_gaps_and_repeat_nothing(void **state)
     for (int i = 0; i < 8; i++) { /* none is closed before the others are open */
         ids[i] = ids_open(&of);
         for (int k = 0; k < 7; k++) {
-            int64_t id = take(ids[i]);
+            int64_t id = next_id(ids[i]);
 
             assert_true(id > last);
             last = id;
@@ -112,7 +95,7 @@ static void processes_that_die_leave_gaps_and_repeat_nothing(void **state)
         usher_ids_close(ids[i]);
 }
 
-static void the_limit_is_given_and_not_passed(void **state)
+TEST(the_limit_is_given_and_not_passed)
 {
     struct fixture *f = *state;
     struct usher_ids_authority of = { f->a, "few", 5, 4, 49 };
@@ -120,13 +103,13 @@ static void the_limit_is_given_and_not_passed(void **state)
     int64_t id;
 
     for (int64_t want = 5; want <= 49; want += 4)
-        assert_int_equal(take(ids), want);
+        assert_int_equal(next_id(ids), want);
     assert_int_equal(usher_ids_next(ids, &id), USHER_FULL);
     usher_ids_close(ids);
 }
 
 /* A store in memory loses everything whenever it is closed. */
-static void a_store_that_loses_everything_repeats_nothing(void **state)
+TEST(a_store_that_loses_everything_repeats_nothing)
 {
     struct fixture *f = *state;
     struct usher_id_result_settings set = { .step = 20, .by = 2 };
@@ -136,7 +119,6 @@ static void a_store_that_loses_everything_repeats_nothing(void **state)
     (void)snprintf(url, sizeof url, "memory:?authority=sqlite:%s", f->path);
     for (int i = 0; i < 50; i++) {
         struct usher_engine *e;
-        uint64_t faults = 1;
 
         assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
         if (i == 0)
@@ -149,14 +131,13 @@ static void a_store_that_loses_everything_repeats_nothing(void **state)
             assert_true(r.first > last && r.first % 2 == 1);
             last = r.first;
         }
-        assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
-        assert_int_equal(faults, 0);
+        audit(e);
         usher_close(e);
     }
     assert_int_equal(last, 49 * 80 + 65);
 }
 
-static void an_applications_own_tables_are_an_authority(void **state)
+TEST(an_applications_own_tables_are_an_authority)
 {
     struct fixture *f = *state;
     char path[320];
@@ -168,7 +149,6 @@ static void an_applications_own_tables_are_an_authority(void **state)
         struct usher_options opt = USHER_OPTIONS_INIT;
         struct usher_id_result_settings set = { .step = 10, .limit = 190 };
         struct usher_engine *e;
-        uint64_t faults = 1;
 
         assert_non_null(shop);
         opt.authority = shop;
@@ -194,15 +174,14 @@ static void an_applications_own_tables_are_an_authority(void **state)
             serial = reply.of.serial.rows[0].first;
             usher_result_done(&reply);
         }
-        assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
-        assert_int_equal(faults, 0);
+        audit(e);
         usher_close(e);
         usher_authority_close(shop);
     }
     assert_int_equal(serial, 19 * 1001 + 3);
 }
 
-static void what_is_wrong_is_said(void **state)
+TEST(what_is_wrong_is_said)
 {
     struct fixture *f = *state;
     struct usher_ids_authority wrong[] = { { NULL, "x", 0, 0, 0 },   { f->a, NULL, 0, 0, 0 },
@@ -216,22 +195,4 @@ static void what_is_wrong_is_said(void **state)
         assert_int_equal(usher_ids_open_manager(&manager, NULL, &ids), USHER_INVALID);
         assert_true(usher_message()[0] != '\0');
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(restarts_waste_nothing),
-        TEST(processes_that_die_leave_gaps_and_repeat_nothing),
-        TEST(the_limit_is_given_and_not_passed),
-        TEST(a_store_that_loses_everything_repeats_nothing),
-        TEST(an_applications_own_tables_are_an_authority),
-        TEST(what_is_wrong_is_said),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("ids and authority", tests, NULL, NULL);
 }

@@ -4,31 +4,20 @@
  * noun, whoever asks; what it still has goes on; and nothing that it gives out then fits what it
  * gave out before.  Rule 10 of the specification of the Redis store, for Redis and SQLite.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
 #include <usher/replica.h>
 #include <usher/store.h>
-#include <usher/operation.h>
 
 #include "core/changes.h"
 #include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/line.h"
 #include "lib/notary.h"
+#include "lib/util.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
@@ -60,15 +49,6 @@ struct given {
         }                                                                                      \
         usher_result_done(&must_r);                                                            \
     } while (0)
-
-static struct usher_engine *opened(const char *url)
-{
-    struct usher_engine *e;
-
-    if (usher_open(url, NULL, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message());
-    return e;
-}
 
 static void begin(struct usher_engine *e)
 {
@@ -213,20 +193,6 @@ static void all_there(struct usher_engine *e, const struct given *g)
     must(e, USHER_OK, "room changes lobby since=%" PRIu64, g->room);
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
-static void sound(struct usher_engine *e)
-{
-    uint64_t faults = 1;
-
-    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
-    assert_true(faults == 0);
-}
-
 /* The number that bob had is free: he goes on with it, and nobody else by what he was given. */
 static void taken_back(struct usher_engine *e, const struct given *bob)
 {
@@ -259,7 +225,7 @@ static void taken_back(struct usher_engine *e, const struct given *bob)
     assert_int_equal(ask_number_renew_node(e, "p", "pbx2", 5000, &n), USHER_SAME);
     assert_int_equal(ask_number_renew_node(e, "p", "pbx1", 5000, &n), USHER_OK);
     assert_true(n == 1);
-    sound(e);
+    audit(e);
     must(e, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=eve", bob->number, bob->token);
     must(e, USHER_LOST, "number hangup p %s token=%" PRIu64, bob->number, bob->token);
     must(e, USHER_SAME, "number call p owner=bob");
@@ -386,7 +352,7 @@ static void room_after_a_loss(struct usher_engine *e, struct copy *old, struct c
     usher_unwatch(e, also);
     usher_replica_close(old->r);
     usher_replica_close(lost->r);
-    sound(e);
+    audit(e);
 }
 
 /* @e is on a store that has lost what bob was given; ann's it has. */
@@ -415,7 +381,7 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
     taken_back(e, bob);
     usher_unwatch(e, watch);
     assert_true(chain.n >= 5 && chain.jumps == 1);
-    sound(e);
+    audit(e);
 }
 
 /* Three numbers of a gap-free rule are lost: whoever has them settles them, and what nobody asks
@@ -453,7 +419,7 @@ static void no_hole_is_silent(struct usher_engine *e, const uint64_t token[4])
     assert_int_equal(r.of.serial.n_rows, 2);
     assert_true(r.of.serial.rows[1].first == 6 && r.of.serial.rows[1].n == 1);
     usher_result_done(&r);
-    sound(e);
+    audit(e);
 }
 
 static void line_begin(struct usher_engine *e)
@@ -481,7 +447,7 @@ static void line_lost(struct usher_engine *e)
         assert_int_equal(r.of.queue.index, i);
         usher_result_done(&r);
     }
-    sound(e);
+    audit(e);
 }
 
 static void reserve(struct usher_engine *e, uint64_t *token)
@@ -586,7 +552,7 @@ static void longest_was_lost(struct usher_engine *e, const struct longest *l)
     (void)held(e, USHER_OK, 1500, 2500, "call q owner=eve number=2");
     must(e, USHER_LOST, "number renew q 2 token=%" PRIu64 " owner=dora now=%" PRId64, l->dora,
          T + 1500);
-    sound(e);
+    audit(e);
 }
 
 struct hearer {
@@ -604,7 +570,7 @@ static void hear_of_presence(void *payload, const struct usher_notice *n)
 
 /* What waits to be told together with what follows, and is gone meanwhile, is not what a heartbeat
  * says that replicas should have. */
-static void what_waits_to_be_told_may_be_lost(void **state)
+TEST_WITH(what_waits_to_be_told_may_be_lost, NULL, NULL)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
@@ -613,7 +579,6 @@ static void what_waits_to_be_told_may_be_lost(void **state)
     struct hearer h = { &lost, 0 };
     struct fickle_copy *copy;
 
-    (void)state;
     options.drivers = &fickle_driver;
     options.clock_given = true;
     assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
@@ -647,14 +612,13 @@ static void what_waits_to_be_told_may_be_lost(void **state)
 }
 
 /* The same scope by several at the same time: none comes to the tokens of another. */
-static void who_takes_over_at_the_same_time_goes_on_elsewhere(void **state)
+TEST_WITH(who_takes_over_at_the_same_time_goes_on_elsewhere, NULL, NULL)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
     struct fickle_copy *copy;
     uint64_t version[4];
 
-    (void)state;
     options.drivers = &fickle_driver;
     assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
     must(e, USHER_OK, "number add p 1");
@@ -675,7 +639,7 @@ static void who_takes_over_at_the_same_time_goes_on_elsewhere(void **state)
 }
 
 /* What keeps a number from callers does not keep it from a call that is under way. */
-static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
+TEST_WITH(a_call_goes_on_with_a_number_that_is_not_offered, NULL, NULL)
 {
     static const char *const then[] = { "number unreg p 1",     /* not registered */
                                         "number set p daily=1", /* has had its calls */
@@ -686,7 +650,6 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
     struct ask_number_hold bob;
     struct usher_result r;
 
-    (void)state;
     options.drivers = &fickle_driver;
     assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
     must(e, USHER_OK, "number add p 1 group=g");
@@ -714,10 +677,10 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
         assert_int_equal(r.of.number.state,
                          i == 0 ? USHER_NUMBER_STATE_BUSY_DOWN : USHER_NUMBER_STATE_BUSY_UP);
         usher_result_done(&r);
-        sound(e);
+        audit(e);
         must(e, USHER_OK, "number hangup p 1 rest=0");
         must(e, i == 0 ? USHER_OK : USHER_SAME, "number reg p 1");
-        sound(e);
+        audit(e);
     }
     must(e, USHER_OK, "number del p 1");
     must(e, USHER_LOST, "number renew p 1 token=%" PRIu64 " owner=bob", bob.token);
@@ -727,13 +690,12 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
     usher_close(e);
 }
 
-static void a_longest_hold_is_what_a_store_has_kept_of_it(void **state)
+TEST_WITH(a_longest_hold_is_what_a_store_has_kept_of_it, NULL, NULL)
 {
     struct usher_engine *e = opened_in_time("fickle:");
     struct fickle_copy *copy;
     struct longest l;
 
-    (void)state;
     longest_begin(e, &l);
     copy = fickle_copy();
     assert_non_null(copy);
@@ -918,13 +880,13 @@ static void follow_what_is_lost(const char *url, void (*fate)(enum fate what))
         since_when(e, lost, kept);
         followers_know(e, f, 1, true);
     }
-    sound(e);
+    audit(e);
     fate(BE_EMPTY);
     for (int i = 0; i < 2; i++) {
         go_on(e, &made, f);
         followers_know(e, f, 2, false);
     }
-    sound(e);
+    audit(e);
     usher_close(e);
     notary_done(&notary);
 }
@@ -947,118 +909,95 @@ static void of_fickle(enum fate what)
     }
 }
 
-static void who_follows_hears_of_a_loss_and_of_what_an_authority_restores(void **state)
+TEST_WITH(who_follows_hears_of_a_loss_and_of_what_an_authority_restores, NULL, NULL)
 {
-    (void)state;
     follow_what_is_lost("fickle:", of_fickle);
 }
 
 #ifdef USHER_WITH_SQLITE
-static char dir[64];
-
-static int make_dir(void **state)
-{
-    (void)state;
-    (void)snprintf(dir, sizeof dir, "/tmp/usher-lost.XXXXXX");
-    return mkdtemp(dir) != NULL ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    char command[128];
-
-    (void)state;
-    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
-
 static void in_dir(const char *command)
 {
     char text[256];
 
-    (void)snprintf(text, sizeof text, "cd %s && %s", dir, command);
+    (void)snprintf(text, sizeof text, "cd %s && %s", test_dir(), command);
     assert_int_equal(system(text), 0);
 }
 
-static void an_older_copy_of_a_file_is_noticed(void **state)
+TEST_WITH(an_older_copy_of_a_file_is_noticed, NULL, test_dir_remove)
 {
     struct given ann, bob;
     struct usher_engine *e;
     char url[128];
 
-    (void)state;
-    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", dir);
-    e = opened(url);
+    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", test_dir());
+    e = engine_on_url(url, NULL);
     begin(e);
     give(e, "ann", &ann);
     usher_close(e);
     in_dir("cp s.db copy");
-    e = opened(url);
+    e = engine_on_url(url, NULL);
     give(e, "bob", &bob);
     assert_true(bob.token < 1000); /* it is the same file still */
     usher_close(e);
     in_dir("mv copy s.db");
-    e = opened(url);
+    e = engine_on_url(url, NULL);
     after_a_loss(e, &ann, &bob);
     usher_close(e);
 }
 
-static void what_a_file_lost_leaves_no_hole_and_no_other_place(void **state)
+TEST_WITH(what_a_file_lost_leaves_no_hole_and_no_other_place, NULL, test_dir_remove)
 {
     struct usher_engine *e;
     uint64_t token[4];
     char url[128];
 
-    (void)state;
-    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", dir);
-    e = opened(url);
+    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", test_dir());
+    e = engine_on_url(url, NULL);
     must(e, USHER_OK, "serial rule inv prefix=I mode=gapfree");
     line_begin(e);
     reserve(e, &token[0]);
     usher_close(e);
     in_dir("cp s.db copy");
-    e = opened(url);
+    e = engine_on_url(url, NULL);
     for (int i = 1; i < 4; i++)
         reserve(e, &token[i]);
     must(e, USHER_OK, "queue apply line u1 since=1000");
     must(e, USHER_OK, "queue apply line u2 since=2000");
     usher_close(e);
     in_dir("mv copy s.db");
-    e = opened(url);
+    e = engine_on_url(url, NULL);
     no_hole_is_silent(e, token);
     line_lost(e);
     usher_close(e);
 }
 
-static void who_follows_a_room_hears_of_what_a_file_lost(void **state)
+TEST_WITH(who_follows_a_room_hears_of_what_a_file_lost, NULL, test_dir_remove)
 {
     struct copy old, lost;
     struct usher_engine *e;
     char url[128];
 
-    (void)state;
-    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", dir);
-    e = opened(url);
+    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", test_dir());
+    e = engine_on_url(url, NULL);
     room_begin(e, &old);
     usher_close(e);
     in_dir("cp s.db copy");
-    e = opened(url);
+    e = engine_on_url(url, NULL);
     room_goes_on(e, &lost);
     usher_close(e);
     in_dir("mv copy s.db");
-    e = opened(url);
+    e = engine_on_url(url, NULL);
     room_after_a_loss(e, &old, &lost);
     usher_close(e);
 }
 
-static void a_longest_hold_is_what_a_file_has_kept_of_it(void **state)
+TEST_WITH(a_longest_hold_is_what_a_file_has_kept_of_it, NULL, test_dir_remove)
 {
     struct usher_engine *e;
     struct longest l;
     char url[128];
 
-    (void)state;
-    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", dir);
+    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", test_dir());
     e = opened_in_time(url);
     longest_begin(e, &l);
     usher_close(e);
@@ -1072,22 +1011,21 @@ static void a_longest_hold_is_what_a_file_has_kept_of_it(void **state)
     usher_close(e);
 }
 
-static void a_copy_that_has_all_loses_nothing(void **state)
+TEST_WITH(a_copy_that_has_all_loses_nothing, NULL, test_dir_remove)
 {
     struct given ann, bob;
     struct usher_engine *e;
     uint64_t nobodys = 0; /* of the first gap */
     char url[128];
 
-    (void)state;
-    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", dir);
-    e = opened(url);
+    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", test_dir());
+    e = engine_on_url(url, NULL);
     begin(e);
     give(e, "ann", &ann);
     usher_close(e);
     for (int i = 0; i < 2 * USHER_GAPS; i++) { /* more often than gaps are kept */
         in_dir("cp s.db copy && mv copy s.db");
-        e = opened(url);
+        e = engine_on_url(url, NULL);
         must(e, USHER_OK, "number renew p %s token=%" PRIu64 " lease=%d", ann.number, ann.token,
              100000 + i);
         give(e, "bob", &bob);
@@ -1102,7 +1040,7 @@ static void a_copy_that_has_all_loses_nothing(void **state)
         must(e, USHER_LOST, "number hangup p %s token=%" PRIu64, ann.number, bob.token - 100);
         must(e, USHER_OK, "number call p number=%s owner=ann", ann.number);
         usher_close(e);
-        e = opened(url);
+        e = engine_on_url(url, NULL);
         {
             struct usher_result r;
 
@@ -1110,7 +1048,7 @@ static void a_copy_that_has_all_loses_nothing(void **state)
             ann.token = r.of.number.rows[0].token;
             usher_result_done(&r);
         }
-        sound(e);
+        audit(e);
         usher_close(e);
     }
 }
@@ -1145,6 +1083,8 @@ static int no_servers(void **state)
     return 0;
 }
 
+TEST_EACH(two_servers, no_servers);
+
 /* WAIT is for what the connection itself wrote, and so for all before that. */
 static void caught_up(struct redis_server *with)
 {
@@ -1168,22 +1108,21 @@ static void promote(struct redis_server *s)
 }
 
 /* Both go on, as on the two sides of a partition. */
-static void of_two_masters_neither_takes_what_the_other_gave(void **state)
+TEST(of_two_masters_neither_takes_what_the_other_gave)
 {
     struct given ann, bob;
     struct usher_engine *a, *b;
 
-    (void)state;
-    a = opened(url_of(first));
+    a = engine_on_url(url_of(first), NULL);
     begin(a);
     give(a, "ann", &ann);
     replicate(second, first);
     promote(second);
     give(a, "bob", &bob);
-    b = opened(url_of(second));
+    b = engine_on_url(url_of(second), NULL);
     after_a_loss(b, &ann, &bob);
     all_there(a, &bob);
-    sound(a);
+    audit(a);
     /* what is left of the first is thrown away, and its clients come back to it as a replica of
      * the second, which is promoted once more */
     replicate(first, second);
@@ -1191,36 +1130,34 @@ static void of_two_masters_neither_takes_what_the_other_gave(void **state)
     all_lost(a, &bob, true);
     must(a, USHER_OK, "number call p owner=emil");
     all_lost(a, &bob, true);
-    sound(a);
+    audit(a);
     usher_close(a);
     usher_close(b);
 }
 
-static void who_follows_a_room_hears_of_what_a_server_lost(void **state)
+TEST(who_follows_a_room_hears_of_what_a_server_lost)
 {
     struct copy old, lost;
     struct usher_engine *a, *b;
 
-    (void)state;
-    a = opened(url_of(first));
+    a = engine_on_url(url_of(first), NULL);
     room_begin(a, &old);
     replicate(second, first);
     promote(second);
     room_goes_on(a, &lost);
-    b = opened(url_of(second));
+    b = engine_on_url(url_of(second), NULL);
     room_after_a_loss(b, &old, &lost);
-    sound(a);
+    audit(a);
     usher_close(a);
     usher_close(b);
 }
 
-static void an_older_dump_is_noticed(void **state)
+TEST(an_older_dump_is_noticed)
 {
     struct given ann, bob;
     struct usher_engine *e;
 
-    (void)state;
-    e = opened(url_of(second));
+    e = engine_on_url(url_of(second), NULL);
     begin(e);
     give(e, "ann", &ann);
     assert_true(redis_do_ok(second, "SAVE", NULL));
@@ -1231,12 +1168,11 @@ static void an_older_dump_is_noticed(void **state)
     usher_close(e);
 }
 
-static void a_longest_hold_is_what_a_server_has_kept_of_it(void **state)
+TEST(a_longest_hold_is_what_a_server_has_kept_of_it)
 {
     struct usher_engine *e = opened_in_time(url_of(second));
     struct longest l;
 
-    (void)state;
     longest_begin(e, &l);
     assert_true(redis_do_ok(second, "SAVE", NULL));
     longest_goes_on(e, &l);
@@ -1260,19 +1196,17 @@ static void of_second(enum fate what)
     assert_true(redis_server_restart(second));
 }
 
-static void who_follows_hears_of_what_a_server_lost_and_an_authority_restores(void **state)
+TEST(who_follows_hears_of_what_a_server_lost_and_an_authority_restores)
 {
-    (void)state;
     follow_what_is_lost(url_of(second), of_second);
 }
 
-static void what_a_server_lost_leaves_no_hole_and_no_other_place(void **state)
+TEST(what_a_server_lost_leaves_no_hole_and_no_other_place)
 {
     struct usher_engine *e;
     uint64_t token[4];
 
-    (void)state;
-    e = opened(url_of(second));
+    e = engine_on_url(url_of(second), NULL);
     must(e, USHER_OK, "serial rule inv prefix=I mode=gapfree");
     line_begin(e);
     reserve(e, &token[0]);
@@ -1289,7 +1223,7 @@ static void what_a_server_lost_leaves_no_hole_and_no_other_place(void **state)
 }
 
 /* Both at once: what is mended has its gaps still, before the jump is stored and behind it. */
-static void what_is_torn_and_went_back_is_mended_and_tells_the_loss(void **state)
+TEST(what_is_torn_and_went_back_is_mended_and_tells_the_loss)
 {
     static const char *const keys[] = { "{p}:number:index", "{p}:number:held", "{lobby}:room:index",
                                         "{lobby}:room:held" };
@@ -1297,8 +1231,7 @@ static void what_is_torn_and_went_back_is_mended_and_tells_the_loss(void **state
     struct usher_engine *e;
     struct given ann, bob, dora;
 
-    (void)state;
-    e = opened(url_of(second));
+    e = engine_on_url(url_of(second), NULL);
     begin(e);
     give(e, "ann", &ann);
     assert_true(redis_do_ok(second, "SAVE", NULL));
@@ -1318,19 +1251,18 @@ static void what_is_torn_and_went_back_is_mended_and_tells_the_loss(void **state
     }
     all_there(e, &ann);
     all_there(e, &dora);
-    sound(e);
+    audit(e);
     usher_close(e);
 }
 
 /* A restart with everything, the first replica, a failover behind which nothing was written. */
-static void who_lost_nothing_is_told_nothing(void **state)
+TEST(who_lost_nothing_is_told_nothing)
 {
     struct given ann, bob;
     struct usher_engine *a, *b;
     uint64_t nobodys = 0; /* of the first gap */
 
-    (void)state;
-    a = opened(url_of(first));
+    a = engine_on_url(url_of(first), NULL);
     begin(a);
     give(a, "ann", &ann);
     give(a, "bob", &bob);
@@ -1352,16 +1284,16 @@ static void who_lost_nothing_is_told_nothing(void **state)
     all_there(a, &bob);
     caught_up(first);
     promote(second);
-    b = opened(url_of(second));
+    b = engine_on_url(url_of(second), NULL);
     must(b, USHER_REFUSED, "number hangup p %s token=%" PRIu64, bob.number, bob.token);
     all_there(b, &ann);
-    sound(b);
+    audit(b);
     usher_close(a);
     usher_close(b);
 }
 
 /* Whoever types has no connection that knows the server: the script asks. */
-static void by_hand_as_well(void **state)
+TEST(by_hand_as_well)
 {
     struct given ann, bob;
     struct usher_engine *e;
@@ -1370,8 +1302,7 @@ static void by_hand_as_well(void **state)
     char *text;
     size_t size;
 
-    (void)state;
-    e = opened(url_of(second));
+    e = engine_on_url(url_of(second), NULL);
     begin(e);
     give(e, "ann", &ann);
     assert_true(redis_do_ok(second, "SAVE", NULL));
@@ -1401,46 +1332,3 @@ static void by_hand_as_well(void **state)
     usher_close(e);
 }
 #endif
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_waits_to_be_told_may_be_lost),
-        cmocka_unit_test(who_takes_over_at_the_same_time_goes_on_elsewhere),
-        cmocka_unit_test(a_call_goes_on_with_a_number_that_is_not_offered),
-        cmocka_unit_test(a_longest_hold_is_what_a_store_has_kept_of_it),
-        cmocka_unit_test(who_follows_hears_of_a_loss_and_of_what_an_authority_restores),
-#ifdef USHER_WITH_SQLITE
-        cmocka_unit_test_setup_teardown(an_older_copy_of_a_file_is_noticed, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(what_a_file_lost_leaves_no_hole_and_no_other_place,
-                                        make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(who_follows_a_room_hears_of_what_a_file_lost, make_dir,
-                                        remove_dir),
-        cmocka_unit_test_setup_teardown(a_longest_hold_is_what_a_file_has_kept_of_it, make_dir,
-                                        remove_dir),
-        cmocka_unit_test_setup_teardown(a_copy_that_has_all_loses_nothing, make_dir, remove_dir),
-#endif
-#ifdef USHER_WITH_REDIS
-        cmocka_unit_test_setup_teardown(of_two_masters_neither_takes_what_the_other_gave,
-                                        two_servers, no_servers),
-        cmocka_unit_test_setup_teardown(who_follows_a_room_hears_of_what_a_server_lost, two_servers,
-                                        no_servers),
-        cmocka_unit_test_setup_teardown(what_is_torn_and_went_back_is_mended_and_tells_the_loss,
-                                        two_servers, no_servers),
-        cmocka_unit_test_setup_teardown(an_older_dump_is_noticed, two_servers, no_servers),
-        cmocka_unit_test_setup_teardown(
-            who_follows_hears_of_what_a_server_lost_and_an_authority_restores, two_servers,
-            no_servers),
-        cmocka_unit_test_setup_teardown(a_longest_hold_is_what_a_server_has_kept_of_it, two_servers,
-                                        no_servers),
-        cmocka_unit_test_setup_teardown(what_a_server_lost_leaves_no_hole_and_no_other_place,
-                                        two_servers, no_servers),
-        cmocka_unit_test_setup_teardown(who_lost_nothing_is_told_nothing, two_servers, no_servers),
-        cmocka_unit_test_setup_teardown(by_hand_as_well, two_servers, no_servers),
-#endif
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -7,29 +7,17 @@
  * The first half is deterministic.  Of the second every round looks for its own moment, by what it
  * sees of the servers, and no answer depends on whether it was met.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/calls.h"
 #include "lib/line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
 /* Options of a call that has a lease of so long. */
 #define for_ms(ms)                                                                      \
@@ -62,6 +50,8 @@ static int no_servers(void **state)
     redis_server_stop(second);
     return 0;
 }
+
+TEST_EACH(two_servers, no_servers);
 
 static struct usher_engine *open_at(int port)
 {
@@ -185,32 +175,17 @@ static struct ask_number_hold called(struct usher_engine *e, const char *owner)
     return hold;
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("check: %s\n", line);
-}
-
-static void sound(struct usher_engine *e)
-{
-    uint64_t faults = 1;
-
-    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
-    assert_true(faults == 0);
-}
-
 /* ---- taken back under a request id --------------------------------------------------------- */
 
 /* An answer that was kept is kept by who takes over with it, and gone with what is lost; then the
  * repeat is judged anew, and comes to the hold that there is. */
-static void a_repeat_comes_to_the_hold_that_there_is(void **state)
+TEST(a_repeat_comes_to_the_hold_that_there_is)
 {
     struct usher_engine *a, *b;
     struct ask_number_hold bob, carl;
     struct usher_result r;
     uint64_t again;
 
-    (void)state;
     a = opened(first);
     begin(a, "p", 9);
     part();
@@ -261,8 +236,8 @@ static void a_repeat_comes_to_the_hold_that_there_is(void **state)
     r = ask(b, USHER_OK, "number renew p %s token=%" PRIu64 " owner=carl-2 req=r2", carl.number,
             carl.token);
     assert_false(r.repeated);
-    sound(a);
-    sound(b);
+    audit(a);
+    audit(b);
     usher_close(a);
     usher_close(b);
 }
@@ -324,14 +299,13 @@ static void hears(const struct heard *h, unsigned n, const char *number, const c
         fail_msg("behind %" PRIu64 ", not %" PRIu64, h->before, before);
 }
 
-static void watchers_of_both_sides_hear_what_is_true_there(void **state)
+TEST(watchers_of_both_sides_hear_what_is_true_there)
 {
     struct usher_engine *a, *b;
     struct heard at_a, at_b;
     struct ask_number_hold bob, mine;
     uint64_t whole;
 
-    (void)state;
     a = opened(first);
     begin(a, "p", 9);
     (void)watched(a, &at_a);
@@ -370,7 +344,7 @@ static void watchers_of_both_sides_hear_what_is_true_there(void **state)
     (void)ask(a, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0", bob.number, mine.token);
     assert_true(at_a.n == 3 && at_a.before + 1 == at_a.version && !at_a.is_busy);
     assert_true(at_b.n == 2 && at_b.lost == 2);
-    sound(a);
+    audit(a);
     usher_close(a);
     usher_close(b);
 }
@@ -418,14 +392,13 @@ static void claim_at_once(struct claim c[2])
 }
 
 /* Both had the number, one behind the other, of a server that is no more. */
-static void of_two_who_take_it_back_at_once_one_has_it(void **state)
+TEST(of_two_who_take_it_back_at_once_one_has_it)
 {
     static struct claim c[2], same[2];
     struct usher_engine *a;
     struct heard heard[2];
     unsigned won[2] = { 0, 0 };
 
-    (void)state;
     a = opened(first);
     begin(a, "p", CONTESTS);
     part();
@@ -464,7 +437,7 @@ static void of_two_who_take_it_back_at_once_one_has_it(void **state)
     assert_int_equal(heard[0].lost, won[1]);
     assert_int_equal(heard[1].lost, won[0]);
     print_message("bob has %u numbers, eve %u\n", won[0], won[1]);
-    sound(c[0].e);
+    audit(c[0].e);
 
     /* one who asks twice at once has one hold: all is free again */
     for (unsigned i = 0; i < CONTESTS; i++) {
@@ -481,7 +454,7 @@ static void of_two_who_take_it_back_at_once_one_has_it(void **state)
         (void)ask(c[0].e, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0",
                   same[0].hold[i].number, same[0].hold[i].token);
     }
-    sound(c[0].e);
+    audit(c[0].e);
     usher_close(a);
     usher_close(c[0].e);
     usher_close(c[1].e);
@@ -514,14 +487,6 @@ struct caller {
     char wrong[256];
     struct had *had; /* one a call */
 };
-
-static int64_t clock_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static bool go_wrong(struct caller *c, const struct had *had, const char *what)
 {
@@ -675,7 +640,7 @@ static void hand_over(struct redis_server *from, struct redis_server *to)
 #define CHANGES 6 /* of hands, every other with a loss */
 
 /* Sixty-four on both connections of an engine, and eight on one with a watcher. */
-static void callers_and_a_watcher_go_through_changes_of_hands(void **state)
+TEST(callers_and_a_watcher_go_through_changes_of_hands)
 {
     static struct caller c[CALLERS + WATCHED];
     struct redis_server *master = first, *other = second;
@@ -684,7 +649,6 @@ static void callers_and_a_watcher_go_through_changes_of_hands(void **state)
     struct chain chain;
     unsigned lost = 0;
 
-    (void)state;
     two = open_at(proxy_port(name));
     e = open_at(proxy_port(name));
     begin(two, "p", NUMBERS);
@@ -737,7 +701,7 @@ static void callers_and_a_watcher_go_through_changes_of_hands(void **state)
         fail_msg("a notice of version %s", chain.wrong);
     judge(c, CALLERS);
     judge(c + CALLERS, WATCHED);
-    sound(e);
+    audit(e);
     print_message("%u were told that they lost, %u notices, %u of them behind a loss\n", lost,
                   chain.n, chain.losses);
     assert_true(lost > 0 && chain.n > 0 && chain.losses <= CHANGES / 2);
@@ -784,14 +748,13 @@ static bool is_marked(struct redis_server *s)
 
 /* A scope is being mended while its server changes hands.  Who takes over has half of that, and
  * the mark; it serves nobody by what is there, until it is mended as well. */
-static void what_is_being_mended_changes_hands(void **state)
+TEST(what_is_being_mended_changes_hands)
 {
     struct redis_server *master = first, *other = second;
     unsigned inherited = 0, tries = 0;
     struct usher_engine *e;
     struct ask_number_hold ann;
 
-    (void)state;
     e = open_at(proxy_port(name));
     begin(e, "p", MENDED);
     ann = called(e, "ann");
@@ -834,7 +797,7 @@ static void what_is_being_mended_changes_hands(void **state)
         assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
         assert_true((found.faults == 0) == (status == USHER_OK));
         assert_int_equal(found.faults, found.repaired);
-        sound(e);
+        audit(e);
         (void)ask(e, USHER_OK, "number renew p %s token=%" PRIu64 " lease=800000", ann.number,
                   ann.token);
         (void)ask(e, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0", bob.number,
@@ -847,23 +810,4 @@ static void what_is_being_mended_changes_hands(void **state)
     usher_close(e);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, two_servers, no_servers)
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_repeat_comes_to_the_hold_that_there_is),
-        TEST(watchers_of_both_sides_hear_what_is_true_there),
-        TEST(of_two_who_take_it_back_at_once_one_has_it),
-        TEST(callers_and_a_watcher_go_through_changes_of_hands),
-        TEST(what_is_being_mended_changes_hands),
-    };
-    struct redis_server *any = redis_server_start(NULL);
-
-    if (any == NULL)
-        return redis_skip();
-    redis_server_stop(any);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(redis_needed, NULL);

@@ -8,23 +8,11 @@
  * which is asked by digest; repeated with memory it succeeds, and what follows is answered as
  * ever; nothing leaks, every size given back is the size taken, and the audit is clean.
  */
-#include "config.h"
-
-#include <usher/operation.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "lib/calls.h"
 #include "lib/script.h"
+#include "lib/util.h"
 
 struct faulty {
     unsigned long n;       /* allocations so far */
@@ -457,7 +445,6 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     struct usher_result r;
     struct usher_engine *e;
     char before[33], after[33];
-    uint64_t faults = 1;
     bool fired;
 
     options.alloc = &alloc;
@@ -515,18 +502,16 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
         assert_true(r.status == USHER_OK && r.of.number.count == STEP && r.of.number.more);
         finish_steps(e, &c, MANY - STEP);
     }
-    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
-    assert_true(faults == 0);
+    audit(e);
     usher_close(e);
     assert_true(f.bytes == 0);
     return fired;
 }
 
-static void what_was_done_half_way_is_told(void **state)
+TEST(what_was_done_half_way_is_told)
 {
     static const enum usher_verb verbs[] = { USHER_NUMBER_FREE, USHER_NUMBER_SWEEP };
 
-    (void)state;
     for (size_t i = 0; i < 2; i++)
         for (int for_ever = 0; for_ever <= 1; for_ever++)
             for (unsigned long nth = 1; half_way("memory:", verbs[i], nth, for_ever != 0); nth++)
@@ -558,40 +543,21 @@ static void each_open(const char *url)
     }
 }
 
-static void memory_survives_the_loss_of_any_allocation(void **state)
+TEST(memory_survives_the_loss_of_any_allocation)
 {
-    (void)state;
     each_open("memory:");
     all_calls("memory:", NULL);
 }
 
 #ifdef USHER_WITH_SQLITE
-static void sqlite_survives_the_loss_of_any_allocation(void **state)
+TEST(sqlite_survives_the_loss_of_any_allocation)
 {
-    char dir[] = "/tmp/usher-oom.XXXXXX", file[64], url[96];
+    char file[64], url[96];
 
-    (void)state;
-    assert_non_null(mkdtemp(dir));
-    (void)snprintf(file, sizeof file, "%s/pool.db", dir);
+    (void)snprintf(file, sizeof file, "%s/pool.db", test_dir());
     (void)snprintf(url, sizeof url, "sqlite:%s?sync=off", file);
     each_open(url);
     all_calls(url, file);
     wipe(file);
-    (void)rmdir(dir);
 }
 #endif
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_survives_the_loss_of_any_allocation),
-        cmocka_unit_test(what_was_done_half_way_is_told),
-#ifdef USHER_WITH_SQLITE
-        cmocka_unit_test(sqlite_survives_the_loss_of_any_allocation),
-#endif
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -6,44 +6,25 @@
  * What a call takes is measured by the clock of the machine, so bounds are wide: a call that waits
  * takes as long as the outage.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
 #include <usher/room.h>
 
 #include "lib/proxy.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
 #define TAGS 4096
 #define LONG_MS INT64_C(60000)
 
 static struct redis_server *server;
 static struct proxy *proxy;
-
-static int64_t clock_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
 
 /* ---- a host ---- */
 
@@ -175,11 +156,10 @@ static unsigned ticks(struct host *h, int64_t ms, int64_t timeout_ms)
 
 #define DELAY_MS 300
 
-static void a_slow_server_holds_no_turn_up(void **state)
+TEST(a_slow_server_holds_no_turn_up)
 {
     struct host h;
 
-    (void)state;
     host_open(&h, "");
     for (int fresh = 0; fresh < 2; fresh++) {
         (void)ticks(&h, 20, LONG_MS);
@@ -201,12 +181,11 @@ static void a_slow_server_holds_no_turn_up(void **state)
 
 #define STOP_MS 1500
 
-static void nor_does_one_that_is_stopped(void **state)
+TEST(nor_does_one_that_is_stopped)
 {
     struct usher_watcher *room, *all;
     struct host h;
 
-    (void)state;
     host_open(&h, "");
     assert_int_equal(usher_watch_events(h.e, USHER_ROOM, "r", USHER_WATCH_SINCE | USHER_WATCH_ALL,
                                         0, NULL, &room),
@@ -234,14 +213,13 @@ static void nor_does_one_that_is_stopped(void **state)
 }
 
 /* With nothing but the loop: its hold ends, and the sweep is not waited for. */
-static void a_scope_is_tended_without_waiting(void **state)
+TEST(a_scope_is_tended_without_waiting)
 {
     const struct usher_value number = USHER_T(USHER_FIELD_NUMBER, "1"),
                              lease = USHER_N(USHER_FIELD_LEASE, 40);
     struct usher_watcher *watcher;
     struct host h;
 
-    (void)state;
     host_open(&h, "");
     assert_int_equal(
         usher_watch_events(h.e, USHER_NUMBER, "p", USHER_WATCH_TEND, 0, NULL, &watcher), USHER_OK);
@@ -271,14 +249,13 @@ static void a_scope_is_tended_without_waiting(void **state)
 }
 
 /* A room and the index of rooms are two scopes: an `open` is several trips to the server. */
-static void a_room_is_opened_and_closed_without_waiting(void **state)
+TEST(a_room_is_opened_and_closed_without_waiting)
 {
     static const enum usher_verb verbs[] = { USHER_ROOM_OPEN, USHER_ROOM_CLOSE, USHER_ROOM_OPEN };
     const struct usher_value member = USHER_T(USHER_FIELD_MEMBER, "ann");
     struct usher_reply *rooms;
     struct host h;
 
-    (void)state;
     host_open(&h, "");
     post_add(&h, LONG_MS);
     post_verb(&h, USHER_ROOM_OPEN, "before", NULL, 0, LONG_MS); /* the scripts are there */
@@ -315,7 +292,7 @@ static void a_room_is_opened_and_closed_without_waiting(void **state)
 
 /* Connections break, or the engine is closed, at any step of it: whatever was said, a room that is
  * open has an entry. */
-static void a_room_that_is_open_is_listed_whatever_breaks(void **state)
+TEST(a_room_that_is_open_is_listed_whatever_breaks)
 {
     static const enum proxy_fault_kind kinds[] = { PROXY_SWALLOW_REPLY, PROXY_DROP_REQUEST,
                                                    PROXY_CUT_REQUEST, PROXY_CUT_REPLY };
@@ -324,7 +301,6 @@ static void a_room_that_is_open_is_listed_whatever_breaks(void **state)
     struct host h;
     char url[96];
 
-    (void)state;
     host_open(&h, "");
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", proxy_port(proxy));
     for (unsigned i = 0; i < ROOMS; i++) {
@@ -394,7 +370,7 @@ static void *scarce_resize(void *payload, void *old, size_t had, size_t size)
 }
 
 /* Each allocation fails once: all is answered and given back, and what is open is listed. */
-static void a_room_is_opened_with_little_memory(void **state)
+TEST(a_room_is_opened_with_little_memory)
 {
     static const enum usher_verb verbs[] = { USHER_ROOM_OPEN, USHER_ROOM_CLOSE, USHER_ROOM_OPEN };
     struct scarce s = { 0, 0, 0 };
@@ -404,7 +380,6 @@ static void a_room_is_opened_with_little_memory(void **state)
     size_t k = 0;
     char url[96];
 
-    (void)state;
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis_server_port(server));
     options.alloc = &alloc;
@@ -444,13 +419,12 @@ static void a_room_is_opened_with_little_memory(void **state)
 }
 
 /* A byte of an answer each millisecond: no command has the time that it takes to connect. */
-static void a_small_timeout_comes_back(void **state)
+TEST(a_small_timeout_comes_back)
 {
     struct proxy_counts before, after;
     struct host h;
     int64_t until_us;
 
-    (void)state;
     host_open(&h, "");
     post_add(&h, LONG_MS); /* the script is there */
     answers(&h);
@@ -478,7 +452,7 @@ static void a_small_timeout_comes_back(void **state)
 
 /* Serials are taken while connections break: none is taken twice, and none that was answered is
  * missing. */
-static void what_breaks_is_done_once_or_in_doubt(void **state)
+TEST(what_breaks_is_done_once_or_in_doubt)
 {
     static const enum proxy_fault_kind kinds[] = { PROXY_SWALLOW_REPLY, PROXY_DROP_REQUEST,
                                                    PROXY_CUT_REQUEST, PROXY_CUT_REPLY };
@@ -487,7 +461,6 @@ static void what_breaks_is_done_once_or_in_doubt(void **state)
     uintptr_t most = 0, got = 0;
     struct host h;
 
-    (void)state;
     host_open(&h, "");
     post_verb(&h, USHER_SERIAL_RULE, "s", &rule, 1, LONG_MS);
     answers(&h);
@@ -533,12 +506,11 @@ static void what_breaks_is_done_once_or_in_doubt(void **state)
     usher_close(h.e);
 }
 
-static void what_is_begun_is_not_taken_back(void **state)
+TEST(what_is_begun_is_not_taken_back)
 {
     struct host h;
     int64_t began_us;
 
-    (void)state;
     host_open(&h, "");
     post_add(&h, LONG_MS);
     answers(&h);
@@ -567,13 +539,12 @@ static void what_is_begun_is_not_taken_back(void **state)
     assert_in_range(clock_us() - began_us, 0, LONG_MS * 1000 / 2);
 }
 
-static void a_child_leaves_it_to_its_parent(void **state)
+TEST(a_child_leaves_it_to_its_parent)
 {
     struct host h;
     pid_t child;
     int how = 0;
 
-    (void)state;
     host_open(&h, "");
     post_add(&h, LONG_MS);
     answers(&h);
@@ -597,13 +568,12 @@ static void a_child_leaves_it_to_its_parent(void **state)
 }
 
 /* One of two hosts is silent: the search for the master waits between turns of the loop. */
-static void the_loop_finds_the_master_among_several_hosts(void **state)
+TEST(the_loop_finds_the_master_among_several_hosts)
 {
     struct redis_server *silent = redis_server_start(NULL);
     struct host h;
     char url[96];
 
-    (void)state;
     assert_non_null(silent);
     host_open(&h, "");
     usher_close(h.e);
@@ -631,12 +601,11 @@ static void the_loop_finds_the_master_among_several_hosts(void **state)
 }
 
 /* With a watcher, a scope is in one batch at a time: who calls helps what was posted to its end. */
-static void who_calls_does_not_wait_for_the_loop(void **state)
+TEST(who_calls_does_not_wait_for_the_loop)
 {
     struct usher_watcher *watcher;
     struct host h;
 
-    (void)state;
     host_open(&h, "");
     assert_int_equal(usher_watch_events(h.e, USHER_NUMBER, NULL, 0, 0, NULL, &watcher), USHER_OK);
     for (int i = 0; i < 200; i++) {
@@ -662,13 +631,12 @@ static void who_calls_does_not_wait_for_the_loop(void **state)
 }
 
 /* After two hundred holds that are over; and for a replica that there is not. */
-static void a_command_waits_for_replicas(void **state)
+TEST(a_command_waits_for_replicas)
 {
     const int64_t now = INT64_C(1700000000000);
     struct host h;
     struct usher_value v[3];
 
-    (void)state;
     host_open(&h, "");
     for (int i = 0; i < 200; i++) {
         char number[12];
@@ -731,13 +699,12 @@ static void *collect_some(void *payload)
     return (void *)n;
 }
 
-static void several_threads_post_and_collect(void **state)
+TEST(several_threads_post_and_collect)
 {
     pthread_t posters[THREADS], collectors[2];
     uintptr_t n = 0;
     struct host h;
 
-    (void)state;
     host_open(&h, "");
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&posters[i], NULL, post_some, h.e), 0);
@@ -756,36 +723,19 @@ static void several_threads_post_and_collect(void **state)
     usher_close(h.e);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_server_holds_no_turn_up),
-        cmocka_unit_test(nor_does_one_that_is_stopped),
-        cmocka_unit_test(a_scope_is_tended_without_waiting),
-        cmocka_unit_test(a_room_is_opened_and_closed_without_waiting),
-        cmocka_unit_test(a_room_that_is_open_is_listed_whatever_breaks),
-        cmocka_unit_test(a_room_is_opened_with_little_memory),
-        cmocka_unit_test(a_small_timeout_comes_back),
-        cmocka_unit_test(what_breaks_is_done_once_or_in_doubt),
-        cmocka_unit_test(what_is_begun_is_not_taken_back),
-        cmocka_unit_test(a_child_leaves_it_to_its_parent),
-        cmocka_unit_test(the_loop_finds_the_master_among_several_hosts),
-        cmocka_unit_test(who_calls_does_not_wait_for_the_loop),
-        cmocka_unit_test(a_command_waits_for_replicas),
-        cmocka_unit_test(several_threads_post_and_collect),
-    };
-    int failed;
-
     server = redis_server_start(NULL);
     if (server == NULL)
         return redis_skip();
     proxy = proxy_start(redis_server_port(server));
-    if (proxy == NULL)
-        return 1;
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return proxy != NULL ? 0 : 1;
+}
+
+static void program_end(void)
+{
     proxy_stop(proxy);
     redis_server_stop(server);
-    return failed;
 }
+
+TEST_PROGRAM(program_begin, program_end);

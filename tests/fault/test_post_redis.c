@@ -4,44 +4,27 @@
  * done when the server goes on.  A watcher whose notices are collected hears each before its reply,
  * and of a gap where the answer is not known.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
 
 #include "lib/servers.h"
+#include "lib/util.h"
 
 #define N 40
 #define TIMEOUT_MS 200
 #define LONG_MS INT64_C(60000)
 #define TOO_LATE_MS 20000 /* on a machine that is busy with other tests */
 
-static struct redis_server *server;
+TEST_SERVER(server);
 
 /* Events of a watcher, and answers that are not known, so far. */
 static struct {
     unsigned notices, gaps, unknown;
 } heard;
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static void post(struct usher_engine *e, uintptr_t from, uintptr_t n, int64_t timeout_ms)
 {
@@ -140,32 +123,12 @@ static void a_stopped_server(bool with_worker)
     usher_close(e);
 }
 
-static void a_stopped_server_keeps_no_answer_back(void **state)
+TEST(a_stopped_server_keeps_no_answer_back)
 {
-    (void)state;
     a_stopped_server(false);
 }
 
-static void nor_does_it_where_a_thread_works(void **state)
+TEST(nor_does_it_where_a_thread_works)
 {
-    (void)state;
     a_stopped_server(true);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stopped_server_keeps_no_answer_back),
-        cmocka_unit_test(nor_does_it_where_a_thread_works),
-    };
-    int failed;
-
-    server = redis_server_start(NULL);
-    if (server == NULL)
-        return redis_skip();
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_server_stop(server);
-    return failed;
 }

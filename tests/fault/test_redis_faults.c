@@ -15,36 +15,24 @@
  *
  * USHER_LONG=1 cuts at every byte; else at some.  Seeded by USHER_SEED.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 
 #include <usher/store.h>
-#include <usher/operation.h>
 
 #include "engine/engine.h"
 #include "lib/cable.h"
@@ -53,7 +41,7 @@
 #include "lib/line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
-#include "lib/share.h"
+#include "lib/util.h"
 #include "model/compare.h"
 
 #define TIMEOUT 400   /* ms, of an engine that is to be disappointed */
@@ -68,23 +56,6 @@ static struct proxy *proxy;
 static uint64_t seed;
 
 /* ---- small things ------------------------------------------------------------------------ */
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static struct usher_engine *open_at(int port, int64_t timeout_ms)
 {
@@ -156,6 +127,8 @@ static int setup(void **state)
                : -1;
 }
 
+TEST_EACH(setup, NULL);
+
 static enum usher_noun noun_of(const struct usher_operation *c)
 {
     return (enum usher_noun)(c->verb >> 8);
@@ -173,21 +146,6 @@ static void digest_of(struct usher_engine *e, const char *pool, char digest[33])
     struct usher_operation c = { .verb = USHER_NUMBER_STATS, .scope = { pool, strlen(pool) } };
 
     digest_at(e, &c, digest);
-}
-
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_message("audit: %s\n", line);
-}
-
-static void audit_is_clean(struct usher_engine *e)
-{
-    uint64_t faults = 1;
-
-    if (usher_audit(e, print_fault, NULL, &faults) != USHER_OK)
-        fail_msg("%s", usher_message());
-    assert_true(faults == 0);
 }
 
 static void assert_is_a_line(const char *message)
@@ -650,7 +608,7 @@ static void one_case(struct usher_engine *e, struct usher_engine *direct, size_t
                  what, at, fault, usher_status_word(reply.status), reply.message);
     }
     usher_result_done(&reply);
-    audit_is_clean(direct);
+    audit(direct);
 }
 
 static void fresh_world(struct usher_engine *direct)
@@ -683,11 +641,10 @@ static uint64_t requests(void)
     return counts.requests;
 }
 
-static void without_faults_the_twin_is_alike(void **state)
+TEST(without_faults_the_twin_is_alike)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
-    (void)state;
     for (size_t i = 0; i < ALL; i++) {
         struct expected x = expect(target_at(i));
         struct usher_result reply;
@@ -712,11 +669,10 @@ static void without_faults_the_twin_is_alike(void **state)
     usher_close(direct);
 }
 
-static void an_answer_that_is_swallowed_is_asked_for_again_or_unknown(void **state)
+TEST(an_answer_that_is_swallowed_is_asked_for_again_or_unknown)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
-    (void)state;
     for (size_t i = 0; i < ALL; i++) {
         struct expected x = expect(target_at(i));
 
@@ -729,11 +685,10 @@ static void an_answer_that_is_swallowed_is_asked_for_again_or_unknown(void **sta
     usher_close(direct);
 }
 
-static void a_request_that_is_dropped_is_sent_again_or_unknown(void **state)
+TEST(a_request_that_is_dropped_is_sent_again_or_unknown)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
-    (void)state;
     for (size_t i = 0; i < ALL; i++) {
         struct expected x = expect(target_at(i));
 
@@ -746,11 +701,10 @@ static void a_request_that_is_dropped_is_sent_again_or_unknown(void **state)
     usher_close(direct);
 }
 
-static void a_connection_that_is_gone_before_sending_is_replaced(void **state)
+TEST(a_connection_that_is_gone_before_sending_is_replaced)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
-    (void)state;
     for (size_t i = 0; i < ALL; i++) {
         struct expected x = expect(target_at(i));
         struct usher_result reply;
@@ -773,7 +727,7 @@ static void a_connection_that_is_gone_before_sending_is_replaced(void **state)
         proxy_drop(proxy);
         digest_of(e, "p", a);
         proxy_drop(proxy);
-        audit_is_clean(e);
+        audit(e);
         digest_of(direct, "p", b);
         assert_string_equal(a, b);
     }
@@ -790,13 +744,12 @@ static bool has_more_calls(const struct usher_operation *c)
     return c->verb == USHER_ROOM_OPEN || c->verb == USHER_ROOM_CLOSE;
 }
 
-static void any_reply_may_be_cut_at_any_byte(void **state)
+TEST(any_reply_may_be_cut_at_any_byte)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
     size_t step = share_long() ? 1 : 47, cases = 0;
     uint64_t random = seed;
 
-    (void)state;
     for (size_t i = 0; i < ALL; i++) {
         struct expected x = expect(target_at(i));
         bool whole = false;
@@ -826,13 +779,12 @@ static void any_reply_may_be_cut_at_any_byte(void **state)
     usher_close(direct);
 }
 
-static void any_request_may_be_cut_at_any_byte(void **state)
+TEST(any_request_may_be_cut_at_any_byte)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
     size_t step = share_long() ? 1 : 89, cases = 0;
     uint64_t random = seed + 1;
 
-    (void)state;
     for (size_t i = 0; i < ALL; i++) {
         struct expected x = expect(target_at(i));
         bool whole = false;
@@ -881,7 +833,7 @@ static void any_request_may_be_cut_at_any_byte(void **state)
 }
 
 /* Every answer is lost until the deadline; then the user asks again. */
-static void a_repeat_by_the_user_gets_the_first_answer(void **state)
+TEST(a_repeat_by_the_user_gets_the_first_answer)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), TIMEOUT);
     struct usher_operation c = LINE(CALL, 20, 0, ARGS(.max = 0), REQ("mine"));
@@ -889,7 +841,6 @@ static void a_repeat_by_the_user_gets_the_first_answer(void **state)
     struct usher_result first, second, third;
     char before[33], after[33];
 
-    (void)state;
     fresh_world(direct);
     digest_of(direct, "p", before);
     arm(PROXY_SWALLOW_REPLY, CALL, 1000000, NULL);
@@ -913,7 +864,7 @@ static void a_repeat_by_the_user_gets_the_first_answer(void **state)
     no_fault();
     assert_int_equal(run(e, &owned, &second), USHER_SAME);
     assert_int_equal(stats_of(direct).busy_up, 3);
-    audit_is_clean(direct);
+    audit(direct);
     usher_close(e);
     usher_close(direct);
 }
@@ -965,7 +916,7 @@ static unsigned calls_of_a_batch(struct usher_engine *e, struct usher_engine *di
     return (unsigned)(requests() - before);
 }
 
-static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **state)
+TEST(a_batch_with_request_ids_survives_any_fault_at_any_place)
 {
     static const enum proxy_fault_kind kinds[] = { PROXY_SWALLOW_REPLY, PROXY_CUT_REPLY,
                                                    PROXY_DROP_REQUEST, PROXY_CUT_REQUEST };
@@ -978,7 +929,6 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
     char wanted[33], now[33];
     unsigned calls;
 
-    (void)state;
     make_batch(commands, names, ids, true);
     calls = calls_of_a_batch(e, direct, commands, replies);
     make_world(twin);
@@ -1016,7 +966,7 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
                 digest_of(direct, "p", now);
                 assert_string_equal(now, wanted);
             }
-            audit_is_clean(direct);
+            audit(direct);
         }
     }
     usher_close(e);
@@ -1055,7 +1005,7 @@ static void answers_are_explained(const struct usher_operation *commands,
     usher_close(twin);
 }
 
-static void a_command_refused_in_a_pipeline_is_not_applied_after_its_successors(void **state)
+TEST(a_command_refused_in_a_pipeline_is_not_applied_after_its_successors)
 {
     static const char *const answers[] = {
         "-NOSCRIPT No matching script.\r\n",
@@ -1070,7 +1020,6 @@ static void a_command_refused_in_a_pipeline_is_not_applied_after_its_successors(
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
     unsigned calls;
 
-    (void)state;
     make_batch(commands, names, ids, false);
     calls = calls_of_a_batch(e, direct, commands, replies);
     for (size_t k = 0; k < sizeof answers / sizeof *answers; k++) {
@@ -1084,7 +1033,7 @@ static void a_command_refused_in_a_pipeline_is_not_applied_after_its_successors(
             (void)usher_operate(e, commands, replies, BATCH);
             assert_int_equal(proxy_fired(proxy), 1);
             answers_are_explained(commands, replies, BATCH, direct, answers[k], skip);
-            audit_is_clean(direct);
+            audit(direct);
         }
     }
     usher_close(e);
@@ -1093,7 +1042,7 @@ static void a_command_refused_in_a_pipeline_is_not_applied_after_its_successors(
 
 /* Both commands are applied and both answers are lost: to repeat the first alone would not be
  * harmless. */
-static void answers_lost_in_a_pipeline_do_not_turn_its_order_round(void **state)
+TEST(answers_lost_in_a_pipeline_do_not_turn_its_order_round)
 {
     static const struct usher_operation pairs[][2] = {
         { LINE(REG, 100, 0, ARGS(N("n1"))), LINE(UNREG, 100, 0, ARGS(N("n1")), REQ("r")) },
@@ -1111,7 +1060,6 @@ static void answers_lost_in_a_pipeline_do_not_turn_its_order_round(void **state)
     };
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
-    (void)state;
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
         struct usher_result replies[2];
         struct usher_engine *twin = open_twin();
@@ -1136,7 +1084,7 @@ static void answers_lost_in_a_pipeline_do_not_turn_its_order_round(void **state)
     usher_close(direct);
 }
 
-static void bulk_work_goes_on_when_answers_are_lost(void **state)
+TEST(bulk_work_goes_on_when_answers_are_lost)
 {
     enum { MANY = 300 };
     static const enum usher_verb verbs[] = { USHER_NUMBER_ADD, USHER_NUMBER_REG, USHER_NUMBER_UNREG,
@@ -1146,7 +1094,6 @@ static void bulk_work_goes_on_when_answers_are_lost(void **state)
     struct usher_engine *e = open_at(proxy_port(proxy), PATIENT);
     uint64_t random = seed + 3;
 
-    (void)state;
     for (size_t i = 0; i < MANY; i++) {
         (void)snprintf(names[i], sizeof names[i], "b%zu", i);
         numbers[i] = names[i];
@@ -1167,7 +1114,7 @@ static void bulk_work_goes_on_when_answers_are_lost(void **state)
         assert_true(counts.ok + counts.same == MANY && counts.other == 0);
     }
     no_fault();
-    audit_is_clean(e);
+    audit(e);
     usher_close(e);
 }
 
@@ -1206,7 +1153,7 @@ static void make_many(struct usher_engine *e, const char *text, unsigned many)
 }
 
 /* One step's answer after the other is lost: what was to go is gone all the same. */
-static void a_drop_goes_on_when_answers_are_lost(void **state)
+TEST(a_drop_goes_on_when_answers_are_lost)
 {
     static const struct {
         enum usher_noun noun;
@@ -1220,7 +1167,6 @@ static void a_drop_goes_on_when_answers_are_lost(void **state)
     };
     struct usher_engine *e = open_at(proxy_port(proxy), PATIENT), *direct = open_direct();
 
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         unsigned fired = 1;
 
@@ -1248,12 +1194,12 @@ static void a_drop_goes_on_when_answers_are_lost(void **state)
             assert_true(fired == 1 || skip > 2);
         }
     }
-    audit_is_clean(direct);
+    audit(direct);
     usher_close(e);
     usher_close(direct);
 }
 
-static void a_batch_larger_than_all_buffers_gets_through(void **state)
+TEST(a_batch_larger_than_all_buffers_gets_through)
 {
     enum { LARGE = 12000 };
     struct usher_operation *commands = calloc(LARGE, sizeof *commands);
@@ -1262,7 +1208,6 @@ static void a_batch_larger_than_all_buffers_gets_through(void **state)
     struct usher_engine *e = open_at(proxy_port(proxy), PATIENT);
     struct usher_number_result_statistics stats;
 
-    (void)state;
     assert_true(commands != NULL && replies != NULL && names != NULL);
     for (size_t i = 0; i < LARGE; i++) {
         (void)snprintf(names[i], sizeof names[i], "%0250zu", i);
@@ -1279,7 +1224,7 @@ static void a_batch_larger_than_all_buffers_gets_through(void **state)
         assert_int_equal(replies[i].status, USHER_OK);
     assert_int_equal(ask_number_stats(e, "large", &stats), USHER_OK);
     assert_int_equal(stats.total, LARGE);
-    audit_is_clean(e);
+    audit(e);
     usher_close(e);
     free(names);
     free(replies);
@@ -1297,7 +1242,7 @@ static void assert_in_time(int64_t began, int64_t timeout)
         fail_msg("it took %" PRId64 " ms of %" PRId64, took, timeout);
 }
 
-static void slow_answers_are_waited_for_until_the_deadline(void **state)
+TEST(slow_answers_are_waited_for_until_the_deadline)
 {
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
     struct usher_engine *patient = open_at(proxy_port(proxy), PATIENT);
@@ -1306,7 +1251,6 @@ static void slow_answers_are_waited_for_until_the_deadline(void **state)
     struct usher_engine *direct = open_direct();
     int64_t began;
 
-    (void)state;
     fresh_world(direct);
     proxy_set_drip(proxy, 500); /* some 30 ms an answer */
     assert_int_equal(run(patient, &call, &reply), USHER_OK);
@@ -1320,7 +1264,7 @@ static void slow_answers_are_waited_for_until_the_deadline(void **state)
     assert_in_time(began, TIMEOUT);
     proxy_set_drip(proxy, 0);
     assert_int_equal(ask_number_add(e, "p", "n6", NULL), USHER_OK);
-    audit_is_clean(e);
+    audit(e);
     usher_close(patient);
     usher_close(e);
     usher_close(direct);
@@ -1355,11 +1299,10 @@ static void behind_a_wall(struct usher_engine *e, struct usher_engine *direct, b
     assert_string_equal(before, after);
 }
 
-static void a_black_hole_swallows_no_caller(void **state)
+TEST(a_black_hole_swallows_no_caller)
 {
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT), *direct = open_direct();
 
-    (void)state;
     fresh_world(direct);
     warm(e);
     proxy_set_blackhole(proxy, true);
@@ -1370,11 +1313,10 @@ static void a_black_hole_swallows_no_caller(void **state)
     usher_close(direct);
 }
 
-static void a_refused_connection_is_unavailable_in_time(void **state)
+TEST(a_refused_connection_is_unavailable_in_time)
 {
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT), *direct = open_direct();
 
-    (void)state;
     fresh_world(direct);
     proxy_set_refuse(proxy, true);
     proxy_drop(proxy);
@@ -1424,13 +1366,12 @@ static unsigned leaders_of(struct usher_engine *e)
 }
 
 /* Two batches may be with the server at a time. */
-static void a_call_keeps_its_timeout_while_the_server_is_silent(void **state)
+TEST(a_call_keeps_its_timeout_while_the_server_is_silent)
 {
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
     struct patient longer[2];
     pthread_t thread[2];
 
-    (void)state;
     warm(e);
     proxy_set_blackhole(proxy, true);
     for (int i = 0; i < 2; i++) {
@@ -1453,7 +1394,7 @@ static void a_call_keeps_its_timeout_while_the_server_is_silent(void **state)
     usher_close(e);
 }
 
-static void a_batch_of_any_size_has_one_deadline(void **state)
+TEST(a_batch_of_any_size_has_one_deadline)
 {
     enum { LARGE = 6000 }; /* many times what the engine hands on at once */
     struct usher_operation *commands = calloc(LARGE, sizeof *commands);
@@ -1461,7 +1402,6 @@ static void a_batch_of_any_size_has_one_deadline(void **state)
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
     int64_t began;
 
-    (void)state;
     assert_true(commands != NULL && replies != NULL);
     for (size_t i = 0; i < LARGE; i++) {
         commands[i].verb = USHER_NUMBER_ADD;
@@ -1483,7 +1423,7 @@ static void a_batch_of_any_size_has_one_deadline(void **state)
     free(commands);
 }
 
-static void a_server_that_is_killed_and_restarted_is_used_again(void **state)
+TEST(a_server_that_is_killed_and_restarted_is_used_again)
 {
     struct redis_server_options options = { .aof = REDIS_AOF_ALWAYS };
     struct redis_server *own = redis_server_start(&options);
@@ -1491,7 +1431,6 @@ static void a_server_that_is_killed_and_restarted_is_used_again(void **state)
     struct ask_number_hold hold;
     int64_t began;
 
-    (void)state;
     if (own == NULL)
         fail_msg("%s", redis_reason());
     e = open_at(redis_server_port(own), TIMEOUT);
@@ -1506,7 +1445,7 @@ static void a_server_that_is_killed_and_restarted_is_used_again(void **state)
         assert_true(redis_server_restart(own));
         assert_int_equal(ask_number_call(e, "p", "bob", NULL, &hold),
                          i == 0 ? USHER_OK : USHER_SAME);
-        audit_is_clean(direct);
+        audit(direct);
     }
     /* stopped, not dead: it keeps what it was sent and does it later */
     assert_int_equal(redis_server_kill(own, SIGSTOP), 0);
@@ -1516,7 +1455,7 @@ static void a_server_that_is_killed_and_restarted_is_used_again(void **state)
     assert_int_equal(redis_server_kill(own, SIGCONT), 0);
     assert_true(redis_do_ok(own, "PING", NULL)); /* however long it takes it to wake up */
     assert_int_equal(ask_number_call(e, "p", "bob", NULL, &hold), USHER_OK);
-    audit_is_clean(direct);
+    audit(direct);
     usher_close(direct);
     usher_close(e);
     redis_server_stop(own);
@@ -1537,7 +1476,7 @@ static const char *const refusals[] = {
     "-MISCONF Redis is configured to save RDB snapshots, but cannot persist to disk now.\r\n",
 };
 
-static void a_server_that_refuses_is_asked_again_until_the_deadline(void **state)
+TEST(a_server_that_refuses_is_asked_again_until_the_deadline)
 {
     struct usher_operation call = LINE(CALL, 20, 0, ARGS(.max = 0));
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT / 2), *direct = open_direct();
@@ -1545,7 +1484,6 @@ static void a_server_that_refuses_is_asked_again_until_the_deadline(void **state
     struct usher_result reply;
     char before[33], after[33];
 
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         fresh_world(direct);
         digest_of(direct, "p", before);
@@ -1573,14 +1511,14 @@ static void a_server_that_refuses_is_asked_again_until_the_deadline(void **state
         assert_int_equal(run(patient, &call, &reply), USHER_OK);
         assert_int_equal(proxy_fired(proxy), 3);
         assert_int_equal(stats_of(direct).busy_up, 2);
-        audit_is_clean(direct);
+        audit(direct);
     }
     usher_close(patient);
     usher_close(e);
     usher_close(direct);
 }
 
-static void a_refusal_that_will_not_pass_is_unavailable_at_once(void **state)
+TEST(a_refusal_that_will_not_pass_is_unavailable_at_once)
 {
     static const char *const finals[] = {
         "-NOAUTH Authentication required.\r\n",
@@ -1594,7 +1532,6 @@ static void a_refusal_that_will_not_pass_is_unavailable_at_once(void **state)
     struct usher_result reply;
     char before[33], after[33];
 
-    (void)state;
     fresh_world(direct);
     digest_of(direct, "p", before);
     for (size_t i = 0; i < sizeof finals / sizeof *finals; i++) {
@@ -1614,13 +1551,12 @@ static void a_refusal_that_will_not_pass_is_unavailable_at_once(void **state)
 }
 
 /* By the server itself, not by the proxy.  What only moves things may pass without memory. */
-static void a_server_without_memory_or_replicas_applies_all_or_nothing(void **state)
+TEST(a_server_without_memory_or_replicas_applies_all_or_nothing)
 {
     static const char *const settings[][3] = { { "maxmemory", "1", "0" },
                                                { "min-replicas-to-write", "1", "0" } };
     struct usher_engine *e = open_at(redis_server_port(server), 200), *direct = open_direct();
 
-    (void)state;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         unsigned refused = 0;
 
@@ -1650,7 +1586,7 @@ static void a_server_without_memory_or_replicas_applies_all_or_nothing(void **st
             }
             usher_result_done(&reply);
             assert_true(redis_do_ok(server, "CONFIG", "SET", settings[i][0], settings[i][2], NULL));
-            audit_is_clean(direct);
+            audit(direct);
             expected_done(&x);
         }
         print_message("%s: %u of %zu refused\n", settings[i][0], refused, TARGETS);
@@ -1704,12 +1640,11 @@ static unsigned long loads(void)
 }
 
 /* A server that was restarted or promoted has all its clients connect at once. */
-static void a_script_is_sent_once_however_often_one_connects(void **state)
+TEST(a_script_is_sent_once_however_often_one_connects)
 {
     struct usher_engine *e;
     unsigned long before;
 
-    (void)state;
     e = open_direct();
     assert_int_equal(ask_number_add(e, "sent", "n1", NULL), USHER_OK);
     before = loads();
@@ -1776,14 +1711,13 @@ static void *work_alone(void *payload)
 
 #define WORKERS 6
 
-static void scripts_may_be_flushed_at_any_time(void **state)
+TEST(scripts_may_be_flushed_at_any_time)
 {
     struct flusher flusher = { .flushes = 0 };
     struct worker workers[WORKERS];
     pthread_t threads[WORKERS], thread;
     struct usher_engine *engines[2] = { open_direct(), open_direct() };
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, flush_scripts, &flusher), 0);
     for (unsigned i = 0; i < WORKERS; i++) {
         workers[i] = (struct worker){ engines[i % 2], i, share_long() ? 2000 : 30, "" };
@@ -1797,7 +1731,7 @@ static void scripts_may_be_flushed_at_any_time(void **state)
         if (workers[i].fault[0] != '\0')
             fail_msg("%s", workers[i].fault);
     assert_true(flusher.flushes > 10);
-    audit_is_clean(engines[0]);
+    audit(engines[0]);
     usher_close(engines[0]);
     usher_close(engines[1]);
 }
@@ -2010,7 +1944,7 @@ static int by_number_and_token(const void *a, const void *b)
     return x->token < y->token ? -1 : x->token > y->token;
 }
 
-static void connections_that_break_at_random_confuse_nobody(void **state)
+TEST(connections_that_break_at_random_confuse_nobody)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), 3000);
     unsigned rounds = share_long() ? HOLDS_MAX / WORKERS : 300;
@@ -2026,7 +1960,6 @@ static void connections_that_break_at_random_confuse_nobody(void **state)
     int64_t longest = 0;
     size_t n = 0;
 
-    (void)state;
     assert_non_null(holds);
     for (int i = 0; i < POOL_NUMBERS; i++) {
         char number[16];
@@ -2084,7 +2017,7 @@ static void connections_that_break_at_random_confuse_nobody(void **state)
     assert_int_equal(ask_number_stats(direct, "shared", &stats), USHER_OK);
     assert_int_equal(stats.idle_up, POOL_NUMBERS);
     assert_true(stats.calls_today == (int64_t)n);
-    audit_is_clean(direct);
+    audit(direct);
     free(holds);
     usher_close(e);
     usher_close(direct);
@@ -2109,13 +2042,12 @@ static void *look_all_the_time(void *payload)
     return NULL;
 }
 
-static void the_audit_may_run_while_others_work(void **state)
+TEST(the_audit_may_run_while_others_work)
 {
     struct worker workers[4];
     pthread_t threads[4];
     struct usher_engine *e = open_direct();
 
-    (void)state;
     for (unsigned i = 0; i < 4; i++) {
         workers[i] = (struct worker){ e, i, i < 2 ? 40 : 20, "" };
         assert_int_equal(
@@ -2132,7 +2064,7 @@ static void the_audit_may_run_while_others_work(void **state)
 
 /* The timeout is for one answer of the server: that there are many pages is no failure.  By the
  * clock, so one of several tries has to show it. */
-static void a_large_pool_may_take_longer_than_the_timeout(void **state)
+TEST(a_large_pool_may_take_longer_than_the_timeout)
 {
     enum { NUMBERS = 20000, PART = 2000 };
     static struct usher_operation commands[PART];
@@ -2143,7 +2075,6 @@ static void a_large_pool_may_take_longer_than_the_timeout(void **state)
     char digest[33], again[33];
     bool shown = false;
 
-    (void)state;
     for (size_t from = 0; from < NUMBERS; from += PART) {
         for (size_t i = 0; i < PART; i++) {
             size_t size = (size_t)snprintf(names[i], sizeof names[i], "%zu", from + i);
@@ -2171,17 +2102,15 @@ static void a_large_pool_may_take_longer_than_the_timeout(void **state)
 }
 
 /* Who the server is, is asked every second: behind the deadline, too. */
-static void many_scopes_may_take_longer_than_the_timeout(void **state)
+TEST(many_scopes_may_take_longer_than_the_timeout)
 {
     enum { PART = 500, PARTS = 40 };
     static struct usher_operation commands[PART];
     static struct usher_result replies[PART];
     static char names[PART][16];
     struct usher_engine *e = open_direct(), *hasty = open_at(redis_server_port(server), 300);
-    uint64_t faults;
     int64_t took = 0;
 
-    (void)state;
     for (unsigned part = 0; part < PARTS && took < 1500; part++) {
         int64_t began;
 
@@ -2196,9 +2125,7 @@ static void many_scopes_may_take_longer_than_the_timeout(void **state)
         for (size_t i = 0; i < PART; i++)
             usher_result_done(&replies[i]);
         began = clock_ms();
-        if (usher_audit(hasty, NULL, NULL, &faults) != USHER_OK)
-            fail_msg("%s", usher_message());
-        assert_int_equal(faults, 0);
+        audit(hasty);
         took = clock_ms() - began;
     }
     print_message("the last audit took %" PRId64 " ms\n", took);
@@ -2291,7 +2218,7 @@ static void does_not_open(const char *url, enum usher_status expected, const cha
         fail_msg("%s is not in: %s", hint, usher_message());
 }
 
-static void what_is_no_redis_is_not_taken_for_one(void **state)
+TEST(what_is_no_redis_is_not_taken_for_one)
 {
 #define SAYS(string) string, sizeof string - 1
     static const struct {
@@ -2326,7 +2253,6 @@ static void what_is_no_redis_is_not_taken_for_one(void **state)
     struct fake f;
     char url[128], *flood = malloc(1 << 20);
 
-    (void)state;
     assert_non_null(flood);
     for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
         for (int stays = 0; stays < 2; stays++) {
@@ -2345,7 +2271,7 @@ static void what_is_no_redis_is_not_taken_for_one(void **state)
     free(flood);
 }
 
-static void a_wrong_password_user_or_database_is_said_so(void **state)
+TEST(a_wrong_password_user_or_database_is_said_so)
 {
     static const char *const users[] = { "someone on >s3cret ~* +@all", NULL };
     struct redis_server_options options = { .password = "s3cret", .users = users };
@@ -2354,7 +2280,6 @@ static void a_wrong_password_user_or_database_is_said_so(void **state)
     int port;
     char url[128];
 
-    (void)state;
     if (own == NULL)
         fail_msg("%s", redis_reason());
     port = redis_server_port(own);
@@ -2394,12 +2319,11 @@ static void a_wrong_password_user_or_database_is_said_so(void **state)
     redis_server_stop(own);
 }
 
-static void a_server_that_is_loading_is_waited_for(void **state)
+TEST(a_server_that_is_loading_is_waited_for)
 {
     struct usher_engine *e = NULL;
     char url[128];
 
-    (void)state;
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=%d", proxy_port(proxy), TIMEOUT);
     arm(PROXY_ANSWER, "PING", 1000000, refusals[0]);
     does_not_open(url, USHER_UNAVAILABLE, "LOADING");
@@ -2571,7 +2495,7 @@ static const struct usher_operation lied_to_again[] = {
     LINE(SET, 20, USHER_GIVEN_REST, ARGS(.rest_ms = 1)),
 };
 
-static void answers_of_the_wrong_type_are_not_believed(void **state)
+TEST(answers_of_the_wrong_type_are_not_believed)
 {
     static const char *const bodies[] = {
         "+OK\r\n",
@@ -2617,7 +2541,6 @@ static void answers_of_the_wrong_type_are_not_believed(void **state)
     struct usher_engine *e = open_at(proxy_port(proxy), 200), *direct = open_direct();
     char before[33], after[33];
 
-    (void)state;
     fresh_world(direct);
     digest_of(direct, "p", before);
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
@@ -2637,7 +2560,7 @@ static void answers_of_the_wrong_type_are_not_believed(void **state)
     usher_close(direct);
 }
 
-static void pieces_of_an_answer_that_are_wrong_are_not_believed(void **state)
+TEST(pieces_of_an_answer_that_are_wrong_are_not_believed)
 {
     static char huge[304] = "\xda\x01\x2c";
     /* As what it could be taken: a number, a number >= 0, one of a few, an array, a name. */
@@ -2690,7 +2613,6 @@ static void pieces_of_an_answer_that_are_wrong_are_not_believed(void **state)
     struct piece part = { inner, 0 };
     size_t size;
 
-    (void)state;
     memset(huge + 3, 'y', 300);
     fresh_world(direct);
     warm(e);
@@ -2843,7 +2765,7 @@ static void put_member(const char *key, bool add, const char *member, size_t siz
     freeReplyObject(must(redis_do_argv(server, add ? 4 : 3, argv, sizes)));
 }
 
-static void damaged_fields_are_reported_and_crash_nothing(void **state)
+TEST(damaged_fields_are_reported_and_crash_nothing)
 {
     static char huge[70000];
     static const struct piece wrong[] = {
@@ -2868,7 +2790,6 @@ static void damaged_fields_are_reported_and_crash_nothing(void **state)
     uint64_t random = seed + 5;
     unsigned cases = 0, found = 0;
 
-    (void)state;
     memset(huge, '7', sizeof huge);
     fresh_world(direct);
     sticky.request.data = "kept";
@@ -2915,7 +2836,7 @@ static void damaged_fields_are_reported_and_crash_nothing(void **state)
         restore(&saved);
     }
     print_message("%u of %u found\n", found, cases);
-    audit_is_clean(direct);
+    audit(direct);
     freeReplyObject(fields);
     saved_done(&saved);
     usher_close(e);
@@ -2923,7 +2844,7 @@ static void damaged_fields_are_reported_and_crash_nothing(void **state)
 }
 
 /* One that says that it stands before where it stands: a walk behind it would find it again. */
-static void a_record_that_stands_elsewhere_stops_no_server(void **state)
+TEST(a_record_that_stands_elsewhere_stops_no_server)
 {
     struct usher_engine *e = open_at(redis_server_port(server), 60), *direct = open_direct();
     const struct usher_operation stats = LINE(STATS, 1000000, 0, ARGS(.max = 0));
@@ -2932,7 +2853,6 @@ static void a_record_that_stands_elsewhere_stops_no_server(void **state)
     redisReply *fields;
     unsigned n = 0;
 
-    (void)state;
     fresh_world(direct);
     save(&saved);
     fields = must(redis_do(server, "HGETALL", HASH, NULL));
@@ -2960,7 +2880,7 @@ static void a_record_that_stands_elsewhere_stops_no_server(void **state)
         }
     }
     assert_true(n >= 3);
-    audit_is_clean(direct);
+    audit(direct);
     freeReplyObject(fields);
     saved_done(&saved);
     usher_close(e);
@@ -2969,7 +2889,7 @@ static void a_record_that_stands_elsewhere_stops_no_server(void **state)
 
 /* A record that cannot be read spoils the commands that need it, and no others, however many
  * share a call. */
-static void a_damaged_record_spoils_only_the_commands_that_need_it(void **state)
+TEST(a_damaged_record_spoils_only_the_commands_that_need_it)
 {
     static const struct usher_operation commands[] = {
         LINE(REG, 20, 0, ARGS(N("n5"))),
@@ -2983,7 +2903,6 @@ static void a_damaged_record_spoils_only_the_commands_that_need_it(void **state)
     enum { COMMANDS = sizeof commands / sizeof *commands };
     struct usher_engine *e = open_direct(), *twin = open_twin();
 
-    (void)state;
     for (int watched = 0; watched < 2; watched++) {
         struct usher_result replies[COMMANDS], expected;
         struct usher_watcher *watch = NULL;
@@ -3027,7 +2946,7 @@ static void a_damaged_record_spoils_only_the_commands_that_need_it(void **state)
 
             freeReplyObject(must(redis_do_argv(server, 4, argv, sizes)));
         }
-        audit_is_clean(e);
+        audit(e);
         digest_of(e, "p", now);
         digest_of(twin, "p", wanted);
         assert_string_equal(now, wanted);
@@ -3040,7 +2959,7 @@ static void a_damaged_record_spoils_only_the_commands_that_need_it(void **state)
 
 /* A list of the index without a counterpart among the records. */
 #define AT7 "\0\0\0\0\0\0\x01"
-static void a_damaged_index_is_reported_and_crashes_nothing(void **state)
+TEST(a_damaged_index_is_reported_and_crashes_nothing)
 {
     static const struct piece extra[] = {
         PIECE(""),
@@ -3079,7 +2998,6 @@ static void a_damaged_index_is_reported_and_crashes_nothing(void **state)
     struct usher_operation sticky = targets[16];
     struct usher_result reply;
 
-    (void)state;
     fresh_world(direct);
     sticky.request.data = "kept";
     sticky.request.size = 4;
@@ -3134,7 +3052,7 @@ static void a_damaged_index_is_reported_and_crashes_nothing(void **state)
     }
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     restore(&saved);
-    audit_is_clean(direct);
+    audit(direct);
     saved_done(&saved);
     usher_close(e);
     usher_close(direct);
@@ -3160,7 +3078,7 @@ static void assert_same_pairs(const redisReply *a, const redisReply *b, size_t e
     }
 }
 
-static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
+TEST(a_format_that_is_not_known_is_invalid_and_left_alone)
 {
     struct usher_engine *e = open_direct();
     redisReply *head, *dump[2][3];
@@ -3168,7 +3086,6 @@ static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
     size_t sizes[] = { 4, sizeof HASH - 1, 4, 0 };
     char other[256], format;
 
-    (void)state;
     fresh_world(e);
     head = must(redis_do(server, "HGET", HASH, "head", NULL));
     assert_true(head->len > 2 && (size_t)head->len < sizeof other);
@@ -3204,7 +3121,7 @@ static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
     }
     other[0] = format;
     freeReplyObject(must(redis_do_argv(server, 4, argv, sizes)));
-    audit_is_clean(e);
+    audit(e);
     freeReplyObject(head);
     usher_close(e);
 }
@@ -3248,14 +3165,13 @@ static enum usher_status open_as(const char *leave_out, const char *keys,
     return usher_open(url, &options, ret_engine);
 }
 
-static void the_least_rights_are_enough(void **state)
+TEST(the_least_rights_are_enough)
 {
     struct usher_engine *e, *direct = open_direct();
     struct usher_watcher *watch;
     unsigned notices = 0;
     char digest[33];
 
-    (void)state;
     if (open_as(NULL, RIGHTS_KEYS, &e) != USHER_OK)
         fail_msg("%s", usher_message());
     assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, safe_watcher, &notices, &watch), USHER_OK);
@@ -3271,7 +3187,7 @@ static void the_least_rights_are_enough(void **state)
         usher_result_done(&reply);
         digest_of(e, "p", digest);
         assert_string_equal(digest, x.after);
-        audit_is_clean(e);
+        audit(e);
         expected_done(&x);
     }
     assert_true(redis_do_ok(server, "SCRIPT", "FLUSH", NULL));
@@ -3282,12 +3198,11 @@ static void the_least_rights_are_enough(void **state)
     usher_close(direct);
 }
 
-static void one_right_less_fails_and_says_so(void **state)
+TEST(one_right_less_fails_and_says_so)
 {
     static const char *const unneeded[] = { "+client|setname", "+config|get", "+time" };
     struct usher_engine *direct = open_direct();
 
-    (void)state;
     for (size_t i = 0; i < RIGHTS; i++) {
         struct usher_engine *e;
         enum usher_status status;
@@ -3427,7 +3342,7 @@ static void assert_answer(redisReply *reply, const char *word)
     freeReplyObject(reply);
 }
 
-static void a_person_can_use_the_script_by_hand(void **state)
+TEST(a_person_can_use_the_script_by_hand)
 {
     char *text = script_text();
     redisReply *sha = must(redis_do(server, "SCRIPT", "LOAD", text, NULL));
@@ -3442,7 +3357,6 @@ static void a_person_can_use_the_script_by_hand(void **state)
     static const char *const slips[][2] = { { "now", "soon" }, { "now", "-1" },  { "req", "" },
                                             { "req", "a\nb" }, { "token", "1" }, { "group", "" } };
 
-    (void)state;
     assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "call", NULL)),
                   "empty");
     assert_answer(by_hand(sha->str, "{numpool}", "reg", "123456"), "missing");
@@ -3468,7 +3382,7 @@ static void a_person_can_use_the_script_by_hand(void **state)
     assert_answer(by_hand(sha->str, "{numpool}", "unreg", "123456"), "ok");
     assert_answer(by_hand(sha->str, "{numpool}", "del", "123456"), "ok");
     assert_answer(by_hand(sha->str, "{numpool}", "del", "123456"), "same");
-    audit_is_clean(e);
+    audit(e);
     /* a slip of the hand */
     assert_answer(by_hand(sha->str, "{numpool}", "", ""), "invalid");
     assert_answer(by_hand(sha->str, "{numpool}", "nosuch", "1"), "invalid");
@@ -3511,7 +3425,7 @@ static void a_person_can_use_the_script_by_hand(void **state)
     assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "set", "", "order",
                                 "7", NULL)),
                   "invalid");
-    audit_is_clean(e);
+    audit(e);
     freeReplyObject(sha);
     free(text);
     usher_close(twin);
@@ -3549,7 +3463,7 @@ static struct usher_engine *open_far(int end, int64_t timeout_ms)
 
 /* A call is given up, asked for again, and over.  What was sent first must not arrive behind it:
  * the number would be in a call of which nobody knows. */
-static void what_was_given_up_does_not_arrive_later(void **state)
+TEST_WITH(what_was_given_up_does_not_arrive_later, NULL, cable_end)
 {
     struct redis_server_options options = { .address = cable_address[1] };
     struct usher_number_result_row row;
@@ -3558,7 +3472,6 @@ static void what_was_given_up_does_not_arrive_later(void **state)
     enum usher_status status;
     int64_t until_ms;
 
-    (void)state;
     cable_lay_or_skip(&cable);
     options.netns = cable.end[1];
     far = redis_server_start(&options);
@@ -3612,11 +3525,10 @@ static int by_a_user(bool lay)
     return WEXITSTATUS(status);
 }
 
-static void a_cable_needs_no_root(void **state)
+TEST_WITH(a_cable_needs_no_root, NULL, NULL)
 {
     int first = by_a_user(false);
 
-    (void)state;
     if (first == NOT_MAPPED)
         return; /* this whole program is in a user namespace */
     if (first == FORBIDDEN)
@@ -3629,62 +3541,10 @@ static void a_cable_needs_no_root(void **state)
  * -------------------------------------------------------------------------------------------------------
  */
 
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(without_faults_the_twin_is_alike),
-        TEST(an_answer_that_is_swallowed_is_asked_for_again_or_unknown),
-        TEST(a_request_that_is_dropped_is_sent_again_or_unknown),
-        TEST(a_connection_that_is_gone_before_sending_is_replaced),
-        TEST(any_reply_may_be_cut_at_any_byte),
-        TEST(any_request_may_be_cut_at_any_byte),
-        TEST(a_repeat_by_the_user_gets_the_first_answer),
-        TEST(a_batch_with_request_ids_survives_any_fault_at_any_place),
-        TEST(a_command_refused_in_a_pipeline_is_not_applied_after_its_successors),
-        TEST(answers_lost_in_a_pipeline_do_not_turn_its_order_round),
-        TEST(bulk_work_goes_on_when_answers_are_lost),
-        TEST(a_drop_goes_on_when_answers_are_lost),
-        TEST(a_batch_larger_than_all_buffers_gets_through),
-        TEST(slow_answers_are_waited_for_until_the_deadline),
-        TEST(a_black_hole_swallows_no_caller),
-        TEST(a_refused_connection_is_unavailable_in_time),
-        TEST(a_call_keeps_its_timeout_while_the_server_is_silent),
-        TEST(a_batch_of_any_size_has_one_deadline),
-        TEST(a_server_that_is_killed_and_restarted_is_used_again),
-        TEST(a_server_that_refuses_is_asked_again_until_the_deadline),
-        TEST(a_refusal_that_will_not_pass_is_unavailable_at_once),
-        TEST(a_server_without_memory_or_replicas_applies_all_or_nothing),
-        TEST(a_script_is_sent_once_however_often_one_connects),
-        TEST(scripts_may_be_flushed_at_any_time),
-        TEST(connections_that_break_at_random_confuse_nobody),
-        TEST(the_audit_may_run_while_others_work),
-        TEST(a_large_pool_may_take_longer_than_the_timeout),
-        TEST(many_scopes_may_take_longer_than_the_timeout),
-        TEST(what_is_no_redis_is_not_taken_for_one),
-        TEST(a_wrong_password_user_or_database_is_said_so),
-        TEST(a_server_that_is_loading_is_waited_for),
-        TEST(answers_of_the_wrong_type_are_not_believed),
-        TEST(pieces_of_an_answer_that_are_wrong_are_not_believed),
-        TEST(damaged_fields_are_reported_and_crash_nothing),
-        TEST(a_record_that_stands_elsewhere_stops_no_server),
-        TEST(a_damaged_record_spoils_only_the_commands_that_need_it),
-        TEST(a_damaged_index_is_reported_and_crashes_nothing),
-        TEST(a_format_that_is_not_known_is_invalid_and_left_alone),
-        TEST(the_least_rights_are_enough),
-        TEST(one_right_less_fails_and_says_so),
-        TEST(a_person_can_use_the_script_by_hand),
-        cmocka_unit_test_teardown(what_was_given_up_does_not_arrive_later, cable_end),
-#ifdef __linux__
-        cmocka_unit_test(a_cable_needs_no_root),
-#endif
-    };
     const char *given = getenv("USHER_SEED");
-    int failed;
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)clock_ms();
     print_message("USHER_SEED=%" PRIu64 "\n", seed);
     cable_prepare();
@@ -3694,15 +3554,19 @@ int main(int argc, char **argv)
     proxy = proxy_start(redis_server_port(server));
     if (proxy == NULL) {
         (void)fprintf(stderr, "no proxy\n");
-        redis_server_stop(server);
         return 1;
     }
     for (size_t i = 0; i < OTHERS; i++)
         timed_line(&other_lines[i], others[i]);
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
+}
+
+static void program_end(void)
+{
     for (size_t i = 0; i < OTHERS; i++)
         line_done(&other_lines[i]);
     proxy_stop(proxy);
     redis_server_stop(server);
-    return failed;
 }
+
+TEST_PROGRAM(program_begin, program_end);

@@ -4,24 +4,12 @@
  * reaches them by a message.  While the clock of this process is stopped no follower reads a log
  * by itself, so what is received then came by a message.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include <usher/operation.h>
 #include <usher/store.h>
 
 #include "lib/fake.h"
@@ -44,13 +32,12 @@ static void subscribed(struct usher_engine *e, const char *channel, long long n)
 /* ---- cases ------------------------------------------------------------------------------------
  */
 
-static void a_message_alone_wakes_a_follower(void **state)
+TEST(a_message_alone_wakes_a_follower)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     uint64_t version = follow_must(a, "room open hall push=1");
     struct usher_watcher *w = follow_room(b, "hall"), *other;
 
-    (void)state;
     follow_hears(b, version);
     subscribed(b, "{hall}:room", 1);
     follow_stop_clock(true);
@@ -78,14 +65,13 @@ static void a_message_alone_wakes_a_follower(void **state)
     usher_close(a);
 }
 
-static void rooms_share_a_connection(void **state)
+TEST(rooms_share_a_connection)
 {
     enum { ROOMS = 100 };
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     char channel[32];
     redisReply *r;
 
-    (void)state;
     for (int i = 0; i < ROOMS; i++) {
         char room[16];
         uint64_t version = follow_must(a, "room open many%d push=1", i);
@@ -117,13 +103,12 @@ static void *work(void *payload)
 }
 
 /* A thread that is in usher_work() drives the connection and reads the log. */
-static void a_working_thread_drives_it(void **state)
+TEST(a_working_thread_drives_it)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     uint64_t version = follow_must(a, "room open work push=1");
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, work, b), 0);
     (void)follow_room(b, "work");
     follow_hears(b, version);
@@ -138,12 +123,11 @@ static void a_working_thread_drives_it(void **state)
     usher_close(a);
 }
 
-static void a_connection_that_is_killed_leaves_no_hole(void **state)
+TEST(a_connection_that_is_killed_leaves_no_hole)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     uint64_t version = follow_must(a, "room open cut push=1");
 
-    (void)state;
     (void)follow_room(b, "cut");
     follow_hears(b, version);
     subscribed(b, "{cut}:room", 1);
@@ -176,12 +160,11 @@ static void a_connection_that_is_killed_leaves_no_hole(void **state)
     usher_close(a);
 }
 
-static void a_user_without_the_right_reads_the_log(void **state)
+TEST(a_user_without_the_right_reads_the_log)
 {
     struct usher_engine *a = follow_open(url), *b;
     char deaf[URL_MAX];
 
-    (void)state;
     assert_true(redis_do_ok(server, "ACL", "SETUSER", "deaf", "reset", "on", ">pw", "~*", "+@all",
                             "resetchannels", NULL));
     (void)snprintf(deaf, sizeof deaf, "redis://deaf:pw@127.0.0.1:%d", redis_server_port(server));
@@ -203,12 +186,11 @@ static void a_user_without_the_right_reads_the_log(void **state)
 }
 
 /* The log is read when the subscription begins, for changes before that. */
-static void a_change_before_a_subscription_is_read(void **state)
+TEST(a_change_before_a_subscription_is_read)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     uint64_t version = follow_must(a, "room open early push=1");
 
-    (void)state;
     (void)follow_room(b, "early");
     follow_hears(b, version); /* it has not subscribed yet */
     version = follow_must(a, "room set early f 1");
@@ -220,13 +202,12 @@ static void a_change_before_a_subscription_is_read(void **state)
 }
 
 /* A follower that loses its right reads the log every half second; the clock moves by as much. */
-static void it_reads_the_log_while_it_is_not_subscribed(void **state)
+TEST(it_reads_the_log_while_it_is_not_subscribed)
 {
     struct usher_engine *a = follow_open(url), *b;
     uint64_t version = follow_must(a, "room open lost push=1");
     char at[URL_MAX];
 
-    (void)state;
     assert_true(redis_do_ok(server, "ACL", "SETUSER", "sub", "reset", "on", ">pw", "~*", "+@all",
                             "&*", NULL));
     (void)snprintf(at, sizeof at, "redis://sub:pw@127.0.0.1:%d", redis_server_port(server));
@@ -247,11 +228,10 @@ static void it_reads_the_log_while_it_is_not_subscribed(void **state)
     usher_close(a);
 }
 
-static void push_can_be_turned_off_and_on(void **state)
+TEST(push_can_be_turned_off_and_on)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
 
-    (void)state;
     (void)follow_room(b, "knob");
     follow_hears(b, follow_must(a, "room open knob"));
     follow_hears(b, follow_must(a, "room set knob f 0"));
@@ -273,14 +253,13 @@ static void push_can_be_turned_off_and_on(void **state)
 }
 
 /* A room that is closed, and opened again, is followed on. */
-static void a_room_that_is_opened_again_is_followed(void **state)
+TEST(a_room_that_is_opened_again_is_followed)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     const struct usher_event *event;
     uint64_t version = follow_must(a, "room open phoenix push=1");
     bool news = false;
 
-    (void)state;
     (void)follow_room(b, "phoenix");
     follow_hears(b, version);
     subscribed(b, "{phoenix}:room", 1);
@@ -301,14 +280,13 @@ static void a_room_that_is_opened_again_is_followed(void **state)
 }
 
 /* The child of a fork leaves the connection to its parent. */
-static void a_child_leaves_it_to_its_parent(void **state)
+TEST(a_child_leaves_it_to_its_parent)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     uint64_t version = follow_must(a, "room open family push=1");
     int status = 1;
     pid_t child;
 
-    (void)state;
     (void)follow_room(b, "family");
     follow_hears(b, version);
     subscribed(b, "{family}:room", 1);
@@ -404,7 +382,7 @@ static void drive(struct usher_store *store, struct usher_listener *l, struct fa
 #define SAYS(version) "*3\r\n$8\r\nsmessage\r\n$11\r\n{hall}:room\r\n" version
 #define MOVED_AWAY "*3\r\n$12\r\nsunsubscribe\r\n$11\r\n{hall}:room\r\n:0\r\n"
 
-static void a_server_may_say_anything(void **state)
+TEST(a_server_may_say_anything)
 {
     static const struct {
         const char *text;
@@ -440,7 +418,6 @@ static void a_server_may_say_anything(void **state)
         { "-NOPERM no\r\n", 0, 0, 0, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct fake *f = fake_start(1);
         struct fake_rule rule = { .match = "SSUBSCRIBE",
@@ -471,7 +448,7 @@ static void a_server_may_say_anything(void **state)
 }
 
 /* A redirect is followed at once; a server without SSUBSCRIBE gets SUBSCRIBE. */
-static void a_subscription_goes_where_the_slot_is(void **state)
+TEST(a_subscription_goes_where_the_slot_is)
 {
     static const char old[] = "*3\r\n$9\r\nsubscribe\r\n$11\r\n{hall}:room\r\n:1\r\n";
     struct fake *f = fake_start(2);
@@ -483,7 +460,6 @@ static void a_subscription_goes_where_the_slot_is(void **state)
     struct usher_store *store;
     struct usher_listener *l;
 
-    (void)state;
     assert_non_null(f);
     fake_error(f, home, "SSUBSCRIBE", 1, "MOVED %d 127.0.0.1:%d", slot, fake_port(f, 1 - home));
     fake_rule(f, 1 - home, &confirm);
@@ -513,14 +489,13 @@ static void a_subscription_goes_where_the_slot_is(void **state)
 }
 
 /* Without memory a subscription comes later. */
-static void a_listener_survives_a_lack_of_memory(void **state)
+TEST(a_listener_survives_a_lack_of_memory)
 {
     struct fake *f = fake_start(1);
     struct fake_rule confirm = { .match = "SSUBSCRIBE", .action = FAKE_REPLY, .text = CONFIRMED };
     struct usher_text hall = { "hall", 4 };
     struct usher_store *store;
 
-    (void)state;
     assert_non_null(f);
     fake_rule(f, FAKE_ALL, &confirm);
     store = store_of(f);
@@ -545,32 +520,18 @@ static void a_listener_survives_a_lack_of_memory(void **state)
     fake_stop(f);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_alone_wakes_a_follower),
-        cmocka_unit_test(rooms_share_a_connection),
-        cmocka_unit_test(a_working_thread_drives_it),
-        cmocka_unit_test(a_connection_that_is_killed_leaves_no_hole),
-        cmocka_unit_test(a_user_without_the_right_reads_the_log),
-        cmocka_unit_test(a_change_before_a_subscription_is_read),
-        cmocka_unit_test(it_reads_the_log_while_it_is_not_subscribed),
-        cmocka_unit_test(push_can_be_turned_off_and_on),
-        cmocka_unit_test(a_room_that_is_opened_again_is_followed),
-        cmocka_unit_test(a_child_leaves_it_to_its_parent),
-        cmocka_unit_test(a_server_may_say_anything),
-        cmocka_unit_test(a_subscription_goes_where_the_slot_is),
-        cmocka_unit_test(a_listener_survives_a_lack_of_memory),
-    };
-    int result;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     server = redis_server_start(NULL);
     if (server == NULL)
         return redis_skip();
     (void)redis_server_url(server, url);
-    result = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_server_stop(server);
-    return result;
+    return 0;
 }
+
+static void program_end(void)
+{
+    redis_server_stop(server);
+}
+
+TEST_PROGRAM(program_begin, program_end);

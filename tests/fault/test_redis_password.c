@@ -3,23 +3,11 @@
  * A password that changes while a program runs: each connection is made with the one that the
  * application, or a file, has at the time.  R18 of the specification of the Redis store.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/line.h"
 #include "lib/servers.h"
@@ -124,12 +112,11 @@ static void must(struct usher_engine *e, const char *text, enum usher_status sta
     usher_result_done(&r);
 }
 
-static void the_application_is_asked_each_time(void **state)
+TEST(the_application_is_asked_each_time)
 {
     struct usher_engine *e;
     unsigned before;
 
-    (void)state;
     server_wants("s3cret1");
     have("s3cret1");
     assert_int_equal(engine_open("", "", PATIENCE_MS, true, &e), USHER_OK);
@@ -155,11 +142,10 @@ static void the_application_is_asked_each_time(void **state)
     usher_close(e);
 }
 
-static void a_file_is_read_each_time(void **state)
+TEST(a_file_is_read_each_time)
 {
     struct usher_engine *e;
 
-    (void)state;
     server_wants("s3cret4");
     file_says("s3cret4\n");
     assert_int_equal(engine_open("", file_option(), PATIENCE_MS, false, &e), USHER_OK);
@@ -174,7 +160,7 @@ static void a_file_is_read_each_time(void **state)
 }
 
 /* The map is asked for with it, too, and by whoever comes to a node first. */
-static void each_node_is_told_the_one_of_now(void **state)
+TEST(each_node_is_told_the_one_of_now)
 {
     struct redis_server_options options = { .password = "s3cret0" };
     struct redis_cluster *c = redis_cluster_start(3, 0, &options);
@@ -182,7 +168,6 @@ static void each_node_is_told_the_one_of_now(void **state)
     struct usher_engine *e;
     char url[1024];
 
-    (void)state;
     assert_non_null(c);
     file_says("s3cret0\n");
     opt.timeout_ms = PATIENCE_MS;
@@ -238,14 +223,13 @@ static void *worker_main(void *payload)
 #define WORKERS 8
 
 /* The server is first to know, and then the file: who connects meanwhile tries again. */
-static void it_changes_under_load(void **state)
+TEST(it_changes_under_load)
 {
     struct usher_engine *e;
     struct worker w[WORKERS];
     pthread_t thread[WORKERS];
     _Atomic bool stop = false;
 
-    (void)state;
     server_wants("s3cret7");
     file_says("s3cret7\n");
     assert_int_equal(engine_open("", file_option(), PATIENCE_MS, false, &e), USHER_OK);
@@ -287,11 +271,10 @@ static void refused(const char *user, const char *option, bool asks, enum usher_
     assert_null(strstr(usher_message(), "s3cret"));
 }
 
-static void what_is_no_password_is_said_so(void **state)
+TEST(what_is_no_password_is_said_so)
 {
     char long_one[600], longer[1300];
 
-    (void)state;
     server_wants("s3cret8");
     file_says("s3cret9\n");
     refused("", file_option(), false, USHER_UNAVAILABLE, "WRONGPASS");
@@ -326,25 +309,20 @@ static void what_is_no_password_is_said_so(void **state)
     have_none(false);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_application_is_asked_each_time),
-        cmocka_unit_test(a_file_is_read_each_time),
-        cmocka_unit_test(each_node_is_told_the_one_of_now),
-        cmocka_unit_test(it_changes_under_load),
-        cmocka_unit_test(what_is_no_password_is_said_so),
-    };
     struct redis_server_options options = { .password = "s3cret0" };
-    int result;
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     server = redis_server_start(&options);
     if (server == NULL)
         return redis_skip();
     (void)snprintf(file, sizeof file, "%s/password", redis_server_dir(server));
-    result = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_server_stop(server);
-    return result;
+    return 0;
 }
+
+static void program_end(void)
+{
+    redis_server_stop(server);
+}
+
+TEST_PROGRAM(program_begin, program_end);

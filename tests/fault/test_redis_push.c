@@ -3,20 +3,9 @@
  * Rooms with push=1: who listens to Redis hears of each change at once, and finds it in the log; on
  * a cluster at the node that has the room.  Who may not publish is told so when he asks for it.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/calls.h"
 #include "lib/line.h"
@@ -24,7 +13,7 @@
 
 #define PATIENCE_S 30
 
-static struct redis_server *server;
+TEST_SERVER(server);
 
 static struct usher_engine *opened(const char *url)
 {
@@ -83,7 +72,7 @@ static void hears_no_more(redisContext *c, struct redis_server *s, const char *h
     hears(c, 4711);
 }
 
-static void each_change_is_published_once(void **state)
+TEST(each_change_is_published_once)
 {
     static const char channel[] = "hotel{hall}:room";
     struct usher_engine *e;
@@ -95,7 +84,6 @@ static void each_change_is_published_once(void **state)
     char url[REDIS_URL_MAX], text[REDIS_URL_MAX + 32];
     redisContext *c = listen_to(server, "SUBSCRIBE", channel);
 
-    (void)state;
     (void)snprintf(text, sizeof text, "%s?prefix=hotel", redis_server_url(server, url));
     e = opened(text);
     must(e, "room open hall", USHER_OK);
@@ -160,7 +148,7 @@ static uint64_t join(struct usher_engine *e, int first, int n, int at)
 
 /* With `presence` an interval of joins and leaves is two messages: the first of them, and at its
  * end the last, which a heartbeat or the next change publishes. */
-static void joins_are_published_once_an_interval(void **state)
+TEST(joins_are_published_once_an_interval)
 {
     static const char channel[] = "{crowd}:room";
     redisContext *c = listen_to(server, "SUBSCRIBE", channel);
@@ -171,7 +159,6 @@ static void joins_are_published_once_an_interval(void **state)
     struct usher_engine *e = opened(redis_server_url(server, url));
     uint64_t version;
 
-    (void)state;
     hears(c, must(e, "room open crowd push=1 presence=5000 now=1000", USHER_OK));
     hears(c, join(e, 0, 1, 10000));
     version = join(e, 1, 20, 10001);
@@ -223,14 +210,13 @@ static void joins_are_published_once_an_interval(void **state)
 }
 
 /* A message has been sent when the change is there, and what is due by itself is a change. */
-static void what_is_published_is_in_the_log(void **state)
+TEST(what_is_published_is_in_the_log)
 {
     char url[REDIS_URL_MAX];
     struct usher_engine *e = opened(redis_server_url(server, url)), *other = opened(url);
     redisContext *c = listen_to(server, "SUBSCRIBE", "{log}:room");
     uint64_t version = must(e, "room open log push=1 ttl=1000 now=1000", USHER_OK);
 
-    (void)state;
     hears(c, version);
     hears(c, must(e, "room join log ann now=1000", USHER_OK));
     for (unsigned i = 0; i < 20; i++) {
@@ -252,14 +238,13 @@ static void what_is_published_is_in_the_log(void **state)
 }
 
 /* Behind a change of hands versions jump, and so does what is published. */
-static void a_version_behind_a_loss_is_the_one_that_is_told(void **state)
+TEST(a_version_behind_a_loss_is_the_one_that_is_told)
 {
     char url[REDIS_URL_MAX];
     struct usher_engine *e = opened(redis_server_url(server, url));
     redisContext *c = listen_to(server, "SUBSCRIBE", "{fell}:room");
     uint64_t before = must(e, "room open fell push=1", USHER_OK), version;
 
-    (void)state;
     hears(c, before);
     usher_close(e);
     /* now it is another server, with all that it had */
@@ -274,12 +259,11 @@ static void a_version_behind_a_loss_is_the_one_that_is_told(void **state)
     redisFree(c);
 }
 
-static void who_may_not_publish_is_told_so(void **state)
+TEST(who_may_not_publish_is_told_so)
 {
     static const char *const lacks[] = { "-publish", "resetchannels" };
     char url[128];
 
-    (void)state;
     for (unsigned i = 0; i < sizeof lacks / sizeof *lacks; i++) {
         struct usher_engine *e;
         struct usher_result r;
@@ -302,7 +286,7 @@ static void who_may_not_publish_is_told_so(void **state)
     }
 }
 
-static void on_a_cluster_the_channel_is_where_the_room_is(void **state)
+TEST(on_a_cluster_the_channel_is_where_the_room_is)
 {
     enum { MASTERS = 3, ROOMS = 12 };
     struct redis_cluster *cluster = redis_cluster_start(MASTERS, 0, NULL);
@@ -311,7 +295,6 @@ static void on_a_cluster_the_channel_is_where_the_room_is(void **state)
     char url[REDIS_URL_MAX];
     bool used[MASTERS] = { false };
 
-    (void)state;
     if (cluster == NULL)
         fail_msg("%s", redis_reason());
     e = opened(redis_cluster_url(cluster, url));
@@ -337,26 +320,4 @@ static void on_a_cluster_the_channel_is_where_the_room_is(void **state)
         redisFree(c[i]);
     usher_close(e);
     redis_cluster_stop(cluster);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_change_is_published_once),
-        cmocka_unit_test(joins_are_published_once_an_interval),
-        cmocka_unit_test(what_is_published_is_in_the_log),
-        cmocka_unit_test(a_version_behind_a_loss_is_the_one_that_is_told),
-        cmocka_unit_test(who_may_not_publish_is_told_so),
-        cmocka_unit_test(on_a_cluster_the_channel_is_where_the_room_is),
-    };
-    int result;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    server = redis_server_start(NULL);
-    if (server == NULL)
-        return redis_skip();
-    result = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_server_stop(server);
-    return result;
 }

@@ -3,25 +3,13 @@
  * Servers that refuse TIME to scripts, SCRIPT or EVAL, as managed services, proxies and
  * administrators have them do.  Rule 26 of the specification of the Redis store.
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
+#include "lib/test.h"
 
 #include "../../backends/redis/sha1.h"
 #include "lib/line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
 #define PATIENCE_MS 30000
 #define MANY 300 /* commands in one call of usher_operate(), more than one script call takes */
@@ -137,15 +125,6 @@ static void add_many(struct usher_engine *e, unsigned pools, unsigned from)
         usher_result_done(&r[i]);
 }
 
-static void no_faults(struct usher_engine *e)
-{
-    uint64_t faults = 1;
-
-    if (usher_audit(e, NULL, NULL, &faults) != USHER_OK)
-        fail_msg("%s", usher_message());
-    assert_int_equal(faults, 0);
-}
-
 /* A command of each noun, with a time. */
 static const char *const timed[] = {
     "number add q 1 now=1000000",
@@ -206,27 +185,25 @@ static void goes_by_this_clock(struct redis_server *s, const char *user)
             USHER_INVALID);
         usher_result_done(&r);
     }
-    no_faults(e);
+    audit(e);
     assert_int_equal(clock_lines, 1);
     assert_true(has_own_clocks(e));
     usher_close(e);
 }
 
-static void a_server_without_time_has_the_clock_of_its_clients(void **state)
+TEST(a_server_without_time_has_the_clock_of_its_clients)
 {
     struct redis_server *s = server_with(no_time);
 
-    (void)state;
     goes_by_this_clock(s, "");
     redis_server_stop(s);
 }
 
-static void a_user_without_time_has_the_clock_of_its_client(void **state)
+TEST(a_user_without_time_has_the_clock_of_its_client)
 {
     struct redis_server *s = server_with(NULL);
     struct usher_engine *e = engine_on(s, "", "");
 
-    (void)state;
     assert_true(
         redis_do_ok(s, "ACL", "SETUSER", "u", "on", ">s3cret", "~*", "&*", "+@all", "-time", NULL));
     goes_by_this_clock(s, "u:s3cret@");
@@ -239,9 +216,8 @@ static void a_user_without_time_has_the_clock_of_its_client(void **state)
 }
 
 /* With `clock=given' and a time in each command: a server that has no TIME is like any other. */
-static void with_given_times_no_script_reads_the_clock(void **state)
+TEST(with_given_times_no_script_reads_the_clock)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         static const char *const without_time[] = { "appendonly yes", "rename-command TIME \"\"",
                                                     NULL };
@@ -284,14 +260,13 @@ static void directly(struct redis_server *s, const char *sha, const char *number
     freeReplyObject(reply);
 }
 
-static void a_direct_call_without_a_clock_needs_a_time(void **state)
+TEST(a_direct_call_without_a_clock_needs_a_time)
 {
     struct redis_server *s = server_with(no_time);
     size_t size;
     char *text;
     redisReply *sha;
 
-    (void)state;
     assert_int_equal(usher_lua("number", NULL, 0, &size), USHER_OK);
     text = malloc(size + 1);
     assert_non_null(text);
@@ -309,12 +284,11 @@ static void a_direct_call_without_a_clock_needs_a_time(void **state)
 /* ---- SCRIPT and EVAL ---- */
 
 /* Texts of each length around the ends of two blocks have the name that a server gives them. */
-static void scripts_have_the_names_that_servers_give_them(void **state)
+TEST(scripts_have_the_names_that_servers_give_them)
 {
     struct redis_server *s = server_with(NULL);
     char text[132] = "", sha[41];
 
-    (void)state;
     for (size_t size = 0; size < sizeof text - 1; size++) {
         redisReply *reply = redis_do(s, "EVAL", "return redis.sha1hex(ARGV[1])", "0", text, NULL);
 
@@ -327,18 +301,17 @@ static void scripts_have_the_names_that_servers_give_them(void **state)
     redis_server_stop(s);
 }
 
-static void without_script_a_call_carries_the_text(void **state)
+TEST(without_script_a_call_carries_the_text)
 {
     struct redis_server *s = server_with(no_script);
     struct usher_engine *e = engine_on(s, "", "?clock=given"), *other;
 
-    (void)state;
     for (size_t i = 0; i < TIMED; i++)
         must(e, timed[i]);
     forget_calls(s);
     add_many(e, 7, 1000);
     assert_int_equal(calls_of(s, "eval"), 0); /* the server has the script */
-    no_faults(e);
+    audit(e);
     usher_close(e);
 
     /* the first call of a pipeline, and no other */
@@ -357,20 +330,19 @@ static void without_script_a_call_carries_the_text(void **state)
     assert_true(redis_server_restart(s));
     add_many(e, 7, 3000);
     assert_in_range(calls_of(s, "eval"), 1, 2);
-    no_faults(e);
+    audit(e);
     usher_close(e);
     redis_server_stop(s);
 }
 
 /* A proxy may also close the connection at a command that it does not know. */
-static void a_proxy_that_closes_at_script_is_used(void **state)
+TEST(a_proxy_that_closes_at_script_is_used)
 {
     struct redis_server *s = server_with(NULL);
     struct proxy *p = proxy_start(redis_server_port(s));
     struct usher_check_result found;
     struct usher_engine *e;
 
-    (void)state;
     assert_non_null(p);
     proxy_arm(p, &(struct proxy_fault){
                      .kind = PROXY_DROP_REQUEST, .match = "\r\nSCRIPT\r\n", .times = 1000 });
@@ -380,19 +352,19 @@ static void a_proxy_that_closes_at_script_is_used(void **state)
     add_many(e, 7, 1000);
     assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
     add_many(e, 7, 2000);
-    no_faults(e);
+    audit(e);
     assert_in_range(proxy_fired(p), 1, 6); /* once for each script, and not for each connection */
     assert_true(redis_do_ok(s, "DEL", "{p0}:number:index", NULL));
     assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
     assert_true(found.faults > 0 && found.repaired == found.faults);
-    no_faults(e);
+    audit(e);
     usher_close(e);
     proxy_stop(p);
     redis_server_stop(s);
 }
 
 /* Each node of a cluster has its own scripts. */
-static void in_a_cluster_each_node_gets_the_text(void **state)
+TEST(in_a_cluster_each_node_gets_the_text)
 {
     static const char *const neither[] = { "rename-command TIME \"\"", "rename-command SCRIPT \"\"",
                                            NULL };
@@ -402,7 +374,6 @@ static void in_a_cluster_each_node_gets_the_text(void **state)
     struct usher_engine *e;
     char url[REDIS_URL_MAX];
 
-    (void)state;
     if (c == NULL)
         fail_msg("%s", redis_reason());
     opt.timeout_ms = PATIENCE_MS;
@@ -411,19 +382,18 @@ static void in_a_cluster_each_node_gets_the_text(void **state)
     add_many(e, 30, 2000);
     for (int i = 0; i < c->nodes; i++)
         assert_int_equal(calls_of(c->node[i], "eval"), 1);
-    no_faults(e);
+    audit(e);
     usher_close(e);
     redis_cluster_stop(c);
 }
 
 /* A scope of which a list is gone is repaired by steps that carry their text. */
-static void without_script_a_scope_is_repaired(void **state)
+TEST(without_script_a_scope_is_repaired)
 {
     struct redis_server *s = server_with(no_script);
     struct usher_engine *e = engine_on(s, "", "");
     struct usher_check_result found;
 
-    (void)state;
     must(e, "number add p 1");
     assert_true(redis_do_ok(s, "DEL", "{p}:number:index", NULL));
     if (usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found) != USHER_OK)
@@ -431,18 +401,17 @@ static void without_script_a_scope_is_repaired(void **state)
     assert_true(found.faults > 0 && found.repaired > 0);
     must(e, "number reg p 1");
     must(e, "number call p");
-    no_faults(e);
+    audit(e);
     usher_close(e);
     redis_server_stop(s);
 }
 
 /* After a failover: one round trip, and not one more for SCRIPT LOAD. */
-static void a_script_that_is_gone_comes_with_a_call(void **state)
+TEST(a_script_that_is_gone_comes_with_a_call)
 {
     struct redis_server *s = server_with(NULL);
     struct usher_engine *e = engine_on(s, "", "");
 
-    (void)state;
     must(e, "number add p0 1");
     for (unsigned i = 0; i < 3; i++) {
         assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
@@ -451,19 +420,18 @@ static void a_script_that_is_gone_comes_with_a_call(void **state)
         assert_int_equal(calls_of(s, "eval"), 1);
         assert_int_equal(calls_of(s, "script|load"), 0);
     }
-    no_faults(e);
+    audit(e);
     usher_close(e);
     redis_server_stop(s);
 }
 
 /* Either of the rights does, and without both it is said. */
-static void a_user_needs_eval_or_script(void **state)
+TEST(a_user_needs_eval_or_script)
 {
     struct redis_server *s = server_with(NULL);
     struct usher_engine *e;
     struct usher_result r;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "reset", "on", ">s3cret", "~*", "+@all",
                                 i == 0 ? "-eval" : "-script|load", NULL));
@@ -494,28 +462,4 @@ static void a_user_needs_eval_or_script(void **state)
     redis_server_stop(s);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_without_time_has_the_clock_of_its_clients),
-        cmocka_unit_test(a_user_without_time_has_the_clock_of_its_client),
-        cmocka_unit_test(with_given_times_no_script_reads_the_clock),
-        cmocka_unit_test(a_direct_call_without_a_clock_needs_a_time),
-        cmocka_unit_test(scripts_have_the_names_that_servers_give_them),
-        cmocka_unit_test(without_script_a_call_carries_the_text),
-        cmocka_unit_test(a_proxy_that_closes_at_script_is_used),
-        cmocka_unit_test(in_a_cluster_each_node_gets_the_text),
-        cmocka_unit_test(without_script_a_scope_is_repaired),
-        cmocka_unit_test(a_script_that_is_gone_comes_with_a_call),
-        cmocka_unit_test(a_user_needs_eval_or_script),
-    };
-    static const struct redis_server_options options;
-    struct redis_server *s = redis_server_start(&options);
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    if (s == NULL)
-        return redis_skip();
-    redis_server_stop(s);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(redis_needed, NULL);

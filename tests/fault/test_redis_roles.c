@@ -4,24 +4,14 @@
  * reads from a replica unknowingly, nobody stays with a server that takes no writes, and what a
  * server may lose is said of each master once.  R14 of the specification of the Redis store.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
 #define PATIENCE_MS 20000
 
@@ -46,14 +36,6 @@ static unsigned told(const char *what)
     for (const char *at = strstr(logged, what); at != NULL; at = strstr(at + 1, what))
         n++;
     return n;
-}
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
 static const char *url_of(int port)
@@ -132,6 +114,8 @@ static int no_servers(void **state)
     return 0;
 }
 
+TEST_EACH(two_servers, no_servers);
+
 static int nothing_logged(void **state)
 {
     (void)state;
@@ -139,13 +123,12 @@ static int nothing_logged(void **state)
     return 0;
 }
 
-static void a_replica_is_refused_at_once(void **state)
+TEST(a_replica_is_refused_at_once)
 {
     struct usher_engine *e = NULL;
     char whose[64];
     int64_t began;
 
-    (void)state;
     be_replica_of(second, first);
     (void)snprintf(whose, sizeof whose, "is a replica of 127.0.0.1:%d", redis_server_port(first));
     began = clock_ms();
@@ -171,11 +154,10 @@ static long turned_down(struct redis_server *s)
 }
 
 /* A write finds out; the answer comes from the other one, within the deadline of the command. */
-static void a_name_that_leads_elsewhere_is_followed(void **state)
+TEST(a_name_that_leads_elsewhere_is_followed)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
     must(e, "number add p 1", USHER_OK);
     must(e, "number reg p 1", USHER_OK);
@@ -196,7 +178,7 @@ static void a_name_that_leads_elsewhere_is_followed(void **state)
 }
 
 /* Nobody writes: reads find out after a second, and a check, which connects, at once. */
-static void a_demoted_master_is_not_read_from(void **state)
+TEST(a_demoted_master_is_not_read_from)
 {
     struct usher_engine *e = NULL;
     uint64_t faults;
@@ -204,7 +186,6 @@ static void a_demoted_master_is_not_read_from(void **state)
     char why[256];
     enum usher_status status;
 
-    (void)state;
     assert_int_equal(engine_open(url_of(proxy_port(name)), 2000, &e), USHER_OK);
     must(e, "number add p 1", USHER_OK);
     be_replica_of(second, first);
@@ -226,11 +207,10 @@ static void a_demoted_master_is_not_read_from(void **state)
 
 /* Keys without a time to live are not evicted under volatile-*; settings that cannot be read are
  * passed over. */
-static void what_is_no_danger_is_no_warning(void **state)
+TEST(what_is_no_danger_is_no_warning)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     assert_true(redis_do_ok(first, "CONFIG", "SET", "maxmemory-policy", "volatile-lru", NULL));
     assert_true(redis_do_ok(first, "CONFIG", "SET", "appendfsync", "always", NULL));
     assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-config", NULL));
@@ -259,11 +239,10 @@ static void answers_replication(const char *text)
 }
 
 /* As KeyDB says it. */
-static void a_role_that_is_no_masters_is_named(void **state)
+TEST(a_role_that_is_no_masters_is_named)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     answers_replication("# Replication\r\nrole:active-replica\r\n");
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_UNAVAILABLE);
     if (strstr(usher_message(), "the server is not a master: its role is `active-replica`") == NULL)
@@ -271,11 +250,10 @@ static void a_role_that_is_no_masters_is_named(void **state)
 }
 
 /* Losses are found by the replication id: without one the log has a warning, once. */
-static void a_master_without_identity_is_reported_once(void **state)
+TEST(a_master_without_identity_is_reported_once)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     answers_replication("# Replication\r\nrole:master\r\n");
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
     must(e, "number add p 1", USHER_OK);
@@ -298,7 +276,7 @@ static void count_scope(void *payload, const struct usher_scope_info *info)
 
 /* A user with rights to some pools only: these are listed and checked, and that others are missing
  * is reported. */
-static void a_user_sees_the_scopes_it_has_rights_to(void **state)
+TEST(a_user_sees_the_scopes_it_has_rights_to)
 {
     enum { POOLS = 100 }; /* more than one request has */
     struct usher_engine *e = NULL;
@@ -307,7 +285,6 @@ static void a_user_sees_the_scopes_it_has_rights_to(void **state)
     char text[64];
     bool more;
 
-    (void)state;
     assert_int_equal(engine_open(url_of(redis_server_port(first)), PATIENCE_MS, &e), USHER_OK);
     for (int i = 0; i < POOLS; i++) {
         (void)snprintf(text, sizeof text, "number add %c%d 1", "ab"[i % 2], i);
@@ -332,11 +309,10 @@ static void a_user_sees_the_scopes_it_has_rights_to(void **state)
     usher_close(e);
 }
 
-static void a_server_with_too_many_clients_says_so(void **state)
+TEST(a_server_with_too_many_clients_says_so)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     assert_true(redis_do_ok(first, "CONFIG", "SET", "maxclients", "1", NULL));
     assert_int_equal(engine_open(url_of(redis_server_port(first)), PATIENCE_MS, &e),
                      USHER_UNAVAILABLE);
@@ -345,12 +321,11 @@ static void a_server_with_too_many_clients_says_so(void **state)
 }
 
 /* The connection broke first, but that is not why there is no answer. */
-static void a_server_that_loads_says_so_to_those_who_were_connected(void **state)
+TEST(a_server_that_loads_says_so_to_those_who_were_connected)
 {
     struct usher_engine *e = NULL;
     char why[256];
 
-    (void)state;
     assert_int_equal(engine_open(url_of(proxy_port(name)), 1000, &e), USHER_OK);
     must(e, "number add p 1", USHER_OK);
     proxy_arm(name, &(struct proxy_fault){
@@ -366,12 +341,11 @@ static void a_server_that_loads_says_so_to_those_who_were_connected(void **state
 }
 
 /* Only a command that writes may have changed something. */
-static void a_read_without_answer_is_unavailable(void **state)
+TEST(a_read_without_answer_is_unavailable)
 {
     struct usher_engine *e = NULL;
     char why[256];
 
-    (void)state;
     assert_int_equal(engine_open(url_of(proxy_port(name)), 1000, &e), USHER_OK);
     must(e, "number add p 1", USHER_OK);
     must(e, "number show p 1", USHER_OK);
@@ -410,11 +384,10 @@ static void must_name_both(const struct redis_server *one, const struct redis_se
         fail_msg("%s", usher_message());
 }
 
-static void neither_of_two_masters_is_used(void **state)
+TEST(neither_of_two_masters_is_used)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     must_name_both(first, second);
     must_name_both(second, first);
     be_replica_of(second, first);
@@ -423,22 +396,20 @@ static void neither_of_two_masters_is_used(void **state)
     usher_close(e);
 }
 
-static void one_server_named_twice_is_one_master(void **state)
+TEST(one_server_named_twice_is_one_master)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     assert_int_equal(engine_open(url_of_both(first, first), PATIENCE_MS, &e), USHER_OK);
     must(e, "number add p 1", USHER_OK);
     usher_close(e);
 }
 
 /* The server whose role is not known is used only if there is no master. */
-static void a_known_master_is_preferred(void **state)
+TEST(a_known_master_is_preferred)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-info", NULL));
     assert_int_equal(engine_open(url_of_both(first, second), PATIENCE_MS, &e), USHER_OK);
     must(e, "number add p 1", USHER_OK);
@@ -451,13 +422,12 @@ static void a_known_master_is_preferred(void **state)
 }
 
 /* A host that is silent has a quarter of the deadline; what it would answer does not count. */
-static void a_silent_host_is_no_master(void **state)
+TEST(a_silent_host_is_no_master)
 {
     const int64_t deadline_ms = 8000;
     struct usher_engine *e = NULL;
     int64_t began;
 
-    (void)state;
     assert_int_equal(redis_server_kill(first, SIGSTOP), 0);
     began = clock_ms();
     assert_int_equal(engine_open(url_of_both(first, second), deadline_ms, &e), USHER_OK);
@@ -474,12 +444,11 @@ static void a_silent_host_is_no_master(void **state)
 }
 
 /* The server that died is started again without its data, beside the one that was promoted. */
-static void a_master_without_its_data_is_not_used(void **state)
+TEST_WITH(a_master_without_its_data_is_not_used, nothing_logged, NULL)
 {
     struct redis_server *old, *new;
     struct usher_engine *standing = NULL, *e = NULL;
 
-    (void)state;
     old = redis_server_start(NULL);
     assert_non_null(old);
     new = redis_server_start(&(struct redis_server_options){ .replica_of = old });
@@ -524,11 +493,10 @@ static void time_goes(int64_t seconds)
 }
 
 /* Of each master that is new, once: not of a connection that is. */
-static void a_clock_that_is_ahead_is_told_of_each_master_once(void **state)
+TEST(a_clock_that_is_ahead_is_told_of_each_master_once)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     time_goes(3600);
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
     assert_int_equal(proxy_fired(name), 1);
@@ -552,11 +520,10 @@ static void a_clock_that_is_ahead_is_told_of_each_master_once(void **state)
 }
 
 /* Who may not ask for INFO is told as well. */
-static void a_clock_is_looked_at_without_further_rights(void **state)
+TEST(a_clock_is_looked_at_without_further_rights)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-info", NULL));
     time_goes(3);
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
@@ -564,7 +531,7 @@ static void a_clock_is_looked_at_without_further_rights(void **state)
     usher_close(e);
 }
 
-static void what_is_no_time_is_passed_over(void **state)
+TEST(what_is_no_time_is_passed_over)
 {
     static const char *const answers[] = {
         "-NOPERM this user has no permissions to run the 'time' command\r\n",
@@ -583,7 +550,6 @@ static void what_is_no_time_is_passed_over(void **state)
         "*2\r\n$10\r\n9999999999\r\n*0\r\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         struct usher_engine *e = NULL;
 
@@ -600,12 +566,11 @@ static void what_is_no_time_is_passed_over(void **state)
 }
 
 /* What takes long is not held against the server: the round trip is. */
-static void a_server_that_is_far_away_is_not_wrong(void **state)
+TEST(a_server_that_is_far_away_is_not_wrong)
 {
     struct usher_engine *e = NULL;
     int64_t began = clock_ms();
 
-    (void)state;
     proxy_set_drip(name, 1000); /* what is asked with the time has some thousand bytes */
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
     assert_true(clock_ms() - began > 1500);
@@ -613,38 +578,4 @@ static void a_server_that_is_far_away_is_not_wrong(void **state)
     usher_close(e);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, two_servers, no_servers)
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_replica_is_refused_at_once),
-        TEST(a_name_that_leads_elsewhere_is_followed),
-        TEST(a_demoted_master_is_not_read_from),
-        TEST(what_is_no_danger_is_no_warning),
-        TEST(a_role_that_is_no_masters_is_named),
-        TEST(a_master_without_identity_is_reported_once),
-        TEST(a_user_sees_the_scopes_it_has_rights_to),
-        TEST(a_server_with_too_many_clients_says_so),
-        TEST(a_server_that_loads_says_so_to_those_who_were_connected),
-        TEST(a_read_without_answer_is_unavailable),
-        TEST(neither_of_two_masters_is_used),
-        TEST(one_server_named_twice_is_one_master),
-        TEST(a_known_master_is_preferred),
-        TEST(a_silent_host_is_no_master),
-        cmocka_unit_test_setup(a_master_without_its_data_is_not_used, nothing_logged),
-        TEST(a_clock_that_is_ahead_is_told_of_each_master_once),
-        TEST(a_clock_is_looked_at_without_further_rights),
-        TEST(what_is_no_time_is_passed_over),
-        TEST(a_server_that_is_far_away_is_not_wrong),
-    };
-    struct redis_server_options options = { 0 };
-    struct redis_server *any = redis_server_start(&options);
-
-    if (any == NULL)
-        return redis_skip();
-    redis_server_stop(any);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(redis_needed, NULL);

@@ -3,27 +3,16 @@
  * A master that is named by Sentinels: it is found, and found again after a failover; and what the
  * client says of Sentinels that do not know it, do not answer, or were taken for a Redis server.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
-
-#include <usher/operation.h>
 
 #include "lib/line.h"
 #include "lib/servers.h"
@@ -82,6 +71,8 @@ static int no_sentinels(void **state)
     master = replica = NULL;
     return 0;
 }
+
+TEST_EACH(sentinels, no_sentinels);
 
 /* A URL: @n Sentinels, beginning with number @from, and the master @name. */
 static const char *url_of(int from, int n, const char *name)
@@ -149,11 +140,10 @@ static void each_sentinel_has(const char *text)
 
 /* ---- tests ---- */
 
-static void the_master_is_found(void **state)
+TEST(the_master_is_found)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     for (int n = 1; n <= SENTINELS; n++) {
         assert_int_equal(engine_open(url_of(0, n, NAME), PATIENCE_MS, &e), USHER_OK);
         must(e, "number add p 1", n == 1 ? USHER_OK : USHER_SAME);
@@ -168,12 +158,11 @@ static void the_master_is_found(void **state)
 }
 
 /* Two of three Sentinels that agree are enough. */
-static void a_silent_sentinel_is_not_waited_for(void **state)
+TEST(a_silent_sentinel_is_not_waited_for)
 {
     struct usher_engine *e = NULL;
     struct timespec began, now;
 
-    (void)state;
     assert_int_equal(redis_server_kill(sentinel[0], SIGSTOP), 0);
     (void)clock_gettime(CLOCK_MONOTONIC, &began);
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), 4 * PATIENCE_MS, &e), USHER_OK);
@@ -256,7 +245,7 @@ static void *scripted_run(void *payload)
 
 /* The server that a Sentinel names does not say a word.  The Sentinel is queried again while there
  * is time, both when a store is opened and when a connection ends. */
-static void a_silent_master_does_not_take_all_of_the_time(void **state)
+TEST(a_silent_master_does_not_take_all_of_the_time)
 {
     const int64_t deadline_ms = 8000;
     struct scripted s = { .left = 1, .real_port = redis_server_port(master) };
@@ -264,7 +253,6 @@ static void a_silent_master_does_not_take_all_of_the_time(void **state)
     char url[128];
     int port;
 
-    (void)state;
     s.listener = listener_open(&port);
     s.silent = listener_open(&s.silent_port);
     assert_int_equal(pthread_create(&s.thread, NULL, scripted_run, &s), 0);
@@ -285,13 +273,12 @@ static void a_silent_master_does_not_take_all_of_the_time(void **state)
 }
 
 /* One of three Sentinels was cut off and still names a server of before. */
-static void most_sentinels_decide(void **state)
+TEST(most_sentinels_decide)
 {
     struct redis_server *before = redis_server_start(NULL), *cut_off;
     struct usher_engine *e = NULL;
     char url[256];
 
-    (void)state;
     assert_non_null(before);
     cut_off = sentinel_start(before, 2, NULL);
     assert_non_null(cut_off);
@@ -307,7 +294,7 @@ static void most_sentinels_decide(void **state)
 }
 
 /* The master dies.  A client that stays renews its hold, or gets the answer `lost`. */
-static void a_failover_is_followed(void **state)
+TEST(a_failover_is_followed)
 {
     struct usher_engine *e = NULL, *other = NULL;
     char text[96], why[256];
@@ -315,7 +302,6 @@ static void a_failover_is_followed(void **state)
     enum usher_status status;
     time_t end = time(NULL) + 4 * PATIENCE_MS / 1000;
 
-    (void)state;
     each_sentinel_has("slaves=1,sentinels=3");
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), PATIENCE_MS, &e), USHER_OK);
     must(e, "number add p 1", USHER_OK);
@@ -339,21 +325,19 @@ static void a_failover_is_followed(void **state)
     usher_close(e);
 }
 
-static void an_unknown_name_is_refused_at_once(void **state)
+TEST(an_unknown_name_is_refused_at_once)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     assert_int_equal(engine_open(url_of(0, SENTINELS, "mymaster"), PATIENCE_MS, &e),
                      USHER_UNAVAILABLE);
     must_say("the Sentinel has no master of this name");
 }
 
-static void sentinels_that_are_silent_are_unavailable(void **state)
+TEST(sentinels_that_are_silent_are_unavailable)
 {
     struct usher_engine *e = NULL;
 
-    (void)state;
     for (int i = 0; i < SENTINELS; i++)
         assert_int_equal(redis_server_kill(sentinel[i], SIGSTOP), 0);
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), 1000, &e), USHER_UNAVAILABLE);
@@ -363,12 +347,11 @@ static void sentinels_that_are_silent_are_unavailable(void **state)
 }
 
 /* Each kind of server is named if the URL takes it for the other. */
-static void a_sentinel_is_no_store(void **state)
+TEST(a_sentinel_is_no_store)
 {
     struct usher_engine *e = NULL;
     char url[96];
 
-    (void)state;
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis_server_port(sentinel[0]));
     assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
     must_say("the server is a Sentinel: use redis+sentinel://HOST:PORT/NAME");
@@ -383,13 +366,12 @@ static void a_sentinel_is_no_store(void **state)
 }
 
 /* A Sentinel gets the password if it wants one; another one would refuse a password. */
-static void the_password_is_for_the_master(void **state)
+TEST(the_password_is_for_the_master)
 {
     struct redis_server *closed, *locked;
     struct usher_engine *e = NULL;
     char url[160];
 
-    (void)state;
     assert_true(redis_do_ok(master, "CONFIG", "SET", "requirepass", "a secret", NULL));
     locked = sentinel_start(master, 1, "a secret");
     assert_non_null(locked);
@@ -434,13 +416,12 @@ static void see(void *payload, const struct usher_node *node)
     s->answers = node->answers;
 }
 
-static void the_servers_of_the_store_are_those_of_the_master(void **state)
+TEST(the_servers_of_the_store_are_those_of_the_master)
 {
     struct usher_engine *e = NULL;
     struct seen s = { 0 };
     char at[32];
 
-    (void)state;
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), PATIENCE_MS, &e), USHER_OK);
     assert_int_equal(usher_nodes(e, see, &s), USHER_OK);
     (void)snprintf(at, sizeof at, "127.0.0.1:%d", redis_server_port(master));
@@ -457,7 +438,7 @@ static void the_servers_of_the_store_are_those_of_the_master(void **state)
     usher_close(e);
 }
 
-static void a_wrong_url_names_its_fault(void **state)
+TEST_WITH(a_wrong_url_names_its_fault, NULL, NULL)
 {
     static const struct {
         const char *url, *words;
@@ -480,7 +461,6 @@ static void a_wrong_url_names_its_fault(void **state)
     struct usher_engine *e = NULL;
     char url[400], name[200];
 
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
         enum usher_status status = usher_open(urls[i].url, NULL, &e);
 
@@ -496,10 +476,8 @@ static void a_wrong_url_names_its_fault(void **state)
     assert_int_equal(usher_open(url, NULL, &e), USHER_UNAVAILABLE);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, sentinels, no_sentinels)
-
 /* As usher-redis(7) has them: the longest of each is understood, and one byte more is not. */
-static void sizes_in_a_url_are_those_of_the_manual(void **state)
+TEST_WITH(sizes_in_a_url_are_those_of_the_manual, NULL, NULL)
 {
     static const struct {
         const char *before, *after;
@@ -517,7 +495,6 @@ static void sizes_in_a_url_are_those_of_the_manual(void **state)
     char url[2048];
     size_t n = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t more = 0; more < 2; more++) {
             size_t size = sizes[i].max + more, at = strlen(sizes[i].before);
@@ -540,28 +517,4 @@ static void sizes_in_a_url_are_those_of_the_manual(void **state)
     must_say("more than 32");
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wrong_url_names_its_fault),
-        cmocka_unit_test(sizes_in_a_url_are_those_of_the_manual),
-        TEST(the_master_is_found),
-        TEST(a_silent_sentinel_is_not_waited_for),
-        TEST(a_silent_master_does_not_take_all_of_the_time),
-        TEST(most_sentinels_decide),
-        TEST(a_failover_is_followed),
-        TEST(an_unknown_name_is_refused_at_once),
-        TEST(sentinels_that_are_silent_are_unavailable),
-        TEST(a_sentinel_is_no_store),
-        TEST(the_password_is_for_the_master),
-        TEST(the_servers_of_the_store_are_those_of_the_master),
-    };
-    struct redis_server *any = redis_server_start(NULL);
-
-    if (any == NULL)
-        return redis_skip();
-    redis_server_stop(any);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(redis_needed, NULL);

@@ -4,21 +4,9 @@
  * failover a message of the new master reaches them.  While the clock of this process is stopped no
  * follower reads a log by itself, so what is received then came by a message.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/certs.h"
 #include "lib/follow.h"
@@ -30,7 +18,7 @@
 #define SENTINELS 3
 #define URL_MAX 512
 
-static char dir[64], ca_file[96], other_file[96], cert_file[96];
+static char ca_file[96], other_file[96], cert_file[96];
 
 /* A server and the port that its clients use. */
 struct node {
@@ -77,7 +65,7 @@ static int nodes_stop(void **state)
 }
 
 /* A master, its replica and Sentinels that watch them. */
-static int nodes_start(void **state)
+static int nodes_start(bool tls)
 {
     static const char *const nothing[] = { NULL };
     char of[64], monitor[64];
@@ -85,7 +73,7 @@ static int nodes_start(void **state)
     const char *const watches[] = { monitor, "sentinel down-after-milliseconds calls 1500",
                                     "sentinel failover-timeout calls 10000", NULL };
 
-    over_tls = *state != NULL;
+    over_tls = tls;
     if (!node_start(&master, false, nothing))
         return -1;
     (void)snprintf(of, sizeof of, "replicaof 127.0.0.1 %d", master.port);
@@ -101,6 +89,18 @@ static int nodes_start(void **state)
                                     PATIENCE_MS))
             return -1;
     return 0;
+}
+
+static int nodes_start_plain(void **state)
+{
+    (void)state;
+    return nodes_start(false);
+}
+
+static int nodes_start_tls(void **state)
+{
+    (void)state;
+    return nodes_start(true);
 }
 
 static const char *url_of(const char *scheme, const char *ca)
@@ -128,7 +128,7 @@ static void refused(const char *where, const char *words)
 
 /* ---- tests ---- */
 
-static void a_message_over_tls_wakes_a_follower(void **state)
+TEST(a_message_over_tls_wakes_a_follower)
 {
     static const char *const nothing[] = { NULL };
     struct usher_engine *a, *b;
@@ -136,7 +136,6 @@ static void a_message_over_tls_wakes_a_follower(void **state)
     char where[URL_MAX];
     uint64_t version;
 
-    (void)state;
     over_tls = true;
     assert_true(node_start(&n, false, nothing));
     (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?ca=%s", n.port, ca_file);
@@ -189,12 +188,11 @@ static uint64_t after_the_failover(struct usher_engine *e)
     return version;
 }
 
-static void after_a_failover_a_message_wakes_a_follower(void **state)
+static void follow_over_a_failover(void)
 {
     struct usher_engine *a = follow_open(url()), *b = follow_open(url());
     uint64_t version = follow_must(a, "room open hall push=1");
 
-    (void)state;
     (void)follow_room(b, "hall");
     follow_hears(b, version);
     follow_until_subscribed(b, master.server, "NUMSUB", "{hall}:room", 1);
@@ -213,13 +211,22 @@ static void after_a_failover_a_message_wakes_a_follower(void **state)
     usher_close(a);
 }
 
+TEST_WITH(after_a_failover_a_message_wakes_a_follower, nodes_start_plain, nodes_stop)
+{
+    follow_over_a_failover();
+}
+
+TEST_WITH(after_a_failover_a_message_over_tls_wakes_a_follower, nodes_start_tls, nodes_stop)
+{
+    follow_over_a_failover();
+}
+
 /* Each Sentinel and the master must prove who they are. */
-static void sentinels_with_tls_are_asked_with_tls(void **state)
+TEST_WITH(sentinels_with_tls_are_asked_with_tls, nodes_start_tls, nodes_stop)
 {
     struct usher_engine *e = follow_open(url());
     struct usher_result r;
 
-    (void)state;
     assert_int_equal(line_execute(e, &r, "number add p 1"), USHER_OK);
     usher_result_done(&r);
     assert_true(redis_server_keys(master.server) > 0);
@@ -229,19 +236,15 @@ static void sentinels_with_tls_are_asked_with_tls(void **state)
     refused(url_of("redis+sentinel", NULL), "rediss:");
 }
 
-/* ---- main ---- */
+/* ---- the program ---- */
 
-static bool begin(void)
+static void certs_make(void)
 {
-    const char *tmp = getenv("TMPDIR");
     struct cert ca, other, good;
 
-    (void)snprintf(dir, sizeof dir, "%.40s/usher-tls-XXXXXX", tmp != NULL ? tmp : "/tmp");
-    if (mkdtemp(dir) == NULL)
-        return false;
-    (void)snprintf(ca_file, sizeof ca_file, "%s/ca.pem", dir);
-    (void)snprintf(other_file, sizeof other_file, "%s/other.pem", dir);
-    (void)snprintf(cert_file, sizeof cert_file, "%s/server.pem", dir);
+    (void)snprintf(ca_file, sizeof ca_file, "%s/ca.pem", test_dir());
+    (void)snprintf(other_file, sizeof other_file, "%s/other.pem", test_dir());
+    (void)snprintf(cert_file, sizeof cert_file, "%s/server.pem", test_dir());
     ca = cert_make("the CA", NULL, NULL, -60, DAY);
     other = cert_make("another CA", NULL, NULL, -60, DAY);
     good = cert_make("good", &ca, "IP:127.0.0.1", -60, DAY);
@@ -251,44 +254,20 @@ static bool begin(void)
     cert_free(&ca);
     cert_free(&other);
     cert_free(&good);
-    return true;
 }
 
-#define TEST(name, tls)                                                                  \
-    {                                                                                    \
-        tls ? #name "_with_tls" : #name, name, nodes_start, nodes_stop, tls ? dir : NULL \
-    }
-
-int main(int argc, char **argv)
+/* Skip where there is no Redis, or one without TLS. */
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_over_tls_wakes_a_follower),
-        TEST(sentinels_with_tls_are_asked_with_tls, true),
-        TEST(after_a_failover_a_message_wakes_a_follower, false),
-        TEST(after_a_failover_a_message_wakes_a_follower, true),
-    };
-    struct redis_server *any;
-    int rc;
+    static const char *const nothing[] = { NULL };
+    struct node n;
+    bool there;
 
-    if (!begin())
-        return 1;
+    certs_make();
     over_tls = true;
-    {
-        static const char *const nothing[] = { NULL };
-        struct node n;
-
-        (void)node_start(&n, false, nothing);
-        any = n.server;
-    }
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    rc = any == NULL ? redis_skip() : 0;
-    redis_server_stop(any);
-    if (rc == 0)
-        rc = cmocka_run_group_tests(tests, NULL, NULL);
-    (void)unlink(ca_file);
-    (void)unlink(other_file);
-    (void)unlink(cert_file);
-    (void)rmdir(dir);
-    return rc;
+    there = node_start(&n, false, nothing);
+    redis_server_stop(n.server);
+    return there ? 0 : redis_skip();
 }
+
+TEST_PROGRAM(program_begin, NULL);

@@ -4,25 +4,12 @@
  * replicas are behind, and which of them do not answer.  R18 of the specification of the Redis
  * store.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "lib/line.h"
 #include "lib/servers.h"
-#include "lib/share.h"
 
 #define PATIENCE_MS 30000
 #define NODES 32
@@ -80,7 +67,7 @@ static void must(struct usher_engine *e, const char *text)
     usher_result_done(&r);
 }
 
-static void a_master_tells_of_its_replica(void **state)
+TEST(a_master_tells_of_its_replica)
 {
     static const char *const evicts[] = { "maxmemory-policy allkeys-lru", NULL };
     struct redis_server_options one = { .aof = REDIS_AOF_EVERYSEC, .config = evicts }, two = { 0 };
@@ -90,7 +77,6 @@ static void a_master_tells_of_its_replica(void **state)
     char url[REDIS_URL_MAX], at[64], its[64];
     time_t end = time(NULL) + PATIENCE_MS / 1000;
 
-    (void)state;
     assert_non_null(master);
     two.replica_of = master;
     replica = redis_server_start(&two);
@@ -158,14 +144,13 @@ static void a_master_tells_of_its_replica(void **state)
 }
 
 /* Who may not ask is told what there is to know without. */
-static void what_may_not_be_asked_is_not_known(void **state)
+TEST(what_may_not_be_asked_is_not_known)
 {
     struct redis_server *s = redis_server_start(NULL);
     struct usher_engine *e;
     struct told t = { 0 };
     char url[128];
 
-    (void)state;
     assert_non_null(s);
     assert_true(redis_do_ok(s, "ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-info",
                             "-config", NULL));
@@ -183,7 +168,7 @@ static void what_may_not_be_asked_is_not_known(void **state)
     redis_server_stop(s);
 }
 
-static void all_masters_of_a_cluster_are_told_of(void **state)
+TEST(all_masters_of_a_cluster_are_told_of)
 {
     /* the others must not take it for dead */
     static const char *const config[] = { "cluster-node-timeout 60000", NULL };
@@ -195,7 +180,6 @@ static void all_masters_of_a_cluster_are_told_of(void **state)
     unsigned masters = 0, replicas = 0, silent = 0;
     int32_t slots = 0;
 
-    (void)state;
     assert_non_null(c);
     e = engine_open(redis_cluster_url(c, url));
     assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
@@ -243,7 +227,7 @@ static void listen(void *payload, enum usher_log_level level, const char *line)
 }
 
 /* Of a cluster, for there it is moved some day. */
-static void a_check_warns_of_a_large_scope(void **state)
+TEST(a_check_warns_of_a_large_scope)
 {
     enum { PART = 1000 };
     static struct usher_operation c[PART];
@@ -256,7 +240,6 @@ static void a_check_warns_of_a_large_scope(void **state)
     char url[REDIS_URL_MAX], digest[33];
     unsigned warned = 0;
 
-    (void)state;
     if (share_slow()) {
         print_message("too slow here for 100,001 numbers\n");
         return;
@@ -296,7 +279,7 @@ static void a_check_warns_of_a_large_scope(void **state)
     redis_cluster_stop(cluster);
 }
 
-static void what_failed_is_counted(void **state)
+TEST(what_failed_is_counted)
 {
     struct redis_server *s = redis_server_start(NULL);
     struct usher_options opt = USHER_OPTIONS_INIT;
@@ -305,7 +288,6 @@ static void what_failed_is_counted(void **state)
     char url[REDIS_URL_MAX];
     uint64_t unknown = 9, unavailable = 9;
 
-    (void)state;
     assert_non_null(s);
     opt.timeout_ms = share_slow() ? 3000 : 1000;
     assert_int_equal(usher_open(redis_server_url(s, url), &opt, &e), USHER_OK);
@@ -329,12 +311,11 @@ static void what_failed_is_counted(void **state)
     redis_server_stop(s);
 }
 
-static void a_store_that_is_no_server_is_itself(void **state)
+TEST(a_store_that_is_no_server_is_itself)
 {
     struct usher_engine *e = engine_open("memory:");
     struct told t = { 0 };
 
-    (void)state;
     assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
     assert_int_equal(t.n, 1);
     assert_int_equal(t.of[0].node.role, USHER_NODE_ITSELF);
@@ -343,22 +324,4 @@ static void a_store_that_is_no_server_is_itself(void **state)
     usher_close(e);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_master_tells_of_its_replica),
-        cmocka_unit_test(what_may_not_be_asked_is_not_known),
-        cmocka_unit_test(all_masters_of_a_cluster_are_told_of),
-        cmocka_unit_test(a_check_warns_of_a_large_scope),
-        cmocka_unit_test(what_failed_is_counted),
-        cmocka_unit_test(a_store_that_is_no_server_is_itself),
-    };
-    struct redis_server *any = redis_server_start(NULL);
-
-    if (any == NULL)
-        return redis_skip();
-    redis_server_stop(any);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_PROGRAM(redis_needed, NULL);

@@ -6,28 +6,18 @@
  * The servers are a real one, whose certificate each test chooses, and a peer of ours, which does
  * what no good server does.  All certificates are made here.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 
 #include <openssl/err.h>
@@ -35,13 +25,11 @@
 #include <openssl/ssl.h>
 
 #include <usher/command.h>
-#include <usher/operation.h>
 
 #include "conn.h"
 #include "lib/calls.h"
 #include "lib/certs.h"
 #include "lib/servers.h"
-#include "lib/share.h"
 
 #define DAY 86400L
 #define LONG 60000 /* ms; a test that gets there has failed */
@@ -185,11 +173,10 @@ static void unavailable(const char *where, const char *why)
 
 /* ---- whom it trusts ----------------------------------------------------------------------- */
 
-static void a_server_is_known_by_its_ca_and_its_name(void **state)
+TEST(a_server_is_known_by_its_ca_and_its_name)
 {
     char name[64], link[80];
 
-    (void)state;
     present(&good);
     opens_once(trusting("%s", ""));
     opens_once(trusting("&tls-name=redis.test"));
@@ -222,11 +209,10 @@ static void shows(struct cert c, const char *options, const char *why)
     cert_free(&c);
 }
 
-static void a_wrong_certificate_is_refused_and_it_is_said_why(void **state)
+TEST(a_wrong_certificate_is_refused_and_it_is_said_why)
 {
     struct cert old_ca = cert_make("the CA", NULL, NULL, -9 * DAY, -DAY);
 
-    (void)state;
     shows(cert_make("x", &other_ca, "IP:127.0.0.1", -60, DAY), "", "not from the CA in ca=");
     shows(cert_make("x", NULL, "IP:127.0.0.1", -60, DAY), "", "not from the CA in ca=");
     shows(cert_make("x", &good, "IP:127.0.0.1", -60, DAY), "", "not from the CA in ca=");
@@ -261,11 +247,10 @@ static void a_wrong_certificate_is_refused_and_it_is_said_why(void **state)
     present(&good);
 }
 
-static void a_server_may_want_a_certificate(void **state)
+TEST(a_server_may_want_a_certificate)
 {
     struct cert stranger = cert_make("stranger", &other_ca, NULL, -60, DAY);
 
-    (void)state;
     present(&good);
     set("tls-auth-clients", "yes");
     for (int old = 0; old < 2; old++) {
@@ -285,11 +270,10 @@ static void a_server_may_want_a_certificate(void **state)
     cert_free(&stranger);
 }
 
-static void a_file_that_cannot_be_used_is_named(void **state)
+TEST(a_file_that_cannot_be_used_is_named)
 {
     struct cert rsa = cert_make("rsa", &ca, NULL, -60, DAY);
 
-    (void)state;
     present(&good);
     unavailable(url("ca=%s", file("nosuch")), "nosuch: no such file");
     unavailable(url("ca=/dev/zero"), "ca=/dev/zero: no file");
@@ -317,7 +301,7 @@ static void a_file_that_cannot_be_used_is_named(void **state)
     cert_free(&rsa);
 }
 
-static void options_that_are_wrong_are_invalid(void **state)
+TEST(options_that_are_wrong_are_invalid)
 {
     static const char *const wrong[][2] = {
         { "redis://h?ca=/x", "option `ca` is for `rediss:`" },
@@ -336,7 +320,6 @@ static void options_that_are_wrong_are_invalid(void **state)
     };
     char path[1200] = "rediss://h?ca=";
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         refuses(wrong[i][0], USHER_INVALID, wrong[i][1]);
     memset(path + strlen(path), 'x', 1100);
@@ -381,7 +364,7 @@ static void hang_up(void)
 }
 
 /* Nobody restarts for them. */
-static void files_that_change_are_read_again(void **state)
+TEST(files_that_change_are_read_again)
 {
     struct cert newer = cert_make("newer", &other_ca, "IP:127.0.0.1", -60, DAY);
     struct cert stranger = cert_make("stranger", &other_ca, NULL, -60, DAY);
@@ -389,7 +372,6 @@ static void files_that_change_are_read_again(void **state)
     char where[512];
     FILE *f;
 
-    (void)state;
     present(&good);
     cert_write(&ca, file("turn.pem"));
     cert_write_both(&client, file("c.pem"));
@@ -435,12 +417,11 @@ static void files_that_change_are_read_again(void **state)
 
 /* ---- the real server, at work -------------------------------------------------------------- */
 
-static void a_server_that_is_killed_is_told_of_and_found_again(void **state)
+TEST(a_server_that_is_killed_is_told_of_and_found_again)
 {
     struct usher_engine *e;
     char where[512];
 
-    (void)state;
     present(&good);
     /* in this time a loaded machine answers, too; the stopped server takes all of it */
     (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?timeout=4000&ca=%s", tls_port,
@@ -487,13 +468,12 @@ static void *calls_and_lists(void *payload)
     return NULL;
 }
 
-static void many_callers_and_long_answers(void **state)
+TEST(many_callers_and_long_answers)
 {
     struct usher_engine *e;
     pthread_t thread[CALLERS];
     char number[64];
 
-    (void)state;
     present(&good);
     e = with_a_number(trusting("%s", ""));
     for (int i = 0; i < ROWS; i++) {
@@ -542,7 +522,7 @@ static void add_echo(struct usher__redis_conn *c, const char *text, size_t size)
 }
 
 /* More than both sockets take, and answers of any length about that of a record. */
-static void big_pipelines_go_both_ways(void **state)
+TEST(big_pipelines_go_both_ways)
 {
     static const size_t sizes[] = { 0,     1,     16300, 16360, 16384, 16385,  32760,
                                     32768, 40000, 65536, 99999, 7,     1000000 };
@@ -550,7 +530,6 @@ static void big_pipelines_go_both_ways(void **state)
     struct usher__redis_conn *c;
     char *text = malloc(1000000);
 
-    (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < 1000000; i++)
         text[i] = (char)(i * 31 + i / 251);
@@ -578,14 +557,13 @@ static void big_pipelines_go_both_ways(void **state)
 }
 
 /* What a child closes is its own copy: the server hears nothing of it. */
-static void a_child_ends_nothing_of_its_parents(void **state)
+TEST(a_child_ends_nothing_of_its_parents)
 {
     struct usher_engine *e;
     redisReply *before, *after;
     int status = 0;
     pid_t pid;
 
-    (void)state;
     present(&good);
     e = with_a_number(trusting("%s", ""));
     must_call(e);
@@ -615,11 +593,10 @@ static void a_child_ends_nothing_of_its_parents(void **state)
 }
 
 /* What the application left in OpenSSL's queue is not taken for ours. */
-static void errors_of_the_application_are_not_ours(void **state)
+TEST(errors_of_the_application_are_not_ours)
 {
     struct usher__redis_conn *c = conn_to(tls_port, "127.0.0.1");
 
-    (void)state;
     present(&good);
     ERR_raise(ERR_LIB_USER, 1);
     connects(c);
@@ -858,11 +835,10 @@ static void play_greet(struct peer *p)
         problem(p, "no greeting");
 }
 
-static void the_name_is_told_to_the_server_an_address_is_not(void **state)
+TEST(the_name_is_told_to_the_server_an_address_is_not)
 {
     static const char *const names[][2] = { { "redis.test", "redis.test" }, { "127.0.0.1", "" } };
 
-    (void)state;
     for (int old = 0; old < 2; old++) {
         for (size_t i = 0; i < 2; i++) {
             struct peer p = { .version = old != 0 ? TLS1_2_VERSION : TLS1_3_VERSION };
@@ -884,11 +860,10 @@ static void play_accept(struct peer *p)
         p->received = (size_t)peer_hear(p, (char[16]){ 0 }, 16);
 }
 
-static void a_wrong_server_hears_nothing(void **state)
+TEST(a_wrong_server_hears_nothing)
 {
     struct cert wrong = cert_make("x", &other_ca, "IP:127.0.0.1", -60, DAY);
 
-    (void)state;
     for (int old = 0; old < 2; old++) {
         struct peer p = { .version = old != 0 ? TLS1_2_VERSION : TLS1_3_VERSION, .shows = &wrong };
 
@@ -955,9 +930,8 @@ static void play_text(struct peer *p)
     peer_wait(p);
 }
 
-static void no_handshake_outlasts_the_deadline(void **state)
+TEST(no_handshake_outlasts_the_deadline)
 {
-    (void)state;
     unavailable_at(&(struct peer){ 0 }, play_silence, "x", "TLS: no handshake in time");
     unavailable_at(&(struct peer){ 0 }, play_half_a_handshake, "x", "TLS: no handshake in time");
     unavailable_at(&(struct peer){ 0 }, play_drip, "x", "TLS: no handshake in time");
@@ -967,7 +941,7 @@ static void no_handshake_outlasts_the_deadline(void **state)
                    "closed by the server in the handshake: if it does not speak TLS, use `redis:`");
 }
 
-static void what_is_no_tls_is_said_so(void **state)
+TEST(what_is_no_tls_is_said_so)
 {
 #define SAYS(string) string, sizeof string - 1
     static const struct {
@@ -987,7 +961,6 @@ static void what_is_no_tls_is_said_so(void **state)
     struct peer p = { 0 };
     char where[128];
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         says = texts[i].text;
         says_size = texts[i].size;
@@ -1020,14 +993,13 @@ static void play_tickets(struct peer *p)
         ;
 }
 
-static void records_without_data_do_not_move_the_deadline(void **state)
+TEST(records_without_data_do_not_move_the_deadline)
 {
     struct peer p = { .version = TLS1_3_VERSION };
     struct usher__redis_conn *c;
     redisReply *reply = NULL;
     int64_t began;
 
-    (void)state;
     peer_start(&p, play_tickets);
     c = conn_to(p.port, "redis.test");
     connects(c);
@@ -1073,7 +1045,7 @@ static struct usher__redis_tls *pair_with(struct peer *p, void (*play)(struct pe
 }
 
 /* A call of OpenSSL comes back behind each, for only we look at the clock. */
-static void a_read_takes_one_record(void **state)
+TEST(a_read_takes_one_record)
 {
     struct peer p = { .version = TLS1_3_VERSION };
     struct usher__redis_tls *t;
@@ -1082,7 +1054,6 @@ static void a_read_takes_one_record(void **state)
     ssize_t n;
     int fd;
 
-    (void)state;
     t = pair_with(&p, play_some_tickets, &fd);
     while ((n = usher__redis_tls_read(t, buf, sizeof buf)) == IO_AGAIN) {
         assert_true(usher__redis_tls_holds(t));
@@ -1102,13 +1073,12 @@ static void play_accept_and_go(struct peer *p)
         problem(p, "no handshake");
 }
 
-static void a_write_to_nobody_raises_no_signal(void **state)
+TEST(a_write_to_nobody_raises_no_signal)
 {
     struct peer p = { .version = TLS1_3_VERSION };
     struct usher__redis_tls *t;
     int fd, e = 0;
 
-    (void)state;
     t = pair_with(&p, play_accept_and_go, &fd);
     peer_stop(&p);
     assert_int_equal(usher__redis_tls_write(t, "x", 1), IO_FAILED);
@@ -1136,9 +1106,8 @@ static void play_new_keys(struct peer *p)
     }
 }
 
-static void keys_change_and_bytes_come_one_by_one(void **state)
+TEST(keys_change_and_bytes_come_one_by_one)
 {
-    (void)state;
     for (int old = 0; old < 2; old++) {
         struct peer p = { .version = old != 0 ? TLS1_2_VERSION : TLS1_3_VERSION, .slowly = true };
         struct usher__redis_conn *c;
@@ -1189,13 +1158,12 @@ static void play_new_keys_unread(struct peer *p)
     peer_wait(p); /* with answers unread it would break the connection off */
 }
 
-static void keys_change_while_the_socket_is_full(void **state)
+TEST(keys_change_while_the_socket_is_full)
 {
     struct peer p = { .version = TLS1_3_VERSION };
     char *text = calloc(1, PILED_TEXT);
     struct usher__redis_conn *c;
 
-    (void)state;
     peer_start(&p, play_new_keys_unread);
     c = conn_to(p.port, "redis.test");
     connects(c);
@@ -1239,13 +1207,12 @@ static void play_answers_together(struct peer *p)
 }
 
 /* The second is not waited for: there is nothing in the socket any more. */
-static void what_tls_holds_is_not_waited_for(void **state)
+TEST(what_tls_holds_is_not_waited_for)
 {
     struct peer p = { .version = TLS1_3_VERSION };
     struct usher__redis_conn *c;
     redisReply *reply = NULL;
 
-    (void)state;
     peer_start(&p, play_answers_together);
     c = conn_to(p.port, "redis.test");
     connects(c);
@@ -1285,13 +1252,12 @@ static void play_accept_and_read_late(struct peer *p)
 }
 
 /* A server has of a record all or nothing, and of what write told of it has all. */
-static void bytes_count_when_their_record_has_left(void **state)
+TEST(bytes_count_when_their_record_has_left)
 {
     enum { SMALL = 1000, MANY = 40000 };
     char *text = calloc(1, MANY);
     int few = 4096;
 
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct peer p = { .version = i % 2 != 0 ? TLS1_2_VERSION : TLS1_3_VERSION };
         bool by_halves = i >= 2; /* a record is more than the socket takes, or goes in whole */
@@ -1326,13 +1292,12 @@ static void play_greet_and_read_late(struct peer *p)
 
 /* The server can read none but the requests before unsent_from, the last one perhaps in part; those
  * that had not arrived when they were given up do not any more. */
-static void unsent_requests_are_told_to_the_byte(void **state)
+TEST(unsent_requests_are_told_to_the_byte)
 {
     enum { REQUESTS = 4000, TEXT = 4000 };
     size_t request = strlen("*2\r\n$4\r\nECHO\r\n$4000\r\n") + TEXT + 2;
     char *text = calloc(1, TEXT);
 
-    (void)state;
     for (int old = 0; old < 2; old++) {
         struct peer p = { .version = old != 0 ? TLS1_2_VERSION : TLS1_3_VERSION };
         struct usher__redis_conn *c;
@@ -1369,11 +1334,10 @@ static void play_greet_and_reset(struct peer *p)
 }
 
 /* Nothing was sent, so nothing is unknown; and no signal ends the process. */
-static void a_server_that_is_gone_kills_nobody(void **state)
+TEST(a_server_that_is_gone_kills_nobody)
 {
     struct sigaction before, after;
 
-    (void)state;
     assert_int_equal(sigaction(SIGPIPE, NULL, &before), 0);
     assert_true(before.sa_handler == SIG_DFL);
     for (int i = 0; i < 5; i++) {
@@ -1401,14 +1365,13 @@ static void play_greet_wait_and_go(struct peer *p)
         peer_wait(p);
 }
 
-static void a_server_that_goes_while_it_is_sent_to_kills_nobody(void **state)
+TEST(a_server_that_goes_while_it_is_sent_to_kills_nobody)
 {
     char *text = calloc(1, 1 << 20);
     struct usher__redis_conn *c;
     struct peer p = { 0 };
     redisReply *reply = NULL;
 
-    (void)state;
     peer_start(&p, play_greet_wait_and_go);
     c = conn_to(p.port, "redis.test");
     connects(c);
@@ -1425,12 +1388,11 @@ static void a_server_that_goes_while_it_is_sent_to_kills_nobody(void **state)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-static void memory_that_is_not_there_is_nomem(void **state)
+TEST(memory_that_is_not_there_is_nomem)
 {
     struct usher__redis_conn_options options = { .host = "h", .port = 1, .over_tls = true };
     struct usher__redis_conn *c = NULL;
 
-    (void)state;
     options.tls.name = "h";
     for (size_t at = 1; at <= 2; at++) {
         struct counted counted = { 0, 0, at };
@@ -1548,7 +1510,7 @@ static int cluster_stop(void **state)
 
 /* In one batch that nobody waits for, over TLS: each node asks its own replicas, and one whose
  * replica stands still keeps no answer of the other back. */
-static void nodes_of_a_cluster_wait_for_their_replicas(void **state)
+TEST_WITH(nodes_of_a_cluster_wait_for_their_replicas, cluster_start, cluster_stop)
 {
     const int64_t timeout_ms = share_slow() ? 8000 : 2000;
     unsigned replicas[POOLS];
@@ -1556,7 +1518,6 @@ static void nodes_of_a_cluster_wait_for_their_replicas(void **state)
     char at[512];
     int64_t from;
 
-    (void)state;
     (void)snprintf(at, sizeof at, "rediss+cluster://127.0.0.1:%d?ca=%s&timeout=%d",
                    tls_port_of_first, file("ca.pem"), LONG);
     e = opens(at);
@@ -1628,47 +1589,9 @@ static void end(void)
     cert_free(&client);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_is_known_by_its_ca_and_its_name),
-        cmocka_unit_test(a_wrong_certificate_is_refused_and_it_is_said_why),
-        cmocka_unit_test(a_server_may_want_a_certificate),
-        cmocka_unit_test(a_file_that_cannot_be_used_is_named),
-        cmocka_unit_test(options_that_are_wrong_are_invalid),
-        cmocka_unit_test(files_that_change_are_read_again),
-        cmocka_unit_test(a_server_that_is_killed_is_told_of_and_found_again),
-        cmocka_unit_test(many_callers_and_long_answers),
-        cmocka_unit_test(big_pipelines_go_both_ways),
-        cmocka_unit_test(a_child_ends_nothing_of_its_parents),
-        cmocka_unit_test(errors_of_the_application_are_not_ours),
-        cmocka_unit_test(the_name_is_told_to_the_server_an_address_is_not),
-        cmocka_unit_test(a_wrong_server_hears_nothing),
-        cmocka_unit_test(no_handshake_outlasts_the_deadline),
-        cmocka_unit_test(what_is_no_tls_is_said_so),
-        cmocka_unit_test(records_without_data_do_not_move_the_deadline),
-        cmocka_unit_test(a_read_takes_one_record),
-        cmocka_unit_test(a_write_to_nobody_raises_no_signal),
-        cmocka_unit_test(keys_change_and_bytes_come_one_by_one),
-        cmocka_unit_test(keys_change_while_the_socket_is_full),
-        cmocka_unit_test(what_tls_holds_is_not_waited_for),
-        cmocka_unit_test(bytes_count_when_their_record_has_left),
-        cmocka_unit_test(unsent_requests_are_told_to_the_byte),
-        cmocka_unit_test(a_server_that_is_gone_kills_nobody),
-        cmocka_unit_test(a_server_that_goes_while_it_is_sent_to_kills_nobody),
-        cmocka_unit_test(memory_that_is_not_there_is_nomem),
-        cmocka_unit_test_setup_teardown(nodes_of_a_cluster_wait_for_their_replicas, cluster_start,
-                                        cluster_stop),
-    };
-    int rc;
-
-    if (!begin()) {
-        end();
-        return redis_skip();
-    }
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    end();
-    return rc;
+    return begin() ? 0 : redis_skip();
 }
+
+TEST_PROGRAM(program_begin, end);

@@ -3,26 +3,17 @@
  * A command that waits for replicas: it says how many have it, it waits no longer than it may, and
  * nobody waits with it who did not ask for it.  R19 of the specification of the Redis store.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
-#include <usher/operation.h>
 
 #include "lib/line.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
 #define PATIENCE_MS 30000
 #define SHORT_MS 2000
@@ -32,14 +23,6 @@
     }
 
 static struct redis_server *master, *replica;
-
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static struct usher_engine *engine_open(int64_t timeout_ms)
 {
@@ -65,11 +48,10 @@ static void must(struct usher_engine *e, const char *text, enum usher_status sta
     usher_result_done(&r);
 }
 
-static void it_says_how_many_have_it(void **state)
+TEST(it_says_how_many_have_it)
 {
     struct usher_engine *e = engine_open(PATIENCE_MS);
 
-    (void)state;
     must(e, "number add p 1 wait=1", USHER_OK, 1);
     must(e, "number reg p 1", USHER_OK, 0);
     must(e, "number call p owner=ann req=r1 wait=1", USHER_OK, 1);
@@ -82,12 +64,11 @@ static void it_says_how_many_have_it(void **state)
 }
 
 /* There is one, and two are asked for: it waits as long as it may, and what was done is done. */
-static void it_does_not_wait_for_ever(void **state)
+TEST(it_does_not_wait_for_ever)
 {
     struct usher_engine *e = engine_open(SHORT_MS);
     int64_t began = clock_ms();
 
-    (void)state;
     must(e, "number add p 3 wait=2", USHER_OK, 1);
     assert_true(clock_ms() - began >= SHORT_MS * 8 / 10);
     must(e, "number add p 3", USHER_SAME, 0);
@@ -100,13 +81,12 @@ static void it_does_not_wait_for_ever(void **state)
     usher_close(e);
 }
 
-static void how_many_is_checked(void **state)
+TEST(how_many_is_checked)
 {
     struct usher_engine *e = engine_open(PATIENCE_MS);
     struct usher_operation c = { .verb = USHER_NUMBER_ADD, .scope = TEXT("p"), .wait = 256 };
     struct usher_result r;
 
-    (void)state;
     c.arg.number.number = (struct usher_text)TEXT("5");
     (void)usher_operate(e, &c, &r, 1);
     assert_int_equal(r.status, USHER_INVALID);
@@ -116,7 +96,7 @@ static void how_many_is_checked(void **state)
 }
 
 /* In a batch some wait: what it did is with the replica for all of it. */
-static void a_batch_waits_for_those_that_ask(void **state)
+TEST(a_batch_waits_for_those_that_ask)
 {
     static const char *const texts[] = { "number add p 6",        "number add p 7 wait=1",
                                          "number add other 1",    "number add other 2 wait=1",
@@ -129,7 +109,6 @@ static void a_batch_waits_for_those_that_ask(void **state)
     struct usher_result r[N];
     struct line l[N];
 
-    (void)state;
     for (int i = 0; i < N; i++) {
         line_read(&l[i], texts[i]);
         c[i] = l[i].c;
@@ -198,13 +177,12 @@ static void collected(struct usher_engine *e, unsigned *tag, uint8_t replicas)
 }
 
 /* Nor do posted commands, but those on the same scope, which stay in their order. */
-static void posted_ones_wait_for_no_other(void **state)
+TEST(posted_ones_wait_for_no_other)
 {
     struct usher_engine *e = engine_open(PATIENCE_MS);
     unsigned tag[5];
     int64_t began;
 
-    (void)state;
     must(e, "number add slow 1 wait=1", USHER_OK, 1);
     must(e, "number add quick 1", USHER_OK, 0);
     assert_int_equal(redis_server_kill(replica, SIGSTOP), 0);
@@ -227,7 +205,7 @@ static void posted_ones_wait_for_no_other(void **state)
 /* More of them than a store keeps connections; on one pool, and one engine, that is watched. */
 #define WAITERS 20
 
-static void nobody_else_waits(void **state)
+TEST(nobody_else_waits)
 {
     struct usher_engine *e = engine_open(PATIENCE_MS);
     struct waiter w[WAITERS];
@@ -237,7 +215,6 @@ static void nobody_else_waits(void **state)
     char blocked[32];
     int64_t began;
 
-    (void)state;
     assert_int_equal(usher_watch(e, USHER_NUMBER, "many", heard, &notices, &watch), USHER_OK);
     must(e, "number add many 1000 wait=1", USHER_OK, 1);
     assert_int_equal(redis_server_kill(replica, SIGSTOP), 0);
@@ -270,14 +247,13 @@ static void nobody_else_waits(void **state)
 }
 
 /* It was done; that nobody knows of the replicas is no reason to say otherwise. */
-static void who_may_not_wait_is_told_so(void **state)
+TEST(who_may_not_wait_is_told_so)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_engine *e;
     struct usher_result r;
     char url[128];
 
-    (void)state;
     assert_true(redis_do_ok(master, "ACL", "SETUSER", "hasty", "on", ">pw", "~*", "&*", "+@all",
                             "-wait", NULL));
     (void)snprintf(url, sizeof url, "redis://hasty:pw@127.0.0.1:%d", redis_server_port(master));
@@ -292,7 +268,7 @@ static void who_may_not_wait_is_told_so(void **state)
 }
 
 /* In one batch each master is asked for its own, of which one stands still. */
-static void each_master_of_a_cluster_waits_for_its_own(void **state)
+TEST(each_master_of_a_cluster_waits_for_its_own)
 {
     enum { MASTERS = 3, POOLS = 12 };
     struct redis_cluster *cluster = redis_cluster_start(MASTERS, MASTERS, NULL);
@@ -304,7 +280,6 @@ static void each_master_of_a_cluster_waits_for_its_own(void **state)
     struct usher_engine *e;
     char url[REDIS_URL_MAX];
 
-    (void)state;
     if (cluster == NULL)
         fail_msg("%s", redis_reason());
     for (unsigned i = 0; i < POOLS; i++) {
@@ -357,34 +332,19 @@ static void each_master_of_a_cluster_waits_for_its_own(void **state)
     redis_cluster_stop(cluster);
 }
 
-static void a_store_without_replicas_has_none(void **state)
+TEST(a_store_without_replicas_has_none)
 {
     struct usher_engine *e;
 
-    (void)state;
     assert_int_equal(usher_open("memory:", NULL, &e), USHER_OK);
     must(e, "number add p 1 wait=1", USHER_OK, 0);
     usher_close(e);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_says_how_many_have_it),
-        cmocka_unit_test(it_does_not_wait_for_ever),
-        cmocka_unit_test(how_many_is_checked),
-        cmocka_unit_test(a_batch_waits_for_those_that_ask),
-        cmocka_unit_test(posted_ones_wait_for_no_other),
-        cmocka_unit_test(nobody_else_waits),
-        cmocka_unit_test(who_may_not_wait_is_told_so),
-        cmocka_unit_test(each_master_of_a_cluster_waits_for_its_own),
-        cmocka_unit_test(a_store_without_replicas_has_none),
-    };
     struct redis_server_options options = { 0 };
-    int result;
 
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     master = redis_server_start(NULL);
     if (master == NULL)
         return redis_skip();
@@ -395,8 +355,13 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "no replica: %s\n", redis_reason());
         return 1;
     }
-    result = cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
+}
+
+static void program_end(void)
+{
     redis_server_stop(replica);
     redis_server_stop(master);
-    return result;
 }
+
+TEST_PROGRAM(program_begin, program_end);

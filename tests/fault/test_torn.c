@@ -4,24 +4,13 @@
  * say: nobody is told anything by what is left; `check` finds it, `check --repair` puts it right,
  * and what is right then is, member by member, what was there before.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
-#include <usher/operation.h>
 
 #include "lib/calls.h"
 #include "lib/line.h"
@@ -51,6 +40,8 @@ static int no_server(void **state)
     redis_server_stop(server);
     return 0;
 }
+
+TEST_EACH(one_server, no_server);
 
 static redisReply *must(redisReply *reply)
 {
@@ -374,11 +365,10 @@ static void ignore(void *payload, const struct usher_notice *n)
 }
 
 /* That is what these were before the key went, or nothing at all: an answer never is half right. */
-static void no_verb_answers_by_what_is_left(void **state)
+TEST(no_verb_answers_by_what_is_left)
 {
     static const char *const parts[] = { "the hash ", ":index ", ":held " };
 
-    (void)state;
     for (const struct noun *n = nouns; n < nouns + NOUNS; n++) {
         struct keys k;
         char digest[33], now[33];
@@ -412,7 +402,7 @@ static void no_verb_answers_by_what_is_left(void **state)
     }
 }
 
-static void nor_does_a_batch_or_a_script_by_hand(void **state)
+TEST(nor_does_a_batch_or_a_script_by_hand)
 {
     struct keys k;
     char digest[33], *text;
@@ -422,7 +412,6 @@ static void nor_does_a_batch_or_a_script_by_hand(void **state)
     struct usher_result r[3];
     redisReply *reply;
 
-    (void)state;
     make(&nouns[0], &k, digest);
     keys_save(&k);
     line_read(&l[0], "number call p owner=x");
@@ -496,9 +485,8 @@ static void mends(const struct noun *n, const struct keys *k, const char *digest
         same_members(lists[i], k->name[1 + i]);
 }
 
-static void lists_are_made_from_the_records(void **state)
+TEST(lists_are_made_from_the_records)
 {
-    (void)state;
     for (const struct noun *n = nouns; n < nouns + NOUNS; n++) {
         struct keys k;
         redisReply *lists[2];
@@ -547,7 +535,7 @@ static void wrong_lists_are_mended(const struct noun *n, const struct keys *k, c
 }
 
 /* Of what is lost there is one list, by which alone it is found. */
-static void so_are_those_of_numbers_that_are_lost(void **state)
+TEST(so_are_those_of_numbers_that_are_lost)
 {
     const struct noun *n = &nouns[3];
     struct keys k;
@@ -555,7 +543,6 @@ static void so_are_those_of_numbers_that_are_lost(void **state)
     char digest[33];
     size_t ranges = 0;
 
-    (void)state;
     assert_int_equal(n->noun, USHER_SERIAL);
     make(n, &k, digest);
     for (int i = 0; i < 2; i++)
@@ -572,14 +559,13 @@ static void so_are_those_of_numbers_that_are_lost(void **state)
         freeReplyObject(lists[i]);
 }
 
-static void lists_that_are_wrong_are_mended(void **state)
+TEST(lists_that_are_wrong_are_mended)
 {
     const struct noun *n = &nouns[0];
     struct keys k;
     redisReply *lists[2], *head;
     char digest[33];
 
-    (void)state;
     make(n, &k, digest);
     for (int i = 0; i < 2; i++)
         lists[i] = members(k.name[1 + i]);
@@ -607,9 +593,8 @@ static void lists_that_are_wrong_are_mended(void **state)
 }
 
 /* Nothing can be made of lists alone: that they go, and the scope with them, is said. */
-static void a_scope_without_its_hash_is_lost(void **state)
+TEST(a_scope_without_its_hash_is_lost)
 {
-    (void)state;
     for (const struct noun *n = nouns; n < nouns + NOUNS; n++) {
         struct keys k;
         struct told t;
@@ -643,14 +628,13 @@ static void a_scope_without_its_hash_is_lost(void **state)
 }
 
 /* Who mended was killed: nobody does anything until somebody else has done it. */
-static void what_was_broken_off_is_done_again(void **state)
+TEST(what_was_broken_off_is_done_again)
 {
     const struct noun *n = &nouns[0];
     struct keys k;
     redisReply *lists[2], *head;
     char digest[33], marked[201];
 
-    (void)state;
     make(n, &k, digest);
     for (int i = 0; i < 2; i++)
         lists[i] = members(k.name[1 + i]);
@@ -675,14 +659,13 @@ static void what_was_broken_off_is_done_again(void **state)
 }
 
 /* The room is not in the index then, or cannot be told to be: the rest of the check goes on. */
-static void the_index_of_rooms_is_mended_as_well(void **state)
+TEST(the_index_of_rooms_is_mended_as_well)
 {
     const struct noun *n = &nouns[2];
     struct keys k, room;
     redisReply *found_keys;
     char digest[33], scope[16];
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct usher_check_result found;
         struct usher_result r;
@@ -773,14 +756,13 @@ static void *repairs(void *payload)
 }
 
 /* Two who mend and two who call, while keys go: nobody is ever told anything false. */
-static void it_is_mended_beside_others(void **state)
+TEST(it_is_mended_beside_others)
 {
     struct caller callers[CALLERS];
     pthread_t menders[2];
     struct usher_check_result found;
     struct told t;
 
-    (void)state;
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     for (int i = 101; i < 111; i++) {
         char text[64];
@@ -826,29 +808,10 @@ static void it_is_mended_beside_others(void **state)
                   atomic_load(&callers[1].calls), callers[0].refused, callers[1].refused);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, one_server, no_server)
-
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(no_verb_answers_by_what_is_left),
-        TEST(nor_does_a_batch_or_a_script_by_hand),
-        TEST(lists_are_made_from_the_records),
-        TEST(lists_that_are_wrong_are_mended),
-        TEST(so_are_those_of_numbers_that_are_lost),
-        TEST(a_scope_without_its_hash_is_lost),
-        TEST(what_was_broken_off_is_done_again),
-        TEST(the_index_of_rooms_is_mended_as_well),
-        TEST(it_is_mended_beside_others),
-    };
-    const struct redis_server_options options = { 0 };
-    struct redis_server *any = redis_server_start(&options);
-
-    if (any == NULL)
-        return redis_skip();
-    redis_server_stop(any);
     verbs_of_the_tables();
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return redis_needed();
 }
+
+TEST_PROGRAM(program_begin, NULL);

@@ -6,40 +6,27 @@
  *
  * Stores: own (fickle, in memory), SQLite, Redis.  Authorities: SQLite, and the one of tests/lib.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include <usher/authority.h>
-#include <usher/operation.h>
 
 #include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/line.h"
 #include "lib/notary.h"
 #include "lib/servers.h"
-#include "lib/share.h"
+#include "lib/util.h"
 
 /* 2023-12-28 10:00 UTC */
 #define MORNING (INT64_C(1703721600000) + INT64_C(36000000))
 #define DAY INT64_C(86400000)
 
-static struct redis_server *server;
-static char directory[200];
+TEST_SERVER(server);
 static unsigned files;
 
 /* ---- a store, its authority, and a copy of it ---------------------------------------------- */
@@ -109,8 +96,8 @@ static void world_open(struct world *w, const char *name, struct usher_authority
     w->opt.journal = true;
     w->own = own;
     (void)pthread_mutex_init(&w->logged.lock, NULL);
-    (void)snprintf(w->path, sizeof w->path, "%s/%u.db", directory, files++);
-    (void)snprintf(w->authority, sizeof w->authority, "%s/%u.db", directory, files++);
+    (void)snprintf(w->path, sizeof w->path, "%s/%u.db", test_dir(), files++);
+    (void)snprintf(w->authority, sizeof w->authority, "%s/%u.db", test_dir(), files++);
     if (own == NULL)
         (void)snprintf(with, sizeof with, "?authority=sqlite:%s", w->authority);
     if (strcmp(name, "redis") == 0) {
@@ -275,9 +262,8 @@ static const char *const stores[] = { "fickle", "sqlite", "redis" };
 /* ---- put back -------------------------------------------------------------------------------- */
 
 /* Within what was granted, where the authority's maximum tells nothing. */
-static void a_store_put_back_from_a_copy_repeats_nothing(void **state)
+TEST(a_store_put_back_from_a_copy_repeats_nothing)
 {
-    (void)state;
     EACH_STORE(name)
     {
         struct world w;
@@ -318,9 +304,8 @@ static void a_store_put_back_from_a_copy_repeats_nothing(void **state)
 }
 
 /* Where nobody can notice it the journal has both. */
-static void what_a_store_repeats_is_told(void **state)
+TEST(what_a_store_repeats_is_told)
 {
-    (void)state;
     for (int own = 0; own < 2; own++) {
         EACH_STORE(name)
         {
@@ -381,9 +366,8 @@ static void count_twice(void *payload, const struct usher_authority_event *event
 }
 
 /* Periods, debt, request ids, two engines: everything that is as it should be. */
-static void what_is_right_is_silent(void **state)
+TEST(what_is_right_is_silent)
 {
-    (void)state;
     for (int own = 0; own < 2; own++)
         EACH_STORE(name)
         {
@@ -499,9 +483,8 @@ static void *one_of_two(void *payload)
 }
 
 /* What one returns goes to the other at once, and may be in the journal before the return. */
-static void two_engines_with_one_journal_are_silent(void **state)
+TEST(two_engines_with_one_journal_are_silent)
 {
-    (void)state;
     for (size_t i = 1; i < sizeof stores / sizeof *stores; i++) {
         struct engine_of_two two[2];
         struct world w;
@@ -533,13 +516,6 @@ static void two_engines_with_one_journal_are_silent(void **state)
 }
 
 /* ---- the journal alone ----------------------------------------------------------------------- */
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
 
 /* TAKE first n … as in a table. */
 struct entry {
@@ -583,7 +559,7 @@ static struct usher_authority *file_authority(void)
     struct usher_authority *a = NULL;
     char url[300];
 
-    (void)snprintf(url, sizeof url, "sqlite:%s/%u.db", directory, files++);
+    (void)snprintf(url, sizeof url, "sqlite:%s/%u.db", test_dir(), files++);
     assert_int_equal(usher_authority_open(url, NULL, &a), USHER_OK);
     return a;
 }
@@ -608,7 +584,7 @@ static int twice_of(struct usher_authority *a)
 /* The epoch of the rule after it was made again. */
 #define ANOTHER (UINT64_C(1) << 40)
 
-static void a_journal_tells_an_issue_from_its_repeat(void **state)
+TEST(a_journal_tells_an_issue_from_its_repeat)
 {
     static const struct entry entries[] = {
         { TAKE, 0, 1, 10, 1, 1, 100, 0, false, true, false },
@@ -682,7 +658,6 @@ static void a_journal_tells_an_issue_from_its_repeat(void **state)
     };
     struct notary n;
 
-    (void)state;
     notary_init(&n);
     for (int own = 0; own < 2; own++) {
         struct usher_authority *a = own ? &n.base : file_authority();
@@ -727,12 +702,11 @@ int __wrap_sqlite3_step(sqlite3_stmt *st)
 }
 
 /* However often a number was returned, its next return costs the same. */
-static void a_return_costs_the_same_each_time(void **state)
+TEST(a_return_costs_the_same_each_time)
 {
     struct usher_authority *a = file_authority();
     unsigned long first = 0;
 
-    (void)state;
     for (unsigned i = 0; i < 300; i++) {
         struct entry x = { RESERVE, 0, 7, 1, 1, 2 * i + 1, 10 * i, 10 * i + 5, false, true, false };
         struct usher_authority_event event = event_of(&x, "r");
@@ -754,7 +728,7 @@ static void a_return_costs_the_same_each_time(void **state)
 
 /* The return of one engine is later in the journal than the reserve of another one that it led to.
  */
-static void an_end_that_is_late_makes_a_reserve_right(void **state)
+TEST(an_end_that_is_late_makes_a_reserve_right)
 {
     static const struct entry entries[] = {
         { RESERVE, 0, 1, 1, 1, 10, 100, 200, false, true, false },
@@ -767,7 +741,6 @@ static void an_end_that_is_late_makes_a_reserve_right(void **state)
     };
     struct notary n;
 
-    (void)state;
     notary_init(&n);
     for (int own = 0; own < 2; own++) {
         struct usher_authority *a = own ? &n.base : file_authority();
@@ -786,13 +759,12 @@ static void an_end_that_is_late_makes_a_reserve_right(void **state)
 }
 
 /* The one with indexes, and the one that looks at each number. */
-static void both_journals_say_the_same(void **state)
+TEST(both_journals_say_the_same)
 {
     uint64_t seed = number_from("USHER_SEED", share_long() ? (uint64_t)time(NULL) : 5);
     unsigned rounds = share_long() ? 400 : 20, twice = 0;
     unsigned dice = (unsigned)seed;
 
-    (void)state;
     print_message("USHER_SEED=%" PRIu64 "\n", seed);
     for (unsigned round = 0; round < rounds; round++) {
         struct usher_authority *a = file_authority();
@@ -841,9 +813,8 @@ static void both_journals_say_the_same(void **state)
  * the change of hands (authority, journal).  A second confirm is reported, and no verb fails on
  * what was returned then.
  */
-static void an_owner_gets_another_number_after_a_loss(void **state)
+TEST(an_owner_gets_another_number_after_a_loss)
 {
-    (void)state;
     for (int own = 0; own < 2; own++)
         EACH_STORE(name)
         {
@@ -891,9 +862,8 @@ static void an_owner_gets_another_number_after_a_loss(void **state)
 }
 
 /* Rows of the journal for numbers in doubt that a person ends. */
-static void what_a_person_ends_in_doubt_is_in_the_journal(void **state)
+TEST(what_a_person_ends_in_doubt_is_in_the_journal)
 {
-    (void)state;
     EACH_STORE(name)
     {
         struct world w;
@@ -923,9 +893,8 @@ static void what_a_person_ends_in_doubt_is_in_the_journal(void **state)
 }
 
 /* The end of a number that was returned before a loss has one place, whatever `requests` became. */
-static void one_hold_ends_once_whatever_requests_became(void **state)
+TEST(one_hold_ends_once_whatever_requests_became)
 {
-    (void)state;
     EACH_STORE(name)
     {
         struct world w;
@@ -968,9 +937,8 @@ static bool says(const struct lines *lines, const char *what)
     return false;
 }
 
-static void a_check_compares_what_is_kept(void **state)
+TEST(a_check_compares_what_is_kept)
 {
-    (void)state;
     EACH_STORE(name)
     {
         struct world w, without;
@@ -1037,9 +1005,8 @@ static void a_check_compares_what_is_kept(void **state)
 }
 
 /* A store that has lost a rule is no broken one: it has it back when that is used. */
-static void what_a_store_has_lost_is_told_and_no_fault(void **state)
+TEST(what_a_store_has_lost_is_told_and_no_fault)
 {
-    (void)state;
     for (int own = 0; own < 2; own++)
         EACH_STORE(name)
         {
@@ -1068,38 +1035,4 @@ static void what_a_store_has_lost_is_told_and_no_fault(void **state)
             world_close(&w);
             notary_done(&n);
         }
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_store_put_back_from_a_copy_repeats_nothing),
-        cmocka_unit_test(what_a_store_repeats_is_told),
-        cmocka_unit_test(what_is_right_is_silent),
-        cmocka_unit_test(two_engines_with_one_journal_are_silent),
-        cmocka_unit_test(a_journal_tells_an_issue_from_its_repeat),
-        cmocka_unit_test(an_end_that_is_late_makes_a_reserve_right),
-        cmocka_unit_test(both_journals_say_the_same),
-        cmocka_unit_test(a_return_costs_the_same_each_time),
-        cmocka_unit_test(an_owner_gets_another_number_after_a_loss),
-        cmocka_unit_test(what_a_person_ends_in_doubt_is_in_the_journal),
-        cmocka_unit_test(one_hold_ends_once_whatever_requests_became),
-        cmocka_unit_test(a_check_compares_what_is_kept),
-        cmocka_unit_test(what_a_store_has_lost_is_told_and_no_fault),
-    };
-    const char *tmp = getenv("TMPDIR");
-    char command[300];
-    int rc;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    (void)snprintf(directory, sizeof directory, "%s/usher-twice-XXXXXX",
-                   tmp != NULL && *tmp != '\0' ? tmp : "/tmp");
-    if (mkdtemp(directory) == NULL)
-        return 1;
-    server = redis_server_start(NULL);
-    rc = server != NULL ? cmocka_run_group_tests(tests, NULL, NULL) : redis_skip();
-    redis_server_stop(server);
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    return system(command) == 0 ? rc : 1;
 }

@@ -3,25 +3,13 @@
  * Two engines on one server, of which one is of an older library: its script does not know a
  * setting that the other one has made.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
+#include "lib/test.h"
 
 #include "lib/line.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
-static struct redis_server *server;
+TEST_SERVER(server);
 
 /* The linker gives the library the second for the first, which is the third here (--wrap). */
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
@@ -90,14 +78,12 @@ static int64_t longest(struct usher_engine *e, const char *settings, int64_t at)
 
 /* Two libraries on one pool: the older one gives numbers for as long as its callers ask, but keeps
  * the setting that it does not know.  The other one ends each hold in time, for both. */
-static void a_longest_hold_outlives_who_does_not_know_of_it(void **state)
+TEST(a_longest_hold_outlives_who_does_not_know_of_it)
 {
     struct usher_engine *old, *new;
     uint64_t ann, bob, carl;
     struct usher_result r;
-    uint64_t faults;
 
-    (void)state;
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     old = of_library(true);
     new = of_library(false);
@@ -132,26 +118,7 @@ static void a_longest_hold_outlives_who_does_not_know_of_it(void **state)
     (void)held(new, USHER_REFUSED, 1200, 0, "renew p 3 token=%" PRIu64, carl);
     (void)held(old, USHER_REFUSED, 1200, 0, "renew p 3 token=%" PRIu64, carl);
     held(old, USHER_OK, 1200, 0, "call p owner=fay number=3");
-    assert_int_equal(usher_audit(new, NULL, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+    audit(new);
     usher_close(old);
     usher_close(new);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_longest_hold_outlives_who_does_not_know_of_it),
-    };
-    static const struct redis_server_options options;
-    int rc;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    server = redis_server_start(&options);
-    if (server == NULL)
-        return redis_skip();
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_server_stop(server);
-    return rc;
 }

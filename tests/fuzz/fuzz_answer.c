@@ -11,30 +11,15 @@
  *   pack      a command made of the same bytes takes as many bytes as it says, and no byte
  *             beyond the room it is given is touched
  */
-#include "config.h"
+#include "fuzz/fuzz.h"
 
 #include <usher/store.h>
-
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/verbs.h"
 #include "engine/memory.h"
 #include "engine/result.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static volatile unsigned char sink;
-
-static void must_hold(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
 
 static void touch(const struct usher_text *text, size_t max)
 {

@@ -9,7 +9,7 @@
  *
  * The parts of the program are included, for they are in no library.
  */
-#include "config.h"
+#include "fuzz/fuzz.h"
 
 #include "lab/calls.c"
 #include "cli/common.c"
@@ -17,19 +17,6 @@
 #include "cli/json.c"
 #include "cli/lines.c"
 #include "lab/technion.c"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must_hold(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
 
 /* Lines of a copy of @data, as if all had been read. */
 static void open_bytes(struct lines *l, const uint8_t *data, size_t size, size_t max)

@@ -10,30 +10,15 @@
  *   again    the same copy has the same digest
  *   memory   all is given back in the end
  */
-#include "config.h"
+#include "fuzz/fuzz.h"
 
 #include <usher/replica.h>
-
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "steps/kept.h"
 
 #define NOTICE_MAX 1024
 #define ROWS_MAX 8
 #define TOGETHER_MAX 2048
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must_hold(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
 
 struct memory {
     size_t bytes;

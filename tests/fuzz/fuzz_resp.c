@@ -7,28 +7,13 @@
  *   untouched  bytes that are not a whole command are as they were
  *   bounded    no command is longer than it may be, and none has more words
  */
-#include "config.h"
-
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz/fuzz.h"
 
 #include "serve/resp.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define WORDS 8
 #define BYTES 200
 #define INPUT 2048
-
-static void must_hold(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
 
 /* What came of the input, as text. */
 struct log {

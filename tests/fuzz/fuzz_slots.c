@@ -10,30 +10,13 @@
  *   same       a redirect that is understood says the same when it is written down again
  *   memory     what was taken is given back, and was told its size
  */
-#include "config.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz/fuzz.h"
 
 #include <hiredis/hiredis.h>
 
 #include "../../backends/redis/slots.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const struct usher__redis_address asked = { "10.0.0.9", 7000 };
-
-static void must_hold(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
 
 static void *resize(void *payload, void *p, size_t old, size_t size)
 {

@@ -12,7 +12,7 @@
  *            Sentinels, without connecting, is within its bounds, and TLS always has a name to ask
  * for
  */
-#include "config.h"
+#include "fuzz/fuzz.h"
 
 #include <usher/store.h>
 
@@ -21,21 +21,7 @@
 #include "store.h"
 #endif
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must_hold(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
 
 static void unescape(const char *text)
 {

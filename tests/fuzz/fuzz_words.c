@@ -7,19 +7,13 @@
  *   object   each answer is one line, and that line is a JSON object
  *   sound    the store has no fault afterwards
  */
-#include "config.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz/fuzz.h"
 
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/parse.h"
 #include "words/words.h"
 #include "core/text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define LINES_MAX 64
 
@@ -31,14 +25,6 @@ const struct cli_verb usher__cli_verbs[] = {
     { "number", "import", NULL, "", "" },
     { NULL, NULL, NULL, NULL, NULL },
 };
-
-static void must_hold(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
 
 static int hex(char c)
 {

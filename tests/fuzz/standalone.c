@@ -4,16 +4,10 @@
  * folder named, through it once.  Words that begin with - are libFuzzer's and are skipped.
  * What is wrong aborts; the file is named before.
  */
-#include "config.h"
+#include "fuzz/fuzz.h"
 
 #include <dirent.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int run_file(const char *path)
 {

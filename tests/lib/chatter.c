@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "lib/chatter.h"
+#include "lib/util.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,18 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t chatter_next(uint64_t *random)
-{
-    uint64_t z = (*random += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 unsigned chatter_below(uint64_t *random, unsigned n)
 {
-    return (unsigned)(chatter_next(random) % n);
+    return (unsigned)(next_random(random) % n);
 }
 
 void chatter_put(char to[CHATTER_LINE], const char *format, ...)

@@ -23,8 +23,6 @@ struct chatter {
     uint64_t id_token;
 };
 
-/* splitmix64 */
-uint64_t chatter_next(uint64_t *random);
 unsigned chatter_below(uint64_t *random, unsigned n);
 
 struct chatter_scope {

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "lib/disk.h"
+#include "lib/util.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -557,15 +558,6 @@ void disk_cut(unsigned n)
 bool disk_fired(void)
 {
     return disk.fired;
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
 }
 
 static void apply(struct bytes *b, const struct change *c, enum disk_loss loss, uint64_t *random)

@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* follow -- see follow.h. */
-#include "config.h"
+#include "lib/test.h"
 
 #include "follow.h"
 
-#include <inttypes.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "line.h"
 

@@ -3,19 +3,13 @@
 #include "config.h"
 
 #include "lib/calls.h"
+#include "lib/util.h"
 
 #include "engine/engine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static struct usher_text text(const char *string)
-{
-    struct usher_text t = { string, string != NULL ? strlen(string) : 0 };
-
-    return t;
-}
 
 static void command_init(struct usher_operation *c, enum usher_verb verb, const char *name)
 {

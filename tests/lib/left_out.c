@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* See left_out.h. */
-#include "config.h"
+#include "lib/test.h"
 
 #include "lib/left_out.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static bool is_set(const char *name)
 {

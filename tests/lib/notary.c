@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/util.h"
+
 /* Under the lock.  NULL: it is not there. */
 static struct usher_authority_entry *find(struct notary *n, enum usher_noun noun,
                                           const struct usher_text *name)
@@ -121,11 +123,6 @@ static enum usher_status release(struct usher_authority *a, enum usher_noun noun
 
 /* ---- the journal ------------------------------------------------------------------------ */
 
-static bool same_text(const struct usher_text *a, const struct usher_text *b)
-{
-    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
 static bool is_issue(const struct usher_authority_event *e)
 {
     return e->verb == USHER_SERIAL_TAKE || e->verb == USHER_SERIAL_RESERVE;
@@ -136,7 +133,7 @@ static bool is_known(const struct notary *n, const struct usher_authority_event 
     for (size_t i = 0; i < n->n_events; i++) {
         const struct usher_authority_event *o = &n->events[i].event;
 
-        if (o->noun == e->noun && same_text(&o->name, &e->name) && o->verb == e->verb &&
+        if (o->noun == e->noun && text_equal(&o->name, &e->name) && o->verb == e->verb &&
             o->first == e->first && o->version == e->version &&
             (o->epoch == e->epoch || e->again) && (o->now_ms == e->now_ms || !is_issue(e)))
             return true;
@@ -169,7 +166,7 @@ static bool is_settled(const struct notary *n, const struct usher_authority_even
     for (size_t i = 0; i < n->n_events; i++) {
         const struct usher_authority_event *o = &n->events[i].event;
 
-        if (o->noun == e->noun && same_text(&o->name, &e->name) && o->period == e->period &&
+        if (o->noun == e->noun && text_equal(&o->name, &e->name) && o->period == e->period &&
             both_settle(o, e) && o->first < e->first + e->n && e->first < o->first + o->n &&
             (o->version != e->version || o->first != e->first))
             return true;
@@ -188,7 +185,7 @@ static bool is_twice(const struct notary *n, const struct usher_authority_event 
         for (size_t i = 0; i < n->n_events; i++) {
             const struct usher_authority_event *at = &n->events[i].event;
 
-            if (at->noun == e->noun && same_text(&at->name, &e->name) && at->period == e->period &&
+            if (at->noun == e->noun && text_equal(&at->name, &e->name) && at->period == e->period &&
                 at->first <= k && k < at->first + at->n)
                 o = at;
         }
@@ -215,7 +212,7 @@ static void settle(struct notary *n, const struct usher_authority_event *e)
     for (size_t i = 0; i < n->n_events; i++) {
         struct usher_authority_event *o = &n->events[i].event;
 
-        if (o->noun != e->noun || !same_text(&o->name, &e->name) || o->period != e->period ||
+        if (o->noun != e->noun || !text_equal(&o->name, &e->name) || o->period != e->period ||
             o->first != e->first)
             continue;
         last = o;
@@ -287,7 +284,7 @@ static enum usher_status events(struct usher_authority *a, enum usher_noun noun,
     for (size_t i = 0; i < n->n_events && max > 0; i++) {
         const struct usher_authority_event *e = &n->events[i].event;
 
-        if (e->noun == noun && same_text(&e->name, name) && e->row > row) {
+        if (e->noun == noun && text_equal(&e->name, name) && e->row > row) {
             fn(payload, e);
             max--;
         }

@@ -28,6 +28,8 @@
 
 #include "proxy.h"
 
+#include "lib/util.h"
+
 #define READ_MAX 65536
 #define HELD_MAX ((size_t)8 << 20) /* stop reading one side while the other lags */
 #define MATCH_MAX 256
@@ -91,14 +93,6 @@ static void die(const char *what)
 {
     fprintf(stderr, "proxy: %s: %s\n", what, strerror(errno));
     abort();
-}
-
-static int64_t now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 /* ---- bytes ---- */
@@ -391,7 +385,7 @@ static bool transmit(int fd, struct bytes *b, size_t max)
 /* Until the next byte may leave. */
 static int64_t drip_left(const struct proxy *p, const struct conn *c)
 {
-    return p->drip_us > 0 ? c->drip_at - now_us() : 0;
+    return p->drip_us > 0 ? c->drip_at - clock_us() : 0;
 }
 
 static void serve_client(struct proxy *p, struct conn *c, short events)
@@ -417,7 +411,7 @@ static void serve_client(struct proxy *p, struct conn *c, short events)
             c->down.n = 0;
             close_fd(&c->client);
         }
-        c->drip_at = now_us() + p->drip_us;
+        c->drip_at = clock_us() + p->drip_us;
     }
 }
 
@@ -746,7 +740,7 @@ unsigned proxy_fired(struct proxy *p)
 bool proxy_wait_fired(struct proxy *p, unsigned n, int timeout_ms)
 {
     struct timespec until;
-    int64_t end = now_us() + (int64_t)timeout_ms * 1000;
+    int64_t end = clock_us() + (int64_t)timeout_ms * 1000;
     bool done;
 
     until.tv_sec = (time_t)(end / 1000000);

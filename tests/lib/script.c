@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* See script.h. */
-#include "config.h"
+#include "lib/test.h"
 
 #include "lib/script.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lib/line.h"
 

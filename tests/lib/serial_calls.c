@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "lib/calls.h"
+#include "lib/util.h"
 
 #include <usher/authority.h>
 
@@ -16,13 +17,6 @@
 #include "engine/engine.h"
 
 /* ---- calls -------------------------------------------------------------------------- */
-
-static struct usher_text text(const char *string)
-{
-    struct usher_text t = { string, string != NULL ? strlen(string) : 0 };
-
-    return t;
-}
 
 static void command_init(struct usher_operation *c, enum usher_verb verb, const char *rule)
 {

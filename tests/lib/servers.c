@@ -32,6 +32,7 @@
 #endif
 
 #include "lib/calls.h"
+#include "lib/util.h"
 #include "servers.h"
 
 /* Generous: a loaded machine under valgrind must not fail for this. */
@@ -109,12 +110,14 @@ int redis_skip(void)
     return !is_missing || (no_skip != NULL && strcmp(no_skip, "1") == 0) ? 1 : 77;
 }
 
-static int64_t now_ms(void)
+int redis_needed(void)
 {
-    struct timespec t;
+    struct redis_server *any = redis_server_start(NULL);
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    if (any == NULL)
+        return redis_skip();
+    redis_server_stop(any);
+    return 0;
 }
 
 /* Between two looks at a condition that nobody announces. */
@@ -464,7 +467,7 @@ static bool has_died(struct redis_server *s)
 
 int redis_server_kill(struct redis_server *s, int sig)
 {
-    int64_t until = now_ms() + START_MS;
+    int64_t until = clock_ms() + START_MS;
 
     if (s->pid == 0) {
         fail("the server does not run");
@@ -482,7 +485,7 @@ int redis_server_kill(struct redis_server *s, int sig)
         return 0;
     forget_context(s);
     while (!has_died(s)) {
-        if (now_ms() > until) {
+        if (clock_ms() > until) {
             fail("process %ld outlives signal %d", (long)s->pid, sig);
             (void)told(false);
             return -1;
@@ -547,7 +550,7 @@ static bool is_ready(struct redis_server *s)
 /* Returns with the process running and ready, or with none. */
 static bool spawn_and_wait(struct redis_server *s, bool *ret_taken)
 {
-    int64_t until = now_ms() + START_MS;
+    int64_t until = clock_ms() + START_MS;
 
     *ret_taken = false;
     if (!spawn(s))
@@ -557,7 +560,7 @@ static bool spawn_and_wait(struct redis_server *s, bool *ret_taken)
             *ret_taken = explain_death(s);
             return false;
         }
-        if (now_ms() > until) {
+        if (clock_ms() > until) {
             redis_server_kill(s, SIGKILL);
             fail("%s does not answer in %d s", s->program, START_MS / 1000);
             return false;
@@ -846,10 +849,10 @@ size_t redis_server_keys(struct redis_server *s)
 bool redis_server_wait_info(struct redis_server *s, const char *section, const char *text,
                             int timeout_ms)
 {
-    int64_t until = now_ms() + timeout_ms;
+    int64_t until = clock_ms() + timeout_ms;
 
     while (!text_contains(redis_do(s, "INFO", section, NULL), text)) {
-        if (now_ms() > until) {
+        if (clock_ms() > until) {
             fail("INFO %s never had %s", section, text);
             return told(false);
         }
@@ -862,10 +865,10 @@ bool redis_server_wait_info(struct redis_server *s, const char *section, const c
 
 bool redis_node_wait_info(struct redis_server *s, const char *text, int timeout_ms)
 {
-    int64_t until = now_ms() + timeout_ms;
+    int64_t until = clock_ms() + timeout_ms;
 
     while (!text_contains(redis_do(s, "CLUSTER", "INFO", NULL), text)) {
-        if (now_ms() > until) {
+        if (clock_ms() > until) {
             fail("CLUSTER INFO never had %s", text);
             return told(false);
         }
@@ -964,7 +967,7 @@ static bool meet(struct redis_cluster *c)
 /* A pause of who waits for the nodes to know one another.  False: it took too long. */
 static bool pause_forming(struct redis_cluster *c, int i, struct forming *f)
 {
-    int64_t t = now_ms();
+    int64_t t = clock_ms();
 
     if (t > f->until) {
         fail("node %d is not part of the cluster after %d s", i, START_MS / 1000);
@@ -1000,7 +1003,7 @@ static bool set_node_timeout(struct redis_cluster *c, const char *ms, char befor
  * where no replica could take over. */
 static bool cluster_form(struct redis_cluster *c, bool lopsided)
 {
-    struct forming f = { now_ms() + START_MS, now_ms() + MEET_AGAIN_MS };
+    struct forming f = { clock_ms() + START_MS, clock_ms() + MEET_AGAIN_MS };
     char text[16], timeout[16], id[41];
 
     if (!set_node_timeout(c, "30000", timeout))
@@ -1088,11 +1091,11 @@ void redis_cluster_stop(struct redis_cluster *c)
 
 bool redis_cluster_wait_ok(struct redis_cluster *c, int timeout_ms)
 {
-    int64_t until = now_ms() + timeout_ms;
+    int64_t until = clock_ms() + timeout_ms;
 
     for (int i = 0; i < c->nodes; i++) {
         while (!has_died(c->node[i]) && !c->node[i]->is_paused && !says_ok(c->node[i])) {
-            if (now_ms() > until) {
+            if (clock_ms() > until) {
                 fail("node %d does not say cluster_state:ok after %d ms", i, timeout_ms);
                 return false;
             }
@@ -1104,11 +1107,11 @@ bool redis_cluster_wait_ok(struct redis_cluster *c, int timeout_ms)
 
 bool redis_cluster_wait_whole(struct redis_cluster *c, int timeout_ms)
 {
-    int64_t until = now_ms() + timeout_ms;
+    int64_t until = clock_ms() + timeout_ms;
 
     for (int i = 0; i < c->nodes; i++) {
         while (!says_ok(c->node[i]) || count_shown(c->node[i]) != c->nodes) {
-            if (now_ms() > until) {
+            if (clock_ms() > until) {
                 fail("node %d does not see the whole cluster after %d ms", i, timeout_ms);
                 return told(false);
             }
@@ -1155,7 +1158,7 @@ static char *view_of(struct redis_server *s)
 
 bool redis_cluster_wait_agreed(struct redis_cluster *c, int timeout_ms)
 {
-    int64_t until = now_ms() + timeout_ms;
+    int64_t until = clock_ms() + timeout_ms;
     bool agreed;
 
     do {
@@ -1169,7 +1172,7 @@ bool redis_cluster_wait_agreed(struct redis_cluster *c, int timeout_ms)
             free(view);
         }
         free(first);
-        if (!agreed && now_ms() > until) {
+        if (!agreed && clock_ms() > until) {
             fail("the nodes do not agree on their slots after %d ms", timeout_ms);
             return told(false);
         }
@@ -1254,20 +1257,20 @@ static void tell_nodes(struct redis_server *s)
 bool redis_cluster_hand_over(struct redis_cluster *c, struct redis_server *master, int timeout_ms)
 {
     struct redis_server *to = redis_cluster_replica_of(c, master);
-    int64_t until = now_ms() + timeout_ms, again = 0;
+    int64_t until = clock_ms() + timeout_ms, again = 0;
 
     if (to == NULL)
         return told(false);
     while (is_master(master)) {
-        if (now_ms() > until) {
+        if (clock_ms() > until) {
             tell_nodes(master);
             tell_nodes(to);
             fail("node %d is not handed over after %d ms", master->port, timeout_ms);
             return told(false);
         }
-        if (now_ms() > again && !is_master(to)) {
+        if (clock_ms() > again && !is_master(to)) {
             freeReplyObject(redis_do(to, "CLUSTER", "FAILOVER", NULL));
-            again = now_ms() + 6000;
+            again = clock_ms() + 6000;
         }
         pause_briefly();
     }

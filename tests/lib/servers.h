@@ -57,6 +57,24 @@ const char *redis_reason(void);
  * USHER_NO_SKIP=1 says that nothing may be skipped. */
 int redis_skip(void);
 
+/* A TEST_PROGRAM() of tests that start their own servers: 0, or the exit status redis_skip() if no
+ * server can be started. */
+int redis_needed(void);
+
+/* Define @name, a server for all tests of a program. */
+#define TEST_SERVER(name)                       \
+    static struct redis_server *name;           \
+    static int name##_begin(void)               \
+    {                                           \
+        name = redis_server_start(NULL);        \
+        return name != NULL ? 0 : redis_skip(); \
+    }                                           \
+    static void name##_end(void)                \
+    {                                           \
+        redis_server_stop(name);                \
+    }                                           \
+    TEST_PROGRAM(name##_begin, name##_end)
+
 /* Returns when the server answers and has loaded its data; NULL on failure. */
 struct redis_server *redis_server_start(const struct redis_server_options *opt);
 
@@ -124,6 +142,20 @@ struct redis_cluster {
 struct redis_cluster *redis_cluster_start(int primaries, int replicas,
                                           const struct redis_server_options *opt);
 void redis_cluster_stop(struct redis_cluster *c); /* takes NULL */
+
+/* Define @name, a cluster for all tests of a program. */
+#define TEST_CLUSTER(name, masters, options)                 \
+    static struct redis_cluster *name;                       \
+    static int name##_begin(void)                            \
+    {                                                        \
+        name = redis_cluster_start((masters), 0, (options)); \
+        return name != NULL ? 0 : redis_skip();              \
+    }                                                        \
+    static void name##_end(void)                             \
+    {                                                        \
+        redis_cluster_stop(name);                            \
+    }                                                        \
+    TEST_PROGRAM(name##_begin, name##_end)
 
 /* The same of servers that run, each a cluster node that knows no other, primaries first, and
  * that are its own from then on, even if it fails.  Not @evenly, the first primary has all slots

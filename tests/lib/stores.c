@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* See stores.h. */
-#include "config.h"
+#include "lib/test.h"
 
 #include "lib/stores.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
@@ -135,4 +124,16 @@ void stores_skip(const char *name)
     if (getenv("USHER_NO_SKIP") != NULL && takes_part(name))
         fail_msg("no %s", name);
     skip();
+}
+
+struct usher_engine *engine_on_store(const struct test_store *store)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    char url[STORE_URL_MAX];
+    struct usher_engine *e = NULL;
+
+    opt.clock_given = true;
+    if (!store->fresh(url) || usher_open(url, &opt, &e) != USHER_OK)
+        fail_msg("%s: %s", store->name, usher_message());
+    return e;
 }

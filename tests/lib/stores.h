@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+#include <usher/usher.h>
+
 #define STORES_MAX 3
 #define STORE_URL_MAX 1200
 
@@ -33,5 +35,8 @@ const struct test_store *stores_named(const char *name);
 /* The end of a test on the store @name, which is not there: skips, or fails where nothing may be
  * skipped (USHER_NO_SKIP). */
 void stores_skip(const char *name);
+
+/* An engine with a given clock on an empty store.  The test fails without one. */
+struct usher_engine *engine_on_store(const struct test_store *store);
 
 #endif

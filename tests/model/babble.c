@@ -10,6 +10,7 @@
 
 #include "core/verbs.h"
 #include "model/gen.h"
+#include "lib/util.h"
 
 #define NOUNS 7
 #define KNOWN 16  /* of each kind that are remembered */
@@ -93,13 +94,6 @@ static int scope_of(const struct usher_operation *c)
             return (int)i;
     }
     return -1;
-}
-
-static struct usher_text said(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
 }
 
 /* ---- what is remembered ------------------------------------------------------------- */
@@ -241,9 +235,9 @@ static void hold_meant(struct babble *b, struct babbled *c)
         return;
     held = &holds->held[(holds->n - 1 - rng_below(&b->rng, holds->n < 4 ? holds->n : 4)) % 4];
     (void)snprintf(c->texts[0], sizeof c->texts[0], "%s", held->name);
-    name = said(c->texts[0]);
+    name = text(c->texts[0]);
     (void)snprintf(c->texts[1], sizeof c->texts[1], "%s", held->owner);
-    owner = said(c->texts[1]);
+    owner = text(c->texts[1]);
     switch (c->c.verb) {
     case USHER_QUEUE_ACCEPT:
     case USHER_QUEUE_REJECT:
@@ -256,7 +250,7 @@ static void hold_meant(struct babble *b, struct babbled *c)
         break;
     case USHER_QUEUE_FINISH:
         (void)snprintf(c->texts[0], sizeof c->texts[0], "%s", held->room);
-        c->c.arg.queue.room = said(c->texts[0]);
+        c->c.arg.queue.room = text(c->texts[0]);
         break;
     case USHER_ROOM_UNSHARE:
         c->c.arg.room.share = name;
@@ -288,7 +282,7 @@ static void hold_meant(struct babble *b, struct babbled *c)
     default:
         return;
     }
-    c->c.scope = said(babble_scope((enum usher_noun)noun, held->scope));
+    c->c.scope = text(babble_scope((enum usher_noun)noun, held->scope));
 }
 
 void babble_learn(struct babble *b, const struct usher_operation *c, const struct usher_result *r)
@@ -387,7 +381,7 @@ static struct usher_text name(struct babble *b, const struct usher__noun *noun, 
             /* "1.N" of a history is one of a store with a history within */
             (void)snprintf(to, USHER_NAME_MAX, "%" PRIu64 ".%" PRIu64,
                            verb == USHER_QUEUE_HISTORY ? 0 : rng_below(r, 3), rng_below(r, 40));
-            return said(to);
+            return text(to);
         }
     } else if (strcmp(arg->word, "serial") == 0 && rng_chance(r, 90)) {
         known = names_get(r, &b->serials);
@@ -399,7 +393,7 @@ static struct usher_text name(struct babble *b, const struct usher__noun *noun, 
     else
         (void)snprintf(to, USHER_NAME_MAX, "%s%" PRIu64, names_of[i].begin,
                        rng_below(r, names_of[i].n));
-    return said(to);
+    return text(to);
 }
 
 static struct usher_text groups(struct babble *b, char *to)
@@ -407,7 +401,7 @@ static struct usher_text groups(struct babble *b, char *to)
     static const char *const lists[] = { "*", "g0", "g1,g2", "g2,*", "g0,g1,g2", "g1,g1" };
 
     (void)snprintf(to, USHER_NAME_MAX, "%s", lists[rng_below(&b->rng, 6)]);
-    return said(to);
+    return text(to);
 }
 
 static struct usher_text value(struct babble *b, const struct usher__arg *arg, char *to)
@@ -418,9 +412,9 @@ static struct usher_text value(struct babble *b, const struct usher__arg *arg, c
     struct usher_text t;
 
     if (strcmp(arg->word, "date") == 0)
-        return said(rng_chance(r, 40) ? "" : dates[rng_below(r, rng_chance(r, 90) ? 3 : 5)]);
+        return text(rng_chance(r, 40) ? "" : dates[rng_below(r, rng_chance(r, 90) ? 3 : 5)]);
     if (strcmp(arg->word, "prefix") == 0 || strcmp(arg->word, "suffix") == 0)
-        return said(affixes[rng_below(r, rng_chance(r, 90) ? 3 : 5)]);
+        return text(affixes[rng_below(r, rng_chance(r, 90) ? 3 : 5)]);
     if (rng_chance(r, 4)) {
         t.data = long_text;
         t.size = rng_chance(r, 80)   ? LONG
@@ -434,9 +428,9 @@ static struct usher_text value(struct babble *b, const struct usher__arg *arg, c
         return t;
     }
     if (rng_chance(r, 20))
-        return said("");
+        return text("");
     (void)snprintf(to, USHER_NAME_MAX, "v%" PRIu64, rng_below(r, 3));
-    return said(to);
+    return text(to);
 }
 
 static struct usher_text fields(struct babble *b, struct babbled *c)
@@ -446,8 +440,8 @@ static struct usher_text fields(struct babble *b, struct babbled *c)
     size_t n = (size_t)rng_below(&b->rng, 4);
 
     for (size_t i = 0; i < n; i++) {
-        names[i] = said(some[(rng_below(&b->rng, 2) + i * 2) % 6]);
-        values[i] = said(rng_chance(&b->rng, 30) ? "" : some[rng_below(&b->rng, 6)]);
+        names[i] = text(some[(rng_below(&b->rng, 2) + i * 2) % 6]);
+        values[i] = text(rng_chance(&b->rng, 30) ? "" : some[rng_below(&b->rng, 6)]);
     }
     t.data = (const char *)c->fields;
     t.size = usher_fields_pack(names, values, n, c->fields, sizeof c->fields);
@@ -541,10 +535,10 @@ static void argument(struct babble *b, const struct usher__noun *noun,
         break;
     case USHER__ARG_EPOCH:
         ret->epoch = rng_chance(r, 90);
-        t = said("0123456789abcdef");
+        t = text("0123456789abcdef");
         break;
     case USHER__ARG_MAYBE:
-        t = rng_chance(r, 25) ? said("") : name(b, noun, verb->verb, arg, place(ret, used));
+        t = rng_chance(r, 25) ? text("") : name(b, noun, verb->verb, arg, place(ret, used));
         break;
     case USHER__ARG_FIELDS:
         t = fields(b, ret);
@@ -653,7 +647,7 @@ void babble_verb(struct babble *b, unsigned code, struct babbled *ret)
     memset(ret, 0, sizeof *ret);
     ret->c.verb = (enum usher_verb)verb->verb;
     ret->c.scope =
-        said(babble_scope((enum usher_noun)noun->noun,
+        text(babble_scope((enum usher_noun)noun->noun,
                           rng_chance(r, 70) ? 0 : (unsigned)rng_below(r, BABBLE_SCOPES)));
     takes = verb->order;
     for (unsigned i = 0; i < noun->n_args; i++)
@@ -674,16 +668,16 @@ void babble_verb(struct babble *b, unsigned code, struct babbled *ret)
         ret->c.arg.room.presence_ms = 1 + (int64_t)rng_below(r, 1000);
     /* what must not be given together is mostly not */
     if (verb->verb == USHER_QUEUE_ALIVE && rng_chance(r, 98)) {
-        ret->c.arg.queue.user = rng_chance(r, 50) ? said("u1") : (struct usher_text){ NULL, 0 };
+        ret->c.arg.queue.user = rng_chance(r, 50) ? text("u1") : (struct usher_text){ NULL, 0 };
         ret->c.arg.queue.agent =
-            ret->c.arg.queue.user.data == NULL ? said("a1") : (struct usher_text){ NULL, 0 };
+            ret->c.arg.queue.user.data == NULL ? text("a1") : (struct usher_text){ NULL, 0 };
     }
     hold_meant(b, ret);
     if (rng_below(r, 100) < b->opt.requests) {
         unsigned i = (unsigned)rng_below(r, 8);
 
         (void)snprintf(ids[i], sizeof ids[i], "q%u", i);
-        ret->c.request = said(ids[i]);
+        ret->c.request = text(ids[i]);
     }
     pass(b);
     if (strcmp(verb->word, "sweep") == 0 && rng_chance(r, 40)) /* something is due */
@@ -839,4 +833,14 @@ bool babble_same(const struct usher_operation *c, const struct usher_result *a,
         babble_print(f, c, b, 60);
     }
     return same;
+}
+
+void babble_epoch_mend(struct babbled *b)
+{
+    struct usher_text *t = &b->c.arg.id.epoch;
+
+    if ((unsigned)b->c.verb >> 8 != USHER_ID || t->data == NULL || b->epoch)
+        return;
+    t->data = "00000000000000ab";
+    t->size = 16;
 }

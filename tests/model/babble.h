@@ -82,5 +82,7 @@ bool babble_same(const struct usher_operation *c, const struct usher_result *a,
 /* Print the fields of @r that babble_same() compares.  Texts are cut after @most bytes. */
 void babble_print(FILE *f, const struct usher_operation *c, const struct usher_result *r,
                   size_t most);
+/* Replace an epoch that no dispenser has by one that is written in every text. */
+void babble_epoch_mend(struct babbled *b);
 
 #endif

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* See exhaustive.h. */
-#include "config.h"
+#include "lib/test.h"
 
 #include "model/exhaustive.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/compare.h"
 #include "model/gen.h"

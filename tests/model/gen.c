@@ -11,6 +11,7 @@
 #include <usher/command.h>
 
 #include "core/verbs.h"
+#include "lib/util.h"
 
 #define DAY INT64_C(86400000)
 #define SETTINGS                                                                              \
@@ -301,13 +302,6 @@ const char *gen_pool(const struct gen *g, unsigned i)
 }
 
 /* ---- commands ---------------------------------------------------------------------- */
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
 
 struct usher_text gen_any(struct rng *r, const struct gen_names *names)
 {

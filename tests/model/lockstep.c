@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* See lockstep.h. */
-#include "config.h"
+#include "lib/test.h"
 
 #include "model/lockstep.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "core/text.h"
 #include "core/verbs.h"
 #include "lib/hooks.h"
-#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/compare.h"
 #include "model/gen.h"

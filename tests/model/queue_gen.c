@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "model/queue_gen.h"
+#include "lib/util.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,13 +29,6 @@ struct queue_gen {
 };
 
 /* ---- a world ----------------------------------------------------------------------- */
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
 
 static void lists_make(struct queue_gen *g)
 {

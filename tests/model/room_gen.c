@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "model/room_gen.h"
+#include "lib/util.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,13 +24,6 @@ struct room_gen {
     char large[LARGE];
     char about[200];
 };
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
 
 struct room_gen *room_gen_open(uint64_t seed)
 {

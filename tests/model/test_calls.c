@@ -13,24 +13,10 @@
  *
  * World i of a run has the seed USHER_SEED + i.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
+#include "lib/test.h"
 
 #include "calls/calls.h"
 #include "core/verbs.h"
-#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/babble.h"
 #include "model/gen.h"
@@ -292,33 +278,10 @@ struct world {
     unsigned calls, posted;
 };
 
-static struct usher_engine *opened(const struct test_store *store)
-{
-    struct usher_options opt = USHER_OPTIONS_INIT;
-    char url[STORE_URL_MAX];
-    struct usher_engine *e = NULL;
-
-    opt.clock_given = true;
-    if (!store->fresh(url) || usher_open(url, &opt, &e) != USHER_OK)
-        fail_msg("%s: %s", store->name, usher_message());
-    return e;
-}
-
-/* Epochs are those of dispensers: any other text is one that no dispenser has. */
-static void epoch_mend(struct babbled *b)
-{
-    struct usher_text *t = &b->c.arg.id.epoch;
-
-    if ((unsigned)b->c.verb >> 8 != USHER_ID || t->data == NULL || b->epoch)
-        return;
-    t->data = "00000000000000ab";
-    t->size = 16;
-}
-
 static void as_operations(struct world *w, const struct test_store *store)
 {
     static const unsigned extremes[] = { 0, 0, 2, 20 };
-    struct usher_engine *e = opened(store);
+    struct usher_engine *e = engine_on_store(store);
     struct babble_options opt;
     struct babble_ear ear;
     struct babble *b;
@@ -337,7 +300,7 @@ static void as_operations(struct world *w, const struct test_store *store)
         struct usher_result r;
 
         babble_next(b, &w->commands[i]);
-        epoch_mend(&w->commands[i]);
+        babble_epoch_mend(&w->commands[i]);
         babble_resolve(&w->commands[i], &ear);
         assert_int_not_equal(usher_operate(e, &w->commands[i].c, &r, 1), USHER_INVALID);
         babble_listen(&ear, &w->commands[i].c, &r);
@@ -371,7 +334,7 @@ static void listen(struct babble_ear *ear, const struct usher_operation *c, uint
 
 static void as_values(struct world *w, const struct test_store *store)
 {
-    struct usher_engine *e = opened(store);
+    struct usher_engine *e = engine_on_store(store);
     struct babble_ear ear;
 
     memset(&ear, 0, sizeof ear);
@@ -444,7 +407,7 @@ static bool called(struct world *w, struct usher_engine *e, const struct usher_o
 
 static bool as_calls(struct world *w, const struct test_store *store, size_t *ret_at)
 {
-    struct usher_engine *e = opened(store);
+    struct usher_engine *e = engine_on_store(store);
     struct babble_ear ear;
     bool good = true;
 
@@ -472,13 +435,12 @@ static bool as_calls(struct world *w, const struct test_store *store, size_t *re
     return good;
 }
 
-static void calls_are_as_values(void **state)
+TEST(calls_are_as_values)
 {
     uint64_t seed = number_from("USHER_SEED", 1), worlds = share_of("USHER_WORLDS", 240);
     unsigned calls = 0, posted = 0;
     struct world w;
 
-    (void)state;
     memset(&w, 0, sizeof w);
     w.commands = calloc(COMMANDS_MAX, sizeof *w.commands);
     assert_non_null(w.commands);
@@ -519,13 +481,12 @@ static bool takes(uint32_t verb, uint32_t field)
     return false;
 }
 
-static void each_option_is_taken_or_refused(void **state)
+TEST(each_option_is_taken_or_refused)
 {
     static const char unknown[] = "is not an argument of";
-    struct usher_engine *e = opened(&stores[0]);
+    struct usher_engine *e = engine_on_store(&stores[0]);
     unsigned taken = 0, refused = 0;
 
-    (void)state;
     for (uint32_t verb = usher_next_verb(0); verb != 0; verb = usher_next_verb(verb)) {
         const struct usher__calls *of = usher__calls_of((enum usher_noun)(verb >> 8));
 
@@ -570,9 +531,9 @@ static void each_option_is_taken_or_refused(void **state)
 
 /* ---- programs of another time --------------------------------------------------------------- */
 
-static void an_older_program_is_understood(void **state)
+TEST(an_older_program_is_understood)
 {
-    struct usher_engine *e = opened(&stores[0]);
+    struct usher_engine *e = engine_on_store(&stores[0]);
     struct {
         struct usher_number_options opt;
         char behind[64];
@@ -585,7 +546,6 @@ static void an_older_program_is_understood(void **state)
     size_t short_opt = offsetof(struct usher_number_options, after);
     size_t short_answer = offsetof(struct usher_number_answer, after);
 
-    (void)state;
     /* what is behind the end of its options is not theirs */
     memset(&in, 0x5a, sizeof in);
     memset(&in, 0, short_opt);
@@ -620,16 +580,15 @@ static void an_older_program_is_understood(void **state)
     usher_close(e);
 }
 
-static void settings_come_back_as_they_can_be_given(void **state)
+TEST(settings_come_back_as_they_can_be_given)
 {
-    struct usher_engine *e = opened(&stores[0]);
+    struct usher_engine *e = engine_on_store(&stores[0]);
     struct usher_number_settings s = USHER_NUMBER_SETTINGS_INIT, back = USHER_NUMBER_SETTINGS_INIT;
     struct usher_serial_settings rule = USHER_SERIAL_SETTINGS_INIT;
     struct usher_id_settings ids = USHER_ID_SETTINGS_INIT;
     struct usher_number_row row = USHER_NUMBER_ROW_INIT;
     struct usher_reply *reply;
 
-    (void)state;
     assert_int_equal(usher_number_set(e, "p", NULL, NULL, &reply), USHER_MISSING);
     usher_reply_done(reply);
     s.lease_ms = 30000;
@@ -672,11 +631,10 @@ static void settings_come_back_as_they_can_be_given(void **state)
 
 /* ---- lists of rooms ------------------------------------------------------------------------- */
 
-static void rooms_are_listed_page_by_page(void **state)
+TEST(rooms_are_listed_page_by_page)
 {
-    (void)state;
     for (unsigned k = 0; k < n_stores; k++) {
-        struct usher_engine *e = opened(&stores[k]);
+        struct usher_engine *e = engine_on_store(&stores[k]);
         struct usher_room_options opt = USHER_ROOM_OPTIONS_INIT;
         struct usher_room_answer a = USHER_ROOM_ANSWER_INIT;
         struct usher_room_row row = USHER_ROOM_ROW_INIT;
@@ -721,30 +679,10 @@ static void rooms_are_listed_page_by_page(void **state)
     }
 }
 
-static void redis_takes_part(void **state)
+TEST(redis_takes_part)
 {
-    (void)state;
     if (stores_named("redis") == NULL)
         stores_skip("redis");
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_are_as_values),
-        cmocka_unit_test(each_option_is_taken_or_refused),
-        cmocka_unit_test(an_older_program_is_understood),
-        cmocka_unit_test(settings_come_back_as_they_can_be_given),
-        cmocka_unit_test(rooms_are_listed_page_by_page),
-        cmocka_unit_test(redis_takes_part),
-    };
-    int rc = stores_start();
-
-    if (rc != 0)
-        return rc;
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    stores_stop();
-    return rc;
-}
+TEST_PROGRAM(stores_start, stores_stop);

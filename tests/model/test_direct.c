@@ -14,27 +14,14 @@
  * World i of a run has the seed USHER_SEED + i.  USHER_STEPS is the number of calls, the same of
  * each noun; USHER_NOUNS (bits) are the nouns, and USHER_SHOW=1 prints all calls.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/command.h>
-#include <usher/operation.h>
 #include <usher/store.h>
 
 #include "core/pack.h"
 #include "core/verbs.h"
 #include "lib/servers.h"
-#include "lib/share.h"
 #include "model/babble.h"
 #include "model/gen.h"
 
@@ -944,13 +931,12 @@ static void load(unsigned noun)
     free(text);
 }
 
-static void direct_calls_answer_as_the_library_does(void **state)
+TEST(direct_calls_answer_as_the_library_does)
 {
     uint64_t seed = number_from("USHER_SEED", 9001);
     uint64_t most = share_of("USHER_STEPS", share_long() ? 6000000 : 18000);
     unsigned nouns = (unsigned)number_from("USHER_NOUNS", BABBLE_ALL) & BABBLE_ALL;
 
-    (void)state;
     memset(long_word, 'x', sizeof long_word);
     most /= nouns != 0 ? (uint64_t)__builtin_popcount(nouns) : 1;
     show = number_from("USHER_SHOW", 0) != 0;
@@ -976,21 +962,19 @@ static void direct_calls_answer_as_the_library_does(void **state)
     }
 }
 
-int main(void)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(direct_calls_answer_as_the_library_does),
-    };
-    static const struct redis_server_options options;
-    int rc;
-
-    server = redis_server_start(&options);
+    server = redis_server_start(NULL);
     if (server == NULL)
         return redis_skip();
     direct = redis_server_connect(server);
-    rc = direct != NULL ? cmocka_run_group_tests_name("direct", tests, NULL, NULL) : 1;
-    if (direct != NULL)
-        redisFree(direct);
-    redis_server_stop(server);
-    return rc;
+    return direct != NULL ? 0 : 1;
 }
+
+static void program_end(void)
+{
+    redisFree(direct);
+    redis_server_stop(server);
+}
+
+TEST_PROGRAM(program_begin, program_end);

@@ -15,18 +15,7 @@
  * World i of a run has the seed USHER_SEED + i.  USHER_UNTOLD=1 prints which field is set by a verb
  * that does not tell it.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/command.h>
 #include <usher/store.h>
@@ -34,7 +23,6 @@
 #include "core/verbs.h"
 #include "engine/result.h"
 #include "lib/packed.h"
-#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/babble.h"
 #include "model/gen.h"
@@ -675,12 +663,11 @@ static void learn(const struct usher_operation *c, const struct usher_result *r)
     }
 }
 
-static void what_is_set_is_told(void **state)
+TEST(what_is_set_is_told)
 {
     bool print = number_from("USHER_UNTOLD", 0) != 0;
     unsigned untold = 0;
 
-    (void)state;
     for (unsigned code = 1; code < USHER_ROOMS; code++) {
         const struct usher__noun *noun = usher__noun(code);
 
@@ -710,34 +697,11 @@ static void what_is_set_is_told(void **state)
 
 /* ---- worlds -------------------------------------------------------------------------------- */
 
-static struct usher_engine *opened(const struct test_store *store)
-{
-    struct usher_options opt = USHER_OPTIONS_INIT;
-    char url[STORE_URL_MAX];
-    struct usher_engine *e = NULL;
-
-    opt.clock_given = true;
-    if (!store->fresh(url) || usher_open(url, &opt, &e) != USHER_OK)
-        fail_msg("%s: %s", store->name, usher_message());
-    return e;
-}
-
-/* Epochs are those of dispensers: any other text is one that no dispenser has. */
-static void epoch_mend(struct babbled *b)
-{
-    struct usher_text *t = &b->c.arg.id.epoch;
-
-    if ((unsigned)b->c.verb >> 8 != USHER_ID || t->data == NULL || b->epoch)
-        return;
-    t->data = "00000000000000ab";
-    t->size = 16;
-}
-
 static void as_operations(struct world *w, const struct test_store *store)
 {
     static const unsigned extremes[] = { 0, 0, 2, 20 };
     static struct usher_operation commands[BATCH_MAX];
-    struct usher_engine *e = opened(store);
+    struct usher_engine *e = engine_on_store(store);
     struct babble_options opt;
     struct babble_ear ear;
     struct babble *b;
@@ -761,7 +725,7 @@ static void as_operations(struct world *w, const struct test_store *store)
         w->batches[w->n_batches++] = k;
         for (size_t i = 0; i < k; i++) {
             babble_next(b, &w->commands[at + i]);
-            epoch_mend(&w->commands[at + i]);
+            babble_epoch_mend(&w->commands[at + i]);
             babble_resolve(&w->commands[at + i], &ear);
             commands[i] = w->commands[at + i].c;
         }
@@ -782,7 +746,7 @@ static bool as_values_all(struct world *w, const struct test_store *store, size_
     static struct usher_command commands[BATCH_MAX];
     static struct usher_reply *replies[BATCH_MAX];
     static struct given given[BATCH_MAX];
-    struct usher_engine *e = opened(store);
+    struct usher_engine *e = engine_on_store(store);
     struct babble_ear ear;
     bool good = true;
     size_t at = 0;
@@ -845,11 +809,10 @@ static size_t world_run(const struct test_store *store, uint64_t seed)
     return w.n;
 }
 
-static void values_say_what_results_say(void **state)
+TEST(values_say_what_results_say)
 {
     uint64_t most = share_of("USHER_STEPS", share_long() ? 300000 : 24000) / n_stores;
 
-    (void)state;
     for (unsigned i = 0; i < n_stores; i++) {
         uint64_t seed = number_from("USHER_SEED", 5001), steps = 0;
         unsigned worlds = 0;
@@ -860,26 +823,16 @@ static void values_say_what_results_say(void **state)
     }
 }
 
-static void redis_takes_part(void **state)
+TEST(redis_takes_part)
 {
-    (void)state;
     if (stores_named("redis") == NULL)
         stores_skip("redis");
 }
 
-int main(void)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_say_what_results_say),
-        cmocka_unit_test(what_is_set_is_told),
-        cmocka_unit_test(redis_takes_part),
-    };
-    int rc = stores_start();
-
-    if (rc != 0)
-        return rc;
     print_message("USHER_SEED=%" PRIu64 "\n", number_from("USHER_SEED", 5001));
-    rc = cmocka_run_group_tests_name("door", tests, NULL, NULL);
-    stores_stop();
-    return rc;
+    return stores_start();
 }
+
+TEST_PROGRAM(program_begin, stores_stop);

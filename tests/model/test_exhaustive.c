@@ -28,6 +28,7 @@
 #include "model/exhaustive.h"
 #include "model/gen.h"
 #include "model/model.h"
+#include "lib/util.h"
 
 #define HOUR INT64_C(3600000)
 #define DAY (24 * HOUR)
@@ -180,13 +181,6 @@ struct alphabet {
 };
 
 static const char pool[] = "desk";
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, s != NULL ? strlen(s) : 0 };
-
-    return t;
-}
 
 static struct gen_command *symbol(struct alphabet *w, enum usher_verb verb, const char *number,
                                   int64_t later)

@@ -10,26 +10,11 @@
  *
  * A world is USHER_SEED + i; USHER_STEPS is how many calls there are in all.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
+#include "lib/test.h"
 
 #include "lib/calls.h"
-#include "lib/share.h"
 #include "lib/stores.h"
+#include "lib/util.h"
 #include "model/gen.h"
 
 #define STEPS_DEFAULT 12000
@@ -182,7 +167,7 @@ static enum usher_status settled(struct number *n, const char *text, uint64_t to
 
 /* ---- calls on the model and on the stores -------------------------------------------- */
 
-static int64_t clock_ms(void *payload)
+static int64_t store_clock(void *payload)
 {
     (void)payload;
     return w.now_ms;
@@ -491,7 +476,7 @@ static void run_world(uint64_t seed)
 
     memset(&w, 0, sizeof w);
     rng_seed(&w.rng, seed);
-    opt.now_ms = clock_ms;
+    opt.now_ms = store_clock;
     opt.clock_given = true;
     w.now_ms = BEGIN_MS;
     w.max = 20 + (int64_t)rng_below(&w.rng, 100);
@@ -527,22 +512,18 @@ static void run_world(uint64_t seed)
     no_gaps();
     EACH(s)
     {
-        uint64_t faults = 1;
-
-        assert_int_equal(usher_audit(w.e[s], NULL, NULL, &faults), USHER_OK);
-        assert_int_equal(faults, 0);
+        audit(w.e[s]);
         assert_int_equal(usher_digest(w.e[s], USHER_SERIAL, "inv", digests[s]), USHER_OK);
         assert_string_equal(digests[s], digests[0]);
         usher_close(w.e[s]);
     }
 }
 
-static void all_stores_answer_like_the_model(void **state)
+TEST(all_stores_answer_like_the_model)
 {
     uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT), steps = 0;
     uint64_t most = share_of("USHER_STEPS", share_long() ? STEPS_LONG : STEPS_DEFAULT);
 
-    (void)state;
     for (; steps < most; steps += WORLD) {
         print_message("USHER_SEED=%" PRIu64 "\n", seed);
         run_world(seed++);
@@ -550,14 +531,4 @@ static void all_stores_answer_like_the_model(void **state)
     print_message("%" PRIu64 " calls on each of %u stores\n", steps, n_stores);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = { cmocka_unit_test(all_stores_answer_like_the_model) };
-    int rc = stores_start();
-
-    if (rc != 0)
-        return rc;
-    rc = cmocka_run_group_tests_name("gapfree", tests, NULL, NULL);
-    stores_stop();
-    return rc;
-}
+TEST_PROGRAM(stores_start, stores_stop);

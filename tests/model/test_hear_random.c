@@ -9,20 +9,9 @@
  *
  * USHER_SEED, USHER_STEPS.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
 #include <usher/replica.h>
@@ -30,7 +19,6 @@
 #include "lib/calls.h"
 #include "lib/hooks.h"
 #include "lib/line.h"
-#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/gen.h"
 
@@ -358,38 +346,19 @@ static void walks(const char *name)
     assert_true(sum.checks > 0 && sum.notices > 0 && sum.lives > 0);
 }
 
-static void a_copy_made_from_events_is_the_room_on_memory(void **state)
+TEST(a_copy_made_from_events_is_the_room_on_memory)
 {
-    (void)state;
     walks("memory");
 }
 
-static void and_on_sqlite(void **state)
+TEST(and_on_sqlite)
 {
-    (void)state;
     walks("sqlite");
 }
 
-static void and_on_redis(void **state)
+TEST(and_on_redis)
 {
-    (void)state;
     walks("redis");
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_copy_made_from_events_is_the_room_on_memory),
-        cmocka_unit_test(and_on_sqlite),
-        cmocka_unit_test(and_on_redis),
-    };
-    int rc = stores_start();
-
-    if (rc == 0) {
-        if (argc > 1)
-            cmocka_set_test_filter(argv[1]);
-        rc = cmocka_run_group_tests(tests, NULL, NULL);
-    }
-    stores_stop();
-    return rc;
-}
+TEST_PROGRAM(stores_start, stores_stop);

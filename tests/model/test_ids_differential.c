@@ -7,27 +7,12 @@
  * nothing of how the stores keep a counter.  Numbers come in clusters: at every power of ten, at
  * 2^53, at 2^63.  A world is USHER_SEED + i; USHER_STEPS is how many commands there are in all.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
+#include "lib/test.h"
 
 #include "core/verbs.h"
-#include "lib/share.h"
 #include "model/gen.h"
 #include "model/packer.h"
+#include "lib/util.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
@@ -509,13 +494,6 @@ static const char *difference(enum usher_verb verb, const struct usher_result *a
 static const char *const names[NAMES] = { "orders", "users", "tickets" };
 static const char *const requests[REQUESTS] = { "r0", "r1", "r2", "r3", "r4", "r5" };
 
-static struct usher_text text_of(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
-
 /* Near a place where something may go wrong. */
 static int64_t landmark(struct rng *r)
 {
@@ -562,7 +540,7 @@ static void make(struct rng *r, const struct ids_model *models, int64_t *now,
 
     memset(c, 0, sizeof *c);
     *ret_name = name;
-    c->scope = text_of(names[name]);
+    c->scope = text(names[name]);
     c->verb = verbs[rng_below(r, sizeof verbs / sizeof *verbs)];
     if (rng_chance(r, 1))
         c->verb = USHER_ID_DELETE;
@@ -572,7 +550,7 @@ static void make(struct rng *r, const struct ids_model *models, int64_t *now,
     c->given = USHER_GIVEN_NOW;
     c->now_ms = *now;
     if (rng_chance(r, 15))
-        c->request = text_of(requests[rng_below(r, REQUESTS)]);
+        c->request = text(requests[rng_below(r, REQUESTS)]);
     switch (c->verb) {
     case USHER_ID_CREATE:
     case USHER_ID_SET:
@@ -668,7 +646,7 @@ static void make(struct rng *r, const struct ids_model *models, int64_t *now,
         break;
     }
     if (c->verb != USHER_ID_SHOW && c->verb != USHER_ID_CHANGES && rng_chance(r, 4))
-        a->epoch = text_of("0123456789abcdef");
+        a->epoch = text("0123456789abcdef");
 }
 
 static void print_command(const struct usher_operation *c)
@@ -703,7 +681,6 @@ struct store {
 };
 static struct store stores[STORES_MAX];
 static unsigned n_stores;
-static char directory[256];
 static unsigned files;
 #ifdef USHER_WITH_REDIS
 static struct redis_server *server;
@@ -712,7 +689,7 @@ static struct redis_server *server;
 static void fresh(struct store *s)
 {
     if (strcmp(s->name, "sqlite") == 0)
-        (void)snprintf(s->url, sizeof s->url, "sqlite:%s/%u.db?sync=off", directory, ++files);
+        (void)snprintf(s->url, sizeof s->url, "sqlite:%s/%u.db?sync=off", test_dir(), ++files);
 #ifdef USHER_WITH_REDIS
     if (strcmp(s->name, "redis") == 0) {
         char url[REDIS_URL_MAX];
@@ -723,7 +700,7 @@ static void fresh(struct store *s)
 #endif
 }
 
-static void print_fault(void *payload, const char *line)
+static void print_fault_of(void *payload, const char *line)
 {
     print_error("%s: %s\n", (const char *)payload, line);
 }
@@ -793,8 +770,9 @@ static void run_world(uint64_t seed)
     for (unsigned i = 0; i < n_stores; i++) {
         uint64_t faults = UINT64_MAX;
 
-        assert_int_equal(usher_audit(e[i], print_fault, (void *)(uintptr_t)stores[i].name, &faults),
-                         USHER_OK);
+        assert_int_equal(
+            usher_audit(e[i], print_fault_of, (void *)(uintptr_t)stores[i].name, &faults),
+            USHER_OK);
         assert_int_equal(faults, 0);
         usher_close(e[i]);
         if (strcmp(stores[i].name, "sqlite") == 0) {
@@ -802,27 +780,25 @@ static void run_world(uint64_t seed)
             char path[300];
 
             for (size_t k = 0; k < sizeof tails / sizeof *tails; k++) {
-                (void)snprintf(path, sizeof path, "%s/%u.db%s", directory, files, tails[k]);
+                (void)snprintf(path, sizeof path, "%s/%u.db%s", test_dir(), files, tails[k]);
                 (void)unlink(path);
             }
         }
     }
 }
 
-static void all_stores_answer_like_the_model(void **state)
+TEST(all_stores_answer_like_the_model)
 {
     uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT), steps = 0;
     uint64_t most = share_of("USHER_STEPS", share_long() ? STEPS_LONG : STEPS_DEFAULT);
 
-    (void)state;
     for (; steps < most; steps += WORLD)
         run_world(seed++);
     print_message("%" PRIu64 " commands on each of %u stores\n", steps, n_stores);
 }
 
-static void redis_takes_part(void **state)
+TEST(redis_takes_part)
 {
-    (void)state;
     for (unsigned i = 0; i < n_stores; i++)
         if (strcmp(stores[i].name, "redis") == 0)
             return;
@@ -831,21 +807,8 @@ static void redis_takes_part(void **state)
     skip();
 }
 
-int main(void)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_stores_answer_like_the_model),
-        cmocka_unit_test(redis_takes_part),
-    };
-    const char *tmp = getenv("TMPDIR");
-    int rc;
-
-    (void)snprintf(directory, sizeof directory, "%s/usher-ids-XXXXXX",
-                   tmp != NULL && *tmp != '\0' ? tmp : "/tmp");
-    if (mkdtemp(directory) == NULL) {
-        perror(directory);
-        return 1;
-    }
     stores[n_stores++] = (struct store){ "memory", "memory:" };
 #ifdef USHER_WITH_SQLITE
     stores[n_stores++] = (struct store){ "sqlite", "" };
@@ -858,10 +821,14 @@ int main(void)
         print_message("without Redis: %s\n", redis_reason());
 #endif
     print_message("USHER_SEED=%" PRIu64 "\n", number_from("USHER_SEED", SEED_DEFAULT));
-    rc = cmocka_run_group_tests_name("ids", tests, NULL, NULL);
+    return 0;
+}
+
+static void program_end(void)
+{
 #ifdef USHER_WITH_REDIS
     redis_server_stop(server);
 #endif
-    (void)rmdir(directory);
-    return rc;
 }
+
+TEST_PROGRAM(program_begin, program_end);

@@ -12,26 +12,13 @@
  * one token.  Those that were taken back, and no others, are the calls of their node.  Who renews
  * a call for ever is given an end where the store knows of a longest time, and nowhere else.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/store.h>
-#include <usher/operation.h>
 
 #include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/line.h"
-#include "lib/share.h"
 
 #define GRANTS 16
 #define LONGEST_MS 36000000 /* longer than it takes */
@@ -315,7 +302,7 @@ static void go_on(const struct world *from, unsigned depth, unsigned left)
         }
 }
 
-static void whatever_changes_hands_loss_is_told_and_nothing_else(void **state)
+TEST(whatever_changes_hands_loss_is_told_and_nothing_else)
 {
     static const char *const begin[] = { "number add p 1", "number reg p 1", "number add p 2",
                                          "number reg p 2", "room open r" };
@@ -323,7 +310,6 @@ static void whatever_changes_hands_loss_is_told_and_nothing_else(void **state)
     uint64_t depth = number_from("USHER_DEPTH", share_long() ? 10 : share_slow() ? 6 : 8);
     struct world w;
 
-    (void)state;
     options.drivers = &fickle_driver;
     assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
@@ -346,13 +332,4 @@ static void whatever_changes_hands_loss_is_told_and_nothing_else(void **state)
                   " times lost; taken back %" PRIu64 ", not any more %" PRIu64 "\n",
                   nodes, depth, lost, retaken, not_retaken);
     assert_true(lost > 0 && retaken > 0 && not_retaken > 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_changes_hands_loss_is_told_and_nothing_else),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,28 +16,13 @@
  * World i of a run has the seed USHER_SEED + i; a failure prints it.  USHER_SEED=<that>
  * USHER_STEPS=1 repeats one world.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
-
+#include "lib/util.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
-#include "lib/share.h"
-#include "model/compare.h"
 #endif
+#include "model/compare.h"
 
 #define SEED_DEFAULT 20261121
 #define COMMANDS 400 /* of a world */
@@ -51,18 +36,9 @@ static const char *const lanes[LANES] = { "default", "a", "b" };
 
 static uint64_t rng;
 
-static uint64_t next_random(void)
-{
-    uint64_t z = rng += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static int64_t below(int64_t n)
 {
-    return (int64_t)(next_random() % (uint64_t)n);
+    return (int64_t)(next_random(&rng) % (uint64_t)n);
 }
 
 static bool one_in(int64_t n)
@@ -165,13 +141,6 @@ static struct usher_text name_of(char kind, int64_t i)
     to[2] = '\0';
     t.data = to;
     t.size = 2;
-    return t;
-}
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
     return t;
 }
 
@@ -424,16 +393,11 @@ static void learn_after(const struct usher_operation *c, const struct usher_resu
 
 /* ---- comparing ----------------------------------------------------------------------- */
 
-static bool texts_equal(const struct usher_text *a, const struct usher_text *b)
-{
-    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
 static bool rows_equal(const struct usher_queue_result_row *a,
                        const struct usher_queue_result_row *b)
 {
-    return texts_equal(&a->user, &b->user) && texts_equal(&a->agent, &b->agent) &&
-           texts_equal(&a->lane, &b->lane) && texts_equal(&a->lanes, &b->lanes) &&
+    return text_equal(&a->user, &b->user) && text_equal(&a->agent, &b->agent) &&
+           text_equal(&a->lane, &b->lane) && text_equal(&a->lanes, &b->lanes) &&
            a->login == b->login && a->no == b->no && a->state == b->state &&
            a->priority == b->priority && a->since_ms == b->since_ms &&
            a->applied_ms == b->applied_ms && a->matched_ms == b->matched_ms &&
@@ -560,16 +524,9 @@ static const char *state_fault(struct usher_engine *e)
     return fault;
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
 /* ---- stores ------------------------------------------------------------------------- */
 
 #define STORES_MAX 3
-static char directory[64];
 static const char *store_names[STORES_MAX] = { "memory" };
 static unsigned n_stores = 1;
 #ifdef USHER_WITH_REDIS
@@ -582,7 +539,7 @@ static void file_remove(void)
     char path[128];
 
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
-        (void)snprintf(path, sizeof path, "%s/q.db%s", directory, tails[i]);
+        (void)snprintf(path, sizeof path, "%s/q.db%s", test_dir(), tails[i]);
         (void)unlink(path);
     }
 }
@@ -596,7 +553,7 @@ static struct usher_engine *store_open(const char *name)
     opt.clock_given = true; /* versions begin at 1 on Redis, too */
     if (strcmp(name, "sqlite") == 0) {
         file_remove();
-        (void)snprintf(url, sizeof url, "sqlite:%s/q.db?sync=off", directory);
+        (void)snprintf(url, sizeof url, "sqlite:%s/q.db?sync=off", test_dir());
     }
 #ifdef USHER_WITH_REDIS
     if (strcmp(name, "redis") == 0) {
@@ -717,29 +674,18 @@ static void worlds(uint64_t commands, unsigned n)
         world_run(seed + i, n);
 }
 
-static void nobody_is_lost_doubled_or_overtaken_in_memory(void **state)
+TEST(nobody_is_lost_doubled_or_overtaken_in_memory)
 {
-    (void)state;
     worlds(100000, 1);
 }
 
-static void all_stores_answer_alike(void **state)
+TEST(all_stores_answer_alike)
 {
-    (void)state;
     worlds(20000, n_stores);
 }
 
-int main(void)
+static int program_begin(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_is_lost_doubled_or_overtaken_in_memory),
-        cmocka_unit_test(all_stores_answer_alike),
-    };
-    int rc;
-
-    (void)snprintf(directory, sizeof directory, "%s", "/tmp/usher-queue-XXXXXX");
-    if (mkdtemp(directory) == NULL)
-        return 99;
 #ifdef USHER_WITH_SQLITE
     store_names[n_stores++] = "sqlite";
 #endif
@@ -750,11 +696,14 @@ int main(void)
     else
         (void)redis_skip();
 #endif
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
+}
+
+static void program_end(void)
+{
 #ifdef USHER_WITH_REDIS
     redis_server_stop(server);
 #endif
-    file_remove();
-    (void)rmdir(directory);
-    return rc;
 }
+
+TEST_PROGRAM(program_begin, program_end);

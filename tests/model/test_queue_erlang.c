@@ -17,24 +17,11 @@
  * seeds: then one figure in twenty may be out, and none may be outside of an interval so wide
  * that all figures are in it with 99 % (Bonferroni).
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include <usher/operation.h>
-
-#include "lib/share.h"
+#include "lib/util.h"
 #include "model/gen.h"
 
 #define BATCHES 40
@@ -286,7 +273,6 @@ static void simulate(const struct cell *cell, uint64_t seed, uint32_t users,
     struct usher_operation c;
     struct batch warm;
     uint32_t warm_users = users / BATCHES / 2;
-    uint64_t faults;
 
     memset(&run, 0, sizeof run);
     memset(batches, 0, BATCHES * sizeof *batches);
@@ -330,8 +316,7 @@ static void simulate(const struct cell *cell, uint64_t seed, uint32_t users,
             break; /* the last batch ends here: those who are left belong to no figure */
     }
     usher_unwatch(run.e, watch);
-    assert_int_equal(usher_audit(run.e, NULL, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+    audit(run.e);
     usher_close(run.e);
     free(run.events.event);
 }
@@ -425,14 +410,13 @@ static const struct cell cells[] = {
     { 60.0, 50, 1.0, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
 };
 
-static void queues_agree_with_the_erlang_models(void **state)
+TEST(queues_agree_with_the_erlang_models)
 {
     bool all = share_long(), good = true;
     bool chosen = getenv("USHER_SEED") != NULL;
     uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT);
     size_t n = all ? sizeof cells / sizeof *cells : 6;
 
-    (void)state;
     for (size_t i = 0; i < n; i++)
         good &= cell_agrees(&cells[i], seed + i, all ? 1000000 : 200000);
     assert_true(good);
@@ -445,9 +429,8 @@ static void near(double value, double wanted, double error)
 }
 
 /* The recursions give what is printed in textbooks. */
-static void the_recursions_are_right(void **state)
+TEST(the_recursions_are_right)
 {
-    (void)state;
     /* one agent: B = a / (1 + a); C = a, mean wait a / (1 - a) services */
     near(exactly(0.5, 1, 0).waits, 0.5 / 1.5, 1e-12);
     near(exactly(0.5, 1, INFINITY).waits, 0.5, 1e-12);
@@ -462,13 +445,10 @@ static void the_recursions_are_right(void **state)
     near(exactly(8, 10, 1e7).waits, exactly(8, 10, INFINITY).waits, 1e-4);
 }
 
-int main(void)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_recursions_are_right),
-        cmocka_unit_test(queues_agree_with_the_erlang_models),
-    };
-
     print_message("USHER_SEED=%" PRIu64 "\n", number_from("USHER_SEED", SEED_DEFAULT));
-    return cmocka_run_group_tests_name("queue erlang", tests, NULL, NULL);
+    return 0;
 }
+
+TEST_PROGRAM(program_begin, NULL);

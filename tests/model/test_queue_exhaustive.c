@@ -30,6 +30,7 @@
 #include <usher/operation.h>
 
 #include "lib/share.h"
+#include "lib/util.h"
 #include "model/exhaustive.h"
 #include "model/queue_gen.h"
 #include "model/queue_model.h"
@@ -98,13 +99,6 @@ static const char scope[] = "desk";
 static const char *const agents[] = { "a", "b" };
 static const char *const users[] = { "x", "y" };
 static const char *const lanes[] = { "l", "m" };
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, s != NULL ? strlen(s) : 0 };
-
-    return t;
-}
 
 /* ---- alphabets --------------------------------------------------------------------- */
 

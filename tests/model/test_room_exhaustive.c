@@ -28,6 +28,7 @@
 #include "model/exhaustive.h"
 #include "model/room_gen.h"
 #include "model/room_model.h"
+#include "lib/util.h"
 
 #define U INT64_C(1000)
 #define START INT64_C(1700000000000)
@@ -61,13 +62,6 @@ static const char scope[] = "class";
 static const char *const people[] = { "a", "b" };
 static const char *const roles[] = { "speaker", "host" };
 static const char *const shares[] = { "screen", "board" };
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
 
 static size_t first(unsigned i, struct usher_operation ret[EXHAUSTIVE_FIRST])
 {

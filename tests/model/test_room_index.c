@@ -9,24 +9,12 @@
  *
  * USHER_SEED=N: the first of the drawn orders, USHER_ROUNDS=N: how many of them.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 
 #include "engine/room_index.h"
 #include "lib/line.h"
-#include "lib/share.h"
 #include "lib/stores.h"
 
 #define THREADS 4
@@ -256,31 +244,14 @@ static void on_store(const char *name)
         usher_close(actor[i].e);
 }
 
-static void rooms_and_entries_go_together_on_sqlite(void **state)
+TEST(rooms_and_entries_go_together_on_sqlite)
 {
-    (void)state;
     on_store("sqlite");
 }
 
-static void rooms_and_entries_go_together_on_redis(void **state)
+TEST(rooms_and_entries_go_together_on_redis)
 {
-    (void)state;
     on_store("redis");
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rooms_and_entries_go_together_on_sqlite),
-        cmocka_unit_test(rooms_and_entries_go_together_on_redis),
-    };
-    int result = stores_start();
-
-    if (result != 0)
-        return result;
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    result = cmocka_run_group_tests(tests, NULL, NULL);
-    stores_stop();
-    return result;
-}
+TEST_PROGRAM(stores_start, stores_stop);

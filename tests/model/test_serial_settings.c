@@ -15,26 +15,10 @@
  *
  * A world is USHER_SEED + i; USHER_STEPS is how many serials the test issues in all.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
+#include "lib/test.h"
 
 #include "lib/calls.h"
 #include "lib/notary.h"
-#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/gen.h"
 
@@ -533,12 +517,11 @@ static uint64_t run_world(uint64_t seed)
     return w.serials;
 }
 
-static void no_serial_comes_twice_when_settings_change(void **state)
+TEST(no_serial_comes_twice_when_settings_change)
 {
     uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT), serials = 0, worlds = 0;
     uint64_t most = share_of("USHER_STEPS", share_long() ? SERIALS_LONG : SERIALS_DEFAULT);
 
-    (void)state;
     print_message("USHER_SEED=%" PRIu64 "\n", seed);
     for (; serials < most; worlds++)
         serials += run_world(seed++);
@@ -546,16 +529,4 @@ static void no_serial_comes_twice_when_settings_change(void **state)
                   worlds, n_stores);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_serial_comes_twice_when_settings_change),
-    };
-    int rc = stores_start();
-
-    if (rc != 0)
-        return rc;
-    rc = cmocka_run_group_tests_name("serial_settings", tests, NULL, NULL);
-    stores_stop();
-    return rc;
-}
+TEST_PROGRAM(stores_start, stores_stop);

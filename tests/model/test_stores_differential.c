@@ -16,24 +16,9 @@
  * line to FILE for each world: hashes of its commands, answers, notices and last states
  * (tests/yardstick.sh).
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
+#include "lib/test.h"
 
 #include "core/verbs.h"
-#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/babble.h"
 #include "model/compare.h"
@@ -528,33 +513,10 @@ static const struct usher__verb *idle_verb(void)
     return NULL;
 }
 
-static void all_stores_say_the_same(void **state)
-{
-    uint64_t seed = number_from("USHER_SEED", 7001), steps = 0;
-    uint64_t most = share_of("USHER_STEPS", share_long() ? 2000000 : 30000);
-    unsigned nouns = (unsigned)number_from("USHER_NOUNS", 0), worlds = 0;
-    const struct usher__verb *idle;
-
-    (void)state;
-    for (; steps < most; seed++, worlds++)
-        steps += world_run(seed, nouns);
-    /* every verb does something, if need be in worlds of its noun alone */
-    if (nouns == 0 && most >= 1000)
-        for (unsigned i = 0; i < 40 && (idle = idle_verb()) != NULL; i++, worlds++)
-            steps += world_run(seed++, 1u << (idle->verb >> 8));
-    print_message("%u worlds, %" PRIu64 " commands on each of %u stores\n", worlds, steps,
-                  n_stores);
-    idle = nouns == 0 && most >= 1000 ? idle_verb() : NULL;
-    if (idle != NULL)
-        fail_msg("%s %s was never answered ok", usher_noun_word((enum usher_noun)(idle->verb >> 8)),
-                 idle->word);
-}
-
-static void digests_are_written(void **state)
+static void write_digests(void)
 {
     uint64_t most = number_from("USHER_STEPS", 10000);
 
-    (void)state;
     for (unsigned noun = 1; noun < NOUNS; noun++) {
         uint64_t seed = number_from("USHER_SEED", 7001), steps = 0;
 
@@ -576,35 +538,48 @@ static void digests_are_written(void **state)
     assert_int_equal(fclose(digest.f), 0);
 }
 
-/* Without it the worlds above are only half of the test. */
-static void redis_takes_part(void **state)
+TEST(all_stores_say_the_same)
 {
-    (void)state;
-    if (stores_named("redis") == NULL)
+    uint64_t seed = number_from("USHER_SEED", 7001), steps = 0;
+    uint64_t most = share_of("USHER_STEPS", share_long() ? 2000000 : 30000);
+    unsigned nouns = (unsigned)number_from("USHER_NOUNS", 0), worlds = 0;
+    const struct usher__verb *idle;
+
+    if (digest.f != NULL) {
+        write_digests();
+        return;
+    }
+    for (; steps < most; seed++, worlds++)
+        steps += world_run(seed, nouns);
+    /* every verb does something, if need be in worlds of its noun alone */
+    if (nouns == 0 && most >= 1000)
+        for (unsigned i = 0; i < 40 && (idle = idle_verb()) != NULL; i++, worlds++)
+            steps += world_run(seed++, 1u << (idle->verb >> 8));
+    print_message("%u worlds, %" PRIu64 " commands on each of %u stores\n", worlds, steps,
+                  n_stores);
+    idle = nouns == 0 && most >= 1000 ? idle_verb() : NULL;
+    if (idle != NULL)
+        fail_msg("%s %s was never answered ok", usher_noun_word((enum usher_noun)(idle->verb >> 8)),
+                 idle->word);
+}
+
+/* Without it the worlds above are only half of the test. */
+TEST(redis_takes_part)
+{
+    if (digest.f == NULL && stores_named("redis") == NULL)
         stores_skip("redis");
 }
 
-int main(void)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_stores_say_the_same),
-        cmocka_unit_test(redis_takes_part),
-    };
-    static const struct CMUnitTest digests[] = { cmocka_unit_test(digests_are_written) };
     const char *name = getenv("USHER_DIGESTS");
-    int rc = stores_start();
 
-    if (rc != 0)
-        return rc;
-    print_message("USHER_SEED=%" PRIu64 "\n", number_from("USHER_SEED", 7001));
-    if (name == NULL) {
-        rc = cmocka_run_group_tests_name("stores differential", tests, NULL, NULL);
-    } else if ((digest.f = fopen(name, "w")) == NULL) {
+    if (name != NULL && (digest.f = fopen(name, "w")) == NULL) {
         perror(name);
-        rc = 1;
-    } else {
-        rc = cmocka_run_group_tests_name("digests", digests, NULL, NULL);
+        return 1;
     }
-    stores_stop();
-    return rc;
+    print_message("USHER_SEED=%" PRIu64 "\n", number_from("USHER_SEED", 7001));
+    return stores_start();
 }
+
+TEST_PROGRAM(program_begin, stores_stop);

@@ -7,19 +7,7 @@
  * The store is `memory:`; `usher_local_store()` is wrapped by the linker, so that each operation of
  * the record store is counted.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/store.h>
 #include <usher/usher.h>
@@ -378,11 +366,10 @@ static void world(unsigned n)
     serials(n);
 }
 
-static void no_verb_walks_over_what_it_has_no_use_for(void **state)
+TEST(no_verb_walks_over_what_it_has_no_use_for)
 {
     unsigned bad = 0;
 
-    (void)state;
     for (unsigned w = 0; w < 2; w++) {
         world(w == 0 ? FEW : MANY);
         for (size_t i = 0; i < COMMANDS; i++)
@@ -401,12 +388,11 @@ static void no_verb_walks_over_what_it_has_no_use_for(void **state)
 }
 
 /* A day later all numbers that stood aside are free again, and `stats` walks over none of them. */
-static void figures_cost_the_same_on_the_next_day(void **state)
+TEST(figures_cost_the_same_on_the_next_day)
 {
     uint64_t n[2];
     unsigned status;
 
-    (void)state;
     for (unsigned w = 0; w < 2; w++) {
         now = NOW;
         assert_int_equal(usher_open("memory:?clock=given", NULL, &e), USHER_OK);
@@ -440,7 +426,7 @@ static void *resize_counted(void *payload, void *p, size_t old, size_t size)
 
 /* The memory store keeps the order by name from the first record on: who lists first does not make
  * it for all records. */
-static void the_first_list_makes_no_order(void **state)
+TEST(the_first_list_makes_no_order)
 {
     static const char *const filled[][2] = {
         { "number add p n", "number list p max=1" },
@@ -449,7 +435,6 @@ static void the_first_list_makes_no_order(void **state)
     const struct usher_allocator alloc = { resize_counted, NULL };
     struct usher_options options = USHER_OPTIONS_INIT;
 
-    (void)state;
     options.alloc = &alloc;
     now = NOW;
     for (size_t i = 0; i < sizeof filled / sizeof *filled; i++) {
@@ -471,9 +456,8 @@ static void the_first_list_makes_no_order(void **state)
 }
 
 /* By the tables: a new verb has to be counted, too. */
-static void every_verb_is_counted(void **state)
+TEST(every_verb_is_counted)
 {
-    (void)state;
     for (unsigned k = 0; k < USHER__NOUNS; k++) {
         const struct usher__noun *noun = usher__noun(k);
 
@@ -490,16 +474,4 @@ static void every_verb_is_counted(void **state)
                 fail_msg("no command of `%s' is counted", want);
         }
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_verb_is_counted),
-        cmocka_unit_test(no_verb_walks_over_what_it_has_no_use_for),
-        cmocka_unit_test(figures_cost_the_same_on_the_next_day),
-        cmocka_unit_test(the_first_list_makes_no_order),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What builds that check do about a broken assumption, and hostile ones about memory that is freed;
  * that others do neither. */
-#include "config.h"
+#include "lib/test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/segment.h"
 #include "engine/memory.h"
@@ -39,11 +29,10 @@ static int break_an_assumption(void)
     return status;
 }
 
-static void a_broken_assumption_ends_builds_that_check(void **state)
+TEST(a_broken_assumption_ends_builds_that_check)
 {
     int status = break_an_assumption();
 
-    (void)state;
 #ifdef USHER_ASSERTS
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGABRT);
@@ -61,9 +50,8 @@ static bool ask(void)
     return true;
 }
 
-static void an_assumption_costs_nothing_in_others(void **state)
+TEST(an_assumption_costs_nothing_in_others)
 {
-    (void)state;
     asked = false;
     USHER_ASSERT(ask());
 #ifdef USHER_ASSERTS
@@ -73,12 +61,11 @@ static void an_assumption_costs_nothing_in_others(void **state)
 #endif
 }
 
-static void what_grows_keeps_what_it_holds_and_the_rest_is_not_zero(void **state)
+TEST(what_grows_keeps_what_it_holds_and_the_rest_is_not_zero)
 {
     const struct usher_allocator *alloc = usher__allocator(NULL);
     unsigned char *p = alloc->resize(alloc->payload, NULL, 0, 40);
 
-    (void)state;
     assert_non_null(p);
     memset(p, 7, 40);
     p = alloc->resize(alloc->payload, p, 40, 80);
@@ -93,15 +80,4 @@ static void what_grows_keeps_what_it_holds_and_the_rest_is_not_zero(void **state
     assert_non_null(p);
     assert_int_equal(p[2], 7);
     assert_null(alloc->resize(alloc->payload, p, 3, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_broken_assumption_ends_builds_that_check),
-        cmocka_unit_test(an_assumption_costs_nothing_in_others),
-        cmocka_unit_test(what_grows_keeps_what_it_holds_and_the_rest_is_not_zero),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

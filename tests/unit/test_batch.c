@@ -5,25 +5,17 @@
  *
  * The store here is at work until the test has put another thread's command into the queue.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 #include <usher/store.h>
 
 #include "engine/engine.h"
+#include "lib/util.h"
 
 #define LONG 60    /* s; a test that waits so long has failed */
 #define BATCHES 64 /* most of a test */
@@ -72,33 +64,13 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
     f->now_ms[batch] = context->now_ms;
 }
 
-static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, bool records, int64_t deadline_ms,
-                              usher_scan_fn *fn, void *payload, char message[192])
-{
-    (void)s;
-    (void)noun;
-    (void)scope;
-    (void)records;
-    (void)deadline_ms;
-    (void)fn;
-    (void)payload;
-    (void)message;
-    return USHER_OK;
-}
-
-static void close_fake(struct usher_store *s)
-{
-    (void)s;
-}
-
 static const struct usher_store_ops ops = {
     .size = sizeof(struct usher_store_ops),
     .name = "fake",
     .caps = USHER_CAP_MORE,
     .execute = execute,
-    .scan = scan,
-    .close = close_fake,
+    .scan = scan_nothing,
+    .close = close_nothing,
 };
 
 static int64_t now(void *payload)
@@ -193,13 +165,12 @@ static void run(struct fake *f, struct usher_engine *e, struct caller *callers, 
     usher_close(e);
 }
 
-static void who_comes_meanwhile_joins_the_batch(void **state)
+TEST(who_comes_meanwhile_joins_the_batch)
 {
     struct fake f;
     struct usher_engine *e = open_fake(&f);
     struct caller callers[3];
 
-    (void)state;
     caller_begin(&callers[0], e);
     wait_for(&f.working);
     for (int i = 1; i < 3; i++)
@@ -213,13 +184,12 @@ static void who_comes_meanwhile_joins_the_batch(void **state)
     }
 }
 
-static void the_clock_is_read_for_who_joins(void **state)
+TEST(the_clock_is_read_for_who_joins)
 {
     struct fake f;
     struct usher_engine *e = open_fake(&f);
     struct caller callers[2];
 
-    (void)state;
     caller_begin(&callers[0], e);
     wait_for(&f.working);
     atomic_store(&f.clock, 200);
@@ -229,13 +199,12 @@ static void the_clock_is_read_for_who_joins(void **state)
     assert_true(f.now_ms[0] == 200);
 }
 
-static void a_clock_out_of_range_spoils_nobody_elses_command(void **state)
+TEST(a_clock_out_of_range_spoils_nobody_elses_command)
 {
     struct fake f;
     struct usher_engine *e = open_fake(&f);
     struct caller callers[2];
 
-    (void)state;
     caller_begin(&callers[0], e);
     wait_for(&f.working);
     atomic_store(&f.clock, -1);
@@ -254,14 +223,13 @@ static void heard(void *payload, const struct usher_notice *notice)
     (void)notice;
 }
 
-static void who_has_begun_to_watch_joins_no_batch_of_which_he_would_not_hear(void **state)
+TEST(who_has_begun_to_watch_joins_no_batch_of_which_he_would_not_hear)
 {
     struct fake f;
     struct usher_engine *e = open_fake(&f);
     struct usher_watcher *watch;
     struct caller callers[2];
 
-    (void)state;
     caller_begin(&callers[0], e);
     wait_for(&f.working);
     assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, heard, NULL, &watch), USHER_OK);
@@ -272,7 +240,7 @@ static void who_has_begun_to_watch_joins_no_batch_of_which_he_would_not_hear(voi
     assert_true(f.told[1]);
 }
 
-static void many_threads_are_all_woken(void **state)
+TEST(many_threads_are_all_woken)
 {
     enum { THREADS = 40 };
     struct fake f;
@@ -280,7 +248,6 @@ static void many_threads_are_all_woken(void **state)
     struct caller callers[THREADS + 1];
     size_t n = 0;
 
-    (void)state;
     caller_begin(&callers[0], e);
     wait_for(&f.working);
     for (int i = 1; i <= THREADS; i++)
@@ -292,9 +259,8 @@ static void many_threads_are_all_woken(void **state)
 }
 
 /* A store that asks for more (SQLite), and one that has two batches at a time (one Redis). */
-static void a_caller_leaves_the_queue_at_its_deadline(void **state)
+TEST(a_caller_leaves_the_queue_at_its_deadline)
 {
-    (void)state;
     for (unsigned leaders = 1; leaders <= 2; leaders++) {
         struct usher_store_ops own = ops;
         struct fake f;
@@ -325,13 +291,12 @@ static void a_caller_leaves_the_queue_at_its_deadline(void **state)
 }
 
 /* The one with a minute is between two with an hour, and joins neither. */
-static void a_batch_leaves_each_command_half_of_its_time(void **state)
+TEST(a_batch_leaves_each_command_half_of_its_time)
 {
     struct fake f;
     struct usher_engine *e = open_fake(&f);
     struct caller callers[4];
 
-    (void)state;
     caller_begin_with(&callers[0], e, HOUR_MS);
     wait_for(&f.working);
     for (size_t i = 1; i < 4; i++) {
@@ -345,21 +310,4 @@ static void a_batch_leaves_each_command_half_of_its_time(void **state)
         assert_int_equal(callers[i].status, USHER_OK);
     assert_true(f.deadline_ms[0] - f.deadline_ms[1] > HOUR_MS / 2);
     assert_true(f.deadline_ms[2] - f.deadline_ms[1] > HOUR_MS / 2);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_comes_meanwhile_joins_the_batch),
-        cmocka_unit_test(the_clock_is_read_for_who_joins),
-        cmocka_unit_test(a_clock_out_of_range_spoils_nobody_elses_command),
-        cmocka_unit_test(who_has_begun_to_watch_joins_no_batch_of_which_he_would_not_hear),
-        cmocka_unit_test(many_threads_are_all_woken),
-        cmocka_unit_test(a_caller_leaves_the_queue_at_its_deadline),
-        cmocka_unit_test(a_batch_leaves_each_command_half_of_its_time),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,26 +4,16 @@
  * of right and wrong ones; memory that ends; replies in other hands; lists page by page; the tables
  * of fields and verbs agree with each other; a timeout of a call is kept.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <usher/command.h>
 #include <usher/history.h>
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 #include "core/verbs.h"
+#include "lib/util.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/notary.h"
 #include "lib/servers.h"
@@ -271,12 +261,11 @@ static void make_pool(struct usher_engine *e)
     done(SAY(e, USHER_NUMBER_REG, "p", USHER_T(F(NUMBER), "n1"), USHER_N(F(NOW), NOW)), USHER_OK);
 }
 
-static void what_is_wrong_is_refused_by_name(void **state)
+TEST(what_is_wrong_is_refused_by_name)
 {
     struct usher_engine *e = opened();
     char before[33], after[33];
 
-    (void)state;
     make_pool(e);
     digest(e, before);
     for (size_t i = 0; i < COUNT(wrongs); i++) {
@@ -306,13 +295,12 @@ static void what_is_wrong_is_refused_by_name(void **state)
     closed(e);
 }
 
-static void a_wrong_call_does_nothing(void **state)
+TEST(a_wrong_call_does_nothing)
 {
     static struct usher_command commands[USHER_BATCH_MAX + 1];
     static struct usher_reply *replies[USHER_BATCH_MAX + 1];
     struct usher_engine *e = opened();
 
-    (void)state;
     commands[0] = (struct usher_command){ USHER_NUMBER_STATS, -1, "p", NULL, 0, NULL };
     replies[0] = (struct usher_reply *)(void *)commands;
     assert_int_equal(usher_execute(NULL, commands, 1, 0, replies), USHER_INVALID);
@@ -350,7 +338,7 @@ static const char *parsed(const char *line)
 
 /* The verbs of rooms that take fields: each word that is no field without `--`.  This list never
  * grows, or a program that was written before would send its field as an option. */
-static void the_words_that_are_no_fields_are_these(void **state)
+TEST(the_words_that_are_no_fields_are_these)
 {
     static const struct {
         const char *line, *words;
@@ -363,7 +351,6 @@ static void the_words_that_are_no_fields_are_these(void **state)
     static const char reserved[] = " session hidden first life alone lobby heir ";
     char line[256], want[256], word[64];
 
-    (void)state;
     for (size_t v = 0; v < COUNT(verbs); v++) {
         for (unsigned noun = 0; usher__noun_at(noun) != NULL; noun++) {
             const struct usher__noun *of = usher__noun_at(noun);
@@ -399,14 +386,13 @@ static void the_words_that_are_no_fields_are_these(void **state)
 /* ---- what is right ----------------------------------------------------------------------------
  */
 
-static void words_numbers_and_sizes(void **state)
+TEST(words_numbers_and_sizes)
 {
     static const char name[] = { 'n', '7', 'x', 'y' };
     struct usher_engine *e = opened();
     struct usher_reply *r;
     size_t size;
 
-    (void)state;
     r = SAY(e, USHER_NUMBER_SET, "p", USHER_T(F(ORDER), "random"), USHER_N(F(NOW), NOW));
     assert_int_equal(usher_reply_int(r, USHER_ANSWER, F(ORDER)), USHER_NUMBER_ORDER_RANDOM);
     assert_string_equal(usher_reply_word(r, USHER_ANSWER, F(ORDER)), "random");
@@ -444,12 +430,11 @@ static void words_numbers_and_sizes(void **state)
 }
 
 /* Only what applies is there. */
-static void an_answer_is_of_what_was_asked(void **state)
+TEST(an_answer_is_of_what_was_asked)
 {
     struct usher_engine *e = opened();
     struct usher_reply *r;
 
-    (void)state;
     done(SAY(e, USHER_QUEUE_SET, "q", USHER_T(F(TRIGGER), "auto"), USHER_N(F(NOW), NOW)), USHER_OK);
     done(SAY(e, USHER_QUEUE_LOGIN, "q", USHER_T(F(AGENT), "a"), USHER_N(F(CAPACITY), 2)), USHER_OK);
     r = SAY(e, USHER_QUEUE_ALIVE, "q", USHER_T(F(AGENT), "a"));
@@ -488,7 +473,7 @@ static void an_answer_is_of_what_was_asked(void **state)
     closed(e);
 }
 
-static void right_ones_among_wrong_ones_are_done(void **state)
+TEST(right_ones_among_wrong_ones_are_done)
 {
     enum { N = 1000 };
     static struct usher_command commands[N];
@@ -499,7 +484,6 @@ static void right_ones_among_wrong_ones_are_done(void **state)
     struct usher_engine *e = opened();
     uint64_t version = 0;
 
-    (void)state;
     for (int i = 0; i < N; i++) {
         bool wrong = i % 3 == 1 || (i > 300 && i < 600);
 
@@ -533,7 +517,7 @@ static void *give_back(void *payload)
     return NULL;
 }
 
-static void replies_are_given_back_anywhere(void **state)
+TEST(replies_are_given_back_anywhere)
 {
     enum { N = 1600 };
     static struct usher_command commands[N];
@@ -542,7 +526,6 @@ static void replies_are_given_back_anywhere(void **state)
     struct usher_engine *e = opened();
     pthread_t threads[4];
 
-    (void)state;
     make_pool(e);
     for (int i = 0; i < N; i++)
         commands[i] = (struct usher_command){ USHER_NUMBER_SHOW, -1, "p", &value, 1, NULL };
@@ -618,9 +601,8 @@ static bool with_too_little(size_t n, unsigned long nth, bool for_ever)
     return fired;
 }
 
-static void a_reply_that_has_no_room_is_told(void **state)
+TEST(a_reply_that_has_no_room_is_told)
 {
-    (void)state;
     for (int for_ever = 0; for_ever <= 1; for_ever++) {
         for (unsigned long nth = 1; with_too_little(1, nth, for_ever != 0); nth++)
             ;
@@ -629,7 +611,7 @@ static void a_reply_that_has_no_room_is_told(void **state)
     }
 }
 
-static void a_large_batch_takes_little_memory(void **state)
+TEST(a_large_batch_takes_little_memory)
 {
     static struct usher_command commands[USHER_BATCH_MAX];
     static struct usher_value values[USHER_BATCH_MAX];
@@ -639,7 +621,6 @@ static void a_large_batch_takes_little_memory(void **state)
     struct usher_engine *e = opened();
     char line[100];
 
-    (void)state;
     for (size_t k = 0; k < 3; k++) {
         size_t before = heap.bytes, after, with, peak;
 
@@ -707,14 +688,13 @@ static size_t pages(struct usher_engine *e, uint32_t verb, const char *scope, in
     return n;
 }
 
-static void lists_are_read_page_by_page(void **state)
+TEST(lists_are_read_page_by_page)
 {
     const struct usher_value busy = USHER_T(F(STATE), "busy"), node = USHER_T(F(NODE), "k");
     const struct usher_value seated = USHER_T(F(STATE), "seated");
     struct usher_engine *e = opened();
     char name[16];
 
-    (void)state;
     for (int i = 0; i < 40; i++) {
         (void)snprintf(name, sizeof name, "n%02d", i);
         done(SAY(e, USHER_NUMBER_ADD, "p", USHER_T(F(NUMBER), name), USHER_N(F(NOW), NOW)),
@@ -748,7 +728,7 @@ static void lists_are_read_page_by_page(void **state)
 }
 
 /* The calls of a node are more than one command renews. */
-static void calls_of_a_node_are_renewed_page_by_page(void **state)
+TEST(calls_of_a_node_are_renewed_page_by_page)
 {
     enum { N = 2500 };
     struct usher_engine *e = opened();
@@ -757,7 +737,6 @@ static void calls_of_a_node_are_renewed_page_by_page(void **state)
     int pages_read = 0;
     bool more = true;
 
-    (void)state;
     for (int i = 0; i < N; i++) {
         (void)snprintf(name, sizeof name, "n%d", i);
         done(SAY(e, USHER_NUMBER_ADD, "p", USHER_T(F(NUMBER), name), USHER_N(F(NOW), NOW)),
@@ -809,12 +788,11 @@ static bool type_fits(const struct usher__arg *arg, enum usher_type type)
     }
 }
 
-static void tables_agree(void **state)
+TEST(tables_agree)
 {
     static bool used[1024];
     unsigned verbs = 0, nouns = 0;
 
-    (void)state;
     assert_null(usher_about_field(0));
     for (uint32_t verb = usher_next_verb(0), last = 0; verb != 0; verb = usher_next_verb(verb)) {
         struct usher_verb_about a = { .size = sizeof a };
@@ -938,14 +916,13 @@ static void out_of_range(struct usher_engine *e, uint32_t verb, uint32_t field, 
 }
 
 /* Ranges are kept. */
-static void arguments_are_told_of(void **state)
+TEST(arguments_are_told_of)
 {
     struct usher_argument_about about = { .size = sizeof about };
     struct usher_engine *e = opened();
     unsigned ranges = 0;
     uint32_t field;
 
-    (void)state;
     for (uint32_t verb = 0; (verb = usher_next_verb(verb)) != 0;)
         for (size_t i = 0; (field = usher_verb_takes(verb, i, NULL)) != 0; i++) {
             enum usher_type type = usher_about_field(field)->type;
@@ -984,7 +961,7 @@ static void arguments_are_told_of(void **state)
 }
 
 /* What is made with nothing given has the defaults that are told. */
-static void defaults_are_what_is_told(void **state)
+TEST(defaults_are_what_is_told)
 {
     static const struct {
         uint32_t verb, field; /* which one makes it, as it is by itself */
@@ -998,7 +975,6 @@ static void defaults_are_what_is_told(void **state)
     unsigned defaults = 0;
     uint32_t field;
 
-    (void)state;
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         struct usher_value value = { .field = made[i].field };
         struct usher_command command = { .verb = made[i].verb,
@@ -1029,9 +1005,8 @@ static void defaults_are_what_is_told(void **state)
 }
 
 /* A field in a table is stored as what its type says. */
-static void types_are_as_stored(void **state)
+TEST(types_are_as_stored)
 {
-    (void)state;
     for (unsigned code = 1; code < USHER_ROOMS; code++) {
         const struct usher__noun *noun = usher__noun(code);
         const struct usher__field *lists[] = { noun->outs, noun->extras, noun->row, noun->views,
@@ -1061,14 +1036,6 @@ static void types_are_as_stored(void **state)
 #define TIMEOUT 300
 #define PATIENT 20000 /* of the engine: a call that takes half of it has not looked at its own */
 
-static int64_t clock_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 static void in_time(struct usher_engine *e, const struct usher_command *commands, size_t n)
 {
     static struct usher_reply *replies[1000];
@@ -1084,7 +1051,7 @@ static void in_time(struct usher_engine *e, const struct usher_command *commands
     }
 }
 
-static void a_timeout_of_the_call_is_kept(void **state)
+TEST(a_timeout_of_the_call_is_kept)
 {
     static struct usher_command commands[1000];
     struct usher_value number = USHER_T(F(NUMBER), "n1"), agent = USHER_T(F(AGENT), "a");
@@ -1094,7 +1061,6 @@ static void a_timeout_of_the_call_is_kept(void **state)
     struct notary notary;
     char url[REDIS_URL_MAX];
 
-    (void)state;
     if (server == NULL)
         stores_skip("redis");
     notary_init(&notary);
@@ -1133,31 +1099,3 @@ static void a_timeout_of_the_call_is_kept(void **state)
     redis_server_stop(server);
 }
 #endif
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_wrong_is_refused_by_name),
-        cmocka_unit_test(the_words_that_are_no_fields_are_these),
-        cmocka_unit_test(a_wrong_call_does_nothing),
-        cmocka_unit_test(words_numbers_and_sizes),
-        cmocka_unit_test(an_answer_is_of_what_was_asked),
-        cmocka_unit_test(right_ones_among_wrong_ones_are_done),
-        cmocka_unit_test(replies_are_given_back_anywhere),
-        cmocka_unit_test(a_reply_that_has_no_room_is_told),
-        cmocka_unit_test(a_large_batch_takes_little_memory),
-        cmocka_unit_test(lists_are_read_page_by_page),
-        cmocka_unit_test(calls_of_a_node_are_renewed_page_by_page),
-        cmocka_unit_test(tables_agree),
-        cmocka_unit_test(arguments_are_told_of),
-        cmocka_unit_test(defaults_are_what_is_told),
-        cmocka_unit_test(types_are_as_stored),
-#ifdef USHER_WITH_REDIS
-        cmocka_unit_test(a_timeout_of_the_call_is_kept),
-#endif
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

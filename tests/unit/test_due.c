@@ -4,17 +4,7 @@
  * through random times, additions and removals; without memory nothing changes.
  * Seeded by USHER_SEED.
  */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <time.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "engine/due.h"
 #include "model/gen.h"
@@ -59,7 +49,7 @@ static void look(const struct usher__dues *l, const struct one *all, size_t n)
     }
 }
 
-static void what_is_due_first_is_in_front(void **state)
+TEST(what_is_due_first_is_in_front)
 {
     static struct one all[MANY];
     struct usher__dues l = { NULL, 0, 0 };
@@ -68,7 +58,6 @@ static void what_is_due_first_is_in_front(void **state)
     struct rng rng;
     size_t n = 0;
 
-    (void)state;
     print_message("USHER_SEED=%" PRIu64 "\n", seed);
     rng_seed(&rng, seed);
     look(&l, all, 0);
@@ -93,13 +82,12 @@ static void what_is_due_first_is_in_front(void **state)
     usher__dues_done(&l, &alloc);
 }
 
-static void without_memory_nothing_changes(void **state)
+TEST(without_memory_nothing_changes)
 {
     static struct one all[MANY];
     struct usher__dues l = { NULL, 0, 0 };
     size_t n = 0;
 
-    (void)state;
     refuses = true;
     assert_false(usher__dues_add(&l, &alloc, &all[0].due));
     look(&l, all, 0);
@@ -114,16 +102,4 @@ static void without_memory_nothing_changes(void **state)
     look(&l, all, n);
     refuses = false;
     usher__dues_done(&l, &alloc);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_due_first_is_in_front),
-        cmocka_unit_test(without_memory_nothing_changes),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

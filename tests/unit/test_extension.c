@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Extensions of rooms, on memory. */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/extension.h>
 
 #include "lib/calls.h"
+#include "lib/util.h"
 
 struct world {
     struct usher_engine *e;
@@ -53,13 +45,6 @@ static void chat_told(void *payload, const struct usher_extension_event *event)
     note(((struct world *)payload)->other, event);
 }
 
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
-
 static int setup(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
@@ -77,10 +62,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct world *w = *state;
-    uint64_t faults = 1;
 
-    assert_int_equal(usher_audit(w->e, NULL, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+    audit(w->e);
     usher_extension_close(w->board);
     usher_extension_close(w->chat);
     usher_close(w->e);
@@ -88,7 +71,9 @@ static int teardown(void **state)
     return 0;
 }
 
-static void names_are_checked(void **state)
+TEST_EACH(setup, teardown);
+
+TEST(names_are_checked)
 {
     struct world *w = *state;
     struct usher_extension *x = NULL;
@@ -118,7 +103,7 @@ static void names_are_checked(void **state)
     usher_extension_close(NULL);
 }
 
-static void fields_have_the_extensions_name(void **state)
+TEST(fields_have_the_extensions_name)
 {
     struct world *w = *state;
     struct usher_text one = text("1"), two = text("2"), name, full;
@@ -148,7 +133,7 @@ static void fields_have_the_extensions_name(void **state)
     assert_string_equal(w->other, "set page=2;");
 }
 
-static void what_is_not_its_own_is_not_told(void **state)
+TEST(what_is_not_its_own_is_not_told)
 {
     struct world *w = *state;
     struct usher_text one = text("1");
@@ -164,7 +149,7 @@ static void what_is_not_its_own_is_not_told(void **state)
     assert_string_equal(w->told, "set ink=1;");
 }
 
-static void objects_go_with_their_member(void **state)
+TEST(objects_go_with_their_member)
 {
     struct world *w = *state;
     struct usher_result reply;
@@ -187,7 +172,7 @@ static void objects_go_with_their_member(void **state)
     usher_result_done(&reply);
 }
 
-static void who_is_banned_from_outside_did_not_leave(void **state)
+TEST(who_is_banned_from_outside_did_not_leave)
 {
     struct world *w = *state;
 
@@ -197,7 +182,7 @@ static void who_is_banned_from_outside_did_not_leave(void **state)
     assert_string_equal(w->told, "left ann;");
 }
 
-static void a_closed_room_has_nothing_of_it(void **state)
+TEST(a_closed_room_has_nothing_of_it)
 {
     struct world *w = *state;
     struct usher_text one = text("1");
@@ -212,7 +197,7 @@ static void a_closed_room_has_nothing_of_it(void **state)
     usher_reply_done(reply);
 }
 
-static void what_is_too_large_is_untold(void **state)
+TEST(what_is_too_large_is_untold)
 {
     struct world *w = *state;
     static char large[USHER_NOTICE_DATA_MAX + 1];
@@ -225,7 +210,7 @@ static void what_is_too_large_is_untold(void **state)
     assert_string_equal(w->told, "untold picture;untold ;");
 }
 
-static void notices_of_others_are_heard(void **state)
+TEST(notices_of_others_are_heard)
 {
     struct world *w = *state;
     struct usher_extension *far;
@@ -254,21 +239,4 @@ static void notices_of_others_are_heard(void **state)
     assert_string_equal(told, "set page=1;left ann;");
     usher_extension_close(far);
     usher_close(e);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(names_are_checked),
-        T(fields_have_the_extensions_name),
-        T(what_is_not_its_own_is_not_told),
-        T(objects_go_with_their_member),
-        T(who_is_banned_from_outside_did_not_leave),
-        T(a_closed_room_has_nothing_of_it),
-        T(what_is_too_large_is_untold),
-        T(notices_of_others_are_heard),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

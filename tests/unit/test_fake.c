@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The fake nodes of tests/lib/fake.h, seen through the connection of the store and by a whole
  * engine. */
-#include "config.h"
+#include "lib/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 
 #include <usher/store.h>
-#include <usher/operation.h>
 
 #include "conn.h"
 #include "core/verbs.h"
@@ -174,9 +164,8 @@ static struct fake *fake_with(int nodes)
 
 /* ---- a healthy node ---- */
 
-static void slots_of_keys_are_those_of_redis(void **state)
+TEST(slots_of_keys_are_those_of_redis)
 {
-    (void)state;
     assert_int_equal(fake_slot("123456789"), 0x31c3);
     assert_int_equal(fake_slot("{user1000}.following"), fake_slot("user1000"));
     assert_int_equal(fake_slot("foo{{bar}}zap"), fake_slot("{bar"));
@@ -185,13 +174,12 @@ static void slots_of_keys_are_those_of_redis(void **state)
     assert_int_equal(fake_slot(""), 0);
 }
 
-static void a_node_looks_like_a_healthy_master(void **state)
+TEST(a_node_looks_like_a_healthy_master)
 {
     struct fake *f = fake_with(2);
     struct usher__redis_conn *c = connected(f, 1);
     redisReply *r;
 
-    (void)state;
     assert_says(c, "ping", REDIS_REPLY_STATUS, "PONG");
     assert_says(c, "AUTH secret", REDIS_REPLY_STATUS, "OK");
     assert_says(c, "CLIENT SETNAME x", REDIS_REPLY_STATUS, "OK");
@@ -227,13 +215,12 @@ static void assert_range(const redisReply *r, int first, int last, const struct 
     assert_string_equal(r->element[2]->element[2]->str, fake_id(f, node));
 }
 
-static void each_node_tells_the_slots_as_it_knows_them(void **state)
+TEST(each_node_tells_the_slots_as_it_knows_them)
 {
     struct fake *f = fake_start(3);
     struct usher__redis_conn *c[2];
     redisReply *r;
 
-    (void)state;
     assert_non_null(f);
     for (int i = 0; i < 2; i++)
         c[i] = connected(f, i);
@@ -262,13 +249,12 @@ static void each_node_tells_the_slots_as_it_knows_them(void **state)
     fake_stop(f);
 }
 
-static void a_replica_says_so_and_is_another_master_after_that(void **state)
+TEST(a_replica_says_so_and_is_another_master_after_that)
 {
     struct fake *f = fake_with(2);
     struct usher__redis_conn *c = connected(f, 1);
     char part[64];
 
-    (void)state;
     fake_follow(f, 1, 0);
     assert_text_has(c, "INFO replication", "\nrole:slave\r\n");
     assert_text_has(c, "INFO replication", "\nmaster_replid:00010000");
@@ -281,12 +267,11 @@ static void a_replica_says_so_and_is_another_master_after_that(void **state)
     fake_stop(f);
 }
 
-static void a_url_names_all_nodes(void **state)
+TEST(a_url_names_all_nodes)
 {
     struct fake *f = fake_start(FAKE_NODES_MAX);
     char url[FAKE_URL_MAX], end[32];
 
-    (void)state;
     assert_non_null(f);
     (void)fake_url(f, url);
     (void)snprintf(end, sizeof end, ",127.0.0.1:%d", fake_port(f, FAKE_NODES_MAX - 1));
@@ -297,12 +282,11 @@ static void a_url_names_all_nodes(void **state)
 
 /* ---- scripts ---- */
 
-static void a_script_runs_where_its_slot_is(void **state)
+TEST(a_script_runs_where_its_slot_is)
 {
     struct fake *f = fake_with(2);
     struct usher__redis_conn *c[2];
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         c[i] = connected(f, i);
     assert_call_runs(c[0], 0, 1);
@@ -323,13 +307,12 @@ static void a_script_runs_where_its_slot_is(void **state)
     fake_stop(f);
 }
 
-static void what_asking_allows_is_one_command(void **state)
+TEST(what_asking_allows_is_one_command)
 {
     struct fake *f = fake_with(2);
     struct usher__redis_conn *c[2], *other;
     redisReply *r;
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         c[i] = connected(f, i);
     other = connected(f, 1);
@@ -371,14 +354,13 @@ static void what_asking_allows_is_one_command(void **state)
     fake_stop(f);
 }
 
-static void flushed_scripts_are_to_be_loaded_again(void **state)
+TEST(flushed_scripts_are_to_be_loaded_again)
 {
     struct fake *f = fake_with(1);
     struct usher__redis_conn *c = connected(f, 0);
     redisReply *one, *two;
     char line[128];
 
-    (void)state;
     one = say(c, "SCRIPT LOAD return(1)");
     two = say(c, "SCRIPT LOAD return(2)");
     assert_int_equal(one->len, 40);
@@ -400,11 +382,10 @@ static void flushed_scripts_are_to_be_loaded_again(void **state)
     fake_stop(f);
 }
 
-static void every_verb_has_a_plain_answer(void **state)
+TEST(every_verb_has_a_plain_answer)
 {
     unsigned n = 0;
 
-    (void)state;
     for (unsigned noun = 1; noun < 256; noun++) {
         for (unsigned i = 1; usher__noun(noun) != NULL && i <= usher__noun(noun)->n_verbs; i++) {
             const struct usher_context context = { .now_ms = 0 };
@@ -446,14 +427,13 @@ static struct usher_engine *engine_on(struct fake *f, int node)
     return e;
 }
 
-static void an_engine_learns_which_node_answered(void **state)
+TEST(an_engine_learns_which_node_answered)
 {
     struct fake *f = fake_start(2);
     struct usher_engine *e;
     struct usher_number_result_statistics stats;
     struct ask_number_hold hold;
 
-    (void)state;
     assert_non_null(f);
     fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 1);
     e = engine_on(f, 1);
@@ -471,14 +451,13 @@ static void an_engine_learns_which_node_answered(void **state)
     fake_stop(f);
 }
 
-static void commands_of_a_batch_are_answered_each(void **state)
+TEST(commands_of_a_batch_are_answered_each)
 {
     struct fake *f = fake_start(1);
     struct usher_engine *e;
     struct usher_operation c[20];
     struct usher_result replies[20];
 
-    (void)state;
     assert_non_null(f);
     e = engine_on(f, 0);
     memset(c, 0, sizeof c);
@@ -511,7 +490,7 @@ static void commands_of_a_batch_are_answered_each(void **state)
 
 /* ---- rules ---- */
 
-static void rules_decide_in_their_order_and_are_used_up(void **state)
+TEST(rules_decide_in_their_order_and_are_used_up)
 {
     struct fake *f = fake_with(2);
     struct usher__redis_conn *c = connected(f, 0), *other = connected(f, 1);
@@ -526,7 +505,6 @@ static void rules_decide_in_their_order_and_are_used_up(void **state)
                                       .size = 17 };
     redisReply *r;
 
-    (void)state;
     fake_error(f, 0, "EVALSHA", 2, "LOADING %d", 1);
     fake_rule(f, 0, &third);
     fake_rule(f, 0, &passes);
@@ -558,7 +536,7 @@ static void rules_decide_in_their_order_and_are_used_up(void **state)
     fake_stop(f);
 }
 
-static void a_connection_ends_before_in_or_after_an_answer(void **state)
+TEST(a_connection_ends_before_in_or_after_an_answer)
 {
     static const struct {
         struct fake_rule rule;
@@ -574,7 +552,6 @@ static void a_connection_ends_before_in_or_after_an_answer(void **state)
           1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct fake *f = fake_with(1);
         struct usher__redis_conn *c = connected(f, 0);
@@ -611,7 +588,7 @@ static void a_connection_ends_before_in_or_after_an_answer(void **state)
     }
 }
 
-static void silence_lasts_and_what_is_held_comes_when_it_may(void **state)
+TEST(silence_lasts_and_what_is_held_comes_when_it_may)
 {
     struct fake *f = fake_with(1);
     struct usher__redis_conn *c = connected(f, 0), *other = connected(f, 0);
@@ -619,7 +596,6 @@ static void silence_lasts_and_what_is_held_comes_when_it_may(void **state)
     const struct fake_rule held = { .match = "EVALSHA", .times = 1, .action = FAKE_HOLD };
     redisReply *r;
 
-    (void)state;
     fake_rule(f, 0, &silent);
     add(c, CALL);
     add(c, "PING");
@@ -653,12 +629,11 @@ static void silence_lasts_and_what_is_held_comes_when_it_may(void **state)
     fake_stop(f);
 }
 
-static void a_node_may_be_down_and_come_back(void **state)
+TEST(a_node_may_be_down_and_come_back)
 {
     struct fake *f = fake_with(2);
     struct usher__redis_conn *c = connected(f, 0), *other = connected(f, 1);
 
-    (void)state;
     fake_down(f, 0, true);
     add(c, "PING");
     if (usher__redis_conn_flush(c) == USHER_OK) {
@@ -683,12 +658,11 @@ static void a_node_may_be_down_and_come_back(void **state)
 
 /* ---- the journal ---- */
 
-static void the_journal_has_what_came_in_its_order(void **state)
+TEST(the_journal_has_what_came_in_its_order)
 {
     struct fake *f = fake_with(2);
     struct usher__redis_conn *c = connected(f, 0), *other = connected(f, 0);
 
-    (void)state;
     fake_forget(f, FAKE_ALL);
     assert_null(fake_line(f, 0, 0));
     freeReplyObject(say(other, "ECHO a\nb"));
@@ -710,7 +684,7 @@ static void the_journal_has_what_came_in_its_order(void **state)
     fake_stop(f);
 }
 
-static void large_commands_and_long_pipelines_get_through(void **state)
+TEST(large_commands_and_long_pipelines_get_through)
 {
     enum { LARGE = 1 << 20, MANY = 5000 };
     struct fake *f = fake_with(1);
@@ -718,7 +692,6 @@ static void large_commands_and_long_pipelines_get_through(void **state)
     char *text = malloc(LARGE);
     redisReply *r;
 
-    (void)state;
     assert_non_null(text);
     memset(text, 'x', LARGE);
     usher__redis_conn_begin(c, 3);
@@ -741,31 +714,4 @@ static void large_commands_and_long_pipelines_get_through(void **state)
     free(text);
     usher__redis_conn_close(c);
     fake_stop(f);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slots_of_keys_are_those_of_redis),
-        cmocka_unit_test(a_node_looks_like_a_healthy_master),
-        cmocka_unit_test(each_node_tells_the_slots_as_it_knows_them),
-        cmocka_unit_test(a_replica_says_so_and_is_another_master_after_that),
-        cmocka_unit_test(a_url_names_all_nodes),
-        cmocka_unit_test(a_script_runs_where_its_slot_is),
-        cmocka_unit_test(what_asking_allows_is_one_command),
-        cmocka_unit_test(flushed_scripts_are_to_be_loaded_again),
-        cmocka_unit_test(every_verb_has_a_plain_answer),
-        cmocka_unit_test(an_engine_learns_which_node_answered),
-        cmocka_unit_test(commands_of_a_batch_are_answered_each),
-        cmocka_unit_test(rules_decide_in_their_order_and_are_used_up),
-        cmocka_unit_test(a_connection_ends_before_in_or_after_an_answer),
-        cmocka_unit_test(silence_lasts_and_what_is_held_comes_when_it_may),
-        cmocka_unit_test(a_node_may_be_down_and_come_back),
-        cmocka_unit_test(the_journal_has_what_came_in_its_order),
-        cmocka_unit_test(large_commands_and_long_pipelines_get_through),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("fake", tests, NULL, NULL);
 }

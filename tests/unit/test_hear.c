@@ -4,25 +4,13 @@
  * command; what is not told is said to be missing, where it is missing; a watcher with `since` has
  * neither a hole nor a repeat, whoever writes meanwhile.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
 #include <usher/extension.h>
@@ -34,8 +22,8 @@
 #include "lib/hooks.h"
 #include "lib/line.h"
 #include "lib/notary.h"
-#include "lib/share.h"
 #include "lib/stores.h"
+#include "lib/util.h"
 
 #define LONG_MS INT64_C(60000)
 #define ROOM "lobby"
@@ -315,15 +303,13 @@ static void subjects(struct world *w)
     usher_unwatch(w->e, all);
 }
 
-static void a_notice_says_what_its_subject_is(void **state)
+TEST(a_notice_says_what_its_subject_is)
 {
-    (void)state;
     on_each(subjects);
 }
 
-static void each_watcher_hears_what_it_is_of(void **state)
+TEST(each_watcher_hears_what_it_is_of)
 {
-    (void)state;
     on_each(all_nouns);
 }
 
@@ -359,19 +345,17 @@ static void replies(struct world *w)
     usher_unwatch(w->e, watcher);
 }
 
-static void a_notice_comes_before_the_reply_to_its_command(void **state)
+TEST(a_notice_comes_before_the_reply_to_its_command)
 {
-    (void)state;
     on_each(replies);
 }
 
-static void an_event_outlives_the_engine(void **state)
+TEST(an_event_outlives_the_engine)
 {
     const struct usher_event *event;
     struct usher_watcher *watcher;
     struct world w;
 
-    (void)state;
     world_begin(&w);
     world_open(&w, stores_named("memory"));
     watcher = watch(w.e, USHER_ROOM, NULL, 1);
@@ -409,18 +393,16 @@ static void of_one(struct world *w)
     usher_unwatch(w->e, NULL);
 }
 
-static void no_event_comes_of_who_does_not_watch_any_more(void **state)
+TEST(no_event_comes_of_who_does_not_watch_any_more)
 {
-    (void)state;
     on_each(of_one);
 }
 
-static void what_is_wrong_is_refused(void **state)
+TEST(what_is_wrong_is_refused)
 {
     struct usher_watcher *watcher;
     struct world w;
 
-    (void)state;
     world_begin(&w);
     world_open(&w, stores_named("memory"));
 #define WRONG(status, noun, scope, flags, version, ret)                                     \
@@ -448,12 +430,7 @@ static void what_is_wrong_is_refused(void **state)
 
 /* ---- bytes ---- */
 
-static bool same_text(const struct usher_text *a, const struct usher_text *b)
-{
-    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
-static void events_are_bytes(void **state)
+TEST(events_are_bytes)
 {
     static const char *const lines[] = {
         "room open lobby presence=60000",
@@ -476,7 +453,6 @@ static void events_are_bytes(void **state)
     uint32_t kind;
     unsigned seen = 0, gaps = 0;
 
-    (void)state;
     world_begin(&w);
     w.opt.backlog = 10;
     world_open(&w, stores_named("memory"));
@@ -495,8 +471,8 @@ static void events_are_bytes(void **state)
                     n.before == was->before && n.now_ms == was->now_ms && n.verb == was->verb &&
                     n.from == was->from && n.to == was->to && n.token == was->token &&
                     n.until_ms == was->until_ms && n.was == was->was && n.mark == was->mark);
-        assert_true(same_text(&n.scope, &was->scope) && same_text(&n.subject, &was->subject) &&
-                    same_text(&n.owner, &was->owner) && same_text(&n.data, &was->data));
+        assert_true(text_equal(&n.scope, &was->scope) && text_equal(&n.subject, &was->subject) &&
+                    text_equal(&n.owner, &was->owner) && text_equal(&n.data, &was->data));
         for (size_t cut = 0; cut < size; cut++) {
             memcpy(other, bytes, cut);
             assert_int_equal(usher_event_unpack(other, cut, &kind, &n), USHER_INVALID);
@@ -555,18 +531,16 @@ static void full(struct world *w)
     usher_unwatch(w->e, watcher);
 }
 
-static void what_there_is_no_room_for_is_one_gap_where_it_is_missing(void **state)
+TEST(what_there_is_no_room_for_is_one_gap_where_it_is_missing)
 {
-    (void)state;
     on_each_with(full, 4);
 }
 
-static void a_gap_goes_with_its_watcher(void **state)
+TEST(a_gap_goes_with_its_watcher)
 {
     struct usher_watcher *a, *b;
     struct world w;
 
-    (void)state;
     world_begin(&w);
     w.opt.backlog = 1;
     world_open(&w, stores_named("memory"));
@@ -617,25 +591,19 @@ static enum usher_status doubt_scan(struct usher_store *s, enum usher_noun noun,
     return USHER_UNAVAILABLE;
 }
 
-static void doubt_close(struct usher_store *s)
-{
-    (void)s;
-}
-
-static void what_is_in_doubt_is_a_gap(void **state)
+TEST(what_is_in_doubt_is_a_gap)
 {
     static const struct usher_store_ops ops = {
         .size = sizeof(struct usher_store_ops),
         .name = "doubt",
         .execute = doubt_execute,
         .scan = doubt_scan,
-        .close = doubt_close,
+        .close = close_nothing,
     };
     struct usher_store store = { &ops };
     struct usher_watcher *all, *other, *follows = NULL;
     struct usher_engine *e;
 
-    (void)state;
     assert_int_equal(usher_open_store(&store, NULL, &e), USHER_OK);
     all = watch(e, USHER_ROOM, NULL, 1);
     other = watch(e, USHER_ROOM, "other", 2);
@@ -750,9 +718,8 @@ static bool oom_run(const struct test_store *store, unsigned long at, bool for_e
     return fired;
 }
 
-static void without_memory_nothing_is_lost_silently(void **state)
+TEST(without_memory_nothing_is_lost_silently)
 {
-    (void)state;
     for (unsigned i = 0; i < n_stores; i++)
         for (unsigned k = 0; k < 8; k++)
             for (unsigned long at = 1; at < 200; at++)
@@ -795,9 +762,8 @@ static void log_first(struct world *w)
     must_be_silent(w->e);
 }
 
-static void what_is_in_the_log_comes_first(void **state)
+TEST(what_is_in_the_log_comes_first)
 {
-    (void)state;
     on_each(log_first);
 }
 
@@ -821,9 +787,8 @@ static void small_backlog(struct world *w)
     usher_unwatch(w->e, watcher);
 }
 
-static void a_full_backlog_costs_who_has_a_log_nothing(void **state)
+TEST(a_full_backlog_costs_who_has_a_log_nothing)
 {
-    (void)state;
     on_each_with(small_backlog, 3);
 }
 
@@ -851,9 +816,8 @@ static void short_log(struct world *w)
     usher_unwatch(w->e, watcher);
 }
 
-static void a_log_that_does_not_reach_back_is_a_gap(void **state)
+TEST(a_log_that_does_not_reach_back_is_a_gap)
 {
-    (void)state;
     on_each(short_log);
 }
 
@@ -887,9 +851,8 @@ static void no_log(struct world *w)
 
 /* What this engine changes is told; what others do is a gap, until a log is kept, which begins with
  * the command that asks for it. */
-static void a_pool_without_a_log_is_told_of_with_gaps(void **state)
+TEST(a_pool_without_a_log_is_told_of_with_gaps)
 {
-    (void)state;
     on_each(no_log);
 }
 
@@ -975,16 +938,14 @@ static void tended(struct world *w)
         usher_unwatch(w->e, watchers[i]);
 }
 
-static void what_is_tended_moves_by_itself(void **state)
+TEST(what_is_tended_moves_by_itself)
 {
-    (void)state;
     on_each(tended);
 }
 
 /* Another engine makes the hold: what the watcher reads of the log says when it ends. */
-static void a_hold_of_another_engine_is_tended(void **state)
+TEST(a_hold_of_another_engine_is_tended)
 {
-    (void)state;
     for (unsigned i = 0; i < n_stores; i++) {
         struct usher_watcher *watcher;
         struct usher_engine *other;
@@ -1022,14 +983,13 @@ static int64_t later_clock(void *payload)
 }
 
 /* A machine has slept, or its clock was set: the timer does not stand for what was left before. */
-static void a_clock_that_steps_forward_is_noticed(void **state)
+TEST(a_clock_that_steps_forward_is_noticed)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_watcher *watcher;
     struct usher_engine *e;
     int64_t step = -3 * INT64_C(3600000), due_ms;
 
-    (void)state;
     opt.now_ms = later_clock;
     opt.payload = &step;
     assert_int_equal(usher_open("memory:", &opt, &e), USHER_OK);
@@ -1055,14 +1015,13 @@ static int64_t ahead_clock(void *payload)
 
 /* The clock of the application is half an hour ahead of the store's: it is swept when the lease
  * ends, and not again and again until then. */
-static void a_clock_that_differs_makes_no_busy_loop(void **state)
+TEST(a_clock_that_differs_makes_no_busy_loop)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct hooks hooks;
     struct usher_watcher *watcher;
     struct usher_engine *e;
 
-    (void)state;
     memset(&hooks, 0, sizeof hooks);
     hooks_trace(&hooks, &opt);
     opt.now_ms = ahead_clock;
@@ -1085,7 +1044,7 @@ static void a_clock_that_differs_makes_no_busy_loop(void **state)
 }
 
 /* Many at once, with one timer: each within moments, and nothing is asked between. */
-static void a_wall_of_scopes_has_one_timer(void **state)
+TEST(a_wall_of_scopes_has_one_timer)
 {
     enum { SCOPES = 200 };
     static struct usher_watcher *watchers[SCOPES];
@@ -1093,7 +1052,6 @@ static void a_wall_of_scopes_has_one_timer(void **state)
     unsigned expired = 0;
     char line[80], scope[16];
 
-    (void)state;
     world_begin(&w);
     hooks_trace(&w.hooks, &w.opt);
     world_open(&w, stores_named("memory"));
@@ -1233,9 +1191,8 @@ static void of_many(struct world *w)
             usher_unwatch(w->e, collected[i]);
 }
 
-static void each_of_many_hears_its_own(void **state)
+TEST(each_of_many_hears_its_own)
 {
-    (void)state;
     on_each(of_many);
 }
 
@@ -1266,9 +1223,8 @@ static void of_no_room(struct world *w)
     usher_unwatch(w->e, watcher);
 }
 
-static void a_room_may_come_and_go(void **state)
+TEST(a_room_may_come_and_go)
 {
-    (void)state;
     on_each(of_no_room);
 }
 
@@ -1312,9 +1268,8 @@ static void together(struct world *w)
     usher_unwatch(w->e, late);
 }
 
-static void what_is_told_together_comes_once(void **state)
+TEST(what_is_told_together_comes_once)
 {
-    (void)state;
     on_each(together);
 }
 
@@ -1363,9 +1318,8 @@ static void two_engines(struct world *w)
     usher_close(other);
 }
 
-static void what_others_change_is_told(void **state)
+TEST(what_others_change_is_told)
 {
-    (void)state;
     on_each(two_engines);
 }
 
@@ -1395,7 +1349,7 @@ static void between(struct world *w)
         assert_int_equal(event->kind, USHER_EVENT_NOTICE);
         assert_int_equal(event->notice->before, version);
         version = event->notice->version;
-        seen = seen || same_text(&event->notice->subject, &bob);
+        seen = seen || text_equal(&event->notice->subject, &bob);
         usher_event_done(event);
     }
     assert_true(seen);
@@ -1403,21 +1357,19 @@ static void between(struct world *w)
     usher_close(other);
 }
 
-static void what_is_between_is_told_in_its_place(void **state)
+TEST(what_is_between_is_told_in_its_place)
 {
-    (void)state;
     on_each(between);
 }
 
 /* Joins of one interval arrive together; no version is missing, so the log is not read. */
-static void joins_without_a_hole_need_no_read(void **state)
+TEST(joins_without_a_hole_need_no_read)
 {
     struct world w;
     struct usher_watcher *watcher;
     const struct usher_event *event;
     uint64_t before, last, version = 1;
 
-    (void)state;
     world_begin(&w);
     hooks_trace(&w.hooks, &w.opt);
     world_open(&w, stores_named("memory"));
@@ -1471,7 +1423,7 @@ static void *change_meanwhile(void *payload)
     return NULL;
 }
 
-static void what_is_changed_while_the_log_is_read_is_told(void **state)
+TEST(what_is_changed_while_the_log_is_read_is_told)
 {
     struct meanwhile m = { NULL, 0 };
     struct chain chain = { 0 };
@@ -1479,7 +1431,6 @@ static void what_is_changed_while_the_log_is_read_is_told(void **state)
     pthread_t thread;
     struct world w;
 
-    (void)state;
     world_begin(&w);
     w.opt.trace = trace_meanwhile;
     w.opt.payload = &m;
@@ -1497,7 +1448,7 @@ static void what_is_changed_while_the_log_is_read_is_told(void **state)
 
 /* ---- what a store lost ---- */
 
-static void a_loss_is_told(void **state)
+TEST(a_loss_is_told)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_watcher *live, *watcher;
@@ -1508,7 +1459,6 @@ static void a_loss_is_told(void **state)
     uint64_t had, last = 0;
     char line[64];
 
-    (void)state;
     options.drivers = &fickle_driver;
     assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
     (void)must(e, USHER_OK, "room open lobby");
@@ -1554,7 +1504,7 @@ static void a_loss_is_told(void **state)
 
 /* ---- with an authority ---- */
 
-static void serials_of_an_authority_are_told(void **state)
+TEST(serials_of_an_authority_are_told)
 {
     static struct notary notary;
     struct usher_watcher *watcher;
@@ -1562,7 +1512,6 @@ static void serials_of_an_authority_are_told(void **state)
     struct world w;
     unsigned heard = 0, replied = 0;
 
-    (void)state;
     notary_init(&notary);
     world_begin(&w);
     w.opt.authority = &notary.base;
@@ -1594,7 +1543,7 @@ static void serials_of_an_authority_are_told(void **state)
 
 /* ---- processes and threads ---- */
 
-static void a_child_hears_nothing(void **state)
+TEST(a_child_hears_nothing)
 {
     struct usher_watcher *watcher, *childs;
     const struct usher_event *event;
@@ -1602,7 +1551,6 @@ static void a_child_hears_nothing(void **state)
     pid_t pid;
     int status;
 
-    (void)state;
     world_begin(&w);
     world_open(&w, stores_named("memory"));
     watcher = watch(w.e, USHER_NUMBER, NULL, 1);
@@ -1639,12 +1587,11 @@ static void called(void *payload, const struct usher_notice *notice)
     usher_event_done(event);
 }
 
-static void a_callback_may_collect(void **state)
+TEST(a_callback_may_collect)
 {
     struct usher_watcher *one, *two;
     struct world w;
 
-    (void)state;
     world_begin(&w);
     world_open(&w, stores_named("memory"));
     assert_int_equal(usher_watch(w.e, USHER_NUMBER, "p", called, w.e, &one), USHER_OK);
@@ -1754,9 +1701,8 @@ static void crowded(struct world *w)
     (void)pthread_mutex_destroy(&c.lock);
 }
 
-static void nothing_is_missed_whoever_writes_and_collects(void **state)
+TEST(nothing_is_missed_whoever_writes_and_collects)
 {
-    (void)state;
     on_each(crowded);
     on_each_with(crowded, 2);
 }
@@ -1771,7 +1717,7 @@ static void ext_told(void *payload, const struct usher_extension_event *event)
         ++*n;
 }
 
-static void an_extension_is_fed(void **state)
+TEST(an_extension_is_fed)
 {
     struct usher_text value = { "3", 1 };
     struct usher_extension *x;
@@ -1780,7 +1726,6 @@ static void an_extension_is_fed(void **state)
     struct world w;
     unsigned n = 0;
 
-    (void)state;
     world_begin(&w);
     world_open(&w, stores_named("memory"));
     (void)must(w.e, USHER_OK, "room open lobby");
@@ -1808,11 +1753,10 @@ static void an_extension_is_fed(void **state)
 }
 
 /* A rule of serials gets the next epoch with some changes; what is made anew has any. */
-static void an_epoch_that_grows_with_the_versions_is_of_one_history(void **state)
+TEST(an_epoch_that_grows_with_the_versions_is_of_one_history)
 {
     const uint64_t e = UINT64_C(0x1122334455667788), jump = UINT64_C(1) << 47;
 
-    (void)state;
     assert_true(usher__changes_go_on(e, 5, e, 5) && usher__changes_go_on(e, 5, e, 3));
     assert_true(usher__changes_go_on(e, 5, e + 1, 6) && usher__changes_go_on(e, 5, e + 2, 9));
     assert_false(usher__changes_go_on(e, 5, e + 2, 6));
@@ -1823,54 +1767,11 @@ static void an_epoch_that_grows_with_the_versions_is_of_one_history(void **state
     assert_false(usher__changes_go_on(e, 5, e + jump / 2, jump));
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_epoch_that_grows_with_the_versions_is_of_one_history),
-        cmocka_unit_test(each_watcher_hears_what_it_is_of),
-        cmocka_unit_test(a_notice_comes_before_the_reply_to_its_command),
-        cmocka_unit_test(an_event_outlives_the_engine),
-        cmocka_unit_test(no_event_comes_of_who_does_not_watch_any_more),
-        cmocka_unit_test(a_notice_says_what_its_subject_is),
-        cmocka_unit_test(what_is_wrong_is_refused),
-        cmocka_unit_test(events_are_bytes),
-        cmocka_unit_test(what_is_in_doubt_is_a_gap),
-        cmocka_unit_test(what_there_is_no_room_for_is_one_gap_where_it_is_missing),
-        cmocka_unit_test(a_gap_goes_with_its_watcher),
-        cmocka_unit_test(without_memory_nothing_is_lost_silently),
-        cmocka_unit_test(what_is_in_the_log_comes_first),
-        cmocka_unit_test(a_full_backlog_costs_who_has_a_log_nothing),
-        cmocka_unit_test(a_log_that_does_not_reach_back_is_a_gap),
-        cmocka_unit_test(a_pool_without_a_log_is_told_of_with_gaps),
-        cmocka_unit_test(what_is_tended_moves_by_itself),
-        cmocka_unit_test(a_hold_of_another_engine_is_tended),
-        cmocka_unit_test(a_clock_that_steps_forward_is_noticed),
-        cmocka_unit_test(a_clock_that_differs_makes_no_busy_loop),
-        cmocka_unit_test(a_wall_of_scopes_has_one_timer),
-        cmocka_unit_test(each_of_many_hears_its_own),
-        cmocka_unit_test(a_room_may_come_and_go),
-        cmocka_unit_test(what_is_told_together_comes_once),
-        cmocka_unit_test(what_others_change_is_told),
-        cmocka_unit_test(what_is_between_is_told_in_its_place),
-        cmocka_unit_test(joins_without_a_hole_need_no_read),
-        cmocka_unit_test(what_is_changed_while_the_log_is_read_is_told),
-        cmocka_unit_test(a_loss_is_told),
-        cmocka_unit_test(serials_of_an_authority_are_told),
-        cmocka_unit_test(a_child_hears_nothing),
-        cmocka_unit_test(a_callback_may_collect),
-        cmocka_unit_test(nothing_is_missed_whoever_writes_and_collects),
-        cmocka_unit_test(an_extension_is_fed),
-    };
-    int rc;
-
     if (getenv("USHER_STORES") == NULL)
         (void)setenv("USHER_STORES", "memory,sqlite", 1); /* Redis: model/test_hear_random */
-    rc = stores_start();
-    if (rc == 0) {
-        if (argc > 1)
-            cmocka_set_test_filter(argv[1]);
-        rc = cmocka_run_group_tests(tests, NULL, NULL);
-    }
-    stores_stop();
-    return rc;
+    return stores_start();
 }
+
+TEST_PROGRAM(program_begin, stores_stop);

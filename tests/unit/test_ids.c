@@ -5,23 +5,15 @@
  * Nothing here sleeps for an effect: the manager waits at a gate until the test opens it, and
  * deadlines are real ones.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 #include <usher/usher.h>
+
+#include "lib/util.h"
 
 /* ---- a manager -------------------------------------------------------------------- */
 
@@ -41,14 +33,6 @@ struct manager {
     unsigned releases;
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static enum usher_status reserve(void *payload, int64_t n, int64_t floor, int64_t deadline_ms,
                                  struct usher_id_range *ret, char message[192])
 {
@@ -63,7 +47,7 @@ static enum usher_status reserve(void *payload, int64_t n, int64_t floor, int64_
     while (m->closed)
         (void)pthread_cond_wait(&m->changed, &m->lock);
     m->waiting--;
-    status = now_ns() < m->dead_until_ns ? USHER_UNAVAILABLE : m->answer;
+    status = clock_ns() < m->dead_until_ns ? USHER_UNAVAILABLE : m->answer;
     if (status != USHER_OK) {
         (void)snprintf(message, 192, "the manager is ill");
     } else if (m->instead != NULL) {
@@ -148,15 +132,6 @@ static struct usher_ids *ids_open(struct manager *m, struct usher_ids_options op
 }
 #define OPTIONS(...) ((struct usher_ids_options){ __VA_ARGS__ })
 
-static int64_t take(struct usher_ids *ids)
-{
-    int64_t id = -1;
-
-    if (usher_ids_next(ids, &id) != USHER_OK)
-        fail_msg("%s", usher_message());
-    return id;
-}
-
 static struct usher_ids_statistics stats(struct usher_ids *ids)
 {
     struct usher_ids_statistics s;
@@ -193,7 +168,7 @@ static int by_value(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-static void sixty_four_callers_of_a_used_up_segment_make_one_request(void **state)
+TEST(sixty_four_callers_of_a_used_up_segment_make_one_request)
 {
     struct manager m;
     struct usher_ids *ids;
@@ -201,11 +176,10 @@ static void sixty_four_callers_of_a_used_up_segment_make_one_request(void **stat
     atomic_uint arrived;
     int64_t got[CALLERS];
 
-    (void)state;
     manager_init(&m);
     ids = ids_open(&m, OPTIONS(.step = 100, .life_ms = -1, .share = -1, .timeout_ms = 60000));
     for (int64_t i = 1; i <= 100; i++)
-        assert_int_equal(take(ids), i);
+        assert_int_equal(next_id(ids), i);
     assert_int_equal(requests(&m), 1);
     atomic_init(&arrived, 0);
     gate(&m, true);
@@ -246,24 +220,23 @@ static void *refill_always(void *payload)
     return NULL;
 }
 
-static void nobody_waits_for_a_manager_that_another_thread_waits_for(void **state)
+TEST(nobody_waits_for_a_manager_that_another_thread_waits_for)
 {
     struct manager m;
     struct refiller r;
     int64_t id = 0, deadline;
 
-    (void)state;
     manager_init(&m);
     r.ids = ids_open(&m, OPTIONS(.step = 1000, .life_ms = -1, .background = true));
     assert_int_equal(pthread_create(&r.thread, NULL, refill_always, &r), 0);
     for (unsigned round = 0; round < 20; round++) {
         gate(&m, true);
         for (int i = 0; i < 1000; i++)
-            assert_int_equal(take(r.ids), ++id);
+            assert_int_equal(next_id(r.ids), ++id);
         wait_for_requests(&m, 2 + round);
         gate(&m, false);
-        deadline = now_ns() + INT64_C(60000000000);
-        while (stats(r.ids).left < 1000 && now_ns() < deadline)
+        deadline = clock_ns() + INT64_C(60000000000);
+        while (stats(r.ids).left < 1000 && clock_ns() < deadline)
             (void)sched_yield();
     }
     assert_int_equal(stats(r.ids).waits, 0);
@@ -275,36 +248,35 @@ static void nobody_waits_for_a_manager_that_another_thread_waits_for(void **stat
     usher_ids_close(r.ids);
 }
 
-static void one_caller_pays_and_the_others_go_on(void **state)
+TEST(one_caller_pays_and_the_others_go_on)
 {
     struct manager m;
     struct caller payer;
     atomic_uint arrived;
     struct usher_ids *ids;
 
-    (void)state;
     manager_init(&m);
     ids = ids_open(&m, OPTIONS(.step = 100, .life_ms = -1, .timeout_ms = 60000));
     gate(&m, true);
     for (int64_t i = 1; i <= 50; i++)
-        assert_int_equal(take(ids), i);
+        assert_int_equal(next_id(ids), i);
     atomic_init(&arrived, 0);
     payer = (struct caller){ .ids = ids, .arrived = &arrived };
     assert_int_equal(pthread_create(&payer.thread, NULL, call_once, &payer), 0);
     wait_for_requests(&m, 2);
     for (int64_t i = 52; i <= 100; i++)
-        assert_int_equal(take(ids), i);
+        assert_int_equal(next_id(ids), i);
     gate(&m, false);
     assert_int_equal(pthread_join(payer.thread, NULL), 0);
     assert_int_equal(payer.id, 51);
-    assert_int_equal(take(ids), 101);
+    assert_int_equal(next_id(ids), 101);
     assert_int_equal(stats(ids).waits, 0);
     usher_ids_close(ids);
 }
 
 /* ---- dead ------------------------------------------------------------------------- */
 
-static void nothing_fails_before_the_ids_are_used_up(void **state)
+TEST(nothing_fails_before_the_ids_are_used_up)
 {
     struct manager m;
     struct usher_ids *ids;
@@ -312,20 +284,19 @@ static void nothing_fails_before_the_ids_are_used_up(void **state)
     int64_t id, began, took, used;
     unsigned before;
 
-    (void)state;
     manager_init(&m);
     ids = ids_open(&m, OPTIONS(.step = 1000, .life_ms = -1));
     for (int64_t i = 1; i <= 600; i++) /* the next one is there from 501 on */
-        assert_int_equal(take(ids), i);
+        assert_int_equal(next_id(ids), i);
     answer_with(&m, USHER_UNAVAILABLE);
     for (int64_t i = 601; i <= 2000; i++)
-        assert_int_equal(take(ids), i);
+        assert_int_equal(next_id(ids), i);
     before = requests(&m);
     assert_true(before <= 12); /* no more than the halves of halves */
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu0);
-    began = now_ns();
+    began = clock_ns();
     assert_int_equal(usher_ids_take(ids, 1, 1000, &id), USHER_UNAVAILABLE);
-    took = (now_ns() - began) / 1000000;
+    took = (clock_ns() - began) / 1000000;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu1);
     used = (int64_t)(cpu1.tv_sec - cpu0.tv_sec) * 1000 + (cpu1.tv_nsec - cpu0.tv_nsec) / 1000000;
     assert_non_null(strstr(usher_message(), "ill"));
@@ -336,30 +307,29 @@ static void nothing_fails_before_the_ids_are_used_up(void **state)
     answer_with(&m, USHER_OK);
     assert_int_equal(usher_ids_take(ids, 1, 60000, &id), USHER_OK);
     assert_int_equal(id, 2001);
-    assert_int_equal(take(ids), 2002);
+    assert_int_equal(next_id(ids), 2002);
     usher_ids_close(ids);
 }
 
-static void who_waits_gets_an_id_when_the_manager_is_back(void **state)
+TEST(who_waits_gets_an_id_when_the_manager_is_back)
 {
     struct manager m;
     struct usher_ids *ids;
     int64_t id = 0;
 
-    (void)state;
     manager_init(&m);
     ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1, .share = -1));
     for (int64_t i = 1; i <= 10; i++)
-        assert_int_equal(take(ids), i);
-    m.dead_until_ns = now_ns() + 1000000000;
+        assert_int_equal(next_id(ids), i);
+    m.dead_until_ns = clock_ns() + 1000000000;
     assert_int_equal(usher_ids_take(ids, 1, 60000, &id), USHER_OK);
     assert_int_equal(id, 11);
-    assert_true(now_ns() >= m.dead_until_ns);
+    assert_true(clock_ns() >= m.dead_until_ns);
     assert_true(requests(&m) >= 4 && requests(&m) <= 12); /* 10, 20, 40 … ms apart */
     usher_ids_close(ids);
 }
 
-static void what_is_final_is_said_at_once(void **state)
+TEST(what_is_final_is_said_at_once)
 {
     static const enum usher_status finals[] = { USHER_FULL, USHER_MISSING, USHER_REFUSED,
                                                 USHER_LOST, USHER_INVALID };
@@ -367,24 +337,23 @@ static void what_is_final_is_said_at_once(void **state)
     struct usher_ids *ids;
     int64_t id, began;
 
-    (void)state;
     for (size_t i = 0; i < sizeof finals / sizeof *finals; i++) {
         manager_init(&m);
         ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1));
         answer_with(&m, finals[i]);
         for (int64_t k = 1; k <= 10; k++)
-            assert_int_equal(take(ids), k);
-        began = now_ns();
+            assert_int_equal(next_id(ids), k);
+        began = clock_ns();
         for (int k = 0; k < 100; k++)
             assert_int_equal(usher_ids_take(ids, 1, 60000, &id), finals[i]);
         assert_int_equal(usher_ids_next(ids, &id), finals[i]);
-        assert_true(now_ns() - began < INT64_C(30000000000));
+        assert_true(clock_ns() - began < INT64_C(30000000000));
         assert_true(requests(&m) < 100);
         usher_ids_close(ids);
     }
 }
 
-static void a_manager_that_gives_nonsense_is_not_believed(void **state)
+TEST(a_manager_that_gives_nonsense_is_not_believed)
 {
     static const struct {
         struct usher_id_range range;
@@ -402,7 +371,6 @@ static void a_manager_that_gives_nonsense_is_not_believed(void **state)
     };
     struct manager m;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct usher_ids *ids;
         int64_t id = 0;
@@ -410,7 +378,7 @@ static void a_manager_that_gives_nonsense_is_not_believed(void **state)
         manager_init(&m);
         ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1, .share = -1));
         for (int64_t k = 1; k <= 10; k++)
-            assert_int_equal(take(ids), k);
+            assert_int_equal(next_id(ids), k);
         m.instead = &wrong[i].range;
         assert_int_equal(usher_ids_take(ids, 1, 1000, &id), wrong[i].status);
         assert_true(usher_message()[0] != '\0');
@@ -418,32 +386,31 @@ static void a_manager_that_gives_nonsense_is_not_believed(void **state)
     }
 }
 
-static void a_refiller_keeps_the_pauses(void **state)
+TEST(a_refiller_keeps_the_pauses)
 {
     struct manager m;
     struct usher_ids *ids;
-    int64_t id, began = now_ns();
+    int64_t id, began = clock_ns();
     unsigned n;
 
-    (void)state;
     manager_init(&m);
     ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1, .background = true, .timeout_ms = 50));
     assert_int_equal(usher_ids_refill(ids, 0), USHER_SAME);
     for (int64_t k = 1; k <= 6; k++)
-        assert_int_equal(take(ids), k);
+        assert_int_equal(next_id(ids), k);
     answer_with(&m, USHER_UNAVAILABLE);
     for (n = 0; n < 5; n++) { /* 0, 10, 20, 40, 80 ms */
         assert_int_equal(usher_ids_refill(ids, 60000), USHER_UNAVAILABLE);
         assert_non_null(strstr(usher_message(), "ill"));
     }
-    assert_true(now_ns() - began >= 140000000);
+    assert_true(clock_ns() - began >= 140000000);
     assert_int_equal(requests(&m), 6);
     assert_int_equal(usher_ids_refill(ids, 1), USHER_SAME);
     answer_with(&m, USHER_OK);
     assert_int_equal(usher_ids_refill(ids, 60000), USHER_OK);
     assert_int_equal(usher_ids_refill(ids, 0), USHER_SAME);
     for (int64_t k = 7; k <= 20; k++)
-        assert_int_equal(take(ids), k);
+        assert_int_equal(next_id(ids), k);
     /* no refiller is there: the caller goes itself */
     assert_int_equal(usher_ids_take(ids, 1, 60000, &id), USHER_OK);
     assert_int_equal(id, 21);
@@ -454,15 +421,14 @@ static void a_refiller_keeps_the_pauses(void **state)
 
 /* ---- close, options, figures ------------------------------------------------------ */
 
-static void close_releases_the_rest(void **state)
+TEST(close_releases_the_rest)
 {
     struct manager m;
     struct usher_ids *ids;
 
-    (void)state;
     manager_init(&m);
     ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1));
-    assert_int_equal(take(ids), 1);
+    assert_int_equal(next_id(ids), 1);
     usher_ids_close(ids);
     assert_int_equal(m.releases, 1);
     assert_int_equal(m.released.first, 2);
@@ -471,7 +437,7 @@ static void close_releases_the_rest(void **state)
     m.next = 2;
     ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1));
     for (int64_t k = 2; k <= 8; k++)
-        assert_int_equal(take(ids), k);
+        assert_int_equal(next_id(ids), k);
     usher_ids_close(ids); /* with the next one, which goes on from it */
     assert_int_equal(m.releases, 2);
     assert_int_equal(m.released.first, 9);
@@ -481,13 +447,13 @@ static void close_releases_the_rest(void **state)
     ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1));
     m.next = 200;
     for (int64_t k = 100; k <= 106; k++)
-        assert_int_equal(take(ids), k);
+        assert_int_equal(next_id(ids), k);
     usher_ids_close(ids); /* only the newest */
     assert_int_equal(m.released.first, 200);
     assert_int_equal(m.released.n, 10);
 }
 
-static void wrong_options_are_refused(void **state)
+TEST(wrong_options_are_refused)
 {
     const struct usher_ids_options wrong[] = {
         OPTIONS(.size = 1),
@@ -504,7 +470,6 @@ static void wrong_options_are_refused(void **state)
     struct usher_ids_local *local;
     int64_t id = 0;
 
-    (void)state;
     manager_init(&m);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(usher_ids_open_manager(&manager, &wrong[i], &ids), USHER_INVALID);
@@ -532,14 +497,13 @@ static void wrong_options_are_refused(void **state)
 }
 
 /* What a closed sub-range leaves goes to others, but not to one that has had larger ids. */
-static void leftovers_go_where_they_keep_the_order(void **state)
+TEST(leftovers_go_where_they_keep_the_order)
 {
     struct manager m;
     struct usher_ids *ids;
     struct usher_ids_local *a, *b, *c;
     int64_t id;
 
-    (void)state;
     manager_init(&m);
     ids = ids_open(&m, OPTIONS(.step = 20, .life_ms = -1, .chunk = 10, .share = -1));
     assert_int_equal(usher_ids_local_open(ids, &a), USHER_OK);
@@ -556,7 +520,7 @@ static void leftovers_go_where_they_keep_the_order(void **state)
     assert_int_equal(usher_ids_local_next(b, &id), USHER_OK);
     assert_int_equal(id, 21);
     for (int64_t want = 31; want <= 40; want++) /* the segment goes first */
-        assert_int_equal(take(ids), want);
+        assert_int_equal(next_id(ids), want);
     assert_int_equal(usher_ids_local_next(c, &id), USHER_OK);
     assert_int_equal(id, 2);
     usher_ids_local_close(b);
@@ -566,34 +530,32 @@ static void leftovers_go_where_they_keep_the_order(void **state)
 
 /* A segment that does not lie on the grid of the one before, as after `set next=`, when an id
  * behind the old one has been taken already. */
-static void each_segment_has_its_own_grid(void **state)
+TEST(each_segment_has_its_own_grid)
 {
     struct manager m;
     struct usher_ids *ids;
 
-    (void)state;
     manager_init(&m);
     m.by = 3;
     ids = ids_open(&m, OPTIONS(.step = 3, .life_ms = -1, .share = -1));
     for (int64_t want = 1; want <= 7; want += 3)
-        assert_int_equal(take(ids), want);
+        assert_int_equal(next_id(ids), want);
     m.next = 11;
     for (int i = 0; i < 2; i++)
-        assert_int_equal(take(ids) % 3, 2);
+        assert_int_equal(next_id(ids) % 3, 2);
     usher_ids_close(ids);
 }
 
-static void a_busy_process_asks_for_larger_segments(void **state)
+TEST(a_busy_process_asks_for_larger_segments)
 {
     struct manager m;
     struct usher_ids *ids;
     int64_t last = 0;
 
-    (void)state;
     manager_init(&m);
     ids = ids_open(&m, OPTIONS(.step = 10, .step_max = 640, .life_ms = 3600000));
     for (int i = 0; i < 5000; i++) {
-        int64_t id = take(ids);
+        int64_t id = next_id(ids);
 
         assert_int_equal(id, last + 1);
         last = id;
@@ -745,9 +707,8 @@ static void crowd_runs(struct usher_ids_options opt, int64_t by, int64_t gap, un
     free(all);
 }
 
-static void ids_are_unique_and_in_the_order_of_calls(void **state)
+TEST(ids_are_unique_and_in_the_order_of_calls)
 {
-    (void)state;
     crowd_runs(OPTIONS(.step = 17, .life_ms = -1), 1, 0, 0, false);
     crowd_runs(OPTIONS(.step = 17, .life_ms = -1), 3, 1, 0, false);
     crowd_runs(OPTIONS(.step = 12, .life_ms = -1, .share = -1), 1, 1000, 0, false);
@@ -755,35 +716,9 @@ static void ids_are_unique_and_in_the_order_of_calls(void **state)
     crowd_runs(OPTIONS(.step = 64, .step_max = 4096), 1, 0, 0, true);
 }
 
-static void sub_ranges_are_unique_beside_ordered_ids(void **state)
+TEST(sub_ranges_are_unique_beside_ordered_ids)
 {
-    (void)state;
     crowd_runs(OPTIONS(.step = 50, .life_ms = -1, .chunk = 8), 1, 0, THREADS, false);
     crowd_runs(OPTIONS(.step = 50, .life_ms = -1, .chunk = 8), 3, 1, THREADS / 2, false);
     crowd_runs(OPTIONS(.step = 20, .life_ms = -1, .chunk = 64, .share = -1), 1, 3, 5, true);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sixty_four_callers_of_a_used_up_segment_make_one_request),
-        cmocka_unit_test(nobody_waits_for_a_manager_that_another_thread_waits_for),
-        cmocka_unit_test(one_caller_pays_and_the_others_go_on),
-        cmocka_unit_test(nothing_fails_before_the_ids_are_used_up),
-        cmocka_unit_test(who_waits_gets_an_id_when_the_manager_is_back),
-        cmocka_unit_test(what_is_final_is_said_at_once),
-        cmocka_unit_test(a_manager_that_gives_nonsense_is_not_believed),
-        cmocka_unit_test(a_refiller_keeps_the_pauses),
-        cmocka_unit_test(close_releases_the_rest),
-        cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(leftovers_go_where_they_keep_the_order),
-        cmocka_unit_test(each_segment_has_its_own_grid),
-        cmocka_unit_test(a_busy_process_asks_for_larger_segments),
-        cmocka_unit_test(ids_are_unique_and_in_the_order_of_calls),
-        cmocka_unit_test(sub_ranges_are_unique_beside_ordered_ids),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("ids", tests, NULL, NULL);
 }

@@ -7,26 +7,17 @@
  * The store here has two lanes, as the scope begins with an a or a b, and is at work on a command
  * of scope "a!" until the test says go.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 
 #include <usher/store.h>
 
 #include "engine/engine.h"
-#include "lib/share.h"
+#include "lib/util.h"
 
 #define LONG 60    /* s; a test that waits so long has failed */
 #define TICK_MS 11 /* of the clock that deadlines are reckoned by, at most, and a rest */
@@ -51,21 +42,6 @@ static void wait_for(sem_t *sem)
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += LONG;
     assert_int_equal(sem_timedwait(sem, &until), 0);
-}
-
-static int64_t clock_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void rest_us(long us)
-{
-    struct timespec ts = { 0, us * 1000 };
-
-    (void)nanosleep(&ts, NULL);
 }
 
 static bool blocks(const struct usher_operation *c)
@@ -118,26 +94,6 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
     }
 }
 
-static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, bool records, int64_t deadline_ms,
-                              usher_scan_fn *fn, void *payload, char message[192])
-{
-    (void)s;
-    (void)noun;
-    (void)scope;
-    (void)records;
-    (void)deadline_ms;
-    (void)fn;
-    (void)payload;
-    (void)message;
-    return USHER_OK;
-}
-
-static void close_fake(struct usher_store *s)
-{
-    (void)s;
-}
-
 static unsigned route(struct usher_store *s, const struct usher_task *task)
 {
     (void)s;
@@ -160,8 +116,8 @@ static const struct usher_store_ops ops = {
     .name = "fake",
     .caps = USHER_CAP_LANES,
     .execute = execute,
-    .scan = scan,
-    .close = close_fake,
+    .scan = scan_nothing,
+    .close = close_nothing,
     .lanes = 2,
     .route = route,
     .look = look,
@@ -253,7 +209,7 @@ static void answered(struct caller *c, int64_t timeout_ms)
         assert_int_equal(c->status, USHER_OK);
 }
 
-static void who_waits_for_a_node_leaves_at_his_deadline(void **state)
+TEST(who_waits_for_a_node_leaves_at_his_deadline)
 {
     enum { TIMEOUT_MS = 50 };
     struct fake f;
@@ -261,7 +217,6 @@ static void who_waits_for_a_node_leaves_at_his_deadline(void **state)
     struct usher_result reply;
     struct caller leader, waiter[3];
 
-    (void)state;
     caller_begin(&leader, e, "a!");
     wait_for(&f.working);
     for (unsigned i = 0; i < 3; i++)
@@ -321,15 +276,13 @@ static void from_the_middle(const char *behind)
     usher_close(e);
 }
 
-static void who_is_in_the_middle_leaves_the_others_there(void **state)
+TEST(who_is_in_the_middle_leaves_the_others_there)
 {
-    (void)state;
     from_the_middle("a");
 }
 
-static void who_is_last_leaves_the_end_to_the_one_before(void **state)
+TEST(who_is_last_leaves_the_end_to_the_one_before)
 {
-    (void)state;
     from_the_middle(NULL);
 }
 
@@ -368,7 +321,7 @@ static void *crowd_main(void *payload)
     return NULL;
 }
 
-static void who_left_has_done_nothing_and_who_was_taken_is_answered(void **state)
+TEST(who_left_has_done_nothing_and_who_was_taken_is_answered)
 {
     enum { THREADS = 8 };
     struct fake f;
@@ -377,7 +330,6 @@ static void who_left_has_done_nothing_and_who_was_taken_is_answered(void **state
     pthread_t thread[THREADS];
     unsigned each = (COMMANDS - 1) / THREADS, n_left = 0;
 
-    (void)state;
     for (unsigned i = 0; i < THREADS; i++) {
         crowd[i] =
             (struct crowd){ .e = e, .f = &f, .from = 1 + i * each, .to = 1 + (i + 1) * each };
@@ -394,18 +346,4 @@ static void who_left_has_done_nothing_and_who_was_taken_is_answered(void **state
     assert_true(n_left < each * THREADS);
     wait_queued(e, 0);
     usher_close(e);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_for_a_node_leaves_at_his_deadline),
-        cmocka_unit_test(who_is_in_the_middle_leaves_the_others_there),
-        cmocka_unit_test(who_is_last_leaves_the_end_to_the_one_before),
-        cmocka_unit_test(who_left_has_done_nothing_and_who_was_taken_is_answered),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,17 +5,7 @@
  *
  * The record store here has one scope without records, and writes down what it hears.
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/store.h>
 
@@ -216,11 +206,10 @@ static void ask(struct usher_engine *e, enum usher_verb verb, char names[COMMAND
     assert_int_equal(fake.n_found, COMMANDS);
 }
 
-static void a_store_hears_ahead_what_it_will_be_asked_for(void **state)
+TEST(a_store_hears_ahead_what_it_will_be_asked_for)
 {
     static const enum usher_verb verbs[] = { USHER_NUMBER_SHOW, USHER_QUEUE_WHERE };
 
-    (void)state;
     for (unsigned v = 0; v < sizeof verbs / sizeof *verbs; v++) {
         struct usher_engine *e = fake_open(true);
         char names[COMMANDS][NAME];
@@ -239,19 +228,18 @@ static void a_store_hears_ahead_what_it_will_be_asked_for(void **state)
     }
 }
 
-static void a_store_that_does_not_want_to_hear_is_not_told(void **state)
+TEST(a_store_that_does_not_want_to_hear_is_not_told)
 {
     struct usher_engine *e = fake_open(false);
     char names[COMMANDS][NAME];
 
-    (void)state;
     ask(e, USHER_QUEUE_WHERE, names);
     assert_int_equal(fake.n_expected, 0);
     usher_close(e);
 }
 
 /* Several threads, or nothing taken back: each is said by itself. */
-static void what_takes_back_gets_batches_of_any_scopes(void **state)
+TEST(what_takes_back_gets_batches_of_any_scopes)
 {
     static const struct {
         unsigned caps;
@@ -263,7 +251,6 @@ static void what_takes_back_gets_batches_of_any_scopes(void **state)
         { USHER_CAP_THREADS | USHER_CAP_AT_ONCE, 1, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
         struct usher_store *store;
         struct usher_engine *e;
@@ -283,15 +270,4 @@ static void what_takes_back_gets_batches_of_any_scopes(void **state)
         assert_int_equal(fake.n_named, stores[i].named);
         usher_close(e);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_store_hears_ahead_what_it_will_be_asked_for),
-        cmocka_unit_test(a_store_that_does_not_want_to_hear_is_not_told),
-        cmocka_unit_test(what_takes_back_gets_batches_of_any_scopes),
-    };
-
-    return cmocka_run_group_tests_name("local", tests, NULL, NULL);
 }

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of all machines are total and sound. */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "core/machine.h"
 
 /* What is printed of a table is what is looked up, and nothing else is. */
-static void the_rows_printed_are_the_rows_followed(void **state)
+TEST(the_rows_printed_are_the_rows_followed)
 {
-    (void)state;
     for (size_t i = 0; usher__machines[i] != NULL; i++) {
         const struct usher__machine *m = usher__machines[i];
         unsigned n = 0;
@@ -37,9 +28,8 @@ static void the_rows_printed_are_the_rows_followed(void **state)
 }
 
 /* A row for a guard that says what the one for ANY says stands for nothing. */
-static void a_guard_makes_a_difference(void **state)
+TEST(a_guard_makes_a_difference)
 {
-    (void)state;
     for (size_t i = 0; usher__machines[i] != NULL; i++) {
         const struct usher__machine *m = usher__machines[i];
 
@@ -55,9 +45,8 @@ static void a_guard_makes_a_difference(void **state)
     }
 }
 
-static void every_event_has_a_row(void **state)
+TEST(every_event_has_a_row)
 {
-    (void)state;
     for (size_t i = 0; usher__machines[i] != NULL; i++) {
         const struct usher__machine *m = usher__machines[i];
 
@@ -72,9 +61,8 @@ static void every_event_has_a_row(void **state)
     }
 }
 
-static void only_rows_that_are_ok_lead_elsewhere(void **state)
+TEST(only_rows_that_are_ok_lead_elsewhere)
 {
-    (void)state;
     for (size_t i = 0; usher__machines[i] != NULL; i++)
         for (unsigned k = 0; k < usher__machines[i]->n_rows; k++) {
             const struct usher__machine_row *row = &usher__machines[i]->rows[k];
@@ -84,9 +72,8 @@ static void only_rows_that_are_ok_lead_elsewhere(void **state)
         }
 }
 
-static void every_state_can_be_reached_from_the_first(void **state)
+TEST(every_state_can_be_reached_from_the_first)
 {
-    (void)state;
     for (size_t i = 0; usher__machines[i] != NULL; i++) {
         const struct usher__machine *m = usher__machines[i];
         bool reached[256] = { true };
@@ -99,19 +86,4 @@ static void every_state_can_be_reached_from_the_first(void **state)
             if (!reached[s])
                 fail_msg("%s: %s cannot be reached", m->word, m->state_words[s]);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rows_printed_are_the_rows_followed),
-        cmocka_unit_test(a_guard_makes_a_difference),
-        cmocka_unit_test(every_event_has_a_row),
-        cmocka_unit_test(only_rows_that_are_ok_lead_elsewhere),
-        cmocka_unit_test(every_state_can_be_reached_from_the_first),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,19 +3,9 @@
  * Two processes follow the log of one scope that both write to: each hears of each change once, in
  * order, its own and the other's, also where it was closed in the middle and goes on.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
 
@@ -128,23 +118,11 @@ static void both(const struct test_store *store)
     assert_int_equal(status, 0);
 }
 
-static void each_process_hears_the_other(void **state)
+TEST(each_process_hears_the_other)
 {
-    (void)state;
     for (unsigned i = 0; i < n_stores; i++)
         if (strcmp(stores[i].name, "memory") != 0)
             both(&stores[i]);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_process_hears_the_other),
-    };
-    int rc = stores_start();
-
-    if (rc == 0)
-        rc = cmocka_run_group_tests(tests, NULL, NULL);
-    stores_stop();
-    return rc;
-}
+TEST_PROGRAM(stores_start, stores_stop);

@@ -5,18 +5,7 @@
  *
  * The thirty cells of spec/numbers.md stand here a second time, typed by hand.
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "core/number.h"
 #include "core/text.h"
@@ -67,9 +56,8 @@ static const struct cell thirty[] = {
     { BUSY_DOWN, CALL, BUSY_DOWN, USHER_REFUSED }, { BUSY_DOWN, HANGUP, IDLE_DOWN, USHER_OK },
 };
 
-static void the_thirty_cells_are_those_of_the_specification(void **state)
+TEST(the_thirty_cells_are_those_of_the_specification)
 {
-    (void)state;
     assert_int_equal(sizeof thirty / sizeof *thirty, 30);
     for (size_t i = 0; i < 30; i++) {
         const struct cell *c = &thirty[i];
@@ -108,11 +96,10 @@ static const struct {
     { { IDLE_DOWN, UNREST, IDLE_DOWN, USHER_REFUSED }, USHER__NUMBER_IF_STRICT },
 };
 
-static void only_these_guards_make_a_difference(void **state)
+TEST(only_these_guards_make_a_difference)
 {
     const struct usher__machine *m = &usher__number_machine;
 
-    (void)state;
     for (unsigned k = 0; k < m->n_states * m->n_events * m->n_guards; k++) {
         unsigned guard = k % m->n_guards, event = k / m->n_guards % m->n_events;
         unsigned from = k / m->n_guards / m->n_events;
@@ -131,16 +118,15 @@ static void only_these_guards_make_a_difference(void **state)
 }
 
 /* What ends by itself does: else it would be due for ever. */
-static void every_deadline_ends(void **state)
+TEST(every_deadline_ends)
 {
-    (void)state;
     for (unsigned from = IDLE_DOWN; from <= BUSY_UP; from++)
         assert_int_equal(move_of(from, EXPIRE, USHER__ANY).status, USHER_OK);
     assert_false(move_of(NODATA, EXPIRE, USHER__ANY).row);
 }
 
 /* renew, expire, free and rest, which the specification describes in words. */
-static void the_events_of_our_own_do_what_they_are_for(void **state)
+TEST(the_events_of_our_own_do_what_they_are_for)
 {
     static const struct cell cells[] = {
         { NODATA, RENEW, NODATA, USHER_MISSING },
@@ -169,7 +155,6 @@ static void the_events_of_our_own_do_what_they_are_for(void **state)
         { BUSY_DOWN, RETAKE, BUSY_DOWN, USHER_LOST },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         struct usher__move move =
             move_of((unsigned)cells[i].from, (unsigned)cells[i].event, USHER__ANY);
@@ -179,14 +164,13 @@ static void the_events_of_our_own_do_what_they_are_for(void **state)
     }
 }
 
-static void words_are_those_of_the_specification(void **state)
+TEST(words_are_those_of_the_specification)
 {
     static const char *const states[] = { "nodata", "idle+down", "idle+up", "busy+down",
                                           "busy+up" };
     static const char *const events[] = { "add",   "del",    "reg",  "unreg", "call",   "hangup",
                                           "renew", "expire", "free", "lift",  "retake", "unrest" };
 
-    (void)state;
     for (unsigned i = 0; i < 5; i++) {
         assert_string_equal(usher_number_state_word(i), states[i]);
         assert_string_equal(usher__number_machine.state_words[i], states[i]);
@@ -216,11 +200,10 @@ static unsigned lists(unsigned state, int64_t until_ms)
     return usher__machine_lists(&usher__number_machine, state, until_ms);
 }
 
-static void the_lists_follow_from_the_state(void **state)
+TEST(the_lists_follow_from_the_state)
 {
     enum { IDLE = 1, DUE = 2, HELD = 4 };
 
-    (void)state;
     assert_int_equal(lists(NODATA, 0), 0);
     assert_int_equal(lists(IDLE_DOWN, 0), 0);
     assert_int_equal(lists(IDLE_UP, 0), IDLE);
@@ -243,7 +226,7 @@ static uint64_t mixed(uint64_t x)
     return x ^ (x >> 16);
 }
 
-static void the_draw_is_the_same_for_ever(void **state)
+TEST(the_draw_is_the_same_for_ever)
 {
     static const struct {
         uint64_t version;
@@ -265,7 +248,6 @@ static void the_draw_is_the_same_for_ever(void **state)
         { UINT64_C(0xffffffffffffffff), UINT32_C(0x31e0d324) },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         uint64_t v = vectors[i].version;
 
@@ -276,13 +258,12 @@ static void the_draw_is_the_same_for_ever(void **state)
 }
 
 /* Of 2^32 versions in a row no two draw the same: see it on a stretch of them. */
-static void versions_in_a_row_draw_different_numbers(void **state)
+TEST(versions_in_a_row_draw_different_numbers)
 {
     enum { N = 1 << 16 };
     uint32_t *draws = malloc(N * sizeof *draws);
     uint64_t bits[32] = { 0 };
 
-    (void)state;
     assert_non_null(draws);
     for (unsigned i = 0; i < N; i++) {
         draws[i] = usher__draw(UINT64_C(0xffff0000) + i + (UINT64_C(7) << 32));
@@ -327,7 +308,7 @@ static double chi_square_of_heads(uint64_t from, uint64_t stride, unsigned k, un
     return sum;
 }
 
-static void the_head_of_a_list_is_a_fair_draw(void **state)
+TEST(the_head_of_a_list_is_a_fair_draw)
 {
     static const struct {
         unsigned k;
@@ -337,7 +318,6 @@ static void the_head_of_a_list_is_a_fair_draw(void **state)
     static const uint64_t froms[] = { 1, 1000000, UINT64_C(1) << 32,
                                       (UINT64_C(1) << 53) - 9999999 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t f = 0; f < sizeof froms / sizeof *froms; f++)
             for (uint64_t stride = 1; stride <= 4; stride++) { /* a call and its hangup: 2 */
@@ -354,7 +334,7 @@ _Static_assert(USHER__RANK_QUEUED > UINT32_MAX, "usher__draw() has 32 bits");
 
 /* ---- days -------------------------------------------------------------------------- */
 
-static void days_begin_at_local_midnight(void **state)
+TEST(days_begin_at_local_midnight)
 {
     static const struct {
         int64_t now, zone, day;
@@ -386,18 +366,16 @@ static void days_begin_at_local_midnight(void **state)
         { INT64_C(1709251200000), 0, 19783 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof days / sizeof *days; i++)
         assert_int_equal(usher__day(days[i].now, days[i].zone), days[i].day);
 }
 
-static void a_day_ends_where_the_next_one_begins(void **state)
+TEST(a_day_ends_where_the_next_one_begins)
 {
     static const int64_t times[] = {
         -3 * DAY - 1, -DAY, -1, 0, 1, HOUR, DAY - 1, DAY, INT64_C(1709251199999), USHER_TIME_MAX
     };
 
-    (void)state;
     for (int64_t zone = -1440; zone <= 1440; zone += 15)
         for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
             int64_t end = usher__day_end(times[i], zone), day = usher__day(times[i], zone);
@@ -415,11 +393,10 @@ static void a_day_ends_where_the_next_one_begins(void **state)
 
 /* ---- the cap ----------------------------------------------------------------------- */
 
-static void a_number_that_had_its_calls_is_capped_until_midnight(void **state)
+TEST(a_number_that_had_its_calls_is_capped_until_midnight)
 {
     int64_t now = 10 * DAY + HOUR;
 
-    (void)state;
     assert_false(usher__number_capped(now, 3, 2, 10, 0));
     assert_true(usher__number_capped(now, 3, 3, 10, 0));
     assert_true(usher__number_capped(now, 3, 4, 10, 0));
@@ -437,13 +414,12 @@ static void a_number_that_had_its_calls_is_capped_until_midnight(void **state)
 }
 
 /* Behind all that are offered, by day and then by calls; exact in a double, and in 53 bits. */
-static void ranks_of_capped_numbers_are_in_order_of_day_and_calls(void **state)
+TEST(ranks_of_capped_numbers_are_in_order_of_day_and_calls)
 {
     static const int64_t days[] = { -1, 0, 1, 19782, 2932896, 2932897 };
     static const int64_t calls[] = { 1, 2, 75, 999999999, 1000000000, (1 << 30) - 1 };
     uint64_t last = USHER__RANK_CAPPED;
 
-    (void)state;
     for (size_t d = 0; d < sizeof days / sizeof *days; d++)
         for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
             for (int drawn = 0; drawn < 2; drawn++) {
@@ -469,11 +445,10 @@ static bool name_ok(const char *s)
     return usher__name_fault(s, strlen(s)) == NULL;
 }
 
-static void names_have_1_to_255_bytes(void **state)
+TEST(names_have_1_to_255_bytes)
 {
     char name[257];
 
-    (void)state;
     memset(name, 'x', sizeof name);
     assert_string_equal(usher__name_fault(name, 0), "is empty");
     for (size_t n = 1; n <= 255; n++)
@@ -487,7 +462,7 @@ static void names_have_1_to_255_bytes(void **state)
     assert_non_null(usher__name_fault(name, 254));
 }
 
-static void names_are_utf8_without_control_characters(void **state)
+TEST(names_are_utf8_without_control_characters)
 {
     static const char *const good[] = {
         " ",
@@ -552,7 +527,6 @@ static void names_are_utf8_without_control_characters(void **state)
         "aaaaaaa\xe5\x8f",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         if (!name_ok(good[i]))
             fail_msg("good[%zu] is taken to be wrong", i);
@@ -588,12 +562,11 @@ static size_t encode(unsigned long code, char to[4])
     return 4;
 }
 
-static void every_code_point_is_judged_right(void **state)
+TEST(every_code_point_is_judged_right)
 {
     static bool pair[256][256];
     char bytes[16];
 
-    (void)state;
     for (unsigned long code = 0; code < 0x110400; code++) {
         bool good = code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) && code >= 0x20 &&
                     !(code >= 0x7f && code <= 0x9f);
@@ -619,9 +592,8 @@ static void every_code_point_is_judged_right(void **state)
         }
 }
 
-static void scope_names_have_no_braces(void **state)
+TEST(scope_names_have_no_braces)
 {
-    (void)state;
     assert_null(usher__scope_fault("desk", 4));
     assert_null(usher__scope_fault("a,b*", 4));
     assert_non_null(usher__scope_fault("{", 1));
@@ -631,9 +603,8 @@ static void scope_names_have_no_braces(void **state)
     assert_non_null(usher__scope_fault("\x7f{", 2));
 }
 
-static void groups_have_no_commas_and_are_not_the_star(void **state)
+TEST(groups_have_no_commas_and_are_not_the_star)
 {
-    (void)state;
     assert_null(usher__group_fault("212", 3));
     assert_null(usher__group_fault("*a", 2));
     assert_non_null(usher__group_fault("**", 2)); /* reserved */
@@ -651,12 +622,11 @@ static bool list_ok(const char *s)
     return usher__groups_fault(s, strlen(s)) == NULL;
 }
 
-static void lists_of_groups_have_1_to_16_of_them(void **state)
+TEST(lists_of_groups_have_1_to_16_of_them)
 {
     char list[USHER_LIST_TEXT_MAX + 2];
     size_t n;
 
-    (void)state;
     assert_true(list_ok("a"));
     assert_true(list_ok("*"));
     assert_true(list_ok("a,b,*"));
@@ -682,14 +652,13 @@ static void lists_of_groups_have_1_to_16_of_them(void **state)
     assert_non_null(usher__groups_fault(list, 4097));
 }
 
-static void lists_of_groups_are_taken_apart_in_order(void **state)
+TEST(lists_of_groups_are_taken_apart_in_order)
 {
     static const char text[] = "a,bb,*,\xe5\x8f\xb7";
     static const char *const want[] = { "a", "bb", "*", "\xe5\x8f\xb7" };
     struct usher_text list = { text, sizeof text - 1 }, group;
     size_t n = 0;
 
-    (void)state;
     while (usher__groups_next(&list, &group)) {
         assert_true(n < 4);
         assert_int_equal(group.size, strlen(want[n]));
@@ -702,14 +671,13 @@ static void lists_of_groups_are_taken_apart_in_order(void **state)
 
 /* ---- verbs ------------------------------------------------------------------------- */
 
-static void verbs_are_found_by_code_and_by_word(void **state)
+TEST(verbs_are_found_by_code_and_by_word)
 {
     static const char *const words[] = { "add",   "del",  "reg",  "unreg",  "call",  "hangup",
                                          "renew", "free", "show", "list",   "stats", "set",
                                          "sweep", "lift", "drop", "changes" };
     const struct usher__noun *noun = usher__noun(USHER_NUMBER);
 
-    (void)state;
     assert_non_null(noun);
     assert_ptr_equal(usher__noun_by_word("number"), noun);
     assert_ptr_equal(usher__noun_at(0), noun);
@@ -737,35 +705,4 @@ static void verbs_are_found_by_code_and_by_word(void **state)
     assert_string_equal(usher_verb_word((enum usher_verb)0x1ff), "?");
     assert_string_equal(usher_noun_word(USHER_NUMBER), "number");
     assert_string_equal(usher_noun_word((enum usher_noun)9), "?");
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_these_guards_make_a_difference),
-        cmocka_unit_test(every_deadline_ends),
-        cmocka_unit_test(the_thirty_cells_are_those_of_the_specification),
-        cmocka_unit_test(the_events_of_our_own_do_what_they_are_for),
-        cmocka_unit_test(words_are_those_of_the_specification),
-        cmocka_unit_test(the_lists_follow_from_the_state),
-        cmocka_unit_test(the_draw_is_the_same_for_ever),
-        cmocka_unit_test(versions_in_a_row_draw_different_numbers),
-        cmocka_unit_test(the_head_of_a_list_is_a_fair_draw),
-        cmocka_unit_test(days_begin_at_local_midnight),
-        cmocka_unit_test(a_day_ends_where_the_next_one_begins),
-        cmocka_unit_test(a_number_that_had_its_calls_is_capped_until_midnight),
-        cmocka_unit_test(ranks_of_capped_numbers_are_in_order_of_day_and_calls),
-        cmocka_unit_test(names_have_1_to_255_bytes),
-        cmocka_unit_test(names_are_utf8_without_control_characters),
-        cmocka_unit_test(every_code_point_is_judged_right),
-        cmocka_unit_test(scope_names_have_no_braces),
-        cmocka_unit_test(groups_have_no_commas_and_are_not_the_star),
-        cmocka_unit_test(lists_of_groups_have_1_to_16_of_them),
-        cmocka_unit_test(lists_of_groups_are_taken_apart_in_order),
-        cmocka_unit_test(verbs_are_found_by_code_and_by_word),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("number", tests, NULL, NULL);
 }

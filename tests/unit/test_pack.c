@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* MessagePack: what is written is read again, and nothing else is; the lengths that a text
  * claims are not believed.  That Redis writes the same bytes is in test_redis_pack.c. */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "core/pack.h"
+#include "lib/util.h"
 
 #define ROOM 70000
 
@@ -33,15 +24,6 @@ static struct usher_unpacker unpacker(const struct usher__packer *p)
     return u;
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static void assert_bytes(const struct usher__packer *p, const char *expected, size_t size)
 {
     assert_true(p->n == size);
@@ -54,9 +36,8 @@ static void assert_bytes(const struct usher__packer *p, const char *expected, si
         assert_bytes(&p, text, sizeof(text) - 1); \
     } while (0)
 
-static void each_value_has_its_shortest_form(void **state)
+TEST(each_value_has_its_shortest_form)
 {
-    (void)state;
     WRITES(usher__pack_nil(&p), "\xc0");
     WRITES(usher__pack_uint(&p, 0), "\0");
     WRITES(usher__pack_uint(&p, 127), "\x7f");
@@ -90,7 +71,7 @@ static void each_value_has_its_shortest_form(void **state)
     WRITES(usher__pack_array(&p, 65536), "\xdd\0\x01\0\0");
 }
 
-static void texts_have_a_length_of_one_to_five_bytes(void **state)
+TEST(texts_have_a_length_of_one_to_five_bytes)
 {
     static const struct {
         size_t size;
@@ -102,7 +83,6 @@ static void texts_have_a_length_of_one_to_five_bytes(void **state)
     };
     static char text[65536];
 
-    (void)state;
     memset(text, 'x', sizeof text);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct usher__packer p = packer();
@@ -154,11 +134,10 @@ static bool read_as(struct usher_unpacker *u, unsigned type, uint64_t *number,
     }
 }
 
-static void what_is_written_is_read_again(void **state)
+TEST(what_is_written_is_read_again)
 {
     uint64_t random = 1;
 
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         struct usher__packer p = packer();
         struct usher_unpacker u;
@@ -226,7 +205,7 @@ static void what_is_written_is_read_again(void **state)
     }
 }
 
-static void lengths_are_not_believed(void **state)
+TEST(lengths_are_not_believed)
 {
     static const unsigned char heads[][9] = {
         { 0xdd, 0xff, 0xff, 0xff, 0xff },
@@ -241,7 +220,6 @@ static void lengths_are_not_believed(void **state)
         { 0xdb, 0x80, 0, 0, 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         for (size_t size = 0; size <= sizeof heads[0]; size++) {
             /* of exactly this size, for the sanitizer */
@@ -261,9 +239,8 @@ static void lengths_are_not_believed(void **state)
 }
 
 /* No byte that begins a float, a map, raw bytes, an extension or a truth value is anything. */
-static void other_kinds_of_values_are_refused(void **state)
+TEST(other_kinds_of_values_are_refused)
 {
-    (void)state;
     for (unsigned code = 0; code <= 0xff; code++) {
         unsigned char value[64];
         struct usher_unpacker u = { value, value + sizeof value };
@@ -289,11 +266,10 @@ static void other_kinds_of_values_are_refused(void **state)
     }
 }
 
-static void without_room_it_only_counts(void **state)
+TEST(without_room_it_only_counts)
 {
     char text[40];
 
-    (void)state;
     memset(text, 'x', sizeof text);
     for (size_t size = 0; size < 60; size++) {
         struct usher__packer p = { bytes, size, 0 };
@@ -309,20 +285,4 @@ static void without_room_it_only_counts(void **state)
             if (i >= size)
                 assert_int_equal(bytes[i], size >= p.n && i < p.n ? bytes[i] : 0x55);
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_value_has_its_shortest_form),
-        cmocka_unit_test(texts_have_a_length_of_one_to_five_bytes),
-        cmocka_unit_test(what_is_written_is_read_again),
-        cmocka_unit_test(lengths_are_not_believed),
-        cmocka_unit_test(other_kinds_of_values_are_refused),
-        cmocka_unit_test(without_room_it_only_counts),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,37 +6,25 @@
  * On memory and SQLite, and on a store that stays at work until the test says go, for what happens
  * meanwhile.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <usher/command.h>
 #include <usher/store.h>
 
 #include "lib/hooks.h"
-#include "lib/share.h"
 #include "lib/stores.h"
+#include "lib/util.h"
 
 #define LONG 60 /* s; a test that waits so long has failed */
 #define LONG_MS (LONG * INT64_C(1000))
@@ -192,9 +180,8 @@ static void in_order(struct world *w)
     must_be_silent(w->e);
 }
 
-static void each_has_one_reply_in_the_order_of_posting(void **state)
+TEST(each_has_one_reply_in_the_order_of_posting)
 {
-    (void)state;
     on_each(in_order);
 }
 
@@ -224,9 +211,8 @@ static void descriptor(struct world *w)
     must_be_silent(w->e);
 }
 
-static void the_descriptor_is_readable_while_there_is_something(void **state)
+TEST(the_descriptor_is_readable_while_there_is_something)
 {
-    (void)state;
     on_each(descriptor);
 }
 
@@ -255,20 +241,18 @@ static void loop(struct world *w)
     (void)close(at);
 }
 
-static void an_event_loop_of_ten_thousand_commands(void **state)
+TEST(an_event_loop_of_ten_thousand_commands)
 {
-    (void)state;
     on_each(loop);
 }
 
 /* ---- the backlog ---- */
 
-static void a_full_backlog_takes_more_when_some_are_collected(void **state)
+TEST(a_full_backlog_takes_more_when_some_are_collected)
 {
     struct usher_command many[6];
     struct world w;
 
-    (void)state;
     world_begin(&w);
     w.opt.backlog = 5;
     world_open(&w, stores_named("memory"));
@@ -343,18 +327,16 @@ static void wrong(struct world *w)
     must_be_silent(w->e);
 }
 
-static void what_is_wrong_is_answered_as_if_executed(void **state)
+TEST(what_is_wrong_is_answered_as_if_executed)
 {
-    (void)state;
     on_each(wrong);
 }
 
-static void a_call_that_is_wrong_posts_nothing(void **state)
+TEST(a_call_that_is_wrong_posts_nothing)
 {
     struct usher_command c = { USHER_NUMBER_STATS, USHER_TO_NUL, "p", NULL, 0, NULL };
     struct world w;
 
-    (void)state;
     world_begin(&w);
     world_open(&w, stores_named("memory"));
     assert_int_equal(usher_post(NULL, &c, 1, 0), USHER_INVALID);
@@ -398,7 +380,7 @@ static size_t story(struct usher_command *c, struct usher_value (*v)[3], char (*
     return n;
 }
 
-static void the_same_commands_make_the_same_digest(void **state)
+TEST(the_same_commands_make_the_same_digest)
 {
     enum { N = 300 };
     static struct usher_command c[N];
@@ -408,7 +390,6 @@ static void the_same_commands_make_the_same_digest(void **state)
     size_t n = story(c, v, text);
     char executed[33], posted[33];
 
-    (void)state;
     assert_int_equal(n, N);
     for (unsigned i = 0; i < n_stores; i++) {
         struct world w, other;
@@ -446,14 +427,6 @@ struct slow {
     int64_t left_ms[64];
 };
 
-static int64_t clock_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void slow_execute(struct usher_store *s, struct usher_task *tasks, size_t n,
                          const struct usher_context *context)
 {
@@ -469,33 +442,12 @@ static void slow_execute(struct usher_store *s, struct usher_task *tasks, size_t
     }
 }
 
-static enum usher_status slow_scan(struct usher_store *s, enum usher_noun noun,
-                                   const struct usher_text *scope, bool records,
-                                   int64_t deadline_ms, usher_scan_fn *fn, void *payload,
-                                   char message[192])
-{
-    (void)s;
-    (void)noun;
-    (void)scope;
-    (void)records;
-    (void)deadline_ms;
-    (void)fn;
-    (void)payload;
-    (void)message;
-    return USHER_OK;
-}
-
-static void slow_close(struct usher_store *s)
-{
-    (void)s;
-}
-
 static const struct usher_store_ops slow_ops = {
     .size = sizeof(struct usher_store_ops),
     .name = "slow",
     .execute = slow_execute,
-    .scan = slow_scan,
-    .close = slow_close,
+    .scan = scan_nothing,
+    .close = close_nothing,
 };
 
 struct thread {
@@ -553,13 +505,12 @@ static enum usher_status post_stats(struct usher_engine *e, uintptr_t tag, int64
     return usher_post(e, &c, 1, timeout_ms);
 }
 
-static void what_is_cancelled_is_not_begun(void **state)
+TEST(what_is_cancelled_is_not_begun)
 {
     struct thread worker;
     struct slow f;
     struct world w;
 
-    (void)state;
     slow_open(&w, &f);
     assert_int_equal(post_stats(w.e, 1, LONG_MS), USHER_OK);
     begin(&worker, w.e, work_main, -1);
@@ -598,7 +549,7 @@ static void what_is_cancelled_is_not_begun(void **state)
     world_close(&w);
 }
 
-static void what_has_no_time_left_is_answered_though_the_store_is_at_work(void **state)
+TEST(what_has_no_time_left_is_answered_though_the_store_is_at_work)
 {
     struct thread worker;
     struct slow f;
@@ -606,7 +557,6 @@ static void what_has_no_time_left_is_answered_though_the_store_is_at_work(void *
     uint64_t unknown, unavailable;
     int64_t began;
 
-    (void)state;
     slow_open(&w, &f);
     assert_int_equal(post_stats(w.e, 1, LONG_MS), USHER_OK);
     begin(&worker, w.e, work_main, -1);
@@ -633,13 +583,12 @@ static void what_has_no_time_left_is_answered_though_the_store_is_at_work(void *
     world_close(&w);
 }
 
-static void who_has_much_time_does_not_share_that_of_who_has_little(void **state)
+TEST(who_has_much_time_does_not_share_that_of_who_has_little)
 {
     static const int64_t ms[] = { 60000, 59000, 9000, 60000, 50000, 25000 };
     struct slow f;
     struct world w;
 
-    (void)state;
     slow_open(&w, &f);
     atomic_store(&f.free, true);
     for (unsigned i = 0; i < sizeof ms / sizeof *ms; i++)
@@ -656,13 +605,12 @@ static void who_has_much_time_does_not_share_that_of_who_has_little(void **state
     world_close(&w);
 }
 
-static void a_store_at_work_keeps_nobody_from_posting(void **state)
+TEST(a_store_at_work_keeps_nobody_from_posting)
 {
     struct thread collector;
     struct slow f;
     struct world w;
 
-    (void)state;
     slow_open(&w, &f);
     assert_int_equal(post_stats(w.e, 0, LONG_MS), USHER_OK);
     begin(&collector, w.e, collect_main, -1); /* without a worker it is who executes */
@@ -738,12 +686,11 @@ static void *crowd_work(void *payload)
     return NULL;
 }
 
-static void a_worker_does_it_and_two_others_collect(void **state)
+TEST(a_worker_does_it_and_two_others_collect)
 {
     enum { N = 5000 };
     static struct crowd c;
 
-    (void)state;
     for (unsigned i = 0; i < n_stores; i++) {
         pthread_t worker, collector[2];
         struct world w;
@@ -783,11 +730,10 @@ static void a_worker_does_it_and_two_others_collect(void **state)
     }
 }
 
-static void who_works_says_what_was_done(void **state)
+TEST(who_works_says_what_was_done)
 {
     struct world w;
 
-    (void)state;
     world_begin(&w);
     world_open(&w, stores_named("memory"));
     assert_int_equal(usher_work(w.e, 0), USHER_SAME);
@@ -813,14 +759,13 @@ static void *fd_main(void *payload)
     return (void *)(intptr_t)usher_fd(payload);
 }
 
-static void all_first_calls_get_one_descriptor(void **state)
+TEST(all_first_calls_get_one_descriptor)
 {
     enum { THREADS = 8 };
     pthread_t thread[THREADS];
     void *fd[THREADS];
     struct world w;
 
-    (void)state;
     world_begin(&w);
     world_open(&w, stores_named("memory"));
     for (int i = 0; i < THREADS; i++)
@@ -862,9 +807,8 @@ static void interruption(struct world *w)
     }
 }
 
-static void who_waits_is_interrupted(void **state)
+TEST(who_waits_is_interrupted)
 {
-    (void)state;
     on_each(interruption);
 }
 
@@ -878,13 +822,12 @@ static void on_signal(int sig)
     atomic_fetch_add(&handled, 1);
 }
 
-static void a_signal_handler_may_interrupt(void **state)
+TEST(a_signal_handler_may_interrupt)
 {
     struct sigaction act = { .sa_handler = on_signal }, before;
     struct thread collector;
     struct world w;
 
-    (void)state;
     world_begin(&w);
     world_open(&w, stores_named("memory"));
     atomic_store(&signalled, w.e);
@@ -931,9 +874,8 @@ static void left(struct world *w)
     }
 }
 
-static void what_is_posted_is_dropped_and_what_is_collected_stays(void **state)
+TEST(what_is_posted_is_dropped_and_what_is_collected_stays)
 {
-    (void)state;
     on_each(left);
 }
 
@@ -1015,21 +957,19 @@ static bool oom_run(const struct test_store *store, unsigned long at, bool for_e
     return fired;
 }
 
-static void without_memory_what_is_posted_has_its_answer(void **state)
+TEST(without_memory_what_is_posted_has_its_answer)
 {
-    (void)state;
     for (unsigned i = 0; i < n_stores; i++)
         for (int for_ever = 0; for_ever < 2; for_ever++)
             for (unsigned long at = 1; oom_run(&stores[i], at, for_ever != 0); at++)
                 assert_true(at < 1000);
 }
 
-static void without_descriptors_nothing_is_posted(void **state)
+TEST(without_descriptors_nothing_is_posted)
 {
     struct rlimit limit, few;
     struct world w;
 
-    (void)state;
     if (share_wrapped())
         skip(); /* valgrind keeps some for itself */
     world_begin(&w);
@@ -1096,9 +1036,8 @@ static void forked(struct world *w)
     must_collect(w->e, 3, USHER_OK);
 }
 
-static void a_child_leaves_the_parents_descriptors_alone(void **state)
+TEST(a_child_leaves_the_parents_descriptors_alone)
 {
-    (void)state;
     on_each(forked);
 }
 
@@ -1118,11 +1057,10 @@ static void hook(void *payload, const struct usher_operation *command,
     assert_int_equal(usher_fd(e), -1);
 }
 
-static void a_hook_must_not_post(void **state)
+TEST(a_hook_must_not_post)
 {
     struct world w;
 
-    (void)state;
     world_begin(&w);
     w.opt.trace = hook;
     w.opt.payload = &w.e;
@@ -1142,12 +1080,11 @@ static void heard(void *payload, const struct usher_notice *notice)
     assert_null(usher_collect(e, 0)); /* who executes has not come back yet */
 }
 
-static void a_watcher_may_post(void **state)
+TEST(a_watcher_may_post)
 {
     struct usher_watcher *watch;
     struct world w;
 
-    (void)state;
     world_begin(&w);
     world_open(&w, stores_named("memory"));
     assert_int_equal(usher_watch(w.e, USHER_NUMBER, "p", heard, w.e, &watch), USHER_OK);
@@ -1160,42 +1097,11 @@ static void a_watcher_may_post(void **state)
     world_close(&w);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_has_one_reply_in_the_order_of_posting),
-        cmocka_unit_test(the_descriptor_is_readable_while_there_is_something),
-        cmocka_unit_test(an_event_loop_of_ten_thousand_commands),
-        cmocka_unit_test(a_full_backlog_takes_more_when_some_are_collected),
-        cmocka_unit_test(what_is_wrong_is_answered_as_if_executed),
-        cmocka_unit_test(a_call_that_is_wrong_posts_nothing),
-        cmocka_unit_test(the_same_commands_make_the_same_digest),
-        cmocka_unit_test(what_is_cancelled_is_not_begun),
-        cmocka_unit_test(what_has_no_time_left_is_answered_though_the_store_is_at_work),
-        cmocka_unit_test(who_has_much_time_does_not_share_that_of_who_has_little),
-        cmocka_unit_test(a_store_at_work_keeps_nobody_from_posting),
-        cmocka_unit_test(a_worker_does_it_and_two_others_collect),
-        cmocka_unit_test(who_works_says_what_was_done),
-        cmocka_unit_test(all_first_calls_get_one_descriptor),
-        cmocka_unit_test(who_waits_is_interrupted),
-        cmocka_unit_test(a_signal_handler_may_interrupt),
-        cmocka_unit_test(what_is_posted_is_dropped_and_what_is_collected_stays),
-        cmocka_unit_test(without_memory_what_is_posted_has_its_answer),
-        cmocka_unit_test(without_descriptors_nothing_is_posted),
-        cmocka_unit_test(a_child_leaves_the_parents_descriptors_alone),
-        cmocka_unit_test(a_hook_must_not_post),
-        cmocka_unit_test(a_watcher_may_post),
-    };
-    int rc;
-
     if (getenv("USHER_STORES") == NULL)
         (void)setenv("USHER_STORES", "memory,sqlite", 1); /* Redis: fault/test_post_redis */
-    rc = stores_start();
-    if (rc == 0) {
-        if (argc > 1)
-            cmocka_set_test_filter(argv[1]);
-        rc = cmocka_run_group_tests(tests, NULL, NULL);
-    }
-    stores_stop();
-    return rc;
+    return stores_start();
 }
+
+TEST_PROGRAM(program_begin, stores_stop);

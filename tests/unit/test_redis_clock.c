@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of a server whose clock is another one, from when it was asked and answered. */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "../../backends/redis/clock.h"
 
@@ -27,18 +19,16 @@ static void said(int64_t sent, int64_t received, int64_t server, const char *wor
         fail_msg("%s: not %s", line, words);
 }
 
-static void a_clock_that_is_right_is_not_spoken_of(void **state)
+TEST(a_clock_that_is_right_is_not_spoken_of)
 {
-    (void)state;
     said(T, T, T, NULL);
     said(T, T + 300, T + 100, NULL);
     said(T, T, T + S, NULL);
     said(T, T, T - S, NULL);
 }
 
-static void one_that_is_off_by_more_than_a_second_is_told(void **state)
+TEST(one_that_is_off_by_more_than_a_second_is_told)
 {
-    (void)state;
     said(T, T, T + S + 1, "is ahead of this machine's by 1.0 s");
     said(T, T, T - S - 1, "is behind this machine's by 1.0 s");
     said(T, T, T + 2 * S + S / 2, "ahead of this machine's by 2.5 s");
@@ -49,9 +39,8 @@ static void one_that_is_off_by_more_than_a_second_is_told(void **state)
 }
 
 /* It looked at any moment between: whatever may be the way there or back is not held against it. */
-static void the_round_trip_is_in_its_favour(void **state)
+TEST(the_round_trip_is_in_its_favour)
 {
-    (void)state;
     for (int64_t way = 0; way <= 20 * S; way += S / 4) {
         said(T, T + way, T + way + S, NULL);
         said(T, T + way, T - S, NULL);
@@ -60,23 +49,8 @@ static void the_round_trip_is_in_its_favour(void **state)
     }
 }
 
-static void nothing_is_known_if_ones_own_clock_was_set_meanwhile(void **state)
+TEST(nothing_is_known_if_ones_own_clock_was_set_meanwhile)
 {
-    (void)state;
     said(T, T - 1, T + 3600 * S, NULL);
     said(T + 3600 * S, T, T, NULL);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_clock_that_is_right_is_not_spoken_of),
-        cmocka_unit_test(one_that_is_off_by_more_than_a_second_is_told),
-        cmocka_unit_test(the_round_trip_is_in_its_favour),
-        cmocka_unit_test(nothing_is_known_if_ones_own_clock_was_set_meanwhile),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
  * first thing it did not expect, and peer_stop() looks at that.
  * USHER_TEST_SEED repeats the random part of a run.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,24 +15,18 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 
 #include "conn.h"
+
+#include "lib/util.h"
 
 #define LONG 60000 /* ms; a test that gets there has failed */
 #define SHORT 60   /* ms; of waits that must end by their deadline */
@@ -41,43 +35,7 @@
 #define PONG "+PONG\r\n"
 #define GET "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"
 
-static uint64_t seed_state;
-
-static uint64_t rnd(uint64_t below)
-{
-    uint64_t z = (seed_state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) % below;
-}
-
 /* ---- memory that is counted and can fail ---- */
-
-struct memory {
-    size_t bytes, calls;
-    size_t fail_at; /* the allocation that fails, from 1; 0: none */
-};
-
-static void *memory_resize(void *payload, void *p, size_t old, size_t size)
-{
-    struct memory *m = payload;
-    void *q;
-
-    assert_true(m->bytes >= old);
-    assert_true((p == NULL) == (old == 0));
-    if (size == 0) {
-        free(p);
-        m->bytes -= old;
-        return NULL;
-    }
-    if (++m->calls == m->fail_at)
-        return NULL;
-    q = realloc(p, size);
-    assert_non_null(q);
-    m->bytes = m->bytes - old + size;
-    return q;
-}
 
 /* ---- the peer ---- */
 
@@ -523,12 +481,11 @@ static void assert_all_kinds(const redisReply *r)
     assert_true(in->integer == INT64_MAX);
 }
 
-static void a_reply_in_single_bytes_is_whole(void **state)
+TEST(a_reply_in_single_bytes_is_whole)
 {
     struct world w;
     redisReply *r;
 
-    (void)state;
     world_open_on(&w, AF_INET, 1, play_answer_in_single_bytes, all_kinds, sizeof all_kinds - 1);
     connect_ok(&w);
     add_get(&w);
@@ -540,13 +497,12 @@ static void a_reply_in_single_bytes_is_whole(void **state)
     world_close(&w);
 }
 
-static void a_reply_cut_anywhere_is_unknown_and_the_next_connection_is_clean(void **state)
+TEST(a_reply_cut_anywhere_is_unknown_and_the_next_connection_is_clean)
 {
     struct world w;
     unsigned n = sizeof all_kinds - 1;
     redisReply *r;
 
-    (void)state;
     world_open_on(&w, AF_INET, n + 1, play_cut, all_kinds, n);
     for (unsigned cut = 0; cut < n; cut++) {
         connect_ok(&w);
@@ -583,7 +539,7 @@ static void play_bytes(struct peer *p, int fd)
     peer_drain(p, fd);
 }
 
-static void what_is_not_resp2_is_a_protocol_error(void **state)
+TEST(what_is_not_resp2_is_a_protocol_error)
 {
     static const struct bytes bad[] = {
         BYTES("HTTP/1.1 400 Bad Request\r\n\r\n"),
@@ -633,7 +589,6 @@ static void what_is_not_resp2_is_a_protocol_error(void **state)
     size_t n = sizeof bad / sizeof *bad;
     struct world w;
 
-    (void)state;
     world_open_on(&w, AF_INET, (unsigned)n, play_bytes, bad, sizeof bad);
     for (size_t i = 0; i < n; i++) {
         connect_ok(&w);
@@ -644,14 +599,13 @@ static void what_is_not_resp2_is_a_protocol_error(void **state)
     world_close(&w);
 }
 
-static void an_endless_line_is_a_protocol_error(void **state)
+TEST(an_endless_line_is_a_protocol_error)
 {
     size_t n = USHER__REDIS_MAX_LINE + 2;
     char *line = malloc(n);
     struct bytes b = { line, n };
     struct world w;
 
-    (void)state;
     assert_non_null(line);
     memset(line, 'x', n);
     line[0] = '-';
@@ -703,12 +657,11 @@ static void play_largest(struct peer *p, int fd)
     free(text);
 }
 
-static void the_limits_of_a_reply_are_exact(void **state)
+TEST(the_limits_of_a_reply_are_exact)
 {
     struct world w;
     redisReply *r;
 
-    (void)state;
     world_open(&w, 1, play_largest, NULL);
     connect_ok(&w);
     add_get(&w);
@@ -727,14 +680,13 @@ static void the_limits_of_a_reply_are_exact(void **state)
 
 /* Valid replies with a few bytes changed: whatever comes of it, it ends, and the reader
  * sees nothing that the scanner did not accept. */
-static void noise_is_survived(void **state)
+TEST(noise_is_survived)
 {
     static const char alphabet[] = "+-:$*0123456789\r\n\0x";
     static char noise[NOISE_ROUNDS][NOISE_SIZE];
     struct bytes b[NOISE_ROUNDS];
     struct world w;
 
-    (void)state;
     for (size_t i = 0; i < NOISE_ROUNDS; i++) {
         b[i] = (struct bytes){ noise[i], 1 + (size_t)rnd(NOISE_SIZE) };
         memcpy(noise[i], all_kinds, NOISE_SIZE);
@@ -768,12 +720,11 @@ static void assert_took(int64_t begin, int64_t at_least)
     assert_true(took < LONG / 2); /* a slow machine is not a late deadline */
 }
 
-static void a_silent_server_is_left_at_the_deadline(void **state)
+TEST(a_silent_server_is_left_at_the_deadline)
 {
     struct world w;
     int64_t begin;
 
-    (void)state;
     world_open(&w, 1, play_greet_then_silence, NULL);
     connect_ok(&w);
     add_get(&w);
@@ -785,12 +736,11 @@ static void a_silent_server_is_left_at_the_deadline(void **state)
     assert_int_equal(w.peer.received, strlen(GET));
 }
 
-static void a_server_that_never_greets_is_left_at_the_deadline(void **state)
+TEST(a_server_that_never_greets_is_left_at_the_deadline)
 {
     struct world w;
     int64_t begin;
 
-    (void)state;
     world_open(&w, 1, play_silence, NULL);
     begin = usher__redis_clock_ms();
     assert_int_equal(usher__redis_conn_connect(w.c, begin + SHORT), USHER_UNAVAILABLE);
@@ -801,11 +751,10 @@ static void a_server_that_never_greets_is_left_at_the_deadline(void **state)
 }
 
 /* Nobody accepts; at some time the kernel stops taking connections, too. */
-static void a_black_hole_is_left_at_the_deadline(void **state)
+TEST(a_black_hole_is_left_at_the_deadline)
 {
     struct world w;
 
-    (void)state;
     world_listen(&w, AF_INET, 0);
     for (int i = 0; i < 4; i++) {
         struct usher__redis_conn *c;
@@ -822,12 +771,11 @@ static void a_black_hole_is_left_at_the_deadline(void **state)
     assert_int_equal(w.memory.bytes, 0);
 }
 
-static void dripping_bytes_do_not_move_the_deadline(void **state)
+TEST(dripping_bytes_do_not_move_the_deadline)
 {
     struct world w;
     int64_t begin;
 
-    (void)state;
     world_open(&w, 1, play_drip, NULL);
     connect_ok(&w);
     add_get(&w);
@@ -846,12 +794,11 @@ static void play_three_answers(struct peer *p, int fd)
     peer_drain(p, fd);
 }
 
-static void what_has_arrived_is_read_after_the_deadline(void **state)
+TEST(what_has_arrived_is_read_after_the_deadline)
 {
     struct world w;
     redisReply *r;
 
-    (void)state;
     world_open(&w, 1, play_three_answers, NULL);
     connect_ok(&w);
     for (int i = 0; i < 4; i++)
@@ -875,14 +822,13 @@ static void on_alarm(int sig)
     (void)sig;
 }
 
-static void signals_neither_shorten_nor_lengthen_a_wait(void **state)
+TEST(signals_neither_shorten_nor_lengthen_a_wait)
 {
     struct sigaction act = { .sa_handler = on_alarm }, before;
     struct itimerval often = { { 0, 700 }, { 0, 700 } }, never = { { 0, 0 }, { 0, 0 } };
     struct world w;
     int64_t begin;
 
-    (void)state;
     world_open(&w, 1, play_greet_then_silence, NULL);
     assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
@@ -936,11 +882,10 @@ static void add_echo(struct world *w, size_t size, char fill)
     usher__redis_conn_arg(w->c, text, size);
 }
 
-static void a_long_pipeline_with_big_replies_does_not_lock_up(void **state)
+TEST(a_long_pipeline_with_big_replies_does_not_lock_up)
 {
     struct world w;
 
-    (void)state;
     world_open(&w, 1, play_many, NULL);
     connect_ok(&w);
     for (int i = 0; i < MANY; i++)
@@ -978,13 +923,12 @@ static void play_read_after_the_client_left(struct peer *p, int fd)
 
 /* The server receives everything that was handed to the kernel (there it does not have to go over a
  * network): exactly the requests before unsent_from, the last one perhaps in part. */
-static void unsent_requests_are_told_to_the_byte(void **state)
+TEST(unsent_requests_are_told_to_the_byte)
 {
     size_t request = strlen("*2\r\n$4\r\nECHO\r\n$4000\r\n") + 4000 + 2;
     struct world w;
     size_t unsent;
 
-    (void)state;
     world_open_on(&w, AF_UNIX, 1, play_read_after_the_client_left, NULL, 0);
     connect_ok(&w);
     add_get(&w);
@@ -1014,14 +958,13 @@ static void play_full_socket(struct peer *p, int fd)
         peer_say(p, fd, "+OK\r\n");
 }
 
-static void a_request_behind_a_full_socket_is_unavailable(void **state)
+TEST(a_request_behind_a_full_socket_is_unavailable)
 {
     size_t header = strlen("*2\r\n$4\r\nECHO\r\n$123456\r\n") + 2;
     size_t size = (size_t)8 << 20;
     char *text = calloc(1, size);
     struct world w;
 
-    (void)state;
     assert_non_null(text);
     world_open_on(&w, AF_UNIX, 2, play_full_socket, NULL, 0);
     connect_ok(&w);
@@ -1056,12 +999,11 @@ static void play_answer_first_and_go(struct peer *p, int fd)
     peer_say(p, fd, "$1\r\nv\r\n");
 }
 
-static void a_server_gone_while_sending_kills_nobody(void **state)
+TEST(a_server_gone_while_sending_kills_nobody)
 {
     struct world w;
     int families[] = { AF_INET, AF_UNIX };
 
-    (void)state;
     for (int f = 0; f < 2; f++) {
         size_t unsent;
 
@@ -1096,12 +1038,11 @@ static void a_server_gone_while_sending_kills_nobody(void **state)
     }
 }
 
-static void a_server_that_hung_up_meanwhile_gets_nothing(void **state)
+TEST(a_server_that_hung_up_meanwhile_gets_nothing)
 {
     struct usher__redis_conn *second;
     struct world w;
 
-    (void)state;
     world_open(&w, 2, play_greet_then_hang_up, NULL);
     connect_ok(&w);
     /* The peer greets a second client when its FIN has arrived at the first. */
@@ -1121,7 +1062,7 @@ static void a_server_that_hung_up_meanwhile_gets_nothing(void **state)
     world_close(&w);
 }
 
-static void a_farewell_is_told_and_nothing_is_sent(void **state)
+TEST(a_farewell_is_told_and_nothing_is_sent)
 {
     static const struct {
         const char *words, *message;
@@ -1132,7 +1073,6 @@ static void a_farewell_is_told_and_nothing_is_sent(void **state)
         { "garbage", "protocol error" },
     };
 
-    (void)state;
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         struct world w;
 
@@ -1164,13 +1104,12 @@ static void play_refuse_half_a_request(struct peer *p, int fd)
     peer_wait(p);
 }
 
-static void an_answer_before_the_end_of_a_request_ends_the_connection(void **state)
+TEST(an_answer_before_the_end_of_a_request_ends_the_connection)
 {
     size_t size = (size_t)32 << 20; /* more than the kernel takes */
     char *text = calloc(1, size);
     struct world w;
 
-    (void)state;
     assert_non_null(text);
     world_open(&w, 1, play_refuse_half_a_request, NULL);
     connect_ok(&w);
@@ -1201,11 +1140,10 @@ static void play_exact_bytes(struct peer *p, int fd)
     peer_say(p, fd, "+OK\r\n");
 }
 
-static void arguments_are_any_bytes_and_integers(void **state)
+TEST(arguments_are_any_bytes_and_integers)
 {
     struct world w;
 
-    (void)state;
     world_open(&w, 1, play_exact_bytes, NULL);
     connect_ok(&w);
     usher__redis_conn_begin(w.c, 6);
@@ -1220,12 +1158,11 @@ static void arguments_are_any_bytes_and_integers(void **state)
     world_close(&w);
 }
 
-static void wrong_use_is_invalid_and_sends_nothing(void **state)
+TEST(wrong_use_is_invalid_and_sends_nothing)
 {
     struct world w;
     redisReply *r;
 
-    (void)state;
     world_open(&w, 1, play_answer, "$1\r\nv\r\n");
 
     add_get(&w);
@@ -1283,12 +1220,11 @@ static void play_two_gets(struct peer *p, int fd)
 }
 
 /* A failed allocation is told by flush, nothing is sent, and the connection goes on. */
-static void each_failing_allocation_sends_nothing(void **state)
+TEST(each_failing_allocation_sends_nothing)
 {
     bool fired = true;
     size_t failures = 0;
 
-    (void)state;
     for (size_t fail = 1; fired; fail++) {
         struct world w;
         enum usher_status status;
@@ -1339,12 +1275,11 @@ static void each_failing_allocation_sends_nothing(void **state)
 
 /* ---- connecting ---- */
 
-static void a_refused_connection_is_unavailable(void **state)
+TEST(a_refused_connection_is_unavailable)
 {
     struct world w;
     char expected[80];
 
-    (void)state;
     world_listen(&w, AF_INET, -1); /* the port is taken, but nobody listens */
     world_client(&w);
     assert_int_equal(usher__redis_conn_connect(w.c, in_ms(LONG)), USHER_UNAVAILABLE);
@@ -1356,7 +1291,7 @@ static void a_refused_connection_is_unavailable(void **state)
     assert_int_equal(w.memory.bytes, 0);
 }
 
-static void options_out_of_range_are_invalid(void **state)
+TEST(options_out_of_range_are_invalid)
 {
     char path[200];
     struct usher__redis_conn_options good = { .host = "127.0.0.1", .port = 1 }, o;
@@ -1364,7 +1299,6 @@ static void options_out_of_range_are_invalid(void **state)
     struct usher_allocator alloc = { memory_resize, &memory };
     struct usher__redis_conn *c = NULL;
 
-    (void)state;
     memset(path, 'p', sizeof path - 1);
     path[sizeof path - 1] = '\0';
 #define INVALID(change)                                                          \
@@ -1386,11 +1320,10 @@ static void options_out_of_range_are_invalid(void **state)
     assert_int_equal(memory.calls, 0);
 }
 
-static void a_host_without_address_is_unavailable(void **state)
+TEST(a_host_without_address_is_unavailable)
 {
     struct world w;
 
-    (void)state;
     world_listen(&w, AF_INET, -1);
     w.opt.host = "\x1b[31mnot an\naddress\xc3\xa4";
     world_client(&w);
@@ -1401,12 +1334,11 @@ static void a_host_without_address_is_unavailable(void **state)
     peer_unlisten(&w.peer);
 }
 
-static void the_socket_is_not_inherited_and_does_not_delay(void **state)
+TEST(the_socket_is_not_inherited_and_does_not_delay)
 {
     struct world w;
     int found = 0;
 
-    (void)state;
     world_open(&w, 1, play_greet_then_silence, NULL);
     connect_ok(&w);
     for (int fd = 0; fd < 1024; fd++) {
@@ -1430,12 +1362,11 @@ static void the_socket_is_not_inherited_and_does_not_delay(void **state)
     world_close(&w);
 }
 
-static void ipv6_and_socket_files_work(void **state)
+TEST(ipv6_and_socket_files_work)
 {
     struct world w;
     int families[] = { AF_INET6, AF_UNIX };
 
-    (void)state;
     for (int f = 0; f < 2; f++) {
         world_listen(&w, families[f], 64);
         if (w.peer.listener < 0) {
@@ -1456,11 +1387,10 @@ static void ipv6_and_socket_files_work(void **state)
     }
 }
 
-static void a_missing_socket_file_is_unavailable(void **state)
+TEST(a_missing_socket_file_is_unavailable)
 {
     struct world w;
 
-    (void)state;
     world_listen(&w, AF_INET, -1);
     w.opt.unix_path = "/tmp/usher-no-such-socket";
     world_client(&w);
@@ -1470,14 +1400,13 @@ static void a_missing_socket_file_is_unavailable(void **state)
     peer_unlisten(&w.peer);
 }
 
-static void a_full_queue_of_a_socket_file_is_waited_for(void **state)
+TEST(a_full_queue_of_a_socket_file_is_waited_for)
 {
     struct world w;
     int queued[8], n = 0;
     struct sockaddr_un to = { .sun_family = AF_UNIX };
     int64_t begin;
 
-    (void)state;
     world_listen(&w, AF_UNIX, 0);
     memcpy(to.sun_path, w.opt.unix_path, strlen(w.opt.unix_path) + 1);
     for (;;) {
@@ -1501,12 +1430,11 @@ static void a_full_queue_of_a_socket_file_is_waited_for(void **state)
     world_close(&w);
 }
 
-static void no_descriptor_left_is_unavailable(void **state)
+TEST(no_descriptor_left_is_unavailable)
 {
     struct world w;
     struct rlimit before, none;
 
-    (void)state;
     world_open(&w, 1, play_greet_then_silence, NULL);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = before;
@@ -1557,7 +1485,7 @@ static enum usher_status hello(struct world *w, const char *answers, int64_t ms)
     return usher__redis_conn_connect(w->c, in_ms(ms));
 }
 
-static void the_handshake_is_one_write(void **state)
+TEST(the_handshake_is_one_write)
 {
     static const char *const good[] = {
         "+OK\r\n+OK\r\n+OK\r\n+PONG\r\n\0",
@@ -1567,7 +1495,6 @@ static void the_handshake_is_one_write(void **state)
         "+OK\r\n+OK\r\n+OK\r\n-MISCONF Redis is configured to save\r\n\0",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct world w;
 
@@ -1577,7 +1504,7 @@ static void the_handshake_is_one_write(void **state)
     }
 }
 
-static void a_refused_handshake_is_told_and_the_password_is_not(void **state)
+TEST(a_refused_handshake_is_told_and_the_password_is_not)
 {
     static const struct {
         const char *answers, *part, *absent;
@@ -1605,7 +1532,6 @@ static void a_refused_handshake_is_told_and_the_password_is_not(void **state)
         { "+OK\r\n+OK\r\n+OK\r\n$4\r\nPONG\r\n\0", "a reply of the wrong type", "s3cret" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct world w;
 
@@ -1619,7 +1545,7 @@ static void a_refused_handshake_is_told_and_the_password_is_not(void **state)
     }
 }
 
-static void words_that_repeat_the_password_are_withheld(void **state)
+TEST(words_that_repeat_the_password_are_withheld)
 {
     static const struct {
         const char *password, *words;
@@ -1635,7 +1561,6 @@ static void words_that_repeat_the_password_are_withheld(void **state)
         { NULL, "ERR no", true },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct world w;
         struct redisReply r;
@@ -1658,7 +1583,7 @@ static void words_that_repeat_the_password_are_withheld(void **state)
 }
 
 /* Servers repeat arguments; a short password is withheld if it is one. */
-static void arguments_are_left_out(void **state)
+TEST(arguments_are_left_out)
 {
     static const struct {
         const char *password, *words, *shown;
@@ -1673,7 +1598,6 @@ static void arguments_are_left_out(void **state)
         { "s", "ERR 's'", ": ERR '***'" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct world w;
         struct redisReply r;
@@ -1696,12 +1620,11 @@ static void arguments_are_left_out(void **state)
 }
 
 /* A server that takes no more clients says so, and hangs up. */
-static void a_refusal_of_the_connection_is_shown(void **state)
+TEST(a_refusal_of_the_connection_is_shown)
 {
     static const char *const rows[] = { "-ERR max number of clients reached\r\n\0",
                                         "-DENIED Redis is running in protected mode\r\n\0" };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct world w;
 
@@ -1716,11 +1639,10 @@ static void a_refusal_of_the_connection_is_shown(void **state)
     }
 }
 
-static void a_server_that_hangs_up_may_speak_tls(void **state)
+TEST(a_server_that_hangs_up_may_speak_tls)
 {
     struct world w;
 
-    (void)state;
     world_listen(&w, AF_INET, 64);
     w.opt.client_name = "usher";
     w.peer.script = "";
@@ -1731,11 +1653,10 @@ static void a_server_that_hangs_up_may_speak_tls(void **state)
     world_close(&w);
 }
 
-static void a_sentinel_has_no_databases(void **state)
+TEST(a_sentinel_has_no_databases)
 {
     struct world w;
 
-    (void)state;
     assert_int_equal(hello(&w,
                            "+OK\r\n-ERR unknown command 'SELECT', with args beginning with: '12' "
                            "\r\n+OK\r\n+PONG\r\n\0",
@@ -1745,12 +1666,11 @@ static void a_sentinel_has_no_databases(void **state)
     world_close(&w);
 }
 
-static void a_long_error_is_cut(void **state)
+TEST(a_long_error_is_cut)
 {
     static char answers[5000], ws[4000];
     struct world w;
 
-    (void)state;
     memset(ws, 'w', sizeof ws - 1);
     snprintf(answers, sizeof answers, "-ERR %s\r\n+OK\r\n+OK\r\n+PONG\r\n", ws);
     assert_int_equal(hello(&w, answers, LONG), USHER_UNAVAILABLE);
@@ -1759,7 +1679,7 @@ static void a_long_error_is_cut(void **state)
     world_close(&w);
 }
 
-static void a_loading_server_is_asked_again(void **state)
+TEST(a_loading_server_is_asked_again)
 {
     static const char loading[] = "+OK\r\n+OK\r\n+OK\r\n-LOADING Redis is loading\r\n\0"
                                   "+OK\r\n+OK\r\n+OK\r\n-BUSY Redis is busy\r\n\0"
@@ -1767,7 +1687,6 @@ static void a_loading_server_is_asked_again(void **state)
                                   "+OK\r\n+OK\r\n+OK\r\n+PONG\r\n\0";
     struct world w;
 
-    (void)state;
     assert_int_equal(hello(&w, loading, LONG), USHER_OK);
     world_close(&w);
 }
@@ -1790,12 +1709,11 @@ static void play_loading(struct peer *p, int fd)
     }
 }
 
-static void a_server_that_loads_for_ever_is_left_at_the_deadline(void **state)
+TEST(a_server_that_loads_for_ever_is_left_at_the_deadline)
 {
     struct world w;
     int64_t begin = usher__redis_clock_ms();
 
-    (void)state;
     world_open(&w, 1, play_loading, NULL);
     assert_int_equal(usher__redis_conn_connect(w.c, begin + 5 * SHORT), USHER_UNAVAILABLE);
     assert_took(begin, 5 * SHORT);
@@ -1805,57 +1723,11 @@ static void a_server_that_loads_for_ever_is_left_at_the_deadline(void **state)
     assert_true(w.peer.received >= 2 && w.peer.received < 10);
 }
 
-int main(int argc, char **argv)
+static int program_begin(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_reply_in_single_bytes_is_whole),
-        cmocka_unit_test(a_reply_cut_anywhere_is_unknown_and_the_next_connection_is_clean),
-        cmocka_unit_test(what_is_not_resp2_is_a_protocol_error),
-        cmocka_unit_test(an_endless_line_is_a_protocol_error),
-        cmocka_unit_test(the_limits_of_a_reply_are_exact),
-        cmocka_unit_test(noise_is_survived),
-        cmocka_unit_test(a_silent_server_is_left_at_the_deadline),
-        cmocka_unit_test(a_server_that_never_greets_is_left_at_the_deadline),
-        cmocka_unit_test(a_black_hole_is_left_at_the_deadline),
-        cmocka_unit_test(dripping_bytes_do_not_move_the_deadline),
-        cmocka_unit_test(what_has_arrived_is_read_after_the_deadline),
-        cmocka_unit_test(signals_neither_shorten_nor_lengthen_a_wait),
-        cmocka_unit_test(a_long_pipeline_with_big_replies_does_not_lock_up),
-        cmocka_unit_test(unsent_requests_are_told_to_the_byte),
-        cmocka_unit_test(a_request_behind_a_full_socket_is_unavailable),
-        cmocka_unit_test(a_server_gone_while_sending_kills_nobody),
-        cmocka_unit_test(a_server_that_hung_up_meanwhile_gets_nothing),
-        cmocka_unit_test(a_farewell_is_told_and_nothing_is_sent),
-        cmocka_unit_test(an_answer_before_the_end_of_a_request_ends_the_connection),
-        cmocka_unit_test(arguments_are_any_bytes_and_integers),
-        cmocka_unit_test(wrong_use_is_invalid_and_sends_nothing),
-        cmocka_unit_test(each_failing_allocation_sends_nothing),
-        cmocka_unit_test(a_refused_connection_is_unavailable),
-        cmocka_unit_test(options_out_of_range_are_invalid),
-        cmocka_unit_test(a_host_without_address_is_unavailable),
-        cmocka_unit_test(the_socket_is_not_inherited_and_does_not_delay),
-        cmocka_unit_test(ipv6_and_socket_files_work),
-        cmocka_unit_test(a_missing_socket_file_is_unavailable),
-        cmocka_unit_test(a_full_queue_of_a_socket_file_is_waited_for),
-        cmocka_unit_test(no_descriptor_left_is_unavailable),
-        cmocka_unit_test(the_handshake_is_one_write),
-        cmocka_unit_test(a_refused_handshake_is_told_and_the_password_is_not),
-        cmocka_unit_test(words_that_repeat_the_password_are_withheld),
-        cmocka_unit_test(arguments_are_left_out),
-        cmocka_unit_test(a_refusal_of_the_connection_is_shown),
-        cmocka_unit_test(a_server_that_hangs_up_may_speak_tls),
-        cmocka_unit_test(a_sentinel_has_no_databases),
-        cmocka_unit_test(a_long_error_is_cut),
-        cmocka_unit_test(a_loading_server_is_asked_again),
-        cmocka_unit_test(a_server_that_loads_for_ever_is_left_at_the_deadline),
-    };
-    const char *seed = getenv("USHER_TEST_SEED");
-
     /* A SIGPIPE must be able to kill us. */
     signal(SIGPIPE, SIG_DFL);
-    seed_state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)getpid() * 2654435761u;
-    print_message("USHER_TEST_SEED=%llu\n", (unsigned long long)seed_state);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("redis_conn", tests, NULL, NULL);
+    return seed_set();
 }
+
+TEST_PROGRAM(program_begin, NULL);

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What servers say of themselves, as they say it from version to version, and as they should
  * not. */
-#include "config.h"
+#include "lib/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 
 #include "../../backends/redis/info.h"
@@ -31,14 +23,13 @@ static void is(const redisReply *info, const char *field, const char *value)
         fail_msg("%s is `%.*s', not `%s'", field, (int)got.size, got.data, value);
 }
 
-static void fields_are_found_by_their_whole_name(void **state)
+TEST(fields_are_found_by_their_whole_name)
 {
     redisReply info =
                    string("# Server\r\nredis_version:7.0.15\r\n\r\n# Replication\r\nrole:master\r\n"
                           "xrole:slave\r\nempty:\r\nlast:1"),
                status = string("role:master"), nothing = string("");
 
-    (void)state;
     is(&info, "redis_version", "7.0.15");
     is(&info, "role", "master");
     is(&info, "ole", "");
@@ -63,13 +54,12 @@ static void software(const char *text, const char *expected)
         fail_msg("`%s', not `%s'", to, expected);
 }
 
-static void a_server_has_the_name_of_its_product(void **state)
+TEST(a_server_has_the_name_of_its_product)
 {
     char long_one[600] = "# Server\r\nredict_version:", cut[48] = "Redict ";
     redisReply error = string("redis_version:7.0.15\r\n");
     char to[USHER__REDIS_SOFTWARE_MAX];
 
-    (void)state;
     software("# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n", "Redis 7.0.15");
     software("# Server\r\nredict_version:7.3.6\r\nredict_mode:standalone\r\n"
              "redis_version:7.2.4\r\n",
@@ -93,7 +83,7 @@ static void a_server_has_the_name_of_its_product(void **state)
     assert_string_equal(to, "");
 }
 
-static void numbers_are_digits(void **state)
+TEST(numbers_are_digits)
 {
     static const struct {
         const char *text;
@@ -107,7 +97,6 @@ static void numbers_are_digits(void **state)
                   { "1 ", -1 },
                   { "0x1", -1 } };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct usher_text text = { cases[i].text, strlen(cases[i].text) };
 
@@ -129,9 +118,8 @@ static enum usher_durability durability(const char *text, const char *fsync)
     return usher__redis_durability(&info, fsync != NULL ? &config : &error);
 }
 
-static void what_a_crash_loses_is_told(void **state)
+TEST(what_a_crash_loses_is_told)
 {
-    (void)state;
     assert_int_equal(durability("aof_enabled:0\r\n", "everysec"), USHER_DURABILITY_SNAPSHOT);
     assert_int_equal(durability("aof_enabled:1\r\n", "everysec"), USHER_DURABILITY_SECOND);
     assert_int_equal(durability("aof_enabled:1\r\n", "always"), USHER_DURABILITY_DISK);
@@ -144,7 +132,7 @@ static void what_a_crash_loses_is_told(void **state)
     assert_int_equal(durability("", "always"), USHER_DURABILITY_UNKNOWN);
 }
 
-static void who_evicts_is_told(void **state)
+TEST(who_evicts_is_told)
 {
     static const char *const evict[] = { "allkeys-lru", "allkeys-lfu", "allkeys-random",
                                          "allkeys-lrm" };
@@ -153,7 +141,6 @@ static void who_evicts_is_told(void **state)
     char text[64];
     redisReply info;
 
-    (void)state;
     for (size_t i = 0; i < sizeof evict / sizeof *evict; i++) {
         (void)snprintf(text, sizeof text, "maxmemory_policy:%s\r\n", evict[i]);
         info = string(text);
@@ -177,7 +164,7 @@ static bool replica(const char *lines, struct usher_node *node,
     return usher__redis_replica(&info, 0, node, address);
 }
 
-static void replicas_are_read_as_they_are_told(void **state)
+TEST(replicas_are_read_as_they_are_told)
 {
     /* Redis 6.2 and 7; 8 with io-thread and type; Valkey 8 with type */
     static const char *const lines[] = {
@@ -190,7 +177,6 @@ static void replicas_are_read_as_they_are_told(void **state)
     char address[USHER__REDIS_ADDRESS_MAX];
     struct usher_node node;
 
-    (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         assert_true(replica(lines[i], &node, address));
         assert_int_equal(node.role, USHER_NODE_REPLICA);
@@ -206,7 +192,7 @@ static void replicas_are_read_as_they_are_told(void **state)
     assert_true(usher__redis_info_is(&node.why, "wait_bgsave"));
 }
 
-static void what_is_no_replica_is_none(void **state)
+TEST(what_is_no_replica_is_none)
 {
     static const char *const none[] = { "",
                                         "slave1:ip=a,port=1,state=online",
@@ -222,7 +208,6 @@ static void what_is_no_replica_is_none(void **state)
     char address[USHER__REDIS_ADDRESS_MAX];
     struct usher_node node;
 
-    (void)state;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (replica(none[i], &node, address))
             fail_msg("%s: %s", none[i], address);
@@ -236,21 +221,4 @@ static void what_is_no_replica_is_none(void **state)
     strcpy(text + 3010, ",port=123456789012345678,state=online");
     assert_true(replica(text, &node, address));
     assert_true(strlen(address) < USHER__REDIS_ADDRESS_MAX);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_are_found_by_their_whole_name),
-        cmocka_unit_test(a_server_has_the_name_of_its_product),
-        cmocka_unit_test(numbers_are_digits),
-        cmocka_unit_test(what_a_crash_loses_is_told),
-        cmocka_unit_test(who_evicts_is_told),
-        cmocka_unit_test(replicas_are_read_as_they_are_told),
-        cmocka_unit_test(what_is_no_replica_is_none),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

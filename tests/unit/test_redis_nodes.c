@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The numbers of nodes: there are so many of them, and a program outlives many nodes. */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "../../backends/redis/store.h"
 
@@ -49,12 +39,11 @@ static unsigned number(struct usher__redis_store *s, unsigned i)
     return usher__redis_node_at(s, &at);
 }
 
-static void a_node_that_is_gone_leaves_its_number(void **state)
+TEST(a_node_that_is_gone_leaves_its_number)
 {
     struct usher__redis_store *s = calloc(1, sizeof *s);
     struct usher__redis_node *first;
 
-    (void)state;
     assert_non_null(s);
     s->alloc = &counted;
     for (unsigned i = 0; i < USHER__REDIS_NODES_MAX; i++)
@@ -81,15 +70,4 @@ static void a_node_that_is_gone_leaves_its_number(void **state)
     usher__redis_nodes_free(s);
     assert_int_equal(in_use, 0);
     free(s);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_that_is_gone_leaves_its_number),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,33 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* cmsgpack of a real server and src/core/pack.c: the same bytes for the same values, and each
  * reads what the other wrote; the brief commands and answers of backends/redis/number_brief.c. */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "../../backends/redis/number_brief.h"
 #include "core/pack.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
-static struct redis_server *server;
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
+TEST_SERVER(server);
 
 static redisReply *eval(const char *script, const void *arg, size_t size)
 {
@@ -49,12 +30,11 @@ static void assert_same(const redisReply *reply, const void *data, size_t size)
 }
 
 /* Lua's numbers are exact up to 2^53. */
-static void integers_are_the_same_bytes(void **state)
+TEST(integers_are_the_same_bytes)
 {
     const int64_t limit = INT64_C(1) << 53;
     uint64_t random = 7;
 
-    (void)state;
     for (int round = 0; round < 3000; round++) {
         unsigned bits = (unsigned)round % 54;
         int64_t value = (INT64_C(1) << bits) + round / 54 % 5 - 2;
@@ -81,14 +61,13 @@ static void integers_are_the_same_bytes(void **state)
     }
 }
 
-static void texts_and_arrays_are_the_same_bytes(void **state)
+TEST(texts_and_arrays_are_the_same_bytes)
 {
     static const size_t sizes[] = { 0,   1,   2,   15,    16,    17,    31,   32,
                                     255, 256, 257, 65534, 65535, 65536, 70000 };
     static char text[70000];
     static unsigned char mine[80000];
 
-    (void)state;
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (char)(i * 7);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -115,13 +94,12 @@ static void texts_and_arrays_are_the_same_bytes(void **state)
 }
 
 /* nil is what false is not: commands use it for what is not given. */
-static void nil_is_read_as_nil(void **state)
+TEST(nil_is_read_as_nil)
 {
     unsigned char mine[8];
     struct usher__packer p = { mine, sizeof mine, 0 };
     redisReply *reply;
 
-    (void)state;
     usher__pack_array(&p, 3);
     usher__pack_uint(&p, 1);
     usher__pack_nil(&p);
@@ -165,12 +143,11 @@ static void expect_brief(const struct usher_operation *c, int64_t now_ms, unsign
     freeReplyObject(reply);
 }
 
-static void brief_commands_are_read_by_the_server(void **state)
+TEST(brief_commands_are_read_by_the_server)
 {
     struct usher_operation c = { .verb = USHER_NUMBER_CALL };
     char longest[USHER_NAME_MAX + 1], expected[4 * USHER_NAME_MAX];
 
-    (void)state;
     c.arg.number.owner = name_of("ann");
     expect_brief(&c, 0, 3, "6|1|nil|nil|ann|[1cann<0>|(1cann<0><255>");
     c.given = USHER_GIVEN_LEASE;
@@ -205,13 +182,12 @@ static void notify(void *payload, const struct usher_notice *notice)
     (void)notice;
 }
 
-static void what_is_more_than_plain_is_not_brief(void **state)
+TEST(what_is_more_than_plain_is_not_brief)
 {
     const struct usher_context context = { 0 }, watched = { .notify = notify };
     struct usher_operation c, plain = { .verb = USHER_NUMBER_CALL };
     const struct usher_text name = name_of("x");
 
-    (void)state;
     plain.arg.number.owner = name;
     assert_true(usher__redis_is_brief(&plain, &context));
     assert_false(usher__redis_is_brief(&plain, &watched));
@@ -239,7 +215,7 @@ static void what_is_more_than_plain_is_not_brief(void **state)
 #undef NOT_BRIEF
 }
 
-static void brief_answers_are_understood_whole_or_not_at_all(void **state)
+TEST(brief_answers_are_understood_whole_or_not_at_all)
 {
     static const char called[] = "\1"
                                  "00000000000000ff"
@@ -259,7 +235,6 @@ static void brief_answers_are_understood_whole_or_not_at_all(void **state)
     struct usher_result r = { 0 };
     char bad[sizeof called + USHER_NAME_MAX];
 
-    (void)state;
     hangup.arg.number.number = name_of("n2");
     assert_true(usher__redis_brief_answer(&call, called, sizeof called - 1, &r));
     assert_int_equal(r.status, USHER_OK);
@@ -297,26 +272,4 @@ static void brief_answers_are_understood_whole_or_not_at_all(void **state)
     memset(bad + sizeof called - 3, 'n', USHER_NAME_MAX + 1);
     assert_true(usher__redis_brief_answer(&call, bad, sizeof called - 3 + USHER_NAME_MAX, &r));
     assert_false(usher__redis_brief_answer(&call, bad, sizeof called - 2 + USHER_NAME_MAX, &r));
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integers_are_the_same_bytes),
-        cmocka_unit_test(texts_and_arrays_are_the_same_bytes),
-        cmocka_unit_test(nil_is_read_as_nil),
-        cmocka_unit_test(brief_commands_are_read_by_the_server),
-        cmocka_unit_test(what_is_more_than_plain_is_not_brief),
-        cmocka_unit_test(brief_answers_are_understood_whole_or_not_at_all),
-    };
-    int rc;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    server = redis_server_start(NULL);
-    if (server == NULL)
-        return redis_skip();
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_server_stop(server);
-    return rc;
 }

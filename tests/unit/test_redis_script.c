@@ -5,22 +5,10 @@
  * of a user (backends/redis/README.md).  That its verbs do the same is for the differential
  * test.
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/command.h>
 #include <usher/store.h>
-#include <usher/operation.h>
 
 #include "cli/cli.h"
 #include "cli/parse.h"
@@ -28,10 +16,11 @@
 #include "core/number.h"
 #include "lib/calls.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
-static struct redis_server *server;
+TEST_SERVER(server);
 
-static enum usher_status text(bool table, char *to, size_t size, size_t *ret_length)
+static enum usher_status lua_text(bool table, char *to, size_t size, size_t *ret_length)
 {
     return table ? usher_table("number", USHER_TABLE_LUA, to, size, ret_length)
                  : usher_lua("number", to, size, ret_length);
@@ -43,10 +32,10 @@ static char *text_of(bool table)
     size_t length, again;
     char *to;
 
-    assert_int_equal(text(table, NULL, 0, &length), USHER_OK);
+    assert_int_equal(lua_text(table, NULL, 0, &length), USHER_OK);
     to = malloc(length + 1);
     assert_non_null(to);
-    assert_int_equal(text(table, to, length + 1, &again), USHER_OK);
+    assert_int_equal(lua_text(table, to, length + 1, &again), USHER_OK);
     assert_int_equal(again, length);
     assert_int_equal(strlen(to), length);
     return to;
@@ -73,7 +62,7 @@ static const char *part_of(const char *all, const char *begin, const char *end, 
 }
 
 /* S.move() and S.slots() of common.lua, called with what the constants say. */
-static void both_sides_have_the_same_moves(void **state)
+TEST(both_sides_have_the_same_moves)
 {
     static const char moves[] = "local NUMBER_MOVES = ", lists[] = "local NUMBER_LISTS = ";
     const struct usher__machine *m = &usher__number_machine;
@@ -85,7 +74,6 @@ static void both_sides_have_the_same_moves(void **state)
                             part_of(table, lists, "\n", &size[3]) };
     int n_moves = sizeof moves - 1, n_lists = sizeof lists - 1;
 
-    (void)state;
     (void)snprintf(script, sizeof script,
                    "local S, byte = {}, string.byte\n%.*s%.*s"
                    "local from, event, guard, ends = string.match(ARGV[1], '(.) (%%d+) (.) (.)')\n"
@@ -116,7 +104,7 @@ static void both_sides_have_the_same_moves(void **state)
     free(table);
 }
 
-static void both_sides_draw_the_same(void **state)
+TEST(both_sides_draw_the_same)
 {
     static const char begin[] = "function S.draw(", end[] = "\nend\n";
     static const uint64_t edges[] = { 0,
@@ -136,7 +124,6 @@ static void both_sides_draw_the_same(void **state)
     uint64_t version = 88172645463325252;
     char script[4096];
 
-    (void)state;
     assert_non_null(to);
     /* the rank, and the step of a draw: usher__draw() and usher__draw_step() */
     (void)snprintf(script, sizeof script,
@@ -182,15 +169,13 @@ static void expect_by_hand(const char *sha, const char *verb, const char *number
     freeReplyObject(reply);
 }
 
-static void it_can_be_called_by_hand(void **state)
+TEST(it_can_be_called_by_hand)
 {
     char *script = text_of(false), url[REDIS_URL_MAX];
     redisReply *sha = redis_do(server, "SCRIPT", "LOAD", script, NULL), *reply;
     struct usher_engine *e;
     struct ask_number_hold hold;
-    uint64_t faults;
 
-    (void)state;
     assert_non_null(sha);
     assert_int_equal(sha->type, REDIS_REPLY_STRING);
     expect_by_hand(sha->str, "add", "123456", "ok", "123456");
@@ -206,8 +191,7 @@ static void it_can_be_called_by_hand(void **state)
     assert_int_equal(usher_open(redis_server_url(server, url), NULL, &e), USHER_OK);
     assert_int_equal(ask_number_call(e, "desk", "ann", NULL, &hold), USHER_OK);
     assert_string_equal(hold.number, "123456");
-    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+    audit(e);
     usher_close(e);
 
     reply = redis_do(server, "EVALSHA", sha->str, "1", "{desk}", "fly", "123456", NULL);
@@ -297,20 +281,18 @@ static const char *try_all(unsigned timeout_ms)
     return what;
 }
 
-static void the_documented_rights_are_enough(void **state)
+TEST(the_documented_rights_are_enough)
 {
     const char *what;
 
-    (void)state;
     grant(RIGHTS);
     what = try_all(60000);
     if (what != NULL)
         fail_msg("%s: %s", what, usher_message());
 }
 
-static void none_of_the_documented_rights_is_superfluous(void **state)
+TEST(none_of_the_documented_rights_is_superfluous)
 {
-    (void)state;
     for (size_t i = 0; i < RIGHTS; i++) {
         /* without +time the client's clock does */
         bool goes = strcmp(rights[i], "+time") == 0;
@@ -436,13 +418,11 @@ static enum usher_status say(struct usher_engine *e, const char *line, char mess
     return say_it(e, line, message, &writes);
 }
 
-static void the_documented_rights_of_each_noun_are_enough(void **state)
+TEST(the_documented_rights_of_each_noun_are_enough)
 {
-    (void)state;
     for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
         struct usher_engine *e = open_least(l, true, NULL);
         struct usher_result reply;
-        uint64_t faults;
         char message[192], digest[33];
 
         for (size_t i = 0; l->lines[i] != NULL; i++) {
@@ -459,16 +439,14 @@ static void the_documented_rights_of_each_noun_are_enough(void **state)
             usher_result_done(&reply);
             assert_int_equal(ask_room_close(e, "hall"), USHER_OK);
         }
-        assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
-        assert_int_equal(faults, 0);
+        audit(e);
         assert_true(usher_digest(e, l->noun, "q", digest) <= USHER_MISSING);
         usher_close(e);
     }
 }
 
-static void each_noun_needs_its_own_right(void **state)
+TEST(each_noun_needs_its_own_right)
 {
-    (void)state;
     for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
         struct usher_engine *e = open_least(l, false, NULL);
         bool failed = l->more == NULL;
@@ -486,9 +464,8 @@ static void each_noun_needs_its_own_right(void **state)
 }
 
 /* At once, though there is time; and again when it may: by either right. */
-static void a_user_who_cannot_load_a_script_is_told_at_once(void **state)
+TEST(a_user_who_cannot_load_a_script_is_told_at_once)
 {
-    (void)state;
     for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
         struct usher_engine *e = open_least(l, true, "+script|load");
         struct timespec begin, end;
@@ -547,15 +524,6 @@ static void stored(const char *keys, char digest[41])
         fail_msg("%s", reply->str);
     (void)snprintf(digest, 41, "%s", reply->str);
     freeReplyObject(reply);
-}
-
-static void assert_no_faults(struct usher_engine *e)
-{
-    uint64_t faults = 1;
-
-    if (usher_audit(e, NULL, NULL, &faults) != USHER_OK)
-        fail_msg("%s", usher_message());
-    assert_int_equal(faults, 0);
 }
 
 /* "+zadd" as it is named: by the script, or by the server where it is missing at the door. */
@@ -620,14 +588,13 @@ static void refused_by_name(const struct least *l, struct usher_engine *e,
             fail_msg("%s: %s %s", l->lines[i], usher_status_word(status), message);
     }
     assert_true(refused > 0);
-    assert_no_faults(admin);
+    audit(admin);
 }
 
-static void a_right_that_is_missing_is_named_and_nothing_is_written(void **state)
+TEST(a_right_that_is_missing_is_named_and_nothing_is_written)
 {
     struct usher_engine *admin = open_admin();
 
-    (void)state;
     for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
         for (size_t i = 0; i <= RIGHTS; i++) {
             const char *right = i < RIGHTS ? rights[i] : l->more;
@@ -659,11 +626,10 @@ static void a_right_that_is_missing_is_named_and_nothing_is_written(void **state
     usher_close(admin);
 }
 
-static void a_key_that_is_missing_is_named_and_nothing_is_written(void **state)
+TEST(a_key_that_is_missing_is_named_and_nothing_is_written)
 {
     struct usher_engine *admin = open_admin();
 
-    (void)state;
     for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
         for (size_t without = 0; without < 6 && l->keys[without] != NULL; without++) {
             struct usher_engine *e = open_least(l, true, NULL);
@@ -690,14 +656,13 @@ static struct usher_engine *open_reader(void)
     return e;
 }
 
-static void who_may_only_read_reads(void **state)
+TEST(who_may_only_read_reads)
 {
     static const char *const world[] = { "number add q 1", "number reg q 1",
                                          "number call q owner=ann lease=60000" };
     struct usher_engine *e = open_reader(), *admin = open_admin();
     char message[192], before[41], after[41];
 
-    (void)state;
     for (size_t i = 0; i < sizeof world / sizeof *world; i++)
         assert_int_equal(say(admin, world[i], message), USHER_OK);
     stored("*", before);
@@ -714,14 +679,13 @@ static void who_may_only_read_reads(void **state)
     usher_close(e);
 }
 
-static void what_reads_is_answered_beside_what_may_not_write(void **state)
+TEST(what_reads_is_answered_beside_what_may_not_write)
 {
     struct usher_engine *e = open_reader(), *admin = open_admin();
     struct usher_operation c[3];
     struct usher_result reply[3];
     char message[192];
 
-    (void)state;
     assert_int_equal(say(admin, "number add q 1", message), USHER_OK);
     memset(c, 0, sizeof c);
     for (size_t i = 0; i < 3; i++)
@@ -741,12 +705,11 @@ static void what_reads_is_answered_beside_what_may_not_write(void **state)
     usher_close(e);
 }
 
-static void a_right_that_is_given_is_noticed_at_once(void **state)
+TEST(a_right_that_is_given_is_noticed_at_once)
 {
     struct usher_engine *e = open_reader();
     char message[192];
 
-    (void)state;
     assert_int_equal(say(e, "number add q 1", message), USHER_UNAVAILABLE);
     assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "+hset", "+hdel", "+zadd", NULL));
     assert_int_equal(say(e, "number add q 1", message), USHER_UNAVAILABLE);
@@ -776,13 +739,12 @@ static size_t words_of_last_call(size_t *ret_calls)
     return words;
 }
 
-static void rights_are_asked_once_and_cost_no_call(void **state)
+TEST(rights_are_asked_once_and_cost_no_call)
 {
     struct usher_engine *e = open_least(&leasts[0], true, NULL);
     char message[192], line[32];
     size_t calls;
 
-    (void)state;
     assert_true(redis_do_ok(server, "CONFIG", "SET", "slowlog-log-slower-than", "0", NULL));
     assert_true(redis_do_ok(server, "CONFIG", "SET", "slowlog-max-len", "1000", NULL));
     assert_true(redis_do_ok(server, "SLOWLOG", "RESET", NULL));
@@ -807,7 +769,7 @@ static void rights_are_asked_once_and_cost_no_call(void **state)
 
 #define DECLARED "t:{q}:number t:{q}:number:index t:{q}:number:held"
 
-static void whoever_types_is_asked_as_well(void **state)
+TEST(whoever_types_is_asked_as_well)
 {
     char *script = text_of(false);
     struct usher_engine *e = open_reader();
@@ -815,7 +777,6 @@ static void whoever_types_is_asked_as_well(void **state)
     redisContext *desk = redis_server_connect(server);
     char before[41], after[41];
 
-    (void)state;
     assert_non_null(sha);
     assert_non_null(desk);
     freeReplyObject(redisCommand(desk, "AUTH desk secret"));
@@ -912,7 +873,7 @@ static const struct first {
 
 /* As a server since the fix of March 2026 does: a sample with a wrong number of arguments is an
  * error. */
-static void rights_are_asked_with_whole_sample_calls(void **state)
+TEST(rights_are_asked_with_whole_sample_calls)
 {
     static const char strict[] = "(function(...)"
                                  " local info = redis.call('COMMAND', 'INFO', (...))[1]"
@@ -923,7 +884,6 @@ static void rights_are_asked_with_whole_sample_calls(void **state)
                                  " redis.call('SET', 't:asked', (...))"
                                  " return redis.acl_check_cmd(...) end)";
 
-    (void)state;
     for (const struct first *f = firsts; f < firsts + FIRSTS; f++) {
         redisReply *wrong;
 
@@ -940,17 +900,15 @@ static void rights_are_asked_with_whole_sample_calls(void **state)
     }
 }
 
-static void a_right_that_cannot_be_asked_refuses_nothing(void **state)
+TEST(a_right_that_cannot_be_asked_refuses_nothing)
 {
-    (void)state;
     for (const struct first *f = firsts; f < firsts + FIRSTS; f++)
         assert_checked_by(f->noun, "(function() error('ERR no such question') end)", f->words);
 }
 
 /* After such an error a node of Valkey 9.1 fails every script until it is restarted. */
-static void no_script_names_keys_of_two_slots(void **state)
+TEST(no_script_names_keys_of_two_slots)
 {
-    (void)state;
     for (const struct first *f = firsts; f < firsts + FIRSTS; f++) {
         char *script = with_check(f->noun, "redis.acl_check_cmd");
 
@@ -967,13 +925,12 @@ static void no_script_names_keys_of_two_slots(void **state)
 }
 
 /* Redis 6.2: as if there were none. */
-static void a_server_that_cannot_be_asked_is_not(void **state)
+TEST(a_server_that_cannot_be_asked_is_not)
 {
     char *script = text_of(false);
     redisReply *reply;
     unsigned n = 0;
 
-    (void)state;
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     for (char *at = script; (at = strstr(at, ".acl_check_cmd")) != NULL; n++)
         memcpy(at, ".not_check_cmd", 14);
@@ -989,13 +946,12 @@ static void a_server_that_cannot_be_asked_is_not(void **state)
 
 /* A script asks for each command that it calls, but for those that it can do without, and for
  * PERSIST, which is the first write of the one command that needs it. */
-static void every_command_of_the_scripts_is_asked_for(void **state)
+TEST(every_command_of_the_scripts_is_asked_for)
 {
     static const char *const nouns[] = { "number", "queue", "room", "rooms", "serial", "id" };
     static const char begin[] = "call('";
     size_t length;
 
-    (void)state;
     for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
         const char *lists, *end, *asked;
         char *script;
@@ -1023,12 +979,11 @@ static void every_command_of_the_scripts_is_asked_for(void **state)
     }
 }
 
-static void a_user_cannot_reach_other_keys(void **state)
+TEST(a_user_cannot_reach_other_keys)
 {
     char url[128];
     struct usher_engine *e;
 
-    (void)state;
     grant(RIGHTS);
     (void)snprintf(url, sizeof url, "redis://desk:secret@127.0.0.1:%d?prefix=u:&timeout=400",
                    redis_server_port(server));
@@ -1107,12 +1062,11 @@ static struct usher_engine *open_with(const char *options)
 }
 
 /* They keep or give back what they hold; what would take more is refused. */
-static void holders_go_on_when_the_memory_is_full(void **state)
+TEST(holders_go_on_when_the_memory_is_full)
 {
     /* a command that is refused is tried until its deadline */
     struct usher_engine *e = open_with("timeout=500"), *check = open_with("timeout=60000");
 
-    (void)state;
     for (const struct full *f = fulls; f < fulls + FULLS; f++) {
         char message[192];
 
@@ -1135,7 +1089,7 @@ static void holders_go_on_when_the_memory_is_full(void **state)
                 fail_msg("%s: %s %s", f->then[i].line, usher_status_word(status), message);
         }
         fill_memory(false);
-        assert_no_faults(check);
+        audit(check);
     }
     usher_close(check);
     usher_close(e);
@@ -1177,15 +1131,14 @@ static bool holders_go_on_beside_a_caller(unsigned timeout_ms)
         usher_result_done(&r[i]);
         usher__words_done(&w[i]);
     }
-    assert_no_faults(check);
+    audit(check);
     usher_close(check);
     usher_close(e);
     return go_on;
 }
 
-static void a_full_memory_refuses_no_holder_beside_a_caller(void **state)
+TEST(a_full_memory_refuses_no_holder_beside_a_caller)
 {
-    (void)state;
     assert_true(holders_go_on_beside_a_caller(500) || holders_go_on_beside_a_caller(5000) ||
                 holders_go_on_beside_a_caller(50000));
 }
@@ -1214,13 +1167,12 @@ static void count_scope(void *payload, const struct usher_scope_info *info)
     ++*(unsigned *)payload;
 }
 
-static void scopes_of_all_nouns_are_found_by_one_scan(void **state)
+TEST(scopes_of_all_nouns_are_found_by_one_scan)
 {
     struct usher_engine *e = open_admin();
     char message[192], line[40];
     unsigned n = 0;
 
-    (void)state;
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     for (int i = 0; i < 100; i++) {
         (void)snprintf(line, sizeof line, "number add q%d 1", i);
@@ -1285,7 +1237,7 @@ static enum usher_status walk(struct usher_engine *e, const char *what)
 }
 
 /* SCAN and HSCAN: each command needs the rights that usher-redis(7) has for it, and no more. */
-static void walks_over_the_store_need_the_right_to_scan(void **state)
+TEST(walks_over_the_store_need_the_right_to_scan)
 {
     static const struct {
         const char *what;
@@ -1304,7 +1256,6 @@ static void walks_over_the_store_need_the_right_to_scan(void **state)
     struct usher_engine *e, *admin = open_admin();
     char message[192], url[128];
 
-    (void)state;
     (void)snprintf(url, sizeof url,
                    "redis://walker:secret@127.0.0.1:%d?prefix=t:&timeout=20000&clock=given",
                    redis_server_port(server));
@@ -1330,46 +1281,4 @@ static void walks_over_the_store_need_the_right_to_scan(void **state)
         usher_close(e);
     }
     usher_close(admin);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_sides_have_the_same_moves),
-        cmocka_unit_test(both_sides_draw_the_same),
-        cmocka_unit_test(it_can_be_called_by_hand),
-        cmocka_unit_test(the_documented_rights_are_enough),
-        cmocka_unit_test(none_of_the_documented_rights_is_superfluous),
-        cmocka_unit_test(the_documented_rights_of_each_noun_are_enough),
-        cmocka_unit_test(each_noun_needs_its_own_right),
-        cmocka_unit_test(a_user_who_cannot_load_a_script_is_told_at_once),
-        cmocka_unit_test(a_right_that_is_missing_is_named_and_nothing_is_written),
-        cmocka_unit_test(a_key_that_is_missing_is_named_and_nothing_is_written),
-        cmocka_unit_test(who_may_only_read_reads),
-        cmocka_unit_test(what_reads_is_answered_beside_what_may_not_write),
-        cmocka_unit_test(a_right_that_is_given_is_noticed_at_once),
-        cmocka_unit_test(rights_are_asked_once_and_cost_no_call),
-        cmocka_unit_test(whoever_types_is_asked_as_well),
-        cmocka_unit_test(rights_are_asked_with_whole_sample_calls),
-        cmocka_unit_test(a_right_that_cannot_be_asked_refuses_nothing),
-        cmocka_unit_test(no_script_names_keys_of_two_slots),
-        cmocka_unit_test(a_server_that_cannot_be_asked_is_not),
-        cmocka_unit_test(every_command_of_the_scripts_is_asked_for),
-        cmocka_unit_test(a_user_cannot_reach_other_keys),
-        cmocka_unit_test(holders_go_on_when_the_memory_is_full),
-        cmocka_unit_test(a_full_memory_refuses_no_holder_beside_a_caller),
-        cmocka_unit_test(scopes_of_all_nouns_are_found_by_one_scan),
-        cmocka_unit_test(walks_over_the_store_need_the_right_to_scan),
-    };
-    static const struct redis_server_options options;
-    int rc;
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    server = redis_server_start(&options);
-    if (server == NULL)
-        return redis_skip();
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    redis_server_stop(server);
-    return rc;
 }

@@ -10,42 +10,13 @@
  *   USHER_SLOT_VECTORS   a file of lines "key,slot,..." with a line of headings: all are compared
  *                        whose keys are without braces
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 
 #include "../../backends/redis/slots.h"
 
-static uint64_t seed_state;
-
-static uint64_t rnd(uint64_t below)
-{
-    uint64_t z = (seed_state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) % below;
-}
-
-static void sow(void)
-{
-    const char *text = getenv("USHER_TEST_SEED");
-
-    seed_state = text != NULL ? strtoull(text, NULL, 0) : (uint64_t)time(NULL);
-    print_message("USHER_TEST_SEED=%" PRIu64 "\n", seed_state);
-}
+#include "lib/util.h"
 
 static unsigned steps(void)
 {
@@ -56,31 +27,6 @@ static unsigned steps(void)
 }
 
 /* ---- memory that is counted and can fail ---- */
-
-struct memory {
-    size_t bytes, calls;
-    size_t fail_at; /* the allocation that fails, from 1; 0: none */
-};
-
-static void *memory_resize(void *payload, void *p, size_t old, size_t size)
-{
-    struct memory *m = payload;
-    void *q;
-
-    assert_true(m->bytes >= old);
-    assert_true((p == NULL) == (old == 0));
-    if (size == 0) {
-        free(p);
-        m->bytes -= old;
-        return NULL;
-    }
-    if (++m->calls == m->fail_at)
-        return NULL;
-    q = realloc(p, size);
-    assert_non_null(q);
-    m->bytes = m->bytes - old + size;
-    return q;
-}
 
 static struct memory memory;
 static const struct usher_allocator alloc = { memory_resize, &memory };
@@ -115,6 +61,8 @@ static int drop_all(void **state)
     return memory.bytes == 0 ? 0 : -1;
 }
 
+TEST_EACH(NULL, drop_all);
+
 static redisReply *of_type(int type)
 {
     redisReply *r = keep(sizeof *r);
@@ -146,7 +94,7 @@ static redisReply *text_n(const char *p, size_t n)
     return r;
 }
 
-static redisReply *text(const char *s)
+static redisReply *text_reply(const char *s)
 {
     return text_n(s, strlen(s));
 }
@@ -175,7 +123,7 @@ static redisReply *array_of(size_t n, ...)
 #define COUNT(...) (sizeof((redisReply *[]){ __VA_ARGS__ }) / sizeof(redisReply *))
 #define LIST(...) array_of(COUNT(__VA_ARGS__), __VA_ARGS__)
 #define NONE array_n(0)
-#define NODE(host, port) LIST(text(host), num(port))
+#define NODE(host, port) LIST(text_reply(host), num(port))
 #define ID_1 "07c37dfeb235213a872192d90877d0cd55635b91"
 #define ID_2 "67ed2db8d677e59ec4a4cefb06858cf2a1a89fa1"
 
@@ -402,12 +350,11 @@ static unsigned slot_of(const char *key)
     return slot;
 }
 
-static void a_slot_is_the_crc_of_the_tag(void **state)
+TEST_WITH(a_slot_is_the_crc_of_the_tag, NULL, NULL)
 {
     unsigned char tag[300];
 
-    (void)state;
-    sow();
+    (void)seed_set();
     assert_int_equal(crc16_bit_by_bit((const unsigned char *)"123456789", 9), 0x31c3);
     assert_int_equal(usher__redis_slot_of_tag("123456789", 9), 0x31c3);
     assert_int_equal(usher__redis_slot_of_tag(NULL, 0), 0);
@@ -427,7 +374,7 @@ static void a_slot_is_the_crc_of_the_tag(void **state)
     }
 }
 
-static void keys_have_the_slots_that_the_manuals_say(void **state)
+TEST_WITH(keys_have_the_slots_that_the_manuals_say, NULL, NULL)
 {
     static const struct {
         const char *key;
@@ -440,19 +387,17 @@ static void keys_have_the_slots_that_the_manuals_say(void **state)
         { "user1000", 3443 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         assert_int_equal(slot_of(facts[i].key), facts[i].slot);
 }
 
-static void every_vector_of_a_given_file_agrees(void **state)
+TEST_WITH(every_vector_of_a_given_file_agrees, NULL, NULL)
 {
     const char *path = getenv("USHER_SLOT_VECTORS");
     char line[512];
     unsigned n = 0;
     FILE *f;
 
-    (void)state;
     if (path == NULL) /* there is what is computed above */
         return;
     f = fopen(path, "r");
@@ -475,17 +420,17 @@ static void every_vector_of_a_given_file_agrees(void **state)
 
 /* ---- tests: views ---- */
 
-static void an_answer_names_masters_and_replicas(void **state)
+TEST(an_answer_names_masters_and_replicas)
 {
     /* as Redis 7.0 gives it */
     redisReply *reply = LIST(
-        LIST(num(0), num(5460), LIST(text("127.0.0.1"), num(30001), text(ID_1), NONE),
-             LIST(text("127.0.0.1"), num(30004), text(ID_2), NONE)),
-        LIST(num(5461), num(10922), LIST(text("127.0.0.1"), num(30002)), NODE("127.0.0.1", 30005)),
-        LIST(num(10923), num(16383), LIST(text("127.0.0.1"), num(30003), nil())));
+        LIST(num(0), num(5460), LIST(text_reply("127.0.0.1"), num(30001), text_reply(ID_1), NONE),
+             LIST(text_reply("127.0.0.1"), num(30004), text_reply(ID_2), NONE)),
+        LIST(num(5461), num(10922), LIST(text_reply("127.0.0.1"), num(30002)),
+             NODE("127.0.0.1", 30005)),
+        LIST(num(10923), num(16383), LIST(text_reply("127.0.0.1"), num(30003), nil())));
     struct usher__redis_view *v = understood(reply);
 
-    (void)state;
     assert_int_equal(v->n, 5);
     assert_int_equal(v->covered, USHER__REDIS_SLOTS);
     owned(v, 0, "127.0.0.1", 30001);
@@ -504,11 +449,10 @@ static void an_answer_names_masters_and_replicas(void **state)
     drop(v);
 }
 
-static void no_ranges_are_a_view_that_covers_nothing(void **state)
+TEST(no_ranges_are_a_view_that_covers_nothing)
 {
     struct usher__redis_view *v = understood(NONE);
 
-    (void)state;
     assert_int_equal(v->n, 0);
     assert_int_equal(v->covered, 0);
     owned(v, 0, NULL, 0);
@@ -517,13 +461,12 @@ static void no_ranges_are_a_view_that_covers_nothing(void **state)
     usher__redis_view_free(&alloc, NULL);
 }
 
-static void gaps_are_nobodys(void **state)
+TEST(gaps_are_nobodys)
 {
     struct usher__redis_view *v =
         understood(LIST(LIST(num(0), num(3), NODE("a", 1)), LIST(num(7), num(12), NODE("b", 1)),
                         LIST(num(16383), num(16383), NODE("a", 1))));
 
-    (void)state;
     assert_int_equal(v->covered, 11);
     assert_int_equal(v->n, 2);
     owned(v, 3, "a", 1);
@@ -536,13 +479,13 @@ static void gaps_are_nobodys(void **state)
     drop(v);
 }
 
-static void of_ranges_that_overlap_the_later_one_holds(void **state)
+TEST(of_ranges_that_overlap_the_later_one_holds)
 {
-    struct usher__redis_view *v = understood(LIST(
-        LIST(num(0), num(100), NODE("a", 1)), LIST(num(50), num(60), NODE("b", 1)),
-        LIST(num(58), num(70), NODE("c", 1)), LIST(num(80), num(90), LIST(text("?"), num(1)))));
+    struct usher__redis_view *v =
+        understood(LIST(LIST(num(0), num(100), NODE("a", 1)), LIST(num(50), num(60), NODE("b", 1)),
+                        LIST(num(58), num(70), NODE("c", 1)),
+                        LIST(num(80), num(90), LIST(text_reply("?"), num(1)))));
 
-    (void)state;
     owned(v, 49, "a", 1);
     owned(v, 50, "b", 1);
     owned(v, 57, "b", 1);
@@ -555,14 +498,13 @@ static void of_ranges_that_overlap_the_later_one_holds(void **state)
     drop(v);
 }
 
-static void no_host_is_that_of_the_node_asked(void **state)
+TEST(no_host_is_that_of_the_node_asked)
 {
     static const struct usher__redis_address file = { "", 0 };
     struct usher__redis_view *v = NULL;
 
-    (void)state;
     one_node(LIST(nil(), num(7001)), "10.0.0.9", 7001);
-    one_node(LIST(text(""), num(7001)), "10.0.0.9", 7001);
+    one_node(LIST(text_reply(""), num(7001)), "10.0.0.9", 7001);
     one_node(LIST(nil(), num(0)), NULL, 0);
     /* over a socket file there is none */
     assert_int_equal(
@@ -573,11 +515,10 @@ static void no_host_is_that_of_the_node_asked(void **state)
     drop(v);
 }
 
-static void hosts_are_addresses_of_both_families_and_names(void **state)
+TEST(hosts_are_addresses_of_both_families_and_names)
 {
     char longest[USHER__REDIS_HOST_MAX];
 
-    (void)state;
     one_host("::1", 3, "::1");
     one_host("2001:db8:0:0:1:0:0:1", 20, "2001:db8:0:0:1:0:0:1");
     one_host("fe80::1%eth0", 12, "fe80::1%eth0");
@@ -587,15 +528,14 @@ static void hosts_are_addresses_of_both_families_and_names(void **state)
     memset(longest, 'h', sizeof longest);
     longest[sizeof longest - 1] = '\0';
     one_host(longest, sizeof longest - 1, longest);
-    one_node(LIST(text("a"), num(1)), "a", 1);
-    one_node(LIST(text("a"), num(65535)), "a", 65535);
+    one_node(LIST(text_reply("a"), num(1)), "a", 1);
+    one_node(LIST(text_reply("a"), num(65535)), "a", 65535);
 }
 
-static void a_host_that_cannot_be_one_spoils_the_answer(void **state)
+TEST(a_host_that_cannot_be_one_spoils_the_answer)
 {
     char longer[USHER__REDIS_HOST_MAX];
 
-    (void)state;
     memset(longer, 'h', sizeof longer);
     no_host(longer, sizeof longer);
     no_host("a\0b", 3);
@@ -622,13 +562,12 @@ static void a_host_that_cannot_be_one_spoils_the_answer(void **state)
     }
 }
 
-static void one_that_does_not_know_its_name_is_left_out(void **state)
+TEST(one_that_does_not_know_its_name_is_left_out)
 {
-    struct usher__redis_view *v = understood(
-        LIST(LIST(num(0), num(99), LIST(text("?"), num(7001), text(ID_1)), NODE("b", 2)),
-             LIST(num(100), num(199), NODE("c", 3), NODE("?", 4), NODE("d", 0), NODE("e", 5))));
+    struct usher__redis_view *v = understood(LIST(
+        LIST(num(0), num(99), LIST(text_reply("?"), num(7001), text_reply(ID_1)), NODE("b", 2)),
+        LIST(num(100), num(199), NODE("c", 3), NODE("?", 4), NODE("d", 0), NODE("e", 5))));
 
-    (void)state;
     assert_int_equal(v->n, 3);
     assert_int_equal(v->covered, 100);
     owned(v, 0, NULL, 0);
@@ -640,44 +579,46 @@ static void one_that_does_not_know_its_name_is_left_out(void **state)
     one_node(NODE("d", 0), NULL, 0);
 }
 
-static void strange_fields_of_a_node_are_passed_over(void **state)
+TEST(strange_fields_of_a_node_are_passed_over)
 {
     redisReply *strange = of_type(99);
 
-    (void)state;
     /* Redis 7 with names */
-    one_node(LIST(text("redis-0"), num(6379), text(ID_1), LIST(text("ip"), text("10.0.0.1"))),
+    one_node(LIST(text_reply("redis-0"), num(6379), text_reply(ID_1),
+                  LIST(text_reply("ip"), text_reply("10.0.0.1"))),
              "redis-0", 6379);
-    one_node(LIST(text("redis-0"), num(6379), text(ID_1), NONE, num(7), nil(), strange), "redis-0",
-             6379);
-    one_node(LIST(text("redis-0"), num(6379), text(ID_1), NULL), "redis-0", 6379);
+    one_node(LIST(text_reply("redis-0"), num(6379), text_reply(ID_1), NONE, num(7), nil(), strange),
+             "redis-0", 6379);
+    one_node(LIST(text_reply("redis-0"), num(6379), text_reply(ID_1), NULL), "redis-0", 6379);
 }
 
 /* The address in the fields of a node, which may be anything. */
-static void the_address_of_a_node_with_a_name_is_kept(void **state)
+TEST(the_address_of_a_node_with_a_name_is_kept)
 {
     redisReply *strange = of_type(99);
     const struct {
         redisReply *fields;
         const char *ip;
     } rows[] = {
-        { LIST(text("ip"), text("10.0.0.1")), "10.0.0.1" },
-        { LIST(text("hostname"), text("x"), text("ip"), text("::1")), "::1" },
-        { LIST(text("hostname"), text("ip"), text("x"), text("y")), "" },
-        { LIST(text("ip"), text("10.0.0.1 10.0.0.2")), "" },
-        { LIST(text("ip"), text_n("10.0.0.1\0", 9)), "" },
-        { LIST(text("ip"), text("1234567890123456789012345678901234567890123456")), "" },
-        { LIST(text("ip"), nil()), "" },
-        { LIST(text("ip"), num(1)), "" },
-        { LIST(text("ip")), "" },
-        { LIST(strange, text("10.0.0.1")), "" },
-        { LIST(text("ipv"), text("10.0.0.1")), "" },
+        { LIST(text_reply("ip"), text_reply("10.0.0.1")), "10.0.0.1" },
+        { LIST(text_reply("hostname"), text_reply("x"), text_reply("ip"), text_reply("::1")),
+          "::1" },
+        { LIST(text_reply("hostname"), text_reply("ip"), text_reply("x"), text_reply("y")), "" },
+        { LIST(text_reply("ip"), text_reply("10.0.0.1 10.0.0.2")), "" },
+        { LIST(text_reply("ip"), text_n("10.0.0.1\0", 9)), "" },
+        { LIST(text_reply("ip"), text_reply("1234567890123456789012345678901234567890123456")),
+          "" },
+        { LIST(text_reply("ip"), nil()), "" },
+        { LIST(text_reply("ip"), num(1)), "" },
+        { LIST(text_reply("ip")), "" },
+        { LIST(strange, text_reply("10.0.0.1")), "" },
+        { LIST(text_reply("ipv"), text_reply("10.0.0.1")), "" },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct usher__redis_view *v = understood(LIST(
-            LIST(num(0), num(1), LIST(text("redis-0"), num(6379), text(ID_1), rows[i].fields))));
+        struct usher__redis_view *v = understood(
+            LIST(LIST(num(0), num(1),
+                      LIST(text_reply("redis-0"), num(6379), text_reply(ID_1), rows[i].fields))));
 
         assert_string_equal(member_at(v, "redis-0", 6379)->ip, rows[i].ip);
         drop(v);
@@ -685,40 +626,39 @@ static void the_address_of_a_node_with_a_name_is_kept(void **state)
 }
 
 /* Answers of Sentinels, and what is none. */
-static void the_address_of_a_master_is_read_from_a_sentinel(void **state)
+TEST(the_address_of_a_master_is_read_from_a_sentinel)
 {
     struct usher__redis_address at = { .port = 7 };
     char longest[USHER__REDIS_HOST_MAX + 1];
     redisReply *bad[18];
     size_t n = 0;
 
-    (void)state;
-    assert_true(usher__redis_sentinel_read(LIST(text("10.0.0.1"), text("6379")), &at));
+    assert_true(usher__redis_sentinel_read(LIST(text_reply("10.0.0.1"), text_reply("6379")), &at));
     assert_string_equal(at.host, "10.0.0.1");
     assert_int_equal(at.port, 6379);
-    assert_true(usher__redis_sentinel_read(LIST(text("[::1]"), text("65535")), &at));
+    assert_true(usher__redis_sentinel_read(LIST(text_reply("[::1]"), text_reply("65535")), &at));
     assert_string_equal(at.host, "::1");
     assert_int_equal(at.port, 65535);
     memset(longest, 'h', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     bad[n++] = nil();
     bad[n++] = NONE;
-    bad[n++] = text("10.0.0.1");
-    bad[n++] = LIST(text("10.0.0.1"));
-    bad[n++] = LIST(text("10.0.0.1"), text("6379"), text("x"));
-    bad[n++] = LIST(text("10.0.0.1"), num(6379));
-    bad[n++] = LIST(nil(), text("6379"));
-    bad[n++] = LIST(text("10.0.0.1"), nil());
-    bad[n++] = LIST(text(""), text("6379"));
-    bad[n++] = LIST(text("?"), text("6379"));
-    bad[n++] = LIST(text("a b"), text("6379"));
-    bad[n++] = LIST(text_n("a\0b", 3), text("6379"));
-    bad[n++] = LIST(text(longest), text("6379"));
-    bad[n++] = LIST(text("10.0.0.1"), text("0"));
-    bad[n++] = LIST(text("10.0.0.1"), text("65536"));
-    bad[n++] = LIST(text("10.0.0.1"), text("-1"));
-    bad[n++] = LIST(text("10.0.0.1"), text("6379 "));
-    bad[n++] = LIST(text("10.0.0.1"), text(""));
+    bad[n++] = text_reply("10.0.0.1");
+    bad[n++] = LIST(text_reply("10.0.0.1"));
+    bad[n++] = LIST(text_reply("10.0.0.1"), text_reply("6379"), text_reply("x"));
+    bad[n++] = LIST(text_reply("10.0.0.1"), num(6379));
+    bad[n++] = LIST(nil(), text_reply("6379"));
+    bad[n++] = LIST(text_reply("10.0.0.1"), nil());
+    bad[n++] = LIST(text_reply(""), text_reply("6379"));
+    bad[n++] = LIST(text_reply("?"), text_reply("6379"));
+    bad[n++] = LIST(text_reply("a b"), text_reply("6379"));
+    bad[n++] = LIST(text_n("a\0b", 3), text_reply("6379"));
+    bad[n++] = LIST(text_reply(longest), text_reply("6379"));
+    bad[n++] = LIST(text_reply("10.0.0.1"), text_reply("0"));
+    bad[n++] = LIST(text_reply("10.0.0.1"), text_reply("65536"));
+    bad[n++] = LIST(text_reply("10.0.0.1"), text_reply("-1"));
+    bad[n++] = LIST(text_reply("10.0.0.1"), text_reply("6379 "));
+    bad[n++] = LIST(text_reply("10.0.0.1"), text_reply(""));
     assert_int_equal(n, sizeof bad / sizeof *bad);
     for (size_t i = 0; i < n; i++) {
         if (usher__redis_sentinel_read(bad[i], &at))
@@ -728,19 +668,19 @@ static void the_address_of_a_master_is_read_from_a_sentinel(void **state)
     }
 }
 
-static void each_address_stands_once_and_the_master_wins(void **state)
+TEST(each_address_stands_once_and_the_master_wins)
 {
-    redisReply *id_1 = text(ID_1), *id_2 = text(ID_2);
+    redisReply *id_1 = text_reply(ID_1), *id_2 = text_reply(ID_2);
     struct usher__redis_view *v = understood(
-        LIST(LIST(num(0), num(1), NODE("a", 1), LIST(text("b"), num(1), id_1), NODE("a", 1)),
-             LIST(num(2), num(3), LIST(text("b"), num(1), id_2), LIST(text("a"), num(1), id_1)),
-             LIST(num(4), num(5), NODE("a", 2), LIST(text("b"), num(1), id_1), NODE("c", 1)),
-             LIST(num(6), num(7), NODE("a", 1), LIST(text("c"), num(1), id_1)),
-             LIST(num(8), num(9), NODE("a", 1), LIST(text("c"), num(1), id_2), NODE("c", 1)),
+        LIST(LIST(num(0), num(1), NODE("a", 1), LIST(text_reply("b"), num(1), id_1), NODE("a", 1)),
+             LIST(num(2), num(3), LIST(text_reply("b"), num(1), id_2),
+                  LIST(text_reply("a"), num(1), id_1)),
+             LIST(num(4), num(5), NODE("a", 2), LIST(text_reply("b"), num(1), id_1), NODE("c", 1)),
+             LIST(num(6), num(7), NODE("a", 1), LIST(text_reply("c"), num(1), id_1)),
+             LIST(num(8), num(9), NODE("a", 1), LIST(text_reply("c"), num(1), id_2), NODE("c", 1)),
              LIST(num(10), num(11), LIST(nil(), num(7000), id_1)),
-             LIST(num(12), num(13), LIST(text("10.0.0.9"), num(7000), id_2))));
+             LIST(num(12), num(13), LIST(text_reply("10.0.0.9"), num(7000), id_2))));
 
-    (void)state;
     assert_int_equal(v->n, 5);
     assert_true(member_at(v, "a", 1)->master);
     assert_string_equal(member_at(v, "a", 1)->id, ID_1);
@@ -763,9 +703,8 @@ static redisReply *range(redisReply *begin, redisReply *end, redisReply *node)
     return LIST(LIST(num(0), num(1), NODE("good", 1)), LIST(begin, end, node));
 }
 
-static void ranges_beyond_the_slots_spoil_the_answer(void **state)
+TEST(ranges_beyond_the_slots_spoil_the_answer)
 {
-    (void)state;
     not_understood(range(num(0), num(16384), NODE("a", 1)));
     not_understood(range(num(16384), num(16384), NODE("a", 1)));
     not_understood(range(num(-1), num(5), NODE("a", 1)));
@@ -776,7 +715,7 @@ static void ranges_beyond_the_slots_spoil_the_answer(void **state)
     not_understood(range(num(INT64_C(1) << 32), num(5), NODE("a", 1)));
 }
 
-static void anything_of_another_type_spoils_the_answer(void **state)
+TEST(anything_of_another_type_spoils_the_answer)
 {
     redisReply *good = LIST(LIST(num(0), num(1), NODE("good", 1)));
     redisReply *strange[7];
@@ -788,11 +727,10 @@ static void anything_of_another_type_spoils_the_answer(void **state)
                     REDIS_REPLY_ERROR,
                     99 };
 
-    (void)state;
     drop(understood(good));
     not_understood(NULL);
     for (size_t i = 0; i < 7; i++) {
-        redisReply *s = strange[i] = type[i] == REDIS_REPLY_STRING  ? text("7")
+        redisReply *s = strange[i] = type[i] == REDIS_REPLY_STRING  ? text_reply("7")
                                      : type[i] == REDIS_REPLY_ARRAY ? LIST(num(7), num(7))
                                                                     : of_type(type[i]);
         bool is_text, is_number = type[i] == REDIS_REPLY_INTEGER;
@@ -810,57 +748,56 @@ static void anything_of_another_type_spoils_the_answer(void **state)
         if (!is_number) {
             not_understood(range(s, num(1), NODE("a", 1)));
             not_understood(range(num(1), s, NODE("a", 1)));
-            not_understood(range(num(1), num(1), LIST(text("a"), s)));
+            not_understood(range(num(1), num(1), LIST(text_reply("a"), s)));
         }
         not_understood(range(num(1), num(1), s));
         not_understood(LIST(LIST(num(0), num(1), NODE("a", 1), s)));
         if (!is_text && type[i] != REDIS_REPLY_NIL) {
             not_understood(range(num(1), num(1), LIST(s, num(1))));
-            not_understood(range(num(1), num(1), LIST(text("a"), num(1), s)));
+            not_understood(range(num(1), num(1), LIST(text_reply("a"), num(1), s)));
         }
     }
     not_understood(range(num(1), num(1), LIST(of_type(REDIS_REPLY_STRING), num(1))));
-    not_understood(range(num(1), num(1), LIST(text("a"), num(1), of_type(REDIS_REPLY_STRING))));
+    not_understood(
+        range(num(1), num(1), LIST(text_reply("a"), num(1), of_type(REDIS_REPLY_STRING))));
     not_understood(range(NULL, num(1), NODE("a", 1)));
     not_understood(range(num(1), NULL, NODE("a", 1)));
     not_understood(range(num(1), num(1), NULL));
     not_understood(range(num(1), num(1), LIST(NULL, num(1))));
-    not_understood(range(num(1), num(1), LIST(text("a"), NULL)));
-    not_understood(range(num(1), num(1), LIST(text("a"), num(1), NULL)));
+    not_understood(range(num(1), num(1), LIST(text_reply("a"), NULL)));
+    not_understood(range(num(1), num(1), LIST(text_reply("a"), num(1), NULL)));
     not_understood(LIST(good->element[0], NULL));
 }
 
-static void too_few_elements_spoil_the_answer(void **state)
+TEST(too_few_elements_spoil_the_answer)
 {
-    (void)state;
     not_understood(LIST(NONE));
     not_understood(LIST(LIST(num(0))));
     not_understood(LIST(LIST(num(0), num(1))));
     not_understood(range(num(0), num(1), NONE));
-    not_understood(range(num(0), num(1), LIST(text("a"))));
+    not_understood(range(num(0), num(1), LIST(text_reply("a"))));
     not_understood(LIST(LIST(num(0), num(1), NODE("a", 1), NONE)));
-    not_understood(LIST(LIST(num(0), num(1), NODE("a", 1), LIST(text("a")))));
+    not_understood(LIST(LIST(num(0), num(1), NODE("a", 1), LIST(text_reply("a")))));
 }
 
-static void ports_and_ids_that_cannot_be_spoil_the_answer(void **state)
+TEST(ports_and_ids_that_cannot_be_spoil_the_answer)
 {
-    (void)state;
     not_understood(range(num(0), num(1), NODE("a", -1)));
     not_understood(range(num(0), num(1), NODE("a", 65536)));
     not_understood(range(num(0), num(1), NODE("a", INT64_C(0x100000001))));
     not_understood(range(num(0), num(1), NODE("?", 65536)));
-    not_understood(range(num(0), num(1), LIST(text("a"), num(1), text(ID_1 "0"))));
-    not_understood(range(num(0), num(1), LIST(text("a"), num(1), text_n("a\0", 2))));
-    not_understood(range(num(0), num(1), LIST(text("a"), num(1), text("a b"))));
-    not_understood(range(num(0), num(1), LIST(text("a"), num(1), text("\n"))));
-    one_node(LIST(text("a"), num(1), text("")), "a", 1);
-    one_node(LIST(text("a"), num(1), text("short")), "a", 1);
+    not_understood(range(num(0), num(1), LIST(text_reply("a"), num(1), text_reply(ID_1 "0"))));
+    not_understood(range(num(0), num(1), LIST(text_reply("a"), num(1), text_n("a\0", 2))));
+    not_understood(range(num(0), num(1), LIST(text_reply("a"), num(1), text_reply("a b"))));
+    not_understood(range(num(0), num(1), LIST(text_reply("a"), num(1), text_reply("\n"))));
+    one_node(LIST(text_reply("a"), num(1), text_reply("")), "a", 1);
+    one_node(LIST(text_reply("a"), num(1), text_reply("short")), "a", 1);
 }
 
 /* @replicas of each. */
 static redisReply *many(size_t masters, size_t replicas)
 {
-    redisReply *reply = array_n(masters), *host = text("a");
+    redisReply *reply = array_n(masters), *host = text_reply("a");
 
     for (size_t i = 0; i < masters; i++) {
         redisReply *r = reply->element[i] = array_n(3 + replicas);
@@ -872,12 +809,11 @@ static redisReply *many(size_t masters, size_t replicas)
     return reply;
 }
 
-static void there_are_so_many_members_and_no_more(void **state)
+TEST(there_are_so_many_members_and_no_more)
 {
     struct usher__redis_view *v;
     redisReply *ranges;
 
-    (void)state;
     v = understood(many(1000, 3));
     assert_int_equal(v->n, USHER__REDIS_MEMBERS_MAX);
     assert_int_equal(v->covered, 1000);
@@ -904,14 +840,13 @@ static void there_are_so_many_members_and_no_more(void **state)
     drop(v);
 }
 
-static void without_memory_nothing_is_kept(void **state)
+TEST(without_memory_nothing_is_kept)
 {
     redisReply *reply = many(40, 1);
     struct usher__redis_view *v = NULL;
     enum usher_status status;
     unsigned failed = 0;
 
-    (void)state;
     for (size_t n = 1;; n++) {
         memory.calls = 0;
         memory.fail_at = n;
@@ -966,14 +901,14 @@ static redisReply *random_view(struct simple_member members[64], size_t *ret_n,
         r->element[1] = num((long long)end);
         for (size_t k = 0; k < n_here; k++) {
             const struct simple_node *node = &nodes[rnd(n_nodes)];
-            redisReply *host = strcmp(node->host, "-") == 0 ? nil() : text(node->host);
+            redisReply *host = strcmp(node->host, "-") == 0 ? nil() : text_reply(node->host);
             redisReply *port = num(node->port);
             const char *name =
                 strcmp(node->host, "-") == 0 || node->host[0] == '\0' ? asked.host : node->host;
             size_t at = 0;
 
             r->element[2 + k] =
-                node->id == NULL ? LIST(host, port) : LIST(host, port, text(node->id));
+                node->id == NULL ? LIST(host, port) : LIST(host, port, text_reply(node->id));
             if (strcmp(name, "?") == 0 || node->port == 0) {
                 if (k == 0)
                     for (size_t slot = begin; slot <= end; slot++)
@@ -999,12 +934,12 @@ static redisReply *random_view(struct simple_member members[64], size_t *ret_n,
     return reply;
 }
 
-static void random_answers_are_read_as_a_simple_reader_does(void **state)
+TEST(random_answers_are_read_as_a_simple_reader_does)
 {
     static const struct simple_member *owner[USHER__REDIS_SLOTS];
     struct simple_member members[64];
 
-    sow();
+    (void)seed_set();
     for (unsigned i = 0; i < steps() / 10; i++) {
         size_t n;
         redisReply *by_hand = random_view(members, &n, owner), *reply;
@@ -1064,13 +999,13 @@ static void mutate(struct bytes *b)
     }
 }
 
-static void a_spoilt_answer_is_refused_or_sound(void **state)
+TEST(a_spoilt_answer_is_refused_or_sound)
 {
     static const struct simple_member *owner[USHER__REDIS_SLOTS];
     struct simple_member members[64];
     unsigned whole = 0, good = 0;
 
-    sow();
+    (void)seed_set();
     for (unsigned i = 0; i < steps(); i++) {
         struct bytes b = { NULL, 0, 0 };
         redisReply *reply;
@@ -1151,9 +1086,8 @@ static void leads_nowhere(const char *words)
     leads_nowhere_n(words, strlen(words), &asked);
 }
 
-static void a_redirect_names_slot_and_address(void **state)
+TEST_WITH(a_redirect_names_slot_and_address, NULL, NULL)
 {
-    (void)state;
     leads("MOVED 3999 127.0.0.1:6381", 3999, "127.0.0.1", 6381);
     leads("ASK 3999 127.0.0.1:6381", 3999, "127.0.0.1", 6381);
     leads("MOVED 0 a:1", 0, "a", 1);
@@ -1162,22 +1096,20 @@ static void a_redirect_names_slot_and_address(void **state)
           "redis-0.redis.svc.cluster.local", 6379);
 }
 
-static void its_port_is_after_the_last_colon(void **state)
+TEST_WITH(its_port_is_after_the_last_colon, NULL, NULL)
 {
-    (void)state;
     leads("MOVED 3999 ::1:6381", 3999, "::1", 6381);
     leads("MOVED 3999 2001:db8:0:0:1:0:0:1:6381", 3999, "2001:db8:0:0:1:0:0:1", 6381);
     leads("ASK 3999 [::1]:6381", 3999, "::1", 6381);
     leads("ASK 3999 [fe80::1%eth0]:6381", 3999, "fe80::1%eth0", 6381);
 }
 
-static void without_a_host_it_leads_to_that_of_the_node_asked(void **state)
+TEST_WITH(without_a_host_it_leads_to_that_of_the_node_asked, NULL, NULL)
 {
     static const struct usher__redis_address file = { "", 0 };
     struct usher__redis_address at = { "::1", 7000 };
     unsigned slot;
 
-    (void)state;
     leads("MOVED 3999 :6381", 3999, "10.0.0.9", 6381);
     leads("ASK 3999 :6381", 3999, "10.0.0.9", 6381);
     leads_nowhere_n("MOVED 3999 :6381", 16, &file);
@@ -1187,11 +1119,10 @@ static void without_a_host_it_leads_to_that_of_the_node_asked(void **state)
     assert_int_equal(at.port, 6381);
 }
 
-static void what_is_cut_leads_nowhere(void **state)
+TEST_WITH(what_is_cut_leads_nowhere, NULL, NULL)
 {
     static const char moved[] = "MOVED 3999 127.0.0.1:6381", ask[] = "ASK 3999 [::1]:6381";
 
-    (void)state;
     leads_nowhere_n(NULL, 0, &asked);
     for (size_t n = 0; n <= sizeof moved - 1 - 4; n++)
         leads_nowhere_n(moved, n, &asked);
@@ -1199,7 +1130,7 @@ static void what_is_cut_leads_nowhere(void **state)
         leads_nowhere_n(ask, n, &asked);
 }
 
-static void what_is_no_redirect_leads_nowhere(void **state)
+TEST_WITH(what_is_no_redirect_leads_nowhere, NULL, NULL)
 {
     static const char *const junk[] = {
         "",
@@ -1263,7 +1194,6 @@ static void what_is_no_redirect_leads_nowhere(void **state)
         "MOVED 3999 [[::1]]:2",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof junk / sizeof *junk; i++)
         leads_nowhere(junk[i]);
     leads_nowhere_n("MOVED 3999 a\0b:1", 16, &asked);
@@ -1271,11 +1201,10 @@ static void what_is_no_redirect_leads_nowhere(void **state)
     leads_nowhere_n("MOVED\0003999 a:1", 14, &asked);
 }
 
-static void its_host_has_so_many_bytes_and_no_more(void **state)
+TEST_WITH(its_host_has_so_many_bytes_and_no_more, NULL, NULL)
 {
     char words[400] = "MOVED 3999 ", host[USHER__REDIS_HOST_MAX];
 
-    (void)state;
     memset(host, 'h', sizeof host);
     host[sizeof host - 1] = '\0';
     (void)snprintf(words, sizeof words, "MOVED 3999 %s:1", host);
@@ -1289,15 +1218,14 @@ static void its_host_has_so_many_bytes_and_no_more(void **state)
 }
 
 /* What is understood says the same when it is written down again. */
-static void a_spoilt_redirect_is_refused_or_sound(void **state)
+TEST_WITH(a_spoilt_redirect_is_refused_or_sound, NULL, NULL)
 {
     static const char *const good[] = { "MOVED 3999 127.0.0.1:6381", "ASK 1 [2001:db8::1]:6381",
                                         "MOVED 16383 redis-0.redis:65535", "ASK 9 :1",
                                         "MOVED 65 ::1:65" };
     unsigned understood = 0;
 
-    (void)state;
-    sow();
+    (void)seed_set();
     for (unsigned i = 0; i < steps() * 10; i++) {
         const char *from = good[rnd(sizeof good / sizeof *good)];
         struct bytes b = { NULL, 0, 0 };
@@ -1319,44 +1247,4 @@ static void a_spoilt_redirect_is_refused_or_sound(void **state)
         free(b.p);
     }
     print_message("%u understood\n", understood);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slot_is_the_crc_of_the_tag),
-        cmocka_unit_test(keys_have_the_slots_that_the_manuals_say),
-        cmocka_unit_test(every_vector_of_a_given_file_agrees),
-        cmocka_unit_test_teardown(an_answer_names_masters_and_replicas, drop_all),
-        cmocka_unit_test_teardown(no_ranges_are_a_view_that_covers_nothing, drop_all),
-        cmocka_unit_test_teardown(gaps_are_nobodys, drop_all),
-        cmocka_unit_test_teardown(of_ranges_that_overlap_the_later_one_holds, drop_all),
-        cmocka_unit_test_teardown(no_host_is_that_of_the_node_asked, drop_all),
-        cmocka_unit_test_teardown(hosts_are_addresses_of_both_families_and_names, drop_all),
-        cmocka_unit_test_teardown(a_host_that_cannot_be_one_spoils_the_answer, drop_all),
-        cmocka_unit_test_teardown(one_that_does_not_know_its_name_is_left_out, drop_all),
-        cmocka_unit_test_teardown(strange_fields_of_a_node_are_passed_over, drop_all),
-        cmocka_unit_test_teardown(the_address_of_a_node_with_a_name_is_kept, drop_all),
-        cmocka_unit_test_teardown(the_address_of_a_master_is_read_from_a_sentinel, drop_all),
-        cmocka_unit_test_teardown(each_address_stands_once_and_the_master_wins, drop_all),
-        cmocka_unit_test_teardown(ranges_beyond_the_slots_spoil_the_answer, drop_all),
-        cmocka_unit_test_teardown(anything_of_another_type_spoils_the_answer, drop_all),
-        cmocka_unit_test_teardown(too_few_elements_spoil_the_answer, drop_all),
-        cmocka_unit_test_teardown(ports_and_ids_that_cannot_be_spoil_the_answer, drop_all),
-        cmocka_unit_test_teardown(there_are_so_many_members_and_no_more, drop_all),
-        cmocka_unit_test_teardown(without_memory_nothing_is_kept, drop_all),
-        cmocka_unit_test_teardown(random_answers_are_read_as_a_simple_reader_does, drop_all),
-        cmocka_unit_test_teardown(a_spoilt_answer_is_refused_or_sound, drop_all),
-        cmocka_unit_test(a_redirect_names_slot_and_address),
-        cmocka_unit_test(its_port_is_after_the_last_colon),
-        cmocka_unit_test(without_a_host_it_leads_to_that_of_the_node_asked),
-        cmocka_unit_test(what_is_cut_leads_nowhere),
-        cmocka_unit_test(what_is_no_redirect_leads_nowhere),
-        cmocka_unit_test(its_host_has_so_many_bytes_and_no_more),
-        cmocka_unit_test(a_spoilt_redirect_is_refused_or_sound),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

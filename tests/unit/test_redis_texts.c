@@ -12,16 +12,8 @@
  * Valkey 7.2, 8.0, 8.1, 9.0 and 9.1.  A row says since when; most hold in all later versions, too.
  * Valkey 7.2 says what Redis 7.2 does.
  */
-#include "config.h"
+#include "lib/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <hiredis/hiredis.h>
 
 #include "conn.h"
@@ -91,7 +83,7 @@ static void assert_classes(const struct row *rows, size_t n)
     "the command arguments"
 
 /* To EVALSHA, SCRIPT LOAD and what the handshake sends themselves. */
-static void classes_hold_for_what_is_said_at_the_door(void **state)
+TEST(classes_hold_for_what_is_said_at_the_door)
 {
     static const struct row rows[] = {
         /* src/cluster.c: clusterRedirectClient(); the endpoint since 7.0: clusterNode… or
@@ -239,7 +231,6 @@ static void classes_hold_for_what_is_said_at_the_door(void **state)
         { "Valkey 9.1", "ERR Could not find scripting engine 'lua'", USHER__REDIS_SCRIPT_ERROR },
     };
 
-    (void)state;
     ASSERT_CLASSES(rows);
 }
 
@@ -247,7 +238,7 @@ static void classes_hold_for_what_is_said_at_the_door(void **state)
  * What redis.call() raises of the state of the server, before the first write.  6.2 looks at it
  * before each write, except for memory; what can have changed since the first one is unsure.
  */
-static void classes_hold_for_the_state_of_the_server_inside_of_a_script(void **state)
+TEST(classes_hold_for_the_state_of_the_server_inside_of_a_script)
 {
     static const struct row rows[] = {
         /* src/scripting.c: luaRedisGenericCommand() */
@@ -281,12 +272,11 @@ static void classes_hold_for_the_state_of_the_server_inside_of_a_script(void **s
         { "6.2", AT62 "-" NO_AOF, USHER__REDIS_REFUSED },
     };
 
-    (void)state;
     ASSERT_CLASSES(rows);
 }
 
 /* A right, a key, a mistake: at any time. */
-static void classes_hold_for_what_may_come_from_the_middle_of_a_script(void **state)
+TEST(classes_hold_for_what_may_come_from_the_middle_of_a_script)
 {
     static const struct row rows[] = {
         /* src/scripting.c: luaRedisGenericCommand(), evalGenericCommand() */
@@ -416,12 +406,11 @@ static void classes_hold_for_what_may_come_from_the_middle_of_a_script(void **st
           USHER__REDIS_SCRIPT_ERROR },
     };
 
-    (void)state;
     ASSERT_CLASSES(rows);
 }
 
 /* What lua/rights.lua says before it lets anything be done. */
-static void classes_hold_for_what_our_scripts_say_of_rights(void **state)
+TEST(classes_hold_for_what_our_scripts_say_of_rights)
 {
     static const struct row rows[] = {
         { "ours", "NOPERM the user lacks the right to ZADD on t:{desk}:number:index",
@@ -429,11 +418,10 @@ static void classes_hold_for_what_our_scripts_say_of_rights(void **state)
         { "ours", "NOPERM the user lacks the right to INFO", USHER__REDIS_REFUSED },
     };
 
-    (void)state;
     ASSERT_CLASSES(rows);
 }
 
-static void classes_hold_for_words_that_may_be_of_anywhere(void **state)
+TEST(classes_hold_for_words_that_may_be_of_anywhere)
 {
     static const struct row rows[] = {
         /* a server that does not say that it was in a script */
@@ -476,16 +464,14 @@ static void classes_hold_for_words_that_may_be_of_anywhere(void **state)
         { "any", "ERR Error running script (call to f_", USHER__REDIS_SCRIPT_ERROR },
     };
 
-    (void)state;
     ASSERT_CLASSES(rows);
 }
 
-static void what_is_no_error_is_ok_and_a_nul_ends_no_text(void **state)
+TEST(what_is_no_error_is_ok_and_a_nul_ends_no_text)
 {
     static char zeros[] = "OOM\0 LOADING";
     struct redisReply r;
 
-    (void)state;
     memset(&r, 0, sizeof r);
     for (int type = REDIS_REPLY_STRING; type < REDIS_REPLY_ERROR; type++) {
         r.type = type;
@@ -495,20 +481,4 @@ static void what_is_no_error_is_ok_and_a_nul_ends_no_text(void **state)
     r.str = zeros;
     r.len = sizeof zeros - 1;
     assert_int_equal(usher__redis_classify(&r), USHER__REDIS_SCRIPT_ERROR);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_hold_for_what_is_said_at_the_door),
-        cmocka_unit_test(classes_hold_for_the_state_of_the_server_inside_of_a_script),
-        cmocka_unit_test(classes_hold_for_what_may_come_from_the_middle_of_a_script),
-        cmocka_unit_test(classes_hold_for_what_our_scripts_say_of_rights),
-        cmocka_unit_test(classes_hold_for_words_that_may_be_of_anywhere),
-        cmocka_unit_test(what_is_no_error_is_ok_and_a_nul_ends_no_text),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("redis_texts", tests, NULL, NULL);
 }

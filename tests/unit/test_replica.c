@@ -3,21 +3,13 @@
  * The rules by which a replica keeps its copy, one test each, with notices and answers made by
  * hand.  tests/model/test_replica_random.c has a real leader.
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/replica.h>
 
 #include "core/pack.h"
 #include "lib/calls.h"
+#include "lib/util.h"
 #include "steps/kept.h"
 
 #define EPOCH UINT64_C(0x1122334455667788)
@@ -27,29 +19,6 @@
 enum { IGNORE = USHER_REPLICA_IGNORE, APPLY, REPLAY, PULL };
 
 /* ---- memory that can fail ---- */
-
-struct memory {
-    size_t bytes, calls, fail_at; /* the allocation that fails, from 1; 0: none */
-};
-
-static void *memory_resize(void *payload, void *p, size_t old, size_t size)
-{
-    struct memory *m = payload;
-    void *q;
-
-    if (size == 0) {
-        assert_true(m->bytes >= old);
-        m->bytes -= old;
-        free(p);
-        return NULL;
-    }
-    if (++m->calls == m->fail_at)
-        return NULL;
-    q = realloc(p, size);
-    assert_non_null(q);
-    m->bytes += size - old;
-    return q;
-}
 
 /* ---- a world: one replica, and what its leader would say ---- */
 
@@ -62,13 +31,6 @@ struct world {
     unsigned char bytes[ROWS_MAX][600];
     uint64_t asked; /* the ticket of the last question */
 };
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, s != NULL ? strlen(s) : 0 };
-
-    return t;
-}
 
 static int setup(void **state)
 {
@@ -91,6 +53,8 @@ static int teardown(void **state)
     free(w);
     return 0;
 }
+
+TEST_EACH(setup, teardown);
 
 /* "a=1 b=2", packed; each word of it with @version if that is not 0. */
 static struct usher_text pack(unsigned char *to, size_t size, const char *words, uint64_t version)
@@ -333,11 +297,10 @@ static void assert_counts(const struct world *w, const char *member, const char 
 
 /* ---- snapshots ---- */
 
-static void a_name_that_no_room_can_have_is_invalid(void **state)
+TEST(a_name_that_no_room_can_have_is_invalid)
 {
     struct usher_replica *r;
 
-    (void)state;
     assert_int_equal(usher_replica_open("", NULL, &r), USHER_INVALID);
     assert_int_equal(usher_replica_open("a{b", NULL, &r), USHER_INVALID);
     assert_int_equal(usher_replica_open(NULL, NULL, &r), USHER_INVALID);
@@ -345,7 +308,7 @@ static void a_name_that_no_room_can_have_is_invalid(void **state)
     usher_replica_close(NULL);
 }
 
-static void a_new_replica_wants_a_snapshot(void **state)
+TEST(a_new_replica_wants_a_snapshot)
 {
     struct world *w = *state;
     struct usher_replica_question q;
@@ -359,7 +322,7 @@ static void a_new_replica_wants_a_snapshot(void **state)
     assert_true(q.after == 0 && q.since == 0);
 }
 
-static void a_snapshot_is_the_copy(void **state)
+TEST(a_snapshot_is_the_copy)
 {
     static const struct {
         int kind;
@@ -402,7 +365,7 @@ static void more(struct world *w, uint64_t after)
     w->reply.of.room.since = after;
 }
 
-static void pages_are_put_together(void **state)
+TEST(pages_are_put_together)
 {
     struct world *w = *state;
     struct usher_replica_question q;
@@ -426,7 +389,7 @@ static void pages_are_put_together(void **state)
     assert_int_equal(about(w).members, 3);
 }
 
-static void the_old_copy_stays_until_the_new_one_is_whole(void **state)
+TEST(the_old_copy_stays_until_the_new_one_is_whole)
 {
     struct world *w = *state;
 
@@ -467,7 +430,7 @@ static void assert_begins_anew(struct world *w)
     w->asked = q.ticket;
 }
 
-static void a_page_of_another_version_without_the_changes_begins_anew(void **state)
+TEST(a_page_of_another_version_without_the_changes_begins_anew)
 {
     struct world *w = *state;
 
@@ -479,7 +442,7 @@ static void a_page_of_another_version_without_the_changes_begins_anew(void **sta
     assert_version(w, 11);
 }
 
-static void a_page_of_another_epoch_begins_anew(void **state)
+TEST(a_page_of_another_epoch_begins_anew)
 {
     struct world *w = *state;
 
@@ -488,7 +451,7 @@ static void a_page_of_another_epoch_begins_anew(void **state)
     assert_begins_anew(w);
 }
 
-static void a_log_that_does_not_reach_back_to_a_page_begins_anew(void **state)
+TEST(a_log_that_does_not_reach_back_to_a_page_begins_anew)
 {
     struct world *w = *state;
 
@@ -497,7 +460,7 @@ static void a_log_that_does_not_reach_back_to_a_page_begins_anew(void **state)
     assert_begins_anew(w);
 }
 
-static void a_page_of_another_history_begins_anew(void **state)
+TEST(a_page_of_another_history_begins_anew)
 {
     struct world *w = *state;
 
@@ -525,7 +488,7 @@ static void a_page_of_another_history_begins_anew(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void changes_between_two_pages_are_made_in_what_is_there(void **state)
+TEST(changes_between_two_pages_are_made_in_what_is_there)
 {
     struct world *w = *state;
 
@@ -558,7 +521,7 @@ static void changes_between_two_pages_are_made_in_what_is_there(void **state)
     assert_int_equal(about(w).roles, 0);
 }
 
-static void who_goes_between_two_pages_takes_his_things_along(void **state)
+TEST(who_goes_between_two_pages_takes_his_things_along)
 {
     struct world *w = *state;
 
@@ -583,7 +546,7 @@ static void who_goes_between_two_pages_takes_his_things_along(void **state)
     assert_value(w, USHER_ROOM_ROW_MEMBER, "ann", NULL);
 }
 
-static void changes_that_fill_a_page_are_followed_by_others(void **state)
+TEST(changes_that_fill_a_page_are_followed_by_others)
 {
     struct world *w = *state;
     struct usher_replica_question q;
@@ -605,7 +568,7 @@ static void changes_that_fill_a_page_are_followed_by_others(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void an_answer_that_comes_twice_is_ignored(void **state)
+TEST(an_answer_that_comes_twice_is_ignored)
 {
     struct world *w = *state;
 
@@ -616,7 +579,7 @@ static void an_answer_that_comes_twice_is_ignored(void **state)
     assert_int_equal(about(w).members, 2);
 }
 
-static void an_answer_to_an_older_question_is_ignored(void **state)
+TEST(an_answer_to_an_older_question_is_ignored)
 {
     struct world *w = *state;
     uint64_t old;
@@ -630,7 +593,7 @@ static void an_answer_to_an_older_question_is_ignored(void **state)
     assert_int_equal(answer(w), APPLY);
 }
 
-static void rows_that_cannot_be_begin_anew(void **state)
+TEST(rows_that_cannot_be_begin_anew)
 {
     struct world *w = *state;
 
@@ -668,7 +631,7 @@ static void rows_that_cannot_be_begin_anew(void **state)
     assert_int_equal(answer(w), APPLY);
 }
 
-static void a_store_that_failed_is_asked_again(void **state)
+TEST(a_store_that_failed_is_asked_again)
 {
     struct world *w = *state;
 
@@ -684,7 +647,7 @@ static void a_store_that_failed_is_asked_again(void **state)
 
 /* ---- notices ---- */
 
-static void the_next_notice_is_applied(void **state)
+TEST(the_next_notice_is_applied)
 {
     struct world *w = *state;
 
@@ -695,7 +658,7 @@ static void the_next_notice_is_applied(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void a_notice_that_comes_twice_is_ignored(void **state)
+TEST(a_notice_that_comes_twice_is_ignored)
 {
     struct world *w = *state;
 
@@ -715,7 +678,7 @@ static void a_notice_that_comes_twice_is_ignored(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void notices_of_other_rooms_are_ignored(void **state)
+TEST(notices_of_other_rooms_are_ignored)
 {
     struct world *w = *state;
     struct usher_notice n;
@@ -731,7 +694,7 @@ static void notices_of_other_rooms_are_ignored(void **state)
     assert_int_equal(usher_replica_notice(w->r, &n), APPLY);
 }
 
-static void a_gap_asks_for_what_is_missing(void **state)
+TEST(a_gap_asks_for_what_is_missing)
 {
     struct world *w = *state;
 
@@ -750,7 +713,7 @@ static void a_gap_asks_for_what_is_missing(void **state)
     assert_field(w, "g", "2");
 }
 
-static void a_question_is_asked_once(void **state)
+TEST(a_question_is_asked_once)
 {
     struct world *w = *state;
 
@@ -763,7 +726,7 @@ static void a_question_is_asked_once(void **state)
     assert_int_equal(usher_replica_missing(w->r), REPLAY);
 }
 
-static void notices_out_of_order_are_put_in_order(void **state)
+TEST(notices_out_of_order_are_put_in_order)
 {
     struct world *w = *state;
 
@@ -779,7 +742,7 @@ static void notices_out_of_order_are_put_in_order(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void the_answer_to_a_gap_that_closed_is_ignored(void **state)
+TEST(the_answer_to_a_gap_that_closed_is_ignored)
 {
     struct world *w = *state;
 
@@ -793,7 +756,7 @@ static void the_answer_to_a_gap_that_closed_is_ignored(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void more_changes_than_one_answer_has_are_asked_for(void **state)
+TEST(more_changes_than_one_answer_has_are_asked_for)
 {
     struct world *w = *state;
 
@@ -811,7 +774,7 @@ static void more_changes_than_one_answer_has_are_asked_for(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void a_log_that_does_not_reach_back_pulls(void **state)
+TEST(a_log_that_does_not_reach_back_pulls)
 {
     struct world *w = *state;
 
@@ -827,7 +790,7 @@ static void a_log_that_does_not_reach_back_pulls(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void changes_with_a_gap_or_no_notices_pull(void **state)
+TEST(changes_with_a_gap_or_no_notices_pull)
 {
     struct world *w = *state;
 
@@ -847,7 +810,7 @@ static void changes_with_a_gap_or_no_notices_pull(void **state)
     }
 }
 
-static void early_notices_are_bounded(void **state)
+TEST(early_notices_are_bounded)
 {
     struct world *w = *state;
     size_t before;
@@ -866,7 +829,7 @@ static void early_notices_are_bounded(void **state)
     assert_false(usher_replica_current(w->r));
 }
 
-static void early_notices_are_bounded_in_bytes(void **state)
+TEST(early_notices_are_bounded_in_bytes)
 {
     struct world *w = *state;
     static char large[USHER_NOTICE_DATA_MAX];
@@ -884,7 +847,7 @@ static void early_notices_are_bounded_in_bytes(void **state)
     assert_true(about(w).early < 64);
 }
 
-static void notices_heard_while_pulling_are_not_lost(void **state)
+TEST(notices_heard_while_pulling_are_not_lost)
 {
     struct world *w = *state;
 
@@ -899,7 +862,7 @@ static void notices_heard_while_pulling_are_not_lost(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void a_notice_too_large_to_be_told_pulls(void **state)
+TEST(a_notice_too_large_to_be_told_pulls)
 {
     struct world *w = *state;
     struct usher_notice n =
@@ -934,7 +897,7 @@ static int hear_together(struct world *w, uint64_t first, uint64_t last, const s
     return (int)usher_replica_notice(w->r, &range);
 }
 
-static void what_is_told_together_is_applied_one_by_one(void **state)
+TEST(what_is_told_together_is_applied_one_by_one)
 {
     struct world *w = *state;
     const struct told t[] = {
@@ -953,7 +916,7 @@ static void what_is_told_together_is_applied_one_by_one(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void what_is_told_together_in_part_is_asked_for(void **state)
+TEST(what_is_told_together_in_part_is_asked_for)
 {
     struct world *w = *state;
     const struct told t[] = {
@@ -974,7 +937,7 @@ static void what_is_told_together_in_part_is_asked_for(void **state)
     ask_since(w, 11);
 }
 
-static void what_cannot_be_so_pulls(void **state)
+TEST(what_cannot_be_so_pulls)
 {
     static const struct told wrong[] = {
         { 11, USHER_ROOM_SWEEP, .to = 0 }, /* a verb it does not know */
@@ -1011,7 +974,7 @@ static void what_cannot_be_so_pulls(void **state)
 
 /* ---- heartbeats, epochs, falls ---- */
 
-static void a_heartbeat_of_the_same_version_changes_nothing(void **state)
+TEST(a_heartbeat_of_the_same_version_changes_nothing)
 {
     struct world *w = *state;
 
@@ -1020,7 +983,7 @@ static void a_heartbeat_of_the_same_version_changes_nothing(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void a_heartbeat_ahead_asks_for_what_is_missing(void **state)
+TEST(a_heartbeat_ahead_asks_for_what_is_missing)
 {
     struct world *w = *state;
 
@@ -1034,7 +997,7 @@ static void a_heartbeat_ahead_asks_for_what_is_missing(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void another_epoch_pulls(void **state)
+TEST(another_epoch_pulls)
 {
     struct world *w = *state;
 
@@ -1051,7 +1014,7 @@ static void another_epoch_pulls(void **state)
     assert_int_equal(HEAR(w, 12, USHER_ROOM_SET, .data = "f=2"), PULL);
 }
 
-static void another_epoch_heard_while_pulling_pulls_again(void **state)
+TEST(another_epoch_heard_while_pulling_pulls_again)
 {
     struct world *w = *state;
 
@@ -1067,7 +1030,7 @@ static void another_epoch_heard_while_pulling_pulls_again(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void two_epochs_heard_while_pulling_pull_again(void **state)
+TEST(two_epochs_heard_while_pulling_pull_again)
 {
     struct world *w = *state;
 
@@ -1079,7 +1042,7 @@ static void two_epochs_heard_while_pulling_pull_again(void **state)
     assert_false(usher_replica_current(w->r));
 }
 
-static void a_doubt_of_before_the_question_is_settled(void **state)
+TEST(a_doubt_of_before_the_question_is_settled)
 {
     struct world *w = *state;
 
@@ -1100,7 +1063,7 @@ static void follow_three(struct world *w)
     assert_int_equal(HEAR_SET(w, 13, "f=3"), APPLY);
 }
 
-static void a_late_heartbeat_is_cleared_up_by_changes(void **state)
+TEST(a_late_heartbeat_is_cleared_up_by_changes)
 {
     struct world *w = *state;
 
@@ -1113,7 +1076,7 @@ static void a_late_heartbeat_is_cleared_up_by_changes(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void a_doubt_that_came_behind_the_question_stays(void **state)
+TEST(a_doubt_that_came_behind_the_question_stays)
 {
     struct world *w = *state;
 
@@ -1126,7 +1089,7 @@ static void a_doubt_that_came_behind_the_question_stays(void **state)
     assert_false(usher_replica_current(w->r));
 }
 
-static void nothing_is_applied_while_it_may_have_fallen(void **state)
+TEST(nothing_is_applied_while_it_may_have_fallen)
 {
     struct world *w = *state;
 
@@ -1142,7 +1105,7 @@ static void nothing_is_applied_while_it_may_have_fallen(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void a_version_that_fell_pulls(void **state)
+TEST(a_version_that_fell_pulls)
 {
     struct world *w = *state;
 
@@ -1158,7 +1121,7 @@ static void a_version_that_fell_pulls(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void a_fall_is_seen_when_the_versions_have_caught_up(void **state)
+TEST(a_fall_is_seen_when_the_versions_have_caught_up)
 {
     struct world *w = *state;
 
@@ -1177,7 +1140,7 @@ static void a_fall_is_seen_when_the_versions_have_caught_up(void **state)
     assert_int_equal(answer(w), PULL);
 }
 
-static void early_notices_above_a_heartbeat_are_not_trusted(void **state)
+TEST(early_notices_above_a_heartbeat_are_not_trusted)
 {
     struct world *w = *state;
 
@@ -1198,7 +1161,7 @@ static void early_notices_above_a_heartbeat_are_not_trusted(void **state)
     assert_field(w, "g", "3");
 }
 
-static void a_fall_to_what_was_before_is_asked_for(void **state)
+TEST(a_fall_to_what_was_before_is_asked_for)
 {
     struct world *w = *state;
 
@@ -1212,7 +1175,7 @@ static void a_fall_to_what_was_before_is_asked_for(void **state)
     assert_int_equal(answer(w), PULL);
 }
 
-static void a_heartbeat_of_another_history_pulls(void **state)
+TEST(a_heartbeat_of_another_history_pulls)
 {
     struct world *w = *state;
 
@@ -1229,7 +1192,7 @@ static void a_heartbeat_of_another_history_pulls(void **state)
 }
 
 /* The store fell, and all is lost that it told of until its versions were ahead again. */
-static void a_notice_of_another_history_is_not_applied(void **state)
+TEST(a_notice_of_another_history_is_not_applied)
 {
     struct world *w = *state;
 
@@ -1250,7 +1213,7 @@ static void a_notice_of_another_history_is_not_applied(void **state)
 }
 
 /* What was heard behind a question may be of a later course than the answer. */
-static void another_history_heard_while_pulling_pulls_again(void **state)
+TEST(another_history_heard_while_pulling_pulls_again)
 {
     struct world *w = *state;
 
@@ -1265,7 +1228,7 @@ static void another_history_heard_while_pulling_pulls_again(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void another_notice_of_a_known_version_pulls(void **state)
+TEST(another_notice_of_a_known_version_pulls)
 {
     struct world *w = *state;
 
@@ -1274,7 +1237,7 @@ static void another_notice_of_a_known_version_pulls(void **state)
     assert_false(usher_replica_current(w->r));
 }
 
-static void another_early_notice_of_one_version_pulls(void **state)
+TEST(another_early_notice_of_one_version_pulls)
 {
     struct world *w = *state;
 
@@ -1289,7 +1252,7 @@ static void another_early_notice_of_one_version_pulls(void **state)
     assert_int_equal(answer(w), PULL);
 }
 
-static void an_answer_that_differs_from_an_early_notice_pulls(void **state)
+TEST(an_answer_that_differs_from_an_early_notice_pulls)
 {
     struct world *w = *state;
 
@@ -1302,7 +1265,7 @@ static void an_answer_that_differs_from_an_early_notice_pulls(void **state)
     assert_int_equal(answer(w), PULL);
 }
 
-static void a_store_below_what_was_heard_fell(void **state)
+TEST(a_store_below_what_was_heard_fell)
 {
     struct world *w = *state;
 
@@ -1320,7 +1283,7 @@ static void a_store_below_what_was_heard_fell(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void a_digest_shows_what_nothing_else_did(void **state)
+TEST(a_digest_shows_what_nothing_else_did)
 {
     struct world *w = *state;
     char digest[33];
@@ -1339,7 +1302,7 @@ static void a_digest_shows_what_nothing_else_did(void **state)
 
 /* ---- what notices do ---- */
 
-static void fields_are_set_and_unset(void **state)
+TEST(fields_are_set_and_unset)
 {
     struct world *w = *state;
     struct usher_room_result_row row;
@@ -1358,7 +1321,7 @@ static void fields_are_set_and_unset(void **state)
     assert_field(w, "f", "");
 }
 
-static void a_member_comes_changes_and_goes(void **state)
+TEST(a_member_comes_changes_and_goes)
 {
     struct world *w = *state;
     struct usher_room_result_row row;
@@ -1394,7 +1357,7 @@ static void a_member_comes_changes_and_goes(void **state)
     assert_int_equal(about(w).members, 2);
 }
 
-static void roles_and_shares_go_with_their_member(void **state)
+TEST(roles_and_shares_go_with_their_member)
 {
     struct world *w = *state;
 
@@ -1412,7 +1375,7 @@ static void roles_and_shares_go_with_their_member(void **state)
     assert_int_equal(about(w).roles, 0);
 }
 
-static void a_share_changes_and_goes(void **state)
+TEST(a_share_changes_and_goes)
 {
     struct world *w = *state;
     struct usher_room_result_row row;
@@ -1426,7 +1389,7 @@ static void a_share_changes_and_goes(void **state)
     assert_value(w, USHER_ROOM_ROW_SHARE, "board", NULL);
 }
 
-static void what_was_set_last_counts(void **state)
+TEST(what_was_set_last_counts)
 {
     struct world *w = *state;
 
@@ -1450,7 +1413,7 @@ static void what_was_set_last_counts(void **state)
     assert_counts(w, "nobody", "mic", NULL);
 }
 
-static void a_lock_is_seen(void **state)
+TEST(a_lock_is_seen)
 {
     struct world *w = *state;
 
@@ -1462,7 +1425,7 @@ static void a_lock_is_seen(void **state)
     assert_int_equal(about(w).state, USHER_ROOM_STATE_OPEN);
 }
 
-static void a_room_that_closes_is_empty(void **state)
+TEST(a_room_that_closes_is_empty)
 {
     struct world *w = *state;
     char digest[33];
@@ -1478,7 +1441,7 @@ static void a_room_that_closes_is_empty(void **state)
     assert_int_equal(HEAR_SET(w, 13, "f=1"), PULL); /* of no room */
 }
 
-static void a_room_that_is_missing_is_empty(void **state)
+TEST(a_room_that_is_missing_is_empty)
 {
     struct world *w = *state;
 
@@ -1500,7 +1463,7 @@ static void a_room_that_is_missing_is_empty(void **state)
     assert_true(usher_replica_current(w->r));
 }
 
-static void a_room_found_closing_ends(void **state)
+TEST(a_room_found_closing_ends)
 {
     struct world *w = *state;
 
@@ -1514,7 +1477,7 @@ static void a_room_found_closing_ends(void **state)
 
 /* ---- digests ---- */
 
-static void copies_of_one_state_have_one_digest(void **state)
+TEST(copies_of_one_state_have_one_digest)
 {
     struct world *w = *state;
     char first[33], second[33];
@@ -1542,7 +1505,7 @@ static void copies_of_one_state_have_one_digest(void **state)
     assert_string_equal(first, second);
 }
 
-static void everything_that_is_seen_is_in_the_digest(void **state)
+TEST(everything_that_is_seen_is_in_the_digest)
 {
     static const struct told change[] = {
         { 11, USHER_ROOM_SET, .data = "f=1" },
@@ -1577,7 +1540,7 @@ static void everything_that_is_seen_is_in_the_digest(void **state)
     }
 }
 
-static void an_own_value_that_does_not_count_is_not_in_the_digest(void **state)
+TEST(an_own_value_that_does_not_count_is_not_in_the_digest)
 {
     struct world *w = *state;
     char with[33], without[33];
@@ -1635,7 +1598,7 @@ static void live(struct world *w)
     }
 }
 
-static void without_memory_it_pulls_again(void **state)
+TEST(without_memory_it_pulls_again)
 {
     struct world *w = *state;
     struct usher_replica *r = w->r;
@@ -1664,80 +1627,4 @@ static void without_memory_it_pulls_again(void **state)
         usher_replica_close(w->r);
         w->r = r;
     }
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(a_name_that_no_room_can_have_is_invalid),
-        T(a_new_replica_wants_a_snapshot),
-        T(a_snapshot_is_the_copy),
-        T(pages_are_put_together),
-        T(the_old_copy_stays_until_the_new_one_is_whole),
-        T(a_page_of_another_version_without_the_changes_begins_anew),
-        T(a_page_of_another_epoch_begins_anew),
-        T(a_log_that_does_not_reach_back_to_a_page_begins_anew),
-        T(a_page_of_another_history_begins_anew),
-        T(changes_between_two_pages_are_made_in_what_is_there),
-        T(who_goes_between_two_pages_takes_his_things_along),
-        T(changes_that_fill_a_page_are_followed_by_others),
-        T(an_answer_that_comes_twice_is_ignored),
-        T(an_answer_to_an_older_question_is_ignored),
-        T(rows_that_cannot_be_begin_anew),
-        T(a_store_that_failed_is_asked_again),
-        T(the_next_notice_is_applied),
-        T(a_notice_that_comes_twice_is_ignored),
-        T(notices_of_other_rooms_are_ignored),
-        T(a_gap_asks_for_what_is_missing),
-        T(a_question_is_asked_once),
-        T(notices_out_of_order_are_put_in_order),
-        T(the_answer_to_a_gap_that_closed_is_ignored),
-        T(more_changes_than_one_answer_has_are_asked_for),
-        T(a_log_that_does_not_reach_back_pulls),
-        T(changes_with_a_gap_or_no_notices_pull),
-        T(early_notices_are_bounded),
-        T(early_notices_are_bounded_in_bytes),
-        T(notices_heard_while_pulling_are_not_lost),
-        T(a_notice_too_large_to_be_told_pulls),
-        T(what_is_told_together_is_applied_one_by_one),
-        T(what_is_told_together_in_part_is_asked_for),
-        T(what_cannot_be_so_pulls),
-        T(a_heartbeat_of_the_same_version_changes_nothing),
-        T(a_heartbeat_ahead_asks_for_what_is_missing),
-        T(another_epoch_pulls),
-        T(another_epoch_heard_while_pulling_pulls_again),
-        T(two_epochs_heard_while_pulling_pull_again),
-        T(a_doubt_of_before_the_question_is_settled),
-        T(a_late_heartbeat_is_cleared_up_by_changes),
-        T(a_doubt_that_came_behind_the_question_stays),
-        T(nothing_is_applied_while_it_may_have_fallen),
-        T(a_version_that_fell_pulls),
-        T(a_fall_is_seen_when_the_versions_have_caught_up),
-        T(early_notices_above_a_heartbeat_are_not_trusted),
-        T(a_fall_to_what_was_before_is_asked_for),
-        T(a_heartbeat_of_another_history_pulls),
-        T(a_notice_of_another_history_is_not_applied),
-        T(another_history_heard_while_pulling_pulls_again),
-        T(another_notice_of_a_known_version_pulls),
-        T(another_early_notice_of_one_version_pulls),
-        T(an_answer_that_differs_from_an_early_notice_pulls),
-        T(a_store_below_what_was_heard_fell),
-        T(a_digest_shows_what_nothing_else_did),
-        T(fields_are_set_and_unset),
-        T(a_member_comes_changes_and_goes),
-        T(roles_and_shares_go_with_their_member),
-        T(a_share_changes_and_goes),
-        T(what_was_set_last_counts),
-        T(a_lock_is_seen),
-        T(a_room_that_closes_is_empty),
-        T(a_room_that_is_missing_is_empty),
-        T(a_room_found_closing_ends),
-        T(copies_of_one_state_have_one_digest),
-        T(everything_that_is_seen_is_in_the_digest),
-        T(an_own_value_that_does_not_count_is_not_in_the_digest),
-        T(without_memory_it_pulls_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

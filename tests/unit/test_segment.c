@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The arithmetic of segments, of 64 bits in two, and the scrambling of ids. */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "core/segment.h"
 #include "core/wide.h"
@@ -36,11 +26,10 @@ static void round_trip(uint64_t value)
     assert_true((uint64_t)back == value);
 }
 
-static void a_number_is_two_and_its_digits(void **state)
+TEST(a_number_is_two_and_its_digits)
 {
     uint64_t at = 1;
 
-    (void)state;
     for (int p = 0; p < 20; p++, at *= 10)
         for (uint64_t off = 0; off < 5; off++)
             if (at + off >= 2)
@@ -51,7 +40,7 @@ static void a_number_is_two_and_its_digits(void **state)
     round_trip(UINT64_C(18446000000000000000) - 1);
 }
 
-static void what_is_no_number_is_not_read(void **state)
+TEST(what_is_no_number_is_not_read)
 {
     static const char *const wrong[] = { "",
                                          "01",
@@ -67,7 +56,6 @@ static void what_is_no_number_is_not_read(void **state)
     char text[USHER__WIDE_TEXT];
     int64_t value = 7;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_false(usher__wide_read(wrong[i], strlen(wrong[i]), &value));
     assert_int_equal(value, 7);
@@ -78,14 +66,13 @@ static void what_is_no_number_is_not_read(void **state)
     assert_int_equal(value, 0);
 }
 
-static void what_cannot_be_a_counter_is_found(void **state)
+TEST(what_cannot_be_a_counter_is_found)
 {
     static const int64_t good[][2] = { { 0, 0 }, { 0, 999999999 }, { 9223372036, 854775807 } };
     static const int64_t bad[][2] = {
         { 9223372036, 854775808 }, { 9223372037, 0 }, { -1, 0 }, { 0, -1 }, { 0, 1000000000 }
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_true(usher__wide_sound(good[i], INT64_MAX));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -94,12 +81,11 @@ static void what_cannot_be_a_counter_is_found(void **state)
 
 /* ---- segments --------------------------------------------------------------------- */
 
-static void a_segment_gives_its_first_and_its_last(void **state)
+TEST(a_segment_gives_its_first_and_its_last)
 {
     struct usher__segment g = { 1, 513, INT64_MAX, 1 };
     uint64_t first;
 
-    (void)state;
     for (uint64_t i = 1; i <= 512; i++) {
         assert_int_equal(usher__segment_carve(&g, 1, &first), USHER_OK);
         assert_true(first == i);
@@ -114,11 +100,10 @@ static void a_segment_gives_its_first_and_its_last(void **state)
     assert_int_equal(usher__segment_carve(&g, 1, &first), USHER_EMPTY);
 }
 
-static void ids_that_were_skipped_are_not_in_the_next_segment(void **state)
+TEST(ids_that_were_skipped_are_not_in_the_next_segment)
 {
     struct usher__segment g = { 5000, 1536, INT64_MAX, 3 };
 
-    (void)state;
     usher__segment_extend(&g, 1, 10); /* 5000, 5003, …, 5027 */
     assert_true(g.end == 5028);
     g = (struct usher__segment){ 1537, 1535, INT64_MAX, 3 }; /* 1, 4, …, 1534 are used up */
@@ -126,12 +111,11 @@ static void ids_that_were_skipped_are_not_in_the_next_segment(void **state)
     assert_true(g.end == 1535 + 1536);
 }
 
-static void nothing_passes_the_limit_and_nothing_wraps(void **state)
+TEST(nothing_passes_the_limit_and_nothing_wraps)
 {
     struct usher__segment g = { (uint64_t)INT64_MAX - 2, (uint64_t)INT64_MAX + 100, INT64_MAX, 1 };
     uint64_t first;
 
-    (void)state;
     assert_int_equal(usher__segment_carve(&g, 4, &first), USHER_FULL);
     assert_int_equal(usher__segment_rest(&g, 100), 3);
     assert_int_equal(usher__segment_rest(&g, 2), 2);
@@ -141,9 +125,8 @@ static void nothing_passes_the_limit_and_nothing_wraps(void **state)
     assert_int_equal(usher__segment_rest(&g, 100), 0);
 }
 
-static void the_step_doubles_and_halves_within_bounds(void **state)
+TEST(the_step_doubles_and_halves_within_bounds)
 {
-    (void)state;
     assert_int_equal(usher__segment_step(100, 5, 0, 10, 1000), 100);
     assert_int_equal(usher__segment_step(100, 9, 10, 10, 1000), 200);
     assert_int_equal(usher__segment_step(600, 9, 10, 10, 1000), 1000);
@@ -154,9 +137,8 @@ static void the_step_doubles_and_halves_within_bounds(void **state)
     assert_int_equal(usher__segment_step(5000, 15, 10, 5000, 1000), 5000);
 }
 
-static void the_mark_leaves_a_share(void **state)
+TEST(the_mark_leaves_a_share)
 {
-    (void)state;
     assert_int_equal(usher__segment_mark(1000, 20), 800);
     assert_int_equal(usher__segment_mark(10, 50), 5);
     assert_int_equal(usher__segment_mark(1, 50), 1);
@@ -166,11 +148,10 @@ static void the_mark_leaves_a_share(void **state)
 
 /* ---- scrambled -------------------------------------------------------------------- */
 
-static void scrambling_is_a_bijection_and_decodes(void **state)
+TEST(scrambling_is_a_bijection_and_decodes)
 {
     static const int64_t sizes[] = { 1, 2, 3, 4, 5, 15, 16, 17, 100, 255, 256, 257, 5000, 65537 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct usher_scrambler s;
         int64_t first = (int64_t)i * 1000, last = first + sizes[i] - 1;
@@ -192,11 +173,10 @@ static void scrambling_is_a_bijection_and_decodes(void **state)
     }
 }
 
-static void the_largest_range_decodes(void **state)
+TEST(the_largest_range_decodes)
 {
     struct usher_scrambler s;
 
-    (void)state;
     assert_int_equal(usher_scramble_init(&s, "k", 1, 0, INT64_MAX), USHER_OK);
     for (int64_t i = 0; i < 1000; i++) {
         int64_t id = INT64_MAX / 1000 * i + i, code = usher_scramble(&s, id);
@@ -209,12 +189,11 @@ static void the_largest_range_decodes(void **state)
     assert_int_equal(usher_scramble(&s, 0), -1);
 }
 
-static void keys_make_a_difference_and_neighbours_part(void **state)
+TEST(keys_make_a_difference_and_neighbours_part)
 {
     struct usher_scrambler a, b;
     int alike = 0, neighbours = 0, changed = 0;
 
-    (void)state;
     assert_int_equal(usher_scramble_init(&a, "key-1", 5, 0, 999999), USHER_OK);
     assert_int_equal(usher_scramble_init(&b, "key-2", 5, 0, 999999), USHER_OK);
     for (int64_t id = 0; id < 10000; id++) {
@@ -230,36 +209,13 @@ static void keys_make_a_difference_and_neighbours_part(void **state)
     assert_true(changed > 90000 && changed < 110000);
 }
 
-static void a_scramble_needs_a_key_and_a_range(void **state)
+TEST(a_scramble_needs_a_key_and_a_range)
 {
     struct usher_scrambler s;
 
-    (void)state;
     assert_int_equal(usher_scramble_init(NULL, "k", 1, 0, 1), USHER_INVALID);
     assert_int_equal(usher_scramble_init(&s, NULL, 1, 0, 1), USHER_INVALID);
     assert_int_equal(usher_scramble_init(&s, "k", 0, 0, 1), USHER_INVALID);
     assert_int_equal(usher_scramble_init(&s, "k", 1, -1, 1), USHER_INVALID);
     assert_int_equal(usher_scramble_init(&s, "k", 1, 2, 1), USHER_INVALID);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_is_two_and_its_digits),
-        cmocka_unit_test(what_is_no_number_is_not_read),
-        cmocka_unit_test(what_cannot_be_a_counter_is_found),
-        cmocka_unit_test(a_segment_gives_its_first_and_its_last),
-        cmocka_unit_test(ids_that_were_skipped_are_not_in_the_next_segment),
-        cmocka_unit_test(nothing_passes_the_limit_and_nothing_wraps),
-        cmocka_unit_test(the_step_doubles_and_halves_within_bounds),
-        cmocka_unit_test(the_mark_leaves_a_share),
-        cmocka_unit_test(scrambling_is_a_bijection_and_decodes),
-        cmocka_unit_test(the_largest_range_decodes),
-        cmocka_unit_test(keys_make_a_difference_and_neighbours_part),
-        cmocka_unit_test(a_scramble_needs_a_key_and_a_range),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests_name("segment", tests, NULL, NULL);
 }

@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Serials as pure functions. */
-#include "config.h"
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "core/serial.h"
+#include "lib/util.h"
 
 #define DAY INT64_C(86400000)
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
 
 static struct usher__serial_format plain(void)
 {
@@ -54,7 +36,7 @@ static const char *printed(const struct usher__serial_format *f, int64_t k, int6
 
 /* ---- check digits: as published ----------------------------------------------------- */
 
-static void check_digits_are_as_published(void **state)
+TEST(check_digits_are_as_published)
 {
     static const struct {
         unsigned check;
@@ -78,7 +60,6 @@ static void check_digits_are_as_published(void **state)
         { USHER_SERIAL_CHECK_NONE, "123", '\0' },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         char got =
             usher__check_character(vectors[i].check, vectors[i].digits, strlen(vectors[i].digits));
@@ -90,9 +71,8 @@ static void check_digits_are_as_published(void **state)
 }
 
 /* What they are for. */
-static void check_digits_find_every_single_error_and_most_swaps(void **state)
+TEST(check_digits_find_every_single_error_and_most_swaps)
 {
-    (void)state;
     for (unsigned check = USHER_SERIAL_CHECK_LUHN; check <= USHER_SERIAL_CHECK_VERHOEFF; check++) {
         for (int n = 0; n < 3000; n++) {
             char digits[16];
@@ -125,11 +105,10 @@ static void check_digits_find_every_single_error_and_most_swaps(void **state)
 
 /* ---- dates -------------------------------------------------------------------------- */
 
-static void every_day_up_to_the_year_9999_is_dated_as_by_the_c_library(void **state)
+TEST(every_day_up_to_the_year_9999_is_dated_as_by_the_c_library)
 {
     struct usher__serial_format f = plain();
 
-    (void)state;
     f.date = text("%Y-%m-%d %j %H:%M:%S%%");
     for (int64_t day = 0; day < 2932897; day++) {
         time_t at = (time_t)(day * 86400 + day * 7 % 86400);
@@ -148,14 +127,13 @@ static void every_day_up_to_the_year_9999_is_dated_as_by_the_c_library(void **st
     }
 }
 
-static void a_date_is_read_as_it_was_printed(void **state)
+TEST(a_date_is_read_as_it_was_printed)
 {
     struct usher__serial_format f = plain();
     struct usher_text serial = text("20240229%d-7"), none = text("20241329%d-7");
     int64_t leap = INT64_C(1709164800000); /* 2024-02-29 00:00 UTC */
     int64_t k, period;
 
-    (void)state;
     f.date = text("%Y%m%d%%d-");
     assert_true(usher__serial_place(&f, &serial, USHER_SERIAL_RESET_NONE, &k, &period));
     assert_int_equal(k, 7);
@@ -171,12 +149,11 @@ static void a_date_is_read_as_it_was_printed(void **state)
     assert_false(usher__serial_dated(&f, &serial, INT64_MAX));
 }
 
-static void zones_shift_the_date(void **state)
+TEST(zones_shift_the_date)
 {
     struct usher__serial_format f = plain();
     int64_t leap = INT64_C(1709164800000); /* 2024-02-29 00:00 UTC */
 
-    (void)state;
     f.date = text("%Y%m%d%H%M%S.");
     assert_string_equal(printed(&f, 7, leap), "20240229000000.7");
     f.zone_min = -1;
@@ -189,7 +166,7 @@ static void zones_shift_the_date(void **state)
     assert_string_equal(printed(&f, 7, 0), "19691231000000.7");
 }
 
-static void date_patterns_have_a_fixed_set(void **state)
+TEST(date_patterns_have_a_fixed_set)
 {
     static const char *const bad[] = { "%", "%Y%", "%e", "%Y%m%D", "%%%", "%s", "a\nb", "\xff" };
     static const struct {
@@ -203,7 +180,6 @@ static void date_patterns_have_a_fixed_set(void **state)
         { "%H%M%S", USHER_SERIAL_RESET_NONE }, { "\xe5\xb9\xb4%Y", USHER_SERIAL_RESET_YEAR }
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_non_null(usher__serial_date_fault(bad[i], strlen(bad[i])));
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -263,11 +239,10 @@ static void edges_make(void)
     edges[n_edges++] = INT64_MAX;
 }
 
-static void numbers_are_printed_and_read_at_every_edge(void **state)
+TEST(numbers_are_printed_and_read_at_every_edge)
 {
     char want[32];
 
-    (void)state;
     edges_make();
     for (int i = 0; i < n_edges; i++) {
         struct usher__serial_format f = plain();
@@ -295,7 +270,7 @@ static void numbers_are_printed_and_read_at_every_edge(void **state)
     }
 }
 
-static void a_serial_that_was_not_printed_so_is_not_read(void **state)
+TEST(a_serial_that_was_not_printed_so_is_not_read)
 {
     static const char *const bad[] = { "",
                                        "X",
@@ -311,7 +286,6 @@ static void a_serial_that_was_not_printed_so_is_not_read(void **state)
     struct usher__serial_parts parts;
     struct usher_text t;
 
-    (void)state;
     f.prefix = text("A");
     f.suffix = text("/X");
     f.date = text("%Y%m%d");
@@ -348,11 +322,10 @@ static void a_serial_that_was_not_printed_so_is_not_read(void **state)
     assert_non_null(usher__serial_parse(&f, &t, &parts));
 }
 
-static void the_limit_is_the_last_number_that_fits(void **state)
+TEST(the_limit_is_the_last_number_that_fits)
 {
     struct usher__serial_format f = plain();
 
-    (void)state;
     assert_true(usher__serial_limit(&f, INT64_MAX, 0, 0) == INT64_MAX);
     assert_true(usher__serial_limit(&f, 12, 0, 0) == 12);
     f.width = 3;
@@ -383,14 +356,13 @@ static void the_limit_is_the_last_number_that_fits(void **state)
 
 /* ---- demand ------------------------------------------------------------------------- */
 
-static void windows_slide_as_a_plain_model_says(void **state)
+TEST(windows_slide_as_a_plain_model_says)
 {
     int64_t taken[4000][2];
     int64_t bucket = 0, use[USHER__USE_PERIODS / 2] = { 0 };
     int64_t now = INT64_C(1699920000000);
     int n = 0;
 
-    (void)state;
     srand(7);
     for (int i = 0; i < 4000; i++) {
         int64_t recent = 0, longterm = 0, period;
@@ -416,34 +388,12 @@ static void windows_slide_as_a_plain_model_says(void **state)
         assert_true(use[i] >= 0 && use[i] < INT64_C(1) << 53);
 }
 
-static void peaks_ask_for_more_and_troughs_for_less(void **state)
+TEST(peaks_ask_for_more_and_troughs_for_less)
 {
-    (void)state;
     assert_int_equal(usher__serial_target(0, 0, 0), 1);
     assert_int_equal(usher__serial_target(10, 0, 0), 11);
     assert_int_equal(usher__serial_target(10, 100, 200), 110); /* steady */
     assert_int_equal(usher__serial_target(10, 100, 150), 160); /* rising by 50 */
     assert_int_equal(usher__serial_target(10, 50, 150), 60);   /* falling */
     assert_int_equal(usher__serial_target(10, 0, 100), 11);
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_digits_are_as_published),
-        cmocka_unit_test(check_digits_find_every_single_error_and_most_swaps),
-        cmocka_unit_test(every_day_up_to_the_year_9999_is_dated_as_by_the_c_library),
-        cmocka_unit_test(a_date_is_read_as_it_was_printed),
-        cmocka_unit_test(zones_shift_the_date),
-        cmocka_unit_test(date_patterns_have_a_fixed_set),
-        cmocka_unit_test(numbers_are_printed_and_read_at_every_edge),
-        cmocka_unit_test(a_serial_that_was_not_printed_so_is_not_read),
-        cmocka_unit_test(the_limit_is_the_last_number_that_fits),
-        cmocka_unit_test(windows_slide_as_a_plain_model_says),
-        cmocka_unit_test(peaks_ask_for_more_and_troughs_for_less),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
  * where it is told to.  Each test has a directory of its own, which is removed when it has
  * passed.  USHER_TEST_SEED repeats the random part of a run.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,25 +15,18 @@
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "data/sqlite_format_9.h"
 #include "engine/memory.h"
 #include "engine/result.h"
 #include "lib/calls.h"
+#include "lib/util.h"
 #include "records.h"
 #include "sqlite.h"
 #include "statements.h"
@@ -48,37 +41,6 @@ enum { PLAIN = 1, RANKED = 3 };
 
 /* What a failing scan says. */
 static char scan_message[192];
-
-static uint64_t seed_state;
-
-static uint64_t rnd(uint64_t below)
-{
-    uint64_t z = (seed_state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) % below;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
-
-static bool equal(const struct usher_text *a, const struct usher_text *b)
-{
-    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
 
 /* ---- a directory and stores in it ---- */
 
@@ -120,12 +82,14 @@ static int tear_down(void **state)
     return failed;
 }
 
+TEST_EACH(set_up, tear_down);
+
 static struct usher_record_store *open_at(struct place *p)
 {
     struct usher_record_store *s = NULL;
 
     p->message[0] = '\0';
-    if (usher__sqlite_records(p->path, USHER__SYNC_OFF, NULL, now_ms() + LONG, &s, p->message) !=
+    if (usher__sqlite_records(p->path, USHER__SYNC_OFF, NULL, clock_ms() + LONG, &s, p->message) !=
         USHER_OK)
         fail_msg("open: %s", p->message);
     return s;
@@ -138,7 +102,7 @@ static void refuses(struct place *p, enum usher_status status, const char *what)
 
     p->message[0] = '\0';
     assert_int_equal(
-        usher__sqlite_records(p->path, USHER__SYNC_FULL, NULL, now_ms() + SHORT, &s, p->message),
+        usher__sqlite_records(p->path, USHER__SYNC_FULL, NULL, clock_ms() + SHORT, &s, p->message),
         status);
     assert_null(s);
     if (strstr(p->message, what) == NULL)
@@ -150,7 +114,7 @@ static struct usher_txn *begin(struct usher_record_store *s, bool write)
 {
     struct usher_txn *t = NULL;
 
-    if (s->ops->begin(s, (enum usher_noun)0, NULL, write, now_ms() + LONG, &t) != USHER_OK)
+    if (s->ops->begin(s, (enum usher_noun)0, NULL, write, clock_ms() + LONG, &t) != USHER_OK)
         fail_msg("begin: %s", s->ops->message(s));
     return t;
 }
@@ -212,7 +176,7 @@ static enum usher_status put(struct usher_record_store *s, const char *name,
     struct usher_scope scope = new_scope(name);
     struct usher_txn *t = NULL;
     enum usher_status status =
-        s->ops->begin(s, (enum usher_noun)0, NULL, true, now_ms() + LONG, &t);
+        s->ops->begin(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, &t);
 
     if (status != USHER_OK)
         return status;
@@ -236,7 +200,7 @@ static enum usher_status get_of(struct usher_record_store *s, enum usher_noun no
     struct usher_scope scope;
     struct usher_txn *t = NULL;
     enum usher_status status =
-        s->ops->begin(s, (enum usher_noun)0, NULL, false, now_ms() + LONG, &t);
+        s->ops->begin(s, (enum usher_noun)0, NULL, false, clock_ms() + LONG, &t);
 
     if (status != USHER_OK)
         return status;
@@ -372,16 +336,16 @@ static uint64_t hi_of(const struct usher_record *r, unsigned slot)
 
 static void same_record(const struct usher_record *a, const struct usher_record *b)
 {
-    assert_true(equal(&a->id, &b->id));
+    assert_true(text_equal(&a->id, &b->id));
     assert_int_equal(a->kind, b->kind);
     assert_int_equal(a->state, b->state);
     assert_int_equal(a->slots, b->slots);
     assert_true(a->rank == b->rank && a->order == b->order && a->token == b->token);
     assert_true(a->until_ms == b->until_ms);
     assert_memory_equal(a->n, b->n, sizeof a->n);
-    assert_true(equal(&a->owner, &b->owner));
-    assert_true(equal(&a->group, &b->group));
-    assert_true(equal(&a->data, &b->data));
+    assert_true(text_equal(&a->owner, &b->owner));
+    assert_true(text_equal(&a->group, &b->group));
+    assert_true(text_equal(&a->data, &b->data));
 }
 
 /* The record of the model behind (hi, order) in a list, or the last one before. */
@@ -397,7 +361,7 @@ static const struct usher_record *model_walk(const struct model *m, unsigned s, 
         uint64_t h = hi_of(r, slot);
 
         if (!mr->there || (r->slots >> slot & 1u) == 0 ||
-            (by != NULL && !equal(by, slot == 2 ? &r->owner : &r->group)))
+            (by != NULL && !text_equal(by, slot == 2 ? &r->owner : &r->group)))
             continue;
         if (back ? h > hi || (h == hi && r->order >= order)
                  : h < hi || (h == hi && r->order <= order))
@@ -442,7 +406,7 @@ static uint64_t model_rank(const struct model *m, unsigned s, const struct usher
         const struct model_record *mr = &m->records[s][RANKED][i];
         const struct usher_record *r = &mr->r;
 
-        n += mr->there && (r->slots & 1u) != 0 && equal(by, &r->group) &&
+        n += mr->there && (r->slots & 1u) != 0 && text_equal(by, &r->group) &&
              (r->rank < hi || (r->rank == hi && r->order < order));
     }
     return n;
@@ -634,7 +598,7 @@ static unsigned model_scope(const struct usher_scope *s)
     for (unsigned i = 0; i < MODEL_SCOPES; i++) {
         struct usher_text name = text(names[i]);
 
-        if (equal(&name, &s->name))
+        if (text_equal(&name, &s->name))
             return i;
     }
     fail_msg("an unknown scope");
@@ -666,7 +630,7 @@ static enum usher_status see(void *payload, const struct usher_item *item)
         for (unsigned i = 0; i < IDS && !found; i++) {
             const struct model_record *mr = &v->m->records[v->s][r->kind][i];
 
-            found = mr->there && equal(&mr->r.id, &r->id);
+            found = mr->there && text_equal(&mr->r.id, &r->id);
             if (found)
                 same_record(r, &mr->r);
         }
@@ -681,9 +645,9 @@ static enum usher_status see(void *payload, const struct usher_item *item)
             const struct model_record *mr = &v->m->records[v->s][e->kind][i];
             const struct usher_text *by = e->slot == 2 ? &mr->r.owner : &mr->r.group;
 
-            found = mr->there && equal(&mr->r.id, &e->id) && (mr->r.slots >> e->slot & 1u) != 0 &&
-                    e->order == mr->r.order && e->hi == hi_of(&mr->r, e->slot) &&
-                    (e->by.size == 0 || equal(by, &e->by));
+            found = mr->there && text_equal(&mr->r.id, &e->id) &&
+                    (mr->r.slots >> e->slot & 1u) != 0 && e->order == mr->r.order &&
+                    e->hi == hi_of(&mr->r, e->slot) && (e->by.size == 0 || text_equal(by, &e->by));
         }
         assert_true(found);
     }
@@ -710,8 +674,8 @@ static void check_scan(struct usher_record_store *st, const struct model *m)
             }
         }
     }
-    if (st->ops->scan(st, (enum usher_noun)0, NULL, true, now_ms() + LONG, see, &v, scan_message) !=
-        USHER_OK)
+    if (st->ops->scan(st, (enum usher_noun)0, NULL, true, clock_ms() + LONG, see, &v,
+                      scan_message) != USHER_OK)
         fail_msg("scan: %s", st->ops->message(st));
     assert_int_equal(v.scopes, scopes);
     assert_int_equal(v.records, records);
@@ -719,7 +683,7 @@ static void check_scan(struct usher_record_store *st, const struct model *m)
 }
 
 /* Two connections take turns at random, so that neither may trust what it remembers. */
-static void it_does_what_an_array_does(void **state)
+TEST(it_does_what_an_array_does)
 {
     struct place *p = *state;
     struct usher_record_store *stores[2] = { open_at(p), open_at(p) };
@@ -757,7 +721,7 @@ static void it_does_what_an_array_does(void **state)
     stores[1]->ops->close(stores[1]);
 }
 
-static void texts_live_until_the_next_write(void **state)
+TEST(texts_live_until_the_next_write)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -782,7 +746,7 @@ static void texts_live_until_the_next_write(void **state)
     for (int i = 0; i < 40; i++)
         assert_int_equal(s->ops->find(t, &scope, PLAIN, &ids[i], &found[i]), USHER_OK);
     for (int i = 0; i < 40; i++) {
-        assert_true(equal(&found[i].id, &ids[i]));
+        assert_true(text_equal(&found[i].id, &ids[i]));
         assert_memory_equal(found[i].data.data, big, sizeof big);
     }
     /* a change may be made of them */
@@ -793,13 +757,13 @@ static void texts_live_until_the_next_write(void **state)
     t = begin(s, false);
     scope = scope_of(s, t, "desk");
     assert_int_equal(s->ops->find(t, &scope, PLAIN, &ids[3], &r), USHER_OK);
-    assert_true(equal(&r.owner, &ids[7]));
+    assert_true(text_equal(&r.owner, &ids[7]));
     assert_int_equal(r.data.size, sizeof big);
     commit(s, t);
     s->ops->close(s);
 }
 
-static void the_longest_texts_come_back_as_they_were(void **state)
+TEST(the_longest_texts_come_back_as_they_were)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -835,7 +799,7 @@ static void the_longest_texts_come_back_as_they_were(void **state)
     s->ops->close(s);
 }
 
-static void a_rollback_leaves_nothing(void **state)
+TEST(a_rollback_leaves_nothing)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -872,7 +836,7 @@ static void a_rollback_leaves_nothing(void **state)
     s->ops->close(s);
 }
 
-static void a_change_that_fails_cannot_be_committed(void **state)
+TEST(a_change_that_fails_cannot_be_committed)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -899,7 +863,7 @@ static void a_change_that_fails_cannot_be_committed(void **state)
     s->ops->close(s);
 }
 
-static void what_could_not_be_read_again_is_not_written(void **state)
+TEST(what_could_not_be_read_again_is_not_written)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -942,7 +906,7 @@ static void what_could_not_be_read_again_is_not_written(void **state)
     s->ops->close(s);
 }
 
-static void more_scopes_than_are_remembered(void **state)
+TEST(more_scopes_than_are_remembered)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -993,7 +957,7 @@ static const struct {
 };
 enum { STATEMENTS_N = sizeof statements / sizeof *statements };
 
-static void every_statement_is_served_by_its_index(void **state)
+TEST(every_statement_is_served_by_its_index)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -1055,7 +1019,7 @@ static unsigned opened_by(sqlite3 *db, const char *statement)
 }
 
 /* The table, and both lists of each kind of which something is set. */
-static void a_change_opens_no_list_that_stays_as_it_is(void **state)
+TEST(a_change_opens_no_list_that_stays_as_it_is)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -1081,7 +1045,7 @@ static void a_change_opens_no_list_that_stays_as_it_is(void **state)
 
 /* ---- others ---- */
 
-static void a_writer_waits_for_another_until_its_deadline(void **state)
+TEST(a_writer_waits_for_another_until_its_deadline)
 {
     struct place *p = *state;
     struct usher_record_store *a = open_at(p), *b = open_at(p);
@@ -1091,11 +1055,11 @@ static void a_writer_waits_for_another_until_its_deadline(void **state)
 
     assert_int_equal(put(a, "desk", &r), USHER_OK);
     t = begin(a, true);
-    from = now_ms();
+    from = clock_ms();
     assert_int_equal(b->ops->begin(b, (enum usher_noun)0, NULL, true, from + SHORT, &u),
                      USHER_UNAVAILABLE);
-    assert_true(now_ms() - from >= SHORT - 1);
-    assert_true(now_ms() - from < LONG / 2);
+    assert_true(clock_ms() - from >= SHORT - 1);
+    assert_true(clock_ms() - from < LONG / 2);
     assert_non_null(strstr(b->ops->message(b), "locked"));
     /* readers do not wait */
     assert_int_equal(get(b, "desk", "one", &found), USHER_OK);
@@ -1119,13 +1083,13 @@ static void *write_as_well(void *payload)
     struct usher_txn *t = NULL;
 
     (void)sem_post(&w->about_to);
-    w->done = w->store->ops->begin(w->store, (enum usher_noun)0, NULL, true, now_ms() + LONG, &t) ==
-                  USHER_OK &&
+    w->done = w->store->ops->begin(w->store, (enum usher_noun)0, NULL, true, clock_ms() + LONG,
+                                   &t) == USHER_OK &&
               w->store->ops->commit(t) == USHER_OK;
     return NULL;
 }
 
-static void a_writer_that_waits_gets_its_turn(void **state)
+TEST(a_writer_that_waits_gets_its_turn)
 {
     struct place *p = *state;
     struct usher_record_store *a = open_at(p);
@@ -1148,7 +1112,7 @@ static void a_writer_that_waits_gets_its_turn(void **state)
     w.store->ops->close(w.store);
 }
 
-static void what_others_write_is_seen(void **state)
+TEST(what_others_write_is_seen)
 {
     struct place *p = *state;
     struct usher_record_store *a = open_at(p), *b = open_at(p);
@@ -1177,7 +1141,7 @@ static void what_others_write_is_seen(void **state)
     b->ops->close(b);
 }
 
-static void a_reader_sees_one_moment(void **state)
+TEST(a_reader_sees_one_moment)
 {
     struct place *p = *state;
     struct usher_record_store *a = open_at(p), *b = open_at(p);
@@ -1240,7 +1204,7 @@ static void wait_for(pid_t pid)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void processes_lose_no_change_of_each_other(void **state)
+TEST(processes_lose_no_change_of_each_other)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -1262,7 +1226,7 @@ static void processes_lose_no_change_of_each_other(void **state)
     s->ops->close(s);
 }
 
-static void processes_may_make_the_file_at_once(void **state)
+TEST(processes_may_make_the_file_at_once)
 {
     struct place *p = *state;
     struct usher_record found;
@@ -1325,7 +1289,7 @@ static enum usher_status stop_at_third(void *payload, const struct usher_item *i
     return ++st->items == 3 ? st->answer : USHER_OK;
 }
 
-static void a_scan_holds_up_nobody_and_stops_when_told(void **state)
+TEST(a_scan_holds_up_nobody_and_stops_when_told)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -1338,25 +1302,25 @@ static void a_scan_holds_up_nobody_and_stops_when_told(void **state)
     r.order = 2;
     assert_int_equal(put(s, "desk", &r), USHER_OK);
     assert_int_equal(put(s, "bar", &r), USHER_OK);
-    assert_int_equal(s->ops->scan(s, USHER_QUEUE, &desk, true, now_ms() + LONG, stop_at_third, &st,
-                                  scan_message),
+    assert_int_equal(s->ops->scan(s, USHER_QUEUE, &desk, true, clock_ms() + LONG, stop_at_third,
+                                  &st, scan_message),
                      USHER_OK);
     assert_int_equal(st.items, 1 + 2 + 2);
 
     st = (struct stopper){ .answer = USHER_NOMEM };
-    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, true, now_ms() + LONG, stop_at_third,
-                                  &st, scan_message),
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG,
+                                  stop_at_third, &st, scan_message),
                      USHER_NOMEM);
     assert_int_equal(st.items, 3);
 
     st = (struct stopper){ .answer = USHER_OK };
-    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, &bar, true, now_ms() + LONG, stop_at_third,
-                                  &st, scan_message),
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, &bar, true, clock_ms() + LONG,
+                                  stop_at_third, &st, scan_message),
                      USHER_OK);
     assert_int_equal(st.items, 3);
     st.items = 0;
-    assert_int_equal(s->ops->scan(s, (enum usher_noun)7, NULL, true, now_ms() + LONG, stop_at_third,
-                                  &st, scan_message),
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)7, NULL, true, clock_ms() + LONG,
+                                  stop_at_third, &st, scan_message),
                      USHER_OK);
     assert_int_equal(st.items, 0);
     s->ops->close(s);
@@ -1369,7 +1333,7 @@ static enum usher_status count_entries(void *payload, const struct usher_item *i
 }
 
 /* Take an index out of the schema, change the table, and put it back. */
-static void an_index_that_disagrees_is_noticed(void **state)
+TEST(an_index_that_disagrees_is_noticed)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -1394,7 +1358,7 @@ static void an_index_that_disagrees_is_noticed(void **state)
                      USHER_UNAVAILABLE);
     assert_non_null(strstr(s->ops->message(s), "disagree"));
     s->ops->rollback(t);
-    assert_int_equal(s->ops->scan(s, USHER_QUEUE, NULL, true, now_ms() + LONG, count_entries,
+    assert_int_equal(s->ops->scan(s, USHER_QUEUE, NULL, true, clock_ms() + LONG, count_entries,
                                   &entries, scan_message),
                      USHER_OK);
     assert_int_equal(entries, 2); /* the old one and the new one */
@@ -1480,7 +1444,7 @@ static unsigned faults_of(struct usher_record_store *s)
 {
     struct faults f = { 0, "" };
 
-    if (s->ops->scan(s, (enum usher_noun)0, NULL, true, now_ms() + LONG, count_faults, &f,
+    if (s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, count_faults, &f,
                      scan_message) != USHER_OK)
         fail_msg("scan: %s", scan_message);
     if (f.n != 0)
@@ -1488,7 +1452,7 @@ static unsigned faults_of(struct usher_record_store *s)
     return f.n;
 }
 
-static void a_place_in_a_long_list_is_told_from_counts(void **state)
+TEST(a_place_in_a_long_list_is_told_from_counts)
 {
     static const char *const wrong[] = {
         "UPDATE place SET n = n + 1 WHERE rowid_of = 1",
@@ -1573,7 +1537,7 @@ struct crowd {
 static bool listed(const struct usher_record *r, unsigned slot, const struct usher_text *by)
 {
     return (r->slots >> slot & 1u) != 0 &&
-           (by == NULL || equal(by, slot == 2 ? &r->owner : &r->group));
+           (by == NULL || text_equal(by, slot == 2 ? &r->owner : &r->group));
 }
 
 /* Ask for the first one of a list, and compare; its index, or CROWD. */
@@ -1667,7 +1631,7 @@ static void crowd_step(struct usher_record_store *s, struct usher_txn *t, struct
 
 /* Those who stand first are remembered: whatever is changed, by this connection or another, and
  * even if it is taken back, who is told to be the first is it. */
-static void who_is_remembered_as_the_first_is_it(void **state)
+TEST(who_is_remembered_as_the_first_is_it)
 {
     struct place *p = *state;
     struct usher_record_store *a = open_at(p), *b = open_at(p);
@@ -1746,7 +1710,7 @@ static void *add_timed(void *payload)
     return NULL;
 }
 
-static void a_call_keeps_its_timeout_while_the_file_is_locked(void **state)
+TEST(a_call_keeps_its_timeout_while_the_file_is_locked)
 {
     struct place *p = *state;
     struct timed longer = { .e = engine_at(p), .timeout_ms = LONG / 4 };
@@ -1777,7 +1741,7 @@ static uint64_t faults_found(struct usher_engine *e)
     return found;
 }
 
-static void what_a_place_says_is_audited(void **state)
+TEST(what_a_place_says_is_audited)
 {
     struct place *p = *state;
     struct usher_engine *e = engine_at(p);
@@ -1828,7 +1792,7 @@ static void visitors(struct usher_engine *e, char *to, size_t size)
 #define U41 "abcdefghijklmnopqrstuvwxyz0123456789-long"
 
 /* Who looks after the file deletes rows and adds indices; what is not so is noticed. */
-static void rows_of_visits_may_be_deleted_but_not_changed(void **state)
+TEST(rows_of_visits_may_be_deleted_but_not_changed)
 {
     static const char *const wrong[] = { "user = 'who'", "lane = 'x'",       "priority = 1",
                                          "since_ms = 1", "applied_ms = 1",   "outcome = 'lost'",
@@ -1884,7 +1848,7 @@ static void rows_of_visits_may_be_deleted_but_not_changed(void **state)
 
 /* ---- files that are not what they should be ---- */
 
-static void a_file_of_something_else_is_left_alone(void **state)
+TEST(a_file_of_something_else_is_left_alone)
 {
     static const char *const foreign[] = {
         "CREATE TABLE t(x); INSERT INTO t VALUES('theirs');",
@@ -1912,7 +1876,7 @@ static void a_file_of_something_else_is_left_alone(void **state)
 }
 
 /* Until 0.1 there is one format; from then on, older ones are brought up to date. */
-static void a_file_of_another_format_is_refused_and_left_alone(void **state)
+TEST(a_file_of_another_format_is_refused_and_left_alone)
 {
     static const char *const marks[][2] = {
         { "PRAGMA user_version = 5", "before 0.1 (5)" },
@@ -1938,7 +1902,7 @@ static void a_file_of_another_format_is_refused_and_left_alone(void **state)
     }
 }
 
-static void what_is_no_database_is_left_alone(void **state)
+TEST(what_is_no_database_is_left_alone)
 {
     struct place *p = *state;
     char line[8192], *bytes;
@@ -1955,7 +1919,7 @@ static void what_is_no_database_is_left_alone(void **state)
     refuses(p, USHER_INVALID, "not a database");
 }
 
-static void an_empty_file_becomes_ours(void **state)
+TEST(an_empty_file_becomes_ours)
 {
     struct place *p = *state;
     struct usher_record_store *s;
@@ -1980,7 +1944,7 @@ static void an_empty_file_becomes_ours(void **state)
     assert_int_equal(access(p->message, F_OK), -1); /* closed, it is one file */
 }
 
-static void a_file_that_cannot_be_opened_says_why(void **state)
+TEST(a_file_that_cannot_be_opened_says_why)
 {
     struct place *p = *state;
 
@@ -1991,7 +1955,7 @@ static void a_file_that_cannot_be_opened_says_why(void **state)
 }
 
 /* In a child that root's rights are taken from. */
-static void a_read_only_file_says_so(void **state)
+TEST(a_read_only_file_says_so)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -2013,7 +1977,7 @@ static void a_read_only_file_says_so(void **state)
     wait_for(pid);
 }
 
-static void a_locked_file_is_waited_for_until_the_deadline(void **state)
+TEST(a_locked_file_is_waited_for_until_the_deadline)
 {
     struct place *p = *state;
     sqlite3 *db = raw(p);
@@ -2024,7 +1988,7 @@ static void a_locked_file_is_waited_for_until_the_deadline(void **state)
 }
 
 /* Whatever is wrong with its pages, nothing crashes and what is said is an answer. */
-static void damaged_pages_are_answers(void **state)
+TEST(damaged_pages_are_answers)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -2063,10 +2027,10 @@ static void damaged_pages_are_answers(void **state)
         write_file(p->path, damaged, length);
         s = NULL;
         p->message[0] = '\0';
-        status =
-            usher__sqlite_records(p->path, USHER__SYNC_OFF, NULL, now_ms() + SHORT, &s, p->message);
+        status = usher__sqlite_records(p->path, USHER__SYNC_OFF, NULL, clock_ms() + SHORT, &s,
+                                       p->message);
         if (status == USHER_OK) {
-            status = s->ops->scan(s, (enum usher_noun)0, NULL, true, now_ms() + SHORT,
+            status = s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + SHORT,
                                   count_entries, &entries, scan_message);
             assert_true(status == USHER_OK || status == USHER_UNAVAILABLE);
             failures += status != USHER_OK;
@@ -2104,7 +2068,7 @@ static void damaged_pages_are_answers(void **state)
 }
 
 /* Two cells of an index's only page change places. */
-static void an_index_out_of_order_is_not_followed(void **state)
+TEST(an_index_out_of_order_is_not_followed)
 {
     static const char *const indices[] = { "scope_name", "record_id", "record_ready",
                                            "record_held_by" };
@@ -2143,7 +2107,7 @@ static void an_index_out_of_order_is_not_followed(void **state)
         write_file(p->path, bytes, size);
         free(bytes);
         s = open_at(p);
-        assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, true, now_ms() + LONG,
+        assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG,
                                       count_entries, &entries, scan_message),
                          USHER_UNAVAILABLE);
         assert_non_null(strstr(scan_message, "corrupt"));
@@ -2151,7 +2115,7 @@ static void an_index_out_of_order_is_not_followed(void **state)
     }
 }
 
-static void values_that_cannot_be_ours_are_corrupt(void **state)
+TEST(values_that_cannot_be_ours_are_corrupt)
 {
     static const char *const records[] = {
         "UPDATE record SET ord = -1",
@@ -2221,7 +2185,7 @@ static void values_that_cannot_be_ours_are_corrupt(void **state)
     }
 }
 
-static void a_hostile_schema_does_nothing(void **state)
+TEST(a_hostile_schema_does_nothing)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -2245,7 +2209,7 @@ static void a_hostile_schema_does_nothing(void **state)
     s->ops->close(s);
 }
 
-static void a_file_that_was_moved_is_not_written(void **state)
+TEST(a_file_that_was_moved_is_not_written)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -2258,12 +2222,12 @@ static void a_file_that_was_moved_is_not_written(void **state)
     assert_int_equal(rename(p->path, to), 0);
     for (int write = 0; write < 2; write++) {
         assert_int_equal(
-            s->ops->begin(s, (enum usher_noun)0, NULL, write != 0, now_ms() + LONG, &t),
+            s->ops->begin(s, (enum usher_noun)0, NULL, write != 0, clock_ms() + LONG, &t),
             USHER_UNAVAILABLE);
         assert_non_null(strstr(s->ops->message(s), "moved"));
     }
     assert_int_equal(
-        s->ops->scan(s, (enum usher_noun)0, NULL, true, now_ms() + LONG, see, NULL, scan_message),
+        s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, see, NULL, scan_message),
         USHER_UNAVAILABLE);
     assert_int_equal(rename(to, p->path), 0);
     commit(s, begin(s, true));
@@ -2278,7 +2242,7 @@ static void begins_not(struct usher_record_store *s, bool reads, const char *wor
 
     for (int write = !reads; write < 2; write++) {
         assert_int_equal(
-            s->ops->begin(s, (enum usher_noun)0, NULL, write != 0, now_ms() + LONG, &t),
+            s->ops->begin(s, (enum usher_noun)0, NULL, write != 0, clock_ms() + LONG, &t),
             USHER_UNAVAILABLE);
         if (strstr(s->ops->message(s), words) == NULL)
             fail_msg("\"%s\" has no \"%s\"", s->ops->message(s), words);
@@ -2287,7 +2251,7 @@ static void begins_not(struct usher_record_store *s, bool reads, const char *wor
 
 /* At once, and when nothing was made or removed in the directory for so long that its time alone
  * is looked at. */
-static void a_store_notices_that_its_wal_or_shm_is_gone(void **state)
+TEST(a_store_notices_that_its_wal_or_shm_is_gone)
 {
     static const char *const parts[] = { "-wal", "-shm" };
     struct place *p = *state;
@@ -2297,7 +2261,7 @@ static void a_store_notices_that_its_wal_or_shm_is_gone(void **state)
         struct usher_record_store *s;
         struct usher_record r = new_record("one");
         char path[128], other[128];
-        int64_t until = now_ms() + LONG;
+        int64_t until = clock_ms() + LONG;
 
         (void)snprintf(p->path, sizeof p->path, "%s/part%u.db", p->dir, i);
         (void)snprintf(path, sizeof path, "%s%s", p->path, part);
@@ -2306,7 +2270,7 @@ static void a_store_notices_that_its_wal_or_shm_is_gone(void **state)
         assert_int_equal(put(s, "desk", &r), USHER_OK);
         while (i == 4 && !((struct sqlite *)s)->intact.settled) {
             commit(s, begin(s, true));
-            assert_true(now_ms() < until);
+            assert_true(clock_ms() < until);
         }
         if (i % 4 < 2) {
             assert_int_equal(unlink(path), 0);
@@ -2316,15 +2280,15 @@ static void a_store_notices_that_its_wal_or_shm_is_gone(void **state)
         }
         begins_not(s, true, part);
         begins_not(s, true, "was moved, deleted or replaced");
-        assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, true, now_ms() + LONG, see, NULL,
-                                      scan_message),
+        assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, see,
+                                      NULL, scan_message),
                          USHER_UNAVAILABLE);
         s->ops->close(s);
     }
 }
 
 /* As when an operator removes FILE-shm under a server: the next process makes another one. */
-static void no_number_goes_out_twice_when_the_shm_is_gone(void **state)
+TEST(no_number_goes_out_twice_when_the_shm_is_gone)
 {
     struct place *p = *state;
     struct usher_engine *e = engine_at(p);
@@ -2352,7 +2316,7 @@ static void no_number_goes_out_twice_when_the_shm_is_gone(void **state)
     usher_close(e);
 }
 
-static void a_store_notices_a_copy_written_over_its_file(void **state)
+TEST(a_store_notices_a_copy_written_over_its_file)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -2386,7 +2350,7 @@ static void a_store_notices_a_copy_written_over_its_file(void **state)
 }
 
 /* As `.restore` of sqlite3 puts it back. */
-static void a_store_notices_a_copy_restored_into_its_file(void **state)
+TEST(a_store_notices_a_copy_restored_into_its_file)
 {
     struct place *p = *state;
     struct usher_engine *e = engine_at(p);
@@ -2420,7 +2384,7 @@ static void a_store_notices_a_copy_restored_into_its_file(void **state)
 
 /* A reader keeps the write-ahead log growing.  When it has gone, the log becomes small again,
  * although the store stays open. */
-static void a_long_reader_leaves_no_large_log(void **state)
+TEST(a_long_reader_leaves_no_large_log)
 {
     struct place *p = *state;
     struct usher_engine *e = engine_at(p);
@@ -2590,13 +2554,13 @@ static struct usher_record_store *open_full(struct place *p)
 {
     struct usher_record_store *s = NULL;
 
-    if (usher__sqlite_records(p->path, USHER__SYNC_FULL, NULL, now_ms() + LONG, &s, p->message) !=
+    if (usher__sqlite_records(p->path, USHER__SYNC_FULL, NULL, clock_ms() + LONG, &s, p->message) !=
         USHER_OK)
         fail_msg("open: %s", p->message);
     return s;
 }
 
-static void where_memory_cannot_be_shared_is_no_place_for_it(void **state)
+TEST_WITH(where_memory_cannot_be_shared_is_no_place_for_it, faulty_set_up, faulty_tear_down)
 {
     struct place *p = *state;
 
@@ -2634,7 +2598,7 @@ static bool killed_now_has(struct place *p, const char *id)
 
 /* Each write and each sync of a transaction fails in each way: what is said to have been
  * left out is not there, also after everybody was killed, and the next one succeeds. */
-static void a_commit_that_fails_says_what_became_of_it(void **state)
+TEST_WITH(a_commit_that_fails_says_what_became_of_it, faulty_set_up, faulty_tear_down)
 {
     static const struct {
         enum call call;
@@ -2719,7 +2683,7 @@ static enum usher_status fill(struct usher_record_store *s, struct usher_txn *t,
     return status;
 }
 
-static void a_large_transaction_fails_as_a_whole(void **state)
+TEST_WITH(a_large_transaction_fails_as_a_whole, faulty_set_up, faulty_tear_down)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_full(p);
@@ -2778,7 +2742,7 @@ static enum usher_status open_url(const char *rest, const char *sync, struct pla
 
     *ret = NULL;
     p->message[0] = '\0';
-    status = usher__sqlite_open(NULL, &url, NULL, now_ms() + SHORT, ret, p->message);
+    status = usher__sqlite_open(NULL, &url, NULL, clock_ms() + SHORT, ret, p->message);
     if (status == USHER_OK && sync != NULL)
         assert_true(option.used);
     assert_true((status == USHER_OK) == (*ret != NULL));
@@ -2805,7 +2769,7 @@ static size_t come_late(void *payload)
     return l->asked++ == 0 ? 2 : 0;
 }
 
-static void who_joined_a_batch_that_fails_is_told(void **state)
+TEST_WITH(who_joined_a_batch_that_fails_is_told, faulty_set_up, faulty_tear_down)
 {
     /* what the disk did not confirm may have happened; what found no space did not, and each is
      * tried again alone */
@@ -2833,7 +2797,7 @@ static void who_joined_a_batch_that_fails_is_told(void **state)
         memset(&context, 0, sizeof context);
         l.call = cases[k].call;
         l.rc = cases[k].rc;
-        context.deadline_ms = now_ms() + LONG;
+        context.deadline_ms = clock_ms() + LONG;
         context.more = come_late;
         context.payload = &l;
         for (int i = 0; i < 3; i++) {
@@ -2859,7 +2823,7 @@ static void who_joined_a_batch_that_fails_is_told(void **state)
     }
 }
 
-static void a_url_names_the_file_and_how_to_sync(void **state)
+TEST(a_url_names_the_file_and_how_to_sync)
 {
     static const char *const syncs[] = { "full", "normal", "off", NULL };
     struct place *p = *state;
@@ -2885,7 +2849,7 @@ static void a_url_names_the_file_and_how_to_sync(void **state)
         struct usher_url_option option = { "timeout", "1", known != 0 }; /* used by the engine */
         struct usher_url url = { "sqlite", p->path, &option, 1 };
 
-        assert_int_equal(usher__sqlite_open(NULL, &url, NULL, now_ms() + LONG, &s, p->message),
+        assert_int_equal(usher__sqlite_open(NULL, &url, NULL, clock_ms() + LONG, &s, p->message),
                          known != 0 ? USHER_OK : USHER_INVALID);
         assert_int_equal(access(p->path, F_OK), known != 0 ? 0 : -1);
         if (known != 0)
@@ -2897,7 +2861,7 @@ static void a_url_names_the_file_and_how_to_sync(void **state)
 }
 
 /* In a child, for the working directory is the process's. */
-static void names_that_mean_something_to_sqlite_are_files(void **state)
+TEST(names_that_mean_something_to_sqlite_are_files)
 {
     static const char *const odd[] = { ":memory:", "file:x", "file:y%3Fmode=memory", "-" };
     static const char *const files[] = { ":memory:", "file:x", "file:y?mode=memory", "-" };
@@ -2914,7 +2878,7 @@ static void names_that_mean_something_to_sqlite_are_files(void **state)
                 _exit(2);
             if (chdir("/") != 0) /* scan() opens the file again */
                 _exit(1);
-            if (s->ops->scan(s, (enum usher_noun)0, NULL, true, now_ms() + LONG, see, NULL,
+            if (s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, see, NULL,
                              p->message) != USHER_OK)
                 _exit(3);
             s->ops->close(s);
@@ -2928,7 +2892,7 @@ static void names_that_mean_something_to_sqlite_are_files(void **state)
 
 /* ---- for people ---- */
 
-static void the_views_speak_the_words_of_the_library(void **state)
+TEST(the_views_speak_the_words_of_the_library)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -2983,30 +2947,11 @@ static void the_views_speak_the_words_of_the_library(void **state)
 
 /* ---- the host ---- */
 
-struct memory {
-    size_t bytes, calls, fail_at;
-};
-
-static void *counted(void *payload, void *q, size_t old, size_t size)
-{
-    struct memory *m = payload;
-
-    if (size == 0) {
-        m->bytes -= old;
-        free(q);
-        return NULL;
-    }
-    if (++m->calls == m->fail_at)
-        return NULL;
-    m->bytes += size - old;
-    return realloc(q, size);
-}
-
-static void each_failing_allocation_is_survived(void **state)
+TEST(each_failing_allocation_is_survived)
 {
     struct place *p = *state;
-    struct memory m = { 0, 0, 0 };
-    struct usher_allocator alloc = { counted, &m };
+    struct memory m = { 0 };
+    struct usher_allocator alloc = { memory_resize, &m };
 
     for (size_t at = 1;; at++) {
         struct usher_record_store *s = NULL;
@@ -3015,7 +2960,7 @@ static void each_failing_allocation_is_survived(void **state)
 
         m = (struct memory){ 0, 0, at };
         r.order = at;
-        status = usher__sqlite_records(p->path, USHER__SYNC_OFF, &alloc, now_ms() + LONG, &s,
+        status = usher__sqlite_records(p->path, USHER__SYNC_OFF, &alloc, clock_ms() + LONG, &s,
                                        p->message);
         if (status == USHER_OK) {
             status = get(s, "desk", "one", &found);
@@ -3047,18 +2992,18 @@ static void *on_a_small_stack(void *payload)
     unsigned entries = 0;
     bool done;
 
-    if (usher__sqlite_records(p->path, USHER__SYNC_FULL, NULL, now_ms() + LONG, &s, p->message) !=
+    if (usher__sqlite_records(p->path, USHER__SYNC_FULL, NULL, clock_ms() + LONG, &s, p->message) !=
         USHER_OK)
         return NULL;
     done = put(s, "desk", &r) == USHER_OK && get(s, "desk", "one", &found) == USHER_OK &&
-           s->ops->scan(s, (enum usher_noun)0, NULL, true, now_ms() + LONG, count_entries, &entries,
-                        scan_message) == USHER_OK &&
+           s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, count_entries,
+                        &entries, scan_message) == USHER_OK &&
            entries == 1;
     s->ops->close(s);
     return done ? p : NULL;
 }
 
-static void a_thread_of_64_kib_will_do(void **state)
+TEST(a_thread_of_64_kib_will_do)
 {
     struct place *p = *state;
     pthread_attr_t attr;
@@ -3073,66 +3018,4 @@ static void a_thread_of_64_kib_will_do(void **state)
     (void)pthread_attr_destroy(&attr);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define T_FAULTY(name) cmocka_unit_test_setup_teardown(name, faulty_set_up, faulty_tear_down)
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        T(it_does_what_an_array_does),
-        T(texts_live_until_the_next_write),
-        T(the_longest_texts_come_back_as_they_were),
-        T(a_rollback_leaves_nothing),
-        T(a_change_that_fails_cannot_be_committed),
-        T(what_could_not_be_read_again_is_not_written),
-        T(more_scopes_than_are_remembered),
-        T(every_statement_is_served_by_its_index),
-        T(a_change_opens_no_list_that_stays_as_it_is),
-        T(a_writer_waits_for_another_until_its_deadline),
-        T(a_writer_that_waits_gets_its_turn),
-        T(what_others_write_is_seen),
-        T(a_reader_sees_one_moment),
-        T(processes_lose_no_change_of_each_other),
-        T(processes_may_make_the_file_at_once),
-        T(a_scan_holds_up_nobody_and_stops_when_told),
-        T(an_index_that_disagrees_is_noticed),
-        T(a_place_in_a_long_list_is_told_from_counts),
-        T(who_is_remembered_as_the_first_is_it),
-        T(a_call_keeps_its_timeout_while_the_file_is_locked),
-        T(what_a_place_says_is_audited),
-        T(rows_of_visits_may_be_deleted_but_not_changed),
-        T(a_file_of_something_else_is_left_alone),
-        T(a_file_of_another_format_is_refused_and_left_alone),
-        T(what_is_no_database_is_left_alone),
-        T(an_empty_file_becomes_ours),
-        T(a_file_that_cannot_be_opened_says_why),
-        T(a_read_only_file_says_so),
-        T(a_locked_file_is_waited_for_until_the_deadline),
-        T(damaged_pages_are_answers),
-        T(an_index_out_of_order_is_not_followed),
-        T(values_that_cannot_be_ours_are_corrupt),
-        T(a_hostile_schema_does_nothing),
-        T(a_file_that_was_moved_is_not_written),
-        T(a_store_notices_that_its_wal_or_shm_is_gone),
-        T(no_number_goes_out_twice_when_the_shm_is_gone),
-        T(a_store_notices_a_copy_written_over_its_file),
-        T(a_store_notices_a_copy_restored_into_its_file),
-        T(a_long_reader_leaves_no_large_log),
-        T_FAULTY(where_memory_cannot_be_shared_is_no_place_for_it),
-        T_FAULTY(a_commit_that_fails_says_what_became_of_it),
-        T_FAULTY(a_large_transaction_fails_as_a_whole),
-        T_FAULTY(who_joined_a_batch_that_fails_is_told),
-        T(a_url_names_the_file_and_how_to_sync),
-        T(names_that_mean_something_to_sqlite_are_files),
-        T(the_views_speak_the_words_of_the_library),
-        T(each_failing_allocation_is_survived),
-        T(a_thread_of_64_kib_will_do),
-    };
-    const char *seed = getenv("USHER_TEST_SEED");
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    seed_state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)getpid() * 2654435761u;
-    print_message("USHER_TEST_SEED=%llu\n", (unsigned long long)seed_state);
-    return cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
-}
+TEST_PROGRAM(seed_set, NULL);

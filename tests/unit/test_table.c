@@ -12,42 +12,24 @@
  *   tag      each slot's tag is that of the element in it
  *   count    the elements in both arrays
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "table.h"
+
+#include "lib/util.h"
 
 #define KEYS 6000u
 
 /* ---- random numbers (splitmix64), memory that can fail ---- */
 
-static uint64_t seed_state;
-
-static uint64_t rnd(uint64_t below)
-{
-    uint64_t z = (seed_state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) % below;
-}
-
-struct memory {
+struct blocks {
     size_t bytes, blocks, calls;
     size_t fail_at; /* the allocation that fails, from 1; 0: none */
 };
 
-static void *memory_resize(void *payload, void *p, size_t old, size_t size)
+static void *blocks_resize(void *payload, void *p, size_t old, size_t size)
 {
-    struct memory *m = payload;
+    struct blocks *m = payload;
     void *q;
 
     if (size == 0) {
@@ -77,7 +59,7 @@ struct element {
 };
 
 struct world {
-    struct memory memory;
+    struct blocks memory;
     struct usher_allocator alloc;
     struct usher__table table;
     uint32_t hash_mask, hash_xor; /* weaken the hash */
@@ -90,7 +72,7 @@ static struct world *world_open(uint32_t hash_mask)
     struct world *w = calloc(1, sizeof *w);
 
     assert_non_null(w);
-    w->alloc.resize = memory_resize;
+    w->alloc.resize = blocks_resize;
     w->alloc.payload = &w->memory;
     w->hash_mask = hash_mask;
     w->hash_xor = hash_mask == UINT32_MAX ? 0 : (uint32_t)rnd(UINT32_MAX);
@@ -275,30 +257,27 @@ static void random_work(uint32_t hash_mask, unsigned keys, unsigned phases)
     world_close(w);
 }
 
-static void random_work_agrees_with_an_array(void **state)
+TEST(random_work_agrees_with_an_array)
 {
-    (void)state;
     random_work(UINT32_MAX, KEYS, 12);
     random_work(UINT32_MAX, 60, 400);
     random_work(UINT32_MAX, 7, 400);
 }
 
-static void colliding_hashes_are_slow_but_right(void **state)
+TEST(colliding_hashes_are_slow_but_right)
 {
-    (void)state;
     random_work(0, 50, 40);
     random_work(0, 400, 3); /* more than 255 pass a bucket */
     random_work(0xff000003, 500, 6);
     random_work(0x000000f0, 500, 6);
 }
 
-static void an_empty_table_needs_no_memory(void **state)
+TEST(an_empty_table_needs_no_memory)
 {
     struct world *w = world_open(UINT32_MAX);
     uint64_t cursor = 0;
     struct element e = { 0, { 0, 0 } };
 
-    (void)state;
     assert_null(find(w, 1));
     assert_null(usher__table_next(&w->table, &cursor));
     assert_false(usher__table_erase(&w->table, &e));
@@ -310,11 +289,10 @@ static void an_empty_table_needs_no_memory(void **state)
 }
 
 /* As many as reserved, and as many as that take, while the table is in any state. */
-static void reserved_inserts_cannot_fail(void **state)
+TEST(reserved_inserts_cannot_fail)
 {
     unsigned round;
 
-    (void)state;
     for (round = 0; round < 300; round++) {
         struct world *w = world_open(UINT32_MAX);
         unsigned number = 0, turn;
@@ -344,12 +322,11 @@ static void reserved_inserts_cannot_fail(void **state)
 }
 
 /* No step of growing moves more than some homes' elements. */
-static void growing_is_gradual(void **state)
+TEST(growing_is_gradual)
 {
     struct world *w = world_open(UINT32_MAX);
     unsigned i, moving = 0;
 
-    (void)state;
     for (i = 0; i < KEYS; i++) {
         uint32_t moved = w->table.moved;
         const void *cur = w->table.cur.block;
@@ -366,12 +343,11 @@ static void growing_is_gradual(void **state)
     world_close(w);
 }
 
-static void a_sparse_table_shrinks(void **state)
+TEST(a_sparse_table_shrinks)
 {
     struct world *w = world_open(UINT32_MAX);
     unsigned i;
 
-    (void)state;
     for (i = 0; i < KEYS; i++) {
         assert_true(usher__table_reserve(&w->table, 1));
         assert_true(insert(w, i));
@@ -397,11 +373,10 @@ static void a_sparse_table_shrinks(void **state)
 }
 
 /* Let each allocation fail once, in reserve and in trim. */
-static void each_failing_allocation_is_survived(void **state)
+TEST(each_failing_allocation_is_survived)
 {
     size_t fail, fired;
 
-    (void)state;
     for (fail = 1;; fail++) {
         struct world *w = world_open(UINT32_MAX);
         unsigned i;
@@ -432,11 +407,10 @@ static void each_failing_allocation_is_survived(void **state)
     assert_true(fail > 6);
 }
 
-static void too_much_is_refused(void **state)
+TEST(too_much_is_refused)
 {
     struct world *w = world_open(UINT32_MAX);
 
-    (void)state;
     assert_true(usher__table_reserve(&w->table, 1));
     assert_true(insert(w, 1));
     assert_false(usher__table_reserve(&w->table, SIZE_MAX));
@@ -446,11 +420,10 @@ static void too_much_is_refused(void **state)
     world_close(w);
 }
 
-static void tags_match_exactly(void **state)
+TEST(tags_match_exactly)
 {
     unsigned i, round;
 
-    (void)state;
     for (round = 0; round < 100000; round++) {
         uint64_t tags = rnd(UINT64_MAX) & (rnd(2) ? UINT64_MAX : UINT64_C(0xff01008001ff0080));
         uint64_t tag = rnd(3) == 0 ? rnd(256) : tags >> (rnd(8) * 8) & 0xff, want = 0;
@@ -463,22 +436,4 @@ static void tags_match_exactly(void **state)
     }
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tags_match_exactly),
-        cmocka_unit_test(an_empty_table_needs_no_memory),
-        cmocka_unit_test(random_work_agrees_with_an_array),
-        cmocka_unit_test(colliding_hashes_are_slow_but_right),
-        cmocka_unit_test(reserved_inserts_cannot_fail),
-        cmocka_unit_test(growing_is_gradual),
-        cmocka_unit_test(a_sparse_table_shrinks),
-        cmocka_unit_test(each_failing_allocation_is_survived),
-        cmocka_unit_test(too_much_is_refused),
-    };
-    const char *seed = getenv("USHER_TEST_SEED");
-
-    seed_state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)getpid() * 2654435761u;
-    print_message("USHER_TEST_SEED=%llu\n", (unsigned long long)seed_state);
-    return cmocka_run_group_tests_name("table", tests, NULL, NULL);
-}
+TEST_PROGRAM(seed_set, NULL);

@@ -4,20 +4,9 @@
  * it or a part, in each form; every verb of every noun; every argument of every verb, read as help
  * shows it; what is wrong is refused by name; a room that is too small is left alone.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <usher/command.h>
-
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/text.h"
 #include "core/verbs.h"
@@ -27,21 +16,20 @@
 
 static struct usher_engine *e;
 
-static int opened(void **state)
+static int opened(void)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
 
-    (void)state;
     opt.clock_given = true;
-    return usher_open("memory:", &opt, &e) == USHER_OK ? 0 : -1;
+    return usher_open("memory:", &opt, &e) == USHER_OK ? 0 : 1;
 }
 
-static int closed(void **state)
+static void closed(void)
 {
-    (void)state;
     usher_close(e);
-    return 0;
 }
+
+TEST_PROGRAM(opened, closed);
 
 static struct usher_reply *ask(const char *line, int64_t now_ms)
 {
@@ -261,9 +249,8 @@ static void says(const char *line, int64_t now_ms, const char *wanted)
 
 /* ---- answers ------------------------------------------------------------------------------ */
 
-static void each_type_is_written(void **state)
+TEST(each_type_is_written)
 {
-    (void)state;
     says("number add p 100", 1000,
          "{\"status\":\"ok\",\"epoch\":\"E\",\"version\":1,\"due\":null,\"state\":\"idle+down\"}");
     says("number reg p 100", 1000, ",\"state\":\"idle+up\"}");
@@ -319,9 +306,8 @@ static void each_type_is_written(void **state)
 }
 
 /* A byte is no letter: what is not UTF-8 is not a string. */
-static void no_two_values_are_written_alike(void **state)
+TEST(no_two_values_are_written_alike)
 {
-    (void)state;
     says("room open bin log=9", 1000, ",\"state\":\"open\",");
     says("room set bin a \xc3\xbf", 1000, ",\"value\":\"\xc3\xbf\"}");
     says("room set bin b \"\\xff\"", 1000, ",\"value\":{\"b64\":\"/w==\"}}");
@@ -340,13 +326,12 @@ static void no_two_values_are_written_alike(void **state)
 }
 
 /* Characters at which some readers end a line (Python's splitlines()) are escaped, in names too. */
-static void an_object_is_one_line_for_all_readers(void **state)
+TEST(an_object_is_one_line_for_all_readers)
 {
     static const char *const raw[] = { "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9" };
     struct usher_reply *reply;
     char *text;
 
-    (void)state;
     says("room open ends log=9", 1000, ",\"state\":\"open\",");
     says("room set ends f \"a\xc2\x85\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa\xc2\x86\"",
          1000, ",\"value\":\"a\\u0085\xe2\x80\xa7\\u2028\\u2029\xe2\x80\xaa\xc2\x86\"}");
@@ -378,12 +363,11 @@ static void part_is_written(const struct usher_reply *reply, enum usher_form for
     }
 }
 
-static void a_part_is_written(void **state)
+TEST(a_part_is_written)
 {
     struct usher_reply *reply = ask("number list p", 1000);
     char part[16];
 
-    (void)state;
     part_is_written(reply, USHER_FORM_JSON);
     part_is_written(reply, USHER_FORM_PACKED);
     part_is_written(reply, USHER_FORM_RESP2);
@@ -419,9 +403,8 @@ static void packs(const char *line, const char *bytes, size_t n)
 }
 
 /* What JSON does not tell apart; all else is read in tests/model/test_door.c. */
-static void each_type_is_packed(void **state)
+TEST(each_type_is_packed)
 {
-    (void)state;
     PACKS("number add q 100", "\x85\xa6status\xa2ok\xa5"
                               "epoch\xb0");
     PACKS("number reg q 100", "\xa5state\xa7idle+up");
@@ -449,13 +432,12 @@ static void each_type_is_packed(void **state)
                                     "f\xc4\x02\xff\0\xa5owner\xc0");
 }
 
-static void a_notice_is_written(void **state)
+TEST(a_notice_is_written)
 {
     char scope[2 * USHER_NAME_MAX], to[512] = "";
     struct usher_notice n = { .noun = USHER_NUMBER, .verb = USHER_NUMBER_ADD, .version = 1 };
     size_t size;
 
-    (void)state;
     memset(scope, 'x', sizeof scope);
     n.scope.data = "a\"b";
     n.scope.size = 3;
@@ -475,12 +457,11 @@ static void a_notice_is_written(void **state)
     assert_int_equal(usher_notice_write(NULL, USHER_FORM_PACKED, to, sizeof to), 0);
 }
 
-static void what_failed_is_an_error(void **state)
+TEST(what_failed_is_an_error)
 {
     struct usher_reply *reply = ask("number renew p 100 token=999", 2000);
     char *text = in_form(reply, USHER_FORM_RESP3);
 
-    (void)state;
     assert_string_equal(text,
                         "-LOST 5 the token was issued by a history that the store has lost\r\n");
     free(text);
@@ -638,11 +619,10 @@ static void is_written(const char *line)
 }
 
 /* On what is there: whichever verbs there are. */
-static void every_verb_is_written(void **state)
+TEST(every_verb_is_written)
 {
     char line[256];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lines); i++)
         is_written(lines[i]);
     is_written("number add b x");
@@ -693,9 +673,8 @@ static const char *typed(const struct usher__arg *arg, int64_t *ret_number)
     }
 }
 
-static void every_argument_is_read(void **state)
+TEST(every_argument_is_read)
 {
-    (void)state;
     for (uint32_t code = 0; (code = usher_next_verb(code)) != 0;) {
         const struct usher__noun *noun = usher__noun(code >> 8);
         const struct usher__verb *verb = usher__verb(code);
@@ -760,7 +739,7 @@ static void every_argument_is_read(void **state)
     }
 }
 
-static void what_is_wrong_is_refused_by_name(void **state)
+TEST(what_is_wrong_is_refused_by_name)
 {
     static const struct {
         const char *line, *message;
@@ -798,7 +777,6 @@ static void what_is_wrong_is_refused_by_name(void **state)
     struct usher_command c;
     uint64_t room[256];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         size_t n = strlen(wrong[i].line);
 
@@ -813,7 +791,7 @@ static void what_is_wrong_is_refused_by_name(void **state)
 }
 
 /* After `--` no word is an option. */
-static void words_after_a_dash_are_no_options(void **state)
+TEST(words_after_a_dash_are_no_options)
 {
     static const struct {
         const char *line, *scope, *name;
@@ -827,7 +805,6 @@ static void words_after_a_dash_are_no_options(void **state)
     struct usher_command c;
     uint64_t room[256];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(good); i++) {
         if (usher_command_parse(good[i].line, strlen(good[i].line), room, sizeof room, &c) !=
             USHER_OK)
@@ -889,13 +866,12 @@ static bool is_field(const char *line, const char *word)
  * would take the field of that name away from it, without an error.  A new option of these verbs
  * is read only in a line that has `--`, which no line with such a field needs today.
  */
-static void the_options_beside_fields_are_a_closed_list(void **state)
+TEST(the_options_beside_fields_are_a_closed_list)
 {
     const struct usher_field_about *about;
     uint32_t verb = 0, field;
     size_t n = 0, n_words = 0;
 
-    (void)state;
     while ((verb = usher_next_verb(verb)) != 0) {
         bool fields = false;
 
@@ -926,14 +902,13 @@ static void the_options_beside_fields_are_a_closed_list(void **state)
 }
 
 /* A line has no end but its size; twice that and 2 KiB are enough. */
-static void a_long_line_has_room(void **state)
+TEST(a_long_line_has_room)
 {
     char line[40000];
     size_t n = (size_t)snprintf(line, sizeof line, "room join r ann");
     unsigned char *room;
     struct usher_command c;
 
-    (void)state;
     for (int i = 0; i < 32; i++) {
         n += (size_t)snprintf(line + n, sizeof line - n, " f%d=", i);
         memset(line + n, 'x', 1000);
@@ -949,25 +924,4 @@ static void a_long_line_has_room(void **state)
         assert_in_range(value_of(&c, USHER_FIELD_FIELDS)->size, 32000, 33000);
     }
     free(room);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type_is_written),
-        cmocka_unit_test(no_two_values_are_written_alike),
-        cmocka_unit_test(an_object_is_one_line_for_all_readers),
-        cmocka_unit_test(a_part_is_written),
-        cmocka_unit_test(each_type_is_packed),
-        cmocka_unit_test(a_notice_is_written),
-        cmocka_unit_test(what_failed_is_an_error),
-        cmocka_unit_test(every_verb_is_written),
-        cmocka_unit_test(every_argument_is_read),
-        cmocka_unit_test(what_is_wrong_is_refused_by_name),
-        cmocka_unit_test(words_after_a_dash_are_no_options),
-        cmocka_unit_test(the_options_beside_fields_are_a_closed_list),
-        cmocka_unit_test(a_long_line_has_room),
-    };
-
-    return cmocka_run_group_tests(tests, opened, closed);
 }

@@ -13,43 +13,25 @@
  *   level      leaves are on level 0, a child one below its parent
  *   count      the entries in leaves
  */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include "tree.h"
+
+#include "lib/util.h"
 
 #define KEY_MAX 4000 /* of the random tests */
 #define MARK 0x7ee5u
 
 /* ---- random numbers (splitmix64), memory that can fail ---- */
 
-static uint64_t seed_state;
-
-static uint64_t rnd(uint64_t below)
-{
-    uint64_t z = (seed_state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) % below;
-}
-
-struct memory {
+struct blocks {
     size_t bytes, calls;
     size_t fail_at; /* the allocation that fails, from 1; 0: none */
 };
 
-static void *memory_resize(void *payload, void *p, size_t old, size_t size)
+static void *blocks_resize(void *payload, void *p, size_t old, size_t size)
 {
-    struct memory *m = payload;
+    struct blocks *m = payload;
     void *q;
 
     if (size == 0) {
@@ -79,7 +61,7 @@ struct record {
 };
 
 struct world {
-    struct memory memory;
+    struct blocks memory;
     struct usher_allocator alloc;
     struct usher__tree_pool pool;
     struct usher__tree tree;
@@ -108,7 +90,7 @@ static void world_open(struct world *w, bool text)
 {
     memset(w, 0, sizeof *w);
     w->text = text;
-    w->alloc.resize = memory_resize;
+    w->alloc.resize = blocks_resize;
     w->alloc.payload = &w->memory;
     w->sorted = calloc(KEY_MAX * 16, sizeof(struct record *));
     assert_non_null(w->sorted);
@@ -404,23 +386,20 @@ static void random_work(bool text)
     world_close(&w);
 }
 
-static void random_work_by_number_agrees_with_a_sorted_array(void **state)
+TEST(random_work_by_number_agrees_with_a_sorted_array)
 {
-    (void)state;
     random_work(false);
 }
 
-static void random_work_by_record_agrees_with_a_sorted_array(void **state)
+TEST(random_work_by_record_agrees_with_a_sorted_array)
 {
-    (void)state;
     random_work(true);
 }
 
-static void a_tiny_tree_needs_no_memory(void **state)
+TEST(a_tiny_tree_needs_no_memory)
 {
     unsigned text, i, few;
 
-    (void)state;
     for (text = 0; text < 2; text++) {
         struct world w;
 
@@ -444,13 +423,12 @@ static void a_tiny_tree_needs_no_memory(void **state)
 }
 
 /* At either end; the bounds are those of the documentation for nodes of 60 words. */
-static void growth_at_an_end_leaves_full_nodes(void **state)
+TEST(growth_at_an_end_leaves_full_nodes)
 {
     const size_t n = KEY_MAX * 15;
     unsigned text, front;
     size_t i, leaves;
 
-    (void)state;
     for (text = 0; text < 2; text++) {
         for (front = 0; front < 2; front++) {
             const struct usher__tree_node *x;
@@ -481,13 +459,12 @@ static void growth_at_an_end_leaves_full_nodes(void **state)
     }
 }
 
-static void a_run_inside_the_tree_fills_most_of_its_leaves(void **state)
+TEST(a_run_inside_the_tree_fills_most_of_its_leaves)
 {
     const size_t n = KEY_MAX * 5;
     struct world w;
     size_t i;
 
-    (void)state;
     world_open(&w, false);
     for (i = 0; i < 50; i++)
         insert(&w, 3, i);
@@ -501,12 +478,11 @@ static void a_run_inside_the_tree_fills_most_of_its_leaves(void **state)
 }
 
 /* However it was drained: few entries are few levels. */
-static void a_drained_tree_is_low(void **state)
+TEST(a_drained_tree_is_low)
 {
     unsigned how, text;
     uint64_t i, n = KEY_MAX * 10;
 
-    (void)state;
     for (text = 0; text < 2; text++) {
         for (how = 0; how < 4; how++) {
             struct world w;
@@ -531,13 +507,12 @@ static void a_drained_tree_is_low(void **state)
 }
 
 /* One node less than an insert takes: refused, and nothing has changed. */
-static void a_short_pool_changes_nothing(void **state)
+TEST(a_short_pool_changes_nothing)
 {
     struct world w, copy;
     unsigned text, step;
     size_t had, used, shorts = 0;
 
-    (void)state;
     for (text = 0; text < 2; text++) {
         world_open(&w, text);
         for (step = 0; step < KEY_MAX * 2; step++) {
@@ -565,13 +540,12 @@ static void a_short_pool_changes_nothing(void **state)
     assert_true(shorts > 100);
 }
 
-static void the_need_of_several_inserts_is_enough(void **state)
+TEST(the_need_of_several_inserts_is_enough)
 {
     struct world w;
     unsigned text, round;
     uint64_t top = 0;
 
-    (void)state;
     for (text = 0; text < 2; text++) {
         world_open(&w, text);
         for (round = 0; round < 600 && w.n < KEY_MAX * 15; round++) {
@@ -595,12 +569,11 @@ static void the_need_of_several_inserts_is_enough(void **state)
 }
 
 /* Let each allocation fail once: the reserve says so, the tree is whole, again succeeds. */
-static void each_failing_allocation_is_survived(void **state)
+TEST(each_failing_allocation_is_survived)
 {
     unsigned text;
     size_t fail;
 
-    (void)state;
     for (text = 0; text < 2; text++) {
         for (fail = 1;; fail++) {
             struct world w;
@@ -632,19 +605,18 @@ static void each_failing_allocation_is_survived(void **state)
 }
 
 /* A counted tree and a plain one are given the same; ranks are compared with a count by hand. */
-static void a_counted_tree_knows_how_many_are_before_a_key(void **state)
+TEST(a_counted_tree_knows_how_many_are_before_a_key)
 {
     enum { KEYS = 3000 };
     static struct record records[KEYS];
     static bool there[KEYS];
-    struct memory memory = { 0 };
-    struct usher_allocator alloc = { memory_resize, &memory };
+    struct blocks memory = { 0 };
+    struct usher_allocator alloc = { blocks_resize, &memory };
     struct usher__tree_pool pool;
     struct usher__tree tree;
     uint32_t x = 20261121;
     size_t n = 0;
 
-    (void)state;
     memset(there, 0, sizeof there);
     usher__tree_pool_init(&pool, &alloc);
     usher__tree_init(&tree, usher__tree_counted);
@@ -691,23 +663,4 @@ static void a_counted_tree_knows_how_many_are_before_a_key(void **state)
     assert_int_equal(memory.bytes, 0);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tiny_tree_needs_no_memory),
-        cmocka_unit_test(random_work_by_number_agrees_with_a_sorted_array),
-        cmocka_unit_test(random_work_by_record_agrees_with_a_sorted_array),
-        cmocka_unit_test(growth_at_an_end_leaves_full_nodes),
-        cmocka_unit_test(a_run_inside_the_tree_fills_most_of_its_leaves),
-        cmocka_unit_test(a_drained_tree_is_low),
-        cmocka_unit_test(a_short_pool_changes_nothing),
-        cmocka_unit_test(the_need_of_several_inserts_is_enough),
-        cmocka_unit_test(each_failing_allocation_is_survived),
-        cmocka_unit_test(a_counted_tree_knows_how_many_are_before_a_key),
-    };
-    const char *seed = getenv("USHER_TEST_SEED");
-
-    seed_state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)getpid() * 2654435761u;
-    print_message("USHER_TEST_SEED=%llu\n", (unsigned long long)seed_state);
-    return cmocka_run_group_tests_name("tree", tests, NULL, NULL);
-}
+TEST_PROGRAM(seed_set, NULL);

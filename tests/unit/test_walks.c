@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How many records a command looks for: the same number with few of everything and with many. */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/usher.h>
 
@@ -41,17 +33,7 @@ static unsigned long looks_of_a_new_lane(int lanes)
     return before;
 }
 
-static void a_user_in_a_new_lane_walks_past_no_other_lane(void **state)
+TEST(a_user_in_a_new_lane_walks_past_no_other_lane)
 {
-    (void)state;
     assert_int_equal(looks_of_a_new_lane(300), looks_of_a_new_lane(3));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_in_a_new_lane_walks_past_no_other_lane),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

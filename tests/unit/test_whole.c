@@ -3,39 +3,19 @@
  * Every verb that the library lists is called by values alone: in a batch, posted, and as a line.
  * Verbs of the store as a whole (src/engine/whole.c) return what the functions of C return.
  */
-#include "config.h"
+#include "lib/test.h"
 
 #include <usher/command.h>
 #include <usher/room.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include <usher/operation.h>
 #include <usher/store.h>
 
 #include "engine/memory.h"
 #include "engine/result.h"
+#include "lib/util.h"
 
 #define F(name) USHER_FIELD_##name
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static struct usher_engine *opened(const char *url)
-{
-    struct usher_engine *e = NULL;
-
-    if (usher_open(url, NULL, &e) != USHER_OK)
-        fail_msg("%s", usher_message());
-    return e;
-}
 
 static struct usher_reply *execute(struct usher_engine *e, uint32_t verb, const char *scope,
                                    const struct usher_value *values, size_t n)
@@ -104,16 +84,15 @@ static size_t least(uint32_t verb, struct usher_value *values)
 }
 
 /* No verb is refused as one that is not known, or for want of a scope. */
-static void each_verb_is_called_by_values(void **state)
+TEST(each_verb_is_called_by_values)
 {
-    struct usher_engine *e = opened("memory:");
+    struct usher_engine *e = engine_on_url("memory:", NULL);
     struct usher_verb_about about = { .size = sizeof about };
     struct usher_command all[256];
     struct usher_value values[256][8];
     struct usher_reply *replies[256];
     size_t n = 0, whole = 0;
 
-    (void)state;
     for (uint32_t verb = 0; (verb = usher_next_verb(verb)) != 0; n++) {
         struct usher_command *c = &all[n];
 
@@ -152,12 +131,11 @@ static void each_verb_is_called_by_values(void **state)
     usher_close(e);
 }
 
-static void lists_have_their_rows(void **state)
+TEST(lists_have_their_rows)
 {
-    struct usher_engine *e = opened("memory:?clock=given");
+    struct usher_engine *e = engine_on_url("memory:?clock=given", NULL);
     struct usher_reply *reply;
 
-    (void)state;
     answered(e, "room list", USHER_OK,
              "\"rooms\":[],\"next\":null,\"more\":false,\"partial\":false}");
     done(e, "room open b now=1000");
@@ -207,7 +185,7 @@ static void lists_have_their_rows(void **state)
     usher_close(e);
 }
 
-static void digests_are_those_of_the_functions(void **state)
+TEST(digests_are_those_of_the_functions)
 {
     static const struct {
         const char *make, *line;
@@ -219,11 +197,10 @@ static void digests_are_those_of_the_functions(void **state)
         { "serial rule x", "serial digest x", USHER_SERIAL },
         { "id create x", "id digest x", USHER_ID },
     };
-    struct usher_engine *e = opened("memory:");
+    struct usher_engine *e = engine_on_url("memory:", NULL);
     char digest[33];
     uint64_t epoch, version;
 
-    (void)state;
     answered(e, "room digest x", USHER_MISSING, NULL);
     for (size_t i = 0; i < COUNT(scopes); i++) {
         struct usher_reply *reply;
@@ -243,17 +220,15 @@ static void digests_are_those_of_the_functions(void **state)
 }
 
 #ifdef USHER_WITH_SQLITE
-static void the_journal_is_read_in_pages(void **state)
+TEST(the_journal_is_read_in_pages)
 {
-    char dir[] = "/tmp/usher-whole.XXXXXX", url[256], path[64];
+    char url[256];
     struct usher_engine *e;
     struct usher_reply *reply;
     int64_t next;
 
-    (void)state;
-    assert_non_null(mkdtemp(dir));
-    (void)snprintf(url, sizeof url, "memory:?authority=sqlite:%s/a.db&journal=1", dir);
-    e = opened(url);
+    (void)snprintf(url, sizeof url, "memory:?authority=sqlite:%s/a.db&journal=1", test_dir());
+    e = engine_on_url(url, NULL);
     done(e, "serial rule r mode=gapfree prefix=R");
     done(e, "serial reserve r owner=ann");
     done(e, "serial reserve r owner=bob");
@@ -275,16 +250,10 @@ static void the_journal_is_read_in_pages(void **state)
     assert_string_equal(usher_reply_text(reply, 0, F(SERIAL), NULL), "R3");
     usher_reply_done(reply);
     usher_close(e);
-    for (size_t i = 0; i < 3; i++) {
-        (void)snprintf(path, sizeof path, "%s/a.db%s", dir,
-                       (const char *[]){ "", "-wal", "-shm" }[i]);
-        (void)unlink(path);
-    }
-    assert_int_equal(rmdir(dir), 0);
 }
 #endif
 
-static void wrong_arguments_are_refused_by_name(void **state)
+TEST(wrong_arguments_are_refused_by_name)
 {
     static const struct {
         uint32_t verb;
@@ -315,9 +284,8 @@ static void wrong_arguments_are_refused_by_name(void **state)
         { USHER_STORE_SERIAL_LIST, NULL, USHER_N(F(MAX), 1), 1,
           "max (MAX) is not an argument of `serial list`" },
     };
-    struct usher_engine *e = opened("memory:");
+    struct usher_engine *e = engine_on_url("memory:", NULL);
 
-    (void)state;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         struct usher_reply *reply =
             execute(e, wrong[i].verb, wrong[i].scope, &wrong[i].value, wrong[i].n);
@@ -331,14 +299,13 @@ static void wrong_arguments_are_refused_by_name(void **state)
 }
 
 /* No scope is of it: other functions take it as a noun that is not known. */
-static void the_store_as_a_whole_is_no_noun_of_scopes(void **state)
+TEST(the_store_as_a_whole_is_no_noun_of_scopes)
 {
-    struct usher_engine *e = opened("memory:");
+    struct usher_engine *e = engine_on_url("memory:", NULL);
     struct usher_watcher *watcher;
     char text[64], digest[33];
     size_t length;
 
-    (void)state;
     assert_int_equal(usher_digest(e, USHER_STORE, "x", digest), USHER_INVALID);
     assert_int_equal(usher_drop(e, USHER_STORE, "x", NULL), USHER_INVALID);
     assert_int_equal(usher_watch_events(e, USHER_STORE, NULL, 0, 0, NULL, &watcher), USHER_INVALID);
@@ -348,13 +315,12 @@ static void the_store_as_a_whole_is_no_noun_of_scopes(void **state)
 }
 
 /* A text of an argument need not end with a NUL, and the longest name is a place, too. */
-static void names_of_any_length_are_places(void **state)
+TEST(names_of_any_length_are_places)
 {
-    struct usher_engine *e = opened("memory:");
+    struct usher_engine *e = engine_on_url("memory:", NULL);
     char name[USHER_NAME_MAX + 1], place[USHER_NAME_MAX + 32], line[USHER_NAME_MAX + 32];
     struct usher_reply *reply;
 
-    (void)state;
     memset(name, 'n', USHER_NAME_MAX);
     name[USHER_NAME_MAX] = '\0';
     (void)snprintf(line, sizeof line, "serial rule %s", name);
@@ -376,7 +342,7 @@ static void names_of_any_length_are_places(void **state)
 }
 
 /* A part of the store did not answer: the rows are there, and the message. */
-static void a_partial_answer_has_rows_and_a_message(void **state)
+TEST(a_partial_answer_has_rows_and_a_message)
 {
     static const char text[] =
         "{\"status\":\"unavailable\",\"epoch\":\"0000000000000000\","
@@ -389,7 +355,6 @@ static void a_partial_answer_has_rows_and_a_message(void **state)
     struct usher_reply *reply;
     char to[512];
 
-    (void)state;
     usher__result_init(&r, USHER_STORE, usher__allocator(NULL));
     assert_int_equal(usher_result_add_row(&r, USHER_STORE, &row), USHER_OK);
     r.status = USHER_UNAVAILABLE;
@@ -409,24 +374,4 @@ static void a_partial_answer_has_rows_and_a_message(void **state)
         usher_reply_done(reply);
     }
     usher_result_done(&r);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_verb_is_called_by_values),
-        cmocka_unit_test(lists_have_their_rows),
-        cmocka_unit_test(digests_are_those_of_the_functions),
-#ifdef USHER_WITH_SQLITE
-        cmocka_unit_test(the_journal_is_read_in_pages),
-#endif
-        cmocka_unit_test(wrong_arguments_are_refused_by_name),
-        cmocka_unit_test(the_store_as_a_whole_is_no_noun_of_scopes),
-        cmocka_unit_test(names_of_any_length_are_places),
-        cmocka_unit_test(a_partial_answer_has_rows_and_a_message),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

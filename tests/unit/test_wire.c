@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands and answers as bytes: store.h.  Hostile answers: tests/fuzz/fuzz_answer.c, and by a
  * whole engine tests/fault/test_redis_faults.c. */
-#include "config.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "lib/test.h"
 
 #include <usher/store.h>
 
@@ -43,13 +33,12 @@ static void assert_packs(const struct usher_operation *c, int64_t now, uint64_t 
     }
 }
 
-static void a_command_is_an_array_without_nils_at_its_end(void **state)
+TEST(a_command_is_an_array_without_nils_at_its_end)
 {
     struct usher_operation c;
     uint64_t print;
     char want[40];
 
-    (void)state;
     memset(&c, 0, sizeof c);
     c.scope.data = "p"; /* the scope is the key's: it is not packed */
     c.scope.size = 1;
@@ -85,11 +74,10 @@ static void a_command_is_an_array_without_nils_at_its_end(void **state)
     assert_packs(&c, 0, 0xab, false, want, sizeof want);
 }
 
-static void numbers_and_texts_that_the_verb_does_not_take_are_left_out(void **state)
+TEST(numbers_and_texts_that_the_verb_does_not_take_are_left_out)
 {
     struct usher_operation c;
 
-    (void)state;
     memset(&c, 0, sizeof c);
     c.verb = USHER_NUMBER_HANGUP;
     c.arg.number.number.data = "1";
@@ -107,11 +95,10 @@ static void numbers_and_texts_that_the_verb_does_not_take_are_left_out(void **st
 }
 
 /* "group" is two arguments that share a field: one of add, one of call. */
-static void a_field_of_two_arguments_is_packed_once(void **state)
+TEST(a_field_of_two_arguments_is_packed_once)
 {
     struct usher_operation c;
 
-    (void)state;
     memset(&c, 0, sizeof c);
     c.arg.number.group.data = "g";
     c.arg.number.group.size = 1;
@@ -159,11 +146,10 @@ static enum usher_status unpack(enum usher_verb verb, const char *data, size_t s
     return usher_result_unpack(&c, data, size, reply, &context);
 }
 
-static void an_answer_has_notices_rows_and_fields(void **state)
+TEST(an_answer_has_notices_rows_and_fields)
 {
     struct usher_result r;
 
-    (void)state;
     told = 0;
     assert_int_equal(unpack(USHER_NUMBER_CALL, BYTES(call_answer), &r), USHER_OK);
     assert_int_equal(told, 1);
@@ -182,12 +168,11 @@ static void an_answer_has_notices_rows_and_fields(void **state)
     usher_result_done(&r);
 }
 
-static void an_answer_of_another_length_is_not_understood(void **state)
+TEST(an_answer_of_another_length_is_not_understood)
 {
     struct usher_result r;
     char longer[sizeof call_answer + 1];
 
-    (void)state;
     for (size_t size = 0; size < sizeof call_answer - 1; size++) {
         assert_int_equal(unpack(USHER_NUMBER_CALL, call_answer, size, &r), USHER_INVALID);
         usher_result_fail(&r, USHER_UNKNOWN, "");
@@ -207,12 +192,11 @@ static void an_answer_of_another_length_is_not_understood(void **state)
     }
 }
 
-static void a_failure_has_a_message_of_one_line(void **state)
+TEST(a_failure_has_a_message_of_one_line)
 {
     char text[400] = "\x92\x30\xda\x01\x2c";
     struct usher_result r;
 
-    (void)state;
     assert_int_equal(unpack(USHER_NUMBER_CALL,
                             BYTES("\x92\x30\xa4"
                                   "oops"),
@@ -251,7 +235,7 @@ static void a_failure_has_a_message_of_one_line(void **state)
                      USHER_INVALID);
 }
 
-static void a_failure_tells_of_what_was_applied_before_it(void **state)
+TEST(a_failure_tells_of_what_was_applied_before_it)
 {
     static const char answer[] = "\x94\x20\xa2no\xb0"
                                  "0123456789abcdef"
@@ -261,7 +245,6 @@ static void a_failure_tells_of_what_was_applied_before_it(void **state)
     struct usher_result r;
     char longer[sizeof answer + 1];
 
-    (void)state;
     told = 0;
     assert_int_equal(unpack(USHER_NUMBER_CALL, BYTES(answer), &r), USHER_OK);
     assert_int_equal(told, 2);
@@ -289,7 +272,7 @@ static void tell_epoch(void *payload, const struct usher_notice *n)
     epochs_told[(*at)++] = n->epoch;
 }
 
-static void a_text_among_notices_is_the_epoch_of_those_behind_it(void **state)
+TEST(a_text_among_notices_is_the_epoch_of_those_behind_it)
 {
     static const char answer[] = "\x94\x20\xa2no\xb0"
                                  "0123456789abcdef"
@@ -306,7 +289,6 @@ static void a_text_among_notices_is_the_epoch_of_those_behind_it(void **state)
     char copy[sizeof answer];
     unsigned n = 0;
 
-    (void)state;
     memset(&c, 0, sizeof c);
     memset(&context, 0, sizeof context);
     c.verb = USHER_NUMBER_CALL;
@@ -326,11 +308,10 @@ static void a_text_among_notices_is_the_epoch_of_those_behind_it(void **state)
     assert_int_equal(n, 0);
 }
 
-static void any_byte_may_be_any_other(void **state)
+TEST(any_byte_may_be_any_other)
 {
     struct usher_result r;
 
-    (void)state;
     for (size_t at = 0; at < sizeof call_answer - 1; at++) {
         for (unsigned value = 0; value < 256; value++) {
             char *copy = malloc(sizeof call_answer - 1);
@@ -349,23 +330,4 @@ static void any_byte_may_be_any_other(void **state)
             usher_result_fail(&r, USHER_UNKNOWN, "");
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_command_is_an_array_without_nils_at_its_end),
-        cmocka_unit_test(numbers_and_texts_that_the_verb_does_not_take_are_left_out),
-        cmocka_unit_test(a_field_of_two_arguments_is_packed_once),
-        cmocka_unit_test(an_answer_has_notices_rows_and_fields),
-        cmocka_unit_test(an_answer_of_another_length_is_not_understood),
-        cmocka_unit_test(a_failure_has_a_message_of_one_line),
-        cmocka_unit_test(a_failure_tells_of_what_was_applied_before_it),
-        cmocka_unit_test(a_text_among_notices_is_the_epoch_of_those_behind_it),
-        cmocka_unit_test(any_byte_may_be_any_other),
-    };
-
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

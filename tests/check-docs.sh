@@ -110,7 +110,7 @@ grep -E '^\| .* \| .* \|$' $promises | tail -n +3 | sed 's/^| .* | \(.*\) |$/\1/
     for word in $(echo "$tests" | grep -oE '`[^`]+`' | tr -d '`'); do
         case $word in
         */*) file=$word; [ -f "$file" ] || echo "$promises: there is no $file" ;;
-        *) grep -q "^static void $word(void " "$file" || echo "$promises: there is no $word in $file" ;;
+        *) grep -qE "^(static void $word\(void |[A-Z_]+\($word\>)" "$file" || echo "$promises: there is no $word in $file" ;;
         esac
     done
 done >"$code"

@@ -231,7 +231,7 @@ TEST_WITH(sentinels_with_tls_are_asked_with_tls, nodes_start_tls, nodes_stop)
     usher_result_done(&r);
     assert_true(redis_server_keys(master.server) > 0);
     usher_close(e);
-    refused(url_of("rediss+sentinel", NULL), "no Sentinel answers: redis 127.0.0.1:");
+    refused(url_of("rediss+sentinel", NULL), "no Sentinel replies: redis 127.0.0.1:");
     refused(url_of("rediss+sentinel", other_file), "certificate");
     refused(url_of("redis+sentinel", NULL), "rediss:");
 }

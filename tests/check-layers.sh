@@ -32,7 +32,7 @@ allowed() {
     case $1 in
     core) echo core ;;
     steps) echo core steps ;;
-    replica) echo core replica engine/engine.h engine/memory.h ;;
+    replica) echo core replica engine/engine.h change/memory.h ;;
     words) echo core words ;;
     engine) echo core steps replica words engine ;;
     calls) echo core engine calls ;;

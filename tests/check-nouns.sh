@@ -11,39 +11,39 @@ cd "$top_srcdir"
 
 # Of one noun each, or of those that have an authority or a history.
 of_nouns='
-backends/redis/number_brief.c
-backends/redis/number_brief.h
+backends/redis/number_fast.c
+backends/redis/number_fast.h
 backends/sqlite/authority.c
 backends/sqlite/history.c
-backends/sqlite/visits.c
-backends/sqlite/visits.h
-src/engine/ask.c
-src/engine/ask.h
+backends/sqlite/history_table.c
+backends/sqlite/history_table.h
+src/engine/grant.c
+src/engine/grant.h
 src/engine/history.c
 src/engine/id_authority.c
-src/engine/id_hooks.c
-src/engine/ids.c
-src/engine/extension.c
-src/engine/nouns.c
-src/engine/nouns.h
-src/engine/number_hooks.c
-src/engine/number_tables.c
-src/engine/queue_hooks.c
+src/nouns/id/id_hooks.c
+src/ids/ids.c
+src/extension/extension.c
+src/nouns/hooks.c
+src/change/hooks.h
+src/nouns/number/number_hooks.c
+src/nouns/number/number_lua.c
+src/nouns/queue/queue_hooks.c
 src/engine/room_hooks.c
-src/engine/room_index.c
-src/engine/room_index.h
-src/engine/room_notice.c
-src/engine/room_notice.h
+src/engine/room_directory.c
+src/engine/room_directory.h
+src/nouns/room/room_notice.c
+src/nouns/room/room_notice.h
 src/engine/room_plan.c
 src/engine/room_plan.h
 src/engine/serial.c
 src/engine/serial_authority.c
-src/engine/sides.c
+src/engine/callout.c
 src/engine/whole.c
-src/steps/form.h
-src/steps/nouns.c
-src/steps/nouns.h
-src/cli/answer_plain.c
+src/nouns/definition.h
+src/nouns/nouns.c
+src/nouns/nouns.h
+src/cli/print_text.c
 src/cli/import.c
 src/cli/silence.c
 '
@@ -53,7 +53,7 @@ upper='NUMBER|QUEUE|ROOMS?|SERIAL|ID'
 
 # Files that name one, without comments and texts.  Steps of a noun are files with its name.
 named() {
-    for file in src/engine/*.[ch] src/cli/*.[ch] src/words/*.[ch] src/serve/*.[ch] \
+    for file in src/engine/*.[ch] src/cli/*.[ch] src/parse/*.[ch] src/serve/*.[ch] \
         src/steps/*.[ch] backends/*/*.[ch] include/usher/store.h; do
         ! awk '
             {

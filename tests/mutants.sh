@@ -195,88 +195,88 @@ mutant 'an array is longer than its text' src/core/pack.c 's/ || n > (size_t)(co
     tests/unit/test_pack
 
 # ---- the steps ----
-mutant 'a token is used twice' src/steps/number.c \
+mutant 'a token is used twice' src/nouns/number/number.c \
     's/    r->token = r->order = w->scope.version;/    r->token = (r->order = w->scope.version) - 1;/' \
     $memory 'a_call_gives*'
-mutant 'a hangup does not look at the token' src/steps/number.c \
+mutant 'a hangup does not look at the token' src/nouns/number/number.c \
     's/guard = a->token == r->token ? USHER__NUMBER_IF_HOLDER : USHER__NUMBER_IF_OTHER;/guard = USHER__NUMBER_IF_HOLDER;/' \
     $memory 'a_token*'
-mutant 'a version is skipped' src/steps/work.h 's/    c->scope->version++;/    c->scope->version += 2;/' \
+mutant 'a version is skipped' src/change/work.h 's/    c->scope->version++;/    c->scope->version += 2;/' \
     $memory 'each_change*'
-mutant 'calls of a group are not counted' src/steps/number.c '/n\[USHER__N_BUSY_UP\] += by;/s/by;/0;/' \
+mutant 'calls of a group are not counted' src/nouns/number/number.c '/n\[USHER__N_BUSY_UP\] += by;/s/by;/0;/' \
     $memory 'a_group_says*'
-mutant 'an expiry is timed by its discovery' src/steps/number.c \
+mutant 'an expiry is timed by its discovery' src/nouns/number/number.c \
     's/release(w, r, to, at, BY_POOL, version);/release(w, r, to, w->moment, BY_POOL, version);/' $same
-mutant 'a hold ends a moment late' src/steps/number.c 's/at != 0 \&\& at <= w->moment;/at != 0 \&\& at < w->moment;/' $same
-mutant 'the next due time is not kept' src/steps/work.h 's/r->until_ms < c->scope->due_ms)/r->until_ms > c->scope->due_ms)/' \
+mutant 'a hold ends a moment late' src/nouns/number/number.c 's/at != 0 \&\& at <= w->moment;/at != 0 \&\& at < w->moment;/' $same
+mutant 'the next due time is not kept' src/change/work.h 's/r->until_ms < c->scope->due_ms)/r->until_ms > c->scope->due_ms)/' \
     $memory 'a_hold_that_is_not*'
-mutant 'a number that a lowered cap keeps ends the search' src/steps/number.c '/^static enum usher_status take_first(/,/^}/s/status = judge_one(w, m);/return USHER_MISSING;/' \
+mutant 'a number that a lowered cap keeps ends the search' src/nouns/number/number.c '/^static enum usher_status take_first(/,/^}/s/status = judge_one(w, m);/return USHER_MISSING;/' \
     $memory 'a_fresh_number_is*'
-mutant 'a call says that none is free before all are judged' src/steps/number.c 's/    if (status != USHER_MISSING || is_judged(w))/    if (status != USHER_REFUSED)/' \
+mutant 'a call says that none is free before all are judged' src/nouns/number/number.c 's/    if (status != USHER_MISSING || is_judged(w))/    if (status != USHER_REFUSED)/' \
     $memory 'a_shorter_gap_frees*'
 mutant 'script: a call says that none is free before all are judged' backends/redis/lua/number.lua 's/if judged then return false end/if S.version then return false end/' \
     $redis 'a_shorter_gap_frees*'
-mutant 'a limit ends the holds with a lease alone' src/steps/number.c 's/    by_limit = first_limited(w, 0, &limited);/    by_limit = USHER_MISSING;/' \
+mutant 'a limit ends the holds with a lease alone' src/nouns/number/number.c 's/    by_limit = first_limited(w, 0, &limited);/    by_limit = USHER_MISSING;/' \
     $memory 'a_longest_hold_that*'
-mutant 'a limit ends a hold before it was set' src/steps/number.c 's/return later || at > s->counts\[USHER__COUNT_LIMITED\] ? at : s->counts\[USHER__COUNT_LIMITED\];/return at;/' \
+mutant 'a limit ends a hold before it was set' src/nouns/number/number.c 's/return later || at > s->counts\[USHER__COUNT_LIMITED\] ? at : s->counts\[USHER__COUNT_LIMITED\];/return at;/' \
     $memory 'a_longest_hold_that*'
 mutant 'script: a limit ends a hold before it was set' backends/redis/lua/number.lua 's/ and at or math.max(at, S.count\[K.COUNT_LIMITED + 1\])/ and at or at/' \
     $redis 'a_longest_hold_that*'
-mutant 'a longer rest reaches those that its own hangup made rest' src/steps/number.c 's/    return rested(s, r, RESTED - 1 - ended, 0);/    return rested(s, r, RESTED - 1 - ended, s->settings[USHER__SET_REST]);/' \
+mutant 'a longer rest reaches those that its own hangup made rest' src/nouns/number/number.c 's/    return rested(s, r, RESTED - 1 - ended, 0);/    return rested(s, r, RESTED - 1 - ended, s->settings[USHER__SET_REST]);/' \
     $memory 'rests_are_judged*'
-mutant 'a lifted rest comes back with another gap' src/steps/number.c '/^static void end_rest/,/^}/s/    r->n\[USHER__N_LEASE\] = RESTED;//' \
+mutant 'a lifted rest comes back with another gap' src/nouns/number/number.c '/^static void end_rest/,/^}/s/    r->n\[USHER__N_LEASE\] = RESTED;//' \
     $memory 'rests_are_judged*'
 mutant 'script: the short way forgets when a call ended' backends/redis/lua/number_fast.lua 's/ sub(record, 41, 61) .. ended_bytes .. / sub(record, 41, 68) .. /' \
     $redis 'rests_are_judged*'
-mutant 'stale tells the token of the hold' src/steps/number.c '/^static enum usher_status say_stale/,/^}/s/    w->reply->of.number.token = 0;//' \
+mutant 'stale tells the token of the hold' src/nouns/number/number.c '/^static enum usher_status say_stale/,/^}/s/    w->reply->of.number.token = 0;//' \
     $memory 'a_token_that*'
 mutant 'script: stale tells the token of the hold' backends/redis/lua/number.lua '/^function S.answer_only/,/^end/s/    S.token = 0//' \
     $redis 'a_token_that*'
-mutant 'what is due and more than a command applies is not there' src/steps/number.c \
+mutant 'what is due and more than a command applies is not there' src/nouns/number/number.c \
     '/^static enum usher_status find_more(/,/^}/s/    if (w->scope.due_ms <= w->now)/    if (false)/' $memory 'due_holds*'
-mutant 'nothing is said of what frees none' src/steps/number.c 's/            \*best = end;/            ;/' \
+mutant 'nothing is said of what frees none' src/nouns/number/number.c 's/            \*best = end;/            ;/' \
     $memory 'what_is_due*'
-mutant 'another cap frees later' src/steps/number.c '/a higher cap only frees/,/^}/s/    due_at(w, w->moment);/    ;/' $same
+mutant 'another cap frees later' src/nouns/number/number.c '/a higher cap only frees/,/^}/s/    due_at(w, w->moment);/    ;/' $same
 mutant 'capped numbers stand in order of version' src/core/number.c 's/ + (uint64_t)(calls < most ? calls : most)) \*/) */' \
     tests/unit/test_number
-mutant 'calls of the day go with the number' src/steps/number.c 's/    if (calls_on(&w->scope, r, w->now) == 0)/    if (r->id.size != 0)/' \
+mutant 'calls of the day go with the number' src/nouns/number/number.c 's/    if (calls_on(&w->scope, r, w->now) == 0)/    if (r->id.size != 0)/' \
     $memory 'calls_of_the_day*'
 mutant 'anybody ends a rest' src/core/number.def 's/^T(IDLE_UP,   UNREST, OTHER,   IDLE_UP,   STALE, /T(IDLE_UP,   UNREST, OTHER,   IDLE_UP,   OK, /' \
     $memory 'a_second_hangup*'
-mutant 'a call that is over stays with its node' src/steps/number.c 's/return status == USHER_OK \&\& left ? /return status == USHER_OK \&\& false ? /' \
+mutant 'a call that is over stays with its node' src/nouns/number/number.c 's/return status == USHER_OK \&\& left ? /return status == USHER_OK \&\& false ? /' \
     $memory 'calls_of_a_node*'
-mutant 'a page of calls begins anew' src/steps/number.c 's/    if (holds \&\& a->after.data != NULL)/    if (false)/' \
+mutant 'a page of calls begins anew' src/nouns/number/number.c 's/    if (holds \&\& a->after.data != NULL)/    if (false)/' \
     $memory 'calls_are_listed*'
-mutant 'calls are looked for among all numbers' src/steps/number.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
+mutant 'calls are looked for among all numbers' src/nouns/number/number.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
     $memory 'a_call_among*'
-mutant 'a whole pool is freed unasked' src/engine/number_hooks.c 's/    if (!given \&\& (command->given/    if (false \&\& (command->given/' \
+mutant 'a whole pool is freed unasked' src/nouns/number/number_hooks.c 's/    if (!given \&\& (command->given/    if (false \&\& (command->given/' \
     $memory 'wrong_arguments*'
-mutant 'a draw takes the first behind the point' src/steps/number.c 's/left-- == 0)/left-- >= 0)/' $same
-mutant 'an operator frees holds of others' src/steps/number.c \
+mutant 'a draw takes the first behind the point' src/nouns/number/number.c 's/left-- == 0)/left-- >= 0)/' $same
+mutant 'an operator frees holds of others' src/nouns/number/number.c \
     's/owner->data != NULL ? owner : NULL, 0, order, false, r);/NULL, 0, order, false, r);/' \
     $memory 'an_operator*'
-mutant 'a callee gets its number from any group' src/steps/number.c 's/capped(&w->scope, r, w->now) \&\& group_fits(w, r))/capped(\&w->scope, r, w->now))/' \
+mutant 'a callee gets its number from any group' src/nouns/number/number.c 's/reached_cap(&w->scope, r, w->now) \&\& group_fits(w, r))/reached_cap(\&w->scope, r, w->now))/' \
     $memory 'a_known_number*'
-mutant 'one callee too few is remembered' src/steps/work.c 's/if (\*count <= limit \&\&/if (*count < limit \&\&/' \
+mutant 'one callee too few is remembered' src/change/work.c 's/if (\*count <= limit \&\&/if (*count < limit \&\&/' \
     $memory 'so_many*'
-mutant 'a kept answer never grows old' src/steps/work.c 's/    if (r.until_ms <= w->moment)/    if (r.until_ms < 0)/' \
+mutant 'a kept answer never grows old' src/change/work.c 's/    if (r.until_ms <= w->moment)/    if (r.until_ms < 0)/' \
     $memory 'answers_are_kept*'
-mutant 'a request id is for any verb' src/steps/work.c 's/\*ret_verb == (unsigned)w->command->verb \&\& //' \
+mutant 'a request id is for any verb' src/change/work.c 's/\*ret_verb == (unsigned)w->command->verb \&\& //' \
     $memory 'a_request_id*'
-mutant 'a request id is for any arguments' src/steps/work.c 's/ \&\& print == usher__operation_print(w->command);/;/' \
+mutant 'a request id is for any arguments' src/change/work.c 's/ \&\& print == usher__operation_fingerprint(w->command);/;/' \
     $memory 'a_request_id*'
-mutant 'who is behind is not told what there is' src/steps/room_fields.c \
+mutant 'who is behind is not told what there is' src/nouns/room/room_fields.c \
     's/return now->id.size != 0 ? usher__room_add_row/return now->id.size > 999 ? usher__room_add_row/' \
     $memory 'who_is_behind*'
-mutant 'a number that moves is in its old group, too' src/steps/number.c 's/    if (status == USHER_OK \&\& left.size != 0)/    if (status == USHER_OK \&\& left.size > 99)/' \
+mutant 'a number that moves is in its old group, too' src/nouns/number/number.c 's/    if (status == USHER_OK \&\& left.size != 0)/    if (status == USHER_OK \&\& left.size > 99)/' \
     $memory 'a_number_*'
 mutant 'Redis: a number that moves is in its old group, too' backends/redis/lua/number.lua "s/^        group_has(r.group, r, -1)\$//" \
     tests/conformance/on_redis 'a_number_*'
 mutant 'Redis: a pool that is made anew goes on at the time of the old one' backends/redis/lua/common.lua 's/^    if not S.exists then S.time(0) end.*//' \
     tests/conformance/on_redis 'one_that_is_made*'
-mutant 'rooms: any version will do' src/steps/room.c 's/if (!over \&\& usher__other_version(w))/if (false)/' \
+mutant 'rooms: any version will do' src/nouns/room/room.c 's/if (!over \&\& usher__other_version(w))/if (false)/' \
     $memory 'who_is_behind*'
-mutant 'a member that goes is taken for a ban as well' src/steps/room_close.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
+mutant 'a member that goes is taken for a ban as well' src/nouns/room/room_close.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
     $memory 'a_name_whose*'
 mutant 'a name is refused while its old room is erased' src/engine/room_plan.c 's/        else if (closing)$/        else if (false)/' \
     $memory 'a_name_whose*'
@@ -285,43 +285,43 @@ mutant 'an open with a request id is not waited for while its old room is erased
 mutant 'an open that makes no room puts an entry' src/engine/room_plan.c \
     's/^        else if (p->commands\[i\].arg.room.epoch.data == NULL)/        else/' \
     tests/conformance/on_memory 'an_open_that_is_refused*'
-mutant 'a version of a closed room is one of the next room' src/steps/work.c \
+mutant 'a version of a closed room is one of the next room' src/change/work.c \
     's/^            if (is_epoch(w))/            if (is_epoch(w) || true)/' \
     tests/conformance/on_memory 'a_version_of_a_closed*'
 mutant 'a room takes a version without an epoch' src/engine/room_hooks.c \
     's/ && a->epoch.data == NULL)/ \&\& false)/' tests/conformance/on_memory 'a_version_of_a_closed*'
-mutant 'a digest depends on epochs' src/steps/kept.c \
+mutant 'a digest depends on epochs' src/change/request_cache.c \
     's/ || arg->type == USHER__ARG_EPOCH)/)/' tests/model/test_room_differential
 mutant 'on Redis a version of a closed room is one of the next room' \
     backends/redis/lua/common.lua 's/ and (not e or e == S.epoch) then/ then/' \
     tests/conformance/on_redis 'a_version_of_a_closed*'
 mutant 'a long life of a number makes its return slow' backends/sqlite/authority.c \
     's/is_settled(is_end(events\[i\].verb) ? own->confirmed : own->settled,/is_settled(own->settled,/' \
-    tests/fault/test_twice 'a_return_costs*'
-mutant 'what is stale by its version says nothing' src/steps/room.c \
+    tests/fault/test_duplicate_issue 'a_return_costs*'
+mutant 'what is stale by its version says nothing' src/nouns/room/room.c \
     's/ return w->reply->status == USHER_STALE ? usher__room_stale(w) : USHER_OK;/ return USHER_OK;/' \
     tests/conformance/on_memory 'who_is_behind*'
-mutant 'what is not open is listed' src/engine/room_index.c 's/} else if (status == USHER_OK \&\& r->status == USHER_OK) {/} else if (status == USHER_OK) {/' \
+mutant 'what is not open is listed' src/engine/room_directory.c 's/} else if (status == USHER_OK \&\& r->status == USHER_OK) {/} else if (status == USHER_OK) {/' \
     $memory 'only_rooms*'
-mutant 'a page goes on behind what a partition has told' src/engine/room_index.c 's/for (; rows\[n - 1\]->created_ms > end; n--)/for (; n > 1 \&\& end < 0; n--)/' \
+mutant 'a page goes on behind what a partition has told' src/engine/room_directory.c 's/for (; rows\[n - 1\]->created_ms > end; n--)/for (; n > 1 \&\& end < 0; n--)/' \
     $memory 'only_rooms*'
-mutant 'a check does not look at rooms that are not in the index' src/engine/room_index.c 's/    if (first.there \&\& then.there \&\& !then.entry/    if (first.there \&\& !then.there \&\& !then.entry/' \
+mutant 'a check does not look at rooms that are not in the index' src/engine/room_directory.c 's/    if (first.there \&\& then.there \&\& !then.entry/    if (first.there \&\& !then.there \&\& !then.entry/' \
     $memory 'the_index*'
 mutant 'a check does not look at entries without a room' src/engine/room_hooks.c 's/return r->state == USHER_ROOMS_OPEN;/return r->state > USHER_ROOMS_OPEN;/' \
     $memory 'the_index*'
 mutant 'who opened a room does not look when its entry is doubted' src/engine/room_plan.c 's/return r->n_rows == 0 || r->rows->state == USHER_ROOMS_DOUBTED ?/return r->n_rows == 0 ?/' \
-    tests/model/test_room_index 'rooms*sqlite'
+    tests/model/test_room_directory 'rooms*sqlite'
 mutant 'who opened a room does not look when its entry is gone' src/engine/room_plan.c 's/return r->n_rows == 0 || r->rows->state/return r->n_rows > 0 \&\& r->rows->state/' \
-    tests/model/test_room_index 'rooms*sqlite'
+    tests/model/test_room_directory 'rooms*sqlite'
 mutant 'an entry that was put since is left' src/engine/room_plan.c 's/#define TIDY_TRIES 16/#define TIDY_TRIES 0/' \
-    tests/model/test_room_index 'rooms*sqlite'
-mutant 'a value ends at its first NUL' src/words/parse.c 's/^    else if (p->end == NULL)/    else if (p->end != words[i])/' \
+    tests/model/test_room_directory 'rooms*sqlite'
+mutant 'a value ends at its first NUL' src/parse/parse.c 's/^    else if (p->end == NULL)/    else if (p->end != words[i])/' \
     tests/cli/words_are_quoted_as_in_a_shell.sh
-mutant 'the order of fields is an argument' src/steps/kept.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
+mutant 'the order of fields is an argument' src/change/request_cache.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
     $memory 'a_repeat_with*'
-mutant 'a page repeats its last row' src/steps/number.c 's/if (n->n_rows == max ||/if (n->n_rows > max ||/' \
+mutant 'a page repeats its last row' src/nouns/number/number.c 's/if (n->n_rows == max ||/if (n->n_rows > max ||/' \
     $memory 'lists_come*'
-mutant 'what was done without memory is forgotten' src/steps/work.c 's/    return status == USHER_NOMEM \&\& n > 0 /    return status == USHER_NOMEM \&\& n > 1000 /' \
+mutant 'what was done without memory is forgotten' src/change/work.c 's/    return status == USHER_NOMEM \&\& n > 0 /    return status == USHER_NOMEM \&\& n > 1000 /' \
     tests/fault/test_oom 'what_was*'
 
 # ---- queues ----
@@ -329,149 +329,149 @@ world() { # of the exhaustive walk: the tests behind it take only that one
     USHER_WORLD=$1
     export USHER_WORLD
 }
-mutant 'a room of an earlier login is that of a later one' src/steps/queue_act.c \
+mutant 'a room of an earlier login is that of a later one' src/nouns/queue/queue_change.c \
     's/return status == USHER_OK \&\& r->order != login ? USHER_MISSING : status;/return status;/' \
     $memory 'a_finish_of_a_room_before*'
 mutant 'a pull is sent again' src/core/queue_verbs.def \
     '/^VERB(PULL,/s/WRITES,/WRITES | AGAIN,/' tests/fault/test_redis_faults 'an_answer_that*'
 world 'grace and patience'
-mutant 'who has waited too long is lost instead' src/steps/queue_due.c \
+mutant 'who has waited too long is lost instead' src/nouns/queue/queue_due.c \
     's/if (waits \&\& n\[U_PATIENCE\] != 0 \&\& n\[U_PATIENCE\] <= at)/if (waits \&\& n[U_PATIENCE] != 0 \&\& n[U_PATIENCE] <= at \&\& n[U_BEAT] != at)/' \
     tests/model/test_queue_exhaustive every_state_in_memory
 world 'lanes'
-mutant 'users of an agent that is gone come back in the order of rooms' src/steps/queue_due.c \
+mutant 'users of an agent that is gone come back in the order of rooms' src/nouns/queue/queue_due.c \
     's/if (!found || place(&r) < rank || .*/if (!found) {/' \
     tests/model/test_queue_exhaustive every_state_in_memory
 unset USHER_WORLD
-mutant 'a talk uses up patience' src/steps/queue_act.c \
+mutant 'a talk uses up patience' src/nouns/queue/queue_change.c \
     's/            n\[U_PATIENCE\] =$/            left =/' $memory 'who_comes_back*'
-mutant 'patience ends in the middle of an offer' src/steps/queue_act.c \
+mutant 'patience ends in the middle of an offer' src/nouns/queue/queue_change.c \
     's/    } else if (n\[U_PATIENCE\] != 0 \&\& n\[U_PATIENCE\] < at) {/    } else if (false) {/' \
     $memory 'patience_is_judged*'
-mutant 'a stay with an agent that went is no visit' src/steps/queue_act.c \
+mutant 'a stay with an agent that went is no visit' src/nouns/queue/queue_change.c \
     's/        if (status == USHER_OK \&\& from == USHER_QUEUE_USER_SEATED)/        if (status == USHER_OK \&\& from == USHER_QUEUE_USER_GONE)/' \
     $memory 'an_hour*'
-mutant 'a wait goes on from before the talk' src/steps/queue_act.c 's/        n\[U_APPLIED\] = at;/        ;/' \
+mutant 'a wait goes on from before the talk' src/nouns/queue/queue_change.c 's/        n\[U_APPLIED\] = at;/        ;/' \
     $memory 'an_hour*'
-mutant 'what is due is left when there is much of it' src/steps/queue.c \
+mutant 'what is due is left when there is much of it' src/nouns/queue/queue.c \
     's/        if (more \&\& v != USHER_QUEUE_SWEEP)/        if (false)/' $memory 'figures_are_true*'
 mutant 'script: what is due is left when there is much of it' backends/redis/lua/queue.lua \
     's/        if more and verb ~= K.V_SWEEP then/        if false then/' $redis 'figures_are_true*'
-mutant 'a command overtakes one that is to come again' src/steps/queue.c 's/    if (w->behind)/    if (false)/' \
+mutant 'a command overtakes one that is to come again' src/nouns/queue/queue.c 's/    if (w->behind)/    if (false)/' \
     $memory 'a_batch_keeps*'
-mutant 'who looks moves the clock of a queue' src/steps/queue_due.c \
+mutant 'who looks moves the clock of a queue' src/nouns/queue/queue_due.c \
     's/    if (usher__queue_reads(w->command->verb))/    if (false)/' $memory 'a_look_takes*'
-mutant 'an offer that a look makes began long ago' src/steps/queue_match.c \
+mutant 'an offer that a look makes began long ago' src/nouns/queue/queue_match.c \
     's/        u->n\[U_END\] = w->moment + offer;/        u->n[U_END] = w->now + offer;/' $memory 'an_offer_that_a_look*'
-mutant 'a room of another queue is one of this' src/steps/queue_users.c \
+mutant 'a room of another queue is one of this' src/nouns/queue/queue_users.c \
     's/        if (memcmp(text->data, epoch, 16) != 0)/        if (false)/' $memory 'no_two_rooms*'
-mutant 'a room does not tell the token' src/steps/queue_answer.c 's/        .token = u->token,/        .token = 0,/' \
+mutant 'a room does not tell the token' src/nouns/queue/queue_answer.c 's/        .token = u->token,/        .token = 0,/' \
     $memory 'whoever_tells*'
-mutant 'an old token of a visit will do' src/steps/queue_token.c \
+mutant 'an old token of a visit will do' src/nouns/queue/queue_token.c \
     's/            current = offer ? u.token : u.order;/            current = offer ? u.token : g->token;/' \
     $memory 'a_late_leave*'
-mutant 'an offer is known by its visit' src/steps/queue_token.c \
+mutant 'an offer is known by its visit' src/nouns/queue/queue_token.c \
     's/            current = offer ? u.token : u.order;/            current = offer \&\& false ? u.token : u.order;/' \
     $memory 'an_offer_is_accepted*'
-mutant 'a replaced session goes on' src/steps/queue_agents.c \
-    's/^    a->token = act->c.scope->version;$/    (void)0;/' $memory 'a_session_that_was*'
-mutant 'another session is the same' src/steps/queue_agents.c \
+mutant 'a replaced session goes on' src/nouns/queue/queue_agents.c \
+    's/^    a->token = qc->c.scope->version;$/    (void)0;/' $memory 'a_session_that_was*'
+mutant 'another session is the same' src/nouns/queue/queue_agents.c \
     's/: g->session.data != NULL \&\& /: false \&\& /' $memory 'a_session_that_was*'
-mutant 'a stale command of an agent is a heartbeat' src/steps/queue.c \
+mutant 'a stale command of an agent is a heartbeat' src/nouns/queue/queue.c \
     's/        status = usher__queue_token_check(&run, &other);/        status = alive_first(\&run);\n        if (status == USHER_OK)\n            status = usher__queue_token_check(\&run, \&other);/' \
     $memory 'a_stale_command*'
-mutant 'a late logout ends any pause' src/steps/queue_due.c \
-    's/^        absent.token = act.agent.token;$/        absent.token = 0;/' $memory 'a_late_logout*'
-mutant 'a strict queue wants no tokens' src/steps/queue_token.c \
+mutant 'a late logout ends any pause' src/nouns/queue/queue_due.c \
+    's/^        absent.token = qc.agent.token;$/        absent.token = 0;/' $memory 'a_late_logout*'
+mutant 'a strict queue wants no tokens' src/nouns/queue/queue_token.c \
     's/    return w->scope.settings\[SET_STRICT\] != 0 \&\& /    return false \&\& /' $memory 'a_strict_queue*'
 mutant 'script: an old token of a visit will do' backends/redis/lua/queue_token.lua \
     's/ and r.token or r.order end$/ and r.token or g[K.ARG_TOKEN] end/' $redis 'a_late_leave*'
 mutant 'script: a replaced session goes on' backends/redis/lua/queue_agents.lua \
-    's/S.a\[K.ARG_SESSION\], S.act.v, S.beat()/S.a[K.ARG_SESSION], a.login, S.beat()/' $redis 'a_session_that_was*'
+    's/S.a\[K.ARG_SESSION\], S.change.v, S.beat()/S.a[K.ARG_SESSION], a.login, S.beat()/' $redis 'a_session_that_was*'
 mutant 'script: a late logout ends any pause' backends/redis/lua/queue_due.lua \
     's/absent.ends, absent.token = K.FOREVER - 1, a.login/absent.ends = K.FOREVER - 1/' $redis 'a_late_logout*'
 mutant 'script: a strict queue wants no tokens' backends/redis/lua/queue_token.lua \
     's/    return S.set\[K.SET_STRICT + 1\] ~= 0 and /    return false and /' $redis 'a_strict_queue*'
-mutant 'whom all have refused nobody has' src/steps/queue_match.c \
+mutant 'whom all have refused nobody has' src/nouns/queue/queue_match.c \
     's/ == USHER_MISSING \&\& u->data.size != 0 ? pick_again/ == USHER_MISSING \&\& false ? pick_again/' \
     $memory 'a_user_whom_all*'
 mutant 'script: whom all have refused nobody has' backends/redis/lua/queue_match.lua \
     "s/ or u.data == '' then return a end/ or u then return a end/" $redis 'a_user_whom_all*'
-mutant 'an agent has first the user that it has refused' src/steps/queue_match.c \
+mutant 'an agent has first the user that it has refused' src/nouns/queue/queue_match.c \
     's/    if (!search->refusals)$/    if (false)/' $memory 'a_refusal_delays_no*'
 mutant 'script: an agent has first the user that it has refused' backends/redis/lua/queue_match.lua \
     's/    if not search.refusals then u, full/    if false then u, full/' $redis 'a_refusal_delays_no*'
-mutant 'a refused user is offered again at once' src/steps/queue_refuse.c \
+mutant 'a refused user is offered again at once' src/nouns/queue/queue_refuse.c \
     's/    r.until_ms = at + w->scope.settings\[SET_ASK_AGAIN\];/    r.until_ms = at > 0 ? at : 1;/' \
     $memory 'a_thousand_refusals*'
-mutant 'the end of a refusal is counted' src/steps/queue_due.c \
+mutant 'the end of a refusal is counted' src/nouns/queue/queue_due.c \
     's/            \*ret_n += run->w->scope.version != version;/            ++*ret_n;/' $memory 'a_sweep_that_makes*'
 mutant 'script: the end of a refusal is counted' backends/redis/lua/queue_due.lua \
     's/                if S.version ~= version then counted/                if true then counted/' $redis 'a_sweep_that_makes*'
-mutant 'a sweep that changes nothing is ok' src/steps/queue.c \
+mutant 'a sweep that changes nothing is ok' src/nouns/queue/queue.c \
     's/: w->scope.version != version ? USHER_OK/: true ? USHER_OK/' $memory 'a_sweep_that_makes*'
-mutant 'a search ends where it has to stop' src/steps/queue_match.c \
+mutant 'a search ends where it has to stop' src/nouns/queue/queue_match.c \
     's/    if (status == USHER_FULL) {/    if (false) {/' $memory 'a_search_past_many*'
 mutant 'script: a search ends where it has to stop' backends/redis/lua/queue_match.lua \
     's/^    if full then$/    if false then/' $redis 'a_search_past_many*'
 mutant 'a new scope in memory keeps no order by name' backends/memory/memory.c \
     's/s->noun = scope->noun; .*/(void)0;/' tests/model/test_walks
-mutant 'a lane that is in use is walked past' src/steps/queue_act.c \
+mutant 'a lane that is in use is walked past' src/nouns/queue/queue_change.c \
     's/!= 0 ? LANE_IN_USE/!= 0 ? 0/' tests/unit/test_walks
-mutant 'who is left to another agent waits for the next event' src/steps/queue_match.c \
+mutant 'who is left to another agent waits for the next event' src/nouns/queue/queue_match.c \
     's/        again = run->passed \&\& .*/        again = false;/' \
     $memory 'who_is_left_to*'
-mutant 'pull respects refusals' src/steps/queue_match.c \
-    's/    status = first_user(run, \&act->agent, true,/    status = first_user(run, \&act->agent, false,/' \
+mutant 'pull respects refusals' src/nouns/queue/queue_match.c \
+    's/    status = first_user(run, \&qc->agent, true,/    status = first_user(run, \&qc->agent, false,/' \
     $memory 'pull_and_move*'
-mutant 'a dead agent has missed nothing' src/steps/queue_due.c \
+mutant 'a dead agent has missed nothing' src/nouns/queue/queue_due.c \
     's/USHER_QUEUE_OUTCOME_DROPPED, offered,/USHER_QUEUE_OUTCOME_DROPPED, false,/' \
     $memory 'an_agent_that_was_lost*'
-mutant 'who is offered is dropped with its agent' src/steps/queue_due.c \
+mutant 'who is offered is dropped with its agent' src/nouns/queue/queue_due.c \
     's/bool back = offered || w->scope/bool back = w->scope/' $memory 'users_only_offered*'
-mutant 'a pause is lost with the connection' src/steps/queue_due.c \
+mutant 'a pause is lost with the connection' src/nouns/queue/queue_due.c \
     's/    paused = event == USHER__AGENT_LOST \&\&$/    paused = event == USHER__AGENT_DONE \&\&/' $memory 'a_pause_outlives*'
-mutant 'a wrap-up is lost with the connection' src/steps/queue_due.c \
-    's/ (paused || act.agent.r.n\[A_WRAP\] > at)) {/ paused) {/' $memory 'a_wrap_up_outlives*'
-mutant 'an offer is a seating for the estimate' src/steps/queue_match.c \
+mutant 'a wrap-up is lost with the connection' src/nouns/queue/queue_due.c \
+    's/ (paused || qc.agent.r.n\[A_WRAP\] > at)) {/ paused) {/' $memory 'a_wrap_up_outlives*'
+mutant 'an offer is a seating for the estimate' src/nouns/queue/queue_match.c \
     's/    if (offer > 0) {$/    pace(w, l, u);\n    if (offer > 0) {/' $memory 'an_estimate_counts*'
-mutant 'only heartbeats are signs of life' src/steps/queue.c \
+mutant 'only heartbeats are signs of life' src/nouns/queue/queue.c \
     's/        status = usher__queue_agent_alive(run, &r);/        ;/' $memory 'each_command_of*'
-mutant 'an agent on its way out has asked for a pause' src/steps/queue_due.c \
-    's/        act.agent.r.n\[A_OFFERS\] += goes(r) ? 0 : 2;/        act.agent.r.n[A_OFFERS] |= 3;/' \
+mutant 'an agent on its way out has asked for a pause' src/nouns/queue/queue_due.c \
+    's/        qc.agent.r.n\[A_OFFERS\] += goes(r) ? 0 : 2;/        qc.agent.r.n[A_OFFERS] |= 3;/' \
     $memory 'who_did_not_pause*'
-mutant 'agents stand where another strategy put them' src/steps/queue.c \
+mutant 'agents stand where another strategy put them' src/nouns/queue/queue.c \
     's/        c.scope->counts\[COUNT_OLD\] |= OLD_RANKS;/        ;/' $memory 'levels_count*'
-mutant 'another ttl does not reach the agents that are there' src/steps/queue_limits.c \
+mutant 'another ttl does not reach the agents that are there' src/nouns/queue/queue_limits.c \
     's/    if (list == AGENTS) {/    if (list == LISTS) {/' $memory 'another_ttl*'
-mutant 'a lowered maxwait ends a user in the past' src/steps/queue_limits.c \
+mutant 'a lowered maxwait ends a user in the past' src/nouns/queue/queue_limits.c \
     's/    return waits \&\& at <= limits->n\[L_AT\] ?/    return waits \&\& at < 0 ?/' $memory 'a_lower_maxwait*'
 mutant 'script: a bounded step of limits is all of it' backends/redis/lua/queue_limits.lua \
     's/            if l.n1 == #lists then/            if true then/' $redis 'the_new_limits*'
-mutant 'a bounded step of ranking is all of it' src/steps/queue.c \
+mutant 'a bounded step of ranking is all of it' src/nouns/queue/queue.c \
     's/        if (w->scope.counts\[COUNT_OLD\] != 0)$/        if (false)/' $memory 'however_many*'
 mutant 'script: a bounded step of ranking is all of it' backends/redis/lua/queue.lua \
-    's/and S.reach() then return S.come_again() end/then S.reach() end/' $redis 'however_many*'
-mutant 'who accepts has not served yet' src/steps/queue_users.c \
-    's/        act.agent.served = .*/        act.agent.served = false;/' \
+    's/and S.reach() then return S.defer() end/then S.reach() end/' $redis 'however_many*'
+mutant 'who accepts has not served yet' src/nouns/queue/queue_users.c \
+    's/        qc.agent.served = .*/        qc.agent.served = false;/' \
     $memory 'an_accepted_offer*'
-mutant 'a lane that nobody serves is waited in' src/steps/queue_users.c \
+mutant 'a lane that nobody serves is waited in' src/nouns/queue/queue_users.c \
     's/^    if (!found) {$/    if (false) {/' $memory 'who_asks_in*'
-mutant 'agents of all lanes are in no lane' src/steps/queue_reads.c 's/    for (int i = 0; i < 2; i++) {/    for (int i = 0; i < 1; i++) {/' \
+mutant 'agents of all lanes are in no lane' src/nouns/queue/queue_reads.c 's/    for (int i = 0; i < 2; i++) {/    for (int i = 0; i < 1; i++) {/' \
     $memory 'figures_of_a_lane*'
-mutant 'a lane that an agent names is over' src/steps/queue_act.c \
+mutant 'a lane that an agent names is over' src/nouns/queue/queue_change.c \
     's/            status = usher__queue_server(w, \&r->id, 0, \&server);/            status = USHER_MISSING;/' \
     $memory 'lanes_that_are_over*'
-mutant 'a lane with figures of today is over' src/steps/queue_act.c 's/ \&\& r->rank >= today)/ \&\& r->rank > today)/' \
+mutant 'a lane with figures of today is over' src/nouns/queue/queue_change.c 's/ \&\& r->rank >= today)/ \&\& r->rank > today)/' \
     $memory 'lanes_that_are_over*'
 
 # ---- rooms ----
 world 'speakers'
-mutant 'a role is left to a member that is gone' src/steps/room_members.c \
+mutant 'a role is left to a member that is gone' src/nouns/room/room_members.c \
     's/    if (r->n\[N_ROLES\] > 0)/    if (r->n[N_ROLES] > 1)/' \
     tests/model/test_room_exhaustive every_state_in_memory
 unset USHER_WORLD
-mutant 'who is away is so from the last look on' src/steps/room_members.c \
+mutant 'who is away is so from the last look on' src/nouns/room/room_members.c \
     's/        return seen + set\[SET_AWAY\];/        return at + set[SET_AWAY];/' \
     tests/model/test_room_differential
 mutant 'what waits to be told is not told before what cannot' src/engine/watch.c \
@@ -484,72 +484,72 @@ mutant 'a number that must be given may be left out' src/engine/check.c 's/    u
     tests/fault/test_hooks 'an_argument*'
 mutant 'a hook may call its engine' src/engine/engine.c 's/^    if (is_inside(t, e)) {/    if (false) {/' \
     tests/fault/test_hooks 'hooks_that*'
-mutant 'an authority may call its engine' src/engine/sides.c \
-    's/    usher__enter(here, side_of(a)->e);/    usher__enter(here, NULL);/' \
+mutant 'an authority may call its engine' src/engine/callout.c \
+    's/    usher__callout_begin(here, callout_of(a)->e);/    usher__callout_begin(here, NULL);/' \
     tests/fault/test_hooks 'sides_that*'
-mutant 'one call puts aside all that have had their calls' src/steps/number.c \
+mutant 'one call puts aside all that have had their calls' src/nouns/number/number.c \
     's/^    int left = JUDGE_MAX;/    int left = 1 << 30;/' $memory 'of_many_over*'
 mutant 'script: one call puts aside all that have had their calls' backends/redis/lua/number.lua \
     's/^    S.left = S.left or K.JUDGE_MAX.*/    S.left = math.huge/' $redis 'of_many_over*'
-mutant 'each command of a transaction applies a portion of expiries' src/steps/number.c \
+mutant 'each command of a transaction applies a portion of expiries' src/nouns/number/number.c \
     's/\*ret_more = w->behind = true;/*ret_more = true;/' $memory 'commands_of_a_call*'
 mutant 'script: each command of a call applies a portion of expiries' backends/redis/lua/number.lua \
     '/^    function S.expire_due/,/^    end/s/S.behind = true/S.behind = S.behind/' $redis 'commands_of_a_call*'
-mutant 'each command of a transaction removes a portion of members' src/steps/room_close.c \
+mutant 'each command of a transaction removes a portion of members' src/nouns/room/room_close.c \
     's/\*ret_more = w->behind = true;/*ret_more = true;/' $memory 'commands_of_a_call*'
 mutant 'script: each command of a call removes a portion of members' backends/redis/lua/room.lua \
     '/^    function S.expire_until/,/^    end/s/S.behind = true/S.behind = S.behind/' $redis 'commands_of_a_call*'
 mutant 'script: the first command of a call applies a portion for each' backends/redis/lua/queue.lua \
     's/local verb, max = S.verb, K.EXPIRE_MAX$/local verb, max = S.verb, K.EXPIRE_MAX * 64/' $redis 'commands_of_a_call*'
-mutant 'Redis: a call overtakes the one before it on its scope' backends/redis/trip.c \
+mutant 'Redis: a call overtakes the one before it on its scope' backends/redis/pipeline.c \
     's/bool follows = follows_another(b, call, &before_ms);/bool follows = false;/' $redis 'commands_of_a_call*'
 mutant 'a command of a room overtakes one that is to come again' src/engine/room_hooks.c \
     's/reply->status == USHER_REFUSED \&\& reply->of.room.more/false/' $memory 'commands_of_a_call*'
-mutant 'a snapshot applies a thousand departures' src/steps/room.c \
+mutant 'a snapshot applies a thousand departures' src/nouns/room/room.c \
     's/usher__room_expire_due(w, USHER__EXPIRE_MAX,/usher__room_expire_due(w, USHER__STEP_MAX,/' $memory 'a_snapshot_applies*'
-mutant 'a room is full, though members are due' src/steps/room_members.c \
+mutant 'a room is full, though members are due' src/nouns/room/room_members.c \
     's/    if (!place \&\& more)/    if (false)/' $memory 'a_join_of_a_full*'
-mutant 'a read of a room looks at all who are due' src/steps/room_close.c \
+mutant 'a read of a room looks at all who are due' src/nouns/room/room_close.c \
     's/ \&\& n++ < USHER_PAGE_MAX//' $memory 'a_read_looks*'
-mutant 'one claim takes all rooms that are due' src/steps/rooms.c 's/int steps = CLAIM_MAX;/int steps = 1 << 30;/' \
+mutant 'one claim takes all rooms that are due' src/nouns/room/rooms.c 's/int steps = CLAIM_MAX;/int steps = 1 << 30;/' \
     $memory 'rooms_of_one_time*'
-mutant 'a patrol ends after its first claim' src/engine/room_index.c 's/more = page.of.rooms.more;/more = false;/' \
+mutant 'a patrol ends after its first claim' src/engine/room_directory.c 's/more = page.of.rooms.more;/more = false;/' \
     $memory 'rooms_of_one_time*'
-mutant 'a page of rooms ends between rooms of one time' src/engine/room_index.c \
+mutant 'a page of rooms ends between rooms of one time' src/engine/room_directory.c \
     's/(r->token != 0 || r->n_rows == 0)/false/' $memory 'rooms_of_one_time*'
 mutant 'script: a page of rooms has all of one time' backends/redis/lua/rooms.lua 's/looked == K.PAGE_MAX or //' \
     $redis 'rooms_of_one_time*'
-mutant 'stats look at all holds that ended' src/steps/number.c 's/ \&\& looked < USHER_PAGE_MAX) {/) {/' \
+mutant 'stats look at all holds that ended' src/nouns/number/number.c 's/ \&\& looked < USHER_PAGE_MAX) {/) {/' \
     $memory 'work_that*'
-mutant 'others overtake a call that comes again' src/steps/number.c '/^static enum usher_status run(/,/^}/s/    if (w->behind)/    if (false)/' \
+mutant 'others overtake a call that comes again' src/nouns/number/number.c '/^static enum usher_status run(/,/^}/s/    if (w->behind)/    if (false)/' \
     $memory 'of_many_over*'
-mutant 'trigger=auto leaves waiting whom one command does not match' src/steps/queue.c \
+mutant 'trigger=auto leaves waiting whom one command does not match' src/nouns/queue/queue.c \
     's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
-mutant 'a match ends when nobody is left' src/steps/queue_match.c \
+mutant 'a match ends when nobody is left' src/nouns/queue/queue_match.c \
     's/(status != USHER_OK || run->n_matched >= USHER__EXPIRE_MAX)/(status != USHER_OK)/' $memory 'a_match_ends*'
 mutant 'script: a match ends when nobody is left' backends/redis/lua/queue_agents.lua \
     's/if not link or S.n_matched >= most then/if not link then/' $redis 'a_match_ends*'
-mutant 'a return that is repeated is stale' src/steps/id.c 's/^    counts\[USHER__COUNT_ID_BACK\] = (int64_t)args->token;$//' \
+mutant 'a return that is repeated is stale' src/nouns/id/id.c 's/^    counts\[USHER__COUNT_ID_BACK\] = (int64_t)args->token;$//' \
     $memory 'a_range_comes*'
 mutant 'script: a return that is repeated is stale' backends/redis/lua/id.lua 's/S.put_count(K.COUNT_BACK, token)//' \
     $redis 'a_range_comes*'
-mutant 'a return reaches below a segment' src/steps/id.c 's/^            counts\[USHER__COUNT_ID_TOKEN\] = 0; .*$/            ;/' \
+mutant 'a return reaches below a segment' src/nouns/id/id.c 's/^            counts\[USHER__COUNT_ID_TOKEN\] = 0; .*$/            ;/' \
     $memory 'no_range_reaches*'
 mutant 'script: a return reaches below a segment' backends/redis/lua/id.lua 's/if S.less(next, first) then S.put_count(K.COUNT_TOKEN, 0) end//' \
     $redis 'no_range_reaches*'
-mutant 'a mistyped key is a name' src/words/parse.c 's/closest.best == NULL || closest.distance > 1)/true)/' \
+mutant 'a mistyped key is a name' src/parse/parse.c 's/closest.best == NULL || closest.distance > 1)/true)/' \
     tests/unit/test_text 'wrong_calls*'
-mutant 'an option after a dash is one' src/words/parse.c 's/    if (!literal)$/    if (true)/' \
+mutant 'an option after a dash is one' src/parse/parse.c 's/    if (!literal)$/    if (true)/' \
     tests/unit/test_text 'words_after*'
 mutant 'sqlite: a quota leaves a commit in doubt' backends/sqlite/file.c 's/ || error == EFBIG//' \
-    tests/fault/test_host 'sqlite_a_file_that*'
+    tests/fault/test_hostile_host 'sqlite_a_file_that*'
 mutant 'sqlite: a long log stays long' backends/sqlite/file.c 's/"PRAGMA cell_size_check = ON;" USHER__SQLITE_LOG_LIMIT/"PRAGMA cell_size_check = ON;"/' \
     tests/unit/test_sqlite 'a_long_reader*'
 mutant 'an engine is closed by its watcher' src/engine/engine.c 's/is_inside(&thread, e) || usher__watches_on(&e->watches, NULL)/is_inside(\&thread, e)/' \
     tests/fault/test_hooks 'an_engine*'
-mutant 'a cursor of one list is that of another' src/steps/queue.c 's/         (hi != 0 /         (false /' \
+mutant 'a cursor of one list is that of another' src/nouns/queue/queue.c 's/         (hi != 0 /         (false /' \
     $memory 'lists_come_in_pages'
-mutant 'a change that gets its version late is half made' src/steps/work.h \
+mutant 'a change that gets its version late is half made' src/change/work.h \
     '/usher__change_begin_quietly(struct/,/^}/s/    c->n_told = 0;//' \
     $memory 'a_patrol_runs*'
 mutant 'what waits stays when nobody listens any more' src/engine/watch.c \
@@ -564,7 +564,7 @@ mutant 'a heartbeat agrees by its version alone' src/replica/replica.c \
 mutant 'who goes between two pages leaves his roles' src/replica/copy.c \
     's/            vacate(c, &n->subject);/            ;/' \
     tests/model/test_replica_random 'pages_with*'
-mutant 'a page does not begin with what was changed since the one before' src/steps/room_reads.c \
+mutant 'a page does not begin with what was changed since the one before' src/nouns/room/room_queries.c \
     's/{ (uint64_t)a->since, max, PAGE_BYTES/{ w->scope.version, max, PAGE_BYTES/' \
     $memory 'a_room_is_copied*'
 mutant 'Redis: a change has the mark of the one before' backends/redis/lua/common.lua \
@@ -584,18 +584,18 @@ mutant 'SQLite: a command is not one transaction' backends/sqlite/statements.h \
 # ---- the engine ----
 mutant 'notices are told before the commit' src/engine/local.c 's/        inner.notify = pending_add;/        ;/; s/        inner.payload = &pending;/        ;/' \
     tests/fault/test_disk 'any_call_of_the_file_system_may*'
-mutant 'time goes back in a pool' src/steps/work.h 's/    w->now = w->said > last ? w->said : last;/    w->now = w->said;/' \
+mutant 'time goes back in a pool' src/change/work.h 's/    w->now = w->said > last ? w->said : last;/    w->now = w->said;/' \
     $memory 'time_does*'
-mutant 'fields of an answer may be missing' src/engine/wire.c 's/n != 8 + usher__fields_count(noun, command->verb)/n < 8/' \
-    tests/unit/test_wire
+mutant 'fields of an answer may be missing' src/encode/operation_codec.c 's/n != 8 + usher__fields_count(noun, command->verb)/n < 8/' \
+    tests/unit/test_operation_codec
 
 mutant 'due: not told of a command that fails to find' src/engine/local.c 's/if (status == USHER_OK \&\& w->reply->status < USHER_INVALID)/if (status == USHER_OK \&\& w->reply->status == USHER_OK)/' \
     $memory 'a_reply_says*'
-mutant 'what a command is told with is not given back' src/steps/work.c \
+mutant 'what a command is told with is not given back' src/change/work.c \
     's/            w->n_buffers = i + 1;/            w->n_buffers = 1;/' tests/fault/test_oom
-mutant 'due: what was found is not stored' src/steps/work.h 's/    return w->scope.ref != NULL \&\& w->scope.due_ms != w->due_stored;/    return w->due_stored == 1;/' \
+mutant 'due: what was found is not stored' src/change/work.h 's/    return w->scope.ref != NULL \&\& w->scope.due_ms != w->due_stored;/    return w->due_stored == 1;/' \
     $memory 'a_reply_says*'
-mutant 'script: what was found due is not stored' backends/redis/lua/main.lua 's/if S.exists and S.due ~= due then S.head_changed = true end//' \
+mutant 'script: what was found due is not stored' backends/redis/lua/dispatch.lua 's/if S.exists and S.due ~= due then S.head_changed = true end//' \
     $redis 'a_reply_says*'
 mutant 'script: a kept answer says what was due then' backends/redis/lua/common.lua 's/S.epoch, a\[4\], S.due, S/S.epoch, a[4], -1, S/' \
     $redis 'a_reply_says*'
@@ -611,7 +611,7 @@ mutant 'whole: a verb without a scope takes its neighbours along' src/engine/eng
     's/            \*n = i > 0 ? i : 1;/            ;/' tests/unit/test_whole 'each_verb*'
 mutant 'whole: a page of the journal goes on one row late' src/engine/whole.c \
     's/    if (!l->reply->of.store.more)/    if (true)/' tests/unit/test_whole 'the_journal*'
-mutant 'write: an answer in part is only a failure' src/engine/write.c \
+mutant 'write: an answer in part is only a failure' src/encode/encode.c \
     's/>= USHER_CLASS_WRONG \&\& !partial;/>= USHER_CLASS_WRONG;/' tests/unit/test_whole 'a_partial*'
 
 # ---- memory ----
@@ -634,11 +634,11 @@ mutant 'SQLite: changes by others are not seen' backends/sqlite/sqlite.c 's/    
     $sqlite 'two_engines*'
 mutant 'SQLite: who leaves a list is still counted' backends/sqlite/write.c 's/    if (left)$/    if (false)/' \
     tests/unit/test_sqlite 'a_place*'
-mutant 'SQLite: a visit that its queue does not keep is no row' src/steps/queue_act.c 's/    if (w->ops->append != NULL)$/    if (w->ops->append != NULL \&\& history != 0)/' \
+mutant 'SQLite: a visit that its queue does not keep is no row' src/nouns/queue/queue_change.c 's/    if (w->ops->append != NULL)$/    if (w->ops->append != NULL \&\& history != 0)/' \
     tests/fault/test_visits 'a_visit_is_a_row_of_its*'
 mutant 'SQLite: a visit that is kept is told of twice' src/engine/history.c 's/        query.version = q->rows\[q->n_rows - 1\].version;/        query.version = 0;/' \
     $sqlite 'a_store_with*'
-mutant 'SQLite: the row of a visit says another time' backends/sqlite/visits.c 's/sqlite3_bind_int64(st, 14, v->wait_ms)/sqlite3_bind_int64(st, 14, v->talk_ms)/' \
+mutant 'SQLite: the row of a visit says another time' backends/sqlite/history_table.c 's/sqlite3_bind_int64(st, 14, v->wait_ms)/sqlite3_bind_int64(st, 14, v->talk_ms)/' \
     tests/model/test_queue_differential
 mutant 'SQLite: who is taken stays the first of those remembered' backends/sqlite/lists.c 's/f->records\[i\].record.ref = NULL;/f->at += 0;/' \
     tests/unit/test_sqlite 'who_is_remembered*'
@@ -650,15 +650,15 @@ mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c '
     tests/fault/test_disk 'power*'
 
 # ---- Redis: the store ----
-mutant 'Redis: everything is sent again' backends/redis/trip.c 's/    if ((flags \& USHER_OPERATION_REPEATABLE) == 0)/    if (flags == 0)/' \
+mutant 'Redis: everything is sent again' backends/redis/pipeline.c 's/    if ((flags \& USHER_OPERATION_REPEATABLE) == 0)/    if (flags == 0)/' \
     tests/fault/test_redis_faults 'an_answer*'
 mutant 'Redis: a lost answer is one that was not sent' backends/redis/conn.c '/^size_t usher__redis_conn_unsent_from(/,/^}/s/    return lo;/    return 0;/' \
     tests/fault/test_redis_faults 'an_answer*'
-mutant 'Redis: a refused command overtakes others' backends/redis/trip.c 's/        if (passed) {/        if (false) {/' \
+mutant 'Redis: a refused command overtakes others' backends/redis/pipeline.c 's/        if (passed) {/        if (false) {/' \
     tests/fault/test_redis_faults 'a_command_refused*'
-mutant 'Redis: a server that takes no writes is kept' backends/redis/trip.c 's/            atomic_fetch_add(&r->node->demotions, 1);/            atomic_fetch_add(\&r->node->demotions, 0);/' \
+mutant 'Redis: a server that takes no writes is kept' backends/redis/pipeline.c 's/            atomic_fetch_add(&r->node->demotions, 1);/            atomic_fetch_add(\&r->node->demotions, 0);/' \
     tests/fault/test_redis_roles 'a_name*'
-mutant 'Redis: replicas are read from' backends/redis/ready.c 's/    if (role.size > 0 \&\& !usher__redis_info_is(&role, "master")) {/    if (false) {/' \
+mutant 'Redis: replicas are read from' backends/redis/handshake.c 's/    if (role.size > 0 \&\& !usher__redis_info_is(&role, "master")) {/    if (false) {/' \
     tests/fault/test_redis_roles 'a_replica*'
 mutant 'Redis: a scope without rights ends a list' backends/redis/read.c 's/^        if (lacks_keys(\*ret_reply)) {/        if (false) {/' \
     tests/fault/test_redis_roles 'a_user*'
@@ -666,19 +666,19 @@ mutant 'Redis: of two masters the first is used' backends/redis/hosts.c 's/^    
     tests/fault/test_redis_roles 'neither*'
 mutant 'Redis: two names of one server are two masters' backends/redis/hosts.c 's/^    return one.size > 0 \&\& one.size == other.size/    return false \&\& one.size == other.size/' \
     tests/fault/test_redis_roles 'one_server*'
-mutant 'Redis: a silent host has the whole deadline' backends/redis/ready.c 's/^#define SEARCH_SHARE 4/#define SEARCH_SHARE 1/' \
+mutant 'Redis: a silent host has the whole deadline' backends/redis/handshake.c 's/^#define SEARCH_SHARE 4/#define SEARCH_SHARE 1/' \
     tests/fault/test_redis_roles 'a_silent*'
 mutant 'Redis: the first Sentinel decides' backends/redis/hosts.c 's/^        if (votes(s, i) > votes(s, best))/        if (votes(s, i) > votes(s, best) + s->n)/' \
     tests/fault/test_redis_sentinel 'most*'
 mutant 'Redis: a silent Sentinel is waited for' backends/redis/hosts.c 's/^        return votes(s, most_votes(s)) > s->n/        return votes(s, most_votes(s)) > 2 * s->n/' \
     tests/fault/test_redis_sentinel 'a_silent*'
-mutant 'Redis: a proxy that closes at SCRIPT is not used' backends/redis/ready.c 's/^        if (r->asks == USHER__REDIS_ASKS_SCRIPT \&\&/        if (false \&\&/' \
+mutant 'Redis: a proxy that closes at SCRIPT is not used' backends/redis/handshake.c 's/^        if (r->asks == USHER__REDIS_ASKS_SCRIPT \&\&/        if (false \&\&/' \
     tests/fault/test_redis_refused 'a_proxy*'
 mutant 'Redis: Sentinels are asked without TLS' backends/redis/hosts.c 's/^        o.db = 0;/        o.over_tls = false;/' \
     tests/fault/test_redis_sentinel_tls 'sentinels*'
 mutant 'Redis: each Sentinel gets the password' backends/redis/hosts.c 's/^        if (!h->with_password)/        if (false)/' \
     tests/fault/test_redis_sentinel 'the_password*'
-mutant 'Redis: a read without answer is in doubt' backends/redis/trip.c 's/^    return b->doubt\[i\] \&\& !reads(b->tasks\[i\].command)/    return b->doubt[i]/' \
+mutant 'Redis: a read without answer is in doubt' backends/redis/pipeline.c 's/^    return b->doubt\[i\] \&\& !reads(b->tasks\[i\].command)/    return b->doubt[i]/' \
     tests/fault/test_redis_roles 'a_read*'
 mutant 'Redis: the name of a node is needed' backends/redis/conn.c 's/ \&\& c->opt.ip != NULL \&\& / \&\& c->opt.ip == NULL \&\& /' \
     tests/cluster/test_cluster_hosts 'a_name*'
@@ -689,13 +689,13 @@ mutant 'Redis: a short password is shown' backends/redis/conn.c 's/^            
 mutant 'Redis: the network delivers what was given up' backends/redis/conn.c \
     's/^        forget_unsent(c->fd);/        (void)forget_unsent;/' \
     tests/fault/test_redis_faults 'what_was_given_up*'
-mutant 'Redis: the role is asked at connect only' backends/redis/ready.c 's/^#define ROLE_MS 1000 /#define ROLE_MS 1000000 /' \
+mutant 'Redis: the role is asked at connect only' backends/redis/handshake.c 's/^#define ROLE_MS 1000 /#define ROLE_MS 1000000 /' \
     tests/fault/test_redis_roles 'a_demoted*'
-mutant 'Redis: who writes is asked for rights to read' backends/redis/trip.c 's/        return "write";/        return "read";/' \
+mutant 'Redis: who writes is asked for rights to read' backends/redis/pipeline.c 's/        return "write";/        return "read";/' \
     tests/unit/test_redis_script 'a_right_that_is_missing*'
-mutant 'Redis: rights are asked with each call' backends/redis/trip.c 's/        script->may = USHER__REDIS_MAY_WRITE;/        script->may = USHER__REDIS_MAY_READ;/' \
+mutant 'Redis: rights are asked with each call' backends/redis/pipeline.c 's/        script->may = USHER__REDIS_MAY_WRITE;/        script->may = USHER__REDIS_MAY_READ;/' \
     tests/unit/test_redis_script 'rights_are_asked_once*'
-mutant 'Redis: who reads is refused with who writes' backends/redis/trip.c 's/        if (!apart || /        if (true || /' \
+mutant 'Redis: who reads is refused with who writes' backends/redis/pipeline.c 's/        if (!apart || /        if (true || /' \
     tests/unit/test_redis_script 'what_reads*'
 mutant 'script: nobody asks for the right to take out of a list' backends/redis/lua/rights.lua "s/, {'ZREM', INDEX, '!'}, {'ZREM', HELD, '!'}//" \
     tests/unit/test_redis_script 'a_right_that_is_missing*'
@@ -736,7 +736,7 @@ mutant 'TLS: options of `rediss:` are taken by all' backends/redis/url.c \
     's/} else if (o->over_tls \&\& usher__redis_is_tls_option/} else if (usher__redis_is_tls_option/' tests/fault/test_redis_tls 'options*'
 mutant 'Redis: who collects waits for the server' src/engine/post.c \
     's/^            run(e, p, l, p->fd\[USHER__LOOP\] >= 0);/            run(e, p, l, false);/' tests/fault/test_post_loop 'a_slow*'
-mutant 'Redis: a connection is given up with its batch' backends/redis/ready.c \
+mutant 'Redis: a connection is given up with its batch' backends/redis/handshake.c \
     's/^    if (share < least || /    if (share < 0 || /' tests/fault/test_post_loop 'a_small*'
 mutant 'Redis: who calls waits for what was posted' src/engine/engine.c \
     's/^        usher__post_settle(e, commands, n, deadline_ms);/        (void)watched;/' tests/fault/test_post_loop 'who_calls*'
@@ -759,12 +759,12 @@ mutant 'SQLite: names are looked at but once' backends/sqlite/intact.c \
     tests/unit/test_sqlite 'a_store_notices_that*'
 mutant 'SQLite: a checkpoint passes for another program' backends/sqlite/intact.c \
     's/^    over = in->idle \&\& !same \&\& .*/    over = in->idle \&\& !same;/' tests/unit/test_sqlite 'a_store_notices_a_copy_w*'
-mutant 'SQLite: versions may fall' backends/sqlite/remembered.c \
+mutant 'SQLite: versions may fall' backends/sqlite/cache.c \
     's/^    return h->generation != 0 \&\& h->scope.noun/    return h->generation == 1 \&\& h->scope.noun/' \
     tests/unit/test_sqlite 'a_store_notices_a_copy_r*'
 mutant 'SQLite: the second page of a range shows what the queue keeps' src/engine/history.c \
     's/reading.last, query.version)$/reading.last, (uint64_t)0)/' tests/fault/test_visits 'a_range*'
-mutant 'SQLite: visits of an agent are looked for by time' backends/sqlite/visits.h \
+mutant 'SQLite: visits of an agent are looked for by time' backends/sqlite/history_table.h \
     's/visit_by_agent ON visit(agent, queue, id, ended_ms)/visit_by_agent ON visit(agent, ended_ms)/' \
     tests/fault/test_visits 'visits_are*'
 mutant 'engine: a batch takes the time of its commands' src/engine/engine.c \
@@ -774,19 +774,19 @@ mutant 'engine: a caller leaves the queue only where there are lanes' src/engine
 mutant 'Redis: what is due before what was posted is done but once' src/engine/flight.c \
     's/^        if (!usher__engine_unfinished(f->e/        if (f->at != f->n_tasks || !usher__engine_unfinished(f->e/' \
     tests/conformance/on_redis 'what_is_posted*'
-mutant 'Redis: what was posted has no deadline' backends/redis/trip.c \
+mutant 'Redis: what was posted has no deadline' backends/redis/pipeline.c \
     's/^    t->b.lost = usher__redis_conn_late(t->r->conn);/    return false;/' \
     tests/cluster/test_cluster_posted 'a_node_that_says_nothing_holds*'
-mutant 'redis: each call of a pipeline carries the text' backends/redis/trip.c \
+mutant 'redis: each call of a pipeline carries the text' backends/redis/pipeline.c \
     's/script->missing && (b->texts >> noun_of(c) & 1) == 0/script->missing/' \
     tests/fault/test_redis_refused 'without_script_a_call*'
-mutant 'redis: a server without TIME is asked until the deadline' backends/redis/trip.c \
+mutant 'redis: a server without TIME is asked until the deadline' backends/redis/pipeline.c \
     's/^    r->no_time = true;/    r->no_time = false;/' \
     tests/fault/test_redis_refused 'a_server_without_time*'
-mutant 'script: the clock is read where each command has its time' backends/redis/lua/main.lua \
+mutant 'script: the clock is read where each command has its time' backends/redis/lua/dispatch.lua \
     's/^local needs_time = .*/local needs_time = true/' \
     tests/fault/test_redis_refused 'with_given_times*'
-mutant 'redis: a script is sent with each connection' backends/redis/ready.c \
+mutant 'redis: a script is sent with each connection' backends/redis/handshake.c \
     's/^        memcpy(r->script\[i\].sha, s->script.*/        r->script[i].sha[0] = 0 * s->n_nodes;/' \
     tests/fault/test_redis_faults 'a_script_is*'
 mutant 'redis: a long scan fails when it asks who the server is' backends/redis/scan.c \
@@ -831,14 +831,14 @@ mutant 'script: who may not publish is not told' backends/redis/lua/room.lua 's/
     tests/fault/test_redis_push 'who_may*'
 mutant 'script: a cluster is told as one server is' backends/redis/lua/room.lua "s/ and 'SPUBLISH' or 'PUBLISH'/ and 'PUBLISH' or 'PUBLISH'/" \
     tests/fault/test_redis_push 'on_a_cluster*'
-mutant 'usher: how a server is set up is told with each command' src/cli/main.c 's/^    cli->notices = p->word != NULL.*/    cli->notices = true;/' \
+mutant 'usher: how a server is set up is told with each command' src/main.c 's/^    cli->notices = p->word != NULL.*/    cli->notices = true;/' \
     tests/cli/the_servers_behind_a_store_are_told_of.sh
 mutant 'redis: the password is that of the beginning' backends/redis/password.c \
     's/^    if (r->password_file\[0\] != .*/    if (r->password_file[0] != 0 \&\& r->password[0] == 0)/' tests/fault/test_redis_password 'a_file*'
 mutant 'cluster: the map is asked for with the password of the beginning' backends/redis/cluster.c \
     's/^    status = usher__redis_password(l->r);/    status = USHER_OK;/' \
     tests/fault/test_redis_password 'each_node*'
-mutant 'cluster: each scope of a node that is silent is waited for' src/engine/room_index.c \
+mutant 'cluster: each scope of a node that is silent is waited for' src/engine/room_directory.c \
     's/^    if (u->lanes < SILENT_MAX)/    if (u->lanes > SILENT_MAX)/' tests/cluster/test_cluster_apart
 mutant 'cluster: large scopes are not told of' backends/redis/scan.c 's/^    if (n <= LARGE + NO_RECORDS)/    if (n <= 10 * LARGE)/' \
     tests/fault/test_redis_status 'a_check*'
@@ -846,7 +846,7 @@ mutant 'TLS: a reset in the handshake has no hint' backends/redis/conn.c \
     's/(n == IO_FAILED \&\& c->io_errno == ECONNRESET)/false/' tests/fault/test_redis_tls 'no_handshake*'
 mutant 'status: Redict is Redis' backends/redis/info.c 's/"redict_version" }/"no_version" }/' \
     tests/unit/test_redis_info 'a_server*'
-mutant 'Sentinels: a silent master has all of the time' backends/redis/ready.c 's/r->named ? 2 : 1/1/' \
+mutant 'Sentinels: a silent master has all of the time' backends/redis/handshake.c 's/r->named ? 2 : 1/1/' \
     tests/fault/test_redis_sentinel 'a_silent_master*'
 mutant 'status: a server that does not answer is left out' backends/redis/status.c \
     's/^    node->why = text(usher__redis_conn_message(r->conn));/    return;/' \
@@ -856,7 +856,7 @@ mutant 'status: a replica is never behind' backends/redis/info.c 's/? of_master 
 mutant 'status: what failed is not counted' src/engine/engine.c \
     's/^        atomic_fetch_add_explicit(&e->unavailable, 1/        atomic_fetch_add_explicit(\&e->unavailable, 0/' \
     tests/fault/test_redis_status 'what_failed*'
-mutant 'cluster: ASKING is left out' backends/redis/trip.c \
+mutant 'cluster: ASKING is left out' backends/redis/pipeline.c \
     's/    if (b->asks\[call\]) { \/\* holds.*/    if (false) {/' tests/cluster/test_cluster_cases 'ask_sends*'
 mutant 'cluster: MOVED is not remembered' backends/redis/cluster.c 's/^        if (!asks)$/        if (false)/' \
     tests/cluster/test_cluster_cases 'moved_is_followed*'
@@ -864,13 +864,13 @@ mutant 'cluster: ASK is remembered' backends/redis/cluster.c 's/^        if (!as
     tests/cluster/test_cluster_cases 'ask_sends*'
 mutant 'cluster: the map is asked for with each redirect' backends/redis/cluster.c \
     's/ now_ms + LOOK_MS + .*/ now_ms);/' tests/cluster/test_cluster_cases 'a_storm*'
-mutant 'cluster: whoever has the address is the node' backends/redis/ready.c \
+mutant 'cluster: whoever has the address is the node' backends/redis/handshake.c \
     's/ \&\& strcmp(reply->str, r->expects) != 0) {/ \&\& r->expects[0] == 0) {/' \
     tests/cluster/test_cluster_cases 'another_cluster*'
 mutant 'cluster: the first of those who are asked for the map has all the time' backends/redis/cluster.c \
     's/^    l->until_ms = .*/    l->until_ms = now_ms + 60000;/' tests/cluster/test_cluster_cases 'who_asks*'
 mutant 'cluster: nodes are asked one after the other' backends/redis/batch.c \
-    's/^            leg_go_on(l, b->context->deadline_ms);/            over ? leg_go_on(l, b->context->deadline_ms) : (void)(l->wait.fd = -1, l->wait.until_ms = 0);/' \
+    's/^            node_batch_continue(l, b->context->deadline_ms);/            over ? node_batch_continue(l, b->context->deadline_ms) : (void)(l->wait.fd = -1, l->wait.until_ms = 0);/' \
     tests/cluster/test_cluster_cases 'nodes_may*'
 mutant 'cluster: what was posted is waited for together' src/engine/post.c \
     's/ < USHER__POST_QUEUES ? (unsigned)e->n_lanes : USHER__POST_QUEUES;/ < 1 ? 2 : 1;/' \
@@ -910,55 +910,55 @@ mutant 'engine: who was taken out of the queue leaves it' src/engine/engine.c \
 mutant 'engine: who waits for a node waits on behind his deadline' src/engine/engine.c \
     's/^    while (e->waits \&\& error != ETIMEDOUT) {/    while (false) {/' \
     tests/unit/test_lanes 'who_waits*'
-mutant 'what a store has lost is called stale' src/steps/work.c \
+mutant 'what a store has lost is called stale' src/change/work.c \
     's/version > s->gaps\[i\].last && version <= s->gaps\[i\].first/false/' \
-    tests/fault/test_lost 'an_older_copy*'
-mutant 'versions go on behind a loss' src/steps/work.c \
+    tests/fault/test_rollback 'an_older_copy*'
+mutant 'versions go on behind a loss' src/change/work.c \
     's/^    s->version = first;/    s->gaps[s->n_gaps - 1].first = s->version;/' \
-    tests/fault/test_lost 'an_older_copy*'
+    tests/fault/test_rollback 'an_older_copy*'
 mutant 'a copy passes for the file in whose place it is' backends/sqlite/file.c \
     's/if (statx(/if (false \&\& statx(/' \
-    tests/fault/test_lost 'an_older_copy*'
-mutant 'nine gaps: the oldest is forgotten' src/steps/work.c \
+    tests/fault/test_rollback 'an_older_copy*'
+mutant 'nine gaps: the oldest is forgotten' src/change/work.c \
     's/^        s->gaps\[0\].first = s->gaps\[1\].first;/        s->gaps[0] = s->gaps[1];/' \
-    tests/fault/test_lost 'a_copy*'
-mutant 'the first notice behind a loss tells no gap' src/steps/work.c \
+    tests/fault/test_rollback 'a_copy*'
+mutant 'the first notice behind a loss tells no gap' src/change/work.c \
     's/last->first + 1 == version ? last->last/false ? last->last/' \
-    tests/fault/test_lost 'an_older_copy*'
-mutant 'who has the last version before a jump has lost it' src/steps/work.c \
+    tests/fault/test_rollback 'an_older_copy*'
+mutant 'who has the last version before a jump has lost it' src/change/work.c \
     's/version > s->gaps\[i\].last/version >= s->gaps[i].last/' \
     tests/model/test_lost_exhaustive
-mutant 'no version is beyond what the store has' src/steps/work.c \
+mutant 'no version is beyond what the store has' src/change/work.c \
     's/    return version > s->version;/    return false;/' \
     tests/model/test_lost_exhaustive
 mutant 'audit: gaps that cannot be' src/engine/audit.c \
     's/    if (!gaps_are_sane(s))/    if (false)/' \
-    tests/fault/test_edited 'gaps*'
+    tests/fault/test_corrupt 'gaps*'
 mutant 'a replica takes no change behind a jump' src/replica/replica.c \
     's/return n->before != 0 ? n->before : n->version - 1;/return n->version - 1;/' \
     tests/model/test_replica_random 'without_loss*'
-mutant 'a room forgets since when its log has all' src/steps/log.c \
+mutant 'a room forgets since when its log has all' src/change/log.c \
     '/counts\[log->since\] = (int64_t)old.order;/d' \
     tests/model/test_replica_random 'replicas_follow*'
-mutant 'two that take a scope over go on at one place' src/steps/work.c \
+mutant 'two that take a scope over go on at one place' src/change/work.c \
     's/USHER__JUMP + place;/USHER__JUMP;/' \
-    tests/fault/test_lost 'who_takes_over*'
-mutant 'a room has what it lost' src/steps/log.c \
-    's/if (w->scope.n_gaps > 0 \&\& usher__scope_lost(w, since))/if (false)/' \
-    tests/fault/test_lost 'an_older_copy*'
-mutant 'if-version of what was lost is stale' src/steps/work.c \
-    's/n_gaps > 0 \&\& usher__scope_lost(w, (uint64_t)version))/n_gaps > USHER_GAPS)/' \
-    tests/fault/test_lost 'an_older_copy*'
+    tests/fault/test_rollback 'who_takes_over*'
+mutant 'a room has what it lost' src/change/log.c \
+    's/if (w->scope.n_gaps > 0 \&\& usher__scope_version_lost(w, since))/if (false)/' \
+    tests/fault/test_rollback 'an_older_copy*'
+mutant 'if-version of what was lost is stale' src/change/work.c \
+    's/n_gaps > 0 \&\& usher__scope_version_lost(w, (uint64_t)version))/n_gaps > USHER_GAPS)/' \
+    tests/fault/test_rollback 'an_older_copy*'
 mutant 'a heartbeat tells of what waits and was lost' src/engine/watch.c \
     's/>= USHER__JUMP/> UINT64_MAX - 1/' \
-    tests/fault/test_lost 'what_waits*'
+    tests/fault/test_rollback 'what_waits*'
 mutant 'on Redis what is lost is called stale' backends/redis/lua/common.lua \
     's/if v > last and v <= first then/if false then/' \
-    tests/fault/test_lost 'an_older_dump*'
-mutant 'numbers that a lost store gave out are a hole' src/steps/serial_holds.c \
+    tests/fault/test_rollback 'an_older_dump*'
+mutant 'numbers that a lost store gave out are a hole' src/nouns/serial/serial_holds.c \
     's/if (queued(w) || last <= s->cur)/if (queued(w) || last >= s->cur)/' \
     tests/conformance/on_memory 'what_a_lost*'
-mutant 'any token settles a number that is lost' src/steps/serial_holds.c \
+mutant 'any token settles a number that is lost' src/nouns/serial/serial_holds.c \
     's/if (!of_lost && a->token != all.token)/if (!of_lost \&\& a->token > w->scope.version)/' \
     tests/conformance/on_memory 'what_a_lost*'
 mutant 'on Redis numbers that a lost server gave out are a hole' backends/redis/lua/serial.lua \
@@ -966,29 +966,29 @@ mutant 'on Redis numbers that a lost server gave out are a hole' backends/redis/
     tests/conformance/on_redis 'what_a_lost*'
 mutant 'on Redis nobody settles what he has lost' backends/redis/lua/serial.lua \
     's/elseif not of_lost or S.all_gaps/elseif of_lost or S.all_gaps/' \
-    tests/fault/test_lost 'what_a_server*'
+    tests/fault/test_rollback 'what_a_server*'
 gapfree=tests/model/test_gapfree
-mutant 'serial: a number 1 of any day is that of today' src/steps/serial_holds.c \
+mutant 'serial: a number 1 of any day is that of today' src/nouns/serial/serial_holds.c \
     's/usher__serial_dated(&f, serial, r->n\[N_STAMP\]);/r->n[N_STAMP] >= 0;/' $gapfree
 mutant 'script: a number 1 of any day is that of today' backends/redis/lua/serial.lua \
     's/ and S.dated(f, serial, r.n3)$//' $gapfree
-mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/steps/serial_holds.c \
+mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/nouns/serial/serial_holds.c \
     's/period % places \* section) % places/period % places * section * 0) % places/' $gapfree
-mutant 'serial: what was printed before is named by its own token only' src/steps/serial_holds.c \
+mutant 'serial: what was printed before is named by its own token only' src/nouns/serial/serial_holds.c \
     's/    status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);/    status = queued(w) ? by_older_format(w, serial, \&r) : USHER_MISSING;/' $gapfree
 mutant 'script: what was printed before is named by its own token only' backends/redis/lua/serial.lua \
     's/        local r = not S.queued() and S.by_older_format(serial)$/        local r = nil/' $gapfree
-mutant 'serial: what is over is listed as held' src/steps/serial_holds.c \
+mutant 'serial: what is over is listed as held' src/nouns/serial/serial_holds.c \
     's/    if (i == 0 \&\& over)/    if (i > 9 \&\& over)/' $gapfree
 mutant 'serial: a clock ends a number in doubt' src/core/serial.def \
     's/^T(DOUBT,     EXPIRE,  ANY,     DOUBT, /T(DOUBT,     EXPIRE,  ANY,     RETURNED, /' \
     $memory 'a_number_held_before*'
-mutant 'serial: an owner gets its number in doubt again' src/steps/serial_holds.c \
+mutant 'serial: an owner gets its number in doubt again' src/nouns/serial/serial_holds.c \
     's/line > 0 ? (uint64_t)line - 1 : 0, false, r);/(uint64_t)(line \& 0), false, r);/' \
     $memory 'a_number_held_before*'
 mutant 'script: an owner gets its number in doubt again' backends/redis/lua/serial.lua \
     "s/owner, 0, line > 0 and line - 1 or nil)/owner, 0, nil)/" $redis 'a_number_held_before*'
-mutant 'serial: what was returned before a loss goes out again' src/steps/serial_holds.c \
+mutant 'serial: what was returned before a loss goes out again' src/nouns/serial/serial_holds.c \
     's/        if (status != USHER_OK || state_of(&w->scope, r) == USHER_SERIAL_STATE_RETURNED)/        if (status != USHER_OK || r->state == USHER_SERIAL_STATE_RETURNED)/' \
     $memory 'a_number_held_before*'
 mutant 'script: what was returned before a loss goes out again' backends/redis/lua/serial.lua \
@@ -997,64 +997,64 @@ mutant 'script: what was returned before a loss goes out again' backends/redis/l
 mutant 'serial: a number that has ended is known by any date' src/engine/serial.c \
     '/    case USHER_SERIAL_STATE_LOST:/{n;n;s/    default:/    default: if (row->state > 2 \&\& row->state < 5) return true;/}' \
     $memory 'a_number_that_has_ended*'
-mutant 'serial: a lost number was printed when it was settled' src/steps/serial_holds.c \
+mutant 'serial: a lost number was printed when it was settled' src/nouns/serial/serial_holds.c \
     's/^    one.n\[N_STAMP\] = printed;/    one.n[N_STAMP] = w->now;/' $memory 'a_lost_number*'
-mutant 'serial: a token alone says that a lost number is settled' src/steps/serial_holds.c \
+mutant 'serial: a token alone says that a lost number is settled' src/nouns/serial/serial_holds.c \
     's/^        return tells(&one, &a->serial) \&\&$/        return true \&\&/' $memory 'a_lost_number*'
 mutant 'script: a lost number was printed when it was settled' backends/redis/lua/serial.lua \
     's/ = v, k\[1\], k\[2\], period, printed, token, data/ = v, k[1], k[2], period, S.now, token, data/' \
     $redis 'a_lost_number*'
 mutant 'script: a lost number was printed in this year' backends/redis/lua/serial.lua \
     's/        for years = 0, any_year and 8 or 0 do/        for years = 0, 0 do/' $redis 'a_lost_number*'
-mutant 'serial: what was printed before a loss is forgotten' src/steps/serial_holds.c \
+mutant 'serial: what was printed before a loss is forgotten' src/nouns/serial/serial_holds.c \
     's/    else if (!printed_by(&format, /    else if (true || !printed_by(\&format, /' $memory 'a_lost_number*'
-mutant 'serial: a page of holds looks at any number of them' src/steps/serial_holds.c \
+mutant 'serial: a page of holds looks at any number of them' src/nouns/serial/serial_holds.c \
     's/        if (looked == USHER_PAGE_MAX || (shown/        if ((shown/' $memory 'holds_are_listed_in_pages*'
 mutant 'script: a page of holds looks at any number of them' backends/redis/lua/serial.lua \
     's/                if looked == K.PAGE_MAX or shown and n == max then/                if shown and n == max then/' \
     $redis 'holds_are_listed_in_pages*'
-mutant 'serial: the next page of holds skips one' src/steps/serial_holds.c \
+mutant 'serial: the next page of holds skips one' src/nouns/serial/serial_holds.c \
     's/^        at = i == 0 ? 0 : i == 1/        order += n->n_rows == max; &/' \
     $memory 'holds_are_listed_in_pages*'
 mutant 'script: a page of holds begins its list again' backends/redis/lua/serial.lua \
     's/            list, hi, order = tonumber(i) + 1, tonumber(from), tonumber(by)/            list = tonumber(i) + 1/' \
     $redis 'pages_of_holds*'
-mutant 'serial: a page of holds by owner goes on in any list' src/steps/serial_holds.c \
+mutant 'serial: a page of holds by owner goes on in any list' src/nouns/serial/serial_holds.c \
     's/    unsigned n_lists = owner != NULL || doubt ? 1 : HOLD_LISTS;/    unsigned n_lists = HOLD_LISTS;/' \
     $memory 'holds_are_listed_in_pages*'
 mutant 'serial: a row names another serial' src/engine/serial.c \
     's/        !usher__serial_time(&f, serial, row->at_ms, &row->at_ms))/        false)/' \
     $memory 'a_serial_is_shown*'
-mutant 'serial: a number of a past period goes out' src/steps/serial_holds.c \
+mutant 'serial: a number of a past period goes out' src/nouns/serial/serial_holds.c \
     's/    uint64_t hi = s->period > 0 ? .*/    uint64_t hi = 0;/' $memory 'a_number_of_a_past*'
-mutant 'serial: one hold has two ends' src/steps/serial_holds.c \
+mutant 'serial: one hold has two ends' src/nouns/serial/serial_holds.c \
     's/        if (status == USHER_OK \&\& !usher__text_equal(&old.id, &name))/        if (status == USHER_NOMEM)/' \
     $memory 'a_number_of_a_past*'
 mutant 'journal: a second confirm is no error' backends/sqlite/authority.c \
     's/        return before == USHER_SERIAL_CONFIRM;/        return false;/' \
-    tests/fault/test_twice 'a_journal_tells*'
+    tests/fault/test_duplicate_issue 'a_journal_tells*'
 mutant 'journal: the next epoch may end what is confirmed' backends/sqlite/authority.c \
-    's/    return a - b + .*/    return a == b;/' tests/fault/test_twice 'a_journal*'
+    's/    return a - b + .*/    return a == b;/' tests/fault/test_duplicate_issue 'a_journal*'
 mutant 'journal: another master may end what is confirmed' backends/sqlite/authority.c \
     's/    return before == USHER_SERIAL_CONFIRM \&\& version < event->version;/    return false;/' \
-    tests/fault/test_twice 'a_journal_tells*'
-mutant 'serial: numbers go out in the order in which they came back' src/steps/serial_holds.c \
+    tests/fault/test_duplicate_issue 'a_journal_tells*'
+mutant 'serial: numbers go out in the order in which they came back' src/nouns/serial/serial_holds.c \
     's/        r->rank = (uint64_t)rank_of(w, r->n\[N_PERIOD\], .*/        r->rank = 0;/' $gapfree
-mutant 'on Redis versions go on behind a loss' backends/redis/lua/main.lua \
+mutant 'on Redis versions go on behind a loss' backends/redis/lua/dispatch.lua \
     's/^    version = first$/    first = version/' \
-    tests/fault/test_lost 'of_two_masters*'
-mutant 'on Redis gaps are not kept' backends/redis/lua/main.lua \
+    tests/fault/test_rollback 'of_two_masters*'
+mutant 'on Redis gaps are not kept' backends/redis/lua/dispatch.lua \
     "s/set\[n + 1\], set\[n + 2\] = 'gaps', gaps/set[n + 1], set[n + 2] = 'gaps', ''/" \
-    tests/fault/test_lost 'of_two_masters*'
-mutant 'on Redis nobody asks for whoever types' backends/redis/lua/main.lua \
+    tests/fault/test_rollback 'of_two_masters*'
+mutant 'on Redis nobody asks for whoever types' backends/redis/lua/dispatch.lua \
     's/^    own = id$/    own = own < 0 and writer or id/' \
-    tests/fault/test_lost 'by_hand*'
+    tests/fault/test_rollback 'by_hand*'
 mutant 'on Redis who has the last version before a jump has lost it' backends/redis/lua/common.lua \
     's/if v > last and v <= first then/if v >= last and v <= first then/' \
-    tests/crash/test_loss 'slots_move*'
-mutant 'on Redis a jump is within what the other one may reach' backends/redis/lua/main.lua \
+    tests/crash/test_rollback_oracle 'slots_move*'
+mutant 'on Redis a jump is within what the other one may reach' backends/redis/lua/dispatch.lua \
     's/^    last, first = version, math.max(version, today) + 1048576 + place/    last, first = version, version + 1/' \
-    tests/crash/test_loss 'a_master_is_cut_off'
+    tests/crash/test_rollback_oracle 'a_master_is_cut_off'
 mutant 'script: a heartbeat on the fast path leaves the deadline' backends/redis/lua/room_fast.lua \
     "s/spack('>I7c7c7I7', at, order, token, till)/spack('>I7c7c7I7', at, order, token, ends)/" \
     tests/model/test_room_differential
@@ -1070,21 +1070,21 @@ mutant 'script: a page of a list takes as long as it likes' backends/redis/lua/n
 mutant 'script: with a full memory a holder is refused' backends/redis/lua/common.lua \
     "s/if S.verb and frees(S.verb) then/if false then/" \
     tests/unit/test_redis_script 'holders_go_on*'
-mutant 'script: with a full memory a caller refuses the holders beside it' backends/redis/lua/main.lua \
+mutant 'script: with a full memory a caller refuses the holders beside it' backends/redis/lua/dispatch.lua \
     's/            elseif full then/            elseif false then/' \
     tests/unit/test_redis_script 'a_full_memory*'
-mutant 'on Redis a store that was emptied begins at 1' backends/redis/lua/main.lua \
+mutant 'on Redis a store that was emptied begins at 1' backends/redis/lua/dispatch.lua \
     's/^local jumps = not header and skew.*/local jumps = false/' \
-    tests/crash/test_loss 'a_wiped*'
+    tests/crash/test_rollback_oracle 'a_wiped*'
 mutant 'on Redis the first notice behind a loss tells no gap' backends/redis/lua/common.lua \
     's/^function S.told(v) return .*/function S.told(v) return v end/' \
-    tests/fault/test_lost_together 'watchers*'
-mutant 'Redis: who comes back is taken for the server of before' backends/redis/ready.c \
+    tests/fault/test_rollback_concurrent 'watchers*'
+mutant 'Redis: who comes back is taken for the server of before' backends/redis/handshake.c \
     's/^        r->server = server_of/        r->server = r->server != 0 ? r->server : server_of/' \
-    tests/fault/test_lost_together 'callers*'
-mutant 'script: a scope that is being mended is served' backends/redis/lua/main.lua \
+    tests/fault/test_rollback_concurrent 'callers*'
+mutant 'script: a scope that is being mended is served' backends/redis/lua/dispatch.lua \
     's/#header ~= K.HEAD_SIZE then/#header < K.HEAD_SIZE then/' \
-    tests/fault/test_lost_together 'what_is_being*'
+    tests/fault/test_rollback_concurrent 'what_is_being*'
 mutant 'presence is told by who stood before it in the batch' src/engine/watch.c \
     's/(\*at)->all.epoch != reply->epoch || reply->version < (\*at)->all.token/false/' \
     $memory 'what_stood_before*'
@@ -1093,37 +1093,37 @@ mutant 'Redis: numbers of a scope are not audited by id' backends/redis/scan.c '
 
 mutant 'Redis: who is far away has a wrong clock' backends/redis/clock.c 's/behind = sent_us - server_us/behind = received_us - server_us/' \
     tests/fault/test_redis_roles 'a_server_that_is_far*'
-mutant 'Redis: a clock is told of with each connection' backends/redis/ready.c 's/    return other ? ask_settings/    return other || (asked == USHER__REDIS_ASKS_ROLE \&\& r->tells) ? ask_settings/' \
+mutant 'Redis: a clock is told of with each connection' backends/redis/handshake.c 's/    return other ? ask_settings/    return other || (asked == USHER__REDIS_ASKS_ROLE \&\& r->tells) ? ask_settings/' \
     tests/fault/test_redis_roles 'a_clock_that_is_ahead*'
 
 # ---- Redis: the scripts ----
-mutant 'script: rooms of an agent as many as its record says' backends/redis/lua/queue_act.lua 's/    if d\[1\] > #d or r.n0 > #d then S.damaged() end//' \
-    tests/fault/test_edited 'a_number_in*'
+mutant 'script: rooms of an agent as many as its record says' backends/redis/lua/queue_change.lua 's/    if d\[1\] > #d or r.n0 > #d then S.damaged() end//' \
+    tests/fault/test_corrupt 'a_number_in*'
 mutant 'script: a record stays in the list of due ones' backends/redis/lua/common.lua "s/        if was then S.leave(S.held, kind .. '1', /        if false then S.leave(S.held, kind .. '1', /" \
     $redis 'a_hold_that_is_not*'
 mutant 'script: a record does not join the list of its group' backends/redis/lua/common.lua "s/^        za\[n - 1\], za\[n\] = '0', by/        za[n - 1], za[n] = '0', 'x' .. by/" \
     $redis 'groups*'
 mutant 'script: a token is used twice' backends/redis/lua/number.lua 's/    r.token, r.order = v, v/    r.token, r.order = v - v % 2, v/' \
     $redis 'tokens_only_grow'
-mutant 'number: who is somebody else takes it back' src/steps/number.c 's/guard = busy(r->state) && .* ? USHER__NUMBER_IF_HOLDER/guard = busy(r->state) ? USHER__NUMBER_IF_HOLDER/' \
-    tests/fault/test_lost 'an_older_copy*'
+mutant 'number: who is somebody else takes it back' src/nouns/number/number.c 's/guard = busy(r->state) && .* ? USHER__NUMBER_IF_HOLDER/guard = busy(r->state) ? USHER__NUMBER_IF_HOLDER/' \
+    tests/fault/test_rollback 'an_older_copy*'
 mutant 'script: who is somebody else takes it back' backends/redis/lua/number.lua 's/ and r.owner == a\[K.ARG_OWNER\] and K.NUMBER_IF_HOLDER/ and K.NUMBER_IF_HOLDER/' \
-    tests/fault/test_lost 'of_two_masters*'
+    tests/fault/test_rollback 'of_two_masters*'
 mutant 'script: who has taken it back may not ask again' backends/redis/lua/number.lua 's/if what ~= K.SAME then return S.say_lost/if true then return S.say_lost/' \
-    tests/fault/test_lost_together 'a_repeat*'
+    tests/fault/test_rollback_concurrent 'a_repeat*'
 mutant 'script: what somebody else has is taken back all the same' backends/redis/lua/number.lua '/NUMBER_E_RETAKE/,/say_lost/s/if what == K.OK then/if true then/' \
-    tests/fault/test_lost_together 'of_two*'
+    tests/fault/test_rollback_concurrent 'of_two*'
 mutant 'number: a number that is not registered is not taken back' src/core/number.def 's/^T(IDLE_DOWN, RETAKE, ANY,     BUSY_DOWN, OK, /T(IDLE_DOWN, RETAKE, ANY,     IDLE_DOWN, LOST, /' \
-    tests/fault/test_lost 'a_call_goes_on*'
-mutant 'number: what is taken back is not in the list of its node' src/steps/number.c 's/status == USHER_OK && a->node.data != NULL)/status == USHER_OK \&\& a->node.data != NULL \&\& w->command->verb == USHER_NUMBER_CALL)/' \
+    tests/fault/test_rollback 'a_call_goes_on*'
+mutant 'number: what is taken back is not in the list of its node' src/nouns/number/number.c 's/status == USHER_OK && a->node.data != NULL)/status == USHER_OK \&\& a->node.data != NULL \&\& w->command->verb == USHER_NUMBER_CALL)/' \
     tests/model/test_lost_exhaustive
-mutant 'number: a hold that is there gets the node of who renews it' src/steps/number.c 's/^        status = extend(w, &m);$/        status = extend(w, \&m), r->data = a->node.size != 0 ? a->node : r->data;/' \
+mutant 'number: a hold that is there gets the node of who renews it' src/nouns/number/number.c 's/^        status = extend(w, &m);$/        status = extend(w, \&m), r->data = a->node.size != 0 ? a->node : r->data;/' \
     $memory 'a_number_that_is_taken*'
-mutant 'number: all of the node that one is renewed for' src/steps/number.c 's/number.number.data != NULL ? renew(w) : renew_node(w)/number.node.data == NULL ? renew(w) : renew_node(w)/' \
+mutant 'number: all of the node that one is renewed for' src/nouns/number/number.c 's/number.number.data != NULL ? renew(w) : renew_node(w)/number.node.data == NULL ? renew(w) : renew_node(w)/' \
     $memory 'a_number_that_is_taken*'
 mutant 'script: what is taken back is of no node' backends/redis/lua/number.lua 's/^    if a\[K.ARG_NODE\] then$/    if a[K.ARG_NODE] and S.verb == K.V_CALL then/' \
     $redis 'a_number_that_is_taken*'
-mutant 'number: a number that is moved takes another place' src/steps/number.c 's/^    r->group = group;$/    r->group = group; r->order = w->scope.version;/' \
+mutant 'number: a number that is moved takes another place' src/nouns/number/number.c 's/^    r->group = group;$/    r->group = group; r->order = w->scope.version;/' \
     tests/model/test_exhaustive every_state_in_memory
 mutant 'script: a setting that a library does not know is gone with the next one' backends/redis/lua/number.lua 's/^        for i = 1, #S.set do set\[i\] = S.set\[i\] end$/        for i = 1, #S.set do set[i] = i ~= K.SETTINGS and S.set[i] or 0 end/' \
     tests/fault/test_two_versions
@@ -1134,7 +1134,7 @@ mutant 'Redis: the scopes of a node that has answered wait for the others' backe
 mutant 'what is due while its scope is swept is not swept again' src/engine/hear.c 's/    if (h->sweeps || (h->follows/    if ((h->follows/' \
     tests/cluster/test_cluster_rooms 'a_room*'
 mutant 'authority: a rule that is made again has no log' src/engine/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
-    tests/fault/test_lost 'who_follows_hears_of_a_loss*'
+    tests/fault/test_rollback 'who_follows_hears_of_a_loss*'
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
 mutant 'script: any keys are taken by hand' backends/redis/lua/direct.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \
@@ -1151,11 +1151,11 @@ mutant 'script: bytes that are no UTF-8 are answered as they are' backends/redis
     tests/cluster/test_by_hand 'rows_of*'
 mutant 'script: what was between two bytes does not part them' backends/redis/lua/direct.lua "s/191\]', ' ')/191]', '')/" \
     tests/cluster/test_by_hand 'rows_of*'
-mutant 'script: the fields of an answer are named from the second one on' src/engine/tables.c 's/"OUTS", noun->n_outs/"OUTS", noun->n_outs + 1/' \
+mutant 'script: the fields of an answer are named from the second one on' src/encode/export.c 's/"OUTS", noun->n_outs/"OUTS", noun->n_outs + 1/' \
     tests/cluster/test_by_hand 'rows_of*'
 mutant 'script: the entry of a room belongs to another partition' backends/redis/lua/room.lua 's/hash \* 403) % 4294967296/hash * 401) % 4294967296/' \
     tests/cluster/test_by_hand 'a_room_is*'
-mutant 'script: a damaged record ends the script between two writes' backends/redis/lua/main.lua 's/local good, text = pcall(function()/local good, text = true, (function()/;s/^                end)$/                end)()/' \
+mutant 'script: a damaged record ends the script between two writes' backends/redis/lua/dispatch.lua 's/local good, text = pcall(function()/local good, text = true, (function()/;s/^                end)$/                end)()/' \
     tests/cluster/test_by_hand 'a_damaged*'
 mutant 'direct: of more than forty values the last are not read' backends/redis/lua/direct.lua 's/unpack(typed, 1, K.ARG_END - 1)/unpack(typed, 1, 40)/' \
     tests/cluster/test_by_hand 'each_noun*'
@@ -1167,7 +1167,7 @@ mutant 'direct: a large number may be below the least' backends/redis/lua/direct
     tests/cluster/test_by_hand 'each_noun*'
 mutant 'direct: the last of two values counts' backends/redis/lua/direct.lua "s/if a\\[K.ARG + i\\] then return word .. ' is given twice' end//" \
     tests/cluster/test_by_hand 'wrong_calls*'
-mutant 'direct: what begins as a call of the library ends in an error' backends/redis/lua/main.lua 's/{select(2, pcall(munpack, packed))}/{munpack(packed)}/' \
+mutant 'direct: what begins as a call of the library ends in an error' backends/redis/lua/dispatch.lua 's/{select(2, pcall(munpack, packed))}/{munpack(packed)}/' \
     tests/model/test_direct
 mutant 'direct: a group may have any name' backends/redis/lua/direct.lua 's/^                if wrong then return wrong end//' \
     tests/model/test_direct
@@ -1191,7 +1191,7 @@ mutant 'JSON of a script: a field of all members counts' backends/redis/lua/dire
     tests/cluster/test_by_hand 'json_is*'
 mutant 'JSON of a script: a key is there for every status' backends/redis/lua/direct_json.lua 's/ and has(tonumber(on) or 0, answer\[1\]) then/ then/' \
     tests/model/test_direct
-mutant 'JSON of a script: below 0 is a duration' src/engine/json_tables.c "s/? 'N' : 'A'/? 'A' : 'A'/" \
+mutant 'JSON of a script: below 0 is a duration' src/encode/json_tables.c "s/? 'N' : 'A'/? 'A' : 'A'/" \
     tests/cluster/test_by_hand 'json_is*'
 mutant 'JSON of a script: an agent is a user' backends/redis/lua/queue_json.lua "s/n\\[5\\] ~= 0 and n\\[8\\] == ''/false/" \
     tests/cluster/test_by_hand 'json_is*'
@@ -1199,13 +1199,13 @@ mutant 'JSON of a script: a late logout is of a user' backends/redis/lua/queue_j
     tests/cluster/test_by_hand 'json_is*'
 mutant 'JSON of a script: a wrong call is answered as a list' backends/redis/lua/direct.lua "s/ do json = json or ARGV\\[i\\] == 'json'/ do json = json or false/" \
     tests/cluster/test_by_hand 'wrong_calls*'
-mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \
+mutant 'script: one key is taken on a cluster' backends/redis/lua/dispatch.lua 's/^if one_key then/if false then/' \
     tests/cluster/test_by_hand 'while_a_slot*'
 mutant 'script: a right is asked without its arguments' backends/redis/lua/rights.lua "s/{'HGET', HASH, 'head'}/{'HGET', HASH}/" \
     tests/unit/test_redis_script 'rights_are_asked_with_whole*'
 mutant 'script: a right that cannot be asked is missing' backends/redis/lua/rights.lua 's/if good and not may then/if not (good and may) then/' \
     tests/unit/test_redis_script 'a_right_that_cannot*'
-mutant 'script: a user without INFO is on a cluster' backends/redis/lua/main.lua "s/redis.pcall('CLUSTER', 'INFO')/nil/" \
+mutant 'script: a user without INFO is on a cluster' backends/redis/lua/dispatch.lua "s/redis.pcall('CLUSTER', 'INFO')/nil/" \
     tests/cluster/test_by_hand 'a_cluster_is*'
 mutant 'script: what is no verb is the first one' backends/redis/lua/direct.lua "s/(word or '%?')/(word or '?')/" \
     tests/cluster/test_by_hand 'keys_that*'
@@ -1219,9 +1219,9 @@ mutant 'script: the short way does not know what it did to a number' backends/re
     $redis 'calls_and_hangups*'
 mutant 'script: the short way ends calls of others' backends/redis/lua/number_fast.lua 's/ \.\. token \.\. token/ .. sub(record, 20, 33)/' \
     $redis 'calls_and_hangups*'
-mutant 'script: others look before the short way has written' backends/redis/lua/main.lua 's/^        --@fast_flush$//' \
+mutant 'script: others look before the short way has written' backends/redis/lua/dispatch.lua 's/^        --@fast_flush$//' \
     $same
-mutant 'Redis: a token loses its first byte' backends/redis/number_brief.c 's/a->token >> 56 == 0/true/' \
+mutant 'Redis: a token loses its first byte' backends/redis/number_fast.c 's/a->token >> 56 == 0/true/' \
     $redis 'calls_and_hangups*'
 mutant 'script: a request id is for any arguments' backends/redis/lua/common.lua 's/        if a\[2\] ~= S.print and /        if false and /' \
     $redis 'a_request_id*'
@@ -1231,34 +1231,34 @@ mutant 'script: the word before a record is that of another state' backends/redi
     tests/cli/a_person_sees_states_with_redis_cli.sh
 mutant 'script: one kept answer too few' backends/redis/lua/common.lua 's/if n <= limit and/if n < limit and/' \
     $redis 'answers_are_kept*'
-mutant 'script: time goes back' backends/redis/lua/main.lua 's/if now < clock then now = clock end/if now < 0 then now = clock end/' \
+mutant 'script: time goes back' backends/redis/lua/dispatch.lua 's/if now < clock then now = clock end/if now < 0 then now = clock end/' \
     $redis 'time_does*'
 mutant 'script: a repeat is not known' backends/redis/lua/common.lua "s/if not r or r.ends <= S.moment then return nil end/if r then return nil end/" \
     $redis 'a_repeat_gets*'
-mutant 'script: an invalid answer forgets what ended before it' backends/redis/lua/main.lua 's/^        elseif S.notices then/        elseif false then/' \
+mutant 'script: an invalid answer forgets what ended before it' backends/redis/lua/dispatch.lua 's/^        elseif S.notices then/        elseif false then/' \
     $redis 'what_ends*'
-mutant 'script: what ended is told under the epoch of what follows it' backends/redis/lua/main.lua 's/if S.epoch_first and S.epoch_first ~= shown then/if false then/' \
+mutant 'script: what ended is told under the epoch of what follows it' backends/redis/lua/dispatch.lua 's/if S.epoch_first and S.epoch_first ~= shown then/if false then/' \
     $redis 'a_notice_has_the_epoch_that*'
-mutant 'script: the end of a room has the epoch of none' backends/redis/lua/main.lua 's/S.epoch_first ~= shown then/S.epoch_first ~= epoch then/' \
+mutant 'script: the end of a room has the epoch of none' backends/redis/lua/dispatch.lua 's/S.epoch_first ~= shown then/S.epoch_first ~= epoch then/' \
     $redis 'the_end_of_a_room*'
-mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if format ~= K.FORMAT or #header ~= K.HEAD_SIZE then/if #header ~= K.HEAD_SIZE then/' \
+mutant 'script: an unknown format is used' backends/redis/lua/dispatch.lua 's/if format ~= K.FORMAT or #header ~= K.HEAD_SIZE then/if #header ~= K.HEAD_SIZE then/' \
     tests/fault/test_redis_faults 'a_format*'
-mutant 'script: a failed command spoils the call' backends/redis/lua/main.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \
+mutant 'script: a failed command spoils the call' backends/redis/lua/dispatch.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \
     tests/fault/test_redis_faults 'a_damaged_record*'
-mutant 'script: nobody asks whether all keys are there' backends/redis/lua/torn.lua 's/if not wrong and call(.* then$/if false then/' \
-    tests/fault/test_torn 'no_verb*'
-mutant 'script: a pool is made upon the lists of a lost one' backends/redis/lua/torn.lua "s/(head and 2 or 0)/(head and 2 or call('EXISTS', INDEX, HELD))/" \
-    tests/fault/test_torn 'no_verb*'
-mutant 'script: a mark of who mends is any format' backends/redis/lua/main.lua 's/if format == K.FORMAT and #head == K.HEAD_SIZE + 16 then/if false then/' \
-    tests/fault/test_torn 'what_was_broken_off*'
-mutant 'Redis: what no record stands for stays when lists are mended' backends/redis/mend.c 's/out\[n_out++\] = there\[k\];/(void)0;/' \
-    tests/fault/test_torn 'lists_that*'
+mutant 'script: nobody asks whether all keys are there' backends/redis/lua/keys.lua 's/if not wrong and call(.* then$/if false then/' \
+    tests/fault/test_missing_keys 'no_verb*'
+mutant 'script: a pool is made upon the lists of a lost one' backends/redis/lua/keys.lua "s/(head and 2 or 0)/(head and 2 or call('EXISTS', INDEX, HELD))/" \
+    tests/fault/test_missing_keys 'no_verb*'
+mutant 'script: a mark of who mends is any format' backends/redis/lua/dispatch.lua 's/if format == K.FORMAT and #head == K.HEAD_SIZE + 16 then/if false then/' \
+    tests/fault/test_missing_keys 'what_was_broken_off*'
+mutant 'Redis: what no record stands for stays when lists are mended' backends/redis/repair.c 's/out\[n_out++\] = there\[k\];/(void)0;/' \
+    tests/fault/test_missing_keys 'lists_that*'
 mutant 'check: counts are not mended' src/engine/audit.c 's/^            scope->counts\[i\] = a->tally.counts\[i\];/            (void)scope;/' \
-    tests/fault/test_torn 'lists_that*'
+    tests/fault/test_missing_keys 'lists_that*'
 
 # ---- the door ----
 mutant 'open: what came with a URL that is wrong is kept' src/engine/engine.c 's/^        usher_history_close(history);/        (void)history;/' \
-    tests/fault/test_host '*an_open_that_fails*'
+    tests/fault/test_hostile_host '*an_open_that_fails*'
 mutant 'program: who only looks makes a store' src/cli/run.c 's/(verb->flags \& (USHER__WRITES | USHER__READS)) == USHER__WRITES ?/verb != NULL ?/' \
     tests/cli/wrong_words_make_no_store.sh
 mutant 'replay: a row that is left out leaves its line behind' src/lab/csv.c 's/^    if (!csv_time(&fields\[columns->start\], &start))/    (void)usher__calls_index(\&c->lines, line->data, line->size);\n&/' \
@@ -1305,47 +1305,47 @@ mutant 'hear: a store without memory for a notice keeps it to itself' src/engine
     $hears 'without_memory*'
 mutant 'hear: nothing is collected' src/engine/watch.c 's/^            usher__heard_notice(watch->heard, n);/            (void)n;/' \
     $hears 'a_notice_comes*'
-mutant 'a log keeps one notice more than it should' src/steps/log.c 's/k < ERASED_MAX \&\& n > limit; k++/k < ERASED_MAX \&\& n > limit + 1; k++/' \
+mutant 'a log keeps one notice more than it should' src/change/log.c 's/k < ERASED_MAX \&\& n > limit; k++/k < ERASED_MAX \&\& n > limit + 1; k++/' \
     $memory 'a_log_has*'
-mutant 'a log that is not wanted has a hole' src/steps/log.c 's/if (limit == 0 \&\& n <= ERASED_MAX) {/if (limit == 0) {/' \
+mutant 'a log that is not wanted has a hole' src/change/log.c 's/if (limit == 0 \&\& n <= ERASED_MAX) {/if (limit == 0) {/' \
     $memory 'a_log_goes_by*'
-mutant 'a log keeps the first of two notices that come at once, whatever is wanted' src/steps/log.c 's/if (stored + (int64_t)i >= gone)/if (true)/' \
+mutant 'a log keeps the first of two notices that come at once, whatever is wanted' src/change/log.c 's/if (stored + (int64_t)i >= gone)/if (true)/' \
     $memory 'a_log_may*'
 mutant 'script: a log keeps the first of two notices that come at once, whatever is wanted' backends/redis/lua/common.lua 's/if stored + k > gone then/if true then/' \
     tests/conformance/on_redis 'a_log_may*'
-mutant 'drop: the log of a queue stays' src/steps/queue.c 's/"1323303132405063" "70809091"/"1323303132405063" "709091"/' \
+mutant 'drop: the log of a queue stays' src/nouns/queue/queue.c 's/"1323303132405063" "70809091"/"1323303132405063" "709091"/' \
     $memory 'a_log_goes_with*'
-mutant 'a dispenser that is deleted takes its log with it' src/steps/id.c '/counts\[USHER__COUNT_ID_CHANGES\] = was/d' \
+mutant 'a dispenser that is deleted takes its log with it' src/nouns/id/id.c '/counts\[USHER__COUNT_ID_CHANGES\] = was/d' \
     tests/model/test_ids_differential 'all_stores*'
 mutant 'script: a rule that is deleted takes its log with it' backends/redis/lua/serial.lua '/set\[K.SET_LOG + 1\] = S.set\[K.SET_LOG + 1\]/d' \
     $redis 'what_is_made_anew*'
-mutant 'a user that leaves has no room' src/steps/queue_act.c 's/r->owner.size != 0 \&\& act->has_agent ? act->agent.r.order : 0;/0;/' \
+mutant 'a user that leaves has no room' src/nouns/queue/queue_change.c 's/r->owner.size != 0 \&\& qc->has_agent ? qc->agent.r.order : 0;/0;/' \
     tests/model/test_queue_differential 'all_stores*'
-mutant 'the notice of a missed offer has no agent' src/steps/queue_act.c 's/^        act->about.r.owner = agent;/        ;/' \
+mutant 'the notice of a missed offer has no agent' src/nouns/queue/queue_change.c 's/^        qc->subject.r.owner = agent;/        ;/' \
     $memory 'each_change_of_a_queue*'
-mutant 'the notice of a user has no outcome' src/steps/queue_act.c 's/^    act->about.outcome = outcome;/    ;/' \
+mutant 'the notice of a user has no outcome' src/nouns/queue/queue_change.c 's/^    qc->subject.outcome = outcome;/    ;/' \
     $memory 'each_change_of_a_queue*'
-mutant 'the notice of a requeued user has no outcome' src/steps/queue_act.c 's/about.outcome = USHER_QUEUE_OUTCOME_REQUEUED;/about.outcome = USHER_QUEUE_OUTCOME_NONE;/' \
+mutant 'the notice of a requeued user has no outcome' src/nouns/queue/queue_change.c 's/about.outcome = USHER_QUEUE_OUTCOME_REQUEUED;/about.outcome = USHER_QUEUE_OUTCOME_NONE;/' \
     $memory 'each_change_of_a_queue*'
-mutant 'the notice of a user has the deadline of a heartbeat' src/steps/queue_act.c 's/: r->kind == K_USER ? usher__queue_user_until(r)/: r->kind == K_USER ? r->until_ms/' \
+mutant 'the notice of a user has the deadline of a heartbeat' src/nouns/queue/queue_change.c 's/: r->kind == K_USER ? usher__queue_user_until(r)/: r->kind == K_USER ? r->until_ms/' \
     $memory 'each_change_of_a_queue*'
-mutant 'the notice of a logout of an absent agent is one of a user' src/engine/queue_hooks.c '/^    case USHER_QUEUE_LOGOUT:/d' \
+mutant 'the notice of a logout of an absent agent is one of a user' src/nouns/queue/queue_hooks.c '/^    case USHER_QUEUE_LOGOUT:/d' \
     $memory 'each_change_of_a_queue*'
-mutant 'the notice of a call that has ended has no node' src/steps/number.c 's/^    m->node = r->data;/    m->node.size = 0;/' \
+mutant 'the notice of a call that has ended has no node' src/nouns/number/number.c 's/^    m->node = r->data;/    m->node.size = 0;/' \
     $memory 'each_change_of_a_number*'
-mutant 'lease-max is said to end each hold' src/steps/number.c '/^        if (m->limited)$/d' \
+mutant 'lease-max is said to end each hold' src/nouns/number/number.c '/^        if (m->limited)$/d' \
     $memory 'each_change_of_a_number*'
-mutant 'script: the notice of a missed offer has no agent' backends/redis/lua/queue_act.lua '/^    if was then about\[5\], about\[8\]/d' \
+mutant 'script: the notice of a missed offer has no agent' backends/redis/lua/queue_change.lua '/^    if was then about\[5\], about\[8\]/d' \
     $redis 'each_change_of_a_queue*'
-mutant 'script: the notice of a user has the deadline of a heartbeat' backends/redis/lua/queue_act.lua '/^    about\[6\] = ends$/d' \
+mutant 'script: the notice of a user has the deadline of a heartbeat' backends/redis/lua/queue_change.lua '/^    about\[6\] = ends$/d' \
     $redis 'each_change_of_a_queue*'
 mutant 'script: the notice of a call that has ended has no node' backends/redis/lua/number.lua "s/r.data, r.carried = '', r.data/r.data = ''/" \
     $redis 'each_change_of_a_number*'
-mutant 'nobody is told whose hold has ended' src/steps/number.c '/^    m->c.owner = r->owner;/d' \
+mutant 'nobody is told whose hold has ended' src/nouns/number/number.c '/^    m->c.owner = r->owner;/d' \
     $memory 'what_has_ended*'
 mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.lua "s/r.owner, r.held = '', r.owner end/r.owner = '' end/" \
     $redis 'what_has_ended*'
-mutant 'drop: a log stays' src/steps/number.c 's/"1323304050627080"/"13233040506280"/' \
+mutant 'drop: a log stays' src/nouns/number/number.c 's/"1323304050627080"/"13233040506280"/' \
     $memory 'a_log_goes_with*'
 mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
     $hears 'a_pool_without*'
@@ -1360,15 +1360,15 @@ mutant 'hear: what is read of a log says not what is due' src/engine/hear.c \
 mutant 'hear: a sweep is followed by one for what it has told of' src/engine/hear.c \
     's/h->told <= r->version)/h->told < r->version)/' \
     $hears 'a_wall*'
-mutant 'hear: a change does not say what is due' src/steps/work.c \
+mutant 'hear: a change does not say what is due' src/change/work.c \
     's/notice.due_ms = .*/notice.due_ms = USHER_NEVER;/' \
     $hears 'what_is_tended*'
-mutant 'hear: of two that are due the later comes up' src/engine/due.c \
+mutant 'hear: of two that are due the later comes up' src/engine/timers.c \
     's/l->heap\[child + 1\].ms < l->heap\[child\].ms/l->heap[child + 1].ms > l->heap[child].ms/' \
-    tests/unit/test_due 'what_is_due*'
-mutant 'hear: what goes leaves its place to one that belongs elsewhere' src/engine/due.c \
+    tests/unit/test_timers 'what_is_due*'
+mutant 'hear: what goes leaves its place to one that belongs elsewhere' src/engine/timers.c \
     's/^        settle(l, last, due->at);/        put(l, last, due->at);/' \
-    tests/unit/test_due 'what_is_due*'
+    tests/unit/test_timers 'what_is_due*'
 mutant 'hear: lists of watchers grow while these are called' src/engine/watch.c \
     's/ || (w->delivering \&\& n != 0)//' \
     $hears 'each_of_many*'
@@ -1382,38 +1382,38 @@ mutant 'authority: any server is the one that a grant was put on' backends/redis
     tests/fault/test_authority 'no_id*'
 mutant 'authority: another server goes on with the segment' backends/redis/lua/id.lua 's/if S.count\[K.COUNT_STORE + 1\] ~= server or by ~= 1/if by ~= 1/' \
     tests/fault/test_authority 'no_id*'
-mutant 'serial: another zone makes a day come twice' src/steps/serial_rule.c 's/(m->made || m->used) \&\& day_goes_back/false \&\& day_goes_back/' \
+mutant 'serial: another zone makes a day come twice' src/nouns/serial/serial_rule.c 's/(m->made || m->used) \&\& day_goes_back/false \&\& day_goes_back/' \
     $memory 'no_day_comes_twice*'
-mutant 'serial: a coarser reset continues after the last period only' src/steps/serial.c 's/        if (unit != old \&\& pair(past_of(s, reset)) > highest)/        if (unit == 9)/' \
+mutant 'serial: a coarser reset continues after the last period only' src/nouns/serial/serial.c 's/        if (unit != old \&\& pair(past_of(s, reset)) > highest)/        if (unit == 9)/' \
     $memory 'no_serial_comes_twice*'
-mutant 'serial: a zone that moves to the next day does not begin it' src/steps/serial_rule.c 's/\(status = usher__serial_enter(w, s, set, m->given, \&highest)\);/\1, s->cur = s->taken = m->given > s->cur ? m->given : s->cur;/' \
+mutant 'serial: a zone that moves to the next day does not begin it' src/nouns/serial/serial_rule.c 's/\(status = usher__serial_enter(w, s, set, m->given, \&highest)\);/\1, s->cur = s->taken = m->given > s->cur ? m->given : s->cur;/' \
     $memory 'a_zone_that_moves*'
-mutant 'serial: a take gets fewer than it asked for' src/steps/serial.c 's/    if (stock + made < n \&\& !must_ask(w, \&s)) {/    if (n < 0) {/' \
+mutant 'serial: a take gets fewer than it asked for' src/nouns/serial/serial.c 's/    if (stock + made < n \&\& !must_ask(w, \&s)) {/    if (n < 0) {/' \
     $memory 'a_take_gets_all*'
 mutant 'serial: a grant takes all of a period' src/engine/serial_authority.c 's/    if (\*ret_n > most)/    if (n > most)/' \
     tests/fault/test_authority 'a_loss_leaves*'
 mutant 'a grant is installed before an earlier one' src/engine/serial_authority.c \
     's/if (range.from > want.floor \&\& store->why/if (false \&\& store->why/' \
     tests/fault/test_authority 'nothing_is_lost_when*'
-mutant 'serial: a number below start is parsed' src/steps/serial.c 's/usher__serial_add_row(w, \&s, low(w->scope.settings), 0, w->now)/usher__serial_add_row(w, \&s, 0, 0, w->now)/' \
+mutant 'serial: a number below start is parsed' src/nouns/serial/serial.c 's/usher__serial_add_row(w, \&s, low(w->scope.settings), 0, w->now)/usher__serial_add_row(w, \&s, 0, 0, w->now)/' \
     $memory 'no_number_below*'
-mutant 'digest: the identity of the store is in it' src/steps/serial_audit.c 's/    .store_kind = KIND_RULE,/    .store_kind = 0,/' \
+mutant 'digest: the identity of the store is in it' src/nouns/serial/serial_audit.c 's/    .store_kind = KIND_RULE,/    .store_kind = 0,/' \
     tests/conformance/on_redis 'a_rule_with_a_grant*'
-mutant 'serial: a new period takes over the number before' src/steps/serial.c 's/highest > before ? highest : before/s->cur > highest ? s->cur : before/' \
+mutant 'serial: a new period takes over the number before' src/nouns/serial/serial.c 's/highest > before ? highest : before/s->cur > highest ? s->cur : before/' \
     tests/model/test_serial_settings
-mutant 'serial: stock is lost when a rule is deleted' src/steps/serial_rule.c 's/made ? s.taken : 0, \&highest/made ? s.cur : 0, \&highest/' \
+mutant 'serial: stock is lost when a rule is deleted' src/nouns/serial/serial_rule.c 's/made ? s.taken : 0, \&highest/made ? s.cur : 0, \&highest/' \
     $memory 'a_rule_made_again_gap_free*'
 mutant 'script: a coarser reset continues after the last period only' backends/redis/lua/serial.lua 's/if unit ~= old and S.less(highest, past\[i\]) then/if unit == 9 then/' \
     tests/conformance/on_redis 'no_serial_comes_twice*'
-mutant 'serial: another start makes numbers come again' src/steps/serial_rule.c 's/        set\[SET_RULE\] += MADE;/        set[SET_RULE] += 0;/' \
+mutant 'serial: another start makes numbers come again' src/nouns/serial/serial_rule.c 's/        set\[SET_RULE\] += MADE;/        set[SET_RULE] += 0;/' \
     $memory 'another_start*'
-mutant 'authority: all who need more ask' src/engine/ask.c 's/(t->taken || (pauses \&\& now < t->try_ms))/(pauses \&\& now < t->try_ms)/' \
+mutant 'authority: all who need more ask' src/engine/grant.c 's/(t->taken || (pauses \&\& now < t->try_ms))/(pauses \&\& now < t->try_ms)/' \
     $memory 'sixty_four*'
-mutant 'authority: a grant on its way is a loss' src/engine/ask.c 's/        status = turn_begin(a, t, times, false);/        status = USHER_OK;/' \
-    tests/fault/test_losses 'sixty*memory*'
-mutant 'authority: power loss takes back what was granted' backends/sqlite/side.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
+mutant 'authority: a grant on its way is a loss' src/engine/grant.c 's/        status = turn_begin(a, t, times, false);/        status = USHER_OK;/' \
+    tests/fault/test_authority_rollback 'sixty*memory*'
+mutant 'authority: power loss takes back what was granted' backends/sqlite/aux_db.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
     tests/fault/test_authority_disk 'power*'
-mutant 'authority: a store is not compared with it' src/engine/ask.c 's/    status = asks->verify(a);/    status = USHER_OK;/' \
+mutant 'authority: a store is not compared with it' src/engine/grant.c 's/    status = asks->verify(a);/    status = USHER_OK;/' \
     tests/fault/test_authority 'an_audit_compares*'
 mutant 'authority: what was given out before it is not told' src/engine/serial_authority.c \
     's/    return store->granted > cur ? store->granted : cur;/    return store->granted + 0 * cur;/' \
@@ -1422,107 +1422,107 @@ mutant 'authority: ids skipped by hand are not told' src/engine/id_authority.c \
     's/next < 0 ? s->limit : next > 0 ? next - 1 : 0/s->start > 0 ? s->start - 1 : 0 * next/' \
     $memory 'ids_skipped*'
 mutant 'authority: a lost rule changes its period unseen' src/engine/serial_authority.c \
-    's/        status = usher__ask_verify(a, \&asks, true);/        status = USHER_OK;/' \
+    's/        status = usher__grant_verify(a, \&asks, true);/        status = USHER_OK;/' \
     tests/fault/test_authority 'a_lost_rule_is_compared*'
-mutant 'serial: a grant makes more than the limit' src/steps/serial.c \
+mutant 'serial: a grant makes more than the limit' src/nouns/serial/serial.c \
     's/top < s.limit ? top : s.limit/top/' \
     $memory 'a_grant_beyond*'
-mutant 'serial: a number is printed as the rule prints now' src/steps/serial_holds.c \
+mutant 'serial: a number is printed as the rule prints now' src/nouns/serial/serial_holds.c \
     's/    row.format = r->data.size != 0 ? r->data : s->rule.data;/    row.format = s->rule.data;/' \
     $memory 'a_number_keeps*'
-mutant 'serial: how a hold ended is forgotten' src/steps/serial_holds.c \
+mutant 'serial: how a hold ended is forgotten' src/nouns/serial/serial_holds.c \
     's/    end.state = (uint8_t)to;/    end.state = (uint8_t)(to != 0 ? USHER_SERIAL_STATE_RETURNED : 0);/' \
     $memory 'what_was_settled*'
-mutant 'serial: a hold without a deadline stands among what is due' src/steps/serial_holds.c \
+mutant 'serial: a hold without a deadline stands among what is due' src/nouns/serial/serial_holds.c \
     's/    r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);/    r->slots = usher__machine_lists(\&usher__serial_machine, to, 1);/' \
     $memory 'a_hold_without*'
-mutant 'serial: a hold without a deadline is due' src/steps/serial_holds.c \
+mutant 'serial: a hold without a deadline is due' src/nouns/serial/serial_holds.c \
     's/    return r->until_ms != 0 \&\& r->until_ms <= w->moment/    return r->until_ms <= w->moment/' \
     $memory 'a_hold_without*'
 mutant 'script: a serial held without a deadline is due' backends/redis/lua/serial.lua \
     's/return r.ends ~= 0 and r.ends <= S.moment and/return r.ends <= S.moment and/' \
     $redis 'a_hold_without*'
-mutant 'id: another by leaves the class of start' src/steps/id.c \
+mutant 'id: another by leaves the class of start' src/nouns/id/id.c \
     's/    return id + (start % by + by - id % by) % by;/    return id + (start % by) * 0;/' \
     $memory 'sites_never*'
 mutant 'journal: a repeat is another event' backends/sqlite/authority.c \
     's/epoch = ?6 OR ?7)/epoch = ?6 OR ?7 > 1)/' \
     tests/fault/test_authority 'the_journal_is*'
-mutant 'guard: a state out of a file is not looked at' src/engine/guard.c \
+mutant 'guard: a state out of a file is not looked at' src/change/validate.c \
     's/^    return what == NULL ? USHER_OK : damaged(g, scope, r, what);/    return (void)what, USHER_OK;/' \
-    tests/fault/test_edited 'an_edit*'
+    tests/fault/test_corrupt 'an_edit*'
 mutant 'SQLite: a blob is a name' backends/sqlite/connection.c 's/(size != 0 \&\& !is)/(size != 0 \&\& !is \&\& i != 12)/' \
-    tests/fault/test_edited 'an_edit*'
-mutant 'serial: settings of a file are taken' src/steps/serial_audit.c 's/return "a setting";/return NULL;/' \
-    tests/fault/test_edited 'an_edit*'
-mutant 'queue: a store that fails is asked without end' src/steps/queue_due.c \
+    tests/fault/test_corrupt 'an_edit*'
+mutant 'serial: settings of a file are taken' src/nouns/serial/serial_audit.c 's/return "a setting";/return NULL;/' \
+    tests/fault/test_corrupt 'an_edit*'
+mutant 'queue: a store that fails is asked without end' src/nouns/queue/queue_due.c \
     's/        if (status == USHER_MISSING \&\& run->w->scope.due_ms/        if (run->w->scope.due_ms/' \
-    tests/fault/test_edited 'an_edit*'
+    tests/fault/test_corrupt 'an_edit*'
 mutant 'time: any time is taken' src/engine/local.c \
     's/    if (w->said - w->clock > w->context->skew_ms .*{/    if (false) {/' \
     $memory 'a_queue_told*'
-mutant 'time: a clock that is ahead ends what is not due' src/steps/work.h \
+mutant 'time: a clock that is ahead ends what is not due' src/change/work.h \
     's/    w->moment = w->now < w->clock ? .*/    w->moment = w->now;/' $memory 'clock_that_is_ahead*'
-mutant 'script: a clock that is ahead ends what is not due' backends/redis/lua/main.lua \
+mutant 'script: a clock that is ahead ends what is not due' backends/redis/lua/dispatch.lua \
     's/    local moment, answered = now < wall and now or wall,/    local moment, answered = now,/' $redis 'clock_that_is_ahead*'
 mutant 'time: a clock that was ahead freezes leases' src/engine/local.c \
     's/ ? wall_of(w) : w->said;/ ? wall_of(w) : INT64_MAX;/' $memory 'clock_that_is_set_back*'
-mutant 'script: a clock that was ahead freezes leases' backends/redis/lua/main.lua \
+mutant 'script: a clock that was ahead freezes leases' backends/redis/lua/dispatch.lua \
     's/    if skew >= K.TIME_MAX then wall = now end/    if skew >= K.TIME_MAX then wall = math.huge end/' \
     $redis 'clock_that_is_set_back*'
-mutant 'time: rests hide an outage' src/steps/work.c 's/^            \*n = most;$/            ;/' $memory 'rests_hide*'
+mutant 'time: rests hide an outage' src/change/work.c 's/^            \*n = most;$/            ;/' $memory 'rests_hide*'
 mutant 'script: rests hide an outage' backends/redis/lua/common.lua 's/if looked == K.OUTAGE_LOOKS then return most end/if looked == K.OUTAGE_LOOKS then break end/' \
     $redis 'rests_hide*'
 mutant 'clock: a watcher believes its own' src/engine/hear.c 's/    if (now_ms != 0)$/    if (now_ms < 0)/' \
     tests/unit/test_hear '*busy_loop'
-mutant 'clock: an answer has the last time of its scope' src/steps/work.h \
+mutant 'clock: an answer has the last time of its scope' src/change/work.h \
     's/    return w->said < w->clock ? w->said : w->clock;/    return w->moment;/' \
     tests/conformance/on_sqlite 'an_answer_has_the_clock*'
 mutant 'clock: a check is silent of a time that is ahead' src/engine/audit.c 's/    if (ahead_ms > AHEAD_MS \&\& /    if (ahead_ms < 0 \&\& /' \
     tests/conformance/on_sqlite 'check_names*'
-mutant 'script, clock: an answer has the last time of its scope' backends/redis/lua/main.lua \
+mutant 'script, clock: an answer has the last time of its scope' backends/redis/lua/dispatch.lua \
     's/said < wall and said or wall/now < wall and now or wall/' \
     tests/conformance/on_redis 'an_answer_has_the_clock*'
 mutant 'short way, clock: an answer has a time that is ahead' backends/redis/lua/number_fast.lua \
     "s/answered_of, answered_bytes = answered, spack('>i7', answered)/answered_of, answered_bytes = answered, spack('>i7', now)/" \
     tests/conformance/on_redis 'an_answer_has_the_clock*'
-mutant 'time: an outage ends heartbeats' src/steps/work.c 's/    \*ret_new = n >= most;/    *ret_new = false;/' \
+mutant 'time: an outage ends heartbeats' src/change/work.c 's/    \*ret_new = n >= most;/    *ret_new = false;/' \
     $memory 'store_that_was_away*'
-mutant 'time: the silence of one is an outage' src/steps/work.c \
+mutant 'time: the silence of one is an outage' src/change/work.c \
     's/    int most = w->stored != 0 ? 1 : 2, n = 0;/    int most = 1, n = 0;/' $memory 'silence_of_clients*'
-mutant 'time: an outage moves a deadline again and again' src/steps/work.c \
+mutant 'time: an outage moves a deadline again and again' src/change/work.c \
     's/    w->gap_from = to != 0 .*/    w->gap_from = last;/' $memory 'nobody_who_is_gone*'
 mutant 'script: an outage ends heartbeats' backends/redis/lua/common.lua \
     's/        if n < most then return false end/        do return false end/' $redis 'store_that_was_away*'
-mutant 'queue: a notice has another name for a room' src/engine/queue_hooks.c \
+mutant 'queue: a notice has another name for a room' src/nouns/queue/queue_hooks.c \
     's/    if (size > 0 && size < USHER__TOLD_VALUE)/    if (size < 0)/' tests/cli/notices_are_watched.sh
-mutant 'a sweep does all that it is asked for' src/steps/work.h \
+mutant 'a sweep does all that it is asked for' src/change/work.h \
     's/    return given \&\& max < USHER__EXPIRE_MAX ? max : USHER__EXPIRE_MAX;/    return given ? max : USHER__EXPIRE_MAX;/' \
     $memory 'a_sweep_makes*'
-mutant 'pool: an outage ends leases' src/steps/number.c \
+mutant 'pool: an outage ends leases' src/nouns/number/number.c \
     's/    return later != 0 ? later : r->until_ms;/    return r->until_ms;/' $memory 'lease_that_ends*'
-mutant 'pool: a lease is put off again and again' src/steps/number.c \
+mutant 'pool: a lease is put off again and again' src/nouns/number/number.c \
     's/^    r->until_ms = lease_end(w, r);/    r->until_ms = w->moment + 1;/' $memory 'lease_that_ends*'
-mutant 'pool: a sweep counts what goes on' src/steps/number.c \
+mutant 'pool: a sweep counts what goes on' src/nouns/number/number.c \
     's/        \*ret_n += over;/        ++*ret_n, (void)over;/' $memory 'lease_that_ends*'
 mutant 'script: an outage ends leases' backends/redis/lua/number.lua \
     's/^function S.lease_end(r) .*/function S.lease_end(r) return r.ends end/' $redis 'lease_that_ends*'
-mutant 'script: any time is taken' backends/redis/lua/main.lua \
+mutant 'script: any time is taken' backends/redis/lua/dispatch.lua \
     's/if now > time + skew and now > clock then/if false then/' \
     $redis 'a_queue_told*'
 mutant 'script: the short way takes any time' backends/redis/lua/number_fast.lua \
     's/^if verb < 256 and not done and plain/if verb < 256 and plain/' \
     $redis 'one_wrong_clock*'
-mutant 'rooms: who looks moves the clock' src/steps/room_close.c \
+mutant 'rooms: who looks moves the clock' src/nouns/room/room_close.c \
     's/bool reads = w->command->verb == USHER_ROOM_SNAPSHOT;/bool reads = false;/' \
     $memory 'who_looks*'
 mutant 'authority: the audit does not ask it' src/engine/audit.c 's/ \&\& granted > entry.max)/ \&\& granted < 0)/' \
     tests/fault/test_authority 'an_audit*'
-twice=tests/fault/test_twice
-mutant 'serial: a copy goes on with the grant' src/steps/serial.h \
+twice=tests/fault/test_duplicate_issue
+mutant 'serial: a copy goes on with the grant' src/nouns/serial/serial.h \
     's/return w->identity != 0 \&\& s->rule.n\[N_STORE\].*/return w->identity == 1 \&\& s->debt < 0;/' \
     $twice 'a_store_put*'
-mutant 'id: a copy goes on with the segment' src/steps/id.c \
+mutant 'id: a copy goes on with the segment' src/nouns/id/id.c \
     's/(status == USHER_EMPTY || is_another(w))/status == USHER_EMPTY/' $twice 'a_store_put*'
 mutant 'journal: the same version is the same issue' backends/sqlite/authority.c \
     's/(now_ms = ?8 OR NOT ?9)/(?8 <> 0 OR NOT ?9)/' $twice 'what_a_store_repeats*'
@@ -1546,57 +1546,57 @@ mutant 'authority: a form that was changed without it stays' src/engine/serial_a
     's/^    if (behind \&\& entry.data_size != 0)/    if (behind <= 1 \&\& entry.data_size != 0)/' $twice 'a_check*'
 mutant 'authority: what the store has lost is not told' src/engine/audit.c \
     's/^    if ((l->n == 0 || bsearch/    if (l->n > SIZE_MAX - 1 \&\& (l->n == 0 || bsearch/' $twice 'what_a_store_has*'
-mutant 'drop: a pool made anew begins at 1' src/steps/drop.c 's/^    s->clock_ms = 0;/    s->clock_ms = 0, s->version = 0;/' \
+mutant 'drop: a pool made anew begins at 1' src/change/drop.c 's/^    s->clock_ms = 0;/    s->clock_ms = 0, s->version = 0;/' \
     $memory 'a_hold_of_before*'
-mutant 'drop: half of a pool is there' src/steps/drop.c 's/if ((usher__verb((unsigned)w->command->verb)->flags \& USHER__CREATES) == 0)/if (w->command == NULL)/' \
+mutant 'drop: half of a pool is there' src/change/drop.c 's/if ((usher__verb((unsigned)w->command->verb)->flags \& USHER__CREATES) == 0)/if (w->command == NULL)/' \
     $memory 'a_large_pool*'
-mutant 'drop: a step is the last one' src/steps/drop.c 's/if (\*ret_n == USHER__DROP_MAX)/if (*ret_n > USHER__DROP_MAX)/' \
+mutant 'drop: a step is the last one' src/change/drop.c 's/if (\*ret_n == USHER__DROP_MAX)/if (*ret_n > USHER__DROP_MAX)/' \
     $memory 'a_large_pool*'
-mutant 'drop: another pool will do as well' src/steps/work.c 's/ (uint64_t)version == usher__scope_shown(w))/ (uint64_t)version <= usher__scope_shown(w))/' \
+mutant 'drop: another pool will do as well' src/change/work.c 's/ (uint64_t)version == usher__scope_public_version(w))/ (uint64_t)version <= usher__scope_public_version(w))/' \
     $memory 'a_pool_may_be_made*'
 mutant 'drop: what is left is shown' src/engine/local.c 's/t->dropped = usher__scope_dropped(item->scope);/t->dropped = false;/' \
     $memory 'of_a_pool_that_was_dropped*'
-mutant 'drop: visits are lost with the queue' src/steps/queue.c 's/settings\[SET_ARCHIVE\] != 0 \&\& n > 0/settings[SET_ARCHIVE] < 0 \&\& n > 0/' \
+mutant 'drop: visits are lost with the queue' src/nouns/queue/queue.c 's/settings\[SET_ARCHIVE\] != 0 \&\& n > 0/settings[SET_ARCHIVE] < 0 \&\& n > 0/' \
     $memory 'visits_that_wait*'
-mutant 'if-version: what is due comes behind it' src/steps/number.c \
+mutant 'if-version: what is due comes behind it' src/nouns/number/number.c \
     's/if (w->scope.due_ms <= w->now \&\& w->command->verb != USHER_NUMBER_SWEEP)/if (w->scope.due_ms <= w->now \&\& (w->command->given \& USHER_GIVEN_IF_VERSION) == 0)/' \
     $memory 'a_command_for*'
-mutant 'if-version: a command with it is short' backends/redis/number_brief.c 's/(c->given \& USHER_GIVEN_IF_VERSION) != 0 ||/c == NULL ||/' \
+mutant 'if-version: a command with it is short' backends/redis/number_fast.c 's/(c->given \& USHER_GIVEN_IF_VERSION) != 0 ||/c == NULL ||/' \
     $redis 'a_command_for*'
 mutant 'program: nobody is asked' src/cli/drop.c 's/^    if (!yes \&\& (isatty/    if (cli == NULL \&\& (isatty/' \
     tests/cli/what_is_dropped_is_gone.sh
-mutant 'script: a pool made anew begins at 1' backends/redis/lua/main.lua "s/^local gone = not head.*/local gone = false/" \
+mutant 'script: a pool made anew begins at 1' backends/redis/lua/dispatch.lua "s/^local gone = not head.*/local gone = false/" \
     $redis 'a_hold_of_before*'
-mutant 'script: half of a pool is there' backends/redis/lua/main.lua "s/and verb ~= K.DROP_VERB\$/and false/" \
+mutant 'script: half of a pool is there' backends/redis/lua/dispatch.lua "s/and verb ~= K.DROP_VERB\$/and false/" \
     $redis 'a_large_pool*'
 command=tests/unit/test_command
-mutant 'door: a word is known by its beginning' src/engine/enter.c \
+mutant 'door: a word is known by its beginning' src/encode/bind.c \
     's/strlen(arg->words\[i\]) == size \&\& //' $command 'wrong_calls*'
-mutant 'door: an agent is in a room' src/engine/queue_hooks.c \
+mutant 'door: an agent is in a room' src/nouns/queue/queue_hooks.c \
     's/return op->verb != USHER_QUEUE_ALIVE || !agent;/return op->verb != 0 || !agent;/' $command 'an_answer*'
-mutant 'door: an answer that has no room is empty' src/engine/reply.c \
+mutant 'door: an answer that has no room is empty' src/encode/reply.c \
     's/^        to->status = USHER_UNKNOWN;/        to->n_rows = 0;/' $command 'a_reply_that*'
 mutant 'door: a call has the time of its engine' src/engine/door.c \
     's/status = slice(e, &s, s.entries, k, left_ms(until_ms));/status = slice(e, \&s, s.entries, k, 0);/' $command 'a_timeout*'
-mutant 'door: a row has the values of the one before' src/engine/reply.c \
+mutant 'door: a row has the values of the one before' src/encode/reply.c \
     's/^        row_at\[i\] = g->n;/        row_at[i] = i > 1 ? row_at[i - 1] : g->n;/' tests/model/test_door
 
 # ---- calls of nouns ----
-mutant 'calls: none is not given' src/calls/calls.c 's/^            v.number = 0;/            return;/' \
+mutant 'calls: none is not given' src/api/calls.c 's/^            v.number = 0;/            return;/' \
     tests/model/test_calls
-mutant 'calls: a shorter answer is written beyond its end' src/engine/tell.h \
+mutant 'calls: a shorter answer is written beyond its end' src/encode/answer.h \
     's/return (size_t)m->offset + m->size <= size;/return size != 0;/' tests/model/test_calls
-mutant 'calls: a shorter row is written beyond its end' src/calls/calls.c \
+mutant 'calls: a shorter row is written beyond its end' src/api/calls.c \
     's/^        if (!usher__fits(m, size))/        if (size == 0)/' tests/model/test_calls
-mutant 'calls: an answer that nobody wants is always ok' src/calls/calls.c \
+mutant 'calls: an answer that nobody wants is always ok' src/api/calls.c \
     's/^    status = a.r.status;/    status = answer == NULL \&\& USHER_IS_DONE(a.r.status) ? USHER_OK : a.r.status;/' tests/model/test_calls
-mutant 'calls: what a later version says is left out' src/calls/calls.c \
+mutant 'calls: what a later version says is left out' src/api/calls.c \
     's/^        if (((const char \*)p)\[i\] != 0)/        if (i == 0)/' tests/model/test_calls
-mutant 'calls: one that is posted waits' src/calls/calls.c 's/^    if (command.tag != NULL || ret_reply == NULL)/    if (command.tag == \&command)/' \
+mutant 'calls: one that is posted waits' src/api/calls.c 's/^    if (command.tag != NULL || ret_reply == NULL)/    if (command.tag == \&command)/' \
     tests/model/test_calls
-mutant 'queue: the longest wait counts from the arrival' src/steps/queue_reads.c \
+mutant 'queue: the longest wait counts from the arrival' src/nouns/queue/queue_reads.c \
     's/waited = lasted(r.n\[U_APPLIED\], w->now);/waited = since;/' $memory 'the_longest_wait*'
-mutant 'queue: a search for the longest wait ends at the first user' src/steps/queue_reads.c \
+mutant 'queue: a search for the longest wait ends at the first user' src/nouns/queue/queue_reads.c \
     's/since > s->longest_wait_ms && passed++ < PASS_MAX/false/' $memory 'an_arrival_that*'
 mutant 'redis: an arrival that is later than the wait is not seen' backends/redis/lua/queue_reads.lua \
     's/math.min(since, S.lasted(r.n2, S.now))/S.lasted(r.n2, S.now)/' $redis 'an_arrival_that*'
@@ -1606,63 +1606,63 @@ mutant 'number: calls of a later day do not count today' src/core/number.c \
     's/day >= usher__day(now_ms, zone_min)/day == usher__day(now_ms, zone_min)/' $memory 'a_day_that*'
 mutant 'redis: calls of a later day do not count today' backends/redis/lua/number.lua \
     's/r.n1 >= S.day_of(at) and r.n0 >= daily/r.n1 == S.day_of(at) and r.n0 >= daily/' $redis 'a_day_that*'
-mutant 'number: a notice has the end of a lease before its outage' src/steps/number.c \
+mutant 'number: a notice has the end of a lease before its outage' src/nouns/number/number.c \
     's/(w->gap_to != 0 && r->until_ms <= w->gap_to)/false/' $memory 'lease_that_ends*'
 mutant 'room: an open in a batch does not wait for members to go' src/engine/room_plan.c \
     's/ || r->of.room.more)/)/' $memory 'an_open_in*'
-mutant 'room: a room that is gone has a version' src/steps/work.c \
+mutant 'room: a room that is gone has a version' src/change/work.c \
     's/^        return true; .. a room may be gone only now.*/        ;/' $memory 'a_version_of_a_closed*'
 mutant 'room: an open that erased the old room leaves its entry' src/engine/room_plan.c \
     's/    return command->verb == USHER_ROOM_OPEN || gone ||/    return open || gone ||/' $memory 'a_version_of_a_closed*'
-mutant 'redis: a room that is gone has a version' backends/redis/lua/main.lua \
+mutant 'redis: a room that is gone has a version' backends/redis/lua/dispatch.lua \
     's/(not was or dropping or S.blank)/(not was or dropping)/' $redis 'a_version_of_a_closed*'
-mutant 'serial: a read overtakes a command of its batch' src/steps/serial.c \
+mutant 'serial: a read overtakes a command of its batch' src/nouns/serial/serial.c \
     's/^    if (w->behind)/    if (w->behind \&\& w->command->verb != USHER_SERIAL_CHECK)/' $memory 'reads_of_a_batch*'
 mutant 'redis: a read of a rule overtakes a command of its batch' backends/redis/lua/serial.lua \
-    's/if S.behind then return S.come_again() end/if S.behind and verb ~= K.V_SHOW then return S.come_again() end/' \
+    's/if S.behind then return S.defer() end/if S.behind and verb ~= K.V_SHOW then return S.defer() end/' \
     $redis 'reads_of_a_batch*'
-mutant 'redis: a call does not know the times of the calls before it' backends/redis/trip.c \
+mutant 'redis: a call does not know the times of the calls before it' backends/redis/pipeline.c \
     's/\*ret_ms = before->now_ms;/*ret_ms = 1;/' $redis 'a_long_batch_with*'
 mutant 'redis: an answer of figures that come again is too short' backends/redis/lua/queue.lua \
     's/S.verb == K.V_STATS and 21 or 1/S.verb == K.V_STATS and 20 or 1/' $redis 'reads_of_a_batch_of_applies*'
 text=tests/unit/test_text
-mutant 'text: readers count beyond 2^53' src/engine/write.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
+mutant 'text: readers count beyond 2^53' src/encode/encode.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'
-mutant 'text: a part is a byte too long' src/engine/write.c \
+mutant 'text: a part is a byte too long' src/encode/encode.c \
     's/w->to.n < w->to.size ? w->to.n : w->to.size - 1/w->to.n < w->to.size ? w->to.n : w->to.size/' \
     $text 'a_part*'
 mutant 'text: a count moves more than there is room for' src/core/pack.c \
     's/there - at < p->size - at - size ? there - at : p->size - at - size/there - at/' $text 'a_part*'
-mutant 'text: a token is packed as its digits' src/engine/write.c \
+mutant 'text: a token is packed as its digits' src/encode/encode.c \
     's/^    usher__pack_uint(&w->to, token);/    json_token(w, token);/' $text 'each_type_is_packed'
 mutant 'text: any bytes are packed as a text' src/core/pack.c 's/put_code(p, 0xc4, size, 1)/put_code(p, 0xd9, size, 1)/' \
     $text 'each_type_is_packed'
-mutant 'a gap is over with the rest' src/steps/number.c \
+mutant 'a gap is over with the rest' src/nouns/number/number.c \
     's/ == 0 || at + rest_ms > gap ? at + rest_ms : gap;/ >= 0 ? at + rest_ms : gap;/' $memory '*with_a_gap'
-mutant 'a gap is not awaited' src/steps/number.c \
+mutant 'a gap is not awaited' src/nouns/number/number.c \
     's/        at = rested(&w->scope, r, at, set\[USHER__SET_REST\]);/        at += set[USHER__SET_REST];/' \
     $memory '*with_a_gap'
-mutant 'arguments: a default is told that is none' src/engine/about.c \
+mutant 'arguments: a default is told that is none' src/encode/info.c \
     's/!= 0 ? arg->standard : USHER_NONE;/!= 0 ? arg->min : USHER_NONE;/' tests/unit/test_command 'defaults*'
-mutant 'arguments: the range is that of another verb' src/engine/about.c \
+mutant 'arguments: the range is that of another verb' src/encode/info.c \
     's/a.max = usher__arg_max(v, arg);/a.max = arg->max;/' tests/unit/test_command 'arguments_are*'
-mutant 'text: a map of RESP2 has half of its elements' src/engine/write.c \
+mutant 'text: a map of RESP2 has half of its elements' src/encode/encode.c \
     's/n \* (map ? 2 : 1)/n/' $text 'every_verb*'
-mutant 'serve: what a round leaves is forgotten' src/serve/turn.c \
+mutant 'serve: what a round leaves is forgotten' src/serve/round.c \
     's/c->ready = !c->closing \&\& c->end - c->from >= c->need;/c->ready = false;/' tests/cli/whatever_comes_serve_goes_on.sh
-mutant 'serve: a scope is tended for its channels alone' src/serve/turn.c \
+mutant 'serve: a scope is tended for its channels alone' src/serve/round.c \
     's/^            usher__serve_tend(s, &s->ops\[i\], &s->results\[i\]);/            (void)i;/' tests/cli/what_is_asked_of_serve_is_answered.sh
-mutant 'serve: a follower never waits for its reader' src/serve/notices.c \
+mutant 'serve: a follower never waits for its reader' src/serve/subscribe.c \
     's/^    if (ch->since \&\& (usher__serve_is_stuck/    if (n == NULL \&\& (usher__serve_is_stuck/' tests/cli/whatever_comes_serve_goes_on.sh
-mutant 'serve: another room goes on where the last one was' src/serve/notices.c \
+mutant 'serve: another room goes on where the last one was' src/serve/subscribe.c \
     's/^    return p->epoch != 0 \&\& (!usher/    return p->epoch == 0 \&\& (!usher/' tests/cli/whatever_comes_serve_goes_on.sh
-mutant 'serve: a round has answers of any size' src/serve/turn.c \
+mutant 'serve: a round has answers of any size' src/serve/round.c \
     's/^    return usher__out_size(&c->out) + c->answers >= s->limits.out \/ 2;/    return false \&\& c == NULL \&\& s == NULL;/' tests/cli/whatever_comes_serve_goes_on.sh
 mutant 'serve: a client that reads is idle' src/serve/loop.c \
     's/c->seen_ms = c->moved_ms = usher__serve_now_ms();$/c->moved_ms = usher__serve_now_ms();/' tests/cli/whatever_comes_serve_goes_on.sh
 mutant 'serve: the commands of a client that closed are left out' src/serve/loop.c \
     's/ | POLLNVAL)) != 0 \&\& !c->ready)/ | POLLNVAL)) != 0)/' tests/cli/whatever_comes_serve_goes_on.sh
-mutant 'serve: a transaction that is refused is executed' src/serve/own.c \
+mutant 'serve: a transaction that is refused is executed' src/serve/commands.c \
     's/^    return !c->known || c->multi ||/    return !c->known ||/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: HTTP hears of no connection after many' src/serve/http.c \
     's/^    } while (connections(s->http) < before);/    } while (connections(s->http) > before);/' tests/cli/what_is_asked_of_serve_is_answered.sh
@@ -1672,42 +1672,42 @@ mutant 'serve: scopes that are too many are left out' src/serve/http.c \
     's/^        fault(a, word, "is one scope too many (limit 1000)");/        return MHD_YES;/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: a store that is gone is served' src/serve/loop.c \
     's/^    while (!told_to_stop \&\& s->gone.*/    while (!told_to_stop)/' tests/cli/what_is_asked_of_serve_is_answered.sh
-mutant 'serve: a value in its place is an option' src/words/parse.c \
+mutant 'serve: a value in its place is an option' src/parse/parse.c \
     's/if (placed_way \&\& in_place != NULL)/if (placed_way \&\& in_place != NULL \&\& next == NULL)/' \
     tests/cli/what_is_asked_of_serve_is_answered.sh
-mutant 'text: what the command said is not told' src/engine/reply.c \
+mutant 'text: what the command said is not told' src/encode/reply.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \
     's/return text->size == 16;/return true;/' $text 'wrong_calls*'
-mutant 'rooms: bans go with the room that is closed' src/steps/room_close.c \
+mutant 'rooms: bans go with the room that is closed' src/nouns/room/room_close.c \
     's/c.scope->erase = c.scope->counts\[COUNT_BANS\] == 0;/c.scope->erase = true;/' $memory 'a_ban_lasts*'
-mutant 'rooms: a ban that has not ended is erased' src/steps/room_close.c \
+mutant 'rooms: a ban that has not ended is erased' src/nouns/room/room_close.c \
     's/if (phase == 1 \&\& !ends_bans(w) \&\& /if (phase == 9 \&\& /' $memory 'a_ban_lasts*'
-mutant 'rooms: the next room has the epoch of the old one' src/steps/room.c \
+mutant 'rooms: the next room has the epoch of the old one' src/nouns/room/room.c \
     's/w->scope.epoch = usher__epoch_next(w->scope.epoch);/;/' $memory 'a_ban_lasts*'
-mutant 'rooms: open with an epoch makes a room where bans are' src/steps/room.c \
+mutant 'rooms: open with an epoch makes a room where bans are' src/nouns/room/room.c \
     's/        return gone(w);/        w->now += 0;/' $memory 'a_ban_lasts*'
-mutant 'rooms: a header stays when the last ban has ended' src/steps/room_close.c \
+mutant 'rooms: a header stays when the last ban has ended' src/nouns/room/room_close.c \
     's/c->scope->erase = usher__room_rests(c->scope) /c->scope->erase = false /' $memory 'bans_of_a*'
-mutant 'rooms: a sweep leaves bans of a closed room' src/steps/room.c \
+mutant 'rooms: a sweep leaves bans of a closed room' src/nouns/room/room.c \
     's/w->command->verb != USHER_ROOM_SWEEP || usher__room_rests/w->command->verb != USHER_ROOM_SWEEP || !usher__room_rests/' \
     $memory 'a_patrol_removes*'
-mutant 'rooms: a ban of a closed room cannot be lifted' src/steps/room_members.c \
+mutant 'rooms: a ban of a closed room cannot be lifted' src/nouns/room/room_members.c \
     's/if (args(w)->ban_ms == 0 \&\& /if (args(w)->ban_ms < 0 \&\& /' $memory 'a_ban_is_lifted*'
 mutant 'rooms: drop leaves the bans' src/engine/room_hooks.c \
     's/\.drop_given = USHER_GIVEN_ROOM_BAN,/.drop_given = 0,/' $memory 'close_and_drop*'
-mutant 'rooms: the notice of open has no settings' src/steps/room.c \
+mutant 'rooms: the notice of open has no settings' src/nouns/room/room.c \
     's/    status = tell_settings(w, \&c);/    status = (void)tell_settings, USHER_OK;/' $memory 'the_notice_of*'
-mutant 'rooms: JSON has no versions of own fields' src/engine/write.c \
+mutant 'rooms: JSON has no versions of own fields' src/encode/encode.c \
     's/        uint_put(w, version);/        uint_put(w, 0);/' $memory 'the_digest_can*'
 mutant 'redis: bans of a closed room have no time to live' backends/redis/lua/room_fast_end.lua \
     "s/redis.pcall(word, key, /redis.pcall('EXISTS', key, /" tests/cluster/test_by_hand 'keys_of_bans*'
 mutant 'redis: a room that is opened again expires' backends/redis/lua/room.lua \
     "s/do call('PERSIST', key) end/do call('EXISTS', key) end/" tests/cluster/test_by_hand 'keys_of_bans*'
-mutant 'a reserved word is a field' src/words/parse.c \
+mutant 'a reserved word is a field' src/parse/parse.c \
     's/if (!literal \&\& is_reserved(&name))/if (literal \&\& !literal \&\& is_reserved(\&name))/' \
     tests/unit/test_command 'the_words*'
-mutant 'serve: fields cannot be put after --' src/words/parse.c \
+mutant 'serve: fields cannot be put after --' src/parse/parse.c \
     's/if (!literal \&\& is_dashes(p, i) \&\&/if (p->way == PARSE_TYPED \&\& !literal \&\& is_dashes(p, i) \&\&/' \
     tests/cli/what_is_asked_of_serve_is_answered.sh
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# rows.sh USHER FILE: which rows of the tables no line of FILE has; see src/steps/rows.c.  How many
+# rows.sh USHER FILE: which rows of the tables no line of FILE has; see src/change/row_coverage.c.  How many
 # processes took each of the others is printed with -v.
 set -eu
 verbose=no

@@ -18,15 +18,15 @@
 
 #include <hiredis/hiredis.h>
 
-#include "trip.h"
+#include "pipeline.h"
 
 #define CLAIMED "redis: no answer before the deadline: another batch of this engine has the scope"
 /* The answer to WAIT can come 100 ms after its timeout (hz 10). */
 #define WAIT_BACK_MS 120
 
 /* A node batch: the tasks for one server. */
-struct leg {
-    struct leg *next;
+struct node_batch {
+    struct node_batch *next;
     struct usher_task *tasks;
     size_t n;
     enum { ON_ITS_WAY, WITH_REPLICAS, OVER } stage;
@@ -35,7 +35,7 @@ struct leg {
     bool let_go;            /* the locks of its slots were released */
     /* The indexes of copied tasks in the batch; NULL: the tasks are not copies. */
     const uint16_t *where;
-    struct usher__redis_trip trip;
+    struct usher__redis_pipeline pipeline;
 };
 
 struct usher_batch {
@@ -46,10 +46,10 @@ struct usher_batch {
     enum { TO_CLAIM, TO_LOOK, TO_GO, UNDER_WAY } stage;
     bool claimed, partly;                     /* its slots are locked; except those in `let_go` */
     uint64_t let_go[USHER__REDIS_SLOTS / 64]; /* valid if `partly` */
-    struct usher__redis_look *look;           /* NULL: no refresh of the map */
+    struct usher__redis_refresh *refresh;     /* NULL: no refresh of the map */
     int loop; /* readable while one of several node batches can continue; or -1 */
-    struct leg *legs;
-    struct leg one; /* for a batch with one server */
+    struct node_batch *node_batches;
+    struct node_batch one; /* for a batch with one server */
 };
 
 /* ---- servers ----------------------------------------------------------------------- */
@@ -94,9 +94,9 @@ static int64_t wait_ms(int64_t left)
  * its connection and blocks it, so the node batch keeps the connection until the answer arrives.
  * Return false if no task requests replicas, or WAIT cannot be sent.
  */
-static bool ask_replicas(const struct leg *l, int64_t deadline_ms)
+static bool ask_replicas(const struct node_batch *l, int64_t deadline_ms)
 {
-    struct usher__redis_conn *conn = l->trip.r->conn;
+    struct usher__redis_conn *conn = l->pipeline.r->conn;
     uint32_t most = 0;
     int64_t ms;
 
@@ -117,9 +117,9 @@ static bool ask_replicas(const struct leg *l, int64_t deadline_ms)
 
 /* Set the count of replicas from @reply, which may be NULL.  A failure does not change the status
  * of the tasks, because they were applied. */
-static void replicas_told(const struct leg *l, struct redisReply *reply)
+static void replicas_told(const struct node_batch *l, struct redisReply *reply)
 {
-    struct usher__redis_conn *conn = l->trip.r->conn;
+    struct usher__redis_conn *conn = l->pipeline.r->conn;
     uint32_t replicas = 0;
     const char *why = "";
 
@@ -143,10 +143,10 @@ static void replicas_told(const struct leg *l, struct redisReply *reply)
     freeReplyObject(reply);
 }
 
-/* ---- a leg ------------------------------------------------------------------------- */
+/* ---- a node_batch ------------------------------------------------------------------------- */
 
-static void leg_begin(struct leg *l, struct usher__redis_store *s, struct usher__redis_node *node,
-                      const struct usher_context *context)
+static void node_batch_begin(struct node_batch *l, struct usher__redis_store *s,
+                             struct usher__redis_node *node, const struct usher_context *context)
 {
     struct usher__redis *r = usher__redis_take(s, node);
 
@@ -157,20 +157,20 @@ static void leg_begin(struct leg *l, struct usher__redis_store *s, struct usher_
         return;
     }
     begins(node);
-    usher__redis_trip_begin(&l->trip, r, l->tasks, l->n, context);
+    usher__redis_pipeline_begin(&l->pipeline, r, l->tasks, l->n, context);
 }
 
 /* The node batch has its answers and does not wait for replicas. */
-static void leg_over(struct leg *l)
+static void node_batch_over(struct node_batch *l)
 {
-    usher__redis_give(l->trip.r);
+    usher__redis_give(l->pipeline.r);
     l->stage = OVER;
 }
 
 /* Read the answer to WAIT.  Return false if it has not arrived yet. */
-static bool leg_replicas(struct leg *l, int64_t deadline_ms)
+static bool node_batch_replicas(struct node_batch *l, int64_t deadline_ms)
 {
-    struct usher__redis *r = l->trip.r;
+    struct usher__redis *r = l->pipeline.r;
     struct redisReply *reply = NULL;
     enum usher_status status = usher__redis_conn_next(r->conn, &reply);
 
@@ -185,51 +185,51 @@ static bool leg_replicas(struct leg *l, int64_t deadline_ms)
     return true;
 }
 
-static void leg_go_on(struct leg *l, int64_t deadline_ms)
+static void node_batch_continue(struct node_batch *l, int64_t deadline_ms)
 {
     if (l->stage == ON_ITS_WAY) {
-        if (!usher__redis_trip_go_on(&l->trip, &l->wait))
+        if (!usher__redis_pipeline_continue(&l->pipeline, &l->wait))
             return;
-        ends(l->trip.r->node, l->trip.status);
+        ends(l->pipeline.r->node, l->pipeline.status);
         if (!ask_replicas(l, deadline_ms)) {
-            leg_over(l);
+            node_batch_over(l);
             return;
         }
         l->stage = WITH_REPLICAS;
     }
-    if (l->stage == WITH_REPLICAS && leg_replicas(l, deadline_ms))
-        leg_over(l);
+    if (l->stage == WITH_REPLICAS && node_batch_replicas(l, deadline_ms))
+        node_batch_over(l);
 }
 
-static void leg_leave(struct leg *l)
+static void node_batch_release(struct node_batch *l)
 {
     if (l->stage == ON_ITS_WAY)
-        ends(l->trip.r->node, USHER_UNAVAILABLE);
+        ends(l->pipeline.r->node, USHER_UNAVAILABLE);
     if (l->stage == OVER)
         return;
-    usher__redis_trip_leave(&l->trip);
-    leg_over(l);
+    usher__redis_pipeline_release(&l->pipeline);
+    node_batch_over(l);
 }
 
-/* ---- legs -------------------------------------------------------------------------- */
+/* ---- node_batches -------------------------------------------------------------------------- */
 
-static size_t leg_size(size_t n)
+static size_t node_batch_size(size_t n)
 {
-    return sizeof(struct leg) + n * (sizeof(struct usher_task) + sizeof(uint16_t));
+    return sizeof(struct node_batch) + n * (sizeof(struct usher_task) + sizeof(uint16_t));
 }
 
 /* Make a node batch with copies of the tasks that are not @taken and have the lane of @first.
  * Return NULL without memory; the tasks then have this status. */
-static struct leg *leg_new(struct usher_batch *b, size_t first, bool *taken)
+static struct node_batch *node_batch_new(struct usher_batch *b, size_t first, bool *taken)
 {
-    struct leg *l;
+    struct node_batch *l;
     struct usher_task *tasks;
     uint16_t *where;
     size_t n = 0;
 
     for (size_t i = first; i < b->n; i++)
         n += !taken[i] && b->tasks[i].lane == b->tasks[first].lane;
-    l = usher__redis_resize(b->s->alloc, NULL, 0, leg_size(n));
+    l = usher__redis_resize(b->s->alloc, NULL, 0, node_batch_size(n));
     tasks = l != NULL ? (struct usher_task *)(void *)(l + 1) : NULL;
     where = l != NULL ? (uint16_t *)(void *)(tasks + n) : NULL;
     for (size_t i = first, k = 0; k < n; i++) {
@@ -261,45 +261,45 @@ static bool one_lane(const struct usher_batch *b)
     return i >= b->n;
 }
 
-static void legs_begin(struct usher_batch *b)
+static void node_batches_begin(struct usher_batch *b)
 {
     struct usher__redis_store *s = b->s;
     bool taken[USHER__REDIS_TASKS_MAX] = { false };
-    struct leg **end = &b->legs;
+    struct node_batch **end = &b->node_batches;
 
     if (s->map == NULL || one_lane(b)) {
         b->one.tasks = b->tasks;
         b->one.n = b->n;
         b->one.where = NULL;
         b->one.next = NULL;
-        b->legs = &b->one;
-        leg_begin(&b->one, s, s->node[s->map == NULL ? 0 : b->tasks->lane], b->context);
+        b->node_batches = &b->one;
+        node_batch_begin(&b->one, s, s->node[s->map == NULL ? 0 : b->tasks->lane], b->context);
         return;
     }
     for (size_t i = 0; i < b->n; i++) {
         if (taken[i])
             continue;
-        *end = leg_new(b, i, taken);
+        *end = node_batch_new(b, i, taken);
         if (*end == NULL)
             continue;
-        leg_begin(*end, s, s->node[b->tasks[i].lane], b->context);
+        node_batch_begin(*end, s, s->node[b->tasks[i].lane], b->context);
         end = &(*end)->next;
         *end = NULL;
     }
 }
 
 /* The node batches are over: copy their results back. */
-static void legs_end(struct usher_batch *b)
+static void node_batches_end(struct usher_batch *b)
 {
-    while (b->legs != NULL) {
-        struct leg *l = b->legs;
+    while (b->node_batches != NULL) {
+        struct node_batch *l = b->node_batches;
 
-        b->legs = l->next;
+        b->node_batches = l->next;
         if (l->where == NULL)
             continue;
         for (size_t i = 0; i < l->n; i++)
             b->tasks[l->where[i]] = l->tasks[i];
-        (void)usher__redis_resize(b->s->alloc, l, leg_size(l->n), 0);
+        (void)usher__redis_resize(b->s->alloc, l, node_batch_size(l->n), 0);
     }
 }
 
@@ -342,7 +342,7 @@ static void release_answered(struct usher_batch *b)
     uint64_t slots[USHER__REDIS_SLOTS / 64] = { 0 }, waits_for[USHER__REDIS_SLOTS / 64] = { 0 };
     bool any = false;
 
-    for (struct leg *l = b->legs; l != NULL; l = l->next)
+    for (struct node_batch *l = b->node_batches; l != NULL; l = l->next)
         if (l->stage == ON_ITS_WAY) {
             slots_add(waits_for, l->tasks, l->n);
         } else if (!l->let_go) {
@@ -362,13 +362,13 @@ static void release_answered(struct usher_batch *b)
 }
 
 /* Continue all node batches.  Return true if all are over. */
-static bool legs_go_on(struct usher_batch *b)
+static bool node_batches_go_on(struct usher_batch *b)
 {
     bool answered = true, some = false, over = true;
 
-    for (struct leg *l = b->legs; l != NULL; l = l->next) {
+    for (struct node_batch *l = b->node_batches; l != NULL; l = l->next) {
         if (l->stage != OVER)
-            leg_go_on(l, b->context->deadline_ms);
+            node_batch_continue(l, b->context->deadline_ms);
         answered = answered && l->stage != ON_ITS_WAY;
         some = some || (l->stage != ON_ITS_WAY && !l->let_go);
         over = over && l->stage == OVER;
@@ -390,9 +390,9 @@ static void batch_init(struct usher_batch *b, struct usher__redis_store *s,
     b->n = n;
     b->context = context;
     b->claimed = b->partly = false;
-    b->look = NULL;
+    b->refresh = NULL;
     b->loop = -1;
-    b->legs = NULL;
+    b->node_batches = NULL;
 }
 
 static void wait_for_legs(const struct usher_batch *b)
@@ -401,7 +401,7 @@ static void wait_for_legs(const struct usher_batch *b)
     int64_t until_ms = INT64_MAX;
     nfds_t n = 0;
 
-    for (const struct leg *l = b->legs; l != NULL; l = l->next) {
+    for (const struct node_batch *l = b->node_batches; l != NULL; l = l->next) {
         if (l->stage == OVER)
             continue;
         fds[n++] = (struct pollfd){ .fd = l->wait.fd, .events = l->wait.events };
@@ -425,10 +425,10 @@ static void execute_some(struct usher__redis_store *s, struct usher_task *tasks,
             return;
         }
     }
-    legs_begin(&b);
-    while (!legs_go_on(&b))
+    node_batches_begin(&b);
+    while (!node_batches_go_on(&b))
         wait_for_legs(&b);
-    legs_end(&b);
+    node_batches_end(&b);
 }
 
 void usher__redis_execute(struct usher_store *store, struct usher_task *tasks, size_t n,
@@ -456,7 +456,7 @@ struct usher_batch *usher__redis_begin(struct usher_store *store, struct usher_t
     batch_init(b, s, tasks, n, context);
     b->stage = context->notify != NULL ? TO_CLAIM : TO_LOOK;
     if (s->map != NULL)
-        b->look = usher__redis_look_begin(s, context->deadline_ms);
+        b->refresh = usher__redis_refresh_begin(s, context->deadline_ms);
     return b;
 }
 
@@ -481,18 +481,18 @@ static bool batch_claim(struct usher_batch *b, struct usher_wait *ret)
 /* Add @l to the loop of the batch, or remove it.  It must not be there while it runs, because it
  * may close its socket, which a child of fork() may still have open.  Return false if the loop
  * cannot watch it. */
-static bool loop_set(const struct usher_batch *b, struct leg *l, bool waits_there)
+static bool loop_set(const struct usher_batch *b, struct node_batch *l, bool waits_there)
 {
     return usher__redis_loop_set(b->loop, &l->wait, &l->in_loop, waits_there);
 }
 
 /* Set what the batch waits for: the one open node batch, or the first event of several. */
-static void legs_wait(struct usher_batch *b, struct usher_wait *ret)
+static void node_batches_wait(struct usher_batch *b, struct usher_wait *ret)
 {
     size_t n = 0;
     bool all = true;
 
-    for (const struct leg *l = b->legs; l != NULL; l = l->next) {
+    for (const struct node_batch *l = b->node_batches; l != NULL; l = l->next) {
         if (l->stage == OVER)
             continue;
         if (n++ == 0)
@@ -504,7 +504,7 @@ static void legs_wait(struct usher_batch *b, struct usher_wait *ret)
         return;
     if (b->loop < 0)
         b->loop = usher__redis_loop_open();
-    for (struct leg *l = b->legs; l != NULL; l = l->next)
+    for (struct node_batch *l = b->node_batches; l != NULL; l = l->next)
         if (l->stage != OVER)
             all = b->loop >= 0 && loop_set(b, l, true) && all;
     ret->fd = b->loop;
@@ -531,22 +531,22 @@ static bool batch_go_on(struct usher_batch *b, struct usher_wait *ret)
         b->stage = TO_LOOK;
     }
     if (b->stage == TO_LOOK) {
-        if (b->look != NULL && !usher__redis_look_go_on(b->look, ret))
+        if (b->refresh != NULL && !usher__redis_refresh_continue(b->refresh, ret))
             return false;
-        usher__redis_look_end(b->look);
-        b->look = NULL;
+        usher__redis_refresh_end(b->refresh);
+        b->refresh = NULL;
         b->stage = TO_GO;
     }
     if (b->stage == TO_GO) {
         route(b);
-        legs_begin(b);
+        node_batches_begin(b);
         b->stage = UNDER_WAY;
     }
-    for (struct leg *l = b->legs; l != NULL; l = l->next)
+    for (struct node_batch *l = b->node_batches; l != NULL; l = l->next)
         (void)loop_set(b, l, false);
-    if (legs_go_on(b))
+    if (node_batches_go_on(b))
         return true;
-    legs_wait(b, ret);
+    node_batches_wait(b, ret);
     return false;
 }
 
@@ -554,9 +554,9 @@ static void batch_free(struct usher_batch *b)
 {
     if (b->loop >= 0)
         (void)close(b->loop);
-    usher__redis_look_end(b->look);
+    usher__redis_refresh_end(b->refresh);
     release(b);
-    legs_end(b);
+    node_batches_end(b);
     (void)usher__redis_resize(b->s->alloc, b, sizeof *b, 0);
 }
 
@@ -576,7 +576,7 @@ void usher__redis_leave(struct usher_store *store, struct usher_batch *b)
     if (b->loop >= 0)
         (void)close(b->loop);
     b->loop = -1;
-    for (struct leg *l = b->legs; l != NULL; l = l->next)
-        leg_leave(l);
+    for (struct node_batch *l = b->node_batches; l != NULL; l = l->next)
+        node_batch_release(l);
     batch_free(b);
 }

@@ -105,7 +105,7 @@ static void apply(struct usher__redis_store *s, const struct usher__redis_view *
  * hosts of the URL.  The first answer is used.  One node is queried at a time, on a connection of
  * its own.
  */
-struct usher__redis_look {
+struct usher__redis_refresh {
     struct usher__redis_store *s;
     size_t room;           /* capacity of `known` */
     size_t n_known, n, at; /* nodes and hosts to query, and the next one */
@@ -123,16 +123,16 @@ struct usher__redis_look {
     struct usher__redis_member known[];
 };
 
-static size_t look_size(size_t room)
+static size_t refresh_size(size_t room)
 {
-    return sizeof(struct usher__redis_look) + room * sizeof(struct usher__redis_member);
+    return sizeof(struct usher__redis_refresh) + room * sizeof(struct usher__redis_member);
 }
 
 /* Make a refresh with memory for @room known nodes. */
-static struct usher__redis_look *look_new(struct usher__redis_store *s, size_t room,
-                                          int64_t each_ms, int64_t deadline_ms)
+static struct usher__redis_refresh *refresh_new(struct usher__redis_store *s, size_t room,
+                                                int64_t each_ms, int64_t deadline_ms)
 {
-    struct usher__redis_look *l = usher__redis_resize(s->alloc, NULL, 0, look_size(room));
+    struct usher__redis_refresh *l = usher__redis_resize(s->alloc, NULL, 0, refresh_size(room));
 
     if (l == NULL)
         return NULL;
@@ -146,16 +146,16 @@ static struct usher__redis_look *look_new(struct usher__redis_store *s, size_t r
     return l;
 }
 
-static void look_free(struct usher__redis_look *l)
+static void refresh_free(struct usher__redis_refresh *l)
 {
     freeReplyObject(l->mine);
     usher__redis_free(l->r);
-    (void)usher__redis_resize(l->s->alloc, l, look_size(l->room), 0);
+    (void)usher__redis_resize(l->s->alloc, l, refresh_size(l->room), 0);
 }
 
 /* Begin to query the next node.  The first node and the first host are queried even after the
  * deadline. */
-static enum usher_status ask_next(struct usher__redis_look *l)
+static enum usher_status ask_next(struct usher__redis_refresh *l)
 {
     const struct usher__redis_store *s = l->s;
     int64_t now_ms = usher__redis_clock_ms();
@@ -186,7 +186,7 @@ static enum usher_status ask_next(struct usher__redis_look *l)
 }
 
 /* Send the two queries to the connected node. */
-static enum usher_status send_questions(struct usher__redis_look *l)
+static enum usher_status send_questions(struct usher__redis_refresh *l)
 {
     static const char *const words[] = { "MYID", "SLOTS" };
 
@@ -200,7 +200,7 @@ static enum usher_status send_questions(struct usher__redis_look *l)
 }
 
 /* Use the answers: the map in @reply. */
-static enum usher_status told(struct usher__redis_look *l, const struct redisReply *reply)
+static enum usher_status told(struct usher__redis_refresh *l, const struct redisReply *reply)
 {
     const struct usher__redis_address *at = &l->node.at;
     struct usher__redis_store *s = l->s;
@@ -238,7 +238,7 @@ static enum usher_status told(struct usher__redis_look *l, const struct redisRep
 }
 
 /* Drive the query of one node: connect, send, read.  USHER__REDIS_WAITS. */
-static enum usher_status ask_on(struct usher__redis_look *l)
+static enum usher_status ask_on(struct usher__redis_refresh *l)
 {
     struct redisReply *reply = NULL;
     enum usher_status status = USHER_OK;
@@ -259,7 +259,7 @@ static enum usher_status ask_on(struct usher__redis_look *l)
 }
 
 /* The query has timed out. */
-static enum usher_status ask_late(struct usher__redis_look *l)
+static enum usher_status ask_late(struct usher__redis_refresh *l)
 {
     if (l->sent)
         return usher__redis_conn_late(l->r->conn);
@@ -268,7 +268,7 @@ static enum usher_status ask_late(struct usher__redis_look *l)
 }
 
 /* End the query of a node, answered or not. */
-static void asked(struct usher__redis_look *l, enum usher_status status)
+static void asked(struct usher__redis_refresh *l, enum usher_status status)
 {
     if (status != USHER_OK && l->message[0] == '\0')
         (void)snprintf(l->message, sizeof l->message, "%s", usher__redis_conn_message(l->r->conn));
@@ -279,7 +279,7 @@ static void asked(struct usher__redis_look *l, enum usher_status status)
     l->status = status == USHER_OK || status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
 }
 
-bool usher__redis_look_go_on(struct usher__redis_look *l, struct usher_wait *ret)
+bool usher__redis_refresh_continue(struct usher__redis_refresh *l, struct usher_wait *ret)
 {
     for (;;) {
         enum usher_status status = USHER_OK;
@@ -303,11 +303,11 @@ bool usher__redis_look_go_on(struct usher__redis_look *l, struct usher_wait *ret
     }
 }
 
-static void look_finish(struct usher__redis_look *l)
+static void refresh_finish(struct usher__redis_refresh *l)
 {
     struct usher_wait wait;
 
-    while (!usher__redis_look_go_on(l, &wait))
+    while (!usher__redis_refresh_continue(l, &wait))
         usher__redis_wait(&wait, INT64_MAX);
 }
 
@@ -361,10 +361,11 @@ static bool claim(struct usher__redis_map *m, int64_t now_ms, int64_t until_ms)
     return true;
 }
 
-struct usher__redis_look *usher__redis_look_begin(struct usher__redis_store *s, int64_t deadline_ms)
+struct usher__redis_refresh *usher__redis_refresh_begin(struct usher__redis_store *s,
+                                                        int64_t deadline_ms)
 {
     struct usher__redis_map *m = s->map;
-    struct usher__redis_look *l = NULL;
+    struct usher__redis_refresh *l = NULL;
     int64_t now_ms;
 
     if (!atomic_load_explicit(&m->doubtful, memory_order_relaxed))
@@ -377,7 +378,7 @@ struct usher__redis_look *usher__redis_look_begin(struct usher__redis_store *s, 
         deadline_ms = now_ms + (deadline_ms - now_ms) / LOOK_SHARE;
     (void)pthread_mutex_lock(&s->lock);
     if (claim(m, now_ms, deadline_ms + LOOK_MS)) {
-        l = look_new(s, m->n_known, ANSWER_MS, deadline_ms);
+        l = refresh_new(s, m->n_known, ANSWER_MS, deadline_ms);
         if (l != NULL) {
             l->turn = m->turn++;
             l->n_known = put_in_turn(s, l->turn, l->known);
@@ -391,7 +392,7 @@ struct usher__redis_look *usher__redis_look_begin(struct usher__redis_store *s, 
     return l;
 }
 
-void usher__redis_look_end(struct usher__redis_look *l)
+void usher__redis_refresh_end(struct usher__redis_refresh *l)
 {
     struct usher__redis_store *s;
 
@@ -400,21 +401,21 @@ void usher__redis_look_end(struct usher__redis_look *l)
     s = l->s;
     if (l->status != USHER_OK)
         atomic_store(&s->map->doubtful, true);
-    look_free(l);
+    refresh_free(l);
     (void)pthread_mutex_lock(&s->lock);
     s->map->asked_until_ms = 0;
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-void usher__redis_look(struct usher_store *store, int64_t deadline_ms)
+void usher__redis_refresh(struct usher_store *store, int64_t deadline_ms)
 {
-    struct usher__redis_look *l =
-        usher__redis_look_begin((struct usher__redis_store *)store, deadline_ms);
+    struct usher__redis_refresh *l =
+        usher__redis_refresh_begin((struct usher__redis_store *)store, deadline_ms);
 
     if (l == NULL)
         return;
-    look_finish(l);
-    usher__redis_look_end(l);
+    refresh_finish(l);
+    usher__redis_refresh_end(l);
 }
 
 void usher__redis_doubt(struct usher__redis_store *s)
@@ -514,7 +515,7 @@ enum usher_status usher__redis_map_open(struct usher__redis_store *s, int64_t de
                                         char message[192])
 {
     struct usher__redis_map *m = usher__redis_resize(s->alloc, NULL, 0, sizeof *m);
-    struct usher__redis_look *l;
+    struct usher__redis_refresh *l;
     enum usher_status status;
 
     if (m == NULL) {
@@ -526,15 +527,15 @@ enum usher_status usher__redis_map_open(struct usher__redis_store *s, int64_t de
         atomic_init(&m->owner[slot], USHER__REDIS_NOBODY);
     atomic_init(&m->next_ms, 0);
     s->map = m;
-    l = look_new(s, 0, FIRST_MS, deadline_ms);
+    l = refresh_new(s, 0, FIRST_MS, deadline_ms);
     if (l == NULL) {
         (void)snprintf(message, 192, "redis: out of memory");
         return USHER_NOMEM;
     }
-    look_finish(l);
+    refresh_finish(l);
     status = l->status;
     (void)snprintf(message, 192, "%s", l->message);
-    look_free(l);
+    refresh_free(l);
     return status;
 }
 

@@ -1714,7 +1714,7 @@ enum usher__redis_class usher__redis_classify(const struct redisReply *reply)
                    ? raised_62(&t)
                    : USHER__REDIS_SCRIPT_ERROR;
     }
-    if (holds(&t, "@user_script")) /* lua/main.lua returns it before it has written anything */
+    if (holds(&t, "@user_script")) /* lua/dispatch.lua returns it before it has written anything */
         return classify_62(&t);
 
     if (word_in(&t, " LOADING BUSY TRYAGAIN CLUSTERDOWN MASTERDOWN NOREPLICAS "))

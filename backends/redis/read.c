@@ -68,7 +68,7 @@ enum usher_status usher__redis_own_open(struct usher__redis_store *s,
     own->patience_ms = deadline_ms - usher__redis_clock_ms();
     *ret = own;
     for (unsigned tries = 0;; tries++) {
-        status = usher__redis_ready(own, deadline_ms);
+        status = usher__redis_handshake(own, deadline_ms);
         if (status == USHER_OK || !usher__redis_pause(own, tries, deadline_ms))
             break;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The store `redis:`: opening and closing it.  The execution of tasks is in batch.c and trip.c.
+ * The store `redis:`: opening and closing it.  The execution of tasks is in batch.c and pipeline.c.
  */
 #include "config.h"
 
@@ -83,7 +83,7 @@ static const struct usher_store_ops one_server = {
     .scan = usher__redis_scan,
     .close = close_redis, /* only closes descriptors: no command is sent */
     .forget = close_redis,
-    .mend = usher__redis_mend,
+    .repair = usher__redis_repair,
     .nodes = usher__redis_nodes,
     .begin = usher__redis_begin,
     .go_on = usher__redis_go_on,
@@ -104,11 +104,11 @@ static const struct usher_store_ops cluster = {
     .scan = usher__redis_scan,
     .close = close_redis,
     .forget = close_redis,
-    .mend = usher__redis_mend,
+    .repair = usher__redis_repair,
     .nodes = usher__redis_nodes,
     .lanes = USHER__REDIS_NODES_MAX,
     .route = usher__redis_route,
-    .look = usher__redis_look,
+    .refresh = usher__redis_refresh,
     .begin = usher__redis_begin,
     .go_on = usher__redis_go_on,
     .leave = usher__redis_leave,
@@ -136,7 +136,7 @@ static enum usher_status first_connection(struct usher__redis_store *s, int64_t 
         return USHER_NOMEM;
     /* Sentinels may return the address of a server that has just failed */
     for (unsigned tries = 0;; tries++) {
-        status = usher__redis_ready(r, deadline_ms);
+        status = usher__redis_handshake(r, deadline_ms);
         if (status != USHER_UNAVAILABLE || !r->named || !usher__redis_pause(r, tries, deadline_ms))
             break;
     }

@@ -277,7 +277,7 @@ static enum usher_status eye(struct eyes *e, unsigned number, struct usher__redi
         status = usher__redis_own_open(e->store, e->store->node[number], until_ms, &e->r[number],
                                        e->message);
     else
-        status = usher__redis_ready(*ret, until_ms);
+        status = usher__redis_handshake(*ret, until_ms);
     *ret = e->r[number];
     if (status == USHER_OK)
         (*ret)->patience_ms = e->patience_ms;
@@ -333,7 +333,7 @@ static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
             return status;
         begin_ms = usher__redis_clock_ms();
         usher__redis_dump_done(*ret, d);
-        usher__redis_look(&e->store->base, until_ms);
+        usher__redis_refresh(&e->store->base, until_ms);
         if (!usher__redis_pause(*ret, tries, until_ms)) {
             not_seen(e, &e->n_scopes);
             return status;
@@ -534,7 +534,7 @@ enum usher_status usher__redis_scan(struct usher_store *store, enum usher_noun n
     e->patience_ms = e->spare_ms = deadline_ms - usher__redis_clock_ms();
     e->message = message;
     if (s->map != NULL)
-        usher__redis_look(store, deadline_ms);
+        usher__redis_refresh(store, deadline_ms);
     if (scope == NULL)
         status = scan_all(e, noun, fn, payload);
     for (unsigned n = 1; n < USHER__REDIS_NOUNS && scope != NULL && status == USHER_OK; n++)

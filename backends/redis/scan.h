@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the files that read whole scopes: decode.c, read.c, scan.c and mend.c. */
+/* Shared by the files that read whole scopes: decode.c, read.c, scan.c and repair.c. */
 #ifndef USHER_REDIS_SCAN_H
 #define USHER_REDIS_SCAN_H
 
@@ -132,7 +132,7 @@ enum usher_status usher__redis_reading_make(struct usher__redis *r,
 enum usher_status usher__redis_show_records(const struct usher__redis_reading *from,
                                             usher_scan_fn *fn, void *payload);
 
-/* ---- mend.c ---- */
+/* ---- repair.c ---- */
 
 /* Report what is left of a scope without a header.  A script reads it, so all three keys are
  * consistent. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A script is lua/begin.lua, common.lua, NOUN.lua with all NOUN_*.lua and main.lua.  A line
+ * A script is lua/prologue.lua, common.lua, NOUN.lua with all NOUN_*.lua and dispatch.lua.  A line
  * `--@WORD` in them is replaced by NOUN_WORD.lua or else WORD.lua, if there is one (NOUN_fast*.lua
  * and NOUN_json.lua stand nowhere else), and K.NAME by the value of the C tables: constants cost
  * nothing when the script is run.  `--@direct*` is replaced only in the text for direct calls,
@@ -195,8 +195,8 @@ static enum usher_status script(const char *noun, bool direct, const struct cons
 {
     static const char header[] = "-- SPDX-License-Identifier: MIT\n"
                                  "-- From backends/redis/lua of usher, where the comments are.\n";
-    const char *begin = text_of(noun, "begin", 5), *common = text_of(noun, "common", 6);
-    const char *end = text_of(noun, "main", 4);
+    const char *begin = text_of(noun, "prologue", 8), *common = text_of(noun, "common", 6);
+    const char *end = text_of(noun, "dispatch", 8);
     struct out o = { NULL, size, 0 };
     bool any = false;
 

@@ -200,7 +200,7 @@ static enum usher_status tell_of(struct usher__redis_store *s, struct telling *t
         status = at_host(r, host);
     if (status == USHER_OK) {
         until_ms = until_ms < deadline_ms ? until_ms : deadline_ms;
-        known = r->sentinel[0] == '\0' || usher__redis_ready(r, until_ms) == USHER_OK;
+        known = r->sentinel[0] == '\0' || usher__redis_handshake(r, until_ms) == USHER_OK;
         if (!known)
             (void)snprintf(address, sizeof address, "%s", r->sentinel);
         else if (r->sentinel[0] != '\0')
@@ -237,7 +237,7 @@ enum usher_status usher__redis_nodes(struct usher_store *store, int64_t deadline
         unsigned number[USHER__REDIS_NODES_MAX];
         size_t n;
 
-        usher__redis_look(store, deadline_ms);
+        usher__redis_refresh(store, deadline_ms);
         n = usher__redis_masters(s, number);
         for (size_t i = 0; i < n && status == USHER_OK; i++)
             status = tell_of(s, &t, number[i], 0, usher__redis_slots_of(s, number[i]), deadline_ms);

@@ -238,14 +238,14 @@ enum usher_status usher__redis_map_open(struct usher__redis_store *s, int64_t de
                                         char message[192]);
 void usher__redis_map_free(struct usher__redis_store *s);
 unsigned usher__redis_route(struct usher_store *s, const struct usher_task *task);
-void usher__redis_look(struct usher_store *s, int64_t deadline_ms);
+void usher__redis_refresh(struct usher_store *s, int64_t deadline_ms);
 
 /* Refresh the map without waiting.  begin returns NULL if no refresh is necessary, or without
  * memory; go_on returns true at the end of the refresh; end frees it at any time, or takes NULL. */
-struct usher__redis_look *usher__redis_look_begin(struct usher__redis_store *s,
-                                                  int64_t deadline_ms);
-bool usher__redis_look_go_on(struct usher__redis_look *l, struct usher_wait *ret);
-void usher__redis_look_end(struct usher__redis_look *l);
+struct usher__redis_refresh *usher__redis_refresh_begin(struct usher__redis_store *s,
+                                                        int64_t deadline_ms);
+bool usher__redis_refresh_continue(struct usher__redis_refresh *l, struct usher_wait *ret);
+void usher__redis_refresh_end(struct usher__redis_refresh *l);
 /* Mark the map as doubtful. */
 void usher__redis_doubt(struct usher__redis_store *s);
 /* Handle MOVED or ASK.  Return the number of the named node; MOVED also changes the map. NODES_MAX:
@@ -255,7 +255,7 @@ unsigned usher__redis_redirected(struct usher__redis *r, const struct redisReply
 unsigned usher__redis_number_of(struct usher__redis_store *s, const struct usher_text *scope);
 size_t usher__redis_masters(struct usher__redis_store *s, unsigned to[USHER__REDIS_NODES_MAX]);
 
-/* ready.c */
+/* handshake.c */
 
 /* Return whether @reply to INFO replication is not that of a master; @conn has the message then. */
 bool usher__redis_refuse_replica(struct usher__redis_conn *conn, const struct redisReply *reply);
@@ -285,19 +285,19 @@ void usher__redis_wait(const struct usher_wait *wait, int64_t deadline_ms);
 void usher__redis_wait_some(struct pollfd *fds, nfds_t n, int64_t until_ms);
 
 /* Run usher__redis_prepare() without scripts to its end. */
-enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms);
+enum usher_status usher__redis_handshake(struct usher__redis *r, int64_t deadline_ms);
 
 /* Pause before the next try, longer each time.  Return false if the deadline is near. */
 bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline_ms);
 
-/* scan.c, mend.c */
+/* scan.c, repair.c */
 enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
                                     const struct usher_text *scope, bool records,
                                     int64_t deadline_ms, usher_scan_fn *fn, void *payload,
                                     char message[192]);
-enum usher_status usher__redis_mend(struct usher_store *s, enum usher_noun noun,
-                                    const struct usher_text *scope, int64_t deadline_ms,
-                                    usher_scan_fn *fn, usher_mend_fn *header, void *payload,
-                                    char message[192]);
+enum usher_status usher__redis_repair(struct usher_store *s, enum usher_noun noun,
+                                      const struct usher_text *scope, int64_t deadline_ms,
+                                      usher_scan_fn *fn, usher_repair_fn *header, void *payload,
+                                      char message[192]);
 
 #endif

@@ -11,11 +11,11 @@
 
 #include <string.h>
 
-#include "side.h"
+#include "aux_db.h"
 
 struct authority {
     struct usher_authority base;
-    struct usher__sqlite_side side;
+    struct usher__aux_db aux;
     /* The statements of the journal, one or more a take: to prepare them takes longer than to run
      * them. */
     sqlite3_stmt *looks, *adds, *settled, *confirmed;
@@ -57,7 +57,7 @@ static const char schema[] =
     "CREATE INDEX journal_twice ON journal(row) WHERE twice <> 0;";
 /* clang-format on */
 
-static const struct usher__sqlite_side_kind kind = {
+static const struct usher__aux_db_kind kind = {
     .what = "an authority",
     .application = 0x75736861, /* "usha" */
     .format = 4,
@@ -84,14 +84,14 @@ static void read_columns(sqlite3_stmt *st, struct usher_authority_entry *entry)
 }
 
 /* The maximum of a name.  MISSING. */
-static enum usher_status find(struct usher__sqlite_side *a, enum usher_noun noun,
+static enum usher_status find(struct usher__aux_db *a, enum usher_noun noun,
                               const struct usher_text *name, int64_t *ret_max,
                               struct usher_authority_entry *entry, char message[192])
 {
     sqlite3_stmt *st;
     bool there = false;
     int rc;
-    enum usher_status status = usher__sqlite_side_prepare(
+    enum usher_status status = usher__aux_db_prepare(
         a, "SELECT max, data FROM maximum WHERE noun = ?1 AND name = ?2", &st, message);
 
     if (status != USHER_OK)
@@ -105,16 +105,16 @@ static enum usher_status find(struct usher__sqlite_side *a, enum usher_noun noun
         if (entry != NULL)
             read_columns(st, entry);
     }
-    status = usher__sqlite_side_finish(a, st, rc, message);
+    status = usher__aux_db_finish(a, st, rc, message);
     return status == USHER_OK && !there ? USHER_MISSING : status;
 }
 
-static enum usher_status put(struct usher__sqlite_side *a, enum usher_noun noun,
+static enum usher_status put(struct usher__aux_db *a, enum usher_noun noun,
                              const struct usher_text *name, int64_t max,
                              const struct usher_text *data, char message[192])
 {
     sqlite3_stmt *st;
-    enum usher_status status = usher__sqlite_side_prepare(
+    enum usher_status status = usher__aux_db_prepare(
         a,
         "INSERT INTO maximum (noun, name, max, data) VALUES (?1, ?2, ?3, ifnull(?4, x''))"
         " ON CONFLICT DO UPDATE SET max = ?3, data = ifnull(?4, data)",
@@ -127,7 +127,7 @@ static enum usher_status put(struct usher__sqlite_side *a, enum usher_noun noun,
     (void)sqlite3_bind_int64(st, 3, max);
     if (data->data != NULL)
         bind_text(st, 4, data);
-    return usher__sqlite_side_finish(a, st, sqlite3_step(st), message);
+    return usher__aux_db_finish(a, st, sqlite3_step(st), message);
 }
 
 /* ---- the interface ------------------------------------------------------------------ */
@@ -136,10 +136,10 @@ static enum usher_status reserve(struct usher_authority *base,
                                  const struct usher_authority_want *want, int64_t deadline_ms,
                                  struct usher_authority_range *ret_range, char message[192])
 {
-    struct usher__sqlite_side *a = &((struct authority *)base)->side;
+    struct usher__aux_db *a = &((struct authority *)base)->aux;
     struct usher_authority_range range = { 0, 0 };
     bool full = false;
-    enum usher_status status = usher__sqlite_side_begin(a, true, deadline_ms, message);
+    enum usher_status status = usher__aux_db_begin(a, true, deadline_ms, message);
 
     if (status == USHER_OK)
         status = find(a, want->noun, &want->name, &range.from, NULL, message);
@@ -156,7 +156,7 @@ static enum usher_status reserve(struct usher_authority *base,
     }
     if (status == USHER_OK && full)
         status = USHER_FULL;
-    status = usher__sqlite_side_end(a, status, message);
+    status = usher__aux_db_end(a, status, message);
     if (status == USHER_OK)
         *ret_range = range;
     return status;
@@ -166,13 +166,13 @@ static enum usher_status read_entry(struct usher_authority *base, enum usher_nou
                                     const struct usher_text *name, int64_t deadline_ms,
                                     struct usher_authority_entry *ret_entry, char message[192])
 {
-    struct usher__sqlite_side *a = &((struct authority *)base)->side;
+    struct usher__aux_db *a = &((struct authority *)base)->aux;
     int64_t max;
-    enum usher_status status = usher__sqlite_side_begin(a, false, deadline_ms, message);
+    enum usher_status status = usher__aux_db_begin(a, false, deadline_ms, message);
 
     if (status == USHER_OK)
         status = find(a, noun, name, &max, ret_entry, message);
-    return usher__sqlite_side_end(a, status, message);
+    return usher__aux_db_end(a, status, message);
 }
 
 static enum usher_status release(struct usher_authority *base, enum usher_noun noun,
@@ -180,16 +180,16 @@ static enum usher_status release(struct usher_authority *base, enum usher_noun n
                                  int64_t deadline_ms, char message[192])
 {
     static const struct usher_text as_it_is = { NULL, 0 };
-    struct usher__sqlite_side *a = &((struct authority *)base)->side;
+    struct usher__aux_db *a = &((struct authority *)base)->aux;
     int64_t max;
-    enum usher_status status = usher__sqlite_side_begin(a, true, deadline_ms, message);
+    enum usher_status status = usher__aux_db_begin(a, true, deadline_ms, message);
 
     if (status == USHER_OK)
         status = find(a, noun, name, &max, NULL, message);
     if (status == USHER_OK)
         status = max == to && from >= 0 && from <= to ? put(a, noun, name, from, &as_it_is, message)
                                                       : USHER_STALE;
-    return usher__sqlite_side_end(a, status, message);
+    return usher__aux_db_end(a, status, message);
 }
 
 /* ---- the journal ------------------------------------------------------------------- */
@@ -417,25 +417,24 @@ static enum usher_status prepare(struct authority *own, char message[192])
 {
     enum usher_status status;
 
-    if (own->adds != NULL && sqlite3_db_handle(own->adds) == own->side.db)
+    if (own->adds != NULL && sqlite3_db_handle(own->adds) == own->aux.db)
         return USHER_OK;
     forget_statements(own);
-    status = usher__sqlite_side_prepare(&own->side, look, &own->looks, message);
+    status = usher__aux_db_prepare(&own->aux, look, &own->looks, message);
     if (status == USHER_OK)
-        status = usher__sqlite_side_prepare(&own->side, settled, &own->settled, message);
+        status = usher__aux_db_prepare(&own->aux, settled, &own->settled, message);
     if (status == USHER_OK)
-        status = usher__sqlite_side_prepare(&own->side, confirmed, &own->confirmed, message);
-    return status == USHER_OK ? usher__sqlite_side_prepare(&own->side, add, &own->adds, message)
-                              : status;
+        status = usher__aux_db_prepare(&own->aux, confirmed, &own->confirmed, message);
+    return status == USHER_OK ? usher__aux_db_prepare(&own->aux, add, &own->adds, message) : status;
 }
 
 static enum usher_status journal(struct usher_authority *base, struct usher_authority_event *events,
                                  size_t n, int64_t deadline_ms, char message[192])
 {
     struct authority *own = (struct authority *)base;
-    struct usher__sqlite_side *a = &own->side;
+    struct usher__aux_db *a = &own->aux;
     int rc = SQLITE_DONE;
-    enum usher_status status = usher__sqlite_side_begin(a, true, deadline_ms, message);
+    enum usher_status status = usher__aux_db_begin(a, true, deadline_ms, message);
 
     if (status == USHER_OK)
         status = prepare(own, message);
@@ -458,7 +457,7 @@ static enum usher_status journal(struct usher_authority *base, struct usher_auth
     (void)sqlite3_reset(own->adds);
     (void)sqlite3_reset(own->settled);
     (void)sqlite3_reset(own->confirmed);
-    return usher__sqlite_side_end(a, status, message);
+    return usher__aux_db_end(a, status, message);
 }
 
 static struct usher_text column(sqlite3_stmt *st, int i)
@@ -499,13 +498,13 @@ static enum usher_status events(struct usher_authority *base, enum usher_noun no
                                 int64_t deadline_ms, usher_authority_event_fn *fn, void *payload,
                                 char message[192])
 {
-    struct usher__sqlite_side *a = &((struct authority *)base)->side;
+    struct usher__aux_db *a = &((struct authority *)base)->aux;
     sqlite3_stmt *st = NULL;
     int rc = SQLITE_DONE;
-    enum usher_status status = usher__sqlite_side_begin(a, false, deadline_ms, message);
+    enum usher_status status = usher__aux_db_begin(a, false, deadline_ms, message);
 
     if (status == USHER_OK)
-        status = usher__sqlite_side_prepare(
+        status = usher__aux_db_prepare(
             a, EVENT "WHERE noun = ?1 AND name = ?2 AND row > ?3 ORDER BY row LIMIT ?4", &st,
             message);
     if (status == USHER_OK) {
@@ -515,41 +514,41 @@ static enum usher_status events(struct usher_authority *base, enum usher_noun no
         (void)sqlite3_bind_int64(st, 4, max < INT64_MAX ? (int64_t)max : INT64_MAX);
         while ((rc = sqlite3_step(st)) == SQLITE_ROW)
             tell(st, fn, payload);
-        status = usher__sqlite_side_finish(a, st, rc, message);
+        status = usher__aux_db_finish(a, st, rc, message);
     }
-    return usher__sqlite_side_end(a, status, message);
+    return usher__aux_db_end(a, status, message);
 }
 
 static enum usher_status twice(struct usher_authority *base, int64_t deadline_ms,
                                usher_authority_event_fn *fn, void *payload, char message[192])
 {
-    struct usher__sqlite_side *a = &((struct authority *)base)->side;
+    struct usher__aux_db *a = &((struct authority *)base)->aux;
     sqlite3_stmt *st = NULL;
     int rc = SQLITE_DONE;
-    enum usher_status status = usher__sqlite_side_begin(a, false, deadline_ms, message);
+    enum usher_status status = usher__aux_db_begin(a, false, deadline_ms, message);
 
     if (status == USHER_OK)
-        status = usher__sqlite_side_prepare(a, EVENT "WHERE twice <> 0 ORDER BY row", &st, message);
+        status = usher__aux_db_prepare(a, EVENT "WHERE twice <> 0 ORDER BY row", &st, message);
     if (status == USHER_OK) {
         while ((rc = sqlite3_step(st)) == SQLITE_ROW)
             tell(st, fn, payload);
-        status = usher__sqlite_side_finish(a, st, rc, message);
+        status = usher__aux_db_finish(a, st, rc, message);
     }
-    return usher__sqlite_side_end(a, status, message);
+    return usher__aux_db_end(a, status, message);
 }
 
 static enum usher_status entries(struct usher_authority *base, enum usher_noun noun,
                                  int64_t deadline_ms, usher_authority_entry_fn *fn, void *payload,
                                  char message[192])
 {
-    struct usher__sqlite_side *a = &((struct authority *)base)->side;
+    struct usher__aux_db *a = &((struct authority *)base)->aux;
     struct usher_authority_entry entry;
     sqlite3_stmt *st = NULL;
     int rc = SQLITE_DONE;
-    enum usher_status status = usher__sqlite_side_begin(a, false, deadline_ms, message);
+    enum usher_status status = usher__aux_db_begin(a, false, deadline_ms, message);
 
     if (status == USHER_OK)
-        status = usher__sqlite_side_prepare(
+        status = usher__aux_db_prepare(
             a, "SELECT max, data, name FROM maximum WHERE noun = ?1 AND data <> x''", &st, message);
     if (status == USHER_OK) {
         (void)sqlite3_bind_int(st, 1, (int)noun);
@@ -559,9 +558,9 @@ static enum usher_status entries(struct usher_authority *base, enum usher_noun n
             read_columns(st, &entry);
             fn(payload, &name, &entry);
         }
-        status = usher__sqlite_side_finish(a, st, rc, message);
+        status = usher__aux_db_finish(a, st, rc, message);
     }
-    return usher__sqlite_side_end(a, status, message);
+    return usher__aux_db_end(a, status, message);
 }
 
 static void close_authority(struct usher_authority *base)
@@ -569,7 +568,7 @@ static void close_authority(struct usher_authority *base)
     struct authority *a = (struct authority *)base;
 
     forget_statements(a);
-    usher__sqlite_side_close(&a->side, a, sizeof *a, false);
+    usher__aux_db_close(&a->aux, a, sizeof *a, false);
 }
 
 static void forget_authority(struct usher_authority *base)
@@ -577,7 +576,7 @@ static void forget_authority(struct usher_authority *base)
     struct authority *a = (struct authority *)base;
 
     forget_statements(a);
-    usher__sqlite_side_close(&a->side, a, sizeof *a, true);
+    usher__aux_db_close(&a->aux, a, sizeof *a, true);
 }
 
 static const struct usher_authority_ops ops = {
@@ -598,8 +597,8 @@ enum usher_status usher__sqlite_authority(const char *path, const struct usher_a
                                           struct usher_authority **ret_authority, char message[192])
 {
     enum usher_status status;
-    struct authority *a = usher__sqlite_side_new(
-        &kind, path, alloc, sizeof *a, offsetof(struct authority, side), &status, message);
+    struct authority *a = usher__aux_db_new(&kind, path, alloc, sizeof *a,
+                                            offsetof(struct authority, aux), &status, message);
 
     if (a != NULL) {
         a->base.ops = &ops;

@@ -31,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "visits.h"
+#include "history_table.h"
 
 /* Bytes of a value, a row or a statement. */
 #define VALUE_LIMIT (1 << 20)
@@ -42,7 +42,7 @@
 
 /*
  * scope: one pool.  c0..c19 and s0..s19 are its counts and settings in the order of
- * src/steps/work.h.  epoch is 64 bits; due_ms NULL: nothing is due.
+ * src/change/work.h.  epoch is 64 bits; due_ms NULL: nothing is due.
  *
  * record: see store.h.  list is scope.ref * 16 + kind: one number to compare where an index
  * would have two.  ord is `order`, grp is `group`.  A text that is not there is NULL.
@@ -55,7 +55,7 @@
  * usher_gap), 16 bytes each, highest byte first, or NULL.
  *
  * place: the lists of which rank() is asked (of a kind that is USHER_KIND_RANKED, slot 0, by group), cut into
- * stretches.  A row is one of them: it begins at (hi, ord), goes as far as the next one of its
+ * rank pages.  A row is one of them: it begins at (hi, ord), goes as far as the next one of its
  * list, and has n records, never none.  See sqlite.c.
  *
  * visit: the visits that queues keep, in their order, are its first rows.
@@ -117,7 +117,7 @@ static const char create[] =
     " strftime('%Y-%m-%d %H:%M:%f', clock_ms / 1000.0, 'unixepoch') AS changed,"
     " c1 AS idle_down, c2 AS idle_up, c3 AS busy_down, c4 AS busy_up, c5 AS resting,"
     " c6 AS peers, c7 AS answers, c8 AS calls, c10 AS refused,"
-    /* made by src/calls/rows.py: settings of number */
+    /* made by src/api/gen_fields.py: settings of number */
     " CASE s0 WHEN 1 THEN 'longest-idle' WHEN 2 THEN 'most-recent' WHEN 3 THEN 'random' END AS \"order\","
     " s1 AS lease_ms, s2 AS rest_ms, s3 AS daily, s4 AS zone_min, s5 AS strict,"
     " s6 AS sticky_ms, s7 AS sticky_max, s8 AS requests, s9 AS gap_ms, s10 AS log,"

@@ -68,9 +68,9 @@ enum usher_status usher__records_find(struct usher_txn *t, const struct usher_sc
 
 /* ---- the beginnings of lists ---- */
 
-/* Make @f the front of the list, of which nothing is known. */
-static void front_begin(struct front *f, uint64_t generation, int64_t list,
-                        const struct usher_text *by)
+/* Make @f the head of the list, of which nothing is known. */
+static void head_begin(struct list_head *f, uint64_t generation, int64_t list,
+                       const struct usher_text *by)
 {
     f->generation = generation;
     f->list = list;
@@ -81,8 +81,8 @@ static void front_begin(struct front *f, uint64_t generation, int64_t list,
 }
 
 /* The first record of the list, and the following ones for the next time. */
-static enum usher_status front_read(struct usher_txn *t, struct front *f, sqlite3_stmt *st,
-                                    struct usher_record *ret_record)
+static enum usher_status head_read(struct usher_txn *t, struct list_head *f, sqlite3_stmt *st,
+                                   struct usher_record *ret_record)
 {
     struct usher_record r;
     enum usher_status status;
@@ -111,23 +111,23 @@ static enum usher_status front_read(struct usher_txn *t, struct front *f, sqlite
 }
 
 /* The first one among the ready records of @list (@by NULL: of all), which is what @st asks. */
-static enum usher_status front_walk(struct usher_txn *t, int64_t list, const struct usher_text *by,
-                                    sqlite3_stmt *st, struct usher_record *ret_record)
+static enum usher_status head_walk(struct usher_txn *t, int64_t list, const struct usher_text *by,
+                                   sqlite3_stmt *st, struct usher_record *ret_record)
 {
     static const struct usher_text all = { "", 0 };
     const struct usher_text *text = by != NULL ? by : &all;
-    struct front *f = &t->fronts[usher__records_hash_of((uint64_t)list, text) % FRONTS];
+    struct list_head *f = &t->heads[usher__records_hash_of((uint64_t)list, text) % HEADS];
     struct usher_record r;
     enum usher_status status;
 
     if (text->size > SHORT)
         return usher__records_fetch(t, st, list, 1u, ret_record);
     if (f->generation != t->generation || f->list != list || !same_text(&f->by, text))
-        front_begin(f, t->generation, list, text);
+        head_begin(f, t->generation, list, text);
     while (f->at < f->n && f->records[f->at].record.ref == NULL)
         f->at++;
     if (f->at == f->n)
-        return front_read(t, f, st, ret_record);
+        return head_read(t, f, st, ret_record);
     r = f->records[f->at].record;
     status = usher__records_keep(t, &r);
     if (status == USHER_OK)
@@ -136,12 +136,12 @@ static enum usher_status front_walk(struct usher_txn *t, int64_t list, const str
 }
 
 /* @was (NULL: not known) has become @to, which is stored, or with @gone is not any more. */
-void usher__records_fronts_follow(struct usher_txn *t, int64_t list, const struct usher_record *was,
-                                  const struct usher_record *to, bool gone)
+void usher__records_heads_follow(struct usher_txn *t, int64_t list, const struct usher_record *was,
+                                 const struct usher_record *to, bool gone)
 {
     bool left = was == NULL || (was->slots & 1u) != 0, comes = !gone && (to->slots & 1u) != 0;
 
-    for (struct front *f = t->fronts; f < t->fronts + FRONTS; f++) {
+    for (struct list_head *f = t->heads; f < t->heads + HEADS; f++) {
         if (f->generation != t->generation || f->list != list)
             continue;
         if (comes && (f->by.size == 0 || same_text(&f->by, &to->group)) &&
@@ -260,15 +260,15 @@ enum usher_status usher__records_walk(struct usher_txn *t, const struct usher_sc
     if (by != NULL)
         usher__records_bind_text(st, 5, by);
     if (slot == 0 && way == 2)
-        return front_walk(t, list, by, st, ret_record);
+        return head_walk(t, list, by, st, ret_record);
     status = usher__records_fetch(t, st, list, 1u << slot, ret_record);
     if (status == USHER_MISSING && owner != NULL)
         owner_holds_nothing(t, owner, list, by);
     return status;
 }
 
-enum usher_status usher__records_read_stretch(struct connection *c, sqlite3_stmt *st, int i,
-                                              struct stretch *ret)
+enum usher_status usher__records_read_rank_page(struct connection *c, sqlite3_stmt *st, int i,
+                                                struct rank_page *ret)
 {
     bool sound = true;
 
@@ -282,8 +282,8 @@ enum usher_status usher__records_read_stretch(struct connection *c, sqlite3_stmt
  * are not counted. */
 enum usher_status usher__records_count_within(struct connection *c, int64_t list,
                                               const struct usher_text *by,
-                                              const struct stretch *from, int64_t hi, int64_t order,
-                                              int64_t max, int64_t *ret)
+                                              const struct rank_page *from, int64_t hi,
+                                              int64_t order, int64_t max, int64_t *ret)
 {
     sqlite3_stmt *st = NULL;
     enum usher_status status = usher__records_get(c, ST_RANK, &st);
@@ -307,13 +307,13 @@ enum usher_status usher__records_count_within(struct connection *c, int64_t list
     return status;
 }
 
-/* Those of the stretches before, and those of its own that stand before it. */
+/* Those of the rank pages before, and those of its own that stand before it. */
 enum usher_status usher__records_rank(struct usher_txn *t, const struct usher_scope *s,
                                       uint8_t kind, uint8_t slot, const struct usher_text *by,
                                       uint64_t hi, uint64_t order, uint64_t *ret)
 {
     int64_t list = list_of(s->ref, kind), before = 0, within = 0;
-    struct stretch last = { 0, 0, 0 };
+    struct rank_page last = { 0, 0, 0 };
     sqlite3_stmt *st = NULL;
     enum usher_status status = usher__records_get(&t->c, ST_PLACES, &st);
     int rc = SQLITE_DONE;
@@ -327,7 +327,7 @@ enum usher_status usher__records_rank(struct usher_txn *t, const struct usher_sc
     usher__records_bind_text(st, 5, by);
     while (status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         before += last.n;
-        status = usher__records_read_stretch(&t->c, st, 0, &last);
+        status = usher__records_read_rank_page(&t->c, st, 0, &last);
     }
     if (status == USHER_OK && rc != SQLITE_DONE)
         status = usher__records_failed(&t->c, rc);

@@ -17,25 +17,25 @@
 #define SCOPES 2u
 #define RECORDS 2u
 #define SEEN 1u
-#define FRONTS 1u
+#define HEADS 1u
 #define AHEAD 3u
 #define OWNERS 2u
 #define OWNERS_NEAR 2u
-#define STRETCH 4
+#define RANK_PAGE 4
 #define BLOCK ((size_t)1)
 #else
-#define SCOPES 64u            /* headers remembered */
-#define RECORDS 1024u         /* records remembered */
+#define SCOPES 64u            /* headers cached */
+#define RECORDS 1024u         /* records cached */
 #define SEEN 16u              /* records noted as read */
-#define FRONTS 4u             /* lists of which the first records are remembered */
+#define HEADS 4u              /* lists of which the first records are cached */
 #define AHEAD 64u             /* of each, at most */
 #define OWNERS 2048u          /* owners whose count of holds is known */
 #define OWNERS_NEAR 4u        /* places where one of them may stand */
-#define STRETCH 512           /* records of a stretch, at most */
+#define RANK_PAGE 512         /* records of a rank page, at most */
 #define BLOCK ((size_t)16384) /* room for texts that is always kept */
 #endif
 
-/* Bytes of all texts of a record that is remembered; of an owner. */
+/* Bytes of all texts of a record that is cached; of an owner. */
 #define SHORT ((size_t)112)
 #define SHORT_OWNER ((size_t)40)
 
@@ -73,7 +73,7 @@ struct cached {
 };
 
 /* The first records of a list of ready ones: from @at on, in order and without gaps. */
-struct front {
+struct list_head {
     uint64_t generation;
     int64_t list;
     struct usher_text by; /* size 0: the list of all */
@@ -107,7 +107,7 @@ struct usher_txn {
     uint64_t generation; /* from 1 */
     struct header scopes[SCOPES];
     struct cached records[RECORDS];
-    struct front fronts[FRONTS];
+    struct list_head heads[HEADS];
     struct owner owners[OWNERS];
     struct block *arena; /* the newest block first */
     struct usher_record seen[SEEN];
@@ -124,7 +124,7 @@ struct sqlite {
 };
 
 /* A part of a list: its first place, and how many records it has. */
-struct stretch {
+struct rank_page {
     int64_t hi, order, n;
 };
 
@@ -210,7 +210,7 @@ enum usher_status usher__records_read_scope(struct connection *c, sqlite3_stmt *
 enum usher_status usher__records_read_record(struct connection *c, sqlite3_stmt *st,
                                              struct usher_record *r);
 
-/* ---- remembered.c ---- */
+/* ---- cache.c ---- */
 
 void usher__records_arena_reset(struct usher_txn *t);
 char *usher__records_copy_text(struct usher_text *text, char *to);
@@ -250,8 +250,8 @@ enum usher_status usher__records_find(struct usher_txn *t, const struct usher_sc
                                       uint8_t kind, const struct usher_text *id,
                                       struct usher_record *ret_record);
 /* @was (NULL: not known) has become @to, which is stored, or with @gone is not any more. */
-void usher__records_fronts_follow(struct usher_txn *t, int64_t list, const struct usher_record *was,
-                                  const struct usher_record *to, bool gone);
+void usher__records_heads_follow(struct usher_txn *t, int64_t list, const struct usher_record *was,
+                                 const struct usher_record *to, bool gone);
 /* @r has come to its owner, or may have (@by 1), or has surely left its owner (-1). */
 void usher__records_owner_count(struct usher_txn *t, int64_t list, const struct usher_record *r,
                                 int by);
@@ -260,15 +260,15 @@ enum usher_status usher__records_walk(struct usher_txn *t, const struct usher_sc
                                       uint8_t kind, uint8_t slot, const struct usher_text *by,
                                       uint64_t after_hi, uint64_t after_order, bool back,
                                       struct usher_record *ret_record);
-enum usher_status usher__records_read_stretch(struct connection *c, sqlite3_stmt *st, int i,
-                                              struct stretch *ret);
+enum usher_status usher__records_read_rank_page(struct connection *c, sqlite3_stmt *st, int i,
+                                                struct rank_page *ret);
 /* How many records stand in a list from @from on and before (@hi, @order); more than @max of them
  * are not counted. */
 enum usher_status usher__records_count_within(struct connection *c, int64_t list,
                                               const struct usher_text *by,
-                                              const struct stretch *from, int64_t hi, int64_t order,
-                                              int64_t max, int64_t *ret);
-/* Those of the stretches before, and those of its own that stand before it. */
+                                              const struct rank_page *from, int64_t hi,
+                                              int64_t order, int64_t max, int64_t *ret);
+/* Those of the rank pages before, and those of its own that stand before it. */
 enum usher_status usher__records_rank(struct usher_txn *t, const struct usher_scope *s,
                                       uint8_t kind, uint8_t slot, const struct usher_text *by,
                                       uint64_t hi, uint64_t order, uint64_t *ret);

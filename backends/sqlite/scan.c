@@ -4,14 +4,14 @@
 
 #include "records.h"
 
-#include "visits.h"
+#include "history_table.h"
 
 struct scanner {
     struct connection *c;
     usher_scan_fn *fn;
     void *payload;
     bool records;   /* are to be shown, too */
-    int64_t ranked; /* entries of the last scope that the stretches should have counted */
+    int64_t ranked; /* entries of the last scope that the rank pages should have counted */
 };
 
 /* The position of a scan in an index.  A damaged index may lead in circles; a scan that continues
@@ -114,14 +114,14 @@ static enum usher_status scan_list(struct scanner *sc, const struct usher_scope 
     return status;
 }
 
-/* Does each stretch have as many records as is stored?  One that disagrees is shown. */
-static enum usher_status scan_stretches(const struct scanner *sc, const struct usher_scope *s)
+/* Does each rank page have as many records as is stored?  One that disagrees is shown. */
+static enum usher_status scan_rank_pages(const struct scanner *sc, const struct usher_scope *s)
 {
     struct usher_item item = { .kind = USHER_ITEM_FAULT,
                                .fault = "places that are counted and their list disagree" };
     uint8_t kind = usher__records_kind_with(s->noun, USHER_KIND_RANKED);
     int64_t list, all = 0;
-    struct stretch one = { 0, 0, 0 }, last = one;
+    struct rank_page one = { 0, 0, 0 }, last = one;
     struct usher_text by = { "", 0 }, last_by = by;
     char text[USHER_NAME_MAX];
     bool same = true, more = true;
@@ -145,7 +145,7 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
         if (more) {
             usher__records_read_text(st, 0, 1, USHER_NAME_MAX, &by, &sound, &memory);
             status = !memory ? usher__records_no_memory(sc->c)
-                     : sound ? usher__records_read_stretch(sc->c, st, 1, &one)
+                     : sound ? usher__records_read_rank_page(sc->c, st, 1, &one)
                              : usher__records_corrupt(sc->c, "a place");
         }
         goes_on = more && status == USHER_OK && same_text(&by, &last_by);
@@ -214,7 +214,7 @@ static enum usher_status scan_scope(struct scanner *sc, sqlite3_stmt *st,
         status =
             scan_list(sc, &s, (enum statement)((unsigned)ST_READY_ENTRIES + i), (uint8_t)(i / 2));
     if (status == USHER_OK)
-        status = scan_stretches(sc, &s);
+        status = scan_rank_pages(sc, &s);
     return status == USHER_OK ? scan_log(sc, &s) : status;
 }
 

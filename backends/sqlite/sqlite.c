@@ -5,7 +5,7 @@
  * A connection serves one transaction at a time, on whatever thread.  scan() has a
  * connection of its own, so that a long scan does not delay commands.
  *
- * Four things are remembered: headers of scopes, which a transaction of many commands reads
+ * Four things are cached: headers of scopes, which a transaction of many commands reads
  * once and writes once, at its commit; short records that were found or written, because a number
  * that is taken now will be given back; the beginnings of lists; and owners without holds.  Other
  * processes write as well, so the cache is valid only as long as the pages that SQLite has in its
@@ -20,9 +20,9 @@
  * Every record that is read has its texts copied into the arena, and is noted: a write that
  * knows what was there names only the columns that it changes.
  *
- * Lists of which rank() is asked are cut into stretches, and how many records each has is stored
+ * Lists of which rank() is asked are cut into rank pages, and how many records each has is stored
  * (table `place`) by the same transaction: a rank adds up those before, and counts within one.  A
- * stretch that becomes too long is cut in two; one that is empty goes.  Other lists have none.
+ * rank page that becomes too long is cut in two; one that is empty goes.  Other lists have none.
  *
  * Memory: the store owns its connection, prepared statements and arena.  SQLite allocates
  * for itself.
@@ -36,7 +36,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "visits.h"
+#include "history_table.h"
 
 /* ---- transactions ----------------------------------------------------------------- */
 

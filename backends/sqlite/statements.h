@@ -10,7 +10,7 @@
 #ifndef USHER_SQLITE_STATEMENTS_H
 #define USHER_SQLITE_STATEMENTS_H
 
-#include "visits.h"
+#include "history_table.h"
 
 /* clang-format off */
 /* Texts are made of parts.  NOLINTBEGIN(bugprone-suspicious-missing-comma) */

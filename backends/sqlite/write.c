@@ -4,7 +4,7 @@
 
 #include "records.h"
 
-#include "visits.h"
+#include "history_table.h"
 
 /* Its place among the due ones that are so at the same time; 0: it is not due. */
 static uint64_t due_of(const struct usher_record *r)
@@ -65,7 +65,7 @@ static enum usher_status does_not_fit(struct connection *c)
     return USHER_UNAVAILABLE;
 }
 
-/* ---- stretches ---- */
+/* ---- rank pages ---- */
 
 bool usher__records_is_ranked(unsigned noun, uint8_t kind)
 {
@@ -89,8 +89,8 @@ static bool has_rank(const struct usher_record *r)
 }
 
 /* Store @s of the list of @by: PLACE_ADD, PLACE_CHANGE or, its n not used, PLACE_ERASE. */
-static enum usher_status stretch_write(struct usher_txn *t, enum statement i, int64_t list,
-                                       const struct usher_text *by, const struct stretch *s)
+static enum usher_status rank_page_write(struct usher_txn *t, enum statement i, int64_t list,
+                                         const struct usher_text *by, const struct rank_page *s)
 {
     sqlite3_stmt *st = NULL;
     enum usher_status status = usher__records_get(&t->c, i, &st);
@@ -107,9 +107,9 @@ static enum usher_status stretch_write(struct usher_txn *t, enum statement i, in
 }
 
 /* The one where (@hi, @order) belongs.  MISSING: it would be before the first. */
-static enum usher_status stretch_find(struct usher_txn *t, int64_t list,
-                                      const struct usher_text *by, uint64_t hi, uint64_t order,
-                                      struct stretch *ret)
+static enum usher_status rank_page_find(struct usher_txn *t, int64_t list,
+                                        const struct usher_text *by, uint64_t hi, uint64_t order,
+                                        struct rank_page *ret)
 {
     sqlite3_stmt *st = NULL;
     enum usher_status status = usher__records_get(&t->c, ST_PLACE, &st);
@@ -123,18 +123,18 @@ static enum usher_status stretch_find(struct usher_txn *t, int64_t list,
     usher__records_bind_text(st, 5, by);
     rc = sqlite3_step(st);
     if (rc == SQLITE_ROW)
-        status = usher__records_read_stretch(&t->c, st, 0, ret);
+        status = usher__records_read_rank_page(&t->c, st, 0, ret);
     else
         status = rc == SQLITE_DONE ? USHER_MISSING : usher__records_failed(&t->c, rc);
     (void)sqlite3_reset(st);
     return status;
 }
 
-/* @s is too long: its second half becomes a stretch of its own. */
-static enum usher_status stretch_cut(struct usher_txn *t, int64_t list, const struct usher_text *by,
-                                     struct stretch *s)
+/* @s is too long: its second half becomes a rank page of its own. */
+static enum usher_status rank_page_cut(struct usher_txn *t, int64_t list,
+                                       const struct usher_text *by, struct rank_page *s)
 {
-    struct stretch half = { 0, 0, s->n - s->n / 2 };
+    struct rank_page half = { 0, 0, s->n - s->n / 2 };
     sqlite3_stmt *st = NULL;
     enum usher_status status = usher__records_get(&t->c, ST_RANK_FROM, &st);
     bool sound = true;
@@ -160,32 +160,32 @@ static enum usher_status stretch_cut(struct usher_txn *t, int64_t list, const st
     }
     (void)sqlite3_reset(st);
     if (status == USHER_OK)
-        status = stretch_write(t, ST_PLACE_CHANGE, list, by, s);
-    return status == USHER_OK ? stretch_write(t, ST_PLACE_ADD, list, by, &half) : status;
+        status = rank_page_write(t, ST_PLACE_CHANGE, list, by, s);
+    return status == USHER_OK ? rank_page_write(t, ST_PLACE_ADD, list, by, &half) : status;
 }
 
 /* @r has come into its list (@by 1) or left it (-1). */
-static enum usher_status stretch_count(struct usher_txn *t, int64_t list,
-                                       const struct usher_record *r, int by)
+static enum usher_status rank_page_count(struct usher_txn *t, int64_t list,
+                                         const struct usher_record *r, int by)
 {
-    struct stretch s = { 0, 0, 1 };
-    enum usher_status status = stretch_find(t, list, &r->group, r->rank, r->order, &s);
+    struct rank_page s = { 0, 0, 1 };
+    enum usher_status status = rank_page_find(t, list, &r->group, r->rank, r->order, &s);
 
     if (status == USHER_MISSING)
-        return by > 0 ? stretch_write(t, ST_PLACE_ADD, list, &r->group, &s)
+        return by > 0 ? rank_page_write(t, ST_PLACE_ADD, list, &r->group, &s)
                       : usher__records_corrupt(&t->c, "places and their list disagree");
     if (status != USHER_OK)
         return status;
     s.n += by;
-    if (s.n > STRETCH)
-        return stretch_cut(t, list, &r->group, &s);
-    return stretch_write(t, s.n != 0 ? ST_PLACE_CHANGE : ST_PLACE_ERASE, list, &r->group, &s);
+    if (s.n > RANK_PAGE)
+        return rank_page_cut(t, list, &r->group, &s);
+    return rank_page_write(t, s.n != 0 ? ST_PLACE_CHANGE : ST_PLACE_ERASE, list, &r->group, &s);
 }
 
 /* @was has become @to; NULL: it was, or is, not there. */
-static enum usher_status stretches_follow(struct usher_txn *t, int64_t list,
-                                          const struct usher_record *was,
-                                          const struct usher_record *to)
+static enum usher_status rank_pages_follow(struct usher_txn *t, int64_t list,
+                                           const struct usher_record *was,
+                                           const struct usher_record *to)
 {
     bool left = has_rank(was), comes = has_rank(to);
     enum usher_status status = USHER_OK;
@@ -194,9 +194,9 @@ static enum usher_status stretches_follow(struct usher_txn *t, int64_t list,
         same_text(&was->group, &to->group))
         return USHER_OK;
     if (left)
-        status = stretch_count(t, list, was, -1);
+        status = rank_page_count(t, list, was, -1);
     if (status == USHER_OK && comes)
-        status = stretch_count(t, list, to, 1);
+        status = rank_page_count(t, list, to, 1);
     return status;
 }
 
@@ -284,10 +284,10 @@ static enum usher_status record_write(struct usher_txn *t, const struct usher_sc
     }
     status = usher__records_run_one(&t->c, st);
     if (status == USHER_OK && ranked)
-        status = stretches_follow(t, list, was, i != ST_ERASE ? &r : NULL);
+        status = rank_pages_follow(t, list, was, i != ST_ERASE ? &r : NULL);
     if (status != USHER_OK)
         return status;
-    usher__records_fronts_follow(t, list, was, &r, i == ST_ERASE);
+    usher__records_heads_follow(t, list, was, &r, i == ST_ERASE);
     if (was != NULL)
         usher__records_owner_count(t, list, was, -1);
     if (i != ST_ERASE)

@@ -23,7 +23,7 @@ extern "C" {
 /* ---- arguments ---- */
 
 /* clang-format off */
-/* made by src/calls/rows.py: arguments of number */
+/* made by src/api/gen_fields.py: arguments of number */
 enum usher_number_given {
     USHER_GIVEN_TOKEN = 1u << 6,
     USHER_GIVEN_LEASE = 1u << 7,
@@ -82,7 +82,7 @@ struct usher_number_args {
     int64_t outage_ms;
 };
 /* end */
-/* made by src/calls/rows.py: arguments of queue */
+/* made by src/api/gen_fields.py: arguments of queue */
 enum usher_queue_given {
     USHER_GIVEN_QUEUE_PRIORITY = 1u << 6,
     USHER_GIVEN_QUEUE_SINCE = 1u << 7,
@@ -164,7 +164,7 @@ struct usher_queue_args {
     int64_t strict; /* 1: commands about an agent, a user or a room need the token */
 };
 /* end */
-/* made by src/calls/rows.py: arguments of room */
+/* made by src/api/gen_fields.py: arguments of room */
 enum usher_room_given {
     USHER_GIVEN_ROOM_AFTER = 1u << 8,
     USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
@@ -213,7 +213,7 @@ struct usher_room_args {
     int64_t versions; /* 1: JSON also has all versions and own fields, the input of the digest */
 };
 /* end */
-/* made by src/calls/rows.py: arguments of rooms */
+/* made by src/api/gen_fields.py: arguments of rooms */
 enum usher_rooms_given {
     USHER_GIVEN_ROOMS_CREATED = 1u << 3,
     USHER_GIVEN_ROOMS_TOKEN = 1u << 4,
@@ -235,7 +235,7 @@ struct usher_rooms_args {
     int64_t closed;
 };
 /* end */
-/* made by src/calls/rows.py: arguments of serial */
+/* made by src/api/gen_fields.py: arguments of serial */
 enum usher_serial_given {
     USHER_GIVEN_SERIAL_WIDTH = 1u << 5,
     USHER_GIVEN_SERIAL_BASE = 1u << 6,
@@ -312,7 +312,7 @@ struct usher_serial_args {
     struct usher_text after; /* continue where a page ended: its next */
 };
 /* end */
-/* made by src/calls/rows.py: arguments of id */
+/* made by src/api/gen_fields.py: arguments of id */
 enum usher_id_given {
     USHER_GIVEN_ID_FIRST = 1u << 0,
     USHER_GIVEN_ID_N = 1u << 1,
@@ -357,7 +357,7 @@ struct usher_id_args {
     int64_t most; /* maximum notices; a page ends after 256 */
 };
 /* end */
-/* made by src/calls/rows.py: arguments of store */
+/* made by src/api/gen_fields.py: arguments of store */
 enum usher_store_given {
     USHER_GIVEN_STORE_NOUN = 1u << 0,
     USHER_GIVEN_STORE_CREATED = 1u << 2,
@@ -390,7 +390,7 @@ struct usher_store_args {
 /* ---- queues ---- */
 
 /* clang-format off */
-/* made by src/calls/rows.py: settings of queue */
+/* made by src/api/gen_fields.py: settings of queue */
 struct usher_queue_result_settings {
     /* an agent or user without a heartbeat for this time is removed; 0: never; default 15,000 */
     int64_t ttl_ms;
@@ -496,7 +496,7 @@ struct usher_queue_result {
 /* ---- rooms ---- */
 
 /* clang-format off */
-/* made by src/calls/rows.py: settings of room */
+/* made by src/api/gen_fields.py: settings of room */
 struct usher_room_result_settings {
     int64_t capacity; /* maximum members; 0: no limit */
     int64_t linger_ms; /* an empty room closes after this time; 0: never */
@@ -543,7 +543,7 @@ struct usher_room_result {
     struct usher_room_result_settings settings; /* open, show */
 };
 
-/* The index of rooms: commands that the engine itself executes (src/engine/room_index.c). */
+/* The index of rooms: commands that the engine itself executes (src/engine/room_directory.c). */
 enum usher_rooms_state {
     USHER_ROOMS_OPENING = 1,
     USHER_ROOMS_OPEN = 2,
@@ -581,7 +581,7 @@ struct usher_serial_result_row {
 };
 
 /* clang-format off */
-/* made by src/calls/rows.py: settings of serial */
+/* made by src/api/gen_fields.py: settings of serial */
 struct usher_serial_result_settings {
     int64_t start; /* the first k; default 1 */
     int64_t critical; /* low-water mark: a take that leaves this stock or less refills it */
@@ -683,7 +683,7 @@ struct usher_serial_form {
 /* ---- ids ---- */
 
 /* clang-format off */
-/* made by src/calls/rows.py: settings of id */
+/* made by src/api/gen_fields.py: settings of id */
 struct usher_id_result_settings {
     int64_t start; /* the first id; default 1 */
     int64_t step; /* number of ids of the first segment; default USHER_ID_STEP_DEFAULT */
@@ -788,7 +788,7 @@ struct usher_operation {
 };
 
 /* clang-format off */
-/* made by src/calls/rows.py: settings of number */
+/* made by src/api/gen_fields.py: settings of number */
 struct usher_number_result_settings {
     int64_t order; /* enum usher_number_order */
     int64_t lease_ms; /* a hold expires after this time; 0: never */

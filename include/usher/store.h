@@ -135,7 +135,7 @@ struct usher_item {
 typedef enum usher_status usher_scan_fn(void *payload, const struct usher_item *item);
 /* Compute the members of @scope that follow from its records, after all were passed: counts,
  * due_ms. */
-typedef void usher_mend_fn(void *payload, struct usher_scope *scope);
+typedef void usher_repair_fn(void *payload, struct usher_scope *scope);
 
 /* A row of a log, as of usher_result_add_row().  @place: a number above 0, larger for rows
  * appended later.  A status other than USHER_OK ends the reading, which returns it. */
@@ -190,10 +190,10 @@ struct usher_store_ops {
      * the repair: it is answered UNAVAILABLE.  An interrupted repair is repeated by the next call.
      * The rest of a scope without its records is removed.  OK: @message has a description; else
      * the reason of the failure.  The deadline covers the waiting. */
-    enum usher_status (*mend)(struct usher_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, int64_t deadline_ms,
-                              usher_scan_fn *fn, usher_mend_fn *header, void *payload,
-                              char message[192]);
+    enum usher_status (*repair)(struct usher_store *s, enum usher_noun noun,
+                                const struct usher_text *scope, int64_t deadline_ms,
+                                usher_scan_fn *fn, usher_repair_fn *header, void *payload,
+                                char message[192]);
     /* May.  usher_nodes(), with a deadline for all.  @message takes a line on failure. */
     enum usher_status (*nodes)(struct usher_store *s, int64_t deadline_ms, usher_node_fn *fn,
                                void *payload, char message[192]);
@@ -204,10 +204,10 @@ struct usher_store_ops {
     unsigned (*route)(struct usher_store *s, const struct usher_task *task);
     /* Refresh the map of scopes to servers if it is outdated, within the deadline.  Called before
      * tasks are routed, on a thread that delays no other one. */
-    void (*look)(struct usher_store *s, int64_t deadline_ms);
+    void (*refresh)(struct usher_store *s, int64_t deadline_ms);
     /* May, all three or none, without INSTANT: an execute() that does not wait.  begin() takes up
      * to 256 tasks, which live until the batch is over, as does @context with its data; NULL: no
-     * memory.  With LANES it does the work of look() and route() itself, because the engine does
+     * memory.  With LANES it does the work of refresh() and route() itself, because the engine does
      * not call them.  go_on() does what can be done now; true: the replies are as after execute(),
      * and the batch is freed; false: call it again after the event in *@ret_wait.  leave() frees a
      * batch that is not over: the tasks that were sent may be applied or not.  One thread at a time

@@ -14,7 +14,7 @@
 
 #include <usher/operation.h>
 
-#include "words/parse.h"
+#include "parse/parse.h"
 
 #define CLI_STORE_DEFAULT "sqlite:usher.db"
 #define CLI_MESSAGE_MAX PARSE_MESSAGE_MAX

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/past.h"
+#include "cli/shell_history.h"
 #include "cli/run.h"
 #include "core/text.h"
 #include "core/verbs.h"

@@ -14,9 +14,9 @@
 #include <usher/command.h>
 
 #include "cli/cli.h"
-#include "words/closest.h"
+#include "parse/suggest.h"
 #include "cli/json.h"
-#include "words/parse.h"
+#include "parse/parse.h"
 #include "core/machine.h"
 #include "core/verbs.h"
 

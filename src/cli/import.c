@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cli/answer.h"
-#include "cli/lines.h"
+#include "cli/read_lines.h"
 #include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/run.h"

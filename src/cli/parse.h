@@ -4,8 +4,8 @@
 #define USHER_CLI_PARSE_H
 
 #include "cli/cli.h"
-#include "words/parse.h"
-#include "words/words.h"
+#include "parse/parse.h"
+#include "parse/words.h"
 
 /* As usher__words_cut().  Zero @w before the first use, and call usher__words_done() after the
  * last. */

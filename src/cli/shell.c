@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #include "cli/editor.h"
-#include "cli/lines.h"
+#include "cli/read_lines.h"
 #include "cli/parse.h"
 #include "cli/run.h"
 #include "cli/silence.h"
-#include "words/words.h"
+#include "parse/words.h"
 
 #define BATCH 256u
 #define LINE_BYTES (1u << 20)  /* maximum of one line */

@@ -41,10 +41,11 @@ static const struct usher__field *field_of(enum usher_noun noun, const struct us
                                            unsigned field)
 {
     const struct usher__field *f;
-    struct usher__seen seen;
+    struct usher__result_walk seen;
 
-    usher__seen_begin(&seen, usher__noun((unsigned)noun), USHER__VERB_BIT(verb->verb), false);
-    while ((f = usher__seen_next(&seen)) != NULL)
+    usher__result_walk_begin(&seen, usher__noun((unsigned)noun), USHER__VERB_BIT(verb->verb),
+                             false);
+    while ((f = usher__result_walk_next(&seen)) != NULL)
         if (f->code == field)
             return f;
     return NULL;

@@ -25,7 +25,7 @@ void usher__pack_int(struct usher__packer *p, int64_t value);
 void usher__pack_uint(struct usher__packer *p, uint64_t value);
 void usher__pack_text(struct usher__packer *p, const char *data, size_t size);
 void usher__pack_nil(struct usher__packer *p);
-/* In answers for programs (engine/write.c) only. */
+/* In answers for programs (encode/encode.c) only. */
 void usher__pack_map(struct usher__packer *p, size_t n);
 void usher__pack_bytes(struct usher__packer *p, const char *data, size_t size);
 void usher__pack_bool(struct usher__packer *p, bool value);

@@ -223,15 +223,15 @@ static inline const struct usher__verb *usher__verb(unsigned verb)
 }
 
 /* An iteration over the fields of a noun that belong to the answer to one verb, or to its rows. */
-struct usher__seen {
+struct usher__result_walk {
     const struct usher__field *lists[3]; /* the last one: settings and figures */
     unsigned n[3];
     unsigned list, i;
     uint32_t bit;
 };
 
-static inline void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun,
-                                     uint32_t bit, bool rows)
+static inline void usher__result_walk_begin(struct usher__result_walk *seen,
+                                            const struct usher__noun *noun, uint32_t bit, bool rows)
 {
     seen->lists[0] = rows ? noun->row : noun->outs;
     seen->n[0] = !rows ? noun->n_outs : (noun->row_verbs & bit) != 0 ? noun->n_row : 0;
@@ -244,7 +244,7 @@ static inline void usher__seen_begin(struct usher__seen *seen, const struct ushe
 }
 
 /* Return the next field, or NULL at the end. */
-static inline const struct usher__field *usher__seen_next(struct usher__seen *seen)
+static inline const struct usher__field *usher__result_walk_next(struct usher__result_walk *seen)
 {
     for (; seen->list < 3; seen->list++, seen->i = 0)
         while (seen->i < seen->n[seen->list]) {

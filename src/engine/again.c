@@ -6,7 +6,7 @@
 
 #include "core/text.h"
 #include "engine/engine.h"
-#include "engine/result.h"
+#include "change/result.h"
 
 /* Return whether a command after @tasks[i] on its scope was done, or may have been.  A command in
  * doubt may have been done, too, before it is repeated, but not before one that is in doubt. */

@@ -7,8 +7,8 @@
  * (except with probability 2^-64), so the audit needs no memory for the entries and does not depend
  * on their order.
  *
- * A scope whose lists or counts do not agree with its records is torn: the store may be able to
- * repair it (mend() of store.h; scopes of memory and SQLite cannot be torn).
+ * A scope whose lists or counts do not agree with its records is damaged: the store may be able to
+ * repair it (repair() of store.h; scopes of memory and SQLite cannot be damaged).
  */
 #include "config.h"
 
@@ -26,13 +26,13 @@
 
 #include "core/text.h"
 #include "core/verbs.h"
-#include "engine/ask.h"
+#include "engine/grant.h"
 #include "engine/clock.h"
-#include "engine/memory.h"
-#include "engine/nouns.h"
+#include "change/memory.h"
+#include "change/hooks.h"
 #include "replica/hash.h"
-#include "steps/kept.h"
-#include "steps/work.h"
+#include "change/request_cache.h"
+#include "change/work.h"
 
 /* ---- audit ------------------------------------------------------------------------ */
 
@@ -49,7 +49,7 @@ struct names {
 };
 
 /* A scope with faults that a repair can remove. */
-struct torn {
+struct damaged {
     enum usher_noun noun;
     uint64_t faults; /* all faults of the scope */
     size_t size;
@@ -58,10 +58,10 @@ struct torn {
 
 struct audit {
     struct usher_engine *e;
-    struct torn *torn;
-    size_t n_torn, torn_room;
+    struct damaged *damaged;
+    size_t n_damaged, damaged_room;
     uint64_t before; /* faults before the current scope */
-    bool is_torn;    /* the current scope is torn */
+    bool is_damaged; /* the current scope is damaged */
     /* By noun: scopes that an index should have, entries that an index has, and entries of an
      * authority. */
     struct names seen[USHER__NOUNS];
@@ -94,9 +94,9 @@ static void tell_line(const struct audit *a, const char *line)
 {
     struct usher__inside here;
 
-    usher__enter(&here, a->e);
+    usher__callout_begin(&here, a->e);
     a->fn(a->payload, line);
-    usher__leave(&here);
+    usher__callout_end(&here);
 }
 
 static void tell_list(const struct audit *a, const char *format, va_list ap) LIKE_VPRINTF;
@@ -154,24 +154,25 @@ static enum usher_status names_add(const struct audit *a, struct names *names,
     return USHER_OK;
 }
 
-/* The current scope is complete: remember it if it is torn. */
-static enum usher_status torn_add(struct audit *a)
+/* The current scope is complete: remember it if it is damaged. */
+static enum usher_status damaged_add(struct audit *a)
 {
-    struct torn *t;
+    struct damaged *t;
 
-    if (!a->is_torn)
+    if (!a->is_damaged)
         return USHER_OK;
-    a->is_torn = false;
-    if (a->n_torn == a->torn_room) {
-        size_t room = 2 * a->torn_room + 4;
+    a->is_damaged = false;
+    if (a->n_damaged == a->damaged_room) {
+        size_t room = 2 * a->damaged_room + 4;
 
-        t = usher__resize(a->e->opt.alloc, a->torn, a->torn_room * sizeof *t, room * sizeof *t);
+        t = usher__resize(a->e->opt.alloc, a->damaged, a->damaged_room * sizeof *t,
+                          room * sizeof *t);
         if (t == NULL)
             return USHER_NOMEM;
-        a->torn = t;
-        a->torn_room = room;
+        a->damaged = t;
+        a->damaged_room = room;
     }
-    t = &a->torn[a->n_torn++];
+    t = &a->damaged[a->n_damaged++];
     t->noun = (enum usher_noun)a->scope.noun;
     t->faults = a->found.faults - a->before;
     t->size = a->scope.name.size;
@@ -190,7 +191,7 @@ static void audit_done(const struct audit *a)
         names_done(a, &a->seen[noun]);
         names_done(a, &a->doubted[noun]);
     }
-    (void)usher__resize(a->e->opt.alloc, a->torn, a->torn_room * sizeof *a->torn, 0);
+    (void)usher__resize(a->e->opt.alloc, a->damaged, a->damaged_room * sizeof *a->damaged, 0);
 }
 
 static uint64_t entry_hash(const struct usher_entry *e)
@@ -235,7 +236,7 @@ static void audit_sums(struct audit *a)
         if ((a->steps->counted >> i & 1u) != 0 && a->tally.counts[i] != a->scope.counts[i])
             fault(a, "count %d is %" PRId64 ", but there are %" PRId64, i, a->scope.counts[i],
                   a->tally.counts[i]);
-    a->is_torn = a->is_torn || a->found.faults > before;
+    a->is_damaged = a->is_damaged || a->found.faults > before;
     for (int i = 0; i < 8; i++)
         if (a->tally.sum[i] != a->tally.sums[i])
             fault(a, "parts of sum %d add up to %" PRId64 ", but there are %" PRId64, i,
@@ -249,7 +250,7 @@ static enum usher_status audit_close(struct audit *a)
     a->open = false;
     if (a->steps != NULL)
         audit_sums(a);
-    return torn_add(a);
+    return damaged_add(a);
 }
 
 /* Begin to report about @noun @name. */
@@ -452,7 +453,7 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
         if (s == 1 && r->until_ms < a->scope.due_ms) {
             fault(a, "%s %.*s is due before the scope's next due time",
                   usher__kind_word(a->steps, r->kind), (int)r->id.size, r->id.data);
-            a->is_torn = true;
+            a->is_damaged = true;
         }
     }
     a->steps->tally(&a->tally, r);
@@ -476,7 +477,7 @@ static enum usher_status audit_fault(struct audit *a, const struct usher_item *i
 
     if (item->scope == NULL) {
         fault(a, "%s", item->fault);
-        a->is_torn = true;
+        a->is_damaged = true;
         return USHER_OK;
     }
     status = audit_close(a);
@@ -484,8 +485,8 @@ static enum usher_status audit_fault(struct audit *a, const struct usher_item *i
         usher__noun(item->scope->noun) == NULL || !usher__noun(item->scope->noun)->hidden;
     audit_name(a, item->scope->noun, &item->scope->name);
     fault(a, "%s", item->fault);
-    a->is_torn = true;
-    return status == USHER_OK ? torn_add(a) : status;
+    a->is_damaged = true;
+    return status == USHER_OK ? damaged_add(a) : status;
 }
 
 static enum usher_status audit_item(void *payload, const struct usher_item *item)
@@ -505,7 +506,7 @@ static enum usher_status audit_item(void *payload, const struct usher_item *item
         if (e->kind == 0 || e->kind >= USHER_KINDS || e->slot >= USHER_SLOTS ||
             e->by.size > USHER_NAME_MAX || e->id.size > USHER_NAME_MAX) {
             fault(a, "an entry is of an unknown list");
-            a->is_torn = true;
+            a->is_damaged = true;
         } else {
             tally_add(&a->is[e->kind][e->slot][e->by.size != 0], e);
         }
@@ -561,16 +562,16 @@ static void tally_header(void *payload, struct usher_scope *scope)
         scope->due_ms = a->scope.due_ms;
 }
 
-/* Repair a torn scope, and check it again: the faults that it no longer has are repaired. */
-static enum usher_status mend(struct audit *a, const struct torn *t)
+/* Repair a damaged scope, and check it again: the faults that it no longer has are repaired. */
+static enum usher_status repair(struct audit *a, const struct damaged *t)
 {
     const struct usher_store_ops *ops = a->e->store->ops;
     struct usher_text name = { t->name, t->size };
     struct audit again;
     char why[192] = "", line[512];
     enum usher_status status =
-        ops->mend(a->e->store, t->noun, &name, usher__monotonic_ms() + a->e->timeout_ms, tally_item,
-                  tally_header, a, why);
+        ops->repair(a->e->store, t->noun, &name, usher__monotonic_ms() + a->e->timeout_ms,
+                    tally_item, tally_header, a, why);
 
     if (status == USHER_NOMEM)
         return status;
@@ -593,11 +594,11 @@ static enum usher_status mend(struct audit *a, const struct torn *t)
     return status;
 }
 
-static bool is_torn(const struct audit *a, enum usher_noun noun, const char *name, size_t size)
+static bool is_damaged(const struct audit *a, enum usher_noun noun, const char *name, size_t size)
 {
-    for (size_t i = 0; i < a->n_torn; i++)
-        if (a->torn[i].noun == noun && a->torn[i].size == size &&
-            memcmp(a->torn[i].name, name, size) == 0)
+    for (size_t i = 0; i < a->n_damaged; i++)
+        if (a->damaged[i].noun == noun && a->damaged[i].size == size &&
+            memcmp(a->damaged[i].name, name, size) == 0)
             return true;
     return false;
 }
@@ -636,8 +637,8 @@ static enum usher_status check_indexed(struct audit *a, enum usher_noun noun,
 
     /* a damaged partition does not answer, and is reported already */
     hooks->index_part(&text, part);
-    if (status == USHER_UNAVAILABLE &&
-        (is_torn(a, noun, text.data, text.size) || is_torn(a, hooks->index, part, strlen(part))))
+    if (status == USHER_UNAVAILABLE && (is_damaged(a, noun, text.data, text.size) ||
+                                        is_damaged(a, hooks->index, part, strlen(part))))
         return USHER_OK;
     if (status != USHER_OK || what == NULL)
         return status;
@@ -797,7 +798,7 @@ static void kept_entry(void *payload, const struct usher_text *name,
     memcpy(key + 1, name->data, name->size);
     /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     if ((l->n == 0 || bsearch(&at, l->names, l->n, sizeof *l->names, by_name) == NULL) &&
-        !is_torn(l->a, l->noun, name->data, name->size))
+        !is_damaged(l->a, l->noun, name->data, name->size))
         tell(
             l->a,
             "the authority has it and the store does not: its next use creates it again, above %" PRId64,
@@ -878,10 +879,10 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
         status = a.status;
     if (status == USHER_OK)
         status = audit_close(&a);
-    for (size_t i = 0; i < a.n_torn && status == USHER_OK && (flags & USHER_CHECK_REPAIR) != 0 &&
-                       e->store->ops->mend != NULL;
+    for (size_t i = 0; i < a.n_damaged && status == USHER_OK && (flags & USHER_CHECK_REPAIR) != 0 &&
+                       e->store->ops->repair != NULL;
          i++)
-        status = mend(&a, &a.torn[i]);
+        status = repair(&a, &a.damaged[i]);
     /* a missing room may be in the part that was not read */
     if (status == USHER_OK && !a.found.partial)
         status = check_indexes(&a, (flags & USHER_CHECK_REPAIR) != 0);

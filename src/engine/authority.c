@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
-#include "engine/memory.h"
+#include "change/memory.h"
 #ifdef USHER_WITH_SQLITE
 #include "../backends/sqlite/authority.h"
 #endif

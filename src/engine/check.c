@@ -8,8 +8,8 @@
 
 #include "core/text.h"
 #include "core/verbs.h"
-#include "engine/nouns.h"
-#include "steps/work.h"
+#include "change/hooks.h"
+#include "change/work.h"
 
 static const struct usher_text *text_of(const struct usher_operation *command,
                                         const struct usher__arg *arg)

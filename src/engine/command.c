@@ -9,8 +9,8 @@
 
 #include "core/verbs.h"
 #include "engine/engine.h"
-#include "words/parse.h"
-#include "words/words.h"
+#include "parse/parse.h"
+#include "parse/words.h"
 
 #define WORDS_MAX 64 /* more than any verb has arguments */
 #define COMMON 3     /* REQUEST, NOW, WAIT */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Execution of commands given as values.  Stores have operations and results; enter.c, reply.c and
- * `tell.c` convert commands to operations, and results to replies and structs.
+ * Execution of commands given as values.  Stores have operations and results; bind.c, reply.c and
+ * `answer.c` convert commands to operations, and results to replies and structs.
  */
 #include "config.h"
 
@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "engine/engine.h"
-#include "engine/enter.h"
+#include "encode/bind.h"
 #include "engine/flight.h"
-#include "engine/memory.h"
-#include "engine/reply.h"
-#include "engine/result.h"
+#include "change/memory.h"
+#include "encode/reply.h"
+#include "change/result.h"
 
 #ifdef USHER_HOSTILE
 #define SLICE 2 /* commands that are converted at a time */

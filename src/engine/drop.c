@@ -10,8 +10,8 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
-#include "engine/enter.h"
-#include "engine/see.h"
+#include "encode/bind.h"
+#include "encode/result_fields.h"
 
 /* A step whose answer was lost is repeated, at most this number of times in a row. */
 #define TRIES 3
@@ -34,7 +34,7 @@ static int64_t erased(const struct usher_result *reply, bool *ret_more)
     const struct usher__field *count = at != 0 ? &noun->outs[at - 1] : NULL;
     int64_t n = 1;
 
-    *ret_more = usher__see_more_of(reply);
+    *ret_more = usher__result_more(reply);
     if (count != NULL && (count->verbs & USHER__VERB_BIT((unsigned)drop)) != 0)
         memcpy(&n, (const char *)reply + count->offset, sizeof n);
     return n;

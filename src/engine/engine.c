@@ -27,17 +27,17 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/again.h"
-#include "engine/ask.h"
+#include "engine/grant.h"
 #include "engine/authority.h"
 #include "engine/check.h"
 #include "engine/hear.h"
 #include "engine/history.h"
-#include "engine/memory.h"
-#include "engine/nouns.h"
+#include "change/memory.h"
+#include "change/hooks.h"
 #include "engine/post.h"
-#include "engine/result.h"
+#include "change/result.h"
 #include "engine/url.h"
-#include "steps/work.h"
+#include "change/work.h"
 #ifdef USHER_WITH_SQLITE
 #include "../backends/sqlite/sqlite.h"
 #endif
@@ -81,7 +81,7 @@ struct usher__thread {
 };
 static _Thread_local struct usher__thread thread;
 
-void usher__enter(struct usher__inside *here, const struct usher_engine *e)
+void usher__callout_begin(struct usher__inside *here, const struct usher_engine *e)
 {
     struct usher__thread *t = &thread; /* read once, because finding it costs a call */
 
@@ -94,7 +94,7 @@ void usher__enter(struct usher__inside *here, const struct usher_engine *e)
     t->inside = here;
 }
 
-void usher__leave(const struct usher__inside *here)
+void usher__callout_end(const struct usher__inside *here)
 {
     struct usher__thread *t = here->thread;
 
@@ -296,9 +296,9 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
                  : opt->skew_ms != 0 ? opt->skew_ms
                                      : USHER_SKEW_DEFAULT;
     if (opt->authority != NULL)
-        e->authority = usher__authority_side(&e->authority_side, e, opt->authority);
+        e->authority = usher__authority_callout(&e->authority_callout, e, opt->authority);
     if (opt->history != NULL)
-        e->history = usher__history_side(&e->history_side, e, opt->history);
+        e->history = usher__history_callout(&e->history_callout, e, opt->history);
     e->journal = opt->journal && opt->authority != NULL && opt->authority->ops->journal != NULL;
     e->pid = getpid();
     e->here = page_open();
@@ -337,7 +337,7 @@ enum usher_status usher_open_store(struct usher_store *store, const struct usher
         store->ops->size < sizeof *store->ops || store->ops->name == NULL ||
         store->ops->execute == NULL || store->ops->scan == NULL || store->ops->close == NULL ||
         ((store->ops->caps & USHER_CAP_LANES) != 0 &&
-         (store->ops->route == NULL || store->ops->look == NULL || store->ops->lanes == 0 ||
+         (store->ops->route == NULL || store->ops->refresh == NULL || store->ops->lanes == 0 ||
           store->ops->lanes > UINT16_MAX))) {
         usher__message_set("open: the store lacks a required method");
         return USHER_INVALID;
@@ -420,9 +420,9 @@ static void no_driver(const char *scheme)
 
 /* Set @opt by the options of the URL, and open the authority and the history.  The caller has to
  * close *@authority and *@history also if this fails. */
-static enum usher_status open_sides(struct usher__url *u, struct usher_options *opt,
-                                    struct usher_authority **authority,
-                                    struct usher_history **history)
+static enum usher_status open_authority_history(struct usher__url *u, struct usher_options *opt,
+                                                struct usher_authority **authority,
+                                                struct usher_history **history)
 {
     char why[192] = "";
     const char *timeout = usher__url_option(&u->url, "timeout");
@@ -512,7 +512,7 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
         no_driver(u->url.scheme);
         return USHER_INVALID;
     }
-    status = open_sides(u, opt, &authority, &history);
+    status = open_authority_history(u, opt, &authority, &history);
     if (status == USHER_OK)
         status = open_driver(driver, u, opt, &store);
     if (status == USHER_OK) {
@@ -615,9 +615,9 @@ void usher__engine_log(const struct usher_engine *e, enum usher_log_level level,
 
     if (e->opt.log == NULL)
         return;
-    usher__enter(&here, e);
+    usher__callout_begin(&here, e);
     e->opt.log(e->opt.payload, level, line);
-    usher__leave(&here);
+    usher__callout_end(&here);
 }
 
 static void log_line(void *payload, enum usher_log_level level, const char *line)
@@ -710,10 +710,10 @@ ALWAYS_INLINE void give_to_store(struct usher_engine *e, struct usher_task *task
 {
     struct usher__inside here;
 
-    usher__enter(&here, e);
+    usher__callout_begin(&here, e);
     if (context_make(e, tasks, n, context))
         e->store->ops->execute(e->store, tasks, n, context);
-    usher__leave(&here);
+    usher__callout_end(&here);
 }
 
 /* Take the first one out of the queue, which is not empty. */
@@ -1076,9 +1076,9 @@ reply_tell(struct usher_engine *e, const struct usher_operation *command,
     if (e->opt.trace != NULL && !is_hidden(reply->noun)) {
         struct usher__inside here;
 
-        usher__enter(&here, e);
+        usher__callout_begin(&here, e);
         e->opt.trace(e->opt.payload, command, reply);
-        usher__leave(&here);
+        usher__callout_end(&here);
     }
 }
 
@@ -1106,14 +1106,14 @@ static bool routed(struct usher_engine *e, struct usher_task *tasks, size_t n, i
     struct usher__inside here;
     bool one = true;
 
-    usher__enter(&here, e);
-    ops->look(e->store, deadline_ms);
+    usher__callout_begin(&here, e);
+    ops->refresh(e->store, deadline_ms);
     for (size_t i = 0; i < n; i++) {
         tasks[i].again = 0;
         tasks[i].lane = (uint16_t)(ops->route(e->store, &tasks[i]) % e->n_lanes);
         one = one && tasks[i].lane == tasks[0].lane;
     }
-    usher__leave(&here);
+    usher__callout_end(&here);
     return one;
 }
 
@@ -1149,9 +1149,9 @@ unsigned usher__engine_lane(const struct usher_engine *e, const struct usher_ope
 
     if (!e->routes)
         return lane;
-    usher__enter(&here, e);
+    usher__callout_begin(&here, e);
     lane = e->store->ops->route(e->store, &task) % e->n_lanes;
-    usher__leave(&here);
+    usher__callout_end(&here);
     return lane;
 }
 
@@ -1355,11 +1355,11 @@ ALWAYS_INLINE size_t plain(struct usher_engine *e, const struct usher_operation 
     if (e->authority == NULL && e->history == NULL && e->store->ops->read_log == NULL)
         return n < CHUNK ? n : CHUNK;
     for (; i < n && i < CHUNK; i++) {
-        if (e->authority != NULL && usher__asks(&commands[i]))
+        if (e->authority != NULL && usher__needs_grant(&commands[i]))
             break;
-        if (usher__archive_takes(e, &commands[i]))
+        if (usher__archive_owns(e, &commands[i]))
             break;
-        if (e->history != NULL && usher__archive_meets(e, &commands[i]))
+        if (e->history != NULL && usher__archive_first_seen(e, &commands[i]))
             return i + 1;
     }
     return i;
@@ -1408,10 +1408,10 @@ void usher__engine_tell(struct usher_engine *e, const struct usher_operation *co
 static void execute_aside(struct usher_engine *e, const struct usher_operation *command,
                           struct usher_result *reply, int64_t deadline_ms)
 {
-    if (usher__archive_takes(e, command))
+    if (usher__archive_owns(e, command))
         usher__archive_execute(e, command, reply, deadline_ms);
     else
-        usher__ask_execute(e, command, reply, deadline_ms);
+        usher__grant_execute(e, command, reply, deadline_ms);
 }
 
 enum usher_status usher_operate(struct usher_engine *e, const struct usher_operation *commands,
@@ -1455,7 +1455,7 @@ ALWAYS_INLINE enum usher_status operate(struct usher_engine *e,
                           side_deadline(e, deadline_ms, timeout_ms));
         }
         if (e->history != NULL)
-            usher__archive_after(e, commands + from, replies + from, k,
+            usher__archive_drain(e, commands + from, replies + from, k,
                                  side_deadline(e, deadline_ms, timeout_ms));
         worst = replies_look(e, commands + from, replies + from, k, worst);
     }

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "engine/sides.h"
+#include "engine/callout.h"
 #include "engine/watch.h"
 
 #define USHER__ENGINE_MAGIC UINT32_C(0x75736872)
@@ -46,15 +46,15 @@ struct usher_engine {
     int64_t timeout_ms;
     int64_t skew_ms; /* as in usher_context */
     struct usher__watches watches;
-    struct usher_authority *authority; /* NULL: none; else &authority_side.base */
+    struct usher_authority *authority; /* NULL: none; else &authority_callout.base */
     bool authority_owned;              /* of the URL */
-    struct usher_history *history;     /* NULL: none; else &history_side.base */
+    struct usher_history *history;     /* NULL: none; else &history_callout.base */
     bool history_owned;
-    struct usher__authority_side authority_side;
-    struct usher__history_side history_side;
+    struct usher__authority_callout authority_callout;
+    struct usher__history_callout history_callout;
     struct usher__archive *archive; /* NULL without a history */
     bool journal;
-    struct usher__asked *asked; /* with an authority: ask.h */
+    struct usher__asked *asked; /* with an authority: grant.h */
 
     /* One, or as many as the store has. */
     struct usher__lane *lanes;
@@ -87,8 +87,8 @@ struct usher__inside {
 
 /* Around each call out of the engine.  Calls of the other side do not change usher_message() of
  * this one. */
-void usher__enter(struct usher__inside *here, const struct usher_engine *e);
-void usher__leave(const struct usher__inside *here);
+void usher__callout_begin(struct usher__inside *here, const struct usher_engine *e);
+void usher__callout_end(const struct usher__inside *here);
 
 /* USHER_OK, or USHER_INVALID with a message: NULL, closed, or of the parent process. */
 enum usher_status usher__engine_check(const struct usher_engine *e);

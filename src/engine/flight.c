@@ -16,12 +16,12 @@
 
 #include "core/verbs.h"
 #include "engine/again.h"
-#include "engine/ask.h"
+#include "engine/grant.h"
 #include "engine/engine.h"
 #include "engine/history.h"
-#include "engine/memory.h"
-#include "engine/nouns.h"
-#include "engine/result.h"
+#include "change/memory.h"
+#include "change/hooks.h"
+#include "change/result.h"
 
 struct usher__flight {
     struct usher_engine *e;
@@ -56,9 +56,9 @@ bool usher__flies(const struct usher_engine *e, unsigned verb)
     const struct usher_operation command = { .verb = (enum usher_verb)verb };
 
     if (e->store->ops->begin == NULL || e->journal || usher__hooks(verb >> 8)->alone ||
-        usher__archive_waits(e, &command))
+        usher__archive_blocks(e, &command))
         return false;
-    return e->authority == NULL || !usher__asks(&command);
+    return e->authority == NULL || !usher__needs_grant(&command);
 }
 
 /* The batch has ended. */
@@ -76,7 +76,7 @@ static void give(struct usher__flight *f, struct usher_task *tasks, size_t n)
     struct usher_engine *e = f->e;
     struct usher__inside here;
 
-    usher__enter(&here, e);
+    usher__callout_begin(&here, e);
     if (usher__engine_context(e, tasks, n, &f->context)) {
         f->batch = e->store->ops->begin(e->store, tasks, n, &f->context);
         for (size_t i = 0; i < n && f->batch == NULL; i++)
@@ -85,7 +85,7 @@ static void give(struct usher__flight *f, struct usher_task *tasks, size_t n)
     f->counts = f->batch != NULL && f->context.notify != NULL;
     if (f->counts)
         atomic_fetch_add(&e->claiming, 1);
-    usher__leave(&here);
+    usher__callout_end(&here);
 }
 
 /* Begin the first try of @n tasks. */
@@ -182,11 +182,11 @@ static bool batch_go_on(struct usher__flight *f, struct usher_wait *ret_wait)
     struct usher__inside here;
     bool over;
 
-    usher__enter(&here, e);
+    usher__callout_begin(&here, e);
     atomic_fetch_add(&e->apart, 1);
     over = e->store->ops->go_on(e->store, f->batch, ret_wait);
     atomic_fetch_sub(&e->apart, 1);
-    usher__leave(&here);
+    usher__callout_end(&here);
     if (over)
         landed(f);
     return over;
@@ -228,9 +228,9 @@ void usher__flight_end(struct usher__flight *f)
     struct usher__inside here;
 
     if (f->batch != NULL) {
-        usher__enter(&here, f->e);
+        usher__callout_begin(&here, f->e);
         f->e->store->ops->leave(f->e->store, f->batch);
-        usher__leave(&here);
+        usher__callout_end(&here);
         landed(f);
     }
     if (f->own != NULL)

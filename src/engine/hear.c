@@ -36,12 +36,12 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/clock.h"
-#include "engine/due.h"
+#include "engine/timers.h"
 #include "engine/engine.h"
 #include "engine/flight.h"
-#include "engine/memory.h"
-#include "engine/nouns.h"
-#include "engine/result.h"
+#include "change/memory.h"
+#include "change/hooks.h"
+#include "change/result.h"
 #include "engine/watch.h"
 
 #ifdef USHER_HOSTILE
@@ -67,7 +67,7 @@ struct place {
 };
 
 struct usher__heard {
-    struct usher__due due; /* first member; the time is look_ms or tend_ms */
+    struct usher__timer due; /* first member; the time is look_ms or tend_ms */
     struct usher__post *p;
     struct usher__heard *then[2];  /* in `behind`, in `gaps` */
     struct usher__post_lane *lane; /* with `listed`: whose `behind` */
@@ -111,7 +111,7 @@ struct usher__heard {
     char gap_scope[USHER_NAME_MAX];
 };
 
-static struct usher__heard *heard_of(struct usher__due *due)
+static struct usher__heard *heard_of(struct usher__timer *due)
 {
     return (struct usher__heard *)(uintptr_t)due;
 }
@@ -268,7 +268,7 @@ static void heards_without(struct usher__heards *l, enum list which, const struc
 
 static void set_due(struct usher__heard *h)
 {
-    usher__dues_set(&h->p->heards, &h->due, h->look_ms < h->tend_ms ? h->look_ms : h->tend_ms);
+    usher__timers_set(&h->p->heards, &h->due, h->look_ms < h->tend_ms ? h->look_ms : h->tend_ms);
 }
 
 /* Read the log at @ms; INT64_MAX: never. */
@@ -526,9 +526,9 @@ static int64_t clock_ms(const struct usher_engine *e)
 
     if (e->opt.now_ms == NULL)
         return usher__wall_ms();
-    usher__enter(&here, e);
+    usher__callout_begin(&here, e);
     ms = e->opt.now_ms(e->opt.payload);
-    usher__leave(&here);
+    usher__callout_end(&here);
     return ms;
 }
 
@@ -893,14 +893,14 @@ const struct usher_operation *usher__reading_at(const struct usher__reading *r, 
 
 int64_t usher__heards_ms(const struct usher__post *p)
 {
-    int64_t ms = usher__dues_ms(&p->heards);
+    int64_t ms = usher__timers_ms(&p->heards);
 
     return ms < p->gaps_ms ? ms : p->gaps_ms;
 }
 
 void usher__heards_look(struct usher__post *p, int64_t now_ms)
 {
-    while (usher__dues_ms(&p->heards) <= now_ms) {
+    while (usher__timers_ms(&p->heards) <= now_ms) {
         struct usher__heard *h = heard_of(p->heards.heap[0].of);
 
         if (h->look_ms <= now_ms)
@@ -997,7 +997,7 @@ struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher_
     h->may_listen = h->every_ms != 0 && p->fd[USHER__LOOP] >= 0 &&
                     p->e->store->ops->listen != NULL && usher__changes_pushes(h->noun);
     (void)pthread_mutex_lock(&p->lock);
-    good = usher__dues_add(&p->heards, p->alloc, &h->due);
+    good = usher__timers_add(&p->heards, p->alloc, &h->due);
     (void)pthread_mutex_unlock(&p->lock);
     if (good)
         return h;
@@ -1047,7 +1047,7 @@ void usher__heard_remove(struct usher__heard *h)
     if (h->listed)
         heards_without(&h->lane->behind, BEHIND, h);
     heards_without(&p->gaps, GAPS, h);
-    usher__dues_remove(&p->heards, &h->due);
+    usher__timers_remove(&p->heards, &h->due);
     if (h->reading)
         h->dead = true;
     else
@@ -1061,5 +1061,5 @@ void usher__heards_drop(struct usher__post *p)
 {
     for (size_t i = 0; i < p->heards.n; i++)
         heard_free(heard_of(p->heards.heap[i].of));
-    usher__dues_done(&p->heards, p->alloc);
+    usher__timers_free(&p->heards, p->alloc);
 }

@@ -20,7 +20,7 @@
 
 #include "core/text.h"
 #include "engine/engine.h"
-#include "engine/memory.h"
+#include "change/memory.h"
 #ifdef USHER_WITH_SQLITE
 #include "../backends/sqlite/history.h"
 #endif
@@ -175,7 +175,7 @@ static bool of_queue(const struct usher_operation *command)
     return (unsigned)command->verb >> 8 == USHER_QUEUE && command->scope.data != NULL;
 }
 
-bool usher__archive_meets(struct usher_engine *e, const struct usher_operation *command)
+bool usher__archive_first_seen(struct usher_engine *e, const struct usher_operation *command)
 {
     bool known;
 
@@ -369,7 +369,7 @@ static struct met *look(struct usher__archive *a, const struct usher_operation *
     return m;
 }
 
-void usher__archive_after(struct usher_engine *e, const struct usher_operation *commands,
+void usher__archive_drain(struct usher_engine *e, const struct usher_operation *commands,
                           struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
     for (size_t i = 0; i < n; i++) {
@@ -427,7 +427,7 @@ void usher__archive_finish(struct usher_engine *e)
 
 /* ---- drain and history ---------------------------------------------------------------- */
 
-bool usher__archive_takes(const struct usher_engine *e, const struct usher_operation *command)
+bool usher__archive_owns(const struct usher_engine *e, const struct usher_operation *command)
 {
     if (command->verb == USHER_QUEUE_HISTORY)
         return e->history != NULL || e->store->ops->read_log != NULL;
@@ -435,10 +435,10 @@ bool usher__archive_takes(const struct usher_engine *e, const struct usher_opera
            (command->given & ~(uint64_t)USHER_GIVEN_NOW) == 0;
 }
 
-bool usher__archive_waits(const struct usher_engine *e, const struct usher_operation *command)
+bool usher__archive_blocks(const struct usher_engine *e, const struct usher_operation *command)
 {
     return (e->history != NULL && (unsigned)command->verb >> 8 == USHER_QUEUE) ||
-           usher__archive_takes(e, command);
+           usher__archive_owns(e, command);
 }
 
 static void fail(struct usher_result *reply, enum usher_status status, const char *why)

@@ -20,18 +20,18 @@ struct usher__archive *usher__archive_new(struct usher_engine *e);
 void usher__archive_free(struct usher__archive *a);
 
 /* Return whether @command is for a history, that of @e or one in its store. */
-bool usher__archive_takes(const struct usher_engine *e, const struct usher_operation *command);
+bool usher__archive_owns(const struct usher_engine *e, const struct usher_operation *command);
 /* Return whether @command, or the work after it, waits for a history. */
-bool usher__archive_waits(const struct usher_engine *e, const struct usher_operation *command);
+bool usher__archive_blocks(const struct usher_engine *e, const struct usher_operation *command);
 void usher__archive_execute(struct usher_engine *e, const struct usher_operation *command,
                             struct usher_result *reply, int64_t deadline_ms);
 
 /* Return whether @command is the first one of this engine on its queue.  Then the next command must
- * not go to the store before usher__archive_after(). */
-bool usher__archive_meets(struct usher_engine *e, const struct usher_operation *command);
+ * not go to the store before usher__archive_drain(). */
+bool usher__archive_first_seen(struct usher_engine *e, const struct usher_operation *command);
 
 /* After commands: move visits of queues for which it is time. */
-void usher__archive_after(struct usher_engine *e, const struct usher_operation *commands,
+void usher__archive_drain(struct usher_engine *e, const struct usher_operation *commands,
                           struct usher_result *replies, size_t n, int64_t deadline_ms);
 
 /* Move the remaining visits of the queues that were used. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An authority as the manager of ids: for dispensers of a store (see ask.h), and for segments in
+ * An authority as the manager of ids: for dispensers of a store (see grant.h), and for segments in
  * the process.
  *
  * Its maximum of a name counts integers, not ids: a segment of n ids is n * by integers wide, so
@@ -21,9 +21,9 @@
 
 #include "core/pack.h"
 #include "core/text.h"
-#include "engine/ask.h"
-#include "engine/result.h"
-#include "steps/form.h"
+#include "engine/grant.h"
+#include "change/result.h"
+#include "nouns/definition.h"
 
 /* ---- as a manager ------------------------------------------------------------------- */
 
@@ -169,8 +169,8 @@ bool usher__id_form_reads(const char *data, size_t size)
 
 static enum usher_status restore(ask *a)
 {
-    struct usher_operation c = usher__ask_another(a, USHER_ID_CREATE);
-    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_operation c = usher__grant_another(a, USHER_ID_CREATE);
+    struct usher_text name = usher__grant_name(a, 0);
     struct usher_authority_entry entry;
     struct usher_result reply;
     enum usher_status status = a->e->authority->ops->read(a->e->authority, USHER_ID, &name,
@@ -184,7 +184,7 @@ static enum usher_status restore(ask *a)
         (void)snprintf(a->why, sizeof a->why, "its entry of the dispenser cannot be read");
         return USHER_UNAVAILABLE;
     }
-    usher__ask_run(a, &c, &reply);
+    usher__grant_run(a, &c, &reply);
     status = reply.status;
     if (status > USHER_REFUSED) /* refused: another one was created since */
         (void)snprintf(a->why, sizeof a->why, "the dispenser cannot be created again: %.120s",
@@ -196,11 +196,11 @@ static enum usher_status restore(ask *a)
 /* Read the dispenser.  MISSING: there is none, or it is not managed. */
 static enum usher_status look(ask *a, struct usher_id_result_row *ret_row, uint64_t *ret_epoch)
 {
-    struct usher_operation c = usher__ask_another(a, USHER_ID_SHOW);
+    struct usher_operation c = usher__grant_another(a, USHER_ID_SHOW);
     struct usher_result reply;
     enum usher_status status;
 
-    usher__ask_run(a, &c, &reply);
+    usher__grant_run(a, &c, &reply);
     status = reply.status;
     if (status == USHER_OK) {
         *ret_row = reply.of.id.rows[0];
@@ -222,8 +222,8 @@ static enum usher_status segment(ask *a, const struct usher_id_result_row *row, 
                                  int64_t n)
 {
     struct usher_ids_authority of = { a->e->authority, a->name, row->start, row->by, row->limit };
-    struct usher_operation c = usher__ask_another(a, USHER_ID_INSTALL);
-    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_operation c = usher__grant_another(a, USHER_ID_INSTALL);
+    struct usher_text name = usher__grant_name(a, 0);
     struct usher_id_range range;
     struct usher_result reply;
     char digits[17];
@@ -246,7 +246,7 @@ static enum usher_status segment(ask *a, const struct usher_id_result_row *row, 
     c.arg.id.first = range.first;
     c.arg.id.n = range.n;
     c.arg.id.max = row->max;
-    usher__ask_run(a, &c, &reply);
+    usher__grant_run(a, &c, &reply);
     status = reply.status;
     if (status == USHER_UNAVAILABLE) /* the store does not have it */
         release(&of, &range);
@@ -285,20 +285,20 @@ static enum usher_status keep(ask *a, const struct usher_result *reply)
 
     if (s->managed == 0)
         return USHER_OK;
-    return usher__ask_keep(a, next < 0 ? s->limit : next > 0 ? next - 1 : 0, &data);
+    return usher__grant_keep(a, next < 0 ? s->limit : next > 0 ? next - 1 : 0, &data);
 }
 
 /* The same if the entry differs: the authority lacks a dispenser that was created or changed
  * without it. */
 static enum usher_status keep_if_other(ask *a, const struct usher_authority_entry *entry)
 {
-    struct usher_operation set = usher__ask_another(a, USHER_ID_SET);
+    struct usher_operation set = usher__grant_another(a, USHER_ID_SET);
     unsigned char packed[USHER__FORM_MAX];
     struct usher_result reply;
     enum usher_status status = USHER_OK;
     size_t size;
 
-    usher__ask_run(a, &set, &reply);
+    usher__grant_run(a, &set, &reply);
     if (reply.status == USHER_OK) {
         size = usher__id_form_pack(&reply.of.id.of.settings, packed);
         if (size != entry->data_size || memcmp(packed, entry->data, size) != 0) {
@@ -306,9 +306,9 @@ static enum usher_status keep_if_other(ask *a, const struct usher_authority_entr
             if (status == USHER_OK && entry->data_size != 0) {
                 (void)snprintf(a->why, sizeof a->why, "%.*s", (int)a->command->scope.size,
                                a->command->scope.data);
-                usher__ask_log(a, USHER_LOG_WARNING,
-                               "the authority had another definition of a dispenser: that of "
-                               "the store replaces it");
+                usher__grant_log(a, USHER_LOG_WARNING,
+                                 "the authority had another definition of a dispenser: that of "
+                                 "the store replaces it");
             }
         }
     }
@@ -319,7 +319,7 @@ static enum usher_status keep_if_other(ask *a, const struct usher_authority_entr
 static enum usher_status verify(ask *a)
 {
     const struct usher_authority_ops *ops = a->e->authority->ops;
-    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_text name = usher__grant_name(a, 0);
     struct usher_authority_entry entry;
     struct usher_authority_range range;
     struct usher_authority_want want;
@@ -360,7 +360,7 @@ static enum usher_status verify(ask *a)
 static void tell_next(ask *a, struct usher_result *reply)
 {
     struct usher_id_result *r = &reply->of.id;
-    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_text name = usher__grant_name(a, 0);
     struct usher_authority_entry entry;
     bool shows = a->command->verb == USHER_ID_SHOW;
     int64_t start = shows ? r->rows[0].start : r->of.settings.start;
@@ -377,13 +377,13 @@ static void tell_next(ask *a, struct usher_result *reply)
         ((struct usher_id_result_row *)(uintptr_t)r->rows)->next = r->next;
 }
 
-static const struct usher__asks asks = { needs, restore, raise, verify, NULL };
+static const struct usher__needs_grant asks = { needs, restore, raise, verify, NULL };
 
 void usher__id_execute(ask *a, struct usher_result *reply)
 {
     static const struct usher_text nothing = { "", 0 };
     struct usher_operation c = *a->command;
-    struct usher_operation show = usher__ask_another(a, USHER_ID_SHOW);
+    struct usher_operation show = usher__grant_another(a, USHER_ID_SHOW);
     struct usher_id_result_row row;
     uint64_t epoch;
     bool managed = true;
@@ -397,24 +397,24 @@ void usher__id_execute(ask *a, struct usher_result *reply)
         }
         managed = c.arg.id.managed != 0;
         if (managed)
-            status = usher__ask_reachable(a);
+            status = usher__grant_reachable(a);
         if (managed && status == USHER_OK) { /* a lost dispenser is recreated before */
-            usher__ask_run(a, &show, reply);
+            usher__grant_run(a, &show, reply);
             if (reply->status == USHER_MISSING && restore(a) == USHER_UNAVAILABLE)
                 status = USHER_UNAVAILABLE;
             usher_result_done(reply);
         }
         break;
     case USHER_ID_DELETE:
-        status = usher__ask_reachable(a);
+        status = usher__grant_reachable(a);
         break;
     case USHER_ID_SET: /* the authority has to record skipped ids */
-        if ((c.given & USHER_GIVEN_ID_NEXT) != 0 && usher__ask_reachable(a) != USHER_OK &&
+        if ((c.given & USHER_GIVEN_ID_NEXT) != 0 && usher__grant_reachable(a) != USHER_OK &&
             look(a, &row, &epoch) == USHER_OK)
             status = USHER_UNAVAILABLE;
         break;
     case USHER_ID_NEXT:
-        status = usher__ask_verify(a, &asks, false);
+        status = usher__grant_verify(a, &asks, false);
         if (status == USHER_UNAVAILABLE) /* the rest of the segment is issued */
             status = USHER_OK;
         break;
@@ -423,21 +423,21 @@ void usher__id_execute(ask *a, struct usher_result *reply)
     }
     if (status != USHER_OK) {
         usher__result_init(reply, USHER_ID, a->e->opt.alloc);
-        usher__ask_fail(a, status, reply);
+        usher__grant_fail(a, status, reply);
         return;
     }
     if (managed)
-        usher__ask_until_done(a, &asks, &c, reply);
+        usher__grant_until_done(a, &asks, &c, reply);
     else
-        usher__ask_run(a, &c, reply);
+        usher__grant_run(a, &c, reply);
     if (reply->status == USHER_OK && (c.verb == USHER_ID_CREATE || c.verb == USHER_ID_SET))
         status = keep(a, reply);
     else if (reply->status == USHER_OK && c.verb == USHER_ID_DELETE)
-        status = usher__ask_keep(a, 0, &nothing);
+        status = usher__grant_keep(a, 0, &nothing);
     if (status != USHER_OK) {
-        usher__ask_forget(a);
-        usher__ask_log(a, USHER_LOG_WARNING,
-                       "the authority has an older definition of a dispenser");
+        usher__grant_forget(a);
+        usher__grant_log(a, USHER_LOG_WARNING,
+                         "the authority has an older definition of a dispenser");
     }
     if (USHER_IS_DONE(reply->status) && (c.verb == USHER_ID_CREATE || c.verb == USHER_ID_SHOW))
         tell_next(a, reply);

@@ -19,10 +19,10 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/clock.h"
-#include "engine/guard.h"
-#include "engine/memory.h"
-#include "engine/nodes.h"
-#include "steps/work.h"
+#include "change/validate.h"
+#include "change/memory.h"
+#include "engine/store_info.h"
+#include "change/work.h"
 
 /* Without this each command costs several calls. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
@@ -33,7 +33,7 @@ struct local {
     struct usher_record_store *records;
     const struct usher_allocator *alloc;
     struct usher_record_store_ops
-        guarded; /* for guard.h; size 0: no other program can write to it */
+        guarded; /* for validate.h; size 0: no other program can write to it */
 };
 
 /* Notices of changes that are not durable yet: sent after the commit, forgotten after a
@@ -171,8 +171,9 @@ static enum usher_status scope_load(struct usher__work *w, const struct usher_op
     return USHER_OK;
 }
 
-ALWAYS_INLINE void work_begin(struct usher__work *w, const struct local *l, struct usher__guard *g,
-                              struct usher_txn *txn, const struct usher_context *context)
+ALWAYS_INLINE void work_begin(struct usher__work *w, const struct local *l,
+                              struct usher__validator *g, struct usher_txn *txn,
+                              const struct usher_context *context)
 {
     w->ops = l->records->ops;
     w->txn = txn;
@@ -238,7 +239,7 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task)
         USHER_ASSERT(w->scope.ref == NULL || w->guarded ||
                      w->steps->scope_fault(&w->scope) == NULL);
         usher__scope_loaded(w);
-        usher__drop_loaded(w);
+        usher__tombstone_loaded(w);
     }
     w->command = command;
     w->reply = task->reply;
@@ -256,16 +257,16 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task)
         time_refused(w);
         return USHER_OK;
     }
-    if (usher__drop_meets(w)) {
+    if (usher__tombstone_blocks(w)) {
         bool done;
 
-        status = usher__drop_meet(w, &done);
+        status = usher__tombstone_answer(w, &done);
         if (status != USHER_OK || done)
             return status;
     }
     if (w->scope.ref != NULL) {
         w->reply->epoch = w->scope.epoch;
-        w->reply->version = usher__scope_shown(w);
+        w->reply->version = usher__scope_public_version(w);
         usher__work_time(w, w->scope.clock_ms);
     } else {
         usher__work_time(w, 0);
@@ -285,7 +286,7 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task)
 }
 
 static void failed(struct local *l, struct usher_task *task, enum usher_status status,
-                   const struct usher__guard *g)
+                   const struct usher__validator *g)
 {
     const char *why = g->fault[0] != '\0' ? g->fault : l->records->ops->message(l->records);
     char line[192];
@@ -306,7 +307,7 @@ static bool any_writes(const struct usher_task *tasks, size_t n)
 /* Run all *@n tasks in one transaction, and those that come while it writes.  On OK all are
  * answered. */
 static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t *n,
-                               const struct usher_context *context, struct usher__guard *g)
+                               const struct usher_context *context, struct usher__validator *g)
 {
     bool writes = any_writes(tasks, *n);
     const struct usher_record_store_ops *ops = l->records->ops;
@@ -353,7 +354,7 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
                     const struct usher_context *context)
 {
     struct local *l = (struct local *)s;
-    struct usher__guard g;
+    struct usher__validator g;
     enum usher_status status = batch(l, tasks, &n, context, &g);
     struct usher_context single = *context;
 
@@ -404,7 +405,7 @@ ALWAYS_INLINE size_t share(struct local *l, struct usher_task *tasks, size_t n,
     const struct usher_record_store_ops *ops = l->records->ops;
     const struct usher_operation *first = tasks->command;
     struct usher_txn *txn;
-    struct usher__guard g;
+    struct usher__validator g;
     struct usher__work w;
     size_t done = 0, failed_from = 0;
     enum usher_status status = ops->begin(l->records, (enum usher_noun)((unsigned)first->verb >> 8),
@@ -572,7 +573,7 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     l->ops.forget = forget_local;
     l->ops.read_log = ops->read_log != NULL ? read_log : NULL;
     if ((ops->caps & (USHER_CAP_DURABLE | USHER_CAP_SHARED)) != 0)
-        usher__guard_ops(&l->guarded, ops);
+        usher__validator_ops(&l->guarded, ops);
     l->base.ops = &l->ops;
     l->records = records;
     l->alloc = alloc;

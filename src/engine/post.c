@@ -46,9 +46,9 @@
 #include "engine/engine.h"
 #include "engine/flight.h"
 #include "engine/hear.h"
-#include "engine/memory.h"
+#include "change/memory.h"
 #include "engine/post.h"
-#include "engine/reply.h"
+#include "encode/reply.h"
 
 #ifdef USHER_HOSTILE
 #define BATCH 3 /* commands that are executed together */

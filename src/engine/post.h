@@ -12,7 +12,7 @@
 #include <usher/command.h>
 #include <usher/store.h>
 
-#include "engine/due.h"
+#include "engine/timers.h"
 
 struct usher__heard;
 struct usher__crossing;
@@ -96,10 +96,10 @@ struct usher__post {
     bool listen_now; /* its followers have changed */
 
     /* `hear.c` */
-    struct usher__dues heards; /* all */
-    struct usher__heards gaps; /* watchers with a pending gap */
-    size_t n_notices;          /* notices and gaps in `ready`, and space reserved for readings */
-    int64_t gaps_ms;           /* when to try again to allocate the first of `gaps` */
+    struct usher__timers heards; /* all */
+    struct usher__heards gaps;   /* watchers with a pending gap */
+    size_t n_notices;            /* notices and gaps in `ready`, and space reserved for readings */
+    int64_t gaps_ms;             /* when to try again to allocate the first of `gaps` */
 };
 
 /* Return that of @e, created by its first use, or NULL with usher_message(). */

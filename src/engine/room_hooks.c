@@ -6,9 +6,9 @@
 
 #include "core/pack.h"
 #include "core/text.h"
-#include "engine/nouns.h"
-#include "engine/room_index.h"
-#include "engine/room_notice.h"
+#include "change/hooks.h"
+#include "engine/room_directory.h"
+#include "nouns/room/room_notice.h"
 #include "engine/room_plan.h"
 
 /* Check that if-version has an epoch, because a room that is opened again begins at version 1.
@@ -124,7 +124,7 @@ const struct usher__hooks usher__room_hooks = {
     .sweep = USHER_ROOM_SWEEP,
     .index = USHER_ROOMS,
     .index_part = usher__room_partition,
-    .index_check = usher__room_index_check,
+    .index_check = usher__room_directory_check,
 };
 
 static bool is_entry(const struct usher_record *r)

@@ -9,7 +9,7 @@
  *            just done so
  *  after     put entries of rooms that are open again, drop those of rooms that are gone
  *
- * room_index.c explains this order.
+ * room_directory.c explains this order.
  */
 #include "config.h"
 
@@ -23,8 +23,8 @@
 #include "core/verbs.h"
 #include "engine/check.h"
 #include "engine/engine.h"
-#include "engine/memory.h"
-#include "engine/result.h"
+#include "change/memory.h"
+#include "change/result.h"
 
 #define TIDY_TRIES 16
 #define WAY_MAX_NS 100000000

@@ -8,8 +8,8 @@
 
 #include <usher/operation.h>
 
-#include "engine/nouns.h"
-#include "engine/room_index.h"
+#include "change/hooks.h"
+#include "engine/room_directory.h"
 
 /* The entries of some rooms: commands on them that go to the store together. */
 struct usher__room_entries {

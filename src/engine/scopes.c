@@ -11,9 +11,9 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
-#include "engine/memory.h"
+#include "change/memory.h"
 #include "engine/whole.h"
-#include "steps/work.h"
+#include "change/work.h"
 
 struct row {
     uint64_t epoch, version;

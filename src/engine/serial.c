@@ -10,11 +10,11 @@
 
 #include "core/serial.h"
 #include "core/serial_machine.h"
-#include "engine/ask.h"
+#include "engine/grant.h"
 #include "engine/authority.h"
 #include "engine/engine.h"
-#include "engine/nouns.h"
-#include "engine/see.h"
+#include "change/hooks.h"
+#include "encode/result_fields.h"
 
 /* ---- words -------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serials with an authority: see ask.h.
+ * Serials with an authority: see grant.h.
  *
  * A command that needs more than was granted is answered `empty` with WHY_GRANT, or WHY_LOST if the
  * store itself finds that it may have lost grants (another server or file than the one that grants
@@ -20,10 +20,10 @@
 #include "core/pack.h"
 #include "core/serial.h"
 #include "core/text.h"
-#include "engine/ask.h"
+#include "engine/grant.h"
 #include "engine/clock.h"
-#include "engine/result.h"
-#include "steps/form.h"
+#include "change/result.h"
+#include "nouns/definition.h"
 
 /* Numbers reserved in advance, in addition to the requested ones: the numbers for one commit of the
  * authority, and the maximum that is lost with a store. */
@@ -136,22 +136,22 @@ static int64_t issued(const struct usher_serial_result *store)
  * @floor by an earlier rule of that name. */
 static enum usher_status keep_rule(ask *a, int64_t floor)
 {
-    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_operation c = usher__grant_another(a, USHER_SERIAL_SHOW);
     struct usher_result reply;
     unsigned char packed[USHER__FORM_MAX];
     struct usher_text data = { (const char *)packed, 0 };
     enum usher_status status = USHER_OK;
 
-    usher__ask_run(a, &c, &reply);
+    usher__grant_run(a, &c, &reply);
     if (reply.status == USHER_OK && reply.of.serial.n_rows == 1 &&
         reply.of.serial.of.settings.authority != 0) {
         data.size = form_pack(&reply, packed);
         if (data.size <= sizeof packed)
-            status = usher__ask_keep(a, 0, &data);
+            status = usher__grant_keep(a, 0, &data);
         if (status == USHER_OK)
-            status = usher__ask_raise_to(a, reply.of.serial.period,
-                                         issued(&reply.of.serial) > floor ? issued(&reply.of.serial)
-                                                                          : floor);
+            status = usher__grant_raise_to(
+                a, reply.of.serial.period,
+                issued(&reply.of.serial) > floor ? issued(&reply.of.serial) : floor);
     }
     usher_result_done(&reply);
     return status;
@@ -160,8 +160,8 @@ static enum usher_status keep_rule(ask *a, int64_t floor)
 /* The store has no such rule: recreate it if the authority has it, else return MISSING. */
 static enum usher_status restore(ask *a)
 {
-    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_RULE);
-    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_operation c = usher__grant_another(a, USHER_SERIAL_RULE);
+    struct usher_text name = usher__grant_name(a, 0);
     struct usher_authority_entry entry;
     struct usher_result reply;
     enum usher_status status = a->e->authority->ops->read(a->e->authority, USHER_SERIAL, &name,
@@ -175,7 +175,7 @@ static enum usher_status restore(ask *a)
         (void)snprintf(a->why, sizeof a->why, "its entry of the rule cannot be read");
         return USHER_UNAVAILABLE;
     }
-    usher__ask_run(a, &c, &reply);
+    usher__grant_run(a, &c, &reply);
     status = reply.status == USHER_SAME ? USHER_OK : reply.status;
     if (status != USHER_OK)
         (void)snprintf(a->why, sizeof a->why, "the rule cannot be created again: %s: %.120s",
@@ -188,7 +188,7 @@ static enum usher_status restore(ask *a)
 
 static enum usher_status install(ask *a, const struct usher_authority_range *range, int64_t period)
 {
-    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_GRANT);
+    struct usher_operation c = usher__grant_another(a, USHER_SERIAL_GRANT);
     struct usher_result reply;
     enum usher_status status;
 
@@ -196,14 +196,14 @@ static enum usher_status install(ask *a, const struct usher_authority_range *ran
     c.arg.serial.from = range->from;
     c.arg.serial.to = range->to;
     c.arg.serial.period = period;
-    usher__ask_run(a, &c, &reply);
+    usher__grant_run(a, &c, &reply);
     status = reply.status;
     if (status > USHER_FULL && status != USHER_STALE) /* stale: another period has begun */
         (void)snprintf(a->why, sizeof a->why, "%.180s", reply.message);
     else
         status = USHER_OK;
     if (reply.status == USHER_OK && reply.of.serial.count > 0)
-        usher__ask_log(
+        usher__grant_log(
             a, USHER_LOG_WARNING,
             "the store has lost grants: numbers of a gap-free rule are lost (see `holds`)");
     usher_result_done(&reply);
@@ -214,11 +214,11 @@ static enum usher_status install(ask *a, const struct usher_authority_range *ran
  * command itself has the reason. */
 static enum usher_status look(ask *a, struct usher_serial_result *ret)
 {
-    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_operation c = usher__grant_another(a, USHER_SERIAL_SHOW);
     struct usher_result reply;
     bool there;
 
-    usher__ask_run(a, &c, &reply);
+    usher__grant_run(a, &c, &reply);
     there = reply.status == USHER_OK && reply.of.serial.of.settings.authority != 0;
     *ret = reply.of.serial;
     usher_result_done(&reply);
@@ -280,7 +280,7 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_result *stor
 
     memset(&want, 0, sizeof want);
     want.noun = USHER_SERIAL;
-    want.name = usher__ask_name(a, store->period);
+    want.name = usher__grant_name(a, store->period);
     want.floor = store->granted > store->cur ? store->granted : store->cur;
     want.n = n;
     want.limit = store->left > INT64_MAX - store->cur ? INT64_MAX : store->cur + store->left;
@@ -316,8 +316,8 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_result *stor
  * store has lost grants, the entry may be newer than the store. */
 static enum usher_status keep_if_other(ask *a, bool behind)
 {
-    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
-    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_operation c = usher__grant_another(a, USHER_SERIAL_SHOW);
+    struct usher_text name = usher__grant_name(a, 0);
     unsigned char packed[USHER__FORM_MAX];
     struct usher_authority_entry entry;
     struct usher_result reply;
@@ -331,7 +331,7 @@ static enum usher_status keep_if_other(ask *a, bool behind)
         return status;
     if (behind && entry.data_size != 0)
         return USHER_OK;
-    usher__ask_run(a, &c, &reply);
+    usher__grant_run(a, &c, &reply);
     if (reply.status == USHER_OK && reply.of.serial.n_rows == 1)
         size = form_pack(&reply, packed);
     usher_result_done(&reply);
@@ -342,7 +342,7 @@ static enum usher_status keep_if_other(ask *a, bool behind)
     if (status == USHER_OK && entry.data_size != 0) {
         (void)snprintf(a->why, sizeof a->why, "%.*s", (int)a->command->scope.size,
                        a->command->scope.data);
-        usher__ask_log(
+        usher__grant_log(
             a, USHER_LOG_WARNING,
             "the authority had another definition of a rule: that of the store replaces it");
     }
@@ -365,7 +365,7 @@ static enum usher_status verify(ask *a)
         status = look(a, &store);
         if (status == USHER_MISSING)
             return USHER_OK;
-        name = usher__ask_name(a, store.period);
+        name = usher__grant_name(a, store.period);
         entry.max = 0;
         status = ops->read(a->e->authority, USHER_SERIAL, &name, a->deadline_ms, &entry, a->why);
         if (status != USHER_OK && status != USHER_MISSING)
@@ -404,7 +404,7 @@ static int64_t time_of(const ask *a)
 static int64_t period_of(ask *a, const struct usher_serial_result *n,
                          const struct usher_serial_result_row *row)
 {
-    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_operation c = usher__grant_another(a, USHER_SERIAL_SHOW);
     int64_t period = n->period;
     struct usher__serial_format f;
     struct usher_result reply;
@@ -415,7 +415,7 @@ static int64_t period_of(ask *a, const struct usher_serial_result *n,
     for (int64_t reset = USHER_SERIAL_RESET_DAY; reset <= USHER_SERIAL_RESET_YEAR; reset++)
         if (usher__serial_period(reset, row->at_ms, f.zone_min) == period)
             return period;
-    usher__ask_run(a, &c, &reply); /* find which of them it is */
+    usher__grant_run(a, &c, &reply); /* find which of them it is */
     if (reply.status == USHER_OK)
         period = usher__serial_period(reply.of.serial.of.settings.reset, row->at_ms, f.zone_min);
     usher_result_done(&reply);
@@ -467,7 +467,7 @@ static void tell_twice(ask *a, const struct usher_authority_event *event)
                            ? "issued"
                        : event->verb == USHER_SERIAL_CONFIRM ? "confirmed"
                                                              : "ended");
-        usher__ask_log(a, USHER_LOG_ERROR, line);
+        usher__grant_log(a, USHER_LOG_ERROR, line);
     }
 }
 
@@ -511,7 +511,7 @@ static void journal(ask *a, const struct usher_result *reply)
     if (k == 0)
         return;
     if (ops->journal(a->e->authority, events, k, a->deadline_ms, a->why) != USHER_OK) {
-        usher__ask_log(a, USHER_LOG_ERROR, "serials were issued that are not in the journal");
+        usher__grant_log(a, USHER_LOG_ERROR, "serials were issued that are not in the journal");
         return;
     }
     for (size_t i = 0; i < k; i++)
@@ -559,11 +559,12 @@ static bool asks_less(ask *a, const struct usher_operation *c, struct usher_resu
     some.given |= USHER_GIVEN_SERIAL_DEBT;
     some.arg.serial.debt = 1;
     usher_result_done(reply);
-    usher__ask_run(a, &some, reply);
+    usher__grant_run(a, &some, reply);
     return !asks_needs(reply);
 }
 
-static const struct usher__asks asks = { asks_needs, restore, asks_raise, verify, asks_less };
+static const struct usher__needs_grant asks = { asks_needs, restore, asks_raise, verify,
+                                                asks_less };
 
 /* Before the rule is created, shown or changed, recreate it if the store has lost it, or numbers
  * would be counted by another period.  *@ret_floor: the number up to which a deleted rule of this
@@ -571,7 +572,7 @@ static const struct usher__asks asks = { asks_needs, restore, asks_raise, verify
 static enum usher_status before_rule(ask *a, struct usher_operation *c, struct usher_result *reply,
                                      int64_t *ret_floor)
 {
-    struct usher_operation show = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_operation show = usher__grant_another(a, USHER_SERIAL_SHOW);
     struct usher_text name;
     int64_t known;
     bool there, changes = changes_rule(c);
@@ -579,21 +580,21 @@ static enum usher_status before_rule(ask *a, struct usher_operation *c, struct u
     enum usher_status status;
 
     *ret_floor = 0;
-    usher__ask_run(a, &show, reply);
+    usher__grant_run(a, &show, reply);
     there = reply->status != USHER_MISSING;
     known = there ? 0 : reply->of.serial.granted; /* of a rule that was deleted */
     usher_result_done(reply);
     if (there && !changes)
         return USHER_OK;
-    status = there ? usher__ask_reachable(a) : restore(a);
+    status = there ? usher__grant_reachable(a) : restore(a);
     if (status == USHER_MISSING) {
-        name = usher__ask_name(a, 0);
+        name = usher__grant_name(a, 0);
         status = a->e->authority->ops->read(a->e->authority, USHER_SERIAL, &name, a->deadline_ms,
                                             &entry, a->why);
         *ret_floor = status == USHER_OK && entry.max > known ? entry.max : 0;
         status = status == USHER_MISSING ? USHER_OK : status;
     } else if (status == USHER_OK) {
-        status = usher__ask_verify(a, &asks, true);
+        status = usher__grant_verify(a, &asks, true);
         if (!changes)
             return status;
     }
@@ -614,32 +615,33 @@ void usher__serial_execute(ask *a, struct usher_result *reply)
 
     if (c.verb == USHER_SERIAL_RULE) {
         status = before_rule(a, &c, reply, &floor);
-    } else if (c.verb == USHER_SERIAL_SETMAX && usher__ask_reachable(a) != USHER_OK) {
+    } else if (c.verb == USHER_SERIAL_SETMAX && usher__grant_reachable(a) != USHER_OK) {
         /* an operator's raise without the authority: see S9 of the specification */
         c.given |= USHER_GIVEN_SERIAL_DEBT;
         c.arg.serial.debt = 1;
     } else if (c.verb == USHER_SERIAL_SETMAXCUR) { /* the authority has to record skipped numbers */
-        if (usher__ask_reachable(a) != USHER_OK && look(a, &store) == USHER_OK)
+        if (usher__grant_reachable(a) != USHER_OK && look(a, &store) == USHER_OK)
             status = USHER_UNAVAILABLE;
     } else if (c.verb == USHER_SERIAL_DELETE) {
-        status = usher__ask_reachable(a);
+        status = usher__grant_reachable(a);
         if (status == USHER_OK && look(a, &store) == USHER_MISSING &&
             restore(a) == USHER_UNAVAILABLE) /* the entry of a lost rule has to be erased, too */
             status = USHER_UNAVAILABLE;
         if (status == USHER_OK && look(a, &store) == USHER_OK)
             floor = issued(&store);
     } else if (issues(c.verb)) {
-        status = usher__ask_verify(a, &asks, c.verb == USHER_SERIAL_TICK); /* which settles debts */
+        status =
+            usher__grant_verify(a, &asks, c.verb == USHER_SERIAL_TICK); /* which settles debts */
         /* While the authority is away, earlier grants are used. */
         if (status == USHER_UNAVAILABLE)
             status = USHER_OK;
     }
     if (status != USHER_OK) {
         usher__result_init(reply, USHER_SERIAL, a->e->opt.alloc);
-        usher__ask_fail(a, status, reply);
+        usher__grant_fail(a, status, reply);
         return;
     }
-    usher__ask_until_done(a, &asks, &c, reply);
+    usher__grant_until_done(a, &asks, &c, reply);
     if (reply->status != USHER_OK)
         return;
     switch (c.verb) {
@@ -649,7 +651,7 @@ void usher__serial_execute(ask *a, struct usher_result *reply)
         status = keep_rule(a, floor);
         break;
     case USHER_SERIAL_DELETE: /* a later rule of the name may have other periods */
-        status = usher__ask_keep(a, floor, &nothing);
+        status = usher__grant_keep(a, floor, &nothing);
         break;
     case USHER_SERIAL_TAKE:
     case USHER_SERIAL_RESERVE:
@@ -663,7 +665,7 @@ void usher__serial_execute(ask *a, struct usher_result *reply)
         break;
     }
     if (status != USHER_OK) {
-        usher__ask_forget(a);
-        usher__ask_log(a, USHER_LOG_WARNING, "the authority has an older definition of a rule");
+        usher__grant_forget(a);
+        usher__grant_log(a, USHER_LOG_WARNING, "the authority has an older definition of a rule");
     }
 }

@@ -10,10 +10,10 @@
 #include "core/verbs.h"
 #include "engine/engine.h"
 #include "engine/hear.h"
-#include "engine/memory.h"
-#include "engine/nouns.h"
-#include "steps/kept.h"
-#include "steps/work.h"
+#include "change/memory.h"
+#include "change/hooks.h"
+#include "change/request_cache.h"
+#include "change/work.h"
 
 struct usher_watcher {
     struct usher_watcher *next;

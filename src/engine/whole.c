@@ -19,8 +19,8 @@
 #include "core/verbs.h"
 #include "engine/check.h"
 #include "engine/engine.h"
-#include "engine/nouns.h"
-#include "engine/result.h"
+#include "change/hooks.h"
+#include "change/result.h"
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 

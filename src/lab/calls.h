@@ -10,7 +10,7 @@
 #include <usher/operation.h>
 
 #include "cli/cli.h"
-#include "cli/lines.h"
+#include "cli/read_lines.h"
 
 #define CALLS_MAX 5000000u
 #define CALLS_LINE_BYTES 4096u /* of one row of the file */

@@ -9,7 +9,7 @@
 
 #include "core/pack.h"
 #include "core/text.h"
-#include "engine/memory.h"
+#include "change/memory.h"
 
 #define TABLE_MIN 16u
 

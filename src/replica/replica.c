@@ -33,7 +33,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "engine/memory.h"
+#include "change/memory.h"
 #include "replica/copy.h"
 
 /* A notice kept until those before it are there; texts follow. */

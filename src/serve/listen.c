@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "serve/serve.h"
-#include "words/parse.h"
+#include "parse/parse.h"
 
 #define BACKLOG 511
 #define INHERITED_FIRST 3 /* as systemd hands them over */

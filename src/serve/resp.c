@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "words/words.h"
+#include "parse/words.h"
 
 #define NUMBER_MAX 12 /* bytes of a number and its sign */
 

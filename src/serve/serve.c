@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "words/parse.h"
+#include "parse/parse.h"
 
 #define LISTEN_DEFAULT "unix:usher.sock"
 #define FILES_BESIDE ((size_t)64) /* descriptors that are no clients: the store, who listens */

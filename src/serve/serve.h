@@ -3,11 +3,11 @@
  * usher serve: the library in a loop, for any client of Redis' protocol.
  *
  * One thread, one round after the other: read what has come (loop.c), take whole commands from it
- * (resp.c, turn.c), execute all of them as one batch, send notices (notices.c), answer,
+ * (resp.c, round.c), execute all of them as one batch, send notices (subscribe.c), answer,
  * write.  So commands of clients that come at the same time share a transaction or a pipeline,
  * and no client waits for another one: only for the store.
  *
- * A command of the server itself (PING, HELLO, SUBSCRIBE, …: own.c) is executed when no other
+ * A command of the server itself (PING, HELLO, SUBSCRIBE, …: commands.c) is executed when no other
  * command of the client is before it in the batch, so that answers stay in order.
  */
 #ifndef USHER_SERVE_SERVE_H
@@ -21,8 +21,8 @@
 
 #include "cli/cli.h"
 #include "cli/run.h"
-#include "serve/figures.h"
-#include "serve/out.h"
+#include "serve/metrics.h"
+#include "serve/output.h"
 #include "serve/resp.h"
 
 #define SERVE_LISTEN_MAX 16
@@ -147,10 +147,10 @@ int64_t usher__serve_now_us(void);
  */
 void usher__serve_loop(struct server *s);
 
-/* turn.c: what clients have sent, as far as one batch goes.  @began_us: when it was read. */
+/* round.c: what clients have sent, as far as one batch goes.  @began_us: when it was read. */
 void usher__serve_round(struct server *s, int64_t began_us);
 
-/* own.c: commands of the server's own, and all those of a client that must not give others. */
+/* commands.c: commands of the server's own, and all those of a client that must not give others. */
 bool usher__serve_is_own(const struct client *c, const struct resp_command *command);
 void usher__serve_own(struct server *s, struct client *c, const struct resp_command *command);
 
@@ -179,7 +179,7 @@ static inline bool usher__serve_watches(const struct server *s)
     return s->channels != NULL || s->figures.tended > 0;
 }
 
-/* notices.c */
+/* subscribe.c */
 void usher__serve_subscribe(struct server *s, struct client *c, const struct resp_command *command);
 /* Without words: from all. */
 void usher__serve_unsubscribe(struct server *s, struct client *c,

@@ -20,7 +20,7 @@ trap 'rm -rf "$dir"' EXIT
 for version in present older newer; do
     mkdir -p "$dir/$version/usher"
     cp "$top_srcdir"/include/usher/*.h "$dir/$version/usher"
-    [ $version = present ] || PYTHONDONTWRITEBYTECODE=1 python3 "$top_srcdir/src/calls/make.py" \
+    [ $version = present ] || PYTHONDONTWRITEBYTECODE=1 python3 "$top_srcdir/src/api/gen_calls.py" \
         "$library" "$top_srcdir" --$version "$dir/$version/usher"
     cat "$dir/$version"/usher/*.h >"$dir/$version/all"
     for noun in number queue room serial id; do

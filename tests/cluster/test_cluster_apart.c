@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 #include "lib/util.h"
 

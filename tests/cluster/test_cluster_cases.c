@@ -16,13 +16,13 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "engine/memory.h"
+#include "change/memory.h"
 #include "engine/post.h"
-#include "engine/result.h"
-#include "engine/room_index.h"
+#include "change/result.h"
+#include "engine/room_directory.h"
 #include "lib/calls.h"
 #include "lib/fake.h"
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/util.h"
 
 #define LONG 5000 /* ms; what takes so long has failed */

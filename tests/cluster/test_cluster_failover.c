@@ -11,7 +11,7 @@
 
 #include <signal.h>
 
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 
 #define MASTERS 3

@@ -6,7 +6,7 @@
  * field of a room by compare-and-set, on scopes that lie on each master.  Each thread, a client,
  * keeps a journal of what it was told, in memory that outlives it.  Meanwhile an operator moves
  * slots, hands masters over, kills them, stops them, cuts one off together with one of the
- * processes (cable.h), restarts everything, adds a node and takes it away.  Behind it:
+ * processes (net_cut.h), restarts everything, adds a node and takes it away.  Behind it:
  *
  *   once      what two clients had at the same time one of them has lost, and of values that were
  *             replaced twice one replacement is lost; no token was given twice
@@ -33,9 +33,9 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "lib/cable.h"
+#include "lib/net_cut.h"
 #include "lib/calls.h"
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 #include "lib/trail.h"
 #include "lib/util.h"

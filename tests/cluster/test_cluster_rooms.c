@@ -22,8 +22,8 @@
 
 #include <usher/command.h>
 
-#include "engine/room_index.h"
-#include "lib/line.h"
+#include "engine/room_directory.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 #include "lib/util.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/verbs.h"
 #include "engine/engine.h"
-#include "engine/result.h"
+#include "change/result.h"
 #include "lib/util.h"
 
 struct usher_engine *suite_open(const char *url, const int64_t *now,

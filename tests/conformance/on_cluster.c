@@ -7,7 +7,7 @@
 #include <hiredis/hiredis.h>
 
 #include "conformance/suite.h"
-#include "lib/share.h"
+#include "lib/budget.h"
 #include "lib/servers.h"
 
 #define MASTERS 3

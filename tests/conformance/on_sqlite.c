@@ -11,7 +11,7 @@
 #include <sqlite3.h>
 
 #include "conformance/suite.h"
-#include "lib/share.h"
+#include "lib/budget.h"
 
 static char directory[256];
 static unsigned files;

@@ -20,7 +20,7 @@
 
 #include "core/verbs.h"
 #include "engine/engine.h"
-#include "engine/result.h"
+#include "change/result.h"
 #include "lib/calls.h"
 #include "model/compare.h"
 

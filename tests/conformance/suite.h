@@ -32,8 +32,8 @@ struct backend {
      * look into it. */
     size_t (*left)(const char *url);
     bool keeps_visits; /* `queue history` tells of all that ended, not only of those kept */
-    /* One test in three is run if this is true (share.h), others each time, or if USHER_THIRD names
-     * a third.  NULL: false. */
+    /* One test in three is run if this is true (budget.h), others each time, or if USHER_THIRD
+     * names a third.  NULL: false. */
     bool (*some)(void);
 };
 

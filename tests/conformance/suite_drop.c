@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "lib/calls.h"
 #include "model/compare.h"
-#include "steps/work.h"
+#include "change/work.h"
 
 #define MORNING INT64_C(1699956000000)
 

@@ -12,7 +12,7 @@
 
 #include "conformance/fixture.h"
 
-#include "lib/notary.h"
+#include "lib/fake_authority.h"
 
 /* 2023-12-28 10:00 UTC */
 #define MORNING (INT64_C(1703721600000) + INT64_C(36000000))

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #include "lib/calls.h"
-#include "lib/notary.h"
+#include "lib/fake_authority.h"
 #include "lib/util.h"
 
 #define NOON INT64_C(1700000000000)

@@ -16,9 +16,9 @@
 #include <stdatomic.h>
 
 #include "core/verbs.h"
-#include "engine/room_index.h"
+#include "engine/room_directory.h"
 #include "lib/calls.h"
-#include "steps/kept.h"
+#include "change/request_cache.h"
 
 #define MORNING INT64_C(1700000000000)
 

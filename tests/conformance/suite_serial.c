@@ -12,7 +12,7 @@
 #include "core/pack.h"
 #include "core/verbs.h"
 #include "lib/calls.h"
-#include "steps/kept.h"
+#include "change/request_cache.h"
 
 #define MINUTE INT64_C(60000)
 #define HOUR (60 * MINUTE)

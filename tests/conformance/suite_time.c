@@ -6,10 +6,10 @@
 #include "lib/test.h"
 
 #include "conformance/fixture.h"
-#include "engine/room_index.h"
+#include "engine/room_directory.h"
 #include "lib/calls.h"
 #include "lib/util.h"
-#include "steps/kept.h"
+#include "change/request_cache.h"
 
 #define YEAR_9999 "253402300799999"
 #define BATCH 40

@@ -14,7 +14,7 @@
  *
  * To be held twice, seated in two rooms, given out again or lost would be another digest.
  * With clock=given versions and tokens begin at 1 in each store, so the twin has the same ones.
- * tests/crash/test_loss.c tests those that begin at the time of day.
+ * tests/crash/test_rollback_oracle.c tests those that begin at the time of day.
  *
  * USHER_ROUNDS sets how often; a run prints its seed, a round that fails all that is known of it.
  */
@@ -27,8 +27,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "lib/chatter.h"
-#include "lib/line.h"
+#include "lib/workload.h"
+#include "lib/command_line.h"
 #include "lib/util.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"

@@ -33,8 +33,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "lib/chatter.h"
-#include "lib/line.h"
+#include "lib/workload.h"
+#include "lib/command_line.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
@@ -45,7 +45,7 @@
 #define HISTORY 20000 /* commands of one */
 #define ANSWER 1600   /* bytes that are kept */
 #define KILLS_MAX 8
-#define MODELLED 2 /* of the scopes of chatter.h */
+#define MODELLED 2 /* of the scopes of workload.h */
 #define PATIENT 120000
 #define CHOICES 1000 /* events that are explained alone, and may yet be with a command more */
 #define SEARCH 60    /* seconds of the processor: what else the machine has to do is not counted */

@@ -3,8 +3,8 @@
  * Every verb with every hook on every store.
  *
  * A world is a store, a set of hooks, and a walk that gives each verb of the tables several times
- * (babble.h), in batches, with the functions that are more than a command in between.  Each hook
- * is alone in a world first; then come sets of about half of them, until every two have been
+ * (random_commands.h), in batches, with the functions that are more than a command in between. Each
+ * hook is alone in a world first; then come sets of about half of them, until every two have been
  * together with every verb (USHER_LONG=1: every three).  At the end of each world:
  *
  *   coverage  every verb was executed in it; on each store every verb has done something
@@ -25,11 +25,11 @@
 
 #include "core/verbs.h"
 #include "lib/calls.h"
-#include "lib/fickle.h"
+#include "lib/rollback_store.h"
 #include "lib/hooks.h"
-#include "lib/notary.h"
+#include "lib/fake_authority.h"
 #include "lib/stores.h"
-#include "model/babble.h"
+#include "model/random_commands.h"
 #include "model/gen.h"
 
 #define NOUNS 7
@@ -311,7 +311,7 @@ static void line_print(void *payload, const char *line)
         strstr(line, "the authority does not have it yet") != NULL ||
         strstr(line, "the authority has it and the store does not") != NULL)
         return;
-    /* the second look at a room that has gone may have had no memory: see room_index.c */
+    /* the second look at a room that has gone may have had no memory: see room_directory.c */
     if (is_on(w, HOOK(ALLOC_FAILS)) &&
         strstr(line, "is in the index of rooms, but there is no such room") != NULL)
         return;

@@ -35,10 +35,10 @@
 #include <usher/store.h>
 
 #include "engine/engine.h"
-#include "lib/cable.h"
+#include "lib/net_cut.h"
 #include "lib/calls.h"
 #include "lib/left_out.h"
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
 #include "lib/util.h"

@@ -14,7 +14,7 @@
 
 #include "lib/fake.h"
 #include "lib/follow.h"
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 #include "redis.h"
 

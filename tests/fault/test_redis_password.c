@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 
 #define PATIENCE_MS 20000

@@ -8,7 +8,7 @@
 #include <sys/time.h>
 
 #include "lib/calls.h"
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 
 #define PATIENCE_S 30

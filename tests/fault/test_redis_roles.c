@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
 #include "lib/util.h"

@@ -14,7 +14,7 @@
 
 #include <hiredis/hiredis.h>
 
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 
 #define PATIENCE_MS 60000

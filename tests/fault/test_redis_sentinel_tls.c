@@ -10,7 +10,7 @@
 
 #include "lib/certs.h"
 #include "lib/follow.h"
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 
 #define PATIENCE_MS FOLLOW_PATIENCE_MS

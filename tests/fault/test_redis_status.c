@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 
 #define PATIENCE_MS 30000

@@ -11,7 +11,7 @@
 
 #include <usher/command.h>
 
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 #include "lib/util.h"
 

@@ -5,7 +5,7 @@
  */
 #include "lib/test.h"
 
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/servers.h"
 #include "lib/util.h"
 

@@ -21,7 +21,7 @@
 
 #include "lib/calls.h"
 #include "lib/util.h"
-#include "visits.h"
+#include "history_table.h"
 
 static unsigned files;
 

@@ -16,8 +16,8 @@
 #include <usher/store.h>
 
 #include "core/verbs.h"
-#include "engine/memory.h"
-#include "engine/result.h"
+#include "change/memory.h"
+#include "change/result.h"
 
 static volatile unsigned char sink;
 

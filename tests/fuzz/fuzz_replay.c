@@ -12,10 +12,10 @@
 #include "fuzz/fuzz.h"
 
 #include "lab/calls.c"
-#include "cli/common.c"
+#include "cli/util.c"
 #include "lab/csv.c"
 #include "cli/json.c"
-#include "cli/lines.c"
+#include "cli/read_lines.c"
 #include "lab/technion.c"
 
 /* Lines of a copy of @data, as if all had been read. */

@@ -14,7 +14,7 @@
 
 #include <usher/replica.h>
 
-#include "steps/kept.h"
+#include "change/request_cache.h"
 
 #define NOTICE_MAX 1024
 #define ROWS_MAX 8

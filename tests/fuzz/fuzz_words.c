@@ -12,7 +12,7 @@
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/parse.h"
-#include "words/words.h"
+#include "parse/words.h"
 #include "core/text.h"
 
 #define LINES_MAX 64

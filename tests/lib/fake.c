@@ -32,7 +32,7 @@
 #include "core/pack.h"
 #include "core/sha1.h"
 #include "core/verbs.h"
-#include "steps/kept.h"
+#include "change/request_cache.h"
 
 #define READ_MAX 65536
 #define WORDS_MAX 1024 /* of a command */
@@ -479,7 +479,7 @@ static size_t verbs_of(struct word w, enum usher_verb verbs[CALL_MAX])
         while (--values > 0)
             if (!skip_value(&w))
                 return 0;
-        /* of number_brief.h */
+        /* of number_fast.h */
         if (verb == 1)
             verb = USHER_NUMBER_CALL;
         else if (verb == 2)

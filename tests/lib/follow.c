@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 
-#include "line.h"
+#include "command_line.h"
 
 static _Atomic int64_t stopped_ns; /* CLOCK_MONOTONIC; 0: it runs */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/verbs.h"
-#include "engine/memory.h"
+#include "change/memory.h"
 
 /* Not what later nouns would use: nobody reads it. */
 static void command_init(struct usher_operation *c, enum usher_verb verb, const char *scope,

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/verbs.h"
-#include "engine/memory.h"
+#include "change/memory.h"
 
 static void command_init(struct usher_operation *c, enum usher_verb verb, const char *queue)
 {

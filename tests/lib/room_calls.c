@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "engine/memory.h"
-#include "engine/result.h"
-#include "steps/kept.h"
+#include "change/memory.h"
+#include "change/result.h"
+#include "change/request_cache.h"
 
 static void command_init(struct usher_operation *c, enum usher_verb verb, const char *room,
                          const char *member)

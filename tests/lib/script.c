@@ -4,7 +4,7 @@
 
 #include "lib/script.h"
 
-#include "lib/line.h"
+#include "lib/command_line.h"
 
 #define NOW " now=17000000" /* and five digits: milliseconds from then */
 

@@ -3,7 +3,7 @@
  * servers -- real Redis servers for tests.
  *
  * Each server gets a free port of 127.0.0.1 (or of an address of a network namespace,
- * cable.h) and a directory of its own under $TMPDIR; both are gone after redis_server_stop().  The
+ * net_cut.h) and a directory of its own under $TMPDIR; both are gone after redis_server_stop(). The
  * executable is $USHER_REDIS_SERVER, else redis-server in PATH, else redis-check-rdb in PATH: that
  * is the same program, which looks at the name it is run by, and on Debian it comes without the
  * daemon's package.

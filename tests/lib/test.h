@@ -33,7 +33,7 @@
 
 #include <usher/operation.h>
 
-#include "lib/share.h"
+#include "lib/budget.h"
 
 /* A constructor: linker sections would need one spelling for each object format, and sanitizers put
  * space between their members. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Made by src/calls/make.py: do not edit. */
+/* Made by src/api/gen_calls.py: do not edit. */
 /* clang-format off */
 
 static bool is_given(uint32_t verb, uint32_t field)

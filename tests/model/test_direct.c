@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Direct calls of the scripts (EVALSHA) with random arguments, and the same commands through the
- * library on a second set of scopes (babble.h).
+ * library on a second set of scopes (random_commands.h).
  *
  * Invariants, by name:
  *   answers   a direct call with json=1 has the answer of the library as JSON.  Epochs differ;
@@ -22,7 +22,7 @@
 #include "core/pack.h"
 #include "core/verbs.h"
 #include "lib/servers.h"
-#include "model/babble.h"
+#include "model/random_commands.h"
 #include "model/gen.h"
 
 #define NOUNS 7

@@ -3,7 +3,7 @@
  * Commands as values (usher/command.h) do what the same commands do as operations, and their
  * replies say what the results say.
  *
- * A world is some commands of every noun (babble.h) in batches.  They are executed by
+ * A world is some commands of every noun (random_commands.h) in batches.  They are executed by
  * usher_operate() on an empty store; then, on another empty store of that kind, by
  * usher_execute().  Invariants, by name:
  *   heads     each reply has the status, version, due time, … of the result
@@ -21,10 +21,10 @@
 #include <usher/store.h>
 
 #include "core/verbs.h"
-#include "engine/result.h"
+#include "change/result.h"
 #include "lib/packed.h"
 #include "lib/stores.h"
-#include "model/babble.h"
+#include "model/random_commands.h"
 #include "model/gen.h"
 
 #define BATCH_MAX 700

@@ -18,7 +18,7 @@
 
 #include "lib/calls.h"
 #include "lib/hooks.h"
-#include "lib/line.h"
+#include "lib/command_line.h"
 #include "lib/stores.h"
 #include "model/gen.h"
 

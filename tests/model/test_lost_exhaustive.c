@@ -4,8 +4,8 @@
  * is promoted while its master goes on or is gone, the one that is given up becomes a replica of
  * the other and is promoted in its turn (A, B, A); on each master calls begin and end and a room is
  * written to, who has lost a number takes it back, for the node "m", and calls get a longest time
- * (lease-max), which may be lost as well.  A store that changes hands (lib/fickle.h) stands for
- * both servers in turn.
+ * (lease-max), which may be lost as well.  A store that changes hands (lib/rollback_store.h) stands
+ * for both servers in turn.
  *
  * Behind each step, what was ever given out is shown to each master.  What is in its history it
  * knows: the hold is current or stale.  What is not, is `lost`; and no two holds, whosever, have
@@ -17,8 +17,8 @@
 #include <usher/store.h>
 
 #include "lib/calls.h"
-#include "lib/fickle.h"
-#include "lib/line.h"
+#include "lib/rollback_store.h"
+#include "lib/command_line.h"
 
 #define GRANTS 16
 #define LONGEST_MS 36000000 /* longer than it takes */

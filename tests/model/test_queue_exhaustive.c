@@ -29,7 +29,7 @@
 
 #include <usher/operation.h>
 
-#include "lib/share.h"
+#include "lib/budget.h"
 #include "lib/util.h"
 #include "model/exhaustive.h"
 #include "model/queue_gen.h"

@@ -9,9 +9,9 @@
  * version of now before anything else, as a client does that connects again; or nobody hears of it,
  * and the versions catch up.
  *
- * Every other world has a store that changes hands (lib/fickle.h): so its versions jump, with and
- * without anything lost, and a failover is to one of some copies of it that were kept, half the
- * time under the same engine.
+ * Every other world has a store that changes hands (lib/rollback_store.h): so its versions jump,
+ * with and without anything lost, and a failover is to one of some copies of it that were kept,
+ * half the time under the same engine.
  *
  * Pages of a snapshot are small, and the room changes between them.
  *
@@ -28,7 +28,7 @@
 #include <usher/replica.h>
 
 #include "lib/calls.h"
-#include "lib/fickle.h"
+#include "lib/rollback_store.h"
 #include "lib/util.h"
 
 #define ROOM "r"

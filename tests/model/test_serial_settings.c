@@ -18,7 +18,7 @@
 #include "lib/test.h"
 
 #include "lib/calls.h"
-#include "lib/notary.h"
+#include "lib/fake_authority.h"
 #include "lib/stores.h"
 #include "model/gen.h"
 

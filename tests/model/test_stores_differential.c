@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All stores, told the same commands of every noun (babble.h), say the same: without a model, and
- * so of verbs that no model knows as well.
+ * All stores, told the same commands of every noun (random_commands.h), say the same: without a
+ * model, and so of verbs that no model knows as well.
  *
  * Invariants, by name:
  *   answers   each store answers each command as the first one does, but for epochs
@@ -20,7 +20,7 @@
 
 #include "core/verbs.h"
 #include "lib/stores.h"
-#include "model/babble.h"
+#include "model/random_commands.h"
 #include "model/compare.h"
 #include "model/gen.h"
 

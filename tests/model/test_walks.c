@@ -13,7 +13,7 @@
 #include <usher/usher.h>
 
 #include "core/verbs.h"
-#include "lib/line.h"
+#include "lib/command_line.h"
 
 #define DAY INT64_C(86400000)
 #define NOW (20000 * DAY + DAY / 2)

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "core/segment.h"
-#include "engine/memory.h"
+#include "change/memory.h"
 
 /* The status of a child that asks for no number of a segment. */
 static int break_an_assumption(void)

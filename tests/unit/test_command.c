@@ -15,7 +15,7 @@
 #include "core/verbs.h"
 #include "lib/util.h"
 #ifdef USHER_WITH_REDIS
-#include "lib/notary.h"
+#include "lib/fake_authority.h"
 #include "lib/servers.h"
 #include "lib/stores.h"
 #endif

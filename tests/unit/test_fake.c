@@ -9,8 +9,8 @@
 
 #include "conn.h"
 #include "core/verbs.h"
-#include "engine/memory.h"
-#include "engine/result.h"
+#include "change/memory.h"
+#include "change/result.h"
 #include "lib/calls.h"
 #include "lib/fake.h"
 

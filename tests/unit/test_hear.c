@@ -18,10 +18,10 @@
 
 #include "core/changes.h"
 #include "lib/calls.h"
-#include "lib/fickle.h"
+#include "lib/rollback_store.h"
 #include "lib/hooks.h"
-#include "lib/line.h"
-#include "lib/notary.h"
+#include "lib/command_line.h"
+#include "lib/fake_authority.h"
 #include "lib/stores.h"
 #include "lib/util.h"
 

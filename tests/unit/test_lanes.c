@@ -120,7 +120,7 @@ static const struct usher_store_ops ops = {
     .close = close_nothing,
     .lanes = 2,
     .route = route,
-    .look = look,
+    .refresh = look,
 };
 
 struct caller {

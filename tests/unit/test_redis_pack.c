@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cmsgpack of a real server and src/core/pack.c: the same bytes for the same values, and each
- * reads what the other wrote; the brief commands and answers of backends/redis/number_brief.c. */
+ * reads what the other wrote; the brief commands and answers of backends/redis/number_fast.c. */
 #include "lib/test.h"
 
-#include "../../backends/redis/number_brief.h"
+#include "../../backends/redis/number_fast.h"
 #include "core/pack.h"
 #include "lib/servers.h"
 #include "lib/util.h"
@@ -116,7 +116,7 @@ static struct usher_text name_of(const char *name)
     return (struct usher_text){ name, strlen(name) };
 }
 
-/* Everything of a brief command, in the order of number_brief.h, `nil' for what is not given. */
+/* Everything of a brief command, in the order of number_fast.h, `nil' for what is not given. */
 static void expect_brief(const struct usher_operation *c, int64_t now_ms, unsigned place,
                          const char *expected)
 {
@@ -126,9 +126,9 @@ static void expect_brief(const struct usher_operation *c, int64_t now_ms, unsign
     redisReply *reply;
     size_t size;
 
-    assert_true(usher__redis_is_brief(c, &context));
+    assert_true(usher__redis_is_fast(c, &context));
     memset(mine, 0x55, sizeof mine);
-    size = usher__redis_brief(c, &context, place, mine, &values);
+    size = usher__redis_fast(c, &context, place, mine, &values);
     assert_true(size < sizeof mine);
     assert_int_equal(mine[size], 0x55);
     assert_int_equal(values, 5 + 7);
@@ -189,13 +189,13 @@ TEST(what_is_more_than_plain_is_not_brief)
     const struct usher_text name = name_of("x");
 
     plain.arg.number.owner = name;
-    assert_true(usher__redis_is_brief(&plain, &context));
-    assert_false(usher__redis_is_brief(&plain, &watched));
-#define NOT_BRIEF(change)                                  \
-    do {                                                   \
-        c = plain;                                         \
-        change;                                            \
-        assert_false(usher__redis_is_brief(&c, &context)); \
+    assert_true(usher__redis_is_fast(&plain, &context));
+    assert_false(usher__redis_is_fast(&plain, &watched));
+#define NOT_BRIEF(change)                                 \
+    do {                                                  \
+        c = plain;                                        \
+        change;                                           \
+        assert_false(usher__redis_is_fast(&c, &context)); \
     } while (0)
     NOT_BRIEF(c.verb = USHER_NUMBER_RENEW);
     NOT_BRIEF(c.request = name);
@@ -209,7 +209,7 @@ TEST(what_is_more_than_plain_is_not_brief)
     plain.arg.number.number = name;
     plain.given = USHER_GIVEN_TOKEN;
     plain.arg.number.token = (UINT64_C(1) << 56) - 1;
-    assert_true(usher__redis_is_brief(&plain, &context));
+    assert_true(usher__redis_is_fast(&plain, &context));
     NOT_BRIEF(c.given |= USHER_GIVEN_REST);
     NOT_BRIEF(c.arg.number.token++); /* has no room */
 #undef NOT_BRIEF
@@ -236,7 +236,7 @@ TEST(brief_answers_are_understood_whole_or_not_at_all)
     char bad[sizeof called + USHER_NAME_MAX];
 
     hangup.arg.number.number = name_of("n2");
-    assert_true(usher__redis_brief_answer(&call, called, sizeof called - 1, &r));
+    assert_true(usher__redis_fast_answer(&call, called, sizeof called - 1, &r));
     assert_int_equal(r.status, USHER_OK);
     assert_int_equal(r.epoch, 255);
     assert_int_equal(r.version, 258);
@@ -246,7 +246,7 @@ TEST(brief_answers_are_understood_whole_or_not_at_all)
     assert_int_equal(r.of.number.until_ms, 513);
     assert_int_equal(r.of.number.next_ms, -1);
     assert_string_equal(r.of.number.number, "n1");
-    assert_true(usher__redis_brief_answer(&hangup, hung_up, sizeof hung_up - 1, &r));
+    assert_true(usher__redis_fast_answer(&hangup, hung_up, sizeof hung_up - 1, &r));
     assert_int_equal(r.version, 259);
     assert_true(r.due_ms == USHER_NEVER && r.now_ms == 256);
     assert_int_equal(r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
@@ -255,21 +255,21 @@ TEST(brief_answers_are_understood_whole_or_not_at_all)
     assert_string_equal(r.of.number.number, "n2");
 
     for (size_t size = 0; size < sizeof called - 2; size++)
-        assert_false(usher__redis_brief_answer(&call, called, size, &r));
+        assert_false(usher__redis_fast_answer(&call, called, size, &r));
     for (size_t size = 0; size < sizeof hung_up; size++)
         if (size != sizeof hung_up - 1)
-            assert_false(usher__redis_brief_answer(&hangup, hung_up, size, &r));
-    assert_false(usher__redis_brief_answer(&hangup, called, sizeof called - 1, &r));
-    assert_false(usher__redis_brief_answer(&call, hung_up, sizeof hung_up - 1, &r));
+            assert_false(usher__redis_fast_answer(&hangup, hung_up, size, &r));
+    assert_false(usher__redis_fast_answer(&hangup, called, sizeof called - 1, &r));
+    assert_false(usher__redis_fast_answer(&call, hung_up, sizeof hung_up - 1, &r));
     for (size_t i = 1; i < 17; i++) {
         memcpy(bad, called, sizeof called);
         bad[i] = i % 2 == 0 ? 'g' : '\0';
-        assert_false(usher__redis_brief_answer(&call, bad, sizeof called - 1, &r));
+        assert_false(usher__redis_fast_answer(&call, bad, sizeof called - 1, &r));
     }
     memcpy(bad, called, sizeof called);
     bad[sizeof called - 2] = '\0'; /* in a name */
-    assert_false(usher__redis_brief_answer(&call, bad, sizeof called - 1, &r));
+    assert_false(usher__redis_fast_answer(&call, bad, sizeof called - 1, &r));
     memset(bad + sizeof called - 3, 'n', USHER_NAME_MAX + 1);
-    assert_true(usher__redis_brief_answer(&call, bad, sizeof called - 3 + USHER_NAME_MAX, &r));
-    assert_false(usher__redis_brief_answer(&call, bad, sizeof called - 2 + USHER_NAME_MAX, &r));
+    assert_true(usher__redis_fast_answer(&call, bad, sizeof called - 3 + USHER_NAME_MAX, &r));
+    assert_false(usher__redis_fast_answer(&call, bad, sizeof called - 2 + USHER_NAME_MAX, &r));
 }

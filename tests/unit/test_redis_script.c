@@ -12,7 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/parse.h"
-#include "words/words.h"
+#include "parse/words.h"
 #include "core/number.h"
 #include "lib/calls.h"
 #include "lib/servers.h"

@@ -265,7 +265,7 @@ TEST(classes_hold_for_the_state_of_the_server_inside_of_a_script)
         { "Valkey 9.1", FEW_REPLICAS IN91, USHER__REDIS_RETRY },
         { "Valkey 9.1", DISK("Valkey") IN91, USHER__REDIS_REFUSED },
 
-        /* handed on by lua/main.lua, which had written nothing: 7.0 has no place then */
+        /* handed on by lua/dispatch.lua, which had written nothing: 7.0 has no place then */
         { "6.2", AT62 "-" READ_ONLY, USHER__REDIS_REFUSED },
         { "6.2", AT62 "-" NO_MEMORY, USHER__REDIS_REFUSED },
         { "6.2", AT62 "-" FEW_REPLICAS, USHER__REDIS_RETRY },
@@ -398,7 +398,7 @@ TEST(classes_hold_for_what_may_come_from_the_middle_of_a_script)
           USHER__REDIS_SCRIPT_ERROR },
         { "Valkey 9.1", "ERR " NO_MEMORY IN91, USHER__REDIS_SCRIPT_ERROR },
 
-        /* handed on by lua/main.lua */
+        /* handed on by lua/dispatch.lua */
         { "6.2", AT62 NOT_RUN, USHER__REDIS_SCRIPT_ERROR },
         { "7.0", "ERR " NOT_RUN, USHER__REDIS_SCRIPT_ERROR },
         { "7.2",

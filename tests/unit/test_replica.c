@@ -10,7 +10,7 @@
 #include "core/pack.h"
 #include "lib/calls.h"
 #include "lib/util.h"
-#include "steps/kept.h"
+#include "change/request_cache.h"
 
 #define EPOCH UINT64_C(0x1122334455667788)
 #define OTHER UINT64_C(0x99)

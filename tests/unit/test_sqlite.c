@@ -23,8 +23,8 @@
 #include <sqlite3.h>
 
 #include "data/sqlite_format_9.h"
-#include "engine/memory.h"
-#include "engine/result.h"
+#include "change/memory.h"
+#include "change/result.h"
 #include "lib/calls.h"
 #include "lib/util.h"
 #include "records.h"

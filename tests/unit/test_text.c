@@ -10,7 +10,7 @@
 
 #include "core/text.h"
 #include "core/verbs.h"
-#include "lib/line.h"
+#include "lib/command_line.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -4,7 +4,7 @@
 
 #include <usher/usher.h>
 
-#include "lib/fickle.h"
+#include "lib/rollback_store.h"
 
 /* How many records `apply` looks for when its lane is new, in a queue of @lanes lanes with users.
  */

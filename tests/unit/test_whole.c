@@ -10,8 +10,8 @@
 
 #include <usher/store.h>
 
-#include "engine/memory.h"
-#include "engine/result.h"
+#include "change/memory.h"
+#include "change/result.h"
 #include "lib/util.h"
 
 #define F(name) USHER_FIELD_##name

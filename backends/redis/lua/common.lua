@@ -2,7 +2,7 @@
 --
 -- The parts that all nouns share: a record store on a hash and two sorted sets, the scope's header,
 -- its clock and version, request ids, and the writing of changes.  The steps are those of
--- src/steps/work.c, in the same order.
+-- src/change/work.c, in the same order.
 --
 -- A script runs once for each call and keeps nothing for the next one.  Making a function takes
 -- long, so functions are made only when they are needed.  A function also looks up each local that
@@ -10,8 +10,8 @@
 -- the C tables (`usher tables NOUN --lua`); the library inserts its value.
 --
 -- ARGV[1] of a call contains one or more commands on one scope, packed one after the other: see
--- pack_call() in trip.c.  Each is applied wholly or not at all.  An answer has the form that
--- usher_result_unpack() reads (or that of number_brief.h); several answers are an array.
+-- pack_call() in pipeline.c.  Each is applied wholly or not at all.  An answer has the form that
+-- usher_result_unpack() reads (or that of number_fast.h); several answers are an array.
 --
 -- Keys: each has a member that is never removed, so that no key is ever empty.  (A key that vanishes
 -- and comes back inside a script makes the script fail half-way while its slot migrates.)  Numbers
@@ -294,12 +294,12 @@ end
 -- Return version @v as notices contain it: with the version before it if that is not @v - 1.
 function S.told(v) return v - 1 == S.jump_to and {v, S.jump_from} or v end
 
--- See usher__version_before() and usher__scope_shown().
+-- See usher__version_before() and usher__scope_public_version().
 function S.before(v) return v - 1 == S.jump_to and S.jump_from or v - 1 end
 
 function S.version_shown() return S.version == S.jump_to and S.jump_from or S.version end
 
--- See usher__scope_lost() and usher__say_lost().
+-- See usher__scope_version_lost() and usher__say_lost().
 function S.all_gaps() return S.gaps or call('HGET', HASH, 'gaps') or '' end
 
 -- Return whether version @v is lost, and whether it is in a gap.  Versions of an earlier room of the same
@@ -335,7 +335,7 @@ end
 
 function S.is_told() return S.watch == 1 or S.log_kept() end
 
--- Return the settings given by the command, packed for its notice: see usher__change_given().
+-- Return the settings given by the command, packed for its notice: see usher__change_data_settings().
 function S.given()
     if not S.is_told() then return nil end
     local t = {}
@@ -365,7 +365,7 @@ function S.commit(verb, from, to, r, data)
     end
 end
 
--- The log of a scope: see src/steps/log.c.
+-- The log of a scope: see src/change/log.c.
 function S.make_log()
     local format = string.format
 
@@ -526,7 +526,7 @@ function S.other_version()
     return true
 end
 
--- Outages: see usher__outage_look().  A noun defines S.lives, S.beat_of(), S.life_of(r) and, if heartbeats
+-- Outages: see usher__outage_check().  A noun defines S.lives, S.beat_of(), S.life_of(r) and, if heartbeats
 -- do not set the scope's clock, S.last_sign().
 function S.make_outage()
     local function in_gap(kind, most, from)
@@ -579,7 +579,7 @@ function S.outage_end(at)
     return S.gap_to and at > S.gap_from and at <= S.gap_to and S.gap_to + S.beat_of() or nil
 end
 
--- Dropping: see src/steps/drop.c.
+-- Dropping: see src/change/drop.c.
 function S.dropping() return S.exists and S.count[1] == K.DROPPING end
 
 -- Called before each command.  A command that would create the scope again removes a portion of the old one

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Read a direct call, and name the fields of its answer: see main.lua.  Like direct_*.lua this part is in the
+-- Read a direct call, and name the fields of its answer: see dispatch.lua.  Like direct_*.lua this part is in the
 -- text that usher_lua() gives, and not in the scripts that the library loads.
     -- EVALSHA sha 3 {scope}:noun {scope}:noun:index {scope}:noun:held verb …
     -- or, on a server that is not a node of a cluster, EVALSHA sha 1 {scope} verb …
@@ -167,7 +167,7 @@
         if wrong then return nil, wrong end
         if a[3] then
             -- The fingerprint of the arguments, in their order.  It is even and at least 2^53, and those of
-            -- usher__operation_print() are below: see S.kept().  As there, epoch= is no part of it,
+            -- usher__operation_fingerprint() are below: see S.kept().  As there, epoch= is no part of it,
             -- nor is what the library itself gives.
             local given = {}
             for i, kind in string.gmatch(K.ARGS, ' (%d+)=[%l-]+:(%l)') do

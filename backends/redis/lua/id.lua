@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of an id dispenser: the same steps as src/steps/id.c, in its order.
+-- The verbs of an id dispenser: the same steps as src/nouns/id/id.c, in its order.
 --
 -- Products of a count and `by` are at most 10^15, so all sums are exact.
 --@wide

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The fast path of `next`, inside the loop of main.lua.  It calls no function of id.lua.  It runs when
+-- The fast path of `next`, inside the loop of dispatch.lua.  It calls no function of id.lua.  It runs when
 -- the command has no watcher, no request id and no log, stays within the segment, and all numbers are
 -- below 10^15.  All other commands are left to id.lua.
 if verb == K.V_NEXT and not done and not made and not by_hand and exists and all[p] < K.ARG_IF_VERSION

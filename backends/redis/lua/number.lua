@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a number pool: the same steps as src/steps/number.c, in its order.  Kinds:
+-- The verbs of a number pool: the same steps as src/nouns/number/number.c, in its order.  Kinds:
 --   1 a number (n0 to n3: calls, day, used, lease)
 --   2 a group (total, busy+up, resting)
 --   3 a sticky number
@@ -114,33 +114,33 @@ end
 
 function S.rests_otherwise(r) return r.state < K.NUMBER_BUSY_DOWN and S.rests_until(r) ~= r.ends end
 
-function S.capped(r, at)
+function S.reached_cap(r, at)
     local daily = S.set[K.SET_DAILY + 1]
     return daily > 0 and r.n1 >= S.day_of(at) and r.n0 >= daily
 end
 
 -- See rank_of() and usher__number_rank_capped().
 function S.rank_of(r, drawn)
-    if S.capped(r, S.now) then
+    if S.reached_cap(r, S.now) then
         return ((r.n1 + 8) * 1073741824 + (r.n0 < 1073741823 and r.n0 or 1073741823)) * 2 + (drawn and 1 or 0)
     end
     return drawn and S.draw(r.order, 0) or K.QUEUED
 end
 
 -- Assign @r, a free number, its position in the idle list at version @v: see place().
-function S.place(r, v)
+function S.assign_rank(r, v)
     r.order = v
     r.rank = S.rank_of(r, S.set[K.SET_ORDER + 1] == K.ORDER_RANDOM)
 end
 
 -- Put @r into state @to at version @v: see settle().
-function S.settle(r, to, ends, v)
+function S.set_state(r, to, ends, v)
     local was = r.slots % 2 == 1
     r.state, r.ends, r.slots = to, ends, S.slots(K.NUMBER_LISTS, to, ends)
     if r.slots % 2 == 0 then
         r.rank = 0
     elseif not was then
-        S.place(r, v)
+        S.assign_rank(r, v)
     end
     r.held = nil
     if to < K.NUMBER_BUSY_DOWN then r.owner, r.held = '', r.owner end
@@ -150,7 +150,7 @@ end
 function S.release(r, to, at, rest, v)
     r.n3 = rest and -2 - (at + rest) or at
     local ends = S.rest_end(r)
-    S.settle(r, to, ends > at and ends or 0, v)
+    S.set_state(r, to, ends > at and ends or 0, v)
 end
 
 -- Note that something is due at @at: see due_at().
@@ -256,7 +256,7 @@ function S.make_expiry()
         local to, at = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_EXPIRE), S.end_of(r)
         if r.state >= K.NUMBER_BUSY_DOWN then return S.release(r, to, at, nil, v) end
         local ends = S.rest_end(r)
-        S.settle(r, to, ends > at and ends or 0, v)
+        S.set_state(r, to, ends > at and ends or 0, v)
     end
 
     -- Apply what is due for @r: it expires, or an outage has moved the end of its lease.
@@ -292,7 +292,7 @@ function S.make_expiry()
     end
 
     function S.is_right(r)
-        return not S.rests_otherwise(r) and (r.slots % 2 == 0 or (r.rank >= K.ASIDE) == S.capped(r, S.now))
+        return not S.rests_otherwise(r) and (r.slots % 2 == 0 or (r.rank >= K.ASIDE) == S.reached_cap(r, S.now))
     end
 
     -- Continue to apply changed limits to the numbers, at most @left of them.  Return the remaining part of
@@ -375,7 +375,7 @@ function S.make_expiry()
     function S.first_aside(group)
         if S.count[K.COUNT_CAPPED + 1] == 0 then return nil end
         local r = S.walk('1', '0', group, K.ASIDE, 0)
-        while r and S.capped(r, S.now) do r = S.walk('1', '0', group, (r.n1 + 9) * 2147483648, 0) end
+        while r and S.reached_cap(r, S.now) do r = S.walk('1', '0', group, (r.n1 + 9) * 2147483648, 0) end
         return r
     end
 end
@@ -434,7 +434,7 @@ function S.simple(event)
         if S.req then S.keep(S.version + 1) end
         return S.commit(S.verb, state, to, r, S.about_number(S.verb, r))
     end
-    S.settle(r, to, r.ends, S.version + 1)
+    S.set_state(r, to, r.ends, S.version + 1)
     if state then
         S.say(K.OK, r)
         return S.finish(r, state, ends, true, to)
@@ -472,7 +472,7 @@ function S.move_by_call(r)
     local owner, guard = S.a[K.ARG_OWNER], K.NUMBER_IF_ANY
     if r.state >= K.NUMBER_BUSY_DOWN then
         if owner then guard = owner == r.owner and K.NUMBER_IF_HOLDER or K.NUMBER_IF_OTHER end
-    elseif r.ends ~= 0 or S.capped(r, S.now) then
+    elseif r.ends ~= 0 or S.reached_cap(r, S.now) then
         guard = K.NUMBER_IF_RESTING
     end
     return S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_CALL, guard)
@@ -482,16 +482,16 @@ end
 function S.take_free(r)
     local to, what = S.move_by_call(r)
     if what ~= K.OK then return false end
-    S.take(r, to)
+    S.take_number(r, to)
     return true
 end
 
 -- Give @r to this call and set its state to @to: see take().
-function S.take(r, to)
+function S.take_number(r, to)
     local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
     local state, lease, calls = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1], r.n1 >= today and r.n0 or 0
     r.day = r.n1
-    S.settle(r, to, lease > 0 and S.moment + lease or 0, v)
+    S.set_state(r, to, lease > 0 and S.moment + lease or 0, v)
     r.token, r.order = v, v
     r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, math.max(r.n1, today), S.moment, lease, a[K.ARG_OWNER] or ''
     if S.count[K.COUNT_CALLS_DAY + 1] < today then
@@ -518,7 +518,7 @@ end
 
 -- Return the first number in the order of the pool, of @group or of all, without those on the over-cap list:
 -- see head().
-function S.head(group)
+function S.first_idle(group)
     local order = S.set[K.SET_ORDER + 1]
     local r
     if order == K.ORDER_RANDOM then
@@ -531,7 +531,7 @@ function S.head(group)
     return S.walk('1', '0', group, K.ASIDE, 0, true)
 end
 
--- A fair draw: see draw() in src/steps/number.c.
+-- A fair draw: see draw() in src/nouns/number/number.c.
 function S.draw_from(group)
     local v = S.version + 1
     local left, turned = S.draw(v, 2097152) % K.DRAW_STEPS, false
@@ -568,7 +568,7 @@ function S.make_call()
         elseif r.state ~= K.NUMBER_IDLE_UP then
             at = 0
         end
-        return at ~= 0 and S.capped(r, at) and S.day_end(at) or at
+        return at ~= 0 and S.reached_cap(r, at) and S.day_end(at) or at
     end
 
     -- Return an iterator over holds and rests in the order of their ends; it returns the next number, and when
@@ -667,7 +667,7 @@ function S.make_call()
         local memory = S.find('3', S.a[K.ARG_STICKY])
         if not memory or memory.ends <= S.moment then return false end
         local r, list = S.load(memory.owner), S.a[K.ARG_GROUPS]
-        if r.slots % 2 == 0 or S.capped(r, S.now) then return false end
+        if r.slots % 2 == 0 or S.reached_cap(r, S.now) then return false end
         if list then
             list = ',' .. list .. ','
             if not find(list, ',*,', 1, true) and
@@ -681,14 +681,14 @@ function S.make_call()
     -- Give @r to the call if the table allows it; otherwise answer why not.
     function S.call_one(r)
         local to, what = S.move_by_call(r)
-        if what == K.OK then return S.take(r, to) end
+        if what == K.OK then return S.take_number(r, to) end
         if what == K.REFUSED then return S.turned_down(r) end
         S.say(what, r)
     end
 end
 
--- See usher__come_again().
-function S.come_again()
+-- See usher__defer().
+function S.defer()
     S.behind, S.status, S.why = true, K.REFUSED, K.WHY_DUE
     S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_STATS or S.verb == K.V_SET then
@@ -710,22 +710,22 @@ end
 -- before it.  Return false if there is none.  See take_first() and find_more().
 function S.take_first(group)
     while true do
-        local r, judged = S.head(group), S.count[K.COUNT_JUDGE + 1] == 0
+        local r, judged = S.first_idle(group), S.count[K.COUNT_JUDGE + 1] == 0
         if r and judged then return S.take_free(r) end
         if not S.expire then S.make_expiry() end
         r = r or S.first_aside(group)
         if r then
             if judged or S.is_right(r) then return S.take_free(r) end
-            if not S.step() then return S.come_again() end
+            if not S.step() then return S.defer() end
             S.judge_one(r)
         else
             r = S.due >= 0 and S.due <= S.now and S.first_due(group)
             if r then
-                if not S.step() then return S.come_again() end
+                if not S.step() then return S.defer() end
                 S.expire_one(r)
             else
                 if judged then return false end
-                if S.left <= 0 then return S.come_again() end
+                if S.left <= 0 then return S.defer() end
                 S.left = S.judge(S.left)
             end
         end
@@ -739,7 +739,7 @@ function S.call_any()
     if S.exists then
         local r = owner and S.walk('1', '2', owner)
         while r and S.is_due(r) do
-            if not S.step() then return S.come_again() end
+            if not S.step() then return S.defer() end
             if not S.expire then S.make_expiry() end
             S.expire_one(r)
             r = S.walk('1', '2', owner)
@@ -775,7 +775,7 @@ end
 -- See end_rest().
 function S.end_rest(r, to)
     r.n3 = -1
-    S.settle(r, to, 0, S.version + 1)
+    S.set_state(r, to, 0, S.version + 1)
 end
 
 -- Answer @what; nothing changes.  `stale` has the owner and the deadline of the hold, but not its token: see
@@ -814,7 +814,7 @@ end
 function S.extend(r, told)
     local state, ends, lease = r.state, r.ends, r.n3
     r.n3 = S.a[K.ARG_LEASE] or lease
-    S.settle(r, state, r.n3 > 0 and S.moment + r.n3 or 0, S.version + 1)
+    S.set_state(r, state, r.n3 > 0 and S.moment + r.n3 or 0, S.version + 1)
     if r.ends == ends and r.n3 == lease then return false end
     if told then
         S.say(K.OK, r)
@@ -839,7 +839,7 @@ function S.renew()
         guard = r.state >= K.NUMBER_BUSY_DOWN and r.owner == a[K.ARG_OWNER] and K.NUMBER_IF_HOLDER
             or K.NUMBER_IF_OTHER
         to, what = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_RETAKE, guard)
-        if what == K.OK then return S.take(r, to) end
+        if what == K.OK then return S.take_number(r, to) end
         if what ~= K.SAME then return S.say_lost('token') end
     end
     to, what = S.move(K.NUMBER_MOVES, r.state, K.NUMBER_E_RENEW, guard)
@@ -1061,7 +1061,7 @@ function S.make_reads()
     -- Change @r to what it is after all due expiries.  Nothing is written.
     function S.look(r)
         while S.is_due(r) do S.expire(r, r.order) end
-        if S.rests_otherwise(r) then S.settle(r, r.state, S.rests_until(r), r.order) end
+        if S.rests_otherwise(r) then S.set_state(r, r.state, S.rests_until(r), r.order) end
         return r
     end
 
@@ -1069,7 +1069,7 @@ function S.make_reads()
         S.rows = S.rows or {}
         S.rows[#S.rows + 1] = {r.id, r.group, r.owner, r.state,
             r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, S.end_of(r),
-            r.n1 >= S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.NUMBER_IDLE_UP and S.capped(r, S.now) and 1 or 0,
+            r.n1 >= S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.NUMBER_IDLE_UP and S.reached_cap(r, S.now) and 1 or 0,
             r.state >= K.NUMBER_BUSY_DOWN and math.max(S.moment - r.n2, 0) or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or '', ''}
     end
 
@@ -1171,8 +1171,8 @@ end
 
 function S.run()
     local verb = S.verb
-    if S.behind then return S.come_again() end
-    if S.drop_meet() then return S.come_again() end
+    if S.behind then return S.defer() end
+    if S.drop_meet() then return S.defer() end
     if verb == K.V_SHOW or verb == K.V_LIST or verb == K.V_STATS or verb == K.V_CHANGES then
         S.meet_outage(false)
         if not S.look then S.make_reads() end

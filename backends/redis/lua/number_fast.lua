@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- The fast path of a plain call by owner and a plain hangup, inside the loop of main.lua, without functions
--- and tables of its own.  Plain commands have no watcher, no request id, no group and no rest (number_brief.c
+-- The fast path of a plain call by owner and a plain hangup, inside the loop of dispatch.lua, without functions
+-- and tables of its own.  Plain commands have no watcher, no request id, no group and no rest (number_fast.c
 -- packs them), nothing is due, and the pool has no daily cap and no random order.  All other commands are
 -- left to number.lua before anything was written.
 --
@@ -42,7 +42,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                 end
             end
             local record = records and records[nth]
-            -- S.take() of number.lua: the number is free, has no group, and is listed at its position.
+            -- S.take_number() of number.lua: the number is free, has no group, and is listed at its position.
             if record and #record == 70
                 and sub(record, 1, 26) == K.HEAD_IDLE_UP .. '\1' .. K.QUEUED_BYTES .. sub(idle[nth], 10, 16) then
                 local span = all[p + 3] or lease

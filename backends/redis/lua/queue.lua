@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a queue: the same steps as src/steps/queue*.c, in files of the same names.
+-- The verbs of a queue: the same steps as src/nouns/queue/queue*.c, in files of the same names.
 --
 -- Kinds:
 --   1 an agent (n0 to n7: capacity, seated, beat, served, wrap, level, offers * 4, since; offers has + 2
@@ -14,7 +14,7 @@
 --   8 a notice
 --   9 a refusal (state 1: a user whose refusals are being erased, 2: a search, 3: changed limits)
 --
--- S.act is the current queue transaction: its version v, its agent and its lanes.
+-- S.change is the current queue transaction: its version v, its agent and its lanes.
 local find, floor, format = string.find, math.floor, string.format
 local FIGURES = '>I7I7I7I7I7I7I7I7I7I7I7'
 
@@ -25,7 +25,7 @@ function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 864000
 function S.begin()
     S.state, S.place, S.why, S.more, S.index, S.wait, S.ends, S.token, S.login, S.no, S.counted, S.user,
         S.agent, S.extra, S.tell_rows, S.n_matched = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', nil, false, 0
-    S.todo_a, S.todo_u, S.act, S.whole, S.looked = {}, {}, nil, false, 0
+    S.todo_a, S.todo_u, S.change, S.whole, S.looked = {}, {}, nil, false, 0
 end
 
 function S.fields(t, n)
@@ -106,8 +106,8 @@ function S.arguments_fault(verb)
     return nil
 end
 
--- Answer that too many expiries are pending on this rule: retry; see src/steps/queue.c.
-function S.come_again()
+-- Answer that too many expiries are pending on this rule: retry; see src/nouns/queue/queue.c.
+function S.defer()
     S.behind, S.status, S.why, S.more = true, K.REFUSED, 4, 1
     S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_STATS or S.verb == K.V_SET or S.verb == K.V_CHANGES then
@@ -136,8 +136,8 @@ end
 
 function S.run()
     local verb, max = S.verb, K.EXPIRE_MAX
-    if S.behind then return S.come_again() end
-    if S.drop_meet() then return S.come_again() end
+    if S.behind then return S.defer() end
+    if S.drop_meet() then return S.defer() end
     if verb == K.V_CHANGES then
         if not S.log_add then S.make_log() end
         return S.log_changes()
@@ -157,13 +157,13 @@ function S.run()
         S.tell_rows, max = true, S.sweep_max(S.a[K.ARG_MAX])
     end
     local version, n, more = S.version, 0, false
-    if S.cnt(K.COUNT_OLD) ~= 0 and S.reach() then return S.come_again() end
+    if S.cnt(K.COUNT_OLD) ~= 0 and S.reach() then return S.defer() end
     if S.exists and S.due >= 0 and S.due <= S.moment and verb ~= K.V_DRAIN then
         local now = S.now
         if not S.expire_next then S.make_expiry() end
         n, more = S.expire_due(max)
         S.now = now
-        if more and verb ~= K.V_SWEEP then return S.come_again() end
+        if more and verb ~= K.V_SWEEP then return S.defer() end
     end
     if verb ~= K.V_SWEEP and S.other_version() then return end
     if verb == K.V_SWEEP then

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of agents, with match and pull: src/steps/queue_agents.c.
+-- The verbs of agents, with match and pull: src/nouns/queue/queue_agents.c.
 
 function S.beat()
     local ttl = S.set[K.SET_TTL + 1]
@@ -58,13 +58,13 @@ function S.make_agents()
     -- Let another session take over @a.
     function S.session_replace(a)
         local from = S.shown(a)
-        S.act.agent = a
+        S.change.agent = a
         S.step()
-        a.session, a.login, a.n2 = S.a[K.ARG_SESSION], S.act.v, S.beat()
+        a.session, a.login, a.n2 = S.a[K.ARG_SESSION], S.change.v, S.beat()
         S.agent_settle(a)
         S.agent_event(a, K.AGENT_E_LOGIN, S.at())
-        S.about(S.verb, from, a)
-        S.act_commit()
+        S.subject(S.verb, from, a)
+        S.change_commit()
         S.say_agent(K.OK, a)
         if S.is_open(a) then S.todo_agent(a.order) end
     end
@@ -72,7 +72,7 @@ function S.make_agents()
     function S.login_verb()
         local g = S.a
         local r = S.load('1', g[K.ARG_AGENT])
-        S.act_init()
+        S.change_init()
         if r then
             S.agent_read(r)
             local guard = not S.same_login(r) and K.AGENT_IF_OTHER
@@ -86,7 +86,7 @@ function S.make_agents()
         end
         S.step()
         local a = S.fresh('1', g[K.ARG_AGENT])
-        a.order, a.token = S.act.v, S.act.v
+        a.order, a.token = S.change.v, S.change.v
         a.n0, a.n5, a.n2 = g[K.ARG_CAPACITY] or 1, g[K.ARG_LEVEL] or 0, S.beat()
         a.lanes, a.rooms, a.was_open, a.touched, a.since = S.lanes_of(), {}, false, false, S.at()
         a.session, a.login = g[K.ARG_SESSION] or '', a.order
@@ -104,8 +104,8 @@ function S.make_agents()
         end
         S.say_agent(K.OK, a)
         S.agent_save(a, true)
-        S.about(S.verb, K.AGENT_GONE, a)
-        S.act_commit()
+        S.subject(S.verb, K.AGENT_GONE, a)
+        S.change_commit()
         S.todo_agent(a.order)
     end
 
@@ -119,13 +119,13 @@ function S.make_agents()
     function S.logout_absent()
         local r = S.absent_find()
         if not r or r.n0 ~= 0 then return S.not_there(K.AGENT_E_LOGOUT) end
-        S.act_init()
+        S.change_init()
         S.step()
         S.absent_erase(r)
         r.ends, r.token = 0, 0
-        S.about(S.verb, K.AGENT_PAUSED, r)
+        S.subject(S.verb, K.AGENT_PAUSED, r)
         S.no_agent(K.OK)
-        S.act_commit()
+        S.change_commit()
     end
 
     function S.logout()
@@ -144,9 +144,9 @@ function S.make_agents()
         if ready then pends = r.n6 % 4 ~= 0 or r.n4 ~= 0 end
         local _, what = S.move(K.AGENT_MOVES, r.state, event, pends and K.AGENT_IF_PENDING or K.AGENT_IF_ANY)
         if what ~= K.OK then return S.say_agent(what, r) end
-        S.act_init()
+        S.change_init()
         local a = S.agent_read(r)
-        S.act.agent = a
+        S.change.agent = a
         S.step()
         a.touched = true
         if ready or S.used(a) == 0 then a.n4 = 0 end
@@ -157,10 +157,10 @@ function S.make_agents()
         end
         S.agent_event(a, event, S.at())
         a.ends = S.nearer(a.n2, a.n4)
-        S.about(verb, from, a)
+        S.subject(verb, from, a)
         S.say_agent(K.OK, a)
         S.todo_agent(a.order)
-        S.act_commit()
+        S.change_commit()
     end
 
     function S.agent_verb(event)
@@ -175,8 +175,8 @@ function S.make_agents()
         while true do
             local r = S.load('1', S.a[K.ARG_AGENT])
             if not r then return S.no_agent(K.MISSING) end
-            S.act_init()
-            S.act.agent = S.agent_read(r)
+            S.change_init()
+            S.change.agent = S.agent_read(r)
             local u = S.first_in_rooms(r)
             if not u then
                 S.counted = n
@@ -186,7 +186,7 @@ function S.make_agents()
             end
             local to = S.user_move(u, u.state == K.USER_SEATED and K.USER_E_FINISH or K.USER_E_BACK)
             S.user_leaves(u, to, 7, true, S.verb, S.at())
-            S.act_commit()
+            S.change_commit()
             n = n + 1
         end
     end
@@ -200,17 +200,17 @@ function S.make_agents()
             S.status, S.because = K.REFUSED, 'the agent is not open: full, paused or in wrap-up'
             return
         end
-        S.act_init()
-        S.act.agent = S.agent_read(r)
+        S.change_init()
+        S.change.agent = S.agent_read(r)
         S.whole = true
-        local u = S.first_user(S.act.agent, true, {})
+        local u = S.first_user(S.change.agent, true, {})
         if u then S.give(u, true) end
         if not u then
             S.status, S.why = K.EMPTY, 2
             return
         end
-        S.state = S.shown(S.act.agent)
-        S.act_commit()
+        S.state = S.shown(S.change.agent)
+        S.change_commit()
     end
 
     function S.match()

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The answer about one agent or one user: src/steps/queue_answer.c.
+-- The answer about one agent or one user: src/nouns/queue/queue_answer.c.
 
 function S.say_agent(status, r)
     S.status, S.state, S.agent = status, S.shown(r), r.id

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Expiries: src/steps/queue_due.c.
+-- Expiries: src/nouns/queue/queue_due.c.
 
 function S.make_expiry()
     function S.first_in_rooms(a)
@@ -21,9 +21,9 @@ function S.make_expiry()
     -- Make one of the changes by which an agent leaves.  Return true if it has left.
     function S.agent_leave(r, event, verb, at)
         local from = S.shown(r)
-        S.act_init()
+        S.change_init()
         local a = S.agent_read(r)
-        S.act.agent = a
+        S.change.agent = a
         a.leaving = true
         local u = S.first_in_rooms(a)
         if u then
@@ -32,12 +32,12 @@ function S.make_expiry()
             if a.n6 % 4 < 2 then a.n6 = a.n6 + 2 end
             local to = S.user_move(u, back and K.USER_E_BACK or K.USER_E_DROP)
             S.user_leaves(u, to, 5, offered, K.V_REQUEUE, at)
-            S.act_commit()
+            S.change_commit()
             return false
         end
         S.step()
         S.agent_event(a, event, at)
-        S.about(verb, from, a)
+        S.subject(verb, from, a)
         for i = 1, #a.lanes do
             local id = format('%.0f.%d', a.order, i - 1)
             S.erase(S.find('2', id) or S.damaged())
@@ -50,11 +50,11 @@ function S.make_expiry()
             absent.ends, absent.token = K.FOREVER - 1, a.login
             if not paused then absent.ends, absent.n0 = a.n4, a.n4 end
             if not S.remember then S.make_memory() end
-            S.remember(absent, K.COUNT_ABSENT, K.ABSENT_MAX, S.act.v)
+            S.remember(absent, K.COUNT_ABSENT, K.ABSENT_MAX, S.change.v)
         end
         S.erase(a)
         a.dirty = false
-        S.act_commit()
+        S.change_commit()
         return true
     end
 
@@ -68,16 +68,16 @@ function S.make_expiry()
             return S.heartbeat(r)
         end
         if r.n2 ~= 0 and r.n2 <= at then return S.agent_leave(r, K.AGENT_E_LOST, K.V_EXPIRE, at) end
-        S.act_init()
+        S.change_init()
         local a = S.agent_read(r)
-        S.act.agent = a
+        S.change.agent = a
         S.step()
         a.n4, a.touched = 0, true
         S.agent_event(a, K.AGENT_E_DONE, at)
         a.ends = a.n2
-        S.about(K.V_EXPIRE, from, a)
+        S.subject(K.V_EXPIRE, from, a)
         S.todo_agent(a.order)
-        S.act_commit()
+        S.change_commit()
     end
 
     function S.expire_user(u)
@@ -95,9 +95,9 @@ function S.make_expiry()
             if state == K.USER_WAITING then S.todo_user(u) end
             return S.heartbeat(u)
         end
-        S.act_init()
+        S.change_init()
         S.user_leaves(u, (S.user_move(u, event)), outcome, event == K.USER_E_BACK, K.V_EXPIRE, at)
-        S.act_commit()
+        S.change_commit()
     end
 
     -- Apply the next expiry that is due.  Return false if none is.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The part of direct_json.lua for queues: see src/engine/queue_hooks.c.
+-- The part of direct_json.lua for queues: see src/nouns/queue/queue_hooks.c.
 function J.applies(code)
     local agent = S.a[K.ARG_AGENT] ~= nil
     if code == K.F_ROOM then return S.verb ~= K.V_ALIVE or not agent end

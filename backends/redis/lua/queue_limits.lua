@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Apply a changed ttl or maxwait to the deadlines of agents and users: src/steps/queue_limits.c.
+-- Apply a changed ttl or maxwait to the deadlines of agents and users: src/nouns/queue/queue_limits.c.
 -- n0 to n5 of the record of the change: when the limits were set, the current list, rank and order of the last
 -- record of it that was changed, what changed (1 ttl, 2 maxwait), the former ttl.
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The matching of users and agents: src/steps/queue_match.c.
+-- The matching of users and agents: src/nouns/queue/queue_match.c.
 
 function S.pace(l, u)
     local f = l.f
@@ -18,7 +18,7 @@ function S.seated(l, u)
     S.figure(l, S.at(), 2, 1)
     S.figure(l, S.at(), 4, wait)
     if wait <= S.set[K.SET_SERVICE + 1] then S.figure(l, S.at(), 3, 1) end
-    S.act.agent.n3 = S.act.agent.n3 + 1
+    S.change.agent.n3 = S.change.agent.n3 + 1
 end
 
 function S.row(u, a, no, ends)
@@ -28,7 +28,7 @@ function S.row(u, a, no, ends)
 end
 
 function S.give(u, stored)
-    local a, offer, no = S.act.agent, S.set[K.SET_OFFER + 1], 1
+    local a, offer, no = S.change.agent, S.set[K.SET_OFFER + 1], 1
     S.step()
     while a.rooms[no] ~= '' do no = no + 1 end
     local l = S.lane_hold(u.group)
@@ -36,7 +36,7 @@ function S.give(u, stored)
         if not S.refuse then S.make_refusals() end
         S.refuse_no_more(u, a.id)
     end
-    a.rooms[no], a.touched, a.token = u.id, true, S.act.v
+    a.rooms[no], a.touched, a.token = u.id, true, S.change.v
     if offer > 0 then
         a.n6 = a.n6 + 4
         S.agent_event(a, K.AGENT_E_OFFER, S.at())
@@ -48,9 +48,9 @@ function S.give(u, stored)
         u.n6 = 0
     end
     S.user_settle(u, (S.user_move(u, offer > 0 and K.USER_E_OFFER or K.USER_E_SEAT)))
-    u.owner, u.token, u.n4, u.n5 = a.id, S.act.v, S.at(), no
+    u.owner, u.token, u.n4, u.n5 = a.id, S.change.v, S.at(), no
     S.user_save(u, stored and K.USER_WAITING or K.USER_GONE)
-    S.about(K.V_MATCH, K.USER_WAITING, u)
+    S.subject(K.V_MATCH, K.USER_WAITING, u)
     S.n_matched = S.n_matched + 1
     if S.tell_rows then S.row(u, a, no, u.n6) end
 end
@@ -135,7 +135,7 @@ end
 -- Make one match of the agent of the transaction.  Return false if there is none; and true if the search stopped
 -- before the end.
 function S.match_agent_once(search)
-    local a, u, full = S.act.agent, nil, nil
+    local a, u, full = S.change.agent, nil, nil
     if S.cnt(5 + K.USER_WAITING) == 0 or not S.is_open(a) or S.due_now(a) then return false end
     if not search.refusals then u, full = S.first_user(a, false, search) end
     if not u and not full then
@@ -151,14 +151,14 @@ end
 
 -- Make a match of agent @r.  Return false if there is none, or none yet.
 function S.match_of(r, search)
-    S.act_init()
-    S.act.agent = S.agent_read(r)
+    S.change_init()
+    S.change.agent = S.agent_read(r)
     local done, full = S.match_agent_once(search)
     if full then
         if not S.refuse then S.make_refusals() end
         S.search_later(r.order, search)
     end
-    if done then S.act_commit() end
+    if done then S.change_commit() end
     return done
 end
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Refusals: src/steps/queue_refuse.c.
+-- Refusals: src/nouns/queue/queue_refuse.c.
 
 -- Return the record of the refusal of @u by @agent, or of a missed offer; nil if there is none.
 function S.refused(u, agent)
@@ -10,12 +10,12 @@ end
 function S.make_refusals()
     function S.refuse(u, agent, at)
         local r = S.refused(u, agent)
-        if u.data == '' then u.data = format('%.0f', S.act.v) end
+        if u.data == '' then u.data = format('%.0f', S.change.v) end
         if not r then
             r = S.fresh('9', u.data .. '.' .. sub(redis.sha1hex(agent), 1, 13))
             r.group, r.owner, r.data = u.data, agent, u.id
         end
-        r.order, r.n0, r.ends, r.rank, r.slots = S.act.v, at, at + S.set[K.SET_ASK_AGAIN + 1], 0, 6
+        r.order, r.n0, r.ends, r.rank, r.slots = S.change.v, at, at + S.set[K.SET_ASK_AGAIN + 1], 0, 6
         S.save(r)
     end
 
@@ -43,7 +43,7 @@ function S.make_refusals()
     function S.forget(u, at)
         if S.refusals_erase(u.data, K.FORGET_AT_ONCE) then
             local r = S.fresh('9', u.data)
-            r.state, r.order, r.ends, r.slots = 1, S.act.v, at > 0 and at or 1, 2
+            r.state, r.order, r.ends, r.slots = 1, S.change.v, at > 0 and at or 1, 2
             S.save(r)
         end
     end
@@ -103,7 +103,7 @@ function S.make_refusals()
             search.order = r.order
             local u = r.ends == 0 and S.find('3', r.data)
             if u and u.state == K.USER_WAITING and not S.due_now(u) and u.data == r.group and S.serves(a, u.group) then
-                if not S.pick_fresh(u, (S.act.v or S.version) + 1) and S.pick_again(u, a.id).id == a.id then return u end
+                if not S.pick_fresh(u, (S.change.v or S.version) + 1) and S.pick_again(u, a.id).id == a.id then return u end
                 S.passed = true
             end
             S.looked = S.looked + 1

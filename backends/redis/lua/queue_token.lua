@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Tokens: src/steps/queue_token.c.
+-- Tokens: src/nouns/queue/queue_token.c.
 
 -- Return the token of the login of the agent @r.
 function S.login_token(r)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of users, with set: src/steps/queue_users.c.
+-- The verbs of users, with set: src/nouns/queue/queue_users.c.
 
 function S.user_alive(u, to, what)
     local at, from = S.beat(), u.state
@@ -10,14 +10,14 @@ function S.user_alive(u, to, what)
         S.user_settle(u, from)
         return S.heartbeat(u)
     end
-    S.act_init()
+    S.change_init()
     S.step()
     u.n3, u.n6 = at, 0
     S.user_settle(u, to)
     S.user_save(u, from)
-    S.about(S.verb, from, u)
+    S.subject(S.verb, from, u)
     S.todo_user(u)
-    S.act_commit()
+    S.change_commit()
 end
 
 function S.tell_user(status) S.say_user(status, S.find('3', S.a[K.ARG_USER])) end
@@ -75,10 +75,10 @@ function S.apply_verb()
     new.group, new.n1, new.n0 = g[K.ARG_LANE] or 'default', g[K.ARG_PRIORITY] or 0, since or S.now
     new.n2, new.n3, new.n7 = S.at(), S.beat(), set[K.SET_MAXWAIT + 1] > 0 and S.moment + set[K.SET_MAXWAIT + 1] or 0
     new.order = S.version + 1
-    S.act_init()
+    S.change_init()
     local l, found = S.lane_hold(new.group), nil
     if set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then found = S.pick(new, S.version + 2) end
-    if found then S.act.agent = S.agent_read(found) end
+    if found then S.change.agent = S.agent_read(found) end
     if not found and not S.served(new.group) then S.why = 1 return end
     local alone, limit = l.n0 == 0, set[K.SET_LIMIT + 1]
     if limit > 0 and not found and S.cnt(5 + K.USER_WAITING) + S.cnt(5 + K.USER_AWAY) >= limit then
@@ -90,17 +90,17 @@ function S.apply_verb()
     S.step()
     if over then S.lane_goes(over) end
     S.user_settle(new, (S.user_move(new, K.USER_E_APPLY)))
-    S.about(S.verb, K.USER_GONE, new)
+    S.subject(S.verb, K.USER_GONE, new)
     if found and alone then
-        local login = S.act.agent.order
+        local login = S.change.agent.order
         S.give(new, false)
         S.say_user(K.OK, new, login)
     else
-        S.act.agent = nil
+        S.change.agent = nil
         S.user_save(new, K.USER_GONE)
         if found then S.todo_user(new) else S.say_user(K.OK, new) end
     end
-    S.act_commit()
+    S.change_commit()
     if found and not alone then
         S.settle()
         S.tell_user(K.OK)
@@ -109,20 +109,20 @@ end
 
 function S.end_visit(u, outcome, to)
     S.user, S.agent, S.index, S.wait, S.no, S.token = u.id, u.owner, -1, -1, u.n5, u.token
-    S.act_init()
+    S.change_init()
     local room = u.owner ~= ''
     S.user_leaves(u, to, outcome, false, S.verb, S.at())
     if room then
-        S.login = S.act.agent.order
-        if S.verb == K.V_FINISH then S.act.agent.n2 = S.beat() end
+        S.login = S.change.agent.order
+        if S.verb == K.V_FINISH then S.change.agent.n2 = S.beat() end
         if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
             local _, full = S.match_agent_once({})
             if not full then S.todo_a[#S.todo_a] = nil end
         end
-        S.state = S.shown(S.act.agent)
+        S.state = S.shown(S.change.agent)
     end
     S.status = K.OK
-    S.act_commit()
+    S.change_commit()
 end
 
 function S.leave_verb()
@@ -194,8 +194,8 @@ function S.make_steps()
         local from = u.state
         local to, what = S.user_move(u, accept and K.USER_E_SEAT or K.USER_E_REJECT)
         if what ~= K.OK then return S.not_offered(what) end
-        S.act_init()
-        S.act.agent = S.agent_read(a)
+        S.change_init()
+        S.change.agent = S.agent_read(a)
         if not accept then
             S.user_leaves(u, to, 2, true, S.verb, S.at())
         else
@@ -208,10 +208,10 @@ function S.make_steps()
             a.served = S.set[K.SET_STRATEGY + 1] == K.STRATEGY_FEWEST_SERVED
             S.user_settle(u, to)
             S.user_save(u, from)
-            S.about(S.verb, from, u)
+            S.subject(S.verb, from, u)
         end
         S.state, S.status = S.shown(a), K.OK
-        S.act_commit()
+        S.change_commit()
     end
 
     function S.move_user()
@@ -228,7 +228,7 @@ function S.make_steps()
         if key == '' and u.group == lane and S.place_of(u) == place then
             return S.say_user(K.SAME, u)
         end
-        S.act_init()
+        S.change_init()
         local from, to = S.lane_hold(lane), S.lane_hold(u.group)
         local room, over = S.lane_comes(to)
         if not room then return end
@@ -242,9 +242,9 @@ function S.make_steps()
         S.count_user(from, u.state, -1)
         S.count_user(to, u.state, 1)
         S.save(u)
-        S.about(S.verb, u.state, u)
+        S.subject(S.verb, u.state, u)
         S.todo_user(u)
-        S.act_commit()
+        S.change_commit()
         S.settle()
         S.tell_user(K.OK)
     end
@@ -291,7 +291,7 @@ function S.make_steps()
         else
             if S.set[K.SET_TRIGGER + 1] ~= K.TRIGGER_AUTO and set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO
                 and S.wait_no_more(set) then
-                return S.come_again()
+                return S.defer()
             end
             S.status = K.OK
             S.settings_write(set)

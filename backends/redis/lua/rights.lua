@@ -8,7 +8,7 @@
 --
 -- A question is a whole sample call: servers since the fix of March 2026 reject a sample with the wrong
 -- number of arguments.  A question that raises an error is no answer, and the script continues.
--- Redis 6.2 has no such function.  TIME is not among them: main.lua continues without it.
+-- Redis 6.2 has no such function.  TIME is not among them: dispatch.lua continues without it.
 local asked = by_hand and 'read' or ARGV[2] or ''
 if asked ~= '' and redis.acl_check_cmd then
     local function lacks(calls)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a room: the same steps as src/steps/room*.c, in their order.  Kinds:
+-- The verbs of a room: the same steps as src/nouns/room/room*.c, in their order.  Kinds:
 --   1 a member (rank: last heartbeat; n0 to n2: joined, roles, shares)
 --   2 a field
 --   3 a role
@@ -94,7 +94,7 @@ end
 
 -- ---- the room as a whole ------------------------------------------------------------------
 
--- Return whether the room is closed and only its bans are left: see src/steps/room.h.
+-- Return whether the room is closed and only its bans are left: see src/nouns/room/room.h.
 function S.rests() return S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSED end
 
 -- Return the new state of the room after @event, and the status.
@@ -683,7 +683,7 @@ function S.make_join()
                 _, more = S.expire_due(K.EXPIRE_MAX)
             end
             place = S.count[K.COUNT_MEMBERS + 1] < S.set[K.SET_CAPACITY + 1]
-            if not place and more then return S.come_again() end
+            if not place and more then return S.defer() end
         end
         if not S.gate(K.ROOM_E_JOIN) then return end
         if not place then
@@ -1074,14 +1074,14 @@ end
 -- ---- all together -------------------------------------------------------------------------
 
 -- See usher__room_come_again().
-function S.come_again()
+function S.defer()
     S.behind, S.status, S.more = true, K.REFUSED, 1
     S.because = 'too many expiries are pending on this scope: retry'
 end
 
 function S.run()
     local verb = S.verb
-    if S.behind then return S.come_again() end
+    if S.behind then return S.defer() end
     if verb == K.V_GET or verb == K.V_SHOW or verb == K.V_CHANGES then
         if not S.read then S.make_reads() end
         if verb == K.V_GET then return S.get() end

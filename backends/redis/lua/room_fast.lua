@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The fast path of a heartbeat, inside the loop of main.lua, without functions.  It runs when the member is
+-- The fast path of a heartbeat, inside the loop of dispatch.lua, without functions.  It runs when the member is
 -- present and stays so, in the same lists, and the command has no request id, nothing is due and nothing is to
 -- be published.  All other heartbeats are left to room.lua.  The old member of a list is removed before the new
 -- one is added, because a server with a full memory accepts only this order.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- One partition of the room directory: the same steps as src/steps/rooms.c, in its order.
+-- One partition of the room directory: the same steps as src/nouns/room/rooms.c, in its order.
 -- Kind 1 is an entry (rank: opened; n0, n1: last put, last claimed).
 
 function S.begin() S.more, S.token = 0, 0 end

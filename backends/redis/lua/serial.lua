@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a serial rule: the same steps as src/steps/serial*.c, in their order.  Kinds:
+-- The verbs of a serial rule: the same steps as src/nouns/serial/serial*.c, in their order.  Kinds:
 --   1 the rule (n0 n1 granted, n2 n3 debt, n5 the server on which grants were installed).
 --   2 a fill (n0 n1 its last number, n2 its time).
 --   3 a hold (n0 n1 number, n2 period, n3 date)
@@ -1141,7 +1141,7 @@ function S.make_holds()
             end
         end
         local r = S.lowest(s)
-        if r == false then return S.come_again() end
+        if r == false then return S.defer() end
         s = S.load()
         if not r then
             if S.room(s, 1) == 0 then
@@ -1663,7 +1663,7 @@ function S.check()
 end
 
 -- See usher__serial_come_again().
-function S.come_again()
+function S.defer()
     S.behind, S.status, S.why, S.counted, S.rows = true, K.REFUSED, K.WHY_DUE, 0, nil
     S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_RULE or S.verb == K.V_SHOW then
@@ -1684,7 +1684,7 @@ end
 
 function S.run()
     local verb = S.verb
-    if S.behind then return S.come_again() end
+    if S.behind then return S.defer() end
     if verb == K.V_CHECK then return S.check() end
     if verb == K.V_PARSE then return S.parse() end
     if verb == K.V_CHANGES then
@@ -1708,7 +1708,7 @@ function S.run()
     if verb ~= K.V_SWEEP and S.due >= 0 and S.due <= S.moment then
         if not S.expire_due then S.make_holds() end
         local _, more = S.expire_due(K.EXPIRE_MAX)
-        if more then return S.come_again() end
+        if more then return S.defer() end
     end
     if S.other_version() then return end
     if verb == K.V_TAKE then return S.take() end

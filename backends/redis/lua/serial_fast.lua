@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The fast path of `take` for rules in mode queue, inside the loop of main.lua.  It calls no function of
+-- The fast path of `take` for rules in mode queue, inside the loop of dispatch.lua.  It calls no function of
 -- serial.lua.  It runs when the stock stays above `critical`, the command has no watcher and no request
 -- id, the rule has no log, no authority and no reset, and all numbers are below 10^15.  A rule without a
 -- reset enters no period, so the counters of record 8 stay as they are.  All other commands are left to

@@ -1,0 +1,472 @@
+-- SPDX-License-Identifier: MIT
+--
+-- A queue transaction: src/nouns/queue/queue_change.c.
+
+-- ---- agents -----------------------------------------------------------------------------
+
+function S.used(a) return a.n1 + floor(a.n6 / 4) end
+
+-- Return the state of an agent as answers and notices contain it.
+function S.shown(a)
+    if (a.state == K.AGENT_OFFERED or a.state == K.AGENT_BUSY) and a.n6 % 2 == 1 then return K.AGENT_PAUSING end
+    return a.state
+end
+
+function S.is_open(a)
+    return a.state >= K.AGENT_IDLE and a.state <= K.AGENT_BUSY and a.n6 % 4 == 0 and a.n4 == 0
+        and S.used(a) < a.n0
+end
+
+-- Add to @r the contents of its data: lanes, rooms ('' if free), …
+function S.agent_read(r)
+    local d, n = munpack(r.data), 0
+    r.lanes, r.rooms = {}, {}
+    if d[1] > #d or r.n0 > #d then S.damaged() end
+    for i = 1, d[1] do r.lanes[i] = d[1 + i] end
+    for i = 1, r.n0 do
+        r.rooms[i] = d[1 + d[1] + i]
+        if r.rooms[i] ~= '' then n = n + 1 end
+    end
+    if n ~= S.used(r) then S.damaged() end
+    local at = 2 + d[1] + r.n0
+    r.since, r.session, r.login = d[at] or 0, d[at + 1] or '', d[at + 2] or r.order -- older formats have no since
+    r.dirty, r.touched, r.served, r.leaving, r.was_open = false, false, false, false, S.is_open(r)
+    return r
+end
+
+function S.agent_by_login(login)
+    if login == 0 or login >= 9007199254740992 then return nil end
+    local r = S.walk('1', '2', nil, 0, login - 1)
+    return r and r.order == login and r or nil
+end
+
+-- Return the agent of the transaction; it is read once.
+function S.agent_hold(id)
+    local a = S.change.agent
+    if not a then
+        a = S.agent_read(S.find('1', id) or S.damaged())
+        S.change.agent = a
+    end
+    return a
+end
+
+function S.agent_event(a, event, at)
+    local to = S.move(K.AGENT_MOVES, a.state, event)
+    if to ~= a.state then
+        if a.state ~= K.AGENT_GONE then S.add(a.state, -1) end
+        if to ~= K.AGENT_GONE then S.add(to, 1) end
+        a.n7 = at
+    end
+    a.state, a.dirty = to, true
+end
+
+-- Return 32 well mixed bits of version @v: draw() in src/core/number.c.
+function S.draw(v, salt)
+    local function mul(a, b)
+        local low, high = a % 65536, floor(a / 65536)
+        return (high * b % 65536 * 65536 + low * b) % 4294967296
+    end
+    local function mix(x)
+        x = bit.bxor(x, bit.rshift(x, 16)) % 4294967296
+        x = mul(x, 0x85ebca6b)
+        x = bit.bxor(x, bit.rshift(x, 13)) % 4294967296
+        x = mul(x, 0xc2b2ae35)
+        return bit.bxor(x, bit.rshift(x, 16)) % 4294967296
+    end
+    local high = mix((floor(v / 4294967296) + salt + 0x9e3779b9) % 4294967296)
+    return mix(bit.bxor(v % 4294967296, high) % 4294967296)
+end
+
+-- Set the position of the link @r of @a, an open agent: see enum usher_queue_strategy.
+function S.link_place(a, r)
+    local strategy, rank, base = S.set[K.SET_STRATEGY + 1], 0, r.token
+    if strategy == K.STRATEGY_LONGEST_IDLE then
+        rank = S.used(a) > 0 and 1 or 0
+    elseif strategy == K.STRATEGY_FEWEST_SERVED then
+        rank = a.n3
+    elseif strategy == K.STRATEGY_LEAST_BUSY then
+        rank = S.used(a)
+    elseif strategy == K.STRATEGY_LEVEL then
+        rank = a.n5
+    elseif strategy == K.STRATEGY_RANDOM then
+        rank = S.draw(r.token, 0)
+    else
+        base = a.token
+    end
+    r.rank, r.order = strategy * K.RANKS + rank % K.RANKS, base * 16 + r.order % 16
+end
+
+function S.links_save(a, fresh)
+    local open = S.is_open(a)
+    if not fresh and open == a.was_open and not (open and (a.touched or a.served)) then return end
+    for i = 1, #a.lanes do
+        local id, r = format('%.0f.%d', a.order, i - 1), nil
+        if fresh then
+            r = S.fresh('2', id)
+            r.group, r.owner, r.order = a.lanes[i], a.id, a.order * 16 + i - 1
+        else
+            r = S.find('2', id) or S.damaged()
+        end
+        r.slots, r.rank = open and 1 or 0, 0
+        if open and (a.touched or not a.was_open) then r.token = S.change.v end
+        if open then S.link_place(a, r) end
+        S.save(r)
+    end
+end
+
+-- Save which lanes the agent @a serves: see servers_save().
+function S.servers_save(a)
+    for i = 1, #a.lanes do
+        local r = S.fresh('2', format('%.0f.%ds', a.order, i - 1))
+        r.slots, r.owner, r.group, r.order = 4, a.lanes[i], a.id, a.order * 16 + i - 1
+        S.save(r)
+    end
+    if a.lanes[1] == '*' then S.add(K.COUNT_FOR_ALL, 1) end
+end
+
+-- Return the first agent after @order that names @lane, or nil.
+function S.server(lane, order) return S.walk('2', '2', lane, 0, order) end
+
+-- See usher__queue_rank_anew().
+function S.rank_anew(max)
+    local strategy, rank, order = S.set[K.SET_STRATEGY + 1], 0, 0
+    if strategy < K.STRATEGY_LONGEST_IDLE or strategy > K.STRATEGY_RANDOM then S.damaged() end
+    while max > 0 and S.cnt(K.COUNT_OLD) % 2 == K.OLD_RANKS do
+        local n = 0
+        while max > 0 and n < K.CHANGE_MAX do
+            local r = S.walk('2', '0', nil, rank, order)
+            if not r then
+                S.add(K.COUNT_OLD, -K.OLD_RANKS)
+                break
+            end
+            if floor(r.rank / K.RANKS) == strategy then
+                rank, order = (strategy + 1) * K.RANKS - 1, 9007199254740991 -- after all links of this strategy
+            else
+                rank, order = r.rank, r.order
+                S.link_place(S.find('1', r.owner) or S.damaged(), r)
+                S.save(r)
+                max, n = max - 1, n + 1
+            end
+        end
+        S.apply()
+    end
+end
+
+function S.agent_save(a, fresh)
+    local d = {#a.lanes}
+    for i = 1, #a.lanes do d[#d + 1] = a.lanes[i] end
+    for i = 1, a.n0 do d[#d + 1] = a.rooms[i] end
+    d[#d + 1] = a.since
+    if a.session ~= '' then d[#d + 1], d[#d + 2] = a.session, a.login end
+    a.data = mpack(d)
+    S.agent_settle(a)
+    S.save(a)
+    if fresh then S.servers_save(a) end
+    S.links_save(a, fresh)
+end
+
+-- ---- lanes: statistics f: day, seated, within, wait, abandoned, timeout, finished, talk, dropped,
+-- ---- pace, last
+
+-- Unpack the statistics of a lane.  An older format has no count of dropped users.
+function S.figures(data)
+    if #data == 70 then data = sub(data, 1, 56) .. '\0\0\0\0\0\0\0' .. sub(data, 57) end
+    return {struct.unpack(FIGURES, data)}
+end
+
+function S.lane_hold(id)
+    local lanes = S.change.lanes
+    for i = 1, #lanes do
+        if lanes[i].id == id then return lanes[i] end
+    end
+    local l = S.exists and S.find('6', id)
+    if l then
+        l.f = S.figures(l.data)
+    else
+        l = S.fresh('6', id)
+        l.f = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+    end
+    lanes[#lanes + 1] = l
+    return l
+end
+
+-- Return a lane without users and agents that a new lane can replace: see usher__queue_lane_over().
+function S.lane_over()
+    if not S.exists then return nil end
+    local today, rank, order = S.day_of(S.now) + K.DAY_SHIFT, 0, 0
+    while true do
+        local r = S.walk('6', '0', nil, rank, order)
+        if not r or r.rank >= today then return nil end
+        if r.n0 == 0 and r.n1 == 0 and r.n2 == 0 and r.n3 == 0 and not S.server(r.id) then return r end
+        rank, order = r.rank, r.order
+    end
+end
+
+function S.figure(l, at, i, by)
+    local day, f = S.day_of(at) + K.DAY_SHIFT, l.f
+    l.dirty = true
+    if day > f[1] then
+        for k = 2, 9 do f[k] = 0 end
+        f[1] = day
+    end
+    if day == f[1] then f[i] = f[i] + by end
+end
+
+function S.count_user(l, state, by)
+    local n = 'n' .. (state - 1)
+    S.add(5 + state, by)
+    l[n], l.dirty = l[n] + by, true
+end
+
+-- ---- transactions -----------------------------------------------------------------------
+
+function S.change_init() S.change = {lanes = {}, told = {}} end
+
+function S.step()
+    local qc = S.change
+    if not qc.v then
+        qc.v = S.version + 1
+    else
+        qc.told[#qc.told + 1] = qc.subject
+        qc.v = qc.v + 1
+    end
+end
+
+-- Return the word for @state of an agent, which is from S.shown().
+function S.agent_word(state)
+    return string.match(sub(K.AGENT_STATES .. 'pausing', state * 10 + 1, state * 10 + 10), '^%S+') or '?'
+end
+
+-- Return when the state of the agent @a expires: see usher__queue_agent_until().
+function S.agent_until(a) return a.state == K.AGENT_WRAPUP and a.n4 or 0 end
+
+-- Return the data of a notice of @u: see add_user_data().
+function S.user_data(u, to, outcome, no)
+    local t, a, n = {'lane', u.group}, no > 0 and S.change.agent, 2
+    if to ~= K.USER_GONE then
+        t[3], t[4], t[5], t[6], n = 'priority', format('%.0f', u.n1), 'since', format('%.0f', u.n0), 6
+    end
+    if outcome then
+        t[n + 1], t[n + 2] = 'outcome', string.match(sub(K.OUTCOMES, outcome * 10 + 1, outcome * 10 + 10), '^%S+')
+        n = n + 2
+    end
+    if a then
+        t[n + 1], t[n + 2], t[n + 3], t[n + 4] = 'room', format('%.0f.%.0f', a.order, no), 'agent_state',
+            S.agent_word(S.shown(a))
+        if S.agent_until(a) ~= 0 then t[n + 5], t[n + 6] = 'agent_until', format('%.0f', S.agent_until(a)) end
+    end
+    return mpack(t)
+end
+
+-- Make the notice of a change of @r, an agent or a user.  @outcome of its visit, if that has ended; @was: the
+-- agent, token and room that it had until now.  See usher__queue_change_subject().
+function S.subject(verb, from, r, outcome, was)
+    local agent, user, data = r.kind == '1', r.kind == '3', nil
+    local to, ends = agent and S.shown(r) or r.state, agent and S.agent_until(r) or user and S.shown_until(r) or 0
+    S.change.subject = nil
+    if not S.is_told() then return end
+    if user then
+        data = S.user_data(r, to, outcome, was and was[3] or r.n5)
+    elseif verb == K.V_LOGIN then
+        data = mpack({'lanes', table.concat(r.lanes, ','), 'capacity', format('%.0f', r.n0), 'level',
+            format('%.0f', r.n5)})
+    end
+    local subject = S.notice(S.change.v, verb, from, to, r, data)
+    subject[6] = ends
+    if was then subject[5], subject[8] = was[2], was[1] end
+    S.change.subject = subject
+end
+
+function S.change_commit()
+    local qc = S.change
+    if not qc.v then return end
+    if qc.agent and qc.agent.dirty then S.agent_save(qc.agent, false) end
+    for _, l in ipairs(qc.lanes) do
+        if l.dirty then
+            if not l.old then
+                S.add(K.COUNT_LANES, 1)
+                l.order = qc.v
+            end
+            l.slots, l.rank = 1, (l.n0 > 0 or l.n1 > 0 or l.n2 > 0 or l.n3 > 0) and 4503599627370496 or l.f[1]
+            l.data = spack(FIGURES, unpack(l.f))
+            S.save(l)
+        end
+    end
+    qc.told[#qc.told + 1] = qc.subject
+    if S.log_kept() then
+        if not S.log_add then S.make_log() end
+        S.log_add(qc.told, qc.v - #qc.told + 1)
+    end
+    S.apply()
+    S.version, S.clock = qc.v, S.now
+    if S.watch == 1 then
+        S.notices = S.notices or {}
+        for _, subject in ipairs(qc.told) do S.notices[#S.notices + 1] = subject end
+    end
+end
+
+function S.todo_agent(login)
+    local t = S.todo_a
+    for i = 1, #t do
+        if t[i] == login then return end
+    end
+    t[#t + 1] = login
+end
+
+function S.todo_user(r)
+    local t = S.todo_u
+    if r.state ~= K.USER_WAITING then return end
+    local i = #t
+    while i > 0 and (t[i][1] > r.rank or t[i][1] == r.rank and t[i][2] > r.order) do
+        t[i + 1] = t[i]
+        i = i - 1
+    end
+    t[i + 1] = {r.rank, r.order}
+end
+
+-- ---- users ------------------------------------------------------------------------------
+
+function S.place_of(r) return (K.PRIORITY_MAX - r.n1) * 8796093022208 + r.n0 end
+
+function S.agent_settle(r)
+    r.ends = S.nearer(r.n2, r.n4)
+    r.slots = S.slots(K.AGENT_LISTS, r.state, r.ends)
+end
+
+function S.user_settle(r, to)
+    r.state = to
+    if to == K.USER_WAITING then
+        r.ends = S.nearer(r.n3, r.n7)
+    elseif to == K.USER_AWAY then
+        r.ends = S.nearer(r.n6, r.n7)
+    elseif to == K.USER_OFFERED then
+        r.ends = S.nearer(r.n3, r.n6)
+    else
+        r.ends = r.n3
+    end
+    r.slots = S.slots(K.USER_LISTS, to, r.ends)
+    r.rank = r.slots % 2 == 1 and S.place_of(r) or 0
+    if r.slots < 4 then r.owner, r.token, r.n4, r.n5 = '', 0, 0, 0 end
+end
+
+-- Return the new state of @u after @event, and the status.
+function S.user_move(u, event)
+    return S.move(K.USER_MOVES, u.state, event, S.set[K.SET_GRACE + 1] > 0 and K.USER_IF_GRACE or K.USER_IF_ANY)
+end
+
+function S.room_empty(u, at)
+    local a, seated, wrapup = S.agent_hold(u.owner), u.state == K.USER_SEATED, S.set[K.SET_WRAPUP + 1]
+    if a.rooms[u.n5] ~= u.id then S.damaged() end
+    a.rooms[u.n5] = ''
+    if seated then a.n1 = a.n1 - 1 else a.n6 = a.n6 - 4 end
+    a.dirty = true
+    if a.leaving then return end
+    a.touched = true
+    if seated and wrapup > 0 then a.n4 = at + wrapup end
+    local event = K.AGENT_E_KEEP
+    if S.used(a) == 0 then
+        event = a.n6 ~= 0 and K.AGENT_E_REST or a.n4 ~= 0 and K.AGENT_E_WRAP or K.AGENT_E_CLEAR
+    end
+    if event == K.AGENT_E_REST then a.n6, a.n4 = 0, 0 end
+    if event ~= K.AGENT_E_KEEP or seated and a.n1 == 0 then S.agent_event(a, event, at) end
+    S.todo_agent(a.order)
+end
+
+-- End the visit of @u, or its stay with an agent that left.
+function S.visit_end(u, outcome, at)
+    local l, seated, history, archive = S.lane_hold(u.group), u.state == K.USER_SEATED, S.set[K.SET_HISTORY + 1],
+        S.set[K.SET_ARCHIVE + 1]
+    if seated then
+        S.figure(l, at, 7, 1)
+        S.figure(l, at, 8, S.lasted(u.n4, at))
+    else
+        S.figure(l, at, outcome == 4 and 6 or 5, 1)
+    end
+    if outcome == 5 then S.figure(l, at, 9, 1) end
+    if archive == 0 and history == 0 then
+        local behind = nil
+        if S.cnt(K.COUNT_VISITS) == 0 then return end
+        for _ = 1, 2 do
+            local old = S.walk('7', '0', nil, 0, behind)
+            if not old then break end
+            behind = old.order
+            S.erase(old)
+            S.add(K.COUNT_VISITS, -1)
+        end
+        return
+    end
+    local v = S.fresh('7', format('%.0f', S.change.v))
+    v.state, v.ends, v.owner = outcome, K.FOREVER, u.owner
+    v.n0, v.n1, v.n2, v.n3, v.n4 = u.n1, u.n0, u.n2, seated and u.n4 or 0, at
+    if u.n5 ~= 0 then v.n5, v.n6 = S.change.agent.order, u.n5 end
+    v.data = u.id .. '\n' .. u.group
+    if archive > 0 then
+        -- Visits stay until they are in a history: see drain.
+        v.slots, v.order = 1, S.change.v
+        S.add(K.COUNT_VISITS, 1)
+        S.save(v)
+        return
+    end
+    if not S.remember then S.make_memory() end
+    S.remember(v, K.COUNT_VISITS, history, S.change.v)
+end
+
+local function user_gone(u, outcome, verb, at)
+    local from = u.state
+    S.step()
+    if u.owner ~= '' then S.room_empty(u, at) end
+    S.visit_end(u, outcome, at)
+    if u.data ~= '' then
+        if not S.refuse then S.make_refusals() end
+        S.forget(u, at)
+    end
+    S.count_user(S.lane_hold(u.group), from, -1)
+    S.erase(u)
+    S.subject(verb, from, {kind = '3', state = K.USER_GONE, token = u.token, ends = 0, owner = u.owner, id = u.id,
+        group = u.group, n5 = u.n5}, outcome)
+end
+
+function S.user_save(u, from)
+    local l = S.lane_hold(u.group)
+    if from ~= K.USER_GONE then S.count_user(l, from, -1) end
+    S.count_user(l, u.state, 1)
+    S.save(u)
+end
+
+-- Set the time and patience of @u, which waits again.  Time in a room is not waiting time; time in an offer
+-- is, but does not end the offer: see src/nouns/queue/queue_change.c.
+function S.patience_back(u, at)
+    local left = u.n7 - u.n4
+    if u.state == K.USER_SEATED then
+        u.n2 = at
+        if u.n7 ~= 0 then u.n7 = at + (left > K.PATIENCE_LEFT and left or K.PATIENCE_LEFT) end
+    elseif u.n7 ~= 0 and u.n7 < at then
+        u.n7 = at
+    end
+end
+
+local function user_back(u, to, reject, verb, at)
+    local from, was = u.state, u.owner ~= '' and {u.owner, u.token, u.n5} or nil
+    S.step()
+    if was then
+        S.room_empty(u, at)
+        if reject then
+            if not S.refuse then S.make_refusals() end
+            S.refuse(u, S.change.agent.id, at)
+        end
+        if from == K.USER_SEATED then S.visit_end(u, 8, at) end
+    end
+    S.patience_back(u, at)
+    u.n6 = 0
+    if to == K.USER_AWAY then u.n6, u.n3 = at + S.set[K.SET_GRACE + 1], 0 end
+    S.user_settle(u, to)
+    S.user_save(u, from)
+    S.subject(verb, from, u, from == K.USER_SEATED and 8 or nil, was)
+    S.todo_user(u)
+end
+
+-- See usher__queue_user_leaves().
+function S.user_leaves(u, to, outcome, reject, verb, at)
+    if to == K.USER_GONE then return user_gone(u, outcome, verb, at) end
+    user_back(u, to, reject, verb, at)
+end

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Wrappers of the authority and the history of an engine.  A call marks the thread as inside of the
+ * engine, so that code that uses its own engine gets an error instead of waiting for itself.
+ */
+#ifndef USHER_ENGINE_CALLOUT_H
+#define USHER_ENGINE_CALLOUT_H
+
+#include <usher/authority.h>
+#include <usher/history.h>
+
+struct usher_engine;
+
+struct usher__authority_callout {
+    struct usher_authority base; /* first member: the engine has a pointer to it */
+    struct usher_authority_ops ops;
+    struct usher_authority *own;
+    struct usher_engine *e;
+};
+
+struct usher__history_callout {
+    struct usher_history base;
+    struct usher_history_ops ops;
+    struct usher_history *own;
+    struct usher_engine *e;
+};
+
+/* Wrap @own, which is the application's, or the URL's, and not NULL.  The result has the same
+ * functions as @own. */
+struct usher_authority *usher__authority_callout(struct usher__authority_callout *callout,
+                                                 struct usher_engine *e,
+                                                 struct usher_authority *own);
+struct usher_history *usher__history_callout(struct usher__history_callout *callout,
+                                             struct usher_engine *e, struct usher_history *own);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The packed record of a rule or a dispenser in an authority (engine/grant.h).  Both functions
+ * return its size, which may exceed the buffer. */
+#ifndef USHER_NOUNS_DEFINITION_H
+#define USHER_NOUNS_DEFINITION_H
+
+#include "change/work.h"
+
+#define USHER__SERIAL_FORM 1 /* the format; raised when it changes */
+#define USHER__ID_FORM 1
+size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, int64_t max,
+                               const struct usher_text *format, unsigned char to[USHER__FORM_MAX]);
+size_t usher__id_form_pack(const struct usher_id_result_settings *set,
+                           unsigned char to[USHER__FORM_MAX]);
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists, figures, history. */
+#include "config.h"
+
+#include "queue.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/number.h"
+#include "core/text.h"
+
+static size_t rows_max(const work *w)
+{
+    size_t max = given(w, USHER_GIVEN_QUEUE_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT;
+
+    return max < USHER_PAGE_MAX ? max : USHER_PAGE_MAX;
+}
+
+enum usher_status usher__queue_list(work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_result *q = reply_of(w);
+    unsigned state =
+        given(w, USHER_GIVEN_QUEUE_STATE) ? (unsigned)g->state : USHER_QUEUE_USER_WAITING;
+    uint8_t slot = state == USHER_QUEUE_USER_WAITING ? 0 : state == USHER_QUEUE_USER_AWAY ? 1 : 2;
+    const struct usher_text *lane = g->lane.data != NULL ? &g->lane : NULL;
+    uint64_t hi = 0, order = 0;
+    size_t max = rows_max(w);
+    enum usher_status status = USHER_OK;
+
+    if (g->after.data != NULL)
+        (void)usher__cursor(&g->after, &hi, &order);
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    for (int looked = 0;; looked++) {
+        struct usher_record r;
+        struct usher_queue_result_row row;
+
+        status = w->ops->walk(w->txn, &w->scope, K_USER, slot, slot == 2 ? NULL : lane, hi, order,
+                              false, &r);
+        if (status == USHER_MISSING)
+            return USHER_OK;
+        if (status != USHER_OK)
+            return status;
+        if (q->n_rows == max || looked == USHER_PAGE_MAX) {
+            q->more = true;
+            q->agent_size =
+                (size_t)snprintf(q->agent, sizeof q->agent, "%" PRIu64 ".%" PRIu64, hi, order);
+            return USHER_OK;
+        }
+        hi = slot == 0 ? r.rank : slot == 1 ? (uint64_t)r.until_ms : 0;
+        order = r.order;
+        if (r.state != state || (lane != NULL && !usher__text_equal(lane, &r.group)))
+            continue;
+        row = usher__queue_user_row(&r);
+        row.agent = r.owner;
+        row.version = r.order; /* the token of the visit */
+        if (row.no != 0)
+            status = usher__queue_login_of(w, &r.owner, &row.login);
+        if (status == USHER_OK)
+            status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+enum usher_status usher__queue_agents(work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_result *q = reply_of(w);
+    struct usher_text after = g->after;
+    size_t max = rows_max(w);
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    for (;;) {
+        char lanes[LANES_MAX * (USHER_NAME_MAX + 1)];
+        struct agent a;
+        struct usher_queue_result_row row;
+        size_t n = 0;
+        enum usher_status status = w->ops->next(w->txn, &w->scope, K_AGENT, &after, &a.r);
+
+        if (status == USHER_MISSING) {
+            q->agent_size = 0;
+            q->agent[0] = '\0';
+            return USHER_OK;
+        }
+        if (status != USHER_OK)
+            return status;
+        if (q->n_rows == max) {
+            q->more = true; /* after q->agent */
+            return USHER_OK;
+        }
+        after = a.r.id;
+        usher__queue_answer_names(w, NULL, &a.r.id);
+        if (!usher__queue_agent_read(&a))
+            return damaged(w);
+        for (size_t i = 0; i < a.n_lanes; i++) {
+            if (i > 0)
+                lanes[n++] = ',';
+            memcpy(lanes + n, a.lanes[i].data, a.lanes[i].size);
+            n += a.lanes[i].size;
+        }
+        memset(&row, 0, sizeof row);
+        row.agent = a.r.id;
+        row.lanes.data = lanes;
+        row.lanes.size = n;
+        row.login = a.r.order;
+        row.token = a.token;
+        row.state = (int)shown(&a.r);
+        row.since_ms = a.since;
+        row.matched_ms = a.r.n[A_STATE_SINCE];
+        row.until_ms = usher__queue_agent_until(&a.r);
+        row.capacity = a.r.n[A_CAPACITY];
+        row.used = used(&a.r);
+        row.served = a.r.n[A_SERVED];
+        row.level = a.r.n[A_LEVEL];
+        status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+/*
+ * Set longest_since and longest_wait.  The first user of a priority arrived first in it; the walk
+ * finds the next priority after the last place of this one.  No user has waited for longer than
+ * since its arrival, so the walk stays in a priority only while a later user may have waited
+ * longer, and passes over at most PASS_MAX users.
+ */
+static enum usher_status longest_waits(work *w, const struct usher_text *lane,
+                                       struct usher_queue_result_statistics *s)
+{
+    uint64_t rank = 0, order = 0;
+    int passed = 0;
+
+    for (;;) {
+        struct usher_record r;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_USER, 0, lane, rank, order, false, &r);
+        int64_t since, waited;
+
+        if (status == USHER_MISSING)
+            return USHER_OK;
+        if (status != USHER_OK)
+            return status;
+        since = lasted(r.n[U_SINCE], w->now);
+        waited = lasted(r.n[U_APPLIED], w->now);
+        waited = waited < since ? waited : since; /* `move` can set the arrival later */
+        if (since > s->longest_since_ms)
+            s->longest_since_ms = since;
+        if (waited > s->longest_wait_ms)
+            s->longest_wait_ms = waited;
+        rank = r.rank;
+        order = r.order;
+        if (since > s->longest_wait_ms && passed++ < PASS_MAX)
+            continue;
+        reply_of(w)->more |= since > s->longest_wait_ms;
+        rank = ((uint64_t)(USHER_QUEUE_PRIORITY_MAX - r.n[U_PRIORITY]) << 43) +
+               (uint64_t)USHER_QUEUE_TIME_MAX;
+        order = (UINT64_C(1) << 53) - 1;
+    }
+}
+
+/* Count the agents that serve @lane by state, at most PASS_MAX of them. */
+static enum usher_status servers_count(work *w, const struct usher_text *lane, int64_t *counts)
+{
+    const struct usher_text *of[2] = { lane, &all_lanes };
+    int counted = 0;
+
+    for (int i = 0; i < 2; i++) {
+        uint64_t order = 0;
+
+        for (;;) {
+            struct usher_record server, a;
+            enum usher_status status = usher__queue_server(w, of[i], order, &server);
+
+            if (status == USHER_MISSING)
+                break;
+            if (status == USHER_OK && counted++ == PASS_MAX) {
+                reply_of(w)->more = true;
+                return USHER_OK;
+            }
+            if (status == USHER_OK)
+                status = w->ops->find(w->txn, &w->scope, K_AGENT, &server.group, &a);
+            if (status != USHER_OK)
+                return status == USHER_MISSING ? damaged(w) : status;
+            if (a.state < USHER_QUEUE_AGENT_IDLE || a.state > USHER_QUEUE_AGENT_PAUSED)
+                return damaged(w);
+            counts[a.state]++;
+            order = server.order;
+        }
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_stats(work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_result_statistics *s = &reply_of(w)->of.stats;
+    const int64_t *counts = w->scope.counts;
+    int64_t of_lane[USHER_QUEUE_AGENT_PAUSED + 1] = { 0 };
+    int64_t f[FIGURES] = { 0 }, day = usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT;
+    struct usher_text id = { NULL, 0 };
+    enum usher_status status = USHER_OK;
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    while (status == USHER_OK) {
+        struct queue_change qc;
+        struct lane *l;
+
+        usher__queue_change_init(&qc);
+        if (g->lane.data != NULL) {
+            id = g->lane;
+        } else {
+            struct usher_record r;
+
+            status = w->ops->next(w->txn, &w->scope, K_LANE, &id, &r);
+            if (status != USHER_OK)
+                break;
+            id = r.id;
+        }
+        status = usher__queue_lane_hold(w, &qc, &id, &l);
+        if (status != USHER_OK)
+            return status;
+        s->waiting += l->r.n[USHER_QUEUE_USER_WAITING - 1];
+        s->away += l->r.n[USHER_QUEUE_USER_AWAY - 1];
+        s->offered += l->r.n[USHER_QUEUE_USER_OFFERED - 1];
+        s->seated += l->r.n[USHER_QUEUE_USER_SEATED - 1];
+        for (int i = F_SEATED; i <= F_DROPPED && figure(l, F_DAY) == day; i++)
+            f[i] += figure(l, i);
+        if (g->lane.data != NULL)
+            break;
+    }
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    s->visits = counts[COUNT_VISITS];
+    if (g->lane.data != NULL && counts[COUNT_FOR_ALL] < usher__queue_agents_now(&w->scope)) {
+        status = servers_count(w, &g->lane, of_lane);
+        if (status != USHER_OK)
+            return status;
+        counts = of_lane;
+    }
+    s->idle = counts[USHER_QUEUE_AGENT_IDLE];
+    s->ringing = counts[USHER_QUEUE_AGENT_OFFERED];
+    s->busy = counts[USHER_QUEUE_AGENT_BUSY];
+    s->wrapup = counts[USHER_QUEUE_AGENT_WRAPUP];
+    s->paused = counts[USHER_QUEUE_AGENT_PAUSED];
+    s->agents = s->idle + s->ringing + s->busy + s->wrapup + s->paused;
+    s->seated_today = f[F_SEATED];
+    s->abandoned_today = f[F_ABANDONED];
+    s->timeout_today = f[F_TIMEOUT];
+    s->finished_today = f[F_FINISHED];
+    s->service_level = f[F_SEATED] > 0 ? f[F_WITHIN] * 10000 / f[F_SEATED] : -1;
+    s->wait_ms = f[F_SEATED] > 0 ? f[F_WAIT] / f[F_SEATED] : -1;
+    s->talk_ms = f[F_FINISHED] > 0 ? f[F_TALK] / f[F_FINISHED] : -1;
+    s->dropped_today = f[F_DROPPED];
+    w->reply->status = USHER_OK;
+    return longest_waits(w, g->lane.data != NULL ? &g->lane : NULL, s);
+}
+
+/* Write @r, a visit, as a row.  Return false if it cannot be read. */
+static bool visit_row(const struct usher_record *r, struct usher_queue_result_row *row)
+{
+    const char *end =
+        r->data.size != 0 ? memchr(r->data.data, VISIT_SEPARATOR, r->data.size) : NULL;
+    struct usher_unpacker u = usher__unpacker(r->data.data, r->data.size);
+    bool seated;
+    size_t n;
+
+    memset(row, 0, sizeof *row);
+    if (r->data.size != 0 && usher_unpack_array(&u, &n)) { /* an old format; no name begins so */
+        if (n != 2 || !usher_unpack_text(&u, &row->user) || !usher_unpack_text(&u, &row->lane))
+            return false;
+    } else if (end != NULL) {
+        row->user.data = r->data.data;
+        row->user.size = (size_t)(end - r->data.data);
+        row->lane.data = end + 1;
+        row->lane.size = r->data.size - row->user.size - 1;
+    } else {
+        return false;
+    }
+    row->agent = r->owner;
+    row->state = r->state;
+    row->login = (uint64_t)r->n[V_LOGIN];
+    row->no = r->n[V_NO];
+    row->priority = r->n[V_PRIORITY];
+    row->since_ms = r->n[V_SINCE];
+    row->applied_ms = r->n[V_APPLIED];
+    row->matched_ms = r->n[V_SEATED];
+    row->until_ms = r->n[V_END];
+    seated = usher__queue_had_room((enum usher_queue_outcome)r->state);
+    row->wait_ms = lasted(r->n[V_APPLIED], seated ? r->n[V_SEATED] : r->n[V_END]);
+    row->talk_ms = seated ? lasted(r->n[V_SEATED], r->n[V_END]) : 0;
+    row->version = r->order;
+    return true;
+}
+
+/* Return whether the command requests this visit. */
+static bool asked_for(const work *w, const struct usher_queue_result_row *row)
+{
+    const struct usher_queue_args *g = args(w);
+
+    return (g->user.data == NULL || usher__text_equal(&g->user, &row->user)) &&
+           (g->agent.data == NULL || usher__text_equal(&g->agent, &row->agent)) &&
+           (!given(w, USHER_GIVEN_QUEUE_SINCE) || row->until_ms >= g->since_ms) &&
+           (!given(w, USHER_GIVEN_QUEUE_UNTIL) || row->until_ms <= g->until_ms);
+}
+
+enum usher_status usher__queue_history(work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_result *q = reply_of(w);
+    uint64_t before = UINT64_MAX, hi = 0;
+    size_t max = rows_max(w);
+
+    if (g->after.data != NULL)
+        (void)usher__cursor(&g->after, &hi, &before);
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    for (int looked = 0;; looked++) {
+        struct usher_record r;
+        struct usher_queue_result_row row;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, before == UINT64_MAX ? before : 0,
+                         before, true, &r);
+
+        if (status == USHER_MISSING)
+            return USHER_OK;
+        if (status != USHER_OK)
+            return status;
+        if (q->n_rows == max || looked == USHER_PAGE_MAX) {
+            q->more = true;
+            q->agent_size = (size_t)snprintf(q->agent, sizeof q->agent, "0.%" PRIu64, before);
+            return USHER_OK;
+        }
+        before = r.order;
+        if (!visit_row(&r, &row))
+            return damaged(w);
+        if (asked_for(w, &row))
+            status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+/* ---- drain ------------------------------------------------------------------------- */
+
+/* Erase the visits that ended up to the version and the time of the command, because they are
+ * stored elsewhere.  A store that went back in time may use a version again for a visit that is
+ * stored nowhere else; that ends later, so the time protects it. */
+static enum usher_status drop(work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_result *q = reply_of(w);
+    uint64_t behind = 0;
+
+    for (enum usher_status found = USHER_OK; found == USHER_OK && q->count < USHER_LIST_MAX;) {
+        struct usher__change c;
+        enum usher_status status;
+
+        usher__change_begin_quietly(w, &c);
+        while (c.n < USHER_CHANGE_MAX) {
+            struct usher_record r;
+
+            found = w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, 0, behind, false, &r);
+            if (found == USHER_OK && r.order > g->token)
+                found = USHER_MISSING;
+            if (found != USHER_OK)
+                break;
+            behind = r.order;
+            if (given(w, USHER_GIVEN_QUEUE_UNTIL) && r.n[V_END] > g->until_ms)
+                continue;
+            usher__change_erase(&c, &r);
+        }
+        if (found != USHER_OK && found != USHER_MISSING)
+            return found;
+        c.scope->counts[COUNT_VISITS] -= (int64_t)c.n;
+        status = c.n > 0 ? usher__change_write(w, &c) : USHER_OK;
+        if (status != USHER_OK)
+            return status;
+        q->count += c.n;
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_drain(work *w)
+{
+    struct usher_queue_result *q = reply_of(w);
+    uint64_t behind = 0;
+    size_t max = rows_max(w);
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    if (given(w, USHER_GIVEN_QUEUE_TOKEN)) {
+        enum usher_status status = drop(w);
+
+        if (status != USHER_OK)
+            return status;
+    }
+    for (;;) {
+        struct usher_record r;
+        struct usher_queue_result_row row;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, 0, behind, false, &r);
+
+        if (status == USHER_MISSING)
+            break;
+        if (status != USHER_OK)
+            return status;
+        if (q->n_rows == max) {
+            q->more = true;
+            break;
+        }
+        behind = r.order;
+        if (!visit_row(&r, &row))
+            return damaged(w);
+        status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
+        if (status != USHER_OK)
+            return status;
+    }
+    w->reply->status = q->count > 0 || q->n_rows > 0 ? USHER_OK : USHER_SAME;
+    return USHER_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* See budget.h. */
+#include "config.h"
+
+#include "lib/budget.h"
+
+#include <stdlib.h>
+
+uint64_t number_from(const char *variable, uint64_t otherwise)
+{
+    const char *value = getenv(variable);
+
+    return value != NULL && *value != '\0' ? strtoull(value, NULL, 0) : otherwise;
+}
+
+bool share_wrapped(void)
+{
+    const char *wrapper = getenv("USHER_WRAPPER");
+
+    return wrapper != NULL && *wrapper != '\0';
+}
+
+bool share_slow(void)
+{
+    return SANITIZED || share_wrapped();
+}
+
+uint64_t share_of(const char *variable, uint64_t n)
+{
+    return number_from(variable, share_slow() ? (n + 3) / 4 : n);
+}
+
+bool share_long(void)
+{
+    return number_from("USHER_LONG", 0) != 0;
+}
+
+uint64_t share_rounds(void)
+{
+    return share_long() ? 200 : number_from("USHER_ROUNDS", number_from("USHER_EACH", 1));
+}

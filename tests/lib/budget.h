@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * share -- how much of a test that could go on for ever is done: what a variable of the environment
+ * says, else as much as `make check` has time for, and a quarter of that where everything is slower
+ * (a sanitizer, USHER_WRAPPER).
+ */
+#ifndef USHER_LIB_BUDGET_H
+#define USHER_LIB_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* What @variable says, else @otherwise. */
+uint64_t number_from(const char *variable, uint64_t otherwise);
+
+/* What @variable says, else @n or its share. */
+uint64_t share_of(const char *variable, uint64_t n);
+
+/* How often something is done to a cluster, with another seed each time: 200 times with
+ * USHER_LONG; else what USHER_ROUNDS says, or USHER_EACH, else once. */
+uint64_t share_rounds(void);
+
+/* Does everything take longer here?  Very much so: within USHER_WRAPPER (valgrind)? */
+bool share_slow(void);
+bool share_wrapped(void);
+
+/* USHER_LONG=1: all that there is. */
+bool share_long(void);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * line -- commands of any noun as they are typed, and answers as they are printed: for tests that
+ * do the same with all nouns.
+ */
+#ifndef USHER_LIB_COMMAND_LINE_H
+#define USHER_LIB_COMMAND_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <usher/operation.h>
+
+#include "parse/words.h"
+
+struct line {
+    struct usher_operation c; /* its texts are in here: give it back with line_done() */
+    struct words words;
+    unsigned char *block;
+};
+
+/* "queue apply desk ann lane=x"; aborts on what is none, and says why. */
+void line_read(struct line *l, const char *text);
+void line_done(struct line *l);
+
+/* Writes a command of @verb on @scope with no more than what it must be given, as its tables say.
+ */
+void line_of_verb(char *to, size_t size, uint32_t verb, const char *scope);
+
+/* Read it and give it to @e.  Returns the status of the reply, which is the caller's. */
+enum usher_status line_execute(struct usher_engine *e, struct usher_result *ret_reply,
+                               const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The answer as it follows from the state of the scope, in JSON: without the epoch, whether it was
+ * kept, and `due`, which may be early by what has gone.  The caller frees it. */
+char *line_answer(const struct usher_operation *c, const struct usher_result *r);
+
+/* `number' and the rest of the line at @origin + @at: must be answered with @want, and a hold until
+ * @origin + @until (0: for ever).  Its token. */
+uint64_t line_held(struct usher_engine *e, int64_t origin, enum usher_status want, int64_t at,
+                   int64_t until, const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* An authority in the memory of a test, which can be made slow, or fail.  Its journal has room for
+ * NOTARY_EVENTS. */
+#ifndef USHER_LIB_FAKE_AUTHORITY_H
+#define USHER_LIB_FAKE_AUTHORITY_H
+
+#include <usher/authority.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define NOTARY_NAMES 1024
+#define NOTARY_EVENTS 256
+
+struct notary {
+    struct usher_authority base; /* for usher_options.authority */
+    pthread_mutex_t lock;
+    struct {
+        enum usher_noun noun;
+        size_t name_size;
+        char name[USHER_AUTHORITY_NAME_MAX];
+        struct usher_authority_entry entry;
+    } of[NOTARY_NAMES];
+    int n;
+    struct notary_event {
+        struct usher_authority_event event; /* its texts are these: */
+        char name[USHER_NAME_MAX], owner[USHER_NAME_MAX], text[USHER_SERIAL_TEXT_MAX];
+    } * events; /* the journal */
+    size_t n_events;
+    atomic_int answer;    /* enum usher_status: what reserve() says instead; OK: what is right */
+    atomic_int delay_ms;  /* that reserve() takes */
+    atomic_uint requests; /* reserve() for numbers, not for data alone */
+};
+
+void notary_init(struct notary *n);
+void notary_done(struct notary *n);
+
+#endif

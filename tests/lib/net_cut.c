@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* See net_cut.h. */
+#include "config.h"
+
+#include "lib/net_cut.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+#include "lib/left_out.h"
+
+const char *const cable_address[CABLE_ENDS] = { "192.0.2.1", "192.0.2.2" };
+
+static char reason[256] = "no failure";
+
+const char *cable_reason(void)
+{
+    return reason;
+}
+
+#ifdef __linux__
+static int here(void)
+{
+    return open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+}
+
+static void be_in(int netns)
+{
+    if (setns(netns, CLONE_NEWNET) != 0) {
+        perror("cable: setns");
+        abort();
+    }
+}
+
+static bool ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static bool ip(const char *format, ...)
+{
+    char words[160], command[200];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    (void)snprintf(command, sizeof command, "ip %s", words);
+    if (system(command) == 0)
+        return true;
+    (void)snprintf(reason, sizeof reason, "`%s` fails", command);
+    return false;
+}
+
+static bool plug_in(int end)
+{
+    return ip("link set lo up") && ip("address add %s/24 dev cable", cable_address[end]) &&
+           ip("link set cable up");
+}
+
+static bool put(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+    if (fd >= 0)
+        (void)close(fd);
+    return good;
+}
+
+/* A user namespace in which this process is root, with a network of its own. */
+static bool become_root(void)
+{
+    char users[32], groups[32];
+
+    (void)snprintf(users, sizeof users, "0 %u 1", (unsigned)getuid());
+    (void)snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getgid());
+    return unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 && put("/proc/self/setgroups", "deny") &&
+           put("/proc/self/uid_map", users) && put("/proc/self/gid_map", groups) &&
+           ip("link set lo up");
+}
+
+enum { AS_IT_IS, AS_ROOT, NOT_HERE };
+
+void cable_prepare(void)
+{
+    struct cable c;
+    int status;
+    pid_t child = fork(); /* a process that has become root cannot go back */
+
+    if (child == 0)
+        _exit(cable_lay(&c) ? AS_IT_IS : become_root() && cable_lay(&c) ? AS_ROOT : NOT_HERE);
+    if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+        WEXITSTATUS(status) == AS_ROOT && !become_root()) {
+        perror("cable: a user namespace");
+        abort();
+    }
+}
+
+bool cable_lay(struct cable *c)
+{
+    bool good;
+
+    memset(c, 0, sizeof *c);
+    c->home = here();
+    good = c->home > 0;
+    for (int i = 0; i < CABLE_ENDS && good; i++)
+        good = unshare(CLONE_NEWNET) == 0 && (c->end[i] = here()) > 0;
+    if (!good)
+        (void)snprintf(reason, sizeof reason, "no network namespaces here: %s", strerror(errno));
+    /* in the last one */
+    good = good &&
+           ip("link add cable type veth peer name cable netns /proc/%ld/fd/%d", (long)getpid(),
+              c->end[0]) &&
+           plug_in(1);
+    if (good) {
+        be_in(c->end[0]);
+        good = plug_in(0);
+    }
+    if (c->end[0] > 0) /* or it could not leave */
+        be_in(c->home);
+    if (!good)
+        cable_done(c);
+    return good;
+}
+
+void cable_enter(const struct cable *c, int end)
+{
+    be_in(c->end[end]);
+}
+
+/* The other end stays up, without a carrier: so addresses there are there still. */
+static bool set(const struct cable *c, const char *to)
+{
+    bool good;
+
+    be_in(c->end[1]);
+    good = ip("link set cable %s", to);
+    be_in(c->home);
+    return good;
+}
+
+bool cable_pull(const struct cable *c)
+{
+    return set(c, "down");
+}
+
+bool cable_plug(const struct cable *c)
+{
+    return set(c, "up");
+}
+
+void cable_done(struct cable *c)
+{
+    if (c->home <= 0)
+        return;
+    if (c->end[0] > 0)
+        be_in(c->home);
+    for (int i = 0; i < CABLE_ENDS; i++)
+        if (c->end[i] > 0)
+            (void)close(c->end[i]);
+    (void)close(c->home);
+    memset(c, 0, sizeof *c);
+}
+#else
+void cable_prepare(void)
+{
+}
+
+bool cable_lay(struct cable *c)
+{
+    (void)c;
+    (void)snprintf(reason, sizeof reason, "no network namespaces on this system");
+    return false;
+}
+
+void cable_done(struct cable *c)
+{
+    (void)c;
+}
+
+void cable_enter(const struct cable *c, int end)
+{
+    (void)c;
+    (void)end;
+}
+
+bool cable_pull(const struct cable *c)
+{
+    (void)c;
+    return false;
+}
+
+bool cable_plug(const struct cable *c)
+{
+    (void)c;
+    return false;
+}
+#endif
+
+void cable_lay_or_skip(struct cable *c)
+{
+    if (!cable_lay(c))
+        left_out(cable_reason());
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fickle -- a record store that changes hands: `fickle:`, the one of examples/own_store.c with an
+ * identity, which can be told that it is another one from now on, or what it was some time ago.
+ * Each engine has one of its own; the functions are of the one opened last.
+ */
+#ifndef USHER_LIB_ROLLBACK_STORE_H
+#define USHER_LIB_ROLLBACK_STORE_H
+
+#include <usher/store.h>
+
+extern const struct usher_driver fickle_driver;
+
+/* How many records were looked for in it so far, by id or in a list. */
+unsigned long fickle_looks(void);
+
+/* It is another store from now on, with everything that it has. */
+void fickle_another(void);
+
+/* All that is in it; NULL: no memory.  To be freed. */
+struct fickle_copy *fickle_copy(void);
+void fickle_free(struct fickle_copy *copy);
+
+/* It has what @copy has, and is another store.  Not while a command runs. */
+void fickle_back(const struct fickle_copy *copy);
+
+/* The same, and which store it is: for who keeps several that are asked in turn. */
+void fickle_be(const struct fickle_copy *copy, uint64_t which);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * babble -- seeded commands of every noun, made from the library's own tables of verbs.
+ *
+ * Every verb of the tables is spoken, and each argument gets a value by its type and its word:
+ * few names, so that commands meet; what earlier answers said (tokens, versions, rooms, serials,
+ * cursors), or something beside it; times and limits of all sizes, up to where numbers end.  A verb
+ * that is added is babbled without further ado; an argument with a word that nobody has told
+ * random_commands.c of ends the test.
+ *
+ * One seed gives the same commands as long as the same answers are heard.
+ */
+#ifndef USHER_MODEL_RANDOM_COMMANDS_H
+#define USHER_MODEL_RANDOM_COMMANDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <usher/operation.h>
+
+/* Scopes of one noun; names of a scope begin with the noun's word. */
+#define BABBLE_SCOPES 3
+/* Bits of nouns: 1 << enum usher_noun. */
+#define BABBLE_ALL 0x7eu
+/* The index of rooms is the engine's own; partitions of other names than it uses. */
+#define BABBLE_SPOKEN (BABBLE_ALL & ~(1u << USHER_ROOMS))
+
+struct babble_options {
+    uint64_t seed;
+    unsigned nouns;    /* bits */
+    unsigned requests; /* percent of the commands that have a request id */
+    unsigned extremes; /* percent of the numbers that are at an end of what may be */
+    unsigned wrong;    /* per thousand of the arguments that are wrong */
+    bool timeless;     /* commands without a time of their own as well */
+    bool authority;    /* rules and dispensers may ask an authority, or have a manager */
+    bool presence;     /* rooms that are opened tell of who comes and goes together */
+    bool least;        /* max=1 wherever there may be one */
+};
+
+struct babble;
+
+struct babble *babble_open(const struct babble_options *opt);
+void babble_close(struct babble *b);
+
+/* A command with what its texts point to.  Not to be moved. */
+struct babbled {
+    struct usher_operation c;
+    bool epoch; /* its argument `epoch` is that of the store that is asked: babble_resolve() */
+    char texts[6][USHER_NAME_MAX + 2];
+    unsigned char fields[1024];
+};
+
+void babble_next(struct babble *b, struct babbled *ret);
+
+/* One of this verb. */
+void babble_verb(struct babble *b, unsigned verb, struct babbled *ret);
+
+/* What one store has answered: epochs are its own. */
+struct babble_ear {
+    uint64_t epochs[8][BABBLE_SCOPES];
+};
+/* The command as it is for the store with @ear. */
+void babble_resolve(struct babbled *c, const struct babble_ear *ear);
+void babble_listen(struct babble_ear *ear, const struct usher_operation *c,
+                   const struct usher_result *r);
+/* What is learnt for later commands, from the answers of one store only. */
+void babble_learn(struct babble *b, const struct usher_operation *c, const struct usher_result *r);
+
+/* The time of the last command. */
+int64_t babble_now(const struct babble *b);
+
+/* Scope @i of @noun. */
+const char *babble_scope(enum usher_noun noun, unsigned i);
+
+/* All that two answers to @c say but for their epochs, and of failures their fields.  Else writes
+ * what differs to @f (NULL: none). */
+bool babble_same(const struct usher_operation *c, const struct usher_result *a,
+                 const struct usher_result *b, FILE *f);
+
+/* Print the fields of @r that babble_same() compares.  Texts are cut after @most bytes. */
+void babble_print(FILE *f, const struct usher_operation *c, const struct usher_result *r,
+                  size_t most);
+/* Replace an epoch that no dispenser has by one that is written in every text. */
+void babble_epoch_mend(struct babbled *b);
+
+#endif

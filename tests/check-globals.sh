@@ -7,10 +7,10 @@
 set -eu
 : "${top_builddir:=.}" "${OBJDUMP:=objdump}"
 
-# section:name; `thread' is what usher_message() shows to the calling thread, and which hooks and
+# section:name; `usher__this_thread' is what usher_message() shows to the calling thread, and which hooks and
 # stores it is inside of.  The others come from the compiler's start files.
 allowed='
-.tbss:thread
+.tbss:usher__this_thread
 .bss:completed
 .data:__dso_handle
 .data:__TMC_END__

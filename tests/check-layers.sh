@@ -1,10 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Who includes what.  Stores use the public headers and their own, nothing from src/: what ours can
-# do, a stranger's can.  Each folder of src/ uses those that are named for it; of the laboratory
-# the program uses one header.
+# The order of the folders.  A store includes the public headers and its own, and nothing of src/:
+# so a stranger can write one.  A folder of src/ uses only the folders before it, by its includes
+# and by the names that its object files need.  So there is no circle of folders.
+# src/builtin.c lists the nouns and the drivers, and src/main.c the commands of the program: each
+# uses everything, and nothing but builtin.h is used of them.
 set -eu
 : "${top_srcdir:=.}"
+: "${top_builddir:=.}"
+build=$(cd "$top_builddir" && pwd)
 cd "$top_srcdir"
 rc=0
 
@@ -27,39 +31,49 @@ if [ -n "$wrong" ]; then
     rc=1
 fi
 
-# Folders that FOLDER of src/ may use, and single headers.
+# The folders that FOLDER may use besides itself.
+library='core change nouns encode parse replica engine api ids extension'
 allowed() {
     case $1 in
-    core) echo core ;;
-    steps) echo core steps ;;
-    replica) echo core replica engine/engine.h change/memory.h ;;
-    words) echo core words ;;
-    engine) echo core steps replica words engine ;;
-    calls) echo core engine calls ;;
-    cli) echo core words cli lab/lab.h ;;
-    lab) echo core words cli lab ;;
-    serve) echo core words cli serve ;;
+    cli) echo core parse ;;
+    lab | serve) echo core parse cli ;;
+    *)
+        for each in $library; do
+            [ "$each" != "$1" ] || break
+            echo "$each"
+        done | tr '\n' ' '
+        ;;
     esac
 }
 
 for folder in src/*/; do
     folder=${folder#src/}
     folder=${folder%/}
-    may=$(allowed "$folder")
-    if [ -z "$may" ]; then
-        echo "src/$folder: who may it use?"
+    case " $library cli lab serve " in
+    *" $folder "*) ;;
+    *)
+        echo "src/$folder has no place in the order"
         rc=1
         continue
-    fi
-    wrong=$(includes src/"$folder"/*.[ch] | while read -r file name; do
+        ;;
+    esac
+    may=$(allowed "$folder")
+    # shellcheck disable=SC2046 # names without blanks
+    wrong=$(includes $(find "src/$folder" -name '*.[ch]' | sort) | while read -r file name; do
         case $name in
-        ../backends/*) [ "$folder" = engine ] && continue ;;
-        */*)
-            case " $may " in
-            *" ${name%%/*} "* | *" $name "*) continue ;;
+        builtin.h) continue ;;
+        ../backends/*) ;;
+        nouns/*/*) # a noun does not use another one
+            case $file in
+            "src/${name%/*}"/* | src/engine/*) continue ;;
             esac
             ;;
-        *) continue ;; # its own, or config.h
+        */*)
+            case " $may $folder " in
+            *" ${name%%/*} "*) continue ;;
+            esac
+            ;;
+        *) continue ;; # in its own folder, or config.h
         esac
         echo "    $file: \"$name\""
     done)
@@ -68,4 +82,36 @@ for folder in src/*/; do
         rc=1
     fi
 done
+
+# FOLDER DEFINES|NEEDS NAME a line, of each object file of the library: by folders of src/.
+names() {
+    (cd "$build" && find src -name '*.o' ! -path '*/.libs/*' ! -name main.o) | sort | while read -r object; do
+        file=${object#src/}
+        case $file in
+        */*) ;;
+        *) continue ;; # builtin.c
+        esac
+        nm -g "$build/$object" 2>/dev/null |
+            sed -n "s|^.* \([A-Z]\) \(usher_[A-Za-z0-9_]*\)\$|${file%%/*} \1 \2|p"
+    done
+}
+
+if command -v nm >/dev/null && [ -f "$build/src/core/text.o" ]; then
+    order="$library cli lab serve"
+    wrong=$(names | awk -v order="$order" '
+        BEGIN { n = split(order, folder, " "); for (i = 1; i <= n; i++) place[folder[i]] = i }
+        { if ($2 == "U") needs[$1 " " $3] = 1; else defines[$3] = $1 }
+        END {
+            for (each in needs) {
+                split(each, part, " ")
+                by = defines[part[2]]
+                if (by != "" && by != part[1] && place[by] > place[part[1]])
+                    print "    src/" part[1] " needs " part[2] " of src/" by
+            }
+        }' | sort)
+    if [ -n "$wrong" ]; then
+        printf 'by link, against the order %s:\n%s\n' "$order" "$wrong"
+        rc=1
+    fi
+fi
 exit "$rc"

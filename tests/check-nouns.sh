@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Who names a noun.  The generic part of the engine, of the steps, of the stores, of the program and
-# of the server knows none: what a noun has of its own stands in its tables, its steps and its hooks.
-# Below are the files that are about one.
+# Generic files name no noun: those of the engine, of changes, of encoding, of the stores, of the
+# program and of the server.  What only one noun needs is in its tables and in src/nouns/NOUN.
+# Below are the files that are about one noun.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -17,44 +17,34 @@ backends/sqlite/authority.c
 backends/sqlite/history.c
 backends/sqlite/history_table.c
 backends/sqlite/history_table.h
+src/builtin.c
+src/change/hooks.h
+src/cli/import.c
+src/cli/print_text.c
+src/cli/silence.c
+src/engine/callout.c
 src/engine/grant.c
 src/engine/grant.h
 src/engine/history.c
 src/engine/id_authority.c
-src/nouns/id/id_hooks.c
-src/ids/ids.c
-src/extension/extension.c
-src/nouns/hooks.c
-src/change/hooks.h
-src/nouns/number/number_hooks.c
-src/nouns/number/number_lua.c
-src/nouns/queue/queue_hooks.c
-src/engine/room_hooks.c
+src/engine/room_digest.c
 src/engine/room_directory.c
 src/engine/room_directory.h
-src/nouns/room/room_notice.c
-src/nouns/room/room_notice.h
+src/engine/room_hooks.c
 src/engine/room_plan.c
 src/engine/room_plan.h
 src/engine/serial.c
 src/engine/serial_authority.c
-src/engine/callout.c
 src/engine/whole.c
-src/nouns/definition.h
-src/nouns/nouns.c
-src/nouns/nouns.h
-src/cli/print_text.c
-src/cli/import.c
-src/cli/silence.c
 '
 
 nouns='number|queue|rooms?|serial|id'
 upper='NUMBER|QUEUE|ROOMS?|SERIAL|ID'
 
-# Files that name one, without comments and texts.  Steps of a noun are files with its name.
+# Files that name one, without comments and texts.
 named() {
-    for file in src/engine/*.[ch] src/cli/*.[ch] src/parse/*.[ch] src/serve/*.[ch] \
-        src/steps/*.[ch] backends/*/*.[ch] include/usher/store.h; do
+    for file in src/builtin.[ch] src/change/*.[ch] src/encode/*.[ch] src/parse/*.[ch] src/engine/*.[ch] \
+        src/cli/*.[ch] src/serve/*.[ch] backends/*/*.[ch] include/usher/store.h; do
         ! awk '
             {
                 gsub(/"([^"\\]|\\.)*"/, "\"\"")
@@ -70,7 +60,7 @@ named() {
             }' "$file" |
             grep -E "\<USHER_+($upper)(_|\>)|\<usher_+($nouns)_|\<(of|arg)(\.|->)($nouns)\>" ||
             echo "$file" >>"$names"
-    done | grep -vE "^src/steps/($nouns)[_.]"
+    done
 }
 
 names=$(mktemp "${TMPDIR:-/tmp}/usher-nouns.XXXXXX")

@@ -261,9 +261,9 @@ mutant 'one callee too few is remembered' src/change/work.c 's/if (\*count <= li
     $memory 'so_many*'
 mutant 'a kept answer never grows old' src/change/work.c 's/    if (r.until_ms <= w->moment)/    if (r.until_ms < 0)/' \
     $memory 'answers_are_kept*'
-mutant 'a request id is for any verb' src/change/work.c 's/\*ret_verb == (unsigned)w->command->verb \&\& //' \
+mutant 'a request id is for any verb' src/change/work.c 's/\*ret_verb == (unsigned)w->command->verb \&\&$/true \&\&/' \
     $memory 'a_request_id*'
-mutant 'a request id is for any arguments' src/change/work.c 's/ \&\& print == usher__operation_fingerprint(w->command);/;/' \
+mutant 'a request id is for any arguments' src/change/work.c 's/^ *print == usher__operation_fingerprint(w->command);$/true;/' \
     $memory 'a_request_id*'
 mutant 'who is behind is not told what there is' src/nouns/room/room_fields.c \
     's/return now->id.size != 0 ? usher__room_add_row/return now->id.size > 999 ? usher__room_add_row/' \
@@ -482,7 +482,7 @@ mutant 'what waits to be told is more than a notice may have' src/engine/watch.c
     $memory 'what_is_told*'
 mutant 'a number that must be given may be left out' src/engine/check.c 's/    uint64_t missing = verb->order \& ~(.*/    uint64_t missing = verb->order \& verb->texts \& ~given;/' \
     tests/fault/test_hooks 'an_argument*'
-mutant 'a hook may call its engine' src/engine/engine.c 's/^    if (is_inside(t, e)) {/    if (false) {/' \
+mutant 'a hook may call its engine' src/engine/engine.c 's/^    if (usher__is_inside(t, e)) {/    if (false) {/' \
     tests/fault/test_hooks 'hooks_that*'
 mutant 'an authority may call its engine' src/engine/callout.c \
     's/    usher__callout_begin(here, callout_of(a)->e);/    usher__callout_begin(here, NULL);/' \
@@ -545,7 +545,7 @@ mutant 'sqlite: a quota leaves a commit in doubt' backends/sqlite/file.c 's/ || 
     tests/fault/test_hostile_host 'sqlite_a_file_that*'
 mutant 'sqlite: a long log stays long' backends/sqlite/file.c 's/"PRAGMA cell_size_check = ON;" USHER__SQLITE_LOG_LIMIT/"PRAGMA cell_size_check = ON;"/' \
     tests/unit/test_sqlite 'a_long_reader*'
-mutant 'an engine is closed by its watcher' src/engine/engine.c 's/is_inside(&thread, e) || usher__watches_on(&e->watches, NULL)/is_inside(\&thread, e)/' \
+mutant 'an engine is closed by its watcher' src/engine/engine.c 's/usher__is_inside(&usher__this_thread, e) || usher__watches_on(&e->watches, NULL)/usher__is_inside(\&usher__this_thread, e)/' \
     tests/fault/test_hooks 'an_engine*'
 mutant 'a cursor of one list is that of another' src/nouns/queue/queue.c 's/         (hi != 0 /         (false /' \
     $memory 'lists_come_in_pages'
@@ -1325,7 +1325,7 @@ mutant 'the notice of a missed offer has no agent' src/nouns/queue/queue_change.
     $memory 'each_change_of_a_queue*'
 mutant 'the notice of a user has no outcome' src/nouns/queue/queue_change.c 's/^    qc->subject.outcome = outcome;/    ;/' \
     $memory 'each_change_of_a_queue*'
-mutant 'the notice of a requeued user has no outcome' src/nouns/queue/queue_change.c 's/about.outcome = USHER_QUEUE_OUTCOME_REQUEUED;/about.outcome = USHER_QUEUE_OUTCOME_NONE;/' \
+mutant 'the notice of a requeued user has no outcome' src/nouns/queue/queue_change.c 's/subject.outcome = USHER_QUEUE_OUTCOME_REQUEUED;/subject.outcome = USHER_QUEUE_OUTCOME_NONE;/' \
     $memory 'each_change_of_a_queue*'
 mutant 'the notice of a user has the deadline of a heartbeat' src/nouns/queue/queue_change.c 's/: r->kind == K_USER ? usher__queue_user_until(r)/: r->kind == K_USER ? r->until_ms/' \
     $memory 'each_change_of_a_queue*'
@@ -1335,9 +1335,9 @@ mutant 'the notice of a call that has ended has no node' src/nouns/number/number
     $memory 'each_change_of_a_number*'
 mutant 'lease-max is said to end each hold' src/nouns/number/number.c '/^        if (m->limited)$/d' \
     $memory 'each_change_of_a_number*'
-mutant 'script: the notice of a missed offer has no agent' backends/redis/lua/queue_change.lua '/^    if was then about\[5\], about\[8\]/d' \
+mutant 'script: the notice of a missed offer has no agent' backends/redis/lua/queue_change.lua '/^    if was then subject\[5\], subject\[8\]/d' \
     $redis 'each_change_of_a_queue*'
-mutant 'script: the notice of a user has the deadline of a heartbeat' backends/redis/lua/queue_change.lua '/^    about\[6\] = ends$/d' \
+mutant 'script: the notice of a user has the deadline of a heartbeat' backends/redis/lua/queue_change.lua '/^    subject\[6\] = ends$/d' \
     $redis 'each_change_of_a_queue*'
 mutant 'script: the notice of a call that has ended has no node' backends/redis/lua/number.lua "s/r.data, r.carried = '', r.data/r.data = ''/" \
     $redis 'each_change_of_a_number*'

@@ -282,7 +282,7 @@ USHER_API int64_t usher_unscramble(const struct usher_scrambler *s, int64_t code
 /** Return the word of @why; "?" if there is none.  Static. */
 USHER_API const char *usher_id_why_word(enum usher_id_why why);
 
-/* ---- made by src/api/gen_calls.py: do not edit -------------------------------------------- */
+/* ---- made by src/api/gen_calls.py: do not edit ----------------------------------------- */
 /* clang-format off */
 
 struct usher_reply;

@@ -47,7 +47,7 @@ USHER_API const char *usher_number_state_word(enum usher_number_state state);
 USHER_API const char *usher_number_why_word(enum usher_number_why why);
 USHER_API const char *usher_number_order_word(enum usher_number_order order);
 
-/* ---- made by src/api/gen_calls.py: do not edit -------------------------------------------- */
+/* ---- made by src/api/gen_calls.py: do not edit ----------------------------------------- */
 /* clang-format off */
 
 struct usher_reply;

@@ -142,7 +142,7 @@ USHER_API const char *usher_queue_trigger_word(enum usher_queue_trigger trigger)
 USHER_API const char *usher_queue_strategy_word(enum usher_queue_strategy strategy);
 USHER_API const char *usher_queue_requeue_word(enum usher_queue_requeue requeue);
 
-/* ---- made by src/api/gen_calls.py: do not edit -------------------------------------------- */
+/* ---- made by src/api/gen_calls.py: do not edit ----------------------------------------- */
 /* clang-format off */
 
 struct usher_reply;

@@ -209,7 +209,7 @@ USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char
                                               size_t batch, int64_t every_ms, int64_t lease_ms,
                                               int64_t now_ms, struct usher_reply **ret_reply);
 
-/* ---- made by src/api/gen_calls.py: do not edit -------------------------------------------- */
+/* ---- made by src/api/gen_calls.py: do not edit ----------------------------------------- */
 /* clang-format off */
 
 struct usher_reply;

@@ -144,7 +144,7 @@ USHER_API const char *usher_serial_why_word(enum usher_serial_why why);
 USHER_API const char *usher_serial_why_text(enum usher_serial_why why);
 USHER_API const char *usher_serial_state_word(enum usher_serial_state state);
 
-/* ---- made by src/api/gen_calls.py: do not edit -------------------------------------------- */
+/* ---- made by src/api/gen_calls.py: do not edit ----------------------------------------- */
 /* clang-format off */
 
 struct usher_reply;

@@ -253,7 +253,7 @@ USHER_API enum usher_status usher_open_store(struct usher_store *store,
 
 /*
  * A record has an id, a state, a few numbers and texts, all the same for every kind, so
- * that a store needs one table.  src/steps/ defines the numbers.
+ * that a store needs one table.  src/nouns/ defines the numbers.
  *
  * Order.  A record is in up to USHER_SLOTS ordered lists ("slots").  The library computes
  * `slots` from the state of the record; the store only has to keep the lists in order:

@@ -103,3 +103,12 @@ const struct usher__machine *const usher__machines[] = {
     &usher__serial_machine,
     NULL,
 };
+
+const char *usher_serial_state_word(enum usher_serial_state state)
+{
+    if (state == USHER_SERIAL_STATE_PAST)
+        return "past";
+    return (unsigned)state < usher__serial_machine.n_states
+               ? usher__serial_machine.state_words[state]
+               : "?";
+}

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/engine.h"
+#include "change/thread.h"
 #include "encode/reply.h"
 #include "encode/result_fields.h"
 

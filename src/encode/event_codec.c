@@ -8,7 +8,7 @@
 
 #include "core/pack.h"
 #include "core/text.h"
-#include "engine/engine.h"
+#include "change/thread.h"
 
 #define FORM 1
 #define MEMBERS 18

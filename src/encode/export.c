@@ -4,36 +4,20 @@
 
 #include <usher/operation.h>
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "builtin.h"
 #include "core/changes.h"
 #include "core/machine.h"
 #include "core/pack.h"
 #include "core/verbs.h"
-#include "engine/engine.h"
+#include "change/thread.h"
 #include "change/hooks.h"
 #include "change/result.h"
 #include "encode/export.h"
 #include "change/request_cache.h"
 #include "change/work.h"
-#ifdef USHER_WITH_REDIS
-#include "../backends/redis/script.h"
-#endif
-
-void usher__print(struct usher__out *o, const char *format, ...)
-{
-    size_t used = o->length < o->size ? o->length : o->size;
-    va_list ap;
-    int n;
-
-    va_start(ap, format);
-    n = vsnprintf(o->size > used ? o->to + used : NULL, o->size - used, format, ap);
-    va_end(ap);
-    if (n > 0)
-        o->length += (size_t)n;
-}
 
 /* ---- for people -------------------------------------------------------------------- */
 
@@ -97,22 +81,6 @@ static void machine_dot(struct usher__out *o, const struct usher__machine *m)
  * put in for K.NAME, so tables are strings, looked up by position: words stand in columns of
  * fixed width; a move is two characters, the state from '0' and the status from 'A'.
  */
-
-void usher__print_name(struct usher__out *o, const char *before, const char *word)
-{
-    usher__print(o, "local %s", before);
-    for (; *word != '\0'; word++)
-        usher__print(o, "%c",
-                     *word == '+' || *word == '-'   ? '_'
-                     : *word >= 'a' && *word <= 'z' ? *word - 32
-                                                    : *word);
-}
-
-void usher__print_int(struct usher__out *o, const char *before, const char *word, long long value)
-{
-    usher__print_name(o, before, word);
-    usher__print(o, " = %lld\n", value);
-}
 
 static void print_bits(struct usher__out *o, uint64_t bits)
 {
@@ -552,15 +520,14 @@ enum usher_status usher_lua(const char *noun, char *buffer, size_t size, size_t 
 
     if (status != USHER_OK)
         return status;
-#ifdef USHER_WITH_REDIS
-    status = usher__redis_direct_script(noun, buffer, size, ret_length);
+    if (usher__builtin_direct_script == NULL) {
+        usher__message_set("lua: built without Redis");
+        return USHER_INVALID;
+    }
+    status = usher__builtin_direct_script(noun, buffer, size, ret_length);
     if (status == USHER_INVALID) /* while a noun is being developed */
         usher__message_set("lua: %s has no script, or it names a K.NAME that "
                            "`usher tables %s --lua` does not have",
                            noun, noun);
     return status;
-#else
-    usher__message_set("lua: built without Redis");
-    return USHER_INVALID;
-#endif
 }

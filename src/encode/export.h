@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that write tables: see export.c. */
+/* Tables as text: see export.c. */
 #ifndef USHER_ENCODE_EXPORT_H
 #define USHER_ENCODE_EXPORT_H
 
-#include <stddef.h>
+#include "change/print.h"
 
 struct usher__noun;
-
-/* A text that may be longer than its buffer; `length` counts all of it. */
-struct usher__out {
-    char *to;
-    size_t size, length;
-};
-
-void usher__print(struct usher__out *o, const char *format, ...)
-#ifdef __GNUC__
-    __attribute__((format(printf, 2, 3)))
-#endif
-    ;
-
-/* Begin a line of Lua, `local NAME`: @before and @word in upper case, with _ for + and -. */
-void usher__print_name(struct usher__out *o, const char *before, const char *word);
-/* Write one with a number: `local NAME = value`. */
-void usher__print_int(struct usher__out *o, const char *before, const char *word, long long value);
 
 /* Constants for the Lua that writes answers to direct calls as JSON: see json_tables.c. */
 void usher__json_lua(struct usher__out *o, const struct usher__noun *noun);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/pack.h"
-#include "engine/engine.h"
+#include "change/thread.h"
 #include "change/hooks.h"
 #include "change/request_cache.h"
 

@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "builtin.h"
 #include "engine/engine.h"
 #include "change/memory.h"
-#ifdef USHER_WITH_SQLITE
-#include "../backends/sqlite/authority.h"
-#endif
 
 enum usher_status usher__authority_open(const char *url, const struct usher_allocator *alloc,
                                         struct usher_authority **ret_authority, char message[192])
@@ -22,15 +20,12 @@ enum usher_status usher__authority_open(const char *url, const struct usher_allo
         (void)snprintf(message, 192, "an authority is sqlite:PATH");
         return USHER_INVALID;
     }
-#ifdef USHER_WITH_SQLITE
-    return usher__sqlite_authority(url + sizeof scheme - 1, usher__allocator(alloc), ret_authority,
-                                   message);
-#else
-    (void)alloc;
-    (void)ret_authority;
-    (void)snprintf(message, 192, "built without SQLite");
-    return USHER_INVALID;
-#endif
+    if (usher__builtin_authority == NULL) {
+        (void)snprintf(message, 192, "built without SQLite");
+        return USHER_INVALID;
+    }
+    return usher__builtin_authority(url + sizeof scheme - 1, usher__allocator(alloc), ret_authority,
+                                    message);
 }
 
 bool usher__authority_sound(const struct usher_authority *a)

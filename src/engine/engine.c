@@ -15,14 +15,13 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "../backends/memory/memory.h"
+#include "builtin.h"
 #include "core/changes.h"
 #include "core/text.h"
 #include "core/verbs.h"
@@ -38,12 +37,6 @@
 #include "change/result.h"
 #include "engine/url.h"
 #include "change/work.h"
-#ifdef USHER_WITH_SQLITE
-#include "../backends/sqlite/sqlite.h"
-#endif
-#ifdef USHER_WITH_REDIS
-#include "../backends/redis/redis.h"
-#endif
 
 /* The maximum number of tasks that one call gives to the store, and that one leader collects. */
 #ifdef USHER_HOSTILE
@@ -73,67 +66,6 @@ struct usher__waiter {
     sem_t wake;
     size_t n_heirs; /* done waiters after it in the list, which it has to wake */
 };
-
-/* The state of a thread.  No thread sees that of another. */
-struct usher__thread {
-    struct usher__inside *inside;      /* innermost first */
-    char message[USHER__MESSAGE_SIZE]; /* what usher_message() returns */
-};
-static _Thread_local struct usher__thread thread;
-
-void usher__callout_begin(struct usher__inside *here, const struct usher_engine *e)
-{
-    struct usher__thread *t = &thread; /* read once, because finding it costs a call */
-
-    here->e = e;
-    here->outer = t->inside;
-    here->thread = t;
-    here->message[0] = '\0';
-    if (t->message[0] != '\0')
-        memcpy(here->message, t->message, sizeof t->message);
-    t->inside = here;
-}
-
-void usher__callout_end(const struct usher__inside *here)
-{
-    struct usher__thread *t = here->thread;
-
-    t->inside = here->outer;
-    if (here->message[0] != '\0')
-        memcpy(t->message, here->message, sizeof t->message);
-    else
-        t->message[0] = '\0';
-}
-
-static bool is_inside(const struct usher__thread *t, const struct usher_engine *e)
-{
-    const struct usher__inside *at = t->inside;
-
-    while (at != NULL && at->e != e)
-        at = at->outer;
-    return at != NULL;
-}
-
-void usher__message_clear(void)
-{
-    thread.message[0] = '\0';
-}
-
-void usher__message_set(const char *format, ...)
-{
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(thread.message, sizeof thread.message, format, ap);
-    va_end(ap);
-    /* one line, whatever a URL or a name contains */
-    usher__copy_line(thread.message, sizeof thread.message, thread.message);
-}
-
-const char *usher_message(void)
-{
-    return thread.message;
-}
 
 uint32_t usher_version_number(void)
 {
@@ -332,7 +264,7 @@ enum usher_status usher_open_store(struct usher_store *store, const struct usher
     struct usher_options options;
     enum usher_status status;
 
-    thread.message[0] = '\0';
+    usher__message_clear();
     if (ret_engine == NULL || store == NULL || store->ops == NULL ||
         store->ops->size < sizeof *store->ops || store->ops->name == NULL ||
         store->ops->execute == NULL || store->ops->scan == NULL || store->ops->close == NULL ||
@@ -351,34 +283,16 @@ enum usher_status usher_open_store(struct usher_store *store, const struct usher
     return status;
 }
 
-/* clang-format off */
-static const struct usher_driver builtin[] = {
-#ifdef USHER_WITH_REDIS
-    { "redis", usher__redis_open, NULL, NULL },
-    { "redis+unix", usher__redis_open, NULL, NULL },
-    { "redis+cluster", usher__redis_open, NULL, NULL },
-    { "redis+sentinel", usher__redis_open, NULL, NULL },
-#ifdef USHER_WITH_TLS
-    { "rediss", usher__redis_open, NULL, NULL },
-    { "rediss+cluster", usher__redis_open, NULL, NULL },
-    { "rediss+sentinel", usher__redis_open, NULL, NULL },
-#endif
-#endif
-#ifdef USHER_WITH_SQLITE
-    { "sqlite", usher__sqlite_open, NULL, NULL },
-#endif
-    { "memory", usher__memory_open, NULL, NULL },
-};
-/* clang-format on */
-
 static const struct usher_driver *driver_of(const char *scheme, const struct usher_options *opt)
 {
-    for (const struct usher_driver *d = opt->drivers; d != NULL; d = d->next)
+    const struct usher_driver *d;
+
+    for (d = opt->drivers; d != NULL; d = d->next)
         if (strcmp(d->scheme, scheme) == 0)
             return d;
-    for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++)
-        if (strcmp(builtin[i].scheme, scheme) == 0)
-            return &builtin[i];
+    for (d = usher__builtin_drivers; d->scheme != NULL; d++)
+        if (strcmp(d->scheme, scheme) == 0)
+            return d;
     return NULL;
 }
 
@@ -540,7 +454,7 @@ enum usher_status usher_open(const char *url, const struct usher_options *opt,
     char why[192];
     enum usher_status status;
 
-    thread.message[0] = '\0';
+    usher__message_clear();
     if (url == NULL || ret_engine == NULL) {
         usher__message_set("open: %s is NULL", url == NULL ? "url" : "ret_engine");
         return USHER_INVALID;
@@ -558,7 +472,7 @@ enum usher_status usher_open(const char *url, const struct usher_options *opt,
 
 enum usher_status usher__engine_check(const struct usher_engine *e)
 {
-    struct usher__thread *t = &thread;
+    struct usher__thread *t = &usher__this_thread;
 
     t->message[0] = '\0';
     if (e == NULL || e->magic != USHER__ENGINE_MAGIC) {
@@ -569,7 +483,7 @@ enum usher_status usher__engine_check(const struct usher_engine *e)
         usher__message_set("the engine was opened before a fork: open one in the child");
         return USHER_INVALID;
     }
-    if (is_inside(t, e)) {
+    if (usher__is_inside(t, e)) {
         usher__message_set("a callback must not call the engine that invoked it");
         return USHER_INVALID;
     }
@@ -581,7 +495,7 @@ void usher_close(struct usher_engine *e)
     if (e == NULL || e->magic != USHER__ENGINE_MAGIC)
         return;
     if (!usher__engine_forked(e) &&
-        (is_inside(&thread, e) || usher__watches_on(&e->watches, NULL))) {
+        (usher__is_inside(&usher__this_thread, e) || usher__watches_on(&e->watches, NULL))) {
         usher__message_set("close: called from a callback of this engine: it stays open");
         return;
     }

@@ -8,11 +8,11 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "change/thread.h"
 #include "engine/callout.h"
 #include "engine/watch.h"
 
 #define USHER__ENGINE_MAGIC UINT32_C(0x75736872)
-#define USHER__MESSAGE_SIZE 256 /* of usher_message() */
 
 struct usher__waiter;
 struct usher__asked;
@@ -67,28 +67,6 @@ struct usher_engine {
     _Atomic(struct usher__post *) post; /* NULL: nothing was posted yet; post.c */
     atomic_bool interrupted;            /* usher_interrupt() */
 };
-
-/* Set what usher_message() returns in this thread. */
-void usher__message_clear(void);
-void usher__message_set(const char *format, ...)
-#ifdef __GNUC__
-    __attribute__((format(printf, 1, 2)))
-#endif
-    ;
-
-/* The code that a thread runs: a store, a hook or a side of an engine, which must not call that
- * engine. */
-struct usher__inside {
-    const struct usher_engine *e;
-    struct usher__inside *outer;
-    struct usher__thread *thread;      /* whose this is */
-    char message[USHER__MESSAGE_SIZE]; /* what the call says so far */
-};
-
-/* Around each call out of the engine.  Calls of the other side do not change usher_message() of
- * this one. */
-void usher__callout_begin(struct usher__inside *here, const struct usher_engine *e);
-void usher__callout_end(const struct usher__inside *here);
 
 /* USHER_OK, or USHER_INVALID with a message: NULL, closed, or of the parent process. */
 enum usher_status usher__engine_check(const struct usher_engine *e);

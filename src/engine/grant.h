@@ -68,7 +68,6 @@ void usher__id_execute(struct usher__ask *a, struct usher_result *reply);
 
 /* Return whether a rule or a dispenser can be recreated from the record of an authority. */
 bool usher__serial_form_reads(const char *data, size_t size);
-bool usher__id_form_reads(const char *data, size_t size);
 
 /* The name of a scope at the authority, without a NUL; its size.  A serial rule has a maximum
  * for each of its @period; 0: that of the scope itself. */

@@ -19,11 +19,9 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "builtin.h"
 #include "engine/engine.h"
 #include "change/memory.h"
-#ifdef USHER_WITH_SQLITE
-#include "../backends/sqlite/history.h"
-#endif
 
 #ifdef USHER_HOSTILE
 #define PAGE 2
@@ -66,15 +64,12 @@ enum usher_status usher__history_open(const char *url, const struct usher_alloca
         (void)snprintf(message, 192, "a history is sqlite:PATH");
         return USHER_INVALID;
     }
-#ifdef USHER_WITH_SQLITE
-    return usher__sqlite_history(url + sizeof scheme - 1, usher__allocator(alloc), ret_history,
-                                 message);
-#else
-    (void)alloc;
-    (void)ret_history;
-    (void)snprintf(message, 192, "built without SQLite");
-    return USHER_INVALID;
-#endif
+    if (usher__builtin_history == NULL) {
+        (void)snprintf(message, 192, "built without SQLite");
+        return USHER_INVALID;
+    }
+    return usher__builtin_history(url + sizeof scheme - 1, usher__allocator(alloc), ret_history,
+                                  message);
 }
 
 bool usher__history_sound(const struct usher_history *h)

@@ -117,12 +117,6 @@ struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority 
 
 /* ---- for a dispenser of a store ------------------------------------------------------ */
 
-/* The settings of a new dispenser. */
-#define SETTINGS                                                                             \
-    (USHER_GIVEN_ID_START | USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_LIMIT | \
-     USHER_GIVEN_ID_STEP_MAX | USHER_GIVEN_ID_LIFE | USHER_GIVEN_ID_MANAGED |                \
-     USHER_GIVEN_ID_REQUESTS | USHER_GIVEN_ID_LOG)
-
 typedef struct usher__ask ask;
 
 bool usher__id_asks(enum usher_verb verb)
@@ -139,34 +133,6 @@ bool usher__id_asks(enum usher_verb verb)
     }
 }
 
-/* Unpack it as the arguments of `create`. */
-static bool settings_unpack(const char *data, size_t size, struct usher_operation *c)
-{
-    struct usher_id_args *s = &c->arg.id;
-    int64_t *const values[] = { &s->start,   &s->step,    &s->by,       &s->limit, &s->step_max,
-                                &s->life_ms, &s->managed, &s->requests, &s->log };
-    struct usher_unpacker u = usher__unpacker(data, size);
-    uint64_t format;
-    size_t n;
-
-    if (!usher_unpack_array(&u, &n) || n != 1 + sizeof values / sizeof *values ||
-        !usher_unpack_uint(&u, &format) || format != USHER__ID_FORM)
-        return false;
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (!usher_unpack_int(&u, values[i]))
-            return false;
-    c->given |= SETTINGS;
-    return true;
-}
-
-bool usher__id_form_reads(const char *data, size_t size)
-{
-    struct usher_operation c;
-
-    memset(&c, 0, sizeof c);
-    return settings_unpack(data, size, &c);
-}
-
 static enum usher_status restore(ask *a)
 {
     struct usher_operation c = usher__grant_another(a, USHER_ID_CREATE);
@@ -180,7 +146,7 @@ static enum usher_status restore(ask *a)
         return status;
     if (entry.data_size == 0)
         return USHER_MISSING; /* deleted, or stored by others only */
-    if (!settings_unpack(entry.data, entry.data_size, &c)) {
+    if (!usher__id_form_unpack(entry.data, entry.data_size, &c)) {
         (void)snprintf(a->why, sizeof a->why, "its entry of the dispenser cannot be read");
         return USHER_UNAVAILABLE;
     }

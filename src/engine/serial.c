@@ -50,15 +50,6 @@ const char *usher_serial_why_text(enum usher_serial_why why)
     return (unsigned)why < sizeof whys / sizeof *whys ? whys[why].text : "?";
 }
 
-const char *usher_serial_state_word(enum usher_serial_state state)
-{
-    if (state == USHER_SERIAL_STATE_PAST)
-        return "past";
-    return (unsigned)state < usher__serial_machine.n_states
-               ? usher__serial_machine.state_words[state]
-               : "?";
-}
-
 /* ---- replies ------------------------------------------------------------------------ */
 
 static uint64_t print(const struct usher_result *reply, uint64_t i, uint64_t max, char *to,

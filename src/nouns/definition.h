@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The packed record of a rule or a dispenser in an authority (engine/grant.h).  Both functions
- * return its size, which may exceed the buffer. */
+/* The packed record of a rule or a dispenser in an authority (engine/grant.h).  The functions that
+ * pack return its size, which may exceed the buffer. */
 #ifndef USHER_NOUNS_DEFINITION_H
 #define USHER_NOUNS_DEFINITION_H
 
@@ -12,5 +12,8 @@ size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, i
                                const struct usher_text *format, unsigned char to[USHER__FORM_MAX]);
 size_t usher__id_form_pack(const struct usher_id_result_settings *set,
                            unsigned char to[USHER__FORM_MAX]);
+
+/* Unpack it as the arguments of `create`.  Return false if it is not such a record. */
+bool usher__id_form_unpack(const char *data, size_t size, struct usher_operation *c);
 
 #endif

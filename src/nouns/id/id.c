@@ -569,6 +569,31 @@ size_t usher__id_form_pack(const struct usher_id_result_settings *s,
     return p.n;
 }
 
+/* The settings of a new dispenser. */
+#define SETTINGS                                                                             \
+    (USHER_GIVEN_ID_START | USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_LIMIT | \
+     USHER_GIVEN_ID_STEP_MAX | USHER_GIVEN_ID_LIFE | USHER_GIVEN_ID_MANAGED |                \
+     USHER_GIVEN_ID_REQUESTS | USHER_GIVEN_ID_LOG)
+
+bool usher__id_form_unpack(const char *data, size_t size, struct usher_operation *c)
+{
+    struct usher_id_args *s = &c->arg.id;
+    int64_t *const values[] = { &s->start,   &s->step,    &s->by,       &s->limit, &s->step_max,
+                                &s->life_ms, &s->managed, &s->requests, &s->log };
+    struct usher_unpacker u = usher__unpacker(data, size);
+    uint64_t format;
+    size_t n;
+
+    if (!usher_unpack_array(&u, &n) || n != 1 + sizeof values / sizeof *values ||
+        !usher_unpack_uint(&u, &format) || format != USHER__ID_FORM)
+        return false;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (!usher_unpack_int(&u, values[i]))
+            return false;
+    c->given |= SETTINGS;
+    return true;
+}
+
 static bool kept(const struct usher_scope *scope, const struct usher_record *r,
                  unsigned char to[USHER__FORM_MAX], size_t *ret_size)
 {

@@ -2,8 +2,10 @@
 /* The hooks of ids. */
 #include "config.h"
 
-#include "engine/grant.h"
+#include <string.h>
+
 #include "change/hooks.h"
+#include "nouns/definition.h"
 
 static const char *fault(const struct usher_operation *command, const char **ret_word)
 {
@@ -21,9 +23,17 @@ static const char *why_word(unsigned code)
     return usher_id_why_word((enum usher_id_why)code);
 }
 
+static bool form_reads(const char *data, size_t size)
+{
+    struct usher_operation c;
+
+    memset(&c, 0, sizeof c);
+    return usher__id_form_unpack(data, size, &c);
+}
+
 const struct usher__hooks usher__id_hooks = {
     .fault = fault,
     .why_word = why_word,
     .drop = USHER_ID_DELETE,
-    .form_reads = usher__id_form_reads,
+    .form_reads = form_reads,
 };

@@ -7,7 +7,7 @@
 #include "core/machine.h"
 #include "core/number.h"
 #include "change/hooks.h"
-#include "encode/export.h"
+#include "change/print.h"
 #include "nouns/number/number.h"
 
 /* Return whether @event leads from @from to @to, with and without the token or the owner. */

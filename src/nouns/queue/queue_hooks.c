@@ -10,7 +10,7 @@
 #include "core/verbs.h"
 #include "core/wide.h"
 #include "change/hooks.h"
-#include "encode/export.h"
+#include "change/print.h"
 
 static const char *fault(const struct usher_operation *command, const char **ret_word)
 {

@@ -6,7 +6,8 @@
 set -eu
 : "${top_builddir:=.}" "${MAKE:=make}" "${CC:=cc}" "${PKG_CONFIG:=pkg-config}"
 : "${prefix:=/usr/local}"
-: "${bindir:=$prefix/bin}" "${libdir:=$prefix/lib}" "${docdir:=$prefix/share/doc/usher}"
+: "${bindir:=$prefix/bin}" "${libdir:=$prefix/lib}" "${docdir:=$prefix/share/doc/usher}" \
+    "${mandir:=$prefix/share/man}"
 
 cd "$top_builddir"
 stage=$(mktemp -d)
@@ -66,6 +67,10 @@ if [ "$count" = 0 ]; then
     exit 1
 fi
 
+# The program of usher(3).
+sed -n '/^\.Bd -literal$/,/^\.Ed$/{/^\./d;s/\\e/\\/g;p;}' "$stage$mandir/man3/usher.3" >"$stage/page.c"
+# shellcheck disable=SC2086
+$CC -std=gnu11 -Wall -Wextra -Werror $cflags -o "$stage/page" "$stage/page.c" $libs -pthread
 "$stage$bindir/usher" version
 # Those that need nothing but a store end well, and twice on the same file.
 for name in dialer invoice pool rooms_loop whiteboard workers; do
@@ -84,6 +89,14 @@ for name in dialer invoice pool rooms_loop whiteboard workers; do
         }
     done
 done
+if [ "${WITH_SQLITE:-yes}" = yes ]; then
+    (cd "$stage" && "$stage$bindir/usher" -s sqlite:calls.db number add sales 100 &&
+        "$stage$bindir/usher" -s sqlite:calls.db number reg sales 100 && ./page) >"$stage/said"
+    if [ "$(tail -n 1 "$stage/said")" != 'ann calls from 100' ]; then
+        echo "the program of usher(3) said: $(cat "$stage/said")"
+        exit 1
+    fi
+fi
 said=$("$stage/generic" memory: number add sales 100 group=A)
 if [ "$said" != 'ok version=1 state=idle+down' ]; then
     echo "generic said: $said"

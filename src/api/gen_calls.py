@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The calls of each noun: the end of its header, and the tables behind them; the names that the
-library lets out for them; and in usher(1) the arguments of each noun, and those of its verbs that
-nobody has described there by hand.
+library exports for them; their manual pages in section 3 (gen_manual.py); and in usher(1) the
+arguments of each noun, and its verbs that have no paragraph there yet.
 
     gen_calls.py LIBRARY SOURCES [--check]
     gen_calls.py LIBRARY SOURCES --older DIR | --newer DIR
@@ -20,6 +20,7 @@ import sys
 import textwrap
 
 import gen_fields
+import gen_manual
 
 NONE = -2**63
 INT, BOOL, CODE, MS, TIME, MIN, TOKEN, TEXT, BYTES = range(1, 10)
@@ -268,6 +269,7 @@ class Noun:
         self.fields, self.helps = library.fields, library.helps
         self.args = {}  # by field: what it is, and the verbs that take it
         self.later = []  # members behind those of each struct
+        self.declarations = {}  # by struct: the lines of its members
         self.used = {}  # (list, field): verbs
         self.check(library)
 
@@ -349,6 +351,7 @@ class Noun:
 
     def struct(self, which, about, head, told):
         lines = [f"/* {about} */"] if len(about) < 94 else comment(about)
+        begin = len(lines) + 1
         lines.append(f"struct usher_{self.noun}_{which} {{")
         for declared, help_ in head:
             lines += member(declared, help_)
@@ -366,6 +369,7 @@ class Noun:
         for declared in self.later:
             lines += member(declared, "of a later version")
         lines.append("};")
+        self.declarations[which] = lines[begin:]
         name = f"USHER_{self.noun.upper()}_{which.upper()}_INIT"
         size = f"sizeof(struct usher_{self.noun}_{which})"
         zeroes = []
@@ -697,6 +701,7 @@ def main():
         path = os.path.join(sources, "include", "usher", HEADERS[n.noun] + ".h")
         files[path] = header_with(path, n.header()).split("\n")[:-1]
         files[os.path.join(here, f"{n.noun}_gen.h")] = n.made()
+        files[os.path.join(here, f"usher_{n.noun}.3")] = gen_manual.page(n)
     manual = os.path.join(sources, "src", "cli", "usher.1")
     files[manual] = manual_with(manual, nouns).split("\n")[:-1]
     names = os.path.join(sources, "src", "libusher.map")

@@ -228,7 +228,7 @@ def answers_of_any_size_are_read_by_and_by():
 
 
 def a_client_that_reads_is_not_idle():
-    with Server("memory:", "--idle=1s") as server:
+    with Server("memory:", "--idle=3s") as server:
         c = server.client()
         c.ask("room", "open", "r")
         for i in range(15):
@@ -239,7 +239,7 @@ def a_client_that_reads_is_not_idle():
             came = c.socket.recv(200000)
             assert came, "closed after %d bytes" % size
             size += len(came)
-            select.select([], [], [], 0.04)
+            select.select([], [], [], 0.06)
         c.ended()  # now it is
 
 

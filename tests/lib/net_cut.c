@@ -58,10 +58,18 @@ static bool ip(const char *format, ...)
     return false;
 }
 
+/* Link addresses of the ends. */
+static const char *const mac[CABLE_ENDS] = { "02:00:00:00:00:01", "02:00:00:00:00:02" };
+
+/* The address of the other end is known for good.  Otherwise the kernel could ask for it after the
+ * carrier is lost, keep packets until the cable is plugged in again, and send them then, although
+ * their connection was closed in the meantime. */
 static bool plug_in(int end)
 {
     return ip("link set lo up") && ip("address add %s/24 dev cable", cable_address[end]) &&
-           ip("link set cable up");
+           ip("link set cable up") &&
+           ip("neighbour replace %s lladdr %s dev cable nud permanent", cable_address[1 - end],
+              mac[1 - end]);
 }
 
 static bool put(const char *path, const char *text)
@@ -115,10 +123,11 @@ bool cable_lay(struct cable *c)
     if (!good)
         (void)snprintf(reason, sizeof reason, "no network namespaces here: %s", strerror(errno));
     /* in the last one */
-    good = good &&
-           ip("link add cable type veth peer name cable netns /proc/%ld/fd/%d", (long)getpid(),
-              c->end[0]) &&
-           plug_in(1);
+    good =
+        good &&
+        ip("link add cable address %s type veth peer name cable address %s netns /proc/%ld/fd/%d",
+           mac[1], mac[0], (long)getpid(), c->end[0]) &&
+        plug_in(1);
     if (good) {
         be_in(c->end[0]);
         good = plug_in(0);

@@ -143,7 +143,7 @@ static void replicas_told(const struct node_batch *l, struct redisReply *reply)
     freeReplyObject(reply);
 }
 
-/* ---- a node_batch ------------------------------------------------------------------------- */
+/* ---- a node batch --------------------------------------------------------------------- */
 
 static void node_batch_begin(struct node_batch *l, struct usher__redis_store *s,
                              struct usher__redis_node *node, const struct usher_context *context)
@@ -211,7 +211,7 @@ static void node_batch_release(struct node_batch *l)
     node_batch_over(l);
 }
 
-/* ---- node_batches -------------------------------------------------------------------------- */
+/* ---- node batches --------------------------------------------------------------------- */
 
 static size_t node_batch_size(size_t n)
 {

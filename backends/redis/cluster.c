@@ -98,7 +98,7 @@ static void apply(struct usher__redis_store *s, const struct usher__redis_view *
     put_known(s, v);
 }
 
-/* ---- asking ------------------------------------------------------------------------- */
+/* ---- a refresh of the map --------------------------------------------------------------- */
 
 /*
  * A refresh of the map.  The known nodes are queried, which must still have their ids, and then the

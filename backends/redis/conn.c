@@ -1671,7 +1671,8 @@ static bool at_the_door(const struct text *t)
         "ERR wrong number of arguments",
         "NOPERM ",
     };
-    /* the commands that are sent, except SCAN and HSCAN; 6.2 names only the container of a subcommand */
+    /* the commands that are sent, except SCAN and HSCAN; 6.2 names only the container of a
+     * subcommand */
     static const char *const ours[] = {
         "'evalsha'", "'EVALSHA'", "`EVALSHA`",
         "'eval'", "'EVAL'", "`EVAL`",

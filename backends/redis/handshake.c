@@ -31,7 +31,7 @@
 #define SEARCH_SHARE 4
 #define SEARCH_MS 100 /* minimum */
 
-/* ---- questions --------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------- */
 
 void usher__redis_log(const struct usher__redis *r, enum usher_log_level level, const char *line)
 {

@@ -29,14 +29,14 @@
 
 bool usher__redis_is_fast(const struct usher_operation *c, const struct usher_context *context);
 
-/* Return whether the record of @c, which is brief, is read with the header. */
+/* Return whether the record of @c, a command of the fast path, is read with the header. */
 static inline bool usher__redis_fast_reads(const struct usher_operation *c)
 {
     return c->verb == USHER_NUMBER_HANGUP;
 }
 
-/* Write @c, which is brief.  @place is the index of its record, if any, among the fields.  Return
- * how many bytes were written; *@values grows by the number of values. */
+/* Write @c, a command of the fast path.  @place is the index of its record, if any, among the
+ * fields.  Return how many bytes were written; *@values grows by the number of values. */
 size_t usher__redis_fast(const struct usher_operation *c, const struct usher_context *context,
                          unsigned place, unsigned char to[USHER__REDIS_BRIEF_MAX],
                          unsigned *values);

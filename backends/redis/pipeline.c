@@ -352,11 +352,11 @@ static unsigned char *put_number(unsigned char *at, uint64_t value)
 #define HEAD 24
 
 /*
- * Pack the arguments of the script: the counts of commands, of brief ones without a record, and of
- * brief ones; the index of the first field name; the limit by which a time may be ahead; the
- * expected server (0: unknown, -1: a direct call); the commands; and the fields that are read from
- * the hash first: the header, the settings, the records of brief commands.  lua/dispatch.lua adds
- * the first records of other commands.
+ * Pack the arguments of the script: the counts of commands, of those of the fast path without a
+ * record, and of those of the fast path; the index of the first field name; the limit by which a
+ * time may be ahead; the expected server (0: unknown, -1: a direct call); the commands; and the
+ * fields that are read from the hash first: the header, the settings, the records of commands of
+ * the fast path.  lua/dispatch.lua adds the first records of other commands.
  */
 static bool pack_call(struct usher__redis *r, const pipeline *b, size_t call)
 {

@@ -29,8 +29,8 @@ struct usher__aux_db {
     char path[USHER__SQLITE_PATH];
 };
 
-/* Memory of @size bytes, zeroed, with a side at the offset @at.  NULL: *@ret_status says why:
- * USHER_INVALID (the path) or USHER_NOMEM. */
+/* Memory of @size bytes, zeroed, with a struct usher__aux_db at the offset @at.  NULL:
+ * *@ret_status says why: USHER_INVALID (the path) or USHER_NOMEM. */
 void *usher__aux_db_new(const struct usher__aux_db_kind *kind, const char *path,
                         const struct usher_allocator *alloc, size_t size, size_t at,
                         enum usher_status *ret_status, char message[192]);

@@ -223,7 +223,7 @@ enum usher_status usher__records_scope(struct usher_txn *t, enum usher_noun noun
     return USHER_OK;
 }
 
-/* ---- cached records ----------------------------------------------------------- */
+/* ---- cached records ------------------------------------------------------------------ */
 
 struct cached *usher__records_cached_place(struct usher_txn *t, int64_t list,
                                            const struct usher_text *id)

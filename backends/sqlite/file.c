@@ -44,19 +44,19 @@
  * scope: one pool.  c0..c19 and s0..s19 are its counts and settings in the order of
  * src/change/work.h.  epoch is 64 bits; due_ms NULL: nothing is due.
  *
- * record: see store.h.  list is scope.ref * 16 + kind: one number to compare where an index
- * would have two.  ord is `order`, grp is `group`.  A text that is not there is NULL.
- * The ordered lists are partial indices over `slots`: which lists a record stands in is
- * said by that number and, of the due ones, by `due`: `ord` once more, NULL where a record is none of
- * them.  (SQLite opens each index of which a column is set, and most changes set `ord` but nothing
- * that the due ones stand by.)
+ * record: see store.h.  list is scope.ref * 16 + kind: one number to compare where an index would
+ * have two.  ord is `order`, grp is `group`.  A text that is not there is NULL.  The ordered lists
+ * are partial indices over `slots`: which lists a record stands in is said by that number and, of
+ * the due ones, by `due`: `ord` once more, NULL where a record is none of them.  (SQLite opens each
+ * index of which a column is set, and most changes set `ord` but nothing that the due ones stand
+ * by.)
  *
  * writer, gaps: which file it was that wrote the scope last, and pairs of its gaps (struct
  * usher_gap), 16 bytes each, highest byte first, or NULL.
  *
- * place: the lists of which rank() is asked (of a kind that is USHER_KIND_RANKED, slot 0, by group), cut into
- * rank pages.  A row is one of them: it begins at (hi, ord), goes as far as the next one of its
- * list, and has n records, never none.  See sqlite.c.
+ * place: the lists of which rank() is asked (of a kind that is USHER_KIND_RANKED, slot 0, by
+ * group), cut into rank pages.  A row is one of them: it begins at (hi, ord), goes as far as the
+ * next one of its list, and has n records, never none.  See sqlite.c.
  *
  * visit: the visits that queues keep, in their order, are its first rows.
  *

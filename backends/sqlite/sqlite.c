@@ -2,15 +2,15 @@
 /*
  * The record store on SQLite.
  *
- * A connection serves one transaction at a time, on whatever thread.  scan() has a
- * connection of its own, so that a long scan does not delay commands.
+ * A connection serves one transaction at a time, on whatever thread.  scan() has a connection of
+ * its own, so that a long scan does not delay commands.
  *
- * Four things are cached: headers of scopes, which a transaction of many commands reads
- * once and writes once, at its commit; short records that were found or written, because a number
- * that is taken now will be given back; the beginnings of lists; and owners without holds.  Other
- * processes write as well, so the cache is valid only as long as the pages that SQLite has in its
- * memory: a transaction that finds them changed by another process (SQLITE_FCNTL_DATA_VERSION),
- * or a rollback, begins a new generation, and entries of older generations are ignored.
+ * Four things are cached: headers of scopes, which a transaction of many commands reads once and
+ * writes once, at its commit; short records that were found or written, because a number that is
+ * taken now will be given back; the beginnings of lists; and owners without holds.  Other processes
+ * write as well, so the cache is valid only as long as the pages that SQLite has in its memory: a
+ * transaction that finds them changed by another process (SQLITE_FCNTL_DATA_VERSION), or a
+ * rollback, begins a new generation, and entries of older generations are ignored.
  *
  * SQLite answers lists, with two exceptions.  A caller that takes the first ready record will soon
  * want the second, and the next row of a statement costs less than a statement: the more rows of

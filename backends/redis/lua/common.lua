@@ -240,7 +240,8 @@ end
 function S.when_full(why, all, n)
     local p = 7
     local function frees(verb)
-        return verb == 2 or string.find(K.FREES, string.format(' %d ', verb), 1, true) -- 2: a brief hangup
+        -- 2: a hangup of the fast path
+        return verb == 2 or string.find(K.FREES, string.format(' %d ', verb), 1, true)
     end
     if not string.find(why, 'OOM ', 1, true) then return nil end
     if S.verb and frees(S.verb) then
@@ -648,7 +649,7 @@ function S.make_drop()
     end
 end
 
--- ---- remembered: results of request ids, numbers of peers ----------------------------------
+-- ---- bounded sets: results of request ids, numbers of peers --------------------------------
 
 function S.make_memory()
     -- See usher__change_remember().  @i is the count of such records, @v the version of the change.

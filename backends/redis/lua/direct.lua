@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- Read a direct call, and name the fields of its answer: see dispatch.lua.  Like direct_*.lua this part is in the
--- text that usher_lua() gives, and not in the scripts that the library loads.
+-- Read a direct call, and name the fields of its answer: see dispatch.lua.  Like direct_*.lua this part
+-- is in the text that usher_lua() gives, and not in the scripts that the library loads.
     -- EVALSHA sha 3 {scope}:noun {scope}:noun:index {scope}:noun:held verb …
     -- or, on a server that is not a node of a cluster, EVALSHA sha 1 {scope} verb …
     local stem = string.match(KEYS[1] or '', '^[^{}]*{[^{}]+}')
@@ -44,8 +44,8 @@
         end
     end
 
-    -- Returns what is wrong with the keys, or nothing.  Keys of several scopes would mix these, and keys without braces
-    -- would lie in several slots.
+    -- Returns what is wrong with the keys, or nothing.  Keys of several scopes would mix these, and keys
+    -- without braces would lie in several slots.
     local function wrong_keys()
         if KEYS[1] and not stem then return 'key 1 has no name in braces, as in ' .. hash .. ': ' .. KEYS[1] end
         if stem and not is_name(string.match(stem, '{(.*)}'), 255) then return 'the part in braces is not a name' end

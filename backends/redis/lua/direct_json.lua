@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
--- Answers to direct calls as JSON (json=1), equal to those of usher_reply_write(): see src/encode/encode.c, whose
--- functions have the same names, and src/encode/json_tables.c for the tables.
+-- Answers to direct calls as JSON (json=1), equal to those of usher_reply_write(): see
+-- src/encode/encode.c, whose functions have the same names, and src/encode/json_tables.c for the tables.
 
 do
--- A noun adds, in NOUN_json.lua: J.applies(code): whether the field is part of the answer; J.made(of, is_row): a
--- text that is composed; J.own(own): fields that are in no table; J.has_extras(); J.prepare(): see prepare();
--- J.rows(): the rows; J.subject(notice).
+-- A noun adds, in NOUN_json.lua: J.applies(code): whether the field is part of the answer; J.made(of,
+-- is_row): a text that is composed; J.own(own): fields that are in no table; J.has_extras(); J.prepare():
+-- see prepare(); J.rows(): the rows; J.subject(notice).
 local J, answer, verb, asked, own, rows = {}, nil, nil, nil, nil, nil
 --@json
 

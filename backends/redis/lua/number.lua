@@ -127,13 +127,13 @@ function S.rank_of(r, drawn)
     return drawn and S.draw(r.order, 0) or K.QUEUED
 end
 
--- Assign @r, a free number, its position in the idle list at version @v: see place().
+-- Assign @r, a free number, its position in the idle list at version @v: see assign_rank().
 function S.assign_rank(r, v)
     r.order = v
     r.rank = S.rank_of(r, S.set[K.SET_ORDER + 1] == K.ORDER_RANDOM)
 end
 
--- Put @r into state @to at version @v: see settle().
+-- Put @r into state @to at version @v: see set_state().
 function S.set_state(r, to, ends, v)
     local was = r.slots % 2 == 1
     r.state, r.ends, r.slots = to, ends, S.slots(K.NUMBER_LISTS, to, ends)
@@ -371,7 +371,7 @@ function S.make_expiry()
         return n, false
     end
 
-    -- Return the first number on the over-cap list that the cap no longer excludes: see first_aside().
+    -- Return the first number on the over-cap list that the cap no longer excludes: see first_over_cap().
     function S.first_aside(group)
         if S.count[K.COUNT_CAPPED + 1] == 0 then return nil end
         local r = S.walk('1', '0', group, K.ASIDE, 0)
@@ -486,7 +486,7 @@ function S.take_free(r)
     return true
 end
 
--- Give @r to this call and set its state to @to: see take().
+-- Give @r to this call and set its state to @to: see take_number().
 function S.take_number(r, to)
     local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
     local state, lease, calls = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1], r.n1 >= today and r.n0 or 0
@@ -517,7 +517,7 @@ function S.take_number(r, to)
 end
 
 -- Return the first number in the order of the pool, of @group or of all, without those on the over-cap list:
--- see head().
+-- see first_idle().
 function S.first_idle(group)
     local order = S.set[K.SET_ORDER + 1]
     local r

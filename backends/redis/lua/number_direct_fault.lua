@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- The library refuses these arguments before it sends a command: see fault() in src/nouns/number/number_hooks.c.
+-- The library refuses these arguments before it sends a command: see fault() in
+-- src/nouns/number/number_hooks.c.
 function fault_of(a)
     local number, owner, node, after = a[K.ARG_NUMBER], a[K.ARG_OWNER], a[K.ARG_NODE], a[K.ARG_AFTER]
     local function is_token(text) return #text <= 16 and string.find(text, '^%d+$') and tonumber(text) < K.DIRECT end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- Lists, figures, history: src/nouns/queue/queue_reads.c.
+-- Lists, statistics, history: src/nouns/queue/queue_reads.c.
 
 function S.make_reads()
     -- 'HI.ORDER', where a page ended

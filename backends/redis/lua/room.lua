@@ -926,7 +926,7 @@ end
 function S.make_reads()
     if not S.due_event then S.make_due() end
 
-    -- Return whether the room exists after all due expiries: see look() and read_begin().
+    -- Return whether the room exists after all due expiries: see usher__room_check() and read_begin().
     function S.read()
         local state = S.exists and S.count[K.COUNT_STATE + 1] or K.ROOM_CLOSED
         local members, empty = S.count[K.COUNT_MEMBERS + 1], S.count[K.COUNT_EMPTY + 1]

@@ -194,7 +194,7 @@ USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum ushe
  *    handshake, scripts, answers, retries after a failure, search for the node of a scope.  A node
  *    that does not answer delays the commands posted for its own scopes, and reads of their logs
  *    (with more than 16 nodes, also those of other scopes in its share).  It also makes `room
- *    open`, `close` and `sweep` delay one another, because the index of rooms is on all nodes.
+ *    open`, `close` and `sweep` delay one another, because the room directory is on all nodes.
  *    usher_collect() blocks only while a name server is queried for the name of a host, with each
  *    new connection (not for addresses and names in a local file), and in the program's own
  *    functions.  An authority, a history and a journal are such functions, and the work on the

@@ -275,7 +275,7 @@ enum usher_noun {
     USHER_ROOM = 3,
     USHER_SERIAL = 4,
     USHER_ID = 5,
-    USHER_ROOMS = 6, /* the index of rooms: the engine's own */
+    USHER_ROOMS = 6, /* the room directory: the engine's own */
     USHER_STORE = 8, /* the store as a whole: no noun of a scope, but of some verbs */
     USHER_NOUN__WIDE = 0x7fffffff
 };
@@ -389,7 +389,7 @@ enum usher_verb {
 
     USHER_NOTICE_LOST = 0x701, /* in notices only, of any noun: a command was answered USHER_LOST */
 
-    USHER_ROOMS_PUT = 0x601, /* the index of rooms: the engine's own */
+    USHER_ROOMS_PUT = 0x601, /* the room directory: the engine's own */
     USHER_ROOMS_DROP,
     USHER_ROOMS_FIND,
     USHER_ROOMS_LIST,
@@ -660,7 +660,7 @@ struct usher_check_result {
  * Check like usher_audit(), with a detailed result and optional repair.  @flags is 0 or
  * USHER_CHECK_REPAIR.  @fn also receives one line for each repaired scope.
  *
- * Repairable are the index of rooms (missing entries are added, entries without a room removed)
+ * Repairable are the room directory (missing entries are added, entries without a room removed)
  * and, on Redis, the lists and counts of a scope, which are rebuilt from its records.  The lists of
  * a scope whose records are gone are removed.
  *

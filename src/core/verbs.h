@@ -31,7 +31,7 @@ struct usher__arg {
     uint64_t given;   /* bit, 0 for texts */
     int64_t min, max;
     const char *const *words; /* of a WORD: by value, up to NULL */
-    uint16_t code;            /* enum usher_field, 0: of the index of rooms */
+    uint16_t code;            /* enum usher_field, 0: of the room directory */
     int64_t standard;         /* when not given, or USHER_NONE */
     const char *help;         /* NULL: that of the field */
 };
@@ -141,7 +141,7 @@ enum usher__verb_flag {
     USHER__LISTS = 1u << 12,  /* its rows are alike: for people they are a table */
     USHER__SHOWS = 1u << 13,  /* it shows a scope as a whole: one verb of each noun */
     USHER__FIGURES =
-        1u << 14,           /* its answer has figures to record over time: one verb of each noun */
+        1u << 14,           /* its answer has statistics to record over time: a verb of each noun */
     USHER__FREES = 1u << 15 /* a store without free memory applies it as well */
 };
 
@@ -224,7 +224,7 @@ static inline const struct usher__verb *usher__verb(unsigned verb)
 
 /* An iteration over the fields of a noun that belong to the answer to one verb, or to its rows. */
 struct usher__result_walk {
-    const struct usher__field *lists[3]; /* the last one: settings and figures */
+    const struct usher__field *lists[3]; /* the last one: settings and statistics */
     unsigned n[3];
     unsigned list, i;
     uint32_t bit;

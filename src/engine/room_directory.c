@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index of rooms: the open ones, and when they are due for a patrol.
+ * The room directory: the open rooms, and when they are due for a patrol.
  *
- * A room is one scope, the index is others: 64 partitions by the hash of the room's name.  So
+ * A room is one scope, the directory is others: 64 partitions by the hash of the room's name.  So
  * no scope is hot, and on Redis Cluster they are spread; but a room and its entry do not change
  * together.  The rule instead is: *a room that is open has an entry*, even if a client dies between
  * two steps.

@@ -8,12 +8,12 @@
 bool usher__room_any_on(const struct usher_operation *commands, size_t n,
                         const struct usher_operation *command);
 
-/* The part of the index, a scope of the noun `rooms`, with the entry of @room. */
+/* The part of the directory, a scope of the noun `rooms`, with the entry of @room. */
 #define USHER__ROOM_PARTITION 8
 void usher__room_partition(const struct usher_text *room, char name[USHER__ROOM_PARTITION]);
 unsigned usher__room_partition_of(const struct usher_text *room);
 
-/* One command on a part of the index. */
+/* One command on a part of the directory. */
 struct usher__room_asked {
     struct usher_operation c;
     char scope[USHER__ROOM_PARTITION];
@@ -24,7 +24,7 @@ void usher__room_asked(struct usher__room_asked *a, enum usher_verb verb, unsign
                        const struct usher_operation *of);
 
 /*
- * Check that the index and the room called @room agree.  Both are read several times, so that a
+ * Check that the directory and the room called @room agree.  Both are read several times, so that a
  * client that opens or closes the room during the check causes no fault.  *@ret_fault: NULL, or the
  * fault; with @repair it is repaired, and *@ret_repaired set.
  */

@@ -369,7 +369,7 @@ static bool last(struct usher__room_plan *p)
 
 /* ---- after -------------------------------------------------------------------------------- */
 
-/* Set the verb of the update of the index for @command.  Return false if none is needed. */
+/* Set the verb of the update of the directory for @command.  Return false if none is needed. */
 static bool follows(const struct usher_operation *command, const struct usher_result *reply,
                     enum usher_verb *ret_verb)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands of rooms, with the updates of the index of rooms, as steps for the store.  The caller
+ * Commands of rooms, with the updates of the room directory, as steps for the store.  The caller
  * can wait for each step, or execute it asynchronously.
  */
 #ifndef USHER_ENGINE_ROOM_PLAN_H

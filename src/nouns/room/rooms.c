@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One partition of the index of rooms as steps on a record store: see src/engine/room_directory.c.
+ * One partition of the room directory as steps on a record store: see src/engine/room_directory.c.
  *
  * Records: ENTRY (id = room; rank = when it was opened, so that slot 0 is the order of `list`;
  * until_ms = when it is due for a patrol, or the lease of the worker that has it, owner, ends;

@@ -252,8 +252,8 @@ USHER_API enum usher_status usher_open_store(struct usher_store *store,
 /* ---- record store ----------------------------------------------------------------- */
 
 /*
- * A record has an id, a state, a few numbers and texts, all the same for every kind, so
- * that a store needs one table.  src/nouns/ defines the numbers.
+ * A record has an id, a state, a few numbers and texts, all the same for every kind, so that a
+ * store needs one table.  src/nouns/ defines the numbers.
  *
  * Order.  A record is in up to USHER_SLOTS ordered lists ("slots").  The library computes
  * `slots` from the state of the record; the store only has to keep the lists in order:

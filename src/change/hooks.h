@@ -105,7 +105,7 @@ struct usher__hooks {
     /* Return whether @f is part of the answer.  USHER__APPLY has the nouns with this hook. */
     bool (*applies)(const struct usher__field *f, const struct usher_operation *op,
                     const struct usher_result *r);
-    /* Return whether the answer has settings or figures; NULL: if the scope exists. */
+    /* Return whether the answer has settings or statistics; NULL: if the scope exists. */
     bool (*has_extras)(const struct usher_operation *op, const struct usher_result *r);
     /* Return the i-th field that `say` writes for an answer to @verb; 0: no more. */
     uint32_t (*says)(uint32_t verb, size_t i);

@@ -567,7 +567,7 @@ struct usher__steps {
     uint64_t own;         /* bits of command.given that the engine adds */
 };
 
-extern const struct usher__steps *const usher__noun_steps[USHER__NOUNS]; /* nouns.c */
+extern const struct usher__steps *const usher__noun_steps[USHER__NOUNS]; /* builtin.c */
 
 /* Return NULL if there is no such noun. */
 static inline const struct usher__steps *usher__steps(unsigned noun)

@@ -142,7 +142,7 @@ static void scope_seen(void *payload, const struct usher_scope_info *info)
     guess_name(payload, &info->name);
 }
 
-/* Return whether @noun has the scope @name.  Its figures are read, which is cheap. */
+/* Return whether @noun has the scope @name.  Its statistics are read, which is cheap. */
 static bool is_scope(const struct cli *cli, const struct usher__noun *noun,
                      const struct usher_text *name)
 {

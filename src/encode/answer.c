@@ -101,7 +101,7 @@ static void tell_value(void *to, const struct usher_value *v)
     usher__answer_fill_member(m, v, false, (char *)t->answer + m->offset);
 }
 
-/* Write any answer, also with settings, figures, the values of a row, and values made of several
+/* Write any answer, also with settings, statistics, the values of a row, and values made of several
  * fields. */
 static void tell_all(struct telling *t, const struct usher__noun *noun,
                      const struct usher_operation *op, const struct usher_result *r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Constants for the Lua that writes answers of direct calls as JSON (json.lua): the keys of
+ * Constants for the Lua that writes answers of direct calls as JSON (direct_json.lua): the keys of
  * answers and rows, where their values are in what the script has, and the words of codes.
  *
  * A field is ` code:position:kind:verbs`.  The kind is which values say nothing: T a time (0 and

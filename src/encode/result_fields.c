@@ -76,7 +76,7 @@ void usher__result_notice(usher__put *put, void *to, const struct usher_operatio
     usher__put_number(put, to, USHER_FIELD_VERSION, (int64_t)n.version);
 }
 
-/* Settings and figures exist with the scope. */
+/* Settings and statistics exist with the scope. */
 bool usher__result_has_extras(const struct usher_operation *op, const struct usher_result *r)
 {
     const struct usher__hooks *hooks = usher__hooks((unsigned)r->noun);

@@ -118,7 +118,7 @@ USHER__INLINE bool usher__result_more(const struct usher_result *r)
     return more;
 }
 
-/* Return whether the answer has settings and figures (result_fields.c). */
+/* Return whether the answer has settings and statistics (result_fields.c). */
 bool usher__result_has_extras(const struct usher_operation *op, const struct usher_result *r);
 /* Return whether @f, a field of answers to @op, is part of the answer @r. */
 USHER__INLINE bool usher__field_applies(const struct usher__field *f,

@@ -11,7 +11,7 @@ static void put(struct usher__timers *l, struct usher__timer_slot one, size_t at
     one.of->at = at;
 }
 
-/* Move @one from the free place @at to its position. */
+/* Move @one from the free slot @at to its position. */
 static void settle(struct usher__timers *l, struct usher__timer_slot one, size_t at)
 {
     size_t child;

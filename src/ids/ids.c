@@ -46,7 +46,7 @@
 #define SCRAPS 64
 #define PAST 8
 #define BUCKETS 64
-/* The assumed time, in the figures, of a call that did not come here. */
+/* The assumed time, in the statistics, of a call that did not come here. */
 #define FAST_NS 64
 
 struct span {
@@ -687,7 +687,7 @@ void usher_ids_local_close(struct usher_ids_local *local)
     (void)munmap(local, page_size());
 }
 
-/* ---- figures ---------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------- */
 
 enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_statistics *ret)
 {

@@ -2,7 +2,7 @@
 /*
  * /metrics by libmicrohttpd, in the loop of the server: its descriptor is polled with the others.
  *
- *   GET /metrics                      figures of the server
+ *   GET /metrics                      metrics of the server
  *   GET /metrics?scope=number/sales   and of scopes, as `stats` (or `show`, `check`) has them
  *
  * A request is answered only if its Host is a name of this machine: a page of another site that has
@@ -50,7 +50,7 @@ struct http {
 
 /* ---- scopes ------------------------------------------------------------------------------- */
 
-/* The verb with figures of @scope, which is NOUN/NAME.  0: it is not. */
+/* The verb with statistics of @scope, which is NOUN/NAME.  0: it is not. */
 static uint32_t verb_of(const char *scope)
 {
     const char *slash = strchr(scope, '/');

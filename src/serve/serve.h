@@ -3,9 +3,9 @@
  * usher serve: the library in a loop, for any client of Redis' protocol.
  *
  * One thread, one round after the other: read what has come (loop.c), take whole commands from it
- * (resp.c, round.c), execute all of them as one batch, send notices (subscribe.c), answer,
- * write.  So commands of clients that come at the same time share a transaction or a pipeline,
- * and no client waits for another one: only for the store.
+ * (resp.c, round.c), execute all of them as one batch, send notices (subscribe.c), answer, write.
+ * So commands of clients that come at the same time share a transaction or a pipeline, and no
+ * client waits for another one: only for the store.
  *
  * A command of the server itself (PING, HELLO, SUBSCRIBE, …: commands.c) is executed when no other
  * command of the client is before it in the batch, so that answers stay in order.

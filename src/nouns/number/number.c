@@ -8,7 +8,7 @@
  * number: the calls of the day of one that was deleted from the pool), NODE (id = number, owner =
  * the node that carries its call, order = token: a list of holds for each node; the number has the
  * node's name in its data), CHANGE (a notice of the log: log.c), DAY (id and order = a day; counts
- * the numbers over the cap, over the cap, with calls of that day).
+ * the numbers over the cap with calls of that day).
  */
 #include "config.h"
 
@@ -633,9 +633,9 @@ static enum usher_status walk_idle(work *w, const struct usher_text *group, uint
 }
 
 /*
- * Find the first number of @group (NULL: any) that is over the cap although it is below the cap
- * now.  They are in order of day and calls: if one is over the cap, so are all others of its day.
- * MISSING.
+ * Find the first number of @group (NULL: any) that is stored as over the cap although it is below
+ * the cap now.  They are in order of day and calls: if one is over the cap, so are all others of
+ * its day.  MISSING.
  */
 static enum usher_status first_over_cap(work *w, const struct usher_text *group,
                                         struct usher_record *r)
@@ -651,7 +651,7 @@ static enum usher_status first_over_cap(work *w, const struct usher_text *group,
     return status;
 }
 
-/* Count the numbers over the cap and over the cap. */
+/* Count the numbers that are stored as over the cap and still are. */
 static enum usher_status count_capped(work *w, int64_t *ret)
 {
     int64_t today = usher__day(w->now, w->scope.settings[USHER__SET_ZONE]);
@@ -1242,7 +1242,7 @@ static enum usher_status take_free(work *w, move *m)
     return to.status == USHER_OK ? take_number(w, m, to.to) : USHER_MISSING;
 }
 
-/* As walk_idle(), but without numbers over the cap, over the cap. */
+/* As walk_idle(), but without numbers over the cap. */
 static enum usher_status walk_offered(work *w, const struct usher_text *group, uint64_t rank,
                                       uint64_t order, bool back, struct usher_record *r)
 {

@@ -20,7 +20,7 @@ enum usher__number_count {
     USHER__COUNT_CALLS_DAY,
     USHER__COUNT_REFUSED, /* a statistic: changes without a version, not in the digest */
     USHER__COUNT_REFUSED_DAY,
-    USHER__COUNT_CAPPED, /* numbers that are over the cap, aside in the idle list */
+    USHER__COUNT_CAPPED, /* numbers over the cap, which are last in the idle list */
     USHER__COUNT_PAST,
     USHER__COUNT_CHANGES, /* of the log */
     USHER__COUNT_SINCE,

@@ -21,7 +21,7 @@
  *   ABSENT  id of an agent that missed its heartbeat while it was paused, or that left during its
  *           wrap-up: the next login is paused (n[0] is 0) or in wrap-up until n[0]; token = that of
  *           the login that is over
- *   LANE    id; users by state; data = array of figures; slot 0, rank = the day of the figures, or
+ *   LANE    id; users by state; data = array of statistics; slot 0, rank = the day of them, or
  *           2^52 while users are in it, order = version at which it was created: see
  *           usher__queue_lane_over()
  *   VISIT   id = version of its end; state = outcome, owner = the agent; data = user, a newline
@@ -39,9 +39,9 @@
  *           State LIMITS, id "?": slot 1: not all deadlines follow the new ttl and maxwait.
  *           See queue_limits.c.
  *
- * A queue change is one write with one or more versions: a change by the command, and the matches
- * that follow from it at once.  It has the agent and the lanes concerned in memory until it is
- * committed, so that each is written once.
+ * A queue transaction (struct queue_change) is one write with one or more versions: a change by the
+ * command, and the matches that follow from it at once.  It has the agent and the lanes concerned
+ * in memory until it is committed, so that each is written once.
  */
 #ifndef USHER_QUEUE_QUEUE_H
 #define USHER_QUEUE_QUEUE_H
@@ -103,7 +103,7 @@ enum { A_CAPACITY, A_SEATED, A_BEAT, A_SERVED, A_WRAP, A_LEVEL, A_OFFERS, A_STAT
  * room.  MATCHED: time of the offer or seat; END: of the offer or of the grace. */
 enum { U_SINCE, U_PRIORITY, U_APPLIED, U_BEAT, U_MATCHED, U_NO, U_END, U_PATIENCE };
 
-/* n of a lane: users by state - 1; and its figures. */
+/* n of a lane: users by state - 1; and its statistics. */
 enum {
     F_DAY,
     F_SEATED,
@@ -158,7 +158,7 @@ struct agent {
     bool leaving; /* its rooms are being emptied for good: no events */
 };
 
-/* A lane.  Its figures stay packed: most changes of a lane concern at most three of them. */
+/* A lane.  Its statistics stay packed: most changes of a lane concern at most three of them. */
 struct lane {
     struct usher_record r; /* data: as stored, or as below */
     bool dirty;
@@ -296,7 +296,7 @@ static inline enum usher_status damaged(work *w)
     return USHER_UNAVAILABLE;
 }
 
-/* ---- figures of a lane ------------------------------------------------------------ */
+/* ---- statistics of a lane --------------------------------------------------------- */
 
 static inline uint32_t four_get(const unsigned char *at)
 {
@@ -361,12 +361,12 @@ enum usher_status usher__queue_lane_hold(work *w, struct queue_change *qc,
 enum usher_status usher__queue_server(work *w, const struct usher_text *lane, uint64_t order,
                                       struct usher_record *r);
 /*
- * Find a lane that can be erased for a new one: it has no users, no agent names it, and its figures
- * are not of today.  MISSING: all are in use.
+ * Find a lane that can be erased for a new one: it has no users, no agent names it, and its
+ * statistics are not of today.  MISSING: all are in use.
  */
 enum usher_status usher__queue_lane_over(work *w, struct usher_record *r);
-/* Count in the figures of the day of @at.  Those of an earlier day are cleared, and later events of
- * that day are not counted. */
+/* Count in the statistics of the day of @at.  Those of an earlier day are cleared, and later events
+ * of that day are not counted. */
 void usher__queue_figure(const struct usher_scope *s, struct lane *l, int64_t at, int which,
                          int64_t by);
 /* Count a user of state @state in (@by 1) or out (-1). */
@@ -402,9 +402,9 @@ enum usher_status usher__queue_user_leaves(struct run *run, struct queue_change 
 
 /* ---- queue_match.c ---- */
 
-/* @u has its room from now on: update the figures. */
+/* @u has its room from now on: update the statistics. */
 void usher__queue_seated(work *w, struct queue_change *qc, struct lane *l, struct usher_record *u);
-/* Give @u, a waiting user (@stored, or new in this qc), to the agent of @qc, which is open. */
+/* Give @u, a waiting user (@stored, or new in @qc), to the agent of @qc, which is open. */
 enum usher_status usher__queue_give(struct run *run, struct queue_change *qc,
                                     struct usher_record *u, bool stored);
 /* The position of an agent's search for a user: after this place among the waiting users, or after

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Acts: the records of a queue, and changes of one user and one agent.  See queue.h. */
+/* Queue transactions: the records of a queue, and changes of one user and one agent. */
 #include "config.h"
 
 #include "queue.h"
@@ -397,7 +397,7 @@ void usher__queue_count(struct queue_change *qc, struct lane *l, unsigned state,
     l->dirty = true;
 }
 
-/* ---- acts ------------------------------------------------------------------------- */
+/* ---- queue transactions --------------------------------------------------------------- */
 
 void usher__queue_change_init(struct queue_change *qc)
 {

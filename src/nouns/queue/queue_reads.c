@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists, figures, history. */
+/* Lists, statistics, history. */
 #include "config.h"
 
 #include "queue.h"

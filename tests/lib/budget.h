@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * share -- how much of a test that could go on for ever is done: what a variable of the environment
- * says, else as much as `make check` has time for, and a quarter of that where everything is slower
- * (a sanitizer, USHER_WRAPPER).
+ * budget -- how much of a test that could go on for ever is done: what a variable of the
+ * environment says, else as much as `make check` has time for, and a quarter of that where
+ * everything is slower (a sanitizer, USHER_WRAPPER).
  */
 #ifndef USHER_LIB_BUDGET_H
 #define USHER_LIB_BUDGET_H

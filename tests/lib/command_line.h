@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * line -- commands of any noun as they are typed, and answers as they are printed: for tests that
- * do the same with all nouns.
+ * command_line -- commands of any noun as they are typed, and answers as they are printed: for
+ * tests that do the same with all nouns.
  */
 #ifndef USHER_LIB_COMMAND_LINE_H
 #define USHER_LIB_COMMAND_LINE_H

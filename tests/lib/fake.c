@@ -40,7 +40,7 @@
 #define SHOWN_WORDS 16 /* in the journal */
 #define SHOWN_MAX 80
 #define TEXT_MAX 1024 /* of a reply that is not a list */
-#define CALL_HEAD 24  /* see pack_call() in redis.c */
+#define CALL_HEAD 24  /* see pack_call() in pipeline.c */
 #define CALL_MAX 127
 
 struct bytes {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cable -- two network namespaces and a cable between them that can be pulled out: for what
+ * net_cut -- two network namespaces and a cable between them that can be pulled out: for what
  * happens to servers that do not see each other and do not know why.
  *
  * Nothing of it has a name outside of this process, and nothing that is sent in it gets out: both

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chatter -- random commands, as lines (command_line.h), to a few scopes of every noun, that often
+ * workload -- random commands, as lines (command_line.h), to a few scopes of every noun, that often
  * meet; and what answers have for later ones: tokens, rooms.
  */
 #ifndef USHER_LIB_WORKLOAD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * babble -- seeded commands of every noun, made from the library's own tables of verbs.
+ * random_commands -- seeded commands of every noun, made from the library's own tables of verbs.
  *
  * Every verb of the tables is spoken, and each argument gets a value by its type and its word:
  * few names, so that commands meet; what earlier answers said (tokens, versions, rooms, serials,

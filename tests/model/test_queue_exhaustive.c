@@ -69,7 +69,7 @@ static const struct profile profiles[] = {
     { "least-busy", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_LEAST_BUSY }, .capacity = 2 },
     { "level", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_LEVEL }, .capacity = 1, .rests = true },
     { "random", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_RANDOM }, .capacity = 2 },
-    /* not where everything is slow */
+    /* in CI (USHER_EACH=2), but not where everything is slow */
     { "tokens", { 0 }, 1, { .offer_ms = U }, .capacity = 1, .tokens = true },
     { "requeue=drop", { 0, U }, 2,
       { .ttl_ms = U, .requeue = USHER_QUEUE_REQUEUE_DROP, .limit = 1, .wrapup_ms = U }, .capacity = 1 },
@@ -623,7 +623,7 @@ int main(int argc, char **argv)
         .model = &queue_noun,
         .worlds = names,
         .n_worlds = share_long() || getenv("USHER_WORLD") != NULL ? PROFILES
-                    : share_slow()                                ? PROFILES_SLOW
+                    : share_slow() || share_rounds() < 2          ? PROFILES_SLOW
                                                                   : PROFILES_SHORT,
         .seconds_sqlite = 5,
         .seconds_redis = 8,

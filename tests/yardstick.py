@@ -15,8 +15,8 @@ import subprocess
 import sys
 import zlib
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "calls"))
-import make  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "api"))
+import gen_calls  # noqa: E402
 
 # A scope {s} in use.  A noun without a line here is only tried on scopes that do not exist.
 BEFORE = {
@@ -73,17 +73,17 @@ def typical(argument):
     kind, word = argument.field.type, argument.field.word
     if word == "if-version":
         return ["{version}", "1"]
-    if kind == make.CODE:
+    if kind == gen_calls.CODE:
         return [w for w in argument.words if w != "?"]
-    if kind == make.BOOL:
+    if kind == gen_calls.BOOL:
         return [str(n) for n in range(argument.least, argument.most + 1)]
-    if kind == make.TOKEN:
+    if kind == gen_calls.TOKEN:
         return ["{token}", "1"]
-    if kind == make.TIME:
+    if kind == gen_calls.TIME:
         return [str(NOW + 500)]
-    if kind == make.MS:
+    if kind == gen_calls.MS:
         return [str(max(argument.least, 70000))]
-    if kind in (make.TEXT, make.BYTES):
+    if kind in (gen_calls.TEXT, gen_calls.BYTES):
         return ["{" + word + "}"]
     middle = max(argument.least, min(3, argument.most))
     return [str(n) for n in sorted({argument.least, middle, argument.most})]
@@ -91,21 +91,21 @@ def typical(argument):
 
 def wrong(argument):
     kind = argument.field.type
-    if kind in (make.INT, make.MIN, make.MS):
+    if kind in (gen_calls.INT, gen_calls.MIN, gen_calls.MS):
         return [str(argument.least - 1), str(argument.most + 1), "'1 x'", "''"]
-    if kind in (make.BOOL, make.CODE):
+    if kind in (gen_calls.BOOL, gen_calls.CODE):
         return ["2", "nonsense"]
-    if kind in (make.TOKEN, make.TIME):
+    if kind in (gen_calls.TOKEN, gen_calls.TIME):
         return ["-1", "1x"]
     return ["''", "x" * 300, r'"\x01"'] + (["zz"] if argument.field.word == "epoch" else [])
 
 
 class Verb:
     def __init__(self, library, code):
-        about = make.VerbAbout(size=make.ctypes.sizeof(make.VerbAbout))
-        library.lib.usher_about_verb(code, make.ctypes.byref(about))
+        about = gen_calls.VerbAbout(size=gen_calls.ctypes.sizeof(gen_calls.VerbAbout))
+        library.lib.usher_about_verb(code, gen_calls.ctypes.byref(about))
         self.noun, self.word = about.noun.decode(), about.word.decode()
-        self.whole = bool(about.flags & make.WHOLE)
+        self.whole = bool(about.flags & gen_calls.WHOLE)
         names = library.listed(lambda i: library.lib.usher_verb_takes(code, i, None))
         self.arguments = [library.argument(code, name) for name in names]
         self.must = [library.must(code, name) for name in names]
@@ -185,7 +185,7 @@ def show(shells, line, before, scope):
 
 
 def main(path, usher, *urls):
-    library = make.Library(path)
+    library = gen_calls.Library(path)
     shells = [Shell(usher, url) for url in urls]
     verbs, code = [], 0
     while code := library.lib.usher_next_verb(code):

@@ -54,7 +54,7 @@ static unsigned char *put_text(unsigned char *to, const char *before, size_t n_b
 }
 
 size_t usher__redis_fast(const struct usher_operation *c, const struct usher_context *context,
-                         unsigned place, unsigned char to[USHER__REDIS_BRIEF_MAX], unsigned *values)
+                         unsigned place, unsigned char to[USHER__REDIS_FAST_MAX], unsigned *values)
 {
     const struct usher_number_args *a = &c->arg.number;
     bool call = c->verb == USHER_NUMBER_CALL;
@@ -88,7 +88,7 @@ size_t usher__redis_fast(const struct usher_operation *c, const struct usher_con
 }
 
 size_t usher__redis_fast_field(const struct usher_operation *c,
-                               unsigned char to[USHER__REDIS_BRIEF_MAX])
+                               unsigned char to[USHER__REDIS_FAST_MAX])
 {
     return (size_t)(put_text(to, "1:", 2, &c->arg.number.number, "", 0) - to);
 }

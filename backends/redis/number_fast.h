@@ -25,7 +25,7 @@
 #include <usher/store.h>
 
 /* Maximum size of a command. */
-#define USHER__REDIS_BRIEF_MAX (64 + 3 * (USHER_NAME_MAX + 16))
+#define USHER__REDIS_FAST_MAX (64 + 3 * (USHER_NAME_MAX + 16))
 
 bool usher__redis_is_fast(const struct usher_operation *c, const struct usher_context *context);
 
@@ -38,12 +38,11 @@ static inline bool usher__redis_fast_reads(const struct usher_operation *c)
 /* Write @c, a command of the fast path.  @place is the index of its record, if any, among the
  * fields.  Return how many bytes were written; *@values grows by the number of values. */
 size_t usher__redis_fast(const struct usher_operation *c, const struct usher_context *context,
-                         unsigned place, unsigned char to[USHER__REDIS_BRIEF_MAX],
-                         unsigned *values);
+                         unsigned place, unsigned char to[USHER__REDIS_FAST_MAX], unsigned *values);
 
 /* Write the name of that record. */
 size_t usher__redis_fast_field(const struct usher_operation *c,
-                               unsigned char to[USHER__REDIS_BRIEF_MAX]);
+                               unsigned char to[USHER__REDIS_FAST_MAX]);
 
 /* Read such an answer to @c.  Return false, and do not change @reply, if it is another one. */
 bool usher__redis_fast_answer(const struct usher_operation *c, const char *data, size_t size,

@@ -373,7 +373,7 @@ static bool pack_call(struct usher__redis *r, const pipeline *b, size_t call)
                 return false;
             continue;
         }
-        if (!packed_room(r, USHER__REDIS_BRIEF_MAX))
+        if (!packed_room(r, USHER__REDIS_FAST_MAX))
             return false;
         brief++;
         if (usher__redis_fast_reads(c))
@@ -391,7 +391,7 @@ static bool pack_call(struct usher__redis *r, const pipeline *b, size_t call)
 
         if (!usher__redis_is_fast(c, b->context) || !usher__redis_fast_reads(c))
             continue;
-        if (!packed_room(r, USHER__REDIS_BRIEF_MAX))
+        if (!packed_room(r, USHER__REDIS_FAST_MAX))
             return false;
         r->packed_n += usher__redis_fast_field(c, r->packed + r->packed_n);
         left--;
@@ -768,7 +768,7 @@ void usher__redis_pipeline_begin(struct usher__redis_pipeline *t, struct usher__
 }
 
 /* Send the tasks, or send them again.  Return false to wait. */
-static bool trip_send(struct usher__redis_pipeline *t)
+static bool pipeline_send(struct usher__redis_pipeline *t)
 {
     int64_t deadline_ms = t->b.context->deadline_ms;
 
@@ -788,7 +788,7 @@ static bool trip_send(struct usher__redis_pipeline *t)
 }
 
 /* Read the answers.  Return false to wait. */
-static bool trip_read(struct usher__redis_pipeline *t)
+static bool pipeline_read(struct usher__redis_pipeline *t)
 {
     t->status = read_answers(t->r, &t->b);
     if (t->status != USHER__REDIS_WAITS)
@@ -804,7 +804,7 @@ static bool trip_read(struct usher__redis_pipeline *t)
 }
 
 /* A try is over.  Return whether there is another one. */
-static bool trip_again(struct usher__redis_pipeline *t)
+static bool pipeline_again(struct usher__redis_pipeline *t)
 {
     struct usher__redis *r = t->r;
     int64_t deadline_ms = t->b.context->deadline_ms;
@@ -840,13 +840,13 @@ bool usher__redis_pipeline_continue(struct usher__redis_pipeline *t, struct ushe
         }
         if (t->stage != USHER__REDIS_READING)
             t->stage = USHER__REDIS_PREPARING;
-        if ((t->stage == USHER__REDIS_PREPARING && !trip_send(t)) ||
-            (t->stage == USHER__REDIS_READING && !trip_read(t))) {
+        if ((t->stage == USHER__REDIS_PREPARING && !pipeline_send(t)) ||
+            (t->stage == USHER__REDIS_READING && !pipeline_read(t))) {
             usher__redis_wants(t->r, ret);
             ret->until_ms = deadline_ms < ret->until_ms ? deadline_ms : ret->until_ms;
             return false;
         }
-    } while (trip_again(t));
+    } while (pipeline_again(t));
     give_up(t->r, &t->b, t->status,
             t->why[0] != '\0' ? t->why : usher__redis_conn_message(t->r->conn));
     return true;

@@ -6,7 +6,7 @@
  * field of a room by compare-and-set, on scopes that lie on each master.  Each thread, a client,
  * keeps a journal of what it was told, in memory that outlives it.  Meanwhile an operator moves
  * slots, hands masters over, kills them, stops them, cuts one off together with one of the
- * processes (net_cut.h), restarts everything, adds a node and takes it away.  Behind it:
+ * processes (net_cut.h), restarts everything, adds a node and takes it away.  Afterwards:
  *
  *   once      what two clients had at the same time one of them has lost, and of values that were
  *             replaced twice one replacement is lost; no token was given twice

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rollback_store -- a record store that changes hands: `fickle:`, the one of examples/own_store.c
- * with an identity, which can be told that it is another one from now on, or what it was some time
- * ago. Each engine has one of its own; the functions are of the one opened last.
+ * rollback_store -- a record store that fails over, with the URL `fickle:`.  It is the store of
+ * examples/own_store.c with an identity.  A test can give it another identity, or set it back to an
+ * earlier state.  Each engine has a store of its own; the functions use the one opened last.
  */
 #ifndef USHER_LIB_ROLLBACK_STORE_H
 #define USHER_LIB_ROLLBACK_STORE_H

@@ -18,8 +18,8 @@
 struct script {
     enum usher_noun noun;
     const char *scope;
-    /* As in command_line.h, and behind them NULL.  Each says `ok` and changes something.  Tokens
-     * and rooms in them are versions of commands before. */
+    /* As in command_line.h, followed by NULL.  Each is answered `ok` and changes something.  Tokens
+     * and rooms in them are versions of earlier commands. */
     const char *lines[SCRIPT_LINES + 1];
 };
 

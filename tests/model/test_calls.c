@@ -5,8 +5,8 @@
  * A world is some commands of every noun (random_commands.h), each executed by usher_operate() on
  * an empty store; then as values on another one of that kind; then on a third one by the call that
  * is named as the verb, now and then posted.  Each reply of the third is that of the second, value
- * by value, and each answer is what usher_NOUN_answer_of() makes of it.  What a call cannot say (a
- * token of 0, a text with a NUL) is given as values there, too.
+ * by value, and each answer is what usher_NOUN_answer_of() makes of it.  Arguments
+ * that a call cannot have (a token of 0, a text with a NUL) are given as values there, too.
  *
  * Then what does not depend on worlds: each option and each setting with each verb is taken, or
  * refused by name; structs of programs that are older or newer than the library.

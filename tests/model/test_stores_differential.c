@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All stores, told the same commands of every noun (random_commands.h), say the same: without a
- * model, and so of verbs that no model knows as well.
+ * All stores get the same commands of every noun (random_commands.h) and must return the same
+ * answers.  There is no model, so verbs that no model has are compared as well.
  *
  * Invariants, by name:
  *   answers   each store answers each command as the first one does, but for epochs

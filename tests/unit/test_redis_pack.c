@@ -121,7 +121,7 @@ static void expect_brief(const struct usher_operation *c, int64_t now_ms, unsign
                          const char *expected)
 {
     const struct usher_context context = { .now_ms = now_ms };
-    unsigned char mine[USHER__REDIS_BRIEF_MAX + 1];
+    unsigned char mine[USHER__REDIS_FAST_MAX + 1];
     unsigned values = 5;
     redisReply *reply;
     size_t size;

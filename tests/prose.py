@@ -34,9 +34,10 @@ DOCS = {'.md', '.1', '.3', '.5', '.7', '.8', '.txt'}
 
 def files(top):
     """The files of the tree: those of git, or in an unpacked tarball all."""
-    run = subprocess.run(['git', '-C', top, 'ls-files', '-co', '--exclude-standard'], capture_output=True, text=True)
-    out = run.stdout.split('\n')
-    if run.returncode != 0 or not os.path.exists(os.path.join(top, '.git')):
+    if os.path.exists(os.path.join(top, '.git')):
+        run = subprocess.run(['git', '-C', top, 'ls-files', '-co', '--exclude-standard'], capture_output=True, text=True, check=True)
+        out = run.stdout.split('\n')
+    else:
         out = [os.path.relpath(os.path.join(d, f), top) for d, _, names in os.walk(top) for f in names]
     return sorted(f for f in out if f and not SKIP.search(f) and os.path.isfile(os.path.join(top, f)))
 

@@ -16,6 +16,7 @@
 #include "core/verbs.h"
 
 struct usher_record;
+struct usher__needs_grant;
 struct usher__out; /* export.h */
 
 /* A step of commands that the store does not get as they are. */
@@ -97,8 +98,8 @@ struct usher__hooks {
     const char *drop_refused;
     /* The verb that applies expiries; 0: the noun has none. */
     enum usher_verb sweep;
-    /* The verb of a notice for the journal of an authority. */
-    enum usher_verb expires;
+    /* For a noun whose commands need grants of an authority: engine/grant.h. */
+    const struct usher__needs_grant *grants;
 
     /* ---- the content of a result that the tables do not define (result_fields.h) ---- */
 
@@ -153,8 +154,6 @@ struct usher__hooks {
 
     /* Write constants for the Lua of the noun, in addition to those of all nouns. */
     void (*lua)(struct usher__out *o);
-    /* Return whether a scope can be recreated from the record of an authority. */
-    bool (*form_reads)(const char *data, size_t size);
     /* Another noun, whose scopes are an index of the scopes of this one; the name of the index
      * scope for @name; a check of its entry for @name, see usher__room_directory_check(). */
     enum usher_noun index;

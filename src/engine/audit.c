@@ -335,7 +335,7 @@ static enum usher_status audit_kept(struct audit *a, const struct usher_record *
         return names_add(a, &a->doubted[noun], &name);
     if (entry.data_size == 0)
         tell(a, "the authority does not have it yet: the next use adds it");
-    else if (!usher__hooks(noun)->form_reads(entry.data, entry.data_size))
+    else if (!usher__hooks(noun)->grants->form_reads(entry.data, entry.data_size))
         fault(a, "its entry in the authority cannot be read: it could not be created again");
     else
         tell(a, "differs from its entry in the authority: the next use updates the entry");
@@ -839,7 +839,7 @@ static enum usher_status check_authority(struct audit *a)
     status = check_doubted(a);
     for (unsigned noun = 1;
          noun < USHER__NOUNS && status == USHER_OK && authority->ops->entries != NULL; noun++)
-        if (usher__hooks(noun)->form_reads != NULL)
+        if (usher__hooks(noun)->grants != NULL)
             status = check_entries(a, (enum usher_noun)noun);
     if (status != USHER_OK || authority->ops->twice == NULL)
         return status;

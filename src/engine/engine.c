@@ -555,8 +555,7 @@ static void notify(void *payload, const struct usher_notice *notice)
         usher__watches_doubt(&e->watches, (enum usher_noun)0, &notice->scope);
         return;
     }
-    if (e->journal && (int)notice->verb != 0 &&
-        notice->verb == usher__hooks((unsigned)notice->noun)->expires)
+    if (e->journal)
         usher__asked_expired(e->asked, e->opt.alloc, notice);
     if (!is_hidden(notice->noun) && atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0)
         usher__watches_queue(&e->watches, notice);
@@ -591,10 +590,12 @@ static bool heard(const struct usher_engine *e, const struct usher_task *tasks, 
 {
     if (watched(e) || (e->journal && e->asks))
         return true;
-    if (e->journal)
-        for (size_t i = 0; i < n; i++)
-            if ((int)usher__hooks_of(tasks[i].command->verb)->expires != 0)
-                return true;
+    for (size_t i = 0; e->journal && i < n; i++) {
+        const struct usher__needs_grant *grants = usher__hooks_of(tasks[i].command->verb)->grants;
+
+        if (grants != NULL && grants->expired != NULL)
+            return true;
+    }
     return false;
 }
 

@@ -11,9 +11,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/pack.h"
-#include "core/serial.h"
 #include "core/text.h"
+#include "change/hooks.h"
 #include "change/memory.h"
 #include "change/result.h"
 
@@ -38,10 +37,8 @@ struct turn {
 
 /* A reservation that has expired. */
 struct expired {
-    char name[USHER_NAME_MAX];
-    size_t name_size;
-    int64_t number, period, now_ms;
-    uint64_t epoch, version;
+    struct usher_authority_event event;
+    char name[USHER_NAME_MAX]; /* event.name */
 };
 
 struct usher__asked {
@@ -386,19 +383,12 @@ void usher__grant_log(const struct usher__ask *a, enum usher_log_level level, co
 void usher__asked_expired(struct usher__asked *asked, const struct usher_allocator *alloc,
                           const struct usher_notice *notice)
 {
-    struct usher_fields f = usher__fields(&notice->data);
-    struct usher_text name, digits;
-    int64_t number, rank;
-    uint64_t version;
+    const struct usher__needs_grant *grants = usher__hooks((unsigned)notice->noun)->grants;
+    struct usher_authority_event event;
     struct expired *x;
     size_t n;
 
-    if (notice->to != USHER_SERIAL_STATE_RETURNED) /* in doubt, or lost: it has not ended */
-        return;
-    /* the number, and its rank in its period: see rank_of() */
-    if (!usher_fields_next(&f, &name, &digits, &version) ||
-        !usher__wide_read(digits.data, digits.size, &number) ||
-        !usher__wide_read(notice->subject.data, notice->subject.size, &rank))
+    if (grants == NULL || grants->expired == NULL || !grants->expired(notice, &event))
         return;
     (void)pthread_mutex_lock(&asked->lock);
     n = atomic_load(&asked->n_expired);
@@ -414,13 +404,8 @@ void usher__asked_expired(struct usher__asked *asked, const struct usher_allocat
     }
     if (n < asked->room) {
         x = &asked->expired[n];
-        memcpy(x->name, notice->scope.data, notice->scope.size);
-        x->name_size = notice->scope.size;
-        x->period = (rank - number) >> USHER__GAPFREE_BITS;
-        x->epoch = notice->epoch;
-        x->number = number;
-        x->now_ms = notice->now_ms;
-        x->version = notice->version;
+        x->event = event;
+        memcpy(x->name, event.name.data, event.name.size);
         atomic_store(&asked->n_expired, n + 1);
     } else {
         asked->dropped = true;
@@ -464,18 +449,9 @@ void usher__asked_journal(struct usher_engine *e, int64_t deadline_ms)
     a.why[0] = '\0';
     a.deadline_ms = deadline_ms;
     while ((n = expired_take(e->asked, taken, 16, &dropped)) > 0) {
-        memset(events, 0, sizeof events);
         for (size_t i = 0; i < n; i++) {
-            events[i].noun = USHER_SERIAL;
-            events[i].verb = USHER_SERIAL_EXPIRE;
+            events[i] = taken[i].event;
             events[i].name.data = taken[i].name;
-            events[i].name.size = taken[i].name_size;
-            events[i].first = taken[i].number;
-            events[i].n = 1;
-            events[i].now_ms = taken[i].now_ms;
-            events[i].period = taken[i].period;
-            events[i].epoch = taken[i].epoch;
-            events[i].version = taken[i].version;
         }
         if (e->authority->ops->journal(e->authority, events, n, a.deadline_ms, a.why) != USHER_OK)
             usher__grant_log(&a, USHER_LOG_ERROR, "expiries of serials are not in the journal");
@@ -490,14 +466,9 @@ void usher__asked_journal(struct usher_engine *e, int64_t deadline_ms)
 
 bool usher__needs_grant(const struct usher_operation *command)
 {
-    switch ((unsigned)command->verb >> 8) {
-    case USHER_SERIAL:
-        return usher__serial_asks(command->verb);
-    case USHER_ID:
-        return usher__id_asks(command->verb);
-    default:
-        return false;
-    }
+    const struct usher__needs_grant *grants = usher__hooks_of(command->verb)->grants;
+
+    return grants != NULL && grants->concerns(command->verb);
 }
 
 void usher__grant_execute(struct usher_engine *e, const struct usher_operation *command,
@@ -513,8 +484,6 @@ void usher__grant_execute(struct usher_engine *e, const struct usher_operation *
     if (command->scope.data == NULL || command->scope.size > USHER_NAME_MAX ||
         usher__scope_fault(command->scope.data, command->scope.size) != NULL)
         usher__grant_run(&a, command, reply); /* the reply has the fault */
-    else if (a.noun == USHER_SERIAL)
-        usher__serial_execute(&a, reply);
     else
-        usher__id_execute(&a, reply);
+        usher__hooks_of(command->verb)->grants->execute(&a, reply);
 }

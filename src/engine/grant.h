@@ -24,8 +24,17 @@ struct usher__ask {
     char why[192];
 };
 
-/* The functions of a noun. */
+/* The functions of a noun whose commands need grants. */
 struct usher__needs_grant {
+    /* Return whether a command with @verb has to be executed by execute(). */
+    bool (*concerns)(enum usher_verb verb);
+    /* Execute a->command, whose scope has a valid name. */
+    void (*execute)(struct usher__ask *a, struct usher_result *reply);
+    /* Return whether a scope can be recreated from its record in an authority. */
+    bool (*form_reads)(const char *data, size_t size);
+    /* May be NULL.  Return whether @notice is a reservation that has expired, as an event for the
+     * journal; its name is that of the scope. */
+    bool (*expired)(const struct usher_notice *notice, struct usher_authority_event *ret_event);
     bool (*needs)(const struct usher_result *reply);
     /* The store has no such scope: recreate it if the authority has it, else return MISSING. */
     enum usher_status (*restore)(struct usher__ask *a);
@@ -47,8 +56,8 @@ struct usher__asked *usher__asked_open(const struct usher_allocator *alloc);
 void usher__asked_close(struct usher__asked *asked, const struct usher_allocator *alloc,
                         bool forked);
 
-/* Note that a reservation expired (@notice): it is written into the journal after the command that
- * applied it.  Any thread. */
+/* Note that a reservation expired, if @notice is about that: it is written into the journal after
+ * the command that applied it.  Any thread. */
 void usher__asked_expired(struct usher__asked *asked, const struct usher_allocator *alloc,
                           const struct usher_notice *notice);
 /* Write the noted ones into the journal; after the deadline a later command does it. */
@@ -60,14 +69,6 @@ void usher__grant_execute(struct usher_engine *e, const struct usher_operation *
                           struct usher_result *reply, int64_t deadline_ms);
 
 /* ---- for the nouns ------------------------------------------------------------------ */
-
-bool usher__serial_asks(enum usher_verb verb);
-void usher__serial_execute(struct usher__ask *a, struct usher_result *reply);
-bool usher__id_asks(enum usher_verb verb);
-void usher__id_execute(struct usher__ask *a, struct usher_result *reply);
-
-/* Return whether a rule or a dispenser can be recreated from the record of an authority. */
-bool usher__serial_form_reads(const char *data, size_t size);
 
 /* The name of a scope at the authority, without a NUL; its size.  A serial rule has a maximum
  * for each of its @period; 0: that of the scope itself. */

@@ -119,7 +119,7 @@ struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority 
 
 typedef struct usher__ask ask;
 
-bool usher__id_asks(enum usher_verb verb)
+static bool concerns(enum usher_verb verb)
 {
     switch (verb) {
     case USHER_ID_CREATE:
@@ -343,9 +343,15 @@ static void tell_next(ask *a, struct usher_result *reply)
         ((struct usher_id_result_row *)(uintptr_t)r->rows)->next = r->next;
 }
 
-static const struct usher__needs_grant asks = { needs, restore, raise, verify, NULL };
+static bool form_reads(const char *data, size_t size)
+{
+    struct usher_operation c;
 
-void usher__id_execute(ask *a, struct usher_result *reply)
+    memset(&c, 0, sizeof c);
+    return usher__id_form_unpack(data, size, &c);
+}
+
+static void execute(ask *a, struct usher_result *reply)
 {
     static const struct usher_text nothing = { "", 0 };
     struct usher_operation c = *a->command;
@@ -380,7 +386,7 @@ void usher__id_execute(ask *a, struct usher_result *reply)
             status = USHER_UNAVAILABLE;
         break;
     case USHER_ID_NEXT:
-        status = usher__grant_verify(a, &asks, false);
+        status = usher__grant_verify(a, &usher__id_grants, false);
         if (status == USHER_UNAVAILABLE) /* the rest of the segment is issued */
             status = USHER_OK;
         break;
@@ -393,7 +399,7 @@ void usher__id_execute(ask *a, struct usher_result *reply)
         return;
     }
     if (managed)
-        usher__grant_until_done(a, &asks, &c, reply);
+        usher__grant_until_done(a, &usher__id_grants, &c, reply);
     else
         usher__grant_run(a, &c, reply);
     if (reply->status == USHER_OK && (c.verb == USHER_ID_CREATE || c.verb == USHER_ID_SET))
@@ -408,3 +414,13 @@ void usher__id_execute(ask *a, struct usher_result *reply)
     if (USHER_IS_DONE(reply->status) && (c.verb == USHER_ID_CREATE || c.verb == USHER_ID_SHOW))
         tell_next(a, reply);
 }
+
+const struct usher__needs_grant usher__id_grants = {
+    .concerns = concerns,
+    .execute = execute,
+    .form_reads = form_reads,
+    .needs = needs,
+    .restore = restore,
+    .raise = raise,
+    .verify = verify,
+};

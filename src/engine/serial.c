@@ -10,7 +10,7 @@
 
 #include "core/serial.h"
 #include "core/serial_machine.h"
-#include "engine/grant.h"
+#include "nouns/definition.h"
 #include "engine/authority.h"
 #include "engine/engine.h"
 #include "change/hooks.h"
@@ -480,8 +480,7 @@ const struct usher__hooks usher__serial_hooks = {
     .drop = USHER_SERIAL_DELETE,
     .sweep = USHER_SERIAL_SWEEP,
     .drop_refused = "numbers of it are held, in doubt, returned or lost",
-    .expires = USHER_SERIAL_EXPIRE,
-    .form_reads = usher__serial_form_reads,
+    .grants = &usher__serial_grants,
 };
 
 /* ---- journal and rules -------------------------------------------------------------------- */

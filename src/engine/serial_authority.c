@@ -31,7 +31,7 @@
 
 typedef struct usher__ask ask;
 
-bool usher__serial_asks(enum usher_verb verb)
+static bool concerns(enum usher_verb verb)
 {
     switch (verb) {
     case USHER_SERIAL_RULE:
@@ -115,7 +115,7 @@ static bool form_unpack(const char *data, size_t size, struct usher_operation *c
     return true;
 }
 
-bool usher__serial_form_reads(const char *data, size_t size)
+static bool form_reads(const char *data, size_t size)
 {
     struct usher_operation c;
 
@@ -536,21 +536,20 @@ static int64_t needs(const struct usher_operation *c)
     return (c->given & USHER_GIVEN_SERIAL_N) != 0 ? c->arg.serial.n : 1;
 }
 
-static bool asks_needs(const struct usher_result *reply)
+static bool needs_grant(const struct usher_result *reply)
 {
     return reply->status == USHER_EMPTY && (reply->of.serial.why == USHER_SERIAL_WHY_GRANT ||
                                             reply->of.serial.why == USHER_SERIAL_WHY_LOST);
 }
 
-static enum usher_status asks_raise(ask *a, const struct usher_operation *c,
-                                    struct usher_result *reply)
+static enum usher_status raise(ask *a, const struct usher_operation *c, struct usher_result *reply)
 {
     /* no gap-free numbers in advance, so that a lost store leaves the smallest gap */
     return raise_by(a, &reply->of.serial, needs(c), c->verb != USHER_SERIAL_RESERVE);
 }
 
 /* While the authority is away, a take gets only as many as were granted. */
-static bool asks_less(ask *a, const struct usher_operation *c, struct usher_result *reply)
+static bool less(ask *a, const struct usher_operation *c, struct usher_result *reply)
 {
     struct usher_operation some = *c;
 
@@ -560,11 +559,8 @@ static bool asks_less(ask *a, const struct usher_operation *c, struct usher_resu
     some.arg.serial.debt = 1;
     usher_result_done(reply);
     usher__grant_run(a, &some, reply);
-    return !asks_needs(reply);
+    return !needs_grant(reply);
 }
-
-static const struct usher__needs_grant asks = { asks_needs, restore, asks_raise, verify,
-                                                asks_less };
 
 /* Before the rule is created, shown or changed, recreate it if the store has lost it, or numbers
  * would be counted by another period.  *@ret_floor: the number up to which a deleted rule of this
@@ -594,7 +590,7 @@ static enum usher_status before_rule(ask *a, struct usher_operation *c, struct u
         *ret_floor = status == USHER_OK && entry.max > known ? entry.max : 0;
         status = status == USHER_MISSING ? USHER_OK : status;
     } else if (status == USHER_OK) {
-        status = usher__grant_verify(a, &asks, true);
+        status = usher__grant_verify(a, &usher__serial_grants, true);
         if (!changes)
             return status;
     }
@@ -605,7 +601,7 @@ static enum usher_status before_rule(ask *a, struct usher_operation *c, struct u
     return status;
 }
 
-void usher__serial_execute(ask *a, struct usher_result *reply)
+static void execute(ask *a, struct usher_result *reply)
 {
     static const struct usher_text nothing = { "", 0 };
     struct usher_operation c = *a->command;
@@ -630,8 +626,8 @@ void usher__serial_execute(ask *a, struct usher_result *reply)
         if (status == USHER_OK && look(a, &store) == USHER_OK)
             floor = issued(&store);
     } else if (issues(c.verb)) {
-        status =
-            usher__grant_verify(a, &asks, c.verb == USHER_SERIAL_TICK); /* which settles debts */
+        status = usher__grant_verify(a, &usher__serial_grants,
+                                     c.verb == USHER_SERIAL_TICK); /* which settles debts */
         /* While the authority is away, earlier grants are used. */
         if (status == USHER_UNAVAILABLE)
             status = USHER_OK;
@@ -641,7 +637,7 @@ void usher__serial_execute(ask *a, struct usher_result *reply)
         usher__grant_fail(a, status, reply);
         return;
     }
-    usher__grant_until_done(a, &asks, &c, reply);
+    usher__grant_until_done(a, &usher__serial_grants, &c, reply);
     if (reply->status != USHER_OK)
         return;
     switch (c.verb) {
@@ -669,3 +665,45 @@ void usher__serial_execute(ask *a, struct usher_result *reply)
         usher__grant_log(a, USHER_LOG_WARNING, "the authority has an older definition of a rule");
     }
 }
+
+/* ---- expired reservations ---------------------------------------------------------------- */
+
+static bool expired(const struct usher_notice *notice, struct usher_authority_event *ret_event)
+{
+    struct usher_fields f = usher__fields(&notice->data);
+    struct usher_text name, digits;
+    int64_t number, rank;
+    uint64_t version;
+
+    /* another state: the number is in doubt, or lost, and has not ended */
+    if (notice->verb != USHER_SERIAL_EXPIRE || notice->to != USHER_SERIAL_STATE_RETURNED)
+        return false;
+    /* the number, and its rank in its period: see rank_of() */
+    if (!usher_fields_next(&f, &name, &digits, &version) ||
+        !usher__wide_read(digits.data, digits.size, &number) ||
+        !usher__wide_read(notice->subject.data, notice->subject.size, &rank))
+        return false;
+    memset(ret_event, 0, sizeof *ret_event);
+    ret_event->noun = USHER_SERIAL;
+    ret_event->verb = USHER_SERIAL_EXPIRE;
+    ret_event->name = notice->scope;
+    ret_event->first = number;
+    ret_event->n = 1;
+    ret_event->now_ms = notice->now_ms;
+    ret_event->period = (rank - number) >> USHER__GAPFREE_BITS;
+    ret_event->epoch = notice->epoch;
+    ret_event->version = notice->version;
+    return true;
+}
+
+const struct usher__needs_grant usher__serial_grants = {
+    .concerns = concerns,
+    .execute = execute,
+    .form_reads = form_reads,
+    .expired = expired,
+    .needs = needs_grant,
+    .restore = restore,
+    .raise = raise,
+    .verify = verify,
+    .less = less,
+};

@@ -16,4 +16,6 @@ size_t usher__id_form_pack(const struct usher_id_result_settings *set,
 /* Unpack it as the arguments of `create`.  Return false if it is not such a record. */
 bool usher__id_form_unpack(const char *data, size_t size, struct usher_operation *c);
 
+extern const struct usher__needs_grant usher__serial_grants, usher__id_grants;
+
 #endif

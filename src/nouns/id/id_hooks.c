@@ -2,8 +2,6 @@
 /* The hooks of ids. */
 #include "config.h"
 
-#include <string.h>
-
 #include "change/hooks.h"
 #include "nouns/definition.h"
 
@@ -23,17 +21,9 @@ static const char *why_word(unsigned code)
     return usher_id_why_word((enum usher_id_why)code);
 }
 
-static bool form_reads(const char *data, size_t size)
-{
-    struct usher_operation c;
-
-    memset(&c, 0, sizeof c);
-    return usher__id_form_unpack(data, size, &c);
-}
-
 const struct usher__hooks usher__id_hooks = {
     .fault = fault,
     .why_word = why_word,
     .drop = USHER_ID_DELETE,
-    .form_reads = form_reads,
+    .grants = &usher__id_grants,
 };

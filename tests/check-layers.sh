@@ -3,6 +3,7 @@
 # The order of the folders.  A store includes the public headers and its own, and nothing of src/:
 # so a stranger can write one.  A folder of src/ uses only the folders before it, by its includes
 # and by the names that its object files need.  So there is no circle of folders.
+# The nouns are above the engine, which reaches them by their hooks.
 # src/builtin.c lists the nouns and the drivers, and src/main.c the commands of the program: each
 # uses everything, and nothing but builtin.h is used of them.
 set -eu
@@ -32,7 +33,7 @@ if [ -n "$wrong" ]; then
 fi
 
 # The folders that FOLDER may use besides itself.
-library='core change nouns encode parse replica engine api ids extension'
+library='core change encode parse replica engine nouns api ids extension'
 allowed() {
     case $1 in
     cli) echo core parse ;;
@@ -65,7 +66,7 @@ for folder in src/*/; do
         ../backends/*) ;;
         nouns/*/*) # a noun does not use another one
             case $file in
-            "src/${name%/*}"/* | src/engine/*) continue ;;
+            "src/${name%/*}"/*) continue ;;
             esac
             ;;
         */*)
@@ -82,6 +83,29 @@ for folder in src/*/; do
         rc=1
     fi
 done
+
+# The steps of a noun see a scope and its records (change/work.h), and nothing of the engine.  So a
+# file of a noun that uses the engine is none of its steps.
+# shellcheck disable=SC2046 # names without blanks
+wrong=$(includes $(find src/nouns -name '*.[ch]' | sort) | awk '
+    {
+        file[NR] = name[NR] = $1
+        if ($2 ~ /\//)
+            name[NR] = "src/" $2
+        else
+            sub(/[^\/]*$/, $2, name[NR])
+    }
+    $2 == "change/work.h" { steps["src/" $2] = steps[$1] = 1 }
+    $2 ~ /^(encode|parse|replica|engine)\// { uses[$1] = name[NR] }
+    END {
+        for (i = 1; i <= NR; i++)
+            if (name[i] in steps && file[i] in uses)
+                print "    " file[i] ": " name[i] " and " uses[file[i]]
+    }')
+if [ -n "$wrong" ]; then
+    printf 'steps of a noun that use the engine:\n%s\n' "$wrong"
+    rc=1
+fi
 
 # FOLDER DEFINES|NEEDS NAME a line, of each object file of the library: by folders of src/.
 names() {

@@ -23,19 +23,7 @@ src/cli/import.c
 src/cli/print_text.c
 src/cli/silence.c
 src/engine/callout.c
-src/engine/grant.c
-src/engine/grant.h
 src/engine/history.c
-src/engine/id_authority.c
-src/engine/room_digest.c
-src/engine/room_directory.c
-src/engine/room_directory.h
-src/engine/room_hooks.c
-src/engine/room_plan.c
-src/engine/room_plan.h
-src/engine/serial.c
-src/engine/serial_authority.c
-src/engine/whole.c
 '
 
 nouns='number|queue|rooms?|serial|id'

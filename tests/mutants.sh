@@ -278,17 +278,17 @@ mutant 'rooms: any version will do' src/nouns/room/room.c 's/if (!over \&\& ushe
     $memory 'who_is_behind*'
 mutant 'a member that goes is taken for a ban as well' src/nouns/room/room_close.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
     $memory 'a_name_whose*'
-mutant 'a name is refused while its old room is erased' src/engine/room_plan.c 's/        else if (closing)$/        else if (false)/' \
+mutant 'a name is refused while its old room is erased' src/nouns/room/room_plan.c 's/        else if (closing)$/        else if (false)/' \
     $memory 'a_name_whose*'
-mutant 'an open with a request id is not waited for while its old room is erased' src/engine/room_plan.c \
+mutant 'an open with a request id is not waited for while its old room is erased' src/nouns/room/room_plan.c \
     's/ \&\& p->replies\[i\].status != USHER_REFUSED \&\&$/ \&\&/' $memory 'a_name_whose*'
-mutant 'an open that makes no room puts an entry' src/engine/room_plan.c \
+mutant 'an open that makes no room puts an entry' src/nouns/room/room_plan.c \
     's/^        else if (p->commands\[i\].arg.room.epoch.data == NULL)/        else/' \
     tests/conformance/on_memory 'an_open_that_is_refused*'
 mutant 'a version of a closed room is one of the next room' src/change/work.c \
     's/^            if (is_epoch(w))/            if (is_epoch(w) || true)/' \
     tests/conformance/on_memory 'a_version_of_a_closed*'
-mutant 'a room takes a version without an epoch' src/engine/room_hooks.c \
+mutant 'a room takes a version without an epoch' src/nouns/room/room_hooks.c \
     's/ && a->epoch.data == NULL)/ \&\& false)/' tests/conformance/on_memory 'a_version_of_a_closed*'
 mutant 'a digest depends on epochs' src/change/request_cache.c \
     's/ || arg->type == USHER__ARG_EPOCH)/)/' tests/model/test_room_differential
@@ -301,19 +301,19 @@ mutant 'a long life of a number makes its return slow' backends/sqlite/authority
 mutant 'what is stale by its version says nothing' src/nouns/room/room.c \
     's/ return w->reply->status == USHER_STALE ? usher__room_stale(w) : USHER_OK;/ return USHER_OK;/' \
     tests/conformance/on_memory 'who_is_behind*'
-mutant 'what is not open is listed' src/engine/room_directory.c 's/} else if (status == USHER_OK \&\& r->status == USHER_OK) {/} else if (status == USHER_OK) {/' \
+mutant 'what is not open is listed' src/nouns/room/room_directory.c 's/} else if (status == USHER_OK \&\& r->status == USHER_OK) {/} else if (status == USHER_OK) {/' \
     $memory 'only_rooms*'
-mutant 'a page goes on behind what a partition has told' src/engine/room_directory.c 's/for (; rows\[n - 1\]->created_ms > end; n--)/for (; n > 1 \&\& end < 0; n--)/' \
+mutant 'a page goes on behind what a partition has told' src/nouns/room/room_directory.c 's/for (; rows\[n - 1\]->created_ms > end; n--)/for (; n > 1 \&\& end < 0; n--)/' \
     $memory 'only_rooms*'
-mutant 'a check does not look at rooms that are not in the index' src/engine/room_directory.c 's/    if (first.there \&\& then.there \&\& !then.entry/    if (first.there \&\& !then.there \&\& !then.entry/' \
+mutant 'a check does not look at rooms that are not in the index' src/nouns/room/room_directory.c 's/    if (first.there \&\& then.there \&\& !then.entry/    if (first.there \&\& !then.there \&\& !then.entry/' \
     $memory 'the_index*'
-mutant 'a check does not look at entries without a room' src/engine/room_hooks.c 's/return r->state == USHER_ROOMS_OPEN;/return r->state > USHER_ROOMS_OPEN;/' \
+mutant 'a check does not look at entries without a room' src/nouns/room/room_hooks.c 's/return r->state == USHER_ROOMS_OPEN;/return r->state > USHER_ROOMS_OPEN;/' \
     $memory 'the_index*'
-mutant 'who opened a room does not look when its entry is doubted' src/engine/room_plan.c 's/return r->n_rows == 0 || r->rows->state == USHER_ROOMS_DOUBTED ?/return r->n_rows == 0 ?/' \
+mutant 'who opened a room does not look when its entry is doubted' src/nouns/room/room_plan.c 's/return r->n_rows == 0 || r->rows->state == USHER_ROOMS_DOUBTED ?/return r->n_rows == 0 ?/' \
     tests/model/test_room_directory 'rooms*sqlite'
-mutant 'who opened a room does not look when its entry is gone' src/engine/room_plan.c 's/return r->n_rows == 0 || r->rows->state/return r->n_rows > 0 \&\& r->rows->state/' \
+mutant 'who opened a room does not look when its entry is gone' src/nouns/room/room_plan.c 's/return r->n_rows == 0 || r->rows->state/return r->n_rows > 0 \&\& r->rows->state/' \
     tests/model/test_room_directory 'rooms*sqlite'
-mutant 'an entry that was put since is left' src/engine/room_plan.c 's/#define TIDY_TRIES 16/#define TIDY_TRIES 0/' \
+mutant 'an entry that was put since is left' src/nouns/room/room_plan.c 's/#define TIDY_TRIES 16/#define TIDY_TRIES 0/' \
     tests/model/test_room_directory 'rooms*sqlite'
 mutant 'a value ends at its first NUL' src/parse/parse.c 's/^    else if (p->end == NULL)/    else if (p->end != words[i])/' \
     tests/cli/words_are_quoted_as_in_a_shell.sh
@@ -503,7 +503,7 @@ mutant 'script: the first command of a call applies a portion for each' backends
     's/local verb, max = S.verb, K.EXPIRE_MAX$/local verb, max = S.verb, K.EXPIRE_MAX * 64/' $redis 'commands_of_a_call*'
 mutant 'Redis: a call overtakes the one before it on its scope' backends/redis/pipeline.c \
     's/bool follows = follows_another(b, call, &before_ms);/bool follows = false;/' $redis 'commands_of_a_call*'
-mutant 'a command of a room overtakes one that is to come again' src/engine/room_hooks.c \
+mutant 'a command of a room overtakes one that is to come again' src/nouns/room/room_hooks.c \
     's/reply->status == USHER_REFUSED \&\& reply->of.room.more/false/' $memory 'commands_of_a_call*'
 mutant 'a snapshot applies a thousand departures' src/nouns/room/room.c \
     's/usher__room_expire_due(w, USHER__EXPIRE_MAX,/usher__room_expire_due(w, USHER__STEP_MAX,/' $memory 'a_snapshot_applies*'
@@ -513,9 +513,9 @@ mutant 'a read of a room looks at all who are due' src/nouns/room/room_close.c \
     's/ \&\& n++ < USHER_PAGE_MAX//' $memory 'a_read_looks*'
 mutant 'one claim takes all rooms that are due' src/nouns/room/rooms.c 's/int steps = CLAIM_MAX;/int steps = 1 << 30;/' \
     $memory 'rooms_of_one_time*'
-mutant 'a patrol ends after its first claim' src/engine/room_directory.c 's/more = page.of.rooms.more;/more = false;/' \
+mutant 'a patrol ends after its first claim' src/nouns/room/room_directory.c 's/more = page.of.rooms.more;/more = false;/' \
     $memory 'rooms_of_one_time*'
-mutant 'a page of rooms ends between rooms of one time' src/engine/room_directory.c \
+mutant 'a page of rooms ends between rooms of one time' src/nouns/room/room_directory.c \
     's/(r->token != 0 || r->n_rows == 0)/false/' $memory 'rooms_of_one_time*'
 mutant 'script: a page of rooms has all of one time' backends/redis/lua/rooms.lua 's/looked == K.PAGE_MAX or //' \
     $redis 'rooms_of_one_time*'
@@ -609,7 +609,7 @@ mutant 'scopes: the list begins anew' src/engine/scopes.c 's/        \*ret_noun 
 
 mutant 'whole: a verb without a scope takes its neighbours along' src/engine/engine.c \
     's/            \*n = i > 0 ? i : 1;/            ;/' tests/unit/test_whole 'each_verb*'
-mutant 'whole: a page of the journal goes on one row late' src/engine/whole.c \
+mutant 'whole: a page of the journal goes on one row late' src/nouns/store/store.c \
     's/    if (!l->reply->of.store.more)/    if (true)/' tests/unit/test_whole 'the_journal*'
 mutant 'write: an answer in part is only a failure' src/encode/encode.c \
     's/>= USHER_CLASS_WRONG \&\& !partial;/>= USHER_CLASS_WRONG;/' tests/unit/test_whole 'a_partial*'
@@ -838,7 +838,7 @@ mutant 'redis: the password is that of the beginning' backends/redis/password.c 
 mutant 'cluster: the map is asked for with the password of the beginning' backends/redis/cluster.c \
     's/^    status = usher__redis_password(l->r);/    status = USHER_OK;/' \
     tests/fault/test_redis_password 'each_node*'
-mutant 'cluster: each scope of a node that is silent is waited for' src/engine/room_directory.c \
+mutant 'cluster: each scope of a node that is silent is waited for' src/nouns/room/room_directory.c \
     's/^    if (u->lanes < SILENT_MAX)/    if (u->lanes > SILENT_MAX)/' tests/cluster/test_cluster_apart
 mutant 'cluster: large scopes are not told of' backends/redis/scan.c 's/^    if (n <= LARGE + NO_RECORDS)/    if (n <= 10 * LARGE)/' \
     tests/fault/test_redis_status 'a_check*'
@@ -879,7 +879,7 @@ mutant 'cluster: all logs are read in one lane' src/engine/hear.c \
     's/^    h->lane = lane_of(h);/    h->lane = lane_of(h) != NULL ? h->p->lane : NULL;/' tests/cluster/test_cluster_posted 'nor_*'
 mutant 'cluster: an open waits among the commands of its node' src/core/room_verbs.def \
     's/WRITES | BEYOND | AGAIN/WRITES | AGAIN/; s/WRITES | BEYOND/WRITES/' tests/cluster/test_cluster_posted 'nor_*'
-mutant 'Redis: the entry of a room is put behind it alone' src/engine/room_plan.c \
+mutant 'Redis: the entry of a room is put behind it alone' src/nouns/room/room_plan.c \
     's/^    if (opens == 0) {.*/    if (opens != 77) {/' tests/fault/test_post_loop 'a_room_that*'
 mutant 'cluster: what was posted goes where its scope is' src/engine/post.c \
     's/^    if (home->n++ == 0) {$/    if (home->n++ + 1 > 0) {/' tests/cluster/test_cluster_posted 'a_scope_that_moves*'
@@ -994,7 +994,7 @@ mutant 'serial: what was returned before a loss goes out again' src/nouns/serial
 mutant 'script: what was returned before a loss goes out again' backends/redis/lua/serial.lua \
     's/            if not r or S.state_of(r) == RETURNED then return r end/            if true then return r end/' \
     $redis 'a_number_held_before*'
-mutant 'serial: a number that has ended is known by any date' src/engine/serial.c \
+mutant 'serial: a number that has ended is known by any date' src/nouns/serial/serial_hooks.c \
     '/    case USHER_SERIAL_STATE_LOST:/{n;n;s/    default:/    default: if (row->state > 2 \&\& row->state < 5) return true;/}' \
     $memory 'a_number_that_has_ended*'
 mutant 'serial: a lost number was printed when it was settled' src/nouns/serial/serial_holds.c \
@@ -1022,7 +1022,7 @@ mutant 'script: a page of holds begins its list again' backends/redis/lua/serial
 mutant 'serial: a page of holds by owner goes on in any list' src/nouns/serial/serial_holds.c \
     's/    unsigned n_lists = owner != NULL || doubt ? 1 : HOLD_LISTS;/    unsigned n_lists = HOLD_LISTS;/' \
     $memory 'holds_are_listed_in_pages*'
-mutant 'serial: a row names another serial' src/engine/serial.c \
+mutant 'serial: a row names another serial' src/nouns/serial/serial_hooks.c \
     's/        !usher__serial_time(&f, serial, row->at_ms, &row->at_ms))/        false)/' \
     $memory 'a_serial_is_shown*'
 mutant 'serial: a number of a past period goes out' src/nouns/serial/serial_holds.c \
@@ -1133,7 +1133,7 @@ mutant 'Redis: the scopes of a node that has answered wait for the others' backe
     tests/cluster/test_cluster_cases 'what_a_node*'
 mutant 'what is due while its scope is swept is not swept again' src/engine/hear.c 's/    if (h->sweeps || (h->follows/    if ((h->follows/' \
     tests/cluster/test_cluster_rooms 'a_room*'
-mutant 'authority: a rule that is made again has no log' src/engine/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
+mutant 'authority: a rule that is made again has no log' src/nouns/serial/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
     tests/fault/test_rollback 'who_follows_hears_of_a_loss*'
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
@@ -1390,9 +1390,9 @@ mutant 'serial: a zone that moves to the next day does not begin it' src/nouns/s
     $memory 'a_zone_that_moves*'
 mutant 'serial: a take gets fewer than it asked for' src/nouns/serial/serial.c 's/    if (stock + made < n \&\& !must_ask(w, \&s)) {/    if (n < 0) {/' \
     $memory 'a_take_gets_all*'
-mutant 'serial: a grant takes all of a period' src/engine/serial_authority.c 's/    if (\*ret_n > most)/    if (n > most)/' \
+mutant 'serial: a grant takes all of a period' src/nouns/serial/serial_authority.c 's/    if (\*ret_n > most)/    if (n > most)/' \
     tests/fault/test_authority 'a_loss_leaves*'
-mutant 'a grant is installed before an earlier one' src/engine/serial_authority.c \
+mutant 'a grant is installed before an earlier one' src/nouns/serial/serial_authority.c \
     's/if (range.from > want.floor \&\& store->why/if (false \&\& store->why/' \
     tests/fault/test_authority 'nothing_is_lost_when*'
 mutant 'serial: a number below start is parsed' src/nouns/serial/serial.c 's/usher__serial_add_row(w, \&s, low(w->scope.settings), 0, w->now)/usher__serial_add_row(w, \&s, 0, 0, w->now)/' \
@@ -1415,14 +1415,14 @@ mutant 'authority: power loss takes back what was granted' backends/sqlite/aux_d
     tests/fault/test_authority_disk 'power*'
 mutant 'authority: a store is not compared with it' src/engine/grant.c 's/    status = asks->verify(a);/    status = USHER_OK;/' \
     tests/fault/test_authority 'an_audit_compares*'
-mutant 'authority: what was given out before it is not told' src/engine/serial_authority.c \
+mutant 'authority: what was given out before it is not told' src/nouns/serial/serial_authority.c \
     's/    return store->granted > cur ? store->granted : cur;/    return store->granted + 0 * cur;/' \
     tests/fault/test_authority 'what_an*'
-mutant 'authority: ids skipped by hand are not told' src/engine/id_authority.c \
+mutant 'authority: ids skipped by hand are not told' src/nouns/id/id_authority.c \
     's/next < 0 ? s->limit : next > 0 ? next - 1 : 0/s->start > 0 ? s->start - 1 : 0 * next/' \
     $memory 'ids_skipped*'
-mutant 'authority: a lost rule changes its period unseen' src/engine/serial_authority.c \
-    's/        status = usher__grant_verify(a, \&asks, true);/        status = USHER_OK;/' \
+mutant 'authority: a lost rule changes its period unseen' src/nouns/serial/serial_authority.c \
+    's/        status = usher__grant_verify(a, \&usher__serial_grants, true);/        status = USHER_OK;/' \
     tests/fault/test_authority 'a_lost_rule_is_compared*'
 mutant 'serial: a grant makes more than the limit' src/nouns/serial/serial.c \
     's/top < s.limit ? top : s.limit/top/' \
@@ -1536,13 +1536,13 @@ mutant 'journal: what is over has to be told' backends/sqlite/authority.c \
     's/? b->until_ms > event->now_ms/? b->until_ms > 0/' $twice 'what_is_right*'
 mutant 'journal: a late end changes nothing' backends/sqlite/authority.c \
     's/SET twice = 0 WHERE/SET twice = 1 WHERE/' $twice 'an_end*'
-mutant 'journal: a number of yesterday is of today' src/engine/serial_authority.c \
+mutant 'journal: a number of yesterday is of today' src/nouns/serial/serial_authority.c \
     's/period_of(a, n, \&n->rows\[k\])/n->period + 0 * period_of(a, n, \&n->rows[k])/' $twice 'what_is_right*'
-mutant 'journal: a second issue is not logged' src/engine/serial_authority.c \
+mutant 'journal: a second issue is not logged' src/nouns/serial/serial_authority.c \
     's/        if (events\[i\].twice)/        if (events[i].twice \&\& events[i].n == 0)/' $twice 'what_a_store_repeats*'
 mutant 'authority: another form is not told' src/engine/audit.c \
     's/^        tell(a, "differs from its entry/        tell(a, "is as its entry/' $twice 'a_check*'
-mutant 'authority: a form that was changed without it stays' src/engine/serial_authority.c \
+mutant 'authority: a form that was changed without it stays' src/nouns/serial/serial_authority.c \
     's/^    if (behind \&\& entry.data_size != 0)/    if (behind <= 1 \&\& entry.data_size != 0)/' $twice 'a_check*'
 mutant 'authority: what the store has lost is not told' src/engine/audit.c \
     's/^    if ((l->n == 0 || bsearch/    if (l->n > SIZE_MAX - 1 \&\& (l->n == 0 || bsearch/' $twice 'what_a_store_has*'
@@ -1608,11 +1608,11 @@ mutant 'redis: calls of a later day do not count today' backends/redis/lua/numbe
     's/r.n1 >= S.day_of(at) and r.n0 >= daily/r.n1 == S.day_of(at) and r.n0 >= daily/' $redis 'a_day_that*'
 mutant 'number: a notice has the end of a lease before its outage' src/nouns/number/number.c \
     's/(w->gap_to != 0 && r->until_ms <= w->gap_to)/false/' $memory 'lease_that_ends*'
-mutant 'room: an open in a batch does not wait for members to go' src/engine/room_plan.c \
+mutant 'room: an open in a batch does not wait for members to go' src/nouns/room/room_plan.c \
     's/ || r->of.room.more)/)/' $memory 'an_open_in*'
 mutant 'room: a room that is gone has a version' src/change/work.c \
     's/^        return true; .. a room may be gone only now.*/        ;/' $memory 'a_version_of_a_closed*'
-mutant 'room: an open that erased the old room leaves its entry' src/engine/room_plan.c \
+mutant 'room: an open that erased the old room leaves its entry' src/nouns/room/room_plan.c \
     's/    return command->verb == USHER_ROOM_OPEN || gone ||/    return open || gone ||/' $memory 'a_version_of_a_closed*'
 mutant 'redis: a room that is gone has a version' backends/redis/lua/dispatch.lua \
     's/(not was or dropping or S.blank)/(not was or dropping)/' $redis 'a_version_of_a_closed*'
@@ -1694,7 +1694,7 @@ mutant 'rooms: a sweep leaves bans of a closed room' src/nouns/room/room.c \
     $memory 'a_patrol_removes*'
 mutant 'rooms: a ban of a closed room cannot be lifted' src/nouns/room/room_members.c \
     's/if (args(w)->ban_ms == 0 \&\& /if (args(w)->ban_ms < 0 \&\& /' $memory 'a_ban_is_lifted*'
-mutant 'rooms: drop leaves the bans' src/engine/room_hooks.c \
+mutant 'rooms: drop leaves the bans' src/nouns/room/room_hooks.c \
     's/\.drop_given = USHER_GIVEN_ROOM_BAN,/.drop_given = 0,/' $memory 'close_and_drop*'
 mutant 'rooms: the notice of open has no settings' src/nouns/room/room.c \
     's/    status = tell_settings(w, \&c);/    status = (void)tell_settings, USHER_OK;/' $memory 'the_notice_of*'

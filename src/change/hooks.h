@@ -34,6 +34,9 @@ typedef void usher__put(void *to, const struct usher_value *value);
  * is a constant for the compiler. */
 #define USHER__APPLY (1u << USHER_QUEUE)
 
+/* The maximum size of the record of a scope in an authority (nouns/definition.h). */
+#define USHER__FORM_MAX 512
+
 /* The maximum size of a text that is made of other members, with its NUL. */
 #define USHER__MADE_MAX 256
 

@@ -15,6 +15,7 @@
 
 #include <usher/store.h>
 
+#include "change/hooks.h"
 #include "core/machine.h"
 #include "core/verbs.h"
 
@@ -475,9 +476,6 @@ struct usher__constant {
     const char *name;
     int64_t value;
 };
-
-/* The maximum size of the record of a scope in an authority (definition.h). */
-#define USHER__FORM_MAX 512
 
 /* The log of a noun (log.c): the kind of its records; the index of the setting for the maximum
  * number of notices; the indexes of the counts for their number, the version after which all are

@@ -12,7 +12,7 @@
 #include "core/verbs.h"
 #include "engine/engine.h"
 #include "change/memory.h"
-#include "engine/whole.h"
+#include "engine/scopes.h"
 #include "change/work.h"
 
 struct row {

@@ -4,7 +4,7 @@
 #ifndef USHER_NOUNS_DEFINITION_H
 #define USHER_NOUNS_DEFINITION_H
 
-#include "change/work.h"
+#include "change/hooks.h"
 
 #define USHER__SERIAL_FORM 1 /* the format; raised when it changes */
 #define USHER__ID_FORM 1

@@ -19,7 +19,7 @@
 #include "change/memory.h"
 #include "engine/post.h"
 #include "change/result.h"
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 #include "lib/calls.h"
 #include "lib/fake.h"
 #include "lib/command_line.h"

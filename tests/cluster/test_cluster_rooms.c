@@ -22,7 +22,7 @@
 
 #include <usher/command.h>
 
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 #include "lib/command_line.h"
 #include "lib/servers.h"
 #include "lib/util.h"

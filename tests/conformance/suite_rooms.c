@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #include "core/verbs.h"
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 #include "lib/calls.h"
 #include "change/request_cache.h"
 

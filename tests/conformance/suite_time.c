@@ -6,7 +6,7 @@
 #include "lib/test.h"
 
 #include "conformance/fixture.h"
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 #include "lib/calls.h"
 #include "lib/util.h"
 #include "change/request_cache.h"

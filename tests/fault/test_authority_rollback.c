@@ -26,7 +26,7 @@
 #define SERIALS_MOST 40 /* of one take */
 #define IDS_MOST 400
 #define ID_STEP 512
-/* src/engine/serial_authority.c: granted beyond what is asked for */
+/* src/nouns/serial/serial_authority.c: granted beyond what is asked for */
 #define AHEAD 1000
 
 static int64_t serials_wanted, ids_wanted;

@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 #include "lib/command_line.h"
 #include "lib/stores.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every verb that the library lists is called by values alone: in a batch, posted, and as a line.
- * Verbs of the store as a whole (src/engine/whole.c) return what the functions of C return.
+ * Verbs of the store as a whole (src/nouns/store/store.c) return what the functions of C return.
  */
 #include "lib/test.h"
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The part of direct_json.lua for rooms: see src/engine/room_hooks.c.
+-- The part of direct_json.lua for rooms: see src/nouns/room/room_hooks.c.
 function J.has_extras() return S.verb ~= K.V_OPEN or answer[1] == K.OK or answer[1] == K.SAME end
 
 function J.subject(n)

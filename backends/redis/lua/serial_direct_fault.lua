@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The library refuses these arguments before it sends a command: see fault_of() in src/engine/serial.c.
+-- The library refuses these arguments before it sends a command: see fault_of() in src/nouns/serial/serial_hooks.c.
 function fault_of(a)
     if a[1] == K.V_TAKE and (a[K.ARG_N] or 0) > K.TAKE_MAX then
         return string.format('n is not a number from 1 to %.0f', K.TAKE_MAX)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --
--- The part of direct_json.lua for serials: see src/engine/serial.c.
+-- The part of direct_json.lua for serials: see src/nouns/serial/serial_hooks.c.
 local form, parts_of
 
 -- Return whether the command requests the rule itself.

@@ -13,7 +13,7 @@
  */
 #include "config.h"
 
-#include "engine/room_plan.h"
+#include "nouns/room/room_plan.h"
 
 #include <stdio.h>
 #include <string.h>

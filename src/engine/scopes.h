@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef USHER_ENGINE_WHOLE_H
-#define USHER_ENGINE_WHOLE_H
+#ifndef USHER_ENGINE_SCOPES_H
+#define USHER_ENGINE_SCOPES_H
 
 #include <usher/usher.h>
 

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "engine/whole.h"
+#include "engine/scopes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

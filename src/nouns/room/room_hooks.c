@@ -7,9 +7,8 @@
 #include "core/pack.h"
 #include "core/text.h"
 #include "change/hooks.h"
-#include "engine/room_directory.h"
-#include "nouns/room/room_notice.h"
-#include "engine/room_plan.h"
+#include "nouns/room/room_directory.h"
+#include "nouns/room/room_plan.h"
 
 /* Check that if-version has an epoch, because a room that is opened again begins at version 1.
  * Check that the first field of `set` and `member` is not repeated. */
@@ -36,6 +35,32 @@ static const char *fault(const struct usher_operation *command, const char **ret
         if (usher__text_equal(&name, &a->field))
             return "fields have a name twice";
     return NULL;
+}
+
+static enum usher_subject subject(const struct usher_notice *notice)
+{
+    switch (notice->verb) {
+    case USHER_ROOM_JOIN:
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_KICK:
+    case USHER_ROOM_ALIVE:
+    case USHER_ROOM_MEMBER:
+    case USHER_ROOM_FADE:
+    case USHER_ROOM_DROP:
+    case USHER_ROOM_EXPIRE:
+        return USHER_SUBJECT_MEMBER;
+    case USHER_ROOM_SET:
+    case USHER_ROOM_UNSET:
+    case USHER_ROOM_ALL:
+        return USHER_SUBJECT_FIELD;
+    case USHER_ROOM_ROLE:
+        return USHER_SUBJECT_ROLE;
+    case USHER_ROOM_SHARE:
+    case USHER_ROOM_UNSHARE:
+        return USHER_SUBJECT_SHARE;
+    default:
+        return USHER_SUBJECT_NONE;
+    }
 }
 
 static const char *state_word(unsigned code)
@@ -104,7 +129,7 @@ const struct usher__hooks usher__room_hooks = {
     .next = usher__room_plan_next,
     .leave = usher__room_plan_leave,
     .state_word = state_word,
-    .subject = usher__room_subject,
+    .subject = subject,
     .told_state = told_state,
     .has_extras = has_extras,
     .row_of_all = USHER_ROOM_ROW_ALL,

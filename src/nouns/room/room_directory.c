@@ -25,7 +25,7 @@
  */
 #include "config.h"
 
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@
 #include "change/memory.h"
 #include "encode/reply.h"
 #include "change/result.h"
-#include "engine/room_plan.h"
+#include "nouns/room/room_plan.h"
 #include "encode/result_fields.h"
 
 #define PARTITIONS 64

@@ -3,13 +3,13 @@
  * Commands of rooms, with the updates of the room directory, as steps for the store.  The caller
  * can wait for each step, or execute it asynchronously.
  */
-#ifndef USHER_ENGINE_ROOM_PLAN_H
-#define USHER_ENGINE_ROOM_PLAN_H
+#ifndef USHER_ROOM_ROOM_PLAN_H
+#define USHER_ROOM_ROOM_PLAN_H
 
 #include <usher/operation.h>
 
 #include "change/hooks.h"
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 
 /* The entries of some rooms: commands on them that go to the store together. */
 struct usher__room_entries {

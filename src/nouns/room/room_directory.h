@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef USHER_ENGINE_ROOM_DIRECTORY_H
-#define USHER_ENGINE_ROOM_DIRECTORY_H
+#ifndef USHER_ROOM_ROOM_DIRECTORY_H
+#define USHER_ROOM_ROOM_DIRECTORY_H
 
 #include <usher/operation.h>
 

@@ -1,37 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Notices of rooms: their subjects, and notices of coalesced changes. */
+/* The notices of which a notice of coalesced changes is made. */
 #include "config.h"
+
+#include <usher/room.h>
 
 #include <string.h>
 
-#include "nouns/room/room_notice.h"
 #include "change/request_cache.h"
-
-enum usher_subject usher__room_subject(const struct usher_notice *notice)
-{
-    switch (notice->verb) {
-    case USHER_ROOM_JOIN:
-    case USHER_ROOM_LEAVE:
-    case USHER_ROOM_KICK:
-    case USHER_ROOM_ALIVE:
-    case USHER_ROOM_MEMBER:
-    case USHER_ROOM_FADE:
-    case USHER_ROOM_DROP:
-    case USHER_ROOM_EXPIRE:
-        return USHER_SUBJECT_MEMBER;
-    case USHER_ROOM_SET:
-    case USHER_ROOM_UNSET:
-    case USHER_ROOM_ALL:
-        return USHER_SUBJECT_FIELD;
-    case USHER_ROOM_ROLE:
-        return USHER_SUBJECT_ROLE;
-    case USHER_ROOM_SHARE:
-    case USHER_ROOM_UNSHARE:
-        return USHER_SUBJECT_SHARE;
-    default:
-        return USHER_SUBJECT_NONE;
-    }
-}
 
 bool usher_room_presence(const struct usher_notice *notice, size_t *at,
                          struct usher_notice *ret_notice)

@@ -72,4 +72,15 @@ for file in $of_nouns; do
         rc=1
     }
 done
+
+# The hooks are few.  What only one noun needs is a part of its own, or a function of its folder.
+hooks=$(awk '
+    /^struct usher__hooks \{/ { inside = 1 }
+    /^};/ { inside = 0 }
+    inside && /^    [a-z]/ { n++ }
+    END { print n + 0 }' src/change/hooks.h)
+if [ "$hooks" -eq 0 ] || [ "$hooks" -gt 24 ]; then
+    echo "struct usher__hooks in src/change/hooks.h has $hooks members (1 to 24)"
+    rc=1
+fi
 exit $rc

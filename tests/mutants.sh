@@ -504,7 +504,7 @@ mutant 'script: the first command of a call applies a portion for each' backends
 mutant 'Redis: a call overtakes the one before it on its scope' backends/redis/pipeline.c \
     's/bool follows = follows_another(b, call, &before_ms);/bool follows = false;/' $redis 'commands_of_a_call*'
 mutant 'a command of a room overtakes one that is to come again' src/nouns/room/room_hooks.c \
-    's/reply->status == USHER_REFUSED \&\& reply->of.room.more/false/' $memory 'commands_of_a_call*'
+    's/    return reply->of.room.more;/    return false;/' $memory 'commands_of_a_call*'
 mutant 'a snapshot applies a thousand departures' src/nouns/room/room.c \
     's/usher__room_expire_due(w, USHER__EXPIRE_MAX,/usher__room_expire_due(w, USHER__STEP_MAX,/' $memory 'a_snapshot_applies*'
 mutant 'a room is full, though members are due' src/nouns/room/room_members.c \
@@ -1695,7 +1695,7 @@ mutant 'rooms: a sweep leaves bans of a closed room' src/nouns/room/room.c \
 mutant 'rooms: a ban of a closed room cannot be lifted' src/nouns/room/room_members.c \
     's/if (args(w)->ban_ms == 0 \&\& /if (args(w)->ban_ms < 0 \&\& /' $memory 'a_ban_is_lifted*'
 mutant 'rooms: drop leaves the bans' src/nouns/room/room_hooks.c \
-    's/\.drop_given = USHER_GIVEN_ROOM_BAN,/.drop_given = 0,/' $memory 'close_and_drop*'
+    's/c->given = USHER_GIVEN_ROOM_BAN;/c->given = 0;/' $memory 'close_and_drop*'
 mutant 'rooms: the notice of open has no settings' src/nouns/room/room.c \
     's/    status = tell_settings(w, \&c);/    status = (void)tell_settings, USHER_OK;/' $memory 'the_notice_of*'
 mutant 'rooms: JSON has no versions of own fields' src/encode/encode.c \

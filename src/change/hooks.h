@@ -50,6 +50,33 @@ struct usher__row_at {
 
 #define USHER__TOLD_VALUE 64
 
+/* ---- parts that one or two nouns have ------------------------------------------------------ */
+
+/* A plan for commands, in steps. */
+struct usher__plan_ops {
+    size_t size; /* of a plan */
+    void (*begin)(void *plan, struct usher_engine *e, const struct usher_operation *commands,
+                  struct usher_result *replies, size_t n, int64_t deadline_ms);
+    /* The step before is done.  Write the next one, or return false: all are answered. */
+    bool (*next)(void *plan, struct usher__step *ret_step);
+    /* Free the resources of the plan, at its end or before. */
+    void (*leave)(void *plan);
+};
+
+/* An index: scopes of the noun @in have an entry for each scope of the noun @of.  Both nouns have
+ * it. */
+struct usher__index {
+    enum usher_noun of, in;
+    /* Write the name of the index scope with the entry for @name. */
+    void (*part)(const struct usher_text *name, char part[USHER_NAME_MAX + 1]);
+    /* Check the entry for @name: see usher__room_directory_check(). */
+    enum usher_status (*check)(struct usher_engine *e, const struct usher_text *name, bool repair,
+                               const char **ret_fault, bool *ret_repaired);
+    /* Return whether @r is an entry for a scope. */
+    bool (*is_entry)(const struct usher_record *r);
+};
+
+/* The effect of a command on the notices that are being coalesced. */
 enum usher__gathering {
     USHER__GATHERING_STAYS, /* nothing */
     USHER__GATHERING_ENDS,  /* they are delivered before */
@@ -57,69 +84,103 @@ enum usher__gathering {
     USHER__GATHERING_HIDES  /* the same, and its answer does not include them yet */
 };
 
+/* Scopes that clients have copies of (usher/replica.h).  Their notices have `was` and `mark`, and
+ * no token.  An answer that is stale by its version or epoch also has the current content.  Notices
+ * of clients that come and go may be coalesced. */
+struct usher__copied {
+    int row_of_all, row_of_notice; /* kinds of rows: a value for all members, and a notice */
+    /* The verb of a notice of coalesced changes.  Read the next one in it, at *@at. */
+    enum usher_verb together;
+    bool (*each)(const struct usher_notice *notice, size_t *at, struct usher_notice *ret_one);
+    enum usher__gathering (*gathering)(enum usher_verb verb);
+    /* The offsets, in an answer, of the version and the mark up to which a caller was notified. */
+    uint16_t since_at, mark_at;
+    /* The verb of the last notice of a scope, after which it does not exist.  Return whether a
+     * notice with @verb precedes that. */
+    enum usher_verb gone;
+    bool (*closes)(enum usher_verb verb);
+};
+
+/* Settings, statistics and other values of an answer that the tables do not define. */
+struct usher__extras {
+    /* Return whether the answer has settings or statistics. */
+    bool (*has)(const struct usher_operation *op, const struct usher_result *r);
+    /* Return the i-th field that `say` writes for an answer to @verb; 0: no more.  NULL: none. */
+    uint32_t (*says)(uint32_t verb, size_t i);
+    void (*say)(usher__put *put, void *to, const struct usher_operation *op,
+                const struct usher_result *r);
+};
+
+/* Rows that stand for several. */
+struct usher__row_ops {
+    size_t (*count)(const struct usher_operation *op, const struct usher_result *r);
+    const char *(*next)(const struct usher_operation *op, const struct usher_result *r,
+                        struct usher__row_at *at);
+};
+
+/* ---- the hooks of a noun -------------------------------------------------------------------- */
+
 struct usher__hooks {
+    /* ---- before a command ---- */
+
     /* Check what the types of the arguments do not define.  Return NULL, or the fault, which is in
      * the argument *@ret_word if that is set. */
     const char *(*fault)(const struct usher_operation *command, const char **ret_word);
+    /* Initialise a reply, in place of zeros everywhere. */
+    void (*fresh)(struct usher_result *reply);
+
+    /* ---- in place of giving it to the store ---- */
+
+    /* Replaces usher__engine_execute_all() for commands of which some are of this noun.  Without a
+     * plan it gets commands of this noun only. */
+    void (*execute)(struct usher_engine *e, const struct usher_operation *commands,
+                    struct usher_result *replies, size_t n, int64_t deadline_ms);
+    const struct usher__plan_ops *plan;      /* the same for asynchronous calls */
+    const struct usher__needs_grant *grants; /* of an authority: engine/grant.h */
+    const struct usher__index *index;
+
+    /* ---- after it ---- */
+
+    /* The store has answered. */
+    void (*answered)(const struct usher_operation *command, struct usher_result *reply);
+    /* Return whether nothing of the command itself was done, because too many expiries had to be
+     * done before.  The answer is REFUSED. */
+    bool (*unfinished)(const struct usher_result *reply);
     /* Return whether an answer from another process is valid: counts are no more than there can
      * be. */
     bool (*sound)(const struct usher_operation *command, const struct usher_result *reply);
-    /* Initialise a reply, in place of zeros everywhere. */
-    void (*fresh)(struct usher_result *reply);
-    /* The store has answered. */
-    void (*answered)(const struct usher_operation *command, struct usher_result *reply);
-    /* Replaces usher__engine_execute_all() for commands of which some are of this noun. */
-    void (*execute)(struct usher_engine *e, const struct usher_operation *commands,
-                    struct usher_result *replies, size_t n, int64_t deadline_ms);
-    bool alone; /* `execute` gets commands of this noun only, and there is no plan for them */
-    /* The same for asynchronous calls, in steps.  A plan has @plan_size bytes.  `next` is called
-     * when the step before is done, and writes the next one, or returns false: all are answered.
-     * `leave` frees the resources of the plan, at its end or before. */
-    size_t plan_size;
-    void (*plan)(void *plan, struct usher_engine *e, const struct usher_operation *commands,
-                 struct usher_result *replies, size_t n, int64_t deadline_ms);
-    bool (*next)(void *plan, struct usher__step *ret_step);
-    void (*leave)(void *plan);
-    /* Return the word of a code, "?" if it is not known. */
-    const char *(*state_word)(unsigned code), *(*why_word)(unsigned code);
-    /* Return the kind of the subject of a notice; NULL: none is known. */
-    enum usher_subject (*subject)(const struct usher_notice *notice);
-    /* The offset of the reason in struct usher_result, an enum.  With the reason why_due nothing of
-     * the command itself was done, because too many expiries had to be done before. */
-    uint16_t why_at;
-    uint32_t why_due;
-    /* The same for a noun without reasons. */
-    bool (*unfinished)(const struct usher_result *reply);
-    /* The offset of a text in struct usher_operation: with it a repeated verb that is
-     * USHER__IF_OWNER has the same outcome. */
-    uint16_t owner_at;
-    /* An answer that is stale by its version or epoch also has the current content. */
-    bool stale_has_all;
-    /* The verb that drops a scope; the message if it is refused. */
-    enum usher_verb drop;
-    uint64_t drop_given; /* the arguments that it has, which are 0 */
-    const char *drop_refused;
+
+    /* ---- commands of the engine ---- */
+
+    /* Make @c the command that drops a scope, all but the scope.  Return the message if it is
+     * refused; NULL: that of the answer. */
+    const char *(*drop)(struct usher_operation *c);
     /* The verb that applies expiries; 0: the noun has none. */
     enum usher_verb sweep;
-    /* For a noun whose commands need grants of an authority: engine/grant.h. */
-    const struct usher__needs_grant *grants;
+
+    /* ---- words, in answers and notices ---- */
+
+    /* Return the word of a code, "?" if it is not known. */
+    const char *(*state_word)(unsigned code);
+    const char *(*why_word)(unsigned code);
+    /* Return the kind of the subject of a notice; NULL: none is known. */
+    enum usher_subject (*subject)(const struct usher_notice *notice);
+    /* Return the word of a state in a notice about @of, or NULL if that has no states. */
+    const char *(*told_state)(const struct usher_notice *notice, enum usher_subject of,
+                              unsigned state);
+    /* Replace *@value, of field @name in the data of a notice, by a readable one, in @to if
+     * necessary. */
+    void (*told_value)(const struct usher_notice *notice, const struct usher_text *name,
+                       struct usher_text *value, char to[USHER__TOLD_VALUE]);
+    const struct usher__copied *copied;
 
     /* ---- the content of a result that the tables do not define (result_fields.h) ---- */
 
     /* Return whether @f is part of the answer.  USHER__APPLY has the nouns with this hook. */
     bool (*applies)(const struct usher__field *f, const struct usher_operation *op,
                     const struct usher_result *r);
-    /* Return whether the answer has settings or statistics; NULL: if the scope exists. */
-    bool (*has_extras)(const struct usher_operation *op, const struct usher_result *r);
-    /* Return the i-th field that `say` writes for an answer to @verb; 0: no more. */
-    uint32_t (*says)(uint32_t verb, size_t i);
-    void (*say)(usher__put *put, void *to, const struct usher_operation *op,
-                const struct usher_result *r);
-    /* Return the number of rows, and the next row, of a result whose rows stand for several; NULL:
-     * each stands for one. */
-    size_t (*rows)(const struct usher_operation *op, const struct usher_result *r);
-    const char *(*row)(const struct usher_operation *op, const struct usher_result *r,
-                       struct usher__row_at *at);
+    const struct usher__extras *extras; /* NULL: settings and statistics, if the scope exists */
+    const struct usher__row_ops *rows;  /* NULL: each row stands for one */
     /* Make a text of other members: of row @row, if the rows before it stand for @before, or of the
      * answer itself (NULL). */
     size_t (*text)(const struct usher_result *r, const char *row, uint64_t before,
@@ -127,44 +188,8 @@ struct usher__hooks {
     /* Write the name of place @i, from 1, of the agent that logged in at @login.  Return false if
      * it has fewer. */
     bool (*place_name)(uint64_t epoch, uint64_t login, int64_t i, char to[USHER__MADE_MAX]);
-    /* Kinds of rows: a value for all members, and a notice. */
-    int row_of_all, row_of_notice;
-
-    /* ---- notices ---- */
-
-    /* Return the word of a state in a notice about @of, or NULL if that has no states. */
-    const char *(*told_state)(const struct usher_notice *notice, enum usher_subject of,
-                              unsigned state);
-    /* May be NULL.  Replace *@value, of field @name in the data of a notice, by a readable one, in
-     * @to if necessary. */
-    void (*told_value)(const struct usher_notice *notice, const struct usher_text *name,
-                       struct usher_text *value, char to[USHER__TOLD_VALUE]);
-    bool marks; /* notices have `was` and `mark`, and no token */
-    /* The verb of a notice of coalesced changes; iterate over them as usher_room_presence()
-     * does. */
-    enum usher_verb together;
-    bool (*each)(const struct usher_notice *notice, size_t *at, struct usher_notice *ret_one);
-    /* The effect of a command on the notices that are being coalesced.  The offsets, in an answer,
-     * of the version and the mark up to which a caller was notified. */
-    enum usher__gathering (*gathering)(enum usher_verb verb);
-    uint16_t since_at, mark_at;
-    /* The verb of the last notice of a scope, after which it does not exist.  Return whether a
-     * notice with @verb precedes that. */
-    enum usher_verb gone;
-    bool (*closes)(enum usher_verb verb);
-
-    /* ---- scripts and audits ---- */
-
     /* Write constants for the Lua of the noun, in addition to those of all nouns. */
     void (*lua)(struct usher__out *o);
-    /* Another noun, whose scopes are an index of the scopes of this one; the name of the index
-     * scope for @name; a check of its entry for @name, see usher__room_directory_check(). */
-    enum usher_noun index;
-    void (*index_part)(const struct usher_text *name, char part[USHER_NAME_MAX + 1]);
-    enum usher_status (*index_check)(struct usher_engine *e, const struct usher_text *name,
-                                     bool repair, const char **ret_fault, bool *ret_repaired);
-    /* For an index: return whether @r is an entry for a scope. */
-    bool (*is_entry)(const struct usher_record *r);
 };
 
 extern const struct usher__hooks usher__number_hooks, usher__queue_hooks, usher__room_hooks,

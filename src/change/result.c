@@ -163,13 +163,15 @@ void usher_result_fail(struct usher_result *reply, enum usher_status status, con
     usher__copy_line(reply->message, sizeof reply->message, message);
 }
 
-/* Return whether the text at offset @at of @command is given; 0: no such text. */
-static bool has_text(const struct usher_operation *command, uint16_t at)
+/* Return whether @command, of a noun with the argument, gives an owner. */
+static bool has_owner(const struct usher_operation *command)
 {
+    const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     struct usher_text text;
 
-    memcpy(&text, (const char *)command + at, sizeof text);
-    return at != 0 && text.data != NULL;
+    memcpy(&text, (const char *)command + noun->args[noun->arg_at[USHER_FIELD_OWNER] - 1].offset,
+           sizeof text);
+    return text.data != NULL;
 }
 
 unsigned usher_operation_flags(const struct usher_operation *command)
@@ -194,7 +196,7 @@ unsigned usher_operation_flags(const struct usher_operation *command)
         (verb->flags & USHER__READS) == 0)
         return flags & ~(unsigned)USHER_OPERATION_COMMUTES;
     if (kept || (verb->flags & USHER__AGAIN) != 0 ||
-        ((verb->flags & USHER__IF_OWNER) != 0 && has_text(command, usher__hooks(noun)->owner_at)))
+        ((verb->flags & USHER__IF_OWNER) != 0 && has_owner(command)))
         flags |= USHER_OPERATION_REPEATABLE;
     return flags;
 }

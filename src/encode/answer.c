@@ -153,7 +153,8 @@ void usher__answer_fill(const struct usher_operation *op, const struct usher_res
     if (answer != NULL) {
         const struct usher__hooks *hooks = usher__hooks((unsigned)r->noun);
         bool plain = (more & USHER__VERB_BIT((unsigned)op->verb)) == 0 &&
-                     (hooks->says == NULL || hooks->says((uint32_t)op->verb, 0) == 0);
+                     (hooks->extras == NULL || hooks->extras->says == NULL ||
+                      hooks->extras->says((uint32_t)op->verb, 0) == 0);
         struct usher_reply reply;
 
         reply.message = r->message;

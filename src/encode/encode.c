@@ -531,14 +531,14 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within);
 
 /* Write coalesced notices. */
 static void together(struct writer *w, const struct usher_notice *n,
-                     const struct usher__hooks *hooks)
+                     const struct usher__copied *copied)
 {
     struct usher_notice one;
     size_t at = 0;
 
     begin(w, ARRAY);
-    while (hooks->each(n, &at, &one))
-        if (one.verb != hooks->together) {
+    while (copied->each(n, &at, &one))
+        if (one.verb != copied->together) {
             element(w);
             notice(w, &one, true);
         }
@@ -548,7 +548,7 @@ static void together(struct writer *w, const struct usher_notice *n,
 /* Write a notice.  @within: it is one of the coalesced notices of another. */
 static void notice(struct writer *w, const struct usher_notice *n, bool within)
 {
-    const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
+    const struct usher__copied *copied = usher__hooks((unsigned)n->noun)->copied;
     char scope[16 + USHER_NAME_MAX];
 
     (void)snprintf(scope, sizeof scope, "%s/%.*s", usher_noun_word(n->noun),
@@ -570,23 +570,23 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
     key_state(w, "from", state_word(n, n->from));
     key_state(w, "to", state_word(n, n->to));
     key(w, "data");
-    if (n->verb == hooks->together && hooks->together != 0 && !within)
-        together(w, n, hooks);
+    if (copied != NULL && n->verb == copied->together && !within)
+        together(w, n, copied);
     else
         packed(w, &n->data, n);
     key(w, "owner");
     text_or_nil(w, &n->owner);
     key(w, "time");
     int_put(w, n->now_ms);
-    if (!hooks->marks && n->token != 0) {
+    if (copied == NULL && n->token != 0) {
         key(w, "token");
         w->form->token(w, n->token);
     }
-    if (!hooks->marks && n->until_ms != 0) {
+    if (copied == NULL && n->until_ms != 0) {
         key(w, "until");
         int_put(w, n->until_ms);
     }
-    if (hooks->marks) {
+    if (copied != NULL) {
         key(w, "was");
         uint_put(w, n->was);
         key(w, "mark");
@@ -815,7 +815,9 @@ static void own_fields(struct writer *w, const struct usher_text *own)
 
 static bool is_of_all(const struct answer *a, const struct values *row)
 {
-    return number_of(row, USHER_FIELD_KIND) == usher__hooks(a->noun->noun)->row_of_all;
+    const struct usher__copied *copied = usher__hooks(a->noun->noun)->copied;
+
+    return copied != NULL && number_of(row, USHER_FIELD_KIND) == copied->row_of_all;
 }
 
 /* Return whether there is a value of all members for @name that was set after @version. */
@@ -868,6 +870,7 @@ static void merged(struct writer *w, const struct answer *a, const struct usher_
 
 static void notices(struct writer *w, const struct answer *a)
 {
+    const struct usher__copied *copied = usher__hooks(a->noun->noun)->copied;
     struct usher_text scope = text_of(&a->asked, USHER__ECHO_SCOPE);
 
     begin(w, ARRAY);
@@ -877,7 +880,7 @@ static void notices(struct writer *w, const struct answer *a)
         struct usher_text value = text_of(&row, USHER_FIELD_VALUE);
         struct usher_notice n;
 
-        if ((kind == NULL || kind->number == usher__hooks(a->noun->noun)->row_of_notice) &&
+        if ((kind == NULL || (copied != NULL && kind->number == copied->row_of_notice)) &&
             usher_notice_read((enum usher_noun)a->noun->noun, &scope, a->reply->epoch, &value,
                               &n) == USHER_OK) {
             element(w);

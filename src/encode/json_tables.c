@@ -238,10 +238,11 @@ void usher__json_lua(struct usher__out *o, const struct usher__noun *noun)
         _Static_assert(sizeof words / sizeof *words == USHER__WHEN_KIND + 1, "a word for each");
         usher__print_int(o, "WHEN_", words[when], when);
     }
-    usher__print(o, "local JSON_MARKS = %s\n", hooks->marks ? "true" : "false");
-    usher__print(o, "local JSON_STALE_HAS_ALL = %s\n", hooks->stale_has_all ? "true" : "false");
-    usher__print_int(o, "JSON_", "OF_ALL", hooks->row_of_all);
-    usher__print_int(o, "JSON_", "OF_NOTICE", hooks->row_of_notice);
+    usher__print(o, "local JSON_MARKS = %s\n", hooks->copied != NULL ? "true" : "false");
+    usher__print(o, "local JSON_STALE_HAS_ALL = %s\n", hooks->copied != NULL ? "true" : "false");
+    usher__print_int(o, "JSON_", "OF_ALL", hooks->copied != NULL ? hooks->copied->row_of_all : 0);
+    usher__print_int(o, "JSON_", "OF_NOTICE",
+                     hooks->copied != NULL ? hooks->copied->row_of_notice : 0);
     usher__print_int(o, "SUBJECT_", "NUMBER", USHER_SUBJECT_NUMBER);
     usher__print_int(o, "SUBJECT_", "AGENT", USHER_SUBJECT_AGENT);
     usher__print_int(o, "SUBJECT_", "USER", USHER_SUBJECT_USER);

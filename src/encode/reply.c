@@ -287,7 +287,8 @@ static void rows(struct gather *g, const struct usher_operation *op, const struc
 
     memcpy(&base, (const char *)r + noun->rows_at, sizeof base);
     for (size_t i = 0; i < n; i++) {
-        const char *from = hooks->row != NULL ? hooks->row(op, r, &at) : base + i * noun->row_size;
+        const char *from =
+            hooks->rows != NULL ? hooks->rows->next(op, r, &at) : base + i * noun->row_size;
 
         row_at[i] = g->n;
         row(g, op, r, from, at.before);
@@ -307,7 +308,7 @@ static bool other_version(const struct usher_operation *op, const struct usher_r
     int64_t version;
 
     if (r->status != USHER_STALE || noun->if_version == 0 ||
-        usher__hooks_of(op->verb)->stale_has_all)
+        usher__hooks_of(op->verb)->copied != NULL)
         return false;
     memcpy(&version, (const char *)op + noun->if_version_at, sizeof version);
     memcpy(&text, (const char *)op + noun->epoch_at, sizeof text);

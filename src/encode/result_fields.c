@@ -22,7 +22,8 @@ uint32_t usher__result_extra(uint32_t verb, bool rows, size_t i)
     const struct usher__hooks *hooks = usher__hooks(verb >> 8);
 
     if (!rows)
-        return hooks->says != NULL ? hooks->says(verb, i) : 0;
+        return hooks->extras != NULL && hooks->extras->says != NULL ? hooks->extras->says(verb, i)
+                                                                    : 0;
     if (!usher__verb_is_changes(verb))
         return 0;
     if (i < NOTICE_FIELDS)
@@ -30,7 +31,7 @@ uint32_t usher__result_extra(uint32_t verb, bool rows, size_t i)
     i -= NOTICE_FIELDS;
     if (i >= 2)
         return 0;
-    return hooks->marks ? marks[i] : whose[i];
+    return hooks->copied != NULL ? marks[i] : whose[i];
 }
 
 const struct usher__field *usher__result_notices(const struct usher__noun *noun, uint32_t verb)
@@ -66,7 +67,7 @@ void usher__result_notice(usher__put *put, void *to, const struct usher_operatio
         usher__put_number(put, to, USHER_FIELD_UNTIL, n.until_ms);
     usher__put_text(put, to, USHER_FIELD_DATA, n.data.data, n.data.size);
     usher__put_number(put, to, USHER_FIELD_TIME, n.now_ms);
-    if (usher__hooks((unsigned)r->noun)->marks) {
+    if (usher__hooks((unsigned)r->noun)->copied != NULL) {
         usher__put_number(put, to, USHER_FIELD_WAS, (int64_t)n.was);
         usher__put_number(put, to, USHER_FIELD_MARK, (int64_t)n.mark);
         return;
@@ -79,9 +80,9 @@ void usher__result_notice(usher__put *put, void *to, const struct usher_operatio
 /* Settings and statistics exist with the scope. */
 bool usher__result_has_extras(const struct usher_operation *op, const struct usher_result *r)
 {
-    const struct usher__hooks *hooks = usher__hooks((unsigned)r->noun);
+    const struct usher__extras *extras = usher__hooks((unsigned)r->noun)->extras;
 
-    return r->status != USHER_MISSING && (hooks->has_extras == NULL || hooks->has_extras(op, r));
+    return r->status != USHER_MISSING && (extras == NULL || extras->has(op, r));
 }
 
 size_t usher__result_rows(const struct usher_operation *op, const struct usher_result *r)
@@ -90,7 +91,7 @@ size_t usher__result_rows(const struct usher_operation *op, const struct usher_r
     size_t n;
 
     if (hooks->rows != NULL)
-        return hooks->rows(op, r);
+        return hooks->rows->count(op, r);
     memcpy(&n, (const char *)r + usher__noun((unsigned)r->noun)->n_rows_at, sizeof n);
     return n;
 }

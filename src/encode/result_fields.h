@@ -160,7 +160,7 @@ USHER__INLINE bool usher__result_answers(const struct usher_result *r)
     return partial;
 }
 
-/* Return the number of rows for a program: see the hook `row`. */
+/* Return the number of rows for a program: see the hook `rows`. */
 size_t usher__result_rows(const struct usher_operation *op, const struct usher_result *r);
 
 /* Set all members of a reply but verb, tag, values, rows and message. */
@@ -193,7 +193,7 @@ USHER__INLINE void usher__result_answer(usher__put *put, void *to, const struct 
                                         const struct usher_result *r)
 {
     const struct usher__noun *noun = usher__noun((unsigned)r->noun);
-    const struct usher__hooks *hooks = usher__hooks((unsigned)r->noun);
+    const struct usher__extras *own = usher__hooks((unsigned)r->noun)->extras;
     const struct usher__field *f;
     struct usher__result_walk seen;
     bool extras;
@@ -212,8 +212,8 @@ USHER__INLINE void usher__result_answer(usher__put *put, void *to, const struct 
         else if (f->type != USHER__FIELD_NEXT || usher__result_more(r))
             usher__result_put(put, to, f, (const char *)r, r->noun);
     }
-    if (hooks->say != NULL && usher__result_has_extras(op, r))
-        hooks->say(put, to, op, r);
+    if (own != NULL && own->say != NULL && usher__result_has_extras(op, r))
+        own->say(put, to, op, r);
 }
 
 /* Put the values of the row at @base; @before: see struct usher__row_at. */

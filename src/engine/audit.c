@@ -367,6 +367,7 @@ static void audit_clock(const struct audit *a, const struct usher_scope *s)
 
 static enum usher_status audit_scope(struct audit *a, const struct usher_scope *s)
 {
+    const struct usher__index *index = usher__hooks(s->noun)->index;
     enum usher_status status = audit_close(a);
 
     if (status != USHER_OK)
@@ -397,7 +398,7 @@ static enum usher_status audit_scope(struct audit *a, const struct usher_scope *
         fault(a, "its name %s", usher__scope_fault(s->name.data, s->name.size));
     else
         audit_granted(a, NULL);
-    if (usher__hooks(s->noun)->index != 0)
+    if (index != NULL && index->of == s->noun)
         status = names_add(a, &a->seen[s->noun], &s->name);
     return status == USHER_OK ? audit_kept(a, NULL) : status;
 }
@@ -420,7 +421,7 @@ static void audit_order(struct audit *a, const struct usher_record *r)
 
 static enum usher_status audit_record(struct audit *a, const struct usher_record *r)
 {
-    const struct usher__hooks *hooks = usher__hooks(a->scope.noun);
+    const struct usher__index *index = usher__hooks(a->scope.noun)->index;
     const char *what = r->kind == 0 || r->kind >= USHER_KINDS
                            ? "has an unknown kind"
                            : usher__name_fault(r->id.data, r->id.size);
@@ -465,7 +466,7 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
         if (status != USHER_OK)
             return status;
     }
-    return hooks->is_entry != NULL && hooks->is_entry(r)
+    return index != NULL && index->in == a->scope.noun && index->is_entry(r)
                ? names_add(a, &a->seen[a->scope.noun], &r->id)
                : USHER_OK;
 }
@@ -628,17 +629,17 @@ static void names_list(const struct names *names, const unsigned char **to)
 static enum usher_status check_indexed(struct audit *a, enum usher_noun noun,
                                        const unsigned char *name, bool repair)
 {
-    const struct usher__hooks *hooks = usher__hooks(noun);
+    const struct usher__index *index = usher__hooks(noun)->index;
     struct usher_text text = { (const char *)name + 1, *name };
     char part[USHER_NAME_MAX + 1];
     const char *what;
     bool repaired;
-    enum usher_status status = hooks->index_check(a->e, &text, repair, &what, &repaired);
+    enum usher_status status = index->check(a->e, &text, repair, &what, &repaired);
 
     /* a damaged partition does not answer, and is reported already */
-    hooks->index_part(&text, part);
-    if (status == USHER_UNAVAILABLE && (is_damaged(a, noun, text.data, text.size) ||
-                                        is_damaged(a, hooks->index, part, strlen(part))))
+    index->part(&text, part);
+    if (status == USHER_UNAVAILABLE &&
+        (is_damaged(a, noun, text.data, text.size) || is_damaged(a, index->in, part, strlen(part))))
         return USHER_OK;
     if (status != USHER_OK || what == NULL)
         return status;
@@ -657,7 +658,7 @@ static enum usher_status check_indexed(struct audit *a, enum usher_noun noun,
 static enum usher_status check_index(struct audit *a, enum usher_noun noun, bool repair)
 {
     const struct timespec settle = { 0, SETTLE_NS };
-    const struct names *there = &a->seen[noun], *indexed = &a->seen[usher__hooks(noun)->index];
+    const struct names *there = &a->seen[noun], *indexed = &a->seen[usher__hooks(noun)->index->in];
     size_t n = there->n + indexed->n, s = 0, i = 0;
     const unsigned char **scopes, **entries;
     bool waited = false;
@@ -695,13 +696,14 @@ static enum usher_status check_indexes(struct audit *a, bool repair)
     enum usher_status status = USHER_OK;
 
     for (unsigned noun = 1; noun < USHER__NOUNS && status == USHER_OK; noun++) {
-        enum usher_noun index = usher__hooks(noun)->index;
+        const struct usher__index *index = usher__hooks(noun)->index;
 
-        if (index == 0)
+        if (index == NULL || index->of != noun)
             continue;
         status = check_index(a, (enum usher_noun)noun, repair);
         if (status != USHER_OK)
-            usher__message_set("audit: %s: %s", usher_noun_word(index), usher_status_text(status));
+            usher__message_set("audit: %s: %s", usher_noun_word(index->in),
+                               usher_status_text(status));
     }
     return status;
 }

@@ -26,10 +26,9 @@ static void pause_for(int64_t ns)
 }
 
 /* Return the number of records that the step with @reply erased; *@ret_more: there are more. */
-static int64_t erased(const struct usher_result *reply, bool *ret_more)
+static int64_t erased(enum usher_verb drop, const struct usher_result *reply, bool *ret_more)
 {
     const struct usher__noun *noun = usher__noun((unsigned)reply->noun);
-    enum usher_verb drop = usher__hooks((unsigned)reply->noun)->drop;
     unsigned at = USHER_FIELD_COUNT < noun->n_out_at ? noun->out_at[USHER_FIELD_COUNT] : 0;
     const struct usher__field *count = at != 0 ? &noun->outs[at - 1] : NULL;
     int64_t n = 1;
@@ -54,10 +53,9 @@ static void only_this(struct usher_operation *c, const struct usher_result *is,
     memcpy((char *)c + noun->epoch_at, &text, sizeof text);
 }
 
-static void explain(const struct usher_operation *c, enum usher_status status, const char *why)
+static void explain(const struct usher_operation *c, enum usher_status status, const char *refused,
+                    const char *why)
 {
-    const char *refused = usher__hooks_of(c->verb)->drop_refused;
-
     if (status == USHER_REFUSED && refused != NULL)
         why = refused;
     usher__message_set("drop %s/%.100s: %s",
@@ -68,6 +66,8 @@ static void explain(const struct usher_operation *c, enum usher_status status, c
 enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const char *scope,
                              int64_t *ret_items)
 {
+    const char *(*make)(struct usher_operation *) = usher__hooks((unsigned)noun)->drop;
+    const char *refused;
     struct usher_operation c;
     char epoch[USHER__EPOCH_SIZE];
     int64_t items = 0;
@@ -79,13 +79,12 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
         *ret_items = 0;
     if (status != USHER_OK)
         return status;
-    memset(&c, 0, sizeof c);
-    c.verb = usher__hooks((unsigned)noun)->drop;
-    if (scope == NULL || (int)c.verb == 0) {
+    if (scope == NULL || make == NULL) {
         usher__message_set("drop: %s", scope == NULL ? "scope is NULL" : "no such noun");
         return USHER_INVALID;
     }
-    c.given = usher__hooks((unsigned)noun)->drop_given;
+    memset(&c, 0, sizeof c);
+    refused = make(&c);
     c.scope.data = scope;
     c.scope.size = strlen(scope);
     do {
@@ -98,7 +97,7 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
         status = reply.status;
         more = false;
         if (status == USHER_OK) {
-            items += erased(&reply, &more);
+            items += erased(c.verb, &reply, &more);
             only_this(&c, &reply, epoch);
             begun = true;
             tries = 0;
@@ -108,7 +107,7 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
                    (status == USHER_SAME || status == USHER_STALE || status == USHER_LOST)) {
             status = USHER_OK; /* another client did the last step, and may have created it again */
         } else if (status != USHER_SAME) {
-            explain(&c, status, reply.message);
+            explain(&c, status, refused, reply.message);
         }
         usher_result_done(&reply);
         if (more && e->waits)

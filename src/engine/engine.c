@@ -1137,14 +1137,9 @@ static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t
 static bool unfinished(const struct usher_task *t)
 {
     const struct usher__hooks *hooks = usher__hooks_of(t->command->verb);
-    uint32_t why;
 
-    if (hooks->unfinished != NULL)
-        return hooks->unfinished(t->reply);
-    if (hooks->why_at == 0)
-        return false;
-    memcpy(&why, (const char *)t->reply + hooks->why_at, sizeof why);
-    return why == hooks->why_due;
+    return t->reply->status == USHER_REFUSED && hooks->unfinished != NULL &&
+           hooks->unfinished(t->reply);
 }
 
 /* Return whether a command after @tasks[i] on its scope was done before it. */
@@ -1291,7 +1286,7 @@ static inline const struct usher__hooks *executes(const struct usher_operation *
 
         if (hooks->execute == NULL)
             continue;
-        if (hooks->alone) {
+        if (hooks->plan == NULL) {
             *n = i > 0 ? i : 1;
             return i > 0 ? own : hooks;
         }

@@ -47,7 +47,7 @@ static size_t size_of(const struct usher_engine *e, const struct usher__hooks *o
 {
     size_t again = e->routes ? n * (sizeof(struct usher_task) + sizeof(bool)) : 0;
 
-    return sizeof(struct usher__flight) + (own != NULL ? own->plan_size : 0) +
+    return sizeof(struct usher__flight) + (own != NULL ? own->plan->size : 0) +
            n * sizeof(struct usher_task) + again;
 }
 
@@ -55,8 +55,10 @@ bool usher__flies(const struct usher_engine *e, unsigned verb)
 {
     const struct usher_operation command = { .verb = (enum usher_verb)verb };
 
-    if (e->store->ops->begin == NULL || e->journal || usher__hooks(verb >> 8)->alone ||
-        usher__archive_blocks(e, &command))
+    const struct usher__hooks *hooks = usher__hooks(verb >> 8);
+
+    if (e->store->ops->begin == NULL || e->journal ||
+        (hooks->execute != NULL && hooks->plan == NULL) || usher__archive_blocks(e, &command))
         return false;
     return e->authority == NULL || !usher__needs_grant(&command);
 }
@@ -124,7 +126,7 @@ static void step_begin(struct usher__flight *f)
 static bool next_step(struct usher__flight *f)
 {
     usher__engine_answered(f->tasks, f->n_tasks);
-    if (f->own == NULL || !f->own->next(f->plan, &f->step))
+    if (f->own == NULL || !f->own->plan->next(f->plan, &f->step))
         return false;
     step_begin(f);
     return true;
@@ -162,13 +164,13 @@ struct usher__flight *usher__flight_begin(struct usher_engine *e,
     f->n = n;
     f->own = own;
     f->plan = f + 1;
-    f->tasks = (struct usher_task *)(void *)((char *)f->plan + (own != NULL ? own->plan_size : 0));
+    f->tasks = (struct usher_task *)(void *)((char *)f->plan + (own != NULL ? own->plan->size : 0));
     f->again.rest = f->tasks + n;
     f->again.doubt = (bool *)(f->again.rest + n); /* with lanes */
     f->step = (struct usher__step){ commands, results, n, usher__monotonic_ms() + timeout_ms, 0 };
     if (own != NULL) {
-        own->plan(f->plan, e, commands, results, n, f->step.deadline_ms);
-        if (!own->next(f->plan, &f->step))
+        own->plan->begin(f->plan, e, commands, results, n, f->step.deadline_ms);
+        if (!own->plan->next(f->plan, &f->step))
             f->step.n = 0; /* none of them is valid: all are answered */
     }
     step_begin(f);
@@ -234,6 +236,6 @@ void usher__flight_end(struct usher__flight *f)
         landed(f);
     }
     if (f->own != NULL)
-        f->own->leave(f->plan);
+        f->own->plan->leave(f->plan);
     (void)usher__resize(f->e->opt.alloc, f, size_of(f->e, f->own, f->n), 0);
 }

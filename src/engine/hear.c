@@ -384,14 +384,14 @@ static void be_current(struct usher__heard *h)
 /* Return whether a notice of coalesced changes contains all changes from the first to the last. */
 static bool is_whole(const struct usher_notice *n)
 {
-    const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
+    const struct usher__copied *copied = usher__hooks((unsigned)n->noun)->copied;
     struct usher_notice one;
     uint64_t version = n->before;
     size_t at = 0;
 
-    if (hooks->together == 0 || n->verb != hooks->together)
+    if (copied == NULL || n->verb != copied->together)
         return true;
-    while (hooks->each(n, &at, &one)) {
+    while (copied->each(n, &at, &one)) {
         if (one.before != version)
             return false;
         version = one.version;
@@ -416,13 +416,13 @@ static bool follows_on(const struct place *to, const struct usher_notice *n)
 static void go_on(struct usher__heard *h, const struct usher_notice *n)
 {
     static const struct place none;
-    const struct usher__hooks *hooks = usher__hooks((unsigned)n->noun);
+    const struct usher__copied *copied = usher__hooks((unsigned)n->noun)->copied;
 
-    if (hooks->gone != 0 && n->verb == hooks->gone)
+    if (copied != NULL && n->verb == copied->gone)
         h->place = none; /* a scope that is created now has another history */
     else
         h->place = (struct place){ n->epoch, n->version, n->mark };
-    h->closing = hooks->closes != NULL && hooks->closes(n->verb);
+    h->closing = copied != NULL && copied->closes(n->verb);
 }
 
 /* Note that there are changes up to @version that were not read. */

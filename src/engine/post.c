@@ -969,14 +969,14 @@ static unsigned units_of(const struct usher_engine *e, unsigned verb, const char
                          size_t size, unsigned ret[2])
 {
     const struct usher__verb *about = usher__verb(verb);
+    const struct usher__index *index = usher__hooks_of((enum usher_verb)verb)->index;
     char part[USHER_NAME_MAX + 1];
     struct usher_text text = { scope, size };
 
     ret[0] = unit_of(e, scope, size);
-    if (about == NULL || (about->flags & USHER__BEYOND) == 0 ||
-        usher__hooks_of((enum usher_verb)verb)->index_part == NULL)
+    if (about == NULL || (about->flags & USHER__BEYOND) == 0 || index == NULL)
         return 1;
-    usher__hooks_of((enum usher_verb)verb)->index_part(&text, part);
+    index->part(&text, part);
     ret[1] = unit_of(e, part, strlen(part));
     return 2;
 }

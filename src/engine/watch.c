@@ -322,7 +322,7 @@ static bool gathered_new(struct usher__watches *w, struct usher__gathered **at,
     memset(g, 0, sizeof *g);
     g->all.noun = n->noun;
     g->all.epoch = n->epoch;
-    g->all.verb = usher__hooks((unsigned)n->noun)->together;
+    g->all.verb = usher__hooks((unsigned)n->noun)->copied->together;
     g->all.token = n->version;
     g->all.before = n->before;
     g->all.was = n->was;
@@ -410,7 +410,7 @@ void usher__watches_queue(void *payload, const struct usher_notice *n)
 {
     struct usher__watches *w = payload;
     bool gathers =
-        usher__hooks((unsigned)n->noun)->together != 0 &&
+        usher__hooks((unsigned)n->noun)->copied != NULL &&
         (n->wait_ms > 0 || atomic_load_explicit(&w->n_gathered, memory_order_relaxed) != 0);
 
     if (atomic_load_explicit(&w->n, memory_order_acquire) == 0)
@@ -459,14 +459,14 @@ void usher__watches_lost(struct usher__watches *w, const struct usher_operation 
 void usher__watches_meet(struct usher__watches *w, const struct usher_operation *command,
                          struct usher_result *reply, int64_t now_ms)
 {
-    const struct usher__hooks *hooks = usher__hooks_of(command->verb);
+    const struct usher__copied *copied = usher__hooks_of(command->verb)->copied;
     enum usher__gathering does;
     struct usher__gathered **at;
 
     if (atomic_load_explicit(&w->n_gathered, memory_order_relaxed) == 0 ||
-        reply->status >= USHER_INVALID || reply->repeated || hooks->gathering == NULL)
+        reply->status >= USHER_INVALID || reply->repeated || copied == NULL)
         return;
-    does = hooks->gathering(command->verb);
+    does = copied->gathering(command->verb);
     if (does == USHER__GATHERING_STAYS)
         return;
     (void)pthread_mutex_lock(&w->lock);
@@ -482,10 +482,10 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_operation 
                reply->status == USHER_OK && (*at)->all.epoch == reply->epoch) {
         uint64_t since;
 
-        memcpy(&since, (char *)reply + hooks->since_at, sizeof since);
+        memcpy(&since, (char *)reply + copied->since_at, sizeof since);
         if ((*at)->all.token <= since) {
-            memcpy((char *)reply + hooks->since_at, &(*at)->all.before, sizeof since);
-            memcpy((char *)reply + hooks->mark_at, &(*at)->all.was, sizeof since);
+            memcpy((char *)reply + copied->since_at, &(*at)->all.before, sizeof since);
+            memcpy((char *)reply + copied->mark_at, &(*at)->all.was, sizeof since);
         }
     }
     (void)pthread_mutex_unlock(&w->lock);

@@ -21,9 +21,15 @@ static const char *why_word(unsigned code)
     return usher_id_why_word((enum usher_id_why)code);
 }
 
+static const char *drop(struct usher_operation *c)
+{
+    c->verb = USHER_ID_DELETE;
+    return NULL;
+}
+
 const struct usher__hooks usher__id_hooks = {
     .fault = fault,
     .why_word = why_word,
-    .drop = USHER_ID_DELETE,
+    .drop = drop,
     .grants = &usher__id_grants,
 };

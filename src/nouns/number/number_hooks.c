@@ -106,6 +106,17 @@ static const char *told_state(const struct usher_notice *n, enum usher_subject o
                                       : NULL;
 }
 
+static bool unfinished(const struct usher_result *reply)
+{
+    return reply->of.number.why == USHER_NUMBER_WHY_DUE;
+}
+
+static const char *drop(struct usher_operation *c)
+{
+    c->verb = USHER_NUMBER_DROP;
+    return NULL;
+}
+
 const struct usher__hooks usher__number_hooks = {
     .fault = fault,
     .fresh = fresh,
@@ -113,10 +124,8 @@ const struct usher__hooks usher__number_hooks = {
     .why_word = why_word,
     .subject = subject,
     .told_state = told_state,
-    .why_at = offsetof(struct usher_result, of.number.why),
-    .why_due = USHER_NUMBER_WHY_DUE,
-    .owner_at = offsetof(struct usher_operation, arg.number.owner),
-    .drop = USHER_NUMBER_DROP,
+    .unfinished = unfinished,
+    .drop = drop,
     .sweep = USHER_NUMBER_SWEEP,
     .lua = usher__number_lua,
 };

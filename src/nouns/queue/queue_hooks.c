@@ -141,6 +141,17 @@ static void lua(struct usher__out *o)
     usher__print(o, "'\n");
 }
 
+static bool unfinished(const struct usher_result *reply)
+{
+    return reply->of.queue.why == USHER_QUEUE_WHY_DUE;
+}
+
+static const char *drop(struct usher_operation *c)
+{
+    c->verb = USHER_QUEUE_DROP;
+    return NULL;
+}
+
 const struct usher__hooks usher__queue_hooks = {
     .fault = fault,
     .sound = sound,
@@ -152,9 +163,8 @@ const struct usher__hooks usher__queue_hooks = {
     .applies = applies,
     .text = text,
     .place_name = place_name,
-    .why_at = offsetof(struct usher_result, of.queue.why),
-    .why_due = USHER_QUEUE_WHY_DUE,
-    .drop = USHER_QUEUE_DROP,
+    .unfinished = unfinished,
+    .drop = drop,
     .sweep = USHER_QUEUE_SWEEP,
     .lua = lua,
 };

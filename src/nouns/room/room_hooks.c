@@ -95,7 +95,7 @@ static bool has_extras(const struct usher_operation *op, const struct usher_resu
 /* Any other refused command has no `more`. */
 static bool unfinished(const struct usher_result *reply)
 {
-    return reply->status == USHER_REFUSED && reply->of.room.more;
+    return reply->of.room.more;
 }
 
 static bool closes(enum usher_verb verb)
@@ -121,20 +121,37 @@ static enum usher__gathering gathering(enum usher_verb verb)
     }
 }
 
-const struct usher__hooks usher__room_hooks = {
-    .fault = fault,
-    .execute = usher__room_plan_run,
-    .plan_size = sizeof(struct usher__room_plan),
-    .plan = usher__room_plan_begin,
+static const char *drop(struct usher_operation *c)
+{
+    c->verb = USHER_ROOM_CLOSE;
+    c->given = USHER_GIVEN_ROOM_BAN;
+    c->arg.room.ban_ms = 0;
+    return NULL;
+}
+
+static bool is_entry(const struct usher_record *r)
+{
+    return r->state == USHER_ROOMS_OPEN;
+}
+
+static const struct usher__plan_ops plan = {
+    .size = sizeof(struct usher__room_plan),
+    .begin = usher__room_plan_begin,
     .next = usher__room_plan_next,
     .leave = usher__room_plan_leave,
-    .state_word = state_word,
-    .subject = subject,
-    .told_state = told_state,
-    .has_extras = has_extras,
+};
+
+static const struct usher__index directory = {
+    .of = USHER_ROOM,
+    .in = USHER_ROOMS,
+    .part = usher__room_partition,
+    .check = usher__room_directory_check,
+    .is_entry = is_entry,
+};
+
+static const struct usher__copied copied = {
     .row_of_all = USHER_ROOM_ROW_ALL,
     .row_of_notice = USHER_ROOM_ROW_NOTICE,
-    .marks = true,
     .together = USHER_ROOM_PRESENCE,
     .each = usher_room_presence,
     .gathering = gathering,
@@ -142,21 +159,25 @@ const struct usher__hooks usher__room_hooks = {
     .mark_at = offsetof(struct usher_result, of.room.mark),
     .gone = USHER_ROOM_DONE,
     .closes = closes,
-    .stale_has_all = true,
-    .unfinished = unfinished,
-    .drop = USHER_ROOM_CLOSE,
-    .drop_given = USHER_GIVEN_ROOM_BAN, /* 0 */
-    .sweep = USHER_ROOM_SWEEP,
-    .index = USHER_ROOMS,
-    .index_part = usher__room_partition,
-    .index_check = usher__room_directory_check,
 };
 
-static bool is_entry(const struct usher_record *r)
-{
-    return r->state == USHER_ROOMS_OPEN;
-}
+static const struct usher__extras extras = { .has = has_extras };
+
+const struct usher__hooks usher__room_hooks = {
+    .fault = fault,
+    .execute = usher__room_plan_run,
+    .plan = &plan,
+    .index = &directory,
+    .unfinished = unfinished,
+    .drop = drop,
+    .sweep = USHER_ROOM_SWEEP,
+    .state_word = state_word,
+    .subject = subject,
+    .told_state = told_state,
+    .copied = &copied,
+    .extras = &extras,
+};
 
 const struct usher__hooks usher__rooms_hooks = {
-    .is_entry = is_entry,
+    .index = &directory,
 };

@@ -415,7 +415,7 @@ static bool has_extras(const struct usher_operation *op, const struct usher_resu
 
 /* Serials that were taken are a row each.  A rule is shown by a row of no numbers, in which only
  * its form is. */
-static size_t rows(const struct usher_operation *op, const struct usher_result *r)
+static size_t rows_count(const struct usher_operation *op, const struct usher_result *r)
 {
     size_t all = 0;
 
@@ -460,26 +460,34 @@ static size_t text(const struct usher_result *r, const char *row, uint64_t befor
 
 _Static_assert(USHER__MADE_MAX > USHER_SERIAL_TEXT_MAX, "a serial has room");
 
+static const struct usher__extras extras = { .has = has_extras, .says = says, .say = say };
+static const struct usher__row_ops rows = { .count = rows_count, .next = next_row };
+
+static bool unfinished(const struct usher_result *reply)
+{
+    return reply->of.serial.why == USHER_SERIAL_WHY_DUE;
+}
+
+static const char *drop(struct usher_operation *c)
+{
+    c->verb = USHER_SERIAL_DELETE;
+    return "numbers of it are held, in doubt, returned or lost";
+}
+
 const struct usher__hooks usher__serial_hooks = {
     .fault = fault_of,
     .sound = counts_are_sound,
     .answered = answered,
     .state_word = state_word,
-    .why_at = offsetof(struct usher_result, of.serial.why),
-    .why_due = USHER_SERIAL_WHY_DUE,
+    .unfinished = unfinished,
     .why_word = why_word,
     .subject = subject,
     .told_state = told_state,
-    .has_extras = has_extras,
-    .says = says,
-    .say = say,
-    .rows = rows,
-    .row = next_row,
+    .extras = &extras,
+    .rows = &rows,
     .text = text,
-    .owner_at = offsetof(struct usher_operation, arg.serial.owner),
-    .drop = USHER_SERIAL_DELETE,
+    .drop = drop,
     .sweep = USHER_SERIAL_SWEEP,
-    .drop_refused = "numbers of it are held, in doubt, returned or lost",
     .grants = &usher__serial_grants,
 };
 

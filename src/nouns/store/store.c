@@ -311,5 +311,4 @@ static void execute(struct usher_engine *e, const struct usher_operation *comman
 const struct usher__hooks usher__store_hooks = {
     .fault = fault,
     .execute = execute,
-    .alone = true,
 };

@@ -203,8 +203,12 @@ mutant 'a hangup does not look at the token' src/nouns/number/number.c \
     $memory 'a_token*'
 mutant 'a version is skipped' src/change/work.h 's/    c->scope->version++;/    c->scope->version += 2;/' \
     $memory 'each_change*'
-mutant 'calls of a group are not counted' src/nouns/number/number.c '/n\[USHER__N_BUSY_UP\] += by;/s/by;/0;/' \
+mutant 'calls of a group are not counted' src/nouns/number/number.c '/n\[N_BUSY_UP\] += by;/s/by;/0;/' \
     $memory 'a_group_says*'
+mutant 'a number of a record may have any value' src/change/record_tables.h \
+    's/    if (r->kind == KIND_##kind_name \&\&/    if (r->kind == 255 \&\&/' tests/unit/test_records
+mutant 'a name of a record that no row has stays in the script' backends/redis/embed-lua.sh \
+    's/fail(FILENAME ":" FNR ": no name " word)/word = word/' tests/check-records.sh
 mutant 'an expiry is timed by its discovery' src/nouns/number/number.c \
     's/release(w, r, to, at, BY_POOL, version);/release(w, r, to, w->moment, BY_POOL, version);/' $same
 mutant 'a hold ends a moment late' src/nouns/number/number.c 's/at != 0 \&\& at <= w->moment;/at != 0 \&\& at < w->moment;/' $same
@@ -218,13 +222,13 @@ mutant 'script: a call says that none is free before all are judged' backends/re
     $redis 'a_shorter_gap_frees*'
 mutant 'a limit ends the holds with a lease alone' src/nouns/number/number.c 's/    by_limit = first_limited(w, 0, &limited);/    by_limit = USHER_MISSING;/' \
     $memory 'a_longest_hold_that*'
-mutant 'a limit ends a hold before it was set' src/nouns/number/number.c 's/return later || at > s->counts\[USHER__COUNT_LIMITED\] ? at : s->counts\[USHER__COUNT_LIMITED\];/return at;/' \
+mutant 'a limit ends a hold before it was set' src/nouns/number/number.c 's/return later || at > s->counts\[COUNT_LIMITED\] ? at : s->counts\[COUNT_LIMITED\];/return at;/' \
     $memory 'a_longest_hold_that*'
 mutant 'script: a limit ends a hold before it was set' backends/redis/lua/number.lua 's/ and at or math.max(at, S.count\[K.COUNT_LIMITED + 1\])/ and at or at/' \
     $redis 'a_longest_hold_that*'
 mutant 'a longer rest reaches those that its own hangup made rest' src/nouns/number/number.c 's/    return rested(s, r, RESTED - 1 - ended, 0);/    return rested(s, r, RESTED - 1 - ended, s->settings[USHER__SET_REST]);/' \
     $memory 'rests_are_judged*'
-mutant 'a lifted rest comes back with another gap' src/nouns/number/number.c '/^static void end_rest/,/^}/s/    r->n\[USHER__N_LEASE\] = RESTED;//' \
+mutant 'a lifted rest comes back with another gap' src/nouns/number/number.c '/^static void end_rest/,/^}/s/    r->n\[N_LEASE\] = RESTED;//' \
     $memory 'rests_are_judged*'
 mutant 'script: the short way forgets when a call ended' backends/redis/lua/number_fast.lua 's/ sub(record, 41, 61) .. ended_bytes .. / sub(record, 41, 68) .. /' \
     $redis 'rests_are_judged*'
@@ -1135,7 +1139,7 @@ mutant 'what is due while its scope is swept is not swept again' src/engine/hear
     tests/cluster/test_cluster_rooms 'a_room*'
 mutant 'authority: a rule that is made again has no log' src/nouns/serial/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
     tests/fault/test_rollback 'who_follows_hears_of_a_loss*'
-mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
+mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.N_DAY + 9)/(r.N_DAY + 99)/' \
     $redis 'one_of_another_day*'
 mutant 'script: any keys are taken by hand' backends/redis/lua/direct.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \
     tests/cluster/test_by_hand 'keys_that*'
@@ -1605,7 +1609,7 @@ mutant 'redis: agents of a lane are counted without an end' backends/redis/lua/q
 mutant 'number: calls of a later day do not count today' src/core/number.c \
     's/day >= usher__day(now_ms, zone_min)/day == usher__day(now_ms, zone_min)/' $memory 'a_day_that*'
 mutant 'redis: calls of a later day do not count today' backends/redis/lua/number.lua \
-    's/r.n1 >= S.day_of(at) and r.n0 >= daily/r.n1 == S.day_of(at) and r.n0 >= daily/' $redis 'a_day_that*'
+    's/r.N_DAY >= S.day_of(at) and r.N_CALLS >= daily/r.N_DAY == S.day_of(at) and r.N_CALLS >= daily/' $redis 'a_day_that*'
 mutant 'number: a notice has the end of a lease before its outage' src/nouns/number/number.c \
     's/(w->gap_to != 0 && r->until_ms <= w->gap_to)/false/' $memory 'lease_that_ends*'
 mutant 'room: an open in a batch does not wait for members to go' src/nouns/room/room_plan.c \

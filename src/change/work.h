@@ -18,6 +18,7 @@
 #include "change/hooks.h"
 #include "core/machine.h"
 #include "core/verbs.h"
+#include "core/wide.h"
 
 struct usher__work {
     const struct usher_record_store_ops *ops;
@@ -429,6 +430,22 @@ bool usher__cursor(const struct usher_text *text, uint64_t *ret_hi, uint64_t *re
 static inline bool usher__is_newer(const struct usher_scope *scope, uint64_t version)
 {
     return scope != NULL && version > scope->version;
+}
+
+enum usher__record_type {
+    USHER__RECORD_COUNT, /* a number, a version, a code */
+    USHER__RECORD_TIME,  /* in ms since 1970; 0: none */
+    USHER__RECORD_DAY,   /* since 1970 */
+    USHER__RECORD_WIDE   /* of 63 bits: this number and the next one (core/wide.h) */
+};
+
+/* Return whether the number of a record at @n is of @type, and from @min to @max. */
+static inline bool usher__record_n_valid(const int64_t *n, enum usher__record_type type,
+                                         int64_t min, int64_t max)
+{
+    if (type == USHER__RECORD_WIDE)
+        return usher__wide_sound(n, (uint64_t)max) && (int64_t)usher__wide(n) >= min;
+    return *n >= min && *n <= max;
 }
 
 /* For tally(): add any numbers, so that sums wrap. */

@@ -7,7 +7,8 @@
 -- A script runs once for each call and keeps nothing for the next one.  Making a function takes
 -- long, so functions are made only when they are needed.  A function also looks up each local that
 -- it uses when it is made, so shared variables are fields of one table, S.  K.NAME is a constant of
--- the C tables (`usher tables NOUN --lua`); the library inserts its value.
+-- the C tables (`usher tables NOUN --lua`); the library inserts its value.  Names of records (r.N_CALLS,
+-- K.KIND_NUMBER) get theirs when the library is built: see embed-lua.sh.
 --
 -- ARGV[1] of a call contains one or more commands on one scope, packed one after the other: see
 -- pack_call() in pipeline.c.  Each is applied wholly or not at all.  An answer has the form that
@@ -392,12 +393,12 @@ function S.make_log()
 
     local function add(t, v)
         local r = S.fresh(K.LOG_KIND, format('%016.0f', v))
-        r.slots, r.order, r.n0 = 1, v, S.before(v)
+        r.slots, r.order, r.N_BEFORE = 1, v, S.before(v)
         if K.LOG_MARK ~= 0 then
             t[12] = tonumber(sub(redis.sha1hex(mpack(t)), 1, 13), 16)
             set_count(K.LOG_MARK, t[12])
         end
-        if S.count[K.LOG_CHANGES + 1] == 0 then set_count(K.LOG_SINCE, r.n0) end
+        if S.count[K.LOG_CHANGES + 1] == 0 then set_count(K.LOG_SINCE, r.N_BEFORE) end
         r.data = mpack(t)
         S.save(r)
         S.add(K.LOG_CHANGES, 1)
@@ -676,7 +677,7 @@ function S.make_memory()
 
     -- See usher__request_keep(); the change will have version @v.
     function S.keep(v)
-        local r = S.find('4', S.req) or S.fresh('4', S.req)
+        local r = S.find(K.KIND_REQUEST, S.req) or S.fresh(K.KIND_REQUEST, S.req)
         local kept = {S.verb, S.print, S.status, v, S.rows or {}}
         S.fields(kept, 5)
         r.ends, r.data = S.moment + K.REQUEST_MS, mpack(kept)
@@ -692,7 +693,7 @@ function S.make_memory()
 
     -- Return the cached result of this command, or nil.
     function S.kept()
-        local r = S.exists and S.find('4', S.req)
+        local r = S.exists and S.find(K.KIND_REQUEST, S.req)
         if not r or r.ends <= S.moment then return nil end
         local a = munpack(r.data)
         if a[1] ~= S.verb then

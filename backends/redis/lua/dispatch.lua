@@ -38,7 +38,7 @@ for _ = 1, all[3] < n_commands and n_commands or 0 do
     if all[p + 1] > 255 then
         if all[p + 3] then
             n_args = n_args + 1
-            args[n_args] = '4:' .. all[p + 3]
+            args[n_args] = K.KIND_REQUEST .. ':' .. all[p + 3]
         end
         if all[p + K.ARG] then
             n_args = n_args + 1

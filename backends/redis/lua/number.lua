@@ -1,14 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a number pool: the same steps as src/nouns/number/number.c, in its order.  Kinds:
---   1 a number (n0 to n3: calls, day, used, lease)
---   2 a group (total, busy+up, resting)
---   3 a sticky number
---   4 a request
---   5 the calls of the day of a number that was deleted
---   6 a hold in the list of the node that carries the call (owner; also in the data of the number)
---   7 a notice of the log
---   8 a day (n0: count of numbers over the cap of this day)
+-- The verbs of a number pool: the same steps as src/nouns/number/number.c, in its order.  The records and the
+-- names of their numbers are in src/core/number_records.def.
 local find, floor = string.find, math.floor
 
 function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end
@@ -55,28 +48,28 @@ function S.resting(r) return r.state < K.NUMBER_BUSY_DOWN and r.ends ~= 0 end
 
 function S.rested(r, at, rest)
     local gap = S.set[K.SET_GAP + 1]
-    return gap > 0 and math.max(at + rest, r.n2 + gap) or at + rest
+    return gap > 0 and math.max(at + rest, r.N_USED + gap) or at + rest
 end
 
 -- Return when the rest of @r, a free number, ends by the current settings; n3 contains how its last call
 -- ended.  See rest_end().
 function S.rest_end(r)
-    if r.n3 == -1 then return 0 end
-    if r.n3 >= 0 then return S.rested(r, r.n3, S.set[K.SET_REST + 1]) end
-    return S.rested(r, -2 - r.n3, 0)
+    if r.N_LEASE == -1 then return 0 end
+    if r.N_LEASE >= 0 then return S.rested(r, r.N_LEASE, S.set[K.SET_REST + 1]) end
+    return S.rested(r, -2 - r.N_LEASE, 0)
 end
 
 function S.limit_end(r)
-    local at = r.n2 + S.set[K.SET_LEASE_MAX + 1]
+    local at = r.N_USED + S.set[K.SET_LEASE_MAX + 1]
     return r.token > S.count[K.COUNT_LIMITED_AT + 1] and at or math.max(at, S.count[K.COUNT_LIMITED + 1])
 end
 
 -- Return the oldest hold after @order, if `lease-max` limits holds.
 function S.first_limited(order)
-    return S.set[K.SET_LEASE_MAX + 1] ~= 0 and S.walk('1', '2', nil, 0, order) or nil
+    return S.set[K.SET_LEASE_MAX + 1] ~= 0 and S.walk(K.KIND_NUMBER, '2', nil, 0, order) or nil
 end
 
-S.lives = {'1', in_settings = true, from = K.SET_OUTAGE_FROM, to = K.SET_OUTAGE_TO, verb = K.V_OUTAGE}
+S.lives = {K.KIND_NUMBER, in_settings = true, from = K.SET_OUTAGE_FROM, to = K.SET_OUTAGE_TO, verb = K.V_OUTAGE}
 function S.beat_of() return S.set[K.SET_OUTAGE + 1] end
 function S.life_of(r) return r.state >= K.NUMBER_BUSY_DOWN and r.ends or 0 end
 
@@ -116,13 +109,13 @@ function S.rests_otherwise(r) return r.state < K.NUMBER_BUSY_DOWN and S.rests_un
 
 function S.reached_cap(r, at)
     local daily = S.set[K.SET_DAILY + 1]
-    return daily > 0 and r.n1 >= S.day_of(at) and r.n0 >= daily
+    return daily > 0 and r.N_DAY >= S.day_of(at) and r.N_CALLS >= daily
 end
 
 -- See rank_of() and usher__number_rank_capped().
 function S.rank_of(r, drawn)
     if S.reached_cap(r, S.now) then
-        return ((r.n1 + 8) * 1073741824 + (r.n0 < 1073741823 and r.n0 or 1073741823)) * 2 + (drawn and 1 or 0)
+        return ((r.N_DAY + 8) * 1073741824 + (r.N_CALLS < 1073741823 and r.N_CALLS or 1073741823)) * 2 + (drawn and 1 or 0)
     end
     return drawn and S.draw(r.order, 0) or K.QUEUED
 end
@@ -148,7 +141,7 @@ end
 
 -- End the call of @r at @at, with a rest of @rest (nil: that of the pool): see release().
 function S.release(r, to, at, rest, v)
-    r.n3 = rest and -2 - (at + rest) or at
+    r.N_LEASE = rest and -2 - (at + rest) or at
     local ends = S.rest_end(r)
     S.set_state(r, to, ends > at and ends or 0, v)
 end
@@ -162,13 +155,13 @@ end
 -- Add @by to the count of numbers over the cap of @day: see save_day().
 function S.put_day(day, by)
     local id = string.format('%.0f', day)
-    local of = S.find('8', id)
+    local of = S.find(K.KIND_DAY, id)
     if not of then
-        of = S.fresh('8', id)
+        of = S.fresh(K.KIND_DAY, id)
         of.slots, of.order = 1, (day + 8) * 2147483648
     end
-    of.n0 = of.n0 + by
-    if of.n0 == 0 then S.erase(of) else S.save(of) end
+    of.N_CAPPED = of.N_CAPPED + by
+    if of.N_CAPPED == 0 then S.erase(of) else S.save(of) end
 end
 
 -- Add to the change that a number moves from @state and @ends to its current state.  @state nil: it was not in
@@ -176,7 +169,7 @@ end
 function S.put(r, state, ends, after)
     if r.data ~= '' and not (after and r.state >= K.NUMBER_BUSY_DOWN) then
         r.data, r.carried = '', r.data
-        local of = S.find('6', r.id)
+        local of = S.find(K.KIND_NODE, r.id)
         if of then S.erase(of) end
     end
     local total, up, rest, was_aside = 0, 0, 0, false
@@ -202,10 +195,10 @@ function S.put(r, state, ends, after)
         S.erase(r)
     end
     if was_aside or r.rank >= K.ASIDE then
-        local day = r.day or r.n1
-        if not (was_aside and r.rank >= K.ASIDE and day == r.n1) then
+        local day = r.day or r.N_DAY
+        if not (was_aside and r.rank >= K.ASIDE and day == r.N_DAY) then
             if was_aside then S.put_day(day, -1) end
-            if r.rank >= K.ASIDE then S.put_day(r.n1, 1) end
+            if r.rank >= K.ASIDE then S.put_day(r.N_DAY, 1) end
         end
     end
     -- See limit_next().
@@ -217,9 +210,9 @@ function S.put(r, state, ends, after)
     end
     S.add(K.COUNT_RESTING, rest)
     if r.group ~= '' and (total ~= 0 or up ~= 0 or rest ~= 0) then
-        local g = S.find('2', r.group) or S.fresh('2', r.group)
-        g.n0, g.n1, g.n2 = g.n0 + total, g.n1 + up, g.n2 + rest
-        if g.n0 == 0 then S.erase(g) else S.save(g) end
+        local g = S.find(K.KIND_GROUP, r.group) or S.fresh(K.KIND_GROUP, r.group)
+        g.N_TOTAL, g.N_BUSY_UP, g.N_RESTING = g.N_TOTAL + total, g.N_BUSY_UP + up, g.N_RESTING + rest
+        if g.N_TOTAL == 0 then S.erase(g) else S.save(g) end
     end
 end
 
@@ -303,7 +296,7 @@ function S.make_expiry()
             local at = S.count[K.COUNT_JUDGE + 1]
             local lists = at % 4
             local slot = lists == K.JUDGE_RESTS and '1' or '0'
-            local r = S.walk('1', slot, nil, S.count[K.COUNT_JUDGE_HI + 1], (at - lists) / 4)
+            local r = S.walk(K.KIND_NUMBER, slot, nil, S.count[K.COUNT_JUDGE_HI + 1], (at - lists) / 4)
             if r then
                 set_count(K.COUNT_JUDGE, r.order * 4 + lists)
                 set_count(K.COUNT_JUDGE_HI, slot == '1' and r.ends or r.rank)
@@ -323,8 +316,8 @@ function S.make_expiry()
         if S.count[K.COUNT_CAPPED + 1] == 0 or S.set[K.SET_DAILY + 1] == 0 then return 0 end
         local n, today = 0, S.day_of(S.now)
         for day = today, today + K.DAYS_AHEAD do
-            local of = n < S.count[K.COUNT_CAPPED + 1] and S.find('8', string.format('%.0f', day))
-            n = n + (of and of.n0 or 0)
+            local of = n < S.count[K.COUNT_CAPPED + 1] and S.find(K.KIND_DAY, string.format('%.0f', day))
+            n = n + (of and of.N_CAPPED or 0)
         end
         return n
     end
@@ -332,7 +325,7 @@ function S.make_expiry()
     -- Return the first number of @group (nil: any) whose lease or rest is over, or the first hold that
     -- `lease-max` ends; otherwise nil, and when something will be due.
     function S.first_due(group)
-        local r, limited = S.walk('1', '1', group), S.first_limited()
+        local r, limited = S.walk(K.KIND_NUMBER, '1', group), S.first_limited()
         local at = r and r.ends or -1
         if limited and (at < 0 or S.limit_end(limited) < at) then r, at = limited, S.limit_end(limited) end
         if not r or at > S.moment then return nil, at end
@@ -374,8 +367,8 @@ function S.make_expiry()
     -- Return the first number on the over-cap list that the cap no longer excludes: see first_over_cap().
     function S.first_aside(group)
         if S.count[K.COUNT_CAPPED + 1] == 0 then return nil end
-        local r = S.walk('1', '0', group, K.ASIDE, 0)
-        while r and S.reached_cap(r, S.now) do r = S.walk('1', '0', group, (r.n1 + 9) * 2147483648, 0) end
+        local r = S.walk(K.KIND_NUMBER, '0', group, K.ASIDE, 0)
+        while r and S.reached_cap(r, S.now) do r = S.walk(K.KIND_NUMBER, '0', group, (r.N_DAY + 9) * 2147483648, 0) end
         return r
     end
 end
@@ -383,16 +376,16 @@ end
 -- Return number @id after its due expiries and changed limits were applied; if it is not in the pool, a new
 -- record in state NODATA.
 function S.load(id)
-    local r = S.exists and S.find('1', id)
+    local r = S.exists and S.find(K.KIND_NUMBER, id)
     while r do
         local due = S.is_due(r)
         if not due and not S.rests_otherwise(r) then return r end
         if not S.expire then S.make_expiry() end
         if due then S.expire_one(r) else S.judge_one(r) end
-        r = S.find('1', id)
+        r = S.find(K.KIND_NUMBER, id)
     end
-    r = S.fresh('1', id)
-    r.n3 = -1
+    r = S.fresh(K.KIND_NUMBER, id)
+    r.N_LEASE = -1
     return r
 end
 
@@ -403,17 +396,17 @@ function S.make_past()
 
     -- Remember the calls of the day of @r, which leaves the pool: see past_keep().
     function S.past_keep(r)
-        if r.n0 == 0 or r.n1 < S.day_of(S.now) then return end
-        local past = S.fresh('5', r.id)
-        past.ends, past.n0, past.n1, past.n2 = K.FOREVER, r.n0, r.n1, r.n2
+        if r.N_CALLS == 0 or r.N_DAY < S.day_of(S.now) then return end
+        local past = S.fresh(K.KIND_PAST, r.id)
+        past.ends, past.N_CALLS, past.N_DAY, past.N_USED = K.FOREVER, r.N_CALLS, r.N_DAY, r.N_USED
         S.remember(past, K.COUNT_PAST, K.PAST_MAX, S.version + 1)
     end
 
     -- Give @r, which is new, the calls that it has had today if it was in the pool before: see past_recall().
     function S.past_recall(r)
-        local past = S.find('5', r.id)
+        local past = S.find(K.KIND_PAST, r.id)
         if not past then return end
-        if past.n1 >= S.day_of(S.now) then r.n0, r.n1, r.n2 = past.n0, past.n1, past.n2 end
+        if past.N_DAY >= S.day_of(S.now) then r.N_CALLS, r.N_DAY, r.N_USED = past.N_CALLS, past.N_DAY, past.N_USED end
         S.erase(past)
         S.add(K.COUNT_PAST, -1)
     end
@@ -489,11 +482,11 @@ end
 -- Give @r to this call and set its state to @to: see take_number().
 function S.take_number(r, to)
     local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
-    local state, lease, calls = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1], r.n1 >= today and r.n0 or 0
-    r.day = r.n1
+    local state, lease, calls = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1], r.N_DAY >= today and r.N_CALLS or 0
+    r.day = r.N_DAY
     S.set_state(r, to, lease > 0 and S.moment + lease or 0, v)
     r.token, r.order = v, v
-    r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, math.max(r.n1, today), S.moment, lease, a[K.ARG_OWNER] or ''
+    r.N_CALLS, r.N_DAY, r.N_USED, r.N_LEASE, r.owner = calls + 1, math.max(r.N_DAY, today), S.moment, lease, a[K.ARG_OWNER] or ''
     if S.count[K.COUNT_CALLS_DAY + 1] < today then
         S.add(K.COUNT_CALLS_DAY, today - S.count[K.COUNT_CALLS_DAY + 1])
         S.add(K.COUNT_CALLS, -S.count[K.COUNT_CALLS + 1])
@@ -501,14 +494,14 @@ function S.take_number(r, to)
     S.add(K.COUNT_CALLS, 1)
     S.say(K.OK, r)
     if a[K.ARG_NODE] then
-        local of = S.fresh('6', r.id)
+        local of = S.fresh(K.KIND_NODE, r.id)
         r.data = a[K.ARG_NODE]
         of.owner, of.order, of.token, of.slots = r.data, v, v, 4
         S.save(of)
     end
     local peer = a[K.ARG_STICKY]
     if peer and set[K.SET_STICKY_MS + 1] > 0 and set[K.SET_STICKY_MAX + 1] > 0 then
-        local memory = S.find('3', peer) or S.fresh('3', peer)
+        local memory = S.find(K.KIND_STICKY, peer) or S.fresh(K.KIND_STICKY, peer)
         memory.owner, memory.ends = r.id, S.moment + set[K.SET_STICKY_MS + 1]
         if not S.remember then S.make_memory() end
         S.remember(memory, K.COUNT_STICKY, set[K.SET_STICKY_MAX + 1], v)
@@ -522,25 +515,25 @@ function S.first_idle(group)
     local order = S.set[K.SET_ORDER + 1]
     local r
     if order == K.ORDER_RANDOM then
-        r = S.walk('1', '0', group, K.QUEUED, 0)
+        r = S.walk(K.KIND_NUMBER, '0', group, K.QUEUED, 0)
         return r and r.rank < K.ASIDE and r or S.draw_from(group)
     end
-    r = S.walk('1', '0', group)
+    r = S.walk(K.KIND_NUMBER, '0', group)
     if not r or r.rank >= K.ASIDE then return nil end
     if r.rank < K.QUEUED or order == K.ORDER_LONGEST_IDLE then return r end
-    return S.walk('1', '0', group, K.ASIDE, 0, true)
+    return S.walk(K.KIND_NUMBER, '0', group, K.ASIDE, 0, true)
 end
 
 -- A fair draw: see draw() in src/nouns/number/number.c.
 function S.draw_from(group)
     local v = S.version + 1
     local left, turned = S.draw(v, 2097152) % K.DRAW_STEPS, false
-    local p = group and '1a' .. group .. '\0' or '10'
+    local p = group and K.KIND_NUMBER .. 'a' .. group .. '\0' or K.KIND_NUMBER .. '0'
     local from, to = '(' .. p .. spack('>I7I7', S.draw(v, 0), 0) .. '\255', '(' .. p .. K.QUEUED_BYTES
     while true do
         local got = call('ZRANGEBYLEX', INDEX, from, to, 'LIMIT', '0', string.format('%d', left + 1))
         local n = #got
-        if n > left then return S.find('1', sub(got[left + 1], #p + 15)) end
+        if n > left then return S.find(K.KIND_NUMBER, sub(got[left + 1], #p + 15)) end
         if n == 0 and turned then return nil end
         left, from, turned = left - n, '[' .. p, true
     end
@@ -574,7 +567,7 @@ function S.make_call()
     -- Return an iterator over holds and rests in the order of their ends; it returns the next number, and when
     -- it ends.  See ends_next().  @e.looked counts the holds that were read, of all groups.
     local function ends(group, e)
-        local r = {S.walk('1', '1', group), S.first_limited()}
+        local r = {S.walk(K.KIND_NUMBER, '1', group), S.first_limited()}
         local limit = 0
         e.looked = 1
         return function()
@@ -586,7 +579,7 @@ function S.make_call()
                 if list == 2 then limit = at end
                 if list == 2 and e.looked > K.EXPIRE_MAX then return this, at end
                 if list == 1 then
-                    r[1] = S.walk('1', '1', group, this.ends, this.order)
+                    r[1] = S.walk(K.KIND_NUMBER, '1', group, this.ends, this.order)
                 else
                     r[2], e.looked = S.first_limited(this.order), e.looked + 1
                 end
@@ -619,7 +612,7 @@ function S.make_call()
 
     -- See find_shortage().  Return whether the idle list has numbers that are over the cap.
     function S.shortage(group, rests)
-        local capped = S.walk('1', '0', group) ~= nil
+        local capped = S.walk(K.KIND_NUMBER, '0', group) ~= nil
         if capped then
             local morning = S.day_end(S.now)
             if S.next_at < 0 or morning < S.next_at then S.next_at = morning end
@@ -639,10 +632,10 @@ function S.make_call()
             capped = S.shortage(nil, rest)
         elseif S.exists then
             for group in string.gmatch(list, '[^,]+') do
-                local g = S.find('2', group)
+                local g = S.find(K.KIND_GROUP, group)
                 if g then
-                    total, up, rest = total + g.n0, up + g.n1, rest + g.n2
-                    capped = S.shortage(group, g.n2) or capped
+                    total, up, rest = total + g.N_TOTAL, up + g.N_BUSY_UP, rest + g.N_RESTING
+                    capped = S.shortage(group, g.N_RESTING) or capped
                 end
             end
         end
@@ -664,7 +657,7 @@ function S.make_call()
 
     -- Give the number last used for this call's peer.  Return false if it is unknown or not free.
     function S.take_sticky()
-        local memory = S.find('3', S.a[K.ARG_STICKY])
+        local memory = S.find(K.KIND_STICKY, S.a[K.ARG_STICKY])
         if not memory or memory.ends <= S.moment then return false end
         local r, list = S.load(memory.owner), S.a[K.ARG_GROUPS]
         if r.slots % 2 == 0 or S.reached_cap(r, S.now) then return false end
@@ -737,12 +730,12 @@ function S.call_any()
     local owner, list = a[K.ARG_OWNER], a[K.ARG_GROUPS]
     S.left = S.left or K.JUDGE_MAX -- shared by all commands of the call
     if S.exists then
-        local r = owner and S.walk('1', '2', owner)
+        local r = owner and S.walk(K.KIND_NUMBER, '2', owner)
         while r and S.is_due(r) do
             if not S.step() then return S.defer() end
             if not S.expire then S.make_expiry() end
             S.expire_one(r)
-            r = S.walk('1', '2', owner)
+            r = S.walk(K.KIND_NUMBER, '2', owner)
         end
         if r then
             if not S.call_one then S.make_call() end
@@ -774,7 +767,7 @@ end
 
 -- See end_rest().
 function S.end_rest(r, to)
-    r.n3 = -1
+    r.N_LEASE = -1
     S.set_state(r, to, 0, S.version + 1)
 end
 
@@ -812,10 +805,10 @@ end
 
 -- Extend the hold on @r.  Return false if it already ends at that time.  See extend().
 function S.extend(r, told)
-    local state, ends, lease = r.state, r.ends, r.n3
-    r.n3 = S.a[K.ARG_LEASE] or lease
-    S.set_state(r, state, r.n3 > 0 and S.moment + r.n3 or 0, S.version + 1)
-    if r.ends == ends and r.n3 == lease then return false end
+    local state, ends, lease = r.state, r.ends, r.N_LEASE
+    r.N_LEASE = S.a[K.ARG_LEASE] or lease
+    S.set_state(r, state, r.N_LEASE > 0 and S.moment + r.N_LEASE or 0, S.version + 1)
+    if r.ends == ends and r.N_LEASE == lease then return false end
     if told then
         S.say(K.OK, r)
         S.finish(r, state, ends, true, state)
@@ -856,9 +849,9 @@ end
 function S.make_steps()
     -- Return the oldest hold after @order, of @owner or of @node or (both nil) of all: see walk_held().
     function S.walk_held(owner, node, order)
-        if not node then return S.walk('1', '2', owner, 0, order) end
-        local of = S.walk('6', '2', node, 0, order)
-        return of and S.find('1', of.id)
+        if not node then return S.walk(K.KIND_NUMBER, '2', owner, 0, order) end
+        local of = S.walk(K.KIND_NODE, '2', node, 0, order)
+        return of and S.find(K.KIND_NUMBER, of.id)
     end
 
     function S.lift()
@@ -875,11 +868,11 @@ function S.make_steps()
     -- Add @n (1 or -1) numbers in the state of @r to the counts of the group @name.
     local function group_has(name, r, n)
         if name == '' then return end
-        local g = S.find('2', name) or S.fresh('2', name)
-        g.n0 = g.n0 + n
-        if r.state == K.NUMBER_BUSY_UP then g.n1 = g.n1 + n end
-        if r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 then g.n2 = g.n2 + n end
-        if g.n0 == 0 then S.erase(g) else S.save(g) end
+        local g = S.find(K.KIND_GROUP, name) or S.fresh(K.KIND_GROUP, name)
+        g.N_TOTAL = g.N_TOTAL + n
+        if r.state == K.NUMBER_BUSY_UP then g.N_BUSY_UP = g.N_BUSY_UP + n end
+        if r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 then g.N_RESTING = g.N_RESTING + n end
+        if g.N_TOTAL == 0 then S.erase(g) else S.save(g) end
     end
 
     -- Change only the group: see move_group().
@@ -1069,12 +1062,12 @@ function S.make_reads()
         S.rows = S.rows or {}
         S.rows[#S.rows + 1] = {r.id, r.group, r.owner, r.state,
             r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, S.end_of(r),
-            r.n1 >= S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.NUMBER_IDLE_UP and S.reached_cap(r, S.now) and 1 or 0,
-            r.state >= K.NUMBER_BUSY_DOWN and math.max(S.moment - r.n2, 0) or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or '', ''}
+            r.N_DAY >= S.day_of(S.now) and r.N_CALLS or 0, r.N_USED, r.state == K.NUMBER_IDLE_UP and S.reached_cap(r, S.now) and 1 or 0,
+            r.state >= K.NUMBER_BUSY_DOWN and math.max(S.moment - r.N_USED, 0) or 0, r.state >= K.NUMBER_BUSY_DOWN and r.data or '', ''}
     end
 
     function S.show()
-        local r = S.exists and S.find('1', S.a[K.ARG_NUMBER])
+        local r = S.exists and S.find(K.KIND_NUMBER, S.a[K.ARG_NUMBER])
         if not r then return S.nodata(K.MISSING) end
         S.say(K.OK, S.look(r))
         S.add_row(r)
@@ -1087,21 +1080,21 @@ function S.make_reads()
         local owner, node, state, max = a[K.ARG_OWNER], a[K.ARG_NODE], a[K.ARG_STATE],
             a[K.ARG_MAX] or K.LIST_DEFAULT
         local holds = owner or node or state and state >= K.NUMBER_BUSY_DOWN
-        local key, p, width, from = INDEX, '1n', 0, a[K.ARG_AFTER]
+        local key, p, width, from = INDEX, K.KIND_NUMBER .. 'n', 0, a[K.ARG_AFTER]
         if holds then
-            key, p, width = HELD, node and '6c' .. node .. '\0' or owner and '1c' .. owner .. '\0' or '12', 7
+            key, p, width = HELD, node and K.KIND_NODE .. 'c' .. node .. '\0' or owner and K.KIND_NUMBER .. 'c' .. owner .. '\0' or K.KIND_NUMBER .. '2', 7
             local order = from and S.as_token(from)
             if from and not order then S.answer = {K.INVALID, 'after is not a token; calls are listed by token'} return end
             from = from and '(' .. p .. spack('>I7', order) .. '\255'
         else
-            from = from and '(1n' .. from
+            from = from and '(' .. K.KIND_NUMBER .. 'n' .. from
         end
         from = from or '[' .. p
         local looked, n = 0, 0
         while true do
             local members = call('ZRANGEBYLEX', key, from, '(' .. p .. '\255', 'LIMIT', '0', '100')
             local fields = {}
-            for i = 1, #members do fields[i] = '1:' .. sub(members[i], #p + width + 1) end
+            for i = 1, #members do fields[i] = K.KIND_NUMBER .. ':' .. sub(members[i], #p + width + 1) end
             if #fields > 0 then
                 local got = call('HMGET', HASH, unpack(fields))
                 for i = 1, #fields do
@@ -1113,7 +1106,7 @@ function S.make_reads()
                     S.more = 1
                     return
                 end
-                local r = S.find('1', sub(fields[i], 3))
+                local r = S.find(K.KIND_NUMBER, sub(fields[i], 3))
                 looked, S.number = looked + 1, holds and string.format('%.0f', r.order) or r.id
                 S.look(r)
                 if (not state or state == K.BUSY or r.state == state) and (not holds or r.state >= K.NUMBER_BUSY_DOWN) then
@@ -1141,7 +1134,7 @@ function S.make_reads()
             if r.rank >= K.ASIDE then aside = aside + 1 end
         end
         while true do
-            local r = S.walk('1', '1', nil, hi, order)
+            local r = S.walk(K.KIND_NUMBER, '1', nil, hi, order)
             if not r or r.ends > S.moment or looked == K.PAGE_MAX then break end
             looked, hi, order = looked + 1, r.ends, r.order
             count_as_it_is(r)
@@ -1149,11 +1142,11 @@ function S.make_reads()
         local more = looked == K.PAGE_MAX
         order = nil
         while true do
-            local r = S.walk('1', '2', nil, 0, order)
+            local r = S.walk(K.KIND_NUMBER, '2', nil, 0, order)
             if not r then break end
             order = r.order
             if not S.is_due(r) or looked == K.PAGE_MAX then
-                longest, more = math.max(S.moment - r.n2, 0), looked == K.PAGE_MAX
+                longest, more = math.max(S.moment - r.N_USED, 0), looked == K.PAGE_MAX
                 break
             end
             looked = looked + 1

@@ -25,14 +25,14 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
         if not called[owner] and not call('ZRANGEBYLEX', HELD, all[p + 5], all[p + 6], 'LIMIT', '0', '1')[1] then
             if not idle then
                 -- the idle numbers for this and all other calls, with their records
-                idle, nth, records = call('ZRANGEBYLEX', INDEX, '[10', '(10\255', 'LIMIT', '0', all[2]), 1, nil
+                idle, nth, records = call('ZRANGEBYLEX', INDEX, '[' .. K.KIND_NUMBER .. '0', '(' .. K.KIND_NUMBER .. '0\255', 'LIMIT', '0', all[2]), 1, nil
                 local n = #idle
                 -- All must have the rank that number.lua gives to numbers in the order of their release.
                 if n > 0 and sub(idle[1], 3, 9) == K.QUEUED_BYTES and sub(idle[n], 3, 9) == K.QUEUED_BYTES then
                     fields, ids = {''}, {''}
                     for c = 1, n do
                         local id = sub(idle[c], 17)
-                        ids[c], fields[c] = id, '1:' .. id
+                        ids[c], fields[c] = id, K.KIND_NUMBER .. ':' .. id
                     end
                     records = call('HMGET', HASH, unpack(fields, 1, n))
                     for c = 1, n do
@@ -68,11 +68,11 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                     .. bytes .. bytes .. ends_bytes .. calls .. tail .. owner .. '\0\0'
                 rn = rn + 1
                 rz[rn] = idle[nth]
-                ha[hm + 1], ha[hm + 2], ha[hm + 3], ha[hm + 4] = '0', '12' .. bytes .. id, '0',
-                    '1c' .. owner .. '\0' .. bytes .. id
+                ha[hm + 1], ha[hm + 2], ha[hm + 3], ha[hm + 4] = '0', K.KIND_NUMBER .. '2' .. bytes .. id, '0',
+                    K.KIND_NUMBER .. 'c' .. owner .. '\0' .. bytes .. id
                 hm = hm + 4
                 if ends > 0 then
-                    ha[hm + 1], ha[hm + 2] = '0', '11' .. ends_bytes .. bytes .. id
+                    ha[hm + 1], ha[hm + 2] = '0', K.KIND_NUMBER .. '1' .. ends_bytes .. bytes .. id
                     hm = hm + 2
                 end
                 nth, called[owner], given = nth + 1, true, given + 1
@@ -93,7 +93,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
             local id, held = all[p + 5], all[p + 4]
             if not token and strict == 0 then
                 token = sub(record, 27, 33)
-                held = '12' .. token .. id
+                held = K.KIND_NUMBER .. '2' .. token .. id
             end
             local leased = token and sub(record, 1, 33) ~= K.HEAD_BUSY_UP .. '\4\0\0\0\0\0\0\0' .. token .. token
             if token and (not leased or sub(record, 1, 33) == K.HEAD_BUSY_UP .. '\6\0\0\0\0\0\0\0' .. token .. token) then
@@ -103,13 +103,13 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                 hz[hn] = held
                 if up > 69 then
                     hn = hn + 1
-                    hz[hn] = '1c' .. sub(record, 69, up) .. token .. id
+                    hz[hn] = K.KIND_NUMBER .. 'c' .. sub(record, 69, up) .. token .. id
                 end
                 if leased then
                     hn = hn + 1
-                    hz[hn] = '11' .. sub(record, 34, 40) .. token .. id
+                    hz[hn] = K.KIND_NUMBER .. '1' .. sub(record, 34, 40) .. token .. id
                 end
-                ra[rm + 1], ra[rm + 2] = '0', '10' .. K.QUEUED_BYTES .. bytes .. id
+                ra[rm + 1], ra[rm + 2] = '0', K.KIND_NUMBER .. '0' .. K.QUEUED_BYTES .. bytes .. id
                 record = K.HEAD_IDLE_UP .. '\1' .. K.QUEUED_BYTES .. bytes .. token .. '\0\0\0\0\0\0\0'
                     .. sub(record, 41, 61) .. ended_bytes .. '\0\0'
                 rm, back = rm + 2, back + 1

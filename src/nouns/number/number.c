@@ -2,13 +2,8 @@
 /*
  * The verbs of a number pool as steps on a record store: load, use the core's tables, save.
  *
- * Records: NUMBER (id, group; owner, token, order = version of the call or of becoming
- * idle; until_ms = end of the hold or of the rest), GROUP (counts of one group, so that a
- * call that finds nothing has the reason), STICKY (id = peer, owner = number), REQUEST, PAST (id =
- * number: the calls of the day of one that was deleted from the pool), NODE (id = number, owner =
- * the node that carries its call, order = token: a list of holds for each node; the number has the
- * node's name in its data), CHANGE (a notice of the log: log.c), DAY (id and order = a day; counts
- * the numbers over the cap with calls of that day).
+ * The records are in src/core/number_records.def.  A day counts the numbers over the cap with calls
+ * of that day; a node has a list of its holds, and the number has the node's name in its data.
  */
 #include "config.h"
 
@@ -32,22 +27,17 @@ typedef struct usher__change change;
  * west. */
 #define DAYS_AHEAD 2
 
-#define KIND_PAST 5
-#define KIND_NODE 6
-#define KIND_CHANGE 7
-#define KIND_DAY 8
-
 /* The maximum number of numbers to which one command applies a changed setting: a command that
  * needs that, `set` and `sweep`; any other command that writes. */
 #define JUDGE_MAX 128
 #define JUDGE_ON_WAY 8
 
-/* Two bits of counts[USHER__COUNT_JUDGE]: the lists that remain.  The other bits and
- * counts[USHER__COUNT_JUDGE_HI] are the position in the first of them. */
+/* Two bits of counts[COUNT_JUDGE]: the lists that remain.  The other bits and
+ * counts[COUNT_JUDGE_HI] are the position in the first of them. */
 enum { JUDGED, JUDGE_IDLE, JUDGE_BOTH, JUDGE_RESTS };
 
 /*
- * n[USHER__N_LEASE] of a free number is how its last call ended.  `rest=` and `gap=` are applied to
+ * n[N_LEASE] of a free number is how its last call ended.  `rest=` and `gap=` are applied to
  * that, so a changed setting also changes numbers that rest or are idle:
  *   RESTED      it does not rest: it had no call, or its rest was ended
  *   0 or more   the call ended at this time, and the pool's `rest` begins with it
@@ -85,7 +75,7 @@ static bool resting(const struct usher_record *r)
 static int64_t rested(const struct usher_scope *s, const struct usher_record *r, int64_t at,
                       int64_t rest_ms)
 {
-    int64_t gap = r->n[USHER__N_USED] + s->settings[USHER__SET_GAP];
+    int64_t gap = r->n[N_USED] + s->settings[USHER__SET_GAP];
 
     return s->settings[USHER__SET_GAP] == 0 || at + rest_ms > gap ? at + rest_ms : gap;
 }
@@ -93,7 +83,7 @@ static int64_t rested(const struct usher_scope *s, const struct usher_record *r,
 /* Return when the rest of @r, which is free, is over by the current settings. */
 static inline int64_t rest_end(const struct usher_scope *s, const struct usher_record *r)
 {
-    int64_t ended = r->n[USHER__N_LEASE];
+    int64_t ended = r->n[N_LEASE];
 
     if (ended == RESTED)
         return 0;
@@ -106,10 +96,10 @@ static inline int64_t rest_end(const struct usher_scope *s, const struct usher_r
  * never ends a hold before one that began earlier. */
 static int64_t limit_end(const struct usher_scope *s, const struct usher_record *r)
 {
-    int64_t at = r->n[USHER__N_USED] + s->settings[USHER__SET_LEASE_MAX];
-    bool later = r->token > (uint64_t)s->counts[USHER__COUNT_LIMITED_AT];
+    int64_t at = r->n[N_USED] + s->settings[USHER__SET_LEASE_MAX];
+    bool later = r->token > (uint64_t)s->counts[COUNT_LIMITED_AT];
 
-    return later || at > s->counts[USHER__COUNT_LIMITED] ? at : s->counts[USHER__COUNT_LIMITED];
+    return later || at > s->counts[COUNT_LIMITED] ? at : s->counts[COUNT_LIMITED];
 }
 
 /* Return when the lease of @r, which is held, ends; 0: it has none. */
@@ -141,8 +131,7 @@ static inline int64_t end_of(const work *w, const struct usher_record *r)
  */
 static int64_t calls_on(const struct usher_scope *s, const struct usher_record *r, int64_t at)
 {
-    return r->n[USHER__N_DAY] >= usher__day(at, s->settings[USHER__SET_ZONE]) ? r->n[USHER__N_CALLS]
-                                                                              : 0;
+    return r->n[N_DAY] >= usher__day(at, s->settings[USHER__SET_ZONE]) ? r->n[N_CALLS] : 0;
 }
 
 /* Return whether @r has reached its cap of the day, computed and not as stored. */
@@ -150,7 +139,7 @@ static bool reached_cap(const struct usher_scope *s, const struct usher_record *
 {
     int64_t daily = s->settings[USHER__SET_DAILY];
 
-    return daily > 0 && usher__number_capped(at, daily, r->n[USHER__N_CALLS], r->n[USHER__N_DAY],
+    return daily > 0 && usher__number_capped(at, daily, r->n[N_CALLS], r->n[N_DAY],
                                              s->settings[USHER__SET_ZONE]);
 }
 
@@ -164,7 +153,7 @@ static bool over_cap(const struct usher_record *r)
 static uint64_t rank_of(const work *w, const struct usher_record *r, bool drawn)
 {
     if (reached_cap(&w->scope, r, w->now))
-        return usher__number_rank_capped(r->n[USHER__N_DAY], r->n[USHER__N_CALLS], drawn);
+        return usher__number_rank_capped(r->n[N_DAY], r->n[N_CALLS], drawn);
     return drawn ? usher__draw(r->order) : USHER__RANK_QUEUED;
 }
 
@@ -209,7 +198,7 @@ static void release(const work *w, struct usher_record *r, unsigned to, int64_t 
 {
     int64_t until;
 
-    r->n[USHER__N_LEASE] = rest_ms == BY_POOL ? at : RESTED - 1 - (at + rest_ms);
+    r->n[N_LEASE] = rest_ms == BY_POOL ? at : RESTED - 1 - (at + rest_ms);
     until = rest_end(&w->scope, r);
     set_state(w, r, to, until > at ? until : 0, version);
 }
@@ -241,7 +230,7 @@ static bool due(const work *w, const struct usher_record *r)
 /* Return whether a changed setting was applied to all numbers. */
 static bool is_judged(const work *w)
 {
-    return w->scope.counts[USHER__COUNT_JUDGE] == JUDGED;
+    return w->scope.counts[COUNT_JUDGE] == JUDGED;
 }
 
 /* Return until when @r, which is free, rests by the current settings; 0: it does not.  A clock that
@@ -264,18 +253,18 @@ static void count(int64_t *counts, const struct usher_record *r, int64_t by)
 {
     counts[r->state] += by;
     if (r->state == USHER_NUMBER_STATE_IDLE_UP && r->until_ms != 0)
-        counts[USHER__COUNT_RESTING] += by;
+        counts[COUNT_RESTING] += by;
     if (over_cap(r))
-        counts[USHER__COUNT_CAPPED] += by;
+        counts[COUNT_CAPPED] += by;
 }
 
 static void count_group(int64_t *n, const struct usher_record *r, int64_t by)
 {
-    n[USHER__N_TOTAL] += by;
+    n[N_TOTAL] += by;
     if (r->state == USHER_NUMBER_STATE_BUSY_UP)
-        n[USHER__N_BUSY_UP] += by;
+        n[N_BUSY_UP] += by;
     if (r->state == USHER_NUMBER_STATE_IDLE_UP && r->until_ms != 0)
-        n[USHER__N_RESTING] += by;
+        n[N_RESTING] += by;
 }
 
 /*
@@ -306,7 +295,7 @@ static inline void begun(work *w, move *m)
     m->from = r->state;
     m->node = r->data;
     m->was_over_cap = over_cap(r);
-    m->day = r->n[USHER__N_DAY];
+    m->day = r->n[N_DAY];
     memset(m->n, 0, sizeof m->n);
     m->c.owner = r->owner;
     if (m->from != USHER_NUMBER_STATE_NODATA) {
@@ -339,8 +328,8 @@ static enum usher_status save_day(work *w, move *m, int64_t day, int64_t by, cha
     } else if (status != USHER_OK) {
         return status;
     }
-    of->n[0] += by;
-    if (of->n[0] == 0)
+    of->n[N_CAPPED] += by;
+    if (of->n[N_CAPPED] == 0)
         usher__change_erase(&m->c, of);
     else
         usher__change_save(&m->c, of);
@@ -352,7 +341,7 @@ static enum usher_status __attribute__((noinline)) save_days(work *w, move *m)
 {
     const struct usher_record *r = own_record(m);
     bool is_over_cap = over_cap(r);
-    int64_t day = r->n[USHER__N_DAY];
+    int64_t day = r->n[N_DAY];
     enum usher_status status = USHER_OK;
 
     if (m->was_over_cap && is_over_cap && m->day == day)
@@ -371,17 +360,17 @@ save_group(work *w, move *m, const struct usher_text *name)
     enum usher_status status = USHER_MISSING;
 
     if (w->scope.ref != NULL)
-        status = w->ops->find(w->txn, &w->scope, USHER__KIND_GROUP, name, group);
+        status = w->ops->find(w->txn, &w->scope, KIND_GROUP, name, group);
     if (status == USHER_MISSING) {
         memset(group, 0, sizeof *group);
-        group->kind = USHER__KIND_GROUP;
+        group->kind = KIND_GROUP;
         group->id = *name;
     } else if (status != USHER_OK) {
         return status;
     }
     for (int i = 0; i < 3; i++)
         group->n[i] += m->n[i];
-    if (group->n[USHER__N_TOTAL] == 0)
+    if (group->n[N_TOTAL] == 0)
         usher__change_erase(&m->c, group);
     else
         usher__change_save(&m->c, group);
@@ -583,12 +572,11 @@ static bool is_right(const work *w, const struct usher_record *r)
 /* Find the next number of the list, and store the position after it.  MISSING. */
 static enum usher_status judge_next(work *w, struct usher_record *r)
 {
-    int64_t *at = &w->scope.counts[USHER__COUNT_JUDGE],
-            *hi = &w->scope.counts[USHER__COUNT_JUDGE_HI];
+    int64_t *at = &w->scope.counts[COUNT_JUDGE], *hi = &w->scope.counts[COUNT_JUDGE_HI];
     int64_t lists = *at & JUDGE_RESTS;
     unsigned slot = lists == JUDGE_RESTS ? USHER__NUMBER_DUE : USHER__NUMBER_IDLE;
-    enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, (uint8_t)slot,
-                                            NULL, (uint64_t)*hi, (uint64_t)*at >> 2, false, r);
+    enum usher_status status = w->ops->walk(w->txn, &w->scope, KIND_NUMBER, (uint8_t)slot, NULL,
+                                            (uint64_t)*hi, (uint64_t)*at >> 2, false, r);
 
     if (status == USHER_OK) {
         *at = (int64_t)(r->order << 2) + lists;
@@ -628,8 +616,8 @@ static enum usher_status judge(work *w, int *left)
 static enum usher_status walk_idle(work *w, const struct usher_text *group, uint64_t rank,
                                    uint64_t order, bool back, struct usher_record *r)
 {
-    return w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_IDLE, group, rank,
-                        order, back, r);
+    return w->ops->walk(w->txn, &w->scope, KIND_NUMBER, USHER__NUMBER_IDLE, group, rank, order,
+                        back, r);
 }
 
 /*
@@ -642,12 +630,12 @@ static enum usher_status first_over_cap(work *w, const struct usher_text *group,
 {
     enum usher_status status = USHER_MISSING;
 
-    if (w->scope.counts[USHER__COUNT_CAPPED] != 0)
+    if (w->scope.counts[COUNT_CAPPED] != 0)
         status = walk_idle(w, group, USHER__RANK_CAPPED, 0, false, r);
     while (status == USHER_OK &&
            reached_cap(&w->scope, r, w->now)) /* at most 1 + DAYS_AHEAD days */
-        status = walk_idle(w, group, usher__number_rank_capped(r->n[USHER__N_DAY] + 1, 0, false), 0,
-                           false, r);
+        status =
+            walk_idle(w, group, usher__number_rank_capped(r->n[N_DAY] + 1, 0, false), 0, false, r);
     return status;
 }
 
@@ -659,8 +647,8 @@ static enum usher_status count_capped(work *w, int64_t *ret)
     *ret = 0;
     if (w->scope.settings[USHER__SET_DAILY] == 0)
         return USHER_OK; /* the setting is still being applied to numbers over the cap */
-    for (int64_t day = today;
-         day <= today + DAYS_AHEAD && *ret < w->scope.counts[USHER__COUNT_CAPPED]; day++) {
+    for (int64_t day = today; day <= today + DAYS_AHEAD && *ret < w->scope.counts[COUNT_CAPPED];
+         day++) {
         struct usher_record of;
         char name[24];
         struct usher_text id = { name, 0 };
@@ -669,7 +657,7 @@ static enum usher_status count_capped(work *w, int64_t *ret)
         id.size = (size_t)snprintf(name, sizeof name, "%" PRId64, day);
         status = w->ops->find(w->txn, &w->scope, KIND_DAY, &id, &of);
         if (status == USHER_OK)
-            *ret += of.n[0];
+            *ret += of.n[N_CAPPED];
         else if (status != USHER_MISSING)
             return status;
     }
@@ -681,8 +669,8 @@ static enum usher_status first_limited(work *w, uint64_t order, struct usher_rec
 {
     if (w->scope.settings[USHER__SET_LEASE_MAX] == 0)
         return USHER_MISSING;
-    return w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_HELD, NULL, 0, order,
-                        false, r);
+    return w->ops->walk(w->txn, &w->scope, KIND_NUMBER, USHER__NUMBER_HELD, NULL, 0, order, false,
+                        r);
 }
 
 /* Find the first number of @group (NULL: any) whose lease or rest is over, or the first of all
@@ -692,8 +680,8 @@ static enum usher_status first_due(work *w, const struct usher_text *group, int6
                                    struct usher_record *r)
 {
     struct usher_record limited;
-    enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER,
-                                            USHER__NUMBER_DUE, group, 0, 0, false, r);
+    enum usher_status status =
+        w->ops->walk(w->txn, &w->scope, KIND_NUMBER, USHER__NUMBER_DUE, group, 0, 0, false, r);
     enum usher_status by_limit;
 
     *ret_due = status == USHER_OK ? r->until_ms : INT64_MAX;
@@ -781,7 +769,7 @@ static enum usher_status load(work *w, const struct usher_text *id, move *m)
     enum usher_status status = USHER_MISSING;
 
     while (w->scope.ref != NULL) {
-        status = w->ops->find(w->txn, &w->scope, USHER__KIND_NUMBER, id, r);
+        status = w->ops->find(w->txn, &w->scope, KIND_NUMBER, id, r);
         if (status != USHER_OK)
             break;
         if (due(w, r))
@@ -796,9 +784,9 @@ static enum usher_status load(work *w, const struct usher_text *id, move *m)
     if (status != USHER_MISSING)
         return status;
     memset(r, 0, sizeof *r);
-    r->kind = USHER__KIND_NUMBER;
+    r->kind = KIND_NUMBER;
     r->id = *id;
-    r->n[USHER__N_LEASE] = RESTED;
+    r->n[N_LEASE] = RESTED;
     return USHER_OK;
 }
 
@@ -859,10 +847,10 @@ static enum usher_status past_keep(work *w, move *m)
     past.kind = KIND_PAST;
     past.id = r->id;
     past.until_ms = USHER__FOREVER;
-    past.n[USHER__N_CALLS] = r->n[USHER__N_CALLS];
-    past.n[USHER__N_DAY] = r->n[USHER__N_DAY];
-    past.n[USHER__N_USED] = r->n[USHER__N_USED];
-    return usher__change_remember(w, &m->c, &past, &w->scope.counts[USHER__COUNT_PAST], PAST_MAX);
+    past.n[N_CALLS] = r->n[N_CALLS];
+    past.n[N_DAY] = r->n[N_DAY];
+    past.n[N_USED] = r->n[N_USED];
+    return usher__change_remember(w, &m->c, &past, &w->scope.counts[COUNT_PAST], PAST_MAX);
 }
 
 /* The number is added: read the calls that it had today if it was in the pool before. */
@@ -871,18 +859,18 @@ static enum usher_status past_recall(work *w, move *m)
     struct usher_record *r = own_record(m), *past = usher__change_next(&m->c);
     enum usher_status status;
 
-    if (w->scope.counts[USHER__COUNT_PAST] == 0)
+    if (w->scope.counts[COUNT_PAST] == 0)
         return USHER_OK;
     status = w->ops->find(w->txn, &w->scope, KIND_PAST, &r->id, past);
     if (status != USHER_OK)
         return status == USHER_MISSING ? USHER_OK : status;
     if (calls_on(&w->scope, past, w->now) != 0) {
-        r->n[USHER__N_CALLS] = past->n[USHER__N_CALLS];
-        r->n[USHER__N_DAY] = past->n[USHER__N_DAY];
-        r->n[USHER__N_USED] = past->n[USHER__N_USED];
+        r->n[N_CALLS] = past->n[N_CALLS];
+        r->n[N_DAY] = past->n[N_DAY];
+        r->n[N_USED] = past->n[N_USED];
     }
     usher__change_erase(&m->c, past);
-    w->scope.counts[USHER__COUNT_PAST]--;
+    w->scope.counts[COUNT_PAST]--;
     return USHER_OK;
 }
 
@@ -936,11 +924,11 @@ static enum usher_status count_refusal(work *w)
 
     if (s->ref == NULL)
         return USHER_OK;
-    if (s->counts[USHER__COUNT_REFUSED_DAY] < today) {
-        s->counts[USHER__COUNT_REFUSED_DAY] = today;
-        s->counts[USHER__COUNT_REFUSED] = 0;
+    if (s->counts[COUNT_REFUSED_DAY] < today) {
+        s->counts[COUNT_REFUSED_DAY] = today;
+        s->counts[COUNT_REFUSED] = 0;
     }
-    s->counts[USHER__COUNT_REFUSED]++;
+    s->counts[COUNT_REFUSED]++;
     usher__change_begin_quietly(w, &c);
     return usher__change_write(w, &c);
 }
@@ -974,10 +962,9 @@ static void ends_step(work *w, struct ends *e, unsigned list)
 {
     struct usher_record *r = &e->r[list];
 
-    e->status[list] = list == 0
-                          ? w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_DUE,
-                                         e->group, (uint64_t)r->until_ms, r->order, false, r)
-                          : first_limited(w, r->order, r);
+    e->status[list] = list == 0 ? w->ops->walk(w->txn, &w->scope, KIND_NUMBER, USHER__NUMBER_DUE,
+                                               e->group, (uint64_t)r->until_ms, r->order, false, r)
+                                : first_limited(w, r->order, r);
     if (list == 1)
         e->looked++;
 }
@@ -1112,15 +1099,15 @@ static enum usher_status exhausted(work *w)
         for (int state = USHER_NUMBER_STATE_IDLE_DOWN; state <= USHER_NUMBER_STATE_BUSY_UP; state++)
             total += counts[state];
         status = find_shortage(w, NULL, total, counts[USHER_NUMBER_STATE_BUSY_UP],
-                               counts[USHER__COUNT_RESTING], &of);
+                               counts[COUNT_RESTING], &of);
     } else {
         while (status == USHER_OK && usher__groups_next(&list, &group)) {
             struct usher_record r;
 
-            status = w->ops->find(w->txn, &w->scope, USHER__KIND_GROUP, &group, &r);
+            status = w->ops->find(w->txn, &w->scope, KIND_GROUP, &group, &r);
             if (status == USHER_OK)
-                status = find_shortage(w, &group, r.n[USHER__N_TOTAL], r.n[USHER__N_BUSY_UP],
-                                       r.n[USHER__N_RESTING], &of);
+                status =
+                    find_shortage(w, &group, r.n[N_TOTAL], r.n[N_BUSY_UP], r.n[N_RESTING], &of);
             else if (status == USHER_MISSING)
                 status = USHER_OK;
         }
@@ -1165,17 +1152,17 @@ static enum usher_status remember_sticky(work *w, change *c, const struct usher_
 
     if (peer->data == NULL || set[USHER__SET_STICKY_MS] == 0 || set[USHER__SET_STICKY_MAX] == 0)
         return USHER_OK;
-    status = w->ops->find(w->txn, &w->scope, USHER__KIND_STICKY, peer, &r);
+    status = w->ops->find(w->txn, &w->scope, KIND_STICKY, peer, &r);
     if (status == USHER_MISSING) {
         memset(&r, 0, sizeof r);
-        r.kind = USHER__KIND_STICKY;
+        r.kind = KIND_STICKY;
     } else if (status != USHER_OK) {
         return status;
     }
     r.id = *peer;
     r.owner = *number;
     r.until_ms = w->moment + set[USHER__SET_STICKY_MS];
-    return usher__change_remember(w, c, &r, &c->scope->counts[USHER__COUNT_STICKY],
+    return usher__change_remember(w, c, &r, &c->scope->counts[COUNT_STICKY],
                                   set[USHER__SET_STICKY_MAX]);
 }
 
@@ -1194,20 +1181,20 @@ static enum usher_status take_number(work *w, move *m, unsigned to)
     begin(w, m);
     set_state(w, r, to, lease > 0 ? w->moment + lease : 0, w->scope.version);
     r->token = r->order = w->scope.version;
-    r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
-    r->n[USHER__N_DAY] = r->n[USHER__N_DAY] > today ? r->n[USHER__N_DAY] : today;
-    r->n[USHER__N_USED] = w->moment;
-    r->n[USHER__N_LEASE] = lease;
+    r->n[N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
+    r->n[N_DAY] = r->n[N_DAY] > today ? r->n[N_DAY] : today;
+    r->n[N_USED] = w->moment;
+    r->n[N_LEASE] = lease;
     if (a->owner.data != NULL)
         r->owner = a->owner;
     if (a->node.data != NULL)
         r->data = a->node;
 
-    if (counts[USHER__COUNT_CALLS_DAY] < today) {
-        counts[USHER__COUNT_CALLS_DAY] = today;
-        counts[USHER__COUNT_CALLS] = 0;
+    if (counts[COUNT_CALLS_DAY] < today) {
+        counts[COUNT_CALLS_DAY] = today;
+        counts[COUNT_CALLS] = 0;
     }
-    counts[USHER__COUNT_CALLS]++;
+    counts[COUNT_CALLS]++;
 
     answer(w, USHER_OK, r);
     status = save(w, m);
@@ -1379,7 +1366,7 @@ static enum usher_status take_sticky(work *w, move *m)
 
     if (peer->data == NULL)
         return USHER_MISSING;
-    status = w->ops->find(w->txn, &w->scope, USHER__KIND_STICKY, peer, &memory);
+    status = w->ops->find(w->txn, &w->scope, KIND_STICKY, peer, &memory);
     if (status != USHER_OK)
         return status;
     if (memory.until_ms <= w->moment)
@@ -1405,8 +1392,8 @@ static enum usher_status held(work *w, const struct usher_text *owner, int *left
     if (owner->data == NULL)
         return USHER_MISSING;
     for (;;) {
-        enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER,
-                                                USHER__NUMBER_HELD, owner, 0, 0, false, r);
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, KIND_NUMBER, USHER__NUMBER_HELD, owner, 0, 0, false, r);
 
         if (status != USHER_OK || !due(w, r))
             return status;
@@ -1480,7 +1467,7 @@ static bool token_lost(work *w, const struct usher_record *r)
 /* End the rest of @r, of any length, so that no setting begins it again. */
 static void end_rest(const work *w, struct usher_record *r, unsigned to)
 {
-    r->n[USHER__N_LEASE] = RESTED;
+    r->n[N_LEASE] = RESTED;
     set_state(w, r, to, 0, w->scope.version);
 }
 
@@ -1595,13 +1582,13 @@ static enum usher_status extend(work *w, move *m)
 {
     struct usher_record *r = own_record(m);
     int64_t lease = (w->command->given & USHER_GIVEN_LEASE) != 0 ? w->command->arg.number.lease_ms
-                                                                 : r->n[USHER__N_LEASE];
+                                                                 : r->n[N_LEASE];
     int64_t until = lease > 0 ? w->moment + lease : 0;
 
-    if (r->until_ms == until && r->n[USHER__N_LEASE] == lease)
+    if (r->until_ms == until && r->n[N_LEASE] == lease)
         return USHER_SAME;
     begin(w, m);
-    r->n[USHER__N_LEASE] = lease;
+    r->n[N_LEASE] = lease;
     set_state(w, r, r->state, until, w->scope.version);
     return USHER_OK;
 }
@@ -1659,12 +1646,11 @@ static enum usher_status walk_held(work *w, const struct usher_text *owner,
     enum usher_status status;
 
     if (node->data == NULL)
-        return w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_HELD,
+        return w->ops->walk(w->txn, &w->scope, KIND_NUMBER, USHER__NUMBER_HELD,
                             owner->data != NULL ? owner : NULL, 0, order, false, r);
     status =
         w->ops->walk(w->txn, &w->scope, KIND_NODE, USHER__NUMBER_HELD, node, 0, order, false, &of);
-    return status == USHER_OK ? w->ops->find(w->txn, &w->scope, USHER__KIND_NUMBER, &of.id, r)
-                              : status;
+    return status == USHER_OK ? w->ops->find(w->txn, &w->scope, KIND_NUMBER, &of.id, r) : status;
 }
 
 /* Set the position of the next page: after the hold with this token. */
@@ -1833,24 +1819,24 @@ static void settings_reach(work *w, const int64_t old[USHER_SETTINGS])
     bool cap = new[USHER__SET_DAILY] != old[USHER__SET_DAILY] || zone;
 
     if (new[USHER__SET_LEASE_MAX] != old[USHER__SET_LEASE_MAX]) {
-        counts[USHER__COUNT_LIMITED] = w->moment;
-        counts[USHER__COUNT_LIMITED_AT] = (int64_t)w->scope.version;
+        counts[COUNT_LIMITED] = w->moment;
+        counts[COUNT_LIMITED_AT] = (int64_t)w->scope.version;
         due_at(w, w->moment);
     }
-    if (counts[USHER__COUNT_CALLS] == 0 || !(rests || cap))
+    if (counts[COUNT_CALLS] == 0 || !(rests || cap))
         return; /* no number has had a call; or nothing changes */
     if (!is_judged(w))
-        counts[USHER__COUNT_JUDGE] = JUDGE_BOTH;
+        counts[COUNT_JUDGE] = JUDGE_BOTH;
     else if (longer || cap)
-        counts[USHER__COUNT_JUDGE] = rests ? JUDGE_BOTH : JUDGE_IDLE;
+        counts[COUNT_JUDGE] = rests ? JUDGE_BOTH : JUDGE_IDLE;
     else
-        counts[USHER__COUNT_JUDGE] = JUDGE_RESTS;
-    counts[USHER__COUNT_JUDGE_HI] = 0;
+        counts[COUNT_JUDGE] = JUDGE_RESTS;
+    counts[COUNT_JUDGE_HI] = 0;
     /* a higher cap only frees numbers */
-    if (counts[USHER__COUNT_JUDGE] == JUDGE_IDLE && !zone &&
+    if (counts[COUNT_JUDGE] == JUDGE_IDLE && !zone &&
         (new[USHER__SET_DAILY] == 0 ||
          (old[USHER__SET_DAILY] != 0 && new[USHER__SET_DAILY] > old[USHER__SET_DAILY])))
-        counts[USHER__COUNT_JUDGE_HI] = (int64_t)USHER__RANK_CAPPED;
+        counts[COUNT_JUDGE_HI] = (int64_t)USHER__RANK_CAPPED;
     due_at(w, w->moment);
 }
 
@@ -1918,9 +1904,9 @@ static enum usher_status add_row(work *w, const struct usher_record *r)
     row.token = r->token;
     row.until_ms = end_of(w, r);
     row.calls_today = calls_on(&w->scope, r, w->now);
-    row.used_ms = r->n[USHER__N_USED];
+    row.used_ms = r->n[N_USED];
     if (busy(r->state)) {
-        row.age_ms = age(w, r->n[USHER__N_USED]);
+        row.age_ms = age(w, r->n[N_USED]);
         row.node = r->data;
     }
     return usher_result_add_row(w->reply, USHER_NUMBER, &row);
@@ -1933,7 +1919,7 @@ static enum usher_status show(work *w)
     enum usher_status status = USHER_MISSING;
 
     if (w->scope.ref != NULL)
-        status = w->ops->find(w->txn, &w->scope, USHER__KIND_NUMBER, number, &r);
+        status = w->ops->find(w->txn, &w->scope, KIND_NUMBER, number, &r);
     if (status == USHER_MISSING) {
         answer_nodata(w, USHER_MISSING);
         return USHER_OK;
@@ -1967,7 +1953,7 @@ static enum usher_status list(work *w)
         if (holds)
             status = walk_held(w, &a->owner, &a->node, order, &r);
         else
-            status = w->ops->next(w->txn, &w->scope, USHER__KIND_NUMBER, &after, &r);
+            status = w->ops->next(w->txn, &w->scope, KIND_NUMBER, &after, &r);
         if (status != USHER_OK)
             break;
         if (n->n_rows == max || looked == USHER_PAGE_MAX) {
@@ -2015,8 +2001,8 @@ static enum usher_status count_ended(work *w, int64_t *counts, int64_t *ret_olde
     unsigned looked = 0;
     enum usher_status status;
 
-    while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_DUE, NULL,
-                                  hi, order, false, &r)) == USHER_OK &&
+    while ((status = w->ops->walk(w->txn, &w->scope, KIND_NUMBER, USHER__NUMBER_DUE, NULL, hi,
+                                  order, false, &r)) == USHER_OK &&
            r.until_ms <= w->moment && looked < USHER_PAGE_MAX) {
         looked++;
         hi = (uint64_t)r.until_ms;
@@ -2027,11 +2013,11 @@ static enum usher_status count_ended(work *w, int64_t *counts, int64_t *ret_olde
         return status;
     *ret_more = looked == USHER_PAGE_MAX;
     order = 0;
-    while ((status = w->ops->walk(w->txn, &w->scope, USHER__KIND_NUMBER, USHER__NUMBER_HELD, NULL,
-                                  0, order, false, &r)) == USHER_OK) {
+    while ((status = w->ops->walk(w->txn, &w->scope, KIND_NUMBER, USHER__NUMBER_HELD, NULL, 0,
+                                  order, false, &r)) == USHER_OK) {
         order = r.order;
         if (!due(w, &r) || looked == USHER_PAGE_MAX) {
-            *ret_oldest = r.n[USHER__N_USED];
+            *ret_oldest = r.n[N_USED];
             *ret_more = looked == USHER_PAGE_MAX;
             break;
         }
@@ -2056,7 +2042,7 @@ static enum usher_status stats(work *w)
         return USHER_OK;
     }
     memcpy(counts, w->scope.counts, sizeof counts);
-    status = count_capped(w, &counts[USHER__COUNT_CAPPED]);
+    status = count_capped(w, &counts[COUNT_CAPPED]);
     if (status == USHER_OK)
         status = count_ended(w, counts, &oldest, &more);
     if (status != USHER_OK)
@@ -2066,12 +2052,12 @@ static enum usher_status stats(work *w)
     s->busy_down = counts[USHER_NUMBER_STATE_BUSY_DOWN];
     s->busy_up = counts[USHER_NUMBER_STATE_BUSY_UP];
     s->total = s->idle_down + s->idle_up + s->busy_down + s->busy_up;
-    s->resting = counts[USHER__COUNT_RESTING];
-    s->capped = counts[USHER__COUNT_CAPPED];
-    if (counts[USHER__COUNT_CALLS_DAY] >= today)
-        s->calls_today = counts[USHER__COUNT_CALLS];
-    if (counts[USHER__COUNT_REFUSED_DAY] >= today)
-        s->refused_today = counts[USHER__COUNT_REFUSED];
+    s->resting = counts[COUNT_RESTING];
+    s->capped = counts[COUNT_CAPPED];
+    if (counts[COUNT_CALLS_DAY] >= today)
+        s->calls_today = counts[COUNT_CALLS];
+    if (counts[COUNT_REFUSED_DAY] >= today)
+        s->refused_today = counts[COUNT_REFUSED];
     if (oldest >= 0)
         s->longest_hold_ms = age(w, oldest);
     w->reply->of.number.more = more || !is_judged(w);
@@ -2175,6 +2161,8 @@ static enum usher_status run(work *w)
 
 /* ---- for the executor, the audit and the digest ------------------------------------ */
 
+#include "change/record_tables.h"
+
 /* In minutes; checked because others can write to the store, and days are computed with it. */
 #define ZONE_MAX 1440
 /* Bits of the longest span. */
@@ -2205,40 +2193,39 @@ static const char *scope_fault(const struct usher_scope *scope)
 
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
+    const char *range = range_fault(r);
+
     if (r->kind != KIND_DAY &&
         (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token)))
         return "is newer than its scope";
-    if (r->kind == KIND_DAY && r->n[0] <= 0)
-        return "is empty";
-    if (r->kind == USHER__KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
-        return "is empty";
-    if (r->kind < USHER__KIND_NUMBER || r->kind > KIND_DAY)
+    if (r->kind < KIND_NUMBER || r->kind > KIND_DAY)
         return "has an unknown kind";
+    if (range != NULL)
+        return range;
     if (r->kind == KIND_CHANGE)
         return usher__log_fault(&usher__number_steps.log, scope, r);
     if (r->kind != USHER_KIND_REQUEST && r->data.size != 0 &&
-        (r->kind != USHER__KIND_NUMBER || !busy(r->state) || r->data.size > USHER_NAME_MAX))
+        (r->kind != KIND_NUMBER || !busy(r->state) || r->data.size > USHER_NAME_MAX))
         return "has data without a meaning";
     if (r->kind == KIND_NODE && (r->slots != 1u << USHER__NUMBER_HELD || r->owner.size == 0 ||
                                  r->order == 0 || r->order != r->token))
         return "is not in the list of a node";
-    if (r->kind != USHER__KIND_NUMBER)
+    if (r->kind != KIND_NUMBER)
         return NULL;
     if (r->state == USHER_NUMBER_STATE_NODATA || r->state > USHER_NUMBER_STATE_BUSY_UP)
         return "has an unknown state";
     if (r->slots != usher__machine_lists(&usher__number_machine, r->state, r->until_ms))
         return "is in lists that do not match its state";
     if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0 ? r->rank != 0
-        : over_cap(r)
-            ? r->rank != usher__number_rank_capped(r->n[USHER__N_DAY], r->n[USHER__N_CALLS],
-                                                   usher__number_rank_drawn(r->rank))
-            : r->rank != USHER__RANK_QUEUED && r->rank != usher__draw(r->order))
+        : over_cap(r) ? r->rank != usher__number_rank_capped(r->n[N_DAY], r->n[N_CALLS],
+                                                             usher__number_rank_drawn(r->rank))
+                      : r->rank != USHER__RANK_QUEUED && r->rank != usher__draw(r->order))
         return "has a rank that does not match its version or its calls";
     if (!busy(r->state) && r->owner.size != 0)
         return "is idle and has an owner";
     if (busy(r->state) && r->token != r->order)
         return "is held under a token that is not its version";
-    if (busy(r->state) && (r->n[USHER__N_LEASE] == 0) != (r->until_ms == 0))
+    if (busy(r->state) && (r->n[N_LEASE] == 0) != (r->until_ms == 0))
         return "has a lease without a deadline, or a deadline without a lease";
     return NULL;
 }
@@ -2248,7 +2235,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
 static void tally(struct usher__tally *t, const struct usher_record *r)
 {
     switch (r->kind) {
-    case USHER__KIND_NUMBER:
+    case KIND_NUMBER:
         if (r->state <= USHER_NUMBER_STATE_BUSY_UP)
             count(t->counts, r, 1);
         if (r->group.size != 0)
@@ -2258,39 +2245,35 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         if (over_cap(r))
             t->sum[4]++;
         break;
-    case USHER__KIND_GROUP:
+    case KIND_GROUP:
         for (int i = 0; i < 3; i++)
             usher__tally_add(&t->sums[i], r->n[i], 1);
         break;
-    case USHER__KIND_STICKY:
-        t->counts[USHER__COUNT_STICKY]++;
+    case KIND_STICKY:
+        t->counts[COUNT_STICKY]++;
         break;
     case KIND_NODE:
         t->sums[3]++;
         break;
     case KIND_DAY:
-        usher__tally_add(&t->sums[4], r->n[0], 1);
+        usher__tally_add(&t->sums[4], r->n[N_CAPPED], 1);
         break;
     case KIND_CHANGE:
         usher__log_tally(&usher__number_steps.log, t, r);
         break;
     case KIND_PAST:
-        t->counts[USHER__COUNT_PAST]++;
+        t->counts[COUNT_PAST]++;
         break;
     default:
-        t->counts[USHER__COUNT_REQUESTS]++;
+        t->counts[COUNT_REQUESTS]++;
         break;
     }
 }
 
 static const char *state_word(unsigned kind, unsigned state)
 {
-    return kind == USHER__KIND_NUMBER ? usher_number_state_word((enum usher_number_state)state)
-                                      : NULL;
+    return kind == KIND_NUMBER ? usher_number_state_word((enum usher_number_state)state) : NULL;
 }
-
-static const char *const kinds[USHER_KINDS] = { NULL,   "number", "group",  "sticky", "request",
-                                                "past", "node",   "change", "day" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_NUMBER_EXPIRE },
@@ -2324,7 +2307,7 @@ static int64_t lease_ends(const struct usher_scope *scope, const struct usher_re
 }
 
 static const struct usher__lives lives = {
-    .kinds = { USHER__KIND_NUMBER },
+    .kinds = { KIND_NUMBER },
     .from = USHER__SET_OUTAGE_FROM,
     .to = USHER__SET_OUTAGE_TO,
     .in_settings = true,
@@ -2343,37 +2326,24 @@ const struct usher__steps usher__number_steps = {
     .kinds = kinds,
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.number.number),
-    .sought_kind = USHER__KIND_NUMBER,
+    .sought_kind = KIND_NUMBER,
     .drops = "1323304050627080",
     .drop_verb = USHER_NUMBER_DROP,
     .defer = defer,
     .first = "1:",
     .listed = "12",
     .count_names = {
-        [USHER__COUNT_RESTING] = "RESTING",
-        [USHER__COUNT_STICKY] = "STICKY",
-        [USHER__COUNT_REQUESTS] = "REQUESTS",
-        [USHER__COUNT_CALLS] = "CALLS",
-        [USHER__COUNT_CALLS_DAY] = "CALLS_DAY",
-        [USHER__COUNT_REFUSED] = "REFUSED",
-        [USHER__COUNT_REFUSED_DAY] = "REFUSED_DAY",
-        [USHER__COUNT_CAPPED] = "CAPPED",
-        [USHER__COUNT_PAST] = "PAST",
-        [USHER__COUNT_CHANGES] = "CHANGES",
-        [USHER__COUNT_SINCE] = "SINCE",
-        [USHER__COUNT_LIMITED] = "LIMITED",
-        [USHER__COUNT_LIMITED_AT] = "LIMITED_AT",
-        [USHER__COUNT_JUDGE] = "JUDGE",
-        [USHER__COUNT_JUDGE_HI] = "JUDGE_HI",
+#define COUNT(name, at, text) [at] = #name,
+#include RECORDS_DEF
     },
     .settings_verb = USHER_NUMBER_SET,
     .constants = constants,
-    .log = { KIND_CHANGE, USHER__SET_LOG, USHER__COUNT_CHANGES, USHER__COUNT_SINCE, 0 },
-    .requests = USHER__COUNT_REQUESTS,
+    .log = { KIND_CHANGE, USHER__SET_LOG, COUNT_CHANGES, COUNT_SINCE, 0 },
+    .requests = COUNT_REQUESTS,
     .requests_max = USHER__SET_REQUESTS,
-    .counted = (((1u << (USHER__COUNT_REQUESTS + 1)) - 1) & ~1u) | 1u << USHER__COUNT_CAPPED |
-               1u << USHER__COUNT_PAST | 1u << USHER__COUNT_CHANGES,
+    .counted = (((1u << (COUNT_REQUESTS + 1)) - 1) & ~1u) | 1u << COUNT_CAPPED |
+               1u << COUNT_PAST | 1u << COUNT_CHANGES,
     .items = 0x1e, /* numbers, by state */
-    .statistics = 1u << USHER__COUNT_REFUSED | 1u << USHER__COUNT_REFUSED_DAY |
-                  1u << USHER__COUNT_JUDGE | 1u << USHER__COUNT_JUDGE_HI,
+    .statistics = 1u << COUNT_REFUSED | 1u << COUNT_REFUSED_DAY |
+                  1u << COUNT_JUDGE | 1u << COUNT_JUDGE_HI,
 };

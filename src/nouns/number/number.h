@@ -5,30 +5,9 @@
 
 #include <usher/operation.h>
 
-enum usher__number_kind {
-    USHER__KIND_NUMBER = 1,
-    USHER__KIND_GROUP = 2, /* counts of one group of numbers */
-    USHER__KIND_STICKY = 3 /* the number last used for a peer */
-};
-
-/* The order of scope.counts.  1..4 are states. */
-enum usher__number_count {
-    USHER__COUNT_RESTING = 5,
-    USHER__COUNT_STICKY,
-    USHER__COUNT_REQUESTS,
-    USHER__COUNT_CALLS, /* of the day below */
-    USHER__COUNT_CALLS_DAY,
-    USHER__COUNT_REFUSED, /* a statistic: changes without a version, not in the digest */
-    USHER__COUNT_REFUSED_DAY,
-    USHER__COUNT_CAPPED, /* numbers over the cap, which are last in the idle list */
-    USHER__COUNT_PAST,
-    USHER__COUNT_CHANGES, /* of the log */
-    USHER__COUNT_SINCE,
-    USHER__COUNT_LIMITED,    /* when `lease-max` was last set, */
-    USHER__COUNT_LIMITED_AT, /* and the version of that */
-    USHER__COUNT_JUDGE,      /* how far a changed setting was applied to numbers: see number.c */
-    USHER__COUNT_JUDGE_HI
-};
+/* The kinds, numbers and counts. */
+#define RECORDS_DEF "core/number_records.def"
+#include "change/record_names.h"
 
 enum usher__number_setting {
 #define SETTING_SET(field) USHER__SET_##field,
@@ -44,17 +23,6 @@ enum usher__number_setting {
     USHER__SET_OUTAGE_FROM = USHER__SETTINGS,
     USHER__SET_OUTAGE_TO
 };
-
-/* record.n of a number. */
-enum usher__number_n {
-    USHER__N_CALLS, /* of day N_DAY */
-    USHER__N_DAY,
-    USHER__N_USED, /* when the last call began */
-    USHER__N_LEASE /* of the hold; of a free number: how its last call ended, see number.c */
-};
-
-/* record.n of a group. */
-enum usher__group_n { USHER__N_TOTAL, USHER__N_BUSY_UP, USHER__N_RESTING };
 
 /* Return whether `list` lists holds, oldest first, and continues after a token. */
 static inline bool usher__number_lists_holds(const struct usher_operation *command)

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* Last of all in NOUN_records.def. */
+#undef SCOPE
+#undef RECORD
+#undef N
+#undef AS
+#undef COUNT
+#undef FIGURE

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "history_table.h"
+#include "views.h"
 
 /* Bytes of a value, a row or a statement. */
 #define VALUE_LIMIT (1 << 20)
@@ -124,24 +125,7 @@ static const char create[] =
     " s11 AS lease_max_ms, s12 AS outage_ms"
     /* end */
     " FROM scope WHERE noun = 1 AND c0 = 0;" /* not those that were dropped */
-    "CREATE VIEW number AS SELECT s.name AS pool, r.id AS number,"
-    " CASE r.state WHEN 1 THEN 'idle+down' WHEN 2 THEN 'idle+up' WHEN 3 THEN 'busy+down'"
-    " WHEN 4 THEN 'busy+up' END AS state,"
-    " r.grp AS \"group\", r.owner AS owner, r.token AS token,"
-    " CASE WHEN r.until_ms <> 0 THEN"
-    " strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') END AS until,"
-    " CASE WHEN r.n2 <> 0 THEN"
-    " strftime('%Y-%m-%d %H:%M:%f', r.n2 / 1000.0, 'unixepoch') END AS used,"
-    " r.n0 AS calls,"
-    " CASE WHEN r.n0 <> 0 THEN date(r.n1 * 86400, 'unixepoch') END AS calls_day"
-    " FROM scope s JOIN record r ON r.list = s.ref * 16 + 1 WHERE s.noun = 1;"
-    "CREATE VIEW sticky AS SELECT s.name AS pool, r.id AS peer, r.owner AS number,"
-    " strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until"
-    " FROM scope s JOIN record r ON r.list = s.ref * 16 + 3 WHERE s.noun = 1;"
-    "CREATE VIEW request AS SELECT s.name AS pool, r.id AS request,"
-    " CAST(r.data AS TEXT) AS answer,"
-    " strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until"
-    " FROM scope s JOIN record r ON r.list = s.ref * 16 + 4 WHERE s.noun = 1;"
+    USHER__RECORD_VIEWS
 
     "CREATE TABLE place("
     " list INTEGER NOT NULL,"
@@ -156,7 +140,7 @@ static const char create[] =
 /* clang-format on */
 
 /* The format that create[] makes. */
-#define FIRST 9
+#define FIRST 10
 
 /* steps[n] leads from format FIRST + n - 1 to the next, and the first one from nothing. */
 static const char *const steps[USHER__SQLITE_FORMAT - FIRST + 1] = { create };

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What C and SQL repeat of the rows in src/core/NOUN_verbs.def, and the rows themselves cannot give
-it: arguments and settings in usher/operation.h, the settings in the view of SQLite, and, behind the
-others in usher/fields.h, the field of an argument whose name is new.
+"""What C, SQL and the documents repeat of the rows in src/core/NOUN_verbs.def and NOUN_records.def,
+and the rows themselves cannot give it: arguments and settings in usher/operation.h, the settings in
+a view of SQLite, the fields of new arguments (the last ones in usher/fields.h); of records the
+views of SQLite and the tables of docs/redis-keys.md.
 
     gen_fields.py SOURCES [--check]
 
@@ -14,6 +15,7 @@ import re
 import sys
 import textwrap
 
+RECORDS = {"number": 1}  # and their codes
 NOUNS = ("number", "queue", "room", "rooms", "serial", "id", "store")
 TEXTS = {"NAME", "GROUP", "GROUPS", "VALUE", "MAYBE", "EPOCH", "TEXT", "FIELDS"}
 
@@ -130,6 +132,104 @@ class Noun:
         return [f'    " {line}"' for line in lines]
 
 
+class Records:
+    """The kinds of one noun: NOUN_records.def."""
+
+    def __init__(self, sources, noun):
+        self.noun, self.sources = noun, sources
+        path = os.path.join(sources, "src", "core", noun + "_records.def")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.scope = next(rows(text, "SCOPE"))[0]
+        self.kinds = list(rows(text, "RECORD"))
+        self.numbers = {}  # kind: its numbers in their order
+        for row in [*rows(text, "N"), *rows(text, "AS")]:
+            self.numbers.setdefault(row[0], []).append(row[1:])
+        for numbers in self.numbers.values():
+            numbers.sort(key=lambda row: int(row[1]))
+
+    def state(self, states):
+        """The words of the states: of a table, or in the row itself."""
+        words = enumerate(states.split())
+        if states.endswith(".def"):
+            with open(os.path.join(self.sources, "src", "core", states), encoding="utf-8") as file:
+                words = [(row[1], row[2]) for row in rows(file.read(), "S")]
+        return "CASE r.state " + " ".join(f"WHEN {code} THEN '{word}'" for code, word in words) + " END"
+
+    def columns(self, kind):
+        name, _, _, states, id_, group, owner, data, _ = kind
+        columns = [(self.scope, "s.name"), (id_, "r.id")]
+        if states:
+            columns.append(("state", self.state(states)))
+        columns += [(word, value) for word, value in
+                    ((group, "r.grp"), (owner, "r.owner"), (data, "CAST(r.data AS TEXT)")) if word]
+        columns += [("order", "r.ord"), ("token", "r.token"), ("until", time_of("r.until_ms"))]
+        for _, at, type_, word, *_ in self.numbers.get(name, []):
+            value = f"r.n{at}"
+            columns.append((word, time_of(value) if type_ == "TIME" else
+                            f"date(nullif({value}, 0) * 86400, 'unixepoch')" if type_ == "DAY" else
+                            f"{value} * 1000000000 + r.n{int(at) + 1}" if type_ == "WIDE" else value))
+        return columns
+
+    def views(self, code):
+        lines = []
+        for kind in self.kinds:
+            if kind[0] in ("REQUEST", "CHANGE"):  # there is a view for those of all nouns
+                continue
+            columns = [f'{value} AS \\"{name}\\"' for name, value in self.columns(kind)]
+            view = f'{self.noun}_{kind[2].replace(" ", "_")}'
+            lines.append(f"CREATE VIEW {view} AS SELECT {', '.join(columns)}"
+                         f" FROM scope s JOIN record r ON r.list = s.ref * 16 + {kind[1]}"
+                         f" WHERE s.noun = {code};")
+        return lines
+
+    def table(self):
+        """A row for each kind, with its numbers."""
+        lines = []
+        for name, code, word, _, id_, group, owner, data, text in self.kinds:
+            numbers = "; ".join(f"n{at} {n} ({note})" if type_ != "WIDE" else
+                                f"n{at} n{int(at) + 1} {n} ({note})"
+                                for n, at, type_, _, _, _, note in self.numbers.get(name, []))
+            texts = ", ".join(f"{of} = {text_}" for of, text_ in
+                              (("id", id_), ("group", group), ("owner", owner), ("data", data)) if text_)
+            lines.append(f"| {self.noun} | {code} {word} | {texts} | {text} | {numbers} |")
+        return lines
+
+
+def time_of(value):
+    return f"strftime('%Y-%m-%d %H:%M:%f', nullif({value}, 0) / 1000.0, 'unixepoch')"
+
+
+def views_of(sources):
+    """backends/sqlite/views.h: a view for each kind of record."""
+    lines, change = [], []
+    for noun, code in RECORDS.items():
+        records = Records(sources, noun)
+        lines += records.views(code)
+        change += [f" WHEN {code} THEN {kind[1]}" for kind in records.kinds if kind[0] == "CHANGE"]
+    nouns = "CASE s.noun" + "".join(f" WHEN {code} THEN '{noun}'" for noun, code in RECORDS.items())
+    lines += [f"CREATE VIEW request AS SELECT {nouns} END AS noun, s.name AS name, r.id AS request,"
+              f" CAST(r.data AS TEXT) AS answer, {time_of('r.until_ms')} AS until"
+              " FROM scope s JOIN record r ON r.list = s.ref * 16 + 4;",
+              f"CREATE VIEW change AS SELECT {nouns} END AS noun, s.name AS name,"
+              " CAST(r.id AS INTEGER) AS version, r.n0 AS before, r.data AS notice"
+              " FROM scope s JOIN record r"
+              f" ON r.list = s.ref * 16 + CASE s.noun{''.join(change)} END;"]
+    wrapped = []
+    for line in lines:
+        wrapped += [f'    "{part}"' for part in textwrap.wrap(line, 88, drop_whitespace=False,
+                                                             break_on_hyphens=False,
+                                                             break_long_words=False)]
+    width = max(len(line) for line in wrapped) + 1
+    return ("/* SPDX-License-Identifier: MIT */\n"
+            "/* Made by src/api/gen_fields.py: the records as views, for people.  See "
+            "docs/sqlite-file.md. */\n"
+            "#ifndef USHER_SQLITE_VIEWS_H\n#define USHER_SQLITE_VIEWS_H\n\n/* clang-format off */\n" +
+            "#define USHER__RECORD_VIEWS".ljust(width) + "\\\n" +
+            "".join(line.ljust(width) + "\\\n" for line in wrapped[:-1]) + wrapped[-1] + "\n"
+            "/* clang-format on */\n\n#endif\n")
+
+
 def words_of(sources, name):
     with open(os.path.join(sources, "src", "core", "verbs.c"), encoding="utf-8") as file:
         return re.findall(r'"([^"]*)"', re.search(rf"{name}\[\] = {{(.*?)}};", file.read(), re.S)[1])
@@ -154,11 +254,11 @@ def member(declared, help_):
             [f"     * {lines[-1]} */", f"    {declared};"])
 
 
-def between(text, what, lines):
+def between(text, what, lines, mark=("/*", "*/")):
     """@lines stand between two marks."""
-    begin = f"/* made by src/api/gen_fields.py: {what} */\n"
+    begin = f"{mark[0]} made by src/api/gen_fields.py: {what} {mark[1]}\n"
     at = text.index(begin) + len(begin)
-    end = re.compile(r"^ */\* end \*/$", re.M).search(text, at)
+    end = re.compile(rf"^ *{re.escape(mark[0])} end {re.escape(mark[1])}$", re.M).search(text, at)
     return text[:at] + "".join(line + "\n" for line in lines) + text[end.start():]
 
 
@@ -209,6 +309,12 @@ def made(sources):
             files[operation] = between(files[operation], f"settings of {noun.noun}",
                                        noun.result(about))
     files[view] = between(files[view], "settings of number", nouns[0].columns(sources))
+    files[os.path.join(sources, "backends", "sqlite", "views.h")] = views_of(sources)
+    keys = file("docs", "redis-keys.md")
+    kinds = ["| noun | kind | texts | meaning | numbers |", "| --- | --- | --- | --- | --- |"]
+    for noun in RECORDS:
+        kinds += Records(sources, noun).table()
+    files[keys] = between(files[keys], "kinds", kinds, ("<!--", "-->"))
     return files
 
 

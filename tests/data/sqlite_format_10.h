@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of format 9 as statements: the queue "desk" keeps eight visits, one of each outcome and
+ * A file of format 10 as statements: the queue "desk" keeps eight visits, one of each outcome and
  * one seated more.  The queue "other" keeps one of two.
  */
-#ifndef USHER_TESTS_SQLITE_FORMAT_9_H
-#define USHER_TESTS_SQLITE_FORMAT_9_H
+#ifndef USHER_TESTS_SQLITE_FORMAT_10_H
+#define USHER_TESTS_SQLITE_FORMAT_10_H
 
 /* clang-format off */
-static const char sqlite_format_9[] =
+static const char sqlite_format_10[] =
     "CREATE TABLE place( list INTEGER NOT NULL, grp TEXT NOT NULL, hi INTEGER NOT NULL, "
     "ord INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(list, grp, hi, ord)) WITHOUT "
     "ROWID;\n"
@@ -131,27 +131,13 @@ static const char sqlite_format_9[] =
     "2 THEN 'most-recent' WHEN 3 THEN 'random' END AS \"order\", s1 AS lease_ms, s2 AS "
     "rest_ms, s3 AS daily, s4 AS zone_min, s5 AS strict, s6 AS sticky_ms, s7 AS "
     "sticky_max, s8 AS requests_max, s9 AS gap_ms FROM scope WHERE noun = 1 AND c0 = 0;\n"
-    "CREATE VIEW number AS SELECT s.name AS pool, r.id AS number, CASE r.state WHEN 1 THEN "
-    "'idle+down' WHEN 2 THEN 'idle+up' WHEN 3 THEN 'busy+down' WHEN 4 THEN 'busy+up' END "
-    "AS state, r.grp AS \"group\", r.owner AS owner, r.token AS token, CASE WHEN "
-    "r.until_ms <> 0 THEN strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') "
-    "END AS until, CASE WHEN r.n2 <> 0 THEN strftime('%Y-%m-%d %H:%M:%f', r.n2 / 1000.0, "
-    "'unixepoch') END AS used, r.n0 AS calls, CASE WHEN r.n0 <> 0 THEN date(r.n1 * 86400, "
-    "'unixepoch') END AS calls_day FROM scope s JOIN record r ON r.list = s.ref * 16 + 1 "
-    "WHERE s.noun = 1;\n"
-    "CREATE VIEW sticky AS SELECT s.name AS pool, r.id AS peer, r.owner AS number, "
-    "strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until FROM scope s "
-    "JOIN record r ON r.list = s.ref * 16 + 3 WHERE s.noun = 1;\n"
-    "CREATE VIEW request AS SELECT s.name AS pool, r.id AS request, CAST(r.data AS TEXT) "
-    "AS answer, strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until "
-    "FROM scope s JOIN record r ON r.list = s.ref * 16 + 4 WHERE s.noun = 1;\n"
     "CREATE INDEX visit_by_queue ON visit(queue);\n"
     "CREATE INDEX visit_by_time ON visit(queue, ended_ms);\n"
     "CREATE INDEX visit_by_user ON visit(user, queue, id, ended_ms);\n"
     "CREATE INDEX visit_by_agent ON visit(agent, queue, id, ended_ms) WHERE agent IS NOT "
     "NULL;\n"
     "PRAGMA application_id = 1970497650;\n"
-    "PRAGMA user_version = 9;\n";
+    "PRAGMA user_version = 10;\n";
 /* clang-format on */
 
 #endif

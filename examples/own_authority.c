@@ -21,7 +21,7 @@
 
 #include <sqlite3.h>
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 struct shop {
     struct usher_authority authority; /* first: usher knows no more of it */

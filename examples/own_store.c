@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 /* A record, or (kind 0) a scope, with texts of its own. */
 struct row {

@@ -78,16 +78,19 @@ static void catch_up(struct usher_engine *e, struct usher_replica *r)
 
 static void show(const struct usher_replica *r, const struct usher_extension *board)
 {
-    struct usher_room_result_row row;
-    struct usher_text name;
+    struct usher_room_row row = USHER_ROOM_ROW_INIT;
+    struct usher_text id, name;
     const void *at = NULL;
 
-    while (usher_replica_walk(r, &at, &row))
-        if (usher_extension_owns(board, &row.id, &name))
-            printf("client: %.*s%s%.*s\n", (int)name.size, name.data,
-                   row.owner.size != 0 ? " by " : " = ",
-                   (int)(row.owner.size != 0 ? row.owner.size : row.value.size),
-                   row.owner.size != 0 ? row.owner.data : row.value.data);
+    while (usher_replica_walk(r, &at, &row)) {
+        id = text(row.name);
+        if (!usher_extension_owns(board, &id, &name))
+            continue;
+        if (row.owner != NULL)
+            printf("client: %s by %s\n", name.data, row.owner);
+        else
+            printf("client: %s = %.*s\n", name.data, (int)row.value.size, row.value.data);
+    }
 }
 
 static int run(struct usher_engine *e)

@@ -3,9 +3,9 @@
 #ifndef USHER_BUILTIN_H
 #define USHER_BUILTIN_H
 
-#include <usher/authority.h>
-#include <usher/history.h>
-#include <usher/store.h>
+#include <usher/store/authority.h>
+#include <usher/store/history.h>
+#include <usher/store/store.h>
 
 extern const struct usher_driver usher__builtin_drivers[]; /* the last one has no scheme */
 

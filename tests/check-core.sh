@@ -13,7 +13,7 @@ wrong=$(printf '%s\n' "$includes" | while IFS= read -r line; do
     name=${name#"${name%%[![:space:]]*}"}
     case $name in
     '<stddef.h>'* | '<stdint.h>'* | '<stdbool.h>'* | '<string.h>'*) ;;
-    '<usher/usher.h>'* | '<usher/operation.h>'* | '<usher/store.h>'*) ;;
+    '<usher/usher.h>'* | '<usher/store/operation.h>'* | '<usher/store/store.h>'*) ;;
     NOUN_DEF | MACHINE_DEF) ;;
     '"config.h"'*) ;;
     '"'*'/'*) printf '%s\n' "$line" ;;

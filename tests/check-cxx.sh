@@ -19,8 +19,8 @@ names=$(sh "$top_srcdir/tests/check-exports.sh" --list)
 count=$(printf '%s\n' "$names" | wc -l)
 
 {
-    for file in "$top_srcdir"/include/usher/*.h; do
-        echo "#include <usher/${file##*/}>"
+    for file in "$top_srcdir"/include/usher/*.h "$top_srcdir"/include/usher/store/*.h; do
+        echo "#include <${file#"$top_srcdir/include/"}>"
     done
     cat <<'END'
 #include <csignal>
@@ -123,7 +123,7 @@ static void one_of_each_noun()
 
 END
     # a type that is hidden is none without its keyword
-    for file in "$top_srcdir"/include/usher/*.h; do
+    for file in "$top_srcdir"/include/usher/*.h "$top_srcdir"/include/usher/store/*.h; do
         sed -n 's/^\(struct\|enum\) \(usher_[a-z_0-9]*\) {.*/static \2 *a_\2;/p' "$file"
     done | tee "$dir/types"
     cat <<'END'
@@ -161,10 +161,10 @@ grep -qx "$count functions" "$dir/out"
 [ "$(wc -l <"$dir/types")" -ge 100 ]
 
 {
-    for file in "$top_srcdir"/include/usher/*.h; do
-        echo "#include <usher/${file##*/}>"
+    for file in "$top_srcdir"/include/usher/*.h "$top_srcdir"/include/usher/store/*.h; do
+        echo "#include <${file#"$top_srcdir/include/"}>"
     done
-    for file in "$top_srcdir"/include/usher/*.h; do
+    for file in "$top_srcdir"/include/usher/*.h "$top_srcdir"/include/usher/store/*.h; do
         sed -n 's/^enum \(usher_[a-z_0-9]*\) {.*/static_assert(sizeof(\1) == sizeof(int), "\1 is short");/p' "$file"
     done | sed '/_given)/d'
 } >"$dir/wide.cc"

@@ -12,7 +12,7 @@ export LC_ALL
 # Without comments and directives, each USHER_API up to its `;' is a declaration, and the
 # name is the first usher_ word before a parenthesis, a bracket or the end.
 headers() {
-    for file in "$top_srcdir"/include/usher/*.h; do
+    for file in "$top_srcdir"/include/usher/*.h "$top_srcdir"/include/usher/store/*.h; do
         awk '
             /^[ \t]*#/ || directive { directive = /\\$/; next }
             { text = text " " $0 }

@@ -32,7 +32,7 @@ upper='NUMBER|QUEUE|ROOMS?|SERIAL|ID'
 # Files that name one, without comments and texts.
 named() {
     for file in src/builtin.[ch] src/change/*.[ch] src/encode/*.[ch] src/parse/*.[ch] src/engine/*.[ch] \
-        src/cli/*.[ch] src/serve/*.[ch] backends/*/*.[ch] include/usher/store.h; do
+        src/cli/*.[ch] src/serve/*.[ch] backends/*/*.[ch] include/usher/store/store.h; do
         ! awk '
             {
                 gsub(/"([^"\\]|\\.)*"/, "\"\"")

@@ -2,7 +2,7 @@
 #ifndef USHER_MEMORY_MEMORY_H
 #define USHER_MEMORY_MEMORY_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 /* The driver of `memory:`.  Takes no options. */
 enum usher_status usher__memory_open(void *payload, struct usher_url *url,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Execution of tasks by the store `redis:`: methods of <usher/store.h>. */
+/* Execution of tasks by the store `redis:`: methods of <usher/store/store.h>. */
 #ifndef USHER_REDIS_BATCH_H
 #define USHER_REDIS_BATCH_H
 

@@ -3,7 +3,7 @@
 #ifndef USHER_REDIS_LISTEN_H
 #define USHER_REDIS_LISTEN_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 /* See store.h. */
 struct usher_listener *usher__redis_listen(struct usher_store *s, usher_listen_fn *fn,

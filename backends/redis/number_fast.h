@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 /* Maximum size of a command. */
 #define USHER__REDIS_FAST_MAX (64 + 3 * (USHER_NAME_MAX + 16))

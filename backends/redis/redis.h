@@ -2,7 +2,7 @@
 #ifndef USHER_REDIS_REDIS_H
 #define USHER_REDIS_REDIS_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 /* The driver of `redis:`, `rediss:` and `redis+unix:`.  Connects. */
 enum usher_status usher__redis_open(void *payload, struct usher_url *url,

@@ -3,7 +3,7 @@
 #ifndef USHER_REDIS_STORE_H
 #define USHER_REDIS_STORE_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include <poll.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #ifndef USHER_SQLITE_AUTHORITY_H
 #define USHER_SQLITE_AUTHORITY_H
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 /* The first use opens @path, so a store can be opened while its authority cannot be reached.
  * USHER_OK, USHER_INVALID (the path), USHER_NOMEM. */

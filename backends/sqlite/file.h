@@ -6,7 +6,7 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "sqlite.h"
 

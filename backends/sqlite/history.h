@@ -3,7 +3,7 @@
 #ifndef USHER_SQLITE_HISTORY_H
 #define USHER_SQLITE_HISTORY_H
 
-#include <usher/history.h>
+#include <usher/store/history.h>
 
 /* USHER_OK, USHER_INVALID (the path), USHER_NOMEM. */
 enum usher_status usher__sqlite_history(const char *path, const struct usher_allocator *alloc,

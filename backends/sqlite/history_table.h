@@ -9,8 +9,8 @@
 
 #include <sqlite3.h>
 
-#include <usher/history.h>
-#include <usher/store.h>
+#include <usher/store/history.h>
+#include <usher/store/store.h>
 
 /* Stored in files: to change it, see file.c; a history (history.c) has its own format. */
 /* clang-format off */

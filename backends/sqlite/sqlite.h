@@ -5,7 +5,7 @@
 #ifndef USHER_SQLITE_SQLITE_H
 #define USHER_SQLITE_SQLITE_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 /*
  * The driver of `sqlite:`.

@@ -170,6 +170,14 @@ USHER_API size_t usher_reply_write(const struct usher_reply *reply, enum usher_f
 USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum usher_form form,
                                     char *to, size_t size);
 
+/**
+ * Read the notice in the `value` of a row of `changes`, of @scope of @noun.  Its texts point into
+ * @value and @scope.  @epoch is that of the reply.  USHER_OK, USHER_INVALID.
+ */
+USHER_API enum usher_status usher_notice_read(enum usher_noun noun, const struct usher_text *scope,
+                                              uint64_t epoch, const struct usher_text *value,
+                                              struct usher_notice *ret_notice);
+
 /* ---- without waiting ------------------------------------------------------------------------ */
 
 /*
@@ -425,6 +433,20 @@ USHER_API size_t usher_event_pack(const struct usher_event *event, unsigned char
  */
 USHER_API enum usher_status usher_event_unpack(const unsigned char *bytes, size_t size,
                                                uint32_t *ret_kind, struct usher_notice *ret_notice);
+
+/**
+ * Write @reply as bytes, all of it but the tag, as usher_event_pack() writes an event.  @to NULL
+ * and
+ * @size 0 query the length.  0: @reply is NULL.  O(values).  Threads: any.  Since 0.1.
+ */
+USHER_API size_t usher_reply_pack(const struct usher_reply *reply, unsigned char *to, size_t size);
+/**
+ * Read bytes of usher_reply_pack().  The reply is the caller's: usher_reply_done().  Any bytes are
+ * safe to read; the contents of the values are not checked.  USHER_OK; USHER_INVALID: not such
+ * bytes; USHER_NOMEM.  O(values).  Threads: any.  Since 0.1.
+ */
+USHER_API enum usher_status usher_reply_unpack(const unsigned char *bytes, size_t size,
+                                               struct usher_reply **ret_reply);
 
 /* ---- introspection: for bindings, servers, shells ------------------------------------------- */
 

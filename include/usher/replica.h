@@ -5,8 +5,9 @@
  * It is a state machine without I/O, clock or threads.  Its input are messages about the room:
  * notices, heartbeats (epoch and version), answers to `snapshot` and `changes`; in any order, some
  * lost, some repeated, some late.  Its output is the next step.  It needs no engine: a client
- * program at the other end of a network uses it alone and fills in struct usher_notice and struct
- * usher_result from the messages of its server.
+ * program at the other end of a network uses it alone.  Its server sends the bytes of
+ * usher_event_pack() and usher_reply_pack() (command.h), and the client reads them with
+ * usher_event_unpack() and usher_reply_unpack().
  *
  *     next = usher_replica_notice(r, &notice);               // or _heartbeat()
  *     if (next == USHER_REPLICA_REPLAY || next == USHER_REPLICA_PULL)
@@ -15,8 +16,7 @@
  *
  * With events (usher_watch_events(), command.h), pass a NOTICE to usher_replica_notice(), epoch,
  * version and mark of a GAP to usher_replica_heartbeat(), and the REPLY to a posted question to
- * usher_replica_answer().  usher_event_pack() makes bytes of the first two.  examples/rooms_loop.c
- * is a complete program.
+ * usher_replica_answer().  examples/rooms_loop.c and examples/room_server.c are complete programs.
  *
  * Rules:
  *  - The copy is at any time the complete room as it was at one version.  While a new one is
@@ -48,7 +48,7 @@
 #ifndef USHER_REPLICA_H
 #define USHER_REPLICA_H
 
-#include <usher/operation.h>
+#include <usher/usher.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -62,7 +62,6 @@ extern "C" {
 #define USHER_REPLICA_KNOWN_MAX 128
 
 struct usher_replica;
-struct usher_reply; /* command.h */
 
 /* The result of a message, and the next step. */
 enum usher_replica_next {
@@ -112,17 +111,12 @@ USHER_API void usher_replica_ask(struct usher_replica *r, struct usher_replica_q
 
 /**
  * Process the reply to the question with @ticket, of usher_room_snapshot() or usher_room_changes(),
- * or of a posted command; any status.  Its rows are copied; without memory for that it is handled
- * like a failure of the store.  Pages of a snapshot are kept until the last one is there; then
- * APPLY.  After a failure of the store the same question is still to be sent.  O(rows).
+ * of a posted command, or of usher_reply_unpack(); any status.  Its rows are copied.  Pages of a
+ * snapshot are kept until the last one is there; then APPLY.  After a failure of the store the same
+ * question is still to be sent.  O(rows).
  */
 USHER_API enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
                                                        const struct usher_reply *reply);
-
-/** Process a result that was made from the message of a server.  Its members in use are status,
- *  epoch, version and of.room: state, mark, more, since, rows. */
-USHER_API enum usher_replica_next usher_replica_result(struct usher_replica *r, uint64_t ticket,
-                                                       const struct usher_result *result);
 
 /**
  * Compare the copy with @digest (usher_room_digest()) of the room at @epoch and @version.  Returns
@@ -152,15 +146,16 @@ USHER_API void usher_replica_show(const struct usher_replica *r, struct usher_re
 
 /**
  * Walk the copy in the order of a snapshot: fields, values of all, roles, members each followed
- * by its shares.  Begin with *@at = NULL; false: there are no more.  Rows are those of a snapshot,
- * seen_ms is 0.  O(1) a row.  The replica must not be changed in between.
+ * by its shares.  Begin with *@at = NULL; false: there are no more, or the size of *@ret_row is not
+ * set.  Rows are those of a snapshot without seen_ms, and their texts belong to the replica.  O(1)
+ * a row.  The replica must not be changed in between.
  */
 USHER_API bool usher_replica_walk(const struct usher_replica *r, const void **at,
-                                  struct usher_room_result_row *ret_row);
+                                  struct usher_room_row *ret_row);
 
-/** Find the field, value of all, role, member or share with the name @id.  O(1). */
+/** Find the field, value of all, role, member or share with the name @id: a row as above.  O(1). */
 USHER_API bool usher_replica_find(const struct usher_replica *r, enum usher_room_row_kind kind,
-                                  const char *id, struct usher_room_result_row *ret_row);
+                                  const char *id, struct usher_room_row *ret_row);
 
 /**
  * Read the value of @field of @member: its own or that of all, the one that was set last.

@@ -140,7 +140,7 @@ enum usher_log_level {
 
 struct usher_operation;
 struct usher_result;
-struct usher_driver;    /* store.h: a URL scheme of one's own */
+struct usher_driver;    /* store/store.h: a URL scheme of your own */
 struct usher_authority; /* authority.h */
 struct usher_history;   /* history.h */
 
@@ -617,7 +617,7 @@ struct usher_node {
     int64_t lag_bytes; /* replication lag of a replica, bytes; -1 = unknown */
     int64_t lag_ms;    /* time since the replica's last acknowledgement, 1 s steps; -1 = unknown */
     int64_t ahead_ms;  /* its clock minus this machine's, ms; USHER_NODE_NO_CLOCK = unknown */
-    uint64_t identity; /* as scopes keep it (store.h); 0 = none, or unknown */
+    uint64_t identity; /* as scopes keep it (store/store.h); 0 = none, or unknown */
     /* "" = unknown.  All texts live until the callback returns. */
     struct usher_text address;  /* HOST:PORT, or a path */
     struct usher_text id;       /* in a cluster, 40 digits */

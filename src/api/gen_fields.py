@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What C, SQL and the documents repeat of the rows in src/core/NOUN_verbs.def and NOUN_records.def,
-and the rows themselves cannot give it: arguments and settings in usher/operation.h, the settings in
+and the rows themselves cannot give it: arguments and settings in usher/store/operation.h, the settings in
 a view of SQLite, the fields of new arguments (the last ones in usher/fields.h); of records the
 views of SQLite and the tables of docs/redis-keys.md.
 
@@ -298,7 +298,7 @@ def made(sources):
 
     nouns = [Noun(sources, noun) for noun in NOUNS]
     fields = file("include", "usher", "fields.h")
-    operation, view = file("include", "usher", "operation.h"), file("backends", "sqlite", "file.c")
+    operation, view = file("include", "usher", "store", "operation.h"), file("backends", "sqlite", "file.c")
     for noun in nouns:
         if noun.noun != "rooms":  # nobody sees it
             files[fields] = fields_with(files[fields], noun)

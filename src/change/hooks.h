@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "core/verbs.h"
 

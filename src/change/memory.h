@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 /* Return @alloc, or if it is NULL the one that calls malloc(). */
 const struct usher_allocator *usher__allocator(const struct usher_allocator *alloc);

@@ -3,7 +3,7 @@
 #ifndef USHER_CHANGE_REQUEST_CACHE_H
 #define USHER_CHANGE_REQUEST_CACHE_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/pack.h"
 #include "core/verbs.h"

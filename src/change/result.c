@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include <string.h>
 

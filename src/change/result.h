@@ -2,7 +2,7 @@
 #ifndef USHER_CHANGE_RESULT_H
 #define USHER_CHANGE_RESULT_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 /* Initialise a reply to a command of @noun (0: of no known noun): status OK, without values.  It is
  * overwritten, not freed. */

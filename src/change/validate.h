@@ -8,7 +8,7 @@
 #ifndef USHER_CHANGE_VALIDATE_H
 #define USHER_CHANGE_VALIDATE_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "change/work.h"
 

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "change/hooks.h"
 #include "core/machine.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "cli/json.h"
 

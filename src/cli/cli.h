@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "parse/parse.h"
 

@@ -3,7 +3,7 @@
 #ifndef USHER_CLI_RUN_H
 #define USHER_CLI_RUN_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "cli/cli.h"
 

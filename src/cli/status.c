@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "cli/answer.h"
 #include "core/text.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #define TABLE_COLUMNS_MAX 24u
 

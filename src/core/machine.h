@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 /* The guard of a row without one, and of a caller that has none of the facts. */
 #define USHER__ANY 0

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 /* Counts on when the room is used up, like snprintf: @n > @size means that it did not fit, and what
  * stands there is how it begins. */

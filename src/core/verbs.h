@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 enum usher__arg_type {
     USHER__ARG_NAME,

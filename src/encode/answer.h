@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 enum usher__member_kind {
     USHER__MEMBER_NUMBER, /* int64_t */

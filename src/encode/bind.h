@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "core/verbs.h"
 

@@ -2,7 +2,7 @@
 /* The transition tables as text: for people, for pictures, and for the Redis script. */
 #include "config.h"
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The fields, verbs and words of the tables of the core, for programs. */
 #include "config.h"
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include <string.h>
 

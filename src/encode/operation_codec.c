@@ -2,7 +2,7 @@
 /* Commands and answers as bytes, for stores that execute them in another process: store.h. */
 #include "config.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -16,8 +16,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/pack.h"
 #include "core/verbs.h"
 #include "change/memory.h"
+#include "change/thread.h"
 #include "encode/result_fields.h"
 
 #ifdef USHER_HOSTILE
@@ -505,4 +507,196 @@ const char *usher_reply_word(const struct usher_reply *reply, size_t row, uint32
     return v != NULL && v->text == NULL
                ? usher_code_word((enum usher_noun)(reply->verb >> 8), field, v->number)
                : NULL;
+}
+
+/* ---- as bytes --------------------------------------------------------------------------- */
+
+/* An array: the form, the members of struct usher_reply but the tag, and five arrays: the values of
+ * the answer, how many values each row has, the values of all rows, and those of the command.  A
+ * value is its field, then a number or a text, by the type of the field. */
+#define BYTES_FORM 1
+#define BYTES_MEMBERS 14
+
+/* Return whether the values of @field are texts. */
+static bool field_is_text(uint32_t field)
+{
+    const struct usher_field_about *about = usher_about_field(field);
+
+    return field == USHER__ECHO_SCOPE || (about != NULL && about->type >= USHER_TYPE_TEXT);
+}
+
+static void values_pack(struct usher__packer *p, const struct usher_value *values, size_t n)
+{
+    usher__pack_array(p, 2 * n);
+    for (size_t i = 0; i < n; i++) {
+        usher__pack_uint(p, values[i].field);
+        if (values[i].text != NULL)
+            usher__pack_text(p, values[i].text, (size_t)values[i].size);
+        else
+            usher__pack_int(p, values[i].number);
+    }
+}
+
+size_t usher_reply_pack(const struct usher_reply *reply, unsigned char *to, size_t size)
+{
+    struct usher__packer p = { to, to != NULL ? size : 0, 0 };
+    const size_t *row_at;
+    const struct usher_value *asked;
+    size_t n_asked;
+
+    if (reply == NULL)
+        return 0;
+    row_at = reply->n_rows > 0 ? rows_at(reply) : NULL;
+    usher__pack_array(&p, BYTES_MEMBERS);
+    usher__pack_uint(&p, BYTES_FORM);
+    usher__pack_uint(&p, (unsigned)reply->status);
+    usher__pack_uint(&p, reply->verb);
+    usher__pack_uint(&p, reply->epoch);
+    usher__pack_uint(&p, reply->version);
+    usher__pack_int(&p, reply->due_ms);
+    usher__pack_int(&p, reply->now_ms);
+    usher__pack_uint(&p, (reply->repeated ? 1u : 0u) | (reply->more ? 2u : 0u));
+    usher__pack_uint(&p, reply->replicas);
+    usher__pack_text(&p, reply->message, strlen(reply->message));
+    values_pack(&p, reply->values, reply->n);
+    usher__pack_array(&p, reply->n_rows);
+    for (size_t i = 0; i < reply->n_rows; i++)
+        usher__pack_uint(&p, row_at[i + 1] - row_at[i]);
+    values_pack(&p, reply->values + reply->n,
+                reply->n_rows > 0 ? row_at[reply->n_rows] - reply->n : 0);
+    asked = usher__reply_asked(reply, &n_asked);
+    values_pack(&p, asked, n_asked);
+    return p.n;
+}
+
+static bool uint_unpack(struct usher_unpacker *u, uint64_t max, uint64_t *ret)
+{
+    return usher_unpack_uint(u, ret) && *ret <= max;
+}
+
+/* Read values, at most @max, and add them to @g. */
+static bool values_unpack(struct usher_unpacker *u, struct gather *g, size_t max)
+{
+    size_t n;
+
+    if (!usher_unpack_array(u, &n) || n % 2 != 0 || n / 2 > max)
+        return false;
+    for (n /= 2; n > 0; n--) {
+        struct usher_value v = { 0, 0, 0, NULL };
+        struct usher_text text;
+        uint64_t field;
+
+        if (!uint_unpack(u, UINT32_MAX, &field))
+            return false;
+        v.field = (uint32_t)field;
+        if (!field_is_text(v.field)) {
+            if (usher_about_field(v.field) == NULL || !usher_unpack_int(u, &v.number))
+                return false;
+        } else {
+            if (!usher_unpack_text(u, &text) || text.size > INT32_MAX)
+                return false;
+            v.size = (int32_t)text.size;
+            v.text = text.size > 0 ? text.data : "";
+        }
+        gather_value(g, &v);
+    }
+    return true;
+}
+
+/* Read the members before the values. */
+static bool members_unpack(struct usher_unpacker *u, struct usher_reply *r,
+                           char message[USHER_MESSAGE_MAX])
+{
+    uint64_t form, status, verb, flags, replicas;
+    struct usher_text text;
+    size_t members;
+
+    if (!usher_unpack_array(u, &members) || members != BYTES_MEMBERS ||
+        !uint_unpack(u, BYTES_FORM, &form) || form != BYTES_FORM ||
+        !uint_unpack(u, UINT8_MAX, &status) || !uint_unpack(u, UINT16_MAX, &verb) ||
+        !usher_unpack_uint(u, &r->epoch) || !usher_unpack_uint(u, &r->version) ||
+        !usher_unpack_int(u, &r->due_ms) || !usher_unpack_int(u, &r->now_ms) ||
+        !uint_unpack(u, 3, &flags) || !uint_unpack(u, UINT8_MAX, &replicas) ||
+        !usher_unpack_text(u, &text) || text.size >= USHER_MESSAGE_MAX ||
+        *usher_status_word((enum usher_status)status) == '?' || usher__verb((unsigned)verb) == NULL)
+        return false;
+    if (text.size > 0)
+        memcpy(message, text.data, text.size);
+    message[text.size] = '\0';
+    r->status = (enum usher_status)status;
+    r->verb = (uint32_t)verb;
+    r->repeated = (flags & 1) != 0;
+    r->more = (flags & 2) != 0;
+    r->replicas = (uint8_t)replicas;
+    return true;
+}
+
+/* Read the number of values of each of @n rows: the positions at which they begin and end. */
+static bool rows_unpack(struct usher_unpacker *u, size_t first, size_t *row_at, size_t n)
+{
+    const size_t most = (size_t)(u->end - u->at); /* a value has two bytes at least */
+
+    row_at[0] = first;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t values;
+
+        if (!uint_unpack(u, most, &values) || row_at[i] > first + most)
+            return false;
+        row_at[i + 1] = row_at[i] + (size_t)values;
+    }
+    return true;
+}
+
+/* Read the values into @head.  USHER_OK, USHER_INVALID, USHER_NOMEM. */
+static enum usher_status reply_unpack(struct usher_unpacker *u, struct head *head)
+{
+    const struct usher_allocator *alloc = heads_of(head)->alloc;
+    enum usher_status status = USHER_INVALID;
+    char message[USHER_MESSAGE_MAX];
+    size_t *row_at = NULL, n = 0;
+    struct gather g;
+    size_t asked_at;
+
+    gather_begin(&g, alloc);
+    if (members_unpack(u, &head->r, message) && values_unpack(u, &g, UINT8_MAX) &&
+        usher_unpack_array(u, &n)) {
+        head->r.n = (uint8_t)g.n;
+        row_at = usher__resize(alloc, NULL, 0, (n + 1) * sizeof *row_at);
+        if (row_at == NULL)
+            status = USHER_NOMEM;
+        else if (rows_unpack(u, g.n, row_at, n) && values_unpack(u, &g, UINT32_MAX) &&
+                 row_at[n] == g.n) {
+            asked_at = g.n;
+            if (values_unpack(u, &g, UINT16_MAX) && u->at == u->end) {
+                head->n_asked = (uint16_t)(g.n - asked_at);
+                status = keep(&g, head, row_at, n, message) ? USHER_OK : USHER_NOMEM;
+            }
+        }
+    }
+    if (g.nomem)
+        status = USHER_NOMEM;
+    gather_end(&g);
+    (void)usher__resize(alloc, row_at, row_at != NULL ? (n + 1) * sizeof *row_at : 0, 0);
+    return status;
+}
+
+enum usher_status usher_reply_unpack(const unsigned char *bytes, size_t size,
+                                     struct usher_reply **ret_reply)
+{
+    struct usher_unpacker u = usher__unpacker(bytes, size);
+    struct usher_reply *reply;
+    enum usher_status status;
+
+    usher__message_clear();
+    *ret_reply = NULL;
+    reply = usher__replies_new(usher__allocator(NULL), 1);
+    status = reply != NULL ? reply_unpack(&u, head_of(reply)) : USHER_NOMEM;
+    if (status == USHER_OK) {
+        *ret_reply = reply;
+        return USHER_OK;
+    }
+    usher_reply_done(reply);
+    usher__message_set(status == USHER_NOMEM ? "reply unpack: out of memory"
+                                             : "reply unpack: malformed reply");
+    return status;
 }

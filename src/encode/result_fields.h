@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "core/verbs.h"
 #include "change/hooks.h"

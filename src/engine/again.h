@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 struct usher__again {
     struct usher_task *tasks; /* all of them, done or not */

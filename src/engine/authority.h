@@ -2,7 +2,7 @@
 #ifndef USHER_ENGINE_AUTHORITY_H
 #define USHER_ENGINE_AUTHORITY_H
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 /* As usher_authority_open(), but with the message in @message. */
 enum usher_status usher__authority_open(const char *url, const struct usher_allocator *alloc,

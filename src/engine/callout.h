@@ -6,8 +6,8 @@
 #ifndef USHER_ENGINE_CALLOUT_H
 #define USHER_ENGINE_CALLOUT_H
 
-#include <usher/authority.h>
-#include <usher/history.h>
+#include <usher/store/authority.h>
+#include <usher/store/history.h>
 
 struct usher_engine;
 

@@ -3,7 +3,7 @@
 #ifndef USHER_ENGINE_CHECK_H
 #define USHER_ENGINE_CHECK_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 /* Return USHER_OK, or USHER_INVALID with the argument and its fault in reply->message.  A given
  * argument that the verb does not take is a fault, too.  @known may be NULL, or the name of a scope

@@ -2,7 +2,7 @@
 #ifndef USHER_ENGINE_ENGINE_H
 #define USHER_ENGINE_ENGINE_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 struct usher__flight;
 

@@ -10,7 +10,7 @@
 #ifndef USHER_ENGINE_GRANT_H
 #define USHER_ENGINE_GRANT_H
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 #include "engine/engine.h"
 

@@ -3,7 +3,7 @@
 #ifndef USHER_ENGINE_HISTORY_H
 #define USHER_ENGINE_HISTORY_H
 
-#include <usher/history.h>
+#include <usher/store/history.h>
 
 struct usher__archive;
 

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include <usher/command.h>
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "engine/timers.h"
 

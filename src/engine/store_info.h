@@ -2,7 +2,7 @@
 #ifndef USHER_ENGINE_STORE_INFO_H
 #define USHER_ENGINE_STORE_INFO_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 /* Initialise @node for a store of that name with those capabilities, which answers. */
 void usher__node_init(struct usher_node *node, const char *name, unsigned caps);

@@ -2,7 +2,7 @@
 #ifndef USHER_ENGINE_URL_H
 #define USHER_ENGINE_URL_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #define USHER__URL_MAX 4096
 #define USHER__URL_OPTIONS 16

@@ -15,8 +15,8 @@
 #ifndef USHER_ENGINE_WATCH_H
 #define USHER_ENGINE_WATCH_H
 
-#include <usher/operation.h>
-#include <usher/store.h>
+#include <usher/store/operation.h>
+#include <usher/store/store.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -20,7 +20,7 @@
  */
 #include "config.h"
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "cli/cli.h"
 #include "cli/read_lines.h"

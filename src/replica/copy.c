@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/pack.h"
 #include "core/text.h"
@@ -380,9 +380,11 @@ void usher__copy_row(const struct usher__thing *t, struct usher_room_result_row 
     ret_row->since_ms = t->since_ms;
 }
 
+/* A program reads names as strings. */
 static bool is_name(const struct usher_text *text)
 {
-    return text->data != NULL && text->size >= 1 && text->size <= USHER_NAME_MAX;
+    return text->data != NULL && text->size >= 1 && text->size <= USHER_NAME_MAX &&
+           memchr(text->data, '\0', text->size) == NULL;
 }
 
 enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room_result_row *row)

@@ -8,7 +8,7 @@
 #ifndef USHER_REPLICA_COPY_H
 #define USHER_REPLICA_COPY_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #define USHER__THING_KINDS (USHER_ROOM_ROW_SHARE + 1)
 

@@ -26,9 +26,8 @@
  */
 #include "config.h"
 
-#include <usher/command.h>
 #include <usher/replica.h>
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include <string.h>
 
@@ -427,6 +426,69 @@ enum usher_replica_next usher_replica_check(struct usher_replica *r, uint64_t ep
     return hint_to_pull(r, epoch, version, 0);
 }
 
+/* ---- answers as values ---------------------------------------------------------------- */
+
+/* The members of an answer; 0: it is not there. */
+struct answer {
+    const struct usher_reply *reply;
+    enum usher_room_state state;
+    uint64_t since, mark;
+};
+
+static int64_t answer_int(const struct usher_reply *reply, uint32_t field)
+{
+    int64_t number = usher_reply_int(reply, USHER_ANSWER, field);
+
+    return number != USHER_NONE ? number : 0;
+}
+
+static struct answer answer_read(const struct usher_reply *reply)
+{
+    return (struct answer){ reply, (enum usher_room_state)answer_int(reply, USHER_FIELD_STATE),
+                            (uint64_t)answer_int(reply, USHER_FIELD_SINCE_VERSION),
+                            (uint64_t)answer_int(reply, USHER_FIELD_MARK) };
+}
+
+static struct usher_room_result_row row_read(const struct usher_reply *reply, size_t i)
+{
+    struct usher_room_result_row row;
+    size_t n = 0;
+    const struct usher_value *values = usher_reply_values(reply, i, &n);
+
+    memset(&row, 0, sizeof row);
+    for (size_t k = 0; k < n; k++) {
+        const struct usher_value *v = &values[k];
+        struct usher_text text = { v->text, v->text != NULL ? (size_t)v->size : 0 };
+
+        switch (v->field) {
+        case USHER_FIELD_KIND:
+            row.kind = (int)v->number;
+            break;
+        case USHER_FIELD_MEMBER_STATE:
+            row.state = (int)v->number;
+            break;
+        case USHER_FIELD_NAME:
+            row.id = text;
+            break;
+        case USHER_FIELD_OWNER:
+            row.owner = text;
+            break;
+        case USHER_FIELD_VALUE:
+            row.value = text;
+            break;
+        case USHER_FIELD_VERSION:
+            row.version = (uint64_t)v->number;
+            break;
+        case USHER_FIELD_SINCE:
+            row.since_ms = v->number;
+            break;
+        default:
+            break;
+        }
+    }
+    return row;
+}
+
 /* ---- questions and answers -------------------------------------------------------- */
 
 static void ask_changes(struct usher_replica *r)
@@ -486,14 +548,15 @@ static enum usher_replica_next install(struct usher_replica *r)
 }
 
 /* There is no room, or none any more. */
-static enum usher_replica_next install_none(struct usher_replica *r,
-                                            const struct usher_result *reply)
+static enum usher_replica_next install_none(struct usher_replica *r, const struct answer *a)
 {
+    const struct usher_reply *reply = a->reply;
+
     usher__copy_clear(&r->page);
     r->page.known = true;
     r->page.epoch = reply->epoch;
     r->page.version = reply->version;
-    r->page.state = reply->epoch != 0 && reply->of.room.state == USHER_ROOM_STATE_CLOSING
+    r->page.state = reply->epoch != 0 && a->state == USHER_ROOM_STATE_CLOSING
                         ? USHER_ROOM_STATE_CLOSING
                         : USHER_ROOM_STATE_CLOSED;
     return install(r);
@@ -519,23 +582,27 @@ static bool notice_of(const struct usher_replica *r, const struct usher_room_res
 
 /* The changes since the page before, with which @reply begins.  How many they are; -1: they do not
  * follow. */
-static int page_follow(struct usher_replica *r, const struct usher_room_result *room)
+static int page_follow(struct usher_replica *r, const struct usher_reply *reply)
 {
     struct usher__copy *page = &r->page;
     struct usher_notice n;
     int i = 0;
 
-    for (; (size_t)i < room->n_rows && room->rows[i].kind == USHER_ROOM_ROW_NOTICE; i++)
-        if (!notice_of(r, &room->rows[i], page->epoch, &n) || before(&n) != page->version ||
+    for (; (size_t)i < reply->n_rows; i++) {
+        struct usher_room_result_row row = row_read(reply, (size_t)i);
+
+        if (row.kind != USHER_ROOM_ROW_NOTICE)
+            break;
+        if (!notice_of(r, &row, page->epoch, &n) || before(&n) != page->version ||
             n.was != page->mark || usher__copy_apply(page, &n) != USHER_OK)
             return -1;
+    }
     return i;
 }
 
-static enum usher_replica_next answer_snapshot(struct usher_replica *r,
-                                               const struct usher_result *reply)
+static enum usher_replica_next answer_snapshot(struct usher_replica *r, const struct answer *a)
 {
-    const struct usher_room_result *room = &reply->of.room;
+    const struct usher_reply *reply = a->reply;
     struct usher__copy *page = &r->page;
     uint64_t after;
     int n = 0;
@@ -545,29 +612,29 @@ static enum usher_replica_next answer_snapshot(struct usher_replica *r,
         page->known = page->partial = true;
         page->epoch = reply->epoch;
         page->version = reply->version;
-        page->mark = room->mark;
-        page->state = room->state;
+        page->mark = a->mark;
+        page->state = a->state;
     }
     if (reply->epoch == 0 || reply->epoch != page->epoch)
         return pull_anew(r);
     after = page->after;
-    n = page_follow(r, room);
+    n = page_follow(r, reply);
     if (n < 0)
         return pull_anew(r);
     if (page->version != reply->version) /* there are more of them than a page holds */
-        return n > 0 && (size_t)n == room->n_rows && room->more ? page_more(r) : pull_anew(r);
-    if (page->mark != room->mark || page->state != room->state ||
-        (room->state != USHER_ROOM_STATE_OPEN && room->state != USHER_ROOM_STATE_LOCKED))
+        return n > 0 && (size_t)n == reply->n_rows && reply->more ? page_more(r) : pull_anew(r);
+    if (page->mark != a->mark || page->state != a->state ||
+        (a->state != USHER_ROOM_STATE_OPEN && a->state != USHER_ROOM_STATE_LOCKED))
         return pull_anew(r);
-    for (size_t i = (size_t)n; i < room->n_rows; i++) {
-        enum usher_status status = usher__copy_add(page, &room->rows[i]);
+    for (size_t i = (size_t)n; i < reply->n_rows; i++) {
+        struct usher_room_result_row row = row_read(reply, i);
 
-        if (!USHER_IS_DONE(status))
+        if (!USHER_IS_DONE(usher__copy_add(page, &row)))
             return pull_anew(r);
     }
-    if (!room->more)
+    if (!reply->more)
         return usher__copy_finish(page) ? install(r) : pull_anew(r);
-    if (room->since != page->after || page->after == after)
+    if (a->since != page->after || page->after == after)
         return pull_anew(r); /* it would never end */
     return page_more(r);
 }
@@ -597,131 +664,51 @@ static bool replay(struct usher_replica *r, const struct usher_room_result_row *
     return !early_differs(r, n.version, n.mark) && follow(r, &n);
 }
 
-static enum usher_replica_next answer_changes(struct usher_replica *r,
-                                              const struct usher_result *reply)
+static enum usher_replica_next answer_changes(struct usher_replica *r, const struct answer *a)
 {
-    const struct usher_room_result *room = &reply->of.room;
-    uint64_t last = r->since, before = r->copy.version, mark = room->mark;
+    const struct usher_reply *reply = a->reply;
+    uint64_t last = r->since, before = r->copy.version, mark = a->mark;
 
     if (reply->epoch != r->at_epoch || reply->version < r->at_least ||
-        (room->n_rows == 0 && reply->version > r->since))
+        (reply->n_rows == 0 && reply->version > r->since))
         return must_pull(r);
-    for (size_t i = 0; i < room->n_rows; i++)
-        if (!replay(r, &room->rows[i], &last, &mark))
+    for (size_t i = 0; i < reply->n_rows; i++) {
+        struct usher_room_result_row row = row_read(reply, i);
+
+        if (!replay(r, &row, &last, &mark))
             return must_pull(r);
-    if (last == reply->version && (mark != room->mark || mark_differs(r, last, mark)))
+    }
+    if (last == reply->version && (mark != a->mark || mark_differs(r, last, mark)))
         return must_pull(r); /* it has come to the same version another way */
     r->asked = false;
     r->fell = r->fell && !r->fell_asked;
-    hear(r, reply->epoch, reply->version, room->mark);
+    hear(r, reply->epoch, reply->version, a->mark);
     if (!r->fell && !follow_early(r))
         return must_pull(r);
     return settled(r, r->copy.version != before);
 }
 
-enum usher_replica_next usher_replica_result(struct usher_replica *r, uint64_t ticket,
-                                             const struct usher_result *reply)
+enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
+                                             const struct usher_reply *reply)
 {
-    bool replays = r->missing == USHER_REPLICA_REPLAY;
+    struct answer a;
 
-    if (!r->asked || ticket != r->ticket)
+    if (reply == NULL || reply->verb >> 8 != USHER_ROOM || !r->asked || ticket != r->ticket)
         return USHER_REPLICA_IGNORE;
+    a = answer_read(reply);
     switch (reply->status) {
     case USHER_OK:
     case USHER_SAME:
-        return replays ? answer_changes(r, reply) : answer_snapshot(r, reply);
+        return r->missing == USHER_REPLICA_REPLAY ? answer_changes(r, &a) : answer_snapshot(r, &a);
     case USHER_STALE:
     case USHER_LOST:
         return pull_anew(r);
     case USHER_MISSING:
-        return install_none(r, reply);
+        return install_none(r, &a);
     default:
         r->asked = false;
         return r->missing;
     }
-}
-
-/* ---- answers as values ---------------------------------------------------------------------- */
-
-static void row_read(struct usher_room_result_row *row, const struct usher_value *values, size_t n)
-{
-    memset(row, 0, sizeof *row);
-    for (size_t i = 0; i < n; i++) {
-        const struct usher_value *v = &values[i];
-        struct usher_text text = { v->text, v->text != NULL ? (size_t)v->size : 0 };
-
-        switch (v->field) {
-        case USHER_FIELD_KIND:
-            row->kind = (int)v->number;
-            break;
-        case USHER_FIELD_MEMBER_STATE:
-            row->state = (int)v->number;
-            break;
-        case USHER_FIELD_NAME:
-            row->id = text;
-            break;
-        case USHER_FIELD_OWNER:
-            row->owner = text;
-            break;
-        case USHER_FIELD_VALUE:
-            row->value = text;
-            break;
-        case USHER_FIELD_VERSION:
-            row->version = (uint64_t)v->number;
-            break;
-        case USHER_FIELD_SINCE:
-            row->since_ms = v->number;
-            break;
-        default:
-            break;
-        }
-    }
-}
-
-/* 0: it is not there. */
-static int64_t answer_int(const struct usher_reply *reply, uint32_t field)
-{
-    int64_t number = usher_reply_int(reply, USHER_ANSWER, field);
-
-    return number != USHER_NONE ? number : 0;
-}
-
-enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
-                                             const struct usher_reply *reply)
-{
-    struct usher_room_result_row *rows;
-    enum usher_replica_next next;
-    struct usher_result result;
-    size_t size;
-
-    if (reply == NULL || reply->verb >> 8 != USHER_ROOM)
-        return USHER_REPLICA_IGNORE;
-    size = reply->n_rows * sizeof *rows;
-    rows = usher__resize(r->alloc, NULL, 0, size);
-    memset(&result, 0, sizeof result);
-    result.status = reply->status;
-    result.noun = USHER_ROOM;
-    result.epoch = reply->epoch;
-    result.version = reply->version;
-    result.of.room.state = (enum usher_room_state)answer_int(reply, USHER_FIELD_STATE);
-    result.of.room.since = (uint64_t)answer_int(reply, USHER_FIELD_SINCE_VERSION);
-    result.of.room.mark = (uint64_t)answer_int(reply, USHER_FIELD_MARK);
-    result.of.room.more = reply->more;
-    if (rows != NULL) {
-        for (size_t i = 0; i < reply->n_rows; i++) {
-            size_t n = 0;
-            const struct usher_value *values = usher_reply_values(reply, i, &n);
-
-            row_read(&rows[i], values, n);
-        }
-        result.of.room.rows = rows;
-        result.of.room.n_rows = reply->n_rows;
-    } else if (size != 0) {
-        result.status = USHER_NOMEM;
-    }
-    next = usher_replica_result(r, ticket, &result);
-    (void)usher__resize(r->alloc, rows, size, 0);
-    return next;
 }
 
 /* ---- looking at it ---------------------------------------------------------------- */
@@ -781,27 +768,45 @@ static const struct usher__thing *thing_behind(const struct usher__copy *c,
     return next;
 }
 
-bool usher_replica_walk(const struct usher_replica *r, const void **at,
-                        struct usher_room_result_row *ret_row)
+/* Write @t as far as the row of the program reaches.  False: its size is not set. */
+static bool row_write(const struct usher__thing *t, struct usher_room_row *ret)
 {
-    const struct usher__thing *t = thing_behind(&r->copy, *at);
+    struct usher_room_result_row from;
+    struct usher_room_row row;
+    size_t size = ret->size;
 
-    *at = t;
-    if (t == NULL)
+    if (size < sizeof size)
         return false;
-    usher__copy_row(t, ret_row);
+    usher__copy_row(t, &from);
+    memset(&row, 0, sizeof row);
+    row.size = size;
+    row.kind = from.kind;
+    row.member_state = t->kind == USHER_ROOM_ROW_MEMBER ? from.state : USHER_NONE;
+    row.name = from.id.data;
+    row.owner = from.owner.data;
+    row.value =
+        (struct usher_text){ from.value.data != NULL ? from.value.data : "", from.value.size };
+    row.version = (int64_t)from.version;
+    row.since_ms = from.since_ms != 0 ? from.since_ms : USHER_NONE;
+    row.seen_ms = row.verb = row.before = row.from_state = row.to_state = USHER_NONE;
+    row.time_ms = row.until_ms = USHER_NONE;
+    memcpy(ret, &row, size < sizeof row ? size : sizeof row);
     return true;
 }
 
+bool usher_replica_walk(const struct usher_replica *r, const void **at,
+                        struct usher_room_row *ret_row)
+{
+    *at = thing_behind(&r->copy, *at);
+    return *at != NULL && row_write(*at, ret_row);
+}
+
 bool usher_replica_find(const struct usher_replica *r, enum usher_room_row_kind kind,
-                        const char *id, struct usher_room_result_row *ret_row)
+                        const char *id, struct usher_room_row *ret_row)
 {
     const struct usher__thing *t = usher__copy_find(&r->copy, (unsigned)kind, id, strlen(id));
 
-    if (t == NULL)
-        return false;
-    usher__copy_row(t, ret_row);
-    return true;
+    return t != NULL && row_write(t, ret_row);
 }
 
 bool usher_replica_value(const struct usher_replica *r, const char *member, const char *field,
@@ -838,12 +843,14 @@ enum usher_status usher_replica_digest(const struct usher_replica *r, char ret_d
     const struct usher__copy *c = &r->copy;
     struct usher__sum sum = { 0, 0, 0 };
     struct usher_room_result_row row;
-    const void *at = NULL;
+    const struct usher__thing *at = NULL;
 
     if (!c->known || (c->state != USHER_ROOM_STATE_OPEN && c->state != USHER_ROOM_STATE_LOCKED))
         return USHER_MISSING;
-    while (usher_replica_walk(r, &at, &row))
+    while ((at = thing_behind(c, at)) != NULL) {
+        usher__copy_row(at, &row);
         (void)usher__sum_row(&sum, c, &row);
+    }
     usher__sum_text(&sum, c->state, c->version, ret_digest);
     return USHER_OK;
 }

@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "replica/hash.h"
 

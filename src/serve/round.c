@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/verbs.h"
 #include "parse/parse.h"

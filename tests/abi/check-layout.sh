@@ -18,8 +18,8 @@ command -v "$CLANG" >/dev/null || {
 dir=$(mktemp -d "${TMPDIR:-/tmp}/usher-layout.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 
-for header in "$top_srcdir"/include/usher/*.h; do
-    echo "#include <usher/${header##*/}>"
+for header in "$top_srcdir"/include/usher/*.h "$top_srcdir"/include/usher/store/*.h; do
+    echo "#include <${header#"$top_srcdir/include/"}>"
 done >"$dir/all.c"
 "$CLANG" -std=c11 -I"$top_srcdir/include" -fsyntax-only -Xclang -fdump-record-layouts-complete \
     "$dir/all.c" >"$dir/dump.txt"
@@ -36,7 +36,8 @@ sed 's/usher_[a-z_]*::(anonymous[^)]*)//; s/usher_[a-z_]*::(unnamed[^)]*)//; s/_
 ' >"$dir/layout.txt"
 
 # Every struct of the headers is there: a dump that is not understood is no success.
-for name in $(sed -n 's/^struct \(usher_[a-z_]*\) {$/\1/p' "$top_srcdir"/include/usher/*.h); do
+for name in $(sed -n 's/^struct \(usher_[a-z_]*\) {$/\1/p' "$top_srcdir"/include/usher/*.h \
+    "$top_srcdir"/include/usher/store/*.h); do
     grep -q "| struct $name\$" "$dir/layout.txt" || {
         echo "clang does not tell of struct $name"
         exit 1

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #define BENCH_ROUNDS_MAX 99
 #define BENCH_SIDES_MAX 4

@@ -493,7 +493,7 @@ static double copy_seconds(struct room *w, double changes)
         else
             (void)ask_room_changes(w->e, ROOM, q.since, 0, &reply);
         until(at + COPY_ANSWER_MS / 1000);
-        (void)usher_replica_result(r, q.ticket, &reply);
+        (void)replica_take(r, &q, &reply);
         usher_result_done(&reply);
     }
     at = bench_now(CLOCK_MONOTONIC) - began;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "conformance/suite.h"
 #include "lib/util.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The store of examples/own_store.c, which knows nothing but include/usher/store.h. */
+/* The store of examples/own_store.c, which knows nothing but include/usher/store/store.h. */
 #include "config.h"
 
 #define OWN_STORE_IN_TEST

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #define BACKEND_URL_MAX 1200
 

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include <usher/history.h>
+#include <usher/store/history.h>
 
 #include "lib/calls.h"
 #include "model/compare.h"

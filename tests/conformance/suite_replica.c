@@ -147,7 +147,7 @@ static void catch_up(struct world *w, struct usher_engine *e, int which)
             (void)ask_room_snapshot(e, "r", q.after, q.since, which == BY_PAGES ? 2 : 0, &reply);
         else
             (void)ask_room_changes(e, "r", q.since, 3, &reply);
-        (void)usher_replica_result(r, q.ticket, &reply);
+        (void)replica_take(r, &q, &reply);
         usher_result_done(&reply);
     }
     assert_true(usher_replica_current(r));
@@ -311,7 +311,7 @@ static void one_answer(struct world *w, struct usher_replica *r, size_t max)
         (void)ask_room_snapshot(w->e, "r", q.after, q.since, max, &reply);
     else
         (void)ask_room_changes(w->e, "r", q.since, 0, &reply);
-    (void)usher_replica_result(r, q.ticket, &reply);
+    (void)replica_take(r, &q, &reply);
     usher_result_done(&reply);
 }
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 #include "lib/calls.h"
 #include "lib/servers.h"

@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 #include "lib/calls.h"
 #include "lib/stores.h"

@@ -13,7 +13,7 @@
 
 #include <sqlite3.h>
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 #include "lib/calls.h"
 #include "lib/rollback_store.h"

@@ -24,7 +24,7 @@
  */
 #include "lib/test.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include <pthread.h>
 #include <signal.h>

@@ -18,8 +18,8 @@
  */
 #include "lib/test.h"
 
-#include <usher/history.h>
-#include <usher/authority.h>
+#include <usher/store/history.h>
+#include <usher/store/authority.h>
 #include <usher/extension.h>
 #include <usher/replica.h>
 
@@ -494,7 +494,7 @@ static void replicas_ask(struct world *w)
             (void)ask_room_snapshot(w->e, babble_scope(USHER_ROOM, i), q.after, q.since, 0, &r);
         else
             continue;
-        (void)usher_replica_result(w->replicas[i], q.ticket, &r);
+        (void)replica_take(w->replicas[i], &q, &r);
         usher_result_done(&r);
     }
 }

@@ -31,7 +31,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "lib/calls.h"
 

@@ -2,7 +2,7 @@
 /* Ids from an authority: the store may lose everything, and no id comes twice. */
 #include "lib/test.h"
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 #define OWN_AUTHORITY_IN_TEST
 #include "../../examples/own_authority.c"

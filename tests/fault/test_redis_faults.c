@@ -32,7 +32,7 @@
 
 #include <hiredis/hiredis.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "engine/engine.h"
 #include "lib/net_cut.h"

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "lib/fake.h"
 #include "lib/follow.h"

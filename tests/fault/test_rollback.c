@@ -10,7 +10,7 @@
 
 #include <usher/command.h>
 #include <usher/replica.h>
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/changes.h"
 #include "lib/calls.h"
@@ -283,7 +283,7 @@ static void copy_settle(struct usher_engine *e, struct copy *c)
             (void)ask_room_changes(e, "lobby", q.since, 0, &r);
         c->pulls += q.kind == USHER_REPLICA_PULL;
         c->replays += q.kind == USHER_REPLICA_REPLAY;
-        (void)usher_replica_result(c->r, q.ticket, &r);
+        (void)replica_take(c->r, &q, &r);
         usher_result_done(&r);
     }
     assert_true(usher_replica_current(c->r));

@@ -17,7 +17,7 @@
 
 #include <sqlite3.h>
 
-#include <usher/history.h>
+#include <usher/store/history.h>
 
 #include "lib/calls.h"
 #include "lib/util.h"

@@ -13,7 +13,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/verbs.h"
 #include "change/memory.h"

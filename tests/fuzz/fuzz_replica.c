@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes are what a replica hears: notices, heartbeats and answers that no leader would give,
+ * The bytes are messages to a replica: notices, heartbeats and answers that no leader would give,
  * and memory that runs out.  What must hold after each:
  *
  *   whole    roles and shares have a member; the walk shows each thing once, as many as counted
@@ -206,7 +206,34 @@ static struct usher_text packed_notice(struct input *in, const struct usher_repl
     return (struct usher_text){ (const char *)to, p.n <= NOTICE_MAX ? p.n : 0 };
 }
 
-static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
+/* Give @result to @r: in bytes, of which one may be another. */
+static void deliver(struct input *in, struct usher_replica *r,
+                    const struct usher_replica_question *q, const struct usher_result *result)
+{
+    struct usher_operation c;
+    struct usher_reply *reply, *sent = NULL;
+    unsigned char *packed;
+    size_t size;
+
+    memset(&c, 0, sizeof c);
+    c.verb = q->kind == USHER_REPLICA_REPLAY ? USHER_ROOM_CHANGES : USHER_ROOM_SNAPSHOT;
+    c.scope = (struct usher_text){ "r", 1 };
+    reply = usher_reply_of(&c, result);
+    must_hold(reply != NULL, "reply");
+    size = usher_reply_pack(reply, NULL, 0);
+    packed = malloc(size);
+    must_hold(packed != NULL && usher_reply_pack(reply, packed, size) == size, "reply: its size");
+    if (byte(in) % 16 == 0)
+        packed[byte(in) % size] = (unsigned char)byte(in);
+    (void)usher_reply_unpack(packed, size, &sent);
+    (void)usher_replica_answer(r, q->ticket, sent);
+    usher_reply_done(sent);
+    usher_reply_done(reply);
+    free(packed);
+}
+
+static void answer(struct input *in, struct usher_replica *r,
+                   const struct usher_replica_question *q)
 {
     static const enum usher_status statuses[] = { USHER_OK,      USHER_OK,         USHER_OK,
                                                   USHER_OK,      USHER_SAME,       USHER_STALE,
@@ -218,6 +245,7 @@ static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
 
     memset(&reply, 0, sizeof reply);
     memset(rows, 0, sizeof rows);
+    reply.noun = USHER_ROOM;
     reply.status = statuses[byte(in) % 8];
     reply.epoch = byte(in) % 16 == 0 ? byte(in) : 7;
     reply.version = version(in, r);
@@ -237,14 +265,14 @@ static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
         if (rows[i].kind == USHER_ROOM_ROW_NOTICE && byte(in) % 8 != 0)
             rows[i].value = packed_notice(in, r, packed[i]);
     }
-    (void)usher_replica_result(r, ticket, &reply);
+    deliver(in, r, q, &reply);
 }
 
 static void look(const struct usher_replica *r)
 {
     struct usher_replica_about about;
     uint64_t n[USHER_ROOM_ROW_NOTICE + 1] = { 0 };
-    struct usher_room_result_row row, other;
+    struct usher_room_row row = USHER_ROOM_ROW_INIT, other = USHER_ROOM_ROW_INIT;
     struct usher_text text;
     const void *at = NULL;
     char digest[33], again[33];
@@ -255,14 +283,13 @@ static void look(const struct usher_replica *r)
         must_hold(row.kind >= USHER_ROOM_ROW_FIELD && row.kind <= USHER_ROOM_ROW_SHARE,
                   "whole: kind");
         n[row.kind]++;
-        must_hold(usher_replica_find(r, (enum usher_room_row_kind)row.kind, row.id.data, &other) ||
-                      strlen(row.id.data) != row.id.size,
+        must_hold(usher_replica_find(r, (enum usher_room_row_kind)row.kind, row.name, &other),
                   "whole: found by its name");
         if (row.kind == USHER_ROOM_ROW_ROLE || row.kind == USHER_ROOM_ROW_SHARE)
-            must_hold(row.owner.size != 0, "whole: it has a member");
+            must_hold(row.owner != NULL, "whole: it has a member");
         if (row.kind == USHER_ROOM_ROW_MEMBER)
-            (void)usher_replica_value(r, row.id.data, "a", &text);
-        must_hold(row.version <= about.version, "whole: version");
+            (void)usher_replica_value(r, row.name, "a", &text);
+        must_hold((uint64_t)row.version <= about.version, "whole: version");
     }
     must_hold(n[USHER_ROOM_ROW_FIELD] == about.fields && n[USHER_ROOM_ROW_ALL] == about.alls &&
                   n[USHER_ROOM_ROW_ROLE] == about.roles &&
@@ -284,9 +311,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input in = { data, data + size };
     struct memory memory = { 0, 0 };
     struct usher_allocator alloc = { resize, &memory };
-    struct usher_replica_question q;
+    struct usher_replica_question q = { 0 }, old = { 0 };
     struct usher_replica *r;
-    uint64_t ticket = 0, old = 0;
 
     must_hold(usher_replica_open("r", &alloc, &r) == USHER_OK, "open");
     while (in.at < in.end) {
@@ -301,14 +327,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         case 4:
         case 5:
+            old = q;
             usher_replica_ask(r, &q);
             must_hold((q.kind == USHER_REPLICA_IGNORE) == usher_replica_current(r), "asks: kind");
-            old = ticket;
-            ticket = q.ticket;
-            answer(&in, r, ticket);
+            answer(&in, r, &q);
             break;
         case 6:
-            answer(&in, r, byte(&in) % 2 == 0 ? old : ticket);
+            answer(&in, r, byte(&in) % 2 == 0 ? &old : &q);
             break;
         default:
             memory.fail_in = byte(&in) % 8;

@@ -14,7 +14,7 @@
  */
 #include "fuzz/fuzz.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #ifdef USHER_WITH_REDIS
 #include "engine/url.h"

@@ -6,7 +6,8 @@
 #ifndef USHER_TESTS_LIB_CALLS_H
 #define USHER_TESTS_LIB_CALLS_H
 
-#include <usher/operation.h>
+#include <usher/replica.h>
+#include <usher/store/operation.h>
 
 /* ---- numbers: a shared pool ------------------------------------------------------- */
 
@@ -515,6 +516,11 @@ USHER_API enum usher_status ask_room_snapshot(struct usher_engine *e, const char
 USHER_API enum usher_status ask_room_changes(struct usher_engine *e, const char *room,
                                              uint64_t since, size_t max,
                                              struct usher_result *ret_reply);
+
+/** Give @r the answer @result to its question @q, as a client gets it: in the bytes of a reply. */
+enum usher_replica_next replica_take(struct usher_replica *r,
+                                     const struct usher_replica_question *q,
+                                     const struct usher_result *result);
 
 /** Apply what is due; with @ttl_ms > 0 also remove who was silent for so long.  One bounded
  *  step: rows are those removed, reply.of.room.more says that there are others. */

@@ -4,7 +4,7 @@
 #ifndef USHER_LIB_FAKE_AUTHORITY_H
 #define USHER_LIB_FAKE_AUTHORITY_H
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

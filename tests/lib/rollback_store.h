@@ -7,7 +7,7 @@
 #ifndef USHER_LIB_ROLLBACK_STORE_H
 #define USHER_LIB_ROLLBACK_STORE_H
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 extern const struct usher_driver fickle_driver;
 

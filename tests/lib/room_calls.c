@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -316,6 +317,32 @@ enum usher_status ask_room_changes(struct usher_engine *e, const char *room, uin
     c.arg.room.since = (int64_t)since;
     set_max(&c, max);
     return fetch(e, &c, ret_reply);
+}
+
+enum usher_replica_next replica_take(struct usher_replica *r,
+                                     const struct usher_replica_question *q,
+                                     const struct usher_result *result)
+{
+    struct usher_operation c;
+    struct usher_reply *reply, *sent = NULL;
+    enum usher_replica_next next;
+    unsigned char *bytes;
+    size_t size;
+
+    command_init(&c, q->kind == USHER_REPLICA_REPLAY ? USHER_ROOM_CHANGES : USHER_ROOM_SNAPSHOT,
+                 "r", NULL);
+    reply = usher_reply_of(&c, result);
+    size = usher_reply_pack(reply, NULL, 0);
+    bytes = malloc(size + 1);
+    if (bytes == NULL)
+        abort();
+    (void)usher_reply_pack(reply, bytes, size);
+    (void)usher_reply_unpack(bytes, size, &sent);
+    next = usher_replica_answer(r, q->ticket, sent);
+    usher_reply_done(sent);
+    usher_reply_done(reply);
+    free(bytes);
+    return next;
 }
 
 enum usher_status ask_room_sweep(struct usher_engine *e, const char *room, int64_t ttl_ms,

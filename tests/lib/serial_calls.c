@@ -5,7 +5,7 @@
 #include "lib/calls.h"
 #include "lib/util.h"
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -31,7 +31,7 @@
 
 #include <cmocka.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "lib/budget.h"
 

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <time.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 void trail_add(struct trail *t, const char *format, ...)
 {

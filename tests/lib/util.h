@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 /* The monotonic clock. */
 int64_t clock_ms(void);

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #define CHATTER_LINE 160
 #define CHATTER_NAMES 6 /* of a kind */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 /* True when they are equal.  Else writes a line for each difference to @f (NULL: none). */
 bool replies_equal(enum usher_verb verb, const struct usher_result *a, const struct usher_result *b,

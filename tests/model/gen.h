@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "model/model.h"
 

@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "model/nouns.h"
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 typedef void noun_notify(void *payload, const struct usher_notice *notice);
 

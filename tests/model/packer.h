@@ -3,7 +3,7 @@
 #ifndef USHER_TESTS_PACKER_H
 #define USHER_TESTS_PACKER_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 /* Begin with zeros; `at` is the caller's, to be given to free(). */
 struct packed {

@@ -8,7 +8,7 @@
 #ifndef USHER_TESTS_QUEUE_GEN_H
 #define USHER_TESTS_QUEUE_GEN_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "model/gen.h"
 #include "model/queue_model.h"

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 /* Scopes of one noun; names of a scope begin with the noun's word. */
 #define BABBLE_SCOPES 3

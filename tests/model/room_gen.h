@@ -9,7 +9,7 @@
 #ifndef USHER_TESTS_ROOM_GEN_H
 #define USHER_TESTS_ROOM_GEN_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "model/gen.h"
 #include "model/room_model.h"

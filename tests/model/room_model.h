@@ -10,7 +10,7 @@
 #ifndef USHER_TESTS_ROOM_MODEL_H
 #define USHER_TESTS_ROOM_MODEL_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #define ROOM_MODEL_SETTINGS 9 /* in the order of struct usher_room_result_settings */
 

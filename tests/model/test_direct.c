@@ -17,7 +17,7 @@
 #include "lib/test.h"
 
 #include <usher/command.h>
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/pack.h"
 #include "core/verbs.h"

@@ -18,7 +18,7 @@
 #include "lib/test.h"
 
 #include <usher/command.h>
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/verbs.h"
 #include "change/result.h"

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "core/number.h"
 #include "model/exhaustive.h"

@@ -14,7 +14,7 @@
  */
 #include "lib/test.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "lib/calls.h"
 #include "lib/rollback_store.h"

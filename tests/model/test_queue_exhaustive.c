@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "lib/budget.h"
 #include "lib/util.h"

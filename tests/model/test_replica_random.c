@@ -694,7 +694,7 @@ static void deliver(struct world *w, unsigned i, struct message *m)
         break;
     default:
         w->asked[i] = false;
-        took(w, i, usher_replica_result(w->r[i], m->question.ticket, &m->reply));
+        took(w, i, replica_take(w->r[i], &m->question, &m->reply));
     }
 }
 
@@ -720,7 +720,7 @@ static void settle(struct world *w, unsigned i)
     for (int turn = 0; turn < 100 && !usher_replica_current(w->r[i]); turn++) {
         struct message *q = ask(w, i), *answer = reply_to(w, q);
 
-        took(w, i, usher_replica_result(w->r[i], q->question.ticket, &answer->reply));
+        took(w, i, replica_take(w->r[i], &q->question, &answer->reply));
         message_drop(q);
         message_drop(answer);
     }
@@ -1000,7 +1000,7 @@ static void small_ask(const struct small *s, struct usher_replica *r)
         else
             (void)ask_room_changes(s->e, ROOM, q.since, 1, &reply);
         reply.epoch = 1;
-        (void)usher_replica_result(r, q.ticket, &reply);
+        (void)replica_take(r, &q, &reply);
         usher_result_done(&reply);
     }
     assert_true(usher_replica_current(r));
@@ -1157,7 +1157,7 @@ static void paged_world(unsigned code)
         assert_true(q.kind == USHER_REPLICA_PULL && (q.after != 0 || turn == 0));
         (void)ask_room_snapshot(s.e, ROOM, q.after, q.since, 1, &reply);
         reply.epoch = 1;
-        (void)usher_replica_result(r, q.ticket, &reply);
+        (void)replica_take(r, &q, &reply);
         usher_result_done(&reply);
         if (!usher_replica_current(r) && code % (PAGED_SYMBOLS + 1) != 0)
             paged_change(s.e, code % (PAGED_SYMBOLS + 1) - 1);

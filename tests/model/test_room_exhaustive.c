@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "model/exhaustive.h"
 #include "model/room_gen.h"

@@ -9,7 +9,7 @@
  */
 #include "lib/test.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 #include <usher/usher.h>
 
 #include "core/verbs.h"

@@ -7,7 +7,7 @@
 #include "lib/test.h"
 
 #include <usher/command.h>
-#include <usher/history.h>
+#include <usher/store/history.h>
 
 #include <pthread.h>
 #include <signal.h>

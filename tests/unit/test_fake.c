@@ -5,7 +5,7 @@
 
 #include <hiredis/hiredis.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "conn.h"
 #include "core/verbs.h"

@@ -14,7 +14,7 @@
 
 #include <usher/command.h>
 #include <usher/extension.h>
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/changes.h"
 #include "lib/calls.h"

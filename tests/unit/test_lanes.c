@@ -14,7 +14,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "engine/engine.h"
 #include "lib/util.h"

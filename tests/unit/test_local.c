@@ -7,7 +7,7 @@
  */
 #include "lib/test.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #define COMMANDS 20u
 #define NAME 24

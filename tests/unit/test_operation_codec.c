@@ -3,7 +3,7 @@
  * whole engine tests/fault/test_redis_faults.c. */
 #include "lib/test.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/pack.h"
 #include "change/memory.h"

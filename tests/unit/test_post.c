@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 
 #include <usher/command.h>
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "lib/hooks.h"
 #include "lib/stores.h"

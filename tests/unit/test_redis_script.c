@@ -8,7 +8,7 @@
 #include "lib/test.h"
 
 #include <usher/command.h>
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "cli/cli.h"
 #include "cli/parse.h"

@@ -29,7 +29,7 @@ struct world {
     struct usher_result reply;
     struct usher_room_result_row rows[ROWS_MAX];
     unsigned char bytes[ROWS_MAX][600];
-    uint64_t asked; /* the ticket of the last question */
+    struct usher_replica_question asked; /* the last question */
 };
 
 static int setup(void **state)
@@ -144,21 +144,14 @@ static int beat(struct world *w, uint64_t epoch, uint64_t version)
 
 static void ask_for(struct world *w, int kind)
 {
-    struct usher_replica_question q;
-
-    usher_replica_ask(w->r, &q);
-    assert_int_equal(q.kind, kind);
-    w->asked = q.ticket;
+    usher_replica_ask(w->r, &w->asked);
+    assert_int_equal(w->asked.kind, kind);
 }
 
 static void ask_since(struct world *w, uint64_t since)
 {
-    struct usher_replica_question q;
-
-    usher_replica_ask(w->r, &q);
-    assert_int_equal(q.kind, REPLAY);
-    assert_int_equal(q.since, since);
-    w->asked = q.ticket;
+    ask_for(w, REPLAY);
+    assert_int_equal(w->asked.since, since);
 }
 
 static struct usher_room_result *reply(struct world *w, enum usher_status status, uint64_t epoch,
@@ -227,7 +220,7 @@ static void add_told(struct world *w, const struct told *t)
 
 static int answer(struct world *w)
 {
-    return (int)usher_replica_result(w->r, w->asked, &w->reply);
+    return (int)replica_take(w->r, &w->asked, &w->reply);
 }
 
 /* At version 10: fields f=0 g=0, mic=on for all, ann (here, name=Ann) with role host and share
@@ -268,7 +261,7 @@ static void assert_version(const struct world *w, uint64_t version)
 static void assert_value(const struct world *w, enum usher_room_row_kind kind, const char *id,
                          const char *value)
 {
-    struct usher_room_result_row row;
+    struct usher_room_row row = USHER_ROOM_ROW_INIT;
 
     if (value == NULL) {
         assert_false(usher_replica_find(w->r, kind, id, &row));
@@ -334,18 +327,15 @@ TEST(a_snapshot_is_the_copy)
         { USHER_ROOM_ROW_MEMBER, "bob", "" },
     };
     struct world *w = *state;
-    struct usher_room_result_row row;
+    struct usher_room_row row = USHER_ROOM_ROW_INIT;
     const void *at = NULL;
 
     know(w);
     for (size_t i = 0; i < sizeof walk / sizeof *walk; i++) {
         assert_true(usher_replica_walk(w->r, &at, &row));
         assert_int_equal(row.kind, walk[i].kind);
-        assert_int_equal(row.id.size, strlen(walk[i].id));
-        assert_memory_equal(row.id.data, walk[i].id, row.id.size);
-        assert_int_equal(row.owner.size, strlen(walk[i].owner));
-        if (row.owner.size != 0)
-            assert_memory_equal(row.owner.data, walk[i].owner, row.owner.size);
+        assert_string_equal(row.name, walk[i].id);
+        assert_string_equal(row.owner != NULL ? row.owner : "", walk[i].owner);
     }
     assert_false(usher_replica_walk(w->r, &at, &row));
     assert_int_equal(about(w).fields, 2);
@@ -379,7 +369,7 @@ TEST(pages_are_put_together)
     assert_int_equal(q.kind, PULL);
     assert_int_equal(q.after, 4);
     assert_int_equal(q.since, 10);
-    w->asked = q.ticket;
+    w->asked = q;
     (void)reply(w, USHER_OK, EPOCH, 10);
     add_value(w, USHER_ROOM_ROW_ALL, "mic", "on", 8); /* each page has them */
     add_own(w, USHER_ROOM_ROW_MEMBER, "cid", NULL, "", 7);
@@ -427,7 +417,7 @@ static void assert_begins_anew(struct world *w)
     assert_false(about(w).known);
     usher_replica_ask(w->r, &q);
     assert_true(q.after == 0 && q.since == 0);
-    w->asked = q.ticket;
+    w->asked = q;
 }
 
 TEST(a_page_of_another_version_without_the_changes_begins_anew)
@@ -559,7 +549,7 @@ TEST(changes_that_fill_a_page_are_followed_by_others)
     assert_int_equal(answer(w), PULL);
     usher_replica_ask(w->r, &q);
     assert_true(q.after == 4 && q.since == 12);
-    w->asked = q.ticket;
+    w->asked = q;
     (void)reply(w, USHER_OK, EPOCH, 13);
     ADD_SET(w, 13, "f=3");
     assert_int_equal(answer(w), APPLY);
@@ -582,13 +572,13 @@ TEST(an_answer_that_comes_twice_is_ignored)
 TEST(an_answer_to_an_older_question_is_ignored)
 {
     struct world *w = *state;
-    uint64_t old;
+    struct usher_replica_question old;
 
     ask_for(w, PULL);
     old = w->asked;
     ask_for(w, PULL);
     known_rows(w, EPOCH, 10);
-    assert_int_equal(usher_replica_result(w->r, old, &w->reply), IGNORE);
+    assert_int_equal(replica_take(w->r, &old, &w->reply), IGNORE);
     assert_false(about(w).known);
     assert_int_equal(answer(w), APPLY);
 }
@@ -1305,7 +1295,7 @@ TEST(a_digest_shows_what_nothing_else_did)
 TEST(fields_are_set_and_unset)
 {
     struct world *w = *state;
-    struct usher_room_result_row row;
+    struct usher_room_row row = USHER_ROOM_ROW_INIT;
 
     know(w);
     assert_int_equal(HEAR_SET(w, 11, "f=1 g=0 h=2"), APPLY);
@@ -1324,7 +1314,7 @@ TEST(fields_are_set_and_unset)
 TEST(a_member_comes_changes_and_goes)
 {
     struct world *w = *state;
-    struct usher_room_result_row row;
+    struct usher_room_row row = USHER_ROOM_ROW_INIT;
 
     know(w);
     assert_int_equal(HEAR(w, 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "name=Cid"),
@@ -1336,7 +1326,7 @@ TEST(a_member_comes_changes_and_goes)
     assert_int_equal(HEAR(w, 12, USHER_ROOM_FADE, .subject = "cid", .from = 1, .to = 2), APPLY);
     assert_int_equal(HEAR(w, 13, USHER_ROOM_DROP, .subject = "cid", .from = 2, .to = 3), APPLY);
     assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_MEMBER, "cid", &row));
-    assert_int_equal(row.state, USHER_ROOM_MEMBER_OFFLINE);
+    assert_int_equal(row.member_state, USHER_ROOM_MEMBER_OFFLINE);
     assert_int_equal(HEAR(w, 14, USHER_ROOM_ALIVE, .subject = "cid", .from = 3, .to = 1), APPLY);
     assert_int_equal(
         HEAR(w, 15, USHER_ROOM_MEMBER, .subject = "cid", .from = 1, .to = 1, .data = "age=3"),
@@ -1378,7 +1368,7 @@ TEST(roles_and_shares_go_with_their_member)
 TEST(a_share_changes_and_goes)
 {
     struct world *w = *state;
-    struct usher_room_result_row row;
+    struct usher_room_row row = USHER_ROOM_ROW_INIT;
 
     know(w);
     assert_int_equal(
@@ -1586,7 +1576,7 @@ static void live(struct world *w)
         struct usher_replica_question q;
 
         usher_replica_ask(w->r, &q);
-        w->asked = q.ticket;
+        w->asked = q;
         if (q.kind == USHER_REPLICA_PULL) {
             known_rows(w, EPOCH, 10);
         } else {

@@ -8,7 +8,7 @@
 #include <usher/command.h>
 #include <usher/room.h>
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "change/memory.h"
 #include "change/result.h"

@@ -13,7 +13,7 @@
  */
 #include "config.h"
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef USHER_NUMBER_NUMBER_H
 #define USHER_NUMBER_NUMBER_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 /* The kinds, numbers and counts. */
 #define RECORDS_DEF "core/number_records.def"

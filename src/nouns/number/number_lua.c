@@ -2,7 +2,7 @@
 /* Constants for the Lua of numbers, in addition to those of all nouns. */
 #include "config.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/machine.h"
 #include "core/number.h"

@@ -11,6 +11,7 @@
 #include <usher/replica.h>
 
 #include "core/text.h"
+#include "encode/reply.h"
 #include "engine/engine.h"
 #include "change/memory.h"
 
@@ -61,20 +62,19 @@ static enum usher_status add_page(struct pass *p, const struct usher_result *rep
 /* A page as of the room's last change: a look applies no deadlines. */
 static enum usher_status fetch_page(struct usher_engine *e, const char *room,
                                     const struct usher_room_args *args, uint64_t given,
-                                    struct usher_result *reply)
+                                    struct usher_operation *c, struct usher_result *reply)
 {
-    struct usher_operation c;
     enum usher_status status;
 
     memset(reply, 0, sizeof *reply);
-    memset(&c, 0, sizeof c);
-    c.verb = USHER_ROOM_SNAPSHOT;
-    c.scope.data = room;
-    c.scope.size = strlen(room);
-    c.given = USHER_GIVEN_NOW | USHER_GIVEN_ROOM_MAX | given;
-    c.arg.room = *args;
-    c.arg.room.max = USHER_LIST_MAX;
-    status = usher_operate(e, &c, reply, 1);
+    memset(c, 0, sizeof *c);
+    c->verb = USHER_ROOM_SNAPSHOT;
+    c->scope.data = room;
+    c->scope.size = strlen(room);
+    c->given = USHER_GIVEN_NOW | USHER_GIVEN_ROOM_MAX | given;
+    c->arg.room = *args;
+    c->arg.room.max = USHER_LIST_MAX;
+    status = usher_operate(e, c, reply, 1);
     return status != USHER_INVALID ? reply->status : status;
 }
 
@@ -89,6 +89,7 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
     p->after = 0;
     while (more) {
         struct usher_room_args args;
+        struct usher_operation c;
         struct usher_result reply;
         enum usher_status status;
 
@@ -99,7 +100,7 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
         args.after = (int64_t)p->after;
         status = fetch_page(e, room, &args,
                             version != 0 ? USHER_GIVEN_ROOM_IF_VERSION | USHER_GIVEN_ROOM_AFTER : 0,
-                            &reply);
+                            &c, &reply);
         if (status == USHER_OK && version != 0 && reply.version != version)
             status = USHER_STALE;
         if (status == USHER_OK)
@@ -113,6 +114,24 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
     return USHER_OK;
 }
 
+/* Give the copy the answer @result to @c. */
+static enum usher_status give(struct usher_engine *e, struct usher_replica *r, uint64_t ticket,
+                              const struct usher_operation *c, const struct usher_result *result)
+{
+    struct usher_reply *reply = usher__replies_new(e->opt.alloc, 1);
+    enum usher_status status;
+
+    if (reply == NULL)
+        return USHER_NOMEM;
+    reply->verb = (uint32_t)c->verb;
+    usher__reply_leave(reply, c, result);
+    status = reply->status < USHER_INVALID ? USHER_OK : USHER_NOMEM;
+    if (status == USHER_OK)
+        (void)usher_replica_answer(r, ticket, reply);
+    usher_reply_done(reply);
+    return status;
+}
+
 /* The room changes all the time: as it is in the end of a copy. */
 static enum usher_status of_copy(struct usher_engine *e, const char *room,
                                  struct usher_replica_about *ret_about, char ret_digest[33])
@@ -124,6 +143,7 @@ static enum usher_status of_copy(struct usher_engine *e, const char *room,
     for (int copies = 0; status == USHER_OK && !ret_about->known;) {
         struct usher_replica_question q;
         struct usher_room_args args;
+        struct usher_operation c;
         struct usher_result reply;
 
         usher_replica_ask(r, &q);
@@ -134,13 +154,11 @@ static enum usher_status of_copy(struct usher_engine *e, const char *room,
         memset(&args, 0, sizeof args);
         args.after = (int64_t)q.after;
         args.since = (int64_t)q.since;
-        status =
-            fetch_page(e, room, &args,
-                       q.after != 0 ? USHER_GIVEN_ROOM_AFTER | USHER_GIVEN_ROOM_SINCE : 0, &reply);
-        if (status == USHER_OK || status == USHER_STALE) {
-            (void)usher_replica_result(r, q.ticket, &reply);
-            status = USHER_OK;
-        }
+        status = fetch_page(e, room, &args,
+                            q.after != 0 ? USHER_GIVEN_ROOM_AFTER | USHER_GIVEN_ROOM_SINCE : 0, &c,
+                            &reply);
+        if (status == USHER_OK || status == USHER_STALE)
+            status = give(e, r, q.ticket, &c, &reply);
         usher_result_done(&reply);
         usher_replica_show(r, ret_about);
     }

@@ -2,7 +2,7 @@
 #ifndef USHER_ROOM_ROOM_DIRECTORY_H
 #define USHER_ROOM_ROOM_DIRECTORY_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 /* Return whether one of the @n commands is on the room of @command. */
 bool usher__room_any_on(const struct usher_operation *commands, size_t n,

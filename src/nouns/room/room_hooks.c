@@ -2,7 +2,7 @@
 /* The hooks of rooms and of their index. */
 #include "config.h"
 
-#include <usher/store.h>
+#include <usher/store/store.h>
 
 #include "core/pack.h"
 #include "core/text.h"

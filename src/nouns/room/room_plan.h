@@ -6,7 +6,7 @@
 #ifndef USHER_ROOM_ROOM_PLAN_H
 #define USHER_ROOM_ROOM_PLAN_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #include "change/hooks.h"
 #include "nouns/room/room_directory.h"

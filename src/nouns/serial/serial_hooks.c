@@ -2,7 +2,7 @@
 /* Serials: words, the printing of results, the journal and the list of rules. */
 #include "config.h"
 
-#include <usher/authority.h>
+#include <usher/store/authority.h>
 
 #include <inttypes.h>
 #include <stdio.h>

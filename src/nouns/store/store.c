@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <usher/authority.h>
-#include <usher/operation.h>
+#include <usher/store/authority.h>
+#include <usher/store/operation.h>
 
 #include "core/text.h"
 #include "core/verbs.h"

@@ -6,15 +6,15 @@
  *    lists of them, without any rule of pools or calls.  usher_local_store() makes a store of it.
  *  - a *store* (Redis): takes whole commands and executes them at the data.
  *
- * Stores and the engine are tightly coupled: this header may change with any 0.x, and so may the
+ * Stores and the engine are tightly coupled: this header MAY CHANGE in 0.x, and so may the
  * input and output of a store, struct usher_operation and struct usher_result; a store of your own
  * must then be recompiled.  Programs use usher_execute() (command.h), whose values are stable.
  * Since 0.1.
  */
-#ifndef USHER_STORE_H
-#define USHER_STORE_H
+#ifndef USHER_STORE_STORE_H
+#define USHER_STORE_STORE_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -179,8 +179,8 @@ struct usher_store_ops {
     void (*forget)(struct usher_store *s);
     /* May, if there is a log within the store (append() below), on any thread: call @fn with the
      * rows of @noun that match @which, latest first.  The type of @which depends on the noun: for
-     * queues struct usher_history_query (history.h).  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM, or
-     * the status of @fn. */
+     * queues struct usher_history_query (store/history.h).  USHER_OK, USHER_UNAVAILABLE,
+     * USHER_NOMEM, or the status of @fn. */
     enum usher_status (*read_log)(struct usher_store *s, enum usher_noun noun, const void *which,
                                   int64_t deadline_ms, usher_log_fn *fn, void *payload,
                                   char message[192]);

@@ -4,8 +4,8 @@
  * store fills in.  They MAY CHANGE in 0.x.  A program uses the calls of each noun, or values
  * (usher/command.h), from which operations are made.
  */
-#ifndef USHER_OPERATION_H
-#define USHER_OPERATION_H
+#ifndef USHER_STORE_OPERATION_H
+#define USHER_STORE_OPERATION_H
 
 #include <usher/usher.h>
 
@@ -931,14 +931,6 @@ USHER_API uint64_t usher_serial_texts(const struct usher_result *reply, uint64_t
 /** Read the rule in a reply to `rule` or `show`.  False: there is none. */
 USHER_API bool usher_serial_form_of(const struct usher_result *reply,
                                     struct usher_serial_form *ret_form);
-
-/**
- * Read the notice in the `value` of a row of `changes`, of @scope of @noun.  Its texts point into
- * @value and @scope.  @epoch is that of the reply.  USHER_OK, USHER_INVALID.
- */
-USHER_API enum usher_status usher_notice_read(enum usher_noun noun, const struct usher_text *scope,
-                                              uint64_t epoch, const struct usher_text *value,
-                                              struct usher_notice *ret_notice);
 
 /** The same as usher_room_list() and usher_room_patrol(), with results: of.room.name and
  * of.room.created_ms are the end of the page; with of.room.partial a part of the store did not

@@ -90,7 +90,7 @@ enum usher_room_row_kind {
 /*
  * Packed fields: MessagePack, an array of name, value, name, value …; all are texts.
  * usher_fields_pack() makes such a text.  Fields of a stored member or share are an array of
- * name, value, version (an integer), …: usher_fields_next() reads both.
+ * name, value, version (an integer), …: usher_fields_begin() and usher_fields_next() read both.
  */
 
 /*
@@ -107,15 +107,18 @@ enum usher_room_row_kind {
 USHER_API const char *usher_room_state_word(enum usher_room_state state);
 USHER_API const char *usher_room_member_state_word(enum usher_room_member_state state);
 
-/**
- * Read the next field of @fields, which begins as a packed text.  The texts point into it;
- * *@ret_version is 0 if fields have none.  False: no more, or not a packed text.  O(1).
- */
+/* A position in packed fields.  Its members are the library's.  Never grows. */
 struct usher_fields {
     const unsigned char *at, *end;
     size_t left; /* values in the array */
     bool begun;
 };
+/** Begin to read @packed: its `data` may be NULL.  It must live as long as the fields are read. */
+USHER_API void usher_fields_begin(struct usher_fields *fields, const struct usher_text *packed);
+/**
+ * Read the next field.  The texts point into the packed ones; *@ret_version is 0 if fields have
+ * none.  False: no more, or not packed fields.  O(1).
+ */
 USHER_API bool usher_fields_next(struct usher_fields *fields, struct usher_text *ret_name,
                                  struct usher_text *ret_value, uint64_t *ret_version);
 

@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+void usher_fields_begin(struct usher_fields *fields, const struct usher_text *packed)
+{
+    *fields = usher__fields(packed);
+}
+
 bool usher_fields_next(struct usher_fields *fields, struct usher_text *ret_name,
                        struct usher_text *ret_value, uint64_t *ret_version)
 {

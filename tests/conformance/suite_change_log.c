@@ -529,7 +529,7 @@ TEST(what_has_ended_was_somebodys)
 TEST(a_change_of_settings_says_which)
 {
     struct fixture *f = *state;
-    struct usher_fields fields = { 0 };
+    struct usher_fields fields;
     struct usher_text name, value;
     struct usher_notice n;
     uint64_t version;
@@ -537,8 +537,7 @@ TEST(a_change_of_settings_says_which)
     say(f, USHER_OK, "number set p log=50 zone=-60 order=random");
     say(f, USHER_OK, "number changes p");
     n = notice(f, 0);
-    fields.at = (const unsigned char *)n.data.data;
-    fields.end = fields.at + n.data.size;
+    usher_fields_begin(&fields, &n.data);
     assert_true(usher_fields_next(&fields, &name, &value, &version));
     is_text(name, "order");
     is_text(value, "3");

@@ -249,7 +249,7 @@ static void assert_counts(struct fixture *f, const char *member, const char *fie
                           const char *want)
 {
     const struct usher_room_result_row *row, *all;
-    struct usher_fields fields = { 0 };
+    struct usher_fields fields;
     struct usher_text name, value, found = { NULL, 0 };
     uint64_t version, newest = 0;
     char of_all[16]; /* only the first page has it */
@@ -265,8 +265,7 @@ static void assert_counts(struct fixture *f, const char *member, const char *fie
     while ((row = row_of(f, USHER_ROOM_ROW_MEMBER, member)) == NULL && f->r.of.room.more)
         ok(f, "snapshot r max=10000 after=%d", (int)f->r.of.room.since);
     assert_non_null(row);
-    fields.at = (const unsigned char *)row->value.data;
-    fields.end = row->value.size != 0 ? fields.at + row->value.size : fields.at;
+    usher_fields_begin(&fields, &row->value);
     while (row->value.size != 0 && usher_fields_next(&fields, &name, &value, &version))
         if (is_text(name, field) && version > newest) {
             found = value;
@@ -1690,7 +1689,7 @@ TEST(the_notice_of_open_has_the_settings)
     for (size_t i = 0; i < sizeof opens / sizeof *opens; i++) {
         struct usher_notice n;
         struct usher_unpacker u;
-        struct usher_fields fields = { 0 };
+        struct usher_fields fields;
         struct usher_text name, value;
         uint64_t version;
         size_t k = 0;
@@ -1702,8 +1701,7 @@ TEST(the_notice_of_open_has_the_settings)
         u.end = u.at + f->r.of.room.rows[0].value.size;
         assert_true(usher__notice_unpack(&u, &n));
         assert_int_equal(n.verb, USHER_ROOM_OPEN);
-        fields.at = (const unsigned char *)n.data.data;
-        fields.end = fields.at + n.data.size;
+        usher_fields_begin(&fields, &n.data);
         for (; usher_fields_next(&fields, &name, &value, &version); k++) {
             char digits[24];
 

@@ -904,12 +904,11 @@ uint64_t gen_asked(const struct usher_operation *c)
     if ((unsigned)c->verb >> 8 == USHER_ROOM)
         plain.arg.room.epoch.data = NULL;
     if ((unsigned)c->verb >> 8 == USHER_ROOM && c->arg.room.fields.data != NULL) {
-        struct usher_fields fields = { 0 };
+        struct usher_fields fields;
         struct usher_text name, value;
         uint64_t version;
 
-        fields.at = (const unsigned char *)c->arg.room.fields.data;
-        fields.end = fields.at + c->arg.room.fields.size;
+        usher_fields_begin(&fields, &c->arg.room.fields);
         while (usher_fields_next(&fields, &name, &value, &version))
             sum += gen_hash(gen_hash(start, name.data, name.size), value.data, value.size) *
                    (name.size + 1);

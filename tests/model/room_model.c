@@ -267,9 +267,7 @@ static void pairs_of(const struct work *w, bool with_field, struct pairs *p)
     }
     if (w->a->fields.data == NULL)
         return;
-    memset(&f, 0, sizeof f);
-    f.at = (const unsigned char *)w->a->fields.data;
-    f.end = f.at + w->a->fields.size;
+    usher_fields_begin(&f, &w->a->fields);
     while (p->n <= USHER_ROOM_GIVEN_FIELDS_MAX &&
            usher_fields_next(&f, &p->name[p->n], &p->value[p->n], &version))
         p->n++;
@@ -1927,9 +1925,7 @@ static bool twice(const struct usher_operation *c)
         c->arg.room.fields.data == NULL)
         return false;
     seen[0] = c->arg.room.field;
-    memset(&f, 0, sizeof f);
-    f.at = (const unsigned char *)c->arg.room.fields.data;
-    f.end = f.at + c->arg.room.fields.size;
+    usher_fields_begin(&f, &c->arg.room.fields);
     for (; n <= USHER_ROOM_GIVEN_FIELDS_MAX && usher_fields_next(&f, &seen[n], &value, &version);
          n++)
         for (size_t i = 0; i < n; i++)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What C, SQL and the documents repeat of the rows in src/core/NOUN_verbs.def and NOUN_records.def,
-and the rows themselves cannot give it: arguments and settings in usher/store/operation.h, the settings in
-a view of SQLite, the fields of new arguments (the last ones in usher/fields.h); of records the
+and the rows themselves cannot give it: arguments and settings in usher/store/operation.h, the
+settings in a view of SQLite, the fields of new arguments (the last ones in usher/fields.h); of records the
 views of SQLite and the tables of docs/redis-keys.md.
 
     gen_fields.py SOURCES [--check]

@@ -539,7 +539,7 @@ int main(void)
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *engine;
     struct usher_number_answer hold = USHER_NUMBER_ANSWER_INIT;
-    uint64_t faults = 1;
+    struct usher_check_result found;
 
     options.drivers = &driver;
     if (usher_open("own:", &options, &engine) != USHER_OK ||
@@ -547,7 +547,7 @@ int main(void)
         usher_number_reg(engine, "desk", "+4930123456", NULL, NULL) != USHER_OK ||
         usher_number_call(engine, "desk", "ann", NULL, &hold) != USHER_OK ||
         usher_number_hangup(engine, "desk", hold.number, hold.token, NULL, NULL) != USHER_OK ||
-        usher_audit(engine, NULL, NULL, &faults) != USHER_OK || faults != 0) {
+        usher_check(engine, NULL, NULL, NULL, &found) != USHER_OK || found.faults != 0) {
         fprintf(stderr, "own_store: %s\n", usher_message());
         return 1;
     }

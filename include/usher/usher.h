@@ -147,10 +147,10 @@ struct usher_history;   /* history.h */
 /*
  * Options of usher_open().
  *
- * Callbacks (alloc, now_ms, log, trace, the authority, the history, and those of usher_audit() and
- * usher_check()) must not use the engine that calls them: such a call returns USHER_INVALID.  They
- * may use another engine.  alloc, now_ms and log are called on any thread that uses the engine,
- * while it holds locks: they should be quick.
+ * Callbacks (alloc, now_ms, log, trace, the authority, the history, and that of usher_check()) must
+ * not use the engine that calls them: such a call returns USHER_INVALID.  They may use another
+ * engine.  alloc, now_ms and log are called on any thread that uses the engine, while it holds
+ * locks: they should be quick.
  */
 struct usher_options {
     size_t size;                         /* set by USHER_OPTIONS_INIT */
@@ -561,24 +561,6 @@ USHER_API enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun
 USHER_API enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun,
                                        const char *scope, int64_t *ret_items);
 
-/**
- * Check every invariant of the store, like fsck.  @fn receives one line for each fault; NULL = only
- * count.
- *
- * With an authority, also check that the store cannot issue what was not granted, that the
- * authority and the store agree on rules and dispensers, and that no serial in the journal was
- * issued twice.  @fn also receives a line for each rule or dispenser that only the authority has,
- * and (unless time is given) for each scope whose last time is over 1 s ahead of this machine's
- * clock: neither is a fault.
- *
- * USHER_OK, even if there are faults: *@ret_faults counts them.
- *
- * Cost: O(records).  The engine's timeout applies to each answer of a server, not to the whole.
- */
-typedef void usher_audit_fn(void *payload, const char *line);
-USHER_API enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
-                                        uint64_t *ret_faults);
-
 /* The acknowledged commands that a crash loses.  It is always a suffix: if one survives, all before
  * it do. */
 enum usher_durability {
@@ -646,6 +628,19 @@ USHER_API enum usher_status usher_nodes(struct usher_engine *e, usher_node_fn *f
 USHER_API enum usher_status usher_failures(struct usher_engine *e, uint64_t *ret_unknown,
                                            uint64_t *ret_unavailable);
 
+struct usher_check_options {
+    size_t size;        /* set by USHER_CHECK_OPTIONS_INIT */
+    int64_t timeout_ms; /* of each answer of a server, not of the whole; 0 = the engine's */
+    bool repair;        /* repair what can be repaired, while other commands run */
+};
+/* clang-format off */
+#ifdef __cplusplus
+#define USHER_CHECK_OPTIONS_INIT { sizeof(struct usher_check_options), 0, false }
+#else
+#define USHER_CHECK_OPTIONS_INIT { .size = sizeof(struct usher_check_options) }
+#endif
+/* clang-format on */
+
 /* Result of usher_check(). */
 struct usher_check_result {
     uint64_t faults;
@@ -654,11 +649,17 @@ struct usher_check_result {
     bool partial;      /* some scopes could not be read */
 };
 
-#define USHER_CHECK_REPAIR 1u /* flag: repair what can be repaired, while other commands run */
+typedef void usher_check_fn(void *payload, const char *line);
 
 /**
- * Check like usher_audit(), with a detailed result and optional repair.  @flags is 0 or
- * USHER_CHECK_REPAIR.  @fn also receives one line for each repaired scope.
+ * Check every invariant of the store, like fsck.  @fn receives one line for each fault and each
+ * repaired scope; NULL = only count.  @opt may be NULL.
+ *
+ * With an authority, also check that the store cannot issue what was not granted, that the
+ * authority and the store agree on rules and dispensers, and that no serial in the journal was
+ * issued twice.  @fn also receives a line for each rule or dispenser that only the authority has,
+ * and (unless time is given) for each scope whose last time is over 1 s ahead of this machine's
+ * clock: neither is a fault.
  *
  * Repairable are the room directory (missing entries are added, entries without a room removed)
  * and, on Redis, the lists and counts of a scope, which are rebuilt from its records.  The lists of
@@ -669,14 +670,15 @@ struct usher_check_result {
  *                    the others, but scopes were not compared with each other or with the
  *                    authority; usher_message() has the reason
  *
- * On any other status *@ret_result is empty.
+ * On any other status *@ret_result is not written.  O(records).
  */
-USHER_API enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audit_fn *fn,
+USHER_API enum usher_status usher_check(struct usher_engine *e,
+                                        const struct usher_check_options *opt, usher_check_fn *fn,
                                         void *payload, struct usher_check_result *ret_result);
 
 /** Compute a 128-bit digest of the state of @scope without its epoch, as 32 hex digits and a
  *  NUL.  Equal on every store after the same commands.  A scope that does not exist has the
- *  digest of an empty one.  O(records); the timeout applies as for usher_audit(). */
+ *  digest of an empty one.  O(records); the timeout applies as for usher_check(). */
 USHER_API enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun,
                                          const char *scope, char ret_digest[33]);
 

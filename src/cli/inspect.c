@@ -121,7 +121,7 @@ static void fault(void *payload, const char *line)
 int usher__cli_check(struct cli *cli, char *const *words, size_t n)
 {
     struct usher_check_result found;
-    unsigned flags = 0;
+    struct usher_check_options opt = USHER_CHECK_OPTIONS_INIT;
     char quoted[PARSE_QUOTE_MAX];
     struct faults f;
     enum usher_status status;
@@ -132,7 +132,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
         if (strcmp(words[i], "--repair") != 0)
             return usher__cli_fail(cli, USHER_INVALID, "`%s` is not an argument of `check`",
                                    usher__quote(quoted, words[i]));
-        flags |= USHER_CHECK_REPAIR;
+        opt.repair = true;
     }
     rc = usher__cli_open(cli, CLI_LOOKS);
     if (rc != 0)
@@ -140,7 +140,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
     memset(&f, 0, sizeof f);
     f.lines = !cli->json;
     found.partial = false;
-    status = usher_check(cli->engine, flags, fault, &f, &found);
+    status = usher_check(cli->engine, &opt, fault, &f, &found);
     if (status != USHER_OK && !found.partial) {
         for (size_t i = 0; i < f.n; i++)
             (void)usher__cli_resize(f.found[i], 0);
@@ -151,7 +151,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
     if (f.lines) {
         printf("%s: %" PRIu64 " faults in %" PRIu64 " scopes", usher_status_word(status),
                found.faults, found.scopes);
-        if (flags != 0)
+        if (opt.repair)
             printf(", %" PRIu64 " repaired", found.repaired);
         if (found.partial)
             fputs(", some scopes could not be read", stdout);

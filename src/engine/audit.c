@@ -40,7 +40,8 @@ struct tally {
     uint64_t n, sum;
 };
 
-#define AHEAD_MS 1000 /* how far ahead the last time of a scope may be */
+#define OPTIONS_MAX 65536 /* `size` of options of a later version */
+#define AHEAD_MS 1000     /* how far ahead the last time of a scope may be */
 
 /* Names, each after its size. */
 struct names {
@@ -69,7 +70,8 @@ struct audit {
     bool settled;                       /* they are compared again */
     struct usher_check_result found;
     enum usher_status status; /* of the authority: the reason why the audit ends */
-    usher_audit_fn *fn;
+    int64_t timeout_ms;       /* of each answer */
+    usher_check_fn *fn;
     void *payload;
     bool open; /* there is a current scope */
     char name[USHER_NAME_MAX + 1];
@@ -277,7 +279,7 @@ static bool entry_of(struct audit *a, enum usher_noun noun, const struct usher_t
     struct usher_authority *authority = a->e->authority;
     char why[192] = "";
     enum usher_status status = authority->ops->read(
-        authority, noun, name, usher__monotonic_ms() + a->e->timeout_ms, ret, why);
+        authority, noun, name, usher__monotonic_ms() + a->timeout_ms, ret, why);
 
     if (status == USHER_MISSING) {
         ret->max = 0;
@@ -517,12 +519,13 @@ static enum usher_status audit_item(void *payload, const struct usher_item *item
     return USHER_OK;
 }
 
-static enum usher_status scan(struct usher_engine *e, const char *verb, enum usher_noun noun,
-                              const struct usher_text *scope, usher_scan_fn *fn, void *payload)
+static enum usher_status scan(struct usher_engine *e, int64_t timeout_ms, const char *verb,
+                              enum usher_noun noun, const struct usher_text *scope,
+                              usher_scan_fn *fn, void *payload)
 {
     char why[192] = "";
     enum usher_status status = e->store->ops->scan(
-        e->store, noun, scope, true, usher__monotonic_ms() + e->timeout_ms, fn, payload, why);
+        e->store, noun, scope, true, usher__monotonic_ms() + timeout_ms, fn, payload, why);
 
     if (status != USHER_OK)
         usher__message_set("%s: %s: %s", verb, e->store->ops->name,
@@ -571,8 +574,8 @@ static enum usher_status repair(struct audit *a, const struct damaged *t)
     struct audit again;
     char why[192] = "", line[512];
     enum usher_status status =
-        ops->repair(a->e->store, t->noun, &name, usher__monotonic_ms() + a->e->timeout_ms,
-                    tally_item, tally_header, a, why);
+        ops->repair(a->e->store, t->noun, &name, usher__monotonic_ms() + a->timeout_ms, tally_item,
+                    tally_header, a, why);
 
     if (status == USHER_NOMEM)
         return status;
@@ -586,7 +589,7 @@ static enum usher_status repair(struct audit *a, const struct damaged *t)
         return USHER_OK;
     memset(&again, 0, sizeof again);
     again.e = a->e;
-    status = scan(a->e, "audit", t->noun, &name, audit_item, &again);
+    status = scan(a->e, a->timeout_ms, "audit", t->noun, &name, audit_item, &again);
     if (status == USHER_OK)
         status = audit_close(&again);
     if (status == USHER_OK && again.found.faults < t->faults)
@@ -739,7 +742,7 @@ static enum usher_status check_doubted(struct audit *a)
         for (size_t i = 0; i < a->doubted[noun].n && status == USHER_OK; i++, at += 1 + *at) {
             struct usher_text name = { (const char *)at + 1, *at };
 
-            status = scan(a->e, "audit", (enum usher_noun)noun, &name, kept_item, a);
+            status = scan(a->e, a->timeout_ms, "audit", (enum usher_noun)noun, &name, kept_item, a);
             if (status == USHER_OK)
                 status = a->status;
         }
@@ -822,7 +825,7 @@ static enum usher_status check_entries(struct audit *a, enum usher_noun noun)
             return USHER_NOMEM;
         names_list(&a->seen[noun], l.names);
     }
-    status = authority->ops->entries(authority, noun, usher__monotonic_ms() + a->e->timeout_ms,
+    status = authority->ops->entries(authority, noun, usher__monotonic_ms() + a->timeout_ms,
                                      kept_entry, &l, why);
     if (status != USHER_OK)
         authority_failed(a, status, why);
@@ -845,32 +848,52 @@ static enum usher_status check_authority(struct audit *a)
             status = check_entries(a, (enum usher_noun)noun);
     if (status != USHER_OK || authority->ops->twice == NULL)
         return status;
-    status = authority->ops->twice(authority, usher__monotonic_ms() + a->e->timeout_ms, twice_event,
-                                   a, why);
+    status = authority->ops->twice(authority, usher__monotonic_ms() + a->timeout_ms, twice_event, a,
+                                   why);
     if (status != USHER_OK)
         authority_failed(a, status, why);
     return status;
 }
 
-enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audit_fn *fn,
-                              void *payload, struct usher_check_result *ret_result)
+/* Write the options @from, which may be shorter or longer than in this version, to *@ret.  Return
+ * false if they are not valid. */
+static bool options_read(const struct usher_check_options *from, struct usher_check_options *ret)
 {
+    *ret = (struct usher_check_options)USHER_CHECK_OPTIONS_INIT;
+    if (from == NULL)
+        return true;
+    if (from->size < sizeof from->size || from->size > OPTIONS_MAX)
+        return false;
+    for (size_t i = sizeof *ret; i < from->size; i++)
+        if (((const char *)from)[i] != 0)
+            return false;
+    memcpy(ret, from, from->size < sizeof *ret ? from->size : sizeof *ret);
+    return ret->timeout_ms >= 0 && ret->timeout_ms <= USHER_SPAN_MAX;
+}
+
+enum usher_status usher_check(struct usher_engine *e, const struct usher_check_options *opt,
+                              usher_check_fn *fn, void *payload,
+                              struct usher_check_result *ret_result)
+{
+    struct usher_check_options o;
     struct audit a;
     char why[256]; /* a part of the store was not read */
     enum usher_status status = usher__engine_check(e);
 
     if (status != USHER_OK)
         return status;
-    if (ret_result == NULL || (flags & ~USHER_CHECK_REPAIR) != 0) {
-        usher__message_set("check: %s",
-                           ret_result == NULL ? "ret_result is NULL" : "unknown flags");
+    if (ret_result == NULL || !options_read(opt, &o)) {
+        usher__message_set("check: %s", ret_result == NULL
+                                            ? "ret_result is NULL"
+                                            : "options are not set by USHER_CHECK_OPTIONS_INIT");
         return USHER_INVALID;
     }
     memset(&a, 0, sizeof a);
     a.e = e;
+    a.timeout_ms = o.timeout_ms != 0 ? o.timeout_ms : e->timeout_ms;
     a.fn = fn;
     a.payload = payload;
-    status = scan(e, "audit", (enum usher_noun)0, NULL, audit_item, &a);
+    status = scan(e, a.timeout_ms, "audit", (enum usher_noun)0, NULL, audit_item, &a);
     if (status == USHER_UNAVAILABLE && a.status == USHER_OK && a.found.scopes > 0 &&
         (e->store->ops->caps & (USHER_CAP_LANES | USHER_CAP_REPLICAS)) != 0) {
         a.found.partial = true;
@@ -881,13 +904,12 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
         status = a.status;
     if (status == USHER_OK)
         status = audit_close(&a);
-    for (size_t i = 0; i < a.n_damaged && status == USHER_OK && (flags & USHER_CHECK_REPAIR) != 0 &&
-                       e->store->ops->repair != NULL;
-         i++)
+    for (size_t i = 0;
+         i < a.n_damaged && status == USHER_OK && o.repair && e->store->ops->repair != NULL; i++)
         status = repair(&a, &a.damaged[i]);
     /* a missing room may be in the part that was not read */
     if (status == USHER_OK && !a.found.partial)
-        status = check_indexes(&a, (flags & USHER_CHECK_REPAIR) != 0);
+        status = check_indexes(&a, o.repair);
     if (status == USHER_OK && !a.found.partial)
         status = check_authority(&a);
     audit_done(&a);
@@ -897,23 +919,6 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
         usher__message_set("%s", why);
         status = USHER_UNAVAILABLE;
     }
-    return status;
-}
-
-enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
-                              uint64_t *ret_faults)
-{
-    struct usher_check_result found;
-    enum usher_status status = usher__engine_check(e);
-
-    if (status == USHER_OK && ret_faults == NULL) {
-        usher__message_set("audit: ret_faults is NULL");
-        return USHER_INVALID;
-    }
-    if (status == USHER_OK)
-        status = usher_check(e, 0, fn, payload, &found);
-    if (status == USHER_OK)
-        *ret_faults = found.faults;
     return status;
 }
 
@@ -982,7 +987,7 @@ enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, con
     name.size = strlen(scope);
     usher__hash_begin(&d.hash);
     d.steps = usher__steps((unsigned)noun);
-    status = scan(e, "digest", noun, &name, digest_item, &d);
+    status = scan(e, e->timeout_ms, "digest", noun, &name, digest_item, &d);
     if (status != USHER_OK)
         return status;
     usher__hash_hex(&d.hash, ret_digest);

@@ -12,6 +12,7 @@
 
 #include "../backends/redis/script.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
 static struct redis_server *single;
 static struct redis_cluster *cluster;
@@ -308,7 +309,7 @@ static void say_all(struct redis_server *s, const struct typed *noun, bool by_on
         return;
     if (usher_open(redis_server_url(s, url), NULL, &e) != USHER_OK)
         fail_msg("%s", usher_message());
-    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+    assert_int_equal(check_faults(e, NULL, NULL, &faults), USHER_OK);
     /* a direct call writes a room or its entry in the index, not both */
     assert_int_equal(faults, strcmp(noun->noun, "room") == 0);
     usher_close(e);
@@ -1079,7 +1080,7 @@ static void keep_fault(void *payload, const char *line)
     (void)snprintf(payload, 128, "%s", line);
 }
 
-/* `room open` answers where the entry of the room belongs.  usher_audit() names a room without an
+/* `room open` answers where the entry of the room belongs.  usher_check() names a room without an
  * entry, and the library lists the room when a second call has put the entry. */
 TEST(a_room_is_listed_after_a_second_call)
 {
@@ -1124,7 +1125,7 @@ TEST(a_room_is_listed_after_a_second_call)
             assert_answer(reply, "open", "ok", "");
             (void)snprintf(expected, sizeof expected, "room/%s: is not in the index of rooms",
                            names[i]);
-            assert_int_equal(usher_audit(e, keep_fault, fault, &faults), USHER_OK);
+            assert_int_equal(check_faults(e, keep_fault, fault, &faults), USHER_OK);
             assert_int_equal(faults, 1);
             assert_string_equal(fault, expected);
 
@@ -1133,7 +1134,7 @@ TEST(a_room_is_listed_after_a_second_call)
             assert_answer(redisCommand(c, "EVALSHA %s 3 %s %s %s put %s created %s", rooms_sha,
                                        hash, index, held, names[i], created),
                           "put", "ok", "");
-            assert_int_equal(usher_audit(e, keep_fault, fault, &faults), USHER_OK);
+            assert_int_equal(check_faults(e, keep_fault, fault, &faults), USHER_OK);
             assert_int_equal(faults, 0);
             assert_int_equal(usher_room_list(e, NULL, 0, 0, -1, &list), USHER_OK);
             assert_int_equal(list->n_rows, 1);

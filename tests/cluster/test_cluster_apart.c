@@ -242,7 +242,7 @@ static void all_is_looked_at(unsigned dead)
     unsigned living = 0, gone = 0, n = 0, listed = 0;
 
     (void)snprintf(port, sizeof port, ":%d", redis_server_port(cluster->node[dead]));
-    assert_int_equal(usher_check(onlooker, 0, NULL, NULL, &found), USHER_UNAVAILABLE);
+    assert_int_equal(usher_check(onlooker, NULL, NULL, NULL, &found), USHER_UNAVAILABLE);
     print_message("check: %s\n", usher_message());
     assert_non_null(strstr(usher_message(), port));
     assert_true(clock_us() - begin_us < (2 * TIMEOUT_MS + CALM_MS) * 1000 + atomic_load(&late_us));

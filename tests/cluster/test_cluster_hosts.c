@@ -92,7 +92,7 @@ TEST(nodes_are_found_by_their_names)
         must(e, "add", k, USHER_OK, "");
     for (unsigned k = 0; k < MASTERS; k++)
         must(e, "del", k, USHER_OK, "");
-    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(e, NULL, NULL, NULL, &found), USHER_OK);
     assert_true(found.scopes == MASTERS && found.faults == 0);
     usher_close(e);
 }
@@ -112,7 +112,7 @@ TEST(a_name_that_cannot_be_resolved_is_not_needed)
     e = opened("localhost");
     for (unsigned k = 0; k < MASTERS; k++)
         must(e, "add", k, USHER_SAME, "");
-    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(e, NULL, NULL, NULL, &found), USHER_OK);
     assert_true(found.scopes == MASTERS && found.faults == 0 && !found.partial);
     must(before, "add", MASTERS - 1, USHER_SAME, "");
     announce("localhost");

@@ -1222,7 +1222,7 @@ static void judge(void)
     struct taken *taken;
     size_t n = 0, lost = 0;
 
-    if (usher_audit(e, print_fault, NULL, &faults) != USHER_OK)
+    if (check_faults(e, print_fault, NULL, &faults) != USHER_OK)
         wrong("audit: %s\n", usher_message());
     if (faults != 0)
         wrong("%" PRIu64 " faults\n", faults);

@@ -119,7 +119,7 @@ static void try_all(const char *leave_out, char why[256])
     }
     if (why[0] == '\0')
         while_a_slot_moves(e, why);
-    if (why[0] == '\0' && usher_audit(e, NULL, NULL, &faults) != USHER_OK)
+    if (why[0] == '\0' && check_faults(e, NULL, NULL, &faults) != USHER_OK)
         (void)snprintf(why, 256, "%s", usher_message());
     if (why[0] == '\0' && usher_digest(e, USHER_NUMBER, "p0", digest) != USHER_OK)
         (void)snprintf(why, 256, "%s", usher_message());

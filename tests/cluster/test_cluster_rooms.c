@@ -269,8 +269,8 @@ static void judge_index(bool calm)
     options.timeout_ms = PATIENCE_MS;
     assert_int_equal(usher_open(url, &options, &e), USHER_OK);
     if (!calm)
-        assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
-    assert_int_equal(usher_check(e, 0, say, NULL, &found), USHER_OK);
+        assert_int_equal(usher_check(e, &repairing, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(e, NULL, say, NULL, &found), USHER_OK);
     if (found.faults != 0 || found.partial)
         wrong("%" PRIu64 " faults\n", found.faults);
     assert_int_equal(usher_room_list_result(e, NULL, 0, 2 * ROOMS, -1, &list), USHER_OK);
@@ -568,9 +568,9 @@ TEST_WITH(a_room_is_tended_though_a_node_says_nothing, patient_start, patient_st
     assert_int_equal(status, USHER_MISSING);
     assert_int_equal(listed(other), 0);
     /* but their entries may be left, as each is dropped with the answer of another node */
-    assert_int_equal(usher_check(other, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(other, &repairing, NULL, NULL, &found), USHER_OK);
     assert_true(found.faults <= 3);
-    assert_int_equal(usher_check(other, 0, say, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(other, NULL, say, NULL, &found), USHER_OK);
     assert_true(found.faults == 0 && !found.partial);
     usher_close(e);
     usher_close(other);

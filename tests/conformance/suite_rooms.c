@@ -18,6 +18,7 @@
 #include "core/verbs.h"
 #include "nouns/room/room_directory.h"
 #include "lib/calls.h"
+#include "lib/util.h"
 #include "change/request_cache.h"
 
 #define MORNING INT64_C(1700000000000)
@@ -1610,7 +1611,7 @@ static size_t items(struct fixture *f)
     size_t n = under_test.left != NULL ? under_test.left(f->url) : 0;
     char digest[33], nothing[33];
 
-    assert_int_equal(usher_audit(f->e, NULL, NULL, &faults), USHER_OK);
+    assert_int_equal(check_faults(f->e, NULL, NULL, &faults), USHER_OK);
     assert_int_equal(usher_digest(f->e, USHER_ROOM, "r", digest), USHER_OK);
     assert_int_equal(usher_digest(f->e, USHER_ROOM, "never", nothing), USHER_OK);
     return n + (strcmp(digest, nothing) != 0);
@@ -2534,7 +2535,8 @@ static void keep_line(void *payload, const char *line)
     (void)snprintf(to + n, 400 - n, "%s\n", line);
 }
 
-static void check_finds(struct fixture *f, unsigned flags, unsigned faults, const char *lines)
+static void check_finds(struct fixture *f, const struct usher_check_options *opt, unsigned faults,
+                        const char *lines)
 {
     struct usher_engine *const engines[] = { f->e, f->twin };
 
@@ -2542,10 +2544,10 @@ static void check_finds(struct fixture *f, unsigned flags, unsigned faults, cons
         struct usher_check_result found = { .faults = 99, .repaired = 99 };
         char said[400] = "";
 
-        assert_int_equal(usher_check(engines[i], flags, keep_line, said, &found), USHER_OK);
+        assert_int_equal(usher_check(engines[i], opt, keep_line, said, &found), USHER_OK);
         assert_string_equal(said, lines);
         assert_true(found.faults == faults && found.scopes > 0);
-        assert_true(found.repaired == (flags != 0 ? faults : 0));
+        assert_true(found.repaired == (opt != NULL ? faults : 0));
     }
 }
 
@@ -2569,7 +2571,7 @@ TEST(an_open_that_is_refused_leaves_no_entry)
     ok(f, "open r");
     ok(f, "open r capacity=7 if-version=%d", (int)f->r.version);
     assert_true(listed(f, "r"));
-    check_finds(f, 0, 0, "");
+    check_finds(f, NULL, 0, "");
 }
 
 TEST(the_index_of_rooms_is_checked_and_mended)
@@ -2578,6 +2580,10 @@ TEST(the_index_of_rooms_is_checked_and_mended)
     static const char left[] = "room/ghost: is in the index of rooms, but there is no such room\n"
                                "room/r: is not in the index of rooms\n";
     struct fixture *f = *state;
+    const struct usher_check_options wrong[] = { { .size = sizeof(size_t) - 1 },
+                                                 { .size = 65537 },
+                                                 { .size = sizeof *wrong, .timeout_ms = -1 } };
+    const struct usher_check_options shorter = { .size = sizeof(size_t) };
     struct usher_check_result found;
     char partition[8], of_ghost[8];
     uint64_t token;
@@ -2587,18 +2593,18 @@ TEST(the_index_of_rooms_is_checked_and_mended)
     assert_true(entry_of(f, "ghost", of_ghost) != 0);
     ok(f, "close ghost");
     ok(f, "open r");
-    check_finds(f, 0, 0, "");
+    check_finds(f, NULL, 0, "");
     token = entry_of(f, "r", partition);
     assert_int_equal(on_entry(f, USHER_ROOMS_DROP, "r", partition, token), USHER_OK);
     assert_false(listed(f, "r"));
     ok(f, "join r ann"); /* nobody notices */
-    check_finds(f, 0, 1, lost);
+    check_finds(f, NULL, 1, lost);
     assert_int_equal(on_entry(f, USHER_ROOMS_PUT, "ghost", of_ghost, 0), USHER_OK);
     assert_false(listed(f, "ghost"));
-    check_finds(f, 0, 2, left);
-    check_finds(f, 0, 2, left);
-    check_finds(f, USHER_CHECK_REPAIR, 2, left);
-    check_finds(f, USHER_CHECK_REPAIR, 0, "");
+    check_finds(f, NULL, 2, left);
+    check_finds(f, NULL, 2, left);
+    check_finds(f, &repairing, 2, left);
+    check_finds(f, &repairing, 0, "");
     assert_true(listed(f, "r") && listed(f, "s"));
     assert_true(entry_of(f, "ghost", of_ghost) == 0);
     ok(f, "close r");
@@ -2611,7 +2617,7 @@ TEST(the_index_of_rooms_is_checked_and_mended)
     if (items(f) > 0) {
         token = entry_of(f, "r", partition);
         assert_int_equal(on_entry(f, USHER_ROOMS_DROP, "r", partition, token), USHER_OK);
-        check_finds(f, USHER_CHECK_REPAIR, 1, lost);
+        check_finds(f, &repairing, 1, lost);
         for (int i = 0; i < 100 && items(f) > 0; i++, f->now += 60000) {
             struct usher_result r;
 
@@ -2624,8 +2630,10 @@ TEST(the_index_of_rooms_is_checked_and_mended)
         }
         assert_int_equal(items(f), 0);
     }
-    assert_int_equal(usher_check(f->e, 0, NULL, NULL, NULL), USHER_INVALID);
-    assert_int_equal(usher_check(f->e, 2, NULL, NULL, &found), USHER_INVALID);
+    assert_int_equal(usher_check(f->e, NULL, NULL, NULL, NULL), USHER_INVALID);
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
+        assert_int_equal(usher_check(f->e, &wrong[k], NULL, NULL, &found), USHER_INVALID);
+    assert_int_equal(usher_check(f->e, &shorter, NULL, NULL, &found), USHER_OK);
 }
 
 static size_t patrol(struct fixture *f, const char *worker, size_t batch, unsigned *visits,

@@ -728,10 +728,10 @@ TEST(check_needs_no_right_clock)
     assert_int_equal(done(f, USHER_ROOMS, line), USHER_OK);
     f->now += INT64_C(86400000);
     assert_int_equal(done(f, USHER_ROOM, "show r"), USHER_INVALID);
-    assert_int_equal(usher_check(f->e, 0, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(f->e, NULL, NULL, NULL, &found), USHER_OK);
     assert_int_equal(found.faults, 1);
     f->now -= INT64_C(86400000);
-    assert_int_equal(usher_check(f->e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(f->e, &repairing, NULL, NULL, &found), USHER_OK);
     assert_int_equal(found.repaired, 1);
 }
 
@@ -941,11 +941,11 @@ TEST(check_names_a_scope_whose_time_is_ahead)
     char found[512] = "";
 
     assert_int_equal(done(f, USHER_NUMBER, "add now 1"), USHER_OK);
-    assert_int_equal(usher_check(f->e, 0, line_of_check, found, &result), USHER_OK);
+    assert_int_equal(usher_check(f->e, NULL, line_of_check, found, &result), USHER_OK);
     assert_string_equal(found, "");
     engine_open(f, "skew=7200000", false);
     assert_int_equal(done_at(f, USHER_NUMBER, store_clock() + HOUR, "add later 1"), USHER_OK);
-    assert_int_equal(usher_check(f->e, 0, line_of_check, found, &result), USHER_OK);
+    assert_int_equal(usher_check(f->e, NULL, line_of_check, found, &result), USHER_OK);
     assert_int_equal(result.faults, 0);
     assert_memory_equal(found, "number/later: its last time is 3", 32);
     assert_non_null(strstr(found, " ms ahead of this machine's clock"));
@@ -953,7 +953,7 @@ TEST(check_names_a_scope_whose_time_is_ahead)
     found[0] = '\0';
     engine_open(f, "clock=given", true);
     f->now = 1;
-    assert_int_equal(usher_check(f->e, 0, line_of_check, found, &result), USHER_OK);
+    assert_int_equal(usher_check(f->e, NULL, line_of_check, found, &result), USHER_OK);
     assert_string_equal(found, "");
 }
 

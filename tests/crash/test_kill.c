@@ -298,11 +298,11 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
     }
     now.at = "the store is checked and mended";
     /* the index of rooms is not atomic with them: an entry without a room may be left over */
-    if (usher_check(e, USHER_CHECK_REPAIR, print_fault, NULL, &found) != USHER_OK)
+    if (usher_check(e, &repairing, print_fault, NULL, &found) != USHER_OK)
         fail_msg("check: %s", usher_message());
     assert_int_equal(found.repaired, found.faults);
     now.at = "the store is audited";
-    if (usher_audit(e, print_fault, NULL, &faults) != USHER_OK)
+    if (check_faults(e, print_fault, NULL, &faults) != USHER_OK)
         fail_msg("audit: %s", usher_message());
     assert_true(faults == 0);
     usher_close(e);

@@ -447,7 +447,7 @@ static void end(struct world *w)
     show_all(w, true);
     take_back(w);
     show_all(w, false);
-    assert_int_equal(usher_audit(client(w, 0), print_fault, NULL, &faults), USHER_OK);
+    assert_int_equal(check_faults(client(w, 0), print_fault, NULL, &faults), USHER_OK);
     if (faults != 0)
         wrong(w, "%" PRIu64 " faults\n", faults);
     close_clients(w);

@@ -312,13 +312,13 @@ static void store_use(const char *url)
 
     if (e == NULL) /* and that is an answer */
         return;
-    (void)usher_audit(e, NULL, NULL, &faults);
+    (void)check_faults(e, NULL, NULL, &faults);
     for (int n = 0; n < 5; n++)
         (void)usher_digest(e, (enum usher_noun)(n + 1), scopes[n], digest);
     (void)usher_room_digest(e, "r", &epoch, &version, digest);
     for (size_t i = 0; i < sizeof after / sizeof *after; i++)
         line_do(e, after[i], false);
-    (void)usher_audit(e, NULL, NULL, &faults);
+    (void)check_faults(e, NULL, NULL, &faults);
     usher_close(e);
 }
 
@@ -647,7 +647,7 @@ TEST(an_edit_is_named_as_damage)
             fail_msg("%s; %s: %s, %s", edits[i].sql, line, usher_status_word(r.status), r.message);
         usher_result_done(&r);
         line_done(&l);
-        if (usher_audit(e, NULL, NULL, &faults) == USHER_OK)
+        if (check_faults(e, NULL, NULL, &faults) == USHER_OK)
             assert_true(faults > 0);
         usher_close(e);
     }
@@ -867,7 +867,7 @@ TEST(a_number_in_a_key_that_cannot_be_is_damage)
         assert_memory_equal(after_it->str, record->str, record->len);
         freeReplyObject(after_it);
         freeReplyObject(record);
-        if (usher_audit(e, NULL, NULL, &faults) == USHER_OK)
+        if (check_faults(e, NULL, NULL, &faults) == USHER_OK)
             assert_true(faults > 0);
         usher_close(e);
         redisFree(redis);
@@ -898,7 +898,7 @@ TEST(gaps_of_a_key_that_cannot_be_are_found)
 
         assert_non_null(e);
         freeReplyObject(asked("HSET {p}:number gaps %b", edits[i].gaps, edits[i].size));
-        assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+        assert_int_equal(check_faults(e, NULL, NULL, &faults), USHER_OK);
         assert_int_equal(faults, edits[i].sound ? 0 : 1);
         usher_close(e);
     }

@@ -239,7 +239,7 @@ static uint64_t faults(struct world *w, struct lines *lines)
     uint64_t n = UINT64_MAX;
 
     memset(lines, 0, sizeof *lines);
-    if (usher_audit(w->e, add_line, lines, &n) != USHER_OK)
+    if (check_faults(w->e, add_line, lines, &n) != USHER_OK)
         fail_msg("%s: %s", w->name, usher_message());
     return n;
 }

@@ -510,13 +510,13 @@ static void watchers_turn(struct world *w)
 
 static void world_close(struct world *w, unsigned nouns)
 {
-    uint64_t faults = UINT64_MAX;
+    struct usher_check_result found;
 
     w->hooks.fail_every = 0;
     if (w->bad[0] != '\0')
         fail_msg("%s", w->bad);
     w->dense = false;
-    if (usher_audit(w->e, line_print, w, &faults) != USHER_OK)
+    if (usher_check(w->e, NULL, line_print, w, &found) != USHER_OK)
         fail_msg("no audit: %s", usher_message());
     if (w->dense)
         fail_msg("the audit found faults");
@@ -800,7 +800,7 @@ struct intruder {
 /* Uses the engine that calls it. */
 static void intrude(struct intruder *i)
 {
-    uint64_t faults;
+    struct usher_check_result found;
     char digest[33];
 
     if (i->e == NULL)
@@ -809,7 +809,7 @@ static void intrude(struct intruder *i)
     i->refused += ask_number_add(i->e, "p", "n2", NULL) == USHER_INVALID &&
                   strstr(usher_message(), "must not call the engine") != NULL;
     i->refused += usher_digest(i->e, USHER_NUMBER, "p", digest) == USHER_INVALID;
-    i->refused += usher_audit(i->e, NULL, NULL, &faults) == USHER_INVALID;
+    i->refused += usher_check(i->e, NULL, NULL, NULL, &found) == USHER_INVALID;
     usher_close(i->e);
     i->closes += strstr(usher_message(), "stays open") != NULL;
     /* another one is nobody's business */
@@ -1047,7 +1047,7 @@ TEST(sides_that_use_their_engine_are_told)
         struct usher_engine *e;
         struct usher_result r;
         char url[STORE_URL_MAX];
-        uint64_t faults;
+        struct usher_check_result found;
 
         memset(&s, 0, sizeof s);
         notary_init(&s.notary);
@@ -1073,7 +1073,7 @@ TEST(sides_that_use_their_engine_are_told)
         (void)ask_queue_drain(e, "desk", NULL);
         assert_int_equal(ask_queue_history(e, "desk", NULL, NULL, 0, &r), USHER_OK);
         usher_result_done(&r);
-        assert_int_equal(usher_audit(e, intruding_fault, &i, &faults), USHER_OK);
+        assert_int_equal(usher_check(e, NULL, intruding_fault, &i, &found), USHER_OK);
         assert_int_equal(usher_serial_journal(e, "q", 0, 0, intruding_event, &i), USHER_OK);
         for (unsigned c = 0; c < CLOSES; c++)
             if (s.called[c] == 0 && c != RELEASES)

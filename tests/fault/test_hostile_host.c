@@ -355,7 +355,7 @@ static enum usher_status do_del(struct world *w)
 static enum usher_status do_audit(struct world *w)
 {
     uint64_t faults = 1;
-    enum usher_status status = usher_audit(w->e, NULL, NULL, &faults);
+    enum usher_status status = check_faults(w->e, NULL, NULL, &faults);
 
     return status == USHER_OK && faults != 0 ? USHER_LOST : status;
 }
@@ -849,7 +849,7 @@ static void run_out_of_descriptors(const struct place *p, void *payload)
         MUST(strstr(usher_message(), "descriptor") != NULL ||
              strstr(usher_message(), "open files") != NULL);
     }
-    status = usher_audit(e, NULL, NULL, &faults);
+    status = check_faults(e, NULL, NULL, &faults);
     MUST(status == USHER_OK || status == USHER_UNAVAILABLE);
     MUST(status == USHER_OK || usher_message()[0] != '\0');
     MUST(ask_number_add(e, "p", "n3", NULL) == USHER_OK);
@@ -858,7 +858,7 @@ static void run_out_of_descriptors(const struct place *p, void *payload)
         (void)close(fds[--n]);
     MUST(usher_open(p->url, &options, &other) == USHER_OK);
     usher_close(other);
-    MUST(usher_audit(e, NULL, NULL, &faults) == USHER_OK && faults == 0);
+    MUST(check_faults(e, NULL, NULL, &faults) == USHER_OK && faults == 0);
     MUST(version_of(e, "p") == 3);
     usher_close(e);
 }
@@ -1033,11 +1033,11 @@ static void fill(const struct place *p, void (*make_room)(void *payload), void *
     make_room(payload);
     MUST(done(ask_number_add(e, "p", "after", NULL)));
     MUST(ask_number_stats(e, "p", &stats) == USHER_OK && stats.total == added + 1);
-    MUST(usher_audit(e, NULL, NULL, &faults) == USHER_OK && faults == 0);
+    MUST(check_faults(e, NULL, NULL, &faults) == USHER_OK && faults == 0);
     usher_close(e);
     MUST(usher_open(p->url, NULL, &e) == USHER_OK);
     MUST(ask_number_stats(e, "p", &stats) == USHER_OK && stats.total == added + 1);
-    MUST(usher_audit(e, NULL, NULL, &faults) == USHER_OK && faults == 0);
+    MUST(check_faults(e, NULL, NULL, &faults) == USHER_OK && faults == 0);
     usher_close(e);
 }
 
@@ -1218,7 +1218,7 @@ ON(a_file_that_is_deleted_under_the_engine_is_noticed, SQLITE)
     assert_int_equal(unlink(p->file), 0);
     assert_int_equal(ask_number_add(e, "p", "n2", NULL), USHER_UNAVAILABLE);
     assert_string_not_equal(usher_message(), "");
-    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
+    assert_int_equal(check_faults(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
     usher_close(e);
 }
 #endif
@@ -1531,7 +1531,7 @@ static void *toil(void *payload)
         } else if (t->index == 3) {
             uint64_t faults = 1;
 
-            status = usher_audit(t->e, NULL, NULL, &faults);
+            status = check_faults(t->e, NULL, NULL, &faults);
             if (status == USHER_OK && faults != 0)
                 (void)snprintf(t->fault, sizeof t->fault, "the audit found a fault");
         } else {
@@ -1961,8 +1961,8 @@ ON(arguments_that_are_wrong_change_nothing, ALL)
     WRONG(usher_watch(e, USHER_NUMBER, NULL, watcher, NULL, NULL));
     WRONG(usher_watch(e, (enum usher_noun)99, "p", watcher, NULL, &watch));
     WRONG(usher_watch(e, USHER_NUMBER, "{}", watcher, NULL, &watch));
-    WRONG(usher_audit(e, NULL, NULL, NULL));
-    WRONG(usher_audit(NULL, NULL, NULL, &faults));
+    WRONG(usher_check(e, NULL, NULL, NULL, NULL));
+    WRONG(check_faults(NULL, NULL, NULL, &faults));
     WRONG(usher_digest(e, (enum usher_noun)99, "p", digest));
     WRONG(usher_digest(e, USHER_NUMBER, NULL, digest));
     WRONG(usher_digest(e, USHER_NUMBER, "p", NULL));

@@ -15,6 +15,7 @@
 #include "lib/calls.h"
 #include "lib/command_line.h"
 #include "lib/servers.h"
+#include "lib/util.h"
 
 static struct redis_server *server;
 static struct usher_engine *engine;
@@ -108,12 +109,12 @@ static void tell(void *payload, const char *line)
     (void)snprintf(t->text + n, sizeof t->text - n, "%s\n", line);
 }
 
-static struct usher_check_result check(unsigned flags, struct told *t)
+static struct usher_check_result check(const struct usher_check_options *opt, struct told *t)
 {
     struct usher_check_result found;
 
     memset(t, 0, sizeof *t);
-    if (usher_check(engine, flags, tell, t, &found) != USHER_OK)
+    if (usher_check(engine, opt, tell, t, &found) != USHER_OK)
         fail_msg("check: %s", usher_message());
     return found;
 }
@@ -122,7 +123,7 @@ static void sound(void)
 {
     struct told t;
 
-    if (check(0, &t).faults != 0)
+    if (check(NULL, &t).faults != 0)
         fail_msg("%s", t.text);
 }
 
@@ -469,12 +470,12 @@ static void mends(const struct noun *n, const struct keys *k, const char *digest
                   redisReply *const lists[2], const char *found_by, const char *said)
 {
     struct told t;
-    struct usher_check_result found = check(0, &t);
+    struct usher_check_result found = check(NULL, &t);
 
     assert_true(found.faults > 0 && found.repaired == 0);
     if (strstr(t.text, found_by) == NULL)
         fail_msg("no `%s` in: %s", found_by, t.text);
-    found = check(USHER_CHECK_REPAIR, &t);
+    found = check(&repairing, &t);
     assert_true(found.faults > 0);
     if (found.repaired != found.faults || strstr(t.text, said) == NULL)
         fail_msg("%" PRIu64 " of %" PRIu64 " repaired, no `%s` in: %s", found.repaired,
@@ -603,10 +604,10 @@ TEST(a_scope_without_its_hash_is_lost)
 
         make(n, &k, digest);
         assert_true(redis_do_ok(server, "DEL", k.name[0], NULL));
-        found = check(0, &t);
+        found = check(NULL, &t);
         assert_true(found.faults == 1 && strstr(t.text, "its hash is missing") != NULL);
         assert_true(is_there(k.name[1]));
-        found = check(USHER_CHECK_REPAIR, &t);
+        found = check(&repairing, &t);
         assert_true(found.faults > 0 && found.repaired == found.faults);
         assert_non_null(strstr(t.text, "the scope is lost: "));
         for (int i = 0; i < 3; i++)
@@ -618,7 +619,7 @@ TEST(a_scope_without_its_hash_is_lost)
         /* of a hash without a header there is more, so a person has to look at it */
         assert_true(redis_do_ok(server, "HDEL", k.name[0], "head", NULL));
         is_damage(n->verbs[0], "the hash ");
-        found = check(USHER_CHECK_REPAIR, &t);
+        found = check(&repairing, &t);
         assert_true(found.faults > 0 && found.repaired < found.faults);
         assert_non_null(strstr(t.text, "its header is missing"));
         assert_non_null(strstr(t.text, "could not be repaired: "));
@@ -684,9 +685,9 @@ TEST(the_index_of_rooms_is_mended_as_well)
         assert_int_equal(usher_room_patrol_result(engine, "w", 0, 0, 0, -1, &r), USHER_UNAVAILABLE);
         usher_result_done(&r);
         assert_false(is_there(k.name[i]));
-        found = check(0, &t);
+        found = check(NULL, &t);
         assert_true(found.faults > 0);
-        found = check(USHER_CHECK_REPAIR, &t);
+        found = check(&repairing, &t);
         if (found.faults == 0 || found.faults != found.repaired)
             fail_msg("%s", t.text);
         sound();
@@ -751,7 +752,7 @@ static void *repairs(void *payload)
 
     (void)payload;
     while (!atomic_load(&over))
-        (void)usher_check(engine, USHER_CHECK_REPAIR, NULL, NULL, &found);
+        (void)usher_check(engine, &repairing, NULL, NULL, &found);
     return NULL;
 }
 
@@ -800,7 +801,7 @@ TEST(it_is_mended_beside_others)
     for (unsigned i = 0; i < CALLERS; i++)
         if (callers[i].wrong[0] != '\0')
             fail_msg("%s", callers[i].wrong);
-    found = check(USHER_CHECK_REPAIR, &t);
+    found = check(&repairing, &t);
     if (found.faults != found.repaired)
         fail_msg("%s", t.text);
     sound();

@@ -183,7 +183,7 @@ static enum usher_status do_del(struct world *w)
 static enum usher_status do_audit(struct world *w)
 {
     uint64_t faults = 1;
-    enum usher_status status = usher_audit(w->e, NULL, NULL, &faults);
+    enum usher_status status = check_faults(w->e, NULL, NULL, &faults);
 
     assert_true(status != USHER_OK || faults == 0);
     return status;

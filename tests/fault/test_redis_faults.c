@@ -1292,7 +1292,7 @@ static void behind_a_wall(struct usher_engine *e, struct usher_engine *direct, b
     assert_int_equal(usher_digest(e, USHER_NUMBER, "p", nobody), USHER_UNAVAILABLE);
     assert_in_time(began, TIMEOUT);
     began = clock_ms();
-    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
+    assert_int_equal(check_faults(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
     assert_is_a_line(usher_message());
     assert_in_time(began, TIMEOUT);
     digest_of(direct, "p", after);
@@ -2031,7 +2031,7 @@ static void *look_all_the_time(void *payload)
     for (unsigned i = 0; i < w->rounds && w->fault[0] == '\0'; i++) {
         uint64_t faults = 1;
         char digest[33];
-        enum usher_status status = usher_audit(w->e, NULL, NULL, &faults);
+        enum usher_status status = check_faults(w->e, NULL, NULL, &faults);
 
         if (status != USHER_OK || faults != 0)
             blame(w, "audit", status);
@@ -2734,7 +2734,7 @@ static void try_everything(struct usher_engine *e)
             assert_is_a_line(reply.message);
         usher_result_done(&reply);
     }
-    (void)usher_audit(e, NULL, NULL, &faults);
+    (void)check_faults(e, NULL, NULL, &faults);
     (void)usher_digest(e, USHER_NUMBER, "p", digest);
 }
 
@@ -2742,7 +2742,7 @@ static void try_everything(struct usher_engine *e)
 static bool is_found(struct usher_engine *e)
 {
     uint64_t faults = 0;
-    enum usher_status status = usher_audit(e, NULL, NULL, &faults);
+    enum usher_status status = check_faults(e, NULL, NULL, &faults);
 
     if (status != USHER_OK)
         assert_is_a_line(usher_message());
@@ -2938,7 +2938,7 @@ TEST(a_damaged_record_spoils_only_the_commands_that_need_it)
         }
         /* n4's hold ended, n5, n6, n1 */
         assert_int_equal(notices, watched == 1 ? 4 : 0);
-        (void)usher_audit(e, NULL, NULL, &faults);
+        (void)check_faults(e, NULL, NULL, &faults);
         assert_true(faults > 0);
         {
             const char *argv[] = { "HSET", HASH, "1:n2", intact->str };
@@ -3236,7 +3236,7 @@ TEST(one_right_less_fails_and_says_so)
                 }
                 usher_result_done(&reply);
                 /* rights are asked before anything is done */
-                assert_int_equal(usher_audit(direct, NULL, NULL, &faults), USHER_OK);
+                assert_int_equal(check_faults(direct, NULL, NULL, &faults), USHER_OK);
                 if (faults != 0)
                     fail_msg("without %s, %s is done by half: %s", rights[i],
                              usher_verb_word(c.verb), usher_status_word(reply.status));
@@ -3257,7 +3257,7 @@ TEST(one_right_less_fails_and_says_so)
                 failed = failed || status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
             }
             fresh_world(direct);
-            status = usher_audit(e, NULL, NULL, &faults);
+            status = check_faults(e, NULL, NULL, &faults);
             if (status != USHER_OK) {
                 failed = true;
                 assert_int_equal(status, USHER_UNAVAILABLE);
@@ -3286,7 +3286,7 @@ TEST(one_right_less_fails_and_says_so)
             c.now_ms = T0 + 12;
             (void)run(e, &c, &reply);
             usher_result_done(&reply);
-            assert_int_equal(usher_audit(direct, NULL, NULL, &faults), USHER_OK);
+            assert_int_equal(check_faults(direct, NULL, NULL, &faults), USHER_OK);
             if (faults != 0 && reply.status != USHER_UNKNOWN)
                 fail_msg("when %s is taken away, %s is done by half: %s", rights[i],
                          usher_verb_word(c.verb), usher_status_word(reply.status));

@@ -355,7 +355,7 @@ TEST(a_proxy_that_closes_at_script_is_used)
     audit(e);
     assert_in_range(proxy_fired(p), 1, 6); /* once for each script, and not for each connection */
     assert_true(redis_do_ok(s, "DEL", "{p0}:number:index", NULL));
-    assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(e, &repairing, NULL, NULL, &found), USHER_OK);
     assert_true(found.faults > 0 && found.repaired == found.faults);
     audit(e);
     usher_close(e);
@@ -396,7 +396,7 @@ TEST(without_script_a_scope_is_repaired)
 
     must(e, "number add p 1");
     assert_true(redis_do_ok(s, "DEL", "{p}:number:index", NULL));
-    if (usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found) != USHER_OK)
+    if (usher_check(e, &repairing, NULL, NULL, &found) != USHER_OK)
         fail_msg("%s", usher_message());
     assert_true(found.faults > 0 && found.repaired > 0);
     must(e, "number reg p 1");

@@ -191,7 +191,7 @@ TEST(a_demoted_master_is_not_read_from)
     be_replica_of(second, first);
     assert_true(redis_do_ok(second, "REPLICAOF", "NO", "ONE", NULL));
     be_replica_of(first, second);
-    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
+    assert_int_equal(check_faults(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
     began = clock_ms();
     do {
         status = done(e, "number show p 1", why);
@@ -302,7 +302,7 @@ TEST(a_user_sees_the_scopes_it_has_rights_to)
                      USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "NOPERM"));
     assert_int_equal(n, POOLS / 2);
-    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_UNAVAILABLE);
+    assert_int_equal(usher_check(e, NULL, NULL, NULL, &found), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "NOPERM"));
     assert_true(found.partial && found.faults == 0 && found.scopes == POOLS / 2);
     must(e, "number show a0 1", USHER_OK);

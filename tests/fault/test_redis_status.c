@@ -264,13 +264,13 @@ TEST(a_check_warns_of_a_large_scope)
             usher_result_done(&r[i]);
     }
     must(e, "number add small 1");
-    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(e, NULL, NULL, NULL, &found), USHER_OK);
     assert_true(found.faults == 0 && found.scopes == 2);
     assert_int_equal(warned, 0);
     must(e, "number add large one-more");
     must(e, "number add large and-another");
     must(e, "number add large and-a-third");
-    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(e, NULL, NULL, NULL, &found), USHER_OK);
     assert_int_equal(warned, 1);
     assert_true(found.faults == 0);
     assert_int_equal(usher_digest(e, USHER_NUMBER, "large", digest), USHER_OK);

@@ -1243,7 +1243,7 @@ TEST(what_is_torn_and_went_back_is_mended_and_tells_the_loss)
             assert_true(redis_do_ok(second, "DEL", keys[k], NULL));
         must(e, USHER_UNAVAILABLE, "number hangup p %s token=%" PRIu64, bob.number, bob.token);
         must(e, USHER_UNAVAILABLE, "room changes lobby since=%" PRIu64, bob.room);
-        assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
+        assert_int_equal(usher_check(e, &repairing, NULL, NULL, &found), USHER_OK);
         assert_true(found.faults > 0 && found.repaired == found.faults);
         all_lost(e, &bob, i > 0);
         if (i == 0)

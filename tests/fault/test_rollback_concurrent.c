@@ -729,7 +729,7 @@ static void *mends(void *payload)
 {
     struct mender *m = payload;
 
-    m->status = usher_check(m->e, USHER_CHECK_REPAIR, NULL, NULL, &m->found);
+    m->status = usher_check(m->e, &repairing, NULL, NULL, &m->found);
     atomic_store(&m->done, true);
     return NULL;
 }
@@ -794,7 +794,7 @@ TEST(what_is_being_mended_changes_hands)
             (status != USHER_UNAVAILABLE || strstr(r.message, "the store is damaged: ") == NULL))
             fail_msg("%s: %s", usher_status_word(status), r.message);
         usher_result_done(&r);
-        assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
+        assert_int_equal(usher_check(e, &repairing, NULL, NULL, &found), USHER_OK);
         assert_true((found.faults == 0) == (status == USHER_OK));
         assert_int_equal(found.faults, found.repaired);
         audit(e);

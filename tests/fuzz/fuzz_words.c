@@ -188,7 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct words w = { NULL, 0, 0, NULL, 0, NULL, false };
     struct usher_engine *e;
     const char *p = (const char *)data;
-    uint64_t faults = 0;
+    struct usher_check_result found;
 
     if (usher_open("memory:", NULL, &e) != USHER_OK)
         return 0;
@@ -201,7 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         p += length;
         size -= length;
     }
-    must_hold(usher_audit(e, NULL, NULL, &faults) == USHER_OK && faults == 0, "sound");
+    must_hold(usher_check(e, NULL, NULL, NULL, &found) == USHER_OK && found.faults == 0, "sound");
     usher_close(e);
     usher__words_done(&w);
     return 0;

@@ -5,6 +5,7 @@
 #include "lib/script.h"
 
 #include "lib/command_line.h"
+#include "lib/util.h"
 
 #define NOW " now=17000000" /* and five digits: milliseconds from then */
 
@@ -247,7 +248,7 @@ void script_sound(struct usher_engine *e)
     uint64_t faults;
     unsigned n = 0;
 
-    assert_int_equal(usher_audit(e, count_fault, &n, &faults), USHER_OK);
+    assert_int_equal(check_faults(e, count_fault, &n, &faults), USHER_OK);
     assert_int_equal(n, 0);
 }
 

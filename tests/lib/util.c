@@ -85,10 +85,23 @@ void audit(struct usher_engine *e)
 {
     uint64_t faults = UINT64_MAX;
 
-    if (usher_audit(e, print_fault, NULL, &faults) != USHER_OK)
+    if (check_faults(e, print_fault, NULL, &faults) != USHER_OK)
         fail_msg("%s", usher_message());
     assert_int_equal(faults, 0);
 }
+
+enum usher_status check_faults(struct usher_engine *e, usher_check_fn *fn, void *payload,
+                               uint64_t *ret_faults)
+{
+    struct usher_check_result found;
+    enum usher_status status = usher_check(e, NULL, fn, payload, &found);
+
+    if (status == USHER_OK)
+        *ret_faults = found.faults;
+    return status;
+}
+
+const struct usher_check_options repairing = { .size = sizeof repairing, .repair = true };
 
 int64_t next_id(struct usher_ids *ids)
 {

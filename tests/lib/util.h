@@ -50,6 +50,12 @@ void print_fault(void *payload, const char *line);
 /* The audit of @e finds nothing.  Prints what it finds. */
 void audit(struct usher_engine *e);
 
+/* usher_check() without options; *@ret_faults is the number of faults, on USHER_OK only. */
+enum usher_status check_faults(struct usher_engine *e, usher_check_fn *fn, void *payload,
+                               uint64_t *ret_faults);
+/* Options of usher_check(). */
+extern const struct usher_check_options repairing;
+
 /* The next id of @ids, or the test fails. */
 int64_t next_id(struct usher_ids *ids);
 

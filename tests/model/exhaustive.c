@@ -367,13 +367,13 @@ static void audit_line(void *payload, const char *line)
 
 static void runner_close(struct runner *r)
 {
-    uint64_t faults;
+    struct usher_check_result found;
 
     if (r->e == NULL)
         return;
     runner_flush(r);
-    assert_int_equal(usher_audit(r->e, audit_line, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+    assert_int_equal(usher_check(r->e, NULL, audit_line, NULL, &found), USHER_OK);
+    assert_int_equal(found.faults, 0);
     usher_close(r->e);
     r->e = NULL;
 }

@@ -8,6 +8,7 @@
 #include "core/verbs.h"
 #include "lib/hooks.h"
 #include "lib/stores.h"
+#include "lib/util.h"
 #include "model/compare.h"
 #include "model/gen.h"
 
@@ -286,7 +287,7 @@ static bool all_audits_clean(const struct target *t, FILE *f)
     for (unsigned i = 0; i < n_stores; i++) {
         uint64_t faults = 0;
 
-        if (usher_audit(t[i].e, audit_line, f, &faults) != USHER_OK) {
+        if (check_faults(t[i].e, audit_line, f, &faults) != USHER_OK) {
             say(f, "%s: no audit: %s\n", t[i].store->name, usher_message());
             return false;
         }

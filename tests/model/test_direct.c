@@ -9,7 +9,7 @@
  *             of errors only the status is compared.
  *   hostile   a call with wrong arguments or wrong keys is `invalid`, and changes nothing.
  *   errors    no call is an error of Lua or of Redis.
- *   audit     usher_audit() finds no fault with either set of scopes.
+ *   audit     usher_check() finds no fault with either set of scopes.
  *
  * World i of a run has the seed USHER_SEED + i.  USHER_STEPS is the number of calls, the same of
  * each noun; USHER_NOUNS (bits) are the nouns, and USHER_SHOW=1 prints all calls.
@@ -864,14 +864,14 @@ static void print_fault(void *payload, const char *line)
 /* Neither set of scopes has a fault; a direct call writes a room and not its entry in the index. */
 static void audit(const struct world *w, struct usher_engine *e, const char *side)
 {
-    uint64_t faults = 0;
+    struct usher_check_result found;
 
-    assert_int_equal(usher_audit(e, w->noun == USHER_ROOM ? NULL : print_fault,
-                                 (void *)(uintptr_t)side, &faults),
+    assert_int_equal(usher_check(e, NULL, w->noun == USHER_ROOM ? NULL : print_fault,
+                                 (void *)(uintptr_t)side, &found),
                      USHER_OK);
-    if (faults != 0 && (w->noun != USHER_ROOM || faults > BABBLE_SCOPES))
+    if (found.faults != 0 && (w->noun != USHER_ROOM || found.faults > BABBLE_SCOPES))
         fail_msg("USHER_SEED=%" PRIu64 " USHER_NOUNS=%u: %" PRIu64 " faults %s", w->seed,
-                 1u << w->noun, faults, side);
+                 1u << w->noun, found.faults, side);
 }
 
 static struct usher_engine *open_with(const char *prefix)

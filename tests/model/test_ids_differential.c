@@ -771,7 +771,7 @@ static void run_world(uint64_t seed)
         uint64_t faults = UINT64_MAX;
 
         assert_int_equal(
-            usher_audit(e[i], print_fault_of, (void *)(uintptr_t)stores[i].name, &faults),
+            check_faults(e[i], print_fault_of, (void *)(uintptr_t)stores[i].name, &faults),
             USHER_OK);
         assert_int_equal(faults, 0);
         usher_close(e[i]);

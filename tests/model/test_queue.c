@@ -652,7 +652,7 @@ static void world_run(uint64_t seed, unsigned n)
             for (unsigned s = 0; s < n; s++) {
                 uint64_t faults = 0;
 
-                assert_int_equal(usher_audit(e[s], print_fault, NULL, &faults), USHER_OK);
+                assert_int_equal(check_faults(e[s], print_fault, NULL, &faults), USHER_OK);
                 if (faults != 0)
                     world_fail(i, &c, store_names[s], "audit");
             }

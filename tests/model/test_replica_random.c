@@ -860,7 +860,7 @@ static void world_run(uint64_t seed, enum faults faults, uint64_t events)
     }
     for (unsigned i = 0; i < REPLICAS; i++)
         calm(w, i);
-    assert_int_equal(usher_audit(w->e, NULL, NULL, &faulty), USHER_OK);
+    assert_int_equal(check_faults(w->e, NULL, NULL, &faulty), USHER_OK);
     must_hold(w, faulty == 0, "audit\n");
     for (unsigned i = 0; i < REPLICAS; i++)
         usher_replica_close(w->r[i]);

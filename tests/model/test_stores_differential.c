@@ -20,6 +20,7 @@
 
 #include "core/verbs.h"
 #include "lib/stores.h"
+#include "lib/util.h"
 #include "model/random_commands.h"
 #include "model/compare.h"
 #include "model/gen.h"
@@ -204,7 +205,7 @@ static bool audits_clean(struct target *targets, FILE *f)
     for (unsigned i = 0; i < n_stores; i++) {
         uint64_t faults = 0;
 
-        if (usher_audit(targets[i].e, audit_line, f, &faults) != USHER_OK || faults != 0) {
+        if (check_faults(targets[i].e, audit_line, f, &faults) != USHER_OK || faults != 0) {
             say(f, "%s: %" PRIu64 " faults: %s\n", stores[i].name, faults, usher_message());
             return false;
         }

@@ -255,7 +255,7 @@ static const char *failure(struct usher_engine *e)
         return "hangup";
     if (ask_number_sweep(e, "p", &n) != USHER_SAME || ask_number_free_all(e, "p", &n) != USHER_SAME)
         return "sweep";
-    if (usher_audit(e, NULL, NULL, &n) != USHER_OK || n != 0)
+    if (check_faults(e, NULL, NULL, &n) != USHER_OK || n != 0)
         return "audit";
     if (usher_digest(e, USHER_NUMBER, "p", digest) != USHER_OK)
         return "digest";
@@ -612,7 +612,7 @@ TEST(a_right_that_is_missing_is_named_and_nothing_is_written)
 
                 /* what no command needs: the audit says so */
                 assert_int_equal(say(e, l->lines[0], message), USHER_OK);
-                assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
+                assert_int_equal(check_faults(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
                 (void)snprintf(name, sizeof name, "'%s'", right + 1);
                 if (strstr(usher_message(), name) == NULL)
                     fail_msg("%s: %s", right, usher_message());
@@ -1223,9 +1223,9 @@ static enum usher_status walk(struct usher_engine *e, const char *what)
     enum usher_status status;
 
     if (strcmp(what, "check") == 0)
-        return usher_check(e, 0, NULL, NULL, &found);
+        return usher_check(e, NULL, NULL, NULL, &found);
     if (strcmp(what, "check --repair") == 0)
-        return usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found);
+        return usher_check(e, &repairing, NULL, NULL, &found);
     if (strcmp(what, "drop") == 0)
         return usher_drop(e, USHER_NUMBER, "gone", NULL);
     assert_int_equal(usher_command_parse(what, strlen(what), room, sizeof room, &c), USHER_OK);
